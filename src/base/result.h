@@ -1,0 +1,29 @@
+// The one error convention of the project (CONTRIBUTING, "Errors"): an outcome a caller must expect is a
+// Result; what nobody expects is an exception, and none may leave a C API or a thread of somebody else's process.
+#pragma once
+
+#include <boost/system/result.hpp>
+#include <boost/throw_exception.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace gpuctl {
+
+/// One clear line for a person: names the file, line, field or argument at fault, and no trailing newline.
+struct Error {
+  std::string message;
+};
+
+/// Found by Boost when somebody calls value() on a failed Result: a programming error, hence an exception.
+[[noreturn]] inline void throw_exception_from_error(const Error& error, const boost::source_location&) {
+  throw std::logic_error(error.message);
+}
+
+template <class T>
+using Result = boost::system::result<T, Error>;
+
+/// `return fail("...")` in a function that returns any Result.
+inline Error fail(std::string message) { return Error{std::move(message)}; }
+
+}  // namespace gpuctl

@@ -1,0 +1,69 @@
+// The stub page: one memfd per client, made by gpuctld, mapped by both sides (DESIGN section 7, "Data").
+//
+// The daemon writes Grant, the client everything else. Neither trusts what it reads: values are bounds-checked at
+// each read. All fields are accessed as std::atomic_ref or volatile 32/64-bit words; no locks live here.
+// The client also maps its Grant words into its GPU's address space, so a worker of a running kernel reads the
+// daemon's decision itself, with no thread of the client in between.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gpuctl::ipc {
+
+inline constexpr std::uint32_t kStubMagic = 0x67637462;  // "gctb"
+inline constexpr std::uint32_t kStubVersion = 1;
+inline constexpr std::uint32_t kMaxDevices = 16;
+/// "No limit": more CapSM than any GPU has, small enough that times 32 workers it still fits 32 bits.
+inline constexpr std::uint32_t kUnlimited = 0x00ffffff;
+
+/// daemon -> client, one per device, alone on its cache line.
+struct alignas(64) Grant {
+  std::uint32_t capsm;       ///< CapSM the client may use now; 0 = evict everything. Read by GPU workers
+  std::uint32_t epoch;       ///< futex word (shared): +1 after each change of this Grant
+  std::uint64_t decided_ns;  ///< CLOCK_MONOTONIC when the daemon decided the current grant
+  std::int32_t priority;     ///< of the client's slice
+  std::uint32_t reserved[11];
+};
+static_assert(sizeof(Grant) == 64 && offsetof(Grant, capsm) == 0 && offsetof(Grant, epoch) == 4);
+
+/// client -> daemon, one per device. Counters only grow.
+struct alignas(64) Usage {
+  std::uint32_t demand;         ///< CapSM the outstanding launches could fill; 0 = idle
+  std::uint32_t holding;        ///< CapSM held by workers now, as last known
+  std::uint32_t applied_epoch;  ///< last Grant::epoch whose limit is known to hold on the GPU
+  std::uint32_t outstanding;    ///< launches issued and not complete
+  std::uint64_t launches;       ///< all launches so far
+  std::uint64_t block_tasks;    ///< block-tasks completed
+  std::uint64_t evictions;      ///< shrinks that hit a running kernel
+  std::uint64_t evict_ns_last;  ///< latest: from Grant::decided_ns to SMs free
+  std::uint64_t evict_ns_sum;   ///< over all evictions
+  std::uint64_t evict_ns_max;
+  std::uint64_t busy_ns;        ///< time with at least one launch outstanding
+  std::uint64_t latency_ns_last;  ///< latest launch: from issue to completion
+  std::uint32_t latency_us_log2[24];  ///< histogram of launch latencies: bucket i counts [2^i, 2^(i+1)) us
+  std::uint32_t evict_us_log2[16];    ///< the same for evictions
+  std::uint32_t reserved[4];
+};
+static_assert(sizeof(Usage) == 256);
+
+struct Stub {
+  std::uint32_t magic;
+  std::uint32_t version;
+  std::uint32_t size;       ///< sizeof(Stub)
+  std::uint32_t devices;    ///< entries of grant[] and usage[] in use
+  std::uint32_t client_pid;
+  std::uint32_t daemon_alive;  ///< daemon: 1; the client treats a closed connection as the truth
+  std::uint32_t reserved[10];
+  Grant grant[kMaxDevices];
+  Usage usage[kMaxDevices];
+  /// Padding up to whole pages; the client may use what follows Stub in the last page for words its GPU polls.
+};
+static_assert(sizeof(Stub) == 64 + 64 * kMaxDevices + 256 * kMaxDevices);
+
+/// Size of the memfd: whole pages, with at least one page after Stub for the client's own polled words.
+inline constexpr std::size_t kStubBytes = 16384;
+inline constexpr std::size_t kClientWordsOffset = 8192;  ///< the client's own area: [kClientWordsOffset, kStubBytes)
+static_assert(sizeof(Stub) <= kClientWordsOffset);
+
+}  // namespace gpuctl::ipc
