@@ -1,0 +1,43 @@
+// Varlink framing: a message is JSON text followed by one NUL byte.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace gpuctl::ipc {
+
+/// Bytes of one message without its NUL: room for a few thousand kernels with long C++ names, small enough that a
+/// peer that never sends a NUL costs the daemon little.
+inline constexpr std::size_t kMaxMessageBytes = 4u << 20;
+
+/// Cuts a byte stream into messages, however it arrives in pieces. Not thread-safe.
+class MessageSplitter {
+ public:
+  explicit MessageSplitter(std::size_t max_bytes = kMaxMessageBytes) : max_bytes_(max_bytes) {}
+
+  /// Takes the next bytes of the stream. Fails when a message is longer than the limit; the stream cannot be
+  /// understood from there on, so every later call fails too: close the connection.
+  Result<void> feed(std::string_view bytes);
+
+  /// The next complete message in order of arrival, without its NUL.
+  std::optional<std::string> next();
+
+  /// True when next() would return a message.
+  bool has_complete() const { return !complete_.empty(); }
+
+  /// True when part of a message has arrived and its end has not.
+  bool mid_message() const { return !partial_.empty(); }
+
+ private:
+  std::size_t max_bytes_;
+  std::string partial_;
+  std::deque<std::string> complete_;
+  bool broken_ = false;
+};
+
+}  // namespace gpuctl::ipc

@@ -1,0 +1,46 @@
+// Varlink messages: a call and its replies, to and from JSON text.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace gpuctl::ipc {
+
+struct Call {
+  std::string method;  ///< "io.gpuctl.CreateSlice"
+  boost::json::object parameters;
+  bool more = false;    ///< several replies are welcome
+  bool oneway = false;  ///< no reply is wanted
+
+  /// "io.gpuctl" of "io.gpuctl.CreateSlice"; empty when there is no dot.
+  std::string_view interface() const;
+  /// "CreateSlice" of "io.gpuctl.CreateSlice".
+  std::string_view member() const;
+};
+
+struct Reply {
+  boost::json::object parameters;
+  bool continues = false;  ///< more replies to the same call follow
+  std::string error;       ///< "io.gpuctl.NoSuchSlice"; empty: success
+};
+
+/// The message with its terminating NUL, ready to be sent.
+std::string encode(const Call& call);
+std::string encode(const Reply& reply);
+
+/// From one message without its NUL. Refuses what is not exactly one JSON object of the right shape, deeper than 32
+/// levels or not UTF-8; the message of the error says what was wrong.
+Result<Call> decode_call(std::string_view message);
+Result<Reply> decode_reply(std::string_view message);
+
+/// JSON text of an object, without NUL.
+std::string to_text(const boost::json::object& object);
+
+/// `text` with every byte sequence that is not UTF-8 replaced by U+FFFD: command lines and symbol names may hold any
+/// bytes, JSON may not.
+std::string to_utf8(std::string_view text);
+
+}  // namespace gpuctl::ipc

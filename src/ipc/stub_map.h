@@ -1,0 +1,65 @@
+// The stub page (stub.h) as a memfd and a mapping, and futexes on its words.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "base/result.h"
+#include "ipc/stub.h"
+#include "ipc/unique_fd.h"
+
+namespace gpuctl::ipc {
+
+/// A mapped stub page; unmaps when it goes. The memory is shared with a process that may write anything at any time:
+/// read each field once, through load(), and check the value read.
+class StubMap {
+ public:
+  StubMap() = default;
+  StubMap(StubMap&& other) noexcept : stub_(std::exchange(other.stub_, nullptr)) {}
+  StubMap& operator=(StubMap&& other) noexcept;
+  ~StubMap();
+
+  /// Client side: maps a stub page received from the daemon, read-write, and checks that it has the right size, magic,
+  /// version and a sane number of devices. The descriptor may be closed afterwards.
+  static Result<StubMap> map(int fd) noexcept;
+
+  Stub* get() const noexcept { return stub_; }
+  Stub* operator->() const noexcept { return stub_; }
+  explicit operator bool() const noexcept { return stub_ != nullptr; }
+  /// The client's own area behind the stub, kStubBytes - kClientWordsOffset bytes.
+  std::byte* client_words() const noexcept { return reinterpret_cast<std::byte*>(stub_) + kClientWordsOffset; }
+
+ private:
+  friend struct NewStub;
+  explicit StubMap(Stub* stub) noexcept : stub_(stub) {}
+  Stub* stub_ = nullptr;
+};
+
+/// Daemon side: a new stub page with its head filled in and everything else zero. The memfd is mode 0600,
+/// close-on-exec and sealed against shrinking and growing, so a client cannot make the daemon fault.
+struct NewStub {
+  UniqueFd fd;
+  StubMap map;
+  static Result<NewStub> create(std::uint32_t devices, std::uint32_t client_pid) noexcept;
+};
+
+/// One acquire load or release store of a shared word, of 32 or 64 bits.
+template <class T>
+T load(const T& word) noexcept {
+  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
+template <class T>
+void store(T& word, T value) noexcept {
+  __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+}
+
+/// Sleeps while `word` holds `expected`, at most `timeout` (negative: without end). True when woken or when the word
+/// already differs; false on timeout. May wake for no reason, also on a signal: check the word again.
+bool futex_wait(const std::uint32_t& word, std::uint32_t expected, std::chrono::nanoseconds timeout) noexcept;
+
+/// Wakes everybody who waits on `word`, in every process that maps it.
+void futex_wake(const std::uint32_t& word) noexcept;
+
+}  // namespace gpuctl::ipc

@@ -1,0 +1,164 @@
+// The types of interface io.gpuctl as C++ structs. What they mean is said in io.gpuctl.varlink; fields line up.
+// Amounts of SMs are CapSM per GPU.
+#pragma once
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ipc/fields.h"
+
+namespace gpuctl::ipc {
+
+struct Slice {
+  std::string path;
+  std::int64_t reserve = 0;
+  std::string reserve_mode = "strict";
+  std::optional<std::int64_t> max;  ///< absent: no limit
+  std::int64_t weight = 100;
+  std::int64_t priority = 0;
+  std::optional<std::int64_t> memory_max;  ///< bytes; absent: no limit
+  std::string policy = "share";
+  std::int64_t owner_uid = 0;
+  std::int64_t owner_gid = 0;
+  std::int64_t granted = 0;
+  std::int64_t demand = 0;
+  std::int64_t clients = 0;
+};
+
+/// Absent: leave as it is.
+struct SliceSettings {
+  std::optional<std::int64_t> reserve;
+  std::optional<std::string> reserve_mode;
+  std::optional<std::int64_t> max;
+  std::optional<bool> max_unlimited;
+  std::optional<std::int64_t> weight;
+  std::optional<std::int64_t> priority;
+  std::optional<std::int64_t> memory_max;
+  std::optional<bool> memory_unlimited;
+  std::optional<std::string> policy;
+  std::optional<std::int64_t> owner_uid;
+  std::optional<std::int64_t> owner_gid;
+  bool operator==(const SliceSettings&) const = default;
+};
+
+struct Device {
+  std::int64_t index = 0;
+  std::string name;
+  std::string uuid;
+  std::string kind;  ///< "cuda" or "software"
+  std::int64_t sms = 0;
+  std::int64_t memory_bytes = 0;
+  std::string mode;
+};
+
+struct ClientUsage {
+  std::int64_t device = 0;
+  std::int64_t granted = 0;
+  std::int64_t demand = 0;
+  std::int64_t holding = 0;
+  std::int64_t outstanding = 0;
+  std::int64_t launches = 0;
+  std::int64_t block_tasks = 0;
+  std::int64_t evictions = 0;
+  double evict_us_last = 0;
+  double evict_us_mean = 0;
+  double evict_us_max = 0;
+  std::int64_t busy_us = 0;
+  double latency_us_last = 0;
+  std::vector<std::int64_t> latency_us_log2;
+  std::vector<std::int64_t> evict_us_log2;
+};
+
+struct Client {
+  std::int64_t pid = 0;
+  std::int64_t uid = 0;
+  std::string command;
+  std::string slice;
+  std::string state;
+  std::vector<ClientUsage> usage;
+};
+
+struct Kernel {
+  std::string name;
+  std::string module;
+  std::string form;  ///< "persistent", "guarded" or "opaque"
+  std::string reason;
+  std::int64_t launches = 0;
+  std::int64_t registers = 0;
+  std::int64_t registers_original = 0;
+  std::int64_t per_sm = 0;
+  std::int64_t block_task_ns = 0;
+};
+
+/// The reply of GetStatus.
+struct Status {
+  std::string version;
+  std::vector<Device> devices;
+  std::int64_t slices = 0;
+  std::int64_t clients = 0;
+  std::int64_t uptime_s = 0;
+  std::vector<std::string> notes;
+};
+
+/// One reply of Monitor.
+struct Snapshot {
+  std::int64_t time_ns = 0;
+  std::vector<Device> devices;
+  std::vector<Slice> slices;
+  std::vector<Client> clients;
+};
+
+/// Absent optional fields are left out. Strings are made valid UTF-8.
+boost::json::object to_json(const Slice& slice);
+boost::json::object to_json(const SliceSettings& settings);
+boost::json::object to_json(const Device& device);
+boost::json::object to_json(const ClientUsage& usage);
+boost::json::object to_json(const Client& client);
+boost::json::object to_json(const Kernel& kernel);
+boost::json::object to_json(const Status& status);
+boost::json::object to_json(const Snapshot& snapshot);
+
+/// An array of any of them.
+template <class T>
+boost::json::array to_json(const std::vector<T>& list) {
+  boost::json::array array;
+  array.reserve(list.size());
+  for (const T& item : list) array.emplace_back(to_json(item));
+  return array;
+}
+
+/// Read from the fields of an object; problems are recorded there (`fields.ok()`). Types are checked, and amounts
+/// are not negative; what a value may be (names of policies, sums of reserves) is the daemon's business.
+void read(Fields& fields, Slice& slice);
+void read(Fields& fields, SliceSettings& settings);
+void read(Fields& fields, Device& device);
+void read(Fields& fields, ClientUsage& usage);
+void read(Fields& fields, Client& client);
+void read(Fields& fields, Kernel& kernel);
+void read(Fields& fields, Status& status);
+void read(Fields& fields, Snapshot& snapshot);
+
+/// `fields.objects(name)`, each read as T.
+template <class T>
+std::vector<T> read_list(Fields& fields, std::string_view name) {
+  std::vector<T> list;
+  for (Fields& item : fields.objects(name)) read(item, list.emplace_back());
+  return list;
+}
+
+/// A whole object at once. Fields the type does not know are passed over.
+template <class T>
+Result<T> from_json(const boost::json::object& object) {
+  Fields fields(object);
+  T value;
+  read(fields, value);
+  if (!fields.ok()) return fields.error();
+  return value;
+}
+
+}  // namespace gpuctl::ipc
