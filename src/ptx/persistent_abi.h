@@ -4,19 +4,30 @@
 // every worker ever launched on them is known to have left. That is the whole defence against stale workers: no
 // sequence numbers, no reset on the device, so a worker that starts late finds `next >= total` and leaves.
 //
-// A worker is a thread block of the persistent grid (1-D). Its ordinal is `base + %ctaid.x`. Its leader, the
-// thread with linear tid 0, claims chunks of block-tasks in rising order with one atomic add on `next`.
+// A worker is a thread block of a persistent grid (1-D); its ordinal is %ctaid.x. The first grid of a launch runs in
+// the program's stream with `workers` workers; the agent may launch further grids (kAgentGrid) on its own stream, whose
+// leaders add 1 to `extra` when they enter. The leader, the thread with linear tid 0, claims chunks of block-tasks in
+// rising order with one atomic add on `next`.
 //
-// Leaving: the effective limit is min(*grant, *stream_limit) * per_sm workers; a worker whose ordinal is at or
-// above it leaves instead of claiming. Only workers with ordinal < pollers read the two host words (over PCIe, in
-// one go, once per claim) and copy limit + 1 to DeviceSlot::limit; all others read that copy. 0 means "not polled
-// yet, no limit". With limit 0 everybody leaves, the pollers too.
+// The limit. A worker with ordinal < pollers is a poller: before each claim it reads the two host words (over PCIe,
+// in one go) and stores min(*grant, *stream_limit) * per_sm + 1 in DeviceSlot::limit. All workers obey that
+// word; 0 means "not polled yet, no limit". The poller also posts `left`, `progress` and `task_ns` to the HostSlot.
 //
-// Leaving workers make their block-tasks' writes visible (gpu scope; system scope in a grid of the agent, whose
-// kernel boundary is not in the program's stream) and then add 1 to `workers`. The one that finds nobody left
-// (launched in stream + extra - left == 0) and nothing left to claim (`next >= total`) opens the gate: it writes
-// HostSlot::done, then DeviceSlot::done. Every claimed chunk is finished by its claimer before that claimer is
-// counted as left, so then all block-tasks are complete.
+// Leaving because of the limit (value L = limit - 1), before a claim, counts heads instead of naming ordinals, so that
+// it is right however grids were added and however often the limit moved:
+//   present = workers + extra - leaving      (from one 16-byte volatile load of next, limit, leaving, extra)
+//   L == 0:      leave (the pollers too).
+//   present > L: old = atomic add 1 on the 64-bit word {leaving, extra}. If workers + old.extra - old.leaving > L,
+//                leave; else undo (atomic add -1) and claim as usual.
+//                The poller with ordinal 0 skips this rule: while L > 0 one poller stays.
+// Leaving because nothing is left to claim needs none of this.
+//
+// Every leaving worker: fence (gpu scope; system scope in an agent's grid, whose kernel boundary is not in the
+// program's stream, and in a poller, whose posts to the host must come first), then atomic add 1 on `left`; l is the
+// result + 1. If l >= workers and l == workers + extra (read again), it is the last: with `next >= total` (read again) it
+// opens the gate by writing HostSlot::done_ns, done, then DeviceSlot::done. Every claimed chunk is finished by its
+// claimer before that one counts as left, so then all block-tasks are complete and visible. The last one, and the one
+// with l == workers + extra - L, post `left` to the HostSlot: so the host learns that an eviction holds.
 #pragma once
 
 #include <cstddef>
@@ -26,19 +37,21 @@ namespace gpuctl::ptx {
 
 /// In device memory, 64-byte aligned. Fields are written by workers alone, after the host zeroed them.
 struct DeviceSlot {
-  std::uint32_t next;      ///< first unclaimed block-task; may end above total
-  std::uint32_t limit;     ///< workers allowed + 1; 0 = not polled yet
-  std::uint64_t workers;   ///< low 32 bits: workers that left; high 32 bits: agent-launched workers that entered
-  std::uint32_t done;      ///< 1 when all block-tasks are complete: the word the gate waits for (EQ 1)
-  std::uint32_t reserved[11];
+  std::uint32_t next;     ///< first unclaimed block-task; ends above total
+  std::uint32_t limit;    ///< workers allowed + 1; 0 = not polled yet
+  std::uint32_t leaving;  ///< workers that leave or left because of the limit; with `extra` one 64-bit atomic
+  std::uint32_t extra;    ///< workers of agent grids that entered (add 1 << 32 to the 64-bit word at `leaving`)
+  std::uint32_t left;     ///< workers that left, for whatever reason
+  std::uint32_t done;     ///< 1 when all block-tasks are complete: the word the gate waits for (EQ 1)
+  std::uint32_t reserved[10];
 };
-static_assert(sizeof(DeviceSlot) == 64);
+static_assert(sizeof(DeviceSlot) == 64 && offsetof(DeviceSlot, leaving) == 8 && offsetof(DeviceSlot, left) == 16);
 
 /// In mapped host memory, 64-byte aligned. Written by workers with plain volatile system stores, read by the runtime.
 struct HostSlot {
   std::uint32_t started;   ///< 1 once the in-stream grid runs: only then may the agent launch more workers
   std::uint32_t done;      ///< 1 when all block-tasks are complete
-  std::uint32_t live;      ///< workers present + 1, written when that count falls to the limit or to none; 0 = never
+  std::uint32_t left;      ///< DeviceSlot::left as last posted (by pollers, and by the leavers named above)
   std::uint32_t progress;  ///< block-tasks claimed, as a poller last saw it (not above total)
   std::uint64_t start_ns;  ///< %globaltimer when the in-stream grid started
   std::uint64_t done_ns;   ///< %globaltimer when the gate was opened
@@ -60,8 +73,8 @@ struct LaunchArgs {
   std::uint32_t chunk;         ///< block-tasks per claim, at least 1
   std::uint32_t per_sm;        ///< workers of this kernel that one SM holds (one CapSM), at least 1
   std::uint32_t workers;       ///< workers of the in-stream grid, whichever grid this is
-  std::uint32_t base;          ///< ordinal of this grid's first worker
-  std::uint32_t pollers;       ///< ordinals below it poll the host, at least 1
+  std::uint32_t pollers;       ///< ordinals below it poll the host; 0 in an agent's grid that only adds workers
+  std::uint32_t reserved;
   std::uint32_t flags;         ///< kAgentGrid
 };
 static_assert(sizeof(LaunchArgs) == 72 && alignof(LaunchArgs) == 8);
