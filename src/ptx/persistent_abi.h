@@ -16,7 +16,7 @@
 // Leaving because of the limit (value L = limit - 1), before a claim, counts heads instead of naming ordinals, so that
 // it is right however grids were added and however often the limit moved:
 //   present = workers + extra - leaving      (from one 16-byte volatile load of next, limit, leaving, extra)
-//   L == 0:      leave (the pollers too).
+//   L == 0:      atomic add 1 on `leaving` and leave (the pollers too, so nobody polls until the agent adds a grid).
 //   present > L: old = atomic add 1 on the 64-bit word {leaving, extra}. If workers + old.extra - old.leaving > L,
 //                leave; else undo (atomic add -1) and claim as usual.
 //                The poller with ordinal 0 skips this rule: while L > 0 one poller stays.
