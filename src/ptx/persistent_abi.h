@@ -1,6 +1,6 @@
 // What a kernel in persistent form and the runtime that launches it agree upon (DESIGN: "launch block").
 //
-// One launch owns one DeviceSlot and one HostSlot, both zero when the launch is issued and never reused before
+// One launch owns one DeviceSlot and one HostSlot, zero (but for DeviceSlot::done) when it is issued and not reused before
 // every worker ever launched on them is known to have left. That is the whole defence against stale workers: no
 // sequence numbers, no reset on the device, so a worker that starts late finds `next >= total` and leaves.
 //
@@ -25,7 +25,7 @@
 // Every leaving worker: fence (gpu scope; system scope in an agent's grid, whose kernel boundary is not in the
 // program's stream, and in a poller, whose posts to the host must come first), then atomic add 1 on `left`; l is the
 // result + 1. If l >= workers and l == workers + extra (read again), it is the last: with `next >= total` (read again) it
-// opens the gate by writing HostSlot::done_ns, done, then DeviceSlot::done. Every claimed chunk is finished by its
+// opens the gate by writing HostSlot::done_ns, done = 1, then DeviceSlot::done = ticket. Every claimed chunk is finished by its
 // claimer before that one counts as left, so then all block-tasks are complete and visible. The last one, and the one
 // with l == workers + extra - L, post `left` to the HostSlot: so the host learns that an eviction holds.
 #pragma once
@@ -42,7 +42,7 @@ struct DeviceSlot {
   std::uint32_t leaving;  ///< workers that leave or left because of the limit; with `extra` one 64-bit atomic
   std::uint32_t extra;    ///< workers of agent grids that entered (add 1 << 32 to the 64-bit word at `leaving`)
   std::uint32_t left;     ///< workers that left, for whatever reason
-  std::uint32_t done;     ///< 1 when all block-tasks are complete: the word the gate waits for (EQ 1)
+  std::uint32_t done;     ///< ticket of the latest launch here that is complete; the gate waits for it (GEQ). Never zeroed
   std::uint32_t reserved[10];
 };
 static_assert(sizeof(DeviceSlot) == 64 && offsetof(DeviceSlot, leaving) == 8 && offsetof(DeviceSlot, left) == 16);
@@ -74,7 +74,7 @@ struct LaunchArgs {
   std::uint32_t per_sm;        ///< workers of this kernel that one SM holds (one CapSM), at least 1
   std::uint32_t workers;       ///< workers of the in-stream grid, whichever grid this is
   std::uint32_t pollers;       ///< ordinals below it poll the host; 0 in an agent's grid that only adds workers
-  std::uint32_t reserved;
+  std::uint32_t ticket;        ///< what to write to DeviceSlot::done: grows by 1 with each use of the slot
   std::uint32_t flags;         ///< kAgentGrid
 };
 static_assert(sizeof(LaunchArgs) == 72 && alignof(LaunchArgs) == 8);
