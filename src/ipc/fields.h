@@ -22,7 +22,9 @@ namespace gpuctl::ipc {
 ///
 ///     Fields fields(call.parameters);
 ///     const std::string path = fields.text("path");
-///     const SliceSettings settings = read_slice_settings(fields.object("settings"));
+///     Fields nested = fields.object("settings");
+///     SliceSettings settings;
+///     read(nested, settings);
 ///     if (!fields.ok()) return fields.error();
 class Fields {
  public:

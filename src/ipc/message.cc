@@ -1,0 +1,130 @@
+#include "ipc/message.h"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "ipc/fields.h"
+
+namespace gpuctl::ipc {
+namespace {
+
+namespace json = boost::json;
+
+std::string framed(const json::object& object) {
+  std::string text = to_text(object);
+  text.push_back('\0');
+  return text;
+}
+
+Result<json::object> parse_object(std::string_view message) {
+  boost::system::error_code error;
+  json::parse_options options;
+  options.max_depth = 32;
+  json::value value = json::parse({message.data(), message.size()}, error, {}, options);
+  if (error) return fail("message is not valid JSON: " + error.message());
+  if (!value.is_object()) return fail("message is not a JSON object");
+  return std::move(value.get_object());
+}
+
+/// The "parameters" of a message, which may be absent.
+json::object take_parameters(json::object& message, Fields& fields) {
+  json::value* value = message.if_contains("parameters");
+  if (value == nullptr || value->is_null()) return {};
+  fields.object("parameters");
+  return value->is_object() ? std::move(value->get_object()) : json::object();
+}
+
+/// Length of the UTF-8 sequence `text` starts with, 0 when it is not one.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  // The second byte rules out overlong forms, surrogates and what is beyond U+10FFFF.
+  if (lead == 0xe0 && byte(1) < 0xa0) return 0;
+  if (lead == 0xed && byte(1) > 0x9f) return 0;
+  if (lead == 0xf0 && byte(1) < 0x90) return 0;
+  if (lead == 0xf4 && byte(1) > 0x8f) return 0;
+  return length;
+}
+
+}  // namespace
+
+std::string_view Call::interface() const {
+  const std::size_t dot = method.rfind('.');
+  return dot == std::string::npos ? std::string_view() : std::string_view(method).substr(0, dot);
+}
+
+std::string_view Call::member() const {
+  return std::string_view(method).substr(method.rfind('.') + 1);
+}
+
+std::string encode(const Call& call) {
+  json::object object;
+  object["method"] = call.method;
+  if (!call.parameters.empty()) object["parameters"] = call.parameters;
+  if (call.more) object["more"] = true;
+  if (call.oneway) object["oneway"] = true;
+  return framed(object);
+}
+
+std::string encode(const Reply& reply) {
+  json::object object;
+  if (!reply.error.empty()) object["error"] = reply.error;
+  object["parameters"] = reply.parameters;
+  if (reply.continues) object["continues"] = true;
+  return framed(object);
+}
+
+Result<Call> decode_call(std::string_view message) {
+  Result<json::object> object = parse_object(message);
+  if (!object) return object.error();
+  Fields fields(*object);
+  Call call;
+  call.method = fields.text("method");
+  call.more = fields.maybe_boolean("more").value_or(false);
+  call.oneway = fields.maybe_boolean("oneway").value_or(false);
+  if (fields.maybe_boolean("upgrade").value_or(false)) fields.complain("upgrade", "is not supported");
+  call.parameters = take_parameters(*object, fields);
+  if (!fields.ok()) return fields.error();
+  if (call.interface().empty() || call.member().empty())
+    return fail("field 'method' must be INTERFACE.METHOD, not '" + call.method + "'");
+  return call;
+}
+
+Result<Reply> decode_reply(std::string_view message) {
+  Result<json::object> object = parse_object(message);
+  if (!object) return object.error();
+  Fields fields(*object);
+  Reply reply;
+  reply.error = fields.maybe_text("error").value_or("");
+  reply.continues = fields.maybe_boolean("continues").value_or(false);
+  reply.parameters = take_parameters(*object, fields);
+  if (!fields.ok()) return fields.error();
+  return reply;
+}
+
+std::string to_text(const json::object& object) {
+  return json::serialize(object);
+}
+
+std::string to_utf8(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) {
+      result += "\xef\xbf\xbd";
+      text.remove_prefix(1);
+    } else {
+      result += text.substr(0, length);
+      text.remove_prefix(length);
+    }
+  }
+  return result;
+}
+
+}  // namespace gpuctl::ipc

@@ -1,0 +1,93 @@
+#include "ipc/stub_map.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <ctime>
+#include <new>
+#include <string>
+
+namespace gpuctl::ipc {
+namespace {
+
+/// Result with an allocation inside a noexcept function: short strings only, or memory may run out.
+Error complaint(const char* what, int error) noexcept {
+  try {
+    return fail(std::string("stub page: ") + what + (error == 0 ? "" : ": ") +
+                (error == 0 ? "" : std::strerror(error)));
+  } catch (const std::bad_alloc&) {
+    return Error{};
+  }
+}
+
+Stub* map_pages(int fd) noexcept {
+  void* memory = ::mmap(nullptr, kStubBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<Stub*>(memory);
+}
+
+}  // namespace
+
+StubMap& StubMap::operator=(StubMap&& other) noexcept {
+  std::swap(stub_, other.stub_);
+  return *this;
+}
+
+StubMap::~StubMap() {
+  if (stub_ != nullptr) ::munmap(stub_, kStubBytes);
+}
+
+Result<StubMap> StubMap::map(int fd) noexcept {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return complaint("fstat", errno);
+  if (info.st_size != static_cast<off_t>(kStubBytes)) return complaint("wrong size of the file", 0);
+  StubMap map(map_pages(fd));
+  if (!map) return complaint("mmap", errno);
+  const std::uint32_t devices = load(map->devices);
+  if (load(map->magic) != kStubMagic) return complaint("not a stub page (magic)", 0);
+  if (load(map->version) != kStubVersion || load(map->size) != sizeof(Stub))
+    return complaint("made by another version of gpuctld", 0);
+  if (devices > kMaxDevices) return complaint("more devices than fit", 0);
+  return map;
+}
+
+Result<NewStub> NewStub::create(std::uint32_t devices, std::uint32_t client_pid) noexcept {
+  if (devices > kMaxDevices) return complaint("more devices than fit", 0);
+  NewStub made;
+  made.fd.reset(::memfd_create("gpuctl-stub", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!made.fd) return complaint("memfd_create", errno);
+  if (::fchmod(made.fd.get(), 0600) != 0) return complaint("fchmod", errno);
+  if (::ftruncate(made.fd.get(), kStubBytes) != 0) return complaint("ftruncate", errno);
+  if (::fcntl(made.fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return complaint("sealing", errno);
+  made.map = StubMap(map_pages(made.fd.get()));
+  if (!made.map) return complaint("mmap", errno);
+  Stub& stub = *made.map.get();
+  stub.version = kStubVersion;
+  stub.size = sizeof(Stub);
+  stub.devices = devices;
+  stub.client_pid = client_pid;
+  stub.daemon_alive = 1;
+  store(stub.magic, kStubMagic);
+  return made;
+}
+
+bool futex_wait(const std::uint32_t& word, std::uint32_t expected, std::chrono::nanoseconds timeout) noexcept {
+  timespec limit{};
+  limit.tv_sec = static_cast<time_t>(timeout.count() / 1'000'000'000);
+  limit.tv_nsec = static_cast<long>(timeout.count() % 1'000'000'000);
+  const timespec* until = timeout.count() < 0 ? nullptr : &limit;
+  return ::syscall(SYS_futex, &word, FUTEX_WAIT, expected, until, nullptr, 0) == 0 || errno != ETIMEDOUT;
+}
+
+void futex_wake(const std::uint32_t& word) noexcept {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace gpuctl::ipc

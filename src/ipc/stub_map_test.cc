@@ -1,0 +1,101 @@
+#include "ipc/stub_map.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <functional>
+#include <thread>
+
+namespace gpuctl::ipc {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(StubMap, BothSidesSeeTheSameWords) {
+  Result<NewStub> made = NewStub::create(2, 4711);
+  ASSERT_TRUE(made) << made.error().message;
+  Result<StubMap> client = StubMap::map(made->fd.get());
+  ASSERT_TRUE(client) << client.error().message;
+  EXPECT_NE(client->get(), made->map.get());
+  EXPECT_EQ((*client)->devices, 2u);
+  EXPECT_EQ((*client)->client_pid, 4711u);
+  EXPECT_EQ((*client)->daemon_alive, 1u);
+  EXPECT_EQ((*client)->grant[0].capsm, 0u);
+  store(made->map->grant[1].capsm, 40u);
+  EXPECT_EQ(load((*client)->grant[1].capsm), 40u);
+  store((*client)->usage[1].launches, std::uint64_t{1} << 40);
+  EXPECT_EQ(load(made->map->usage[1].launches), std::uint64_t{1} << 40);
+  client->client_words()[kStubBytes - kClientWordsOffset - 1] = std::byte{7};
+}
+
+TEST(StubMap, TheFileIsPrivateAndCannotShrink) {
+  Result<NewStub> made = NewStub::create(1, 1);
+  ASSERT_TRUE(made);
+  struct stat info {};
+  ASSERT_EQ(fstat(made->fd.get(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  EXPECT_NE(fcntl(made->fd.get(), F_GETFD) & FD_CLOEXEC, 0);
+  EXPECT_NE(ftruncate(made->fd.get(), 0), 0);
+  EXPECT_NE(ftruncate(made->fd.get(), 1 << 20), 0);
+}
+
+TEST(StubMap, RefusesWhatIsNotAStub) {
+  EXPECT_FALSE(NewStub::create(kMaxDevices + 1, 1));
+  EXPECT_FALSE(StubMap::map(-1));
+  UniqueFd empty(memfd_create("x", MFD_CLOEXEC));
+  EXPECT_EQ(StubMap::map(empty.get()).error().message, "stub page: wrong size of the file");
+  ASSERT_EQ(ftruncate(empty.get(), kStubBytes), 0);
+  EXPECT_EQ(StubMap::map(empty.get()).error().message, "stub page: not a stub page (magic)");
+
+  const auto refused_after = [](const std::function<void(Stub&)>& damage) {
+    Result<NewStub> made = NewStub::create(1, 1);
+    damage(*made->map.get());
+    const Result<StubMap> map = StubMap::map(made->fd.get());
+    return map ? std::string("accepted") : map.error().message;
+  };
+  EXPECT_EQ(refused_after([](Stub& s) { s.version = 2; }), "stub page: made by another version of gpuctld");
+  EXPECT_EQ(refused_after([](Stub& s) { s.size += 64; }), "stub page: made by another version of gpuctld");
+  EXPECT_EQ(refused_after([](Stub& s) { s.devices = kMaxDevices + 1; }), "stub page: more devices than fit");
+  EXPECT_EQ(refused_after([](Stub&) {}), "accepted");
+}
+
+TEST(StubMap, MovingKeepsOneOwner) {
+  Result<NewStub> made = NewStub::create(1, 1);
+  StubMap a = std::move(made->map);
+  EXPECT_FALSE(made->map);
+  StubMap b;
+  b = std::move(a);
+  ASSERT_TRUE(b);
+  EXPECT_EQ(b->magic, kStubMagic);
+}
+
+TEST(Futex, TimesOutWhenNothingHappens) {
+  const std::uint32_t word = 5;
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_FALSE(futex_wait(word, 5, 20ms));
+  EXPECT_GE(std::chrono::steady_clock::now() - start, 19ms);
+  EXPECT_TRUE(futex_wait(word, 4, 10s));  // differs already
+}
+
+TEST(Futex, WakesThroughAnotherMapping) {
+  Result<NewStub> made = NewStub::create(1, 1);
+  ASSERT_TRUE(made);
+  std::thread client([fd = made->fd.get()] {
+    Result<StubMap> map = StubMap::map(fd);
+    ASSERT_TRUE(map);
+    const std::uint32_t& epoch = (*map)->grant[0].epoch;
+    while (load(epoch) == 0) ASSERT_TRUE(futex_wait(epoch, 0, 30s));
+    EXPECT_EQ(load((*map)->grant[0].capsm), 12u);
+  });
+  std::this_thread::sleep_for(20ms);
+  store(made->map->grant[0].capsm, 12u);
+  store(made->map->grant[0].epoch, 1u);
+  futex_wake(made->map->grant[0].epoch);
+  client.join();
+}
+
+}  // namespace
+}  // namespace gpuctl::ipc

@@ -1,0 +1,96 @@
+#include "ipc/types.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+
+#include "ipc/message.h"
+
+namespace gpuctl::ipc {
+namespace {
+
+Snapshot sample() {
+  Snapshot s;
+  s.time_ns = 123456789;
+  s.devices = {{0, "Software GPU", "SOFT-0", "software", 8, 1 << 30, "software"}};
+  s.slices = {{"/", 0, "strict", {}, 100, 0, {}, "share", 0, 0, 8, 9, 1},
+              {"ls", 8, "lend", 40, 50, -2, 1 << 20, "hpf", 1000, 1001, 4, 5, 1}};
+  s.clients = {{42,
+                1000,
+                "./server --port 1",
+                "ls",
+                "running",
+                {{0, 4, 5, 3, 2, 1000, 20000, 7, 12.5, 13.25, 99.0, 777, 61.5, {0, 1, 2}, {3, 4}}}}};
+  return s;
+}
+
+TEST(Types, SnapshotGoesRoundTrip) {
+  const auto object = to_json(sample());
+  const Result<Snapshot> back = from_json<Snapshot>(object);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(to_json(*back), object);
+  EXPECT_EQ(back->slices[1].max, 40);
+  EXPECT_FALSE(back->slices[0].max);
+  EXPECT_EQ(back->slices[1].priority, -2);
+  EXPECT_EQ(back->clients[0].usage[0].evict_us_mean, 13.25);
+  EXPECT_EQ(back->clients[0].usage[0].latency_us_log2, (std::vector<std::int64_t>{0, 1, 2}));
+}
+
+TEST(Types, KernelAndStatusGoRoundTrip) {
+  const auto kernel = to_json(Kernel{"_Z3addPf", "m", "persistent", "within rules", 5, 34, 30, 8, 21000});
+  EXPECT_EQ(to_json(*from_json<Kernel>(kernel)), kernel);
+  const auto status = to_json(Status{"0.1.0", sample().devices, 2, 1, 60, {"no MPS"}});
+  EXPECT_EQ(to_json(*from_json<Status>(status)), status);
+}
+
+TEST(Types, AbsentOptionalsAreLeftOut) {
+  EXPECT_TRUE(to_json(SliceSettings{}).empty());
+  SliceSettings settings;
+  settings.max = 40;
+  settings.memory_unlimited = true;
+  const auto object = to_json(settings);
+  EXPECT_EQ(to_text(object), R"({"max":40,"memory_unlimited":true})");
+  EXPECT_EQ(*from_json<SliceSettings>(object), settings);
+}
+
+TEST(Types, NullMeansAbsent) {
+  const Result<SliceSettings> settings = from_json<SliceSettings>(boost::json::parse(R"({"max":null})").as_object());
+  ASSERT_TRUE(settings);
+  EXPECT_EQ(*settings, SliceSettings{});
+}
+
+TEST(Types, EveryFieldIsNeededAndTyped) {
+  // Take each field away, then give it a wrong type: both must be refused by name.
+  const auto whole = to_json(sample().clients[0].usage[0]);
+  for (const auto& field : whole) {
+    const std::string name(field.key().data(), field.key().size());
+    auto without = whole;
+    without.erase(field.key());
+    Result<ClientUsage> usage = from_json<ClientUsage>(without);
+    ASSERT_FALSE(usage) << name;
+    EXPECT_EQ(usage.error().message, "field '" + name + "' is missing");
+    auto wrong = whole;
+    wrong[field.key()] = "text";
+    usage = from_json<ClientUsage>(wrong);
+    ASSERT_FALSE(usage) << name;
+    EXPECT_NE(usage.error().message.find("field '" + name + "' must be"), std::string::npos);
+  }
+}
+
+TEST(Types, NestedProblemsAreNamedByPath) {
+  auto object = to_json(sample());
+  object["clients"].as_array()[0].as_object()["usage"].as_array()[0].as_object()["launches"] = -1;
+  const Result<Snapshot> back = from_json<Snapshot>(object);
+  ASSERT_FALSE(back);
+  EXPECT_EQ(back.error().message, "field 'clients[0].usage[0].launches' is -1 and must be at least 0");
+}
+
+TEST(Types, AnyBytesInACommandStillMakeAValidMessage) {
+  Client client;
+  client.command = "bad\xff name";
+  const std::string frame = encode(Reply{to_json(client), false, ""});
+  EXPECT_TRUE(decode_reply(frame.substr(0, frame.size() - 1)));
+}
+
+}  // namespace
+}  // namespace gpuctl::ipc
