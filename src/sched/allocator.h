@@ -1,0 +1,87 @@
+// Divides one device among all clients: one pass over the whole slice tree, so that what is taken from one client and
+// what is given to another are one decision. Pure: no clock, no I/O; the same input gives the same output.
+//
+// Two kinds of capacity reach a client:
+//   busy     its part of what its slice was given against its demand;
+//   headroom what it may start with, or grow into, without asking first. Unused capacity of the device is divided
+//            among the clients as headroom too, so a launch normally needs no decision at all; it counts for nothing
+//            as soon as somebody demands it. All of this is disjoint: in sum never more than the device has.
+// One exception, wanted: a strict reserve that its slice is not using is headroom for *every* client of that slice,
+// because each of them was promised a start without waiting. Two that start in the same instant hold up to twice
+// the reserve until the next decision, at nobody's cost but their own.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sched/capsm.h"
+#include "sched/policy.h"
+#include "sched/water_fill.h"
+
+namespace gpuctl::sched {
+
+/// A node of the tree; a parent stands before its children, the root is first.
+struct NodeInput {
+  std::int32_t parent = -1;  ///< index of the parent, -1 for the root
+  CapSM reserve{};           ///< the children's sum to no more than the parent's; the root's is the device
+  bool strict = true;
+  CapSM max = kUnlimitedCapSM;
+  std::uint32_t weight = 1;
+  std::int32_t priority = 0;
+  const Policy* policy = nullptr;  ///< not null
+};
+
+struct ClientInput {
+  std::uint32_t node =
+      0;           ///< any node: beside children, an inner node's own clients count as one child of default weight
+  CapSM demand{};  ///< what its outstanding launches could fill; 0 = idle
+};
+
+struct NodeDecision {
+  CapSM demand{};    ///< what its clients could fill, all together, within its max
+  CapSM given{};     ///< of the parent's capacity: to use, or to keep free for it
+  CapSM headroom{};  ///< of what nobody demands, beyond `given`
+};
+
+struct ClientDecision {
+  CapSM grant{};  ///< what the client may use now: its own part plus the strict reserve its slice is not using
+  CapSM own{};    ///< the part nobody else has too
+};
+
+struct Decision {
+  std::vector<NodeDecision> nodes;      ///< as NodeInput
+  std::vector<ClientDecision> clients;  ///< as ClientInput
+};
+
+/// Keeps scratch space between decisions: once it has seen the largest tree it allocates nothing. Not thread-safe.
+class Allocator {
+ public:
+  /// `capacity`: the device's SMs. `turn`: who comes first where there is not enough for everybody (WaterFiller).
+  void decide(std::span<const NodeInput> nodes, std::span<const ClientInput> clients, CapSM capacity,
+              std::uint64_t turn, Decision& decision);
+
+ private:
+  struct Node {
+    std::int32_t first_child, next_sibling, first_client;
+    CapSM own_want;  ///< demand of the clients directly in the node
+    CapSM want, floor;
+    bool inhabited;  ///< it or a node below it has a client
+  };
+
+  void link(std::span<const NodeInput> nodes, std::span<const ClientInput> clients, CapSM capacity);
+  void gather(std::span<const NodeInput> nodes, CapSM capacity, Decision& decision);
+  void divide(std::size_t index, std::span<const NodeInput> nodes, CapSM capacity, std::uint64_t turn,
+              Decision& decision);
+  void divide_among_clients(std::size_t index, CapSM capacity, CapSM headroom, bool leaf, std::uint64_t turn,
+                            Decision& decision);
+
+  std::vector<Node> nodes_;
+  std::vector<std::int32_t> next_client_;
+  std::vector<CapSM> demand_;  ///< per client, bounded by the device
+  std::vector<Claim> claims_;
+  std::vector<CapSM> given_;
+  WaterFiller filler_;
+};
+
+}  // namespace gpuctl::sched

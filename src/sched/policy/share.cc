@@ -1,0 +1,24 @@
+// share: the spatial policy, and the default.
+//
+// Good at: side by side work of different importance. A reserve is there at once, weights hold in the long run, nothing
+// lies idle that somebody can use. With one reserved and one limited task it decides as Algorithm 1 of SMGuard does.
+// Bad at: finishing anything early. It knows no durations and no deadlines; with more busy clients than SMs it can only
+// take turns.
+#include "sched/policy/share.h"
+
+namespace gpuctl::sched {
+
+void divide_share(std::span<const Claim> claims, CapSM capacity, std::uint64_t turn, WaterFiller& filler,
+                  std::span<CapSM> given) {
+  filler.vessels.resize(claims.size());
+  filler.poured.resize(claims.size());
+  CapSM left = capacity;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    left -= claims[i].floor;
+    filler.vessels[i] = {claims[i].want - claims[i].floor, claims[i].weight};
+  }
+  filler.fill(filler.vessels, left, turn, filler.poured);
+  for (std::size_t i = 0; i < claims.size(); ++i) given[i] = claims[i].floor + filler.poured[i];
+}
+
+}  // namespace gpuctl::sched

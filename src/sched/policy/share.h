@@ -1,0 +1,11 @@
+#pragma once
+
+#include "sched/policy.h"
+
+namespace gpuctl::sched {
+
+/// `share`: every child its floor, and what is left in proportion to the weights until each has what it wants.
+void divide_share(std::span<const Claim> claims, CapSM capacity, std::uint64_t turn, WaterFiller& filler,
+                  std::span<CapSM> given);
+
+}  // namespace gpuctl::sched

@@ -1,0 +1,25 @@
+#include "sched/slice.h"
+
+namespace gpuctl::sched {
+
+std::string SliceError::message() const {
+  switch (code) {
+    case Code::no_such_slice:
+      return "no such slice: " + path;
+    case Code::slice_exists:
+      return "slice " + path + " exists already";
+    case Code::slice_busy:
+      return "slice " + path + " is in use: " + std::to_string(clients) + " clients, " + std::to_string(children) +
+             " children";
+    case Code::invalid_value:
+      return field + ": " + reason;
+    case Code::reserve_does_not_fit:
+      return "reserve of slice " + path + " does not fit: " + std::to_string(asked) + " asked, " +
+             std::to_string(available) + " available";
+    case Code::permission_denied:
+      return "permission denied: " + path;
+  }
+  return "unknown error";
+}
+
+}  // namespace gpuctl::sched

@@ -1,0 +1,82 @@
+// What a slice is set to, what somebody asks to change about it, and why that may be refused.
+#pragma once
+
+#include <boost/system/result.hpp>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "sched/capsm.h"
+
+namespace gpuctl::sched {
+
+struct Policy;
+
+enum class ReserveMode {
+  strict,  ///< kept free while idle: its programs start without waiting (SMGuard's reservation)
+  lend,    ///< others may use it meanwhile; taken back on demand
+};
+
+inline constexpr std::uint32_t kNobody = 0xffffffff;  ///< a gid that no process has: no group owns the slice
+inline constexpr std::uint32_t kWeightMin = 1, kWeightMax = 10000, kWeightDefault = 100;
+inline constexpr std::int32_t kPriorityMin = -100, kPriorityMax = 100;
+
+/// The settings of one node of the tree, all of them valid.
+struct Slice {
+  CapSM reserve{};
+  ReserveMode reserve_mode = ReserveMode::strict;
+  CapSM max = kUnlimitedCapSM;
+  std::uint32_t weight = kWeightDefault;
+  std::int32_t priority = 0;
+  std::optional<std::uint64_t> memory_max;  ///< bytes per client
+  const Policy* policy = nullptr;           ///< a row of the policy table, never null inside a SliceTree
+  std::uint32_t owner_uid = 0;
+  std::uint32_t owner_gid = kNobody;
+};
+
+/// Settings as they arrive from outside, not yet validated. Only what is present is changed.
+struct SliceChange {
+  std::optional<std::int64_t> reserve;
+  std::optional<std::string> reserve_mode;
+  std::optional<std::int64_t> max;
+  bool max_unlimited = false;
+  std::optional<std::int64_t> weight;
+  std::optional<std::int64_t> priority;
+  std::optional<std::int64_t> memory_max;
+  bool memory_unlimited = false;
+  std::optional<std::string> policy;
+  std::optional<std::int64_t> owner_uid;
+  std::optional<std::int64_t> owner_gid;  ///< -1: no group
+
+  friend bool operator==(const SliceChange&, const SliceChange&) = default;
+};
+
+/// Who asks: as the kernel vouches for it. The groups outlive the call only.
+struct Caller {
+  std::uint32_t uid = 0;
+  std::span<const std::uint32_t> gids;
+};
+
+/// Why an operation on the tree was refused. Which fields mean something depends on the code.
+struct SliceError {
+  enum class Code { no_such_slice, slice_exists, slice_busy, invalid_value, reserve_does_not_fit, permission_denied };
+  Code code;
+  std::string path;
+  std::string field, reason;               ///< invalid_value
+  std::int64_t asked = 0, available = 0;   ///< reserve_does_not_fit, in CapSM
+  std::int64_t clients = 0, children = 0;  ///< slice_busy
+
+  /// One line for a person.
+  std::string message() const;
+};
+
+[[noreturn]] inline void throw_exception_from_error(const SliceError& error, const boost::source_location&) {
+  throw std::logic_error(error.message());
+}
+
+template <class T>
+using SliceResult = boost::system::result<T, SliceError>;
+
+}  // namespace gpuctl::sched

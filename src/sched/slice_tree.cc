@@ -1,0 +1,204 @@
+#include "sched/slice_tree.h"
+
+#include <algorithm>
+
+#include "sched/apply_change.h"
+#include "sched/policy.h"
+
+namespace gpuctl::sched {
+
+namespace {
+
+using Code = SliceError::Code;
+
+SliceError error(Code code, std::string_view path) {
+  return {.code = code, .path = std::string(path), .field = {}, .reason = {}};
+}
+
+SliceError invalid(std::string_view path, std::string field, std::string reason) {
+  return {
+      .code = Code::invalid_value, .path = std::string(path), .field = std::move(field), .reason = std::move(reason)};
+}
+
+bool name_character(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+}
+
+bool valid_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxNameLength && name != "." && name != ".." &&
+         std::all_of(name.begin(), name.end(), name_character);
+}
+
+/// The reason why it cannot be the path of a slice below the root, or null.
+const char* bad_path(std::string_view path) {
+  std::size_t depth = 1;
+  for (std::size_t slash; (slash = path.find('/')) != path.npos; ++depth, path.remove_prefix(slash + 1))
+    if (!valid_name(path.substr(0, slash))) return "names between slashes are 1 to 64 of A-Z a-z 0-9 _ . -";
+  if (!valid_name(path)) return "names between slashes are 1 to 64 of A-Z a-z 0-9 _ . -";
+  return depth > kMaxSliceDepth ? "at most 8 levels" : nullptr;
+}
+
+bool is_below(std::string_view path, std::string_view ancestor) {
+  if (ancestor == "/") return path != "/";
+  return path.size() > ancestor.size() && path.substr(0, ancestor.size()) == ancestor && path[ancestor.size()] == '/';
+}
+
+bool changes_only_policy(const SliceChange& change) {
+  SliceChange only;
+  only.policy = change.policy;
+  return change.policy.has_value() && change == only;
+}
+
+}  // namespace
+
+std::string_view parent_path(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == path.npos || slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// Compares name by name, so that "a/b" comes after "a" and before "a-b"; the root before everything.
+bool SliceTree::PathLess::operator()(std::string_view a, std::string_view b) const {
+  if (a == "/" || b == "/") return a == "/" && b != "/";
+  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
+    return (x == '/' ? 0 : static_cast<unsigned char>(x)) < (y == '/' ? 0 : static_cast<unsigned char>(y));
+  });
+}
+
+SliceTree::SliceTree(CapSM capacity, std::uint32_t owner_uid, std::uint32_t owner_gid) : capacity_(capacity) {
+  Slice root;
+  root.reserve = capacity;
+  root.policy = &policies().front();
+  root.owner_uid = owner_uid;
+  root.owner_gid = owner_gid;
+  slices_.emplace("/", root);
+}
+
+SliceResult<void> SliceTree::create(std::string_view path, const SliceChange& change, const Caller& caller) {
+  if (find(path) != nullptr) return error(Code::slice_exists, path);
+  if (const char* reason = bad_path(path)) return invalid(path, "path", reason);
+  const std::string_view parent = parent_path(path);
+  if (find(parent) == nullptr) return error(Code::no_such_slice, parent);
+  if (!may_change_below(parent, caller)) return error(Code::permission_denied, path);
+  if (slices_.size() >= kMaxSlices)
+    return invalid(path, "path", "too many slices: at most " + std::to_string(kMaxSlices));
+
+  Slice fresh;
+  fresh.policy = &policies().front();
+  fresh.owner_uid = caller.uid;
+  auto wanted = apply_change(fresh, change);
+  if (!wanted) return wanted.error();
+  if (auto admitted = admit(path, fresh, *wanted); !admitted) return admitted.error();
+  slices_.emplace(path, *wanted);
+  return {};
+}
+
+SliceResult<void> SliceTree::change(std::string_view path, const SliceChange& change, const Caller& caller) {
+  const auto found = slices_.find(path);
+  if (found == slices_.end()) return error(Code::no_such_slice, path);
+  const bool root = path == "/";
+  const std::string_view authority = root || changes_only_policy(change) ? path : parent_path(path);
+  if (!may_change_below(authority, caller)) return error(Code::permission_denied, path);
+  if (root) {
+    const char* fixed = change.reserve        ? "reserve"
+                        : change.reserve_mode ? "reserve_mode"
+                        : change.weight       ? "weight"
+                        : change.priority     ? "priority"
+                                              : nullptr;
+    if (fixed != nullptr) return invalid(path, fixed, "cannot be set on the root: it is the whole GPU");
+  }
+  auto wanted = apply_change(found->second, change);
+  if (!wanted) return wanted.error();
+  if (auto admitted = admit(path, found->second, *wanted); !admitted) return admitted.error();
+  found->second = *wanted;
+  return {};
+}
+
+SliceResult<void> SliceTree::remove(std::string_view path, std::size_t clients, const Caller& caller) {
+  const auto found = slices_.find(path);
+  if (found == slices_.end()) return error(Code::no_such_slice, path);
+  if (path == "/") return invalid(path, "path", "the root cannot be deleted");
+  if (!may_change_below(parent_path(path), caller)) return error(Code::permission_denied, path);
+  std::int64_t children = 0;
+  for (const auto& [other, slice] : slices_) children += other != "/" && parent_path(other) == path;
+  if (children != 0 || clients != 0) {
+    SliceError busy = error(Code::slice_busy, path);
+    busy.clients = static_cast<std::int64_t>(clients);
+    busy.children = children;
+    return busy;
+  }
+  slices_.erase(found);
+  return {};
+}
+
+SliceResult<void> SliceTree::may_join(std::string_view path, const Caller& caller) const {
+  if (find(path) == nullptr) return error(Code::no_such_slice, path);
+  if (path != "/" && !may_change_below(path, caller)) return error(Code::permission_denied, path);
+  return {};
+}
+
+const Slice* SliceTree::find(std::string_view path) const {
+  const auto found = slices_.find(path);
+  return found == slices_.end() ? nullptr : &found->second;
+}
+
+std::vector<NodeInput> SliceTree::nodes() const {
+  std::vector<NodeInput> nodes;
+  std::map<std::string_view, std::int32_t> index;
+  nodes.reserve(slices_.size());
+  for (const auto& [path, slice] : slices_) {
+    index.emplace(path, static_cast<std::int32_t>(nodes.size()));
+    nodes.push_back({.parent = path == "/" ? -1 : index.at(parent_path(path)),
+                     .reserve = slice.reserve,
+                     .strict = slice.reserve_mode == ReserveMode::strict,
+                     .max = slice.max,
+                     .weight = slice.weight,
+                     .priority = slice.priority,
+                     .policy = slice.policy});
+  }
+  return nodes;
+}
+
+bool SliceTree::may_change_below(std::string_view path, const Caller& caller) const {
+  if (caller.uid == 0) return true;
+  for (;; path = parent_path(path)) {
+    const Slice* slice = find(path);
+    if (slice != nullptr && (slice->owner_uid == caller.uid ||
+                             (slice->owner_gid != kNobody && std::find(caller.gids.begin(), caller.gids.end(),
+                                                                       slice->owner_gid) != caller.gids.end())))
+      return true;
+    if (path == "/") return false;
+  }
+}
+
+/// Whether the reserves still fit, above and below, when `path` goes from `now` to `wanted`.
+SliceResult<void> SliceTree::admit(std::string_view path, const Slice& now, const Slice& wanted) const {
+  const CapSM below = reserved_by_children(path, {});
+  if (path == "/") {
+    if (wanted.max < below)
+      return invalid(path, "max", "below the " + std::to_string(below.count) + " SMs that its children reserve");
+    return {};
+  }
+  if (wanted.reserve < below)
+    return invalid(path, "reserve", "below the " + std::to_string(below.count) + " SMs that its children reserve");
+  if (wanted.reserve <= now.reserve) return {};
+  const std::string_view parent = parent_path(path);
+  const Slice& above = *find(parent);
+  const CapSM bound = std::min(above.reserve, above.max), taken = reserved_by_children(parent, path);
+  const CapSM available = bound > taken ? bound - taken : CapSM{};
+  if (wanted.reserve > available) {
+    SliceError unfit = error(Code::reserve_does_not_fit, path);
+    unfit.asked = wanted.reserve.count;
+    unfit.available = available.count;
+    return unfit;
+  }
+  return {};
+}
+
+CapSM SliceTree::reserved_by_children(std::string_view path, std::string_view except) const {
+  CapSM sum;
+  for (const auto& [other, slice] : slices_)
+    if (is_below(other, path) && parent_path(other) == path && other != except) sum += slice.reserve;
+  return sum;
+}
+
+}  // namespace gpuctl::sched

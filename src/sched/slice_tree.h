@@ -1,0 +1,66 @@
+// The tree of slices: names, settings, who may change what, and admission. Every operation is all or nothing.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sched/allocator.h"
+#include "sched/slice.h"
+
+namespace gpuctl::sched {
+
+inline constexpr std::size_t kMaxSlices = 1000;    ///< in one tree: bounds what an owner of a subtree can ask for
+inline constexpr std::size_t kMaxSliceDepth = 8;   ///< levels below the root
+inline constexpr std::size_t kMaxNameLength = 64;  ///< characters of one name, as in the rule below
+
+/// "/" is the root, "ls" or "batch/train" are below it; a name is [A-Za-z0-9_.-]{1,64} but not "." or "..".
+///
+/// Rights: root, and the owner (uid or gid) of a slice or of one above it, may create, change and delete what is
+/// *below* that slice. The limits of a slice belong to whoever owns the level above; only `policy`, which acts below,
+/// may be changed by the slice's own owner. A new slice belongs to the uid that created it and to no group.
+///
+/// Admission: the reserves of the children never exceed the parent's; the root's is the capacity. A max bounds the
+/// whole subtree. Values are copyable; not thread-safe.
+class SliceTree {
+ public:
+  /// `capacity`: SMs of the smallest device; what is set is the same on each. The owner owns the root.
+  SliceTree(CapSM capacity, std::uint32_t owner_uid, std::uint32_t owner_gid = kNobody);
+
+  SliceResult<void> create(std::string_view path, const SliceChange& change, const Caller& caller);
+  SliceResult<void> change(std::string_view path, const SliceChange& change, const Caller& caller);
+  /// `clients`: how many programs are in the slice now; SliceBusy unless 0 and without children.
+  SliceResult<void> remove(std::string_view path, std::size_t clients, const Caller& caller);
+  /// Whether a program of the caller may join: in the root everybody, below it whoever may change things below `path`.
+  SliceResult<void> may_join(std::string_view path, const Caller& caller) const;
+
+  /// Null when there is none. Valid until the next create or remove.
+  const Slice* find(std::string_view path) const;
+
+  /// By path, a parent before its children. The key of the root is "/".
+  struct PathLess {
+    using is_transparent = void;
+    bool operator()(std::string_view a, std::string_view b) const;
+  };
+  using Slices = std::map<std::string, Slice, PathLess>;
+  const Slices& slices() const { return slices_; }
+
+  /// The allocator's view, in the order of slices().
+  std::vector<NodeInput> nodes() const;
+
+  CapSM capacity() const { return capacity_; }
+
+ private:
+  bool may_change_below(std::string_view path, const Caller& caller) const;
+  SliceResult<void> admit(std::string_view path, const Slice& now, const Slice& wanted) const;
+  CapSM reserved_by_children(std::string_view path, std::string_view except) const;
+
+  CapSM capacity_;
+  Slices slices_;
+};
+
+/// Path of the slice above; "/" for those directly below the root.
+std::string_view parent_path(std::string_view path);
+
+}  // namespace gpuctl::sched

@@ -1,0 +1,195 @@
+#include "sched/slice_tree.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuctl::sched {
+namespace {
+
+using Code = SliceError::Code;
+constexpr Caller kRoot{0, {}};
+
+SliceTree tree_of_132() {
+  return SliceTree(CapSM{132}, 0);
+}
+
+SliceChange reserve(std::int64_t sms) {
+  return {.reserve = sms};
+}
+
+Code code_of(const SliceResult<void>& result) {
+  EXPECT_TRUE(result.has_error());
+  return result.error().code;
+}
+
+TEST(SliceTree, CreatesWithDefaults) {
+  SliceTree tree = tree_of_132();
+  ASSERT_TRUE(tree.create("batch", {}, kRoot));
+  const Slice* slice = tree.find("batch");
+  ASSERT_NE(slice, nullptr);
+  EXPECT_EQ(slice->reserve, CapSM{0});
+  EXPECT_EQ(slice->max, kUnlimitedCapSM);
+  EXPECT_EQ(slice->weight, 100u);
+  EXPECT_EQ(slice->policy->name, "share");
+  EXPECT_EQ(slice->reserve_mode, ReserveMode::strict);
+}
+
+TEST(SliceTree, RefusesBadPaths) {
+  SliceTree tree = tree_of_132();
+  for (const char* path : {"", "a b", "a//b", "/a", "a/", "..", ".", "ä", "a/../b"})
+    EXPECT_EQ(code_of(tree.create(path, {}, kRoot)), Code::invalid_value) << path;
+  EXPECT_EQ(code_of(tree.create(std::string(65, 'x'), {}, kRoot)), Code::invalid_value);
+  EXPECT_TRUE(tree.create(std::string(64, 'x'), {}, kRoot));
+  EXPECT_EQ(code_of(tree.create("/", {}, kRoot)), Code::slice_exists);
+  EXPECT_EQ(tree.slices().size(), 2u);
+}
+
+TEST(SliceTree, NeedsTheParentFirstAndNoTwin) {
+  SliceTree tree = tree_of_132();
+  const auto orphan = tree.create("a/b", {}, kRoot);
+  EXPECT_EQ(code_of(orphan), Code::no_such_slice);
+  EXPECT_EQ(orphan.error().path, "a");
+  ASSERT_TRUE(tree.create("a", {}, kRoot));
+  ASSERT_TRUE(tree.create("a/b", {}, kRoot));
+  EXPECT_EQ(code_of(tree.create("a", {}, kRoot)), Code::slice_exists);
+}
+
+TEST(SliceTree, DepthIsBounded) {
+  SliceTree tree = tree_of_132();
+  std::string path = "d";
+  for (std::size_t depth = 1; depth <= kMaxSliceDepth; ++depth, path += "/d") ASSERT_TRUE(tree.create(path, {}, kRoot));
+  EXPECT_EQ(code_of(tree.create(path, {}, kRoot)), Code::invalid_value);
+}
+
+TEST(SliceTree, NodesComeParentsFirstWhateverTheNames) {
+  SliceTree tree = tree_of_132();
+  for (const char* path : {"a-b", "a", "a/z", "a.c", "a/b", "-x", "a/b/c"})
+    ASSERT_TRUE(tree.create(path, {}, kRoot)) << path;
+  const auto nodes = tree.nodes();
+  ASSERT_EQ(nodes.size(), 8u);
+  EXPECT_EQ(nodes[0].parent, -1);
+  for (std::size_t i = 1; i < nodes.size(); ++i) EXPECT_LT(nodes[i].parent, static_cast<int>(i));
+  EXPECT_EQ(tree.slices().begin()->first, "/");
+}
+
+TEST(SliceTree, ReservesMustFit) {
+  SliceTree tree = tree_of_132();
+  ASSERT_TRUE(tree.create("ls", reserve(100), kRoot));
+  const auto result = tree.create("other", reserve(40), kRoot);
+  ASSERT_EQ(code_of(result), Code::reserve_does_not_fit);
+  EXPECT_EQ(result.error().asked, 40);
+  EXPECT_EQ(result.error().available, 32);
+  EXPECT_EQ(tree.find("other"), nullptr);
+  ASSERT_TRUE(tree.create("ls/a", reserve(60), kRoot));
+  EXPECT_EQ(code_of(tree.create("ls/b", reserve(41), kRoot)), Code::reserve_does_not_fit);
+  ASSERT_TRUE(tree.create("ls/b", reserve(40), kRoot));
+  EXPECT_EQ(code_of(tree.change("ls", reserve(99), kRoot)), Code::invalid_value);
+  EXPECT_EQ(code_of(tree.change("ls", reserve(133), kRoot)), Code::reserve_does_not_fit);
+  EXPECT_TRUE(tree.change("ls", reserve(132), kRoot));
+}
+
+TEST(SliceTree, ReserveStaysWithinMax) {
+  SliceTree tree = tree_of_132();
+  EXPECT_EQ(code_of(tree.create("a", {.reserve = 10, .max = 9}, kRoot)), Code::invalid_value);
+  ASSERT_TRUE(tree.create("a", {.reserve = 10, .max = 10}, kRoot));
+  const auto result = tree.change("a", {.max = 9}, kRoot);
+  EXPECT_EQ(code_of(result), Code::invalid_value);
+  EXPECT_EQ(result.error().field, "max");
+  ASSERT_TRUE(tree.change("a", {.max_unlimited = true}, kRoot));
+  EXPECT_EQ(tree.find("a")->max, kUnlimitedCapSM);
+}
+
+TEST(SliceTree, AChangeIsAllOrNothing) {
+  SliceTree tree = tree_of_132();
+  ASSERT_TRUE(tree.create("a", {.weight = 7}, kRoot));
+  EXPECT_TRUE(tree.change("a", {.max = 50, .weight = 0}, kRoot).has_error());
+  EXPECT_EQ(tree.find("a")->max, kUnlimitedCapSM);
+  EXPECT_EQ(tree.find("a")->weight, 7u);
+}
+
+TEST(SliceTree, NamesTheFieldAtFault) {
+  SliceTree tree = tree_of_132();
+  const auto field = [&](const SliceChange& change) { return tree.create("x", change, kRoot).error().field; };
+  EXPECT_EQ(field({.reserve = -1}), "reserve");
+  EXPECT_EQ(field({.reserve_mode = "maybe"}), "reserve_mode");
+  EXPECT_EQ(field({.max = 1 << 24}), "max");
+  EXPECT_EQ(field({.max = 1, .max_unlimited = true}), "max");
+  EXPECT_EQ(field({.weight = 10001}), "weight");
+  EXPECT_EQ(field({.priority = 101}), "priority");
+  EXPECT_EQ(field({.memory_max = -5}), "memory_max");
+  EXPECT_EQ(field({.owner_uid = -1}), "owner_uid");
+  EXPECT_EQ(field({.owner_gid = -2}), "owner_gid");
+  const auto unknown = tree.create("x", {.policy = "best"}, kRoot);
+  EXPECT_EQ(unknown.error().field, "policy");
+  EXPECT_NE(unknown.error().reason.find("share"), std::string::npos);
+  EXPECT_EQ(tree.find("x"), nullptr);
+}
+
+TEST(SliceTree, RemoveRefusesTheBusy) {
+  SliceTree tree = tree_of_132();
+  ASSERT_TRUE(tree.create("a", {}, kRoot));
+  ASSERT_TRUE(tree.create("a/b", {}, kRoot));
+  const auto busy = tree.remove("a", 3, kRoot);
+  ASSERT_EQ(code_of(busy), Code::slice_busy);
+  EXPECT_EQ(busy.error().clients, 3);
+  EXPECT_EQ(busy.error().children, 1);
+  EXPECT_TRUE(tree.remove("a/b", 0, kRoot));
+  EXPECT_TRUE(tree.remove("a", 0, kRoot));
+  EXPECT_EQ(code_of(tree.remove("a", 0, kRoot)), Code::no_such_slice);
+  EXPECT_EQ(code_of(tree.remove("/", 0, kRoot)), Code::invalid_value);
+}
+
+TEST(SliceTree, TheRootIsTheGpu) {
+  SliceTree tree = tree_of_132();
+  EXPECT_EQ(code_of(tree.change("/", {.reserve = 4}, kRoot)), Code::invalid_value);
+  EXPECT_EQ(code_of(tree.change("/", {.weight = 4}, kRoot)), Code::invalid_value);
+  ASSERT_TRUE(tree.create("ls", reserve(8), kRoot));
+  EXPECT_TRUE(tree.change("/", {.max = 7}, kRoot).has_error());
+}
+
+TEST(SliceTreeRights, OwnersRuleBelowTheirSliceOnly) {
+  SliceTree tree = tree_of_132();
+  const Caller alice{1000, {}}, bob{1001, {}};
+  ASSERT_TRUE(tree.create("alice", {.reserve = 20, .owner_uid = 1000}, kRoot));
+  EXPECT_EQ(code_of(tree.create("mine", {}, alice)), Code::permission_denied);
+  EXPECT_EQ(code_of(tree.change("alice", reserve(30), alice)), Code::permission_denied);
+  EXPECT_EQ(code_of(tree.remove("alice", 0, alice)), Code::permission_denied);
+  ASSERT_TRUE(tree.create("alice/a", reserve(5), alice));
+  EXPECT_EQ(tree.find("alice/a")->owner_uid, 1000u);
+  EXPECT_EQ(tree.find("alice/a")->owner_gid, kNobody);
+  ASSERT_TRUE(tree.change("alice/a", reserve(20), alice));
+  EXPECT_EQ(code_of(tree.change("alice/a", reserve(1), bob)), Code::permission_denied);
+  EXPECT_EQ(code_of(tree.create("alice/b", {}, bob)), Code::permission_denied);
+  EXPECT_TRUE(tree.change("alice", {.policy = "share"}, alice));
+  EXPECT_TRUE(tree.remove("alice/a", 0, alice));
+}
+
+TEST(SliceTreeRights, AGroupMayOwn) {
+  SliceTree tree = tree_of_132();
+  const std::uint32_t gids[] = {50, 60};
+  const Caller member{1000, gids}, outsider{1000, {}};
+  ASSERT_TRUE(tree.create("lab", {.owner_gid = 60}, kRoot));
+  EXPECT_TRUE(tree.create("lab/x", {}, member));
+  EXPECT_EQ(code_of(tree.create("lab/y", {}, Caller{1001, {}})), Code::permission_denied);
+  ASSERT_TRUE(tree.change("lab", {.owner_gid = -1}, kRoot));
+  EXPECT_EQ(code_of(tree.create("lab/z", {}, outsider)), Code::permission_denied);
+}
+
+TEST(SliceTreeRights, WhoMayJoin) {
+  SliceTree tree = tree_of_132();
+  const Caller alice{1000, {}}, bob{1001, {}};
+  ASSERT_TRUE(tree.create("alice", {.owner_uid = 1000}, kRoot));
+  EXPECT_TRUE(tree.may_join("/", bob));
+  EXPECT_TRUE(tree.may_join("alice", alice));
+  EXPECT_TRUE(tree.may_join("alice", kRoot));
+  EXPECT_EQ(code_of(tree.may_join("alice", bob)), Code::permission_denied);
+  EXPECT_EQ(code_of(tree.may_join("nowhere", bob)), Code::no_such_slice);
+}
+
+TEST(SliceTreeRights, APrivateInstanceBelongsToWhoStartedIt) {
+  SliceTree tree(CapSM{8}, 1000);
+  EXPECT_TRUE(tree.create("ls", reserve(2), Caller{1000, {}}));
+  EXPECT_EQ(code_of(tree.create("x", {}, Caller{1001, {}})), Code::permission_denied);
+}
+
+}  // namespace
+}  // namespace gpuctl::sched

@@ -1,0 +1,77 @@
+#include "sched/water_fill.h"
+
+#include <algorithm>
+
+namespace gpuctl::sched {
+
+void WaterFiller::fill(std::span<const Vessel> vessels, CapSM amount, std::uint64_t turn, std::span<CapSM> poured) {
+  std::uint64_t room_left = 0;
+  for (const Vessel& vessel : vessels) room_left += vessel.room.count;
+  if (room_left <= amount.count) {
+    for (std::size_t i = 0; i < vessels.size(); ++i) poured[i] = vessels[i].room;
+    return;
+  }
+
+  open_.clear();
+  std::uint64_t weights = 0;
+  const std::size_t count = vessels.size(), first = turn % count;
+  for (std::size_t n = 0; n < count; ++n) {
+    const std::size_t i = first + n < count ? first + n : first + n - count;
+    poured[i] = {};
+    if (vessels[i].room.count == 0) continue;
+    weights += vessels[i].weight;
+    open_.push_back({static_cast<std::uint32_t>(i), vessels[i].weight, n, vessels[i].room.count});
+  }
+  std::uint64_t left = amount.count;
+  if (left == 0) return;
+
+  if (left <= open_.size()) {  // One each, as far as it goes: proportion would starve the light ones for good.
+    for (std::size_t n = 0; n < left; ++n) poured[open_[n].index] = CapSM{1};
+    return;
+  }
+
+  // The vessels that fill up first are those with the least room for their weight.
+  std::sort(open_.begin(), open_.end(), [](const Open& a, const Open& b) {
+    const std::uint64_t left_side = std::uint64_t{a.room} * b.weight, right_side = std::uint64_t{b.room} * a.weight;
+    return left_side != right_side ? left_side < right_side : a.key < b.key;
+  });
+  auto next = open_.begin();
+  for (; next != open_.end() && next->room * weights <= left * next->weight; ++next) {
+    poured[next->index] = CapSM{next->room};
+    left -= next->room;
+    weights -= next->weight;
+  }
+  open_.erase(open_.begin(), next);
+
+  // The others share in proportion, with room to spare for the rounding: room > left * weight / weights for each.
+  std::uint64_t handed_out = 0;
+  for (Open& vessel : open_) {
+    const std::uint64_t exact = left * vessel.weight;
+    poured[vessel.index] = CapSM{static_cast<std::uint32_t>(exact / weights)};
+    handed_out += exact / weights;
+    vessel.room = static_cast<std::uint32_t>(exact % weights);  // from here on: the remainder
+  }
+  std::sort(open_.begin(), open_.end(),
+            [](const Open& a, const Open& b) { return a.room != b.room ? a.room > b.room : a.key < b.key; });
+  for (std::size_t n = 0; handed_out < left; ++n, ++handed_out) poured[open_[n].index] += CapSM{1};
+  lift_empty(vessels, poured);
+}
+
+/// Takes one from who has most for its weight, and two at least, for each vessel that proportion left empty.
+void WaterFiller::lift_empty(std::span<const Vessel> vessels, std::span<CapSM> poured) {
+  for (std::size_t i = 0; i < vessels.size(); ++i) {
+    if (vessels[i].room.count == 0 || poured[i].count != 0) continue;
+    std::size_t donor = vessels.size();
+    for (std::size_t j = 0; j < vessels.size(); ++j) {
+      if (poured[j].count < 2) continue;
+      if (donor == vessels.size() || std::uint64_t{poured[j].count} * vessels[donor].weight >
+                                         std::uint64_t{poured[donor].count} * vessels[j].weight)
+        donor = j;
+    }
+    if (donor == vessels.size()) return;
+    poured[donor] -= CapSM{1};
+    poured[i] = CapSM{1};
+  }
+}
+
+}  // namespace gpuctl::sched
