@@ -536,7 +536,7 @@ class Parser {
     if (base.kind == Operand::Kind::kSymbol) {
       result.offset = std::exchange(base.offset, 0);
       result.offset_text = std::exchange(base.offset_text, {});
-    } else if (base.kind == Operand::Kind::kRegister) {
+    } else if (base.kind == Operand::Kind::kRegister || base.kind == Operand::Kind::kSpecial) {
       offset(result);
     }
     result.items.push_back(std::move(base));

@@ -94,7 +94,7 @@ TEST(Parser, ReadsTextureAddresses) {
 }
 
 TEST(Parser, KeepsDirectivesOfABody) {
-  EXPECT_EQ(last<Directive>(".loc 1 2 3, function_name $L, inlined_at 1 20 3").tokens.size(), 11u);
+  EXPECT_EQ(last<Directive>(".loc 1 2 3, function_name $L, inlined_at 1 20 3").tokens.size(), 12u);
   EXPECT_EQ(last<Directive>(".pragma \"nounroll\";").name(), ".pragma");
   const auto table = last<Directive>("t: .branchtargets a, b;");
   EXPECT_EQ(table.tokens, (std::vector<std::string>{".branchtargets", "a", ",", "b", ";"}));
