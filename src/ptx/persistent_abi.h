@@ -27,7 +27,8 @@
 // result + 1. If l >= workers and l == workers + extra (read again), it is the last: with `next >= total` (read again) it
 // opens the gate by writing HostSlot::done_ns, done = 1, then DeviceSlot::done = ticket. Every claimed chunk is finished by its
 // claimer before that one counts as left, so then all block-tasks are complete and visible. The last one, and the one
-// with l == workers + extra - L, post `left` to the HostSlot: so the host learns that an eviction holds.
+// with l == workers + extra - L, post `left` (and, if it leaves because of the limit, left_ns) to the HostSlot: so the host
+// learns that an eviction holds, and since when.
 #pragma once
 
 #include <cstddef>
@@ -55,8 +56,9 @@ struct HostSlot {
   std::uint32_t progress;  ///< block-tasks claimed, as a poller last saw it (not above total)
   std::uint64_t start_ns;  ///< %globaltimer when the in-stream grid started
   std::uint64_t done_ns;   ///< %globaltimer when the gate was opened
+  std::uint64_t left_ns;   ///< %globaltimer when a leaver last posted `left` because of the limit (an eviction holds)
   std::uint32_t task_ns;   ///< duration of one block-task, from a poller's latest chunk; 0 = not measured
-  std::uint32_t reserved[7];
+  std::uint32_t reserved[5];
 };
 static_assert(sizeof(HostSlot) == 64);
 
