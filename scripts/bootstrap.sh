@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# Makes a fresh Debian 12 machine able to build gpuctl: installs the Debian packages that are missing and, when there is
+# no nvcc on PATH or in /usr/local/cuda, unpacks the CUDA compiler from its PyPI wheels into build/toolchain. What is
+# there already is left alone. Run by itself it does that; sourced by the other scripts it also offers build_tree.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$root/build
+toolchain=$build/toolchain
+
+packages=(build-essential ninja-build meson pkg-config python3 libboost1.81-dev libcli11-dev libtomlplusplus-dev
+          libsystemd-dev libgtest-dev liblz4-dev libzstd-dev)
+# The compiler driver with ptxas, the device compiler, its own headers, and the runtime with cuda.h.
+wheels=(nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime)
+wheel_version='13.0.*'
+
+say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+fail() { say "$*"; exit 1; }
+
+package_installed() { [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
+
+# install_packages NAME...: those that are missing; as a normal user, says how and ends.
+install_packages() {
+  local missing=() package
+  for package in "$@"; do package_installed "$package" || missing+=("$package"); done
+  ((${#missing[@]})) || return 0
+  command -v apt-get >/dev/null || fail "needed, and there is no apt-get to install them: ${missing[*]}"
+  if ((EUID != 0)); then
+    say "packages are missing; run this, then start again:"
+    printf '  sudo apt-get install -y --no-install-recommends %s\n' "${missing[*]}" >&2
+    exit 1
+  fi
+  say "installing ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  local quiet=(-qq -o Dpkg::Use-Pty=0)
+  apt-get "${quiet[@]}" update >&2
+  apt-get "${quiet[@]}" install -y --no-install-recommends "${missing[@]}" >&2
+}
+
+# recent_enough NVCC: whether it is of CUDA 12.4 or later.
+recent_enough() {
+  local release
+  release=$("$1" --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
+  [[ -n $release && $(printf '%s\n' 12.4 "$release" | sort -V | head -n 1) == 12.4 ]]
+}
+
+# find_toolkit: prints the CUDA toolkit to build with, or nothing.
+find_toolkit() {
+  local nvcc
+  for nvcc in "$(command -v nvcc || true)" /usr/local/cuda/bin/nvcc "$toolchain/bin/nvcc"; do
+    if [[ -x $nvcc ]] && recent_enough "$nvcc"; then
+      dirname "$(dirname "$(readlink -f "$nvcc")")"
+      return
+    fi
+  done
+}
+
+# unpack_wheels FROM TO: the toolkit's files of all wheels, which share one tree.
+unpack_wheels() {
+  python3 - "$1" "$2" <<'PYTHON'
+import pathlib, shutil, sys, zipfile
+source, target = map(pathlib.Path, sys.argv[1:])
+for wheel in sorted(source.glob("*.whl")):
+    with zipfile.ZipFile(wheel) as archive:
+        for info in archive.infolist():
+            parts = pathlib.PurePosixPath(info.filename).parts
+            # nvidia/cu13/bin/nvcc goes to bin/nvcc; NAME.dist-info holds the licence and stays as it is.
+            inner = parts[2:] if parts[0] == "nvidia" else parts
+            if info.is_dir() or not inner:
+                continue
+            path = target.joinpath(*inner)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(info) as data, open(path, "wb") as file:
+                shutil.copyfileobj(data, file)
+            if "bin" in inner[:-1]:
+                path.chmod(0o755)
+PYTHON
+}
+
+# compiles_and_links TOOLKIT: whether its nvcc makes programs, with the static runtime and with the shared one.
+compiles_and_links() {
+  local nvcc=$1/bin/nvcc scratch runtime status=0
+  scratch=$(mktemp -d)
+  printf '__global__ void k(int* p) { *p = 1; }\nint main() { k<<<1, 1>>>(nullptr); return 0; }\n' >"$scratch/probe.cu"
+  for runtime in static shared; do
+    env PATH=/usr/local/bin:/usr/bin:/bin "$nvcc" -cudart "$runtime" -o "$scratch/probe" "$scratch/probe.cu" >&2 || status=1
+  done
+  rm -rf "$scratch"
+  return "$status"
+}
+
+fetch_toolkit() {
+  local scratch=$build/toolchain.new
+  python3 -m pip --version >/dev/null 2>&1 || install_packages python3-pip
+  say "no nvcc here: fetching the CUDA compiler (100 MB) into ${toolchain#"$root"/}"
+  rm -rf "$scratch" && mkdir -p "$scratch/wheels" "$scratch/toolkit"
+  python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: -d "$scratch/wheels" \
+    "${wheels[@]/%/==$wheel_version}" >&2
+  unpack_wheels "$scratch/wheels" "$scratch/toolkit"
+  # nvcc looks for lib64, and the linker for the name without a version.
+  ln -s lib "$scratch/toolkit/lib64"
+  ln -s libcudart.so.13 "$scratch/toolkit/lib/libcudart.so"
+  compiles_and_links "$scratch/toolkit" || fail "the fetched CUDA compiler does not work; left in $scratch"
+  rm -rf "$toolchain" && mv "$scratch/toolkit" "$toolchain" && rm -rf "$scratch"
+}
+
+# bootstrap: everything a build needs. Sets `toolkit`.
+bootstrap() {
+  install_packages "${packages[@]}"
+  toolkit=$(find_toolkit)
+  if [[ -z $toolkit ]]; then
+    fetch_toolkit
+    toolkit=$(find_toolkit)
+  fi
+}
+
+# build_tree [TARGET...]: configures build/ when needed and builds, everything by default. Quiet unless it fails.
+build_tree() {
+  local log=$build/last-build.log
+  mkdir -p "$build"
+  if [[ ! -f $build/build.ninja ]]; then
+    say "configuring build/"
+    meson setup "$build" "$root" "-Dtoolkit_root=$toolkit" >"$log" 2>&1 || { cat "$log" >&2; fail "meson setup failed"; }
+  fi
+  say "building"
+  ninja -C "$build" "$@" >"$log" 2>&1 || { tail -n 60 "$log" >&2; fail "the build failed; all of it: $log"; }
+}
+
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
+  bootstrap
+  say "ready; CUDA toolkit: $toolkit"
+fi
