@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Say how many tests the last `meson test` ran: count_tests.py LOGS, LOGS being meson-logs of the build directory.
+
+A GoogleTest program counts with each of its cases, any other test as one. A program that ended badly although none of
+its cases failed (it crashed, or ran out of time) counts as one failure more. Exit status 1 when one failed or none ran.
+"""
+import json
+import pathlib
+import sys
+import xml.etree.ElementTree
+
+GOOD = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}
+
+
+def outcome_of_case(case):
+    if case.find("failure") is not None or case.find("error") is not None:
+        return "failed"
+    if case.find("skipped") is not None or case.get("status") == "notrun":
+        return "skipped"
+    return "passed"
+
+
+def cases_by_program(junit):
+    """Outcomes of GoogleTest cases, by the test name that their suite's name carries: PROJECT.NAME.SUITE."""
+    cases = {}
+    for suite in xml.etree.ElementTree.parse(junit).getroot().iter("testsuite"):
+        program = suite.get("name", "").partition(".")[2].rpartition(".")[0]
+        cases.setdefault(program, []).extend(outcome_of_case(case) for case in suite.iter("testcase"))
+    return cases
+
+
+def main():
+    logs = pathlib.Path(sys.argv[1])
+    cases = cases_by_program(logs / "testlog.junit.xml")
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    for line in (logs / "testlog.json").read_text(encoding="utf-8").splitlines():
+        test = json.loads(line)
+        whole = GOOD.get(test["result"], "failed")
+        outcomes = cases.get(test["name"]) or [whole]
+        if whole == "failed" and "failed" not in outcomes:
+            outcomes.append("failed")
+        for outcome in outcomes:
+            counts[outcome] += 1
+    line = f"{counts['passed']} passed, {counts['failed']} failed"
+    print(line + (f", {counts['skipped']} skipped" if counts["skipped"] else ""))
+    return 0 if counts["failed"] == 0 and counts["passed"] > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
