@@ -1,0 +1,69 @@
+// The agent: one thread per managed context. It notices completed launches, tells the daemon what is going on, adds
+// workers to kernels that may have more, and keeps launch blocks ready. It never decides: grants come from the daemon.
+//
+// Evicting needs no agent, since workers read the grant themselves; it only measures how long that took. Everything
+// the agent puts on the GPU goes to streams of the greatest priority, which no gate is ever in, so that it cannot be
+// stuck behind the very kernel it is to continue (DESIGN section 11).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "libgpuslice/context.h"
+
+namespace gpuslice {
+
+class Agent {
+ public:
+  /// Prepares streams in the current context, which must be that of `context`, and starts the thread. False when the
+  /// driver lacks what gates need; then nothing was started.
+  static bool start(Context& context);
+
+  /// Wakes the agent that waits on this word.
+  static void wake(std::atomic<std::uint32_t>& futex);
+
+ private:
+  explicit Agent(Context& context) : c_(context) {}
+  bool prepare();
+  void run();
+
+  void adopt_stub_page();
+  void reap();
+  void complete(const Launch& launch, std::uint64_t now);
+  void watch_eviction(std::uint32_t epoch_seen);
+  void record_eviction(gpuctl::ipc::Usage& out, std::uint64_t took_ns);
+  struct TopUp {
+    Launch* launch;
+    std::uint32_t workers;
+    std::uint32_t pollers;
+    std::uint32_t limit;
+  };
+  std::vector<TopUp> plan_top_ups();
+  void top_up(const TopUp& order);
+  CUstream idle_stream();
+  void keep_slots();
+  void sleep(std::uint32_t futex_seen, std::uint32_t epoch_seen);
+  void wait_for_news(std::uint32_t futex_seen, std::uint32_t epoch_seen, std::uint64_t timeout_ns);
+
+  Context& c_;
+  std::vector<CUstream> streams_;       ///< for workers
+  std::size_t next_stream_ = 0;
+  CUstream housekeeping_ = nullptr;     ///< for zeroing launch blocks
+  bool zeroing_ = false;                ///< ... which is under way
+
+  gpuctl::ipc::Stub* stub_ = nullptr;   ///< whose grant is in force
+  std::uint32_t* mirror_ = nullptr;     ///< word the agent copies grants to, where the GPU cannot map the stub page
+  std::vector<std::uint32_t*> old_words_;  ///< of earlier stub pages, which running kernels may still poll
+  std::uint32_t epoch_ = 0;
+  std::uint32_t capsm_ = gpuctl::ipc::kUnlimited;
+  bool evicting_ = false;               ///< the grant shrank and that is not known to hold yet
+  std::uint64_t busy_since_ns_ = 0;     ///< since when an eviction or more workers are awaited; 0 = not
+  std::uint64_t decided_ns_ = 0;
+  bool wants_workers_ = false;          ///< some launch has fewer workers than it may have
+  std::uint64_t last_active_ns_ = 0;
+  std::uint64_t last_reap_ns_ = 0;
+  std::int64_t clock_offset_ns_ = INT64_MAX;  ///< host clock minus %globaltimer, smallest seen
+};
+
+}  // namespace gpuslice

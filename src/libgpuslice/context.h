@@ -1,0 +1,143 @@
+// One CUDA context under management: launch blocks, streams with launches outstanding, and the agent thread.
+//
+// Locks. `Stream::issue` is held over a launch and its gate, so that no other launch gets between them. `mutex_` guards
+// bookkeeping and is never held over a driver call, because a driver call may block until the GPU makes progress, which
+// may need the agent. Order: issue, then mutex_. The agent takes only mutex_.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "ipc/stub.h"
+#include "libgpuslice/client.h"
+#include "libgpuslice/kernels.h"
+#include "libgpuslice/slots.h"
+
+namespace gpuslice {
+
+/// A launch as the program asked for it.
+struct LaunchConfig {
+  std::uint32_t grid[3];
+  std::uint32_t block[3];
+  std::uint32_t shared;          ///< dynamic, bytes
+  CUstream stream;               ///< never null: CU_STREAM_LEGACY stands for the default stream
+  std::vector<CUlaunchAttribute> attributes;  ///< those that the persistent form keeps
+
+  std::uint64_t block_tasks() const { return std::uint64_t{grid[0]} * grid[1] * grid[2]; }
+  std::uint32_t threads() const { return block[0] * block[1] * block[2]; }
+};
+
+/// A persistent launch from its issue until every worker has left.
+struct Launch {
+  Instance* instance = nullptr;
+  LaunchConfig config;
+  std::vector<std::byte> params;   ///< packed, LaunchArgs included: what the agent launches again
+  gpuctl::ptx::LaunchArgs args{};
+  std::uint32_t slot = 0;
+  std::uint32_t launched = 0;      ///< workers of all grids so far
+  std::uint64_t issued_ns = 0;     ///< CLOCK_MONOTONIC
+  std::atomic<bool> issued{false};  ///< the launching thread is done with it
+  bool failed = false;             ///< the driver refused it: nothing runs. Read after `issued`
+};
+
+struct Stream {
+  CUstream handle = nullptr;
+  std::mutex issue;
+  std::deque<std::unique_ptr<Launch>> outstanding;  ///< oldest first; only the oldest may be running
+  std::uint32_t word = 0;          ///< index of its limit word
+  bool latency_critical = false;
+};
+
+class Context {
+ public:
+  /// The managed state of the current context, made at the first call; null when that is not possible.
+  static Context* current();
+  /// All contexts of the process.
+  static std::vector<Context*> all();
+  /// The program destroyed (or reset) this context: its agent ends. Its memory in this process stays.
+  static void forget(CUcontext handle);
+  /// In a forked child.
+  static void forget_after_fork();
+
+  /// This context's copy of a kernel, made at the first call. The context must be current. Null: cannot be launched
+  /// in persistent form here.
+  Instance* instance_of(KernelInfo& kernel);
+
+  /// Launches in persistent form with its gate, or returns false to say: launch it as it is (`result` is untouched).
+  /// `params` is the packed parameter block, args_offset + sizeof(LaunchArgs) bytes. The context must be current.
+  bool launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result);
+
+  /// Blocks new launches and waits until none is incomplete; then the caller may call what blocks in the driver
+  /// (DESIGN section 11). Must be followed by resume_launches().
+  void quiesce();
+  void resume_launches();
+
+  void set_latency_critical(CUstream stream, bool on);
+  /// The program destroys the stream; its launches, if any, still complete.
+  void stream_destroyed(CUstream stream);
+
+  /// CapSM this client may use here now.
+  std::uint32_t granted() const;
+  std::uint32_t sms() const { return sms_; }
+  int device_index() const { return device_index_; }
+  CUcontext handle() const { return context_; }
+
+ private:
+  friend class Agent;
+  using StreamKey = std::pair<CUstream, unsigned long>;
+
+  explicit Context(CUcontext context, int device_index, std::uint32_t sms, Slots slots);
+  static Context* create(CUcontext context);
+
+  Stream& stream_of(CUstream handle);
+  int per_sm_of(Instance& instance, std::uint32_t threads, std::uint32_t shared);
+  bool short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm);
+  void plan(Launch& launch, const Stream& stream, std::uint32_t per_sm);
+  std::uint32_t workers_for(const Launch& launch, const Stream& stream) const;
+  static CUresult issue(const Launch& launch, CUstream stream, std::uint32_t workers, std::vector<std::byte>& params);
+  std::uint32_t demand_of(const Launch& launch) const;
+  void divide_among_streams();
+  void divide_if_shared() {
+    if (active_.size() > 1) divide_among_streams();
+  }
+  void publish_usage();
+  gpuctl::ipc::Usage* usage() const;
+
+  const CUcontext context_;
+  const int device_index_;
+  const std::uint32_t sms_;
+  std::atomic<std::uint32_t*> grant_word_{nullptr};  ///< what workers poll: in a stub page, or own_grant_
+  CUdeviceptr grant_address_ = 0;      ///< the same for the GPU; guarded by mutex_
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Slots slots_;
+  std::map<StreamKey, std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<Stream>> orphans_;     ///< destroyed by the program with launches outstanding
+  std::vector<std::unique_ptr<Launch>> leaving_;     ///< complete, but workers may still be on their way out
+  std::vector<Stream*> active_;                      ///< streams with launches outstanding
+  std::uint32_t next_word_ = 1;
+  int quiescing_ = 0;
+  Targets targets_;
+  std::uint32_t outstanding_ = 0;
+  std::uint32_t told_demand_ = 0;
+  std::atomic<bool> agent_asleep_{false};
+  std::atomic<std::uint32_t> agent_futex_{0};        ///< +1 to wake the agent
+
+  std::atomic<bool> gone_{false};
+
+  void wake_agent();
+};
+
+/// CLOCK_MONOTONIC in ns.
+std::uint64_t monotonic_ns();
+
+}  // namespace gpuslice

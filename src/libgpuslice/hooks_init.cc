@@ -1,0 +1,64 @@
+// The beginning: cuInit starts the client; a forked child starts afresh.
+#include <pthread.h>
+
+#include <cstdio>
+
+#include "libgpuslice/client.h"
+#include "libgpuslice/context.h"
+#include "libgpuslice/debug.h"
+#include "libgpuslice/driver.h"
+#include "libgpuslice/hooks.h"
+#include "libgpuslice/modules.h"
+
+namespace gpuslice {
+
+namespace {
+
+/// As nvidia-smi -L prints them: GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx.
+std::string uuid_text(const CUuuid& uuid) {
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned>(static_cast<unsigned char>(uuid.bytes[i])));
+    text += digits;
+  }
+  return text;
+}
+
+std::vector<std::string> device_uuids() {
+  std::vector<std::string> uuids;
+  int count = 0;
+  driver().cuDeviceGetCount(&count);
+  for (int i = 0; i < count && i < static_cast<int>(gpuctl::ipc::kMaxDevices); ++i) {
+    CUuuid uuid{};
+    driver().cuDeviceGetUuid_v2(&uuid, i);
+    uuids.push_back(uuid_text(uuid));
+  }
+  return uuids;
+}
+
+void start_over_in_child() {
+  Client::get().forget_after_fork();
+  Kernels::get().forget_after_fork();
+  Modules::get().forget_after_fork();
+  Context::forget_after_fork();
+}
+
+}  // namespace
+}  // namespace gpuslice
+
+using namespace gpuslice;
+
+GPUSLICE_HOOK cuInit(unsigned flags) {
+  if (!driver().cuInit) return CUDA_ERROR_NOT_INITIALIZED;
+  CUresult result = driver().cuInit(flags);
+  if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
+  return guarded([&] {
+    static const int registered = pthread_atfork(nullptr, nullptr, start_over_in_child);
+    (void)registered;
+    Client::get().set_kernel_source([](bool all) { return Kernels::get().report(all); });
+    Client::get().start(device_uuids());
+    return CUDA_SUCCESS;
+  });
+}

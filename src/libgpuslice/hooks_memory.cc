@@ -1,0 +1,69 @@
+// Calls that free memory or end contexts: they block in the driver until the device is idle.
+#include "libgpuslice/client.h"
+#include "libgpuslice/driver.h"
+#include "libgpuslice/hooks.h"
+#include "libgpuslice/quiet.h"
+
+namespace gpuslice {
+
+namespace {
+
+template <class Function, class... Arguments>
+CUresult quietly(Function function, Arguments... arguments) {
+  return guarded([&] {
+    if (!function) return CUDA_ERROR_NOT_INITIALIZED;
+    Quiet quiet;
+    return function(arguments...);
+  });
+}
+
+/// After the primary context of `device` may have ended.
+void forget_contexts_of(CUdevice device) {
+  for (Context* context : Context::all()) {
+    if (context->device_index() == device) Context::forget(context->handle());
+  }
+}
+
+}  // namespace
+}  // namespace gpuslice
+
+using namespace gpuslice;
+
+GPUSLICE_HOOK cuMemFree_v2(CUdeviceptr pointer) { return quietly(driver().cuMemFree_v2, pointer); }
+GPUSLICE_HOOK cuMemFreeHost(void* pointer) { return quietly(driver().cuMemFreeHost, pointer); }
+GPUSLICE_HOOK cuMemHostUnregister(void* pointer) { return quietly(driver().cuMemHostUnregister, pointer); }
+GPUSLICE_HOOK cuArrayDestroy(CUarray array) { return quietly(driver().cuArrayDestroy, array); }
+GPUSLICE_HOOK cuMipmappedArrayDestroy(CUmipmappedArray array) { return quietly(driver().cuMipmappedArrayDestroy, array); }
+
+GPUSLICE_HOOK cuCtxDestroy_v2(CUcontext context) {
+  return guarded([&] {
+    if (!driver().cuCtxDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
+    Quiet quiet;
+    Context::forget(context);
+    return driver().cuCtxDestroy_v2(context);
+  });
+}
+
+GPUSLICE_HOOK cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  return guarded([&] {
+    if (!driver().cuDevicePrimaryCtxReset_v2) return CUDA_ERROR_NOT_INITIALIZED;
+    Quiet quiet;
+    forget_contexts_of(device);
+    return driver().cuDevicePrimaryCtxReset_v2(device);
+  });
+}
+
+GPUSLICE_HOOK cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  return guarded([&] {
+    if (!driver().cuDevicePrimaryCtxRelease_v2) return CUDA_ERROR_NOT_INITIALIZED;
+    Quiet quiet;
+    CUresult result = driver().cuDevicePrimaryCtxRelease_v2(device);
+    unsigned flags = 0;
+    int active = 1;
+    if (result == CUDA_SUCCESS && driver().cuDevicePrimaryCtxGetState && 
+        driver().cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && !active) {
+      forget_contexts_of(device);
+    }
+    return result;
+  });
+}

@@ -1,0 +1,96 @@
+// Streams: priorities are kept below the agent's, and captures are noticed.
+#include <atomic>
+
+#include "libgpuslice/capture.h"
+#include "libgpuslice/client.h"
+#include "libgpuslice/driver.h"
+#include "libgpuslice/hooks.h"
+#include "libgpuslice/context.h"
+
+namespace gpuslice {
+
+namespace {
+
+std::atomic<int> g_captures{0};
+
+/// The greatest priority is the agent's alone (numerically the least): a program's stream may be stopped at a gate,
+/// and what resumes it must not share its hardware queue.
+int below_the_agent(int priority) {
+  int least = 0, greatest = 0;
+  if (!Client::get().wanted() || driver().cuCtxGetStreamPriorityRange(&least, &greatest) != CUDA_SUCCESS) return priority;
+  return greatest < least && priority <= greatest ? greatest + 1 : priority;
+}
+
+}  // namespace
+
+bool capturing(CUstream stream) {
+  if (g_captures.load(std::memory_order_relaxed) <= 0) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  // An error means the legacy stream while another one captures: leave that launch to the driver too.
+  return driver().cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+CUstream explicit_stream(CUstream stream, bool per_thread) {
+  if (stream) return stream;
+  return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
+
+namespace {
+
+CUresult begin_capture(CUstream stream, CUstreamCaptureMode mode) {
+  if (!driver().cuStreamBeginCapture_v2) return CUDA_ERROR_NOT_INITIALIZED;
+  CUresult result = driver().cuStreamBeginCapture_v2(stream, mode);
+  if (result == CUDA_SUCCESS) ++g_captures;
+  return result;
+}
+
+CUresult begin_capture_to_graph(CUstream stream, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData* data,
+                                size_t count, CUstreamCaptureMode mode) {
+  if (!driver().cuStreamBeginCaptureToGraph) return CUDA_ERROR_NOT_INITIALIZED;
+  CUresult result = driver().cuStreamBeginCaptureToGraph(stream, graph, dependencies, data, count, mode);
+  if (result == CUDA_SUCCESS) ++g_captures;
+  return result;
+}
+
+CUresult end_capture(CUstream stream, CUgraph* graph) {
+  if (!driver().cuStreamEndCapture) return CUDA_ERROR_NOT_INITIALIZED;
+  const bool was = capturing(stream);
+  CUresult result = driver().cuStreamEndCapture(stream, graph);
+  if (was && !capturing(stream)) --g_captures;
+  return result;
+}
+
+}  // namespace
+}  // namespace gpuslice
+
+using namespace gpuslice;
+
+GPUSLICE_HOOK cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priority) {
+  if (!driver().cuStreamCreateWithPriority) return CUDA_ERROR_NOT_INITIALIZED;
+  return driver().cuStreamCreateWithPriority(stream, flags, below_the_agent(priority));
+}
+
+GPUSLICE_HOOK cuStreamDestroy_v2(CUstream stream) {
+  return guarded([&] {
+    if (!driver().cuStreamDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
+    for (Context* context : Context::all()) context->stream_destroyed(stream);
+    return driver().cuStreamDestroy_v2(stream);
+  });
+}
+
+GPUSLICE_HOOK cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
+  return begin_capture(explicit_stream(stream, false), mode);
+}
+GPUSLICE_HOOK cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode) {
+  return begin_capture(explicit_stream(stream, true), mode);
+}
+GPUSLICE_HOOK cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode* dependencies,
+                                          const CUgraphEdgeData* data, size_t count, CUstreamCaptureMode mode) {
+  return begin_capture_to_graph(explicit_stream(stream, false), graph, dependencies, data, count, mode);
+}
+GPUSLICE_HOOK cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode* dependencies,
+                                               const CUgraphEdgeData* data, size_t count, CUstreamCaptureMode mode) {
+  return begin_capture_to_graph(explicit_stream(stream, true), graph, dependencies, data, count, mode);
+}
+GPUSLICE_HOOK cuStreamEndCapture(CUstream stream, CUgraph* graph) { return end_capture(explicit_stream(stream, false), graph); }
+GPUSLICE_HOOK cuStreamEndCapture_ptsz(CUstream stream, CUgraph* graph) { return end_capture(explicit_stream(stream, true), graph); }

@@ -1,0 +1,156 @@
+// How a program's driver calls come here. There are three ways, and each must lead to the same wrappers:
+//
+// 1. A program linked with libcuda: our exported functions of the same names come first in symbol order.
+// 2. dlsym: ours (dlsym_*.S) answers for the names in the table below.
+// 3. cuGetProcAddress, which the CUDA runtime gets by dlsym and then asks for everything, itself included: ours asks
+//    the driver first (so that what this driver lacks stays lacking) and then answers from the table. There the symbol
+//    carries no version suffix; the version asked for and the kind of default stream pick the variant.
+//
+// To add a wrapper: write it in a hooks_*.cc, declare it below if cuda.h does not, add one row.
+#include <dlfcn.h>
+
+#include <cstring>
+
+#include "libgpuslice/driver.h"
+#include "libgpuslice/hooks.h"
+
+using gpuslice::Hook;
+
+GPUSLICE_HOOK cuGetProcAddress_v2(const char* symbol, void** function, int version, cuuint64_t flags,
+                                  CUdriverProcAddressQueryResult* status);
+#undef cuGetProcAddress
+GPUSLICE_HOOK cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags);
+GPUSLICE_HOOK cuLaunchKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**,
+                                  void**);
+GPUSLICE_HOOK cuLaunchKernelEx_ptsz(const CUlaunchConfig*, CUfunction, void**, void**);
+GPUSLICE_HOOK cuStreamBeginCapture_v2_ptsz(CUstream, CUstreamCaptureMode);
+GPUSLICE_HOOK cuStreamBeginCaptureToGraph_ptsz(CUstream, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, size_t,
+                                               CUstreamCaptureMode);
+GPUSLICE_HOOK cuStreamEndCapture_ptsz(CUstream, CUgraph*);
+
+namespace gpuslice {
+
+namespace {
+
+#define ROW(exported, symbol, since, per_thread) {#exported, symbol, since, per_thread, reinterpret_cast<void*>(&exported)}
+const Hook kHooks[] = {
+    ROW(cuGetProcAddress_v2, "cuGetProcAddress", 12000, false),
+    ROW(cuGetProcAddress, "cuGetProcAddress", 11030, false),
+    ROW(cuInit, "cuInit", 2000, false),
+    ROW(cuModuleLoad, "cuModuleLoad", 2000, false),
+    ROW(cuModuleLoadData, "cuModuleLoadData", 2000, false),
+    ROW(cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, false),
+    ROW(cuModuleLoadFatBinary, "cuModuleLoadFatBinary", 2000, false),
+    ROW(cuModuleUnload, "cuModuleUnload", 2000, false),
+    ROW(cuModuleGetFunction, "cuModuleGetFunction", 2000, false),
+    ROW(cuModuleGetFunctionCount, "cuModuleGetFunctionCount", 12040, false),
+    ROW(cuModuleEnumerateFunctions, "cuModuleEnumerateFunctions", 12040, false),
+    ROW(cuLibraryLoadData, "cuLibraryLoadData", 12000, false),
+    ROW(cuLibraryLoadFromFile, "cuLibraryLoadFromFile", 12000, false),
+    ROW(cuLibraryUnload, "cuLibraryUnload", 12000, false),
+    ROW(cuLibraryGetKernel, "cuLibraryGetKernel", 12000, false),
+    ROW(cuLibraryGetKernelCount, "cuLibraryGetKernelCount", 12040, false),
+    ROW(cuLibraryEnumerateKernels, "cuLibraryEnumerateKernels", 12040, false),
+    ROW(cuLibraryGetModule, "cuLibraryGetModule", 12000, false),
+    ROW(cuKernelGetFunction, "cuKernelGetFunction", 12000, false),
+    ROW(cuKernelSetAttribute, "cuKernelSetAttribute", 12000, false),
+    ROW(cuKernelSetCacheConfig, "cuKernelSetCacheConfig", 12000, false),
+    ROW(cuFuncSetAttribute, "cuFuncSetAttribute", 9000, false),
+    ROW(cuFuncSetCacheConfig, "cuFuncSetCacheConfig", 3000, false),
+    ROW(cuLaunchKernel, "cuLaunchKernel", 4000, false),
+    ROW(cuLaunchKernel_ptsz, "cuLaunchKernel", 7000, true),
+    ROW(cuLaunchKernelEx, "cuLaunchKernelEx", 11060, false),
+    ROW(cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", 11060, true),
+    ROW(cuMemFree_v2, "cuMemFree", 3020, false),
+    ROW(cuMemFreeHost, "cuMemFreeHost", 2000, false),
+    ROW(cuMemHostUnregister, "cuMemHostUnregister", 4000, false),
+    ROW(cuArrayDestroy, "cuArrayDestroy", 2000, false),
+    ROW(cuMipmappedArrayDestroy, "cuMipmappedArrayDestroy", 5000, false),
+    ROW(cuCtxDestroy_v2, "cuCtxDestroy", 4000, false),
+    ROW(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, false),
+    ROW(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, false),
+    ROW(cuStreamCreateWithPriority, "cuStreamCreateWithPriority", 5050, false),
+    ROW(cuStreamDestroy_v2, "cuStreamDestroy", 4000, false),
+    ROW(cuStreamBeginCapture_v2, "cuStreamBeginCapture", 10010, false),
+    ROW(cuStreamBeginCapture_v2_ptsz, "cuStreamBeginCapture", 10010, true),
+    ROW(cuStreamBeginCaptureToGraph, "cuStreamBeginCaptureToGraph", 12030, false),
+    ROW(cuStreamBeginCaptureToGraph_ptsz, "cuStreamBeginCaptureToGraph", 12030, true),
+    ROW(cuStreamEndCapture, "cuStreamEndCapture", 10000, false),
+    ROW(cuStreamEndCapture_ptsz, "cuStreamEndCapture", 10000, true),
+};
+#undef ROW
+
+using GetProcAddress = CUresult (*)(const char*, void**, int, cuuint64_t);
+using GetProcAddressV2 = CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
+
+void* libcuda_function(const char* name) {
+  static void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  return library ? real_dlsym(library, name) : nullptr;
+}
+
+void replace(const char* symbol, void** function, int version, cuuint64_t flags) {
+  if (!symbol || !function || !*function) return;
+  const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+  if (void* wrapper = find_hook(symbol, version, per_thread)) *function = wrapper;
+}
+
+}  // namespace
+
+void* find_hook(std::string_view exported) {
+  for (const Hook& hook : kHooks) {
+    if (hook.exported == exported) return hook.wrapper;
+  }
+  return nullptr;
+}
+
+void* find_hook(std::string_view symbol, int cuda_version, bool per_thread) {
+  const Hook* best = nullptr;
+  for (const Hook& hook : kHooks) {
+    if (hook.symbol != symbol || hook.since > cuda_version) continue;
+    if (hook.per_thread && !per_thread) continue;
+    // The newest function of that name; the per-thread variant where there is one and it was asked for.
+    if (!best || hook.per_thread > best->per_thread || (hook.per_thread == best->per_thread && hook.since > best->since)) best = &hook;
+  }
+  return best ? best->wrapper : nullptr;
+}
+
+}  // namespace gpuslice
+
+extern "C" {
+
+/// The C library's dlsym, for dlsym_*.S. Set before the first use: constructors of other libraries may call dlsym.
+__attribute__((visibility("hidden"))) void* (*gpuslice_next_dlsym)(void*, const char*) = nullptr;
+
+__attribute__((visibility("hidden"))) void* gpuslice_resolve(void* handle, const char* name) {
+  if (!gpuslice_next_dlsym) {
+    gpuslice_next_dlsym = reinterpret_cast<decltype(gpuslice_next_dlsym)>(
+        gpuslice::real_dlsym(RTLD_NEXT, "dlsym"));
+  }
+  if (!name || name[0] != 'c' || name[1] != 'u') return nullptr;
+  void* wrapper = gpuslice::find_hook(name);
+  // A library that lacks the function must go on lacking it. RTLD_NEXT and RTLD_DEFAULT cannot be asked from here on the
+  // program's behalf; for them libcuda itself is asked.
+  if (!wrapper) return nullptr;
+  const bool special = handle == RTLD_NEXT || handle == RTLD_DEFAULT;
+  void* real = special ? gpuslice::libcuda_function(name) : gpuslice::real_dlsym(handle, name);
+  return real ? wrapper : nullptr;
+}
+
+}  // extern "C"
+
+GPUSLICE_HOOK cuGetProcAddress_v2(const char* symbol, void** function, int version, cuuint64_t flags,
+                                  CUdriverProcAddressQueryResult* status) {
+  static auto real = reinterpret_cast<gpuslice::GetProcAddressV2>(gpuslice::libcuda_function("cuGetProcAddress_v2"));
+  if (!real) return CUDA_ERROR_NOT_INITIALIZED;
+  CUresult result = real(symbol, function, version, flags, status);
+  if (result == CUDA_SUCCESS) gpuslice::replace(symbol, function, version, flags);
+  return result;
+}
+
+GPUSLICE_HOOK cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags) {
+  static auto real = reinterpret_cast<gpuslice::GetProcAddress>(gpuslice::libcuda_function("cuGetProcAddress"));
+  if (!real) return CUDA_ERROR_NOT_INITIALIZED;
+  CUresult result = real(symbol, function, version, flags);
+  if (result == CUDA_SUCCESS) gpuslice::replace(symbol, function, version, flags);
+  return result;
+}

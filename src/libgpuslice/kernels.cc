@@ -1,0 +1,98 @@
+#include "libgpuslice/kernels.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "libgpuslice/driver.h"
+
+namespace gpuslice {
+
+namespace {
+
+/// The last kernels this thread launched, so that find() in a loop over a few kernels takes no lock.
+struct RecentKernels {
+  static constexpr std::size_t kWays = 8;
+  std::uint64_t generation = 0;
+  std::array<const void*, kWays> handles{};
+  std::array<KernelInfo*, kWays> kernels{};
+};
+
+std::size_t way_of(const void* handle) {
+  auto bits = reinterpret_cast<std::uintptr_t>(handle);
+  return ((bits >> 4) ^ (bits >> 9) ^ (bits >> 15)) % RecentKernels::kWays;
+}
+
+}  // namespace
+
+void apply_attribute(Instance& instance, CUfunction_attribute attribute, int value) {
+  if (driver().cuFuncSetAttribute(instance.persistent, attribute, value) != CUDA_SUCCESS) {
+    instance.persistent = nullptr;
+    instance.kernel->reason = "its persistent form cannot have function attribute " + std::to_string(attribute) + " = " +
+                              std::to_string(value);
+  }
+  instance.occupancy.fill({});
+}
+
+Kernels& Kernels::get() {
+  static Kernels* kernels = new Kernels;
+  return *kernels;
+}
+
+void Kernels::add(const void* handle, std::shared_ptr<KernelInfo> kernel) {
+  std::unique_lock lock(mutex_);
+  by_handle_[handle] = std::move(kernel);
+  ++generation_;
+}
+
+KernelInfo* Kernels::find(const void* handle) {
+  static thread_local RecentKernels recent;
+  const std::uint64_t generation = generation_.load(std::memory_order_acquire);
+  if (recent.generation != generation) recent = {.generation = generation};
+  const std::size_t way = way_of(handle);
+  if (recent.handles[way] == handle) return recent.kernels[way];
+  std::shared_lock lock(mutex_);
+  auto found = by_handle_.find(handle);
+  KernelInfo* kernel = found == by_handle_.end() ? nullptr : found->second.get();
+  recent.handles[way] = handle;
+  recent.kernels[way] = kernel;
+  return kernel;
+}
+
+std::shared_ptr<KernelInfo> Kernels::find_shared(const void* handle) {
+  std::shared_lock lock(mutex_);
+  auto found = by_handle_.find(handle);
+  return found == by_handle_.end() ? nullptr : found->second;
+}
+
+void Kernels::remove(const std::vector<std::shared_ptr<KernelInfo>>& kernels) {
+  std::unique_lock lock(mutex_);
+  std::erase_if(by_handle_, [&](const auto& entry) {
+    return std::find(kernels.begin(), kernels.end(), entry.second) != kernels.end();
+  });
+  ++generation_;
+}
+
+std::vector<gpuctl::ipc::Kernel> Kernels::report(bool all) {
+  std::vector<gpuctl::ipc::Kernel> list;
+  std::unordered_set<const KernelInfo*> seen;
+  std::shared_lock lock(mutex_);
+  for (const auto& [handle, kernel] : by_handle_) {
+    if (kernel->launches == 0 || !seen.insert(kernel.get()).second) continue;
+    if (!kernel->changed.exchange(false) && !all) continue;
+    std::lock_guard detail(kernel->mutex);
+    list.push_back({.name = kernel->name,
+                    .module = kernel->module,
+                    .form = kernel->persistent ? "persistent" : "opaque",
+                    .reason = kernel->reason,
+                    .launches = static_cast<std::int64_t>(kernel->launches.load()),
+                    .registers = kernel->registers,
+                    .registers_original = kernel->registers_original,
+                    .per_sm = kernel->per_sm,
+                    .block_task_ns = kernel->task_ns});
+  }
+  return list;
+}
+
+void Kernels::forget_after_fork() { new (this) Kernels; }
+
+}  // namespace gpuslice

@@ -1,0 +1,100 @@
+// What is known of each kernel the program can launch, found by the handle it launches with.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ipc/types.h"
+
+namespace gpuslice {
+
+/// Where one parameter lies in the parameter block.
+struct Parameter {
+  std::uint32_t offset;
+  std::uint32_t size;
+};
+
+struct KernelInfo;
+
+/// A kernel in one context, ready to be launched in persistent form.
+struct Instance {
+  KernelInfo* kernel = nullptr;
+  CUcontext context = nullptr;
+  CUfunction persistent = nullptr;  ///< null: this kernel stays in its original form here (KernelInfo::reason)
+  int max_threads = 0;
+
+  /// Workers one SM holds, for the block sizes seen; asked of the driver once each. Guarded by KernelInfo::mutex.
+  struct Occupancy {
+    std::uint32_t threads = 0, shared = 0;
+    int per_sm = 0;
+  };
+  std::array<Occupancy, 4> occupancy{};
+  std::uint32_t occupancy_next = 0;
+
+  double task_ns = 0;         ///< one block-task, measured by pollers and smoothed; 0 = not yet. Context's mutex
+  std::uint32_t skipped = 0;  ///< launches in original form since the last measured one. Context's mutex
+};
+
+/// One kernel of one loaded image.
+struct KernelInfo {
+  std::string name;
+  std::string module;               ///< short label of the image
+  bool persistent = false;          ///< has a persistent form
+  std::string reason;               ///< why this form; one line
+  std::vector<Parameter> params;    ///< of the program, without ours
+  std::uint32_t args_offset = 0;    ///< of LaunchArgs in the parameter block of the persistent form
+  CUkernel persistent_kernel = nullptr;    ///< image loaded as a library
+  CUfunction persistent_function = nullptr;  ///< image loaded as a module, which belongs to one context
+  bool is_library_kernel = false;   ///< the handle it is known by is a CUkernel
+
+  std::atomic<std::uint64_t> launches{0};
+  std::atomic<int> registers{0}, registers_original{0}, per_sm{0};
+  std::atomic<std::uint32_t> task_ns{0};
+  std::atomic<bool> changed{true};  ///< since the last report to the daemon
+
+  std::mutex mutex;  ///< guards what follows, and reason after loading
+  std::vector<std::unique_ptr<Instance>> instances;
+  std::map<CUfunction_attribute, int> attributes;  ///< set by the program
+  std::optional<CUfunc_cache> cache_config;        ///< set by the program
+};
+
+/// Gives the persistent form an attribute of the original. When it cannot have it (the claim word leaves no room for
+/// the last bytes of shared memory), the kernel stays in its original form in that context. With KernelInfo::mutex.
+void apply_attribute(Instance& instance, CUfunction_attribute attribute, int value);
+
+/// All kernels of this process. Any thread; find() is on the launch path and takes no lock in the usual case.
+class Kernels {
+ public:
+  static Kernels& get();
+
+  void add(const void* handle, std::shared_ptr<KernelInfo> kernel);
+  /// The kernel launched by this CUfunction or CUkernel, or null. Valid until its image is unloaded.
+  KernelInfo* find(const void* handle);
+  std::shared_ptr<KernelInfo> find_shared(const void* handle);
+  /// Forgets every handle of these kernels. Nobody may be launching them (the program is unloading their image).
+  void remove(const std::vector<std::shared_ptr<KernelInfo>>& kernels);
+
+  /// Kernels launched since the last call (or all), as gpuctl explain shows them.
+  std::vector<gpuctl::ipc::Kernel> report(bool all);
+
+  /// In a forked child.
+  void forget_after_fork();
+
+ private:
+  std::shared_mutex mutex_;
+  std::unordered_map<const void*, std::shared_ptr<KernelInfo>> by_handle_;
+  std::atomic<std::uint64_t> generation_{1};
+};
+
+}  // namespace gpuslice

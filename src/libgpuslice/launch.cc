@@ -1,0 +1,170 @@
+// The launch path: everything between the program's launch call and the driver's. It makes no system call while the
+// agent is awake, and one allocation set per launch.
+#include <algorithm>
+#include <cstring>
+
+#include "libgpuslice/agent.h"
+#include "libgpuslice/client.h"
+#include "libgpuslice/context.h"
+#include "libgpuslice/debug.h"
+#include "libgpuslice/driver.h"
+
+namespace gpuslice {
+
+namespace ipc = gpuctl::ipc;
+using gpuctl::ptx::LaunchArgs;
+
+namespace {
+
+/// Below what makes the driver block in a launch (about 1,000 entries a stream; a launch and its gate are two).
+constexpr std::size_t kMaxOutstandingPerStream = 384;
+/// Chunks per worker at least: bounds the idle tail of a kernel to about 1/32 of it.
+constexpr std::uint64_t kChunksPerWorker = 32;
+/// One poll of the host per this time suffices, whoever polls; more polling slows the kernel down (DESIGN section 10).
+constexpr double kPollEveryNs = 2000;
+constexpr std::uint32_t kMaxPollers = 32;
+/// A kernel that is run in original form because it is short is measured again once in so many launches.
+constexpr std::uint32_t kMeasureEvery = 1000;
+
+}  // namespace
+
+// Cost rule (DESIGN section 5): whole kernel, alone on the GPU, shorter than the latency target.
+bool Context::short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm) {
+  if (instance.task_ns == 0) return false;
+  const double waves = static_cast<double>((tasks + std::uint64_t{sms_} * per_sm - 1) / (std::uint64_t{sms_} * per_sm));
+  if (waves * instance.task_ns >= std::chrono::nanoseconds(targets_.latency).count()) return false;
+  if (++instance.skipped < kMeasureEvery) return true;
+  instance.skipped = 0;
+  return false;
+}
+
+int Context::per_sm_of(Instance& instance, std::uint32_t threads, std::uint32_t shared) {
+  std::lock_guard lock(instance.kernel->mutex);
+  for (const Instance::Occupancy& known : instance.occupancy) {
+    if (known.threads == threads && known.shared == shared) return known.per_sm;
+  }
+  int per_sm = 0;
+  if (driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, instance.persistent, static_cast<int>(threads), shared) !=
+      CUDA_SUCCESS) {
+    per_sm = 0;
+  }
+  instance.occupancy[instance.occupancy_next++ % instance.occupancy.size()] = {threads, shared, per_sm};
+  instance.kernel->per_sm = per_sm;
+  return per_sm;
+}
+
+// Everything but the number of workers.
+void Context::plan(Launch& launch, const Stream& stream, std::uint32_t per_sm) {
+  const LaunchConfig& config = launch.config;
+  const std::uint64_t tasks = config.block_tasks();
+  const double task_ns = launch.instance->task_ns;
+  const std::uint64_t full = std::uint64_t{sms_} * per_sm;
+  std::uint64_t chunk = 1;
+  if (task_ns > 0) {
+    const double fits = std::chrono::nanoseconds(targets_.block_task).count() / task_ns;
+    chunk = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(fits), 1, std::max<std::uint64_t>(1, tasks / (full * kChunksPerWorker)));
+  }
+  const double polls = task_ns > 0 ? task_ns * static_cast<double>(chunk) / kPollEveryNs : 4;
+
+  launch.args = {.slot = slots_.device_address(launch.slot),
+                 .host = slots_.host_address(launch.slot),
+                 .grant = grant_address_,
+                 .stream_limit = slots_.word_address(stream.word),
+                 .total = static_cast<std::uint32_t>(tasks),
+                 .grid_x = config.grid[0],
+                 .grid_y = config.grid[1],
+                 .grid_z = config.grid[2],
+                 .chunk = static_cast<std::uint32_t>(chunk),
+                 .per_sm = per_sm,
+                 .workers = 0,
+                 .pollers = std::clamp(static_cast<std::uint32_t>(polls), 1u, kMaxPollers),
+                 .ticket = slots_.next_ticket(launch.slot),
+                 .flags = 0};
+}
+
+// With nothing granted one worker still goes, to say that the launch's turn in its stream has come.
+std::uint32_t Context::workers_for(const Launch& launch, const Stream& stream) const {
+  const std::uint64_t allowed = std::uint64_t{std::min(granted(), ipc::load(slots_.word(stream.word)))} * launch.args.per_sm;
+  const std::uint64_t chunks = (std::uint64_t{launch.args.total} + launch.args.chunk - 1) / launch.args.chunk;
+  return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, std::min(chunks, allowed)));
+}
+
+CUresult Context::issue(const Launch& launch, CUstream stream, std::uint32_t workers, std::vector<std::byte>& params) {
+  const LaunchConfig& config = launch.config;
+  std::size_t size = params.size();
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+  if (config.attributes.empty()) {
+    return driver().cuLaunchKernel(launch.instance->persistent, workers, 1, 1, config.block[0], config.block[1], config.block[2],
+                                   config.shared, stream, nullptr, extra);
+  }
+  CUlaunchConfig full{};
+  full.gridDimX = workers;
+  full.gridDimY = full.gridDimZ = 1;
+  full.blockDimX = config.block[0];
+  full.blockDimY = config.block[1];
+  full.blockDimZ = config.block[2];
+  full.sharedMemBytes = config.shared;
+  full.hStream = stream;
+  full.attrs = const_cast<CUlaunchAttribute*>(config.attributes.data());
+  full.numAttrs = static_cast<unsigned>(config.attributes.size());
+  return driver().cuLaunchKernelEx(&full, launch.instance->persistent, nullptr, extra);
+}
+
+bool Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result) {
+  const std::uint64_t tasks = config.block_tasks();
+  if (tasks == 0 || tasks > gpuctl::ptx::kMaxBlockTasks || config.threads() > static_cast<std::uint32_t>(instance.max_threads)) {
+    return false;
+  }
+  const int per_sm = per_sm_of(instance, config.threads(), config.shared);
+  if (per_sm <= 0) return false;
+
+  Stream* stream;
+  {
+    std::lock_guard lock(mutex_);
+    if (short_enough(instance, tasks, per_sm)) return false;
+    stream = &stream_of(config.stream);
+  }
+  auto owned = std::make_unique<Launch>();
+  Launch& launch = *owned;
+  launch.instance = &instance;
+  launch.config = std::move(config);
+  launch.params = std::move(params);
+
+  std::lock_guard pair(stream->issue);
+  {
+    std::unique_lock lock(mutex_);
+    std::optional<std::uint32_t> slot;
+    while (quiescing_ > 0 || stream->outstanding.size() >= kMaxOutstandingPerStream || !(slot = slots_.take())) {
+      wake_agent();
+      changed_.wait_for(lock, std::chrono::milliseconds(1));
+    }
+    launch.slot = *slot;
+    launch.issued_ns = monotonic_ns();
+    const bool first = stream->outstanding.empty();
+    stream->outstanding.push_back(std::move(owned));
+    ++outstanding_;
+    plan(launch, *stream, static_cast<std::uint32_t>(per_sm));
+    if (first) {
+      active_.push_back(stream);
+      divide_among_streams();
+      publish_usage();
+    }
+    launch.args.workers = launch.launched = workers_for(launch, *stream);
+    std::memcpy(launch.params.data() + instance.kernel->args_offset, &launch.args, sizeof launch.args);
+  }
+  if (agent_asleep_.load(std::memory_order_acquire)) wake_agent();
+
+  // Once it runs the launch belongs to the agent, who deletes it when `issued` is set and all workers have left.
+  *result = issue(launch, stream->handle, launch.args.workers, launch.params);
+  if (*result == CUDA_SUCCESS) {
+    *result = driver().cuStreamWaitValue32_v2(stream->handle, launch.args.slot + offsetof(gpuctl::ptx::DeviceSlot, done),
+                                              launch.args.ticket, CU_STREAM_WAIT_VALUE_GEQ);
+  } else {
+    debug("launch of %s refused: %d", instance.kernel->name.c_str(), *result);
+    launch.failed = true;
+  }
+  launch.issued.store(true, std::memory_order_release);
+  return true;
+}
+
+}  // namespace gpuslice

@@ -1,0 +1,78 @@
+#include "libgpuslice/slots.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "libgpuslice/driver.h"
+
+namespace gpuslice {
+
+using gpuctl::fail;
+using gpuctl::Result;
+using gpuctl::ptx::DeviceSlot;
+using gpuctl::ptx::HostSlot;
+
+Result<Slots> Slots::create() {
+  Slots slots;
+  const std::size_t host_bytes = kSlots * sizeof(HostSlot) + kWords * sizeof(std::uint32_t);
+  void* host = nullptr;
+  if (driver().cuMemHostAlloc(&host, host_bytes, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE) != CUDA_SUCCESS) {
+    return fail("no mapped host memory for launch blocks");
+  }
+  std::memset(host, 0, host_bytes);
+  if (driver().cuMemHostGetDevicePointer_v2(&slots.host_device_, host, 0) != CUDA_SUCCESS ||
+      driver().cuMemAlloc_v2(&slots.device_, kSlots * sizeof(DeviceSlot)) != CUDA_SUCCESS) {
+    driver().cuMemFreeHost(host);
+    return fail("no device memory for launch blocks");
+  }
+  if (driver().cuMemsetD8_v2(slots.device_, 0, kSlots * sizeof(DeviceSlot)) != CUDA_SUCCESS) {
+    return fail("cannot clear launch blocks");
+  }
+  slots.host_ = static_cast<HostSlot*>(host);
+  slots.words_ = reinterpret_cast<std::uint32_t*>(slots.host_ + kSlots);
+  slots.words_device_ = slots.host_device_ + kSlots * sizeof(HostSlot);
+  slots.tickets_.assign(kSlots, 0);
+  slots.free_.reserve(kSlots);
+  slots.dirty_.reserve(kSlots);
+  for (std::uint32_t i = kSlots; i-- > 0;) slots.free_.push_back(i);
+  return slots;
+}
+
+std::optional<std::uint32_t> Slots::take() {
+  if (free_.empty()) return std::nullopt;
+  std::uint32_t slot = free_.back();
+  free_.pop_back();
+  return slot;
+}
+
+void Slots::give_back(std::uint32_t slot, bool touched) { (touched ? dirty_ : free_).push_back(slot); }
+
+std::vector<std::uint32_t> Slots::take_dirty() {
+  std::sort(dirty_.begin(), dirty_.end());
+  zeroing_.swap(dirty_);
+  return zeroing_;
+}
+
+// Slots come back nearly in order, so there are few runs. Everything but `done` is cleared: a gate may still have to
+// read its ticket there.
+CUresult Slots::zero(const std::vector<std::uint32_t>& sorted, CUstream stream) const {
+  for (std::size_t i = 0; i < sorted.size();) {
+    std::size_t run = 1;
+    while (i + run < sorted.size() && sorted[i + run] == sorted[i] + run) ++run;
+    std::memset(static_cast<void*>(&host_[sorted[i]]), 0, run * sizeof(HostSlot));
+    CUresult result = driver().cuMemsetD2D8Async(device_address(sorted[i]), sizeof(DeviceSlot), 0, offsetof(DeviceSlot, done),
+                                                 run, stream);
+    if (result != CUDA_SUCCESS) return result;
+    i += run;
+  }
+  return CUDA_SUCCESS;
+}
+
+void Slots::zeroed() {
+  // Lowest last, so that it is taken first and runs stay long.
+  free_.insert(free_.begin(), zeroing_.rbegin(), zeroing_.rend());
+  zeroing_.clear();
+}
+
+}  // namespace gpuslice
