@@ -5,7 +5,7 @@ set -euo pipefail
 # shellcheck source=scripts/bootstrap.sh
 source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"
 
-declare -A checks=([address]=address,undefined [thread]=thread)
+declare -A checks=([address]="address,undefined" [thread]=thread)
 export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
 
 # check NAME: builds and runs the unit tests under that sanitizer.

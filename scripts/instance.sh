@@ -1,0 +1,74 @@
+# shellcheck shell=bash
+# Sourced by demo.sh and measure.sh: a private gpuctld in a scratch directory, optionally a private MPS, and the end of
+# both and of every program started here, however the script ends.
+#
+# Sets: scratch (a directory that goes away at the end), started (process ids to end). Expects: binaries (a build
+# directory) and say/fail.
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/gpuctl.XXXXXX")
+started=()
+mps_running=
+export GPUCTL_SOCKET=$scratch/io.gpuctl
+
+end_instance() {
+  trap - EXIT INT TERM HUP
+  local pid
+  for pid in "${started[@]}"; do kill -TERM "$pid" 2>/dev/null || true; done
+  for pid in "${started[@]}"; do end_process "$pid"; done
+  [[ -z $mps_running ]] || echo quit | timeout 20 nvidia-cuda-mps-control >/dev/null 2>&1 || true
+  rm -rf "$scratch"
+}
+
+# end_process PID: waits two seconds for it to go, then makes it.
+end_process() {
+  local tries
+  for ((tries = 0; tries < 40; ++tries)); do
+    kill -0 "$1" 2>/dev/null || return 0
+    sleep 0.05
+  done
+  kill -KILL "$1" 2>/dev/null || true
+}
+
+trap end_instance EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# start_mps: a private MPS for everything started from here on; without its control program, nothing.
+start_mps() {
+  command -v nvidia-cuda-mps-control >/dev/null || { say "no nvidia-cuda-mps-control here: going on without MPS"; return 0; }
+  mkdir -p "$scratch/mps" "$scratch/mps-log"
+  export CUDA_MPS_PIPE_DIRECTORY=$scratch/mps CUDA_MPS_LOG_DIRECTORY=$scratch/mps-log
+  setsid timeout 20 nvidia-cuda-mps-control -d >/dev/null 2>&1 || fail "MPS does not start"
+  mps_running=yes
+}
+
+# start_gpuctld [OPTION...]: a daemon of our own; returns when it answers. Sets gpuctld_pid.
+start_gpuctld() {
+  "$binaries/src/gpuctld/gpuctld" --socket "$GPUCTL_SOCKET" --state "$scratch/state" "$@" >"$scratch/gpuctld.log" 2>&1 &
+  gpuctld_pid=$!
+  started+=("$gpuctld_pid")
+  local tries
+  for ((tries = 0; tries < 600; ++tries)); do
+    if gpuctl status >/dev/null 2>&1; then return 0; fi
+    kill -0 "$gpuctld_pid" 2>/dev/null || break
+    sleep 0.05
+  done
+  cat "$scratch/gpuctld.log" >&2
+  fail "gpuctld does not start"
+}
+
+stop_gpuctld() {
+  kill -TERM "$gpuctld_pid" 2>/dev/null || true
+  end_process "$gpuctld_pid"
+  wait "$gpuctld_pid" 2>/dev/null || true
+}
+
+gpuctl() { "$binaries/src/gpuctl/gpuctl" "$@"; }
+
+# field FILE EXPRESSION: a value out of a JSON file, as Python sees it: field run.json 'd["latency_us"]["p99"]'
+field() {
+  python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1" "$2"
+}
+
+# soon SECONDS: that much from now on CLOCK_MONOTONIC, in nanoseconds, for --start-at.
+soon() { python3 -c 'import sys, time; print(time.monotonic_ns() + int(float(sys.argv[1]) * 1e9))' "$1"; }

@@ -1,0 +1,182 @@
+"""A private gpuctld on a software GPU of its own, and programs that run under it: what every system test starts with.
+
+The build directory comes from GPUCTL_BUILD. Everything lives in one scratch directory; the end of a test ends every
+process it started.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BUILD = pathlib.Path(os.environ.get("GPUCTL_BUILD", "build")).resolve()
+GPUCTL = BUILD / "src/gpuctl/gpuctl"
+GPUCTLD = BUILD / "src/gpuctld/gpuctld"
+SOFTGPU = BUILD / "src/softgpu"
+BENCH = BUILD / "kernels/gpuslice-bench"
+CUDA_PROGRAMS = BUILD / "tests/cuda"
+
+SMS = 8
+PATIENCE_S = 60  # for what should take well under a second, on a machine with much else to do
+
+
+def wait_until(condition, what, seconds=PATIENCE_S, interval=0.01):
+    """The first true value of condition(), asked again and again."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {seconds} s in vain: {what}")
+        time.sleep(interval)
+
+
+class Program:
+    """A program that was started, with its output in files; a gpuslice-bench prints one JSON object."""
+
+    def __init__(self, command, env, scratch, number):
+        self.out_path = scratch / f"{number}.out"
+        self.err_path = scratch / f"{number}.err"
+        with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
+            self.process = subprocess.Popen([str(part) for part in command], env=env, stdin=subprocess.DEVNULL,
+                                            stdout=out, stderr=err)
+        self.pid = self.process.pid
+
+    def out(self):
+        return self.out_path.read_text(errors="replace")
+
+    def err(self):
+        return self.err_path.read_text(errors="replace")
+
+    def wait(self, seconds=240):
+        return self.process.wait(seconds)
+
+    def wait_started(self):
+        """Until a gpuslice-bench with --announce has begun its measured launches."""
+        def started():
+            if self.process.poll() is not None:
+                raise AssertionError(f"ended early with {self.process.returncode}: {self.err()}")
+            return "started" in self.err()
+        wait_until(started, "the program to start")
+
+    def stop(self):
+        """Ends a gpuslice-bench in good order and returns its report."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.report()
+
+    def report(self, seconds=240):
+        """Waits for a gpuslice-bench and returns what it printed."""
+        status = self.wait(seconds)
+        if status != 0:
+            raise AssertionError(f"exit status {status}: {self.err()}{self.out()}")
+        return json.loads(self.out())
+
+    def kill(self):
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        self.process.wait()
+
+
+class SystemTest(unittest.TestCase):
+    """Has a scratch directory and a software GPU for itself; start_daemon() starts a daemon that manages it."""
+
+    warp_instruction_ns = None  # the software GPU's speed; None: its default
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="gpuctl-test.")
+        self.addCleanup(directory.cleanup)
+        self.scratch = pathlib.Path(directory.name)
+        self.socket = self.scratch / "io.gpuctl"
+        self.state = self.scratch / "state"
+        self.programs = []
+        self.daemon = None
+        self.addCleanup(self.end_all)
+        self.env = {key: value for key, value in os.environ.items() if not key.startswith(("GPUCTL_", "GPUSLICE_"))}
+        self.env.update(
+            SOFTGPU_TABLE=str(self.scratch / "softgpu"),
+            SOFTGPU_SMS=str(SMS),
+            XDG_CACHE_HOME=str(self.scratch / "cache"),
+            GPUCTL_SOCKET=str(self.socket),
+        )
+        if self.warp_instruction_ns is not None:
+            self.env["SOFTGPU_WARP_INSTRUCTION_NS"] = str(self.warp_instruction_ns)
+
+    def end_all(self):
+        for program in self.programs:
+            program.kill()
+
+    def start(self, *command, env=None):
+        """Starts a program that knows nothing of slices, with the software GPU as its CUDA driver."""
+        environment = dict(env if env is not None else self.env)
+        paths = [str(SOFTGPU), environment.get("LD_LIBRARY_PATH")]
+        environment["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
+        program = Program(command, environment, self.scratch, len(self.programs))
+        self.programs.append(program)
+        return program
+
+    def start_in(self, slice_path, *command):
+        """Starts a program under gpuctl run."""
+        program = Program([GPUCTL, "run", "--slice", slice_path, *command], self.env, self.scratch, len(self.programs))
+        self.programs.append(program)
+        return program
+
+    def start_bench(self, slice_path, *arguments):
+        """gpuslice-bench run ARGUMENTS --json, in a slice or, with None, without gpuctl."""
+        command = [BENCH, "run", *arguments, "--json"]
+        return self.start(*command) if slice_path is None else self.start_in(slice_path, *command)
+
+    def start_daemon(self, *options, config=None, wait=True):
+        if config is not None:
+            path = self.scratch / "gpuctl.toml"
+            path.write_text(config)
+            options = ("--config", path, *options)
+        command = [GPUCTLD, "--socket", self.socket, "--state", self.state, "--software-gpu", *options]
+        program = Program(command, self.env, self.scratch, len(self.programs))
+        self.programs.append(program)
+        self.daemon = program
+        if wait:
+            def answers():
+                if program.process.poll() is not None:
+                    raise AssertionError(f"gpuctld ended with {program.process.returncode}: {program.err()}")
+                return self.gpuctl("status", check=False).returncode == 0
+            wait_until(answers, "gpuctld to answer")
+        return program
+
+    def gpuctl(self, *arguments, check=True):
+        """Runs a verb to its end."""
+        done = subprocess.run([str(GPUCTL), *map(str, arguments)], env=self.env, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=PATIENCE_S)
+        if check and done.returncode != 0:
+            raise AssertionError(f"gpuctl {' '.join(map(str, arguments))}: {done.returncode}: {done.stderr}{done.stdout}")
+        return done
+
+    def gpuctl_json(self, *arguments):
+        return json.loads(self.gpuctl(*arguments, "--json").stdout)
+
+    def clients(self, slice_path):
+        return self.gpuctl_json("show", slice_path)["clients"]
+
+    def usage(self, slice_path, pid):
+        """What the daemon knows of one client's use of the GPU, or None while it is not attached."""
+        for client in self.clients(slice_path):
+            if client["pid"] == pid and client["usage"]:
+                return client["usage"][0]
+        return None
+
+    def assertRightResults(self, report):
+        self.assertEqual(report["mismatches"], 0, report["first_mismatch"])
+        self.assertGreater(report["checked"], 0)
+
+
+def main():
+    """Runs the tests of the calling file; says how long each took."""
+    result = unittest.main(verbosity=2, exit=False).result
+    if result.skipped and result.testsRun == len(result.skipped):
+        sys.exit(77)
+    sys.exit(0 if result.wasSuccessful() else 1)
