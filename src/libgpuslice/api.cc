@@ -4,6 +4,7 @@
 #include "libgpuslice/capture.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/context.h"
+#include "libgpuslice/hooks.h"
 
 using gpuslice::Client;
 namespace ipc = gpuctl::ipc;
@@ -34,7 +35,9 @@ GPUSLICE_API int gpuslice_attach(const char* slice) {
   if (!slice || !*slice) return GPUSLICE_ERROR_INVALID;
   return guarded_api([&]() -> int {
     gpuctl::Result<void> attached = Client::get().attach(slice);
-    return attached ? GPUSLICE_OK : error_of(attached.error());
+    if (!attached) return error_of(attached.error());
+    gpuslice::start_client_if_initialised();
+    return GPUSLICE_OK;
   });
 }
 

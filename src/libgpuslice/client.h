@@ -36,7 +36,8 @@ class Client {
   /// attach at once (so that the first launch already knows its grant), then starts the thread that keeps the connection.
   void start(std::vector<std::string> device_uuids);
 
-  /// Attaches to `slice`, or moves there. Any thread; waits for the daemon. Before start() it only notes the wish.
+  /// Attaches to `slice`, or moves there. Any thread; waits for the daemon. Before start() it only notes the wish, so
+  /// that start() does it.
   gpuctl::Result<void> attach(const std::string& slice);
 
   std::string slice() const;

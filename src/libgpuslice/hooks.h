@@ -22,6 +22,9 @@ void* find_hook(std::string_view exported);
 /// The wrapper cuGetProcAddress should answer with, or null.
 void* find_hook(std::string_view symbol, int cuda_version, bool per_thread);
 
+/// Starts the client if the driver is initialised and kernels are to be managed: at cuInit, or at a later attachment.
+void start_client_if_initialised();
+
 /// Runs `body`; if anything is thrown there (out of memory), answers CUDA_ERROR_OUT_OF_MEMORY instead.
 template <class Body>
 CUresult guarded(Body body) noexcept {

@@ -26,10 +26,8 @@ std::string uuid_text(const CUuuid& uuid) {
   return text;
 }
 
-std::vector<std::string> device_uuids() {
+std::vector<std::string> device_uuids(int count) {
   std::vector<std::string> uuids;
-  int count = 0;
-  driver().cuDeviceGetCount(&count);
   for (int i = 0; i < count && i < static_cast<int>(gpuctl::ipc::kMaxDevices); ++i) {
     CUuuid uuid{};
     driver().cuDeviceGetUuid_v2(&uuid, i);
@@ -46,6 +44,16 @@ void start_over_in_child() {
 }
 
 }  // namespace
+
+void start_client_if_initialised() {
+  int count = 0;
+  if (!Client::get().wanted() || !driver().cuDeviceGetCount || driver().cuDeviceGetCount(&count) != CUDA_SUCCESS) return;
+  static const int registered = pthread_atfork(nullptr, nullptr, start_over_in_child);
+  (void)registered;
+  Client::get().set_kernel_source([](bool all) { return Kernels::get().report(all); });
+  Client::get().start(device_uuids(count));
+}
+
 }  // namespace gpuslice
 
 using namespace gpuslice;
@@ -53,12 +61,9 @@ using namespace gpuslice;
 GPUSLICE_HOOK cuInit(unsigned flags) {
   if (!driver().cuInit) return CUDA_ERROR_NOT_INITIALIZED;
   CUresult result = driver().cuInit(flags);
-  if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
+  if (result != CUDA_SUCCESS) return result;
   return guarded([&] {
-    static const int registered = pthread_atfork(nullptr, nullptr, start_over_in_child);
-    (void)registered;
-    Client::get().set_kernel_source([](bool all) { return Kernels::get().report(all); });
-    Client::get().start(device_uuids());
+    start_client_if_initialised();
     return CUDA_SUCCESS;
   });
 }
