@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -159,8 +160,26 @@ class SystemTest(unittest.TestCase):
     def gpuctl_json(self, *arguments):
         return json.loads(self.gpuctl(*arguments, "--json").stdout)
 
+    def call(self, method, **parameters):
+        """One Varlink call on a connection of its own, without a gpuctl process: a millisecond. Returns the reply."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(PATIENCE_S)
+            connection.connect(str(self.socket))
+            message = {"method": f"io.gpuctl.{method}", "parameters": parameters}
+            connection.sendall(json.dumps(message).encode() + b"\0")
+            data = b""
+            while not data.endswith(b"\0"):
+                piece = connection.recv(65536)
+                if not piece:
+                    raise AssertionError(f"{method}: the daemon closed the connection after {data!r}")
+                data += piece
+        reply = json.loads(data[:-1])
+        if "error" in reply:
+            raise AssertionError(f"{method}: {reply}")
+        return reply["parameters"]
+
     def clients(self, slice_path):
-        return self.gpuctl_json("show", slice_path)["clients"]
+        return self.call("GetSlice", path=slice_path)["clients"]
 
     def usage(self, slice_path, pid):
         """What the daemon knows of one client's use of the GPU, or None while it is not attached."""

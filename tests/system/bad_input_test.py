@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Bad input is answered with one clear line, and nothing has changed: configuration, command line, socket, fatbin."""
+import random
+import socket
+
+import instance
+
+
+class BadConfiguration(instance.SystemTest):
+    def refused(self, config):
+        """The one line with which gpuctld refuses a configuration."""
+        daemon = self.start_daemon(config=config, wait=False)
+        self.assertNotEqual(daemon.wait(), 0)
+        lines = daemon.err().splitlines()
+        self.assertEqual(len(lines), 1, daemon.err())
+        self.assertFalse(self.socket.exists(), "the socket of a daemon that does not run")
+        return lines[0]
+
+    def test_unknown_key(self):
+        line = self.refused('[[slice]]\npath = "ls"\nreserv = 8\n')
+        self.assertIn("gpuctl.toml:3:", line)
+        self.assertIn("reserv", line)
+
+    def test_wrong_type(self):
+        line = self.refused('[[slice]]\npath = "ls"\nreserve = "eight"\n')
+        self.assertIn("gpuctl.toml:3:", line)
+        self.assertIn("reserve", line)
+
+    def test_reserve_that_does_not_fit(self):
+        line = self.refused('[[slice]]\npath = "ls"\nreserve = 6\n\n[[slice]]\npath = "other"\nreserve = 3\n')
+        self.assertIn("reserve", line)
+        self.assertIn("gpuctl.toml:", line)
+
+    def test_not_toml(self):
+        self.assertIn("gpuctl.toml:1:", self.refused("][ nonsense\n"))
+
+
+class BadCommand(instance.SystemTest):
+    def setUp(self):
+        super().setUp()
+        self.start_daemon()
+        self.gpuctl("create-slice", "ls", "--reserve", 6)
+        self.before = self.call("ListSlices")
+
+    def refused(self, *arguments):
+        done = self.gpuctl(*arguments, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertEqual(self.call("ListSlices"), self.before)
+        return done.stderr
+
+    def test_reserve_that_does_not_fit(self):
+        line = self.refused("create-slice", "more", "--reserve", 3)
+        self.assertIn("reserve", line)
+        self.assertIn("2", line)  # what is left
+
+    def test_growing_a_reserve_that_does_not_fit(self):
+        self.refused("set", "ls", "reserve=9", "weight=3")
+
+    def test_slice_that_does_not_exist(self):
+        for arguments in (("set", "nope", "max=3"), ("show", "nope"), ("delete-slice", "nope"),
+                          ("run", "--slice", "nope", "true"), ("create-slice", "nope/child")):
+            with self.subTest(arguments):
+                self.assertIn("nope", self.refused(*arguments))
+
+    def test_slice_that_exists(self):
+        self.assertIn("ls", self.refused("create-slice", "ls"))
+
+    def test_values_that_are_none(self):
+        for assignment in ("max=-1", "max=many", "weight=0", "reserve=1.5", "policy=best", "nonsense=1", "max"):
+            with self.subTest(assignment):
+                self.refused("set", "ls", assignment)
+
+    def test_half_a_change_is_no_change(self):
+        self.refused("set", "ls", "weight=7", "max=-3")
+
+
+class Garbage(instance.SystemTest):
+    warp_instruction_ns = 2000
+
+    def send(self, data):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(instance.PATIENCE_S)
+            connection.connect(str(self.socket))
+            try:
+                connection.sendall(data)
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(65536):
+                    pass
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # the daemon may close as soon as it has seen enough
+
+    def test_garbage_on_the_socket(self):
+        daemon = self.start_daemon()
+        self.gpuctl("create-slice", "s")
+        before = self.call("ListSlices")
+        client = self.start_bench("s", "vectorAdd", "--count", 1000000, "--announce")
+        client.wait_started()
+        noise = random.Random(5)
+        messages = [b"\0", b"\0\0\0", b"{", b"{}\0", b"[]\0", b"null\0", b'{"method":7}\0', b'{"method":"io.gpuctl.Nope"}\0',
+                    b'{"method":"io.gpuctl.SetSlice","parameters":{"path":"s","settings":{"max":"x"}}}\0',
+                    b'{"method":"io.gpuctl.DeleteSlice","parameters":[]}\0', b'{"method":"io.gpuctl.Attach"}\0',
+                    b'{"method":"io.gpuctl.Monitor","parameters":{"interval_ms":-1},"more":true}\0',
+                    b"[" * 100_000 + b"\0", b'{"a":' * 50_000 + b"\0", b"x" * (8 << 20), b"\xff\xfe" * 1000 + b"\0"]
+        messages += [noise.randbytes(noise.randrange(1, 5000)) for _ in range(100)]
+        for message in messages:
+            self.send(message)
+        self.assertIsNone(daemon.process.poll(), daemon.err())
+        self.assertEqual([n["path"] for n in self.call("ListSlices")["slices"]], [n["path"] for n in before["slices"]])
+        self.assertRightResults(client.stop())
+
+    def test_wrong_kind_of_parameter_is_named(self):
+        self.start_daemon()
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(self.socket))
+            connection.sendall(b'{"method":"io.gpuctl.GetSlice","parameters":{"path":3}}\0')
+            reply = instance.json.loads(connection.recv(65536)[:-1])
+        self.assertEqual(reply["error"], "org.varlink.service.InvalidParameter")
+        self.assertEqual(reply["parameters"]["parameter"], "path")
+
+
+class Fatbin(instance.SystemTest):
+    """A damaged image is the driver's to refuse: libgpuslice passes it on, and the program sees the driver's error."""
+
+    def test_truncated_and_damaged(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "s")
+        image = bytearray((instance.CUDA_PROGRAMS / "vector_add.fatbin").read_bytes())
+        loader = instance.CUDA_PROGRAMS / "load_image"
+        whole = self.scratch / "whole.fatbin"
+        whole.write_bytes(image)
+        self.assertEqual(self.start_in("s", loader, whole).wait(), 0)
+        noise = random.Random(9)
+        damaged = [bytes(image[:length]) for length in (0, 3, 15, 16, 40, 100, len(image) // 2, len(image) - 9)]
+        for _ in range(20):
+            copy = bytearray(image)
+            for _ in range(4):
+                copy[noise.randrange(min(len(copy), 400))] = noise.randrange(256)
+            damaged.append(bytes(copy))
+        for number, data in enumerate(damaged):
+            path = self.scratch / f"damaged-{number}"
+            path.write_bytes(data)
+            program = self.start_in("s", loader, path)
+            self.assertIn(program.wait(), (0, 1), f"case {number}: {program.err()}")  # refused, or harmless: no crash
+            self.assertLessEqual(len(program.err().splitlines()), 1, program.err())
+        self.assertEqual(self.gpuctl("status").returncode, 0)
+
+
+if __name__ == "__main__":
+    instance.main()

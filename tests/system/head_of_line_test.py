@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""A short kernel waits for a whole batch kernel when nobody manages the GPU, and not in a slice with a reserve.
+
+Not a benchmark: first-come-first-served dispatch lets it wait some 200 ms, a reserve lets it start at once.
+"""
+import sys
+import time
+
+import instance
+
+LS = ("work", "--blocks", 8, "--iterations", 4, "--arrival", "periodic", "--period-us", 40000, "--priority", "high")
+BATCH = ("work", "--blocks", 1024, "--iterations", 20, "--depth", 2, "--priority", "low")
+SECONDS = 8
+
+
+class HeadOfLine(instance.SystemTest):
+    def test_reserve_keeps_the_short_kernel_short(self):
+        self.start_daemon()
+        unmanaged = self.both(None, None)
+        self.gpuctl("create-slice", "ls", "--reserve", 2)
+        self.gpuctl("create-slice", "batch")
+        managed = self.both("ls", "batch")
+        self.assertLessEqual(managed * 3, unmanaged)
+
+    def both(self, ls_slice, batch_slice):
+        """LS latency p99 in microseconds beside batch."""
+        start = time.monotonic_ns() + 3_000_000_000
+        timing = ("--seconds", SECONDS, "--start-at", start)
+        batch = self.start_bench(batch_slice, *BATCH, *timing)
+        ls = self.start_bench(ls_slice, *LS, *timing)
+        ls_report, batch_report = ls.report(), batch.report()
+        self.assertRightResults(ls_report)
+        self.assertRightResults(batch_report)
+        self.assertGreater(batch_report["launches"], 3)
+        latency = ls_report["latency_us"]
+        print(f"{ls_slice or 'unmanaged'}: LS p50 {latency['p50']:.0f} p99 {latency['p99']:.0f} us, "
+              f"batch {batch_report['kernels_per_s']:.2f} kernels/s", file=sys.stderr)
+        return latency["p99"]
+
+
+if __name__ == "__main__":
+    instance.main()

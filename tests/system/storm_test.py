@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Evictions by the hundred, at any moment of a kernel, change no result: storm_test.py KERNEL."""
+import sys
+
+import instance
+
+LEAST_EVICTIONS = 300
+STORM_US = 2000  # between two random grants
+
+
+class Storm(instance.SystemTest):
+    kernel = "work"
+
+    def test_results_stay_identical(self):
+        original = self.start_bench(None, self.kernel, "--count", 1).report()
+        self.start_daemon("--evict-storm", STORM_US)
+        self.gpuctl("create-slice", "s")
+        client = self.start_bench("s", self.kernel, "--count", 1000000, "--depth", 2, "--announce")
+        client.wait_started()
+        evictions = instance.wait_until(lambda: self.evictions(client), f"{LEAST_EVICTIONS} evictions", seconds=150,
+                                        interval=0.1)
+        report = client.stop()
+        self.assertRightResults(report)
+        self.assertEqual(report["output_hash"], original["output_hash"])
+        print(f"{self.kernel}: {evictions} evictions, {report['checked']} results checked", file=sys.stderr)
+
+    def evictions(self, client):
+        if client.process.poll() is not None:
+            raise AssertionError(f"ended early: {client.err()}")
+        usage = self.usage("s", client.pid)
+        return usage and usage["evictions"] >= LEAST_EVICTIONS and usage["evictions"]
+
+
+if __name__ == "__main__":
+    Storm.kernel = sys.argv.pop()
+    instance.main()
