@@ -76,7 +76,7 @@ void read(Fields& fields, Slice& s) {
   s.memory_max = fields.maybe_integer("memory_max", 0);
   s.policy = fields.text("policy");
   s.owner_uid = amount(fields, "owner_uid");
-  s.owner_gid = amount(fields, "owner_gid");
+  s.owner_gid = fields.integer("owner_gid", -1);
   s.granted = amount(fields, "granted");
   s.demand = amount(fields, "demand");
   s.clients = amount(fields, "clients");
@@ -109,7 +109,7 @@ void read(Fields& fields, SliceSettings& s) {
   s.memory_unlimited = fields.maybe_boolean("memory_unlimited");
   s.policy = fields.maybe_text("policy");
   s.owner_uid = fields.maybe_integer("owner_uid", 0);
-  s.owner_gid = fields.maybe_integer("owner_gid", 0);
+  s.owner_gid = fields.maybe_integer("owner_gid", -1);
 }
 
 json::object to_json(const Device& d) {

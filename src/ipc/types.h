@@ -14,6 +14,9 @@
 
 namespace gpuctl::ipc {
 
+/// owner_gid: no group owns the slice.
+inline constexpr std::int64_t kNoGroup = -1;
+
 struct Slice {
   std::string path;
   std::int64_t reserve = 0;
@@ -24,7 +27,7 @@ struct Slice {
   std::optional<std::int64_t> memory_max;  ///< bytes; absent: no limit
   std::string policy = "share";
   std::int64_t owner_uid = 0;
-  std::int64_t owner_gid = 0;
+  std::int64_t owner_gid = kNoGroup;
   std::int64_t granted = 0;
   std::int64_t demand = 0;
   std::int64_t clients = 0;

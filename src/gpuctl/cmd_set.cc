@@ -1,0 +1,33 @@
+#include <memory>
+
+#include "gpuctl/daemon.h"
+#include "gpuctl/settings.h"
+#include "gpuctl/verb.h"
+
+namespace gpuctl::cli {
+
+Action declare_set(CLI::App& app) {
+  struct Options {
+    std::string name;
+    std::vector<std::string> assignments;
+  };
+  auto options = std::make_shared<Options>();
+  std::string help = "What to change:";
+  for (const SettingKey& key : setting_keys()) help += ' ' + std::string(key.name) + '=' + key.argument;
+  app.add_option("NAME", options->name, "The slice; '/' is the root")->required();
+  app.add_option("KEY=VALUE", options->assignments, help)->required();
+
+  return [options](Context& context) -> Outcome<int> {
+    const Outcome<std::string> path = slice_path(options->name);
+    if (!path) return path.error();
+    ipc::SliceSettings settings;
+    for (const std::string& assignment : options->assignments)
+      if (const Outcome<void> applied = apply_assignment(assignment, settings); !applied) return applied.error();
+    const auto reply = ask(context, "SetSlice", {{"path", *path}, {"settings", to_json(settings)}});
+    if (!reply) return reply.error();
+    if (context.json) print_json(context, *reply);
+    return kExitOk;
+  };
+}
+
+}  // namespace gpuctl::cli

@@ -1,0 +1,97 @@
+#include <memory>
+#include <ostream>
+
+#include "gpuctl/daemon.h"
+#include "gpuctl/settings.h"
+#include "gpuctl/slice_rows.h"
+#include "gpuctl/units.h"
+#include "gpuctl/verb.h"
+#include "sched/policy.h"
+
+namespace gpuctl::cli {
+namespace {
+
+void print_slice(std::ostream& out, const ipc::Slice& s) {
+  const auto line = [&](const char* name, const std::string& value) {
+    out << std::string(name) + std::string(14 - std::string_view(name).size(), ' ') << value << '\n';
+  };
+  const auto sms = [](std::int64_t count) { return std::to_string(count) + (count == 1 ? " SM" : " SMs"); };
+  const sched::Policy* policy = sched::find_policy(s.policy);
+  const bool strict = s.reserve_mode == "strict";
+  line("slice", printable(s.path));
+  line("reserve", s.reserve == 0 ? "none" : sms(s.reserve) + (strict ? ", kept free" : ", lent until needed"));
+  line("max", s.max ? sms(*s.max) : "none");
+  line("weight", std::to_string(s.weight));
+  line("priority", std::to_string(s.priority));
+  line("memory max", s.memory_max ? format_bytes(*s.memory_max) + " per program" : "none");
+  line("policy", printable(s.policy) + (policy == nullptr ? "" : " (" + std::string(policy->help) + ")"));
+  line("owner", owner_text(s));
+  line("granted", sms(s.granted) + " of " + std::to_string(s.demand) + " wanted");
+  line("clients", std::to_string(s.clients));
+}
+
+Table client_table(const std::vector<ipc::Client>& clients) {
+  using enum Table::Align;
+  Table table({{"PID", right},
+               {"USER", left},
+               {"GPU", right},
+               {"STATE", left},
+               {"GRANTED", right},
+               {"HOLDING", right},
+               {"DEMAND", right},
+               {"LAUNCHES", right},
+               {"EVICTIONS", right},
+               {"EVICT MEAN", right},
+               {"EVICT MAX", right},
+               {"COMMAND", left}});
+  for (const ipc::Client& c : clients) {
+    const std::string pid = std::to_string(c.pid);
+    if (c.usage.empty())
+      table.add_row(
+          {pid, user_name(c.uid), "-", printable(c.state), "-", "-", "-", "-", "-", "-", "-", printable(c.command)});
+    for (const ipc::ClientUsage& u : c.usage)
+      table.add_row({pid, user_name(c.uid), std::to_string(u.device), printable(c.state), std::to_string(u.granted),
+                     std::to_string(u.holding), std::to_string(u.demand), format_count(u.launches),
+                     format_count(u.evictions), u.evictions == 0 ? "-" : format_us(u.evict_us_mean),
+                     u.evictions == 0 ? "-" : format_us(u.evict_us_max), printable(c.command)});
+  }
+  return table;
+}
+
+}  // namespace
+
+Action declare_show(CLI::App& app) {
+  auto name = std::make_shared<std::string>();
+  app.add_option("NAME", *name, "The slice; '/' is the root")->required();
+
+  return [name](Context& context) -> Outcome<int> {
+    const Outcome<std::string> path = slice_path(*name);
+    if (!path) return path.error();
+    const auto reply = ask(context, "GetSlice", {{"path", *path}});
+    if (!reply) return reply.error();
+    struct Shown {
+      ipc::Slice slice;
+      std::vector<ipc::Client> clients;
+    };
+    const auto shown = decode_reply(*reply, [](ipc::Fields& fields) {
+      Shown s;
+      ipc::Fields slice = fields.object("slice");
+      read(slice, s.slice);
+      s.clients = ipc::read_list<ipc::Client>(fields, "clients");
+      return s;
+    });
+    if (!shown) return shown.error();
+    if (context.json) {
+      print_json(context, *reply);
+      return kExitOk;
+    }
+    print_slice(context.out, shown->slice);
+    if (!shown->clients.empty()) {
+      context.out << '\n';
+      for (const std::string& line : client_table(shown->clients).lines()) context.out << line << '\n';
+    }
+    return kExitOk;
+  };
+}
+
+}  // namespace gpuctl::cli

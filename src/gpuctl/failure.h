@@ -1,0 +1,39 @@
+// What a verb hands back when it could not do its work: one line for the person, one exit status for the script.
+#pragma once
+
+#include <boost/system/result.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace gpuctl::cli {
+
+/// Exit statuses; gpuctl(1) documents them.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitRefused = 1;      ///< the daemon said no
+inline constexpr int kExitUsage = 2;        ///< the command line is wrong
+inline constexpr int kExitUnreachable = 3;  ///< no daemon, or not an understandable one
+inline constexpr int kExitRunFailed = 125;  ///< `run`: gpuctl itself failed, as env(1) and timeout(1) say it
+inline constexpr int kExitNotExecutable = 126;
+inline constexpr int kExitNotFound = 127;
+
+struct Failure {
+  Failure() = default;
+  Failure(int status, std::string text) : exit_status(status), message(std::move(text)) {}
+
+  int exit_status = kExitOk;
+  std::string message;  ///< one line; printed after "gpuctl: "
+};
+
+[[noreturn]] inline void throw_exception_from_error(const Failure& failure, const boost::source_location&) {
+  throw std::logic_error(failure.message);
+}
+
+template <class T>
+using Outcome = boost::system::result<T, Failure>;
+
+inline Failure usage(std::string message) {
+  return {kExitUsage, std::move(message)};
+}
+
+}  // namespace gpuctl::cli

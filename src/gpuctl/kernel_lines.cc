@@ -1,0 +1,49 @@
+#include "gpuctl/kernel_lines.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "gpuctl/units.h"
+
+namespace gpuctl::cli {
+namespace {
+
+std::string registers_text(const ipc::Kernel& k) {
+  if (k.registers == 0 && k.registers_original == 0) return "-";
+  if (k.form == "opaque" || k.registers == 0) return std::to_string(std::max(k.registers, k.registers_original));
+  return std::to_string(k.registers_original) + " -> " + std::to_string(k.registers);
+}
+
+}  // namespace
+
+std::string demangled(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                    std::free);
+  // Without "_Z" the demangler would take "f" for the type float.
+  return status == 0 && text && name.starts_with("_Z") ? text.get() : name;
+}
+
+Table kernel_table(std::vector<ipc::Kernel> kernels) {
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [](const ipc::Kernel& a, const ipc::Kernel& b) { return a.launches > b.launches; });
+  using enum Table::Align;
+  Table table({{"FORM", left},
+               {"LAUNCHES", right},
+               {"REGISTERS", right},
+               {"WORKERS/SM", right},
+               {"BLOCK-TASK", right},
+               {"KERNEL", left},
+               {"REASON", left}});
+  for (const ipc::Kernel& k : kernels)
+    table.add_row({printable(k.form), format_count(k.launches), registers_text(k),
+                   k.per_sm == 0 ? "-" : std::to_string(k.per_sm),
+                   k.block_task_ns == 0 ? "-" : format_us(static_cast<double>(k.block_task_ns) / 1000),
+                   fit(printable(demangled(k.name)), 60), printable(k.reason)});
+  return table;
+}
+
+}  // namespace gpuctl::cli

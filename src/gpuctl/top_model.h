@@ -1,0 +1,52 @@
+// What `top` shows, computed from two replies of Monitor. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ipc/types.h"
+
+namespace gpuctl::cli {
+
+struct TopDevice {
+  std::int64_t index = 0;
+  std::string name;
+  std::string mode;
+  std::int64_t sms = 0;
+  std::int64_t granted = 0;  ///< sum over the clients
+  std::int64_t holding = 0;
+};
+
+/// One client on one device. Without a value: not known yet, or nothing happened between the two samples.
+struct TopClient {
+  const ipc::Client* client = nullptr;
+  const ipc::ClientUsage* usage = nullptr;  ///< null: the client uses no device
+  std::optional<double> launches_per_s;
+  std::optional<double> evictions_per_s;
+  std::optional<double> latency_us_p50;  ///< of the launches completed between the samples
+  std::optional<double> latency_us_p99;
+};
+
+struct TopModel {
+  std::vector<TopDevice> devices;
+  std::vector<TopClient> clients;  ///< by slice, then pid, then device
+};
+
+/// Refers to `now`. `before` may be null: then no rates.
+TopModel make_top_model(const ipc::Snapshot* before, const ipc::Snapshot& now);
+
+/// The value below which `fraction` of the counted events lie; bucket i of `log2_histogram` counts [2^i, 2^(i+1)).
+/// Inside a bucket the events are taken as evenly spread. Nothing when nothing was counted.
+std::optional<double> percentile(const std::vector<std::int64_t>& log2_histogram, double fraction);
+
+/// `now` minus `before`, bucket by bucket; nothing when a bucket shrank (another process under the same pid).
+std::optional<std::vector<std::int64_t>> difference(const std::vector<std::int64_t>& now,
+                                                    const std::vector<std::int64_t>& before);
+
+/// One line of `top --json`: the reply of Monitor, each usage with launches_per_s, evictions_per_s, latency_us_p50 and
+/// latency_us_p99 added (null when not known).
+boost::json::object top_json(const ipc::Snapshot* before, const ipc::Snapshot& now);
+
+}  // namespace gpuctl::cli

@@ -1,0 +1,26 @@
+#include "gpuctl/verb.h"
+
+#include <array>
+
+namespace gpuctl::cli {
+
+namespace {
+constexpr std::array kVerbs{
+    Verb{"create-slice", "Create a slice: a named share of every GPU", "gpuctl create-slice ls --reserve 8",
+         declare_create_slice},
+    Verb{"delete-slice", "Delete a slice that is not in use", "gpuctl delete-slice ls", declare_delete_slice},
+    Verb{"set", "Change a slice, also while its kernels run", "gpuctl set batch max=40 weight=50", declare_set},
+    Verb{"list", "List the slices as a tree", "gpuctl list", declare_list},
+    Verb{"show", "Show one slice and the programs in it", "gpuctl show batch", declare_show},
+    Verb{"run", "Run a program in a slice", "gpuctl run --slice batch python3 train.py --epochs 3", declare_run},
+    Verb{"top", "Watch devices, slices and programs live", "gpuctl top --interval 0.5", declare_top},
+    Verb{"explain", "Say how each kernel of a program is run, and why", "gpuctl explain 4711", declare_explain},
+    Verb{"status", "Show the daemon, its devices and what works here", "gpuctl status", declare_status},
+};
+}  // namespace
+
+std::span<const Verb> verbs() {
+  return kVerbs;
+}
+
+}  // namespace gpuctl::cli
