@@ -1,0 +1,228 @@
+// cuMemAlloc*, cuMemHost*, cuPointer*: getting, freeing and asking about memory.
+//
+// cuMemFree and cuMemFreeHost wait for all work of the context first, as the real driver does: a program (or a library
+// below it) that cannot live with that is to be found out here.
+#include <cuda.h>
+
+#include <cstring>
+
+#include "softgpu/driver.h"
+
+using namespace gpuctl::softgpu;
+
+namespace {
+
+CUresult allocate(Driver& driver, Context& context, CUdeviceptr* result, std::size_t bytes, MemoryKind kind) {
+  if (result == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  const std::uint64_t address = driver.memory.allocate(bytes, kind, 0, &context);
+  if (address == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  *result = address;
+  return CUDA_SUCCESS;
+}
+
+bool on_device(MemoryKind kind) {
+  return kind == MemoryKind::kDevice || kind == MemoryKind::kVariable || kind == MemoryKind::kManaged;
+}
+
+template <class T>
+void answer(void* data, T value) {
+  std::memcpy(data, &value, sizeof value);
+}
+
+CUresult pointer_attribute(Driver& driver, void* data, CUpointer_attribute attribute, CUdeviceptr pointer) {
+  const std::optional<Allocation> found = driver.memory.lookup(pointer);
+  if (!found) return CUDA_ERROR_INVALID_VALUE;
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT: answer(data, found->owner); break;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      answer(data, on_device(found->kind) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
+      break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: answer(data, pointer); break;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      if (found->kind == MemoryKind::kDevice || found->kind == MemoryKind::kVariable) return CUDA_ERROR_INVALID_VALUE;
+      answer(data, pointer);
+      break;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID: answer(data, found->id); break;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED: answer(data, static_cast<int>(found->kind == MemoryKind::kManaged)); break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: answer(data, 0); break;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: answer(data, found->address); break;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: answer(data, found->bytes); break;
+    case CU_POINTER_ATTRIBUTE_MAPPED: answer(data, 1); break;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: answer(data, 0); break;
+    default: return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  return CUDA_SUCCESS;
+}
+
+std::size_t attribute_bytes(CUpointer_attribute attribute) {
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: return sizeof(int);
+    default: return sizeof(std::uint64_t);
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult CUDAAPI cuMemGetInfo_v2(size_t* free, size_t* total) {
+  return with_context([&](Driver& driver, Context&) {
+    if (free != nullptr) *free = driver.memory.free_bytes();
+    if (total != nullptr) *total = driver.memory.limit();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr* result, size_t bytes) {
+  return with_context([&](Driver& driver, Context& context) {
+    return allocate(driver, context, result, bytes, MemoryKind::kDevice);
+  });
+}
+
+CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr* result, size_t* pitch, size_t width, size_t height,
+                                    unsigned int element_bytes) {
+  return with_context([&](Driver& driver, Context& context) {
+    if (pitch == nullptr || width == 0 || height == 0 || width > (std::size_t{1} << 31)) return CUDA_ERROR_INVALID_VALUE;
+    if (element_bytes != 4 && element_bytes != 8 && element_bytes != 16) return CUDA_ERROR_INVALID_VALUE;
+    const std::size_t row = (width + kPitchAlign - 1) / kPitchAlign * kPitchAlign;
+    if (height > (std::size_t{1} << 46) / row) return CUDA_ERROR_OUT_OF_MEMORY;
+    const CUresult allocated = allocate(driver, context, result, row * height, MemoryKind::kDevice);
+    if (allocated == CUDA_SUCCESS) *pitch = row;
+    return allocated;
+  });
+}
+
+CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr* result, size_t bytes, unsigned int flags) {
+  return with_context([&](Driver& driver, Context& context) {
+    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) return CUDA_ERROR_INVALID_VALUE;
+    return allocate(driver, context, result, bytes, MemoryKind::kManaged);
+  });
+}
+
+CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address) {
+  return with_context([&](Driver& driver, Context& context) {
+    if (address == 0) return CUDA_SUCCESS;
+    context.synchronize();
+    const bool freed = driver.memory.release(address, MemoryKind::kDevice, MemoryKind::kManaged);
+    return freed ? context.error() : static_cast<CUresult>(CUDA_ERROR_INVALID_VALUE);
+  });
+}
+
+CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr* result, size_t bytes, CUstream handle) {
+  return with_stream(handle, [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
+    return allocate(driver, *stream->context(), result, bytes, MemoryKind::kDevice);
+  });
+}
+
+CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
+  return with_stream(handle, [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
+    if (address == 0) return CUDA_SUCCESS;
+    const std::optional<Allocation> found = driver.memory.lookup(address);
+    if (!found || found->address != address || found->kind != MemoryKind::kDevice) return CUDA_ERROR_INVALID_VALUE;
+    return submit(stream, [&driver, address] {
+      driver.memory.release(address, MemoryKind::kDevice, MemoryKind::kDevice);
+    });
+  });
+}
+
+CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
+  return with_context([&](Driver& driver, Context&) {
+    const std::optional<Allocation> found = driver.memory.lookup(address);
+    if (!found) return CUDA_ERROR_NOT_FOUND;
+    if (base != nullptr) *base = found->address;
+    if (bytes != nullptr) *bytes = found->bytes;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemHostAlloc(void** result, size_t bytes, unsigned int flags) {
+  return with_context([&](Driver& driver, Context& context) {
+    if (result == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    const std::uint64_t address = driver.memory.allocate(bytes, MemoryKind::kHost, flags, &context);
+    if (address == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    *result = reinterpret_cast<void*>(address);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemAllocHost_v2(void** result, size_t bytes) { return cuMemHostAlloc(result, bytes, 0); }
+
+CUresult CUDAAPI cuMemFreeHost(void* pointer) {
+  return with_context([&](Driver& driver, Context& context) {
+    context.synchronize();
+    const auto address = reinterpret_cast<std::uint64_t>(pointer);
+    const bool freed = driver.memory.release(address, MemoryKind::kHost, MemoryKind::kHost);
+    return freed ? context.error() : static_cast<CUresult>(CUDA_ERROR_INVALID_VALUE);
+  });
+}
+
+CUresult CUDAAPI cuMemHostRegister_v2(void* pointer, size_t bytes, unsigned int flags) {
+  return with_context([&](Driver& driver, Context& context) {
+    if (pointer == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    Allocation registered;
+    registered.address = reinterpret_cast<std::uint64_t>(pointer);
+    registered.bytes = bytes;
+    registered.kind = MemoryKind::kRegistered;
+    registered.flags = flags;
+    registered.owner = &context;
+    return driver.memory.add(registered) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  });
+}
+
+CUresult CUDAAPI cuMemHostUnregister(void* pointer) {
+  return with_context([&](Driver& driver, Context& context) {
+    context.synchronize();
+    const auto address = reinterpret_cast<std::uint64_t>(pointer);
+    const bool found = driver.memory.release(address, MemoryKind::kRegistered, MemoryKind::kRegistered);
+    return found ? context.error() : static_cast<CUresult>(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+  });
+}
+
+CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr* result, void* pointer, unsigned int flags) {
+  return with_context([&](Driver& driver, Context&) {
+    const auto address = reinterpret_cast<std::uint64_t>(pointer);
+    if (result == nullptr || flags != 0 || !driver.memory.lookup(address)) return CUDA_ERROR_INVALID_VALUE;
+    *result = address;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemHostGetFlags(unsigned int* flags, void* pointer) {
+  return with_context([&](Driver& driver, Context&) {
+    const std::optional<Allocation> found = driver.memory.lookup(reinterpret_cast<std::uint64_t>(pointer));
+    if (flags == nullptr || !found || found->kind != MemoryKind::kHost) return CUDA_ERROR_INVALID_VALUE;
+    *flags = found->flags | CU_MEMHOSTALLOC_DEVICEMAP;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr pointer) {
+  return with_context([&](Driver& driver, Context&) {
+    if (data == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    return pointer_attribute(driver, data, attribute, pointer);
+  });
+}
+
+CUresult CUDAAPI cuPointerGetAttributes(unsigned int count, CUpointer_attribute* attributes, void** data,
+                                        CUdeviceptr pointer) {
+  return with_context([&](Driver& driver, Context&) {
+    if (attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < count; ++i) {
+      if (data[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+      // Memory nobody has told the driver about is an answer here, not an error.
+      if (pointer_attribute(driver, data[i], attributes[i], pointer) != CUDA_SUCCESS) {
+        std::memset(data[i], 0, attribute_bytes(attributes[i]));
+        if (attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) answer(data[i], -2);
+      }
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // extern "C"

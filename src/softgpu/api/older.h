@@ -1,0 +1,49 @@
+// Entry points that cuda.h names only by macro or no longer declares: earlier versions that programs may still ask
+// for, and the variants for which stream 0 is the per-thread default stream.
+#pragma once
+
+#include <cuda.h>
+#include <cudaTypedefs.h>
+
+// The types that cudaTypedefs.h hides with them.
+using PFN_cuDevicePrimaryCtxRelease_v7000 = PFN_cuDevicePrimaryCtxRelease_v11000;
+using PFN_cuDevicePrimaryCtxReset_v7000 = PFN_cuDevicePrimaryCtxReset_v11000;
+using PFN_cuDevicePrimaryCtxSetFlags_v7000 = PFN_cuDevicePrimaryCtxSetFlags_v11000;
+using PFN_cuMemHostRegister_v4000 = PFN_cuMemHostRegister_v6050;
+
+#undef cuCtxCreate
+#undef cuDeviceGetUuid
+#undef cuDevicePrimaryCtxRelease
+#undef cuDevicePrimaryCtxReset
+#undef cuDevicePrimaryCtxSetFlags
+#undef cuEventElapsedTime
+#undef cuGetProcAddress
+#undef cuMemHostRegister
+#undef cuStreamBatchMemOp
+#undef cuStreamBeginCapture
+#undef cuStreamGetCaptureInfo
+#undef cuStreamWaitValue32
+#undef cuStreamWaitValue64
+#undef cuStreamWriteValue32
+#undef cuStreamWriteValue64
+
+extern "C" {
+
+CUresult CUDAAPI cuCtxCreate_v2(CUcontext* result, unsigned int flags, CUdevice device);
+CUresult CUDAAPI cuCtxCreate_v3(CUcontext* result, CUexecAffinityParam* affinity, int count, unsigned int flags,
+                                CUdevice device);
+CUresult CUDAAPI cuDeviceGetUuid(CUuuid* uuid, CUdevice device);
+CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device);
+CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice device);
+CUresult CUDAAPI cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags);
+CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end);
+CUresult CUDAAPI cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags);
+CUresult CUDAAPI cuMemHostRegister(void* pointer, size_t bytes, unsigned int flags);
+CUresult CUDAAPI cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams* entries,
+                                    unsigned int flags);
+CUresult CUDAAPI cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned int flags);
+CUresult CUDAAPI cuStreamWaitValue64(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned int flags);
+CUresult CUDAAPI cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned int flags);
+CUresult CUDAAPI cuStreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned int flags);
+
+}  // extern "C"

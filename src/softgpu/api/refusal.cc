@@ -1,0 +1,18 @@
+// cuGetExportTable: what NVIDIA's own CUDA runtime asks for first, static or shared. The tables behind it are private
+// and are not imitated, so such a program cannot run here; it is told so in one line.
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdio>
+
+extern "C" CUresult CUDAAPI cuGetExportTable(const void** table, const CUuuid*) {
+  static std::atomic<bool> told{false};
+  if (!told.exchange(true)) {
+    std::fputs(
+        "gpuctl software GPU: this program is built with the static CUDA runtime, which runs on NVIDIA's driver only; "
+        "rebuild it with nvcc -cudart shared or use the driver API\n",
+        stderr);
+  }
+  if (table != nullptr) *table = nullptr;
+  return CUDA_ERROR_NOT_SUPPORTED;
+}

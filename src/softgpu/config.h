@@ -1,0 +1,24 @@
+// The settings of the software GPU, all from the environment (docs: "Software GPU").
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace gpuctl::softgpu {
+
+struct Config {
+  std::uint32_t sms = 8;           ///< SOFTGPU_SMS, 1 to 64; counts only for the process that creates the table
+  std::string table_path;          ///< SOFTGPU_TABLE; default: one file per user on the machine's shared memory
+  bool priorities = true;          ///< SOFTGPU_PRIORITIES: order by stream priority inside this process
+  std::uint64_t warp_instruction_ns;  ///< SOFTGPU_WARP_INSTRUCTION_NS, see pacing.h
+  std::size_t memory_bytes = std::size_t{4} << 30;  ///< SOFTGPU_MEMORY_MIB: device memory of this process
+};
+
+/// Reads the environment. A value that is not a number in range counts as not given.
+Config read_config();
+
+/// Where the table of this user is when SOFTGPU_TABLE is not set.
+std::string default_table_path();
+
+}  // namespace gpuctl::softgpu

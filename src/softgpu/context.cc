@@ -1,0 +1,99 @@
+#include "softgpu/context.h"
+
+#include <algorithm>
+#include <map>
+
+#include "softgpu/device_limits.h"
+
+namespace gpuctl::softgpu {
+
+Context::Context(std::uint64_t id, unsigned flags)
+    : id_(id), flags_(flags), legacy_(std::make_shared<Stream>(this, Stream::Kind::kLegacy, kLeastPriority, 0)) {}
+
+void Context::fail(CUresult error) {
+  CUresult none = CUDA_SUCCESS;
+  error_.compare_exchange_strong(none, error);
+  stopped_.store(true);
+}
+
+std::shared_ptr<Stream> Context::create_stream(Stream::Kind kind, int priority) {
+  const std::lock_guard lock(mutex_);
+  const int clamped = std::clamp(priority, kGreatestPriority, kLeastPriority);
+  streams_.push_back(std::make_shared<Stream>(this, kind, clamped, next_stream_id_++));
+  return streams_.back();
+}
+
+void Context::remove_stream(const std::shared_ptr<Stream>& stream) {
+  const std::lock_guard lock(mutex_);
+  // Its work that is not over must still hold up the legacy stream: a marker takes over that duty.
+  const std::uint64_t last = stream->last();
+  if (stream->kind() == Stream::Kind::kBlocking && last != 0 && !stream->finished(last)) {
+    legacy_->submit([] {}, {{stream, last}});
+  }
+  streams_.erase(std::remove(streams_.begin(), streams_.end(), stream), streams_.end());
+  stream->close();
+}
+
+std::shared_ptr<Stream> Context::per_thread_stream() {
+  struct Streams {
+    std::map<Context*, std::shared_ptr<Stream>> of;
+    ~Streams() {
+      for (const auto& [context, stream] : of) context->remove_stream(stream);
+    }
+  };
+  thread_local Streams streams;
+  std::shared_ptr<Stream>& stream = streams.of[this];
+  if (stream == nullptr) stream = create_stream(Stream::Kind::kBlocking, kLeastPriority);
+  return stream;
+}
+
+std::vector<StreamPoint> Context::points(bool with_non_blocking) {
+  std::vector<StreamPoint> result;
+  for (const auto& stream : streams_) {
+    if (stream->kind() == Stream::Kind::kNonBlocking && !with_non_blocking) continue;
+    const std::uint64_t last = stream->last();
+    if (last != 0 && !stream->finished(last)) result.push_back({stream, last});
+  }
+  return result;
+}
+
+std::uint64_t Context::submit(const std::shared_ptr<Stream>& stream, std::function<void()> operation) {
+  if (stream->kind() == Stream::Kind::kNonBlocking) return stream->submit(std::move(operation));
+  const std::lock_guard lock(mutex_);
+  if (stream->kind() == Stream::Kind::kLegacy) return stream->submit(std::move(operation), points(false));
+  std::vector<StreamPoint> after;
+  const std::uint64_t last = legacy_->last();
+  if (last != 0 && !legacy_->finished(last)) after.push_back({legacy_, last});
+  return stream->submit(std::move(operation), std::move(after));
+}
+
+void Context::synchronize() {
+  std::vector<StreamPoint> all;
+  {
+    const std::lock_guard lock(mutex_);
+    all = points(true);
+    all.push_back({legacy_, legacy_->last()});
+  }
+  for (const StreamPoint& point : all) point.stream->wait(point.number);
+}
+
+bool Context::legacy_idle() {
+  const std::lock_guard lock(mutex_);
+  return points(false).empty() && legacy_->finished(legacy_->last());
+}
+
+void Context::destroy() {
+  fail(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  synchronize();
+  const std::lock_guard lock(mutex_);
+  for (const auto& stream : streams_) stream->close();
+  streams_.clear();
+  legacy_->close();
+}
+
+std::vector<Context*>& context_stack() {
+  thread_local std::vector<Context*> stack;
+  return stack;
+}
+
+}  // namespace gpuctl::softgpu

@@ -1,0 +1,181 @@
+#include "softgpu/driver.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+#include "softgpu/zero_stream.h"
+
+namespace gpuctl::softgpu {
+namespace {
+
+std::atomic<Driver*> the_driver{nullptr};
+std::atomic<bool> forked{false};
+std::mutex start_mutex;
+
+void in_forked_child() {
+  if (the_driver.load() != nullptr) forked.store(true);
+}
+
+__attribute__((destructor)) void at_exit() { Driver::stop(); }
+
+}  // namespace
+
+Driver::Driver(Config settings, std::unique_ptr<Table> shared)
+    : config(std::move(settings)),
+      table(std::move(shared)),
+      memory(config.memory_bytes),
+      executor(*table, memory, config.warp_instruction_ns) {}
+
+CUresult Driver::start() {
+  if (forked.load()) return CUDA_ERROR_NOT_INITIALIZED;
+  const std::lock_guard lock(start_mutex);
+  if (the_driver.load() != nullptr) return CUDA_SUCCESS;
+  Config config = read_config();
+  Result<std::unique_ptr<Table>> table = Table::open(config.table_path, config.sms);
+  if (table.has_error()) return CUDA_ERROR_OPERATING_SYSTEM;
+  pthread_atfork(nullptr, nullptr, in_forked_child);
+  the_driver.store(new Driver(std::move(config), std::move(*table)));
+  return CUDA_SUCCESS;
+}
+
+Driver* Driver::get() { return forked.load(std::memory_order_relaxed) ? nullptr : the_driver.load(); }
+
+void Driver::stop() {
+  Driver* driver = get();
+  if (driver == nullptr) return;
+  const Table::Lock lock(*driver->table);
+  if (driver->table->closed()) return;
+  driver->table->close();
+  driver->table->kick();
+}
+
+Context* Driver::create_context(unsigned flags) {
+  const std::lock_guard lock(mutex_);
+  all_contexts_.push_back(std::make_shared<Context>(next_context_id_++, flags));
+  contexts.add(all_contexts_.back());
+  return all_contexts_.back().get();
+}
+
+Context* Driver::retain_primary() {
+  const std::lock_guard lock(mutex_);
+  ++primary_uses_;
+  if (primary_ == nullptr) {
+    all_contexts_.push_back(std::make_shared<Context>(next_context_id_++, primary_flags_));
+    contexts.add(all_contexts_.back());
+    primary_ = all_contexts_.back().get();
+  }
+  return primary_;
+}
+
+CUresult Driver::release_primary() {
+  Context* gone = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (primary_uses_ == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    if (--primary_uses_ == 0) gone = std::exchange(primary_, nullptr);
+  }
+  if (gone != nullptr) destroy_context(*gone);
+  return CUDA_SUCCESS;
+}
+
+void Driver::reset_primary() {
+  Context* gone = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    gone = std::exchange(primary_, nullptr);
+  }
+  if (gone != nullptr) destroy_context(*gone);
+}
+
+Context* Driver::active_primary() {
+  const std::lock_guard lock(mutex_);
+  return primary_;
+}
+
+unsigned Driver::primary_flags() {
+  const std::lock_guard lock(mutex_);
+  return primary_flags_;
+}
+
+void Driver::set_primary_flags(unsigned flags) {
+  const std::lock_guard lock(mutex_);
+  primary_flags_ = flags;
+  if (primary_ != nullptr) primary_->flags().store(flags);
+}
+
+void Driver::destroy_context(Context& context) {
+  contexts.remove(reinterpret_cast<CUcontext>(&context));
+  context.destroy();
+  const auto belongs = [&](const auto& object) { return object.context() == &context; };
+  streams.remove_if(belongs);
+  events.remove_if(belongs);
+  functions.remove_if([&](const Function& function) { return function.module->context == &context; });
+  modules.remove_if([&](const Module& module) {
+    if (module.context != &context) return false;
+    forget_variables(module);
+    return true;
+  });
+  memory.release_owner(&context);
+}
+
+void Driver::synchronize_all() {
+  std::vector<std::shared_ptr<Context>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    all = all_contexts_;
+  }
+  for (const auto& context : all) context->synchronize();
+}
+
+std::shared_ptr<Stream> Driver::stream(Context& current, CUstream handle) const {
+  if (handle == CU_STREAM_PER_THREAD || (handle == nullptr && PerThreadScope::active())) {
+    return current.per_thread_stream();
+  }
+  if (handle == nullptr || handle == CU_STREAM_LEGACY) return current.legacy_stream();
+  return streams.find(handle);
+}
+
+std::shared_ptr<Function> Driver::function(CUfunction handle) const {
+  if (std::shared_ptr<Function> function = functions.find(handle)) return function;
+  const std::shared_ptr<Kernel> kernel = kernels.find(reinterpret_cast<CUkernel>(handle));
+  return kernel == nullptr ? nullptr : kernel->function;
+}
+
+void Driver::add_module(const std::shared_ptr<Module>& module) {
+  for (const std::string& name : module->program->symbol_names()) {
+    const engine::Symbol* symbol = module->program->symbol(name);
+    Allocation variable;
+    variable.address = symbol->address;
+    variable.bytes = symbol->size;
+    variable.kind = MemoryKind::kVariable;
+    memory.add(variable);
+  }
+  for (const auto& [name, function] : module->functions) functions.add(function);
+  modules.add(module);
+}
+
+void Driver::forget_variables(const Module& module) {
+  for (const std::string& name : module.program->symbol_names()) {
+    memory.release(module.program->symbol(name)->address, MemoryKind::kVariable, MemoryKind::kVariable);
+  }
+}
+
+void Driver::remove_module(const Module& module) {
+  forget_variables(module);
+  for (const auto& [name, function] : module.functions) functions.remove(reinterpret_cast<CUfunction>(function.get()));
+  modules.remove(reinterpret_cast<CUmodule>(const_cast<Module*>(&module)));
+}
+
+void Driver::debug(const std::string& line) {
+  const char* path = std::getenv("SOFTGPU_DEBUG");
+  if (path == nullptr || *path == '\0') return;
+  if (std::FILE* file = std::fopen(path, "ae")) {
+    std::fprintf(file, "%s\n", line.c_str());
+    std::fclose(file);
+  }
+}
+
+}  // namespace gpuctl::softgpu

@@ -1,0 +1,142 @@
+// The state of the driver in this process, and the frame every API function runs in.
+//
+// Made by the first cuInit and never destroyed: its threads may run until the process is gone. A child made by fork
+// has none of these threads, so there every call answers CUDA_ERROR_NOT_INITIALIZED.
+#pragma once
+
+#include <cuda.h>
+
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "softgpu/config.h"
+#include "softgpu/context.h"
+#include "softgpu/doorbell.h"
+#include "softgpu/event.h"
+#include "softgpu/executor.h"
+#include "softgpu/device_memory.h"
+#include "softgpu/module.h"
+#include "softgpu/registry.h"
+#include "softgpu/table.h"
+
+namespace gpuctl::softgpu {
+
+class Driver {
+ public:
+  /// cuInit: makes the driver unless it is there.
+  static CUresult start();
+
+  /// The driver, or nullptr before start() and in a forked child. Takes no lock.
+  static Driver* get();
+
+  /// Gives the process's SMs back; its threads stop at their next look at the table. Called when the process exits.
+  static void stop();
+
+  Context* create_context(unsigned flags);
+
+  /// The primary context, made by the first call after a reset. Each call counts.
+  Context* retain_primary();
+  CUresult release_primary();
+  void reset_primary();
+  /// nullptr while it is not active.
+  Context* active_primary();
+  unsigned primary_flags();
+  void set_primary_flags(unsigned flags);
+
+  /// Ends a context's work and frees its streams, events, modules and memory.
+  void destroy_context(Context& context);
+
+  /// Waits until all work submitted so far in any context is over.
+  void synchronize_all();
+
+  /// The stream a handle means in the current context; nullptr if there is none such.
+  std::shared_ptr<Stream> stream(Context& current, CUstream handle) const;
+
+  /// The function a CUfunction means, which may also be a CUkernel in disguise.
+  std::shared_ptr<Function> function(CUfunction handle) const;
+
+  /// Makes a program's code known (handles, memory) or unknown.
+  void add_module(const std::shared_ptr<Module>& module);
+  void remove_module(const Module& module);
+
+  /// Appends a line to the file that SOFTGPU_DEBUG names, if it does.
+  void debug(const std::string& line);
+
+  const Config config;
+  const std::unique_ptr<Table> table;
+  Memory memory;
+  Executor executor;
+  Doorbell doorbell;
+  Registry<CUcontext, Context> contexts;
+  Registry<CUstream, Stream> streams;
+  Registry<CUevent, Event> events;
+  Registry<CUmodule, Module> modules;
+  Registry<CUfunction, Function> functions;
+  Registry<CUlibrary, Library> libraries;
+  Registry<CUkernel, Kernel> kernels;
+
+ private:
+  Driver(Config settings, std::unique_ptr<Table> shared);
+  void forget_variables(const Module& module);
+
+  std::mutex mutex_;  ///< guards what follows
+  Context* primary_ = nullptr;
+  unsigned primary_uses_ = 0;
+  unsigned primary_flags_ = 0;
+  std::uint64_t next_context_id_ = 1;
+  /// All contexts ever: never freed, see Context.
+  std::vector<std::shared_ptr<Context>> all_contexts_;
+};
+
+/// Runs `body(driver)` for an API function; nothing it throws gets out.
+template <class Body>
+CUresult with_driver(Body&& body) noexcept {
+  Driver* driver = Driver::get();
+  if (driver == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  try {
+    return std::forward<Body>(body)(*driver);
+  } catch (const std::bad_alloc&) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  } catch (...) {
+    return CUDA_ERROR_UNKNOWN;
+  }
+}
+
+/// Runs `body(driver, context)` with the current context, which must be usable.
+template <class Body>
+CUresult with_context(Body&& body) noexcept {
+  return with_driver([&](Driver& driver) {
+    if (context_stack().empty() || context_stack().back() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    Context& context = *context_stack().back();
+    if (context.error() != CUDA_SUCCESS) return context.error();
+    return body(driver, context);
+  });
+}
+
+/// Runs `body(driver, stream)`; `stream` is of a usable context.
+template <class Body>
+CUresult with_stream(CUstream handle, Body&& body) noexcept {
+  return with_context([&](Driver& driver, Context& context) {
+    const std::shared_ptr<Stream> stream = driver.stream(context, handle);
+    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (stream->context()->error() != CUDA_SUCCESS) return stream->context()->error();
+    return body(driver, stream);
+  });
+}
+
+/// Submits an operation and returns what the API function should: an error only if no thread could be had.
+inline CUresult submit(const std::shared_ptr<Stream>& stream, std::function<void()> operation) {
+  return stream->context()->submit(stream, std::move(operation)) != 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/// Submits an operation and waits for it.
+inline CUresult submit_and_wait(const std::shared_ptr<Stream>& stream, std::function<void()> operation) {
+  const std::uint64_t number = stream->context()->submit(stream, std::move(operation));
+  if (number == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  stream->wait(number);
+  return stream->context()->error();
+}
+
+}  // namespace gpuctl::softgpu

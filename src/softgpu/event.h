@@ -1,0 +1,73 @@
+// Events: a mark in a stream that others can wait for, with the time it was passed.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+namespace gpuctl::softgpu {
+
+class Context;
+
+/// One recording of an event. An event that is recorded again gets a new one, those who wait keep the old one.
+class Recording {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  void pass() {
+    const std::lock_guard lock(mutex_);
+    time_ = Clock::now();
+    passed_ = true;
+    changed_.notify_all();
+  }
+
+  bool passed() const {
+    const std::lock_guard lock(mutex_);
+    return passed_;
+  }
+
+  void wait() const {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return passed_; });
+  }
+
+  /// Valid once passed.
+  Clock::time_point time() const {
+    const std::lock_guard lock(mutex_);
+    return time_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  bool passed_ = false;
+  Clock::time_point time_;
+};
+
+class Event {
+ public:
+  Event(Context* context, unsigned flags) : context_(context), flags_(flags) {}
+
+  Context* context() const { return context_; }
+  unsigned flags() const { return flags_; }  ///< CU_EVENT_*
+
+  void set(std::shared_ptr<Recording> recording) {
+    const std::lock_guard lock(mutex_);
+    recording_ = std::move(recording);
+  }
+
+  /// The last recording, nullptr if there was none (then the event counts as passed).
+  std::shared_ptr<Recording> recording() const {
+    const std::lock_guard lock(mutex_);
+    return recording_;
+  }
+
+ private:
+  Context* const context_;
+  const unsigned flags_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<Recording> recording_;
+};
+
+}  // namespace gpuctl::softgpu

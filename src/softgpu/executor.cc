@@ -1,0 +1,243 @@
+#include "softgpu/executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "softgpu/device_limits.h"
+#include "softgpu/pacing.h"
+#include "softgpu/thread.h"
+
+namespace gpuctl::softgpu {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How soon a dead process is noticed by one that waits for its SMs.
+constexpr auto kSweepInterval = 10ms;
+/// How soon a full table is tried again. 512 kernels at the heads of streams at one time are not a normal load.
+constexpr auto kFullTableRetry = 1ms;
+
+/// What kernels print goes where the program prints.
+class StandardOutput : public engine::PrintSink {
+ public:
+  void print(std::string_view text) override { std::fwrite(text.data(), 1, text.size(), stdout); }
+};
+
+engine::Dim3 unfold(std::uint64_t index, const engine::Dim3& grid) {
+  engine::Dim3 result;
+  result.x = static_cast<std::uint32_t>(index % grid.x);
+  result.y = static_cast<std::uint32_t>(index / grid.x % grid.y);
+  result.z = static_cast<std::uint32_t>(index / grid.x / grid.y);
+  return result;
+}
+
+/// Connects the engine's pacing hook, if this engine has one, to a BlockClock. Without, the whole modelled time is
+/// slept at the end of the block.
+template <class Launch>
+void set_pace(Launch& block, BlockClock& clock) {
+  if constexpr (requires { block.pace = nullptr; }) {
+    block.pace_context = &clock;
+    block.pace = [](void* context, std::uint64_t warp_instructions) {
+      static_cast<const BlockClock*>(context)->pace(warp_instructions);
+    };
+  }
+}
+
+}  // namespace
+
+struct Executor::Run {
+  const KernelLaunch* launch = nullptr;
+  const std::atomic<bool>* abort = nullptr;
+  std::uint64_t blocks = 0;
+  std::uint64_t gridid = 0;
+  std::atomic<std::uint64_t> next{0};  ///< linear index of the next block to start
+
+  // Guarded by the table's mutex.
+  KernelRow* row = nullptr;
+  std::uint32_t taken[kMaxSms] = {};  ///< of row->granted, already handed to threads
+  std::uint64_t finished = 0;
+
+  std::mutex mutex;  ///< guards what follows; run() frees this object once it saw `done` under it
+  std::condition_variable changed;
+  bool done = false;
+  std::string fault;
+};
+
+Executor::Executor(Table& table, const engine::MemoryMap& memory, std::uint64_t warp_instruction_ns)
+    : table_(table), memory_(memory), warp_instruction_ns_(warp_instruction_ns) {}
+
+Result<void> Executor::run(const KernelLaunch& launch, const std::atomic<bool>& abort) {
+  std::call_once(watcher_, [this] { start_thread("softgpu-table", [this] { watch_table(); }); });
+  Run run;
+  run.launch = &launch;
+  run.abort = &abort;
+  run.blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+  while (!start(run)) {
+    if (abort.load()) return fail("stopped before it started");
+    std::this_thread::sleep_for(kFullTableRetry);
+  }
+  std::unique_lock lock(run.mutex);
+  run.changed.wait(lock, [&] { return run.done; });
+  if (!run.fault.empty()) return fail(run.fault);
+  return {};
+}
+
+bool Executor::start(Run& run) {
+  std::vector<Task> tasks;
+  {
+    const Table::Lock lock(table_);
+    if (table_.closed()) return false;  // the process is ending; its threads stop where they are
+    const std::uint32_t threads = run.launch->block.x * run.launch->block.y * run.launch->block.z;
+    KernelRequest request;
+    request.blocks = run.blocks;
+    request.threads = occupied_threads(threads);
+    request.shared = occupied_shared(run.launch->kernel->static_shared + run.launch->dynamic_shared);
+    request.urgency = run.launch->urgency;
+    run.row = table_.enqueue(request);
+    if (run.row == nullptr) return false;
+    run.gridid = run.row->ticket.load(std::memory_order_relaxed);
+    active_.push_back(&run);
+    table_.place();
+    tasks = collect();
+    table_.kick();  // the watcher looks after the rest of the blocks from now on
+  }
+  post(tasks, 0);
+  return true;
+}
+
+/// Takes over what was granted to this process since the last call. The table's mutex is held.
+std::vector<Executor::Task> Executor::collect() {
+  std::vector<Task> tasks;
+  for (Run* run : active_) {
+    for (std::uint32_t sm = 0; sm < table_.sms(); ++sm) {
+      const std::uint32_t granted = run->row->granted[sm].load(std::memory_order_relaxed);
+      for (; run->taken[sm] != granted; ++run->taken[sm]) tasks.push_back({run, sm});
+    }
+  }
+  return tasks;
+}
+
+/// Hands tasks[first...] to worker threads, new ones if no idle one is left.
+void Executor::post(const std::vector<Task>& tasks, std::size_t first) {
+  if (first >= tasks.size()) return;
+  std::size_t missing = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.insert(tasks_.end(), tasks.begin() + static_cast<std::ptrdiff_t>(first), tasks.end());
+    missing = tasks_.size() > idle_ ? tasks_.size() - idle_ : 0;
+    missing = std::min(missing, tasks.size() - first);
+  }
+  for (std::size_t i = first; i < tasks.size(); ++i) ready_.notify_one();
+  for (; missing > 0; --missing) {
+    // If the system has no more threads, the blocks wait for a worker to become free.
+    if (!start_thread("softgpu-block", [this] { work(); })) break;
+  }
+}
+
+void Executor::work() {
+  engine::BlockScratch scratch;
+  while (true) {
+    Task task;
+    {
+      std::unique_lock lock(mutex_);
+      ++idle_;
+      ready_.wait(lock, [this] { return !tasks_.empty(); });
+      --idle_;
+      task = tasks_.front();
+      tasks_.pop_front();
+    }
+    while (task.run != nullptr) {
+      run_block(task, scratch);
+      task = finish(task);
+    }
+  }
+}
+
+void Executor::run_block(const Task& task, engine::BlockScratch& scratch) {
+  Run& run = *task.run;
+  const KernelLaunch& launch = *run.launch;
+  const std::uint64_t index = run.next.fetch_add(1, std::memory_order_relaxed);
+  if (run.abort->load(std::memory_order_relaxed)) return;
+  StandardOutput print;
+  BlockClock clock(launch.block.x * launch.block.y * launch.block.z, warp_instruction_ns_);
+  engine::BlockLaunch block;
+  block.program = launch.program.get();
+  block.kernel = launch.kernel;
+  block.grid = launch.grid;
+  block.block = launch.block;
+  block.ctaid = unfold(index, launch.grid);
+  block.params = launch.params.data();
+  block.dynamic_shared = launch.dynamic_shared;
+  block.smid = task.sm;
+  block.nsmid = table_.sms();
+  block.gridid = run.gridid;
+  block.abort = run.abort;
+  block.memory = &memory_;
+  block.print = &print;
+  set_pace(block, clock);
+  const Result<engine::BlockStats> stats = engine::run_block(block, scratch);
+  if (stats.has_value()) {
+    clock.finish(stats->warp_instructions);
+    return;
+  }
+  const std::lock_guard lock(run.mutex);
+  if (run.fault.empty()) run.fault = stats.error().message;
+}
+
+/// Frees the slot of a block that is over. Returns the block this thread runs next, if one was placed meanwhile.
+Executor::Task Executor::finish(const Task& task) {
+  Run& run = *task.run;
+  std::vector<Task> tasks;
+  bool last = false;
+  {
+    const Table::Lock lock(table_);
+    if (table_.closed()) return {};
+    table_.free_block(*run.row, task.sm);
+    last = ++run.finished == run.blocks;
+    if (last) {
+      table_.remove(*run.row);
+      active_.erase(std::find(active_.begin(), active_.end(), &run));
+    }
+    table_.place();
+    tasks = collect();
+  }
+  post(tasks, 1);
+  if (last) {
+    const std::lock_guard lock(run.mutex);
+    run.done = true;
+    run.changed.notify_all();  // under the mutex: afterwards `run` may be gone
+  }
+  return tasks.empty() ? Task{} : tasks.front();
+}
+
+/// Receives blocks placed by other processes; reclaims dead processes' slots while own blocks wait for some.
+void Executor::watch_table() {
+  while (true) {
+    const std::uint32_t seen = table_.wake_count();
+    std::vector<Task> tasks;
+    bool waiting = false;
+    {
+      const Table::Lock lock(table_);
+      if (table_.closed()) return;
+      tasks = collect();
+      for (const Run* run : active_) {
+        std::uint64_t taken = 0;
+        for (std::uint32_t sm = 0; sm < table_.sms(); ++sm) taken += run->taken[sm];
+        waiting = waiting || taken < run->blocks;
+      }
+    }
+    post(tasks, 0);
+    if (!waiting) {
+      table_.wait(seen, 24h);
+      continue;
+    }
+    table_.wait(seen, kSweepInterval);
+    if (table_.wake_count() != seen) continue;
+    const Table::Lock lock(table_);
+    if (!table_.closed() && table_.sweep_dead() && table_.place()) table_.kick();
+  }
+}
+
+}  // namespace gpuctl::softgpu

@@ -1,0 +1,76 @@
+// Runs kernels: queues them in the shared table, and runs their blocks on OS threads as they are placed on SMs.
+//
+// A block holds its SM slot from its placement until its thread has interpreted it and its modelled time is over
+// (pacing.h). The thread then frees the slot, places what fits now (of any process) and, if a block of this process
+// got the slot, goes on with that one without a thread switch. Blocks placed by other processes arrive through the
+// futex word of this process, which one more thread watches; that thread also sweeps dead processes out of the table
+// while something of this process waits for SMs.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "softgpu/engine/engine.h"
+#include "softgpu/table.h"
+
+namespace gpuctl::softgpu {
+
+/// One kernel launch, everything decided.
+struct KernelLaunch {
+  std::shared_ptr<const engine::Program> program;
+  const engine::Kernel* kernel = nullptr;
+  engine::Dim3 grid;
+  engine::Dim3 block;
+  std::uint32_t dynamic_shared = 0;  ///< bytes
+  std::int32_t urgency = 0;          ///< greater goes first within this process
+  std::vector<std::byte> params;     ///< laid out as Kernel::params say
+};
+
+class Executor {
+ public:
+  /// `table` and `memory` must outlive the executor, which lives as long as the process.
+  Executor(Table& table, const engine::MemoryMap& memory, std::uint64_t warp_instruction_ns);
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Queues the kernel and returns when all its blocks have finished. Any thread, several at a time. When `abort`
+  /// becomes true, its remaining blocks end at once. Fails with the first fault of a block.
+  Result<void> run(const KernelLaunch& launch, const std::atomic<bool>& abort);
+
+ private:
+  struct Run;
+  struct Task {
+    Run* run = nullptr;
+    std::uint32_t sm = 0;
+  };
+
+  bool start(Run& run);
+  std::vector<Task> collect();
+  void post(const std::vector<Task>& tasks, std::size_t first);
+  void work();
+  void run_block(const Task& task, engine::BlockScratch& scratch);
+  Task finish(const Task& task);
+  void watch_table();
+
+  Table& table_;
+  const engine::MemoryMap& memory_;
+  const std::uint64_t warp_instruction_ns_;
+  std::once_flag watcher_;
+
+  std::vector<Run*> active_;  ///< guarded by the table's mutex
+
+  std::mutex mutex_;  ///< guards what follows; taken after the table's mutex is released, never inside it
+  std::condition_variable ready_;
+  std::deque<Task> tasks_;
+  std::size_t idle_ = 0;
+};
+
+}  // namespace gpuctl::softgpu

@@ -1,0 +1,20 @@
+// Which process a row of the table belongs to, and whether it still lives.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace gpuctl::softgpu {
+
+/// When that process started, in clock ticks since boot, or 0 if it does not exist or is dead and not yet reaped.
+/// A pid together with this number names a process for ever. One read of /proc, about 20 us.
+std::uint64_t process_start_time(std::uint32_t pid);
+
+inline bool process_alive(std::uint32_t pid, std::uint64_t start_time) {
+  return pid != 0 && start_time != 0 && process_start_time(pid) == start_time;
+}
+
+/// The short name of a process (`/proc/PID/comm`), empty if it does not exist.
+std::string process_name(std::uint32_t pid);
+
+}  // namespace gpuctl::softgpu

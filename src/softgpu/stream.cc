@@ -1,0 +1,54 @@
+#include "softgpu/stream.h"
+
+#include "softgpu/thread.h"
+
+namespace gpuctl::softgpu {
+
+std::uint64_t Stream::submit(std::function<void()> operation, std::vector<StreamPoint> after) {
+  const std::lock_guard lock(mutex_);
+  if (!started_) started_ = start_thread("softgpu-stream", [self = shared_from_this()] { self->work(); });
+  if (!started_) return 0;
+  operations_.push_back({std::move(operation), std::move(after)});
+  queued_.notify_one();
+  return ++submitted_;
+}
+
+std::uint64_t Stream::last() const {
+  const std::lock_guard lock(mutex_);
+  return submitted_;
+}
+
+bool Stream::finished(std::uint64_t number) const {
+  const std::lock_guard lock(mutex_);
+  return completed_ >= number;
+}
+
+void Stream::wait(std::uint64_t number) const {
+  std::unique_lock lock(mutex_);
+  finished_.wait(lock, [&] { return completed_ >= number; });
+}
+
+void Stream::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  queued_.notify_one();
+}
+
+void Stream::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    queued_.wait(lock, [this] { return !operations_.empty() || closed_; });
+    if (operations_.empty()) return;
+    Operation operation = std::move(operations_.front());
+    operations_.pop_front();
+    lock.unlock();
+    for (const StreamPoint& point : operation.after) point.stream->wait(point.number);
+    operation.run();
+    operation = {};  // what it holds is released before it counts as complete
+    lock.lock();
+    ++completed_;
+    finished_.notify_all();
+  }
+}
+
+}  // namespace gpuctl::softgpu

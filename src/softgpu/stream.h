@@ -1,0 +1,79 @@
+// Streams: queues of operations, each run in order by its own thread.
+//
+// The rules between streams are those of CUDA. An operation in the legacy default stream waits for all earlier ones in
+// the blocking streams of its context, and later operations of blocking streams wait for it. That is expressed as a
+// list of dependencies fixed when the operation is submitted, so a wait can only be for older operations and nothing
+// can wait in a circle.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace gpuctl::softgpu {
+
+class Context;
+class Stream;
+
+/// "All operations of that stream up to this number."
+struct StreamPoint {
+  std::shared_ptr<Stream> stream;
+  std::uint64_t number = 0;
+};
+
+class Stream : public std::enable_shared_from_this<Stream> {
+ public:
+  enum class Kind {
+    kBlocking,     ///< waits for the legacy stream and is waited for by it
+    kNonBlocking,  ///< CU_STREAM_NON_BLOCKING
+    kLegacy,       ///< the legacy default stream of its context
+  };
+
+  Stream(Context* context, Kind kind, int priority, std::uint64_t id)
+      : context_(context), kind_(kind), priority_(priority), id_(id) {}
+
+  Context* context() const { return context_; }
+  Kind kind() const { return kind_; }
+  int priority() const { return priority_; }  ///< as CUDA numbers it: lower is more urgent
+  std::uint64_t id() const { return id_; }
+
+  /// Appends an operation; it runs when all earlier ones and `after` are over. Returns its number, at least 1, or 0 if
+  /// the system has no thread left for the stream (the first call starts it). `operation` must not throw.
+  std::uint64_t submit(std::function<void()> operation, std::vector<StreamPoint> after = {});
+
+  /// Number of the last operation submitted, 0 if there was none.
+  std::uint64_t last() const;
+
+  bool finished(std::uint64_t number) const;
+  void wait(std::uint64_t number) const;
+
+  /// No more operations will come: the thread ends when it has done what is queued.
+  void close();
+
+ private:
+  struct Operation {
+    std::function<void()> run;
+    std::vector<StreamPoint> after;
+  };
+  void work();
+
+  Context* const context_;
+  const Kind kind_;
+  const int priority_;
+  const std::uint64_t id_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable queued_;            ///< for the thread
+  mutable std::condition_variable finished_;  ///< for those who wait
+  std::deque<Operation> operations_;
+  std::uint64_t submitted_ = 0;
+  std::uint64_t completed_ = 0;
+  bool started_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace gpuctl::softgpu

@@ -1,0 +1,66 @@
+// The shared table: which blocks of which process stand on which SM, and which kernels wait.
+//
+// One file, mapped by every process of a user that uses the software GPU. Its robust mutex guards all writes. A
+// process can die at any instruction, also while it holds the mutex, so the truth is kept in fields of which each
+// is changed by one store:
+//
+//   granted[sm]  blocks of this kernel ever placed on that SM; written by whoever holds the mutex
+//   freed[sm]    how many of those have finished; written by the owner
+//
+// A kernel's resident blocks are granted - freed, its placed blocks the sum of granted; SmUse is only a sum over the
+// kernels, kept for speed and computed anew when the mutex is inherited from a dead process.
+// Fields are atomics (relaxed) because snapshots read without the mutex, through a read-only mapping.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace gpuctl::softgpu {
+
+inline constexpr std::uint32_t kTableMagic = 0x73677074;  // "sgpt"
+inline constexpr std::uint32_t kTableVersion = 1;
+inline constexpr std::uint32_t kMaxSms = 64;
+inline constexpr std::uint32_t kMaxClients = 64;  ///< a set of clients is one 64-bit mask
+inline constexpr std::uint32_t kMaxKernels = 512;
+
+struct SmUse {
+  std::atomic<std::uint32_t> threads;
+  std::atomic<std::uint32_t> blocks;
+  std::atomic<std::uint32_t> shared;  ///< bytes
+};
+
+struct ClientRow {
+  std::atomic<std::uint32_t> pid;  ///< 0: the row is free
+  std::atomic<std::uint32_t> wake;  ///< futex word: +1 when somebody else has placed blocks of this client
+  std::atomic<std::uint64_t> start_time;  ///< of the process, in clock ticks since boot: tells a reused pid
+};
+
+struct KernelRow {
+  std::atomic<std::uint64_t> ticket;  ///< order of arrival; 0: the row is free. Stored last, cleared first
+  std::atomic<std::uint64_t> blocks;  ///< of the grid
+  std::atomic<std::uint32_t> client;  ///< index of the owner's ClientRow
+  std::atomic<std::int32_t> urgency;  ///< greater goes first among kernels of the same client
+  std::atomic<std::uint32_t> threads;  ///< each block occupies on its SM
+  std::atomic<std::uint32_t> shared;   ///< bytes each block occupies on its SM
+  std::atomic<std::uint32_t> granted[kMaxSms];
+  std::atomic<std::uint32_t> freed[kMaxSms];
+};
+
+struct TableData {
+  std::atomic<std::uint32_t> magic;  ///< stored last by the process that creates the table
+  std::uint32_t version;
+  std::uint32_t size;  ///< sizeof(TableData)
+  std::atomic<std::uint32_t> sms;  ///< 1 to kMaxSms; changes only while there are no clients
+  pthread_mutex_t mutex;           ///< robust, process-shared
+  std::atomic<std::uint64_t> next_ticket;
+  std::atomic<std::uint32_t> rows;  ///< all KernelRows in use are below this index
+  SmUse use[kMaxSms];
+  ClientRow clients[kMaxClients];
+  KernelRow kernels[kMaxKernels];
+};
+
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free);
+
+}  // namespace gpuctl::softgpu
