@@ -1,0 +1,183 @@
+#include "gpuctld/client.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ipc/message.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+/// Longer than any block-task that is not a hang; bounds what a client can claim for itself.
+constexpr std::uint64_t kLongestBelievableTaskNs = 10'000'000'000;
+
+std::int64_t bounded(std::uint64_t value) {
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(value, std::numeric_limits<std::int64_t>::max()));
+}
+
+double microseconds(std::uint64_t ns) {
+  return static_cast<double>(ns) / 1000.0;
+}
+
+template <std::size_t N>
+std::vector<std::int64_t> read_histogram(const std::uint32_t (&buckets)[N]) {
+  std::vector<std::int64_t> result;
+  result.reserve(N);
+  for (const std::uint32_t& bucket : buckets) result.push_back(ipc::load(bucket));
+  return result;
+}
+
+void cut(std::string& text) {
+  if (text.size() > kMaxKernelText) text = ipc::to_utf8(text.substr(0, kMaxKernelText));
+}
+
+}  // namespace
+
+Result<Client> Client::create(ClientIdentity identity, std::string slice, std::vector<int> devices) {
+  auto stub =
+      ipc::NewStub::create(static_cast<std::uint32_t>(devices.size()), static_cast<std::uint32_t>(identity.pid));
+  if (!stub) return stub.error();
+  Client client;
+  client.identity_ = std::move(identity);
+  client.slice_ = std::move(slice);
+  client.memfd_ = std::move(stub->fd);
+  client.stub_ = std::move(stub->map);
+  ipc::store(client.stub_->daemon_alive, 1u);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    client.slots_.push_back({.device = devices[i]});
+    if (devices[i] < 0) ipc::store(client.stub_->grant[i].capsm, ipc::kUnlimited);
+  }
+  return client;
+}
+
+bool Client::read_usage(const std::vector<std::uint32_t>& sms) {
+  bool changed = false;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    if (slot.device < 0) continue;
+    const ipc::Usage& usage = stub_->usage[i];
+    const std::uint32_t most = sms[static_cast<std::size_t>(slot.device)];
+    const std::uint32_t demand = std::min(ipc::load(usage.demand), most);
+    changed |= demand != slot.demand;
+    slot.demand = demand;
+    slot.holding = std::min(ipc::load(usage.holding), most);
+    slot.outstanding = ipc::load(usage.outstanding);
+    // Epochs are compared as distances, since they wrap; one that lies ahead of ours was made up.
+    const std::uint32_t applied = ipc::load(usage.applied_epoch);
+    const bool behind_or_equal = slot.epoch - applied < 0x80000000u;
+    if (slot.shrink_ns != 0 && behind_or_equal && slot.epoch - applied <= slot.epoch - slot.shrink_epoch) {
+      slot.shrink_ns = 0;
+      slot.disobeying = false;
+    }
+  }
+  return changed;
+}
+
+void Client::write_grant(std::size_t index, std::uint32_t capsm, std::uint64_t now_ns) {
+  Slot& slot = slots_[index];
+  ipc::Grant& grant = stub_->grant[index];
+  ++slot.epoch;
+  if (capsm < slot.written && slot.shrink_ns == 0) {
+    slot.shrink_epoch = slot.epoch;
+    slot.shrink_ns = now_ns;
+  }
+  slot.written = capsm;
+  ipc::store(grant.priority, priority_);
+  ipc::store(grant.decided_ns, now_ns);
+  ipc::store(grant.capsm, capsm);
+  ipc::store(grant.epoch, slot.epoch);
+  ipc::futex_wake(grant.epoch);
+}
+
+bool Client::check_deadline(std::size_t index, std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
+  Slot& slot = slots_[index];
+  if (slot.shrink_ns == 0) return false;
+  if (slot.holding <= slot.written) {  // nothing to give back, whatever it has applied
+    slot.disobeying = false;
+    return false;
+  }
+  const std::uint64_t limit = static_cast<std::uint64_t>(deadline.count()) + longest_task_ns_;
+  if (slot.disobeying || now_ns < slot.shrink_ns + limit) return false;
+  return slot.disobeying = true;
+}
+
+void Client::report(std::vector<ipc::Kernel> kernels) {
+  for (ipc::Kernel& kernel : kernels) {
+    cut(kernel.name);
+    cut(kernel.module);
+    cut(kernel.form);
+    cut(kernel.reason);
+    if (kernel.block_task_ns > 0)
+      longest_task_ns_ = std::min(std::max(longest_task_ns_, static_cast<std::uint64_t>(kernel.block_task_ns)),
+                                  kLongestBelievableTaskNs);
+    auto key = std::pair(kernel.module, kernel.name);
+    const auto found = kernels_.find(key);
+    if (found != kernels_.end())
+      found->second = std::move(kernel);
+    else if (kernels_.size() < kMaxKernels)
+      kernels_.emplace(std::move(key), std::move(kernel));
+  }
+}
+
+void Client::set_priority(std::int32_t priority, std::uint64_t now_ns) {
+  if (priority == priority_) return;
+  priority_ = priority;
+  for (std::size_t i = 0; i < slots_.size(); ++i)
+    if (slots_[i].device >= 0) write_grant(i, slots_[i].written, now_ns);
+}
+
+ipc::ClientUsage Client::usage(std::size_t index) const {
+  const Slot& slot = slots_[index];
+  const ipc::Usage& shared = stub_->usage[index];
+  ipc::ClientUsage result;
+  result.device = slot.device;
+  result.granted = slot.granted.count;
+  result.demand = slot.demand;
+  result.holding = slot.holding;
+  result.outstanding = slot.outstanding;
+  result.launches = bounded(ipc::load(shared.launches));
+  result.block_tasks = bounded(ipc::load(shared.block_tasks));
+  const std::uint64_t evictions = ipc::load(shared.evictions);
+  result.evictions = bounded(evictions);
+  result.evict_us_last = microseconds(ipc::load(shared.evict_ns_last));
+  result.evict_us_mean =
+      evictions == 0 ? 0 : microseconds(ipc::load(shared.evict_ns_sum)) / static_cast<double>(evictions);
+  result.evict_us_max = microseconds(ipc::load(shared.evict_ns_max));
+  result.busy_us = bounded(ipc::load(shared.busy_ns) / 1000);
+  result.latency_us_last = microseconds(ipc::load(shared.latency_ns_last));
+  result.latency_us_log2 = read_histogram(shared.latency_us_log2);
+  result.evict_us_log2 = read_histogram(shared.evict_us_log2);
+  return result;
+}
+
+std::vector<ipc::Kernel> Client::kernels() const {
+  std::vector<ipc::Kernel> result;
+  result.reserve(kernels_.size());
+  for (const auto& [key, kernel] : kernels_) result.push_back(kernel);
+  return result;
+}
+
+bool Client::busy() const {
+  return std::any_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.demand != 0 || s.outstanding != 0; });
+}
+
+ipc::Client Client::describe() const {
+  ipc::Client result;
+  result.pid = identity_.pid;
+  result.uid = identity_.uid;
+  result.command = identity_.command;
+  result.slice = slice_;
+  bool disobeying = false, waiting = false;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const Slot& slot = slots_[i];
+    if (slot.device < 0) continue;
+    result.usage.push_back(usage(i));
+    disobeying |= slot.disobeying;
+    waiting |= slot.demand != 0 && slot.granted.count == 0;
+  }
+  result.state = disobeying ? "disobeying" : waiting ? "waiting" : busy() ? "running" : "idle";
+  return result;
+}
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,93 @@
+// One attached program: its stub page, what was granted to it and what it says about itself. No I/O but the stub page.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "ipc/stub_map.h"
+#include "ipc/types.h"
+#include "ipc/unique_fd.h"
+#include "sched/capsm.h"
+
+namespace gpuctl::daemon {
+
+/// Kernels remembered per client, and bytes of each of their texts: a program that makes kernels without end costs
+/// the daemon no more than this.
+inline constexpr std::size_t kMaxKernels = 4096;
+inline constexpr std::size_t kMaxKernelText = 1024;
+
+struct ClientIdentity {
+  std::int32_t pid = 0;
+  std::uint32_t uid = 0;
+  std::string command;
+};
+
+class Client {
+ public:
+  /// Entry i of `devices` is the daemon's index of the program's device i, or -1 when the daemon does not manage it:
+  /// that one is not limited.
+  static Result<Client> create(ClientIdentity identity, std::string slice, std::vector<int> devices);
+
+  /// One device of the client, in the client's order.
+  struct Slot {
+    int device = -1;           ///< the daemon's index, -1: not managed
+    sched::CapSM granted{};    ///< decided
+    std::uint32_t demand = 0;  ///< as last read, bounded by the device; so are the next two
+    std::uint32_t holding = 0;
+    std::uint32_t outstanding = 0;
+    std::uint32_t written = 0;       ///< what the stub page says: `granted` unless an eviction storm is on
+    std::uint32_t epoch = 0;         ///< the daemon's own copy: the page is the client's to scribble on
+    std::uint32_t shrink_epoch = 0;  ///< the oldest shrink not known to be applied ...
+    std::uint64_t shrink_ns = 0;     ///< ... and when it was decided; 0: none
+    bool disobeying = false;
+  };
+
+  /// Reads what the client says about its devices. `sms[d]` bounds what is believed about device d. True if a demand
+  /// changed.
+  bool read_usage(const std::vector<std::uint32_t>& sms);
+
+  /// Writes a grant and wakes the client. The order of the stores is the contract of ipc/stub.h.
+  void write_grant(std::size_t slot, std::uint32_t capsm, std::uint64_t now_ns);
+
+  /// True at the moment when the client is found to hold more than its grant past the deadline.
+  bool check_deadline(std::size_t slot, std::chrono::nanoseconds deadline, std::uint64_t now_ns);
+
+  /// Keeps what is new or changed, within the bounds above.
+  void report(std::vector<ipc::Kernel> kernels);
+
+  void set_priority(std::int32_t priority, std::uint64_t now_ns);
+
+  ipc::ClientUsage usage(std::size_t slot) const;
+  std::vector<ipc::Kernel> kernels() const;
+  ipc::Client describe() const;  ///< with the usage of every managed device
+  bool busy() const;             ///< any demand or launch outstanding
+
+  const ClientIdentity& identity() const { return identity_; }
+  const std::string& slice() const { return slice_; }
+  std::vector<Slot>& slots() { return slots_; }
+  const std::vector<Slot>& slots() const { return slots_; }
+  int memfd() const { return memfd_.get(); }
+
+  std::uint32_t node = 0;            ///< index of the slice in the current SliceTree::nodes()
+  std::optional<std::int32_t> hint;  ///< priority asked for, within what the slice allows
+
+ private:
+  Client() = default;
+
+  ClientIdentity identity_;
+  std::string slice_;
+  ipc::UniqueFd memfd_;
+  ipc::StubMap stub_;
+  std::vector<Slot> slots_;
+  std::int32_t priority_ = 0;
+  std::uint64_t longest_task_ns_ = 0;
+  std::map<std::pair<std::string, std::string>, ipc::Kernel> kernels_;  ///< by module and name
+};
+
+}  // namespace gpuctl::daemon

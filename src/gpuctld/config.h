@@ -1,0 +1,58 @@
+// The configuration: /etc/gpuctl.toml and its drop-ins (gpuctl.toml(5)).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sched/slice.h"
+
+namespace gpuctl::daemon {
+
+inline constexpr char kDefaultConfigFile[] = "/etc/gpuctl.toml";
+
+enum class OnDisobey { report, stop };
+
+struct DaemonOptions {
+  std::chrono::microseconds latency_target{50};  ///< kernels shorter than this keep their original form
+  std::chrono::microseconds block_target{20};    ///< what a worker claims at once should take no longer
+  std::chrono::milliseconds evict_deadline{50};  ///< past the longest block-task seen: then a client disobeys
+  OnDisobey on_disobey = OnDisobey::report;
+  std::optional<std::uint32_t> socket_mode;   ///< file mode; absent: 0666, 0600 for a private instance
+  std::optional<std::uint32_t> socket_group;  ///< gid; absent: as it is created
+};
+
+/// One [[device]]: by uuid or by index, exactly one of them.
+struct DeviceSelector {
+  std::string uuid;
+  int index = -1;
+  std::string where;  ///< "file:line:column"
+};
+
+struct ConfiguredSlice {
+  std::string path;
+  sched::SliceChange change;
+  std::string where;                            ///< of the table
+  std::map<std::string, std::string> where_of;  ///< of each key, by the name of its field
+};
+
+struct Config {
+  DaemonOptions daemon;
+  std::vector<DeviceSelector> devices;  ///< empty: all
+  std::vector<ConfiguredSlice> slices;  ///< parents first
+};
+
+/// What was read, or every problem found, one line each: "file:line:column: field: reason".
+struct ConfigOutcome {
+  Config config;
+  std::vector<std::string> problems;  ///< if any, the config is not to be used
+};
+
+/// Reads `file`, then FILE.d/*.toml in the order of their names; a later file overrides single keys of an earlier one.
+/// A missing `file` is an error only if `required`. "" reads nothing: the defaults.
+ConfigOutcome read_config(const std::string& file, bool required);
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,272 @@
+"""The gpuctld program itself: command line, configuration, restart, signals.
+
+    daemon_test.py GPUCTLD FAKE_DRIVER
+
+FAKE_DRIVER stands in for libcuda.so.1 and knows GPUs of 132, 131 and 130 SMs.
+"""
+
+import array
+import json
+import mmap
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+GPUCTLD, FAKE_DRIVER = None, None
+UUID = 'GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff'
+GRANT, USAGE = 64, 64 + 64 * 16  # offsets in the stub page (src/ipc/stub.h)
+
+
+class Varlink:
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(20)
+        try:
+            self.socket.connect(path)
+        except OSError:
+            self.socket.close()
+            raise
+        self.fds = []
+        self.buffer = b''
+
+    def call(self, method, **parameters):
+        self.socket.sendall(json.dumps({'method': 'io.gpuctl.' + method, 'parameters': parameters}).encode() + b'\0')
+        return self.receive()
+
+    def receive(self):
+        while b'\0' not in self.buffer:
+            data, ancillary, _, _ = self.socket.recvmsg(65536, socket.CMSG_LEN(32))
+            if not data:
+                raise EOFError
+            for level, kind, content in ancillary:
+                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                    self.fds += array.array('i', content[:len(content) - len(content) % 4])
+            self.buffer += data
+        message, self.buffer = self.buffer.split(b'\0', 1)
+        return json.loads(message)
+
+    def close(self):
+        for fd in self.fds:
+            os.close(fd)
+        self.socket.close()
+
+
+class Program:
+    """What libgpuslice does, without a GPU."""
+
+    def __init__(self, path, slice_path, resumed=False):
+        self.varlink = Varlink(path)
+        self.reply = self.varlink.call('Attach', slice=slice_path, device_uuids=[UUID], resumed=resumed)
+        memfd, self.kick = self.varlink.fds
+        self.stub = mmap.mmap(memfd, 16384)
+
+    def granted(self):
+        return struct.unpack_from('<I', self.stub, GRANT)[0]
+
+    def demand(self, sms):
+        struct.pack_into('<I', self.stub, USAGE, sms)
+        os.write(self.kick, struct.pack('<Q', 1))
+
+    def close(self):
+        self.varlink.close()
+
+
+def eventually(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.005)
+    return False
+
+
+class DaemonTest(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix='gpuctld-')
+        self.addCleanup(shutil.rmtree, self.directory)
+        os.symlink(FAKE_DRIVER, os.path.join(self.directory, 'libcuda.so.1'))
+        self.path = os.path.join(self.directory, 's')
+        self.environment = dict(os.environ, LD_LIBRARY_PATH=self.directory)
+        self.daemon = None
+        self.addCleanup(self.kill)
+
+    def spawn(self, *arguments):
+        return subprocess.Popen([GPUCTLD, *arguments], env=self.environment, stderr=subprocess.PIPE,
+                                stdout=subprocess.PIPE, text=True)
+
+    def start(self, *arguments):
+        self.daemon = self.spawn('--socket', self.path, *arguments)
+        self.assertTrue(eventually(self.answers), 'gpuctld does not answer')
+
+    def answers(self):
+        self.assertIsNone(self.daemon.poll(), 'gpuctld ended')
+        try:
+            self.call('GetStatus')
+            return True
+        except OSError:
+            return False
+
+    def kill(self):
+        if self.daemon is not None:
+            self.daemon.kill()
+            self.daemon.communicate()
+            self.daemon = None
+
+    def call(self, method, **parameters):
+        varlink = Varlink(self.path)
+        try:
+            return varlink.call(method, **parameters)
+        finally:
+            varlink.close()
+
+    def fails(self, *arguments):
+        """The lines that a daemon which cannot start leaves on stderr."""
+        daemon = self.spawn('--socket', self.path, *arguments)
+        _, errors = daemon.communicate(timeout=60)
+        self.assertEqual(daemon.returncode, 1)
+        self.assertEqual(os.path.exists(self.path), self.daemon is not None)
+        return errors.splitlines()
+
+    def write(self, name, text):
+        path = os.path.join(self.directory, name)
+        with open(path, 'w') as file:
+            file.write(text)
+        return path
+
+    def test_starts_answers_and_stops(self):
+        self.start()
+        status = self.call('GetStatus')['parameters']
+        self.assertEqual([d['sms'] for d in status['devices']], [132, 131, 130])
+        self.assertEqual(status['devices'][0]['uuid'], UUID)
+        self.assertEqual(os.stat(self.path).st_mode & 0o777, 0o600)
+        self.daemon.send_signal(signal.SIGTERM)
+        _, errors = self.daemon.communicate(timeout=20)
+        self.assertEqual(self.daemon.returncode, 0)
+        self.assertIn('managing Fake', errors)
+        self.assertFalse(os.path.exists(self.path))
+        self.assertTrue(os.path.exists(self.path + '.state/state.json'))
+
+    def test_help_version_and_mistakes(self):
+        for argument, status in (('--help', 0), ('--version', 0), ('--nonsense', 2), ('--evict-storm=x', 2)):
+            daemon = self.spawn(argument)
+            output, errors = daemon.communicate(timeout=20)
+            self.assertEqual(daemon.returncode, status)
+            self.assertTrue(output.startswith(('gpuctld ', 'Shares')) if status == 0 else len(errors.splitlines()) == 1)
+
+    def test_killed_daemon_comes_back_with_its_slices(self):
+        self.start()
+        self.call('CreateSlice', path='ls', settings={'reserve': 8, 'reserve_mode': 'lend'})
+        self.call('CreateSlice', path='batch', settings={'max': 100})
+        before = Program(self.path, 'batch')
+        before.demand(132)
+        self.assertTrue(eventually(lambda: before.granted() == 100))
+        self.kill()
+        self.assertTrue(os.path.exists(self.path))  # nobody was left to remove it
+        self.assertEqual(before.granted(), 100)     # and the program runs on
+        with self.assertRaises((EOFError, ConnectionError)):
+            before.varlink.receive()
+        self.start()
+        slices = {s['path']: s for s in self.call('ListSlices')['parameters']['slices']}
+        self.assertEqual(sorted(slices), ['/', 'batch', 'ls'])
+        self.assertEqual(slices['batch']['max'], 100)
+        self.assertEqual(slices['ls']['reserve_mode'], 'lend')
+        after = Program(self.path, 'batch', resumed=True)
+        after.demand(132)
+        self.assertTrue(eventually(lambda: after.granted() == 100))
+        before.close()
+        after.close()
+
+    def test_grant_of_a_killed_client_is_free_at_once(self):
+        self.start()
+        stays = Program(self.path, '/')
+        stays.demand(132)
+        code = ('import sys, time; sys.path.insert(0, sys.argv[1]); import daemon_test as t\n'
+                'p = t.Program(sys.argv[2], "/"); p.demand(132); print("ready", flush=True); time.sleep(600)')
+        client = subprocess.Popen([sys.executable, '-c', code, os.path.dirname(os.path.abspath(__file__)), self.path],
+                                  stdout=subprocess.PIPE)
+        client.stdout.readline()
+        self.assertTrue(eventually(lambda: stays.granted() == 66))
+        client.kill()
+        self.assertTrue(eventually(lambda: stays.granted() == 132))
+        client.communicate()
+        stays.close()
+
+    def test_wrong_configuration_is_named_and_nothing_starts(self):
+        config = self.write('c.toml', '[daemon]\nlatency_target_us = 50\nlatency_taget_us = 5\n[slice.ls]\nreserve = "8"\n')
+        lines = self.fails('--config', config)
+        self.assertEqual(len(lines), 2)
+        self.assertTrue(lines[0].startswith(f'gpuctld: {config}:3:1: daemon.latency_taget_us: unknown key'), lines[0])
+        self.assertTrue(lines[1].startswith(f'gpuctld: {config}:5:11: slice."ls".reserve: must be an integer'), lines[1])
+        self.assertEqual(len(self.fails('--config', config + '.none')), 1)
+
+    def test_configured_reserve_that_does_not_fit(self):
+        config = self.write('c.toml', '[slice.ls]\nreserve = 200\n')
+        lines = self.fails('--config', config)
+        self.assertEqual(lines, [f'gpuctld: {config}:2:11: slice."ls".reserve: reserve of slice ls does not fit: '
+                                 '200 asked, 130 available'])
+
+    def test_configured_devices(self):
+        self.start('--config', self.write('c.toml', f'[[device]]\nindex = 2\n[[device]]\nuuid = "{UUID.upper()[4:]}"\n'))
+        self.assertEqual([d['sms'] for d in self.call('GetStatus')['parameters']['devices']], [130, 132])
+        self.kill()
+        self.assertEqual(len(self.fails('--config', self.write('d.toml', '[[device]]\nindex = 9\n'))), 1)
+
+    def test_reload_applies_all_or_nothing(self):
+        config = self.write('c.toml', '[slice.ls]\nreserve = 8\n')
+        self.start('--config', config)
+        reserve = lambda: self.call('GetSlice', path='ls')['parameters']['slice']['reserve']
+        self.assertEqual(reserve(), 8)
+        self.write('c.toml', '[slice.ls]\nreserve = 9\nwieght = 1\n')
+        self.daemon.send_signal(signal.SIGHUP)
+        while 'stays as it was' not in (line := self.daemon.stderr.readline()):
+            self.assertTrue(line, 'gpuctld ended')
+        self.assertEqual(reserve(), 8)
+        self.write('c.toml', '[slice.ls]\nreserve = 9\n')
+        self.daemon.send_signal(signal.SIGHUP)
+        self.assertTrue(eventually(lambda: reserve() == 9))
+
+    def test_only_one_daemon_for_a_socket_and_a_state(self):
+        self.start()
+        self.assertEqual(self.fails(), [f'gpuctld: {self.path}: another daemon listens there'])
+        other = self.spawn('--socket', self.path + '2', '--state', self.path + '.state')
+        _, errors = other.communicate(timeout=20)
+        self.assertEqual(errors, f'gpuctld: {self.path}.state: in use by another gpuctld\n')
+        self.assertTrue(self.answers())
+
+    def test_a_file_that_is_no_socket_is_left_alone(self):
+        self.write('s', 'precious')
+        daemon = self.spawn('--socket', self.path)
+        _, errors = daemon.communicate(timeout=20)
+        self.assertEqual(errors, f'gpuctld: {self.path}: exists and is not a socket\n')
+        with open(self.path) as file:
+            self.assertEqual(file.read(), 'precious')
+
+    def test_broken_state_is_kept_aside(self):
+        os.mkdir(self.path + '.state')
+        self.write('s.state/state.json', '{"version":')
+        self.start()
+        self.assertEqual(len(self.call('ListSlices')['parameters']['slices']), 1)
+        self.assertTrue(os.path.exists(self.path + '.state/state.json.bad'))
+
+    def test_no_gpu_at_all_is_one_line(self):
+        self.environment['FAKE_DRIVER'] = 'none'
+        daemon = self.spawn('--socket', self.path)
+        try:  # there is a software GPU in a whole build tree, and none when only the daemon was built
+            _, errors = daemon.communicate(timeout=3)
+            self.assertEqual(len(errors.splitlines()), 1, errors)
+        except subprocess.TimeoutExpired:
+            daemon.terminate()
+            _, errors = daemon.communicate()
+            self.assertIn('the software GPU is', errors)
+
+
+if __name__ == '__main__':
+    GPUCTLD, FAKE_DRIVER = (os.path.abspath(argument) for argument in sys.argv[1:3])
+    unittest.main(argv=sys.argv[:1], verbosity=2)

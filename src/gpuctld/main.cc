@@ -1,0 +1,175 @@
+// gpuctld: command line, configuration, devices, socket, then the event loop. Everything else is in the library.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <boost/asio/signal_set.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+
+#include "gpuctld/clock.h"
+#include "gpuctld/listen_socket.h"
+#include "gpuctld/manager.h"
+#include "gpuctld/options.h"
+#include "gpuctld/service_manager.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+namespace asio = boost::asio;
+
+void log(const std::string& line) {
+  std::cerr << ("gpuctld: " + line + "\n") << std::flush;
+}
+
+/// Each client costs four descriptors here; the soft limit of 1024 is for programs that use select(2).
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/// Makes the state directory this daemon's alone until the process ends, however it ends.
+Result<ipc::UniqueFd> lock_state(const std::string& directory) {
+  std::error_code error;
+  const bool created = std::filesystem::create_directories(directory, error);
+  if (error) return fail(directory + ": " + error.message());
+  if (created) std::filesystem::permissions(directory, std::filesystem::perms::owner_all, error);
+  const std::string file = directory + "/lock";
+  ipc::UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd) return fail(file + ": " + std::strerror(errno));
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return fail(directory + ": in use by another gpuctld");
+  return fd;
+}
+
+/// Our own socket file: gone when the daemon ends in an orderly way.
+struct SocketFile {
+  std::string path;
+  ~SocketFile() {
+    if (!path.empty()) ::unlink(path.c_str());
+  }
+};
+
+Result<int> find_listener(const Options& options, const DaemonOptions& settings, SocketFile& file) {
+  if (!options.private_instance) {
+    std::string problem;
+    const int inherited = inherited_listener(problem);
+    if (!problem.empty()) return fail("systemd: " + problem);
+    if (inherited >= 0) return inherited;
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(options.socket).parent_path(), ignored);
+  }
+  const unsigned usual_mode = options.private_instance ? 0600 : 0666;
+  auto listener = listen_at(options.socket, settings.socket_mode.value_or(usual_mode), settings.socket_group);
+  if (!listener) return listener.error();
+  file.path = options.socket;
+  return listener->release();
+}
+
+/// Signals, and a sign of life for systemd.
+class Process {
+ public:
+  Process(asio::io_context& context, Manager& manager)
+      : manager_(manager), signals_(context, SIGTERM, SIGINT, SIGHUP), watchdog_(context) {
+    wait_for_signal();
+    if (const auto interval = watchdog_interval()) live(*interval / 2);
+  }
+
+ private:
+  void wait_for_signal() {
+    signals_.async_wait([this](boost::system::error_code error, int signal) {
+      if (error) return;
+      if (signal == SIGHUP) {
+        reload();
+        return wait_for_signal();
+      }
+      notify("STOPPING=1");
+      watchdog_.cancel();
+      manager_.stop();
+    });
+  }
+
+  void reload() {
+    notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now_ns() / 1000));
+    const auto problems = manager_.reload();
+    for (const std::string& problem : problems) log(problem);
+    log(problems.empty() ? "the configuration was read again" : "the configuration stays as it was");
+    notify("READY=1");
+  }
+
+  void live(std::chrono::microseconds interval) {
+    notify("WATCHDOG=1");
+    watchdog_.expires_after(interval);
+    watchdog_.async_wait([this, interval](boost::system::error_code error) {
+      if (!error) live(interval);
+    });
+  }
+
+  Manager& manager_;
+  asio::signal_set signals_;
+  asio::steady_timer watchdog_;
+};
+
+int run(int argc, char** argv) {
+  int exit_status = -1;
+  const Options options = parse_options(argc, argv, exit_status);
+  if (exit_status >= 0) return exit_status;
+  std::signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();
+
+  ConfigOutcome outcome = read_config(options.config, options.config_required);
+  for (const std::string& problem : outcome.problems) log(problem);
+  if (!outcome.problems.empty()) return 1;
+
+  SocketFile socket_file;
+  const auto listener = find_listener(options, outcome.config.daemon, socket_file);
+  if (!listener) return log(listener.error().message), 1;
+  const auto lock = lock_state(options.state);
+  if (!lock) return log(lock.error().message), 1;
+
+  std::string note;
+  auto devices = find_devices(options.software_gpu, note);
+  if (!devices) return log(devices.error().message), 1;
+  ManagerOptions manager_options{.state_file = options.state + "/state.json",
+                                 .config_file = options.config,
+                                 .config_required = options.config_required,
+                                 .root_uid = ::geteuid(),
+                                 .evict_storm = options.evict_storm,
+                                 .notes = {}};
+  if (!note.empty()) {
+    log(note);
+    manager_options.notes.push_back(note);
+  }
+
+  asio::io_context context(1);
+  auto manager =
+      Manager::create(context, std::move(manager_options), std::move(*devices), std::move(outcome.config), log);
+  if (!manager) return log(manager.error().message), 1;
+  for (const Gpu& gpu : (*manager)->scheduler().devices())
+    log("managing " + gpu.name + ", " + std::to_string(gpu.sms) + " SMs, " + gpu.uuid);
+  (*manager)->serve(*listener);
+  const Process process(context, **manager);
+  notify("READY=1");
+  context.run();
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace gpuctl::daemon
+
+int main(int argc, char** argv) {
+  try {
+    return gpuctl::daemon::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "gpuctld: " << error.what() << "\n";
+    return 1;
+  }
+}

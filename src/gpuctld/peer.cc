@@ -1,0 +1,58 @@
+#include "gpuctld/peer.h"
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77  // Linux 6.5; older headers lack the name
+#endif
+
+namespace gpuctl::daemon {
+
+Peer peer_of(int socket) {
+  Peer peer;
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return peer;
+  peer.pid = credentials.pid;
+  peer.uid = credentials.uid;
+  std::vector<gid_t> groups(64);
+  size = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size) != 0 && errno == ERANGE) {
+    groups.resize(size / sizeof(gid_t));
+    if (::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size) != 0) size = 0;
+  }
+  groups.resize(std::min<std::size_t>(groups.size(), size / sizeof(gid_t)));
+  peer.gids.assign(groups.begin(), groups.end());
+  peer.gids.push_back(credentials.gid);
+  return peer;
+}
+
+ipc::UniqueFd peer_pidfd(int socket, std::int32_t pid) {
+  int fd = -1;
+  socklen_t size = sizeof fd;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) == 0 && fd >= 0) return ipc::UniqueFd(fd);
+  // Here the process may have ended and its number been given to another; its connection is then at its end too,
+  // which frees the client all the same.
+  return ipc::UniqueFd(pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1);
+}
+
+std::string command_of(std::int32_t pid) {
+  constexpr std::streamsize kLongest = 256;
+  const std::string directory = "/proc/" + std::to_string(pid);
+  std::string command(static_cast<std::size_t>(kLongest), '\0');
+  std::ifstream file(directory + "/cmdline", std::ios::binary);
+  file.read(command.data(), kLongest);
+  command.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  while (!command.empty() && command.back() == '\0') command.pop_back();
+  if (command.empty()) std::getline(std::ifstream(directory + "/comm"), command);
+  std::replace_if(
+      command.begin(), command.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+  return command;
+}
+
+}  // namespace gpuctl::daemon

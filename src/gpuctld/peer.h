@@ -1,0 +1,27 @@
+// Who is at the other end of a unix socket, as the kernel says.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ipc/unique_fd.h"
+
+namespace gpuctl::daemon {
+
+struct Peer {
+  std::int32_t pid = 0;  ///< of the process that connected
+  std::uint32_t uid = 0xffffffff;
+  std::vector<std::uint32_t> gids;  ///< primary and supplementary
+};
+
+/// Credentials from the time of connect(2). Unknown ones stay at "nobody".
+Peer peer_of(int socket);
+
+/// A pidfd of the process that connected: readable when it has ended. Empty where the kernel has none to give.
+ipc::UniqueFd peer_pidfd(int socket, std::int32_t pid);
+
+/// Its command line, arguments separated by spaces, cut to a readable length; its name where that is empty.
+std::string command_of(std::int32_t pid);
+
+}  // namespace gpuctl::daemon

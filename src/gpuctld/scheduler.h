@@ -1,0 +1,91 @@
+// Who may use what: the slice tree, the clients and the grants of every device. Writes grants into the stub pages; time
+// is an argument. One thread.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpuctld/client.h"
+#include "gpuctld/devices.h"
+#include "sched/allocator.h"
+#include "sched/slice_tree.h"
+
+namespace gpuctl::daemon {
+
+/// While somebody with demand has nothing, whose turn it is changes this often: long against an eviction, short for a
+/// person.
+inline constexpr std::chrono::milliseconds kTurn{20};
+
+class Scheduler {
+ public:
+  Scheduler(std::vector<Gpu> devices, sched::SliceTree tree);
+
+  const std::vector<Gpu>& devices() const { return devices_; }
+  const sched::SliceTree& tree() const { return tree_; }
+  const std::list<Client>& clients() const { return clients_; }
+
+  /// Replaces the tree, which still has every slice that a client is in, and decides anew.
+  void set_tree(sched::SliceTree tree, std::uint64_t now_ns);
+
+  /// Takes the client in and grants it something. It stays until remove(). Its slice exists.
+  Client& add(Client client, std::uint64_t now_ns);
+
+  /// What the client had is granted to others before this returns.
+  void remove(Client& client, std::uint64_t now_ns);
+
+  /// A hint is bounded by the priority of the client's slice.
+  void set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns);
+
+  /// Reads every client's usage and decides where a demand changed. Allocates nothing.
+  void update(std::uint64_t now_ns);
+
+  /// Clients that were just found to disobey.
+  std::vector<Client*> check_deadlines(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
+
+  /// For tests of programs: every grant is replaced by a random one up to what was decided, until the next decision.
+  void storm(std::mt19937_64& random, std::uint64_t now_ns);
+
+  bool busy() const;
+  std::size_t clients_in(std::string_view slice) const;
+
+  /// The greatest amounts over the devices.
+  struct SliceUse {
+    sched::CapSM granted{}, demand{};
+  };
+  /// In the order of tree().slices().
+  std::vector<SliceUse> slice_use() const;
+
+ private:
+  struct Member {
+    Client* client;
+    std::size_t slot;
+  };
+  /// One device: who is on it and what was decided last.
+  struct Board {
+    std::vector<Member> members;
+    std::vector<sched::ClientInput> inputs;
+    sched::Decision decision;
+    bool starving = false;
+  };
+
+  void rebuild();
+  void decide(std::uint64_t now_ns);
+  void decide_board(Board& board, sched::CapSM capacity, std::uint64_t now_ns);
+  void apply_priorities(std::uint64_t now_ns);
+
+  std::vector<Gpu> devices_;
+  std::vector<std::uint32_t> sms_;
+  sched::SliceTree tree_;
+  std::vector<sched::NodeInput> nodes_;
+  std::list<Client> clients_;  ///< in the order of attachment; addresses stay
+  std::vector<Board> boards_;
+  sched::Allocator allocator_;
+  std::uint64_t turn_ = 0, turn_ns_ = 0;
+};
+
+}  // namespace gpuctl::daemon

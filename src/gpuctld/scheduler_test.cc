@@ -1,0 +1,222 @@
+#include "gpuctld/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "ipc/stub_map.h"
+
+namespace gpuctl::daemon {
+namespace {
+
+constexpr sched::Caller kRoot{0, {}};
+
+Gpu gpu(std::uint32_t sms, int index = 0) {
+  return {index, "Test GPU", "GPU-" + std::to_string(index), true, sms, 1u << 30};
+}
+
+/// A client as the scheduler sees it, with its own view of the stub page.
+struct FakeProgram {
+  FakeProgram(Scheduler& scheduler, const std::string& slice, std::vector<int> devices = {0})
+      : client(&scheduler.add(make(slice, std::move(devices)), 1)), stub(ipc::StubMap::map(client->memfd()).value()) {}
+
+  static Client make(const std::string& slice, std::vector<int> devices) {
+    return std::move(Client::create({4711, 1000, "program"}, slice, std::move(devices)).value());
+  }
+  std::uint32_t granted(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].capsm); }
+  std::uint32_t epoch(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].epoch); }
+  void demand(std::uint32_t sms, std::size_t slot = 0) { ipc::store(stub->usage[slot].demand, sms); }
+
+  Client* client;
+  ipc::StubMap stub;
+};
+
+sched::SliceTree ls_and_batch(sched::ReserveMode mode) {
+  sched::SliceTree tree(sched::CapSM{132}, 0);
+  EXPECT_TRUE(
+      tree.create("ls", {.reserve = 8, .reserve_mode = mode == sched::ReserveMode::strict ? "strict" : "lend"}, kRoot));
+  EXPECT_TRUE(tree.create("batch", {.priority = -5}, kRoot));
+  return tree;
+}
+
+TEST(Scheduler, GrantsStandBeforeAnybodyAsks) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram batch(scheduler, "batch");
+  EXPECT_EQ(batch.granted(), 124u);
+  EXPECT_NE(batch.epoch(), 0u);
+  EXPECT_EQ(batch.stub->grant[0].priority, -5);
+}
+
+TEST(Scheduler, DemandOfOneShrinksTheOtherInOnePass) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
+  FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
+  batch.demand(132);
+  scheduler.update(2);
+  EXPECT_EQ(batch.granted(), 132u);
+  EXPECT_EQ(ls.granted(), 0u);
+  ls.demand(8);
+  scheduler.update(77);
+  EXPECT_EQ(batch.granted(), 124u);
+  EXPECT_EQ(ls.granted(), 8u);
+  EXPECT_EQ(batch.stub->grant[0].decided_ns, 77u);
+  ls.demand(0);
+  scheduler.update(99);
+  EXPECT_EQ(batch.granted(), 132u);
+}
+
+TEST(Scheduler, WhatDoesNotChangeIsNotWritten) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram batch(scheduler, "batch");
+  const std::uint32_t before = batch.epoch();
+  batch.demand(124);
+  scheduler.update(2);
+  scheduler.update(3);
+  EXPECT_EQ(batch.epoch(), before);
+}
+
+TEST(Scheduler, ChangedSettingsReachTheClients) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram batch(scheduler, "batch");
+  batch.demand(132);
+  scheduler.update(2);
+  sched::SliceTree tree = scheduler.tree();
+  ASSERT_TRUE(tree.change("batch", {.max = 40, .priority = 3}, kRoot));
+  scheduler.set_tree(tree, 3);
+  EXPECT_EQ(batch.granted(), 40u);
+  EXPECT_EQ(batch.stub->grant[0].priority, 3);
+}
+
+TEST(Scheduler, ARemovedClientsGrantIsFreeAtOnce) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
+  FakeProgram a(scheduler, "batch"), b(scheduler, "batch");
+  a.demand(132);
+  b.demand(132);
+  scheduler.update(2);
+  EXPECT_EQ(a.granted(), 66u);
+  scheduler.remove(*b.client, 3);
+  EXPECT_EQ(a.granted(), 132u);
+}
+
+TEST(Scheduler, NothingThatAClientWritesIsBelieved) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram liar(scheduler, "batch"), other(scheduler, "batch");
+  ipc::Usage& usage = liar.stub->usage[0];
+  usage.demand = usage.holding = usage.outstanding = usage.applied_epoch = 0xffffffff;
+  usage.launches = usage.evict_ns_sum = usage.busy_ns = ~0ull;
+  usage.evictions = 1;
+  liar.stub->grant[0].epoch = 77;
+  liar.stub->devices = 0xffffffff;
+  other.demand(124);
+  scheduler.update(2);
+  EXPECT_EQ(liar.granted(), 62u);
+  EXPECT_EQ(other.granted(), 62u);
+  const ipc::ClientUsage shown = liar.client->usage(0);
+  EXPECT_EQ(shown.holding, 132);
+  EXPECT_GE(shown.launches, 0);
+  EXPECT_GE(shown.busy_us, 0);
+}
+
+TEST(Scheduler, EachDeviceIsDividedByItself) {
+  Scheduler scheduler({gpu(132, 0), gpu(60, 1)}, [] {
+    sched::SliceTree tree(sched::CapSM{60}, 0);
+    EXPECT_TRUE(tree.create("a", {.reserve = 10}, kRoot));
+    return tree;
+  }());
+  FakeProgram both(scheduler, "/", {1, 0}), second(scheduler, "/", {1}), elsewhere(scheduler, "/", {0, -1});
+  both.demand(60, 0);
+  second.demand(60);
+  scheduler.update(2);
+  EXPECT_EQ(both.granted(0), 25u);
+  EXPECT_EQ(second.granted(), 25u);
+  EXPECT_EQ(both.granted(1) + elsewhere.granted(0), 122u);
+  EXPECT_EQ(elsewhere.granted(1), ipc::kUnlimited);
+}
+
+TEST(Scheduler, MoreClientsThanSmsTakeTurns) {
+  Scheduler scheduler({gpu(2)}, sched::SliceTree(sched::CapSM{2}, 0));
+  std::vector<FakeProgram> programs;
+  std::vector<bool> served(5, false);
+  for (int i = 0; i < 5; ++i) programs.emplace_back(scheduler, "/").demand(2);
+  for (std::uint64_t now = 0; now < 1'000'000'000; now += 20'000'000) {
+    scheduler.update(now);
+    for (std::size_t i = 0; i < programs.size(); ++i)
+      if (programs[i].granted() != 0) served[i] = true;
+  }
+  EXPECT_EQ(served, std::vector<bool>(5, true));
+}
+
+TEST(Scheduler, AClientThatKeepsSmsPastTheDeadlineIsFoundOnce) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
+  FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
+  const auto deadline = std::chrono::milliseconds(50);
+  batch.demand(132);
+  batch.stub->usage[0].holding = 132;
+  scheduler.update(1'000'000);
+  batch.stub->usage[0].applied_epoch = batch.epoch();
+  ls.demand(8);
+  scheduler.update(2'000'000);
+  EXPECT_TRUE(scheduler.check_deadlines(deadline, 40'000'000).empty());
+  scheduler.update(53'000'000);
+  ASSERT_EQ(scheduler.check_deadlines(deadline, 53'000'000).size(), 1u);
+  EXPECT_TRUE(scheduler.check_deadlines(deadline, 54'000'000).empty());
+  EXPECT_EQ(batch.client->describe().state, "disobeying");
+
+  batch.stub->usage[0].holding = 124;
+  batch.stub->usage[0].applied_epoch = batch.epoch();
+  scheduler.update(55'000'000);
+  EXPECT_EQ(batch.client->describe().state, "running");
+}
+
+TEST(Scheduler, LongBlockTasksExtendTheDeadline) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
+  FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
+  batch.client->report({{.name = "k", .block_task_ns = 100'000'000}});
+  batch.demand(132);
+  batch.stub->usage[0].holding = 132;
+  scheduler.update(1);
+  batch.stub->usage[0].applied_epoch = batch.epoch();
+  ls.demand(8);
+  scheduler.update(2);
+  EXPECT_TRUE(scheduler.check_deadlines(std::chrono::milliseconds(50), 140'000'000).empty());
+  EXPECT_EQ(scheduler.check_deadlines(std::chrono::milliseconds(50), 160'000'000).size(), 1u);
+}
+
+TEST(Scheduler, AStormStaysBelowWhatWasDecided) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram batch(scheduler, "batch");
+  std::mt19937_64 random(1);
+  std::set<std::uint32_t> seen;
+  for (int i = 0; i < 500; ++i) {
+    scheduler.storm(random, 2);
+    EXPECT_LE(batch.granted(), 124u);
+    seen.insert(batch.granted());
+  }
+  EXPECT_GT(seen.size(), 50u);
+  batch.demand(100);
+  scheduler.update(3);
+  EXPECT_EQ(batch.granted(), 124u);
+}
+
+TEST(Scheduler, KernelsAreKeptWithinBounds) {
+  Scheduler scheduler({gpu(8)}, sched::SliceTree(sched::CapSM{8}, 0));
+  FakeProgram program(scheduler, "/");
+  for (std::size_t i = 0; i < kMaxKernels + 10; ++i) program.client->report({{.name = "k" + std::to_string(i)}});
+  EXPECT_EQ(program.client->kernels().size(), kMaxKernels);
+  program.client->report({{.name = "k0", .reason = std::string(5000, 'x'), .launches = 9}});
+  const auto kernels = program.client->kernels();
+  EXPECT_EQ(kernels.size(), kMaxKernels);
+  EXPECT_EQ(kernels[0].launches, 9);
+  EXPECT_EQ(kernels[0].reason.size(), kMaxKernelText);
+}
+
+TEST(Scheduler, AHintStaysWithinTheSlicesPriority) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram batch(scheduler, "batch");
+  scheduler.set_hint(*batch.client, -20, 2);
+  EXPECT_EQ(batch.stub->grant[0].priority, -20);
+  scheduler.set_hint(*batch.client, 50, 3);
+  EXPECT_EQ(batch.stub->grant[0].priority, -5);
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon
