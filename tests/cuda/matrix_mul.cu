@@ -2,7 +2,6 @@
 #include "program.h"
 
 constexpr int kTile = 8;
-constexpr int kSide = 40;
 
 __global__ void matrixMul(const float* a, const float* b, float* out, int side) {
   __shared__ float a_tile[kTile][kTile];
@@ -21,17 +20,17 @@ __global__ void matrixMul(const float* a, const float* b, float* out, int side) 
 }
 
 int main(int argc, char** argv) {
-  const int rounds = rounds_from(argc, argv);
-  constexpr std::size_t kCount = kSide * kSide;
-  constexpr std::size_t kBytes = kCount * sizeof(float);
-  const std::vector<float> a = small_numbers(kCount, 3);
-  std::vector<float> b = small_numbers(kCount, 4);
-  for (float& number : b) number = static_cast<float>(static_cast<int>(number) % 256);  // keeps every sum below 2^24
-  std::vector<float> expected(kCount, 0.0f);
-  for (int row = 0; row < kSide; ++row) {
-    for (int k = 0; k < kSide; ++k) {
-      for (int column = 0; column < kSide; ++column) {
-        expected[row * kSide + column] += a[row * kSide + k] * b[k * kSide + column];
+  Rounds rounds("matrix_mul", argc, argv);
+  const int side = 40 * rounds.scale();
+  const std::size_t count = std::size_t(side) * side;
+  const std::size_t bytes = count * sizeof(float);
+  const std::vector<float> a = small_numbers(count, 3);
+  const std::vector<float> b = small_numbers(count, 4);
+  std::vector<float> expected(count, 0.0f);
+  for (int row = 0; row < side; ++row) {
+    for (int k = 0; k < side; ++k) {
+      for (int column = 0; column < side; ++column) {
+        expected[row * side + column] += a[row * side + k] * b[k * side + column];
       }
     }
   }
@@ -48,33 +47,31 @@ int main(int argc, char** argv) {
   for (Lane& lane : lanes) {
     CUDA_CHECK(cudaStreamCreate(&lane.stream));
     CUDA_CHECK(cudaEventCreate(&lane.done));
-    CUDA_CHECK(cudaMallocHost(&lane.host, kBytes));
-    CUDA_CHECK(cudaMalloc(&lane.a, kBytes));
-    CUDA_CHECK(cudaMalloc(&lane.b, kBytes));
-    CUDA_CHECK(cudaMalloc(&lane.out, kBytes));
-    CUDA_CHECK(cudaMemcpy(lane.a, a.data(), kBytes, cudaMemcpyHostToDevice));
-    CUDA_CHECK(cudaMemcpy(lane.b, b.data(), kBytes, cudaMemcpyHostToDevice));
+    CUDA_CHECK(cudaMallocHost(&lane.host, bytes));
+    CUDA_CHECK(cudaMalloc(&lane.a, bytes));
+    CUDA_CHECK(cudaMalloc(&lane.b, bytes));
+    CUDA_CHECK(cudaMalloc(&lane.out, bytes));
+    CUDA_CHECK(cudaMemcpy(lane.a, a.data(), bytes, cudaMemcpyHostToDevice));
+    CUDA_CHECK(cudaMemcpy(lane.b, b.data(), bytes, cudaMemcpyHostToDevice));
   }
 
-  Rounds report("matrix_mul", rounds);
   const auto finish = [&](Lane& lane) {
     CUDA_CHECK(cudaEventSynchronize(lane.done));
-    report.compare(lane.host, expected.data(), kBytes);
+    rounds.compare(lane.host, expected.data(), bytes);
   };
-  const dim3 grid(kSide / kTile, kSide / kTile);
+  const dim3 grid(side / kTile, side / kTile);
   const dim3 block(kTile, kTile);
-  for (int round = 0; round < rounds; ++round) {
-    Lane& lane = lanes[round % 2];
-    if (round >= 2) finish(lane);
-    CUDA_CHECK(cudaMemsetAsync(lane.out, 0xff, kBytes, lane.stream));
-    matrixMul<<<grid, block, 0, lane.stream>>>(lane.a, lane.b, lane.out, kSide);
+  while (rounds.next()) {
+    Lane& lane = lanes[rounds.round() % 2];
+    if (rounds.round() >= 2) finish(lane);
+    CUDA_CHECK(cudaMemsetAsync(lane.out, 0xff, bytes, lane.stream));
+    matrixMul<<<grid, block, 0, lane.stream>>>(lane.a, lane.b, lane.out, side);
     CUDA_CHECK(cudaGetLastError());
-    CUDA_CHECK(cudaMemcpyAsync(lane.host, lane.out, kBytes, cudaMemcpyDeviceToHost, lane.stream));
+    CUDA_CHECK(cudaMemcpyAsync(lane.host, lane.out, bytes, cudaMemcpyDeviceToHost, lane.stream));
     CUDA_CHECK(cudaEventRecord(lane.done, lane.stream));
   }
-  for (int round = rounds; round < rounds + 2; ++round) {
-    if (round >= 2) finish(lanes[round % 2]);
-  }
+  const int issued = rounds.round() + 1;
+  for (int round = issued < 2 ? 0 : issued - 2; round < issued; ++round) finish(lanes[round % 2]);
   for (Lane& lane : lanes) {
     CUDA_CHECK(cudaFree(lane.a));
     CUDA_CHECK(cudaFree(lane.b));
@@ -83,5 +80,5 @@ int main(int argc, char** argv) {
     CUDA_CHECK(cudaEventDestroy(lane.done));
     CUDA_CHECK(cudaStreamDestroy(lane.stream));
   }
-  return report.finish();
+  return rounds.finish();
 }

@@ -27,13 +27,13 @@ __global__ void addUp(const unsigned* partial, unsigned* total, unsigned count) 
 }
 
 int main(int argc, char** argv) {
-  const int rounds = rounds_from(argc, argv);
+  Rounds rounds("reduction", argc, argv);
   constexpr unsigned kThreads = 128;
-  constexpr unsigned kCount = 10'001;
-  constexpr unsigned kBlocks = (kCount + kThreads - 1) / kThreads;
-  std::vector<unsigned> numbers(kCount);
+  const unsigned count = 10'001u * rounds.scale();
+  const unsigned blocks = (count + kThreads - 1) / kThreads;
+  std::vector<unsigned> numbers(count);
   unsigned expected = 0;
-  for (unsigned i = 0; i < kCount; ++i) {
+  for (unsigned i = 0; i < count; ++i) {
     numbers[i] = i * 2654435761u;
     expected += numbers[i];
   }
@@ -41,24 +41,23 @@ int main(int argc, char** argv) {
   unsigned* in = nullptr;
   unsigned* partial = nullptr;
   unsigned* total = nullptr;
-  CUDA_CHECK(cudaMalloc(&in, kCount * sizeof(unsigned)));
-  CUDA_CHECK(cudaMalloc(&partial, kBlocks * sizeof(unsigned)));
+  CUDA_CHECK(cudaMalloc(&in, count * sizeof(unsigned)));
+  CUDA_CHECK(cudaMalloc(&partial, blocks * sizeof(unsigned)));
   CUDA_CHECK(cudaMalloc(&total, sizeof(unsigned)));
-  CUDA_CHECK(cudaMemcpy(in, numbers.data(), kCount * sizeof(unsigned), cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemcpy(in, numbers.data(), count * sizeof(unsigned), cudaMemcpyHostToDevice));
 
-  Rounds report("reduction", rounds);
-  for (int round = 0; round < rounds; ++round) {
-    CUDA_CHECK(cudaMemset(partial, 0xff, kBlocks * sizeof(unsigned)));
-    partialSums<<<kBlocks, kThreads, kThreads * sizeof(unsigned)>>>(in, partial, kCount);
-    addUp<<<1, kThreads>>>(partial, total, kBlocks);
+  while (rounds.next()) {
+    CUDA_CHECK(cudaMemset(partial, 0xff, blocks * sizeof(unsigned)));
+    partialSums<<<blocks, kThreads, kThreads * sizeof(unsigned)>>>(in, partial, count);
+    addUp<<<1, kThreads>>>(partial, total, blocks);
     CUDA_CHECK(cudaGetLastError());
     CUDA_CHECK(cudaDeviceSynchronize());
     unsigned found = 0;
     CUDA_CHECK(cudaMemcpy(&found, total, sizeof found, cudaMemcpyDeviceToHost));
-    report.compare(&found, &expected, sizeof found);
+    rounds.compare(&found, &expected, sizeof found);
   }
   CUDA_CHECK(cudaFree(in));
   CUDA_CHECK(cudaFree(partial));
   CUDA_CHECK(cudaFree(total));
-  return report.finish();
+  return rounds.finish();
 }

@@ -7,34 +7,33 @@ __global__ void vectorAdd(const float* a, const float* b, float* out, int count)
 }
 
 int main(int argc, char** argv) {
-  const int rounds = rounds_from(argc, argv);
-  constexpr int kCount = 20'011;
-  const std::vector<float> a = small_numbers(kCount, 1);
-  const std::vector<float> b = small_numbers(kCount, 2);
-  std::vector<float> expected(kCount);
-  for (int i = 0; i < kCount; ++i) expected[i] = a[i] + b[i];
+  Rounds rounds("vector_add", argc, argv);
+  const int count = 20'011 * rounds.scale();
+  const std::vector<float> a = small_numbers(count, 1);
+  const std::vector<float> b = small_numbers(count, 2);
+  std::vector<float> expected(count);
+  for (int i = 0; i < count; ++i) expected[i] = a[i] + b[i];
 
-  constexpr std::size_t kBytes = kCount * sizeof(float);
+  const std::size_t bytes = count * sizeof(float);
   float* device_a = nullptr;
   float* device_b = nullptr;
   float* device_out = nullptr;
-  CUDA_CHECK(cudaMalloc(&device_a, kBytes));
-  CUDA_CHECK(cudaMalloc(&device_b, kBytes));
-  CUDA_CHECK(cudaMalloc(&device_out, kBytes));
-  CUDA_CHECK(cudaMemcpy(device_a, a.data(), kBytes, cudaMemcpyHostToDevice));
-  CUDA_CHECK(cudaMemcpy(device_b, b.data(), kBytes, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMalloc(&device_a, bytes));
+  CUDA_CHECK(cudaMalloc(&device_b, bytes));
+  CUDA_CHECK(cudaMalloc(&device_out, bytes));
+  CUDA_CHECK(cudaMemcpy(device_a, a.data(), bytes, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemcpy(device_b, b.data(), bytes, cudaMemcpyHostToDevice));
 
-  Rounds report("vector_add", rounds);
-  std::vector<float> out(kCount);
-  for (int round = 0; round < rounds; ++round) {
-    CUDA_CHECK(cudaMemset(device_out, 0xff, kBytes));
-    vectorAdd<<<(kCount + 255) / 256, 256>>>(device_a, device_b, device_out, kCount);
+  std::vector<float> out(count);
+  while (rounds.next()) {
+    CUDA_CHECK(cudaMemset(device_out, 0xff, bytes));
+    vectorAdd<<<(count + 255) / 256, 256>>>(device_a, device_b, device_out, count);
     CUDA_CHECK(cudaGetLastError());
-    CUDA_CHECK(cudaMemcpy(out.data(), device_out, kBytes, cudaMemcpyDeviceToHost));
-    report.compare(out.data(), expected.data(), kBytes);
+    CUDA_CHECK(cudaMemcpy(out.data(), device_out, bytes, cudaMemcpyDeviceToHost));
+    rounds.compare(out.data(), expected.data(), bytes);
   }
   CUDA_CHECK(cudaFree(device_a));
   CUDA_CHECK(cudaFree(device_b));
   CUDA_CHECK(cudaFree(device_out));
-  return report.finish();
+  return rounds.finish();
 }

@@ -17,17 +17,17 @@ class BadConfiguration(instance.SystemTest):
         return lines[0]
 
     def test_unknown_key(self):
-        line = self.refused('[[slice]]\npath = "ls"\nreserv = 8\n')
-        self.assertIn("gpuctl.toml:3:", line)
+        line = self.refused('[slice."ls"]\nreserv = 8\n')
+        self.assertIn("gpuctl.toml:2:", line)
         self.assertIn("reserv", line)
 
     def test_wrong_type(self):
-        line = self.refused('[[slice]]\npath = "ls"\nreserve = "eight"\n')
-        self.assertIn("gpuctl.toml:3:", line)
+        line = self.refused('[slice."ls"]\nreserve = "eight"\n')
+        self.assertIn("gpuctl.toml:2:", line)
         self.assertIn("reserve", line)
 
     def test_reserve_that_does_not_fit(self):
-        line = self.refused('[[slice]]\npath = "ls"\nreserve = 6\n\n[[slice]]\npath = "other"\nreserve = 3\n')
+        line = self.refused('[slice."ls"]\nreserve = 6\n\n[slice."other"]\nreserve = 3\n')
         self.assertIn("reserve", line)
         self.assertIn("gpuctl.toml:", line)
 
