@@ -32,6 +32,10 @@ std::optional<std::int64_t> limit(sched::CapSM max) {
   return max == sched::kUnlimitedCapSM ? std::nullopt : std::optional<std::int64_t>(max.count);
 }
 
+std::int64_t group(const sched::Slice& slice) {
+  return slice.owner_gid == sched::kNobody ? ipc::kNoGroup : std::int64_t{slice.owner_gid};
+}
+
 std::optional<std::int64_t> bytes(const std::optional<std::uint64_t>& value) {
   return value ? std::optional<std::int64_t>(static_cast<std::int64_t>(*value)) : std::nullopt;
 }
@@ -50,7 +54,7 @@ ipc::SliceSettings to_settings(const sched::Slice& slice) {
   if (!settings.memory_max) settings.memory_unlimited = true;
   settings.policy = std::string(slice.policy->name);
   settings.owner_uid = slice.owner_uid;
-  settings.owner_gid = slice.owner_gid;
+  settings.owner_gid = group(slice);
   return settings;
 }
 
@@ -65,7 +69,7 @@ ipc::Slice describe(const std::string& path, const sched::Slice& slice) {
   result.memory_max = bytes(slice.memory_max);
   result.policy = std::string(slice.policy->name);
   result.owner_uid = slice.owner_uid;
-  result.owner_gid = slice.owner_gid;
+  result.owner_gid = group(slice);
   return result;
 }
 

@@ -13,6 +13,7 @@
 #include <boost/json.hpp>
 #include <cctype>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -104,6 +105,9 @@ json::object ask(const std::string& library) {
 [[noreturn]] void be_the_child(const std::string& library, int out, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
+  // Not through MPS: that would start its server for our user, and tell of a part of the GPU when a limit is set.
+  ::setenv("CUDA_MPS_PIPE_DIRECTORY", "/nonexistent", 1);
+  ::unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
   const std::string answer = ipc::to_text(ask(library));
   for (std::size_t sent = 0; sent < answer.size();) {
     const ssize_t n = ::write(out, answer.data() + sent, answer.size() - sent);

@@ -20,7 +20,7 @@ SliceError not_between(std::string field, std::int64_t low, std::int64_t high, s
 }
 
 constexpr std::int64_t kSmsMax = kUnlimitedCapSM.count - 1;
-constexpr std::int64_t kIdMax = 0xfffffffe;  // 2^32 - 1 means "nobody" to the kernel too: kNobody
+constexpr std::int64_t kIdMax = 0xfffffffe;  // 2^32 - 1 means "nobody" to the kernel
 
 }  // namespace
 
@@ -64,7 +64,7 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
 
   if (outside(change.owner_uid, 0, kIdMax)) return not_between("owner_uid", 0, kIdMax, *change.owner_uid);
   if (change.owner_uid) result.owner_uid = static_cast<std::uint32_t>(*change.owner_uid);
-  if (outside(change.owner_gid, -1, kNobody)) return not_between("owner_gid", -1, kNobody, *change.owner_gid);
+  if (outside(change.owner_gid, -1, kIdMax)) return not_between("owner_gid", -1, kIdMax, *change.owner_gid);
   if (change.owner_gid) result.owner_gid = static_cast<std::uint32_t>(*change.owner_gid);  // -1 becomes kNobody
 
   if (result.reserve > result.max)

@@ -48,7 +48,7 @@ struct SliceChange {
   bool memory_unlimited = false;
   std::optional<std::string> policy;
   std::optional<std::int64_t> owner_uid;
-  std::optional<std::int64_t> owner_gid;  ///< -1 or kNobody: no group
+  std::optional<std::int64_t> owner_gid;  ///< -1: no group
 
   friend bool operator==(const SliceChange&, const SliceChange&) = default;
 };

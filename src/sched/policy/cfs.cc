@@ -1,0 +1,57 @@
+// cfs: in each epoch every job gets an equal part of it, the one that has waited longest first (FRS section IV-D).
+//
+// Good at: equal time for all within a bounded round, without predictions.
+// Bad at: short jobs among many: the part shrinks with their number, so a short job needs several rounds and each costs an
+// eviction. Of the policies here it is the slowest for short jobs.
+#include <algorithm>
+
+#include "sched/temporal/makers.h"
+
+namespace gpuctl::sched {
+
+namespace {
+// Below this an eviction costs about as much as the part is long, whatever the epoch.
+constexpr Time kLeastPart = std::chrono::microseconds{250};
+
+class Cfs : public JobPolicy {
+ public:
+  explicit Cfs(Time epoch) : epoch_length_(epoch) {}
+  void slice_over(Job& job, Time) override { job.mark[0] = epoch_; }
+  void plan(const View& view, Plan& plan) override {
+    std::uint32_t next = view.leader;
+    if (next == kNoJob) next = longest_waiting(view);
+    if (next == kNoJob) {
+      ++epoch_;
+      next = longest_waiting(view);
+    }
+    plan.run(next, view.capacity, std::max(epoch_length_ / static_cast<std::int64_t>(view.jobs.size()), kLeastPart));
+  }
+
+ private:
+  /// Among those without a turn in this epoch; a job that is new joins the epoch under way.
+  std::uint32_t longest_waiting(const View& view) const {
+    std::uint32_t best = kNoJob;
+    for (std::uint32_t i = 0; i < view.jobs.size(); ++i) {
+      const Job& job = view.jobs[i];
+      if (job.mark[0] == epoch_) continue;
+      if (best == kNoJob || before(job, view.jobs[best], view.now)) best = i;
+    }
+    return best;
+  }
+  static bool before(const Job& a, const Job& b, Time now) {
+    const Time wa = a.waited_at(now), wb = b.waited_at(now);
+    return wa != wb ? wa > wb : a.sequence < b.sequence;
+  }
+
+  Time epoch_length_;
+  std::int64_t epoch_ = 1;
+};
+}  // namespace
+
+MadePolicy make_cfs(const PolicyInputs& inputs) {
+  OptionReader options(inputs);
+  const Time epoch = options.milliseconds("epoch_ms", 4, 0.25, 10000);  // 4 ms: as FRS section VI-C
+  return finish_policy<Cfs>(options, epoch);
+}
+
+}  // namespace gpuctl::sched

@@ -1,0 +1,66 @@
+// dprr: dynamic priority-based round robin (EffiSha section 7). Two queues. A job runs for a quota and goes to the inactive
+// queue; when the active one is empty they switch. In the active queue a job's priority rises by 1 per millisecond of
+// waiting, by 20 at most; the quota is (priority + 1) / 2 ms.
+//
+// Good at: priorities without starvation: everybody gets a quota before anybody gets two.
+// Bad at: a high priority that arrives waits for the running quota to end, and for its turn if others have risen above it;
+// more evictions than piv. Priorities below 0 count as 0 for the quota.
+#include <algorithm>
+
+#include "sched/temporal/makers.h"
+
+namespace gpuctl::sched {
+
+namespace {
+constexpr std::int64_t kMaxRise = 20;
+constexpr std::int64_t kRiseNs = 1'000'000;  // per 1 of priority
+
+class Dprr : public JobPolicy {
+ public:
+  void arrived(Job& job, Time now) override {
+    round_of(job) = round_;
+    job.mark[1] = now.count();
+  }
+  void slice_over(Job& job, Time) override { round_of(job) = round_ + 1; }
+  void plan(const View& view, Plan& plan) override {
+    std::uint32_t next = view.leader;
+    if (next == kNoJob) next = head(view);
+    if (next == kNoJob) {
+      ++round_;
+      for (Job& job : view.jobs) job.mark[1] = view.now.count();
+      next = head(view);
+    }
+    const std::int64_t priority = std::max<std::int64_t>(dynamic(view.jobs[next], view.now), 0);
+    plan.run(next, view.capacity, Time{(priority + 1) * kRiseNs / 2});
+  }
+
+ private:
+  static std::int64_t& round_of(Job& job) { return job.mark[0]; }
+  static std::int64_t dynamic(const Job& job, Time now) {
+    return job.priority + std::min(kMaxRise, (now.count() - job.mark[1]) / kRiseNs);
+  }
+  std::uint32_t head(const View& view) const {
+    std::uint32_t best = kNoJob;
+    for (std::uint32_t i = 0; i < view.jobs.size(); ++i) {
+      const Job& job = view.jobs[i];
+      if (job.mark[0] > round_) continue;
+      if (best == kNoJob) {
+        best = i;
+        continue;
+      }
+      const std::int64_t p = dynamic(job, view.now), q = dynamic(view.jobs[best], view.now);
+      if (p > q || (p == q && job.sequence < view.jobs[best].sequence)) best = i;
+    }
+    return best;
+  }
+
+  std::int64_t round_ = 0;
+};
+}  // namespace
+
+MadePolicy make_dprr(const PolicyInputs& inputs) {
+  OptionReader options(inputs);
+  return finish_policy<Dprr>(options);
+}
+
+}  // namespace gpuctl::sched

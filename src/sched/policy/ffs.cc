@@ -1,0 +1,92 @@
+// ffs: fairness first under an overhead constraint (FLEP 5.2.2). Weighted round robin; owner i has the device for an epoch
+// of T W_i, with the least T for which sum O_i / (T sum W_i) <= max_overhead.
+//
+// Good at: shares of GPU time in the proportion of the weights, with the cost of the switching bounded.
+// Bad at: responsiveness: everybody waits for the epochs of all the others, and the longer evictions take, the longer
+// those are. What counts is the owner (a stream), not the job: a stream that launches its next kernel while its
+// epoch lasts goes on with it, and one that pauses keeps what is left for its next turn.
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "sched/temporal/makers.h"
+
+namespace gpuctl::sched {
+
+namespace {
+// Where evictions cost nothing T would be 0. Some evictions of the measured 20 us fit into this.
+constexpr Time kLeastEpoch = std::chrono::microseconds{100};
+constexpr std::size_t kIdleAccounts = 64;  // remembered beyond the owners that have jobs
+
+class Ffs : public JobPolicy {
+ public:
+  explicit Ffs(double max_overhead) : max_overhead_(max_overhead) {}
+
+  void arrived(Job& job, Time) override {
+    const auto [at, added] = accounts_.try_emplace(job.owner);
+    if (added) at->second.turn = ++last_turn_;
+    if (at->second.jobs++ == 0) ++busy_;
+    if (accounts_.size() > 2 * busy_ + kIdleAccounts) forget_idle();
+  }
+  void left(const Job& job, Time now) override {
+    Account& account = accounts_[job.owner];
+    if (job.holds()) spend(account, now - std::max(job.since, account.from));
+    if (--account.jobs == 0) --busy_;
+  }
+  void slice_over(Job& job, Time now) override {
+    Account& account = accounts_[job.owner];
+    account.from = now;
+    spend(account, account.left);
+  }
+  void plan(const View& view, Plan& plan) override {
+    std::uint32_t next = view.leader;
+    if (next == kNoJob) {
+      next = 0;
+      std::int64_t first = accounts_[view.jobs[0].owner].turn;
+      for (std::uint32_t i = 1; i < view.jobs.size(); ++i) {
+        const std::int64_t turn = accounts_[view.jobs[i].owner].turn;
+        if (turn < first || (turn == first && view.jobs[i].sequence < view.jobs[next].sequence)) next = i, first = turn;
+      }
+    }
+    Account& account = accounts_[view.jobs[next].owner];
+    if (account.left <= Time{0}) account.left = epoch(view, view.jobs[next].weight);
+    plan.run(next, view.capacity, account.left);
+  }
+
+ private:
+  struct Account {
+    std::int64_t turn = 0;  ///< the least is next
+    Time left{};            ///< of the epoch; 0: not begun
+    Time from{};            ///< earliest instant that counts for it
+    std::uint32_t jobs = 0;
+  };
+
+  void spend(Account& account, Time used) {
+    account.left -= used;
+    if (account.left > Time{0}) return;
+    account.left = Time{0};
+    account.turn = ++last_turn_;
+  }
+  Time epoch(const View& view, std::uint32_t weight) const {
+    double overheads = 0, weights = 0;
+    for (const Job& job : view.jobs) overheads += static_cast<double>(job.eviction.count()), weights += job.weight;
+    return std::max(Time{std::llround(overheads / (max_overhead_ * weights) * weight)}, kLeastEpoch);
+  }
+  void forget_idle() {
+    std::erase_if(accounts_, [](const auto& entry) { return entry.second.jobs == 0; });
+  }
+
+  double max_overhead_;
+  std::int64_t last_turn_ = 0;
+  std::size_t busy_ = 0;
+  std::unordered_map<std::uint64_t, Account> accounts_;
+};
+}  // namespace
+
+MadePolicy make_ffs(const PolicyInputs& inputs) {
+  OptionReader options(inputs);
+  const double max_overhead = options.number("max_overhead", 0.1, 0.001, 1);  // 10 %: as FLEP 6.3.3
+  return finish_policy<Ffs>(options, max_overhead);
+}
+
+}  // namespace gpuctl::sched

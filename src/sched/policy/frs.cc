@@ -1,0 +1,48 @@
+// frs: fair and responsive (FRS section IV-E). Runs the job with the greatest instantaneous slowdown,
+//   IS = (t + T_r) / T_e        t: since it arrived,
+// until the job with the least has become as slow:
+//   quantum = IS_max * T_e' - T_r' - t'     of the job with the least IS, at least quantum_ms.
+// (The paper's (1) divides by the tasks done; its text and its (2) divide by all tasks, and so does this.)
+//
+// Good at: equal slowdowns: short jobs are served before long ones notice, and nobody starves, since waiting raises IS.
+// Bad at: throughput under many jobs: it helps whoever suffers most, although others could be finished sooner; it needs
+// predictions, and with wrong ones favours jobs believed to be short.
+#include <algorithm>
+#include <cmath>
+
+#include "sched/temporal/makers.h"
+
+namespace gpuctl::sched {
+
+namespace {
+class Frs : public JobPolicy {
+ public:
+  explicit Frs(Time least_quantum) : least_quantum_(least_quantum) {}
+  void plan(const View& view, Plan& plan) override {
+    const auto jobs = view.jobs;
+    std::uint32_t slowest = 0, fastest = 0;
+    double most = jobs[0].slowdown(view.now), least = most;
+    for (std::uint32_t i = 1; i < jobs.size(); ++i) {
+      const double slowdown = jobs[i].slowdown(view.now);
+      if (slowdown > most || (slowdown == most && jobs[i].sequence < jobs[slowest].sequence)) slowest = i, most = slowdown;
+      if (slowdown < least) fastest = i, least = slowdown;
+    }
+    const Job& last = jobs[fastest];
+    const double quantum = most * static_cast<double>(last.predicted.count()) -
+                           static_cast<double>((last.remaining + (view.now - last.arrived)).count());
+    plan.run(slowest, view.capacity, std::max(Time{std::llround(quantum)}, least_quantum_));
+    plan.renew = true;
+  }
+
+ private:
+  Time least_quantum_;
+};
+}  // namespace
+
+MadePolicy make_frs(const PolicyInputs& inputs) {
+  OptionReader options(inputs);
+  const Time quantum = options.milliseconds("quantum_ms", 1, 0.05, 10000);  // 1 ms: as FRS section VI-C
+  return finish_policy<Frs>(options, quantum);
+}
+
+}  // namespace gpuctl::sched

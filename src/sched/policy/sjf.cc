@@ -1,0 +1,28 @@
+// sjf: the job whose whole predicted duration is least; a shorter one that arrives evicts a longer one.
+//
+// Good at: responsiveness for short work; few evictions, since the order among jobs never changes.
+// Bad at: long jobs, which wait as long as shorter ones keep coming (protect_ms bounds that), and which can be evicted
+// just before their end, because what is left does not count. As good as the predictions are.
+#include "sched/policy/protect.h"
+
+namespace gpuctl::sched {
+
+namespace {
+class Sjf : public JobPolicy {
+ public:
+  void plan(const View& view, Plan& plan) override {
+    std::uint32_t next = least_job(view.jobs, [](const Job& job) { return job.predicted; });
+    if (view.leader != kNoJob && view.jobs[view.leader].predicted <= view.jobs[next].predicted) next = view.leader;
+    plan.run(next, view.capacity);
+  }
+};
+}  // namespace
+
+MadePolicy make_sjf(const PolicyInputs& inputs) {
+  OptionReader options(inputs);
+  const Time protect = read_protect(options);
+  if (const auto read = options.finish(); !read) return read.error();
+  return protect_from_starving(std::make_unique<Sjf>(), protect);
+}
+
+}  // namespace gpuctl::sched

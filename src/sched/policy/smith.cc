@@ -1,0 +1,58 @@
+// smith: our own. Wants the least sum of the p-th powers of the slowdowns (p = power). Delaying a job by dt raises its
+// part of that sum by p IS^(p-1) dt / T_e, and running it occupies the device for T_r; so, by Smith's rule for weighted
+// completion times, the job with the greatest
+//   IS^(p-1) / (T_e T_r)
+// comes first. p = 1 is the most responsive order there is for predicted durations, a large p looks at the slowest
+// alone, as frs does; in between a job that is slow *and* nearly done goes first. It is asked again every quantum_ms,
+// because slowdowns grow while jobs wait, and a running job is kept while the gain is below the cost of evicting it.
+//
+// Good at: responsiveness close to srt with slowdowns more even than frs (docs/policies.md has the figures). No job
+// starves: IS grows without bound, for p > 1.
+// Bad at: knows no priorities (weights multiply); like srt and frs it depends on predicted durations.
+#include <algorithm>
+
+#include "sched/temporal/makers.h"
+
+namespace gpuctl::sched {
+
+namespace {
+double raise(double base, int power) {
+  double result = 1;
+  for (; power > 0; power >>= 1, base *= base)
+    if (power & 1) result *= base;
+  return result;
+}
+
+class Smith : public JobPolicy {
+ public:
+  Smith(int power, Time quantum) : power_(power), quantum_(quantum) {}
+  void plan(const View& view, Plan& plan) override {
+    std::uint32_t best = 0;
+    double most = -1;
+    for (std::uint32_t i = 0; i < view.jobs.size(); ++i) {
+      const double worth = this->worth(view.jobs[i], view.now);
+      if (worth > most || (worth == most && view.jobs[i].sequence < view.jobs[best].sequence)) best = i, most = worth;
+    }
+    plan.run(best, view.capacity, quantum_);
+  }
+
+ private:
+  double worth(const Job& job, Time now) const {
+    const Time left = job.state == JobState::running ? job.remaining - job.eviction : job.remaining;
+    return raise(job.slowdown(now), power_ - 1) * job.weight /
+           (static_cast<double>(job.predicted.count()) * static_cast<double>(std::max(left, Time{1}).count()));
+  }
+
+  int power_;
+  Time quantum_;
+};
+}  // namespace
+
+MadePolicy make_smith(const PolicyInputs& inputs) {
+  OptionReader options(inputs);
+  const int power = static_cast<int>(options.number("power", 6, 1, 32));
+  const Time quantum = options.milliseconds("quantum_ms", 1, 0.05, 10000);
+  return finish_policy<Smith>(options, power, quantum);
+}
+
+}  // namespace gpuctl::sched

@@ -1,0 +1,194 @@
+#include "sched/simulator/device.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gpuctl::sched {
+
+namespace {
+constexpr double kDone = 0.5;  // ns of work: what rounding of event times leaves over
+
+double seconds(Time t) {
+  return static_cast<double>(t.count()) * 1e-9;
+}
+}  // namespace
+
+SimDevice::SimDevice(const Workload& workload, std::uint32_t index, std::unique_ptr<JobPolicy> policy,
+                     std::vector<SimJob>& jobs, Outcome& outcome, bool keep_stretches)
+    : workload_(workload),
+      index_(index),
+      scheduler_(std::move(policy), workload.capsm),
+      jobs_(jobs),
+      outcome_(outcome),
+      keep_stretches_(keep_stretches),
+      free_(workload.capsm) {}
+
+CapSM SimDevice::usable(const SimJob& job) const {
+  const CapSM need = application(job).need;
+  return need.count == 0 ? workload_.capsm : std::min(need, workload_.capsm);
+}
+
+// Work per time with so many CapSM, 1 being the whole device to itself. Speeds are interpolated, not times: the
+// speed with nothing is 0.
+double SimDevice::speed(const SimJob& job, double capsm) const {
+  const auto& curve = application(job).curve;
+  if (curve.empty()) return std::min(1.0, capsm / usable(job).count);
+  const double alone = static_cast<double>(application(job).alone.count());
+  double below = 0, speed_below = 0;
+  for (const CurvePoint& point : curve) {
+    const double at = point.capsm.count, speed_at = alone / static_cast<double>(point.whole.count());
+    if (capsm <= at) return speed_below + (speed_at - speed_below) * (capsm - below) / (at - below);
+    below = at, speed_below = speed_at;
+  }
+  return speed_below;
+}
+
+double SimDevice::rate(JobId id, Time now) const {
+  double capsm = jobs_[id].held.count;
+  for (const Drain& drain : drains_)
+    if (drain.job == id && drain.working_until > now) capsm += 0.5 * drain.capsm.count;
+  return capsm == 0 ? 0 : speed(jobs_[id], capsm);
+}
+
+Time SimDevice::eviction_cost(const SimJob& job) const {
+  return application(job).preempt.value_or(workload_.preempt);
+}
+
+bool SimDevice::draining(JobId id) const {
+  return std::any_of(drains_.begin(), drains_.end(), [&](const Drain& drain) { return drain.job == id; });
+}
+
+void SimDevice::set_held(JobId id, CapSM held, Time now) {
+  SimJob& job = jobs_[id];
+  if (held == job.held) return;
+  if (keep_stretches_) {
+    const auto at = std::find_if(holding_since_.begin(), holding_since_.end(), [&](auto& h) { return h.first == id; });
+    if (at != holding_since_.end()) {
+      if (now > at->second)
+        outcome_.stretches.push_back({job.application, job.instance, index_, at->second, now, job.held});
+      holding_since_.erase(at);
+    }
+    if (held.count > 0) holding_since_.emplace_back(id, now);
+  }
+  job.held = held;
+}
+
+void SimDevice::run_until(Time now, std::vector<JobId>& finished) {
+  const Time elapsed = now - now_;
+  for (const JobId id : active_) {
+    SimJob& job = jobs_[id];
+    job.left -= rate(id, now_) * static_cast<double>(elapsed.count());
+    outcome_.held[job.application] += job.held.count * seconds(elapsed);
+  }
+  for (const Drain& drain : drains_)
+    outcome_.lost += drain.capsm.count * seconds(elapsed) * (drain.working_until > now_ ? 0.5 : 1.0);
+  now_ = now;
+
+  for (const JobId id : active_) {
+    SimJob& job = jobs_[id];
+    if (job.left > kDone) continue;
+    std::erase_if(drains_, [&](const Drain& drain) {
+      if (drain.job == id) free_ += drain.capsm;
+      return drain.job == id;
+    });
+    free_ += job.held;
+    set_held(id, CapSM{}, now);
+    const Job& seen = *scheduler_.find(id);
+    outcome_.launches.push_back({job.application, job.instance, index_, job.priority, seen.evictions, job.arrived, now,
+                                 job.alone, seen.waited_at(now)});
+    outcome_.evictions += seen.evictions;
+    scheduler_.complete(id, now);
+    std::erase(wanting_, id);
+    finished.push_back(id);
+  }
+  std::erase_if(active_, [&](JobId id) { return jobs_[id].left <= kDone; });
+
+  for (const Drain& drain : drains_)
+    if (drain.free_at <= now) free_ += drain.capsm;
+  std::erase_if(drains_, [&](const Drain& drain) { return drain.free_at <= now; });
+  grow(now);
+  std::erase_if(active_, [&](JobId id) {
+    const bool out = jobs_[id].held.count == 0 && !draining(id);
+    if (out) scheduler_.evicted(id, now);
+    return out;
+  });
+}
+
+void SimDevice::arrive(JobId id, Time now) {
+  const SimJob& job = jobs_[id];
+  const Application& app = application(job);
+  scheduler_.arrive({id, (std::uint64_t{job.application} << 32) | job.instance, job.application, job.priority, app.weight,
+                     usable(job), job.predicted, eviction_cost(job) + app.task},
+                    now);
+}
+
+Time SimDevice::decide(Time now) {
+  for (const JobId id : active_) {
+    SimJob& job = jobs_[id];
+    const Time task = application(job).task;
+    if (!job.tail && task > Time{0} && job.left <= rate(id, now) * static_cast<double>(task.count()) + kDone) {
+      job.tail = true;
+      scheduler_.tail(id, now);
+    }
+    const double fraction = std::max(job.left, 0.0) / static_cast<double>(job.alone.count());
+    scheduler_.observe(id, Time{std::llround(fraction * static_cast<double>(job.predicted.count()))}, now);
+  }
+  const JobDecision decision = scheduler_.decide(now);
+  ++outcome_.decisions;
+  for (const Grant& grant : decision.changed) {
+    SimJob& job = jobs_[grant.job];
+    job.target = std::min(grant.capsm, usable(job));
+    if (job.target < job.held) shrink(grant.job, job.target, now);
+    std::erase(wanting_, grant.job);
+    if (job.target > job.held) wanting_.push_back(grant.job);
+  }
+  grow(now);
+  return next_event(now, decision.again);
+}
+
+void SimDevice::shrink(JobId id, CapSM to, Time now) {
+  SimJob& job = jobs_[id];
+  if (job.tail) return;
+  const CapSM leaving = job.held - to;
+  const Time working_until = now + application(job).task;
+  const Time free_at = working_until + eviction_cost(job);
+  set_held(id, to, now);
+  if (free_at > now) drains_.push_back({id, leaving, working_until, free_at});
+  else free_ += leaving;
+  if (to.count == 0 && free_at == now) {
+    std::erase(active_, id);
+    scheduler_.evicted(id, now);
+  }
+}
+
+void SimDevice::grow(Time now) {
+  for (const JobId id : wanting_) {
+    SimJob& job = jobs_[id];
+    const CapSM more = std::min(free_, job.target - job.held);
+    if (more.count == 0) continue;
+    free_ -= more;
+    set_held(id, job.held + more, now);
+    if (std::find(active_.begin(), active_.end(), id) == active_.end()) {
+      active_.push_back(id);
+      scheduler_.started(id, now);
+    }
+  }
+  std::erase_if(wanting_, [&](JobId id) { return jobs_[id].held >= jobs_[id].target; });
+}
+
+Time SimDevice::next_event(Time now, Time again) const {
+  Time next = again;
+  for (const JobId id : active_) {
+    const SimJob& job = jobs_[id];
+    const double pace = rate(id, now);
+    if (pace <= 0) continue;
+    const Time end = now + Time{static_cast<std::int64_t>(std::ceil(std::max(job.left, 0.0) / pace))};
+    next = std::min(next, std::max(end, now + Time{1}));
+    const Time task = application(job).task;
+    if (!job.tail && task > Time{0}) next = std::min(next, std::max(end - task, now + Time{1}));
+  }
+  for (const Drain& drain : drains_) next = std::min(next, drain.working_until > now ? drain.working_until : drain.free_at);
+  return next;
+}
+
+}  // namespace gpuctl::sched

@@ -1,0 +1,66 @@
+// One simulated device: the Scheduler of the daemon, and the model in simulate.h of what a GPU makes of its grants.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sched/simulator/simulate.h"
+#include "sched/temporal/scheduler.h"
+
+namespace gpuctl::sched {
+
+/// One launch, from its arrival to its end. Launches are numbered in the order they arrive; the number is the JobId.
+struct SimJob {
+  std::uint32_t application = 0, instance = 0;
+  std::int32_t priority = 0;
+  Time arrived{}, alone{}, predicted{};
+  double left = 0;          ///< ns of work by itself on the whole device
+  CapSM held{}, target{};   ///< held does not count what is being evicted
+  bool tail = false;
+};
+
+class SimDevice {
+ public:
+  SimDevice(const Workload& workload, std::uint32_t index, std::unique_ptr<JobPolicy> policy, std::vector<SimJob>& jobs,
+            Outcome& outcome, bool keep_stretches);
+
+  /// All that happens at `now`, before new jobs arrive: SMs that become free, ends of jobs (their ids go to `finished`).
+  void run_until(Time now, std::vector<JobId>& finished);
+  void arrive(JobId id, Time now);
+  /// Asks the policy and applies what it says; returns when something happens next on this device.
+  Time decide(Time now);
+
+ private:
+  /// SMs on their way from one job to the next.
+  struct Drain {
+    JobId job;
+    CapSM capsm;
+    Time working_until, free_at;
+  };
+
+  const Application& application(const SimJob& job) const { return workload_.applications[job.application]; }
+  CapSM usable(const SimJob& job) const;
+  double rate(JobId id, Time now) const;
+  double speed(const SimJob& job, double capsm) const;
+  Time eviction_cost(const SimJob& job) const;
+  void shrink(JobId id, CapSM to, Time now);
+  void grow(Time now);
+  void set_held(JobId id, CapSM held, Time now);
+  bool draining(JobId id) const;
+  Time next_event(Time now, Time again) const;
+
+  const Workload& workload_;
+  std::uint32_t index_;
+  Scheduler scheduler_;
+  std::vector<SimJob>& jobs_;
+  Outcome& outcome_;
+  bool keep_stretches_;
+  CapSM free_;
+  Time now_{};
+  std::vector<JobId> active_;  ///< hold SMs or drain
+  std::vector<JobId> wanting_; ///< have a grant beyond what they hold, who was promised first first
+  std::vector<Drain> drains_;
+  std::vector<std::pair<JobId, Time>> holding_since_;  ///< for stretches
+};
+
+}  // namespace gpuctl::sched

@@ -1,0 +1,191 @@
+#include "sched/simulator/simulate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <set>
+
+#include "sched/simulator/device.h"
+#include "sched/simulator/random.h"
+
+namespace gpuctl::sched {
+
+namespace {
+
+struct Start {
+  std::uint32_t application, instance;
+  Time at;
+};
+
+std::vector<Start> starts(const Workload& workload, Random& random) {
+  std::vector<Start> fixed, ordered;
+  for (std::uint32_t a = 0; a < workload.applications.size(); ++a) {
+    const Application& app = workload.applications[a];
+    for (std::uint32_t i = 0; i < app.instances; ++i) {
+      if (app.start) fixed.push_back({a, i, *app.start});
+      else ordered.push_back({a, i, {}});
+    }
+  }
+  if (workload.order != Order::listed) random.shuffle(ordered);
+  Time at{};
+  for (Start& start : ordered) {
+    start.at = at;
+    const double gap = static_cast<double>(workload.gap.count());
+    at += workload.order == Order::poisson ? Time{std::llround(random.exponential(gap))} : workload.gap;
+  }
+  fixed.insert(fixed.end(), ordered.begin(), ordered.end());
+  return fixed;
+}
+
+Time draw_duration(const Application& app, Random& random) {
+  const double mean = static_cast<double>(app.alone.count());
+  double drawn = mean;
+  if (app.vary == Vary::exponential) drawn = random.exponential(mean);
+  if (app.vary == Vary::lognormal) drawn = mean * std::exp(app.deviation * random.normal() - app.deviation * app.deviation / 2);
+  return Time{std::max<std::int64_t>(std::llround(drawn), 1)};
+}
+
+class Simulation {
+ public:
+  Simulation(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed, bool keep_stretches)
+      : workload_(workload), random_(seed) {
+    outcome_.held.resize(workload.applications.size());
+    auto curves = [&workload](std::uint32_t app) { return std::span<const CurvePoint>(workload.applications[app].curve); };
+    devices_.reserve(workload.devices);
+    for (std::uint32_t d = 0; d < workload.devices; ++d) {
+      devices_.emplace_back(workload, d, make_policy(curves), jobs_, outcome_, keep_stretches);
+      loads_.emplace(Time{}, d);
+    }
+    load_.resize(workload.devices);
+    next_.resize(workload.devices, kNever);
+    for (const Start& start : starts(workload, random_)) {
+      places_.push_back(kUnplaced);
+      launches_left_.push_back(workload.applications[start.application].repeat);
+      first_.push_back(start);
+      pending_.push({start.at, sequence_++, static_cast<std::uint32_t>(places_.size() - 1)});
+    }
+  }
+
+  Outcome run() {
+    std::vector<std::uint32_t> touched;
+    std::vector<JobId> finished;
+    for (;;) {
+      while (!due_.empty() && next_[due_.top().device] != due_.top().at) due_.pop();
+      Time now = pending_.empty() ? kNever : pending_.top().at;
+      if (!due_.empty()) now = std::min(now, due_.top().at);
+      if (now == kNever || now > workload_.until) break;
+
+      touched.clear();
+      for (; !due_.empty() && due_.top().at == now; due_.pop()) {
+        if (next_[due_.top().device] == now) touch(due_.top().device, now, touched, finished);
+      }
+      for (; !pending_.empty() && pending_.top().at == now; ) {
+        const std::uint32_t source = pending_.top().source;
+        pending_.pop();
+        if (places_[source] == kUnplaced) places_[source] = loads_.begin()->second;
+        touch(places_[source], now, touched, finished);
+        launch(source, now);
+      }
+      for (const std::uint32_t d : touched) {
+        next_[d] = devices_[d].decide(now);
+        if (next_[d] != kNever) due_.push({next_[d], d});
+      }
+    }
+    return std::move(outcome_);
+  }
+
+ private:
+  static constexpr std::uint32_t kUnplaced = 0xffffffff;
+  struct Pending {
+    Time at;
+    std::uint64_t sequence;
+    std::uint32_t source;  ///< an instance of an application
+    bool operator>(const Pending& other) const { return std::pair(at, sequence) > std::pair(other.at, other.sequence); }
+  };
+  struct Due {
+    Time at;
+    std::uint32_t device;
+    bool operator>(const Due& other) const { return std::pair(at, device) > std::pair(other.at, other.device); }
+  };
+
+  /// Brings a device to `now`, once, and lets what finished there be followed by its application's next launch.
+  void touch(std::uint32_t d, Time now, std::vector<std::uint32_t>& touched, std::vector<JobId>& finished) {
+    if (std::find(touched.begin(), touched.end(), d) != touched.end()) return;
+    touched.push_back(d);
+    next_[d] = kNever;
+    finished.clear();
+    devices_[d].run_until(now, finished);
+    for (const JobId id : finished) {
+      const std::uint32_t source = sources_[id];
+      add_load(d, -jobs_[id].predicted);
+      outcome_.end = now;
+      const Application& app = workload_.applications[jobs_[id].application];
+      const bool endless = app.endless && workload_.until != kNever;
+      if (!endless && launches_left_[source] == 0) continue;
+      if (app.think == Time{0}) launch(source, now);
+      else pending_.push({now + app.think, sequence_++, source});
+    }
+  }
+
+  void launch(std::uint32_t source, Time now) {
+    const Start& start = first_[source];
+    const Application& app = workload_.applications[start.application];
+    if (launches_left_[source] > 0) --launches_left_[source];
+    SimJob job;
+    job.application = start.application;
+    job.instance = start.instance;
+    job.arrived = now;
+    job.alone = draw_duration(app, random_);
+    job.left = static_cast<double>(job.alone.count());
+    // A prediction is never worse than ten times too short.
+    const double factor = workload_.prediction_error > 0 ? std::max(0.1, 1 + workload_.prediction_error * random_.normal()) : 1;
+    job.predicted = Time{std::llround(job.left * factor)};
+    job.priority = app.priority;
+    if (app.random_priority) {
+      const auto [low, high] = *app.random_priority;
+      job.priority = low + static_cast<std::int32_t>(random_.below(static_cast<std::uint64_t>(high - low) + 1));
+    }
+    const JobId id = jobs_.size();
+    jobs_.push_back(job);
+    sources_.push_back(source);
+    add_load(places_[source], job.predicted);
+    devices_[places_[source]].arrive(id, now);
+  }
+
+  void add_load(std::uint32_t d, Time change) {
+    loads_.erase({load_[d], d});
+    load_[d] += change;
+    loads_.emplace(load_[d], d);
+  }
+
+  const Workload& workload_;
+  Random random_;
+  Outcome outcome_;
+  std::vector<SimJob> jobs_;
+  std::vector<std::uint32_t> sources_;  ///< of each job
+  std::vector<SimDevice> devices_;
+  std::vector<Time> load_;              ///< predicted work outstanding per device
+  std::set<std::pair<Time, std::uint32_t>> loads_;
+  std::vector<Time> next_;
+  std::vector<std::uint32_t> places_;   ///< per instance: its device
+  std::vector<std::uint64_t> launches_left_;
+  std::vector<Start> first_;
+  std::priority_queue<Pending, std::vector<Pending>, std::greater<>> pending_;
+  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+  std::uint64_t sequence_ = 0;
+};
+
+}  // namespace
+
+Outcome simulate(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed, bool keep_stretches) {
+  return Simulation(workload, make_policy, seed, keep_stretches).run();
+}
+
+Metrics measure(const Outcome& outcome) {
+  std::vector<Served> served;
+  served.reserve(outcome.launches.size());
+  for (const Launch& launch : outcome.launches) served.push_back({launch.alone, launch.finished - launch.arrived});
+  return measure(served);
+}
+
+}  // namespace gpuctl::sched

@@ -1,0 +1,53 @@
+// A discrete-event simulation of devices under a temporal policy: the very policy objects and the Scheduler of the
+// daemon, with a model of the device in place of a GPU. Pure and deterministic: the same workload, policy and seed give
+// the same result on every machine with IEEE arithmetic and this standard library.
+//
+// The device model. A job progresses in proportion to the CapSM it holds (or as its curve says), undisturbed by its
+// neighbours. SMs that are taken away run on for one block-task, in which on average half a block-task's work still gets
+// done, and are then of no use to anybody for the eviction cost. A job whose block-tasks are all claimed is not evicted.
+// Each application is placed at its start on the device with the least predicted work outstanding.
+#pragma once
+
+#include <functional>
+
+#include "sched/metrics.h"
+#include "sched/simulator/workload.h"
+
+namespace gpuctl::sched {
+
+/// One finished launch.
+struct Launch {
+  std::uint32_t application = 0;  ///< index into Workload::applications
+  std::uint32_t instance = 0;
+  std::uint32_t device = 0;
+  std::int32_t priority = 0;
+  std::uint32_t evictions = 0;
+  Time arrived{}, finished{}, alone{}, waited{};
+};
+
+/// A stretch of time in which an application held SMs of a device.
+struct Stretch {
+  std::uint32_t application = 0, instance = 0, device = 0;
+  Time from{}, to{};
+  CapSM capsm{};
+};
+
+struct Outcome {
+  std::vector<Launch> launches;   ///< in the order they finished
+  std::vector<double> held;       ///< per application: CapSM x seconds held, while not being evicted
+  double lost = 0;                ///< CapSM x seconds lost to evictions
+  std::uint64_t evictions = 0;    ///< of all SMs of a job
+  std::uint64_t decisions = 0;
+  Time end{};                     ///< of the last launch that counts
+  std::vector<Stretch> stretches; ///< only when asked for
+};
+
+/// Makes the policy of one device.
+using PolicyMaker = std::function<std::unique_ptr<JobPolicy>(CurveSource)>;
+
+Outcome simulate(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed, bool keep_stretches = false);
+
+/// Of all launches; the turnaround is in finished - arrived.
+Metrics measure(const Outcome& outcome);
+
+}  // namespace gpuctl::sched
