@@ -64,7 +64,6 @@ enum class WarpOp : std::uint8_t {
 
 /// Bits of Instruction::flags.
 inline constexpr std::uint16_t kNegateGuard = 1;   ///< guard is `@!p`
-inline constexpr std::uint16_t kNegateA = 2;       ///< predicate source is `!p`
 inline constexpr std::uint16_t kAddress32 = 4;     ///< the address register has 32 bits
 inline constexpr std::uint16_t kCarryIn = 8;       ///< addc, subc, madc
 inline constexpr std::uint16_t kCarryOut = 16;     ///< .cc
@@ -108,16 +107,20 @@ enum Builtin : int { kNotBuiltin, kVprintf, kAssertFail };
 struct Function {
   std::string name;
   bool entry = false;
+  bool defined = false;              ///< has a body in this module
   std::string error;                 ///< not empty: cannot run, and why
   std::uint32_t first = 0;           ///< index of the first instruction in Program::Impl::code
   std::uint32_t count = 0;
   std::uint32_t register_bytes = 0;  ///< of one frame, for a warp
   std::uint32_t local_bytes = 0;     ///< of one frame, for a thread
+  std::uint32_t stack_bytes = 0;     ///< entries: local memory of a thread, calls included
+  std::uint32_t register_words = 0;  ///< 32-bit registers declared
   std::vector<Place> parameters;     ///< of a .func
   std::vector<Place> results;
   std::vector<const Function*> callees;
   bool calls_pointer = false;
   bool address_taken = false;
+  bool uses_shared = false;          ///< names shared variables that helpers share
 };
 
 /// Alignment of frames in bytes: registers for vector loads, local memory for the widest PTX type.
@@ -128,12 +131,11 @@ inline constexpr std::uint32_t kLocalAlign = 16;
 enum Special : std::uint32_t {
   kTidX, kTidY, kTidZ, kNtidX, kNtidY, kNtidZ, kCtaidX, kCtaidY, kCtaidZ, kNctaidX, kNctaidY, kNctaidZ,
   kLaneId, kWarpId, kNwarpId, kSmId, kNsmId, kLanemaskEq, kLanemaskLt, kLanemaskLe, kLanemaskGt, kLanemaskGe,
-  kDynamicSmemSize, kTotalSmemSize, kZero, kSpecials32,
+  kDynamicSmemSize, kTotalSmemSize, kDynamicSmemOffset, kSpecials32,
 };
 inline constexpr std::uint32_t kGridIdOffset = kSpecials32 * kSlot32;
 inline constexpr std::uint32_t kSpecialBytes = kGridIdOffset + kSlot64;
 
-/// A named piece of an address range the engine itself provides.
 struct Program::Impl {
   std::vector<Instruction> code;
   std::vector<std::unique_ptr<Function>> functions;

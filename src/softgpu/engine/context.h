@@ -12,6 +12,7 @@ namespace gpuctl::softgpu::engine {
 /// Recently used valid address ranges; a hit costs a subtraction and a comparison.
 struct RangeCache {
   static constexpr int kEntries = 16;
+  static constexpr int kFixed = 4;  ///< the first ones, of the block itself, are never replaced
   static constexpr int kHints = 64;
   std::uint64_t begin[kEntries] = {};
   std::uint64_t size[kEntries] = {};
@@ -19,8 +20,8 @@ struct RangeCache {
   int next = 0;
   std::uint8_t hint[kHints] = {};  ///< the range an instruction hit last, by a hash of its place
 
-  static std::size_t slot_of(const Instruction& in) { return reinterpret_cast<std::uintptr_t>(&in) / sizeof(Instruction) % kHints; }
-  int hint_of(const Instruction& in) const { return hint[slot_of(in)]; }
+  __attribute__((always_inline)) static std::size_t slot_of(const Instruction& in) { return reinterpret_cast<std::uintptr_t>(&in) / sizeof(Instruction) % kHints; }
+  __attribute__((always_inline)) int hint_of(const Instruction& in) const { return hint[slot_of(in)]; }
 };
 
 struct Context {
@@ -42,6 +43,7 @@ struct Context {
 
 /// A fault of the kernel being run; becomes the Error of run_block.
 struct Fault {
+  std::uint32_t line;  ///< in the PTX text
   std::string message;
 };
 

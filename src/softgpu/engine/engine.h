@@ -83,6 +83,7 @@ class Program {
   std::vector<std::string> symbol_names() const;
 
   struct Impl;  // internal
+  const Impl& impl() const { return *impl_; }
 
  private:
   explicit Program(std::unique_ptr<Impl> impl);

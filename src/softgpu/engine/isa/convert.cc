@@ -25,7 +25,7 @@ struct IntegerToInteger {
   static GPUCTL_INLINE D apply(S v, Round, unsigned sub) {
     if (sub & kSat) {
       using Limits = std::numeric_limits<D>;
-      const __int128 wide = v;
+      const Int128 wide = v;
       if (wide < Limits::min()) return Limits::min();
       if (wide > Limits::max()) return Limits::max();
     }

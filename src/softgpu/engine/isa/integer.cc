@@ -10,7 +10,7 @@ template <class T>
 using Wide = std::conditional_t<
     sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, S32, U32>,
     std::conditional_t<sizeof(T) == 4, std::conditional_t<std::is_signed_v<T>, S64, U64>,
-                       std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>>>;
+                       std::conditional_t<std::is_signed_v<T>, Int128, UInt128>>>;
 
 // Sums and products go through 32 or 64 unsigned bits: no overflow and no promotion of u16 to int.
 template <class T>

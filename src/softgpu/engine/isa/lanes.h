@@ -130,6 +130,8 @@ using S8 = std::int8_t;
 using S16 = std::int16_t;
 using S32 = std::int32_t;
 using S64 = std::int64_t;
+__extension__ using Int128 = __int128;
+__extension__ using UInt128 = unsigned __int128;
 
 Handler select_move(const Selector& s);
 Handler select_integer(const Selector& s);

@@ -35,15 +35,14 @@ struct Selector {
   Compare compare = Compare::kEq;
   AtomOp atom = AtomOp::kAdd;
   Access access = Access::kWeak;
-  int count = 1;       ///< elements of a vector; of testp: which test
+  int count = 1;       ///< elements of a vector; of cp.async: bytes
   bool ftz = false;
   bool sat = false;
   bool relu = false;
+  bool approx = false;
   bool nan = false;    ///< min, max: NaN in, NaN out
   bool xorsign = false;
-  bool integral = false;  ///< cvt.rni and the like between floats: round to an integer
-  bool result = true;  ///< false for red: the old value is not wanted
-  bool immediate = false;  ///< the address does not depend on the lane
+  bool immediate = false;  ///< load: a kernel parameter, the same for all lanes; atom: in shared memory
 };
 
 /// The handler, or nullptr if there is no such combination.

@@ -1,0 +1,499 @@
+#include "softgpu/engine/decoder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <variant>
+
+namespace gpuctl::softgpu::engine {
+namespace {
+
+constexpr std::uint32_t kUnplaced = 0xffffffff;
+
+std::uint32_t round_up(std::uint32_t value, std::uint32_t align) { return (value + align - 1) / align * align; }
+
+Type register_type(const std::string& type) {
+  if (type == "pred") return Type::kPred;
+  switch (ptx::type_bytes(type)) {
+    case 1: return Type::kB8;
+    case 2: return Type::kB16;
+    case 4: return Type::kB32;
+    case 8: return Type::kB64;
+    default: return Type::kNone;
+  }
+}
+
+std::string text_of(const ptx::Instruction& s) {
+  std::string text = s.opcode;
+  for (const std::string& m : s.modifiers) text += "." + m;
+  return text;
+}
+
+}  // namespace
+
+bool Modifiers::take(std::string_view word) {
+  const auto found = std::find(words_.begin(), words_.end(), word);
+  if (found == words_.end()) return false;
+  words_.erase(found);
+  return true;
+}
+int Modifiers::take_one(std::initializer_list<std::string_view> words) {
+  int index = 0;
+  for (const std::string_view word : words) {
+    if (take(word)) return index;
+    ++index;
+  }
+  return -1;
+}
+void Modifiers::take_starting(std::string_view prefix) {
+  std::erase_if(words_, [&](std::string_view word) { return word.starts_with(prefix); });
+}
+Type Modifiers::take_type() {
+  for (auto word = words_.begin(); word != words_.end(); ++word) {
+    if (const std::optional<Type> type = type_from(*word)) {
+      words_.erase(word);
+      return *type;
+    }
+  }
+  return Type::kNone;
+}
+
+Decoder::Decoder(const ptx::Function& source, Function& function, const ModuleSymbols& symbols, ConstantPool& pool,
+                 Program::Impl& program)
+    : source_(source), function_(function), symbols_(symbols), pool_(pool), program_(program) {}
+
+std::vector<Instruction> Decoder::run() {
+  const std::uint32_t own = symbols_.own_end(function_.name);
+  shared_end_ = own != 0 ? own : symbols_.common_end();
+  scopes_.emplace_back();
+  declare_formals();
+  decode_body(*source_.body);
+  guard_ = kNoOperand;
+  Instruction& last = emit(Handler{});
+  last.kind = function_.entry ? Kind::kExit : Kind::kReturn;
+  for (Instruction& in : code_) {
+    if (in.kind != Kind::kBranch) continue;
+    if (labels_[in.target] == kUnplaced) throw DecodeError{in.line, "branch to a label that is not there"};
+    in.target = labels_[in.target];
+  }
+  for (const std::uint32_t table : tables_)
+    for (std::uint32_t& entry : program_.branch_tables[table]) entry = labels_[entry];
+  function_.register_bytes = round_up(register_end_, kRegisterAlign);
+  function_.local_bytes = round_up(local_end_, kLocalAlign);
+  return std::move(code_);
+}
+
+// Names.
+
+void Decoder::declare_formals() {
+  if (function_.entry) {
+    std::uint32_t offset = 0;
+    for (const ptx::Variable& variable : source_.params) {
+      const ptx::Declarator& name = variable.names.front();
+      const std::optional<std::uint64_t> size = ptx::variable_bytes(variable, name);
+      if (!size) throw DecodeError{variable.line, "parameter " + name.name + " has no size"};
+      offset = round_up(offset, ptx::variable_align(variable));
+      scopes_.back()[name.name] = {Name::Kind::kKernelParam, Type::kNone, offset, static_cast<std::uint32_t>(*size), nullptr};
+      offset += static_cast<std::uint32_t>(*size);
+    }
+    return;
+  }
+  for (const ptx::Variable& variable : source_.returns) function_.results.push_back(formal_place(variable));
+  for (const ptx::Variable& variable : source_.params) function_.parameters.push_back(formal_place(variable));
+}
+
+Place Decoder::formal_place(const ptx::Variable& variable) {
+  const ptx::Declarator& name = variable.names.front();
+  Place place;
+  if (variable.space == "reg") {
+    const Type type = register_type(variable.type);
+    if (type == Type::kNone) throw DecodeError{variable.line, "register type " + variable.type + " is not supported"};
+    declare_register(name.name, type);
+    place.in_register = true;
+    place.reg = scopes_.back()[name.name].offset;
+    place.size = size_of(type);
+    return place;
+  }
+  const std::optional<std::uint64_t> size = ptx::variable_bytes(variable, name);
+  if (!size) throw DecodeError{variable.line, "parameter " + name.name + " has no size"};
+  place.offset = place_in_frame(*size, ptx::variable_align(variable));
+  place.size = static_cast<std::uint32_t>(*size);
+  scopes_.back()[name.name] = {Name::Kind::kFrameParam, Type::kNone, place.offset, place.size, nullptr};
+  return place;
+}
+
+std::uint32_t Decoder::place_in_frame(std::uint64_t size, std::uint32_t align) {
+  // Frames are kLocalAlign aligned; a greater alignment would have to be kept across calls.
+  local_end_ = round_up(local_end_, std::min(align, kLocalAlign));
+  const std::uint32_t offset = local_end_;
+  if (size > (1u << 24)) throw DecodeError{source_.line, "a local variable of " + std::to_string(size) + " bytes is too large"};
+  local_end_ += static_cast<std::uint32_t>(size);
+  return offset;
+}
+
+void Decoder::declare_register(const std::string& name, Type type) {
+  const std::uint32_t bytes = type == Type::kPred ? 4 : type == Type::kB64 ? kSlot64 : kSlot32;
+  if (bytes > 4) register_end_ = round_up(register_end_, kRegisterAlign);
+  if (register_end_ > (1u << 29)) throw DecodeError{source_.line, "too many registers"};
+  scopes_.back()[name] = {Name::Kind::kRegister, type, operand_ref(Base::kFrame, register_end_), size_of(type), nullptr};
+  register_end_ += bytes;
+  if (type != Type::kPred) register_words_ += type == Type::kB64 ? 2 : 1;
+}
+
+void Decoder::declare(const ptx::Variable& variable) {
+  for (const ptx::Declarator& name : variable.names) {
+    if (variable.space == "reg") {
+      const Type type = register_type(variable.type);
+      if (type == Type::kNone || variable.vector != 1)
+        throw DecodeError{variable.line, "register " + name.name + " has a type that is not supported"};
+      if (!name.range) declare_register(name.name, type);
+      for (std::uint32_t i = 0; name.range && i < *name.range; ++i) declare_register(name.name + std::to_string(i), type);
+      continue;
+    }
+    const std::optional<std::uint64_t> size = ptx::variable_bytes(variable, name);
+    Name entry;
+    if (variable.space == "shared" && (variable.is_extern || !size)) {
+      entry.kind = Name::Kind::kDynamicShared;
+    } else if (!size) {
+      throw DecodeError{variable.line, "variable " + name.name + " has no size"};
+    } else if (variable.space == "shared") {
+      entry = {Name::Kind::kShared, Type::kNone, round_up(shared_end_, ptx::variable_align(variable)),
+               static_cast<std::uint32_t>(*size), nullptr};
+      shared_end_ = entry.offset + entry.size;
+    } else if (variable.space == "local" || variable.space == "param") {
+      entry = {variable.space == "local" ? Name::Kind::kFrame : Name::Kind::kFrameParam, Type::kNone,
+               place_in_frame(*size, ptx::variable_align(variable)), static_cast<std::uint32_t>(*size), nullptr};
+    } else {
+      throw DecodeError{variable.line, "variable " + name.name + " in a space that is not supported here"};
+    }
+    scopes_.back()[name.name] = entry;
+  }
+}
+
+void Decoder::declare_labels(const std::vector<ptx::Statement>& body) {
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    const auto* label = std::get_if<ptx::Label>(&body[i]);
+    if (label == nullptr) continue;
+    Name entry;
+    entry.kind = Name::Kind::kLabel;
+    const auto* directive = i + 1 < body.size() ? std::get_if<ptx::Directive>(&body[i + 1]) : nullptr;
+    if (directive != nullptr && directive->name() == ".branchtargets") {
+      entry.kind = Name::Kind::kBranchTargets;
+      entry.tokens = &directive->tokens;
+    } else if (directive != nullptr && (directive->name() == ".callprototype" || directive->name() == ".calltargets")) {
+      entry.kind = Name::Kind::kOther;
+    } else {
+      entry.offset = static_cast<std::uint32_t>(labels_.size());
+      labels_.push_back(kUnplaced);
+    }
+    scopes_.back()[label->name] = entry;
+  }
+}
+
+void Decoder::decode_body(const std::vector<ptx::Statement>& body) {
+  declare_labels(body);
+  for (const ptx::Statement& statement : body) {
+    if (const auto* label = std::get_if<ptx::Label>(&statement)) {
+      const Name* name = find(label->name);
+      if (name->kind == Name::Kind::kLabel) labels_[name->offset] = static_cast<std::uint32_t>(code_.size());
+    } else if (const auto* instruction = std::get_if<ptx::Instruction>(&statement)) {
+      decode(*instruction);
+    } else if (const auto* variable = std::get_if<ptx::Variable>(&statement)) {
+      declare(*variable);
+    } else if (const auto* scope = std::get_if<ptx::Scope>(&statement)) {
+      scopes_.emplace_back();
+      decode_body(scope->body);
+      scopes_.pop_back();
+    }
+  }
+}
+
+const Decoder::Name* Decoder::find(const std::string& name) const {
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
+    if (const auto found = scope->find(name); found != scope->end()) return &found->second;
+  return nullptr;
+}
+
+std::uint32_t Decoder::label(const Operand& operand) const {
+  const Name* name = find(operand.text);
+  if (name == nullptr || name->kind != Name::Kind::kLabel) reject("no label " + operand.text);
+  return name->offset;
+}
+
+// One instruction.
+
+void Decoder::reject(const std::string& why) const { throw DecodeError{current_->line, "`" + text_of(*current_) + "`: " + why}; }
+
+void Decoder::expect_operands(const Statement& s, std::size_t least, std::size_t most) const {
+  require(s.operands.size() >= least && s.operands.size() <= most, "wrong number of operands");
+}
+
+void Decoder::finish(const Modifiers& m) const {
+  if (!m.empty()) reject("modifier ." + std::string(m.first()) + " is not supported");
+}
+
+void Decoder::decode(const Statement& s) {
+  current_ = &s;
+  used32_ = used64_ = 0;
+  pending_.clear();
+  guard_ = kNoOperand;
+  if (s.guard) {
+    const Name* name = find(s.guard->reg);
+    require(name != nullptr && name->kind == Name::Kind::kRegister && name->type == Type::kPred, "the guard is no predicate");
+    guard_ = name->offset;
+    guard_negated_ = s.guard->negated;
+  }
+  const auto found = table().find(s.opcode);
+  if (found == table().end()) unsupported();
+  (this->*found->second)(s);
+  for (const Widening& w : pending_) emit_copy(w.sign ? Op::kWidenSigned : Op::kWiden, Type::kB64, w.to, w.from);
+}
+
+Instruction& Decoder::emit(Handler handler) {
+  Instruction in;
+  in.handler = handler;
+  in.line = current_ == nullptr ? source_.line : current_->line;
+  in.guard = guard_;
+  if (guard_ != kNoOperand && guard_negated_) in.flags |= kNegateGuard;
+  code_.push_back(in);
+  return code_.back();
+}
+
+Instruction& Decoder::emit(const Selector& selector) {
+  const Handler handler = select_handler(selector);
+  if (handler == nullptr) unsupported();
+  Instruction& in = emit(handler);
+  in.round = selector.round;
+  in.compare = selector.compare;
+  return in;
+}
+
+void Decoder::emit_copy(Op op, Type type, OperandRef to, OperandRef from) {
+  Instruction& in = emit(Selector{.op = op, .type = type});
+  in.op[0] = to;
+  in.op[1] = from;
+}
+
+// Operands.
+
+OperandRef Decoder::scratch(unsigned bytes) {
+  const bool wide = bytes == 8;
+  auto& slots = wide ? scratch64_ : scratch32_;
+  std::size_t& used = wide ? used64_ : used32_;
+  if (used == slots.size()) {
+    register_end_ = round_up(register_end_, kRegisterAlign);
+    slots.push_back(operand_ref(Base::kFrame, register_end_));
+    register_end_ += wide ? kSlot64 : kSlot32;
+  }
+  return slots[used++];
+}
+
+OperandRef Decoder::source(const Operand& operand, Type type) {
+  if (type == Type::kPred) return predicate(operand);
+  const unsigned bytes = size_of(type);
+  switch (operand.kind) {
+    case Operand::Kind::kRegister: {
+      const Name* name = find(operand.text);
+      require(name != nullptr && name->kind == Name::Kind::kRegister && operand.component.empty(), "unknown register");
+      require(name->type != Type::kPred, "a predicate where a value is needed");
+      if ((name->size == 8) == (bytes == 8)) return name->offset;
+      require(name->size == 8, "register is narrower than the type");
+      const OperandRef narrow = scratch(4);
+      emit_copy(Op::kNarrow, Type::kB32, narrow, name->offset);
+      return narrow;
+    }
+    case Operand::Kind::kImmediate:
+    case Operand::Kind::kFloatImmediate: return immediate(operand, type);
+    case Operand::Kind::kSpecial: return special(operand, type);
+    case Operand::Kind::kSymbol: return symbol_value(operand, type);
+    case Operand::Kind::kNegated: {
+      require(operand.text == "-", "a negated predicate where a value is needed");
+      const OperandRef value = source(operand.items.front(), type);
+      const OperandRef result = scratch(bytes);
+      emit_copy(Op::kNeg, type, result, value);
+      return result;
+    }
+    default: reject("operand of a kind that is not supported here");
+  }
+}
+
+OperandRef Decoder::immediate(const Operand& operand, Type type) {
+  std::uint64_t bits = operand.bits;
+  if (operand.kind == Operand::Kind::kFloatImmediate && operand.width != 0) {
+    if (type == Type::kF32 && operand.width == 64)
+      bits = __builtin_bit_cast(std::uint32_t, static_cast<float>(__builtin_bit_cast(double, bits)));
+    else if (type == Type::kF64 && operand.width == 32)
+      bits = __builtin_bit_cast(std::uint64_t, static_cast<double>(__builtin_bit_cast(float, static_cast<std::uint32_t>(bits))));
+  }
+  return size_of(type) == 8 ? pool_.word64(bits) : pool_.word32(static_cast<std::uint32_t>(bits));
+}
+
+OperandRef Decoder::special(const Operand& operand, Type type) {
+  const std::string& name = operand.text;
+  const bool wide = size_of(type) == 8;
+  const auto clock = [&](Op op, Type width) {
+    const OperandRef result = scratch(size_of(width));
+    Instruction& in = emit(Selector{.op = op, .type = width});
+    in.op[0] = result;
+    return result;
+  };
+  const auto fit = [&](OperandRef value, bool value_wide) {
+    if (wide == value_wide) return value;
+    const OperandRef result = scratch(wide ? 8 : 4);
+    emit_copy(wide ? Op::kWiden : Op::kNarrow, wide ? Type::kB64 : Type::kB32, result, value);
+    return result;
+  };
+  if (name == "%clock64" || name == "%globaltimer") return fit(clock(Op::kClock, Type::kB64), true);
+  if (name == "%clock" || name == "%globaltimer_lo") return fit(clock(Op::kClock, Type::kB32), false);
+  if (name == "%clock_hi" || name == "%globaltimer_hi") return fit(clock(Op::kClockHigh, Type::kB32), false);
+  if (name == "%gridid") return fit(operand_ref(Base::kSpecial, kGridIdOffset), true);
+  if (name == "WARP_SZ") return wide ? pool_.word64(kLanes) : pool_.word32(kLanes);
+  if (name.starts_with("%envreg") || name.starts_with("%pm") || name == "%is_explicit_cluster") return wide ? pool_.word64(0) : pool_.word32(0);
+
+  static const std::unordered_map<std::string_view, Special> kVectors = {
+      {"%tid", kTidX}, {"%ntid", kNtidX}, {"%ctaid", kCtaidX}, {"%nctaid", kNctaidX}};
+  static const std::unordered_map<std::string_view, Special> kScalars = {
+      {"%laneid", kLaneId}, {"%warpid", kWarpId}, {"%nwarpid", kNwarpId}, {"%smid", kSmId}, {"%nsmid", kNsmId},
+      {"%lanemask_eq", kLanemaskEq}, {"%lanemask_lt", kLanemaskLt}, {"%lanemask_le", kLanemaskLe},
+      {"%lanemask_gt", kLanemaskGt}, {"%lanemask_ge", kLanemaskGe}, {"%dynamic_smem_size", kDynamicSmemSize},
+      {"%total_smem_size", kTotalSmemSize}, {"%aggr_smem_size", kTotalSmemSize}};
+  std::uint32_t index = 0;
+  if (const auto vector = kVectors.find(name); vector != kVectors.end() && operand.component.size() == 1) {
+    const std::size_t axis = std::string_view("xyzw").find(operand.component);
+    require(axis != std::string_view::npos, "no such component");
+    if (axis == 3) return wide ? pool_.word64(0) : pool_.word32(0);
+    index = vector->second + static_cast<std::uint32_t>(axis);
+  } else if (const auto scalar = kScalars.find(name); scalar != kScalars.end() && operand.component.empty()) {
+    index = scalar->second;
+  } else {
+    reject("special register " + name + " is not supported");
+  }
+  return fit(operand_ref(Base::kSpecial, index * kSlot32), false);
+}
+
+OperandRef Decoder::symbol_value(const Operand& operand, Type type) {
+  const bool wide = size_of(type) == 8;
+  const auto constant = [&](std::uint64_t value) {
+    value += static_cast<std::uint64_t>(operand.offset);
+    return wide ? pool_.word64(value) : pool_.word32(static_cast<std::uint32_t>(value));
+  };
+  const auto dynamic = [&] {
+    OperandRef base = operand_ref(Base::kSpecial, kDynamicSmemOffset * kSlot32);
+    if (operand.offset != 0) {
+      const OperandRef sum = scratch(4);
+      Instruction& in = emit(Selector{.op = Op::kAdd, .type = Type::kU32});
+      in.op[0] = sum, in.op[1] = base, in.op[2] = pool_.word32(static_cast<std::uint32_t>(operand.offset));
+      base = sum;
+    }
+    if (!wide) return base;
+    const OperandRef result = scratch(8);
+    emit_copy(Op::kWiden, Type::kB64, result, base);
+    return result;
+  };
+  const auto computed = [&](Op op, std::int64_t offset) {
+    const OperandRef result = scratch(8);
+    Instruction& in = emit(Selector{.op = op, .type = Type::kB64});
+    in.op[0] = result;
+    in.imm = offset + operand.offset;
+    if (wide) return result;
+    const OperandRef narrow = scratch(4);
+    emit_copy(Op::kNarrow, Type::kB32, narrow, result);
+    return narrow;
+  };
+  if (const Name* name = find(operand.text)) {
+    switch (name->kind) {
+      case Name::Kind::kShared: return constant(name->offset);
+      case Name::Kind::kDynamicShared: return dynamic();
+      case Name::Kind::kFrame: return computed(Op::kFrameOffset, name->offset);
+      case Name::Kind::kFrameParam: return computed(Op::kFrameAddress, name->offset);
+      case Name::Kind::kKernelParam: return computed(Op::kParamAddress, name->offset);
+      default: reject(operand.text + " has no value");
+    }
+  }
+  if (const Symbol* symbol = symbols_.variable(operand.text)) return constant(symbol->address);
+  if (const std::optional<SharedVariable> shared = symbols_.shared(operand.text, function_.name)) {
+    function_.uses_shared = true;
+    return shared->dynamic ? dynamic() : constant(shared->offset);
+  }
+  if (Function* function = symbols_.function(operand.text)) {
+    function->address_taken = true;
+    return constant(ModuleSymbols::address_of(*function));
+  }
+  reject("unknown symbol " + operand.text);
+}
+
+OperandRef Decoder::predicate(const Operand& operand) {
+  if (operand.kind == Operand::Kind::kImmediate) return pool_.predicate(operand.bits != 0);
+  if (operand.kind == Operand::Kind::kNegated) {
+    const OperandRef result = scratch(4);
+    emit_copy(Op::kNot, Type::kPred, result, predicate(operand.items.front()));
+    return result;
+  }
+  require(operand.kind == Operand::Kind::kRegister, "a predicate is needed");
+  const Name* name = find(operand.text);
+  require(name != nullptr && name->kind == Name::Kind::kRegister && name->type == Type::kPred, "a predicate is needed");
+  return name->offset;
+}
+
+OperandRef Decoder::destination(const Operand& operand, Type type) {
+  if (type == Type::kPred) return predicate_destination(&operand);
+  const bool wide = size_of(type) == 8;
+  if (operand.kind == Operand::Kind::kSink) return scratch(wide ? 8 : 4);
+  require(operand.kind == Operand::Kind::kRegister && operand.component.empty(), "the result needs a register");
+  const Name* name = find(operand.text);
+  require(name != nullptr && name->kind == Name::Kind::kRegister && name->type != Type::kPred, "the result needs a register");
+  if ((name->size == 8) == wide) return name->offset;
+  require(name->size == 8, "register is narrower than the type");
+  const OperandRef narrow = scratch(4);
+  pending_.push_back({name->offset, narrow, is_signed(type)});
+  return narrow;
+}
+
+const ptx::Operand* Decoder::paired(const Operand& operand, std::size_t index) const {
+  if (operand.kind == Operand::Kind::kPredicatePair) return &operand.items[index];
+  return index == 0 ? &operand : nullptr;
+}
+
+OperandRef Decoder::predicate_destination(const Operand* operand) {
+  if (operand == nullptr || operand->kind == Operand::Kind::kSink) return kNoOperand;
+  require(operand->kind == Operand::Kind::kRegister, "a predicate is needed");
+  return predicate(*operand);
+}
+
+void Decoder::address(const Operand& operand, Instruction& in, int at, std::string_view space) {
+  require(operand.kind == Operand::Kind::kAddress && operand.items.size() == 1, "an address is needed");
+  const Operand& base = operand.items.front();
+  in.imm = operand.offset + base.offset;
+  const bool shared = space.starts_with("shared"), local = space == "local";
+  in.space = shared ? Space::kShared : local ? Space::kLocal : Space::kGlobal;
+  if (base.kind == Operand::Kind::kSymbol) {
+    Operand plain = base;
+    plain.offset = 0;
+    const Name* name = find(base.text);
+    const bool frame = name != nullptr && (name->kind == Name::Kind::kFrame || name->kind == Name::Kind::kFrameParam);
+    const bool param = name != nullptr && name->kind == Name::Kind::kKernelParam;
+    if (frame || param) {
+      require(space.starts_with("param") || (local && frame), "the variable is not in that state space");
+      in.space = frame ? Space::kFrame : Space::kParam;
+      in.imm += name->offset;
+      variable_begin_ = name->offset;
+      variable_end_ = variable_begin_ + name->size;
+      return;
+    }
+    const bool in_shared = (name != nullptr && (name->kind == Name::Kind::kShared || name->kind == Name::Kind::kDynamicShared)) ||
+                           (name == nullptr && symbols_.shared(base.text, function_.name).has_value());
+    require(in_shared == shared, "the variable is not in that state space");
+    in.op[at] = source(plain, shared ? Type::kB32 : Type::kB64);
+    if (shared) in.flags |= kAddress32;
+    return;
+  }
+  if (base.kind == Operand::Kind::kRegister) {
+    const Name* name = find(base.text);
+    require(name != nullptr && name->kind == Name::Kind::kRegister && name->type != Type::kPred, "unknown register");
+    in.op[at] = name->offset;
+    if (name->size != 8) in.flags |= kAddress32;
+    return;
+  }
+  in.op[at] = source(base, Type::kB64);
+}
+
+}  // namespace gpuctl::softgpu::engine
