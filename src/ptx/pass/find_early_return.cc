@@ -1,0 +1,86 @@
+#include "ptx/pass/find_early_return.h"
+
+#include "ptx/flow.h"
+#include "ptx/opcode.h"
+#include "ptx/uniformity.h"
+
+namespace gpuctl::ptx::pass {
+namespace {
+
+struct Findings {
+  bool barrier = false;    ///< some threads may go on to a barrier that others do not come to
+  bool warp_sync = false;  ///< some lanes may go on to an instruction of their warp after others returned
+};
+
+class Finder {
+ public:
+  explicit Finder(const Kernel& kernel) : kernel_(kernel) {}
+
+  Findings run(const Function& function) {
+    const Result<Flow> built = build_flow(function);
+    if (!built) return {true, true};  // refuse_waiting_blocks refused it
+    const Flow& flow = *built;
+    const Taint divergence = find_divergence(function, flow);
+    Findings result;
+    for (std::size_t b = 0; b < flow.blocks.size(); ++b) {
+      for (const FlowInstruction& i : flow.blocks[b].instructions) {
+        const bool parted = i.instruction->guard && divergence.registers[i.reads[0]] != 0;
+        result.barrier = result.barrier || (parted && meets_block(*i.instruction));
+      }
+      if (!divergence.branches[b]) continue;
+      const bool to_exit = flow.post_dominator[b] == flow.exit();
+      const std::vector<char> region = flow.region(static_cast<int>(b));
+      for (std::size_t r = 0; r < region.size(); ++r) {
+        if (!region[r]) continue;
+        for (const FlowInstruction& i : flow.blocks[r].instructions) {
+          result.barrier = result.barrier || meets_block(*i.instruction);
+          result.warp_sync = result.warp_sync || (to_exit && meets_warp(*i.instruction));
+        }
+      }
+    }
+    return result;
+  }
+
+ private:
+  const Closure* callee(const Instruction& instruction) const {
+    if (instruction.opcode != "call") return nullptr;
+    const std::string target(call_target(instruction));
+    return target.empty() ? &kernel_.closure : &kernel_.facts.closure(target);
+  }
+
+  bool meets_block(const Instruction& instruction) const {
+    if (const Closure* called = callee(instruction)) return called->has_barrier;
+    if (!is_barrier(instruction)) return false;
+    // With a thread count a barrier does not ask who returned.
+    return instruction.operands.size() == (instruction.has("red") ? 3u : 1u);
+  }
+
+  bool meets_warp(const Instruction& instruction) const {
+    if (const Closure* called = callee(instruction)) return called->has_warp_sync;
+    return is_warp_sync(instruction);
+  }
+
+  const Kernel& kernel_;
+};
+
+}  // namespace
+
+Refused find_early_return(Kernel& kernel) {
+  if (!kernel.closure.has_barrier && !kernel.closure.has_warp_sync) return {};
+  Finder finder(kernel);
+  Findings findings = finder.run(kernel.original);
+  // Lanes that return early from a called function go on in its caller, so only the entry's own exits matter to a warp.
+  for (const std::string& name : kernel.closure.functions) {
+    if (kernel.facts.closure(name).has_barrier) findings.barrier |= finder.run(*kernel.facts.find(name)->function).barrier;
+  }
+  if (findings.warp_sync) return "a lane may return before a warp-level instruction that could wait for it (shfl.sync and the like)";
+  kernel.report.needs_finished_barrier = findings.barrier && kernel.closure.has_barrier;
+  if (!kernel.report.needs_finished_barrier) return {};
+  if (kernel.closure.has_other_barrier) return "threads may return before barriers that are named, counted or reducing";
+  for (const std::string& name : kernel.closure.by_address) {
+    if (kernel.facts.closure(name).has_barrier) return "threads may return before a barrier in a function called through a pointer";
+  }
+  return {};
+}
+
+}  // namespace gpuctl::ptx::pass

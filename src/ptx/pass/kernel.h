@@ -1,0 +1,42 @@
+// What the passes of the rewriter work on: one entry on its way to its persistent form.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ptx/facts.h"
+#include "ptx/rewrite.h"
+
+namespace gpuctl::ptx::pass {
+
+/// A changed copy of a called function.
+struct CopiedFunction {
+  std::string original;  ///< its name
+  Function function;
+};
+
+struct Kernel {
+  const ModuleFacts& facts;
+  const Function& original;
+  const Closure& closure;           ///< of the original
+  Function entry;                   ///< becomes the persistent entry
+  std::vector<CopiedFunction> functions;
+  EntryReport report;
+
+  /// Parameter that holds LaunchArgs.
+  std::string args_name() const { return original.name + "__gpuslice_args"; }
+};
+
+/// One line why the kernel cannot be persistent, or nothing.
+using Refused = std::optional<std::string>;
+
+// Names in rewritten functions. The facts refuse functions that use names with "gpuslice" themselves.
+inline constexpr char kTaskEnd[] = "$gpuslice_task_end";
+inline constexpr char kCtaidRegister[] = "%gpuslice_ctaid_";    // + x, y, z
+inline constexpr char kNctaidRegister[] = "%gpuslice_nctaid_";  // + x, y, z
+inline constexpr char kNobodyRegister[] = "%gpuslice_never";    // predicate, false
+inline constexpr char kCountRegister[] = "%gpuslice_count";
+inline constexpr char kSharedName[] = "gpuslice_shared";
+
+}  // namespace gpuctl::ptx::pass

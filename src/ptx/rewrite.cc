@@ -1,0 +1,126 @@
+#include "ptx/rewrite.h"
+
+#include <set>
+
+#include "ptx/facts.h"
+#include "ptx/parser.h"
+#include "ptx/pass/append_launch_args.h"
+#include "ptx/pass/find_early_return.h"
+#include "ptx/pass/join_finished_threads.h"
+#include "ptx/pass/refuse_unsupported.h"
+#include "ptx/pass/refuse_waiting_blocks.h"
+#include "ptx/pass/replace_block_index.h"
+#include "ptx/pass/replace_returns.h"
+#include "ptx/pass/wrap_in_claim_loop.h"
+#include "ptx/persistent_abi.h"
+#include "ptx/printer.h"
+
+namespace gpuctl::ptx {
+namespace {
+
+struct Pass {
+  std::string_view name;
+  pass::Refused (*run)(pass::Kernel&);
+};
+
+/// The pipeline. A pass that refuses ends it: the kernel stays opaque.
+constexpr Pass kPasses[] = {
+    // Lays out the parameters; refuses what no persistent kernel may contain.
+    {"refuse_unsupported", pass::refuse_unsupported},
+    // Refuses kernels whose blocks may wait for each other.
+    {"refuse_waiting_blocks", pass::refuse_waiting_blocks},
+    // Decides whether finished threads must keep coming to barriers; refuses lanes that could be missed by their warp.
+    {"find_early_return", pass::find_early_return},
+    // Adds the LaunchArgs parameter and renames the entry.
+    {"append_launch_args", pass::append_launch_args},
+    // ret and exit become jumps to the end of the block-task.
+    {"replace_returns", pass::replace_returns},
+    // %ctaid and %nctaid become registers, handed on to copies of called functions.
+    {"replace_block_index", pass::replace_block_index},
+    // Barriers count who is finished, where that is needed.
+    {"join_finished_threads", pass::join_finished_threads},
+    // The loop that claims block-tasks goes around the body.
+    {"wrap_in_claim_loop", pass::wrap_in_claim_loop},
+};
+
+std::string form_reason(const EntryReport& report) {
+  if (report.needs_finished_barrier) return "all constructs understood; finished threads join its barriers";
+  return "all constructs understood";
+}
+
+/// Runs the passes over one entry.
+pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, const std::set<std::string>& names, const DumpHook& dump) {
+  pass::Kernel kernel{facts, entry, facts.closure(entry.name), entry, {}, {}};
+  kernel.report.name = entry.name;
+  for (const Pass& pass : kPasses) {
+    const pass::Refused refused = names.count(entry.name + kPersistentSuffix) != 0 ? pass::Refused("a rewritten form is there already")
+                                                                                  : pass.run(kernel);
+    if (dump) {
+      Module one{facts.module().version, facts.module().targets, facts.module().address_size, {}};
+      for (const pass::CopiedFunction& copy : kernel.functions) one.items.emplace_back(copy.function);
+      one.items.emplace_back(kernel.entry);
+      dump(pass.name, print(one));
+    }
+    if (refused) {
+      kernel.report.reason = *refused;
+      return kernel;
+    }
+  }
+  kernel.report.form = Form::kPersistent;
+  kernel.report.reason = form_reason(kernel.report);
+  return kernel;
+}
+
+/// Where the added functions go: behind the last function, before the sections with debug information.
+std::size_t insertion_point(const Module& module) {
+  for (std::size_t i = module.items.size(); i > 0; --i) {
+    if (!std::holds_alternative<Directive>(module.items[i - 1])) return i;
+  }
+  return module.items.size();
+}
+
+}  // namespace
+
+RewriteResult rewrite(const Module& module, const DumpHook& dump) {
+  const ModuleFacts facts(module);
+  RewriteResult result;
+  std::set<std::string> names;
+  for (const Item& item : module.items) {
+    if (const auto* function = std::get_if<Function>(&item)) names.insert(function->name);
+  }
+  std::vector<Item> prototypes;
+  std::vector<Item> added;
+  std::set<std::string> copied;
+  for (const Item& item : module.items) {
+    const auto* function = std::get_if<Function>(&item);
+    if (function == nullptr || !function->is_entry || !function->body) continue;
+    pass::Kernel kernel = rewrite_entry(facts, *function, names, dump);
+    if (kernel.report.form == Form::kPersistent) {
+      for (pass::CopiedFunction& copy : kernel.functions) {
+        if (!copied.insert(copy.function.name).second) continue;  // another kernel brought the same one
+        Function prototype = copy.function;
+        prototype.body.reset();
+        prototypes.emplace_back(std::move(prototype));
+        added.emplace_back(std::move(copy.function));
+      }
+      added.emplace_back(std::move(kernel.entry));
+    }
+    result.entries.push_back(std::move(kernel.report));
+  }
+  result.module = module;
+  auto& items = result.module.items;
+  auto at = items.begin() + static_cast<std::ptrdiff_t>(insertion_point(module));
+  at = items.insert(at, std::make_move_iterator(prototypes.begin()), std::make_move_iterator(prototypes.end()));
+  at += static_cast<std::ptrdiff_t>(prototypes.size());
+  items.insert(at, std::make_move_iterator(added.begin()), std::make_move_iterator(added.end()));
+  return result;
+}
+
+Result<RewrittenText> rewrite_text(std::string_view text) {
+  const Result<Module> module = parse(text);
+  if (!module) return module.error();
+  RewriteResult result = rewrite(*module);
+  return RewrittenText{print(result.module), std::move(result.entries)};
+}
+
+}  // namespace gpuctl::ptx

@@ -1,0 +1,65 @@
+// The rewriter: to the kernels of a module it adds their persistent forms (DESIGN section 5, persistent_abi.h).
+//
+// A kernel gets one only when every construct in it is understood and known to behave the same when its blocks are run
+// one after the other by fewer, longer-lived blocks. All else stays as it is and is reported as opaque, with the reason.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "ptx/syntax.h"
+
+namespace gpuctl::ptx {
+
+enum class Form { kPersistent, kOpaque };
+
+/// Where a parameter lies in the parameter block of a kernel, in bytes.
+struct ParamLayout {
+  std::uint32_t offset = 0;
+  std::uint32_t size = 0;
+  std::uint32_t align = 1;
+};
+
+/// Bits of EntryReport::reads_block_index.
+inline constexpr std::uint8_t kReadsX = 1;
+inline constexpr std::uint8_t kReadsY = 2;
+inline constexpr std::uint8_t kReadsZ = 4;
+
+struct EntryReport {
+  std::string name;  ///< of the original entry; the persistent one is called name + kPersistentSuffix
+  Form form = Form::kOpaque;
+  std::string reason;               ///< one line: why this form
+  std::vector<ParamLayout> params;  ///< of the program, in order
+  std::uint32_t args_offset = 0;    ///< of LaunchArgs in the persistent entry's parameter block
+  std::uint32_t params_bytes = 0;   ///< of the program's parameters together
+  std::uint8_t reads_block_index = 0;  ///< components of %ctaid read, by called functions too
+  bool uses_barrier = false;
+  bool uses_shared = false;
+  bool needs_finished_barrier = false;  ///< threads may return while others go on to a barrier
+  std::uint32_t static_shared_bytes = 0;  ///< of the original entry's own variables
+};
+
+struct RewriteResult {
+  Module module;  ///< the original's items, untouched and in order, then the persistent entries and what they call
+  std::vector<EntryReport> entries;  ///< one for each entry with a body, in order
+};
+
+/// Called after each pass over each entry: the pass's name and the entry as text.
+using DumpHook = std::function<void(std::string_view pass, std::string_view entry)>;
+
+/// Never fails: what cannot be rewritten is opaque.
+RewriteResult rewrite(const Module& module, const DumpHook& dump = {});
+
+struct RewrittenText {
+  std::string text;  ///< of the whole module
+  std::vector<EntryReport> entries;
+};
+
+/// Parses, rewrites and prints. Errors: those of parse().
+Result<RewrittenText> rewrite_text(std::string_view text);
+
+}  // namespace gpuctl::ptx
