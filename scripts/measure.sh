@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Measures what docs/measurements.md reports, on the GPU there is, under MPS: both sides of each figure in one run.
+#   scripts/measure.sh [--build DIR] [--out DIR] [--steps NAME,...] [--no-mps] [--rehearse]
+# --build: binaries that are built already (default: build, built now). --out: raw.jsonl (every result as it was printed),
+# table.txt and log.txt go there (default: build/measurements). --steps: some of those that --steps help lists.
+# --no-mps: leave MPS as it is. --rehearse: small sizes on the software GPU, to try the script; its figures mean nothing.
+set -euo pipefail
+here=$(dirname "${BASH_SOURCE[0]}")
+# shellcheck source=scripts/bootstrap.sh
+source "$here/bootstrap.sh"
+
+binaries=
+out=
+mps=yes
+options=()
+while (($#)); do
+  case $1 in
+    --build) binaries=$(cd "$2" && pwd); shift 2 ;;
+    --out) out=$2; shift 2 ;;
+    --steps) options+=(--steps "$2"); shift 2 ;;
+    --no-mps) mps=; shift ;;
+    --rehearse) options+=(--rehearse); mps=; shift ;;
+    *) fail "usage: measure.sh [--build DIR] [--out DIR] [--steps NAME,...] [--no-mps] [--rehearse]" ;;
+  esac
+done
+if [[ -z $binaries ]]; then
+  bootstrap
+  build_tree
+  build_tree tests/cuda/vector_add_static tests/cuda/matrix_mul_static tests/cuda/reduction_static
+  binaries=$build
+fi
+# shellcheck source=scripts/instance.sh
+source "$here/instance.sh"
+
+out=${out:-$build/measurements}
+mkdir -p "$out"
+[[ -z $mps ]] || start_mps
+python3 -u "$here/measure.py" --build "$binaries" --out "$out" --scratch "$scratch" "${options[@]}" \
+  2> >(stdbuf -oL tee "$out/log.txt" >&2)
