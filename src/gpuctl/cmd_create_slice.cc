@@ -4,7 +4,6 @@
 #include "gpuctl/daemon.h"
 #include "gpuctl/settings.h"
 #include "gpuctl/verb.h"
-#include "sched/policy.h"
 
 namespace gpuctl::cli {
 
@@ -18,10 +17,10 @@ Action declare_create_slice(CLI::App& app) {
   std::vector<CLI::Option*> given;
   for (std::size_t i = 0; i < setting_keys().size(); ++i) {
     const SettingKey& key = setting_keys()[i];
-    std::string help = key.help;
-    if (std::string_view(key.name) == "policy") help += ": " + sched::policy_names();
-    given.push_back(app.add_option("--" + std::string(key.name), options->values[i], help)->type_name(key.argument));
+    given.push_back(
+        app.add_option("--" + std::string(key.name), options->values[i], key.help)->type_name(key.argument));
   }
+  app.footer(policy_help());
 
   return [options, given](Context& context) -> Outcome<int> {
     const Outcome<std::string> path = slice_path(options->name);

@@ -57,8 +57,10 @@ Action declare_run(CLI::App& app) {
   CLI::Option* slice = app.add_option("--slice", *name, "The slice to run in (GPUCTL_SLICE)")->type_name("NAME");
   // For the help only: the program's command line was cut off before the options were parsed.
   auto program = std::make_shared<std::vector<std::string>>();
-  app.add_option("PROGRAM", *program, "The program and its arguments, passed on untouched")
-      ->type_name("[ARGUMENTS...]");
+  app.add_option("PROGRAM", *program, "The program, looked up in PATH, and its arguments, passed on untouched");
+  app.footer(
+      "Options of gpuctl end at the program or at '--'. The program keeps its arguments, environment, descriptors and\n"
+      "process id; its exit status is that of gpuctl. 125: gpuctl itself failed, 126: not executable, 127: not found.");
 
   return [name, slice, program](Context& context) -> Outcome<int> {
     if (slice->count() == 0) *name = variable("GPUCTL_SLICE");

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 
 #include "gpuctl/daemon.h"
@@ -12,10 +13,15 @@ Action declare_set(CLI::App& app) {
     std::vector<std::string> assignments;
   };
   auto options = std::make_shared<Options>();
-  std::string help = "What to change:";
-  for (const SettingKey& key : setting_keys()) help += ' ' + std::string(key.name) + '=' + key.argument;
   app.add_option("NAME", options->name, "The slice; '/' is the root")->required();
-  app.add_option("KEY=VALUE", options->assignments, help)->required();
+  app.add_option("KEY=VALUE", options->assignments, "What to change, all or nothing")->required();
+  std::string footer = "Keys:";
+  for (const SettingKey& key : setting_keys()) {
+    std::string line = "  " + std::string(key.name) + '=' + key.argument;
+    line.resize(std::max<std::size_t>(line.size() + 2, 34), ' ');
+    footer += '\n' + line + key.help;
+  }
+  app.footer(footer + "\n\n" + policy_help());
 
   return [options](Context& context) -> Outcome<int> {
     const Outcome<std::string> path = slice_path(options->name);

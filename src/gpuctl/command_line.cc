@@ -1,6 +1,5 @@
 #include "gpuctl/command_line.h"
 
-#include <langinfo.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +8,7 @@
 #include <iostream>
 #include <map>
 
+#include "gpuctl/help.h"
 #include "gpuctl/suggest.h"
 #include "gpuctl/verb.h"
 #include "ipc/interface.h"
@@ -46,6 +46,12 @@ std::string first_line(std::string text) {
   return text.substr(0, text.find('\n'));
 }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options())
@@ -69,11 +75,12 @@ Failure explain(const CLI::ParseError& error, const CLI::App& app, const std::st
 
 /// What a verb did not take.
 Failure explain_extra(const std::string& extra, const CLI::App& app, const std::string& verb) {
-  const std::string help = "; see 'gpuctl " + verb + " --help'";
-  if (!is_option(extra)) return usage(verb + ": unexpected argument '" + extra + "'" + help);
+  const std::string help = "; see 'gpuctl" + (verb.empty() ? "" : ' ' + verb) + " --help'";
+  const std::string at = verb.empty() ? "" : verb + ": ";
+  if (!is_option(extra)) return usage(at + "unexpected argument '" + extra + "'" + help);
   const std::string name = extra.substr(0, extra.find('='));
   const auto near = closest(name, option_names(app));
-  return usage(verb + ": unknown option '" + name + "'" + (near ? "; did you mean '" + *near + "'?" : help));
+  return usage(at + "unknown option '" + name + "'" + (near ? "; did you mean '" + *near + "'?" : help));
 }
 
 std::string default_socket() {
@@ -102,8 +109,9 @@ Outcome<int> carry_out(std::vector<std::string> arguments, std::ostream& out) {
 
   CLI::App app("gpuctl divides NVIDIA GPUs into slices and runs programs in them.", "gpuctl");
   app.footer(kFooter);
-  app.get_formatter()->column_width(34);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.set_version_flag("--version", "gpuctl " GPUCTL_VERSION, "Print the version and exit")->group("Global options");
+  app.allow_extras();
   add_global_options(app, context);
   std::map<std::string, Action> actions;
   for (const Verb& verb : verbs()) {
@@ -112,7 +120,8 @@ Outcome<int> carry_out(std::vector<std::string> arguments, std::ostream& out) {
     actions[verb.name] = verb.declare(*sub);
     add_global_options(*sub, context);
     sub->allow_extras();
-    sub->footer(std::string("Example:\n  ") + verb.example);
+    const std::string more = sub->get_footer();
+    sub->footer(more + (more.empty() ? "" : "\n\n") + "Example:\n  " + verb.example);
   }
   const CLI::App& used = name.empty() ? app : *app.get_subcommand(name);
   try {
@@ -127,12 +136,9 @@ Outcome<int> carry_out(std::vector<std::string> arguments, std::ostream& out) {
   } catch (const CLI::ParseError& error) {
     return explain(error, used, name);
   }
-  if (name.empty())
-    return usage("which verb? One of " + [&] {
-      std::string list;
-      for (const std::string& verb : names) list += (list.empty() ? "" : ", ") + verb;
-      return list + "; see 'gpuctl --help'";
-    }());
+  if (const std::vector<std::string> extras = app.remaining(); !extras.empty())
+    return explain_extra(extras.front(), app, "");
+  if (name.empty()) return usage("which verb? One of " + joined(names) + "; see 'gpuctl --help'");
   if (const std::vector<std::string> extras = used.remaining(); !extras.empty())
     return explain_extra(extras.front(), used, name);
   return actions.at(name)(context);

@@ -9,6 +9,7 @@
 
 #include "gpuctl/suggest.h"
 #include "gpuctl/units.h"
+#include "sched/policy.h"
 
 namespace gpuctl::cli {
 namespace {
@@ -89,6 +90,16 @@ const std::vector<SettingKey>& setting_keys() {
       {"owner", "USER[:GROUP]", "Who may create slices below it, change them and run programs in them"},
   };
   return keys;
+}
+
+std::string policy_help() {
+  std::string help = "Policies:";
+  for (const sched::Policy& policy : sched::policies()) {
+    std::string line = "  " + std::string(policy.name);
+    line.resize(std::max<std::size_t>(line.size() + 2, 34), ' ');
+    help += '\n' + line + std::string(policy.help);
+  }
+  return help;
 }
 
 Outcome<void> apply_setting(std::string_view key, std::string_view value, const std::string& where,

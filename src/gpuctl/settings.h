@@ -19,6 +19,9 @@ struct SettingKey {
 /// Every key, in the order of help and manual.
 const std::vector<SettingKey>& setting_keys();
 
+/// "Policies:" and a line for each, for the help of the verbs that take one.
+std::string policy_help();
+
 /// Puts one value into `settings`. `where` starts the error message: "--max" or "max". `key` is one of setting_keys().
 Outcome<void> apply_setting(std::string_view key, std::string_view value, const std::string& where,
                             ipc::SliceSettings& settings);

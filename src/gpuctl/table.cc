@@ -60,7 +60,7 @@ std::vector<std::string> Table::lines(std::size_t limit) const {
     return sum;
   };
   const auto shrink = [&] {
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
+    for (std::size_t c = columns_.size(); c-- > 0;) {
       const std::size_t sum = total();
       if (sum <= limit || columns_[c].shrink_to == 0 || widths[c] <= columns_[c].shrink_to) continue;
       widths[c] = std::max(columns_[c].shrink_to, widths[c] - std::min(widths[c], sum - limit));

@@ -24,7 +24,7 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::left;
-    std::size_t shrink_to = 0;  ///< may be cut to this width when the table is too wide; 0: never
+    std::size_t shrink_to = 0;  ///< may be cut to this width when the table is too wide, the last first; 0: never
     int drop = 0;               ///< when that is not enough, columns go away, the greatest first; 0: never
   };
 

@@ -33,17 +33,20 @@ std::string bar(const TopDevice& device, std::size_t cells, const ScreenStyle& s
     const double share = std::min(1.0, static_cast<double>(sms) / static_cast<double>(device.sms));
     return std::max<std::size_t>(1, static_cast<std::size_t>(share * static_cast<double>(cells) + 0.5));
   };
-  const std::size_t held = part(std::min(device.holding, std::max(device.granted, device.holding)));
+  const std::size_t held = part(device.holding);
   const std::size_t granted = std::max(held, part(device.granted));
   return styled(repeat(style.utf8 ? "█" : "#", held), "32", style) +
          styled(repeat(style.utf8 ? "▒" : "=", granted - held), "33", style) +
          styled(repeat(style.utf8 ? "·" : ".", cells - granted), "2", style);
 }
 
+std::string device_name(const TopDevice& device) {
+  const std::string mode = device.mode.empty() ? "" : " (" + printable(device.mode) + ")";
+  return "GPU " + std::to_string(device.index) + "  " + printable(device.name) + mode;
+}
+
 std::string device_line(const TopDevice& device, std::size_t name_width, const ScreenStyle& style) {
-  std::string name = "GPU " + std::to_string(device.index) + "  " + printable(device.name);
-  if (!device.mode.empty() && device.mode != device.name) name += " (" + printable(device.mode) + ")";
-  name = fit(name, name_width);
+  std::string name = fit(device_name(device), name_width);
   name.append(name_width - display_width(name), ' ');
   const std::string numbers = std::to_string(device.granted) + " of " + std::to_string(device.sms) + " SMs granted, " +
                               std::to_string(device.holding) + " held";
@@ -94,7 +97,7 @@ Table clients_table(const TopModel& model) {
                {"EVICT LAST", right, 0, 4},
                {"P50", right, 0, 2},
                {"P99", right, 0, 1},
-               {"COMMAND", left, 12}});
+               {"COMMAND", left, 8}});
   const auto rate = [](const std::optional<double>& value) { return value ? format_rate(*value) : std::string("-"); };
   const auto time = [](const std::optional<double>& us) { return us ? format_us(*us) : std::string("-"); };
   for (const TopClient& row : model.clients) {
@@ -137,8 +140,7 @@ std::vector<std::string> render_top(const ipc::Snapshot* before, const ipc::Snap
   if (style.width != 0) lines.push_back(headline(now, style));
 
   std::size_t name_width = 0;
-  for (const TopDevice& d : model.devices)
-    name_width = std::max(name_width, 9 + display_width(printable(d.name)) + display_width(printable(d.mode)));
+  for (const TopDevice& d : model.devices) name_width = std::max(name_width, display_width(device_name(d)));
   if (style.width != 0) name_width = std::min(name_width, std::max<std::size_t>(12, style.width / 3));
   for (const TopDevice& device : model.devices) lines.push_back(device_line(device, name_width, style));
 
