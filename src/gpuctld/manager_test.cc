@@ -205,7 +205,7 @@ TEST_F(ManagerTest, AttachRefusesWhatItCannotDo) {
   EXPECT_EQ(attach({}, "/"), "io.gpuctl.InvalidValue");
   EXPECT_EQ(attach({"GPU-ff"}, "/"), "io.gpuctl.InvalidValue");
   EXPECT_EQ(attach({kUuid, kUuid}, "/"), "io.gpuctl.InvalidValue");
-  EXPECT_EQ(attach({kUuid}, "/"), "");
+  EXPECT_EQ(attach({kUuid}, ""), "");
   EXPECT_EQ(attach({kUuid}, "/"), "io.gpuctl.InvalidValue");
 }
 

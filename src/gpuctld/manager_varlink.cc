@@ -204,7 +204,8 @@ Answer Manager::monitor(Session&, ipc::Fields& fields) {
 }
 
 Answer Manager::attach(Session& session, ipc::Fields& fields) {
-  const std::string slice = fields.text("slice");
+  std::string slice = fields.text("slice");
+  if (slice.empty()) slice = "/";
   const std::vector<std::string> uuids = fields.texts("device_uuids");
   const bool resumed = fields.boolean("resumed");
   fields.refuse_unknown();

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <cerrno>
 #include <cstring>
@@ -178,8 +179,10 @@ void VarlinkServer::accept() {
     accepting_ = false;
     if (!error) {
       const auto session = std::make_shared<Session>(std::move(socket), *this);
-      sessions_.insert(session);
-      session->start();
+      if (welcome(*session)) {
+        sessions_.insert(session);
+        session->start();
+      }
       return accept();
     }
     retry_.expires_after(kAcceptAgain);
@@ -187,6 +190,13 @@ void VarlinkServer::accept() {
       if (!cancelled) accept();
     });
   });
+}
+
+bool VarlinkServer::welcome(const Session& session) const {
+  const std::uint32_t uid = session.peer().uid;
+  return uid == 0 || static_cast<std::size_t>(std::count_if(sessions_.begin(), sessions_.end(), [&](const auto& other) {
+                       return other->peer().uid == uid;
+                     })) < kMaxConnectionsPerUser;
 }
 
 void VarlinkServer::forget(Session& session) {

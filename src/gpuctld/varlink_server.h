@@ -26,6 +26,8 @@ namespace gpuctl::daemon {
 inline constexpr std::size_t kMaxStrangerBytes = 1u << 20;
 /// More connections than this wait in the socket's queue.
 inline constexpr std::size_t kMaxConnections = 4096;
+/// Further ones of the same user, except root, are closed at once: nobody can keep the others out.
+inline constexpr std::size_t kMaxConnectionsPerUser = 1024;
 inline constexpr std::size_t kMaxFdsPerReply = 4;
 
 /// What a method answers.
@@ -96,6 +98,7 @@ class VarlinkServer {
  private:
   friend class Session;
   void accept();
+  bool welcome(const Session& session) const;
   void forget(Session& session);
 
   boost::asio::io_context& context_;

@@ -106,9 +106,12 @@ SliceResult<void> SliceTree::change(std::string_view path, const SliceChange& ch
                                               : nullptr;
     if (fixed != nullptr) return invalid(path, fixed, "cannot be set on the root: it is the whole GPU");
   }
-  auto wanted = apply_change(found->second, change);
+  Slice now = found->second;
+  if (root) now.reserve = {};  // the GPU as a whole, which a max of the root does not shrink
+  auto wanted = apply_change(now, change);
   if (!wanted) return wanted.error();
-  if (auto admitted = admit(path, found->second, *wanted); !admitted) return admitted.error();
+  if (auto admitted = admit(path, now, *wanted); !admitted) return admitted.error();
+  if (root) wanted->reserve = capacity_;
   found->second = *wanted;
   return {};
 }

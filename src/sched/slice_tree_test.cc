@@ -144,6 +144,9 @@ TEST(SliceTree, TheRootIsTheGpu) {
   EXPECT_EQ(code_of(tree.change("/", {.weight = 4}, kRoot)), Code::invalid_value);
   ASSERT_TRUE(tree.create("ls", reserve(8), kRoot));
   EXPECT_TRUE(tree.change("/", {.max = 7}, kRoot).has_error());
+  ASSERT_TRUE(tree.change("/", {.max = 50}, kRoot));
+  EXPECT_EQ(tree.find("/")->reserve, CapSM{132});
+  EXPECT_EQ(code_of(tree.create("more", reserve(43), kRoot)), Code::reserve_does_not_fit);
 }
 
 TEST(SliceTreeRights, OwnersRuleBelowTheirSliceOnly) {
