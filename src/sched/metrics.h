@@ -20,10 +20,10 @@ inline double ntt(const Served& job) {
 }
 
 struct Metrics {
-  double antt = 0;  ///< mean of the NTTs: responsiveness, less is better
-  double dntt = 0;  ///< their standard deviation over all jobs (not a sample's): fairness, less is better
-  double stp = 0;   ///< sum of 1 / NTT: throughput in devices of work, up to the number of jobs
-  double worst = 0; ///< greatest NTT
+  double antt = 0;   ///< mean of the NTTs: responsiveness, less is better
+  double dntt = 0;   ///< their standard deviation over all jobs (not a sample's): fairness, less is better
+  double stp = 0;    ///< sum of 1 / NTT: throughput in devices of work, up to the number of jobs
+  double worst = 0;  ///< greatest NTT
 };
 
 /// All 0 for no jobs.

@@ -1,8 +1,8 @@
 // cfs: in each epoch every job gets an equal part of it, the one that has waited longest first (FRS section IV-D).
 //
 // Good at: equal time for all within a bounded round, without predictions.
-// Bad at: short jobs among many: the part shrinks with their number, so a short job needs several rounds and each costs an
-// eviction. Of the policies here it is the slowest for short jobs.
+// Bad at: short jobs among many: the part shrinks with their number, so a short job needs several rounds and each costs
+// an eviction. Of the policies here it is the slowest for short jobs.
 #include <algorithm>
 
 #include "sched/temporal/makers.h"
@@ -16,6 +16,8 @@ constexpr Time kLeastPart = std::chrono::microseconds{250};
 class Cfs : public JobPolicy {
  public:
   explicit Cfs(Time epoch) : epoch_length_(epoch) {}
+  // A job that arrives waits for the next epoch: else new jobs could prolong the present one for ever.
+  void arrived(Job& job, Time) override { job.mark[0] = epoch_; }
   void slice_over(Job& job, Time) override { job.mark[0] = epoch_; }
   void plan(const View& view, Plan& plan) override {
     std::uint32_t next = view.leader;
@@ -28,7 +30,7 @@ class Cfs : public JobPolicy {
   }
 
  private:
-  /// Among those without a turn in this epoch; a job that is new joins the epoch under way.
+  /// Among those whose turn in this epoch is to come.
   std::uint32_t longest_waiting(const View& view) const {
     std::uint32_t best = kNoJob;
     for (std::uint32_t i = 0; i < view.jobs.size(); ++i) {

@@ -1,5 +1,5 @@
-// ffs: fairness first under an overhead constraint (FLEP 5.2.2). Weighted round robin; owner i has the device for an epoch
-// of T W_i, with the least T for which sum O_i / (T sum W_i) <= max_overhead.
+// ffs: fairness first under an overhead constraint (FLEP 5.2.2). Weighted round robin; owner i has the device for an
+// epoch of T W_i, with the least T for which sum O_i / (T sum W_i) <= max_overhead.
 //
 // Good at: shares of GPU time in the proportion of the weights, with the cost of the switching bounded.
 // Bad at: responsiveness: everybody waits for the epochs of all the others, and the longer evictions take, the longer

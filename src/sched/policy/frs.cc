@@ -24,7 +24,8 @@ class Frs : public JobPolicy {
     double most = jobs[0].slowdown(view.now), least = most;
     for (std::uint32_t i = 1; i < jobs.size(); ++i) {
       const double slowdown = jobs[i].slowdown(view.now);
-      if (slowdown > most || (slowdown == most && jobs[i].sequence < jobs[slowest].sequence)) slowest = i, most = slowdown;
+      if (slowdown > most || (slowdown == most && jobs[i].sequence < jobs[slowest].sequence))
+        slowest = i, most = slowdown;
       if (slowdown < least) fastest = i, least = slowdown;
     }
     const Job& last = jobs[fastest];

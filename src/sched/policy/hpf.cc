@@ -3,8 +3,8 @@
 //
 // Good at: a high priority starts at once; among equals the mean slowdown is at most twice the best possible.
 // Bad at: low priorities starve as long as higher ones are there (protect_ms bounds that).
-// With spatial=1 a waiting job takes only the SMs it can fill and the others run on (FLEP 4.1): less is evicted, but the
-// small job shares caches and bandwidth with its neighbours.
+// With spatial=1 a waiting job takes only the SMs it can fill and the others run on (FLEP 4.1): less is evicted, but
+// the small job shares caches and bandwidth with its neighbours.
 #include <algorithm>
 
 #include "sched/policy/protect.h"

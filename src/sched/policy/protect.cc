@@ -16,8 +16,10 @@ class Protected : public JobPolicy {
     policy_->left(job, now);
   }
   void slice_over(Job& job, Time now) override {
-    if (boosted_ == job.id) boosted_.reset();
-    else policy_->slice_over(job, now);
+    if (boosted_ == job.id)
+      boosted_.reset();
+    else
+      policy_->slice_over(job, now);
   }
   void plan(const View& view, Plan& plan) override {
     if (boosted_ && view.leader != kNoJob && view.jobs[view.leader].id == *boosted_) {

@@ -1,6 +1,6 @@
-// Starvation protection for policies that can starve: a job that has waited so long in one go runs next for one slice, the
-// longest waiting first. It guarantees slice / (protect + slice) of the device to one starving job; when more jobs starve
-// than slices fit into the time, they take turns and priorities no longer count.
+// Starvation protection for policies that can starve: a job that has waited so long in one go runs next for one slice,
+// the longest waiting first. It guarantees slice / (protect + slice) of the device to one starving job; when more jobs
+// starve than slices fit into the time, they take turns and priorities no longer count.
 #pragma once
 
 #include "sched/temporal/makers.h"

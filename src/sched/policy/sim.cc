@@ -1,10 +1,10 @@
-// sim: adaptive simultaneous multi-tenancy (SiM section 3.6, Algorithm 1). Jobs run side by side. Each starts with the least
-// point of its time curve; then the job with the longest remaining time is advanced to its next point, again and again,
-// until nothing more fits. Asked again on every arrival and when a job has claimed its last block-task.
+// sim: adaptive simultaneous multi-tenancy (SiM section 3.6, Algorithm 1). Jobs run side by side. Each starts with the
+// least point of its time curve; then the job with the longest remaining time is advanced to its next point, again and
+// again, until nothing more fits. Asked again on every arrival and when a job has claimed its last block-task.
 //
-// Good at: throughput with kernels that cannot use a whole device: their curves are flat, and somebody else gets the rest.
-// Bad at: responsiveness: everybody is slowed down so that all end at about the same time. Knows no priorities. Without
-// a curve (not yet profiled) a kernel counts as scaling perfectly up to what it can fill.
+// Good at: throughput with kernels that cannot use a whole device: their curves are flat, and somebody else gets the
+// rest. Bad at: responsiveness: everybody is slowed down so that all end at about the same time. Knows no priorities.
+// Without a curve (not yet profiled) a kernel counts as scaling perfectly up to what it can fill.
 #include <algorithm>
 
 #include "sched/temporal/makers.h"
@@ -38,7 +38,8 @@ class Sim : public JobPolicy {
       tenant.remaining = remaining(view, tenant);
       std::push_heap(open_.begin(), open_.end(), ends_earlier);
     }
-    std::sort(settled_.begin(), settled_.end(), [](const Tenant& a, const Tenant& b) { return a.sequence < b.sequence; });
+    std::sort(settled_.begin(), settled_.end(),
+              [](const Tenant& a, const Tenant& b) { return a.sequence < b.sequence; });
     for (const Tenant& tenant : settled_) plan.shares.push_back({tenant.job, CapSM{tenant.capsm}});
   }
 
@@ -80,7 +81,8 @@ class Sim : public JobPolicy {
     const auto points = curve(job);
     if (points.empty()) return left * std::min(job.need, view.capacity).count / tenant.capsm;
     const double fraction = left / static_cast<double>(job.predicted.count());
-    const auto at = std::find_if(points.begin(), points.end(), [&](const CurvePoint& p) { return p.capsm.count >= tenant.capsm; });
+    const auto at =
+        std::find_if(points.begin(), points.end(), [&](const CurvePoint& p) { return p.capsm.count >= tenant.capsm; });
     const CurvePoint& point = at == points.end() ? points.back() : *at;
     return static_cast<double>(point.whole.count()) * fraction;
   }

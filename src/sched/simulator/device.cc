@@ -117,8 +117,8 @@ void SimDevice::run_until(Time now, std::vector<JobId>& finished) {
 void SimDevice::arrive(JobId id, Time now) {
   const SimJob& job = jobs_[id];
   const Application& app = application(job);
-  scheduler_.arrive({id, (std::uint64_t{job.application} << 32) | job.instance, job.application, job.priority, app.weight,
-                     usable(job), job.predicted, eviction_cost(job) + app.task},
+  scheduler_.arrive({id, (std::uint64_t{job.application} << 32) | job.instance, job.application, job.priority,
+                     app.weight, usable(job), job.predicted, eviction_cost(job) + app.task},
                     now);
 }
 
@@ -133,17 +133,19 @@ Time SimDevice::decide(Time now) {
     const double fraction = std::max(job.left, 0.0) / static_cast<double>(job.alone.count());
     scheduler_.observe(id, Time{std::llround(fraction * static_cast<double>(job.predicted.count()))}, now);
   }
-  const JobDecision decision = scheduler_.decide(now);
-  ++outcome_.decisions;
-  for (const Grant& grant : decision.changed) {
-    SimJob& job = jobs_[grant.job];
-    job.target = std::min(grant.capsm, usable(job));
-    if (job.target < job.held) shrink(grant.job, job.target, now);
-    std::erase(wanting_, grant.job);
-    if (job.target > job.held) wanting_.push_back(grant.job);
+  // A job that starts at once begins its slice: ask again, as after every report.
+  for (;;) {
+    const JobDecision decision = scheduler_.decide(now);
+    ++outcome_.decisions;
+    for (const Grant& grant : decision.changed) {
+      SimJob& job = jobs_[grant.job];
+      job.target = std::min(grant.capsm, usable(job));
+      if (job.target < job.held) shrink(grant.job, job.target, now);
+      std::erase(wanting_, grant.job);
+      if (job.target > job.held) wanting_.push_back(grant.job);
+    }
+    if (!grow(now)) return next_event(now, decision.again);
   }
-  grow(now);
-  return next_event(now, decision.again);
 }
 
 void SimDevice::shrink(JobId id, CapSM to, Time now) {
@@ -153,15 +155,19 @@ void SimDevice::shrink(JobId id, CapSM to, Time now) {
   const Time working_until = now + application(job).task;
   const Time free_at = working_until + eviction_cost(job);
   set_held(id, to, now);
-  if (free_at > now) drains_.push_back({id, leaving, working_until, free_at});
-  else free_ += leaving;
+  if (free_at > now)
+    drains_.push_back({id, leaving, working_until, free_at});
+  else
+    free_ += leaving;
   if (to.count == 0 && free_at == now) {
     std::erase(active_, id);
     scheduler_.evicted(id, now);
   }
 }
 
-void SimDevice::grow(Time now) {
+/// Whether a job started.
+bool SimDevice::grow(Time now) {
+  bool started = false;
   for (const JobId id : wanting_) {
     SimJob& job = jobs_[id];
     const CapSM more = std::min(free_, job.target - job.held);
@@ -171,9 +177,11 @@ void SimDevice::grow(Time now) {
     if (std::find(active_.begin(), active_.end(), id) == active_.end()) {
       active_.push_back(id);
       scheduler_.started(id, now);
+      started = true;
     }
   }
   std::erase_if(wanting_, [&](JobId id) { return jobs_[id].held >= jobs_[id].target; });
+  return started;
 }
 
 Time SimDevice::next_event(Time now, Time again) const {
@@ -187,7 +195,8 @@ Time SimDevice::next_event(Time now, Time again) const {
     const Time task = application(job).task;
     if (!job.tail && task > Time{0}) next = std::min(next, std::max(end - task, now + Time{1}));
   }
-  for (const Drain& drain : drains_) next = std::min(next, drain.working_until > now ? drain.working_until : drain.free_at);
+  for (const Drain& drain : drains_)
+    next = std::min(next, drain.working_until > now ? drain.working_until : drain.free_at);
   return next;
 }
 

@@ -14,8 +14,8 @@ struct SimJob {
   std::uint32_t application = 0, instance = 0;
   std::int32_t priority = 0;
   Time arrived{}, alone{}, predicted{};
-  double left = 0;          ///< ns of work by itself on the whole device
-  CapSM held{}, target{};   ///< held does not count what is being evicted
+  double left = 0;         ///< ns of work by itself on the whole device
+  CapSM held{}, target{};  ///< held does not count what is being evicted
   bool tail = false;
 };
 
@@ -24,7 +24,8 @@ class SimDevice {
   SimDevice(const Workload& workload, std::uint32_t index, std::unique_ptr<JobPolicy> policy, std::vector<SimJob>& jobs,
             Outcome& outcome, bool keep_stretches);
 
-  /// All that happens at `now`, before new jobs arrive: SMs that become free, ends of jobs (their ids go to `finished`).
+  /// All that happens at `now`, before new jobs arrive: SMs that become free, ends of jobs (their ids go to
+  /// `finished`).
   void run_until(Time now, std::vector<JobId>& finished);
   void arrive(JobId id, Time now);
   /// Asks the policy and applies what it says; returns when something happens next on this device.
@@ -44,7 +45,7 @@ class SimDevice {
   double speed(const SimJob& job, double capsm) const;
   Time eviction_cost(const SimJob& job) const;
   void shrink(JobId id, CapSM to, Time now);
-  void grow(Time now);
+  bool grow(Time now);
   void set_held(JobId id, CapSM held, Time now);
   bool draining(JobId id) const;
   Time next_event(Time now, Time again) const;
@@ -57,8 +58,8 @@ class SimDevice {
   bool keep_stretches_;
   CapSM free_;
   Time now_{};
-  std::vector<JobId> active_;  ///< hold SMs or drain
-  std::vector<JobId> wanting_; ///< have a grant beyond what they hold, who was promised first first
+  std::vector<JobId> active_;   ///< hold SMs or drain
+  std::vector<JobId> wanting_;  ///< have a grant beyond what they hold, who was promised first first
   std::vector<Drain> drains_;
   std::vector<std::pair<JobId, Time>> holding_since_;  ///< for stretches
 };

@@ -25,9 +25,7 @@ class Random {
   /// In [0, n), n > 0. The bias, below n / 2^64, is of no matter here.
   std::uint64_t below(std::uint64_t n) { return bits() % n; }
   double exponential(double mean) { return -mean * std::log(1 - uniform()); }
-  double normal() {
-    return std::sqrt(-2 * std::log(1 - uniform())) * std::cos(2 * std::numbers::pi * uniform());
-  }
+  double normal() { return std::sqrt(-2 * std::log(1 - uniform())) * std::cos(2 * std::numbers::pi * uniform()); }
   template <class T>
   void shuffle(std::vector<T>& items) {
     for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[below(i)]);

@@ -22,8 +22,10 @@ std::vector<Start> starts(const Workload& workload, Random& random) {
   for (std::uint32_t a = 0; a < workload.applications.size(); ++a) {
     const Application& app = workload.applications[a];
     for (std::uint32_t i = 0; i < app.instances; ++i) {
-      if (app.start) fixed.push_back({a, i, *app.start});
-      else ordered.push_back({a, i, {}});
+      if (app.start)
+        fixed.push_back({a, i, *app.start});
+      else
+        ordered.push_back({a, i, {}});
     }
   }
   if (workload.order != Order::listed) random.shuffle(ordered);
@@ -41,7 +43,8 @@ Time draw_duration(const Application& app, Random& random) {
   const double mean = static_cast<double>(app.alone.count());
   double drawn = mean;
   if (app.vary == Vary::exponential) drawn = random.exponential(mean);
-  if (app.vary == Vary::lognormal) drawn = mean * std::exp(app.deviation * random.normal() - app.deviation * app.deviation / 2);
+  if (app.vary == Vary::lognormal)
+    drawn = mean * std::exp(app.deviation * random.normal() - app.deviation * app.deviation / 2);
   return Time{std::max<std::int64_t>(std::llround(drawn), 1)};
 }
 
@@ -50,7 +53,9 @@ class Simulation {
   Simulation(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed, bool keep_stretches)
       : workload_(workload), random_(seed) {
     outcome_.held.resize(workload.applications.size());
-    auto curves = [&workload](std::uint32_t app) { return std::span<const CurvePoint>(workload.applications[app].curve); };
+    auto curves = [&workload](std::uint32_t app) {
+      return std::span<const CurvePoint>(workload.applications[app].curve);
+    };
     devices_.reserve(workload.devices);
     for (std::uint32_t d = 0; d < workload.devices; ++d) {
       devices_.emplace_back(workload, d, make_policy(curves), jobs_, outcome_, keep_stretches);
@@ -79,7 +84,7 @@ class Simulation {
       for (; !due_.empty() && due_.top().at == now; due_.pop()) {
         if (next_[due_.top().device] == now) touch(due_.top().device, now, touched, finished);
       }
-      for (; !pending_.empty() && pending_.top().at == now; ) {
+      for (; !pending_.empty() && pending_.top().at == now;) {
         const std::uint32_t source = pending_.top().source;
         pending_.pop();
         if (places_[source] == kUnplaced) places_[source] = loads_.begin()->second;
@@ -122,8 +127,10 @@ class Simulation {
       const Application& app = workload_.applications[jobs_[id].application];
       const bool endless = app.endless && workload_.until != kNever;
       if (!endless && launches_left_[source] == 0) continue;
-      if (app.think == Time{0}) launch(source, now);
-      else pending_.push({now + app.think, sequence_++, source});
+      if (app.think == Time{0})
+        launch(source, now);
+      else
+        pending_.push({now + app.think, sequence_++, source});
     }
   }
 
@@ -138,7 +145,8 @@ class Simulation {
     job.alone = draw_duration(app, random_);
     job.left = static_cast<double>(job.alone.count());
     // A prediction is never worse than ten times too short.
-    const double factor = workload_.prediction_error > 0 ? std::max(0.1, 1 + workload_.prediction_error * random_.normal()) : 1;
+    const double factor =
+        workload_.prediction_error > 0 ? std::max(0.1, 1 + workload_.prediction_error * random_.normal()) : 1;
     job.predicted = Time{std::llround(job.left * factor)};
     job.priority = app.priority;
     if (app.random_priority) {
@@ -164,10 +172,10 @@ class Simulation {
   std::vector<SimJob> jobs_;
   std::vector<std::uint32_t> sources_;  ///< of each job
   std::vector<SimDevice> devices_;
-  std::vector<Time> load_;              ///< predicted work outstanding per device
+  std::vector<Time> load_;  ///< predicted work outstanding per device
   std::set<std::pair<Time, std::uint32_t>> loads_;
   std::vector<Time> next_;
-  std::vector<std::uint32_t> places_;   ///< per instance: its device
+  std::vector<std::uint32_t> places_;  ///< per instance: its device
   std::vector<std::uint64_t> launches_left_;
   std::vector<Start> first_;
   std::priority_queue<Pending, std::vector<Pending>, std::greater<>> pending_;

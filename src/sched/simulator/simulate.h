@@ -3,9 +3,9 @@
 // the same result on every machine with IEEE arithmetic and this standard library.
 //
 // The device model. A job progresses in proportion to the CapSM it holds (or as its curve says), undisturbed by its
-// neighbours. SMs that are taken away run on for one block-task, in which on average half a block-task's work still gets
-// done, and are then of no use to anybody for the eviction cost. A job whose block-tasks are all claimed is not evicted.
-// Each application is placed at its start on the device with the least predicted work outstanding.
+// neighbours. SMs that are taken away run on for one block-task, in which on average half a block-task's work still
+// gets done, and are then of no use to anybody for the eviction cost. A job whose block-tasks are all claimed is not
+// evicted. Each application is placed at its start on the device with the least predicted work outstanding.
 #pragma once
 
 #include <functional>
@@ -33,19 +33,20 @@ struct Stretch {
 };
 
 struct Outcome {
-  std::vector<Launch> launches;   ///< in the order they finished
-  std::vector<double> held;       ///< per application: CapSM x seconds held, while not being evicted
-  double lost = 0;                ///< CapSM x seconds lost to evictions
-  std::uint64_t evictions = 0;    ///< of all SMs of a job
+  std::vector<Launch> launches;  ///< in the order they finished
+  std::vector<double> held;      ///< per application: CapSM x seconds held, while not being evicted
+  double lost = 0;               ///< CapSM x seconds lost to evictions
+  std::uint64_t evictions = 0;   ///< of all SMs of a job
   std::uint64_t decisions = 0;
-  Time end{};                     ///< of the last launch that counts
-  std::vector<Stretch> stretches; ///< only when asked for
+  Time end{};                      ///< of the last launch that counts
+  std::vector<Stretch> stretches;  ///< only when asked for
 };
 
 /// Makes the policy of one device.
 using PolicyMaker = std::function<std::unique_ptr<JobPolicy>(CurveSource)>;
 
-Outcome simulate(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed, bool keep_stretches = false);
+Outcome simulate(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed,
+                 bool keep_stretches = false);
 
 /// Of all launches; the turnaround is in finished - arrived.
 Metrics measure(const Outcome& outcome);

@@ -44,19 +44,19 @@ struct Job {
   JobId id = 0;
   std::uint64_t owner = 0;
   Time arrived{};
-  Time predicted{};          ///< T_e: fixed once known
-  Time remaining{};          ///< T_r: alone on the whole device
-  Time waited{};             ///< T_w up to `since`
-  Time since{};              ///< when it last started or stopped holding SMs
-  Time eviction{};           ///< O_i
-  std::int64_t mark[2]{};    ///< the policy's own two words; 0 when the job arrives or the policy changes
+  Time predicted{};            ///< T_e: fixed once known
+  Time remaining{};            ///< T_r: alone on the whole device
+  Time waited{};               ///< T_w up to `since`
+  Time since{};                ///< when it last started or stopped holding SMs
+  Time eviction{};             ///< O_i
+  std::int64_t mark[2]{};      ///< the policy's own two words; 0 when the job arrives or the policy changes
   std::uint32_t sequence = 0;  ///< counts arrivals: who is first among equals
   std::uint32_t kernel = 0;
   std::int32_t priority = 0;
   std::uint32_t weight = 1;
   CapSM need{1};
   CapSM granted{};
-  CapSM planned{};  ///< scratch of Scheduler::decide
+  CapSM planned{};              ///< scratch of Scheduler::decide
   std::uint32_t evictions = 0;  ///< how often it lost all its SMs
   JobState state = JobState::ready;
   bool tail = false;  ///< all its block-tasks are claimed: it cannot use more SMs nor be evicted

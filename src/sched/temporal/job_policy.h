@@ -39,7 +39,7 @@ struct Plan {
 inline constexpr std::uint32_t kNoJob = 0xffffffff;
 
 struct View {
-  std::span<Job> jobs;  ///< never empty when a policy is asked; in no order
+  std::span<Job> jobs;            ///< never empty when a policy is asked; in no order
   std::uint32_t leader = kNoJob;  ///< the job that led so far, if it is still there and its slice is not over
   CapSM capacity{};
   Time now{};

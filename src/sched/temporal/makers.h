@@ -48,7 +48,8 @@ template <class Before>
 std::uint32_t first_job(std::span<const Job> jobs, Before before) {
   std::uint32_t best = 0;
   for (std::uint32_t i = 1; i < jobs.size(); ++i) {
-    if (before(jobs[i], jobs[best]) || (!before(jobs[best], jobs[i]) && jobs[i].sequence < jobs[best].sequence)) best = i;
+    if (before(jobs[i], jobs[best]) || (!before(jobs[best], jobs[i]) && jobs[i].sequence < jobs[best].sequence))
+      best = i;
   }
   return best;
 }

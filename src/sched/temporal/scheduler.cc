@@ -6,11 +6,16 @@ namespace gpuctl::sched {
 
 std::string_view to_string(JobState state) {
   switch (state) {
-    case JobState::ready: return "ready";
-    case JobState::to_run: return "to-run";
-    case JobState::running: return "running";
-    case JobState::to_evict: return "to-evict";
-    case JobState::done: break;
+    case JobState::ready:
+      return "ready";
+    case JobState::to_run:
+      return "to-run";
+    case JobState::running:
+      return "running";
+    case JobState::to_evict:
+      return "to-evict";
+    case JobState::done:
+      break;
   }
   return "done";
 }

@@ -21,7 +21,8 @@ constexpr std::array kRows{
     JobPolicyRow{"rr", "round robin", "quantum_ms=1", make_rr},
     JobPolicyRow{"cfs", "equal parts of an epoch, the longest waiting first", "epoch_ms=4", make_cfs},
     JobPolicyRow{"frs", "the most slowed down first, until slowdowns are equal (FRS)", "quantum_ms=1", make_frs},
-    JobPolicyRow{"smith", "least sum of a power of the slowdowns: responsive and fair", "power=6 quantum_ms=1", make_smith},
+    JobPolicyRow{"smith", "least sum of a power of the slowdowns: responsive and fair", "power=6 quantum_ms=1",
+                 make_smith},
     JobPolicyRow{"sim", "side by side by time curves, so that all end early (SiM)", "", make_sim},
 };
 }  // namespace
@@ -74,7 +75,8 @@ double OptionReader::number(std::string_view name, double fallback, double least
         if (s.back() == '.') s.pop_back();
         return s;
       };
-      error_ = "option " + key + " must be a number from " + plain(least) + " to " + plain(most) + ", not \"" + text + "\"";
+      error_ =
+          "option " + key + " must be a number from " + plain(least) + " to " + plain(most) + ", not \"" + text + "\"";
     }
     if (!good) value = fallback;
   }

@@ -1,0 +1,267 @@
+// Each policy against what its paper says, on situations small enough to work out by hand.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "sched/temporal/scheduler.h"
+
+namespace gpuctl::sched {
+namespace {
+
+constexpr Time us(std::int64_t n) {
+  return std::chrono::microseconds{n};
+}
+constexpr Time ms(std::int64_t n) {
+  return std::chrono::milliseconds{n};
+}
+
+/// A Scheduler on a device that starts and evicts in no time.
+class Instant {
+ public:
+  explicit Instant(const char* policy, CapSM capacity = CapSM{15}, CurveSource curves = {})
+      : scheduler(std::move(*make_job_policy(policy, std::move(curves))), capacity) {}
+
+  void arrive(JobId id, Time predicted, std::int32_t priority = 0, CapSM need = CapSM{15}, Time eviction = us(50),
+              std::uint32_t weight = 1) {
+    scheduler.arrive({id, id, static_cast<std::uint32_t>(id), priority, weight, need, predicted, eviction}, now);
+    ask();
+  }
+  void complete(JobId id) {
+    scheduler.complete(id, now);
+    ask();
+  }
+  void ask() {
+    for (bool again = true; again;) {
+      const JobDecision decision = scheduler.decide(now);
+      next = decision.again;
+      again = false;
+      for (const Grant& grant : decision.changed) {
+        if (grant.capsm.count == 0) scheduler.evicted(grant.job, now), again = true;
+        if (grant.capsm.count > 0 && scheduler.state(grant.job) == JobState::to_run)
+          scheduler.started(grant.job, now), again = true;
+      }
+    }
+  }
+  void at(Time t) {
+    now = t;
+    ask();
+  }
+  /// CapSM by job, of those that run.
+  std::map<JobId, std::uint32_t> running() const {
+    std::map<JobId, std::uint32_t> result;
+    for (const Job& job : scheduler.jobs())
+      if (job.granted.count > 0) result[job.id] = job.granted.count;
+    return result;
+  }
+  JobId runs() const { return running().size() == 1 ? running().begin()->first : 0; }
+
+  Scheduler scheduler;
+  Time now{};
+  Time next = kNever;
+};
+
+TEST(Hpf, EvictsForAHigherPriorityWhateverIsLeft) {
+  Instant d("hpf");
+  d.arrive(1, ms(10), 0);
+  d.now = us(9990);
+  d.arrive(2, ms(50), 1);
+  EXPECT_EQ(d.runs(), 2u);
+  d.arrive(3, us(10), 0);
+  EXPECT_EQ(d.runs(), 2u);
+}
+
+TEST(Hpf, AmongEqualsEvictsOnlyIfItPaysForItself) {
+  Instant d("hpf");
+  d.arrive(1, us(1000));
+  d.now = us(500);
+  d.arrive(2, us(450));  // 500 left against 450 + 50
+  EXPECT_EQ(d.runs(), 1u);
+  d.arrive(3, us(449));
+  EXPECT_EQ(d.runs(), 3u);
+  d.now = us(949);
+  d.complete(3);
+  EXPECT_EQ(d.runs(), 2u);  // 450 against the 500 of job 1
+}
+
+TEST(Hpf, SpatialTakesOnlyWhatTheWaitingJobFills) {
+  Instant d("hpf:spatial");
+  d.arrive(1, ms(10), 0);
+  d.arrive(2, us(80), 1, CapSM{5});
+  EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, 10}, {2, 5}}));
+  d.arrive(3, us(80), 1, CapSM{12});
+  EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{2, 5}, {3, 10}}));
+  d.complete(3);
+  d.complete(2);
+  EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, 15}}));
+}
+
+TEST(Ffs, GivesEpochsByWeightWithinTheOverhead) {
+  Instant d("ffs:max_overhead=0.1");
+  d.arrive(1, ms(100), 0, CapSM{15}, us(60), 2);
+  d.arrive(2, ms(100), 0, CapSM{15}, us(30), 1);
+  // The first epoch began when job 1 was alone: 60 / (0.1 x 2) x 2. From then on T = 90 us / (0.1 x 3) = 300 us.
+  EXPECT_EQ(d.next, us(600));
+  d.at(d.next);
+  EXPECT_EQ(d.runs(), 2u);
+  EXPECT_EQ(d.next, us(600 + 300));
+  d.at(d.next);
+  EXPECT_EQ(d.runs(), 1u);
+  EXPECT_EQ(d.next, us(900 + 600));
+}
+
+TEST(Ffs, LetsAStreamGoOnInItsEpochWithItsNextKernel) {
+  Instant d("ffs:max_overhead=0.1");
+  d.arrive(1, us(200), 0, CapSM{15}, us(60), 2);
+  d.arrive(2, ms(100), 0, CapSM{15}, us(30), 1);
+  d.now = us(200);
+  d.scheduler.complete(1, d.now);
+  d.scheduler.arrive({3, 1, 0, 0, 2, CapSM{15}, us(200), us(60)}, d.now);  // the same owner, at once
+  d.ask();
+  EXPECT_EQ(d.runs(), 3u);
+  EXPECT_EQ(d.next, us(600));
+}
+
+TEST(Piv, EvictsAtOnceForHigherNeverForEqual) {
+  Instant d("piv");
+  d.arrive(1, ms(10), 3);
+  d.arrive(2, us(10), 3);
+  EXPECT_EQ(d.runs(), 1u);
+  d.arrive(3, ms(90), 4);
+  EXPECT_EQ(d.runs(), 3u);
+  d.complete(3);
+  EXPECT_EQ(d.runs(), 1u);  // back at the head of its priority
+}
+
+TEST(Dprr, GivesQuotasByPriorityAndServesAllBeforeAnyTwice) {
+  Instant d("dprr");
+  d.arrive(1, ms(100), 3);
+  EXPECT_EQ(d.next, ms(2));  // (3 + 1) / 2
+  d.arrive(2, ms(100), 9);
+  EXPECT_EQ(d.runs(), 1u);  // the quota is not cut
+  d.at(ms(2));
+  EXPECT_EQ(d.runs(), 2u);
+  EXPECT_EQ(d.next, ms(2) + us(6000));  // 9, and 2 for 2 ms of waiting: (11 + 1) / 2
+  d.at(ms(8));
+  EXPECT_EQ(d.runs(), 2u);  // both are in the inactive queue: it becomes the active one, and priorities begin anew
+  EXPECT_EQ(d.next, ms(13));
+}
+
+TEST(Dprr, RaisesByTwentyAtMost) {
+  Instant d("dprr");
+  d.arrive(1, ms(1000), 100);  // quota 50.5 ms
+  d.arrive(2, ms(100), 0);
+  d.at(us(50'500));
+  EXPECT_EQ(d.runs(), 2u);
+  EXPECT_EQ(d.next, us(50'500 + 10'500));  // (20 + 1) / 2
+}
+
+TEST(Sjf, LooksAtTheWholeDurationAndSrtAtWhatIsLeft) {
+  Instant sjf("sjf"), srt("srt");
+  for (Instant* d : {&sjf, &srt}) {
+    d->arrive(1, ms(10));
+    d->now = ms(9);
+    d->arrive(2, ms(5));
+  }
+  EXPECT_EQ(sjf.runs(), 2u);
+  EXPECT_EQ(srt.runs(), 1u);
+}
+
+TEST(Rr, TakesTurnsInTheOrderOfArrival) {
+  Instant d("rr:quantum_ms=2");
+  for (JobId id = 1; id <= 3; ++id) d.arrive(id, ms(100));
+  std::vector<JobId> order;
+  for (int i = 0; i < 5; ++i) {
+    order.push_back(d.runs());
+    EXPECT_EQ(d.next, d.now + ms(2));
+    d.at(d.next);
+  }
+  EXPECT_EQ(order, (std::vector<JobId>{1, 2, 3, 1, 2}));
+}
+
+TEST(Cfs, DividesTheEpochAndPrefersWhoWaitedLongest) {
+  Instant d("cfs:epoch_ms=4");
+  d.arrive(1, ms(100));
+  d.now = ms(1);
+  d.arrive(2, ms(100));
+  d.now = ms(2);
+  d.arrive(3, ms(100));
+  d.at(ms(4));
+  EXPECT_EQ(d.runs(), 2u);
+  EXPECT_EQ(d.next, ms(4) + Time{4'000'000 / 3});
+  d.at(d.next);
+  EXPECT_EQ(d.runs(), 3u);
+  d.at(d.next);
+  EXPECT_EQ(d.runs(), 1u);  // before anybody has a second part
+}
+
+TEST(Frs, RunsTheSlowestUntilTheFastestIsAsSlow) {
+  Instant d("frs:quantum_ms=0.1");
+  d.arrive(1, ms(10));
+  d.arrive(2, ms(2));
+  // At 0 both have IS = 1 and the first comes first, for IS_max T_e' - T_r' - t' = 0, so for the least quantum. Then
+  // job 2 has (0.1 + 2) / 2 = 1.05 and runs until job 1 has that too: 1.05 x 10 - 9.9 - 0.1 = 0.5 ms.
+  EXPECT_EQ(d.runs(), 1u);
+  EXPECT_EQ(d.next, us(100));
+  d.at(us(100));
+  EXPECT_EQ(d.runs(), 2u);
+  EXPECT_EQ(d.next, us(600));
+}
+
+TEST(Smith, PrefersTheNearlyDoneAmongTheEquallySlow) {
+  Instant d("smith:power=3");
+  d.arrive(1, ms(8));
+  d.arrive(2, ms(4));
+  EXPECT_EQ(d.runs(), 2u);
+  d.now = ms(3);
+  d.arrive(3, us(3900));  // shorter, but 1 ms of job 2 is left
+  EXPECT_EQ(d.runs(), 2u);
+}
+
+TEST(Smith, OfPowerOneIsSmithsRule) {
+  Instant d("smith:power=1");
+  d.arrive(1, ms(9));
+  d.arrive(2, ms(4));
+  d.now = ms(1);
+  d.arrive(3, us(3400));  // 3.4 x 3.4 = 11.56 against 4 x (3 - 0.05) = 11.8
+  EXPECT_EQ(d.runs(), 3u);
+}
+
+TEST(Sim, IsTheGreedyAlgorithm) {
+  // Job 1: 1 -> 12 ms, 2 -> 8, 4 -> 6. Job 2: 1 -> 10 ms, 2 -> 5, 3 -> 4. Five CapSM.
+  // (1, 1): 1 is longest -> (2, 1): 2 is longest with 10 -> (2, 2): 1 with 8 -> 4 + 2 does not fit, 1 is settled.
+  // 2 with 5 -> (2, 3): full.
+  const std::vector<CurvePoint> one{{CapSM{1}, ms(12)}, {CapSM{2}, ms(8)}, {CapSM{4}, ms(6)}};
+  const std::vector<CurvePoint> two{{CapSM{1}, ms(10)}, {CapSM{2}, ms(5)}, {CapSM{3}, ms(4)}};
+  Instant d("sim", CapSM{5},
+            [&](std::uint32_t kernel) { return std::span<const CurvePoint>(kernel == 1 ? one : two); });
+  d.arrive(1, ms(6));
+  EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, 4}}));
+  d.arrive(2, ms(4));
+  EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, 2}, {2, 3}}));
+  d.scheduler.tail(2, d.now);  // its last block-task is claimed: the rest is for job 1
+  d.ask();
+  EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, 4}}));
+}
+
+TEST(Sim, WithMoreJobsThanSmsGivesOneToTheFirst) {
+  Instant d("sim", CapSM{2});
+  for (JobId id = 1; id <= 4; ++id) d.arrive(id, ms(5));
+  EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, 1}, {2, 1}}));
+}
+
+TEST(Protection, RunsTheStarvingForOneSlice) {
+  Instant d("piv:protect_ms=5");
+  d.arrive(1, ms(10), 0);
+  d.now = ms(1);
+  d.arrive(2, ms(100), 1);
+  EXPECT_EQ(d.next, ms(6));
+  d.at(ms(6));
+  EXPECT_EQ(d.runs(), 1u);
+  EXPECT_EQ(d.next, ms(7));
+  d.at(ms(7));
+  EXPECT_EQ(d.runs(), 2u);
+  EXPECT_EQ(d.next, ms(12));
+}
+
+}  // namespace
+}  // namespace gpuctl::sched
