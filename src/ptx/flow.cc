@@ -211,33 +211,34 @@ class Builder {
   void find_loops() {
     std::vector<int> position(flow_.blocks.size(), -1);
     for (std::size_t i = 0; i < order_.size(); ++i) position[order_[i]] = static_cast<int>(i);
+    std::unordered_map<int, std::vector<int>> latches;
     for (int from : order_) {
       for (int to : flow_.blocks[from].successors) {
         if (position[to] > position[from]) continue;
-        if (!dominates(to, from)) {
+        if (dominates(to, from)) {
+          latches[to].push_back(from);
+        } else {
           flow_.irreducible = true;
-          continue;
         }
-        add_to_loop(to, from, position);
       }
+    }
+    for (const auto& [header, sources] : latches) {
+      for (int latch : sources) flow_.loops.push_back(natural_loop(header, {latch}, position));
+      if (sources.size() > 1) flow_.loops.push_back(natural_loop(header, sources, position));
     }
   }
 
-  void add_to_loop(int header, int latch, const std::vector<int>& position) {
-    auto loop = std::find_if(flow_.loops.begin(), flow_.loops.end(), [&](const FlowLoop& l) { return l.header == header; });
-    if (loop == flow_.loops.end()) {
-      flow_.loops.push_back({header, std::vector<char>(flow_.blocks.size(), 0)});
-      loop = flow_.loops.end() - 1;
-      loop->contains[header] = 1;
-    }
-    std::vector<int> work{latch};
+  FlowLoop natural_loop(int header, std::vector<int> work, const std::vector<int>& position) const {
+    FlowLoop loop{header, std::vector<char>(flow_.blocks.size(), 0)};
+    loop.contains[header] = 1;
     while (!work.empty()) {
       const int block = work.back();
       work.pop_back();
-      if (loop->contains[block] || position[block] < 0) continue;
-      loop->contains[block] = 1;
+      if (loop.contains[block] || position[block] < 0) continue;
+      loop.contains[block] = 1;
       for (int before : flow_.blocks[block].predecessors) work.push_back(before);
     }
+    return loop;
   }
 
   const Function& function_;

@@ -24,7 +24,8 @@ struct FlowBlock {
   std::vector<int> predecessors;
 };
 
-/// A loop with one entry: the blocks from which its header can be reached again without leaving it.
+/// A loop with one entry: the blocks from which its header can be reached again without leaving it. Loops with the same
+/// header are listed each by itself and all together.
 struct FlowLoop {
   int header;
   std::vector<char> contains;  ///< by block

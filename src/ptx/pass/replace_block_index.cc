@@ -136,9 +136,7 @@ class CallExtender {
     for (const Value& value : values_of(grid_reads)) {
       const std::string name = "gpuslice_argument_" + std::to_string(count_++);
       out.emplace_back(param_variable(name));
-      Instruction store = param_access("st", name, value.reg);
-      store.guard = call.guard;
-      out.emplace_back(std::move(store));
+      out.emplace_back(param_access("st", name, value.reg));  // never guarded, even if the call is: PTX forbids it
       arguments->items.push_back(symbol_operand(name));
     }
   }

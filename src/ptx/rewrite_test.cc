@@ -1,0 +1,304 @@
+#include "ptx/rewrite.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "ptx/lexer.h"
+#include "ptx/parser.h"
+#include "ptx/persistent_abi.h"
+#include "ptx/printer.h"
+#include "ptx/test_files.h"
+
+namespace gpuctl::ptx {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kRegisters[] =
+    ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<19>; .reg .f32 %f<9>; .reg .b64 %rd<19>; .shared .align 4 .b8 s[64];\n";
+
+/// The report on an entry `k(.param .u64 out, .param .u32 n)` with this body; `before` stands ahead of it in the module.
+EntryReport report_on(const std::string& body, const std::string& before = "", const std::string& target = "sm_90") {
+  const std::string text = ".version 8.0\n.target " + target + "\n.address_size 64\n" + before +
+                           ".visible .entry k(.param .u64 out, .param .u32 n)\n{\n" + kRegisters + body + "\n}\n";
+  const auto rewritten = rewrite_text(text);
+  EXPECT_TRUE(rewritten) << (rewritten ? "" : rewritten.error().message);
+  if (!rewritten || rewritten->entries.empty()) return {};
+  // The result is a module again, and nothing of the original is lost from it.
+  const auto again = parse(rewritten->text);
+  EXPECT_TRUE(again) << (again ? "" : again.error().message);
+  return rewritten->entries.back();
+}
+
+/// The reason why it is opaque, or "persistent".
+std::string reason_for(const std::string& body, const std::string& before = "", const std::string& target = "sm_90") {
+  const EntryReport report = report_on(body, before, target);
+  return report.form == Form::kPersistent ? "persistent" : report.reason;
+}
+
+TEST(Rewrite, ReportsTheParameterLayout) {
+  const auto rewritten = rewrite_text(golden_text("append_launch_args/odd_sizes.ptx"));
+  ASSERT_TRUE(rewritten);
+  const EntryReport& report = rewritten->entries.at(0);
+  EXPECT_EQ(report.form, Form::kPersistent) << report.reason;
+  ASSERT_EQ(report.params.size(), 4u);
+  EXPECT_EQ(report.params[0].offset, 0u);
+  EXPECT_EQ(report.params[1].offset, 16u);
+  EXPECT_EQ(report.params[1].size, 20u);
+  EXPECT_EQ(report.params[2].offset, 36u);
+  EXPECT_EQ(report.params[3].offset, 40u);
+  EXPECT_EQ(report.params_bytes, 48u);
+  EXPECT_EQ(report.args_offset, 48u);
+}
+
+TEST(Rewrite, ReportsWhatTheKernelUses) {
+  const EntryReport report = report_on("mov.u32 %r1, %ctaid.y; mov.u32 %r2, %nctaid.x; st.shared.u32 [s], %r1; bar.sync 0; ret;");
+  EXPECT_EQ(report.form, Form::kPersistent) << report.reason;
+  EXPECT_EQ(report.reads_block_index, kReadsY);
+  EXPECT_TRUE(report.uses_barrier);
+  EXPECT_TRUE(report.uses_shared);
+  EXPECT_FALSE(report.needs_finished_barrier);
+  EXPECT_EQ(report.static_shared_bytes, 64u);
+  EXPECT_EQ(report.args_offset, 16u);
+}
+
+TEST(Rewrite, LeavesTheOriginalUntouched) {
+  for (const char* name : {"round_trip/kernels-sm_90.ptx", "round_trip/nvrtc-sm_75.ptx", "round_trip/debug-G-sm_90.ptx"}) {
+    const std::string text = golden_text(name);
+    const auto module = parse(text);
+    ASSERT_TRUE(module);
+    RewriteResult result = rewrite(*module);
+    EXPECT_FALSE(result.entries.empty());
+    // What was added stands in one piece; without it the tokens are the original's.
+    const std::size_t added = result.module.items.size() - module->items.size();
+    std::size_t first = 0;
+    while (first < module->items.size() && print(Module{"1", {}, "", {result.module.items[first]}}) ==
+                                               print(Module{"1", {}, "", {module->items[first]}})) {
+      ++first;
+    }
+    auto& items = result.module.items;
+    const auto start = items.begin() + static_cast<std::ptrdiff_t>(first);
+    items.erase(start, start + static_cast<std::ptrdiff_t>(added));
+    EXPECT_EQ(print(result.module), print(*module)) << name;
+  }
+}
+
+TEST(Rewrite, KeepsLinkageAndPerformanceDirectives) {
+  const auto rewritten = rewrite_text(
+      ".version 8.0 .target sm_90 .address_size 64 .weak .entry k() .maxntid 256, 1, 1 .minnctapersm 2 { .pragma \"nounroll\"; ret; }");
+  ASSERT_TRUE(rewritten);
+  const std::size_t at = rewritten->text.find("k__gpuslice_persistent");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_EQ(rewritten->text.substr(at - 13, 13), ".weak .entry ");
+  for (const char* directive : {".maxntid 256, 1, 1", ".minnctapersm 2", ".pragma \"nounroll\";"}) {
+    EXPECT_NE(rewritten->text.find(directive, at), std::string::npos) << directive;
+  }
+}
+
+TEST(Rewrite, SharesCopiedFunctionsAmongKernels) {
+  const auto rewritten = rewrite_text(
+      ".version 8.0 .target sm_90 .address_size 64 .func f { .reg .b32 a; mov.u32 a, %ctaid.x; ret; }"
+      ".entry one() { call f; ret; } .entry two() { call f; ret; }");
+  ASSERT_TRUE(rewritten);
+  const auto module = parse(rewritten->text);
+  ASSERT_TRUE(module);
+  int bodies = 0;
+  for (const Item& item : module->items) {
+    const auto* function = std::get_if<Function>(&item);
+    bodies += function != nullptr && function->name == std::string("f") + kPersistentSuffix && function->body;
+  }
+  EXPECT_EQ(bodies, 1);
+}
+
+TEST(Rewrite, DoesNotRewriteItsOwnOutput) {
+  const auto once = rewrite_text(golden_text("wrap_in_claim_loop/plain.ptx"));
+  ASSERT_TRUE(once);
+  const auto twice = rewrite_text(once->text);
+  ASSERT_TRUE(twice);
+  for (const EntryReport& report : twice->entries) EXPECT_EQ(report.form, Form::kOpaque) << report.name;
+  EXPECT_EQ(print(*parse(twice->text)), print(*parse(once->text)));
+}
+
+struct OpaqueCase {
+  const char* body;
+  const char* reason;
+  const char* before = "";
+  const char* target = "sm_90";
+};
+
+TEST(Rewrite, GivesEachOpaqueReason) {
+  const OpaqueCase kCases[] = {
+      {"mov.u64 %rd1, %gridid; ret;", "reads %gridid"},
+      {"mov.u32 %r1, %envreg2; ret;", "reads %envreg2 (cooperative grid synchronization)"},
+      {"mov.u32 %r1, %total_smem_size; ret;", "reads %total_smem_size"},
+      {"mov.u32 %r1, %unheard_of; ret;", "reads %unheard_of"},
+      {"mov.u32 %r1, %cluster_ctarank; ret;", "uses thread block clusters"},
+      {"barrier.cluster.arrive; barrier.cluster.wait; ret;", "uses thread block clusters"},
+      {"ld.shared::cluster.u32 %r1, [s]; ret;", "uses thread block clusters"},
+      {"setmaxnreg.inc.sync.aligned.u32 96; ret;", "uses setmaxnreg"},
+      {"mbarrier.init.shared.b64 [s], 1; ret;", "uses mbarrier"},
+      {"cp.async.bulk.commit_group; ret;", "uses bulk copies (cp.async.bulk)"},
+      {"griddepcontrol.wait; ret;", "uses griddepcontrol (programmatic dependent launch)"},
+      {"wgmma.fence.sync.aligned; ret;", "uses wgmma"},
+      {"alloca.u64 %rd1, 16; ret;", "allocates stack at run time (alloca)"},
+      {"frobnicate.u32 %r1, 1; ret;", "instruction 'frobnicate' is not known"},
+      {"bar.arrive 1, 64; ret;", "arrives at a barrier without waiting (bar.arrive)"},
+      {"bar.sync 0, 64; ret;", "uses barrier 0 with a thread count"},
+      {"bar.sync %r1; ret;", "uses a barrier whose number is not a constant"},
+      {"t: brx.idx %r1, t; ret;", "jumps through a table (brx) that is not in sight"},
+      {"bra nowhere; ret;", "branches to 'nowhere', which is no label of the function"},
+      {"mul.lo.u16 %h1, %ctaid.x, 2; ret;", "reads 16 bits of %ctaid in 'mul'"},
+      {".reg .b32 %gpuslice_x; ret;", "uses names reserved for the rewriter (gpuslice)"},
+      {"call f; ret;", "calls 'f', which has no body here", ".extern .func f;"},
+      {"call cudaLaunchDeviceV2; ret;", "launches kernels itself (dynamic parallelism)", ".extern .func cudaLaunchDeviceV2;"},
+      {"call f; ret;", "calls 'f': a called function ends its thread (exit)", ".func f { exit; }"},
+      {"call f; ret;", "calls 'f': reads %gridid", ".func f { .reg .b64 a; mov.u64 a, %gridid; ret; }"},
+      {"mov.u64 %rd1, f; p: .callprototype _ (); call %rd1, (), p; ret;",
+       "a function called through a pointer ('f') reads %ctaid or %nctaid", ".func f { .reg .b32 a; mov.u32 a, %ctaid.x; ret; }"},
+      {"ret;", "target sm_60 is too old (sm_70 is needed)", "", "sm_60"},
+      {"ret;", "compiled for the debugger (.target debug)", "", "sm_90, debug"},
+      {".shared .align 4 .b8 big[49100]; ret;", "static shared memory leaves no room for ours"},
+  };
+  for (const OpaqueCase& c : kCases) EXPECT_EQ(reason_for(c.body, c.before, c.target), c.reason) << c.body;
+}
+
+TEST(Rewrite, RefusesClustersAndFullParameterBlocks) {
+  const auto cluster = rewrite_text(".version 8.0 .target sm_90 .address_size 64 .entry k() .reqnctapercluster 2, 1, 1 { ret; }");
+  ASSERT_TRUE(cluster);
+  EXPECT_EQ(cluster->entries.at(0).reason, "uses thread block clusters");
+  for (const auto& [bytes, fits] : {std::pair{4024, true}, std::pair{4025, false}}) {
+    const auto full = rewrite_text(".version 8.0 .target sm_90 .address_size 64 .entry k(.param .b8 p[" + std::to_string(bytes) + "]) { ret; }");
+    ASSERT_TRUE(full);
+    EXPECT_EQ(full->entries.at(0).form == Form::kPersistent, fits) << bytes;
+  }
+}
+
+constexpr char kWaits[] = "a loop may wait for another block (volatile, acquire or atomic read of global memory)";
+
+TEST(Rewrite, RefusesLoopsThatWaitForOtherBlocks) {
+  const char* const kWaiting[] = {
+      "l: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
+      "l: ld.acquire.gpu.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
+      "l: ld.relaxed.gpu.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @!%p1 ret; bra l;",
+      "l: atom.global.add.u32 %r1, [%rd1], 0; setp.lt.u32 %p1, %r1, %r2; @%p1 bra l; ret;",
+      "l: atom.or.b32 %r1, [%rd1], 0; add.u32 %r2, %r1, 1; mov.u32 %r3, %r2; setp.lt.u32 %p1, %r3, 9; @%p1 bra l; ret;",
+      // A lock: compare-and-swap against a constant waits for whoever holds it.
+      "l: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra l; ret;",
+      "mov.u32 %r2, 0; l: atom.global.cas.b32 %r1, [%rd1], %r2, 1; setp.ne.u32 %p1, %r1, %r2; @%p1 bra l; ret;",
+      // By control: the flag is set in a branch that depends on the read.
+      "mov.u32 %r3, 0; l: ld.volatile.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra m; mov.u32 %r3, 1; m: "
+      "setp.eq.u32 %p2, %r3, 0; @%p2 bra l; ret;",
+      // Through shared memory: one thread polls, all look at what it wrote.
+      "l: ld.volatile.global.u32 %r1, [%rd1]; st.shared.u32 [s], %r1; bar.sync 0; ld.shared.u32 %r2, [s]; bar.sync 0; "
+      "setp.eq.u32 %p1, %r2, 0; @%p1 bra l; ret;",
+      // An inner loop waits, the outer one counts.
+      "mov.u32 %r5, 0; o: l: ld.volatile.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; add.u32 %r5, %r5, 1; "
+      "setp.lt.u32 %p2, %r5, 9; @%p2 bra o; ret;",
+  };
+  for (const char* body : kWaiting) EXPECT_EQ(reason_for(body), kWaits) << body;
+  EXPECT_EQ(reason_for("call f; ret;", ".func f { .reg .u64 a; .reg .u32 b; .reg .pred p; l: ld.volatile.u32 b, [a]; "
+                                       "setp.eq.u32 p, b, 0; @p bra l; ret; }"),
+            std::string("calls 'f': ") + kWaits);
+  EXPECT_EQ(reason_for("l: call (%r1), f; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
+                       ".func (.reg .u32 b) f { .reg .u64 a; ld.volatile.u32 b, [a]; ret; }"),
+            kWaits);
+}
+
+TEST(Rewrite, AllowsLoopsThatWaitForNobody) {
+  const char* const kHarmless[] = {
+      "l: ld.global.u32 %r1, [%rd1]; add.u64 %rd1, %rd1, 4; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
+      "l: ld.volatile.shared.u32 %r1, [s]; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
+      "mov.u32 %r5, 0; l: atom.global.add.u32 %r1, [%rd1], 1; add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 9; @%p1 bra l; ret;",
+      // The lock-free update, as nvcc writes atomicAdd(double) by hand.
+      "ld.global.u64 %rd4, [%rd1]; l: add.u64 %rd5, %rd4, 1; atom.global.cas.b64 %rd6, [%rd1], %rd4, %rd5; "
+      "setp.ne.s64 %p1, %rd4, %rd6; mov.u64 %rd4, %rd6; @%p1 bra l; ret;",
+      "l: ld.global.u32 %r4, [%rd1]; add.u32 %r5, %r4, 1; atom.cas.b32 %r6, [%rd1], %r4, %r5; setp.ne.s32 %p1, %r6, %r4; "
+      "@%p1 bra l; ret;",
+  };
+  for (const char* body : kHarmless) EXPECT_EQ(reason_for(body), "persistent") << body;
+}
+
+/// "joined", "plain", or the reason why it is opaque.
+std::string barrier_form(const std::string& body, const std::string& before = "") {
+  const EntryReport report = report_on(body, before);
+  if (report.form == Form::kOpaque) return report.reason;
+  return report.needs_finished_barrier ? "joined" : "plain";
+}
+
+TEST(Rewrite, JoinsBarriersOnlyWhereThreadsMayReturnBeforeThem) {
+  const std::string tid = "mov.u32 %r1, %tid.x; ld.param.u32 %r2, [n]; setp.ge.u32 %p1, %r1, %r2; ";
+  const std::string uniform = "mov.u32 %r1, %ctaid.x; ld.param.u32 %r2, [n]; setp.ge.u32 %p1, %r1, %r2; ";
+  EXPECT_EQ(barrier_form(tid + "@%p1 ret; bar.sync 0; ret;"), "joined");
+  EXPECT_EQ(barrier_form(uniform + "@%p1 ret; bar.sync 0; ret;"), "plain");
+  EXPECT_EQ(barrier_form(tid + "@%p1 bra e; bar.sync 0; e: ret;"), "joined");
+  EXPECT_EQ(barrier_form(tid + "bar.sync 0; @%p1 bra e; st.shared.u32 [s], %r1; e: ret;"), "plain");
+  EXPECT_EQ(barrier_form(tid + "@%p1 bra e; st.shared.u32 [s], %r1; e: bar.sync 0; ret;"), "plain");
+  EXPECT_EQ(barrier_form(tid + "@!%p1 bar.sync 0; ret;"), "joined");
+  // By control: a register set differently by threads that parted.
+  EXPECT_EQ(barrier_form(tid + "mov.u32 %r3, 0; @%p1 bra m; mov.u32 %r3, 1; m: setp.eq.u32 %p2, %r3, 0; @%p2 ret; bar.sync 0; ret;"),
+            "joined");
+  // A value loaded from memory may differ; a block-wide reduction may not.
+  EXPECT_EQ(barrier_form("ld.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 ret; bar.sync 0; ret;"), "joined");
+  EXPECT_EQ(barrier_form(tid + "l: bar.red.or.pred %p2, 0, %p1; @%p2 bra l; ret;"), "plain");
+  // In and through called functions.
+  EXPECT_EQ(barrier_form(tid + "@%p1 ret; call f; ret;", ".func f { bar.sync 0; ret; }"), "joined");
+  EXPECT_EQ(barrier_form("call f, (%r1); ret;",
+                         ".func f (.reg .u32 a) { .reg .pred p; setp.eq.u32 p, a, 0; @p ret; bar.sync 0; ret; }"),
+            "joined");
+  // A trap ends the whole grid, so nothing has to be right behind it.
+  EXPECT_EQ(barrier_form(tid + "@!%p1 bra o; trap; o: bar.sync 0; ret;"), "plain");
+  EXPECT_EQ(barrier_form(tid + "t: .branchtargets a, b; brx.idx %r1, t; a: ret; b: bar.sync 0; ret;"), "joined");
+}
+
+TEST(Rewrite, RefusesEarlyReturnItCannotJoin) {
+  const std::string early = "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 5; @%p1 ret; ";
+  const std::string barriers = "threads may return before barriers that are named, counted or reducing";
+  EXPECT_EQ(barrier_form(early + "bar.sync 1; ret;"), barriers);
+  EXPECT_EQ(barrier_form(early + "bar.sync 0; bar.sync 2, 64; ret;"), barriers);
+  EXPECT_EQ(barrier_form(early + "bar.red.popc.u32 %r2, 0, %p1; ret;"), barriers);
+  EXPECT_EQ(barrier_form(early + "bar.sync 2, 64; ret;"), "plain");  // with a count it does not ask who returned
+  const std::string lanes = "a lane may return before a warp-level instruction that could wait for it (shfl.sync and the like)";
+  EXPECT_EQ(barrier_form(early + "shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; ret;"), lanes);
+  EXPECT_EQ(barrier_form(early + "bar.warp.sync -1; ret;"), lanes);
+  EXPECT_EQ(barrier_form(early + "call f; ret;", ".func f { .reg .pred p; vote.sync.any.pred p, p, -1; ret; }"), lanes);
+  EXPECT_EQ(barrier_form("mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 5; @%p1 bra m; st.shared.u32 [s], %r1; m: bar.warp.sync -1; ret;"),
+            "plain");
+}
+
+/// Runs ptxas over `text`; its exit status.
+int assemble(const std::string& text, const std::string& arch) {
+  const fs::path file = fs::temp_directory_path() / ("gpuctl-ptx-" + std::to_string(getpid()) + ".ptx");
+  std::ofstream(file) << text;
+  const std::string command = std::string(PTXAS) + " -c -arch=" + arch + " " + file.string() + " -o /dev/null";
+  const int status = std::system(command.c_str());
+  fs::remove(file);
+  return status;
+}
+
+TEST(Rewrite, GivesWhatThePtxAssemblerAccepts) {
+  if (std::string(PTXAS).empty()) GTEST_SKIP() << "no ptxas in the toolkit";
+  int persistent = 0;
+  for (const char* folder : {"append_launch_args", "replace_returns", "replace_block_index", "join_finished_threads",
+                             "wrap_in_claim_loop", "round_trip"}) {
+    for (const auto& file : fs::directory_iterator(fs::path(PTX_GOLDEN_DIR) / folder)) {
+      const std::string name = file.path().filename();
+      if (!name.ends_with(".ptx") || name.ends_with(".out.ptx") || name.find("sm_35") != name.npos) continue;
+      const auto rewritten = rewrite_text(golden_text(std::string(folder) + "/" + name));
+      ASSERT_TRUE(rewritten) << name;
+      for (const EntryReport& report : rewritten->entries) persistent += report.form == Form::kPersistent;
+      const bool only_90 = name.find("sm_90") != name.npos;
+      if (!only_90 && name != "shared_and_async_copy.ptx") {
+        EXPECT_EQ(assemble(rewritten->text, "sm_75"), 0) << name;
+      }
+      EXPECT_EQ(assemble(rewritten->text, name.find("sm_90a") != name.npos ? "sm_90a" : "sm_90"), 0) << name;
+    }
+  }
+  EXPECT_GT(persistent, 60);
+}
+
+}  // namespace
+}  // namespace gpuctl::ptx
