@@ -13,7 +13,9 @@
 #include <memory>
 #include <vector>
 
+#include "softgpu/engine/code.h"
 #include "softgpu/engine/context.h"
+#include "softgpu/engine/fault.h"
 
 namespace gpuctl::softgpu::engine {
 

@@ -4,6 +4,9 @@
 
 #include <cstdio>
 
+#include "softgpu/engine/engine.h"
+#include "softgpu/engine/fault.h"
+
 namespace gpuctl::softgpu::engine {
 namespace {
 

@@ -3,11 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
-#include "softgpu/engine/code.h"
+#include "softgpu/engine/instruction.h"
 
 namespace gpuctl::softgpu::engine {
+
+class MemoryMap;
 
 /// Recently used valid address ranges; a hit costs a subtraction and a comparison.
 struct RangeCache {
@@ -39,12 +40,6 @@ struct Context {
   const MemoryMap* memory = nullptr;
   RangeCache ranges;
   alignas(64) std::uint64_t address[kLanes];  ///< of the memory instruction being executed
-};
-
-/// A fault of the kernel being run; becomes the Error of run_block.
-struct Fault {
-  std::uint32_t line;  ///< in the PTX text
-  std::string message;
 };
 
 /// Below this no address is valid: Linux never maps there.

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 namespace gpuctl::softgpu::engine {
 
@@ -50,9 +48,6 @@ constexpr Type bits_of(Type t) {
     default: return t;
   }
 }
-
-/// "u32" to kU32; nothing for what is not a type the engine knows.
-std::optional<Type> type_from(std::string_view name);
 
 enum class Round : std::uint8_t { kNearest, kZero, kDown, kUp, kAway };  // of floats: rn rz rm rp; kAway: rna
 

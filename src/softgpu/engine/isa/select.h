@@ -2,7 +2,7 @@
 // baseline and for newer instruction sets, each in its own namespace; select_handler() picks by what this CPU has.
 #pragma once
 
-#include "softgpu/engine/code.h"
+#include "softgpu/engine/instruction.h"
 
 namespace gpuctl::softgpu::engine {
 

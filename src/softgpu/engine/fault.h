@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace gpuctl::softgpu::engine {
+
+/// A fault of the kernel being run; becomes the Error of run_block.
+struct Fault {
+  std::uint32_t line;  ///< in the PTX text
+  std::string message;
+};
+
+}  // namespace gpuctl::softgpu::engine
