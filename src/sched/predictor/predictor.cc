@@ -1,0 +1,166 @@
+#include "sched/predictor/predictor.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gpuctl::sched {
+
+namespace {
+constexpr double kRecent = 50;      // launches or evictions a mean looks back on; FLEP profiles 50
+constexpr double kRecentPoint = 4;  // measurements a point of a curve looks back on
+
+double blend(double mean, double value, std::uint64_t count, double recent) {
+  return mean + (value - mean) / std::min(static_cast<double>(count), recent);
+}
+}  // namespace
+
+Time corrected_remaining(Time predicted, Time ran, std::uint64_t tasks_done, std::uint64_t tasks_total) {
+  if (tasks_total == 0 || tasks_done >= tasks_total) return Time{0};
+  const double done = static_cast<double>(tasks_done) / static_cast<double>(tasks_total);
+  const double whole_predicted = static_cast<double>(predicted.count());
+  if (tasks_done == 0) return predicted;
+  const double whole_seen = static_cast<double>(ran.count()) / done;
+  const double whole = (1 - done) * whole_predicted + done * whole_seen;
+  return Time{std::llround(whole * (1 - done))};
+}
+
+std::vector<CurvePoint> prune(std::vector<CurvePoint> points) {
+  std::sort(points.begin(), points.end(), [](const CurvePoint& a, const CurvePoint& b) {
+    return a.capsm != b.capsm ? a.capsm < b.capsm : a.whole < b.whole;
+  });
+  std::vector<CurvePoint> kept;
+  for (const CurvePoint& point : points)
+    if (kept.empty() || point.whole < kept.back().whole) kept.push_back(point);
+  return kept;
+}
+
+std::uint32_t Predictor::id(std::string_view kernel) {
+  const auto at = ids_.find(kernel);
+  if (at != ids_.end()) return at->second;
+  const auto id = static_cast<std::uint32_t>(kernels_.size());
+  kernels_.emplace_back().name = kernel;
+  kernels_.back().model = factory_();
+  ids_.emplace(std::string(kernel), id);
+  return id;
+}
+
+Time Predictor::predict(std::uint32_t kernel, const LaunchShape& shape, Time fallback) const {
+  if (kernel >= kernels_.size()) return fallback;
+  return kernels_[kernel].model->predict(shape).value_or(fallback);
+}
+
+Time Predictor::eviction(std::uint32_t kernel, Time fallback) const {
+  if (kernel >= kernels_.size() || kernels_[kernel].evictions == 0) return fallback;
+  return Time{std::llround(kernels_[kernel].eviction_ns)};
+}
+
+std::span<const CurvePoint> Predictor::curve(std::uint32_t kernel) const {
+  return kernel < kernels_.size() ? kernels_[kernel].curve : std::span<const CurvePoint>{};
+}
+
+void Predictor::learn(std::uint32_t kernel, const LaunchShape& shape, Time duration) {
+  if (kernel >= kernels_.size() || duration <= Time{0}) return;
+  Kernel& k = kernels_[kernel];
+  if (const auto predicted = k.model->predict(shape)) {
+    const double off =
+        std::abs(static_cast<double>((*predicted - duration).count())) / static_cast<double>(duration.count());
+    k.error = blend(k.error, off, k.launches, kRecent);
+  }
+  ++k.launches;
+  k.last = duration;
+  k.model->learn(shape, duration);
+}
+
+void Predictor::learn_eviction(std::uint32_t kernel, Time cost) {
+  if (kernel >= kernels_.size() || cost < Time{0}) return;
+  Kernel& k = kernels_[kernel];
+  k.eviction_ns = blend(k.eviction_ns, static_cast<double>(cost.count()), ++k.evictions, kRecent);
+}
+
+void Predictor::learn_curve(std::uint32_t kernel, CapSM capsm, Time whole) {
+  if (kernel >= kernels_.size() || capsm.count == 0 || whole <= Time{0}) return;
+  Kernel& k = kernels_[kernel];
+  const auto [at, added] = k.measured.try_emplace(capsm.count, static_cast<double>(whole.count()));
+  if (!added) at->second += (static_cast<double>(whole.count()) - at->second) / kRecentPoint;
+  refresh_curve(k);
+}
+
+void Predictor::refresh_curve(Kernel& kernel) {
+  std::vector<CurvePoint> points;
+  for (const auto& [capsm, ns] : kernel.measured) points.push_back({CapSM{capsm}, Time{std::llround(ns)}});
+  kernel.curve = prune(std::move(points));
+}
+
+std::vector<KernelKnowledge> Predictor::knowledge() const {
+  std::vector<KernelKnowledge> all;
+  for (const Kernel& k : kernels_)
+    all.push_back({k.name, k.launches, k.error, k.last, Time{std::llround(k.eviction_ns)}, k.curve.size()});
+  return all;
+}
+
+boost::json::value Predictor::to_json() const {
+  boost::json::array kernels;
+  for (const Kernel& k : kernels_) {
+    boost::json::array points;
+    for (const auto& [capsm, ns] : k.measured) points.push_back(boost::json::array{capsm, ns});
+    kernels.push_back({{"name", k.name},
+                       {"launches", k.launches},
+                       {"error", k.error},
+                       {"last_ns", k.last.count()},
+                       {"evictions", k.evictions},
+                       {"eviction_ns", k.eviction_ns},
+                       {"curve", points},
+                       {"model", k.model->to_json()}});
+  }
+  return {{"version", 1}, {"kernels", kernels}};
+}
+
+Result<void> Predictor::from_json(const boost::json::value& state) {
+  const boost::json::object* root = state.if_object();
+  const boost::json::value* version = root ? root->if_contains("version") : nullptr;
+  const boost::json::value* list = root ? root->if_contains("kernels") : nullptr;
+  if (version == nullptr || *version != boost::json::value(1))
+    return fail("predictor state: field \"version\" is not 1");
+  if (list == nullptr || !list->is_array()) return fail("predictor state: field \"kernels\" is not a list");
+
+  Predictor read(factory_);
+  for (const boost::json::value& item : list->get_array()) {
+    const boost::json::object* object = item.if_object();
+    const boost::json::value* name = object ? object->if_contains("name") : nullptr;
+    if (name == nullptr || !name->is_string()) return fail("predictor state: a kernel without a name");
+    const std::string label = "predictor state: kernel \"" + std::string(name->get_string()) + "\": ";
+    Kernel& k = read.kernels_[read.id(name->get_string())];
+    bool good = true;
+    const auto number = [&](const char* field) {
+      const boost::json::value* v = object->if_contains(field);
+      const double x = v != nullptr && v->is_number() ? v->to_number<double>() : std::nan("");
+      if (!(x >= 0 && x <= 1e18)) good = false;
+      return good ? x : 0;
+    };
+    k.launches = static_cast<std::uint64_t>(number("launches"));
+    k.error = number("error");
+    k.last = Time{std::llround(number("last_ns"))};
+    k.evictions = static_cast<std::uint64_t>(number("evictions"));
+    k.eviction_ns = number("eviction_ns");
+    if (!good) return fail(label + "a number is missing or out of range");
+    const boost::json::value* curve = object->if_contains("curve");
+    if (curve == nullptr || !curve->is_array()) return fail(label + "field \"curve\"");
+    for (const boost::json::value& point : curve->get_array()) {
+      const boost::json::array* pair = point.if_array();
+      if (pair == nullptr || pair->size() != 2 || !(*pair)[0].is_number() || !(*pair)[1].is_number())
+        return fail(label + "field \"curve\"");
+      const double capsm = (*pair)[0].to_number<double>(), ns = (*pair)[1].to_number<double>();
+      if (!(capsm >= 1 && capsm <= kUnlimitedCapSM.count && ns >= 1 && ns <= 1e18))
+        return fail(label + "field \"curve\"");
+      k.measured[static_cast<std::uint32_t>(capsm)] = ns;
+    }
+    refresh_curve(k);
+    const boost::json::value* model = object->if_contains("model");
+    if (model == nullptr) return fail(label + "field \"model\"");
+    if (const auto loaded = k.model->from_json(*model); !loaded) return fail(label + loaded.error().message);
+  }
+  *this = std::move(read);
+  return {};
+}
+
+}  // namespace gpuctl::sched

@@ -1,0 +1,148 @@
+#include "sched/predictor/predictor.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <cmath>
+
+#include "sched/simulator/random.h"
+
+namespace gpuctl::sched {
+namespace {
+
+constexpr Time us(std::int64_t n) {
+  return std::chrono::microseconds{n};
+}
+
+/// A kernel like those of FLEP: time in proportion to its input, with noise.
+Time truth(const LaunchShape& shape, Random& random, double noise) {
+  const double ns = 5000 + 12.5 * shape.blocks + 0.002 * shape.input_bytes;
+  return Time{std::llround(ns * (1 + noise * random.normal()))};
+}
+
+LaunchShape draw(Random& random) {
+  LaunchShape shape;
+  shape.blocks = 100 + static_cast<double>(random.below(100000));
+  shape.threads = 256;
+  shape.input_bytes = static_cast<double>(random.below(1u << 30));
+  shape.shared_bytes = static_cast<double>(random.below(4)) * 1024;
+  return shape;
+}
+
+TEST(Ridge, FindsALinearLaw) {
+  Random random(1);
+  RidgeModel model;
+  EXPECT_FALSE(model.predict({}).has_value());
+  for (int i = 0; i < 100; ++i) {  // FLEP trains on 100 inputs
+    const LaunchShape shape = draw(random);
+    model.learn(shape, truth(shape, random, 0.02));
+  }
+  double off = 0;
+  for (int i = 0; i < 200; ++i) {
+    const LaunchShape shape = draw(random);
+    const double real = static_cast<double>(truth(shape, random, 0).count());
+    off += std::abs(static_cast<double>(model.predict(shape)->count()) / real - 1) / 200;
+  }
+  EXPECT_LT(off, 0.069);  // FLEP reports 6.9 % over its kernels
+}
+
+TEST(Ridge, OfOneShapeIsTheMean) {
+  RidgeModel model;
+  for (const int t : {90, 100, 110}) model.learn({64, 256, 0, 0}, us(t));
+  EXPECT_NEAR(static_cast<double>(model.predict({64, 256, 0, 0})->count()), 100e3, 100);
+  EXPECT_NEAR(static_cast<double>(model.predict({6400, 256, 0, 0})->count()), 100e3, 100);  // knows nothing of the grid
+}
+
+TEST(Ridge, StaysWithinReachOfWhatItSaw) {
+  RidgeModel model;
+  model.learn({10, 1, 0, 0}, us(10));
+  model.learn({20, 1, 0, 0}, us(20));
+  EXPECT_GE(*model.predict({0, 1, 0, 0}), us(1));
+  EXPECT_EQ(*model.predict({1e9, 1, 0, 0}), us(200));
+}
+
+TEST(Predictor, ReportsItsErrorPerKernel) {
+  Random random(2);
+  Predictor predictor;
+  const auto steady = predictor.id("steady"), wild = predictor.id("wild");
+  EXPECT_EQ(predictor.predict(steady, {}, us(7)), us(7));
+  for (int i = 0; i < 200; ++i) {
+    const LaunchShape shape = draw(random);
+    predictor.learn(steady, shape, truth(shape, random, 0.01));
+    predictor.learn(wild, shape, us(static_cast<std::int64_t>(1 + random.below(1000))));
+  }
+  const auto known = predictor.knowledge();
+  EXPECT_EQ(known[0].name, "steady");
+  EXPECT_EQ(known[0].launches, 200u);
+  EXPECT_LT(known[0].error, 0.1);
+  EXPECT_GT(known[1].error, 0.5);
+}
+
+TEST(Predictor, TakesTheMeanOfEvictions) {
+  Predictor predictor;
+  const auto k = predictor.id("k");
+  EXPECT_EQ(predictor.eviction(k, us(20)), us(20));
+  predictor.learn_eviction(k, us(30));
+  predictor.learn_eviction(k, us(50));
+  EXPECT_EQ(predictor.eviction(k, us(20)), us(40));
+}
+
+TEST(Predictor, PrunesCurvesToFallingTimes) {
+  Predictor predictor;
+  const auto k = predictor.id("k");
+  predictor.learn_curve(k, CapSM{4}, us(30));
+  predictor.learn_curve(k, CapSM{1}, us(100));
+  predictor.learn_curve(k, CapSM{3}, us(35));
+  predictor.learn_curve(k, CapSM{2}, us(35));
+  const auto curve = predictor.curve(k);
+  ASSERT_EQ(curve.size(), 3u);
+  EXPECT_EQ(curve[1].capsm, CapSM{2});
+  EXPECT_EQ(curve[2].whole, us(30));
+}
+
+TEST(Predictor, CorrectsByProgress) {
+  EXPECT_EQ(corrected_remaining(us(100), us(0), 0, 10), us(100));
+  EXPECT_EQ(corrected_remaining(us(100), us(50), 5, 10), us(50));
+  EXPECT_EQ(corrected_remaining(us(100), us(100), 5, 10), us(75));  // twice as slow: (100 + 200) / 2, half of it left
+  EXPECT_EQ(corrected_remaining(us(100), us(100), 10, 10), us(0));
+}
+
+TEST(Predictor, SurvivesARestart) {
+  Random random(3);
+  Predictor before;
+  for (const char* name : {"a", "b"})
+    for (int i = 0; i < 20; ++i) {
+      const LaunchShape shape = draw(random);
+      before.learn(before.id(name), shape, truth(shape, random, 0.05));
+    }
+  before.learn_curve(before.id("b"), CapSM{3}, us(77));
+  before.learn_eviction(before.id("a"), us(31));
+  Predictor after;
+  ASSERT_TRUE(after.from_json(boost::json::parse(boost::json::serialize(before.to_json()))));
+  const LaunchShape shape = draw(random);
+  for (const char* name : {"a", "b"}) {
+    EXPECT_EQ(after.predict(after.id(name), shape, us(0)), before.predict(before.id(name), shape, us(1)));
+    EXPECT_EQ(after.eviction(after.id(name), us(9)), before.eviction(before.id(name), us(9)));
+  }
+  EXPECT_EQ(after.curve(after.id("b")).size(), 1u);
+}
+
+TEST(Predictor, RefusesWhatItCannotHaveWritten) {
+  Predictor predictor;
+  predictor.learn(predictor.id("k"), {1, 1, 1, 1}, us(5));
+  const std::string good = boost::json::serialize(predictor.to_json());
+  for (const char* bad : {"3", "{}", R"({"version":2,"kernels":[]})", R"({"version":1,"kernels":[{}]})",
+                          R"({"version":1,"kernels":[{"name":"k","launches":-1}]})"}) {
+    EXPECT_FALSE(predictor.from_json(boost::json::parse(bad))) << bad;
+  }
+  std::string cut = good;
+  cut.replace(cut.find("\"mean\":["), 8, "\"mean\":[1,");
+  const auto refused = predictor.from_json(boost::json::parse(cut));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "predictor state: kernel \"k\": model: field \"mean\"");
+  EXPECT_EQ(predictor.predict(predictor.id("k"), {1, 1, 1, 1}, us(0)), us(5));
+}
+
+}  // namespace
+}  // namespace gpuctl::sched

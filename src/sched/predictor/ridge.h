@@ -1,0 +1,38 @@
+// Ridge regression of a kernel's duration over its launch shape, kept as running means and co-moments, so that a launch
+// is learnt in constant time and space and the coefficients are exact at any moment.
+//
+// The features are standardized before they are penalized, or the penalty would depend on their units; the intercept is
+// not penalized; a feature that never varied says nothing and is left out. Old launches fade (kMemory), because clocks,
+// inputs and neighbours change.
+#pragma once
+
+#include "sched/predictor/model.h"
+
+namespace gpuctl::sched {
+
+class RidgeModel : public DurationModel {
+ public:
+  void learn(const LaunchShape& shape, Time duration) override;
+  std::optional<Time> predict(const LaunchShape& shape) const override;
+  boost::json::value to_json() const override;
+  Result<void> from_json(const boost::json::value& state) override;
+
+ private:
+  static constexpr std::size_t kVariables = LaunchShape::kFeatures + 1;  // the last one is the duration, in ns
+  using Vector = std::array<double, kVariables>;
+  void solve() const;
+
+  double weight_ = 0;  ///< launches seen, faded
+  Vector mean_{};
+  std::array<Vector, kVariables> moment_{};  ///< sums of products of deviations, faded
+  double least_ = 0, most_ = 0;              ///< durations seen, ns
+
+  mutable bool solved_ = false;
+  mutable std::array<double, LaunchShape::kFeatures> slope_{};  ///< ns per unit of the feature
+};
+
+inline std::unique_ptr<DurationModel> make_ridge_model() {
+  return std::make_unique<RidgeModel>();
+}
+
+}  // namespace gpuctl::sched
