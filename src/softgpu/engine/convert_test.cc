@@ -36,20 +36,19 @@ struct Format {
     if (std::isnan(x)) return 0x7fff;
     if (x == 0) return std::signbit(x) ? 0x8000 : 0;
     if (std::isinf(x)) return x > 0 ? values.back().second : values.front().second;
+    // Beyond the largest number only rounding outwards or to nearest gives infinity.
+    if (std::abs(x) >= overflow) {
+      const bool infinite = mode == 'n' || (mode == 'p' && x > 0) || (mode == 'm' && x < 0);
+      return x > 0 ? (values.end() - (infinite ? 1 : 2))->second : (values.begin() + (infinite ? 0 : 1))->second;
+    }
     auto above = std::lower_bound(values.begin(), values.end(), std::make_pair(x, std::uint16_t{0}));
-    if (above == values.end()) --above;
     if (above->first == x) return above->second;
-    auto below = above == values.begin() ? above : above - 1;
-    if (x > above->first) below = above;
+    const auto below = above - 1;
     const double low = x - below->first, high = above->first - x;
     const bool even_below = (below->second & 1) == 0;
     bool up = mode == 'p' || (mode == 'z' && x < 0);
     if (mode == 'n') up = high < low || (high == low && !even_below);
-    if (mode != 'n' && below == above) up = true;
     std::uint16_t bits = up ? above->second : below->second;
-    // Beyond the largest number only rounding outwards or to nearest gives infinity.
-    if (std::abs(x) >= overflow && (mode == 'z' || (mode == 'p' && x < 0) || (mode == 'm' && x > 0)))
-      bits = x > 0 ? (values.end() - 2)->second : (values.begin() + 1)->second;
     if (bits == 0 && x < 0) bits = 0x8000;
     return bits;
   }

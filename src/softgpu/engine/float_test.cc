@@ -107,11 +107,13 @@ TEST(Float, MinMaxSign) {
   check<float>("max.f32 %d, %a, %b;", [=](float a, float b, float) { return greatest(a, b); });
   check<float>("max.NaN.f32 %d, %a, %b;", [=](float a, float b, float) { return std::isnan(a) || std::isnan(b) ? NAN : greatest(a, b); });
   check<double>("min.f64 %d, %a, %b;", [](double a, double b, double) { return std::isnan(a) ? b : std::isnan(b) ? a : a == b ? (std::signbit(a) ? a : b) : std::min(a, b); });
-  check<float>("copysign.f32 %d, %a, %b;", [](float a, float b, float) { return std::isnan(b) ? NAN : std::copysign(b, a); });
 }
 
-TEST(Float, AbsNegTouchOnlyTheSign) {
-  const auto a = samples<float>(5);
+TEST(Float, SignOperationsTouchOnlyTheSign) {
+  const auto a = samples<float>(5), b = samples<float>(6);
+  const auto copied = run_elementwise<std::uint32_t>("f32", "u32", "copysign.f32 %d, %a, %b;", a, b, a);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    EXPECT_EQ((__builtin_bit_cast(std::uint32_t, a[i]) & 0x80000000u) | (__builtin_bit_cast(std::uint32_t, b[i]) & 0x7fffffffu), copied[i]);
   const auto negated = run_elementwise<std::uint32_t>("f32", "u32", "neg.f32 %d, %a;", a, a, a);
   const auto absolute = run_elementwise<std::uint32_t>("f32", "u32", "abs.f32 %d, %a;", a, a, a);
   for (std::size_t i = 0; i < a.size(); ++i) {

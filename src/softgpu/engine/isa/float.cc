@@ -82,7 +82,7 @@ struct MinMax {
     T r = (kMax ? a > b : a < b) ? a : b;
     if (a == b) r = from_bits<T>(kMax ? to_bits(a) & to_bits(b) : to_bits(a) | to_bits(b));
     if (b != b) r = a;
-    if (kNan && a != a) r = a;
+    if (kNan && (a != a || b != b)) return canonical_nan<T>();
     if (r != r) return canonical_nan<T>();
     return kXorsign ? from_bits<T>(to_bits(r) | sign) : r;
   }

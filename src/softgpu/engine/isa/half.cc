@@ -109,7 +109,7 @@ struct MinMax {
     H r = (kMax ? x > y : x < y) ? a : b;
     if (x == y) r.bits = kMax ? a.bits & b.bits : a.bits | b.bits;
     if (y != y) r = a;
-    if (kNan && x != x) r = a;
+    if (kNan && (x != x || y != y)) return canonical_nan<H>();
     if (is_nan(r)) return canonical_nan<H>();
     return H{static_cast<U16>(r.bits | sign)};
   }
