@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <sstream>
+#include <iterator>
 
 #include <toml++/toml.h>
 
@@ -230,14 +230,15 @@ class Reader {
 
 void read_file(const std::string& file, ConfigOutcome& outcome) {
   std::ifstream stream(file, std::ios::binary);
-  std::stringstream content;
-  if (!stream || !(content << stream.rdbuf() || stream.eof())) {
+  std::error_code error;
+  if (!stream || std::filesystem::is_directory(file, error)) {
     outcome.problems.push_back(file + ": cannot be read");
     return;
   }
+  const std::string content{std::istreambuf_iterator<char>(stream), {}};
   Reader reader(file, outcome);
   try {
-    reader.read(toml::parse(content.str(), file));
+    reader.read(toml::parse(content, file));
   } catch (const toml::parse_error& error) {
     std::string reason(error.description());
     std::replace(reason.begin(), reason.end(), '\n', ' ');

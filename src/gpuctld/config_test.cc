@@ -124,6 +124,8 @@ TEST_F(ConfigTest, AMissingFileIsOnlyWrongWhenAskedFor) {
   EXPECT_TRUE(read_config(directory_ + "/none.toml", false).problems.empty());
   EXPECT_EQ(read_config(directory_ + "/none.toml", true).problems.size(), 1u);
   EXPECT_TRUE(read_config("", false).problems.empty());
+  EXPECT_TRUE(read("").problems.empty());
+  EXPECT_EQ(read_config(directory_, true).problems, std::vector<std::string>{directory_ + ": cannot be read"});
 }
 
 TEST(ShippedConfig, IsValidAndSaysTheDefaults) {

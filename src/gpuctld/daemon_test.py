@@ -1,8 +1,9 @@
 """The gpuctld program itself: command line, configuration, restart, signals.
 
-    daemon_test.py GPUCTLD FAKE_DRIVER
+    daemon_test.py GPUCTLD FAKE_DRIVER [systemd]
 
-FAKE_DRIVER stands in for libcuda.so.1 and knows GPUs of 132, 131 and 130 SMs.
+FAKE_DRIVER stands in for libcuda.so.1 and knows GPUs of 132, 131 and 130 SMs. "systemd": the program was
+built with it.
 """
 
 import array
@@ -19,7 +20,7 @@ import tempfile
 import time
 import unittest
 
-GPUCTLD, FAKE_DRIVER = None, None
+GPUCTLD, FAKE_DRIVER, WITH_SYSTEMD = None, None, False
 UUID = 'GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff'
 GRANT, USAGE = 64, 64 + 64 * 16  # offsets in the stub page (src/ipc/stub.h)
 
@@ -232,6 +233,33 @@ class DaemonTest(unittest.TestCase):
         self.daemon.send_signal(signal.SIGHUP)
         self.assertTrue(eventually(lambda: reserve() == 9))
 
+    @unittest.skipIf(os.geteuid() != 0, 'needs root to become somebody else')
+    def test_other_users_have_only_the_rights_they_were_given(self):
+        os.chmod(self.directory, 0o755)
+        self.start('--config', self.write('c.toml', '[daemon]\nsocket_mode = "0666"\n[slice.theirs]\nowner_uid = 65534\n'))
+        self.call('CreateSlice', path='ls', settings={'reserve': 8})
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            answers = [self.call(*call[:1], **call[1]).get('error', '') for call in (
+                ('CreateSlice', {'path': 'x', 'settings': {}}),
+                ('SetSlice', {'path': 'theirs', 'settings': {'reserve': 4}}),
+                ('DeleteSlice', {'path': 'ls'}),
+                ('Attach', {'slice': 'ls', 'device_uuids': [UUID], 'resumed': False}),
+                ('Attach', {'slice': '/', 'device_uuids': [UUID], 'resumed': False}),
+                ('CreateSlice', {'path': 'theirs/own', 'settings': {'weight': 3}}),
+                ('Attach', {'slice': 'theirs/own', 'device_uuids': [UUID], 'resumed': False}))]
+            os.write(write, json.dumps(answers).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        denied = 'io.gpuctl.PermissionDenied'
+        self.assertEqual(json.loads(os.read(read, 65536)), [denied, denied, denied, denied, '', '', ''])
+        os.close(read)
+        os.close(write)
+
     def test_only_one_daemon_for_a_socket_and_a_state(self):
         self.start()
         self.assertEqual(self.fails(), [f'gpuctld: {self.path}: another daemon listens there'])
@@ -255,6 +283,38 @@ class DaemonTest(unittest.TestCase):
         self.assertEqual(len(self.call('ListSlices')['parameters']['slices']), 1)
         self.assertTrue(os.path.exists(self.path + '.state/state.json.bad'))
 
+    def test_socket_activation_and_notification(self):
+        if not WITH_SYSTEMD:
+            self.skipTest('built without libsystemd')
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self.path)
+        listener.listen()
+        news = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        news.settimeout(20)
+        news.bind(self.path + '.notify')
+        start = ('import os, sys\nos.dup2(int(sys.argv[1]), 3)\nos.environ.update(LISTEN_FDS="1", '
+                 'LISTEN_PID=str(os.getpid()), WATCHDOG_USEC="200000", WATCHDOG_PID=str(os.getpid()))\n'
+                 'os.execv(sys.argv[2], sys.argv[2:])')
+        config = self.write('c.toml', '')
+        self.daemon = subprocess.Popen(
+            [sys.executable, '-c', start, str(listener.fileno()), GPUCTLD, '--config', config, '--state', self.directory],
+            env=dict(self.environment, NOTIFY_SOCKET=self.path + '.notify'), pass_fds=[listener.fileno()],
+            stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        heard = lambda what: eventually(lambda: what in news.recv(4096).decode())
+        self.assertTrue(heard('READY=1'))
+        self.assertTrue(heard('WATCHDOG=1'))
+        self.assertEqual(len(self.call('ListSlices')['parameters']['slices']), 1)
+        self.daemon.send_signal(signal.SIGHUP)
+        self.assertTrue(heard('RELOADING=1\nMONOTONIC_USEC='))
+        self.assertTrue(heard('READY=1'))
+        self.daemon.send_signal(signal.SIGTERM)
+        self.assertTrue(heard('STOPPING=1'))
+        self.daemon.communicate(timeout=20)
+        self.assertEqual(self.daemon.returncode, 0)
+        self.assertTrue(os.path.exists(self.path))  # it belongs to the service manager
+        listener.close()
+        news.close()
+
     def test_no_gpu_at_all_is_one_line(self):
         self.environment['FAKE_DRIVER'] = 'none'
         daemon = self.spawn('--socket', self.path)
@@ -269,4 +329,5 @@ class DaemonTest(unittest.TestCase):
 
 if __name__ == '__main__':
     GPUCTLD, FAKE_DRIVER = (os.path.abspath(argument) for argument in sys.argv[1:3])
+    WITH_SYSTEMD = 'systemd' in sys.argv[3:]
     unittest.main(argv=sys.argv[:1], verbosity=2)
