@@ -1,0 +1,155 @@
+// cudaGetDevice*, cudaDevice*: one device, number 0.
+#include <cuda_profiler_api.h>
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+
+#include "softgpu/cudart/driver.h"
+#include "softgpu/cudart/error.h"
+
+using namespace gpuctl::softgpu::cudart;
+
+namespace {
+
+int attribute(CUdevice_attribute which) {
+  int value = 0;
+  DRIVER(cuDeviceGetAttribute)(&value, which, 0);
+  return value;
+}
+
+void fill_shape(cudaDeviceProp* prop) {
+  prop->maxThreadsPerBlock = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  prop->maxThreadsDim[0] = attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X);
+  prop->maxThreadsDim[1] = attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y);
+  prop->maxThreadsDim[2] = attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z);
+  prop->maxGridSize[0] = attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X);
+  prop->maxGridSize[1] = attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y);
+  prop->maxGridSize[2] = attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z);
+  prop->warpSize = attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+  prop->multiProcessorCount = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  prop->maxThreadsPerMultiProcessor = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  prop->maxBlocksPerMultiProcessor = attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+  prop->regsPerBlock = attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK);
+  prop->regsPerMultiprocessor = attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
+}
+
+void fill_memory(cudaDeviceProp* prop) {
+  const auto bytes = [](CUdevice_attribute which) { return static_cast<std::size_t>(attribute(which)); };
+  DRIVER(cuDeviceTotalMem)(&prop->totalGlobalMem, 0);
+  prop->sharedMemPerBlock = bytes(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+  prop->sharedMemPerBlockOptin = bytes(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  prop->sharedMemPerMultiprocessor = bytes(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+  prop->reservedSharedMemPerBlock = bytes(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+  prop->totalConstMem = bytes(CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY);
+  prop->memPitch = bytes(CU_DEVICE_ATTRIBUTE_MAX_PITCH);
+  prop->textureAlignment = bytes(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT);
+  prop->texturePitchAlignment = bytes(CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT);
+  prop->surfaceAlignment = bytes(CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT);
+  prop->l2CacheSize = attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  prop->memoryBusWidth = attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+  prop->unifiedAddressing = attribute(CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING);
+  prop->canMapHostMemory = attribute(CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY);
+  prop->managedMemory = attribute(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY);
+  prop->concurrentManagedAccess = attribute(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS);
+  prop->hostRegisterSupported = attribute(CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED);
+  prop->canUseHostPointerForRegisteredMem = attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM);
+  prop->hostNativeAtomicSupported = attribute(CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED);
+  prop->memoryPoolsSupported = attribute(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
+}
+
+cudaError_t check_device(int number) {
+  const CUresult entered = enter();
+  if (entered != CUDA_SUCCESS) return report(entered);
+  return number == 0 ? cudaSuccess : report(cudaErrorInvalidDevice);
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t CUDARTAPI cudaGetDeviceCount(int* count) {
+  const CUresult entered = enter();
+  if (entered != CUDA_SUCCESS && count != nullptr) *count = 0;
+  return entered != CUDA_SUCCESS ? report(entered) : report(DRIVER(cuDeviceGetCount)(count));
+}
+
+cudaError_t CUDARTAPI cudaGetDevice(int* number) {
+  if (number == nullptr) return report(cudaErrorInvalidValue);
+  *number = 0;
+  return check_device(0);
+}
+
+cudaError_t CUDARTAPI cudaSetDevice(int number) { return check_device(number); }
+
+cudaError_t CUDARTAPI cudaInitDevice(int number, unsigned int, unsigned int) { return check_device(number); }
+
+cudaError_t CUDARTAPI cudaSetDeviceFlags(unsigned int flags) { return RUN(cuDevicePrimaryCtxSetFlags, 0, flags); }
+
+cudaError_t CUDARTAPI cudaGetDeviceProperties(struct cudaDeviceProp* prop, int number) {
+  if (prop == nullptr) return report(cudaErrorInvalidValue);
+  if (const cudaError_t error = check_device(number); error != cudaSuccess) return error;
+  std::memset(static_cast<void*>(prop), 0, sizeof *prop);
+  DRIVER(cuDeviceGetName)(prop->name, sizeof prop->name, 0);
+  DRIVER(cuDeviceGetUuid)(&prop->uuid, 0);
+  prop->major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  prop->minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  prop->integrated = attribute(CU_DEVICE_ATTRIBUTE_INTEGRATED);
+  prop->concurrentKernels = attribute(CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS);
+  prop->asyncEngineCount = attribute(CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT);
+  prop->streamPrioritiesSupported = attribute(CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED);
+  fill_shape(prop);
+  fill_memory(prop);
+  return cudaSuccess;
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr which, int number) {
+  if (const cudaError_t error = check_device(number); error != cudaSuccess) return error;
+  return report(DRIVER(cuDeviceGetAttribute)(value, static_cast<CUdevice_attribute>(which), 0));
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetPCIBusId(char* id, int length, int number) {
+  if (const cudaError_t error = check_device(number); error != cudaSuccess) return error;
+  return report(DRIVER(cuDeviceGetPCIBusId)(id, length, 0));
+}
+
+cudaError_t CUDARTAPI cudaDeviceCanAccessPeer(int* can_access, int number, int peer) {
+  return RUN(cuDeviceCanAccessPeer, can_access, number, peer);
+}
+
+cudaError_t CUDARTAPI cudaDeviceSynchronize(void) { return RUN(cuCtxSynchronize); }
+
+cudaError_t CUDARTAPI cudaDeviceReset(void) {
+  const cudaError_t error = RUN(cuDevicePrimaryCtxReset, 0);
+  if (error == cudaSuccess) DRIVER(cuCtxSetCurrent)(nullptr);
+  return error;
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  return RUN(cuCtxGetStreamPriorityRange, least, greatest);
+}
+
+cudaError_t CUDARTAPI cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
+  return RUN(cuCtxSetLimit, static_cast<CUlimit>(limit), value);
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetLimit(size_t* value, enum cudaLimit limit) {
+  return RUN(cuCtxGetLimit, value, static_cast<CUlimit>(limit));
+}
+
+cudaError_t CUDARTAPI cudaDriverGetVersion(int* version) {
+  if (version == nullptr) return report(cudaErrorInvalidValue);
+  *version = 0;
+  return driver().found ? report(DRIVER(cuDriverGetVersion)(version)) : cudaSuccess;
+}
+
+cudaError_t CUDARTAPI cudaRuntimeGetVersion(int* version) {
+  if (version == nullptr) return report(cudaErrorInvalidValue);
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+cudaError_t CUDARTAPI cudaProfilerStart(void) { return RUN(cuProfilerStart); }
+
+cudaError_t CUDARTAPI cudaProfilerStop(void) { return RUN(cuProfilerStop); }
+
+}  // extern "C"

@@ -1,0 +1,52 @@
+// The driver as the runtime sees it: opened by name at the first use, every function taken from cuGetProcAddress, the
+// ordinary way, so that a preloaded library that interposes there sees all calls of the runtime.
+#pragma once
+
+#include <cuda.h>
+#include <cudaProfiler.h>
+
+// clang-format off
+#define SOFTGPU_CUDART_FUNCTIONS(ROW) \
+  ROW(cuInit) ROW(cuDriverGetVersion) ROW(cuDeviceGet) ROW(cuDeviceGetCount) ROW(cuDeviceGetName) ROW(cuDeviceGetUuid) \
+  ROW(cuDeviceTotalMem) ROW(cuDeviceGetAttribute) ROW(cuDeviceGetPCIBusId) ROW(cuDeviceCanAccessPeer) \
+  ROW(cuDevicePrimaryCtxRetain) ROW(cuDevicePrimaryCtxReset) ROW(cuDevicePrimaryCtxGetState) \
+  ROW(cuDevicePrimaryCtxSetFlags) ROW(cuCtxGetCurrent) ROW(cuCtxSetCurrent) ROW(cuCtxSynchronize) \
+  ROW(cuCtxGetStreamPriorityRange) ROW(cuCtxSetLimit) ROW(cuCtxGetLimit) \
+  ROW(cuLibraryLoadData) ROW(cuLibraryGetKernel) ROW(cuLibraryGetGlobal) \
+  ROW(cuKernelGetFunction) ROW(cuKernelGetAttribute) ROW(cuKernelSetAttribute) ROW(cuKernelSetCacheConfig) \
+  ROW(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags) ROW(cuOccupancyAvailableDynamicSMemPerBlock) \
+  ROW(cuMemGetInfo) ROW(cuMemAlloc) ROW(cuMemAllocPitch) ROW(cuMemAllocManaged) ROW(cuMemFree) ROW(cuMemAllocAsync) \
+  ROW(cuMemFreeAsync) ROW(cuMemHostAlloc) ROW(cuMemFreeHost) ROW(cuMemHostRegister) ROW(cuMemHostUnregister) \
+  ROW(cuMemHostGetDevicePointer) ROW(cuMemHostGetFlags) ROW(cuPointerGetAttributes) \
+  ROW(cuMemcpyAsync) ROW(cuMemcpyHtoD) ROW(cuMemcpyDtoH) ROW(cuMemcpyDtoD) ROW(cuMemcpyHtoDAsync) \
+  ROW(cuMemcpyDtoHAsync) ROW(cuMemcpyDtoDAsync) ROW(cuMemcpy) ROW(cuMemcpy2D) ROW(cuMemcpy2DAsync) \
+  ROW(cuMemsetD8) ROW(cuMemsetD8Async) ROW(cuMemsetD2D8) ROW(cuMemsetD2D8Async) \
+  ROW(cuStreamCreate) ROW(cuStreamCreateWithPriority) ROW(cuStreamDestroy) ROW(cuStreamSynchronize) \
+  ROW(cuStreamQuery) ROW(cuStreamWaitEvent) ROW(cuStreamAddCallback) ROW(cuStreamGetPriority) ROW(cuStreamGetFlags) \
+  ROW(cuStreamGetId) ROW(cuStreamIsCapturing) ROW(cuLaunchHostFunc) \
+  ROW(cuEventCreate) ROW(cuEventDestroy) ROW(cuEventRecord) ROW(cuEventRecordWithFlags) ROW(cuEventQuery) \
+  ROW(cuEventSynchronize) ROW(cuEventElapsedTime) \
+  ROW(cuLaunchKernel) ROW(cuLaunchKernelEx) ROW(cuProfilerStart) ROW(cuProfilerStop)
+// clang-format on
+
+namespace gpuctl::softgpu::cudart {
+
+/// Named as the program would call them; the types are those of cuda.h's current versions. nullptr: not offered.
+struct DriverFunctions {
+#define SOFTGPU_MEMBER(name) decltype(&::name) p_##name = nullptr;
+  SOFTGPU_CUDART_FUNCTIONS(SOFTGPU_MEMBER)
+#undef SOFTGPU_MEMBER
+  bool found = false;  ///< the driver could be opened and has all of them
+};
+
+/// Any thread; opens the driver once.
+const DriverFunctions& driver();
+
+/// Makes sure that the driver is there, initialised, and that the calling thread has a current context (the primary
+/// one if it has none). Every function of the runtime that needs the device starts with it.
+CUresult enter();
+
+}  // namespace gpuctl::softgpu::cudart
+
+/// `DRIVER(cuMemAlloc)(...)` calls the driver.
+#define DRIVER(name) (gpuctl::softgpu::cudart::driver().p_##name)

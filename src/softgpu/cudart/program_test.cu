@@ -1,0 +1,127 @@
+// A program as nvcc builds it, without a word about the software GPU. Exits with the number of failed checks.
+#include <cstdio>
+#include <vector>
+
+namespace {
+
+int failures = 0;
+
+#define CHECK(condition)                                               \
+  do {                                                                 \
+    if (!(condition)) {                                                \
+      std::fprintf(stderr, "line %d: %s\n", __LINE__, #condition);     \
+      ++failures;                                                      \
+    }                                                                  \
+  } while (false)
+
+__constant__ int factor;
+__device__ int touched;
+__managed__ int managed_total;
+
+__global__ void scale(int* data, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  data[i] *= factor;
+  atomicAdd(&touched, 1);
+}
+
+template <class T>
+__global__ void sum_blocks(const T* data, int count, T* sums) {
+  extern __shared__ unsigned char raw[];
+  T* partial = reinterpret_cast<T*>(raw);
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  partial[threadIdx.x] = i < count ? data[i] : T(0);
+  __syncthreads();
+  for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
+    if (threadIdx.x < width) partial[threadIdx.x] += partial[threadIdx.x + width];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) {
+    sums[blockIdx.x] = partial[0];
+    atomicAdd(&managed_total, 1);
+  }
+}
+
+void test_device() {
+  int count = 0;
+  CHECK(cudaGetDeviceCount(&count) == cudaSuccess && count == 1);
+  cudaDeviceProp prop;
+  CHECK(cudaGetDeviceProperties(&prop, 0) == cudaSuccess);
+  CHECK(prop.major == 9 && prop.multiProcessorCount > 0 && prop.maxThreadsPerMultiProcessor == 2048);
+  CHECK(cudaSetDevice(1) == cudaErrorInvalidDevice);
+  CHECK(cudaGetLastError() == cudaErrorInvalidDevice);
+  CHECK(cudaGetLastError() == cudaSuccess);
+}
+
+void test_symbols() {
+  constexpr int kCount = 1000;
+  std::vector<int> host(kCount);
+  for (int i = 0; i < kCount; ++i) host[i] = i;
+  int* data = nullptr;
+  CHECK(cudaMalloc(&data, kCount * sizeof(int)) == cudaSuccess);
+  CHECK(cudaMemcpy(data, host.data(), kCount * sizeof(int), cudaMemcpyHostToDevice) == cudaSuccess);
+  const int three = 3;
+  CHECK(cudaMemcpyToSymbol(factor, &three, sizeof three) == cudaSuccess);
+  scale<<<8, 128>>>(data, kCount);
+  CHECK(cudaGetLastError() == cudaSuccess);
+  CHECK(cudaMemcpy(host.data(), data, kCount * sizeof(int), cudaMemcpyDeviceToHost) == cudaSuccess);
+  int wrong = 0;
+  for (int i = 0; i < kCount; ++i) wrong += host[i] != 3 * i;
+  CHECK(wrong == 0);
+  int seen = 0;
+  CHECK(cudaMemcpyFromSymbol(&seen, touched, sizeof seen) == cudaSuccess && seen == kCount);
+  CHECK(cudaFree(data) == cudaSuccess);
+}
+
+void test_streams() {
+  constexpr int kCount = 512;
+  float* host = nullptr;
+  float* data = nullptr;
+  float* sums = nullptr;
+  cudaStream_t stream;
+  cudaEvent_t begin;
+  cudaEvent_t end;
+  CHECK(cudaMallocHost(&host, kCount * sizeof(float)) == cudaSuccess);
+  CHECK(cudaMalloc(&data, kCount * sizeof(float)) == cudaSuccess);
+  CHECK(cudaMallocManaged(&sums, 4 * sizeof(float)) == cudaSuccess);
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+  CHECK(cudaEventCreate(&begin) == cudaSuccess && cudaEventCreate(&end) == cudaSuccess);
+  for (int i = 0; i < kCount; ++i) host[i] = 1.0f;
+  CHECK(cudaEventRecord(begin, stream) == cudaSuccess);
+  CHECK(cudaMemcpyAsync(data, host, kCount * sizeof(float), cudaMemcpyHostToDevice, stream) == cudaSuccess);
+  sum_blocks<<<4, 128, 128 * sizeof(float), stream>>>(data, kCount, sums);
+  CHECK(cudaEventRecord(end, stream) == cudaSuccess);
+  CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+  for (int i = 0; i < 4; ++i) CHECK(sums[i] == 128.0f);
+  CHECK(managed_total == 4);
+  float milliseconds = -1;
+  CHECK(cudaEventElapsedTime(&milliseconds, begin, end) == cudaSuccess && milliseconds >= 0);
+  CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+  CHECK(cudaFreeHost(host) == cudaSuccess && cudaFree(data) == cudaSuccess && cudaFree(sums) == cudaSuccess);
+}
+
+void test_launch_queries() {
+  int blocks = 0;
+  CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, scale, 256, 0) == cudaSuccess && blocks == 8);
+  cudaFuncAttributes attributes;
+  CHECK(cudaFuncGetAttributes(&attributes, scale) == cudaSuccess && attributes.maxThreadsPerBlock == 1024);
+  CHECK(cudaFuncSetAttribute(sum_blocks<float>, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 * 1024) == cudaSuccess);
+  scale<<<1, 2048>>>(nullptr, 0);
+  CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+  cudaLaunchConfig_t config = {};
+  config.gridDim = 1;
+  config.blockDim = 32;
+  CHECK(cudaLaunchKernelEx(&config, scale, static_cast<int*>(nullptr), 0) == cudaSuccess);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+}
+
+}  // namespace
+
+int main() {
+  test_device();
+  if (failures != 0) return failures;
+  test_symbols();
+  test_streams();
+  test_launch_queries();
+  return failures;
+}
