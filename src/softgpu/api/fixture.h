@@ -117,7 +117,10 @@ inline void use_private_table(const char* sms = "4") {
   setenv("SOFTGPU_TABLE", path.c_str(), 1);
   setenv("SOFTGPU_SMS", sms, 1);
   setenv("SOFTGPU_WARP_INSTRUCTION_NS", "0", 0);
-  static const bool cleanup = std::atexit([] { std::remove(std::getenv("SOFTGPU_TABLE")); }) == 0;
+  static const pid_t creator = getpid();  // forked children that exit must leave the file alone
+  static const bool cleanup = std::atexit([] {
+                                if (getpid() == creator) std::remove(std::getenv("SOFTGPU_TABLE"));
+                              }) == 0;
   (void)cleanup;
 }
 

@@ -195,26 +195,34 @@ TEST_F(ProcessApi, AForkedChildIsNotInitialized) {
 
 TEST_F(ProcessApi, UrgentKernelsOvertakeWithinAProcess) {
   const pid_t child = client([&] {
-    launch_wide_wait(4);
-    EXPECT_TRUE(shows(getpid(), 4));
-    CUstream streams[2];
-    EXPECT_CU(cuStreamCreateWithPriority(&streams[0], CU_STREAM_NON_BLOCKING, 0));
-    EXPECT_CU(cuStreamCreateWithPriority(&streams[1], CU_STREAM_NON_BLOCKING, -5));
-    const CUfunction mark = load("mark");
-    constexpr int kShared = 200 * 1024;  // needs an SM of its own
-    EXPECT_CU(cuFuncSetAttribute(mark, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kShared));
-    for (unsigned i = 0; i < 2; ++i) {
-      volatile unsigned* next = &shared_->next;
-      volatile unsigned* place = &shared_->slot[i];
-      void* params[] = {&next, &place};
-      EXPECT_CU(cuLaunchKernel(mark, 1, 1, 1, 32, 1, 1, kShared, streams[i], params, nullptr));
-      EXPECT_TRUE(eventually([&] { return look().kernels.size() == 2 + i; }));
-    }
-    EXPECT_EQ(look().kernels.back().urgency, 5);
-    // One SM at a time would be needed to see the order of execution; the order of placement is what is promised.
+    // All four SMs are full; one of them becomes free while the others stay, so that placement shows in the order.
+    constexpr int kShared = 200 * 1024;
+    const auto launch = [&](const char* name, volatile unsigned* first, volatile unsigned* second, unsigned blocks,
+                            int priority) {
+      CUstream stream = nullptr;
+      EXPECT_CU(cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, priority));
+      const CUfunction function = load(name);
+      EXPECT_CU(cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kShared));
+      void* params[] = {&first, &second};
+      EXPECT_CU(cuLaunchKernel(function, blocks, 1, 1, 32, 1, 1, kShared, stream, params, nullptr));
+    };
+    const auto queued = [](std::size_t kernels) {
+      return eventually([&] { return look().kernels.size() == kernels; });
+    };
+    launch("wait_for", &shared_->flag, nullptr, 3, 0);
+    EXPECT_TRUE(queued(1));
+    launch("wait_for", &shared_->ready, nullptr, 1, 0);
+    EXPECT_TRUE(queued(2));
+    launch("mark", &shared_->next, &shared_->slot[0], 1, 0);
+    EXPECT_TRUE(queued(3));
+    launch("mark", &shared_->next, &shared_->slot[1], 1, -5);
+    EXPECT_TRUE(queued(4));
+    shared_->ready = 1;
+    EXPECT_TRUE(eventually([&] { return shared_->next == 2; }));
+    EXPECT_EQ(shared_->slot[1], 0U);
+    EXPECT_EQ(shared_->slot[0], 1U);
     shared_->flag = 1;
     EXPECT_CU(cuCtxSynchronize());
-    EXPECT_EQ(shared_->next, 2U);
   });
   EXPECT_EQ(wait_for(child), 0);
 }
