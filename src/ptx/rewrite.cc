@@ -53,8 +53,8 @@ pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, cons
   pass::Kernel kernel{facts, entry, facts.closure(entry.name), entry, {}, {}};
   kernel.report.name = entry.name;
   for (const Pass& pass : kPasses) {
-    const pass::Refused refused = names.count(entry.name + kPersistentSuffix) != 0 ? pass::Refused("a rewritten form is there already")
-                                                                                  : pass.run(kernel);
+    const bool taken = names.count(entry.name + kPersistentSuffix) != 0 || names.count(pass::kMeetFunction) != 0;
+    const pass::Refused refused = taken ? pass::Refused("the module was rewritten already") : pass.run(kernel);
     if (dump) {
       Module one{facts.module().version, facts.module().targets, facts.module().address_size, {}};
       for (const pass::CopiedFunction& copy : kernel.functions) one.items.emplace_back(copy.function);

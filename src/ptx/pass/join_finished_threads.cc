@@ -7,25 +7,54 @@
 namespace gpuctl::ptx::pass {
 namespace {
 
-void join_barriers(Function& function) {
-  for_each_instruction(*function.body, [](Instruction& instruction) {
-    if (!is_block_barrier(instruction)) return;
-    instruction.opcode = "barrier";
-    instruction.modifiers = {"red", "popc", "u32"};
-    Operand zero = instruction.operands[0];
-    instruction.operands = {register_operand(kCountRegister), std::move(zero), register_operand(kNobodyRegister)};
-  });
+constexpr std::string_view kHeader = ".version 6.0\n.target sm_70\n.address_size 64\n";
+
+constexpr std::string_view kMeet = R"(
+.func (.param .b32 gpuslice_count) gpuslice_meet(.param .b32 gpuslice_finished)
+{
+  .reg .pred %p;
+  .reg .b32 %r<2>;
+  ld.param.b32 %r0, [gpuslice_finished];
+  setp.ne.u32 %p, %r0, 0;
+  bar.warp.sync 0xffffffff;
+  bar.red.popc.u32 %r1, 0, %p;
+  st.param.b32 [gpuslice_count], %r1;
+  ret;
+}
+)";
+
+constexpr std::string_view kMeetLive = R"(
+.func f()
+{
+  {
+    .param .b32 gpuslice_finished;
+    .param .b32 gpuslice_count;
+    .reg .b32 %gpuslice_zero;
+    mov.b32 %gpuslice_zero, 0;
+    st.param.b32 [gpuslice_finished], %gpuslice_zero;
+    call (gpuslice_count), gpuslice_meet, (gpuslice_finished);
+  }
+}
+)";
+
+/// The one function in a text of ours.
+Function parse_function(std::string_view text) {
+  const Result<Module> module = parse(std::string(kHeader) + std::string(text));
+  return std::get<Function>(module.value().items.at(0));
 }
 
-/// The registers the barriers above use, set at the start of the body.
-void declare_registers(Function& function) {
-  const std::string count = kCountRegister;
-  const std::string nobody = kNobodyRegister;
-  const auto module = parse(".version 6.0 .target sm_70 .address_size 64 .func f() { .reg .b32 " + count + "; .reg .pred " + nobody +
-                            "; setp.ne.u32 " + nobody + ", 0, 0; }");
-  std::vector<Statement> head = *std::get<Function>(module->items[0]).body;
-  std::move(function.body->begin(), function.body->end(), std::back_inserter(head));
-  function.body = std::move(head);
+void join_barriers(Function& function) {
+  const Function live = parse_function(kMeetLive);
+  replace_instructions(*function.body, [&](Instruction& instruction, std::vector<Statement>& out) {
+    if (!is_block_barrier(instruction)) {
+      out.emplace_back(std::move(instruction));
+      return;
+    }
+    Scope call = std::get<Scope>(live.body->at(0));
+    // Only the call takes the guard: PTX allows none on the arguments.
+    std::get<Instruction>(call.body.back()).guard = instruction.guard;
+    out.emplace_back(std::move(call));
+  });
 }
 
 }  // namespace
@@ -33,11 +62,9 @@ void declare_registers(Function& function) {
 Refused join_finished_threads(Kernel& kernel) {
   if (!kernel.report.needs_finished_barrier) return {};
   join_barriers(kernel.entry);
-  for (CopiedFunction& copy : kernel.functions) {
-    if (!kernel.facts.closure(copy.original).has_barrier) continue;
-    join_barriers(copy.function);
-    declare_registers(copy.function);
-  }
+  for (CopiedFunction& copy : kernel.functions) join_barriers(copy.function);
+  Function meet = parse_function(kMeet);
+  kernel.functions.push_back({meet.name, std::move(meet)});
   return {};
 }
 

@@ -35,8 +35,6 @@ using Refused = std::optional<std::string>;
 inline constexpr char kTaskEnd[] = "$gpuslice_task_end";
 inline constexpr char kCtaidRegister[] = "%gpuslice_ctaid_";    // + x, y, z
 inline constexpr char kNctaidRegister[] = "%gpuslice_nctaid_";  // + x, y, z
-inline constexpr char kNobodyRegister[] = "%gpuslice_never";    // predicate, false
-inline constexpr char kCountRegister[] = "%gpuslice_count";
-inline constexpr char kSharedName[] = "gpuslice_shared";
+inline constexpr char kMeetFunction[] = "gpuslice_meet";         // join_finished_threads
 
 }  // namespace gpuctl::ptx::pass

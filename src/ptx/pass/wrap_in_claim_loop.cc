@@ -33,8 +33,8 @@ namespace gpuctl::ptx::pass {
 namespace {
 
 constexpr std::string_view kDeclarations = R"(
-  .reg .pred %gpuslice_p, %gpuslice_q, %gpuslice_more, %gpuslice_never;
-  .reg .b32 %gpuslice_at, %gpuslice_end, %gpuslice_count;
+  .reg .pred %gpuslice_p, %gpuslice_q, %gpuslice_more;
+  .reg .b32 %gpuslice_at, %gpuslice_end;
   .reg .b32 %gpuslice_ctaid_x, %gpuslice_ctaid_y, %gpuslice_ctaid_z;
   .reg .b32 %gpuslice_nctaid_x, %gpuslice_nctaid_y, %gpuslice_nctaid_z;
   .reg .b32 %gpuslice_r<12>;
@@ -182,16 +182,22 @@ constexpr std::string_view kPlainBarrier = R"(
 
 /// All threads of the block are here, finished, when the count says so; until then it is a barrier of the live ones.
 constexpr std::string_view kJoiningBarrier = R"(
-  mov.u32 %gpuslice_r0, %ntid.x;
-  mov.u32 %gpuslice_r1, %ntid.y;
-  mov.u32 %gpuslice_r2, %ntid.z;
-  mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r1;
-  mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r2;
-  setp.eq.u32 %gpuslice_q, 0, 0;
 $gpuslice_join:
-  barrier.red.popc.u32 %gpuslice_r1, 0, %gpuslice_q;
+  {
+    .param .b32 gpuslice_finished;
+    .param .b32 gpuslice_count;
+    mov.b32 %gpuslice_r0, 1;
+    st.param.b32 [gpuslice_finished], %gpuslice_r0;
+    call (gpuslice_count), gpuslice_meet, (gpuslice_finished);
+    ld.param.b32 %gpuslice_r1, [gpuslice_count];
+  }
+  mov.u32 %gpuslice_r0, %ntid.x;
+  mov.u32 %gpuslice_r2, %ntid.y;
+  mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r2;
+  mov.u32 %gpuslice_r2, %ntid.z;
+  mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r2;
   setp.ne.u32 %gpuslice_p, %gpuslice_r1, %gpuslice_r0;
-  @%gpuslice_p bra $gpuslice_join;
+  @%gpuslice_p bra.uni $gpuslice_join;
   setp.lt.u32 %gpuslice_more, %gpuslice_at, %gpuslice_end;
   @%gpuslice_more bra.uni $gpuslice_task;
 )";
@@ -239,10 +245,6 @@ constexpr std::string_view kGridSize = R"(
   ld.param.u32 %gpuslice_nctaid_x, [@GRID_X];
   ld.param.u32 %gpuslice_nctaid_y, [@GRID_Y];
   ld.param.u32 %gpuslice_nctaid_z, [@GRID_Z];
-)";
-
-constexpr std::string_view kNever = R"(
-  setp.ne.u32 %gpuslice_never, 0, 0;
 )";
 
 constexpr std::string_view kTaskEndLabel = R"(
@@ -411,7 +413,6 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
 
   std::string text = ".version 6.0\n.target sm_70\n.address_size 64\n.entry worker()\n{";
   text += kDeclarations;
-  if (joins) text += kNever;
   text += names.expand(kPrologue);
   text += names.expand(kClaim);
   text += joins ? kJoiningBarrier : kPlainBarrier;
