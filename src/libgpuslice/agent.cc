@@ -31,7 +31,7 @@ namespace {
 constexpr std::size_t kStreams = 8;
 /// While launches are outstanding the agent looks this often; it is what the precision of busy_ns and demand hangs on.
 constexpr std::uint64_t kTickNs = 1'000'000;
-/// While workers are wanted or an eviction is awaited: as long as spinning, then as long between looks.
+/// While workers are wanted, an eviction is awaited or the program waits: spin so long, then look so often.
 constexpr std::uint64_t kSpinNs = 300'000;
 constexpr std::uint64_t kShortTickNs = 50'000;
 /// After the last launch the agent keeps ticking so long, so that a program with a launch every few milliseconds pays
@@ -329,7 +329,7 @@ void Agent::keep_slots() {
 // Sleeps until the daemon or the launch path has news, or it is time to look again.
 void Agent::sleep(std::uint32_t futex_seen, std::uint32_t epoch_seen) {
   const std::uint64_t now = monotonic_ns();
-  if (evicting_ || wants_workers_) {
+  if (evicting_ || wants_workers_ || c_.waiting_for_agent_.load(std::memory_order_relaxed) > 0) {
     if (busy_since_ns_ == 0) busy_since_ns_ = now;
     if (now - busy_since_ns_ < kSpinNs) {
       std::this_thread::yield();

@@ -212,10 +212,14 @@ void Context::wake_agent() {
 void Context::quiesce() {
   std::unique_lock lock(mutex_);
   ++quiescing_;
-  while (outstanding_ > 0) {
-    wake_agent();
-    changed_.wait_for(lock, std::chrono::milliseconds(1));
-  }
+  while (outstanding_ > 0) wait_for_agent(lock);
+}
+
+void Context::wait_for_agent(std::unique_lock<std::mutex>& lock) {
+  ++waiting_for_agent_;
+  wake_agent();
+  changed_.wait_for(lock, std::chrono::milliseconds(1));
+  --waiting_for_agent_;
 }
 
 void Context::resume_launches() {

@@ -134,7 +134,11 @@ class Context {
 
   std::atomic<bool> gone_{false};
 
+  std::atomic<int> waiting_for_agent_{0};            ///< threads of the program held up until launches complete
+
   void wake_agent();
+  /// Waits until the agent changed something, or a moment; callers check again.
+  void wait_for_agent(std::unique_lock<std::mutex>& lock);
 };
 
 /// CLOCK_MONOTONIC in ns.

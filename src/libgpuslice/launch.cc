@@ -18,8 +18,8 @@ namespace {
 
 /// Below what makes the driver block in a launch (about 1,000 entries a stream; a launch and its gate are two).
 constexpr std::size_t kMaxOutstandingPerStream = 384;
-/// Chunks per worker at least: bounds the idle tail of a kernel to about 1/32 of it.
-constexpr std::uint64_t kChunksPerWorker = 32;
+/// Chunks per worker at least: bounds the idle tail of a kernel to a fraction of it.
+constexpr std::uint64_t kChunksPerWorker = 12;
 /// One poll of the host per this time suffices, whoever polls; more polling slows the kernel down (DESIGN section 10).
 constexpr double kPollEveryNs = 2000;
 constexpr std::uint32_t kMaxPollers = 32;
@@ -134,10 +134,7 @@ bool Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std:
   {
     std::unique_lock lock(mutex_);
     std::optional<std::uint32_t> slot;
-    while (quiescing_ > 0 || stream->outstanding.size() >= kMaxOutstandingPerStream || !(slot = slots_.take())) {
-      wake_agent();
-      changed_.wait_for(lock, std::chrono::milliseconds(1));
-    }
+    while (quiescing_ > 0 || stream->outstanding.size() >= kMaxOutstandingPerStream || !(slot = slots_.take())) wait_for_agent(lock);
     launch.slot = *slot;
     launch.issued_ns = monotonic_ns();
     const bool first = stream->outstanding.empty();
