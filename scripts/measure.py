@@ -12,7 +12,6 @@ import os
 import pathlib
 import platform
 import re
-import shutil
 import signal
 import socket
 import statistics
@@ -87,7 +86,8 @@ class Lab:
     def gpuctld(self, *options, config=""):
         path = pathlib.Path(self.options.scratch) / "measure.toml"
         path.write_text(config)
-        shutil.rmtree(f"{self.options.scratch}/measure.state", ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{self.options.scratch}/measure.state")
         command = [str(self.build / "src/gpuctld/gpuctld"), "--socket", self.env["GPUCTL_SOCKET"], "--config", str(path),
                    "--state", f"{self.options.scratch}/measure.state", *map(str, options)]
         if self.options.rehearse:

@@ -44,5 +44,6 @@ Action declare_run(CLI::App& app);
 Action declare_top(CLI::App& app);
 Action declare_explain(CLI::App& app);
 Action declare_status(CLI::App& app);
+Action declare_simulate(CLI::App& app);
 
 }  // namespace gpuctl::cli

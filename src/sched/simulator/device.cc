@@ -117,8 +117,15 @@ void SimDevice::run_until(Time now, std::vector<JobId>& finished) {
 void SimDevice::arrive(JobId id, Time now) {
   const SimJob& job = jobs_[id];
   const Application& app = application(job);
-  scheduler_.arrive({id, (std::uint64_t{job.application} << 32) | job.instance, job.application, job.priority,
-                     app.weight, usable(job), job.predicted, eviction_cost(job) + app.task},
+  scheduler_.arrive({.id = id,
+                     .owner = (std::uint64_t{job.application} << 32) | job.instance,
+                     .kernel = job.application,
+                     .slice = job.application,
+                     .priority = job.priority,
+                     .weight = app.weight,
+                     .need = usable(job),
+                     .predicted = job.predicted,
+                     .eviction = eviction_cost(job) + app.task},
                     now);
 }
 

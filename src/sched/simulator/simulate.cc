@@ -53,18 +53,15 @@ class Simulation {
   Simulation(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed, bool keep_stretches)
       : workload_(workload), random_(seed) {
     outcome_.held.resize(workload.applications.size());
-    auto curves = [&workload](std::uint32_t app) {
-      return std::span<const CurvePoint>(workload.applications[app].curve);
-    };
     devices_.reserve(workload.devices);
     for (std::uint32_t d = 0; d < workload.devices; ++d) {
-      devices_.emplace_back(workload, d, make_policy(curves), jobs_, outcome_, keep_stretches);
+      devices_.emplace_back(workload, d, make_policy(inputs(d)), jobs_, outcome_, keep_stretches);
       loads_.emplace(Time{}, d);
     }
     load_.resize(workload.devices);
     next_.resize(workload.devices, kNever);
     for (const Start& start : starts(workload, random_)) {
-      places_.push_back(kUnplaced);
+      places_.push_back(workload.applications[start.application].device.value_or(kUnplaced));
       launches_left_.push_back(workload.applications[start.application].repeat);
       first_.push_back(start);
       pending_.push({start.at, sequence_++, static_cast<std::uint32_t>(places_.size() - 1)});
@@ -112,6 +109,20 @@ class Simulation {
     std::uint32_t device;
     bool operator>(const Due& other) const { return std::pair(at, device) > std::pair(other.at, other.device); }
   };
+
+  /// A slice is an application; those pinned to another device reserve nothing here.
+  PolicyInputs inputs(std::uint32_t d) const {
+    PolicyInputs inputs;
+    inputs.curves = [&workload = workload_](std::uint32_t app) {
+      return std::span<const CurvePoint>(workload.applications[app].curve);
+    };
+    for (const Application& app : workload_.applications) {
+      inputs.slices.push_back(app.limits);
+      inputs.slices.back().weight = app.weight;
+      if (app.device && *app.device != d) inputs.slices.back().reserve = CapSM{};
+    }
+    return inputs;
+  }
 
   /// Brings a device to `now`, once, and lets what finished there be followed by its application's next launch.
   void touch(std::uint32_t d, Time now, std::vector<std::uint32_t>& touched, std::vector<JobId>& finished) {

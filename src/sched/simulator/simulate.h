@@ -5,7 +5,8 @@
 // The device model. A job progresses in proportion to the CapSM it holds (or as its curve says), undisturbed by its
 // neighbours. SMs that are taken away run on for one block-task, in which on average half a block-task's work still
 // gets done, and are then of no use to anybody for the eviction cost. A job whose block-tasks are all claimed is not
-// evicted. Each application is placed at its start on the device with the least predicted work outstanding.
+// evicted. An application that names no device is placed at its start on the one with the least predicted work
+// outstanding.
 #pragma once
 
 #include <functional>
@@ -42,8 +43,8 @@ struct Outcome {
   std::vector<Stretch> stretches;  ///< only when asked for
 };
 
-/// Makes the policy of one device.
-using PolicyMaker = std::function<std::unique_ptr<JobPolicy>(CurveSource)>;
+/// Makes the policy of one device; a slice is an application.
+using PolicyMaker = std::function<std::unique_ptr<JobPolicy>(const PolicyInputs&)>;
 
 Outcome simulate(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed,
                  bool keep_stretches = false);

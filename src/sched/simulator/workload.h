@@ -24,14 +24,16 @@ enum class Order {
 
 struct Application {
   std::string name;
-  Time alone{};                   ///< one launch by itself on the whole device
-  Vary vary = Vary::none;         ///< `alone` is then the mean
-  double deviation = 1;           ///< lognormal: standard deviation of the logarithm
-  Time task{};                    ///< one block-task; 0: so short that it need not be modelled
-  std::optional<Time> preempt;    ///< instead of Workload::preempt
-  CapSM need{};                   ///< the most it can fill; 0: the whole device
-  std::vector<CurvePoint> curve;  ///< time by CapSM; empty: in proportion up to `need`
-  std::optional<Time> start;      ///< instead of the workload's order
+  Time alone{};                         ///< one launch by itself on the whole device
+  Vary vary = Vary::none;               ///< `alone` is then the mean
+  double deviation = 1;                 ///< lognormal: standard deviation of the logarithm
+  Time task{};                          ///< one block-task; 0: so short that it need not be modelled
+  std::optional<Time> preempt;          ///< instead of Workload::preempt
+  CapSM need{};                         ///< the most it can fill; 0: the whole device
+  std::vector<CurvePoint> curve;        ///< time by CapSM; empty: in proportion up to `need`
+  std::optional<Time> start;            ///< instead of the workload's order
+  std::optional<std::uint32_t> device;  ///< less than Workload::devices
+  SliceLimits limits;                   ///< for policies that know reserves; its weight is not used
   std::int32_t priority = 0;
   std::optional<std::pair<std::int32_t, std::int32_t>> random_priority;  ///< of each launch, both ends included
   std::uint32_t weight = 1;

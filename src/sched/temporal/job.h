@@ -32,6 +32,7 @@ struct Arrival {
   JobId id = 0;
   std::uint64_t owner = 0;   ///< the client's stream; fair shares are kept by owner, across its jobs
   std::uint32_t kernel = 0;  ///< names a time curve, for policies that use curves
+  std::uint32_t slice = 0;   ///< index into PolicyInputs::slices, for policies that know reserves
   std::int32_t priority = 0;
   std::uint32_t weight = 1;  ///< at least 1
   CapSM need{};              ///< the most it can fill; 0 counts as 1
@@ -52,6 +53,7 @@ struct Job {
   std::int64_t mark[2]{};      ///< the policy's own two words; 0 when the job arrives or the policy changes
   std::uint32_t sequence = 0;  ///< counts arrivals: who is first among equals
   std::uint32_t kernel = 0;
+  std::uint32_t slice = 0;
   std::int32_t priority = 0;
   std::uint32_t weight = 1;
   CapSM need{1};

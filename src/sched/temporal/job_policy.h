@@ -65,10 +65,19 @@ struct CurvePoint {
 /// Curve of a kernel, ascending in CapSM and strictly falling in time; empty when unknown. Valid until the next event.
 using CurveSource = std::function<std::span<const CurvePoint>(std::uint32_t kernel)>;
 
-/// What the makers of policies may use: settings as text, and what has been learnt.
+/// Settings of a slice, for policies that know reserves.
+struct SliceLimits {
+  CapSM reserve{};
+  bool strict = true;  ///< kept free while idle; else others may use it meanwhile
+  CapSM max = kUnlimitedCapSM;
+  std::uint32_t weight = 1;
+};
+
+/// What the makers of policies may use: what has been learnt, what slices are set to, and options as text.
 struct PolicyInputs {
-  std::vector<std::pair<std::string, std::string>> options;
-  CurveSource curves;
+  CurveSource curves = {};
+  std::vector<SliceLimits> slices = {};  ///< in sum no more reserved than the device has
+  std::vector<std::pair<std::string, std::string>> options = {};
 };
 
 struct JobPolicyRow {
@@ -85,6 +94,6 @@ std::span<const JobPolicyRow> job_policies();
 const JobPolicyRow* find_job_policy(std::string_view name);
 
 /// Makes a policy from "name" or "name:option=value:option=value"; an option without a value is set to 1.
-Result<std::unique_ptr<JobPolicy>> make_job_policy(std::string_view text, CurveSource curves = {});
+Result<std::unique_ptr<JobPolicy>> make_job_policy(std::string_view text, PolicyInputs inputs = {});
 
 }  // namespace gpuctl::sched

@@ -19,6 +19,7 @@ MadePolicy make_cfs(const PolicyInputs& inputs);
 MadePolicy make_frs(const PolicyInputs& inputs);
 MadePolicy make_smith(const PolicyInputs& inputs);
 MadePolicy make_sim(const PolicyInputs& inputs);
+MadePolicy make_share(const PolicyInputs& inputs);
 
 /// Reads the options of one policy; each is asked for once, and what nobody asked for is an error.
 class OptionReader {

@@ -18,12 +18,12 @@ constexpr Time ms(std::int64_t n) {
 /// A Scheduler on a device that starts and evicts in no time.
 class Instant {
  public:
-  explicit Instant(const char* policy, CapSM capacity = CapSM{15}, CurveSource curves = {})
-      : scheduler(std::move(*make_job_policy(policy, std::move(curves))), capacity) {}
+  explicit Instant(const char* policy, CapSM capacity = CapSM{15}, PolicyInputs inputs = {})
+      : scheduler(std::move(*make_job_policy(policy, std::move(inputs))), capacity) {}
 
   void arrive(JobId id, Time predicted, std::int32_t priority = 0, CapSM need = CapSM{15}, Time eviction = us(50),
               std::uint32_t weight = 1) {
-    scheduler.arrive({id, id, static_cast<std::uint32_t>(id), priority, weight, need, predicted, eviction}, now);
+    scheduler.arrive({id, id, static_cast<std::uint32_t>(id), 0, priority, weight, need, predicted, eviction}, now);
     ask();
   }
   void complete(JobId id) {
@@ -115,7 +115,7 @@ TEST(Ffs, LetsAStreamGoOnInItsEpochWithItsNextKernel) {
   d.arrive(2, ms(100), 0, CapSM{15}, us(30), 1);
   d.now = us(200);
   d.scheduler.complete(1, d.now);
-  d.scheduler.arrive({3, 1, 0, 0, 2, CapSM{15}, us(200), us(60)}, d.now);  // the same owner, at once
+  d.scheduler.arrive({3, 1, 0, 0, 0, 2, CapSM{15}, us(200), us(60)}, d.now);  // the same owner, at once
   d.ask();
   EXPECT_EQ(d.runs(), 3u);
   EXPECT_EQ(d.next, us(600));
@@ -233,7 +233,7 @@ TEST(Sim, IsTheGreedyAlgorithm) {
   const std::vector<CurvePoint> one{{CapSM{1}, ms(12)}, {CapSM{2}, ms(8)}, {CapSM{4}, ms(6)}};
   const std::vector<CurvePoint> two{{CapSM{1}, ms(10)}, {CapSM{2}, ms(5)}, {CapSM{3}, ms(4)}};
   Instant d("sim", CapSM{5},
-            [&](std::uint32_t kernel) { return std::span<const CurvePoint>(kernel == 1 ? one : two); });
+            {[&](std::uint32_t kernel) { return std::span<const CurvePoint>(kernel == 1 ? one : two); }});
   d.arrive(1, ms(6));
   EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, 4}}));
   d.arrive(2, ms(4));
@@ -247,6 +247,25 @@ TEST(Sim, WithMoreJobsThanSmsGivesOneToTheFirst) {
   Instant d("sim", CapSM{2});
   for (JobId id = 1; id <= 4; ++id) d.arrive(id, ms(5));
   EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, 1}, {2, 1}}));
+}
+
+TEST(Share, DecidesAsSmGuardsAlgorithmOne) {
+  // 13 SMs; the latency-sensitive slice has 8 reserved, the batch slice a quota of 10.
+  for (const bool strict : {true, false}) {
+    PolicyInputs inputs;
+    inputs.slices = {{.reserve = CapSM{8}, .strict = strict}, {.max = CapSM{10}}};
+    Instant d("share", CapSM{13}, inputs);
+    const auto arrive = [&](JobId id, std::uint32_t slice, std::uint32_t need) {
+      d.scheduler.arrive({.id = id, .slice = slice, .need = CapSM{need}, .predicted = ms(10)}, d.now);
+      d.ask();
+    };
+    arrive(1, 1, 13);  // strict: R_remain is 5, less than the quota. Lent: the whole quota fits
+    EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, strict ? 5 : 10}}));
+    arrive(2, 0, 6);  // R_request <= R_remain when strict; else the gap of 3 is taken from the batch job
+    EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, strict ? 5 : 7}, {2, 6}}));
+    d.complete(2);
+    EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, strict ? 5 : 10}}));
+  }
 }
 
 TEST(Protection, RunsTheStarvingForOneSlice) {

@@ -14,7 +14,7 @@ constexpr Time us(std::int64_t n) {
 }
 
 PolicyMaker maker(std::string text) {
-  return [text](CurveSource curves) { return std::move(*make_job_policy(text, std::move(curves))); };
+  return [text](const PolicyInputs& inputs) { return std::move(*make_job_policy(text, inputs)); };
 }
 
 std::vector<std::string> all_policies() {
@@ -122,7 +122,7 @@ bool victim_ends(const Outcome& outcome) {
 }
 
 TEST(Policies, ThatAreFairStarveNobody) {
-  for (const char* policy : {"ffs", "dprr", "rr", "cfs", "frs", "smith", "sim"})
+  for (const char* policy : {"ffs", "dprr", "rr", "cfs", "frs", "smith", "sim", "share"})
     EXPECT_TRUE(victim_ends(flood(policy, 0))) << policy;
 }
 

@@ -58,6 +58,7 @@ bool Scheduler::arrive(const Arrival& arrival, Time now) {
   job.eviction = arrival.eviction;
   job.sequence = arrivals_++;
   job.kernel = arrival.kernel;
+  job.slice = arrival.slice;
   job.priority = arrival.priority;
   job.weight = std::max<std::uint32_t>(arrival.weight, 1);
   job.need = std::max(arrival.need, CapSM{1});

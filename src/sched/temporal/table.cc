@@ -24,6 +24,8 @@ constexpr std::array kRows{
     JobPolicyRow{"smith", "least sum of a power of the slowdowns: responsive and fair", "power=6 quantum_ms=1",
                  make_smith},
     JobPolicyRow{"sim", "side by side by time curves, so that all end early (SiM)", "", make_sim},
+    JobPolicyRow{"share", "side by side: reserves first, the rest by weight up to max and demand (SMGuard)", "",
+                 make_share},
 };
 }  // namespace
 
@@ -37,9 +39,7 @@ const JobPolicyRow* find_job_policy(std::string_view name) {
   return nullptr;
 }
 
-Result<std::unique_ptr<JobPolicy>> make_job_policy(std::string_view text, CurveSource curves) {
-  PolicyInputs inputs;
-  inputs.curves = std::move(curves);
+Result<std::unique_ptr<JobPolicy>> make_job_policy(std::string_view text, PolicyInputs inputs) {
   const std::string_view name = text.substr(0, text.find(':'));
   const JobPolicyRow* row = find_job_policy(name);
   if (row == nullptr) {

@@ -1,0 +1,74 @@
+// How long one decision takes: per policy, with so many jobs (argument, default 1000), a report and the decision after
+// it. Reports alternate: a job arrives and the leading one completes, or the leader's slice ends. Prints microseconds.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "sched/simulator/random.h"
+#include "sched/temporal/scheduler.h"
+
+using namespace gpuctl::sched;
+
+namespace {
+
+constexpr CapSM kDevice{132};
+constexpr int kRounds = 3000;
+
+Arrival draw(JobId id, Random& random) {
+  return {.id = id,
+          .owner = id % 97,
+          .priority = static_cast<std::int32_t>(random.below(10)),
+          .weight = static_cast<std::uint32_t>(1 + random.below(100)),
+          .need = CapSM{static_cast<std::uint32_t>(1 + random.below(kDevice.count))},
+          .predicted = Time{static_cast<std::int64_t>(50'000 + random.below(20'000'000))},
+          .eviction = Time{30'000}};
+}
+
+void measure(const char* policy, std::size_t jobs) {
+  Random random(1);
+  Scheduler scheduler(std::move(*make_job_policy(policy)), kDevice);
+  Time now{};
+  JobId next = 0;
+  for (; next < jobs; ++next) scheduler.arrive(draw(next, random), now += Time{1000});
+  std::vector<double> took;
+  std::vector<JobId> running;
+  Time again = kNever;
+  for (int i = 0; i < kRounds; ++i) {
+    now = i % 2 && again != kNever && again > now ? again : now + Time{20'000};
+    const bool renew = i % 2 == 0;
+    const Arrival arrival = draw(next, random);
+    const auto begin = std::chrono::steady_clock::now();
+    if (renew) {
+      scheduler.arrive(arrival, now);
+      if (!running.empty()) scheduler.complete(running.front(), now);
+    }
+    JobDecision decision = scheduler.decide(now);
+    const auto end = std::chrono::steady_clock::now();
+    took.push_back(std::chrono::duration<double, std::micro>(end - begin).count());
+    if (renew) {
+      ++next;
+      if (!running.empty()) running.erase(running.begin());
+    }
+    const std::vector<Grant> changed(decision.changed.begin(), decision.changed.end());
+    for (const Grant& grant : changed) {
+      std::erase(running, grant.job);
+      if (grant.capsm.count == 0) scheduler.evicted(grant.job, now);
+      if (grant.capsm.count == 0) continue;
+      if (scheduler.state(grant.job) == JobState::to_run) scheduler.started(grant.job, now);
+      running.push_back(grant.job);
+    }
+    again = scheduler.decide(now).again;
+  }
+  std::sort(took.begin(), took.end());
+  std::printf("%-16s median %6.2f us   p99 %6.2f us\n", policy, took[took.size() / 2], took[took.size() * 99 / 100]);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::size_t jobs = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 1000;
+  std::printf("%zu jobs\n", jobs);
+  for (const char* policy : {"fcfs", "hpf", "hpf:spatial", "ffs", "piv", "piv:protect_ms=50", "dprr", "sjf", "srt",
+                             "rr", "cfs", "frs", "smith", "sim", "share"})
+    measure(policy, jobs);
+}
