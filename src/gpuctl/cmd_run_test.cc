@@ -4,9 +4,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include "gpuctl/fake_daemon.h"
@@ -59,6 +61,7 @@ class CmdRun : public testing::Test {
     };
     std::vector<char*> argv = pointers(words), envp = pointers(variables);
     const std::string out = directory_ / "out", err = directory_ / "err";
+    std::fflush(nullptr);  // or the child would print what this process has not yet
     pid_ = ::fork();
     if (pid_ == 0) {
       ::alarm(60);

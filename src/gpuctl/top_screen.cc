@@ -83,6 +83,13 @@ Table slices_table(const std::vector<ipc::Slice>& slices) {
   return table;
 }
 
+/// A command line without the directory of its program, which says little and takes the room of the arguments.
+std::string short_command(const std::string& command) {
+  const std::size_t end = std::min(command.find(' '), command.size());
+  const std::size_t slash = command.rfind('/', end);
+  return slash == std::string::npos || slash + 1 >= end ? command : command.substr(slash + 1);
+}
+
 Table clients_table(const TopModel& model) {
   using enum Table::Align;
   Table table({{"PID", right},
@@ -114,7 +121,7 @@ Table clients_table(const TopModel& model) {
       cells.insert(cells.end(), {"-", printable(c.state)});
       cells.insert(cells.end(), 8, "-");
     }
-    cells.push_back(printable(c.command));
+    cells.push_back(printable(short_command(c.command)));
     table.add_row(std::move(cells));
   }
   return table;

@@ -31,7 +31,7 @@ ipc::Snapshot snapshot(int seconds) {
               {"batch/train", 4, "lend", {}, 100, 0, {}, "share", 0, 0, 100, 124, 1},
               {"ls", 8, "strict", {}, 100, 10, {}, "share", 0, 0, 8, 8, 1}};
   s.clients = {
-      {4711, 0, "./server --port 80", "ls", "running", {usage(8, 6, 400 * seconds, 0)}},
+      {4711, 0, "/srv/bin/server --port 80 /x", "ls", "running", {usage(8, 6, 400 * seconds, 0)}},
       {815, 0, "python3 train.py --epochs 3", "batch/train", "running", {usage(100, 100, 116 * seconds, 50 * seconds)}},
       {99, 0, "./idle", "ls", "attached", {}}};
   return s;
@@ -53,9 +53,9 @@ TEST(TopScreen, PlainText) {
           " 815  batch/train    0  running       100      100       116       50     24.3 us     1.25 ms  48 us  63.7 "
           "us  python3 train.py --epochs 3",
           "  99  ls             -  attached        -        -         -        -           -           -      -        "
-          "-  ./idle",
+          "-  idle",
           "4711  ls             0  running         8        6       400        0           -           -  48 us  63.7 "
-          "us  ./server --port 80"}));
+          "us  server --port 80 /x"}));
 }
 
 TEST(TopScreen, FirstSampleHasNoRates) {
@@ -92,7 +92,7 @@ TEST(TopScreen, EightyColumns) {
   const ipc::Snapshot before = snapshot(1), now = snapshot(2);
   const Lines lines = render_top(&before, now, {80, 24, false, true});
   EXPECT_EQ(lines, (Lines{"gpuctl top: 4 slices, 3 clients                                          q quits",
-                          "GPU 0  NVIDIA H200 (mps)  [███████████████▒···]  108 of 132 SMs granted, 106 held", "",
+                          "GPU 0  NVIDIA H200 (mps)  [██████████████▒···]  108 of 132 SMs granted, 106 held", "",
                           "SLICE      RESERVE  MAX  WEIGHT  PRIORITY  POLICY  GRANTED  DEMAND  CLIENTS",
                           "/                -    -     100         0  share       108     132        0",
                           "  batch          -  100      50         0  share       100     124        1",
@@ -100,8 +100,8 @@ TEST(TopScreen, EightyColumns) {
                           "  ls             8    -     100        10  share         8       8        1", "",
                           " PID  SLICE        GRANTED  HOLDING  LAUNCH/S  EVICT/S    P50      P99  COMMAND",
                           " 815  batch/train      100      100       116       50  48 us  63.7 us  python3~",
-                          "  99  ls                 -        -         -        -      -        -  ./idle",
-                          "4711  ls                 8        6       400        0  48 us  63.7 us  ./serve~"}));
+                          "  99  ls                 -        -         -        -      -        -  idle",
+                          "4711  ls                 8        6       400        0  48 us  63.7 us  server ~"}));
 }
 
 TEST(TopScreen, SaysWhatAShortWindowHides) {
