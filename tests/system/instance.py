@@ -162,6 +162,8 @@ class SystemTest(unittest.TestCase):
 
     def call(self, method, **parameters):
         """One Varlink call on a connection of its own, without a gpuctl process: a millisecond. Returns the reply."""
+        if self.daemon.process.poll() is not None:
+            raise AssertionError(f"gpuctld ended with {self.daemon.process.returncode}: {self.daemon.err()}")
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(PATIENCE_S)
             connection.connect(str(self.socket))
