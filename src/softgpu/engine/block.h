@@ -131,6 +131,7 @@ class Block {
   // collective.cc
   void warp_sync(Warp& warp, const Instruction& in, Mask mask);
   void check_syncs(Warp& warp);
+  void run_together(Warp& warp, const Instruction& in, Mask lanes);
   void run_collective(Warp& warp, Mask lanes);
 
   template <class T>

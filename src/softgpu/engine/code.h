@@ -38,7 +38,7 @@ struct Function {
   std::uint32_t register_bytes = 0;  ///< of one frame, for a warp
   std::uint32_t local_bytes = 0;     ///< of one frame, for a thread
   std::uint32_t stack_bytes = 0;     ///< entries: local memory of a thread, calls included
-  std::uint32_t register_words = 0;  ///< 32-bit registers declared
+  std::uint32_t live_words = 0;      ///< 32-bit registers needed at once, an estimate
   std::vector<Place> parameters;     ///< of a .func
   std::vector<Place> results;
   std::vector<const Function*> callees;

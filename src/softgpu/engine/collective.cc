@@ -20,18 +20,16 @@ struct Lanes {
   Mask result_predicate;
 };
 
-void shuffle(Lanes& l, WarpOp op) {
-  for_lanes(l.mask, [&](int i) {
+template <WarpOp kOp>
+void shuffle(Lanes& l) {
+  for_lanes(l.mask, [&l](int i) {
     const int b = static_cast<int>(l.b[i] & 31), clamp = static_cast<int>(l.c[i] & 31), segment = static_cast<int>((l.c[i] >> 8) & 31);
     const int least = i & segment, greatest = (i & segment) | (clamp & ~segment);
-    int from = i;
-    bool inside = false;
-    switch (op) {
-      case WarpOp::kShflUp: from = i - b, inside = from >= greatest; break;
-      case WarpOp::kShflDown: from = i + b, inside = from <= greatest; break;
-      case WarpOp::kShflBfly: from = i ^ b, inside = from <= greatest; break;
-      default: from = least | (b & ~segment), inside = from <= greatest; break;
-    }
+    int from = least | (b & ~segment);
+    if constexpr (kOp == WarpOp::kShflUp) from = i - b;
+    if constexpr (kOp == WarpOp::kShflDown) from = i + b;
+    if constexpr (kOp == WarpOp::kShflBfly) from = i ^ b;
+    const bool inside = kOp == WarpOp::kShflUp ? from >= greatest : from <= greatest;
     if (!inside) from = i;
     // The value of a lane that does not take part is undefined: give the lane its own.
     l.result[i] = (l.mask >> from) & 1 ? l.value[from] : l.value[i];
@@ -72,10 +70,10 @@ void compute(Lanes& l, WarpOp op) {
   const auto everyone = [&l](std::uint32_t value) { std::fill_n(l.result, kLanes, value); };
   switch (op) {
     case WarpOp::kSync: return;
-    case WarpOp::kShflUp:
-    case WarpOp::kShflDown:
-    case WarpOp::kShflBfly:
-    case WarpOp::kShflIdx: return shuffle(l, op);
+    case WarpOp::kShflUp: return shuffle<WarpOp::kShflUp>(l);
+    case WarpOp::kShflDown: return shuffle<WarpOp::kShflDown>(l);
+    case WarpOp::kShflBfly: return shuffle<WarpOp::kShflBfly>(l);
+    case WarpOp::kShflIdx: return shuffle<WarpOp::kShflIdx>(l);
     case WarpOp::kVoteAll: l.result_predicate = l.predicate == l.mask ? kAllLanes : 0; return;
     case WarpOp::kVoteAny: l.result_predicate = l.predicate != 0 ? kAllLanes : 0; return;
     case WarpOp::kVoteUni: l.result_predicate = l.predicate == l.mask || l.predicate == 0 ? kAllLanes : 0; return;
@@ -96,13 +94,21 @@ void compute(Lanes& l, WarpOp op) {
 }
 
 bool takes_predicate(WarpOp op) { return op >= WarpOp::kVoteAll && op <= WarpOp::kVoteBallot; }
+bool takes_narrow_match(WarpOp op) { return op == WarpOp::kMatchAny32 || op == WarpOp::kMatchAll32; }
 bool takes_wide(WarpOp op) { return op == WarpOp::kMatchAny64 || op == WarpOp::kMatchAll64; }
 
 }  // namespace
 
 void Block::warp_sync(Warp& warp, const Instruction& in, Mask mask) {
-  if (in.flags & kUniform) return run_collective(warp, mask);
+  if (in.flags & kUniform) return run_together(warp, in, mask);
   const auto* members = at<std::uint32_t>(in.op[5]);
+  // The usual case: nobody waits, and all that are named are here.
+  const Mask named = members[__builtin_ctz(mask)];
+  if (warp.at_sync == 0 && (named & warp.live & ~mask) == 0) {
+    Mask same = 0;
+    for_lanes(mask, [&](int i) { same |= Mask(members[i] == named) << i; });
+    if (same == mask) return run_together(warp, in, mask);
+  }
   for_lanes(mask, [&](int i) { warp.members[i] = members[i]; });
   warp.at_sync |= mask;
   check_syncs(warp);
@@ -123,6 +129,36 @@ void Block::check_syncs(Warp& warp) {
     warp.at_sync &= ~here;
     run_collective(warp, here);
   }
+}
+
+/// The lanes stand at the same instruction, whose frame is the current one.
+void Block::run_together(Warp& warp, const Instruction& in, Mask lanes) {
+  const auto op = static_cast<WarpOp>(in.sub);
+  Lanes l;
+  l.mask = lanes;
+  l.predicate = l.result_predicate = 0;
+  if (takes_predicate(op)) {
+    l.predicate = *at<Mask>(in.op[1]) & lanes;
+  } else if (takes_wide(op)) {
+    std::copy_n(at<std::uint64_t>(in.op[1]), kLanes, l.wide);
+  } else if (in.op[1] != kNoOperand) {
+    std::copy_n(at<std::uint32_t>(in.op[1]), kLanes, l.value);
+    if (takes_narrow_match(op)) std::copy_n(l.value, kLanes, l.wide);
+    if (in.op[2] != kNoOperand) {
+      std::copy_n(at<std::uint32_t>(in.op[2]), kLanes, l.b);
+      std::copy_n(at<std::uint32_t>(in.op[3]), kLanes, l.c);
+    }
+  }
+  compute(l, op);
+  if (in.op[0] != kNoOperand) {
+    auto* d = at<std::uint32_t>(in.op[0]);
+    for_lanes(lanes, [&](int i) { d[i] = l.result[i]; });
+  }
+  if (in.op[4] != kNoOperand) {
+    Mask& p = *at<Mask>(in.op[4]);
+    p = (p & ~lanes) | (l.result_predicate & lanes);
+  }
+  for_lanes(lanes, [&](int i) { ++warp.pc[i]; });
 }
 
 void Block::run_collective(Warp& warp, Mask lanes) {

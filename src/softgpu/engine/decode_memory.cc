@@ -6,8 +6,15 @@ namespace gpuctl::softgpu::engine {
 void Decoder::mov(const Statement& s) {
   Modifiers m(s);
   const Type type = m.take_type();
+  const int width = m.take_one({"v2", "v4"});
   finish(m);
   expect_operands(s, 2, 2);
+  if (width >= 0) {  // a vector register to or from another, or from %tid
+    const std::size_t count = width == 0 ? 2 : 4;
+    const auto to = elements(s.operands[0], count), from = elements(s.operands[1], count);
+    for (std::size_t k = 0; k < count; ++k) emit_copy(Op::kMov, type, destination(to[k], type), source(from[k], type));
+    return;
+  }
   const bool pack = s.operands[1].kind == Operand::Kind::kVector, unpack = s.operands[0].kind == Operand::Kind::kVector;
   if (!pack && !unpack) return simple({.op = Op::kMov, .type = type}, s, {type, type});
   require(pack != unpack && size_of(type) >= 4, "operands are not supported");
@@ -66,8 +73,7 @@ void Decoder::load_store(const Statement& s) {
   selector.count = vector < 0 ? 1 : vector == 0 ? 2 : 4;
   expect_operands(s, 2, 3);  // the third is a cache policy
   const Operand& value = s.operands[load ? 0 : 1];
-  require((value.kind == Operand::Kind::kVector) == (vector >= 0), "a vector operand is needed for a vector type, and only there");
-  require(vector < 0 || value.items.size() == static_cast<std::size_t>(selector.count), "wrong number of vector elements");
+  const std::vector<Operand> values = vector < 0 ? std::vector<Operand>{value} : elements(value, static_cast<std::size_t>(selector.count));
 
   Instruction parts;
   address(s.operands[load ? 1 : 0], parts, 4, space);
@@ -79,7 +85,7 @@ void Decoder::load_store(const Statement& s) {
   }
   selector.immediate = load && parts.space == Space::kParam;
   for (int k = 0; k < selector.count; ++k) {
-    const Operand& element = vector < 0 ? value : value.items[static_cast<std::size_t>(k)];
+    const Operand& element = values[static_cast<std::size_t>(k)];
     parts.op[k] = load ? destination(element, selector.type) : source(element, selector.type);
   }
   Instruction& in = emit(selector);

@@ -10,6 +10,7 @@ namespace gpuctl::softgpu::engine {
 namespace {
 
 constexpr std::uint32_t kUnplaced = 0xffffffff;
+constexpr char kComponents[] = "xyzw";
 
 std::uint32_t round_up(std::uint32_t value, std::uint32_t align) { return (value + align - 1) / align * align; }
 
@@ -153,17 +154,21 @@ void Decoder::declare_register(const std::string& name, Type type) {
   if (register_end_ > (1u << 29)) throw DecodeError{source_.line, "too many registers"};
   scopes_.back()[name] = {Name::Kind::kRegister, type, operand_ref(Base::kFrame, register_end_), size_of(type), nullptr};
   register_end_ += bytes;
-  if (type != Type::kPred) register_words_ += type == Type::kB64 ? 2 : 1;
+  if (type != Type::kPred) registers_.push_back({scopes_.back()[name].offset, type == Type::kB64 ? 2u : 1u});
 }
 
 void Decoder::declare(const ptx::Variable& variable) {
   for (const ptx::Declarator& name : variable.names) {
     if (variable.space == "reg") {
       const Type type = register_type(variable.type);
-      if (type == Type::kNone || variable.vector != 1)
+      if (type == Type::kNone || variable.vector > 4)
         throw DecodeError{variable.line, "register " + name.name + " has a type that is not supported"};
-      if (!name.range) declare_register(name.name, type);
-      for (std::uint32_t i = 0; name.range && i < *name.range; ++i) declare_register(name.name + std::to_string(i), type);
+      const auto declare_one = [&](const std::string& one) {
+        if (variable.vector == 1) declare_register(one, type);
+        for (std::uint32_t k = 0; variable.vector > 1 && k < variable.vector; ++k) declare_register(one + "." + kComponents[k], type);
+      };
+      if (!name.range) declare_one(name.name);
+      for (std::uint32_t i = 0; name.range && i < *name.range; ++i) declare_one(name.name + std::to_string(i));
       continue;
     }
     const std::optional<std::uint64_t> size = ptx::variable_bytes(variable, name);
@@ -309,13 +314,11 @@ OperandRef Decoder::source(const Operand& operand, Type type) {
   const unsigned bytes = size_of(type);
   switch (operand.kind) {
     case Operand::Kind::kRegister: {
-      const Name* name = find(operand.text);
-      require(name != nullptr && name->kind == Name::Kind::kRegister && operand.component.empty(), "unknown register");
-      require(name->type != Type::kPred, "a predicate where a value is needed");
-      if ((name->size == 8) == (bytes == 8)) return name->offset;
-      require(name->size == 8, "register is narrower than the type");
+      const Name& name = register_of(operand);
+      if ((name.size == 8) == (bytes == 8)) return name.offset;
+      require(name.size == 8, "register is narrower than the type");
       const OperandRef narrow = scratch(4);
-      emit_copy(Op::kNarrow, Type::kB32, narrow, name->offset);
+      emit_copy(Op::kNarrow, Type::kB32, narrow, name.offset);
       return narrow;
     }
     case Operand::Kind::kImmediate:
@@ -455,14 +458,32 @@ OperandRef Decoder::destination(const Operand& operand, Type type) {
   if (type == Type::kPred) return predicate_destination(&operand);
   const bool wide = size_of(type) == 8;
   if (operand.kind == Operand::Kind::kSink) return scratch(wide ? 8 : 4);
-  require(operand.kind == Operand::Kind::kRegister && operand.component.empty(), "the result needs a register");
-  const Name* name = find(operand.text);
-  require(name != nullptr && name->kind == Name::Kind::kRegister && name->type != Type::kPred, "the result needs a register");
-  if ((name->size == 8) == wide) return name->offset;
-  require(name->size == 8, "register is narrower than the type");
+  require(operand.kind == Operand::Kind::kRegister, "the result needs a register");
+  const Name& name = register_of(operand);
+  if ((name.size == 8) == wide) return name.offset;
+  require(name.size == 8, "register is narrower than the type");
   const OperandRef narrow = scratch(4);
-  pending_.push_back({name->offset, narrow, is_signed(type)});
+  pending_.push_back({name.offset, narrow, is_signed(type)});
   return narrow;
+}
+
+const Decoder::Name& Decoder::register_of(const Operand& operand) const {
+  const Name* name = find(operand.component.empty() ? operand.text : operand.text + "." + operand.component);
+  require(name != nullptr && name->kind == Name::Kind::kRegister, "unknown register");
+  require(name->type != Type::kPred, "a predicate where a value is needed");
+  return *name;
+}
+
+std::vector<ptx::Operand> Decoder::elements(const Operand& operand, std::size_t count) const {
+  std::vector<Operand> result = operand.items;
+  if (operand.kind != Operand::Kind::kVector) {
+    const bool whole = operand.kind == Operand::Kind::kRegister || operand.kind == Operand::Kind::kSpecial;
+    require(whole && operand.component.empty(), "a vector is needed");
+    result.assign(count, operand);
+    for (std::size_t k = 0; k < count; ++k) result[k].component = kComponents[k];
+  }
+  require(result.size() == count, "wrong number of vector elements");
+  return result;
 }
 
 const ptx::Operand* Decoder::paired(const Operand& operand, std::size_t index) const {

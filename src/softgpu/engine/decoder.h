@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "softgpu/engine/isa/select.h"
+#include "softgpu/engine/live_registers.h"
 #include "softgpu/engine/module_symbols.h"
 
 namespace gpuctl::softgpu::engine {
@@ -42,8 +43,8 @@ class Decoder {
 
   /// Shared memory of the function's own variables, beginning at `shared_start`.
   std::uint32_t shared_end() const { return shared_end_; }
-  /// 32-bit registers declared.
-  std::uint32_t register_words() const { return register_words_; }
+  /// 32-bit registers a thread needs at once, roughly: see live_registers().
+  std::uint32_t live_words(const std::vector<Instruction>& code) const { return live_registers(code, registers_); }
   /// Branch tables added to the program, whose entries are still relative.
   const std::vector<std::uint32_t>& tables() const { return tables_; }
 
@@ -93,6 +94,9 @@ class Decoder {
   /// `p`, `p|q`, `r|p`: the first or second of the pair; kNoOperand for a sink or none.
   const Operand* paired(const Operand& operand, std::size_t index) const;
   OperandRef predicate_destination(const Operand* operand);
+  /// The elements of `{a, b}`, of a vector register, or of `%tid`.
+  std::vector<Operand> elements(const Operand& operand, std::size_t count) const;
+  const Name& register_of(const Operand& operand) const;
   OperandRef scratch(unsigned bytes);
   /// Fills op[at], imm, space and flags from `[base+offset]`. An absent space is generic.
   void address(const Operand& operand, Instruction& in, int at, std::string_view space);
@@ -166,7 +170,7 @@ class Decoder {
   std::uint32_t register_end_ = 0;
   std::uint32_t local_end_ = 0;
   std::uint32_t shared_end_ = 0;
-  std::uint32_t register_words_ = 0;
+  std::vector<RegisterUse> registers_;
 
   struct Widening {
     OperandRef to, from;

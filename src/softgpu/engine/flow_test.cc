@@ -102,6 +102,16 @@ $END:)", 64);
   for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(want[i & 3], out[i]);
 }
 
+TEST(Flow, VectorRegisters) {
+  const auto out = run(R"(
+  .reg .v4 .u32 %v, %w;
+  mov.v4.u32 %v, %tid;
+  mov.v4.u32 %w, %v;
+  add.u32 %w.y, %w.x, 5;
+  mad.lo.u32 %d, %w.y, 100, %v.w;)", 64);
+  for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ((i + 5) * 100, out[i]);
+}
+
 TEST(Flow, SpecialRegisters) {
   const auto program = compile(R"(.version 8.5
 .target sm_90

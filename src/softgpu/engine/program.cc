@@ -13,6 +13,9 @@ namespace {
 /// Local memory a thread gets beyond what is known when functions call themselves or through pointers.
 constexpr std::uint32_t kRecursionBytes = 32768;
 
+/// What an assembler needs beside the values of the program: the stack pointer, addresses it folds, alignment of pairs.
+constexpr std::uint32_t kSpareRegisters = 8;
+
 struct Reach {
   std::map<const Function*, std::uint32_t> functions;  ///< and the local bytes of the deepest chain from there
   bool recursive = false;
@@ -111,6 +114,7 @@ class Compiler {
       function.error = "line " + std::to_string(e.line) + ": " + e.message;
       return;
     }
+    function.live_words = decoder.live_words(code);
     function.first = static_cast<std::uint32_t>(program_.code.size());
     function.count = static_cast<std::uint32_t>(code.size());
     for (Instruction& in : code)
@@ -120,7 +124,6 @@ class Compiler {
     program_.code.insert(program_.code.end(), code.begin(), code.end());
     shared_end_[&function] = decoder.shared_end();
     if (!function.entry) symbols.extend_common(decoder.shared_end());
-    function.register_words = decoder.register_words();
   }
 
   void place_pool() {
@@ -143,14 +146,13 @@ class Compiler {
     bool uses_shared = reach.pointers;
     for (const auto& [reached, bytes] : reach.functions) {
       if (error.empty()) error = reached->error;
-      registers = std::max(registers, reached->register_words);
+      registers = std::max(registers, reached->live_words);
       uses_shared |= reached->uses_shared;
     }
     if (!function.error.empty()) error = function.error;
     function.stack_bytes = kernel->local_bytes + (reach.recursive || reach.pointers ? kRecursionBytes : 0);
     if (uses_shared || shared_end_[&function] > symbols.common_end()) kernel->static_shared = shared_end_[&function];
-    // Compilers give every value its own name; about a third of them is alive at a time.
-    kernel->registers = std::clamp(16 + registers / 3, 16u, 255u);
+    kernel->registers = std::clamp(registers + kSpareRegisters, 16u, 255u);
     for (const auto& named : program_.symbols)
       if (named.symbol.constant) kernel->const_bytes += static_cast<std::uint32_t>(named.symbol.size);
     read_parameters(source, *kernel);
