@@ -1,4 +1,4 @@
-// The settings of the software GPU, all from the environment (docs: "Software GPU").
+// The settings of the software GPU, all from the environment (README.md beside this file).
 #pragma once
 
 #include <cstddef>

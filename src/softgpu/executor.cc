@@ -148,20 +148,25 @@ void Executor::work() {
       task = tasks_.front();
       tasks_.pop_front();
     }
+    BlockClock::Clock::duration carried{};
     while (task.run != nullptr) {
-      run_block(task, scratch);
+      const Run* run = task.run;
+      carried = run_block(task, scratch, carried);
       task = finish(task);
+      if (task.run != run) carried = {};
     }
   }
 }
 
-void Executor::run_block(const Task& task, engine::BlockScratch& scratch) {
+/// Runs one block. Takes and returns how far the model is ahead of the host (pacing.h).
+BlockClock::Clock::duration Executor::run_block(const Task& task, engine::BlockScratch& scratch,
+                                                BlockClock::Clock::duration carried) {
   Run& run = *task.run;
   const KernelLaunch& launch = *run.launch;
   const std::uint64_t index = run.next.fetch_add(1, std::memory_order_relaxed);
-  if (run.abort->load(std::memory_order_relaxed)) return;
+  if (run.abort->load(std::memory_order_relaxed)) return {};
   StandardOutput print;
-  BlockClock clock(launch.block.x * launch.block.y * launch.block.z, warp_instruction_ns_);
+  BlockClock clock(launch.block.x * launch.block.y * launch.block.z, warp_instruction_ns_, carried);
   engine::BlockLaunch block;
   block.program = launch.program.get();
   block.kernel = launch.kernel;
@@ -179,11 +184,12 @@ void Executor::run_block(const Task& task, engine::BlockScratch& scratch) {
   set_pace(block, clock);
   const Result<engine::BlockStats> stats = engine::run_block(block, scratch);
   if (stats.has_value()) {
-    clock.finish(stats->warp_instructions);
-    return;
+    const bool more = run.next.load(std::memory_order_relaxed) < run.blocks;
+    return clock.finish(stats->warp_instructions, more, *run.abort);
   }
   const std::lock_guard lock(run.mutex);
   if (run.fault.empty()) run.fault = stats.error().message;
+  return {};
 }
 
 /// Frees the slot of a block that is over. Returns the block this thread runs next, if one was placed meanwhile.

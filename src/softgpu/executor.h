@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -56,7 +57,8 @@ class Executor {
   std::vector<Task> collect();
   void post(const std::vector<Task>& tasks, std::size_t first);
   void work();
-  void run_block(const Task& task, engine::BlockScratch& scratch);
+  std::chrono::steady_clock::duration run_block(const Task& task, engine::BlockScratch& scratch,
+                                                std::chrono::steady_clock::duration carried);
   Task finish(const Task& task);
   void watch_table();
 

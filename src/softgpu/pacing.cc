@@ -1,5 +1,6 @@
 #include "softgpu/pacing.h"
 
+#include <algorithm>
 #include <thread>
 
 #include "softgpu/device_limits.h"
@@ -7,13 +8,17 @@
 namespace gpuctl::softgpu {
 namespace {
 
-/// A sleep costs the host some microseconds, so a lead is slept off in pieces of at least this.
-constexpr std::chrono::microseconds kWorthASleep{1000};
+using namespace std::chrono_literals;
+
+/// A sleep costs the host 10 to 20 us, so a lead is slept off in pieces of at least this.
+constexpr auto kWorthASleep = 1ms;
+/// How long a sleep may go on after an abort.
+constexpr auto kLookAtAbort = 10ms;
 
 }  // namespace
 
-BlockClock::BlockClock(std::uint32_t threads, std::uint64_t warp_instruction_ns)
-    : start_(Clock::now()),
+BlockClock::BlockClock(std::uint32_t threads, std::uint64_t warp_instruction_ns, Clock::duration carried)
+    : start_(Clock::now() + carried),
       instruction_ns_(static_cast<double>(warp_instruction_ns) / (occupied_threads(threads) / kWarpThreads)) {}
 
 BlockClock::Clock::time_point BlockClock::due(std::uint64_t warp_instructions) const {
@@ -26,8 +31,16 @@ void BlockClock::pace(std::uint64_t warp_instructions) const {
   if (until - Clock::now() >= kWorthASleep) std::this_thread::sleep_until(until);
 }
 
-void BlockClock::finish(std::uint64_t warp_instructions) const {
-  std::this_thread::sleep_until(due(warp_instructions));
+BlockClock::Clock::duration BlockClock::finish(std::uint64_t warp_instructions, bool may_carry,
+                                               const std::atomic<bool>& abort) const {
+  const Clock::time_point end = due(warp_instructions);
+  while (!abort.load(std::memory_order_relaxed)) {
+    const Clock::time_point now = Clock::now();
+    if (now >= end) break;
+    if (may_carry && end - now < kWorthASleep) return end - now;
+    std::this_thread::sleep_until(std::min<Clock::time_point>(end, now + kLookAtAbort));
+  }
+  return {};
 }
 
 }  // namespace gpuctl::softgpu

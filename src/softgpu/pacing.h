@@ -2,46 +2,50 @@
 //
 //   modelled = warp instructions of the block / warps of the block x SOFTGPU_WARP_INSTRUCTION_NS
 //
-// that is, the warps of a block go on side by side and each of their instructions takes a fixed time. The interpreter
-// costs the host about 0.1 to 0.2 us per warp instruction. An SM holds at most 64 warps, so the host's load is bounded
-// whatever the shape of the grid:
+// that is, the warps of a block go on side by side and each of their instructions takes a fixed time. An SM holds at
+// most 64 warps, so the interpretation loads the host with at most
 //
-//   cores = SMs x 64 x cost of a warp instruction / SOFTGPU_WARP_INSTRUCTION_NS
+//   cores = SMs x 64 x cost of interpreting a warp instruction / SOFTGPU_WARP_INSTRUCTION_NS
 //
-// The default keeps 8 full SMs at clearly less than two cores: then virtual SMs do not compete for the CPU, and a
-// kernel that holds half the SMs really runs at half the speed and leaves the other half alone.
+// whatever the shape of the grid. The interpreter needs 10 to 35 ns for ordinary instructions, 70 to 200 ns for atomics,
+// shuffles and barriers (engine/bench.cc). With the default that is 0.2 to 0.7 cores for 8 full SMs. A sleep at the end
+// of a block costs 10 to 20 us more, so blocks of fewer than some twenty instructions are CPU-bound when they fill all
+// SMs, and so are full SMs of blocks that do nothing but shuffles. Otherwise virtual SMs do not compete for two cores: a
+// kernel that holds half the SMs runs at half the speed and leaves the other half alone. api/bench.cc measures it.
 //
-// The interpretation must not run ahead of the model: a persistent worker that has claimed all its block-tasks within
-// the first microseconds could not be evicted any more. So the engine calls pace() now and then, which sleeps off
-// the lead; what is left at the end is slept by the caller of finish().
+// The interpretation must not run far ahead of the model: a persistent worker that has claimed all its block-tasks
+// within the first microseconds could not be evicted any more. So the engine calls pace() between turns of warps,
+// which sleeps off the lead. A lead too small for a sleep is carried over to the next block the thread runs.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 
-#include "softgpu/engine/engine.h"
-
 namespace gpuctl::softgpu {
 
-inline constexpr std::uint64_t kDefaultWarpInstructionNs = 50'000;
+/// 25 us: see above. A real SM needs some 10 ns for the same, so this GPU is 2,500 times slower.
+inline constexpr std::uint64_t kDefaultWarpInstructionNs = 25'000;
 
 /// The modelled clock of one block. Used by the thread that runs the block.
 class BlockClock {
  public:
   using Clock = std::chrono::steady_clock;
 
-  BlockClock(std::uint32_t threads, std::uint64_t warp_instruction_ns);
+  /// The block starts now, `carried` ahead of the host.
+  BlockClock(std::uint32_t threads, std::uint64_t warp_instruction_ns, Clock::duration carried);
 
   /// Sleeps until the modelled time of that many warp instructions, if it is far enough ahead to be worth a sleep.
   void pace(std::uint64_t warp_instructions) const;
 
-  /// Sleeps until the modelled end of a block that executed that many warp instructions.
-  void finish(std::uint64_t warp_instructions) const;
+  /// Sleeps until the modelled end of a block that executed that many warp instructions, or until `abort`. A small
+  /// lead may instead be returned, to be carried over, if `may_carry`.
+  Clock::duration finish(std::uint64_t warp_instructions, bool may_carry, const std::atomic<bool>& abort) const;
 
+ private:
   /// When that many warp instructions are over.
   Clock::time_point due(std::uint64_t warp_instructions) const;
 
- private:
   Clock::time_point start_;
   double instruction_ns_;  ///< modelled time of one warp instruction of the block
 };
