@@ -22,8 +22,9 @@
 //                The poller with ordinal 0 skips this rule: while L > 0 one poller stays.
 // Leaving because nothing is left to claim needs none of this.
 //
-// Every leaving worker: fence (gpu scope; system scope in an agent's grid, whose kernel boundary is not in the
-// program's stream, and in a poller, whose posts to the host must come first), then atomic add 1 on `left`; l is the
+// Every leaving worker: fence at system scope in an agent's grid, whose kernel boundary is not in the program's stream, and
+// in a poller, whose posts to the host must come first (the in-stream grid needs none: the gate comes after it in the
+// stream, and with it everything it wrote); then atomic add 1 on `left`; l is the
 // result + 1. If l >= workers and l == workers + extra (read again), it is the last: with `next >= total` (read again) it
 // opens the gate by writing HostSlot::done_ns, done = 1, then DeviceSlot::done = ticket. Every claimed chunk is finished by its
 // claimer before that one counts as left, so then all block-tasks are complete and visible. The last one, and the one

@@ -254,6 +254,22 @@ TEST(Rewrite, JoinsBarriersOnlyWhereThreadsMayReturnBeforeThem) {
   EXPECT_EQ(barrier_form(tid + "t: .branchtargets a, b; brx.idx %r1, t; a: ret; b: bar.sync 0; ret;"), "joined");
 }
 
+TEST(Rewrite, TakesTheShortcutOnlyWhenThreadsComeToAllBarriersOrNone) {
+  const std::string early = "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 5; ";
+  const auto shortcut = [&](const std::string& body, const std::string& before = "") {
+    const EntryReport report = report_on(body, before);
+    EXPECT_TRUE(report.needs_finished_barrier) << body << report.reason;
+    return report.returns_only_first;
+  };
+  EXPECT_TRUE(shortcut(early + "@%p1 ret; bar.sync 0; bar.sync 0; ret;"));
+  EXPECT_TRUE(shortcut(early + "@%p1 ret; ld.param.u32 %r2, [n]; l: bar.sync 0; sub.u32 %r2, %r2, 1; setp.ne.u32 %p2, %r2, 0; @%p2 bra l; ret;"));
+  EXPECT_FALSE(shortcut(early + "bar.sync 0; @%p1 ret; bar.sync 0; ret;"));                // after a barrier
+  EXPECT_FALSE(shortcut(early + "@%p1 bra m; bar.sync 0; m: bar.sync 0; ret;"));           // some come to two, some to one
+  EXPECT_FALSE(shortcut(early + "l: bar.sync 0; add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 9; @%p2 bra l; ret;"));
+  EXPECT_FALSE(shortcut(early + "@%p1 bar.sync 0; ret;"));
+  EXPECT_FALSE(shortcut(early + "@%p1 ret; call f; ret;", ".func f { bar.sync 0; ret; }"));
+}
+
 TEST(Rewrite, RefusesEarlyReturnItCannotJoin) {
   const std::string early = "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 5; @%p1 ret; ";
   const std::string barriers = "threads may return before barriers that are named, counted or reducing";

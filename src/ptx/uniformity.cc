@@ -43,6 +43,7 @@ bool is_block_reduction(const FlowInstruction& flow_instruction) {
 Taint find_divergence(const Function& function, const Flow& flow) {
   std::set<std::string> kernel_params;
   TaintRules rules;
+  rules.sides_agree = true;
   for (const Variable& param : function.params) {
     if (function.is_entry) {
       kernel_params.insert(param.names[0].name);

@@ -1,5 +1,7 @@
 #include "ptx/pass/find_early_return.h"
 
+#include <algorithm>
+
 #include "ptx/flow.h"
 #include "ptx/opcode.h"
 #include "ptx/uniformity.h"
@@ -10,6 +12,9 @@ namespace {
 struct Findings {
   bool barrier = false;    ///< some threads may go on to a barrier that others do not come to
   bool warp_sync = false;  ///< some lanes may go on to an instruction of their warp after others returned
+  /// Of `barrier`: threads may part so after they have come to a barrier, or part into groups that both come to one. If
+  /// not, threads return before all barriers or come to all of them.
+  bool late = false;
 };
 
 class Finder {
@@ -18,22 +23,29 @@ class Finder {
 
   Findings run(const Function& function) {
     const Result<Flow> built = build_flow(function);
-    if (!built) return {true, true};  // refuse_waiting_blocks refused it
+    if (!built) return {true, true, true};  // refuse_waiting_blocks refused it
     const Flow& flow = *built;
     const Taint divergence = find_divergence(function, flow);
+    const std::vector<char> after_barrier = spread(flow, &FlowBlock::successors);
+    const std::vector<char> before_barrier = spread(flow, &FlowBlock::predecessors);
     Findings result;
     for (std::size_t b = 0; b < flow.blocks.size(); ++b) {
       for (const FlowInstruction& i : flow.blocks[b].instructions) {
         const bool parted = i.instruction->guard && divergence.registers[i.reads[0]] != 0;
-        result.barrier = result.barrier || (parted && meets_block(*i.instruction));
+        if (parted && meets_block(*i.instruction)) result.barrier = result.late = true;
       }
       if (!divergence.branches[b]) continue;
       const bool to_exit = flow.post_dominator[b] == flow.exit();
+      const auto& sides = flow.blocks[b].successors;
+      const auto sides_with_barrier = std::count_if(sides.begin(), sides.end(), [&](int side) { return before_barrier[side] != 0; });
       const std::vector<char> region = flow.region(static_cast<int>(b));
       for (std::size_t r = 0; r < region.size(); ++r) {
         if (!region[r]) continue;
         for (const FlowInstruction& i : flow.blocks[r].instructions) {
-          result.barrier = result.barrier || meets_block(*i.instruction);
+          if (meets_block(*i.instruction)) {
+            result.barrier = true;
+            result.late = result.late || after_barrier[b] || sides_with_barrier > 1;
+          }
           result.warp_sync = result.warp_sync || (to_exit && meets_warp(*i.instruction));
         }
       }
@@ -42,6 +54,27 @@ class Finder {
   }
 
  private:
+  /// Blocks with a barrier, and those that lie behind one (by successors) or before one (by predecessors).
+  std::vector<char> spread(const Flow& flow, std::vector<int> FlowBlock::*neighbours) const {
+    std::vector<char> result(flow.blocks.size(), 0);
+    std::vector<int> work;
+    for (std::size_t b = 0; b < flow.blocks.size(); ++b) {
+      for (const FlowInstruction& i : flow.blocks[b].instructions) {
+        if (!meets_block(*i.instruction)) continue;
+        work.push_back(static_cast<int>(b));
+        break;
+      }
+    }
+    while (!work.empty()) {
+      const int block = work.back();
+      work.pop_back();
+      if (result[block]) continue;
+      result[block] = 1;
+      for (int neighbour : flow.blocks[block].*neighbours) work.push_back(neighbour);
+    }
+    return result;
+  }
+
   const Closure* callee(const Instruction& instruction) const {
     if (instruction.opcode != "call") return nullptr;
     const std::string target(call_target(instruction));
@@ -71,11 +104,14 @@ Refused find_early_return(Kernel& kernel) {
   Findings findings = finder.run(kernel.original);
   // Lanes that return early from a called function go on in its caller, so only the entry's own exits matter to a warp.
   for (const std::string& name : kernel.closure.functions) {
-    if (kernel.facts.closure(name).has_barrier) findings.barrier |= finder.run(*kernel.facts.find(name)->function).barrier;
+    if (!kernel.facts.closure(name).has_barrier) continue;
+    findings.barrier |= finder.run(*kernel.facts.find(name)->function).barrier;
+    findings.late = true;  // the shortcut is for barriers of the entry itself
   }
   if (findings.warp_sync) return "a lane may return before a warp-level instruction that could wait for it (shfl.sync and the like)";
   kernel.report.needs_finished_barrier = findings.barrier && kernel.closure.has_barrier;
   if (!kernel.report.needs_finished_barrier) return {};
+  kernel.report.returns_only_first = !findings.late;
   if (kernel.closure.has_other_barrier) return "threads may return before barriers that are named, counted or reducing";
   for (const std::string& name : kernel.closure.by_address) {
     if (kernel.facts.closure(name).has_barrier) return "threads may return before a barrier in a function called through a pointer";

@@ -37,6 +37,29 @@ constexpr std::string_view kMeetLive = R"(
 }
 )";
 
+/// The same, with the shortcut. NUMBER makes the labels unique.
+constexpr std::string_view kMeetLiveOrPlain = R"(
+.func f()
+{
+  .reg .pred %gpuslice_plain;
+  {
+    @%gpuslice_plain bra.uni $gpuslice_plain_NUMBER;
+    .param .b32 gpuslice_finished;
+    .param .b32 gpuslice_count;
+    .reg .b32 %gpuslice_zero;
+    mov.b32 %gpuslice_zero, 0;
+    st.param.b32 [gpuslice_finished], %gpuslice_zero;
+    call (gpuslice_count), gpuslice_meet, (gpuslice_finished);
+    ld.param.b32 %gpuslice_zero, [gpuslice_count];
+    setp.eq.u32 %gpuslice_plain, %gpuslice_zero, 0;
+    bra.uni $gpuslice_past_NUMBER;
+$gpuslice_plain_NUMBER:
+    bar.sync 0;
+$gpuslice_past_NUMBER:
+  }
+}
+)";
+
 /// The one function in a text of ours.
 Function parse_function(std::string_view text) {
   const Result<Module> module = parse(std::string(kHeader) + std::string(text));
@@ -57,11 +80,37 @@ void join_barriers(Function& function) {
   });
 }
 
+void join_or_skip_barriers(Function& function) {
+  int number = 0;
+  replace_instructions(*function.body, [&](Instruction& instruction, std::vector<Statement>& out) {
+    if (!is_block_barrier(instruction)) {
+      out.emplace_back(std::move(instruction));
+      return;
+    }
+    std::string text(kMeetLiveOrPlain);
+    const std::string digits = std::to_string(number++);
+    for (std::size_t at; (at = text.find("NUMBER")) != text.npos;) text.replace(at, 6, digits);
+    Scope meet = std::get<Scope>(parse_function(text).body->back());
+    if (instruction.guard) {  // the same in all threads, or this form would not be chosen
+      Instruction skip;
+      skip.guard = Guard{instruction.guard->reg, !instruction.guard->negated};
+      skip.opcode = "bra";
+      skip.operands = {symbol_operand("$gpuslice_past_" + digits)};
+      meet.body.insert(meet.body.begin(), std::move(skip));
+    }
+    out.emplace_back(std::move(meet));
+  });
+}
+
 }  // namespace
 
 Refused join_finished_threads(Kernel& kernel) {
   if (!kernel.report.needs_finished_barrier) return {};
-  join_barriers(kernel.entry);
+  if (kernel.report.returns_only_first) {
+    join_or_skip_barriers(kernel.entry);
+  } else {
+    join_barriers(kernel.entry);
+  }
   for (CopiedFunction& copy : kernel.functions) join_barriers(copy.function);
   Function meet = parse_function(kMeet);
   kernel.functions.push_back({meet.name, std::move(meet)});

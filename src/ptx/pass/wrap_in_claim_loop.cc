@@ -12,9 +12,11 @@
 //
 // Between the block-tasks of a chunk threads need not meet, unless they share something: memory or barriers.
 //
-// Visibility: all threads' writes of all their block-tasks happen before the last barrier; the leader's fence after it is
-// cumulative, so they are visible, at the scope of that fence, to whoever sees the leader's addition to `left`.
-// That addition acquires, so the last leaver, who sees all of them, passes everything on to who sees `done`.
+// Visibility: all threads' writes of all their block-tasks happen before the last barrier. What a worker of the in-stream grid
+// wrote is visible behind the gate because the gate comes after that grid in the stream. An agent's grid is in no such
+// order, so its leaders fence after the barrier, which is cumulative over their block: the writes are visible, system-wide,
+// to whoever sees the addition to `left`. That addition acquires, so the last leaver, who sees all of them, passes
+// everything on, by a fence of its own if there was any agent's worker, to who sees `done`.
 //
 // Registers: only %gpuslice_at and %gpuslice_end live across the body, both with the parity in bit 31 (block-task
 // numbers stay below 2^31). Everything else is read again where it is needed, from parameters or shared memory.
@@ -33,7 +35,7 @@ namespace gpuctl::ptx::pass {
 namespace {
 
 constexpr std::string_view kDeclarations = R"(
-  .reg .pred %gpuslice_p, %gpuslice_q, %gpuslice_more;
+  .reg .pred %gpuslice_p, %gpuslice_q, %gpuslice_more, %gpuslice_plain;
   .reg .b32 %gpuslice_at, %gpuslice_end;
   .reg .b32 %gpuslice_ctaid_x, %gpuslice_ctaid_y, %gpuslice_ctaid_z;
   .reg .b32 %gpuslice_nctaid_x, %gpuslice_nctaid_y, %gpuslice_nctaid_z;
@@ -198,8 +200,16 @@ $gpuslice_join:
   mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r2;
   setp.ne.u32 %gpuslice_p, %gpuslice_r1, %gpuslice_r0;
   @%gpuslice_p bra.uni $gpuslice_join;
+$gpuslice_joined:
   setp.lt.u32 %gpuslice_more, %gpuslice_at, %gpuslice_end;
   @%gpuslice_more bra.uni $gpuslice_task;
+)";
+
+/// With the shortcut: nobody returned early from the block-task that ends here.
+constexpr std::string_view kPlainOrJoin = R"(
+  @!%gpuslice_plain bra.uni $gpuslice_join;
+  bar.sync 0;
+  bra.uni $gpuslice_joined;
 )";
 
 constexpr std::string_view kReadClaim = R"(
@@ -247,6 +257,10 @@ constexpr std::string_view kGridSize = R"(
   ld.param.u32 %gpuslice_nctaid_z, [@GRID_Z];
 )";
 
+constexpr std::string_view kNotPlain = R"(
+  setp.ne.u32 %gpuslice_plain, 0, 0;
+)";
+
 constexpr std::string_view kTaskEndLabel = R"(
 $gpuslice_task_end:
 )";
@@ -285,10 +299,7 @@ $gpuslice_leave:
   and.b32 %gpuslice_r3, %gpuslice_r3, @AGENT_GRID;
   setp.ne.u32 %gpuslice_q, %gpuslice_r3, 0;
   setp.lt.or.u32 %gpuslice_p, %gpuslice_r1, %gpuslice_r2, %gpuslice_q;
-  @%gpuslice_p bra $gpuslice_system_fence;
-  fence.acq_rel.gpu;
-  bra $gpuslice_count_out;
-$gpuslice_system_fence:
+  @!%gpuslice_p bra $gpuslice_count_out;
   fence.acq_rel.sys;
 $gpuslice_count_out:
   mov.u32 %gpuslice_r4, 1;
@@ -318,7 +329,10 @@ $gpuslice_last:
   ld.param.u32 %gpuslice_r3, [@TOTAL];
   setp.lt.u32 %gpuslice_p, %gpuslice_r6, %gpuslice_r3;
   @%gpuslice_p bra $gpuslice_post_left;
+  setp.eq.u32 %gpuslice_p, %gpuslice_r9, 0;
+  @%gpuslice_p bra $gpuslice_open;
   fence.acq_rel.sys;
+$gpuslice_open:
   mov.u64 %gpuslice_d2, %globaltimer;
   st.volatile.global.u64 [%gpuslice_d1+@DONE_NS], %gpuslice_d2;
   ld.shared.u64 %gpuslice_d3, [gpuslice_shared+8];
@@ -407,18 +421,22 @@ void append(std::vector<Statement>& to, std::vector<Statement> from) {
 
 Refused wrap_in_claim_loop(Kernel& kernel) {
   const bool joins = kernel.report.needs_finished_barrier;
+  const bool skips = kernel.report.returns_only_first;
   const bool shares = kernel.report.uses_shared || kernel.report.uses_barrier;
   const std::uint8_t reads = kernel.closure.grid_reads;
   const Names names(kernel.args_name(), joins ? "$gpuslice_wait" : shares ? "$gpuslice_meet" : "$gpuslice_task");
 
   std::string text = ".version 6.0\n.target sm_70\n.address_size 64\n.entry worker()\n{";
   text += kDeclarations;
+  if (skips) text += kNotPlain;
   text += names.expand(kPrologue);
   text += names.expand(kClaim);
+  if (skips) text += kPlainOrJoin;
   text += joins ? kJoiningBarrier : kPlainBarrier;
   text += names.expand(kReadClaim);
   if ((reads & (kReadsCtaidX | kReadsCtaidY | kReadsCtaidZ)) != 0) text += names.expand(kBlockIndex);
   if ((reads & (kReadsNctaidX | kReadsNctaidY | kReadsNctaidZ)) != 0) text += names.expand(kGridSize);
+  if (skips) text += kNotPlain;
   text += kTaskEndLabel;
   if (kernel.closure.uses_async_copy) text += kFinishCopies;
   text += names.expand(kAdvance);
