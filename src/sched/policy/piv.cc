@@ -12,7 +12,9 @@ namespace {
 class Piv : public JobPolicy {
  public:
   void plan(const View& view, Plan& plan) override {
-    std::uint32_t next = first_job(view.jobs, [](const Job& a, const Job& b) { return a.priority > b.priority; });
+    std::uint32_t next = first_job(view.jobs, [](const Job& a, const Job& b) {
+      return a.priority != b.priority ? a.priority > b.priority : a.sequence < b.sequence;
+    });
     if (view.leader != kNoJob && view.jobs[view.leader].priority >= view.jobs[next].priority) next = view.leader;
     plan.run(next, view.capacity);
   }

@@ -22,8 +22,10 @@ class Sim : public JobPolicy {
     auto ends_earlier = [](const Tenant& a, const Tenant& b) {
       return a.remaining != b.remaining ? a.remaining < b.remaining : a.sequence > b.sequence;
     };
-    std::make_heap(open_.begin(), open_.end(), ends_earlier);
     settled_.clear();
+    if (used == view.capacity.count) std::swap(settled_, open_);  // nothing is left to advance anybody
+    for (Tenant& tenant : open_) tenant.remaining = remaining(view, tenant);
+    std::make_heap(open_.begin(), open_.end(), ends_earlier);
     while (!open_.empty()) {
       std::pop_heap(open_.begin(), open_.end(), ends_earlier);
       Tenant& tenant = open_.back();
@@ -38,8 +40,6 @@ class Sim : public JobPolicy {
       tenant.remaining = remaining(view, tenant);
       std::push_heap(open_.begin(), open_.end(), ends_earlier);
     }
-    std::sort(settled_.begin(), settled_.end(),
-              [](const Tenant& a, const Tenant& b) { return a.sequence < b.sequence; });
     for (const Tenant& tenant : settled_) plan.shares.push_back({tenant.job, CapSM{tenant.capsm}});
   }
 
@@ -51,17 +51,27 @@ class Sim : public JobPolicy {
     double remaining;  ///< ns
   };
 
-  /// Jobs that can still use SMs, in the order they arrived, no more than can have one each; all at their least point.
+  /// Jobs that can still use SMs, all at their least point. With more jobs than SMs the first to arrive are admitted
+  /// (their mark is 1) and stay; of the others the first follows when one leaves.
   void collect(const View& view) {
     open_.clear();
-    for (std::uint32_t i = 0; i < view.jobs.size(); ++i)
-      if (!view.jobs[i].tail) open_.push_back({i, 1, 0, view.jobs[i].sequence, 0});
-    if (open_.size() > view.capacity.count) {
-      std::nth_element(open_.begin(), open_.begin() + view.capacity.count, open_.end(),
-                       [](const Tenant& a, const Tenant& b) { return a.sequence < b.sequence; });
-      open_.resize(view.capacity.count);
+    std::uint32_t waiting = 0;
+    for (std::uint32_t i = 0; i < view.jobs.size(); ++i) {
+      if (view.jobs[i].mark[0] == 0)
+        ++waiting;
+      else if (!view.jobs[i].tail)
+        open_.push_back({i, 1, 0, view.jobs[i].sequence, 0});
     }
-    for (Tenant& tenant : open_) tenant.remaining = remaining(view, tenant);
+    for (; waiting > 0 && open_.size() < view.capacity.count; --waiting) {
+      std::uint32_t next = kNoJob;
+      for (std::uint32_t i = 0; i < view.jobs.size(); ++i) {
+        const Job& job = view.jobs[i];
+        if (job.mark[0] == 0 && (next == kNoJob || job.sequence < view.jobs[next].sequence)) next = i;
+      }
+      view.jobs[next].mark[0] = 1;
+      open_.push_back({next, 1, 0, view.jobs[next].sequence, 0});
+    }
+    if (open_.size() > view.capacity.count) open_.resize(view.capacity.count);  // the device has shrunk
   }
   std::span<const CurvePoint> curve(const Job& job) const {
     return curves_ ? curves_(job.kernel) : std::span<const CurvePoint>{};

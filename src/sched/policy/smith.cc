@@ -10,6 +10,7 @@
 // starves: IS grows without bound, for p > 1.
 // Bad at: knows no priorities (weights multiply); like srt and frs it depends on predicted durations.
 #include <algorithm>
+#include <bit>
 
 #include "sched/temporal/makers.h"
 
@@ -26,6 +27,9 @@ double raise(double base, int power) {
 class Smith : public JobPolicy {
  public:
   Smith(int power, Time quantum) : power_(power), quantum_(quantum) {}
+  void arrived(Job& job, Time) override {
+    job.mark[0] = std::bit_cast<std::int64_t>(1 / static_cast<double>(job.predicted.count()));
+  }
   void plan(const View& view, Plan& plan) override {
     std::uint32_t best = 0;
     double most = -1;
@@ -37,10 +41,13 @@ class Smith : public JobPolicy {
   }
 
  private:
+  /// `mark` holds 1 / T_e: a division per job and decision is all this can afford.
   double worth(const Job& job, Time now) const {
+    const double per_predicted = std::bit_cast<double>(job.mark[0]);
+    const double slowdown = static_cast<double>((now - job.arrived + job.remaining).count()) * per_predicted;
     const Time left = job.state == JobState::running ? job.remaining - job.eviction : job.remaining;
-    return raise(job.slowdown(now), power_ - 1) * job.weight /
-           (static_cast<double>(job.predicted.count()) * static_cast<double>(std::max(left, Time{1}).count()));
+    return raise(slowdown, power_ - 1) * job.weight * per_predicted /
+           static_cast<double>(std::max(left, Time{1}).count());
   }
 
   int power_;

@@ -44,14 +44,12 @@ MadePolicy finish_policy(OptionReader& options, Args&&... args) {
   return std::unique_ptr<JobPolicy>(std::make_unique<P>(std::forward<Args>(args)...));
 }
 
-/// Index of the first job in the order of `before`; jobs that are equal come in the order they arrived.
+/// Index of the first job in the order of `before`, which never holds two jobs for equal.
 template <class Before>
 std::uint32_t first_job(std::span<const Job> jobs, Before before) {
   std::uint32_t best = 0;
-  for (std::uint32_t i = 1; i < jobs.size(); ++i) {
-    if (before(jobs[i], jobs[best]) || (!before(jobs[best], jobs[i]) && jobs[i].sequence < jobs[best].sequence))
-      best = i;
-  }
+  for (std::uint32_t i = 1; i < jobs.size(); ++i)
+    if (before(jobs[i], jobs[best])) best = i;
   return best;
 }
 

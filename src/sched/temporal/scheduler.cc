@@ -74,11 +74,12 @@ void Scheduler::complete(JobId id, Time now) {
   const std::uint32_t index = at->second;
   index_.erase(at);
   policy_->left(jobs_[index], now);
-  std::erase(granted_, id);
+  std::erase(granted_, index);
   if (has_leader_ && leader_ == id) has_leader_ = false, slice_end_ = kNever;
   if (index + 1 != jobs_.size()) {
     jobs_[index] = jobs_.back();
     index_[jobs_[index].id] = index;
+    std::replace(granted_.begin(), granted_.end(), static_cast<std::uint32_t>(jobs_.size() - 1), index);
   }
   jobs_.pop_back();
 }
@@ -90,7 +91,7 @@ void Scheduler::started(JobId id, Time now) {
   job->waited += now - job->since;
   job->since = now;
   job->state = job->granted.count > 0 ? JobState::running : JobState::to_evict;
-  if (std::find(granted_.begin(), granted_.end(), id) == granted_.end()) granted_.push_back(id);
+  add_granted(index_of(*job));
   if (has_leader_ && leader_ == id && slice_ != kNever) slice_end_ = now + slice_;
 }
 
@@ -101,7 +102,7 @@ void Scheduler::evicted(JobId id, Time now) {
   job->since = now;
   ++job->evictions;
   job->state = job->granted.count > 0 ? JobState::to_run : JobState::ready;
-  if (job->granted.count == 0) std::erase(granted_, id);
+  if (job->granted.count == 0) std::erase(granted_, index_of(*job));
 }
 
 void Scheduler::tail(JobId id, Time now) {
@@ -123,13 +124,17 @@ void Scheduler::advance(Time now) {
   const Time elapsed = now - advanced_;
   if (elapsed <= Time{0}) return;
   advanced_ = now;
-  for (const JobId id : granted_) {
-    Job* job = get(id);
-    if (job == nullptr || job->state != JobState::running) continue;
+  for (const std::uint32_t index : granted_) {
+    Job* job = &jobs_[index];
+    if (job->state != JobState::running) continue;
     const CapSM usable = std::min(job->need, capacity_), used = std::min(job->granted, usable);
     const Time done = used == usable ? elapsed : Time{elapsed.count() / usable.count * used.count};
     job->remaining = std::max(job->remaining - done, Time{0});
   }
+}
+
+void Scheduler::add_granted(std::uint32_t index) {
+  if (std::find(granted_.begin(), granted_.end(), index) == granted_.end()) granted_.push_back(index);
 }
 
 void Scheduler::settle(Job& job, CapSM capsm) {
@@ -140,7 +145,7 @@ void Scheduler::settle(Job& job, CapSM capsm) {
     job.state = JobState::to_evict;
   } else {
     job.state = JobState::ready;
-    std::erase(granted_, job.id);
+    std::erase(granted_, index_of(job));
   }
 }
 
@@ -161,15 +166,15 @@ JobDecision Scheduler::decide(Time now) {
   // Old grants that are not in the plan fall to 0; then the new ones. Growth is listed after what makes room for it.
   changed_.clear();
   for (const Share& share : plan_.shares) jobs_[share.job].planned = share.capsm;
-  for (const JobId id : granted_) {
-    Job& job = *get(id);
-    if (job.planned < job.granted) changed_.push_back({id, job.planned});
+  for (const std::uint32_t index : granted_) {
+    const Job& job = jobs_[index];
+    if (job.planned < job.granted) changed_.push_back({job.id, job.planned});
   }
   for (const Share& share : plan_.shares) {
     const Job& job = jobs_[share.job];
     if (job.planned > job.granted) {
       changed_.push_back({job.id, share.capsm});
-      if (std::find(granted_.begin(), granted_.end(), job.id) == granted_.end()) granted_.push_back(job.id);
+      add_granted(share.job);
     }
   }
   for (const Share& share : plan_.shares) jobs_[share.job].planned = CapSM{};

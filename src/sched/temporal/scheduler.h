@@ -60,14 +60,16 @@ class Scheduler {
 
  private:
   Job* get(JobId id);
+  std::uint32_t index_of(const Job& job) const { return static_cast<std::uint32_t>(&job - jobs_.data()); }
+  void add_granted(std::uint32_t index);
   void settle(Job& job, CapSM capsm);
   void advance(Time now);
 
   std::unique_ptr<JobPolicy> policy_;
   CapSM capacity_;
   std::vector<Job> jobs_;
-  std::unordered_map<JobId, std::uint32_t> index_;
-  std::vector<JobId> granted_;  ///< jobs with a grant, or still holding SMs
+  std::unordered_map<JobId, std::uint32_t> index_;  ///< into jobs_
+  std::vector<std::uint32_t> granted_;              ///< indices of jobs with a grant, or still holding SMs
   JobId leader_ = 0;
   bool has_leader_ = false;
   Time slice_ = kNever;      ///< of the leader
