@@ -15,7 +15,8 @@ inline constexpr std::uint32_t kWarpThreads = 32;
 inline constexpr std::uint32_t kSmThreads = 2048;
 inline constexpr std::uint32_t kSmBlocks = 32;
 inline constexpr std::uint32_t kSmShared = 228 * 1024;  ///< bytes, what the blocks of one SM share
-/// Bytes of shared memory each resident block costs besides its own, as on the hardware: 227 KiB are left for one block.
+/// Bytes of shared memory each resident block costs besides its own, as on the hardware: 227 KiB are left for one
+/// block.
 inline constexpr std::uint32_t kBlockReservedShared = 1024;
 inline constexpr std::uint32_t kBlockSharedOptin = 227 * 1024;  ///< static + dynamic, after the opt-in attribute is set
 inline constexpr std::uint32_t kBlockSharedDefault = 48 * 1024;  ///< static + dynamic, without it
@@ -29,13 +30,17 @@ inline constexpr std::uint32_t kMaxParamBytes = 32764;  ///< of one kernel, sinc
 inline constexpr int kLeastPriority = 0;
 inline constexpr int kGreatestPriority = -5;
 
-inline constexpr std::size_t kPitchAlign = 512;   ///< bytes, rows of cuMemAllocPitch
-inline constexpr std::size_t kAllocAlign = 512;   ///< bytes, start of every device allocation
+inline constexpr std::size_t kPitchAlign = 512;  ///< bytes, rows of cuMemAllocPitch
+inline constexpr std::size_t kAllocAlign = 512;  ///< bytes, start of every device allocation
 
-constexpr std::uint32_t round_up(std::uint32_t value, std::uint32_t unit) { return (value + unit - 1) / unit * unit; }
+constexpr std::uint32_t round_up(std::uint32_t value, std::uint32_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
 
 /// Threads a block occupies on its SM: whole warps.
-constexpr std::uint32_t occupied_threads(std::uint32_t threads) { return round_up(threads, kWarpThreads); }
+constexpr std::uint32_t occupied_threads(std::uint32_t threads) {
+  return round_up(threads, kWarpThreads);
+}
 
 /// Shared memory a block with that many bytes of its own (static + dynamic) occupies on its SM.
 constexpr std::uint32_t occupied_shared(std::uint32_t bytes) {

@@ -13,9 +13,13 @@ constexpr std::size_t kPage = 4096;
 /// From this size on freed memory is given back to the system at once.
 constexpr std::size_t kReturnBytes = 1 << 20;
 
-std::size_t align_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
+std::size_t align_up(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
 
-bool in_arena(MemoryKind kind) { return kind == MemoryKind::kDevice || kind == MemoryKind::kManaged; }
+bool in_arena(MemoryKind kind) {
+  return kind == MemoryKind::kDevice || kind == MemoryKind::kManaged;
+}
 
 void* map_pages(std::size_t bytes) {
   void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -24,9 +24,9 @@ struct Allocation {
   std::uint64_t address = 0;
   std::size_t bytes = 0;  ///< as asked for
   MemoryKind kind = MemoryKind::kDevice;
-  unsigned flags = 0;             ///< of cuMemHostAlloc, cuMemHostRegister
-  const void* owner = nullptr;    ///< the context
-  std::uint64_t id = 0;           ///< unique in this process, CU_POINTER_ATTRIBUTE_BUFFER_ID
+  unsigned flags = 0;           ///< of cuMemHostAlloc, cuMemHostRegister
+  const void* owner = nullptr;  ///< the context
+  std::uint64_t id = 0;         ///< unique in this process, CU_POINTER_ATTRIBUTE_BUFFER_ID
 };
 
 /// Any thread may call any method.

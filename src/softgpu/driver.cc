@@ -19,7 +19,9 @@ void in_forked_child() {
   if (the_driver.load() != nullptr) forked.store(true);
 }
 
-__attribute__((destructor)) void at_exit() { Driver::stop(); }
+__attribute__((destructor)) void at_exit() {
+  Driver::stop();
+}
 
 }  // namespace
 
@@ -41,7 +43,9 @@ CUresult Driver::start() {
   return CUDA_SUCCESS;
 }
 
-Driver* Driver::get() { return forked.load(std::memory_order_relaxed) ? nullptr : the_driver.load(); }
+Driver* Driver::get() {
+  return forked.load(std::memory_order_relaxed) ? nullptr : the_driver.load();
+}
 
 void Driver::stop() {
   Driver* driver = get();

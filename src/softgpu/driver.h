@@ -13,10 +13,10 @@
 
 #include "softgpu/config.h"
 #include "softgpu/context.h"
+#include "softgpu/device_memory.h"
 #include "softgpu/doorbell.h"
 #include "softgpu/event.h"
 #include "softgpu/executor.h"
-#include "softgpu/device_memory.h"
 #include "softgpu/module.h"
 #include "softgpu/registry.h"
 #include "softgpu/table.h"

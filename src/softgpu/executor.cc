@@ -101,7 +101,9 @@ bool Executor::start(Run& run) {
     active_.push_back(&run);
     table_.place();
     tasks = collect();
-    table_.kick();  // the watcher looks after the rest of the blocks from now on
+    const auto own = std::count_if(tasks.begin(), tasks.end(), [&](const Task& task) { return task.run == &run; });
+    // The watcher looks after blocks that have to wait.
+    if (static_cast<std::uint64_t>(own) < run.blocks) table_.kick();
   }
   post(tasks, 0);
   return true;

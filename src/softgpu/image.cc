@@ -9,7 +9,9 @@
 namespace gpuctl::softgpu {
 namespace {
 
-LoadedImage refuse(CUresult result, const Error& error) { return {result, error.message, nullptr}; }
+LoadedImage refuse(CUresult result, const Error& error) {
+  return {result, error.message, nullptr};
+}
 
 /// One line on each kernel the engine cannot run; empty if it runs all.
 std::string list_spoilt_kernels(const engine::Program& program) {

@@ -12,7 +12,7 @@ namespace gpuctl::softgpu {
 
 struct LoadedImage {
   CUresult result = CUDA_SUCCESS;
-  std::string message;  ///< one line, of an error, or on the kernels that cannot run
+  std::string message;                             ///< one line, of an error, or on the kernels that cannot run
   std::shared_ptr<const engine::Program> program;  ///< nullptr on error
 };
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "softgpu/engine/engine.h"
 #include "softgpu/device_limits.h"
+#include "softgpu/engine/engine.h"
 
 namespace gpuctl::softgpu {
 

@@ -7,11 +7,12 @@
 //
 //   cores = SMs x 64 x cost of interpreting a warp instruction / SOFTGPU_WARP_INSTRUCTION_NS
 //
-// whatever the shape of the grid. The interpreter needs 10 to 35 ns for ordinary instructions, 70 to 200 ns for atomics,
-// shuffles and barriers (engine/bench.cc). With the default that is 0.2 to 0.7 cores for 8 full SMs. A sleep at the end
-// of a block costs 10 to 20 us more, so blocks of fewer than some twenty instructions are CPU-bound when they fill all
-// SMs, and so are full SMs of blocks that do nothing but shuffles. Otherwise virtual SMs do not compete for two cores: a
-// kernel that holds half the SMs runs at half the speed and leaves the other half alone. api/bench.cc measures it.
+// whatever the shape of the grid. The interpreter needs 10 to 35 ns for ordinary instructions, 70 to 200 ns for
+// atomics, shuffles and barriers (engine/bench.cc). With the default that is 0.2 to 0.7 cores for 8 full SMs. A sleep
+// at the end of a block costs 10 to 20 us more, so blocks of fewer than some twenty instructions are CPU-bound when
+// they fill all SMs, and so are full SMs of blocks that do nothing but shuffles. Otherwise virtual SMs do not compete
+// for two cores: a kernel that holds half the SMs runs at half the speed and leaves the other half alone. api/bench.cc
+// measures it.
 //
 // The interpretation must not run far ahead of the model: a persistent worker that has claimed all its block-tasks
 // within the first microseconds could not be evicted any more. So the engine calls pace() between turns of warps,

@@ -17,7 +17,7 @@ Clock::duration measure(auto body) {
 }
 
 TEST(BlockClock, TakesTheAverageWarpsInstructions) {
-  const BlockClock clock(128, 1'000'000, {});  // 4 warps
+  const BlockClock clock(128, 1'000'000, {});                           // 4 warps
   EXPECT_GE(measure([&] { clock.finish(40, false, kRunning); }), 9ms);  // 10 ms since the clock was made
 }
 

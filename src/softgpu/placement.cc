@@ -15,7 +15,9 @@ void add(std::atomic<T>& field, T amount) {
   field.store(field.load(kRelaxed) + amount, kRelaxed);
 }
 
-std::span<KernelRow> rows_of(TableData& table) { return {table.kernels, table.rows.load(kRelaxed)}; }
+std::span<KernelRow> rows_of(TableData& table) {
+  return {table.kernels, table.rows.load(kRelaxed)};
+}
 
 bool waiting(const KernelRow& kernel, std::uint32_t sms) {
   return kernel.ticket.load(kRelaxed) != 0 && placed_blocks(kernel, sms) < kernel.blocks.load(kRelaxed);

@@ -108,7 +108,9 @@ Table::Lock::Lock(Table& table) : table_(table) {
   }
 }
 
-Table::Lock::~Lock() { pthread_mutex_unlock(&table_.data_->mutex); }
+Table::Lock::~Lock() {
+  pthread_mutex_unlock(&table_.data_->mutex);
+}
 
 KernelRow* Table::enqueue(const KernelRequest& request) {
   KernelRow* row = find_free_row(*data_);
@@ -138,9 +140,13 @@ bool Table::place() {
   return (clients >> client_ & 1) != 0;
 }
 
-void Table::free_block(KernelRow& kernel, std::uint32_t sm) { softgpu::free_block(*data_, kernel, sm); }
+void Table::free_block(KernelRow& kernel, std::uint32_t sm) {
+  softgpu::free_block(*data_, kernel, sm);
+}
 
-void Table::remove(KernelRow& kernel) { remove_kernel(*data_, kernel); }
+void Table::remove(KernelRow& kernel) {
+  remove_kernel(*data_, kernel);
+}
 
 bool Table::sweep_dead() {
   bool found = false;
@@ -172,7 +178,9 @@ void Table::kick() {
   futex_wake(data_->clients[client_].wake);
 }
 
-std::uint32_t Table::wake_count() const { return data_->clients[client_].wake.load(std::memory_order_acquire); }
+std::uint32_t Table::wake_count() const {
+  return data_->clients[client_].wake.load(std::memory_order_acquire);
+}
 
 void Table::wait(std::uint32_t seen, std::chrono::nanoseconds timeout) {
   futex_wait(data_->clients[client_].wake, seen, timeout);
@@ -193,7 +201,9 @@ Result<std::unique_ptr<TableReader>> TableReader::open(const std::string& path) 
   return reader;
 }
 
-TableReader::~TableReader() { munmap(const_cast<TableData*>(data_), sizeof(TableData)); }
+TableReader::~TableReader() {
+  munmap(const_cast<TableData*>(data_), sizeof(TableData));
+}
 
 Snapshot TableReader::snapshot() const {
   Snapshot result;

@@ -32,16 +32,16 @@ struct SmUse {
 };
 
 struct ClientRow {
-  std::atomic<std::uint32_t> pid;  ///< 0: the row is free
-  std::atomic<std::uint32_t> wake;  ///< futex word: +1 when somebody else has placed blocks of this client
+  std::atomic<std::uint32_t> pid;         ///< 0: the row is free
+  std::atomic<std::uint32_t> wake;        ///< futex word: +1 when somebody else has placed blocks of this client
   std::atomic<std::uint64_t> start_time;  ///< of the process, in clock ticks since boot: tells a reused pid
 };
 
 struct KernelRow {
-  std::atomic<std::uint64_t> ticket;  ///< order of arrival; 0: the row is free. Stored last, cleared first
-  std::atomic<std::uint64_t> blocks;  ///< of the grid
-  std::atomic<std::uint32_t> client;  ///< index of the owner's ClientRow
-  std::atomic<std::int32_t> urgency;  ///< greater goes first among kernels of the same client
+  std::atomic<std::uint64_t> ticket;   ///< order of arrival; 0: the row is free. Stored last, cleared first
+  std::atomic<std::uint64_t> blocks;   ///< of the grid
+  std::atomic<std::uint32_t> client;   ///< index of the owner's ClientRow
+  std::atomic<std::int32_t> urgency;   ///< greater goes first among kernels of the same client
   std::atomic<std::uint32_t> threads;  ///< each block occupies on its SM
   std::atomic<std::uint32_t> shared;   ///< bytes each block occupies on its SM
   std::atomic<std::uint32_t> granted[kMaxSms];
@@ -51,7 +51,7 @@ struct KernelRow {
 struct TableData {
   std::atomic<std::uint32_t> magic;  ///< stored last by the process that creates the table
   std::uint32_t version;
-  std::uint32_t size;  ///< sizeof(TableData)
+  std::uint32_t size;              ///< sizeof(TableData)
   std::atomic<std::uint32_t> sms;  ///< 1 to kMaxSms; changes only while there are no clients
   pthread_mutex_t mutex;           ///< robust, process-shared
   std::atomic<std::uint64_t> next_ticket;

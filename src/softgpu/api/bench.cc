@@ -110,6 +110,7 @@ int main() {
     latencies.push_back((wall_seconds() - begin) * 1e6);
   }
   std::sort(latencies.begin(), latencies.end());
-  std::printf("launch and synchronize, one block of one warp: p50 %.0f us, p99 %.0f us\n", latencies[100], latencies[198]);
+  std::printf("launch and synchronize, one block of one warp: p50 %.0f us, p99 %.0f us\n", latencies[100],
+              latencies[198]);
   return 0;
 }

@@ -7,7 +7,9 @@ using namespace gpuctl::softgpu;
 
 namespace {
 
-CUcontext handle_of(Context* context) { return reinterpret_cast<CUcontext>(context); }
+CUcontext handle_of(Context* context) {
+  return reinterpret_cast<CUcontext>(context);
+}
 
 /// The context a handle means; nullptr stays nullptr. False if it means none.
 bool find_context(Driver& driver, CUcontext handle, Context** context) {
@@ -43,8 +45,7 @@ CUresult CUDAAPI cuCtxCreate_v3(CUcontext* result, CUexecAffinityParam*, int aff
   return create_context(result, flags, device);
 }
 
-CUresult CUDAAPI cuCtxCreate_v4(CUcontext* result, CUctxCreateParams* parameters, unsigned int flags,
-                                CUdevice device) {
+CUresult CUDAAPI cuCtxCreate_v4(CUcontext* result, CUctxCreateParams* parameters, unsigned int flags, CUdevice device) {
   if (parameters != nullptr && parameters->numExecAffinityParams != 0) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
   if (parameters != nullptr && parameters->cigParams != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
   return create_context(result, flags, device);

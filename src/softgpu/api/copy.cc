@@ -13,8 +13,12 @@ using namespace gpuctl::softgpu;
 
 namespace {
 
-std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
-void* pointer_to(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+std::uint64_t address_of(const void* pointer) {
+  return reinterpret_cast<std::uint64_t>(pointer);
+}
+void* pointer_to(std::uint64_t address) {
+  return reinterpret_cast<void*>(address);
+}
 
 /// What the copy functions say about an end of a copy.
 enum class End { kDevice, kHost, kEither };
@@ -153,9 +157,13 @@ CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t b
   return copy(stream, to, End::kDevice, from, End::kDevice, bytes, false);
 }
 
-CUresult CUDAAPI cuMemcpy2D_v2(const CUDA_MEMCPY2D* parameters) { return copy_2d(nullptr, parameters, true); }
+CUresult CUDAAPI cuMemcpy2D_v2(const CUDA_MEMCPY2D* parameters) {
+  return copy_2d(nullptr, parameters, true);
+}
 
-CUresult CUDAAPI cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* parameters) { return copy_2d(nullptr, parameters, true); }
+CUresult CUDAAPI cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* parameters) {
+  return copy_2d(nullptr, parameters, true);
+}
 
 CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* parameters, CUstream stream) {
   return copy_2d(stream, parameters, false);

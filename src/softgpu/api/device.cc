@@ -163,7 +163,8 @@ CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, 
     if (value == nullptr || attribute <= 0 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
     *value = 0;
     for (const AttributeRow& row : kAttributes) {
-      if (row.attribute == attribute) *value = row.value == kSmCount ? static_cast<int>(driver.table->sms()) : row.value;
+      if (row.attribute == attribute)
+        *value = row.value == kSmCount ? static_cast<int>(driver.table->sms()) : row.value;
     }
     return CUDA_SUCCESS;
   });

@@ -27,10 +27,12 @@ struct EntryPoint {
 };
 
 // The macros of cuda.h rename some names; arguments of # and ## are not expanded, so `name` stays as it is written.
+// clang-format off
 #define ROW(name, version, function) \
   {#name, #function, version, false, reinterpret_cast<void*>(static_cast<PFN_##name##_v##version>(function))}
 #define ROW_PER_THREAD(name, version, suffix, function) \
   {#name, #function, version, true, reinterpret_cast<void*>(static_cast<PFN_##name##_v##version##suffix>(function))}
+// clang-format on
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // deprecated is not gone: programs still ask for them
@@ -110,7 +112,8 @@ const EntryPoint kEntryPoints[] = {
     ROW(cuFuncIsLoaded, 12040, cuFuncIsLoaded),
     ROW(cuFuncLoad, 12040, cuFuncLoad),
     ROW(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050, cuOccupancyMaxActiveBlocksPerMultiprocessor),
-    ROW(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, 7000, cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags),
+    ROW(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, 7000,
+        cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags),
     ROW(cuOccupancyMaxPotentialBlockSize, 6050, cuOccupancyMaxPotentialBlockSize),
     ROW(cuOccupancyMaxPotentialBlockSizeWithFlags, 7000, cuOccupancyMaxPotentialBlockSizeWithFlags),
     ROW(cuOccupancyAvailableDynamicSMemPerBlock, 10020, cuOccupancyAvailableDynamicSMemPerBlock),
@@ -280,9 +283,13 @@ Answer find(const char* symbol, int version, bool per_thread) {
 
 extern "C" {
 
-CUresult CUDAAPI cuProfilerStart(void) { return CUDA_SUCCESS; }
+CUresult CUDAAPI cuProfilerStart(void) {
+  return CUDA_SUCCESS;
+}
 
-CUresult CUDAAPI cuProfilerStop(void) { return CUDA_SUCCESS; }
+CUresult CUDAAPI cuProfilerStop(void) {
+  return CUDA_SUCCESS;
+}
 
 CUresult CUDAAPI cuGetProcAddress_v2(const char* symbol, void** function, int version, cuuint64_t flags,
                                      CUdriverProcAddressQueryResult* status) {

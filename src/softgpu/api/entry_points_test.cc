@@ -19,7 +19,9 @@ Found ask(const char* name, int version = CUDA_VERSION, cuuint64_t flags = CU_GE
   return found;
 }
 
-void* exported(const char* symbol) { return dlsym(RTLD_DEFAULT, symbol); }
+void* exported(const char* symbol) {
+  return dlsym(RTLD_DEFAULT, symbol);
+}
 
 TEST(EntryPoints, GiveTheNewestVersionAskedFor) {
   EXPECT_EQ(ask("cuMemAlloc").function, exported("cuMemAlloc_v2"));

@@ -9,7 +9,8 @@ struct ErrorRow {
   const char* text;
 };
 
-#define ROW(error, text) {error, #error, text}
+#define ROW(error, text) \
+  { error, #error, text }
 constexpr ErrorRow kErrors[] = {
     ROW(CUDA_SUCCESS, "no error"),
     ROW(CUDA_ERROR_INVALID_VALUE, "an argument has a value that is not allowed"),

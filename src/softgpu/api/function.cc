@@ -92,7 +92,8 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunct
     int best_threads = 0;
     int best_blocks = 0;
     // Whole warps, the largest block first, so that of several with the same occupancy the largest wins.
-    for (int threads = largest; threads > 0; threads = (threads - 1) / static_cast<int>(kWarpThreads) * static_cast<int>(kWarpThreads)) {
+    for (int threads = largest; threads > 0;
+         threads = (threads - 1) / static_cast<int>(kWarpThreads) * static_cast<int>(kWarpThreads)) {
       const std::size_t shared = shared_of_block != nullptr ? shared_of_block(threads) : dynamic_shared;
       const int blocks = blocks_per_sm(*function.kernel, threads, shared);
       if (blocks * threads > best_blocks * best_threads) {

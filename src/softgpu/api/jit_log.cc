@@ -11,8 +11,12 @@ JitLog::JitLog(unsigned count, const CUjit_option* options, void** values) {
   for (unsigned i = 0; i < count; ++i) {
     const auto number = static_cast<std::size_t>(static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(values[i])));
     switch (options[i]) {
-      case CU_JIT_ERROR_LOG_BUFFER: error_.text = static_cast<char*>(values[i]); break;
-      case CU_JIT_INFO_LOG_BUFFER: info_.text = static_cast<char*>(values[i]); break;
+      case CU_JIT_ERROR_LOG_BUFFER:
+        error_.text = static_cast<char*>(values[i]);
+        break;
+      case CU_JIT_INFO_LOG_BUFFER:
+        info_.text = static_cast<char*>(values[i]);
+        break;
       case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
         error_.bytes = number;
         error_.used = &values[i];
@@ -21,7 +25,8 @@ JitLog::JitLog(unsigned count, const CUjit_option* options, void** values) {
         info_.bytes = number;
         info_.used = &values[i];
         break;
-      default: break;
+      default:
+        break;
     }
   }
 }

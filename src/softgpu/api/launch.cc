@@ -25,9 +25,12 @@ CUresult gather_params(const engine::Kernel& kernel, void** values, void** extra
   const void* buffer = nullptr;
   std::size_t bytes = 0;
   for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
-    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[1];
-    else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) bytes = *static_cast<const std::size_t*>(extra[1]);
-    else return CUDA_ERROR_INVALID_VALUE;
+    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+      buffer = extra[1];
+    else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+      bytes = *static_cast<const std::size_t*>(extra[1]);
+    else
+      return CUDA_ERROR_INVALID_VALUE;
   }
   // A program may leave out the padding after the last parameter.
   const engine::Param& last = kernel.params.back();
@@ -39,7 +42,8 @@ CUresult gather_params(const engine::Kernel& kernel, void** values, void** extra
 CUresult check_shape(const Function& function, const CUlaunchConfig& config) {
   const engine::Kernel& kernel = *function.kernel;
   if (config.gridDimX == 0 || config.gridDimY == 0 || config.gridDimZ == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (config.gridDimX > 0x7fffffff || config.gridDimY > 65535 || config.gridDimZ > 65535) return CUDA_ERROR_INVALID_VALUE;
+  if (config.gridDimX > 0x7fffffff || config.gridDimY > 65535 || config.gridDimZ > 65535)
+    return CUDA_ERROR_INVALID_VALUE;
   if (config.blockDimX == 0 || config.blockDimY == 0 || config.blockDimZ == 0) return CUDA_ERROR_INVALID_VALUE;
   if (config.blockDimX > 1024 || config.blockDimY > 1024 || config.blockDimZ > 64) return CUDA_ERROR_INVALID_VALUE;
   const std::uint64_t threads = std::uint64_t{config.blockDimX} * config.blockDimY * config.blockDimZ;
@@ -48,7 +52,8 @@ CUresult check_shape(const Function& function, const CUlaunchConfig& config) {
                                  kernel.required.z != config.blockDimZ)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (config.sharedMemBytes > static_cast<unsigned>(function.max_dynamic_shared.load())) return CUDA_ERROR_INVALID_VALUE;
+  if (config.sharedMemBytes > static_cast<unsigned>(function.max_dynamic_shared.load()))
+    return CUDA_ERROR_INVALID_VALUE;
   if (kernel.static_shared + config.sharedMemBytes > kBlockSharedOptin) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   return CUDA_SUCCESS;
 }
@@ -58,7 +63,9 @@ CUresult read_attributes(const CUlaunchConfig& config, int* priority) {
   for (unsigned i = 0; i < config.numAttrs; ++i) {
     const CUlaunchAttribute& attribute = config.attrs[i];
     switch (attribute.id) {
-      case CU_LAUNCH_ATTRIBUTE_PRIORITY: *priority = attribute.value.priority; break;
+      case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        *priority = attribute.value.priority;
+        break;
       case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
         if (attribute.value.cooperative != 0) return CUDA_ERROR_NOT_SUPPORTED;
         break;
@@ -69,8 +76,10 @@ CUresult read_attributes(const CUlaunchConfig& config, int* priority) {
         break;
       case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
       case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-      case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: return CUDA_ERROR_NOT_SUPPORTED;
-      default: break;
+      case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+        return CUDA_ERROR_NOT_SUPPORTED;
+      default:
+        break;
     }
   }
   return CUDA_SUCCESS;

@@ -75,8 +75,9 @@ TEST_F(LaunchApi, RefusesImpossibleShapes) {
   EXPECT_EQ(cuLaunchKernel(function("shared_heavy"), 1, 1, 1, 256, 1, 1, 0, nullptr, nullptr, nullptr),
             CUDA_ERROR_INVALID_VALUE);
   int not_a_function = 0;
-  EXPECT_EQ(cuLaunchKernel(reinterpret_cast<CUfunction>(&not_a_function), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
-            CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(
+      cuLaunchKernel(reinterpret_cast<CUfunction>(&not_a_function), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
+      CUDA_ERROR_INVALID_HANDLE);
 }
 
 TEST_F(LaunchApi, LargeSharedMemoryNeedsTheAttribute) {

@@ -33,24 +33,43 @@ CUresult pointer_attribute(Driver& driver, void* data, CUpointer_attribute attri
   const std::optional<Allocation> found = driver.memory.lookup(pointer);
   if (!found) return CUDA_ERROR_INVALID_VALUE;
   switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT: answer(data, found->owner); break;
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      answer(data, found->owner);
+      break;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       answer(data, on_device(found->kind) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
       break;
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: answer(data, pointer); break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      answer(data, pointer);
+      break;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
       if (found->kind == MemoryKind::kDevice || found->kind == MemoryKind::kVariable) return CUDA_ERROR_INVALID_VALUE;
       answer(data, pointer);
       break;
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID: answer(data, found->id); break;
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED: answer(data, static_cast<int>(found->kind == MemoryKind::kManaged)); break;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: answer(data, 0); break;
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: answer(data, found->address); break;
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: answer(data, found->bytes); break;
-    case CU_POINTER_ATTRIBUTE_MAPPED: answer(data, 1); break;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+      answer(data, found->id);
+      break;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      answer(data, static_cast<int>(found->kind == MemoryKind::kManaged));
+      break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      answer(data, 0);
+      break;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      answer(data, found->address);
+      break;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      answer(data, found->bytes);
+      break;
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      answer(data, 1);
+      break;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: answer(data, 0); break;
-    default: return CUDA_ERROR_NOT_SUPPORTED;
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      answer(data, 0);
+      break;
+    default:
+      return CUDA_ERROR_NOT_SUPPORTED;
   }
   return CUDA_SUCCESS;
 }
@@ -62,8 +81,10 @@ std::size_t attribute_bytes(CUpointer_attribute attribute) {
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
     case CU_POINTER_ATTRIBUTE_MAPPED:
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: return sizeof(int);
-    default: return sizeof(std::uint64_t);
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      return sizeof(int);
+    default:
+      return sizeof(std::uint64_t);
   }
 }
 
@@ -80,15 +101,15 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t* free, size_t* total) {
 }
 
 CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr* result, size_t bytes) {
-  return with_context([&](Driver& driver, Context& context) {
-    return allocate(driver, context, result, bytes, MemoryKind::kDevice);
-  });
+  return with_context(
+      [&](Driver& driver, Context& context) { return allocate(driver, context, result, bytes, MemoryKind::kDevice); });
 }
 
 CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr* result, size_t* pitch, size_t width, size_t height,
                                     unsigned int element_bytes) {
   return with_context([&](Driver& driver, Context& context) {
-    if (pitch == nullptr || width == 0 || height == 0 || width > (std::size_t{1} << 31)) return CUDA_ERROR_INVALID_VALUE;
+    if (pitch == nullptr || width == 0 || height == 0 || width > (std::size_t{1} << 31))
+      return CUDA_ERROR_INVALID_VALUE;
     if (element_bytes != 4 && element_bytes != 8 && element_bytes != 16) return CUDA_ERROR_INVALID_VALUE;
     const std::size_t row = (width + kPitchAlign - 1) / kPitchAlign * kPitchAlign;
     if (height > (std::size_t{1} << 46) / row) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -125,9 +146,8 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
     if (address == 0) return CUDA_SUCCESS;
     const std::optional<Allocation> found = driver.memory.lookup(address);
     if (!found || found->address != address || found->kind != MemoryKind::kDevice) return CUDA_ERROR_INVALID_VALUE;
-    return submit(stream, [&driver, address] {
-      driver.memory.release(address, MemoryKind::kDevice, MemoryKind::kDevice);
-    });
+    return submit(stream,
+                  [&driver, address] { driver.memory.release(address, MemoryKind::kDevice, MemoryKind::kDevice); });
   });
 }
 
@@ -151,7 +171,9 @@ CUresult CUDAAPI cuMemHostAlloc(void** result, size_t bytes, unsigned int flags)
   });
 }
 
-CUresult CUDAAPI cuMemAllocHost_v2(void** result, size_t bytes) { return cuMemHostAlloc(result, bytes, 0); }
+CUresult CUDAAPI cuMemAllocHost_v2(void** result, size_t bytes) {
+  return cuMemHostAlloc(result, bytes, 0);
+}
 
 CUresult CUDAAPI cuMemFreeHost(void* pointer) {
   return with_context([&](Driver& driver, Context& context) {

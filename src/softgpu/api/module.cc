@@ -36,9 +36,13 @@ CUresult CUDAAPI cuModuleLoadDataEx(CUmodule* result, const void* image, unsigne
   return load(result, image, JitLog(count, options, values));
 }
 
-CUresult CUDAAPI cuModuleLoadData(CUmodule* result, const void* image) { return load(result, image, JitLog()); }
+CUresult CUDAAPI cuModuleLoadData(CUmodule* result, const void* image) {
+  return load(result, image, JitLog());
+}
 
-CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule* result, const void* image) { return load(result, image, JitLog()); }
+CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule* result, const void* image) {
+  return load(result, image, JitLog());
+}
 
 CUresult CUDAAPI cuModuleLoad(CUmodule* result, const char* path) {
   return with_context([&](Driver&, Context&) {

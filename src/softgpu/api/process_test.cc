@@ -30,8 +30,8 @@ class ProcessApi : public testing::Test {
  protected:
   ProcessApi() {
     use_private_table();
-    shared_ = static_cast<Shared*>(
-        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    shared_ =
+        static_cast<Shared*>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   }
 
   ~ProcessApi() override { munmap(shared_, sizeof(Shared)); }
@@ -180,8 +180,7 @@ TEST_F(ProcessApi, AForkedChildIsNotInitialized) {
     if (grandchild == 0) {
       CUdeviceptr memory = 0;
       const bool refused = cuMemAlloc(&memory, 4) == CUDA_ERROR_NOT_INITIALIZED &&
-                           cuCtxSynchronize() == CUDA_ERROR_NOT_INITIALIZED &&
-                           cuInit(0) == CUDA_ERROR_NOT_INITIALIZED;
+                           cuCtxSynchronize() == CUDA_ERROR_NOT_INITIALIZED && cuInit(0) == CUDA_ERROR_NOT_INITIALIZED;
       std::exit(refused ? 0 : 1);  // runs the driver's exit handler, which must not touch the parent's rows
     }
     EXPECT_EQ(wait_for(grandchild), 0);

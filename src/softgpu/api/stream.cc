@@ -45,7 +45,9 @@ CUresult elapsed(float* milliseconds, CUevent begin, CUevent end) {
 
 extern "C" {
 
-CUresult CUDAAPI cuStreamCreate(CUstream* result, unsigned int flags) { return create_stream(result, flags, 0); }
+CUresult CUDAAPI cuStreamCreate(CUstream* result, unsigned int flags) {
+  return create_stream(result, flags, 0);
+}
 
 CUresult CUDAAPI cuStreamCreateWithPriority(CUstream* result, unsigned int flags, int priority) {
   return create_stream(result, flags, priority);

@@ -26,10 +26,14 @@ T read_word(CUdeviceptr address) {
 template <class T>
 bool holds(T now, T value, unsigned condition) {
   switch (condition) {
-    case CU_STREAM_WAIT_VALUE_GEQ: return static_cast<std::make_signed_t<T>>(now - value) >= 0;
-    case CU_STREAM_WAIT_VALUE_EQ: return now == value;
-    case CU_STREAM_WAIT_VALUE_AND: return (now & value) != 0;
-    default: return static_cast<T>(~(now | value)) != 0;
+    case CU_STREAM_WAIT_VALUE_GEQ:
+      return static_cast<std::make_signed_t<T>>(now - value) >= 0;
+    case CU_STREAM_WAIT_VALUE_EQ:
+      return now == value;
+    case CU_STREAM_WAIT_VALUE_AND:
+      return (now & value) != 0;
+    default:
+      return static_cast<T>(~(now | value)) != 0;
   }
 }
 
@@ -80,8 +84,11 @@ CUresult make_step(Driver& driver, Context* context, const CUstreamBatchMemOpPar
       return make_write<std::uint64_t>(driver, context, entry.writeValue.address, entry.writeValue.value64,
                                        entry.writeValue.flags, step);
     case CU_STREAM_MEM_OP_BARRIER:
-    case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES: *step = [] {}; return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+      *step = [] {};
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
   }
 }
 

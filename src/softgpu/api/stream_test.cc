@@ -115,9 +115,10 @@ TEST_F(StreamApi, HostFunctionsRunInOrder) {
   static std::atomic<int> calls;
   calls = 0;
   EXPECT_CU(launch_wait(words_, 1, 32, s));
-  EXPECT_CU(cuLaunchHostFunc(s, [](void*) { ++calls; }, nullptr));
-  EXPECT_CU(cuStreamAddCallback(s, [](CUstream, CUresult result, void*) { calls += result == CUDA_SUCCESS ? 10 : 0; },
-                                nullptr, 0));
+  EXPECT_CU(cuLaunchHostFunc(
+      s, [](void*) { ++calls; }, nullptr));
+  EXPECT_CU(cuStreamAddCallback(
+      s, [](CUstream, CUresult result, void*) { calls += result == CUDA_SUCCESS ? 10 : 0; }, nullptr, 0));
   EXPECT_EQ(calls, 0);
   words_[0] = 1;
   EXPECT_CU(cuStreamSynchronize(s));

@@ -79,11 +79,17 @@ cudaError_t CUDARTAPI cudaGetDevice(int* number) {
   return check_device(0);
 }
 
-cudaError_t CUDARTAPI cudaSetDevice(int number) { return check_device(number); }
+cudaError_t CUDARTAPI cudaSetDevice(int number) {
+  return check_device(number);
+}
 
-cudaError_t CUDARTAPI cudaInitDevice(int number, unsigned int, unsigned int) { return check_device(number); }
+cudaError_t CUDARTAPI cudaInitDevice(int number, unsigned int, unsigned int) {
+  return check_device(number);
+}
 
-cudaError_t CUDARTAPI cudaSetDeviceFlags(unsigned int flags) { return RUN(cuDevicePrimaryCtxSetFlags, 0, flags); }
+cudaError_t CUDARTAPI cudaSetDeviceFlags(unsigned int flags) {
+  return RUN(cuDevicePrimaryCtxSetFlags, 0, flags);
+}
 
 cudaError_t CUDARTAPI cudaGetDeviceProperties(struct cudaDeviceProp* prop, int number) {
   if (prop == nullptr) return report(cudaErrorInvalidValue);
@@ -116,7 +122,9 @@ cudaError_t CUDARTAPI cudaDeviceCanAccessPeer(int* can_access, int number, int p
   return RUN(cuDeviceCanAccessPeer, can_access, number, peer);
 }
 
-cudaError_t CUDARTAPI cudaDeviceSynchronize(void) { return RUN(cuCtxSynchronize); }
+cudaError_t CUDARTAPI cudaDeviceSynchronize(void) {
+  return RUN(cuCtxSynchronize);
+}
 
 cudaError_t CUDARTAPI cudaDeviceReset(void) {
   const cudaError_t error = RUN(cuDevicePrimaryCtxReset, 0);
@@ -148,8 +156,12 @@ cudaError_t CUDARTAPI cudaRuntimeGetVersion(int* version) {
   return cudaSuccess;
 }
 
-cudaError_t CUDARTAPI cudaProfilerStart(void) { return RUN(cuProfilerStart); }
+cudaError_t CUDARTAPI cudaProfilerStart(void) {
+  return RUN(cuProfilerStart);
+}
 
-cudaError_t CUDARTAPI cudaProfilerStop(void) { return RUN(cuProfilerStop); }
+cudaError_t CUDARTAPI cudaProfilerStop(void) {
+  return RUN(cuProfilerStop);
+}
 
 }  // extern "C"

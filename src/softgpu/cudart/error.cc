@@ -16,7 +16,8 @@ struct ErrorRow {
   const char* text;
 };
 
-#define ROW(error, text) {error, #error, text}
+#define ROW(error, text) \
+  { error, #error, text }
 constexpr ErrorRow kErrors[] = {
     ROW(cudaSuccess, "no error"),
     ROW(cudaErrorInvalidValue, "an argument has a value that is not allowed"),
@@ -63,9 +64,13 @@ cudaError_t report(cudaError_t error) {
   return error;
 }
 
-cudaError_t take_last_error() { return std::exchange(last_error, cudaSuccess); }
+cudaError_t take_last_error() {
+  return std::exchange(last_error, cudaSuccess);
+}
 
-cudaError_t peek_last_error() { return last_error; }
+cudaError_t peek_last_error() {
+  return last_error;
+}
 
 }  // namespace gpuctl::softgpu::cudart
 
@@ -73,9 +78,13 @@ using namespace gpuctl::softgpu::cudart;
 
 extern "C" {
 
-cudaError_t CUDARTAPI cudaGetLastError(void) { return take_last_error(); }
+cudaError_t CUDARTAPI cudaGetLastError(void) {
+  return take_last_error();
+}
 
-cudaError_t CUDARTAPI cudaPeekAtLastError(void) { return peek_last_error(); }
+cudaError_t CUDARTAPI cudaPeekAtLastError(void) {
+  return peek_last_error();
+}
 
 const char* CUDARTAPI cudaGetErrorName(cudaError_t error) {
   const ErrorRow* row = find(error);

@@ -11,17 +11,19 @@ namespace gpuctl::softgpu::cudart {
 /// Remembers an error as the calling thread's last one and returns it. cudaSuccess and cudaErrorNotReady are not kept.
 cudaError_t report(cudaError_t error);
 
-inline cudaError_t report(CUresult error) { return report(static_cast<cudaError_t>(error)); }
+inline cudaError_t report(CUresult error) {
+  return report(static_cast<cudaError_t>(error));
+}
 
 }  // namespace gpuctl::softgpu::cudart
 
 /// `RUN(cuMemFree, address)`: enters the driver, calls it, reports. (Not by way of DRIVER(): an argument of ## is not
 /// expanded, so the names stay as they are written here, without the version that cuda.h puts behind some.)
-#define RUN(name, ...)                                                     \
-  [&] {                                                                    \
-    CUresult outcome_ = gpuctl::softgpu::cudart::enter();                  \
-    if (outcome_ == CUDA_SUCCESS) {                                        \
-      outcome_ = gpuctl::softgpu::cudart::driver().p_##name(__VA_ARGS__);  \
-    }                                                                      \
-    return gpuctl::softgpu::cudart::report(outcome_);                      \
+#define RUN(name, ...)                                                    \
+  [&] {                                                                   \
+    CUresult outcome_ = gpuctl::softgpu::cudart::enter();                 \
+    if (outcome_ == CUDA_SUCCESS) {                                       \
+      outcome_ = gpuctl::softgpu::cudart::driver().p_##name(__VA_ARGS__); \
+    }                                                                     \
+    return gpuctl::softgpu::cudart::report(outcome_);                     \
   }()

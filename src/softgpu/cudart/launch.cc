@@ -148,7 +148,8 @@ cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
 cudaError_t CUDARTAPI cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* function, int blocks,
                                                                 int threads) {
   return with_kernel(function, [&](CUkernel kernel) {
-    return DRIVER(cuOccupancyAvailableDynamicSMemPerBlock)(bytes, reinterpret_cast<CUfunction>(kernel), blocks, threads);
+    return DRIVER(cuOccupancyAvailableDynamicSMemPerBlock)(bytes, reinterpret_cast<CUfunction>(kernel), blocks,
+                                                           threads);
   });
 }
 

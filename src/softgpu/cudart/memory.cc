@@ -9,19 +9,26 @@ using namespace gpuctl::softgpu::cudart;
 
 namespace {
 
-CUdeviceptr device(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+CUdeviceptr device(const void* pointer) {
+  return reinterpret_cast<CUdeviceptr>(pointer);
+}
 
 /// Synchronous, in the legacy default stream.
 CUresult copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   const CUresult entered = enter();
   if (entered != CUDA_SUCCESS) return entered;
   switch (kind) {
-    case cudaMemcpyHostToDevice: return DRIVER(cuMemcpyHtoD)(device(to), from, bytes);
-    case cudaMemcpyDeviceToHost: return DRIVER(cuMemcpyDtoH)(to, device(from), bytes);
-    case cudaMemcpyDeviceToDevice: return DRIVER(cuMemcpyDtoD)(device(to), device(from), bytes);
+    case cudaMemcpyHostToDevice:
+      return DRIVER(cuMemcpyHtoD)(device(to), from, bytes);
+    case cudaMemcpyDeviceToHost:
+      return DRIVER(cuMemcpyDtoH)(to, device(from), bytes);
+    case cudaMemcpyDeviceToDevice:
+      return DRIVER(cuMemcpyDtoD)(device(to), device(from), bytes);
     case cudaMemcpyHostToHost:
-    case cudaMemcpyDefault: return DRIVER(cuMemcpy)(device(to), device(from), bytes);
-    default: return static_cast<CUresult>(cudaErrorInvalidMemcpyDirection);
+    case cudaMemcpyDefault:
+      return DRIVER(cuMemcpy)(device(to), device(from), bytes);
+    default:
+      return static_cast<CUresult>(cudaErrorInvalidMemcpyDirection);
   }
 }
 
@@ -29,12 +36,17 @@ CUresult copy_async(void* to, const void* from, std::size_t bytes, cudaMemcpyKin
   const CUresult entered = enter();
   if (entered != CUDA_SUCCESS) return entered;
   switch (kind) {
-    case cudaMemcpyHostToDevice: return DRIVER(cuMemcpyHtoDAsync)(device(to), from, bytes, stream);
-    case cudaMemcpyDeviceToHost: return DRIVER(cuMemcpyDtoHAsync)(to, device(from), bytes, stream);
-    case cudaMemcpyDeviceToDevice: return DRIVER(cuMemcpyDtoDAsync)(device(to), device(from), bytes, stream);
+    case cudaMemcpyHostToDevice:
+      return DRIVER(cuMemcpyHtoDAsync)(device(to), from, bytes, stream);
+    case cudaMemcpyDeviceToHost:
+      return DRIVER(cuMemcpyDtoHAsync)(to, device(from), bytes, stream);
+    case cudaMemcpyDeviceToDevice:
+      return DRIVER(cuMemcpyDtoDAsync)(device(to), device(from), bytes, stream);
     case cudaMemcpyHostToHost:
-    case cudaMemcpyDefault: return DRIVER(cuMemcpyAsync)(device(to), device(from), bytes, stream);
-    default: return static_cast<CUresult>(cudaErrorInvalidMemcpyDirection);
+    case cudaMemcpyDefault:
+      return DRIVER(cuMemcpyAsync)(device(to), device(from), bytes, stream);
+    default:
+      return static_cast<CUresult>(cudaErrorInvalidMemcpyDirection);
   }
 }
 
@@ -96,7 +108,9 @@ cudaError_t CUDARTAPI cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t
   return RUN(cuMemAllocAsync, reinterpret_cast<CUdeviceptr*>(pointer), bytes, stream);
 }
 
-cudaError_t CUDARTAPI cudaFree(void* pointer) { return RUN(cuMemFree, device(pointer)); }
+cudaError_t CUDARTAPI cudaFree(void* pointer) {
+  return RUN(cuMemFree, device(pointer));
+}
 
 cudaError_t CUDARTAPI cudaFreeAsync(void* pointer, cudaStream_t stream) {
   return RUN(cuMemFreeAsync, device(pointer), stream);
@@ -106,7 +120,9 @@ cudaError_t CUDARTAPI cudaHostAlloc(void** pointer, size_t bytes, unsigned int f
   return RUN(cuMemHostAlloc, pointer, bytes, flags);
 }
 
-cudaError_t CUDARTAPI cudaMallocHost(void** pointer, size_t bytes) { return RUN(cuMemHostAlloc, pointer, bytes, 0); }
+cudaError_t CUDARTAPI cudaMallocHost(void** pointer, size_t bytes) {
+  return RUN(cuMemHostAlloc, pointer, bytes, 0);
+}
 
 cudaError_t CUDARTAPI cudaFreeHost(void* pointer) {
   return pointer == nullptr ? cudaSuccess : RUN(cuMemFreeHost, pointer);
@@ -116,15 +132,21 @@ cudaError_t CUDARTAPI cudaHostRegister(void* pointer, size_t bytes, unsigned int
   return RUN(cuMemHostRegister, pointer, bytes, flags);
 }
 
-cudaError_t CUDARTAPI cudaHostUnregister(void* pointer) { return RUN(cuMemHostUnregister, pointer); }
+cudaError_t CUDARTAPI cudaHostUnregister(void* pointer) {
+  return RUN(cuMemHostUnregister, pointer);
+}
 
 cudaError_t CUDARTAPI cudaHostGetDevicePointer(void** result, void* host, unsigned int flags) {
   return RUN(cuMemHostGetDevicePointer, reinterpret_cast<CUdeviceptr*>(result), host, flags);
 }
 
-cudaError_t CUDARTAPI cudaHostGetFlags(unsigned int* flags, void* host) { return RUN(cuMemHostGetFlags, flags, host); }
+cudaError_t CUDARTAPI cudaHostGetFlags(unsigned int* flags, void* host) {
+  return RUN(cuMemHostGetFlags, flags, host);
+}
 
-cudaError_t CUDARTAPI cudaMemGetInfo(size_t* free, size_t* total) { return RUN(cuMemGetInfo, free, total); }
+cudaError_t CUDARTAPI cudaMemGetInfo(size_t* free, size_t* total) {
+  return RUN(cuMemGetInfo, free, total);
+}
 
 cudaError_t CUDARTAPI cudaMemcpy(void* to, const void* from, size_t bytes, enum cudaMemcpyKind kind) {
   return report(copy(to, from, bytes, kind));
@@ -203,13 +225,14 @@ cudaError_t CUDARTAPI cudaPointerGetAttributes(struct cudaPointerAttributes* res
   const cudaError_t error = RUN(cuPointerGetAttributes, 3, attributes, data, device(pointer));
   if (error != cudaSuccess) return error;
   *result = {};
-  result->type = managed != 0                                    ? cudaMemoryTypeManaged
+  result->type = managed != 0                                          ? cudaMemoryTypeManaged
                  : type == static_cast<unsigned>(CU_MEMORYTYPE_DEVICE) ? cudaMemoryTypeDevice
                  : type == static_cast<unsigned>(CU_MEMORYTYPE_HOST)   ? cudaMemoryTypeHost
                                                                        : cudaMemoryTypeUnregistered;
   result->device = ordinal;
   if (type != 0) result->devicePointer = const_cast<void*>(pointer);
-  if (type != static_cast<unsigned>(CU_MEMORYTYPE_DEVICE) || managed != 0) result->hostPointer = const_cast<void*>(pointer);
+  if (type != static_cast<unsigned>(CU_MEMORYTYPE_DEVICE) || managed != 0)
+    result->hostPointer = const_cast<void*>(pointer);
   return cudaSuccess;
 }
 

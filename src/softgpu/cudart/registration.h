@@ -1,4 +1,5 @@
-// What nvcc's host code registers before main: device code, and the host addresses that stand for kernels and variables.
+// What nvcc's host code registers before main: device code, and the host addresses that stand for kernels and
+// variables.
 #pragma once
 
 #include <cuda.h>

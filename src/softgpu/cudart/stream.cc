@@ -25,7 +25,9 @@ void run_callback(CUstream stream, CUresult result, void* data) {
 
 extern "C" {
 
-cudaError_t CUDARTAPI cudaStreamCreate(cudaStream_t* stream) { return RUN(cuStreamCreate, stream, 0); }
+cudaError_t CUDARTAPI cudaStreamCreate(cudaStream_t* stream) {
+  return RUN(cuStreamCreate, stream, 0);
+}
 
 cudaError_t CUDARTAPI cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
   return RUN(cuStreamCreate, stream, flags);
@@ -35,11 +37,17 @@ cudaError_t CUDARTAPI cudaStreamCreateWithPriority(cudaStream_t* stream, unsigne
   return RUN(cuStreamCreateWithPriority, stream, flags, priority);
 }
 
-cudaError_t CUDARTAPI cudaStreamDestroy(cudaStream_t stream) { return RUN(cuStreamDestroy, stream); }
+cudaError_t CUDARTAPI cudaStreamDestroy(cudaStream_t stream) {
+  return RUN(cuStreamDestroy, stream);
+}
 
-cudaError_t CUDARTAPI cudaStreamSynchronize(cudaStream_t stream) { return RUN(cuStreamSynchronize, stream); }
+cudaError_t CUDARTAPI cudaStreamSynchronize(cudaStream_t stream) {
+  return RUN(cuStreamSynchronize, stream);
+}
 
-cudaError_t CUDARTAPI cudaStreamQuery(cudaStream_t stream) { return RUN(cuStreamQuery, stream); }
+cudaError_t CUDARTAPI cudaStreamQuery(cudaStream_t stream) {
+  return RUN(cuStreamQuery, stream);
+}
 
 cudaError_t CUDARTAPI cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
   return RUN(cuStreamWaitEvent, stream, event, flags);
@@ -74,13 +82,17 @@ cudaError_t CUDARTAPI cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t funct
   return RUN(cuLaunchHostFunc, stream, function, data);
 }
 
-cudaError_t CUDARTAPI cudaEventCreate(cudaEvent_t* event) { return RUN(cuEventCreate, event, 0); }
+cudaError_t CUDARTAPI cudaEventCreate(cudaEvent_t* event) {
+  return RUN(cuEventCreate, event, 0);
+}
 
 cudaError_t CUDARTAPI cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
   return RUN(cuEventCreate, event, flags);
 }
 
-cudaError_t CUDARTAPI cudaEventDestroy(cudaEvent_t event) { return RUN(cuEventDestroy, event); }
+cudaError_t CUDARTAPI cudaEventDestroy(cudaEvent_t event) {
+  return RUN(cuEventDestroy, event);
+}
 
 cudaError_t CUDARTAPI cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return RUN(cuEventRecord, event, stream);
@@ -90,9 +102,13 @@ cudaError_t CUDARTAPI cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t s
   return RUN(cuEventRecordWithFlags, event, stream, flags);
 }
 
-cudaError_t CUDARTAPI cudaEventQuery(cudaEvent_t event) { return RUN(cuEventQuery, event); }
+cudaError_t CUDARTAPI cudaEventQuery(cudaEvent_t event) {
+  return RUN(cuEventQuery, event);
+}
 
-cudaError_t CUDARTAPI cudaEventSynchronize(cudaEvent_t event) { return RUN(cuEventSynchronize, event); }
+cudaError_t CUDARTAPI cudaEventSynchronize(cudaEvent_t event) {
+  return RUN(cuEventSynchronize, event);
+}
 
 cudaError_t CUDARTAPI cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
   return RUN(cuEventElapsedTime, milliseconds, begin, end);
