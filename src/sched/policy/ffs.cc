@@ -26,15 +26,16 @@ class Ffs : public JobPolicy {
     const auto [at, added] = accounts_.try_emplace(job.owner);
     if (added) at->second.turn = ++last_turn_;
     if (at->second.jobs++ == 0) ++busy_;
+    job.mark[0] = reinterpret_cast<std::intptr_t>(&at->second);
     if (accounts_.size() > 2 * busy_ + kIdleAccounts) forget_idle();
   }
   void left(const Job& job, Time now) override {
-    Account& account = accounts_[job.owner];
+    Account& account = account_of(job);
     if (job.holds()) spend(account, now - std::max(job.since, account.from));
     if (--account.jobs == 0) --busy_;
   }
   void slice_over(Job& job, Time now) override {
-    Account& account = accounts_[job.owner];
+    Account& account = account_of(job);
     account.from = now;
     spend(account, account.left);
   }
@@ -42,13 +43,13 @@ class Ffs : public JobPolicy {
     std::uint32_t next = view.leader;
     if (next == kNoJob) {
       next = 0;
-      std::int64_t first = accounts_[view.jobs[0].owner].turn;
+      std::int64_t first = account_of(view.jobs[0]).turn;
       for (std::uint32_t i = 1; i < view.jobs.size(); ++i) {
-        const std::int64_t turn = accounts_[view.jobs[i].owner].turn;
+        const std::int64_t turn = account_of(view.jobs[i]).turn;
         if (turn < first || (turn == first && view.jobs[i].sequence < view.jobs[next].sequence)) next = i, first = turn;
       }
     }
-    Account& account = accounts_[view.jobs[next].owner];
+    Account& account = account_of(view.jobs[next]);
     if (account.left <= Time{0}) account.left = epoch(view, view.jobs[next].weight);
     plan.run(next, view.capacity, account.left);
   }
@@ -60,6 +61,9 @@ class Ffs : public JobPolicy {
     Time from{};            ///< earliest instant that counts for it
     std::uint32_t jobs = 0;
   };
+
+  /// Looked up once, when the job arrives: the map never moves an account, and forgets none that has jobs.
+  static Account& account_of(const Job& job) { return *reinterpret_cast<Account*>(job.mark[0]); }
 
   void spend(Account& account, Time used) {
     account.left -= used;
