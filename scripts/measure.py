@@ -12,6 +12,7 @@ import os
 import pathlib
 import platform
 import re
+import shutil
 import signal
 import socket
 import statistics
@@ -86,8 +87,7 @@ class Lab:
     def gpuctld(self, *options, config=""):
         path = pathlib.Path(self.options.scratch) / "measure.toml"
         path.write_text(config)
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{self.options.scratch}/measure.state")
+        shutil.rmtree(f"{self.options.scratch}/measure.state", ignore_errors=True)
         command = [str(self.build / "src/gpuctld/gpuctld"), "--socket", self.env["GPUCTL_SOCKET"], "--config", str(path),
                    "--state", f"{self.options.scratch}/measure.state", *map(str, options)]
         if self.options.rehearse:

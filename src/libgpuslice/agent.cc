@@ -69,7 +69,7 @@ bool Agent::start(Context& context) {
 }
 
 bool Agent::prepare() {
-  if (!driver().cuStreamWaitValue32_v2 || !driver().cuStreamWriteValue32_v2 || !driver().cuMemsetD2D8Async) return false;
+  if (!driver().cuStreamWaitValue32_v2 || !driver().cuStreamWriteValue32_v2 || !driver().cuMemcpyHtoDAsync_v2) return false;
   int least = 0, greatest = 0;
   if (driver().cuCtxGetStreamPriorityRange(&least, &greatest) != CUDA_SUCCESS) return false;
   auto make = [&](CUstream& stream) {
@@ -220,6 +220,7 @@ void Agent::watch_eviction(std::uint32_t epoch_seen) {
     epoch_ = epoch_seen;
     capsm_ = capsm;
     decided_ns_ = ipc::load(grant.decided_ns);
+    grant_changed_ns_ = monotonic_ns();
     c_.divide_if_shared();
   }
   std::uint32_t holding = 0;
@@ -253,8 +254,13 @@ void Agent::record_eviction(ipc::Usage& out, std::uint64_t took_ns) {
   add(out.evict_us_log2[log2_bucket(took_ns / 1000, std::size(out.evict_us_log2))], 1u);
 }
 
+// A launch that nobody works on gets a poller with its workers, and the limit they start under. One that has workers has
+// a poller among them, or they are all about to leave because a poller saw 0: then the word that sends them off must
+// stay, and they are replaced when the last has gone. So workers are added to them only by that poller's limit, after it
+// has had the time to take up a new grant; new workers would leave at once under the old one.
 std::vector<Agent::TopUp> Agent::plan_top_ups() {
   std::vector<TopUp> orders;
+  const std::uint64_t now = monotonic_ns();
   wants_workers_ = false;
   const std::uint32_t granted = c_.granted();
   if (granted == 0) return orders;
@@ -271,10 +277,12 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
     if (target <= present) continue;
     if (!ipc::load(host.started)) continue;  // its turn in the stream has not come
     wants_workers_ = true;
-    orders.push_back({.launch = &head,
-                      .workers = static_cast<std::uint32_t>(target) - present,
-                      .pollers = present == 0 ? head.args.pollers : 0,
-                      .limit = static_cast<std::uint32_t>(allowed)});
+    const std::uint32_t more = static_cast<std::uint32_t>(target) - present;
+    if (present == 0) {
+      orders.push_back({.launch = &head, .workers = more, .pollers = head.args.pollers, .limit = static_cast<std::uint32_t>(allowed)});
+    } else if (now >= grant_changed_ns_ + polled_after_ns(head)) {
+      orders.push_back({.launch = &head, .workers = more, .pollers = 0, .limit = std::nullopt});
+    }
   }
   return orders;
 }
@@ -289,6 +297,13 @@ CUstream Agent::idle_stream() {
   return streams_[next_stream_++ % streams_.size()];
 }
 
+/// How long after a change of the grant the poller of a launch has read it: one chunk and a half.
+std::uint64_t Agent::polled_after_ns(const Launch& launch) {
+  constexpr std::uint64_t kUnknown = 100'000;  // block-tasks not measured yet
+  const double task_ns = launch.instance->task_ns;
+  return task_ns > 0 ? static_cast<std::uint64_t>(1.5 * task_ns * launch.args.chunk) + 5'000 : kUnknown;
+}
+
 // Only the agent deletes launches, so `launch` lives without the mutex.
 void Agent::top_up(const TopUp& order) {
   Launch& launch = *order.launch;
@@ -298,8 +313,10 @@ void Agent::top_up(const TopUp& order) {
   args.flags |= gpuctl::ptx::kAgentGrid;
   args.pollers = order.pollers;
   std::memcpy(params.data() + launch.instance->kernel->args_offset, &args, sizeof args);
-  // The limit in the launch block may still be the one that evicted; new workers would leave at once.
-  CUresult result = driver().cuStreamWriteValue32_v2(stream, args.slot + offsetof(DeviceSlot, limit), order.limit + 1, 0);
+  CUresult result = CUDA_SUCCESS;
+  if (order.limit) {
+    result = driver().cuStreamWriteValue32_v2(stream, args.slot + offsetof(DeviceSlot, limit), *order.limit + 1, 0);
+  }
   if (result == CUDA_SUCCESS) result = Context::issue(launch, stream, order.workers, params);
   if (result != CUDA_SUCCESS) {
     debug("adding %u workers to %s failed: %d", order.workers, launch.instance->kernel->name.c_str(), result);

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "libgpuslice/context.h"
@@ -37,9 +38,10 @@ class Agent {
     Launch* launch;
     std::uint32_t workers;
     std::uint32_t pollers;
-    std::uint32_t limit;
+    std::optional<std::uint32_t> limit;  ///< to set before they start
   };
   std::vector<TopUp> plan_top_ups();
+  static std::uint64_t polled_after_ns(const Launch& launch);
   void top_up(const TopUp& order);
   CUstream idle_stream();
   void keep_slots();
@@ -60,6 +62,7 @@ class Agent {
   bool evicting_ = false;               ///< the grant shrank and that is not known to hold yet
   std::uint64_t busy_since_ns_ = 0;     ///< since when an eviction or more workers are awaited; 0 = not
   std::uint64_t decided_ns_ = 0;
+  std::uint64_t grant_changed_ns_ = 0;  ///< when this thread saw the latest change
   bool wants_workers_ = false;          ///< some launch has fewer workers than it may have
   std::uint64_t last_active_ns_ = 0;
   std::uint64_t last_reap_ns_ = 0;

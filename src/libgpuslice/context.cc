@@ -45,6 +45,22 @@ Context::Context(CUcontext context, int device_index, std::uint32_t sms, Slots s
   for (std::uint32_t i = 0; i < Slots::kWords; ++i) slots_.word(i) = ipc::kUnlimited;
 }
 
+namespace {
+
+/// The driver's own kernels (those behind cuMemset and some copies) are loaded at their first use, which blocks until the
+/// device is idle: at a moment of the program's choice, perhaps while a launch is evicted. So they are used once now.
+void load_driver_kernels(CUdeviceptr scratch) {
+  driver().cuMemsetD8_v2(scratch, 0, 64);
+  if (driver().cuMemsetD16_v2) driver().cuMemsetD16_v2(scratch, 0, 32);
+  if (driver().cuMemsetD32_v2) driver().cuMemsetD32_v2(scratch, 0, 16);
+  if (driver().cuMemsetD2D8_v2) driver().cuMemsetD2D8_v2(scratch, 64, 0, 20, 4);
+  if (driver().cuMemsetD2D16_v2) driver().cuMemsetD2D16_v2(scratch, 64, 0, 10, 4);
+  if (driver().cuMemsetD2D32_v2) driver().cuMemsetD2D32_v2(scratch, 64, 0, 5, 4);
+  if (driver().cuMemcpyDtoD_v2) driver().cuMemcpyDtoD_v2(scratch + 128, scratch, 64);
+}
+
+}  // namespace
+
 Context* Context::create(CUcontext context) {
   CUdevice device = 0;
   int sms = 0;
@@ -57,6 +73,7 @@ Context* Context::create(CUcontext context) {
     debug("context not managed: %s", slots.error().message.c_str());
     return nullptr;
   }
+  load_driver_kernels(slots->device_address(0));  // all zero still
   auto* created = new Context(context, device, static_cast<std::uint32_t>(sms), std::move(*slots));
   if (!Agent::start(*created)) {
     debug("context not managed: the driver lacks streams or stream memory operations");

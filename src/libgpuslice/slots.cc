@@ -15,7 +15,7 @@ using gpuctl::ptx::HostSlot;
 
 Result<Slots> Slots::create() {
   Slots slots;
-  const std::size_t host_bytes = kSlots * sizeof(HostSlot) + kWords * sizeof(std::uint32_t);
+  const std::size_t host_bytes = kSlots * (sizeof(HostSlot) + sizeof(DeviceSlot)) + kWords * sizeof(std::uint32_t);
   void* host = nullptr;
   if (driver().cuMemHostAlloc(&host, host_bytes, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE) != CUDA_SUCCESS) {
     return fail("no mapped host memory for launch blocks");
@@ -30,8 +30,9 @@ Result<Slots> Slots::create() {
     return fail("cannot clear launch blocks");
   }
   slots.host_ = static_cast<HostSlot*>(host);
-  slots.words_ = reinterpret_cast<std::uint32_t*>(slots.host_ + kSlots);
-  slots.words_device_ = slots.host_device_ + kSlots * sizeof(HostSlot);
+  slots.clean_ = reinterpret_cast<DeviceSlot*>(slots.host_ + kSlots);
+  slots.words_ = reinterpret_cast<std::uint32_t*>(slots.clean_ + kSlots);
+  slots.words_device_ = slots.host_device_ + kSlots * (sizeof(HostSlot) + sizeof(DeviceSlot));
   slots.tickets_.assign(kSlots, 0);
   slots.free_.reserve(kSlots);
   slots.dirty_.reserve(kSlots);
@@ -54,15 +55,18 @@ std::vector<std::uint32_t> Slots::take_dirty() {
   return zeroing_;
 }
 
-// Slots come back nearly in order, so there are few runs. Everything but `done` is cleared: a gate may still have to
-// read its ticket there.
+// Slots come back nearly in order, so there are few runs. `done` keeps its ticket: a gate may still have to read it. Copied
+// from the host, not set by the driver's memset, which is a kernel that the driver may want to load first: that blocks
+// until the device is idle, and it is not while a launch is evicted.
 CUresult Slots::zero(const std::vector<std::uint32_t>& sorted, CUstream stream) const {
   for (std::size_t i = 0; i < sorted.size();) {
-    std::size_t run = 1;
-    while (i + run < sorted.size() && sorted[i + run] == sorted[i] + run) ++run;
-    std::memset(static_cast<void*>(&host_[sorted[i]]), 0, run * sizeof(HostSlot));
-    CUresult result = driver().cuMemsetD2D8Async(device_address(sorted[i]), sizeof(DeviceSlot), 0, offsetof(DeviceSlot, done),
-                                                 run, stream);
+    const std::uint32_t first = sorted[i];
+    std::size_t run = 0;
+    for (; i + run < sorted.size() && sorted[i + run] == first + run; ++run) {
+      clean_[first + run] = {.done = tickets_[first + run]};
+    }
+    std::memset(static_cast<void*>(&host_[first]), 0, run * sizeof(HostSlot));
+    CUresult result = driver().cuMemcpyHtoDAsync_v2(device_address(first), &clean_[first], run * sizeof(DeviceSlot), stream);
     if (result != CUDA_SUCCESS) return result;
     i += run;
   }

@@ -12,7 +12,8 @@
 
 namespace gpuslice {
 
-/// Slots per context: several times what a driver queues (about 1,000 launches a stream), 512 KiB in all.
+/// Slots per context: several times what a driver queues (about 1,000 launches a stream). 256 KiB on the device, 512 KiB
+/// of mapped host memory.
 inline constexpr std::uint32_t kSlots = 4096;
 
 /// Not thread-safe: guarded by the mutex of its context, except where said. The context is current in every call
@@ -51,6 +52,7 @@ class Slots {
   CUdeviceptr device_ = 0;
   gpuctl::ptx::HostSlot* host_ = nullptr;
   CUdeviceptr host_device_ = 0;
+  gpuctl::ptx::DeviceSlot* clean_ = nullptr;  ///< pinned: what zeroing copies to the device
   std::uint32_t* words_ = nullptr;
   CUdeviceptr words_device_ = 0;
   std::vector<std::uint32_t> free_, dirty_, zeroing_, tickets_;
