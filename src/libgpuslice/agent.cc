@@ -145,6 +145,7 @@ void Agent::run() {
     }
     for (const TopUp& order : orders) top_up(order);
     keep_slots();
+    report_slow();
     sleep(futex_seen, epoch_seen);
   }
 }
@@ -341,6 +342,25 @@ void Agent::keep_slots() {
   std::lock_guard lock(c_.mutex_);
   c_.slots_.zeroed();
   c_.changed_.notify_all();
+}
+
+// For whoever looks for a launch that does not end: what is known of each one, every second.
+void Agent::report_slow() {
+  const std::uint64_t now = monotonic_ns();
+  if (now - reported_ns_ < 1'000'000'000) return;
+  reported_ns_ = now;
+  std::lock_guard lock(c_.mutex_);
+  for (const Stream* stream : c_.active_) {
+    const Launch& head = *stream->outstanding.front();
+    if (now - head.issued_ns < 1'000'000'000) continue;
+    const HostSlot& host = c_.slots_.host(head.slot);
+    debug("%s waits for %llu ms: total %u, claimed %u, chunk %u, workers %u of %u left, started %u, done %u, issued %d, "
+          "granted %u, stream limit %u, %zu behind it",
+          head.instance->kernel->name.c_str(), static_cast<unsigned long long>((now - head.issued_ns) / 1'000'000), head.args.total,
+          ipc::load(host.progress), head.args.chunk, ipc::load(host.left), head.launched, ipc::load(host.started),
+          ipc::load(host.done), head.issued.load(), c_.granted(), ipc::load(c_.slots_.word(stream->word)),
+          stream->outstanding.size() - 1);
+  }
 }
 
 // Sleeps until the daemon or the launch path has news, or it is time to look again.

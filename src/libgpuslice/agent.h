@@ -45,6 +45,7 @@ class Agent {
   void top_up(const TopUp& order);
   CUstream idle_stream();
   void keep_slots();
+  void report_slow();
   void sleep(std::uint32_t futex_seen, std::uint32_t epoch_seen);
   void wait_for_news(std::uint32_t futex_seen, std::uint32_t epoch_seen, std::uint64_t timeout_ns);
 
@@ -65,6 +66,7 @@ class Agent {
   std::uint64_t grant_changed_ns_ = 0;  ///< when this thread saw the latest change
   bool wants_workers_ = false;          ///< some launch has fewer workers than it may have
   std::uint64_t last_active_ns_ = 0;
+  std::uint64_t reported_ns_ = 0;
   std::uint64_t last_reap_ns_ = 0;
   std::int64_t clock_offset_ns_ = INT64_MAX;  ///< host clock minus %globaltimer, smallest seen
 };
