@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -53,7 +54,7 @@ inline constexpr char kTestPtx[] = R"(
   .reg .b64 %rd<2>;
   ld.param.u64 %rd0, [flag];
 again:
-  ld.volatile.global.u32 %r0, [%rd0];
+  ld.relaxed.sys.global.u32 %r0, [%rd0];
   setp.ne.u32 %p, %r0, 0;
   @%p bra done;
   nanosleep.u32 200000;
@@ -107,6 +108,9 @@ done:
 }
 )";
 
+/// A word that the host and running kernels look at in turn.
+using Word = std::atomic<unsigned>;
+
 #define EXPECT_CU(call) EXPECT_EQ(call, CUDA_SUCCESS)
 #define ASSERT_CU(call) ASSERT_EQ(call, CUDA_SUCCESS)
 
@@ -143,20 +147,20 @@ class ApiTest : public testing::Test {
   }
 
   /// Zeroed memory the host and kernels see alike.
-  volatile unsigned* words(std::size_t count) {
+  Word* words(std::size_t count) {
     CUdeviceptr address = 0;
     EXPECT_CU(cuMemAllocManaged(&address, count * 4, CU_MEM_ATTACH_GLOBAL));
-    auto* result = reinterpret_cast<volatile unsigned*>(address);
+    auto* result = reinterpret_cast<Word*>(address);
     for (std::size_t i = 0; i < count; ++i) result[i] = 0;
     return result;
   }
 
-  CUresult launch_wait(volatile unsigned* flag, unsigned blocks, unsigned threads, CUstream stream) {
+  CUresult launch_wait(Word* flag, unsigned blocks, unsigned threads, CUstream stream) {
     void* params[] = {&flag};
     return cuLaunchKernel(function("wait_for"), blocks, 1, 1, threads, 1, 1, 0, stream, params, nullptr);
   }
 
-  CUresult launch_mark(volatile unsigned* next, volatile unsigned* slot, CUstream stream) {
+  CUresult launch_mark(Word* next, Word* slot, CUstream stream) {
     void* params[] = {&next, &slot};
     return cuLaunchKernel(function("mark"), 1, 1, 1, 32, 1, 1, 0, stream, params, nullptr);
   }

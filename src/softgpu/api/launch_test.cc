@@ -10,9 +10,9 @@ class LaunchApi : public ApiTest {};
 
 TEST_F(LaunchApi, AddsVectors) {
   constexpr unsigned kCount = 10000;
-  volatile unsigned* a = words(kCount);
-  volatile unsigned* b = words(kCount);
-  volatile unsigned* c = words(kCount);
+  Word* a = words(kCount);
+  Word* b = words(kCount);
+  Word* c = words(kCount);
   for (unsigned i = 0; i < kCount; ++i) {
     a[i] = i;
     b[i] = 5 * i + 1;
@@ -25,9 +25,9 @@ TEST_F(LaunchApi, AddsVectors) {
 }
 
 TEST_F(LaunchApi, TakesParametersFromABuffer) {
-  volatile unsigned* word = words(1);
+  Word* word = words(1);
   struct {
-    volatile unsigned* address;
+    Word* address;
     unsigned value;
   } packed{word, 77};
   std::size_t bytes = 12;
@@ -40,7 +40,7 @@ TEST_F(LaunchApi, TakesParametersFromABuffer) {
 }
 
 TEST_F(LaunchApi, ParametersAreCopiedAtTheLaunch) {
-  volatile unsigned* word = words(2);
+  Word* word = words(2);
   EXPECT_CU(launch_wait(word + 1, 1, 32, nullptr));
   unsigned value = 1;
   void* params[] = {&word, &value};
@@ -161,7 +161,7 @@ TEST_F(LaunchApi, KernelsOfALibraryLaunchAsFunctions) {
   EXPECT_CU(cuCtxSynchronize());
   CUdeviceptr address = 0;
   EXPECT_CU(cuLibraryGetGlobal(&address, nullptr, library, "counter"));
-  EXPECT_EQ(*reinterpret_cast<volatile unsigned*>(address), 11U);
+  EXPECT_EQ(*reinterpret_cast<Word*>(address), 11U);
   EXPECT_CU(cuLibraryUnload(library));
   EXPECT_EQ(cuLibraryUnload(library), CUDA_ERROR_INVALID_HANDLE);
 }
@@ -200,7 +200,7 @@ TEST_F(LaunchApi, DestroyingAContextEndsWhatWouldNeverEnd) {
   CUcontext other = nullptr;
   ASSERT_CU(cuCtxCreate(&other, nullptr, 0, 0));
   ASSERT_CU(cuModuleLoadData(&module_, kTestPtx));
-  volatile unsigned* flag = words(1);
+  Word* flag = words(1);
   EXPECT_CU(launch_wait(flag, 4, 64, nullptr));
   EXPECT_CU(cuStreamWaitValue32(nullptr, reinterpret_cast<CUdeviceptr>(flag), 1, CU_STREAM_WAIT_VALUE_EQ));
   EXPECT_CU(cuCtxDestroy(other));

@@ -84,8 +84,8 @@ TEST_F(MemoryApi, HostMemoryIsMapped) {
 }
 
 TEST_F(MemoryApi, AsynchronousCopyFromPageableMemoryTakesItsBytesAtOnce) {
-  volatile unsigned* flag = words(1);
-  volatile unsigned* target = words(1);
+  Word* flag = words(1);
+  Word* target = words(1);
   CUstream stream = nullptr;
   ASSERT_CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   EXPECT_CU(launch_wait(flag, 1, 32, stream));
@@ -126,7 +126,7 @@ TEST_F(MemoryApi, TwoDimensionalCopyAndSetKeepToTheirRows) {
 }
 
 TEST_F(MemoryApi, StreamOrderedFreeComesAfterTheWork) {
-  volatile unsigned* flag = words(1);
+  Word* flag = words(1);
   CUstream stream = nullptr;
   ASSERT_CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   CUdeviceptr a = 0;

@@ -20,10 +20,10 @@ constexpr auto kPatience = 60s;
 
 /// Words that all clients and their kernels see.
 struct Shared {
-  volatile unsigned flag;
-  volatile unsigned next;
-  volatile unsigned slot[8];
-  volatile unsigned ready;
+  Word flag;
+  Word next;
+  Word slot[8];
+  Word ready;
 };
 
 class ProcessApi : public testing::Test {
@@ -61,14 +61,14 @@ class ProcessApi : public testing::Test {
     const CUfunction function = load("wait_for");
     constexpr int kShared = 200 * 1024;
     EXPECT_CU(cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kShared));
-    volatile unsigned* flag = &shared_->flag;
+    Word* flag = &shared_->flag;
     void* params[] = {&flag};
     EXPECT_CU(cuLaunchKernel(function, blocks, 1, 1, 32, 1, 1, kShared, nullptr, params, nullptr));
   }
 
   void launch_mark(unsigned shared_bytes, unsigned slot) {
-    volatile unsigned* next = &shared_->next;
-    volatile unsigned* place = &shared_->slot[slot];
+    Word* next = &shared_->next;
+    Word* place = &shared_->slot[slot];
     void* params[] = {&next, &place};
     EXPECT_CU(cuLaunchKernel(load("mark"), 1, 1, 1, 32, 1, 1, shared_bytes, nullptr, params, nullptr));
   }
@@ -196,8 +196,7 @@ TEST_F(ProcessApi, UrgentKernelsOvertakeWithinAProcess) {
   const pid_t child = client([&] {
     // All four SMs are full; one of them becomes free while the others stay, so that placement shows in the order.
     constexpr int kShared = 200 * 1024;
-    const auto launch = [&](const char* name, volatile unsigned* first, volatile unsigned* second, unsigned blocks,
-                            int priority) {
+    const auto launch = [&](const char* name, Word* first, Word* second, unsigned blocks, int priority) {
       CUstream stream = nullptr;
       EXPECT_CU(cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, priority));
       const CUfunction function = load(name);

@@ -16,7 +16,7 @@ class StreamApi : public ApiTest {
 };
 
 TEST_F(StreamApi, OneStreamKeepsItsOrder) {
-  volatile unsigned* words_ = words(4);
+  Word* words_ = words(4);
   const CUstream s = stream(CU_STREAM_NON_BLOCKING);
   EXPECT_CU(launch_wait(words_, 2, 64, s));
   EXPECT_CU(launch_mark(words_ + 1, words_ + 2, s));
@@ -29,7 +29,7 @@ TEST_F(StreamApi, OneStreamKeepsItsOrder) {
 }
 
 TEST_F(StreamApi, StreamsDoNotWaitForEachOther) {
-  volatile unsigned* words_ = words(4);
+  Word* words_ = words(4);
   const CUstream a = stream(CU_STREAM_NON_BLOCKING);
   const CUstream b = stream(CU_STREAM_NON_BLOCKING);
   EXPECT_CU(launch_wait(words_, 1, 32, a));
@@ -40,7 +40,7 @@ TEST_F(StreamApi, StreamsDoNotWaitForEachOther) {
 }
 
 TEST_F(StreamApi, TheLegacyStreamWaitsForBlockingStreamsAndTheyForIt) {
-  volatile unsigned* words_ = words(8);
+  Word* words_ = words(8);
   const CUstream blocking = stream(CU_STREAM_DEFAULT);
   const CUstream other = stream(CU_STREAM_DEFAULT);
   const CUstream free = stream(CU_STREAM_NON_BLOCKING);
@@ -58,7 +58,7 @@ TEST_F(StreamApi, TheLegacyStreamWaitsForBlockingStreamsAndTheyForIt) {
 }
 
 TEST_F(StreamApi, ADestroyedStreamFinishesItsWork) {
-  volatile unsigned* words_ = words(3);
+  Word* words_ = words(3);
   const CUstream s = stream(CU_STREAM_DEFAULT);
   EXPECT_CU(launch_wait(words_, 1, 32, s));
   EXPECT_CU(launch_mark(words_ + 1, words_ + 2, s));
@@ -70,7 +70,7 @@ TEST_F(StreamApi, ADestroyedStreamFinishesItsWork) {
 }
 
 TEST_F(StreamApi, PerThreadStreamsAreOfTheirThread) {
-  volatile unsigned* words_ = words(4);
+  Word* words_ = words(4);
   EXPECT_CU(launch_wait(words_, 1, 32, CU_STREAM_PER_THREAD));
   std::thread([&] {
     EXPECT_CU(cuCtxSetCurrent(context_));
@@ -83,7 +83,7 @@ TEST_F(StreamApi, PerThreadStreamsAreOfTheirThread) {
 }
 
 TEST_F(StreamApi, EventsOrderAndMeasure) {
-  volatile unsigned* words_ = words(4);
+  Word* words_ = words(4);
   const CUstream a = stream(CU_STREAM_NON_BLOCKING);
   const CUstream b = stream(CU_STREAM_NON_BLOCKING);
   CUevent begin = nullptr;
@@ -110,7 +110,7 @@ TEST_F(StreamApi, EventsOrderAndMeasure) {
 }
 
 TEST_F(StreamApi, HostFunctionsRunInOrder) {
-  volatile unsigned* words_ = words(1);
+  Word* words_ = words(1);
   const CUstream s = stream(CU_STREAM_NON_BLOCKING);
   static std::atomic<int> calls;
   calls = 0;
@@ -126,7 +126,7 @@ TEST_F(StreamApi, HostFunctionsRunInOrder) {
 }
 
 TEST_F(StreamApi, WaitsForValuesAndWritesThem) {
-  volatile unsigned* words_ = words(8);
+  Word* words_ = words(8);
   const auto address = reinterpret_cast<CUdeviceptr>(words_);
   const CUstream s = stream(CU_STREAM_NON_BLOCKING);
   words_[2] = 0xffffffff;
@@ -153,13 +153,13 @@ TEST_F(StreamApi, WaitsForValuesAndWritesThem) {
   EXPECT_EQ(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
   words_[2] = 0xfffffffe;
   EXPECT_CU(cuStreamSynchronize(s));
-  EXPECT_EQ(*reinterpret_cast<volatile unsigned long long*>(words_ + 4), 0x1234567890ULL);
+  EXPECT_EQ(*reinterpret_cast<std::atomic<unsigned long long>*>(words_ + 4), 0x1234567890ULL);
   EXPECT_EQ(cuStreamWaitValue32(s, address + 2, 0, 0), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuStreamWaitValue32(s, 64, 0, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(StreamApi, ABatchRunsInItsOrder) {
-  volatile unsigned* words_ = words(4);
+  Word* words_ = words(4);
   const CUstream s = stream(CU_STREAM_NON_BLOCKING);
   CUstreamBatchMemOpParams entries[2] = {};
   entries[0].waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
