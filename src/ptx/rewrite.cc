@@ -4,6 +4,7 @@
 
 #include "ptx/facts.h"
 #include "ptx/parser.h"
+#include "ptx/pass/announce_early_return.h"
 #include "ptx/pass/append_launch_args.h"
 #include "ptx/pass/find_early_return.h"
 #include "ptx/pass/join_finished_threads.h"
@@ -31,6 +32,8 @@ constexpr Pass kPasses[] = {
     {"refuse_waiting_blocks", pass::refuse_waiting_blocks},
     // Decides whether finished threads must keep coming to barriers; refuses lanes that could be missed by their warp.
     {"find_early_return", pass::find_early_return},
+    // One block-wide reduction tells in front of the bounds check whether any thread returns.
+    {"announce_early_return", pass::announce_early_return},
     // Adds the LaunchArgs parameter and renames the entry.
     {"append_launch_args", pass::append_launch_args},
     // ret and exit become jumps to the end of the block-task.

@@ -5,6 +5,7 @@
 #include "ptx/flow.h"
 #include "ptx/opcode.h"
 #include "ptx/uniformity.h"
+#include "ptx/walk.h"
 
 namespace gpuctl::ptx::pass {
 namespace {
@@ -15,6 +16,9 @@ struct Findings {
   /// Of `barrier`: threads may part so after they have come to a barrier, or part into groups that both come to one. If
   /// not, threads return before all barriers or come to all of them.
   bool late = false;
+  std::vector<const Instruction*> branches;  ///< where they part so
+  const Instruction* common_branch = nullptr;  ///< the only one of them, if all threads of the block come to it once
+  bool returns_if_taken = false;               ///< of common_branch
 };
 
 class Finder {
@@ -29,6 +33,8 @@ class Finder {
     const std::vector<char> after_barrier = spread(flow, &FlowBlock::successors);
     const std::vector<char> before_barrier = spread(flow, &FlowBlock::predecessors);
     Findings result;
+    std::vector<char> parted_blocks(flow.blocks.size(), 0);
+    int last_bad = -1;
     for (std::size_t b = 0; b < flow.blocks.size(); ++b) {
       for (const FlowInstruction& i : flow.blocks[b].instructions) {
         const bool parted = i.instruction->guard && divergence.registers[i.reads[0]] != 0;
@@ -39,15 +45,29 @@ class Finder {
       const auto& sides = flow.blocks[b].successors;
       const auto sides_with_barrier = std::count_if(sides.begin(), sides.end(), [&](int side) { return before_barrier[side] != 0; });
       const std::vector<char> region = flow.region(static_cast<int>(b));
+      bool bad = false;
       for (std::size_t r = 0; r < region.size(); ++r) {
         if (!region[r]) continue;
+        parted_blocks[r] = 1;
         for (const FlowInstruction& i : flow.blocks[r].instructions) {
           if (meets_block(*i.instruction)) {
-            result.barrier = true;
+            bad = result.barrier = true;
             result.late = result.late || after_barrier[b] || sides_with_barrier > 1;
           }
           result.warp_sync = result.warp_sync || (to_exit && meets_warp(*i.instruction));
         }
+      }
+      if (!bad) continue;
+      result.branches.push_back(flow.blocks[b].instructions.back().instruction);
+      last_bad = static_cast<int>(b);
+    }
+    if (result.branches.size() == 1 && !parted_blocks[last_bad]) {
+      const Instruction& branch = *result.branches[0];
+      const auto& sides = flow.blocks[last_bad].successors;
+      if (branch.guard && branch.opcode != "brx" && sides.size() == 2) {
+        const int taken = sides[0] == last_bad + 1 ? sides[1] : sides[0];
+        result.common_branch = &branch;
+        result.returns_if_taken = !before_barrier[taken];
       }
     }
     return result;
@@ -112,6 +132,13 @@ Refused find_early_return(Kernel& kernel) {
   kernel.report.needs_finished_barrier = findings.barrier && kernel.closure.has_barrier;
   if (!kernel.report.needs_finished_barrier) return {};
   kernel.report.returns_only_first = !findings.late;
+  if (!findings.late && findings.common_branch != nullptr) {
+    std::size_t place = 0;
+    for_each_instruction(*kernel.original.body, [&](const Instruction& instruction) {
+      if (&instruction == findings.common_branch) kernel.return_branch = {place, findings.returns_if_taken};
+      ++place;
+    });
+  }
   if (kernel.closure.has_other_barrier) return "threads may return before barriers that are named, counted or reducing";
   for (const std::string& name : kernel.closure.by_address) {
     if (kernel.facts.closure(name).has_barrier) return "threads may return before a barrier in a function called through a pointer";

@@ -37,7 +37,7 @@ constexpr std::string_view kMeetLive = R"(
 }
 )";
 
-/// The same, with the shortcut. NUMBER makes the labels unique.
+/// The same, with the shortcut. NUMBER makes the labels unique; DECIDE: what the first barrier tells, where no branch did.
 constexpr std::string_view kMeetLiveOrPlain = R"(
 .func f()
 {
@@ -50,14 +50,18 @@ constexpr std::string_view kMeetLiveOrPlain = R"(
     mov.b32 %gpuslice_zero, 0;
     st.param.b32 [gpuslice_finished], %gpuslice_zero;
     call (gpuslice_count), gpuslice_meet, (gpuslice_finished);
-    ld.param.b32 %gpuslice_zero, [gpuslice_count];
-    setp.eq.u32 %gpuslice_plain, %gpuslice_zero, 0;
+    DECIDE
     bra.uni $gpuslice_past_NUMBER;
 $gpuslice_plain_NUMBER:
     bar.sync 0;
 $gpuslice_past_NUMBER:
   }
 }
+)";
+
+constexpr std::string_view kDecide = R"(
+    ld.param.b32 %gpuslice_zero, [gpuslice_count];
+    setp.eq.u32 %gpuslice_plain, %gpuslice_zero, 0;
 )";
 
 /// The one function in a text of ours.
@@ -80,16 +84,22 @@ void join_barriers(Function& function) {
   });
 }
 
-void join_or_skip_barriers(Function& function) {
+void replace_all(std::string& text, std::string_view what, std::string_view with) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += with.size()) text.replace(at, what.size(), with);
+}
+
+void join_or_skip_barriers(Function& function, bool announced) {
   int number = 0;
   replace_instructions(*function.body, [&](Instruction& instruction, std::vector<Statement>& out) {
-    if (!is_block_barrier(instruction)) {
+    // The reduction is announce_early_return's, to which all threads come.
+    if (!is_block_barrier(instruction) || instruction.has("red")) {
       out.emplace_back(std::move(instruction));
       return;
     }
     std::string text(kMeetLiveOrPlain);
     const std::string digits = std::to_string(number++);
-    for (std::size_t at; (at = text.find("NUMBER")) != text.npos;) text.replace(at, 6, digits);
+    replace_all(text, "NUMBER", digits);
+    replace_all(text, "DECIDE", announced ? "" : kDecide);
     Scope meet = std::get<Scope>(parse_function(text).body->back());
     if (instruction.guard) {  // the same in all threads, or this form would not be chosen
       Instruction skip;
@@ -107,7 +117,7 @@ void join_or_skip_barriers(Function& function) {
 Refused join_finished_threads(Kernel& kernel) {
   if (!kernel.report.needs_finished_barrier) return {};
   if (kernel.report.returns_only_first) {
-    join_or_skip_barriers(kernel.entry);
+    join_or_skip_barriers(kernel.entry, kernel.return_branch.has_value());
   } else {
     join_barriers(kernel.entry);
   }

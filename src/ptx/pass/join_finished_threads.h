@@ -6,8 +6,9 @@
 // of the block-task (wrap_in_claim_loop) that they leave when the count is all threads of the block.
 //
 // Most blocks have no thread that returns early. Where a thread returns before all barriers or comes to all of them (the usual
-// bounds check), the first barrier tells whether one did: with none finished then, none will be at a later barrier, so
-// all of them, and the end of the block-task, are plain bar.sync 0 (%gpuslice_plain, the same in all threads of the block).
+// bounds check), announce_early_return or else the first barrier tells whether one did: with none finished then, none will
+// be at a later barrier, so all of them, and the end of the block-task, are plain bar.sync 0 (%gpuslice_plain, the
+// same in all threads of the block).
 //
 // It is a function so that all lanes of a warp meet at one instruction, wherever they come from. The hardware counts whole
 // warps at a barrier; lanes that come to different barrier instructions of one warp, the unaligned `barrier.red` of PTX

@@ -23,6 +23,13 @@ struct Kernel {
   Function entry;                   ///< becomes the persistent entry
   std::vector<CopiedFunction> functions;
   EntryReport report;
+  /// Set when one branch decides for all threads of the block, before any barrier, who returns: its place among the
+  /// instructions of the entry, and whether a thread returns when the branch is taken.
+  struct ReturnBranch {
+    std::size_t place;
+    bool returns_if_taken;
+  };
+  std::optional<ReturnBranch> return_branch;
 
   /// Parameter that holds LaunchArgs.
   std::string args_name() const { return original.name + "__gpuslice_args"; }
@@ -35,6 +42,7 @@ using Refused = std::optional<std::string>;
 inline constexpr char kTaskEnd[] = "$gpuslice_task_end";
 inline constexpr char kCtaidRegister[] = "%gpuslice_ctaid_";    // + x, y, z
 inline constexpr char kNctaidRegister[] = "%gpuslice_nctaid_";  // + x, y, z
+inline constexpr char kPlainRegister[] = "%gpuslice_plain";       // predicate: barriers of this block-task need no meeting
 inline constexpr char kMeetFunction[] = "gpuslice_meet";         // join_finished_threads
 
 }  // namespace gpuctl::ptx::pass

@@ -12,13 +12,15 @@ constexpr std::uint32_t kMaxParamBytes = 4096;     // of a kernel, on every arch
 constexpr std::uint32_t kMaxSharedBytes = 49152;   // of static variables, on every architecture
 constexpr std::uint32_t kOwnSharedBytes = 16 + 8;  // ours, and the alignment it may cost
 constexpr std::uint32_t kMinSm = 70;               // barrier without .aligned, fence
-constexpr std::uint32_t kMinPtxMajor = 6;
+constexpr std::uint32_t kMinPtx = 603;             // nanosleep
 
 std::string check_target(const Module& module) {
   if (module.address_size != "64") return "address size is not 64";
-  std::uint32_t major = 0;
-  std::from_chars(module.version.data(), module.version.data() + module.version.size(), major);
-  if (major < kMinPtxMajor) return "PTX version " + module.version + " is too old (6.0 is needed)";
+  std::uint32_t major = 0, minor = 0;
+  const char* const end = module.version.data() + module.version.size();
+  const char* const dot = std::from_chars(module.version.data(), end, major).ptr;
+  if (dot != end) std::from_chars(dot + 1, end, minor);
+  if (major * 100 + minor < kMinPtx) return "PTX version " + module.version + " is too old (6.3 is needed)";
   std::uint32_t sm = 0;
   for (const std::string& target : module.targets) {
     if (target.starts_with("sm_")) std::from_chars(target.data() + 3, target.data() + target.size(), sm);

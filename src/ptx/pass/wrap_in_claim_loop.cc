@@ -13,10 +13,9 @@
 // Between the block-tasks of a chunk threads need not meet, unless they share something: memory or barriers.
 //
 // Visibility: all threads' writes of all their block-tasks happen before the last barrier. What a worker of the in-stream grid
-// wrote is visible behind the gate because the gate comes after that grid in the stream. An agent's grid is in no such
-// order, so its leaders fence after the barrier, which is cumulative over their block: the writes are visible, system-wide,
-// to whoever sees the addition to `left`. That addition acquires, so the last leaver, who sees all of them, passes
-// everything on, by a fence of its own if there was any agent's worker, to who sees `done`.
+// wrote is visible to what follows in the stream because that comes after this grid. An agent's grid is in no such order, so
+// its leaders fence after the barrier, which is cumulative over their block: the writes are visible, system-wide, to whoever
+// sees the addition to `left`. The holder waits for all of those, acquiring, before its grid ends.
 //
 // Registers: only %gpuslice_at and %gpuslice_end live across the body, both with the parity in bit 31 (block-task
 // numbers stay below 2^31). Everything else is read again where it is needed, from parameters or shared memory.
@@ -156,13 +155,21 @@ $gpuslice_poll:
   div.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r5;
   max.u32 %gpuslice_r4, %gpuslice_r4, 1;
   st.volatile.global.u32 [%gpuslice_d2+@TASK_NS], %gpuslice_r4;
+  mov.u64 %gpuslice_d3, 0;
+  st.shared.u64 [gpuslice_shared+8], %gpuslice_d3;
   bra $gpuslice_decide;
 $gpuslice_all_leave:
+  setp.ne.u32 %gpuslice_q, %gpuslice_r2, 0;
+  setp.eq.and.u32 %gpuslice_p, %gpuslice_r1, 0, %gpuslice_q;
+  @%gpuslice_p bra $gpuslice_rest;
   mov.u32 %gpuslice_r4, 1;
   red.global.add.u32 [%gpuslice_d0+@LEAVING], %gpuslice_r4;
 $gpuslice_evicted:
   mov.u64 %gpuslice_d1, 1;
   bra $gpuslice_give_up;
+$gpuslice_rest:
+  nanosleep.u32 2000;
+  bra $gpuslice_claim;
 $gpuslice_nothing_left:
   mov.u64 %gpuslice_d1, 0;
 $gpuslice_give_up:
@@ -301,6 +308,19 @@ $gpuslice_leave:
   setp.lt.or.u32 %gpuslice_p, %gpuslice_r1, %gpuslice_r2, %gpuslice_q;
   @!%gpuslice_p bra $gpuslice_count_out;
   fence.acq_rel.sys;
+  setp.eq.u32 %gpuslice_p, %gpuslice_r1, 0;
+  setp.ne.and.u32 %gpuslice_p, %gpuslice_r2, 0, %gpuslice_p;
+  @!%gpuslice_p bra $gpuslice_count_out;
+$gpuslice_await:
+  ld.acquire.gpu.global.u32 %gpuslice_r4, [%gpuslice_d0+@LEFT];
+  ld.volatile.global.u32 %gpuslice_r9, [%gpuslice_d0+@EXTRA];
+  ld.param.u32 %gpuslice_r5, [@WORKERS];
+  add.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r9;
+  sub.u32 %gpuslice_r5, %gpuslice_r5, 1;
+  setp.eq.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r5;
+  @%gpuslice_p bra $gpuslice_count_out;
+  nanosleep.u32 100;
+  bra $gpuslice_await;
 $gpuslice_count_out:
   mov.u32 %gpuslice_r4, 1;
   atom.acquire.gpu.global.add.u32 %gpuslice_r4, [%gpuslice_d0+@LEFT], %gpuslice_r4;
@@ -313,6 +333,7 @@ $gpuslice_count_out:
   setp.eq.u32 %gpuslice_p, %gpuslice_r7, 0;
   @%gpuslice_p bra $gpuslice_return;
   sub.u32 %gpuslice_r7, %gpuslice_r7, 1;
+  max.u32 %gpuslice_r7, %gpuslice_r7, 1;
   sub.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r7;
   setp.ne.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r5;
   @%gpuslice_p bra $gpuslice_return;
@@ -340,8 +361,6 @@ $gpuslice_open:
   @%gpuslice_p st.volatile.global.u64 [%gpuslice_d1+@LEFT_NS], %gpuslice_d2;
   mov.u32 %gpuslice_r0, 1;
   st.volatile.global.v4.u32 [%gpuslice_d1], {%gpuslice_r0, %gpuslice_r0, %gpuslice_r4, %gpuslice_r3};
-  ld.param.u32 %gpuslice_r2, [@TICKET];
-  st.volatile.global.u32 [%gpuslice_d0+@DEVICE_DONE], %gpuslice_r2;
 $gpuslice_return:
   ret;
 )";
@@ -387,12 +406,12 @@ class Names {
         {"GRID_Y", offsetof(LaunchArgs, grid_y)},   {"GRID_Z", offsetof(LaunchArgs, grid_z)},
         {"CHUNK", offsetof(LaunchArgs, chunk)},     {"PER_SM", offsetof(LaunchArgs, per_sm)},
         {"WORKERS", offsetof(LaunchArgs, workers)}, {"POLLERS", offsetof(LaunchArgs, pollers)},
-        {"TICKET", offsetof(LaunchArgs, ticket)},   {"FLAGS", offsetof(LaunchArgs, flags)},
+        {"FLAGS", offsetof(LaunchArgs, flags)},
     };
     static constexpr Row kNumbers[] = {
         {"NEXT", offsetof(DeviceSlot, next)},       {"LIMIT", offsetof(DeviceSlot, limit)},
         {"LEAVING", offsetof(DeviceSlot, leaving)}, {"LEFT", offsetof(DeviceSlot, left)},
-        {"DEVICE_DONE", offsetof(DeviceSlot, done)}, {"STARTED", offsetof(HostSlot, started)},
+        {"EXTRA", offsetof(DeviceSlot, extra)},     {"STARTED", offsetof(HostSlot, started)},
         {"HOST_LEFT", offsetof(HostSlot, left)},    {"START_NS", offsetof(HostSlot, start_ns)},
         {"DONE_NS", offsetof(HostSlot, done_ns)},   {"LEFT_NS", offsetof(HostSlot, left_ns)},
         {"TASK_NS", offsetof(HostSlot, task_ns)},   {"AGENT_GRID", kAgentGrid},
