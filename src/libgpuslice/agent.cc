@@ -28,7 +28,7 @@ using gpuctl::ptx::LaunchArgs;
 namespace {
 
 /// Grids that run at the same time for launches that were evicted and go on; a further one queues behind one of them.
-constexpr std::size_t kStreams = 8;
+constexpr std::size_t kStreams = 4;
 /// While launches are outstanding the agent looks this often; it is what the precision of busy_ns and demand hangs on.
 constexpr std::uint64_t kTickNs = 1'000'000;
 /// While workers are wanted, an eviction is awaited or the program waits: spin so long, then look so often.
@@ -69,7 +69,7 @@ bool Agent::start(Context& context) {
 }
 
 bool Agent::prepare() {
-  if (!driver().cuStreamWaitValue32_v2 || !driver().cuStreamWriteValue32_v2 || !driver().cuMemcpyHtoDAsync_v2) return false;
+  if (!driver().cuMemcpyHtoDAsync_v2) return false;
   int least = 0, greatest = 0;
   if (driver().cuCtxGetStreamPriorityRange(&least, &greatest) != CUDA_SUCCESS) return false;
   auto make = [&](CUstream& stream) {
@@ -79,11 +79,6 @@ bool Agent::prepare() {
   streams_.resize(kStreams);
   for (CUstream& stream : streams_) {
     if (!make(stream)) return false;
-  }
-  // A gate that is open already: does this driver have them at all?
-  if (driver().cuStreamWaitValue32_v2(housekeeping_, c_.slots_.device_address(0) + offsetof(DeviceSlot, done), 0,
-                                      CU_STREAM_WAIT_VALUE_GEQ) != CUDA_SUCCESS) {
-    return false;
   }
   adopt_stub_page();
   return true;
@@ -235,7 +230,7 @@ void Agent::watch_eviction(std::uint32_t epoch_seen) {
     const std::uint32_t present = head.launched - std::min(head.launched, ipc::load(host.left));
     holding += (present + head.args.per_sm - 1) / head.args.per_sm;
     const std::uint64_t allowed = std::uint64_t{std::min(capsm, ipc::load(c_.slots_.word(stream->word)))} * head.args.per_sm;
-    above = above || present > std::max<std::uint64_t>(allowed, capsm > 0 ? 1 : 0);
+    above = above || present > std::max<std::uint64_t>(allowed, 1);  // the holder stays
   }
   ipc::store(out.holding, std::min(holding, c_.sms_));
   if (evicting_ && above) return;
@@ -255,10 +250,8 @@ void Agent::record_eviction(ipc::Usage& out, std::uint64_t took_ns) {
   add(out.evict_us_log2[log2_bucket(took_ns / 1000, std::size(out.evict_us_log2))], 1u);
 }
 
-// A launch that nobody works on gets a poller with its workers, and the limit they start under. One that has workers has
-// a poller among them, or they are all about to leave because a poller saw 0: then the word that sends them off must
-// stay, and they are replaced when the last has gone. So workers are added to them only by that poller's limit, after it
-// has had the time to take up a new grant; new workers would leave at once under the old one.
+// New workers obey the limit that the launch's holder last polled, so they are added only after it has had the time to take
+// up a new grant; under the old one they would leave at once.
 std::vector<Agent::TopUp> Agent::plan_top_ups() {
   std::vector<TopUp> orders;
   const std::uint64_t now = monotonic_ns();
@@ -278,12 +271,8 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
     if (target <= present) continue;
     if (!ipc::load(host.started)) continue;  // its turn in the stream has not come
     wants_workers_ = true;
-    const std::uint32_t more = static_cast<std::uint32_t>(target) - present;
-    if (present == 0) {
-      orders.push_back({.launch = &head, .workers = more, .pollers = head.args.pollers, .limit = static_cast<std::uint32_t>(allowed)});
-    } else if (now >= grant_changed_ns_ + polled_after_ns(head)) {
-      orders.push_back({.launch = &head, .workers = more, .pollers = 0, .limit = std::nullopt});
-    }
+    if (now < grant_changed_ns_ + polled_after_ns(head, present)) continue;
+    orders.push_back({.launch = &head, .workers = static_cast<std::uint32_t>(target) - present});
   }
   return orders;
 }
@@ -298,11 +287,14 @@ CUstream Agent::idle_stream() {
   return streams_[next_stream_++ % streams_.size()];
 }
 
-/// How long after a change of the grant the poller of a launch has read it: one chunk and a half.
-std::uint64_t Agent::polled_after_ns(const Launch& launch) {
+/// How long after a change of the grant the holder of a launch has read it: a rest, if it is alone, else one chunk and
+/// a half.
+std::uint64_t Agent::polled_after_ns(const Launch& launch, std::uint32_t present) {
+  constexpr std::uint64_t kRest = 10'000;
   constexpr std::uint64_t kUnknown = 100'000;  // block-tasks not measured yet
+  if (present <= 1) return kRest;
   const double task_ns = launch.instance->task_ns;
-  return task_ns > 0 ? static_cast<std::uint64_t>(1.5 * task_ns * launch.args.chunk) + 5'000 : kUnknown;
+  return task_ns > 0 ? static_cast<std::uint64_t>(1.5 * task_ns * launch.args.chunk) + kRest : kUnknown;
 }
 
 // Only the agent deletes launches, so `launch` lives without the mutex.
@@ -312,13 +304,9 @@ void Agent::top_up(const TopUp& order) {
   std::vector<std::byte> params = launch.params;
   LaunchArgs args = launch.args;
   args.flags |= gpuctl::ptx::kAgentGrid;
-  args.pollers = order.pollers;
+  args.pollers = 0;
   std::memcpy(params.data() + launch.instance->kernel->args_offset, &args, sizeof args);
-  CUresult result = CUDA_SUCCESS;
-  if (order.limit) {
-    result = driver().cuStreamWriteValue32_v2(stream, args.slot + offsetof(DeviceSlot, limit), *order.limit + 1, 0);
-  }
-  if (result == CUDA_SUCCESS) result = Context::issue(launch, stream, order.workers, params);
+  const CUresult result = Context::issue(launch, stream, order.workers, params);
   if (result != CUDA_SUCCESS) {
     debug("adding %u workers to %s failed: %d", order.workers, launch.instance->kernel->name.c_str(), result);
     return;

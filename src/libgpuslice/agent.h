@@ -2,13 +2,12 @@
 // workers to kernels that may have more, and keeps launch blocks ready. It never decides: grants come from the daemon.
 //
 // Evicting needs no agent, since workers read the grant themselves; it only measures how long that took. Everything
-// the agent puts on the GPU goes to streams of the greatest priority, which no gate is ever in, so that it cannot be
-// stuck behind the very kernel it is to continue (DESIGN section 11).
+// the agent puts on the GPU goes to streams of the greatest priority, which the program's streams never have, so that it
+// cannot be stuck behind the very kernel it is to continue (DESIGN section 11).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "libgpuslice/context.h"
@@ -18,7 +17,7 @@ namespace gpuslice {
 class Agent {
  public:
   /// Prepares streams in the current context, which must be that of `context`, and starts the thread. False when the
-  /// driver lacks what gates need; then nothing was started.
+  /// driver lacks what it needs; then nothing was started.
   static bool start(Context& context);
 
   /// Wakes the agent that waits on this word.
@@ -37,11 +36,9 @@ class Agent {
   struct TopUp {
     Launch* launch;
     std::uint32_t workers;
-    std::uint32_t pollers;
-    std::optional<std::uint32_t> limit;  ///< to set before they start
   };
   std::vector<TopUp> plan_top_ups();
-  static std::uint64_t polled_after_ns(const Launch& launch);
+  static std::uint64_t polled_after_ns(const Launch& launch, std::uint32_t present);
   void top_up(const TopUp& order);
   CUstream idle_stream();
   void keep_slots();

@@ -1,6 +1,6 @@
 // One CUDA context under management: launch blocks, streams with launches outstanding, and the agent thread.
 //
-// Locks. `Stream::issue` is held over a launch and its gate, so that no other launch gets between them. `mutex_` guards
+// Locks. `Stream::issue` is held over a launch, so that the books name launches in the stream's order. `mutex_` guards
 // bookkeeping and is never held over a driver call, because a driver call may block until the GPU makes progress, which
 // may need the agent. Order: issue, then mutex_. The agent takes only mutex_.
 #pragma once
@@ -71,7 +71,7 @@ class Context {
   /// in persistent form here.
   Instance* instance_of(KernelInfo& kernel);
 
-  /// Launches in persistent form with its gate, or returns false to say: launch it as it is (`result` is untouched).
+  /// Launches in persistent form, or returns false to say: launch it as it is (`result` is untouched).
   /// `params` is the packed parameter block, args_offset + sizeof(LaunchArgs) bytes. The context must be current.
   bool launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result);
 

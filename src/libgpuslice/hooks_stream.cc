@@ -13,7 +13,7 @@ namespace {
 
 std::atomic<int> g_captures{0};
 
-/// The greatest priority is the agent's alone (numerically the least): a program's stream may be stopped at a gate,
+/// The greatest priority is the agent's alone (numerically the least): a program's stream may be held by an evicted launch,
 /// and what resumes it must not share its hardware queue.
 int below_the_agent(int priority) {
   int least = 0, greatest = 0;

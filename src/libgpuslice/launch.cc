@@ -16,7 +16,7 @@ using gpuctl::ptx::LaunchArgs;
 
 namespace {
 
-/// Below what makes the driver block in a launch (about 1,000 entries a stream; a launch and its gate are two).
+/// Below what makes the driver block in a launch (about 1,000 entries a stream).
 constexpr std::size_t kMaxOutstandingPerStream = 384;
 /// Chunks per worker at least: bounds the idle tail of a kernel to a fraction of it.
 constexpr std::uint64_t kChunksPerWorker = 12;
@@ -78,11 +78,11 @@ void Context::plan(Launch& launch, const Stream& stream, std::uint32_t per_sm) {
                  .per_sm = per_sm,
                  .workers = 0,
                  .pollers = std::clamp(static_cast<std::uint32_t>(polls), 1u, kMaxPollers),
-                 .ticket = slots_.next_ticket(launch.slot),
+                 .reserved = 0,
                  .flags = 0};
 }
 
-// With nothing granted one worker still goes, to say that the launch's turn in its stream has come.
+// With nothing granted one worker still goes: the holder, who keeps the launch's place in its stream.
 std::uint32_t Context::workers_for(const Launch& launch, const Stream& stream) const {
   const std::uint64_t allowed = std::uint64_t{std::min(granted(), ipc::load(slots_.word(stream.word)))} * launch.args.per_sm;
   const std::uint64_t chunks = (std::uint64_t{launch.args.total} + launch.args.chunk - 1) / launch.args.chunk;
@@ -153,10 +153,7 @@ bool Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std:
 
   // Once it runs the launch belongs to the agent, who deletes it when `issued` is set and all workers have left.
   *result = issue(launch, stream->handle, launch.args.workers, launch.params);
-  if (*result == CUDA_SUCCESS) {
-    *result = driver().cuStreamWaitValue32_v2(stream->handle, launch.args.slot + offsetof(gpuctl::ptx::DeviceSlot, done),
-                                              launch.args.ticket, CU_STREAM_WAIT_VALUE_GEQ);
-  } else {
+  if (*result != CUDA_SUCCESS) {
     debug("launch of %s refused: %d", instance.kernel->name.c_str(), *result);
     launch.failed = true;
   }

@@ -1,7 +1,6 @@
 #include "libgpuslice/slots.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
 
 #include "libgpuslice/driver.h"
@@ -30,10 +29,9 @@ Result<Slots> Slots::create() {
     return fail("cannot clear launch blocks");
   }
   slots.host_ = static_cast<HostSlot*>(host);
-  slots.clean_ = reinterpret_cast<DeviceSlot*>(slots.host_ + kSlots);
-  slots.words_ = reinterpret_cast<std::uint32_t*>(slots.clean_ + kSlots);
+  slots.zeros_ = reinterpret_cast<DeviceSlot*>(slots.host_ + kSlots);
+  slots.words_ = reinterpret_cast<std::uint32_t*>(slots.zeros_ + kSlots);
   slots.words_device_ = slots.host_device_ + kSlots * (sizeof(HostSlot) + sizeof(DeviceSlot));
-  slots.tickets_.assign(kSlots, 0);
   slots.free_.reserve(kSlots);
   slots.dirty_.reserve(kSlots);
   for (std::uint32_t i = kSlots; i-- > 0;) slots.free_.push_back(i);
@@ -55,18 +53,16 @@ std::vector<std::uint32_t> Slots::take_dirty() {
   return zeroing_;
 }
 
-// Slots come back nearly in order, so there are few runs. `done` keeps its ticket: a gate may still have to read it. Copied
-// from the host, not set by the driver's memset, which is a kernel that the driver may want to load first: that blocks
-// until the device is idle, and it is not while a launch is evicted.
+// Slots come back nearly in order, so there are few runs. Zeros are copied from the host, not set by the driver's memset,
+// which is a kernel that the driver may want to load first: that blocks until the device is idle, and it is not while a
+// launch is evicted.
 CUresult Slots::zero(const std::vector<std::uint32_t>& sorted, CUstream stream) const {
   for (std::size_t i = 0; i < sorted.size();) {
     const std::uint32_t first = sorted[i];
-    std::size_t run = 0;
-    for (; i + run < sorted.size() && sorted[i + run] == first + run; ++run) {
-      clean_[first + run] = {.done = tickets_[first + run]};
-    }
+    std::size_t run = 1;
+    while (i + run < sorted.size() && sorted[i + run] == first + run) ++run;
     std::memset(static_cast<void*>(&host_[first]), 0, run * sizeof(HostSlot));
-    CUresult result = driver().cuMemcpyHtoDAsync_v2(device_address(first), &clean_[first], run * sizeof(DeviceSlot), stream);
+    CUresult result = driver().cuMemcpyHtoDAsync_v2(device_address(first), zeros_, run * sizeof(DeviceSlot), stream);
     if (result != CUDA_SUCCESS) return result;
     i += run;
   }

@@ -41,7 +41,6 @@ class Slots {
   gpuctl::ptx::HostSlot& host(std::uint32_t slot) const { return host_[slot]; }
   CUdeviceptr device_address(std::uint32_t slot) const { return device_ + slot * sizeof(gpuctl::ptx::DeviceSlot); }
   CUdeviceptr host_address(std::uint32_t slot) const { return host_device_ + slot * sizeof(gpuctl::ptx::HostSlot); }
-  std::uint32_t next_ticket(std::uint32_t slot) { return ++tickets_[slot]; }
 
   /// Words for stream limits, in the same mapped memory. kWords of them.
   static constexpr std::uint32_t kWords = 1024;
@@ -52,10 +51,10 @@ class Slots {
   CUdeviceptr device_ = 0;
   gpuctl::ptx::HostSlot* host_ = nullptr;
   CUdeviceptr host_device_ = 0;
-  gpuctl::ptx::DeviceSlot* clean_ = nullptr;  ///< pinned: what zeroing copies to the device
+  gpuctl::ptx::DeviceSlot* zeros_ = nullptr;  ///< kSlots of them, pinned: what zeroing copies to the device
   std::uint32_t* words_ = nullptr;
   CUdeviceptr words_device_ = 0;
-  std::vector<std::uint32_t> free_, dirty_, zeroing_, tickets_;
+  std::vector<std::uint32_t> free_, dirty_, zeroing_;
 };
 
 }  // namespace gpuslice
