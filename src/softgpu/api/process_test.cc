@@ -203,6 +203,7 @@ TEST_F(ProcessApi, UrgentKernelsOvertakeWithinAProcess) {
       EXPECT_CU(cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kShared));
       void* params[] = {&first, &second};
       EXPECT_CU(cuLaunchKernel(function, blocks, 1, 1, 32, 1, 1, kShared, stream, params, nullptr));
+      return stream;
     };
     const auto queued = [](std::size_t kernels) {
       return eventually([&] { return look().kernels.size() == kernels; });
@@ -211,12 +212,13 @@ TEST_F(ProcessApi, UrgentKernelsOvertakeWithinAProcess) {
     EXPECT_TRUE(queued(1));
     launch("wait_for", &shared_->ready, nullptr, 1, 0);
     EXPECT_TRUE(queued(2));
-    launch("mark", &shared_->next, &shared_->slot[0], 1, 0);
+    const CUstream ordinary = launch("mark", &shared_->next, &shared_->slot[0], 1, 0);
     EXPECT_TRUE(queued(3));
-    launch("mark", &shared_->next, &shared_->slot[1], 1, -5);
+    const CUstream urgent = launch("mark", &shared_->next, &shared_->slot[1], 1, -5);
     EXPECT_TRUE(queued(4));
     shared_->ready = 1;
-    EXPECT_TRUE(eventually([&] { return shared_->next == 2; }));
+    EXPECT_CU(cuStreamSynchronize(urgent));
+    EXPECT_CU(cuStreamSynchronize(ordinary));
     EXPECT_EQ(shared_->slot[1], 0U);
     EXPECT_EQ(shared_->slot[0], 1U);
     shared_->flag = 1;
