@@ -5,17 +5,23 @@ import sys
 import instance
 
 LEAST_EVICTIONS = 300
-STORM_US = 2000  # between two random grants
+STORM_US = 3000  # between two random grants
+# Each launch takes some 300 ms on the software GPU: tens of evictions in the middle of one launch.
+ARGUMENTS = {"work": ("--blocks", 2000, "--iterations", 20)}
+# Block-tasks of some thousand instructions would take 100 ms each at the software GPU's usual speed.
+WARP_INSTRUCTION_NS = {"matrixMul": 10_000, "reduction": 20_000}
+USUAL_ARGUMENTS = ("--size", "small")
 
 
 class Storm(instance.SystemTest):
     kernel = "work"
 
     def test_results_stay_identical(self):
-        original = self.start_bench(None, self.kernel, "--count", 1).report()
+        arguments = (self.kernel, *ARGUMENTS.get(self.kernel, USUAL_ARGUMENTS))
+        original = self.start_bench(None, *arguments, "--count", 1).report()
         self.start_daemon("--evict-storm", STORM_US)
         self.gpuctl("create-slice", "s")
-        client = self.start_bench("s", self.kernel, "--count", 1000000, "--depth", 2, "--announce")
+        client = self.start_bench("s", *arguments, "--count", 1000000, "--depth", 2, "--announce")
         client.wait_started()
         evictions = instance.wait_until(lambda: self.evictions(client), f"{LEAST_EVICTIONS} evictions", seconds=150,
                                         interval=0.1)
@@ -33,4 +39,5 @@ class Storm(instance.SystemTest):
 
 if __name__ == "__main__":
     Storm.kernel = sys.argv.pop()
+    Storm.warp_instruction_ns = WARP_INSTRUCTION_NS.get(Storm.kernel)
     instance.main()
