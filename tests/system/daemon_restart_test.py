@@ -35,7 +35,7 @@ class DaemonRestart(instance.SystemTest):
 
     def slices(self):
         kept = ("path", "reserve", "reserve_mode", "max", "weight", "priority", "policy", "owner_uid", "owner_gid")
-        return [{key: node[key] for key in kept} for node in self.call("ListSlices")["slices"]]
+        return [{key: node.get(key) for key in kept} for node in self.call("ListSlices")["slices"]]
 
     def launches(self, slice_path, client):
         return (self.usage(slice_path, client.pid) or {"launches": 0})["launches"]
