@@ -121,7 +121,7 @@ void Agent::adopt_stub_page() {
 
 void Agent::run() {
   if (driver().cuCtxSetCurrent(c_.context_) != CUDA_SUCCESS) return;
-  last_active_ns_ = monotonic_ns();
+  last_active_ns_ = last_reap_ns_ = monotonic_ns();
   while (!c_.gone_.load(std::memory_order_acquire)) {
     const std::uint32_t futex_seen = c_.agent_futex_.load(std::memory_order_acquire);
     if (Client::get().stub() != stub_) adopt_stub_page();
@@ -213,10 +213,10 @@ void Agent::watch_eviction(std::uint32_t epoch_seen) {
   const std::uint32_t capsm = std::min(ipc::load(grant.capsm), ipc::kUnlimited);
   if (epoch_seen != epoch_) {
     evicting_ = evicting_ || capsm < capsm_;
+    if (capsm != capsm_) grant_changed_ns_ = monotonic_ns();
     epoch_ = epoch_seen;
     capsm_ = capsm;
     decided_ns_ = ipc::load(grant.decided_ns);
-    grant_changed_ns_ = monotonic_ns();
     c_.divide_if_shared();
   }
   std::uint32_t holding = 0;
