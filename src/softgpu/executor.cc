@@ -138,8 +138,14 @@ void Executor::post(const std::vector<Task>& tasks, std::size_t first) {
   }
 }
 
+/// Belongs to the executor and not to the thread, so that leak checkers of a forked child still see an owner.
+engine::BlockScratch& Executor::new_scratch() {
+  const std::lock_guard lock(mutex_);
+  return scratches_.emplace_back();
+}
+
 void Executor::work() {
-  engine::BlockScratch scratch;
+  engine::BlockScratch& scratch = new_scratch();
   while (true) {
     Task task;
     {

@@ -56,6 +56,7 @@ class Executor {
   bool start(Run& run);
   std::vector<Task> collect();
   void post(const std::vector<Task>& tasks, std::size_t first);
+  engine::BlockScratch& new_scratch();
   void work();
   std::chrono::steady_clock::duration run_block(const Task& task, engine::BlockScratch& scratch,
                                                 std::chrono::steady_clock::duration carried);
@@ -72,6 +73,7 @@ class Executor {
   std::mutex mutex_;  ///< guards what follows; taken after the table's mutex is released, never inside it
   std::condition_variable ready_;
   std::deque<Task> tasks_;
+  std::deque<engine::BlockScratch> scratches_;  ///< one for each worker thread
   std::size_t idle_ = 0;
 };
 

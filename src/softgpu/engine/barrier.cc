@@ -19,7 +19,8 @@ void Block::arrive(Warp& warp, const Instruction& in, Mask mask) {
   Barrier& barrier = barriers_[number];
   const auto op = static_cast<BarrierOp>(in.sub);
   std::uint32_t expected = in.op[2] == kNoOperand ? 0 : at<std::uint32_t>(in.op[2])[__builtin_ctz(mask)];
-  if (expected % kLanes != 0) throw Fault{in.line, "barrier count " + std::to_string(expected) + " is no multiple of the warp size"};
+  if (expected % kLanes != 0)
+    throw Fault{in.line, "barrier count " + std::to_string(expected) + " is no multiple of the warp size"};
   if (expected >= static_cast<std::uint32_t>(warp_count_) * kLanes) expected = 0;
   if (!barrier.active) {
     barrier = Barrier{};
@@ -71,10 +72,14 @@ void Block::release(Barrier& barrier) {
       const Instruction& in = code[warp.pc[i]++];
       switch (static_cast<BarrierOp>(in.sub)) {
         case BarrierOp::kSync:
-        case BarrierOp::kArrive: return;
-        case BarrierOp::kPopc: at<std::uint32_t>(warp, in.op[0], warp.frame[i])[i] = barrier.popc; return;
+        case BarrierOp::kArrive:
+          return;
+        case BarrierOp::kPopc:
+          at<std::uint32_t>(warp, in.op[0], warp.frame[i])[i] = barrier.popc;
+          return;
         case BarrierOp::kAnd:
-        case BarrierOp::kOr: break;
+        case BarrierOp::kOr:
+          break;
       }
       if (in.op[0] == kNoOperand) return;
       const bool value = static_cast<BarrierOp>(in.sub) == BarrierOp::kAnd ? barrier.all : barrier.any;

@@ -68,7 +68,9 @@ int main() {
       {"bar.sync", "  bar.sync 0;"},
       {"atom.shared.add", "  atom.shared.add.u32 %r5, [%r3], 1;"},
       {"red.global.add", "  red.global.add.u32 [%rd1], 1;"},
-      {"divergent add", "  and.b32 %r6, %r1, 1;\n  setp.eq.u32 %p3, %r6, 0;\n  @%p3 bra $A#;\n  add.s32 %r5, %r5, 3;\n  bra.uni $B#;\n$A#:\n  add.s32 %r5, %r5, 1;\n$B#:"},
+      {"divergent add",
+       "  and.b32 %r6, %r1, 1;\n  setp.eq.u32 %p3, %r6, 0;\n  @%p3 bra $A#;\n  add.s32 %r5, %r5, 3;\n  bra.uni "
+       "$B#;\n$A#:\n  add.s32 %r5, %r5, 1;\n$B#:"},
       {"div.f32 + sqrt", "  div.rn.f32 %f4, %f1, %f2;\n  sqrt.rn.f32 %f4, %f4;"},
       {"fma.f64", "  fma.rn.f64 %rd4, %rd4, %rd5, %rd4;"},
   };
@@ -92,6 +94,7 @@ int main() {
     const auto stats = run_block(launch, scratch);
     const double time = cpu_ns() - start;
     std::printf("%-16s %8.0f M thread-instructions/s %8.1f ns/warp-instruction\n", name,
-                static_cast<double>(stats->thread_instructions) * 1e3 / time, time / static_cast<double>(stats->warp_instructions));
+                static_cast<double>(stats->thread_instructions) * 1e3 / time,
+                time / static_cast<double>(stats->warp_instructions));
   }
 }

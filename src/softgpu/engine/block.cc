@@ -15,11 +15,11 @@ namespace {
 constexpr std::size_t kAlign = 128;
 constexpr std::uint64_t kNapNs = 5'000'000;  // the longest sleep between two looks at the abort flag
 
-std::size_t round_up(std::size_t value, std::size_t align) { return (value + align - 1) / align * align; }
-
 }  // namespace
 
-void AlignedBytes::Free::operator()(std::byte* p) const { std::free(p); }
+void AlignedBytes::Free::operator()(std::byte* p) const {
+  std::free(p);
+}
 
 void AlignedBytes::reserve(std::size_t size) {
   if (size <= size_) return;
@@ -87,7 +87,9 @@ void Block::set_up_warp(int index) {
   warp.local = scratch_.local.data() + std::size_t{ctx_.local_bytes} * first;
 
   warp.special.reserve(kSpecialBytes);
-  const auto slot = [&warp](Special which) { return reinterpret_cast<std::uint32_t*>(warp.special.data() + which * kSlot32); };
+  const auto slot = [&warp](Special which) {
+    return reinterpret_cast<std::uint32_t*>(warp.special.data() + which * kSlot32);
+  };
   const auto fill = [&](Special which, std::uint32_t value) { std::fill_n(slot(which), kLanes, value); };
   const auto fill3 = [&](Special which, Dim3 value) {
     fill(which, value.x);
@@ -119,7 +121,9 @@ void Block::set_up_warp(int index) {
   }
 }
 
-bool Block::aborted() const { return launch_.abort != nullptr && launch_.abort->load(std::memory_order_relaxed); }
+bool Block::aborted() const {
+  return launch_.abort != nullptr && launch_.abort->load(std::memory_order_relaxed);
+}
 
 /// True if some lane woke up. Also sets sleepers_.
 bool Block::wake_sleepers() {
@@ -152,9 +156,9 @@ void Block::sleep_until_first() {
 
 Result<BlockStats> Block::run() {
   const auto failure = [this](std::uint32_t line, const std::string& what) {
-    return fail("kernel " + launch_.kernel->name + (line != 0 ? ", PTX line " + std::to_string(line) : "") + ", block (" +
-                std::to_string(launch_.ctaid.x) + "," + std::to_string(launch_.ctaid.y) + "," + std::to_string(launch_.ctaid.z) +
-                "): " + what);
+    return fail("kernel " + launch_.kernel->name + (line != 0 ? ", PTX line " + std::to_string(line) : "") +
+                ", block (" + std::to_string(launch_.ctaid.x) + "," + std::to_string(launch_.ctaid.y) + "," +
+                std::to_string(launch_.ctaid.z) + "): " + what);
   };
   try {
     while (true) {

@@ -6,8 +6,9 @@
 //
 // Which group: the one deepest in calls, then the one with the lowest program counter. Compilers lay code out so that
 // this lets stragglers catch up and lanes meet again after a branch. It alone could starve: lanes spinning at a low
-// address on something that lanes at a higher one have to do. So a warp's turn has a limited number of instructions, with
-// reads of volatile memory and atomics counting many times, and lanes that used one up give way to those that did not run.
+// address on something that lanes at a higher one have to do. So a warp's turn has a limited number of instructions,
+// with reads of volatile memory and atomics counting many times, and lanes that used one up give way to those that did
+// not run.
 #pragma once
 
 #include <memory>
@@ -46,9 +47,9 @@ struct CallRecord {
 };
 
 struct Warp {
-  Mask live = 0;      ///< exist and have not exited
+  Mask live = 0;  ///< exist and have not exited
   Mask at_barrier = 0;
-  Mask at_sync = 0;   ///< wait for other lanes of the warp at a .sync instruction
+  Mask at_sync = 0;  ///< wait for other lanes of the warp at a .sync instruction
   Mask asleep = 0;
   Mask gave_way = 0;  ///< ran long while others waited; the others go first
   Mask carry = 0;
@@ -56,8 +57,8 @@ struct Warp {
   std::uint32_t frame[kLanes];        ///< offset of the current call's registers
   std::uint32_t local_frame[kLanes];  ///< offset of the current call's local memory
   const Function* function[kLanes];
-  Mask members[kLanes];               ///< of the .sync instruction a lane waits at
-  std::uint64_t wake[kLanes];         ///< of sleeping lanes, CLOCK_MONOTONIC ns
+  Mask members[kLanes];        ///< of the .sync instruction a lane waits at
+  std::uint64_t wake[kLanes];  ///< of sleeping lanes, CLOCK_MONOTONIC ns
   std::vector<CallRecord> calls[kLanes];
   AlignedBytes registers;
   AlignedBytes special;
@@ -142,7 +143,9 @@ class Block {
     return reinterpret_cast<T*>(start + (ref & 0x3fffffff));
   }
   template <class T>
-  T* at(OperandRef ref) { return reinterpret_cast<T*>(ctx_.base[ref >> 30] + (ref & 0x3fffffff)); }
+  T* at(OperandRef ref) {
+    return reinterpret_cast<T*>(ctx_.base[ref >> 30] + (ref & 0x3fffffff));
+  }
   int index_of(const Warp& warp) const { return static_cast<int>(&warp - scratch_.warps.data()); }
 
   const BlockLaunch& launch_;

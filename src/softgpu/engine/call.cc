@@ -19,8 +19,8 @@ std::byte* Block::place(Warp& warp, int lane, const Place& place, std::uint32_t 
   return reinterpret_cast<std::byte*>(at<std::uint32_t>(warp, place.reg, frame) + lane);
 }
 
-void Block::copy(Warp& warp, int lane, const Place& to, std::uint32_t to_frame, std::uint32_t to_local, const Place& from,
-                 std::uint32_t from_frame, std::uint32_t from_local) {
+void Block::copy(Warp& warp, int lane, const Place& to, std::uint32_t to_frame, std::uint32_t to_local,
+                 const Place& from, std::uint32_t from_frame, std::uint32_t from_local) {
   if (to.in_register && to.size == 0) {  // predicates pass as predicates
     if (!from.in_register || from.size != 0) return;
     Mask& p = *at<Mask>(warp, to.reg, to_frame);
@@ -89,7 +89,8 @@ void Block::return_from(Warp& warp, const Instruction&, Mask mask) {
     const CallSite& site = program_.call_sites[record.site];
     const Function& callee = *warp.function[i];
     for (std::size_t k = 0; k < site.results.size(); ++k)
-      copy(warp, i, site.results[k], record.frame, record.local_frame, callee.results[k], warp.frame[i], warp.local_frame[i]);
+      copy(warp, i, site.results[k], record.frame, record.local_frame, callee.results[k], warp.frame[i],
+           warp.local_frame[i]);
     warp.frame[i] = record.frame;
     warp.local_frame[i] = record.local_frame;
     warp.function[i] = record.function;
@@ -110,7 +111,8 @@ void Block::call_builtin(Warp& warp, const Instruction& in, const CallSite& site
       const char* what = reinterpret_cast<const char*>(argument(0));
       const char* file = reinterpret_cast<const char*>(argument(1));
       throw Fault{in.line, std::string("assertion failed: ") + (what != nullptr ? what : "?") + " (" +
-                               (file != nullptr ? file : "?") + ":" + std::to_string(static_cast<std::uint32_t>(argument(2))) + ")"};
+                               (file != nullptr ? file : "?") + ":" +
+                               std::to_string(static_cast<std::uint32_t>(argument(2))) + ")"};
     }
     const char* format = reinterpret_cast<const char*>(argument(0));
     if (format == nullptr) throw Fault{in.line, "printf without a format"};

@@ -10,7 +10,8 @@ using testing::Shape;
 
 const std::string kHead = ".version 8.5\n.target sm_90\n.address_size 64\n";
 
-std::vector<std::uint32_t> run(const std::string& functions, const std::string& body, std::string* error = nullptr, PrintSink* print = nullptr) {
+std::vector<std::uint32_t> run(const std::string& functions, const std::string& body, std::string* error = nullptr,
+                               PrintSink* print = nullptr) {
   std::vector<std::uint32_t> out(64, 0xdeadbeef);
   const auto program = compile(kHead + functions + R"(
 .visible .entry k(.param .u64 out)
@@ -28,8 +29,10 @@ std::vector<std::uint32_t> run(const std::string& functions, const std::string& 
   shape.block.x = 64;
   shape.print = print;
   const std::string message = launch(*program, "k", shape, out.data());
-  if (error != nullptr) *error = message;
-  else EXPECT_EQ("", message);
+  if (error != nullptr)
+    *error = message;
+  else
+    EXPECT_EQ("", message);
   return out;
 }
 
@@ -101,7 +104,8 @@ TEST(Call, ThroughPointersAndTables) {
   ret;
 }
 .global .align 8 .u64 both[2] = {twice, square};
-)", R"(
+)",
+                       R"(
   and.b32 %r1, %x, 1;
   mul.wide.u32 %rd1, %r1, 8;
   mov.u64 %rd2, both;
@@ -138,7 +142,8 @@ TEST(Call, RegisterParametersAndStructs) {
   st.param.u64 [result+8], %a;
   ret;
 }
-)", R"(
+)",
+                       R"(
   mov.u64 %rd1, 1000;
   call (%r1, %p1), old, (%x, %rd1);
   selp.u32 %r2, 7, 0, %p1;
@@ -182,7 +187,8 @@ TEST(Call, PrintsInOrderOfThreads) {
 .extern .func (.param .b32 result) vprintf(.param .b64 format, .param .b64 arguments);
 .global .align 1 .b8 format[40] = {37, 100, 58, 37, 53, 46, 50, 102, 32, 37, 115, 32, 37, 108, 108, 117, 37, 37, 10};
 .global .align 1 .b8 name[4] = {97, 98, 99};
-)", R"(
+)",
+      R"(
   .local .align 8 .b8 depot[32];
   mov.u32 %d, 0;
   setp.ge.u32 %p1, %x, 2;
@@ -206,7 +212,8 @@ TEST(Call, PrintsInOrderOfThreads) {
   call (r), vprintf, (p0, p1);
   ld.param.b32 %d, [r];
   }
-$END:)", nullptr, &collect);
+$END:)",
+      nullptr, &collect);
   EXPECT_EQ("0: 1.50 abc 12345678901%\n1: 1.50 abc 12345678901%\n", collect.all);
 }
 

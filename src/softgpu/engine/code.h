@@ -3,12 +3,19 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "softgpu/engine/engine.h"
 #include "softgpu/engine/instruction.h"
 
 namespace gpuctl::softgpu::engine {
+
+/// The next multiple of `align`.
+template <class T>
+constexpr T round_up(T value, std::type_identity_t<T> align) {
+  return (value + align - 1) / align * align;
+}
 
 /// Where an argument or result of a call lives: in a register or in the local memory of a call frame.
 struct Place {
@@ -21,7 +28,7 @@ struct Place {
 struct CallSite {
   const Function* callee = nullptr;  ///< nullptr: address in `pointer`, or a built-in function
   OperandRef pointer = kNoOperand;
-  int builtin = 0;                   ///< a Builtin
+  int builtin = 0;  ///< a Builtin
   std::vector<Place> arguments;
   std::vector<Place> results;
 };
@@ -31,9 +38,9 @@ enum Builtin : int { kNotBuiltin, kVprintf, kAssertFail };
 struct Function {
   std::string name;
   bool entry = false;
-  bool defined = false;              ///< has a body in this module
-  std::string error;                 ///< not empty: cannot run, and why
-  std::uint32_t first = 0;           ///< index of the first instruction in Program::Impl::code
+  bool defined = false;     ///< has a body in this module
+  std::string error;        ///< not empty: cannot run, and why
+  std::uint32_t first = 0;  ///< index of the first instruction in Program::Impl::code
   std::uint32_t count = 0;
   std::uint32_t register_bytes = 0;  ///< of one frame, for a warp
   std::uint32_t local_bytes = 0;     ///< of one frame, for a thread
@@ -44,7 +51,7 @@ struct Function {
   std::vector<const Function*> callees;
   bool calls_pointer = false;
   bool address_taken = false;
-  bool uses_shared = false;          ///< names shared variables that helpers share
+  bool uses_shared = false;  ///< names shared variables that helpers share
 };
 
 struct Program::Impl {

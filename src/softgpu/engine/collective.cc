@@ -23,7 +23,8 @@ struct Lanes {
 template <WarpOp kOp>
 void shuffle(Lanes& l) {
   for_lanes(l.mask, [&l](int i) {
-    const int b = static_cast<int>(l.b[i] & 31), clamp = static_cast<int>(l.c[i] & 31), segment = static_cast<int>((l.c[i] >> 8) & 31);
+    const int b = static_cast<int>(l.b[i] & 31), clamp = static_cast<int>(l.c[i] & 31),
+              segment = static_cast<int>((l.c[i] >> 8) & 31);
     const int least = i & segment, greatest = (i & segment) | (clamp & ~segment);
     int from = least | (b & ~segment);
     if constexpr (kOp == WarpOp::kShflUp) from = i - b;
@@ -53,14 +54,30 @@ std::uint32_t reduce(const Lanes& l, WarpOp op) {
     const std::uint32_t v = l.value[i];
     const auto sr = static_cast<std::int32_t>(r), sv = static_cast<std::int32_t>(v);
     switch (op) {
-      case WarpOp::kReduxAddU: r += v; break;
-      case WarpOp::kReduxMinU: r = std::min(r, v); break;
-      case WarpOp::kReduxMaxU: r = std::max(r, v); break;
-      case WarpOp::kReduxMinS: r = static_cast<std::uint32_t>(std::min(sr, sv)); break;
-      case WarpOp::kReduxMaxS: r = static_cast<std::uint32_t>(std::max(sr, sv)); break;
-      case WarpOp::kReduxAnd: r &= v; break;
-      case WarpOp::kReduxOr: r |= v; break;
-      default: r ^= v; break;
+      case WarpOp::kReduxAddU:
+        r += v;
+        break;
+      case WarpOp::kReduxMinU:
+        r = std::min(r, v);
+        break;
+      case WarpOp::kReduxMaxU:
+        r = std::max(r, v);
+        break;
+      case WarpOp::kReduxMinS:
+        r = static_cast<std::uint32_t>(std::min(sr, sv));
+        break;
+      case WarpOp::kReduxMaxS:
+        r = static_cast<std::uint32_t>(std::max(sr, sv));
+        break;
+      case WarpOp::kReduxAnd:
+        r &= v;
+        break;
+      case WarpOp::kReduxOr:
+        r |= v;
+        break;
+      default:
+        r ^= v;
+        break;
     }
   });
   return r;
@@ -69,19 +86,33 @@ std::uint32_t reduce(const Lanes& l, WarpOp op) {
 void compute(Lanes& l, WarpOp op) {
   const auto everyone = [&l](std::uint32_t value) { std::fill_n(l.result, kLanes, value); };
   switch (op) {
-    case WarpOp::kSync: return;
-    case WarpOp::kShflUp: return shuffle<WarpOp::kShflUp>(l);
-    case WarpOp::kShflDown: return shuffle<WarpOp::kShflDown>(l);
-    case WarpOp::kShflBfly: return shuffle<WarpOp::kShflBfly>(l);
-    case WarpOp::kShflIdx: return shuffle<WarpOp::kShflIdx>(l);
-    case WarpOp::kVoteAll: l.result_predicate = l.predicate == l.mask ? kAllLanes : 0; return;
-    case WarpOp::kVoteAny: l.result_predicate = l.predicate != 0 ? kAllLanes : 0; return;
-    case WarpOp::kVoteUni: l.result_predicate = l.predicate == l.mask || l.predicate == 0 ? kAllLanes : 0; return;
-    case WarpOp::kVoteBallot: return everyone(l.predicate);
+    case WarpOp::kSync:
+      return;
+    case WarpOp::kShflUp:
+      return shuffle<WarpOp::kShflUp>(l);
+    case WarpOp::kShflDown:
+      return shuffle<WarpOp::kShflDown>(l);
+    case WarpOp::kShflBfly:
+      return shuffle<WarpOp::kShflBfly>(l);
+    case WarpOp::kShflIdx:
+      return shuffle<WarpOp::kShflIdx>(l);
+    case WarpOp::kVoteAll:
+      l.result_predicate = l.predicate == l.mask ? kAllLanes : 0;
+      return;
+    case WarpOp::kVoteAny:
+      l.result_predicate = l.predicate != 0 ? kAllLanes : 0;
+      return;
+    case WarpOp::kVoteUni:
+      l.result_predicate = l.predicate == l.mask || l.predicate == 0 ? kAllLanes : 0;
+      return;
+    case WarpOp::kVoteBallot:
+      return everyone(l.predicate);
     case WarpOp::kMatchAny32:
-    case WarpOp::kMatchAny64: return match(l, false);
+    case WarpOp::kMatchAny64:
+      return match(l, false);
     case WarpOp::kMatchAll32:
-    case WarpOp::kMatchAll64: return match(l, true);
+    case WarpOp::kMatchAll64:
+      return match(l, true);
     case WarpOp::kElect:
       everyone(static_cast<std::uint32_t>(__builtin_ctz(l.mask)));
       l.result_predicate = l.mask & -l.mask;
@@ -93,9 +124,15 @@ void compute(Lanes& l, WarpOp op) {
   }
 }
 
-bool takes_predicate(WarpOp op) { return op >= WarpOp::kVoteAll && op <= WarpOp::kVoteBallot; }
-bool takes_narrow_match(WarpOp op) { return op == WarpOp::kMatchAny32 || op == WarpOp::kMatchAll32; }
-bool takes_wide(WarpOp op) { return op == WarpOp::kMatchAny64 || op == WarpOp::kMatchAll64; }
+bool takes_predicate(WarpOp op) {
+  return op >= WarpOp::kVoteAll && op <= WarpOp::kVoteBallot;
+}
+bool takes_narrow_match(WarpOp op) {
+  return op == WarpOp::kMatchAny32 || op == WarpOp::kMatchAll32;
+}
+bool takes_wide(WarpOp op) {
+  return op == WarpOp::kMatchAny64 || op == WarpOp::kMatchAll64;
+}
 
 }  // namespace
 
@@ -175,8 +212,10 @@ void Block::run_collective(Warp& warp, Mask lanes) {
       return;
     }
     if (in.op[1] == kNoOperand) return;
-    if (takes_wide(op)) l.wide[i] = at<std::uint64_t>(warp, in.op[1], frame)[i];
-    else l.wide[i] = l.value[i] = at<std::uint32_t>(warp, in.op[1], frame)[i];
+    if (takes_wide(op))
+      l.wide[i] = at<std::uint64_t>(warp, in.op[1], frame)[i];
+    else
+      l.wide[i] = l.value[i] = at<std::uint32_t>(warp, in.op[1], frame)[i];
     if (in.op[2] == kNoOperand) return;
     l.b[i] = at<std::uint32_t>(warp, in.op[2], frame)[i];
     l.c[i] = at<std::uint32_t>(warp, in.op[3], frame)[i];

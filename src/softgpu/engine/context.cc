@@ -18,7 +18,8 @@ std::string hex(std::uint64_t value) {
 
 int range_of(const RangeCache& ranges, std::uint64_t address, unsigned bytes) {
   for (int k = 0; k < ranges.used; ++k)
-    if (address >= ranges.begin[k] && ranges.size[k] >= bytes && address - ranges.begin[k] <= ranges.size[k] - bytes) return k;
+    if (address >= ranges.begin[k] && ranges.size[k] >= bytes && address - ranges.begin[k] <= ranges.size[k] - bytes)
+      return k;
   return -1;
 }
 
@@ -36,7 +37,9 @@ void check_addresses(Context& ctx, const Instruction& in, Mask mask, unsigned by
     if (range < 0 && ctx.memory != nullptr) {
       const MemoryMap::Range found = ctx.memory->find(address);
       if (found.end > found.begin && address >= found.begin && address < found.end && bytes <= found.end - address) {
-        range = ranges.used < RangeCache::kEntries ? ranges.used++ : RangeCache::kFixed + ranges.next++ % (RangeCache::kEntries - RangeCache::kFixed);
+        range = ranges.used < RangeCache::kEntries
+                    ? ranges.used++
+                    : RangeCache::kFixed + ranges.next++ % (RangeCache::kEntries - RangeCache::kFixed);
         ranges.begin[range] = found.begin;
         ranges.size[range] = found.end - found.begin;
       }
@@ -46,16 +49,18 @@ void check_addresses(Context& ctx, const Instruction& in, Mask mask, unsigned by
   }
 }
 
-void check_window(Context& ctx, const Instruction& in, Mask mask, unsigned bytes, std::uint64_t begin, std::uint64_t stride,
-                  std::uint64_t size) {
+void check_window(Context& ctx, const Instruction& in, Mask mask, unsigned bytes, std::uint64_t begin,
+                  std::uint64_t stride, std::uint64_t size) {
   for (; mask != 0; mask &= mask - 1) {
     const int i = __builtin_ctz(mask);
     const std::uint64_t offset = ctx.address[i] - begin - stride * static_cast<std::uint64_t>(i);
     const char* space = in.space == Space::kShared ? "shared" : "local";
     if ((offset & (bytes - 1)) != 0)
-      throw Fault{in.line, std::string("misaligned ") + space + " address " + hex(offset) + " for " + std::to_string(bytes) + " bytes"};
+      throw Fault{in.line, std::string("misaligned ") + space + " address " + hex(offset) + " for " +
+                               std::to_string(bytes) + " bytes"};
     if (offset + bytes > size)
-      throw Fault{in.line, std::string(space) + " address " + hex(offset) + " is outside of " + std::to_string(size) + " bytes"};
+      throw Fault{in.line,
+                  std::string(space) + " address " + hex(offset) + " is outside of " + std::to_string(size) + " bytes"};
   }
 }
 

@@ -21,7 +21,9 @@ struct RangeCache {
   int next = 0;
   std::uint8_t hint[kHints] = {};  ///< the range an instruction hit last, by a hash of its place
 
-  __attribute__((always_inline)) static std::size_t slot_of(const Instruction& in) { return reinterpret_cast<std::uintptr_t>(&in) / sizeof(Instruction) % kHints; }
+  __attribute__((always_inline)) static std::size_t slot_of(const Instruction& in) {
+    return reinterpret_cast<std::uintptr_t>(&in) / sizeof(Instruction) % kHints;
+  }
   __attribute__((always_inline)) int hint_of(const Instruction& in) const { return hint[slot_of(in)]; }
 };
 
@@ -31,8 +33,8 @@ struct Context {
 
   std::byte* shared = nullptr;
   std::uint32_t shared_bytes = 0;
-  std::byte* local = nullptr;  ///< of lane 0
-  std::uint32_t local_bytes = 0;  ///< of each lane, which is also the distance between lanes
+  std::byte* local = nullptr;                  ///< of lane 0
+  std::uint32_t local_bytes = 0;               ///< of each lane, which is also the distance between lanes
   const std::uint32_t* local_frame = nullptr;  ///< of each lane: offset of the current call's local memory
   const std::byte* params = nullptr;
   std::uint32_t param_bytes = 0;
@@ -50,8 +52,8 @@ inline constexpr std::uint64_t kNullPage = 65536;
 void check_addresses(Context& ctx, const Instruction& in, Mask mask, unsigned bytes);
 
 /// The same for offsets in shared (stride 0) or local memory.
-void check_window(Context& ctx, const Instruction& in, Mask mask, unsigned bytes, std::uint64_t begin, std::uint64_t stride,
-                  std::uint64_t size);
+void check_window(Context& ctx, const Instruction& in, Mask mask, unsigned bytes, std::uint64_t begin,
+                  std::uint64_t stride, std::uint64_t size);
 
 /// CLOCK_MONOTONIC in nanoseconds.
 std::uint64_t clock_ns();

@@ -14,11 +14,14 @@ using testing::run_elementwise;
 
 double half_value(std::uint16_t h) {
   const int exponent = (h >> 10) & 31, fraction = h & 1023;
-  const double magnitude = exponent == 31 ? (fraction != 0 ? NAN : INFINITY)
-                           : exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+  const double magnitude = exponent == 31  ? (fraction != 0 ? NAN : INFINITY)
+                           : exponent == 0 ? std::ldexp(fraction, -24)
+                                           : std::ldexp(1024 + fraction, exponent - 25);
   return h & 0x8000 ? -magnitude : magnitude;
 }
-double bfloat_value(std::uint16_t b) { return __builtin_bit_cast(float, std::uint32_t{b} << 16); }
+double bfloat_value(std::uint16_t b) {
+  return __builtin_bit_cast(float, std::uint32_t{b} << 16);
+}
 
 /// The values of a 16-bit format in rising order, infinities as the next power of two beyond the largest.
 struct Format {
@@ -64,11 +67,15 @@ const Format& bfloat() {
 
 std::vector<float> floats(unsigned seed, bool moderate) {
   std::mt19937 random(seed);
-  std::vector<float> values = {0, -0.0f, 1, -1, 65504, 65519, 65520, -65520, 65536, 1e30f, -1e30f, INFINITY, -INFINITY, NAN,
-                               5.9604645e-8f, 2.9802322e-8f, 2.98e-8f, 1e-40f, 3.3895314e38f, 3.4e38f, 0.1f, -0.3f};
+  std::vector<float> values = {
+      0,      -0.0f,    1,         -1,  65504,         65519,         65520,    -65520, 65536,         1e30f,
+      -1e30f, INFINITY, -INFINITY, NAN, 5.9604645e-8f, 2.9802322e-8f, 2.98e-8f, 1e-40f, 3.3895314e38f, 3.4e38f,
+      0.1f,   -0.3f};
   while (values.size() < 1280) {
     const float wild = __builtin_bit_cast(float, static_cast<std::uint32_t>(random()));
-    values.push_back(moderate ? std::ldexp(static_cast<float>(static_cast<std::int32_t>(random())), static_cast<int>(random() % 50) - 56) : wild);
+    values.push_back(moderate ? std::ldexp(static_cast<float>(static_cast<std::int32_t>(random())),
+                                           static_cast<int>(random() % 50) - 56)
+                              : wild);
   }
   return values;
 }
@@ -88,7 +95,8 @@ TEST(Convert, FloatToHalfInEveryMode) {
       const auto f16 = run_elementwise<std::uint16_t>("f32", "u16", "cvt." + mode + ".f16.f32 %d, %a;", a, a, a);
       for (std::size_t i = 0; i < a.size(); ++i) ASSERT_EQ(half().round(a[i], mode[1]), f16[i]) << mode << " " << a[i];
     }
-    const auto pair = run_elementwise<std::uint32_t>("f32", "u32", "cvt.rn.f16x2.f32 %d, %a, %b;", a, floats(9, moderate), a);
+    const auto pair =
+        run_elementwise<std::uint32_t>("f32", "u32", "cvt.rn.f16x2.f32 %d, %a, %b;", a, floats(9, moderate), a);
     for (std::size_t i = 0; i < a.size(); ++i)
       ASSERT_EQ(std::uint32_t{half().round(a[i], 'n')} << 16 | half().round(floats(9, moderate)[i], 'n'), pair[i]);
   }
@@ -100,8 +108,11 @@ TEST(Convert, HalfToFloatAll) {
   const auto out = run_elementwise<float>("u16", "f32", "cvt.f32.f16 %d, %a;", all, all, all);
   for (unsigned i = 0; i < 65536; ++i) {
     const double want = half_value(all[i]);
-    if (std::isnan(want)) ASSERT_EQ(0x7fffffffu, __builtin_bit_cast(std::uint32_t, out[i]));
-    else ASSERT_EQ(__builtin_bit_cast(std::uint32_t, static_cast<float>(want)), __builtin_bit_cast(std::uint32_t, out[i])) << i;
+    if (std::isnan(want))
+      ASSERT_EQ(0x7fffffffu, __builtin_bit_cast(std::uint32_t, out[i]));
+    else
+      ASSERT_EQ(__builtin_bit_cast(std::uint32_t, static_cast<float>(want)), __builtin_bit_cast(std::uint32_t, out[i]))
+          << i;
   }
 }
 
@@ -119,13 +130,15 @@ TEST(Convert, HalfArithmeticIsCorrectlyRounded) {
   for (const auto& [name, f] : rows) {
     const auto out = run_elementwise<std::uint16_t>("u16", "u16", std::string(name) + ".rn.f16 %d, %a, %b;", a, b, c);
     for (std::size_t i = 0; i < a.size(); ++i)
-      ASSERT_EQ(half().round(static_cast<double>(f(half_value(a[i]), half_value(b[i]), 0)), 'n'), out[i]) << name << " " << a[i] << " " << b[i];
+      ASSERT_EQ(half().round(static_cast<double>(f(half_value(a[i]), half_value(b[i]), 0)), 'n'), out[i])
+          << name << " " << a[i] << " " << b[i];
   }
   // f16 products are multiples of 2^-48 below 2^32, and so is c: 80 bits do not fit, but the sum of a product and c of
   // comparable size does; __float128 holds all of them.
   const auto fma = run_elementwise<std::uint16_t>("u16", "u16", "fma.rn.f16 %d, %a, %b, %c;", a, b, c);
   for (std::size_t i = 0; i < a.size(); ++i) {
-    __extension__ const __float128 exact = static_cast<__float128>(half_value(a[i])) * half_value(b[i]) + half_value(c[i]);
+    __extension__ const __float128 exact =
+        static_cast<__float128>(half_value(a[i])) * half_value(b[i]) + half_value(c[i]);
     double nearest = static_cast<double>(exact);
     // Round to odd, so that the second rounding sees what was lost.
     if (std::isfinite(nearest) && exact != nearest) {
@@ -140,7 +153,8 @@ TEST(Convert, HalfArithmeticIsCorrectlyRounded) {
   const auto pairs = run_elementwise<std::uint32_t>("f16x2", "f16x2", "add.f16x2 %d, %a, %b;", pa, pb, pa);
   for (std::size_t i = 0; i < pa.size(); ++i) {
     const auto one = [](std::uint32_t x, std::uint32_t y) {
-      return std::uint32_t{half().round(half_value(static_cast<std::uint16_t>(x)) + half_value(static_cast<std::uint16_t>(y)), 'n')};
+      return std::uint32_t{
+          half().round(half_value(static_cast<std::uint16_t>(x)) + half_value(static_cast<std::uint16_t>(y)), 'n')};
     };
     ASSERT_EQ(one(pa[i], pb[i]) | one(pa[i] >> 16, pb[i] >> 16) << 16, pairs[i]);
   }
@@ -149,14 +163,19 @@ TEST(Convert, HalfArithmeticIsCorrectlyRounded) {
 template <class D>
 void check_to_integer(const std::string& type, D at_nan) {
   const auto a = floats(11, false), b = floats(12, true);
-  const std::pair<const char*, double (*)(double)> modes[] = {{"rni", std::nearbyint}, {"rzi", std::trunc}, {"rmi", std::floor}, {"rpi", std::ceil}};
+  const std::pair<const char*, double (*)(double)> modes[] = {
+      {"rni", std::nearbyint}, {"rzi", std::trunc}, {"rmi", std::floor}, {"rpi", std::ceil}};
   for (const auto& values : {a, b})
     for (const auto& [mode, f] : modes) {
-      const auto out = run_elementwise<D>("f32", type, std::string("cvt.") + mode + "." + type + ".f32 %d, %a;", values, values, values);
+      const auto out = run_elementwise<D>("f32", type, std::string("cvt.") + mode + "." + type + ".f32 %d, %a;", values,
+                                          values, values);
       for (std::size_t i = 0; i < values.size(); ++i) {
         const double r = f(values[i]);
         const long double lowest = std::numeric_limits<D>::min(), highest = std::numeric_limits<D>::max();
-        const D want = std::isnan(r) ? at_nan : r <= lowest ? std::numeric_limits<D>::min() : r >= highest ? std::numeric_limits<D>::max() : static_cast<D>(r);
+        const D want = std::isnan(r)  ? at_nan
+                       : r <= lowest  ? std::numeric_limits<D>::min()
+                       : r >= highest ? std::numeric_limits<D>::max()
+                                      : static_cast<D>(r);
         ASSERT_EQ(want, out[i]) << mode << " " << type << " " << values[i];
       }
     }
@@ -191,7 +210,10 @@ TEST(Convert, IntegerToFloatInEveryMode) {
 TEST(Convert, BetweenFloats) {
   std::mt19937_64 random(6);
   std::vector<double> a(1280);
-  for (auto& v : a) v = random() % 4 == 0 ? __builtin_bit_cast(double, random()) : std::ldexp(static_cast<double>(static_cast<std::int64_t>(random())), static_cast<int>(random() % 260) - 200);
+  for (auto& v : a)
+    v = random() % 4 == 0 ? __builtin_bit_cast(double, random())
+                          : std::ldexp(static_cast<double>(static_cast<std::int64_t>(random())),
+                                       static_cast<int>(random() % 260) - 200);
   a[0] = NAN, a[1] = INFINITY, a[2] = -0.0, a[3] = 1e-45, a[4] = 0x1.fffffffp127;
   for (const char mode : {'n', 'z', 'm', 'p'}) {
     const auto out = run_elementwise<float>("f64", "f32", std::string("cvt.r") + mode + ".f32.f64 %d, %a;", a, a, a);
@@ -200,8 +222,11 @@ TEST(Convert, BetweenFloats) {
       if (mode == 'm' && want > a[i]) want = std::nextafter(want, -INFINITY);
       if (mode == 'p' && want < a[i]) want = std::nextafter(want, INFINITY);
       if (mode == 'z' && std::abs(double{want}) > std::abs(a[i])) want = std::nextafter(want, 0.0f);
-      if (std::isnan(a[i])) ASSERT_EQ(0x7fffffffu, __builtin_bit_cast(std::uint32_t, out[i]));
-      else ASSERT_EQ(__builtin_bit_cast(std::uint32_t, want), __builtin_bit_cast(std::uint32_t, out[i])) << mode << " " << a[i];
+      if (std::isnan(a[i]))
+        ASSERT_EQ(0x7fffffffu, __builtin_bit_cast(std::uint32_t, out[i]));
+      else
+        ASSERT_EQ(__builtin_bit_cast(std::uint32_t, want), __builtin_bit_cast(std::uint32_t, out[i]))
+            << mode << " " << a[i];
     }
   }
   const auto f = floats(13, true);

@@ -8,11 +8,16 @@ constexpr std::uint8_t kFtz = 1, kSat = 2, kRelu = 4;  // bits of Instruction::s
 
 Type doubled(Type type) {
   switch (type) {
-    case Type::kU16: return Type::kU32;
-    case Type::kS16: return Type::kS32;
-    case Type::kU32: return Type::kU64;
-    case Type::kS32: return Type::kS64;
-    default: return Type::kNone;
+    case Type::kU16:
+      return Type::kU32;
+    case Type::kS16:
+      return Type::kS32;
+    case Type::kU32:
+      return Type::kU64;
+    case Type::kS32:
+      return Type::kS64;
+    default:
+      return Type::kNone;
   }
 }
 
@@ -40,8 +45,10 @@ void Decoder::arithmetic(const Statement& s) {
   Modifiers m(s);
   const Type type = m.take_type();
   require(type != Type::kNone, "needs a type");
-  if (is_float(type)) arithmetic_float(s, m, type);
-  else arithmetic_integer(s, m, type);
+  if (is_float(type))
+    arithmetic_float(s, m, type);
+  else
+    arithmetic_integer(s, m, type);
 }
 
 void Decoder::arithmetic_integer(const Statement& s, Modifiers& m, Type type) {
@@ -67,7 +74,8 @@ void Decoder::arithmetic_integer(const Statement& s, Modifiers& m, Type type) {
   }
   if (name == "mul24" || name == "mad24") {
     require((part == 0 || part == 1) && !sat, "modifiers are not supported");
-    if (name == "mul24") return simple({.op = part == 0 ? Op::kMul24Lo : Op::kMul24Hi, .type = type}, s, {type, type, type});
+    if (name == "mul24")
+      return simple({.op = part == 0 ? Op::kMul24Lo : Op::kMul24Hi, .type = type}, s, {type, type, type});
     return simple({.op = part == 0 ? Op::kMad24Lo : Op::kMad24Hi, .type = type}, s, {type, type, type, type});
   }
   require(part < 0, "modifiers are not supported");
@@ -76,9 +84,9 @@ void Decoder::arithmetic_integer(const Statement& s, Modifiers& m, Type type) {
     Op op;
     std::size_t sources;
   };
-  static constexpr Row kRows[] = {{"add", Op::kAdd, 2}, {"sub", Op::kSub, 2}, {"div", Op::kDiv, 2}, {"rem", Op::kRem, 2},
-                                  {"min", Op::kMin, 2}, {"max", Op::kMax, 2}, {"abs", Op::kAbs, 1}, {"neg", Op::kNeg, 1},
-                                  {"sad", Op::kSad, 3}};
+  static constexpr Row kRows[] = {{"add", Op::kAdd, 2}, {"sub", Op::kSub, 2}, {"div", Op::kDiv, 2},
+                                  {"rem", Op::kRem, 2}, {"min", Op::kMin, 2}, {"max", Op::kMax, 2},
+                                  {"abs", Op::kAbs, 1}, {"neg", Op::kNeg, 1}, {"sad", Op::kSad, 3}};
   for (const Row& row : kRows) {
     if (row.name != name) continue;
     Op op = row.op;
@@ -96,15 +104,20 @@ void Decoder::carry_chain(const Statement& s) {
   Modifiers m(s);
   const std::string& name = s.opcode;
   const Type type = without_bits(m.take_type());
-  require(type == Type::kU32 || type == Type::kS32 || type == Type::kU64 || type == Type::kS64, "type is not supported");
+  require(type == Type::kU32 || type == Type::kS32 || type == Type::kU64 || type == Type::kS64,
+          "type is not supported");
   const bool carry_out = m.take("cc"), carry_in = name.back() == 'c';
   const int part = m.take_one({"lo", "hi"});
   finish(m);
   const bool mad = name.starts_with("mad");
   require(mad == (part >= 0), "modifiers are not supported");
-  const Op op = mad ? (part == 0 ? Op::kMadLoCarry : Op::kMadHiCarry) : name.starts_with("sub") ? Op::kSubCarry : Op::kAddCarry;
-  if (mad) simple({.op = op, .type = type}, s, {type, type, type, type});
-  else simple({.op = op, .type = type}, s, {type, type, type});
+  const Op op = mad                       ? (part == 0 ? Op::kMadLoCarry : Op::kMadHiCarry)
+                : name.starts_with("sub") ? Op::kSubCarry
+                                          : Op::kAddCarry;
+  if (mad)
+    simple({.op = op, .type = type}, s, {type, type, type, type});
+  else
+    simple({.op = op, .type = type}, s, {type, type, type});
   code_.back().flags |= static_cast<std::uint16_t>((carry_in ? kCarryIn : 0) | (carry_out ? kCarryOut : 0));
 }
 
@@ -128,9 +141,10 @@ void Decoder::arithmetic_float(const Statement& s, Modifiers& m, Type type) {
     Op op;
     std::size_t sources;
   };
-  static constexpr Row kRows[] = {{"add", Op::kAdd, 2}, {"sub", Op::kSub, 2}, {"mul", Op::kMul, 2}, {"div", Op::kDiv, 2},
-                                  {"fma", Op::kFma, 3}, {"mad", Op::kFma, 3}, {"min", Op::kMin, 2}, {"max", Op::kMax, 2},
-                                  {"abs", Op::kAbs, 1}, {"neg", Op::kNeg, 1}, {"copysign", Op::kCopysign, 2}};
+  static constexpr Row kRows[] = {{"add", Op::kAdd, 2}, {"sub", Op::kSub, 2},          {"mul", Op::kMul, 2},
+                                  {"div", Op::kDiv, 2}, {"fma", Op::kFma, 3},          {"mad", Op::kFma, 3},
+                                  {"min", Op::kMin, 2}, {"max", Op::kMax, 2},          {"abs", Op::kAbs, 1},
+                                  {"neg", Op::kNeg, 1}, {"copysign", Op::kCopysign, 2}};
   for (const Row& row : kRows) {
     if (row.name != name) continue;
     selector.op = row.op;
@@ -225,7 +239,8 @@ void Decoder::bit_field(const Statement& s) {
     const int mode = m.take_one({"clamp", "wrap"});
     finish(m);
     require(mode >= 0 && size_of(type) == 4, "modifiers are not supported");
-    if (name == "bmsk") return simple({.op = mode == 0 ? Op::kBmskClamp : Op::kBmskWrap, .type = type}, s, {kU, kU, kU});
+    if (name == "bmsk")
+      return simple({.op = mode == 0 ? Op::kBmskClamp : Op::kBmskWrap, .type = type}, s, {kU, kU, kU});
     return simple({.op = mode == 0 ? Op::kSzextClamp : Op::kSzextWrap, .type = type}, s, {type, type, kU});
   }
   finish(m);

@@ -7,7 +7,8 @@ namespace gpuctl::softgpu::engine {
 void Decoder::comparison(const Statement& s, Modifiers& m, Instruction& in, Selector& selector) {
   // In the order of Compare; lo, ls, hi, hs are the unsigned names.
   const int combine = m.take_one({"and", "or", "xor"});
-  const int compare = m.take_one({"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"});
+  const int compare =
+      m.take_one({"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"});
   const int unsigned_compare = compare >= 0 ? -1 : m.take_one({"lo", "ls", "hi", "hs"});
   selector.ftz = m.take("ftz");
   finish(m);
@@ -39,12 +40,24 @@ void Decoder::set(const Statement& s) {
   Instruction parts;
   comparison(s, m, parts, selector);
   switch (to) {
-    case Type::kF32: parts.imm = 0x3f800000; break;
-    case Type::kF16: parts.imm = 0x3c00; break;
-    case Type::kBf16: parts.imm = 0x3f80; break;
-    case Type::kF16x2: parts.imm = 0x3c00; break;
-    case Type::kBf16x2: parts.imm = 0x3f80; break;
-    default: parts.imm = 0xffffffff; require(size_of(to) == 4 || size_of(to) == 2, "type is not supported");
+    case Type::kF32:
+      parts.imm = 0x3f800000;
+      break;
+    case Type::kF16:
+      parts.imm = 0x3c00;
+      break;
+    case Type::kBf16:
+      parts.imm = 0x3f80;
+      break;
+    case Type::kF16x2:
+      parts.imm = 0x3c00;
+      break;
+    case Type::kBf16x2:
+      parts.imm = 0x3f80;
+      break;
+    default:
+      parts.imm = 0xffffffff;
+      require(size_of(to) == 4 || size_of(to) == 2, "type is not supported");
   }
   parts.op[0] = destination(s.operands[0], to);
   Instruction& in = emit(selector);
@@ -85,7 +98,7 @@ void Decoder::cvt(const Statement& s) {
   const Type to = m.take_type(), from = m.take_type();
   require(to != Type::kNone && from != Type::kNone, "types are not supported");
   Selector selector{.op = Op::kCvt, .type = to, .from = from};
-  constexpr Round kRounds[] = {Round::kNearest, Round::kZero, Round::kDown, Round::kUp, Round::kNearest,
+  constexpr Round kRounds[] = {Round::kNearest, Round::kZero, Round::kDown, Round::kUp,  Round::kNearest,
                                Round::kZero,    Round::kDown, Round::kUp,   Round::kAway};
   const int round = m.take_one({"rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "rna"});
   if (round >= 0) selector.round = kRounds[round];
@@ -105,7 +118,8 @@ void Decoder::cvt(const Statement& s) {
     selector.op = Op::kCvtPack;
     simple(selector, s, {to, from, from});
   } else {
-    require(size_of(to) != 0 && size_of(from) != 0 && from != Type::kF16x2 && from != Type::kBf16x2, "types are not supported");
+    require(size_of(to) != 0 && size_of(from) != 0 && from != Type::kF16x2 && from != Type::kBf16x2,
+            "types are not supported");
     simple(selector, s, {to, from});
   }
   code_.back().sub = sub;

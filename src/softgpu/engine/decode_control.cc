@@ -89,7 +89,8 @@ void Decoder::call(const Statement& s) {
   program_.call_sites.push_back(std::move(site));
 }
 
-void Decoder::arguments(const Operand& list, std::vector<Place>& places, const std::vector<Place>* formals, bool results) {
+void Decoder::arguments(const Operand& list, std::vector<Place>& places, const std::vector<Place>* formals,
+                        bool results) {
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     const Operand& item = list.items[i];
     Place place;
@@ -201,8 +202,10 @@ void Decoder::vote(const Statement& s) {
   Instruction parts;
   parts.op[1] = predicate(s.operands[1]);
   if (sync) parts.op[5] = source(s.operands[2], Type::kB32);
-  if (mode == 3) parts.op[0] = destination(s.operands[0], type);
-  else parts.op[4] = predicate_destination(&s.operands[0]);
+  if (mode == 3)
+    parts.op[0] = destination(s.operands[0], type);
+  else
+    parts.op[4] = predicate_destination(&s.operands[0]);
   Instruction& in = emit(Handler{});
   in.kind = Kind::kWarpSync;
   in.sub = static_cast<std::uint8_t>(static_cast<int>(WarpOp::kVoteAll) + mode);
@@ -225,7 +228,8 @@ void Decoder::match(const Statement& s) {
   parts.op[4] = predicate_destination(paired(s.operands[0], 1));
   Instruction& in = emit(Handler{});
   in.kind = Kind::kWarpSync;
-  in.sub = static_cast<std::uint8_t>(static_cast<int>(type == Type::kB32 ? WarpOp::kMatchAny32 : WarpOp::kMatchAny64) + mode);
+  in.sub = static_cast<std::uint8_t>(static_cast<int>(type == Type::kB32 ? WarpOp::kMatchAny32 : WarpOp::kMatchAny64) +
+                                     mode);
   for (int i = 0; i < 6; ++i) in.op[i] = parts.op[i];
 }
 
@@ -237,8 +241,12 @@ void Decoder::redux(const Statement& s) {
   finish(m);
   require(op >= 0 && size_of(type) == 4 && !is_float(type), "modifiers are not supported");
   const bool sign = type == Type::kS32;
-  const WarpOp ops[] = {WarpOp::kReduxAddU, sign ? WarpOp::kReduxMinS : WarpOp::kReduxMinU,
-                        sign ? WarpOp::kReduxMaxS : WarpOp::kReduxMaxU, WarpOp::kReduxAnd, WarpOp::kReduxOr, WarpOp::kReduxXor};
+  const WarpOp ops[] = {WarpOp::kReduxAddU,
+                        sign ? WarpOp::kReduxMinS : WarpOp::kReduxMinU,
+                        sign ? WarpOp::kReduxMaxS : WarpOp::kReduxMaxU,
+                        WarpOp::kReduxAnd,
+                        WarpOp::kReduxOr,
+                        WarpOp::kReduxXor};
   expect_operands(s, 3, 3);
   const OperandRef value = source(s.operands[1], type), members = source(s.operands[2], Type::kB32);
   const OperandRef result = destination(s.operands[0], type);

@@ -37,7 +37,8 @@ void Decoder::mov(const Statement& s) {
 
 namespace {
 
-constexpr std::string_view kSpaces[] = {"global", "shared", "shared::cta", "local", "const", "param", "param::entry", "param::func"};
+constexpr std::string_view kSpaces[] = {"global", "shared", "shared::cta",  "local",
+                                        "const",  "param",  "param::entry", "param::func"};
 
 std::string_view take_space(Modifiers& m) {
   for (const std::string_view space : kSpaces)
@@ -59,10 +60,8 @@ void Decoder::load_store(const Statement& s) {
   Modifiers m(s);
   const bool load = s.opcode != "st";
   Selector selector{.op = load ? Op::kLoad : Op::kStore, .type = m.take_type()};
-  const int access = m.take_one({"weak", "volatile", "relaxed", "acquire", "release", "mmio"});
-  constexpr Access kAccesses[] = {Access::kWeak, Access::kRelaxed, Access::kRelaxed, Access::kAcquire, Access::kRelease, Access::kRelaxed};
-  if (access >= 0) selector.access = kAccesses[access];
-  if (m.take("relaxed") && access < 0) selector.access = Access::kRelaxed;  // .mmio.relaxed
+  if (!m.take("weak"))
+    selector.strong = m.take("mmio") | (m.take_one({"volatile", "relaxed", "acquire", "release"}) >= 0);
   m.take_one({"cta", "cluster", "gpu", "sys"});
   const std::string_view space = take_space(m);
   m.take("nc");
@@ -73,7 +72,8 @@ void Decoder::load_store(const Statement& s) {
   selector.count = vector < 0 ? 1 : vector == 0 ? 2 : 4;
   expect_operands(s, 2, 3);  // the third is a cache policy
   const Operand& value = s.operands[load ? 0 : 1];
-  const std::vector<Operand> values = vector < 0 ? std::vector<Operand>{value} : elements(value, static_cast<std::size_t>(selector.count));
+  const std::vector<Operand> values =
+      vector < 0 ? std::vector<Operand>{value} : elements(value, static_cast<std::size_t>(selector.count));
 
   Instruction parts;
   address(s.operands[load ? 1 : 0], parts, 4, space);
@@ -92,9 +92,8 @@ void Decoder::load_store(const Statement& s) {
   for (int k = 0; k < 5; ++k) in.op[k] = parts.op[k];
   in.imm = parts.imm;
   in.space = parts.space;
-  in.sub = static_cast<std::uint8_t>(selector.access);
   in.flags |= parts.flags;
-  if (load && selector.access != Access::kWeak) in.flags |= kPolls;
+  if (load && selector.strong) in.flags |= kPolls;
 }
 
 void Decoder::atom(const Statement& s) {
@@ -151,7 +150,10 @@ void Decoder::isspacep(const Statement& s) {
     const OperandRef p = predicate_destination(&s.operands[0]);
     return emit_copy(Op::kMov, Type::kPred, p, pool_.predicate(false));
   }
-  const Op op = space == "global" ? Op::kIsGlobal : space == "local" ? Op::kIsLocal : space.starts_with("shared") ? Op::kIsShared : Op::kIsParam;
+  const Op op = space == "global"             ? Op::kIsGlobal
+                : space == "local"            ? Op::kIsLocal
+                : space.starts_with("shared") ? Op::kIsShared
+                                              : Op::kIsParam;
   require(!space.empty() && space != "param::func", "state space is not supported");
   simple({.op = op, .type = Type::kB64}, s, {Type::kPred, Type::kU64});
 }
@@ -162,7 +164,9 @@ void Decoder::fence(const Statement& s) {
 }
 
 /// Hints and notifications without an effect on what the program computes.
-void Decoder::ignore(const Statement&) { emit(Selector{.op = Op::kNop}); }
+void Decoder::ignore(const Statement&) {
+  emit(Selector{.op = Op::kNop});
+}
 
 void Decoder::create_policy(const Statement& s) {
   expect_operands(s, 1, 4);
@@ -190,7 +194,8 @@ void Decoder::copy_async(const Statement& s) {
   require((from.flags & kAddress32) == 0, "the global address needs 64 bits");
   require(from.imm == static_cast<std::int32_t>(from.imm), "the offset is too large");
   OperandRef size = pool_.word32(static_cast<std::uint32_t>(bytes));
-  if (s.operands.size() > 3 && (s.operands[3].kind == Operand::Kind::kImmediate || s.operands[3].kind == Operand::Kind::kRegister)) {
+  if (s.operands.size() > 3 &&
+      (s.operands[3].kind == Operand::Kind::kImmediate || s.operands[3].kind == Operand::Kind::kRegister)) {
     const Name* name = s.operands[3].kind == Operand::Kind::kRegister ? find(s.operands[3].text) : nullptr;
     require(name == nullptr || name->type != Type::kPred, "a predicate operand is not supported");
     // A 64-bit operand in fourth place is a cache policy.

@@ -1,7 +1,7 @@
 // Turns the statements of one PTX function into Instructions.
 //
-// decoder.cc holds what every instruction needs: names, registers, operands, emission and the table from opcode to
-// member function; the members themselves stand in decode_*.cc by family. All of them throw DecodeError.
+// decoder.cc holds names, labels and emission, decode_operands.cc the operands; the members for instructions stand in
+// decode_*.cc by family, decode_table.cc says which one reads which opcode. All of them throw DecodeError.
 #pragma once
 
 #include <initializer_list>
@@ -15,6 +15,9 @@
 #include "softgpu/engine/module_symbols.h"
 
 namespace gpuctl::softgpu::engine {
+
+/// Of vector registers and of %tid.
+inline constexpr char kComponents[] = "xyzw";
 
 /// The words behind an opcode, taken one after the other. What nobody took is not understood.
 class Modifiers {
@@ -54,11 +57,21 @@ class Decoder {
   using Member = void (Decoder::*)(const Statement&);
 
   struct Name {
-    enum class Kind { kRegister, kShared, kDynamicShared, kFrame, kFrameParam, kKernelParam, kLabel, kBranchTargets, kOther };
+    enum class Kind {
+      kRegister,
+      kShared,
+      kDynamicShared,
+      kFrame,
+      kFrameParam,
+      kKernelParam,
+      kLabel,
+      kBranchTargets,
+      kOther
+    };
     Kind kind = Kind::kOther;
-    Type type = Type::kNone;    // of a register: kPred, or the untyped type of its size
-    std::uint32_t offset = 0;   // register: its OperandRef; label: its number; else in its space
-    std::uint32_t size = 0;     // bytes
+    Type type = Type::kNone;                           // of a register: kPred, or the untyped type of its size
+    std::uint32_t offset = 0;                          // register: its OperandRef; label: its number; else in its space
+    std::uint32_t size = 0;                            // bytes
     const std::vector<std::string>* tokens = nullptr;  // kBranchTargets
   };
   using Names = std::unordered_map<std::string, Name>;
@@ -79,7 +92,9 @@ class Decoder {
 
   [[noreturn]] void reject(const std::string& why) const;
   [[noreturn]] void unsupported() const { reject("not supported"); }
-  void require(bool condition, const char* why) const { if (!condition) reject(why); }
+  void require(bool condition, const char* why) const {
+    if (!condition) reject(why);
+  }
   void expect_operands(const Statement& s, std::size_t least, std::size_t most) const;
   void finish(const Modifiers& m) const;
 

@@ -41,13 +41,13 @@ struct Function;  // decoded code, internal
 struct Kernel {
   std::string name;
   std::vector<Param> params;
-  std::uint32_t param_bytes = 0;      ///< bytes of the whole parameter buffer
-  std::uint32_t static_shared = 0;    ///< bytes of shared memory each block needs besides the dynamic part
-  std::uint32_t local_bytes = 0;      ///< bytes of local memory a thread uses without recursion
-  std::uint32_t const_bytes = 0;      ///< bytes of the module's `.const` variables
-  std::uint32_t registers = 0;        ///< an estimate of 32-bit registers a thread, 16 to 255
-  std::uint32_t max_threads = 1024;   ///< threads a block may have (`.maxntid`, `.reqntid`)
-  Dim3 required{0, 0, 0};             ///< exact block shape (`.reqntid`), zeros if there is none
+  std::uint32_t param_bytes = 0;        ///< bytes of the whole parameter buffer
+  std::uint32_t static_shared = 0;      ///< bytes of shared memory each block needs besides the dynamic part
+  std::uint32_t local_bytes = 0;        ///< bytes of local memory a thread uses without recursion
+  std::uint32_t const_bytes = 0;        ///< bytes of the module's `.const` variables
+  std::uint32_t registers = 0;          ///< an estimate of 32-bit registers a thread, 16 to 255
+  std::uint32_t max_threads = 1024;     ///< threads a block may have (`.maxntid`, `.reqntid`)
+  Dim3 required{0, 0, 0};               ///< exact block shape (`.reqntid`), zeros if there is none
   std::uint32_t min_blocks_per_sm = 0;  ///< `.minnctapersm`, 0 if not given
   const Function* code = nullptr;
 };

@@ -44,7 +44,9 @@ $END:
 )");
   ASSERT_NE(nullptr, program);
   std::vector<float> a(1000), b(1000), c(1000, -1);
-  for (int i = 0; i < 1000; ++i) a[static_cast<std::size_t>(i)] = static_cast<float>(i) / 3, b[static_cast<std::size_t>(i)] = static_cast<float>(i * i);
+  for (int i = 0; i < 1000; ++i)
+    a[static_cast<std::size_t>(i)] = static_cast<float>(i) / 3,
+    b[static_cast<std::size_t>(i)] = static_cast<float>(i * i);
   Shape shape;
   shape.grid.x = 10;
   shape.block.x = 100;

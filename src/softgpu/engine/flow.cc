@@ -19,8 +19,10 @@ constexpr std::int64_t kPollCost = 512;
 }  // namespace
 
 void Block::set_pc(Warp& warp, Mask mask, std::uint32_t pc) {
-  if (mask == kAllLanes) std::fill_n(warp.pc, kLanes, pc);
-  else for_lanes(mask, [&](int i) { warp.pc[i] = pc; });
+  if (mask == kAllLanes)
+    std::fill_n(warp.pc, kLanes, pc);
+  else
+    for_lanes(mask, [&](int i) { warp.pc[i] = pc; });
 }
 
 void Block::run_warp(Warp& warp) {
@@ -66,8 +68,10 @@ Block::Group Block::pick_group(Warp& warp) const {
   Group group{0, warp.pc[lead], kNever};
   for_lanes(runnable, [&](int i) {
     if (warp.frame[i] != warp.frame[lead]) return;
-    if (warp.pc[i] == group.pc) group.mask |= Mask{1} << i;
-    else if (warp.pc[i] > group.pc) group.stop = std::min(group.stop, warp.pc[i]);
+    if (warp.pc[i] == group.pc)
+      group.mask |= Mask{1} << i;
+    else if (warp.pc[i] > group.pc)
+      group.stop = std::min(group.stop, warp.pc[i]);
   });
   return group;
 }
@@ -120,7 +124,8 @@ void Block::run_group(Warp& warp, Group group) {
 bool Block::control(Warp& warp, const Instruction& in, Group& group, Mask active) {
   const Mask others = group.mask & ~active;
   switch (in.kind) {
-    case Kind::kPlain: return true;
+    case Kind::kPlain:
+      return true;
     case Kind::kBranch:
       if (others == 0) {
         group.pc = in.target;
@@ -165,7 +170,8 @@ bool Block::control(Warp& warp, const Instruction& in, Group& group, Mask active
       set_pc(warp, group.mask, group.pc + 1);
       sleep(warp, in, active);
       return false;
-    case Kind::kTrap: throw Fault{in.line, "trap"};
+    case Kind::kTrap:
+      throw Fault{in.line, "trap"};
   }
   return true;
 }
@@ -174,7 +180,8 @@ void Block::branch_table(Warp& warp, const Instruction& in, Mask active) {
   const std::vector<std::uint32_t>& table = program_.branch_tables[in.target];
   const auto* index = at<std::uint32_t>(in.op[0]);
   for_lanes(active, [&](int i) {
-    if (index[i] >= table.size()) throw Fault{in.line, "branch index " + std::to_string(index[i]) + " is outside its table"};
+    if (index[i] >= table.size())
+      throw Fault{in.line, "branch index " + std::to_string(index[i]) + " is outside its table"};
     warp.pc[i] = table[index[i]];
   });
 }

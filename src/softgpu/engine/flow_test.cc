@@ -58,7 +58,8 @@ $EVEN:
 $NEXT:
   add.u32 %d, %d, 1;
   bra.uni $LOOP;
-$DONE:)", 200);
+$DONE:)",
+                       200);
   for (std::uint32_t i = 0; i < 200; ++i) {
     std::uint32_t steps = 0;
     for (std::uint64_t v = i + 1; v != 1; ++steps) v = v % 2 == 0 ? v / 2 : 3 * v + 1;
@@ -97,7 +98,8 @@ $L1:
   bra.uni $END;
 $L2:
   mov.u32 %d, 102;
-$END:)", 64);
+$END:)",
+                       64);
   const std::uint32_t want[] = {100, 101, 102, 100};
   for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(want[i & 3], out[i]);
 }
@@ -108,7 +110,8 @@ TEST(Flow, VectorRegisters) {
   mov.v4.u32 %v, %tid;
   mov.v4.u32 %w, %v;
   add.u32 %w.y, %w.x, 5;
-  mad.lo.u32 %d, %w.y, 100, %v.w;)", 64);
+  mad.lo.u32 %d, %w.y, 100, %v.w;)",
+                       64);
   for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ((i + 5) * 100, out[i]);
 }
 
@@ -172,7 +175,8 @@ TEST(Barrier, EarlyReturnsDoNotBlockTheOthers) {
   st.shared.u32 [%r3], %r5;
   bar.sync 0;
   ld.shared.u32 %d, [%r4];
-$OUT:)", 128);
+$OUT:)",
+                       128);
   for (std::uint32_t i = 0; i < 128; ++i) EXPECT_EQ(i < 40 ? (i + 2) % 40 : 7, out[i]) << i;
 }
 
@@ -193,7 +197,8 @@ $FINISHED:
   setp.lt.u32 %p3, %r2, %r3;
   @%p3 bra $FINISHED;
   mov.u32 %r5, %ntid.x;
-  mad.lo.u32 %d, %d, 1000, %r2;)", 96);
+  mad.lo.u32 %d, %d, 1000, %r2;)",
+                       96);
   for (std::uint32_t i = 0; i < 96; ++i) EXPECT_EQ(i * 1000 + 96, out[i]);
 }
 
@@ -216,7 +221,8 @@ TEST(Barrier, NamedCountedAndReductions) {
   bar.red.popc.u32 %r5, 0, !%p2;
   @%p3 add.u32 %d, %d, 1000;
   @%p4 add.u32 %d, %d, 2000;
-  mad.lo.u32 %d, %r5, 10000, %d;)", 128);
+  mad.lo.u32 %d, %r5, 10000, %d;)",
+                       128);
   for (std::uint32_t i = 0; i < 128; ++i) EXPECT_EQ((i ^ 32) + 2000 + 28 * 10000, out[i]);
 }
 
@@ -238,7 +244,8 @@ $CONSUME:
   shl.b32 %r3, %x, 2;
   add.u32 %r1, %r1, %r3;
   ld.shared.u32 %d, [%r1+128];
-$END:)", 64);
+$END:)",
+                       64);
   for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(i < 32 ? i + 132 : 0, out[i]);
 }
 
@@ -271,7 +278,8 @@ $TRY:
   add.u32 %r3, %d, 1;
   st.volatile.shared.u32 [%r1+4], %r3;
   membar.cta;
-  atom.shared.exch.b32 %r4, [%r1], 0;)", 96);
+  atom.shared.exch.b32 %r4, [%r1], 0;)",
+                       96);
   std::vector<bool> seen(96);
   for (const std::uint32_t ticket : out) {
     ASSERT_LT(ticket, 96u);
@@ -296,7 +304,8 @@ $SPIN:
 $WRITE:
   mov.u32 %d, 42;
   st.volatile.shared.u32 [%r1], %d;
-$END:)", 64);
+$END:)",
+                       64);
   for (const std::uint32_t value : out) EXPECT_EQ(42u, value);
 }
 
@@ -305,11 +314,13 @@ TEST(WarpSync, Shuffles) {
     const char* mode;
     std::uint32_t b, c;
   };
-  const Row rows[] = {{"up", 3, 0}, {"down", 5, 31}, {"bfly", 9, 31}, {"idx", 7, 31}, {"idx", 2, 0x181f}, {"down", 1, 0x1c1f}, {"up", 1, 0x1800}};
+  const Row rows[] = {{"up", 3, 0},       {"down", 5, 31},     {"bfly", 9, 31},  {"idx", 7, 31},
+                      {"idx", 2, 0x181f}, {"down", 1, 0x1c1f}, {"up", 1, 0x1800}};
   for (const Row& row : rows) {
     const std::string b = std::to_string(row.b), c = std::to_string(row.c);
-    const auto out = run(std::string("  mul.lo.u32 %r1, %x, 10;\n  shfl.sync.") + row.mode + ".b32 %d|%p1, %r1, " + b + ", " + c +
-                             ", -1;\n  @%p1 add.u32 %d, %d, 1;", 32);
+    const auto out = run(std::string("  mul.lo.u32 %r1, %x, 10;\n  shfl.sync.") + row.mode + ".b32 %d|%p1, %r1, " + b +
+                             ", " + c + ", -1;\n  @%p1 add.u32 %d, %d, 1;",
+                         32);
     for (int lane = 0; lane < 32; ++lane) {
       const int clamp = row.c & 31, segment = row.c >> 8 & 31, bv = static_cast<int>(row.b);
       const int greatest = (lane & segment) | (clamp & ~segment), least = lane & segment;
@@ -321,7 +332,8 @@ TEST(WarpSync, Shuffles) {
       if (mode == "bfly") from = lane ^ bv, valid = from <= greatest;
       if (mode == "idx") from = least | (bv & ~segment), valid = from <= greatest;
       if (!valid) from = lane;
-      EXPECT_EQ(static_cast<std::uint32_t>(from * 10 + valid), out[static_cast<std::size_t>(lane)]) << row.mode << " lane " << lane;
+      EXPECT_EQ(static_cast<std::uint32_t>(from * 10 + valid), out[static_cast<std::size_t>(lane)])
+          << row.mode << " lane " << lane;
     }
   }
 }
@@ -336,7 +348,8 @@ TEST(WarpSync, DivergedLanesMeetAtDifferentInstructions) {
 $LOW:
   add.u32 %r2, %x, 200;
   shfl.sync.bfly.b32 %d, %r2, 16, 31, -1;
-$END:)", 32);
+$END:)",
+                       32);
   for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(i < 16 ? i + 116 : i - 16 + 200, out[i]);
 }
 
@@ -362,8 +375,10 @@ TEST(WarpSync, VotesMatchesReductions) {
   match.all.sync.b32 %r7|%p5, %r4, -1;
   @!%p5 add.u32 %d, %d, 1000000;
   elect.sync %r8|%p6, -1;
-  @%p6 add.u32 %d, %d, 10000000;)", 32);
-  for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(31 + 2000 + 496 - 7 + 800000 + 1000000 + (i == 0 ? 10000000u : 0u), out[i]);
+  @%p6 add.u32 %d, %d, 10000000;)",
+                       32);
+  for (std::uint32_t i = 0; i < 32; ++i)
+    EXPECT_EQ(31 + 2000 + 496 - 7 + 800000 + 1000000 + (i == 0 ? 10000000u : 0u), out[i]);
 }
 
 TEST(WarpSync, ExitedLanesAreNotWaitedFor) {
@@ -374,7 +389,8 @@ TEST(WarpSync, ExitedLanesAreNotWaitedFor) {
   redux.sync.or.b32 %d, 1, -1;
   vote.sync.ballot.b32 %r1, 1, -1;
   popc.b32 %r1, %r1;
-  add.u32 %d, %d, %r1;)", 32);
+  add.u32 %d, %d, %r1;)",
+                       32);
   for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(i < 20 ? 21u : 0xdeadbeefu, out[i]);
 }
 

@@ -38,10 +38,10 @@ using Handler = void (*)(Context&, const Instruction&, Mask);
 
 /// What the executor does with an instruction; everything but kPlain is the executor's own business.
 enum class Kind : std::uint8_t {
-  kPlain,       ///< call the handler
-  kBranch,      ///< target
-  kBranchTable, ///< index in op[0], table `target`
-  kCall,        ///< call site `target`
+  kPlain,        ///< call the handler
+  kBranch,       ///< target
+  kBranchTable,  ///< index in op[0], table `target`
+  kCall,         ///< call site `target`
   kReturn,
   kExit,
   kBarrier,     ///< op[0] result, op[1] barrier, op[2] threads or kNoOperand, op[3] predicate; `sub` a BarrierOp
@@ -54,20 +54,36 @@ enum class Kind : std::uint8_t {
 enum class BarrierOp : std::uint8_t { kSync, kArrive, kPopc, kAnd, kOr };
 enum class WarpOp : std::uint8_t {
   kSync,
-  kShflUp, kShflDown, kShflBfly, kShflIdx,  // op[1] value, op[2] lane, op[3] clamp
-  kVoteAll, kVoteAny, kVoteUni, kVoteBallot,  // op[1] predicate
-  kMatchAny32, kMatchAll32, kMatchAny64, kMatchAll64,
-  kReduxAddU, kReduxMinU, kReduxMaxU, kReduxMinS, kReduxMaxS, kReduxAnd, kReduxOr, kReduxXor,
+  kShflUp,
+  kShflDown,
+  kShflBfly,
+  kShflIdx,  // op[1] value, op[2] lane, op[3] clamp
+  kVoteAll,
+  kVoteAny,
+  kVoteUni,
+  kVoteBallot,  // op[1] predicate
+  kMatchAny32,
+  kMatchAll32,
+  kMatchAny64,
+  kMatchAll64,
+  kReduxAddU,
+  kReduxMinU,
+  kReduxMaxU,
+  kReduxMinS,
+  kReduxMaxS,
+  kReduxAnd,
+  kReduxOr,
+  kReduxXor,
   kElect,
 };
 
 /// Bits of Instruction::flags.
-inline constexpr std::uint16_t kNegateGuard = 1;   ///< guard is `@!p`
-inline constexpr std::uint16_t kAddress32 = 4;     ///< the address register has 32 bits
-inline constexpr std::uint16_t kCarryIn = 8;       ///< addc, subc, madc
-inline constexpr std::uint16_t kCarryOut = 16;     ///< .cc
-inline constexpr std::uint16_t kPolls = 32;        ///< reads memory that others may write: a loop around it may be a wait
-inline constexpr std::uint16_t kUniform = 64;      ///< no .sync: the lanes that are here are the members
+inline constexpr std::uint16_t kNegateGuard = 1;  ///< guard is `@!p`
+inline constexpr std::uint16_t kAddress32 = 4;    ///< the address register has 32 bits
+inline constexpr std::uint16_t kCarryIn = 8;      ///< addc, subc, madc
+inline constexpr std::uint16_t kCarryOut = 16;    ///< .cc
+inline constexpr std::uint16_t kPolls = 32;    ///< reads memory that others may write: a loop around it may be a wait
+inline constexpr std::uint16_t kUniform = 64;  ///< no .sync: the lanes that are here are the members
 
 struct Instruction {
   Handler handler = nullptr;
@@ -75,10 +91,10 @@ struct Instruction {
   OperandRef guard = kNoOperand;  ///< a predicate
   std::uint16_t flags = 0;
   Kind kind = Kind::kPlain;
-  std::uint8_t sub = 0;       ///< BarrierOp, WarpOp or a number the handler knows
-  std::int64_t imm = 0;       ///< address offset, lookup table, ...
-  std::uint32_t target = 0;   ///< branch: instruction index; call: call site; ...
-  std::uint32_t line = 0;     ///< in the PTX text
+  std::uint8_t sub = 0;      ///< BarrierOp, WarpOp or a number the handler knows
+  std::int64_t imm = 0;      ///< address offset, lookup table, ...
+  std::uint32_t target = 0;  ///< branch: instruction index; call: call site; ...
+  std::uint32_t line = 0;    ///< in the PTX text
   Space space = Space::kGlobal;
   Round round = Round::kNearest;
   Compare compare = Compare::kEq;
@@ -91,9 +107,32 @@ inline constexpr std::uint32_t kLocalAlign = 16;
 
 /// Offsets in the special area of a warp; each is a kSlot32 but the 64-bit ones.
 enum Special : std::uint32_t {
-  kTidX, kTidY, kTidZ, kNtidX, kNtidY, kNtidZ, kCtaidX, kCtaidY, kCtaidZ, kNctaidX, kNctaidY, kNctaidZ,
-  kLaneId, kWarpId, kNwarpId, kSmId, kNsmId, kLanemaskEq, kLanemaskLt, kLanemaskLe, kLanemaskGt, kLanemaskGe,
-  kDynamicSmemSize, kTotalSmemSize, kDynamicSmemOffset, kSpecials32,
+  kTidX,
+  kTidY,
+  kTidZ,
+  kNtidX,
+  kNtidY,
+  kNtidZ,
+  kCtaidX,
+  kCtaidY,
+  kCtaidZ,
+  kNctaidX,
+  kNctaidY,
+  kNctaidZ,
+  kLaneId,
+  kWarpId,
+  kNwarpId,
+  kSmId,
+  kNsmId,
+  kLanemaskEq,
+  kLanemaskLt,
+  kLanemaskLe,
+  kLanemaskGt,
+  kLanemaskGe,
+  kDynamicSmemSize,
+  kTotalSmemSize,
+  kDynamicSmemOffset,
+  kSpecials32,
 };
 inline constexpr std::uint32_t kGridIdOffset = kSpecials32 * kSlot32;
 inline constexpr std::uint32_t kSpecialBytes = kGridIdOffset + kSlot64;

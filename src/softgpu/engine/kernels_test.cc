@@ -59,7 +59,8 @@ TEST(Kernels, MultiplyMatrices) {
   for (int row = 0; row < n; ++row)
     for (int column = 0; column < n; ++column) {
       float sum = 0;
-      for (int k = 0; k < n; ++k) sum = std::fma(a[static_cast<std::size_t>(row * n + k)], b[static_cast<std::size_t>(k * n + column)], sum);
+      for (int k = 0; k < n; ++k)
+        sum = std::fma(a[static_cast<std::size_t>(row * n + k)], b[static_cast<std::size_t>(k * n + column)], sum);
       for (int k = n; k % 16 != 0; ++k) sum = std::fma(0.0f, 0.0f, sum);
       ASSERT_EQ(sum, c[static_cast<std::size_t>(row * n + column)]) << row << " " << column;
     }
@@ -104,11 +105,21 @@ long long mixed(long long v) {
   unsigned long long reversed = 0;
   for (int i = 0; i < 64; ++i) reversed |= (static_cast<unsigned long long>(v) >> i & 1) << (63 - i);
   switch (count % 5) {
-    case 0: checksum ^= __builtin_bit_cast(unsigned long long, root); break;
-    case 1: checksum += static_cast<unsigned long long>(__builtin_popcountll(static_cast<unsigned long long>(v))); break;
-    case 2: checksum -= reversed >> 40; break;
-    case 3: checksum += static_cast<unsigned long long>(std::floor(root)); break;
-    default: checksum = ~checksum; break;
+    case 0:
+      checksum ^= __builtin_bit_cast(unsigned long long, root);
+      break;
+    case 1:
+      checksum += static_cast<unsigned long long>(__builtin_popcountll(static_cast<unsigned long long>(v)));
+      break;
+    case 2:
+      checksum -= reversed >> 40;
+      break;
+    case 3:
+      checksum += static_cast<unsigned long long>(std::floor(root));
+      break;
+    default:
+      checksum = ~checksum;
+      break;
   }
   return static_cast<long long>(checksum);
 }
@@ -134,7 +145,8 @@ TEST(Kernels, Functions) {
   ASSERT_EQ("", launch(*kernels(), "functions", shape, in.data(), single.data(), wide.data(), 2000));
   for (std::size_t i = 0; i < in.size(); ++i) {
     const double x = in[i];
-    const double s = std::sin(x) + std::exp(-x * x) * std::log(1 + std::abs(x)) + std::pow(std::abs(x), 0.7) + std::erf(x);
+    const double s =
+        std::sin(x) + std::exp(-x * x) * std::log(1 + std::abs(x)) + std::pow(std::abs(x), 0.7) + std::erf(x);
     const double w = std::sin(x) + std::exp(-x) + std::cbrt(x) + std::atan2(x, 2.0);
     ASSERT_NEAR(s, single[i], 2e-6 * (1 + std::abs(s))) << x;
     ASSERT_NEAR(w, wide[i], 1e-14 * (1 + std::abs(w))) << x;
@@ -172,7 +184,8 @@ TEST(Kernels, Halves) {
     const bool straight = av[2 * i] < bv[2 * i + 1];
     const std::uint32_t low = half_bits(straight ? x[0] : x[1]), high = half_bits(straight ? x[1] : x[0]);
     const auto same = [](std::uint32_t p, std::uint32_t q) { return p == q || ((p | q) & 0x7fff) == 0; };
-    ASSERT_TRUE(same(low, out[i] & 0xffff) && same(high, out[i] >> 16)) << i << std::hex << " " << low << " " << high << " " << out[i];
+    ASSERT_TRUE(same(low, out[i] & 0xffff) && same(high, out[i] >> 16))
+        << i << std::hex << " " << low << " " << high << " " << out[i];
   }
 }
 
@@ -182,7 +195,8 @@ TEST(Kernels, UseGlobals) {
   std::vector<int> in(1000);
   long long want = 0;
   const int weights[] = {1, 10, 100, 1000};
-  for (std::size_t i = 0; i < in.size(); ++i) want += static_cast<long long>(in[i] = static_cast<int>(random_numbers())) * weights[i & 3];
+  for (std::size_t i = 0; i < in.size(); ++i)
+    want += static_cast<long long>(in[i] = static_cast<int>(random_numbers())) * weights[i & 3];
   Shape shape;
   shape.block.x = 96;
   ASSERT_EQ("", launch(*kernels(), "use_globals", shape, in.data(), 1000));

@@ -40,7 +40,8 @@ std::uint32_t live_registers(const std::vector<Instruction>& code, const std::ve
   // In order of their ends, inner loops come before the outer ones they may extend a value into.
   for (const Loop& loop : loops)
     for (Interval& interval : intervals)
-      if (interval.first < loop.first && interval.last >= loop.first) interval.last = std::max(interval.last, loop.last);
+      if (interval.first < loop.first && interval.last >= loop.first)
+        interval.last = std::max(interval.last, loop.last);
 
   std::vector<std::int64_t> change(code.size() + 1);
   for (const Interval& interval : intervals) {

@@ -55,8 +55,11 @@ TEST(Memory, WidthsSignsAndVectors) {
   EXPECT_EQ(0x85, at(4, std::int32_t{}));
   EXPECT_EQ(std::int16_t(0xfe85), at(8, std::int64_t{}));
   EXPECT_EQ(0xfe, out[16]);
-  EXPECT_EQ(0xfe85020104030605u, at(24, std::uint64_t{}) == 0 ? 0 : (std::uint64_t{at(30, std::uint16_t{})} << 48 | std::uint64_t{at(28, std::uint16_t{})} << 32 |
-                                                                      std::uint64_t{at(26, std::uint16_t{})} << 16 | at(24, std::uint16_t{})));
+  EXPECT_EQ(0xfe85020104030605u,
+            at(24, std::uint64_t{}) == 0
+                ? 0
+                : (std::uint64_t{at(30, std::uint16_t{})} << 48 | std::uint64_t{at(28, std::uint16_t{})} << 32 |
+                   std::uint64_t{at(26, std::uint16_t{})} << 16 | at(24, std::uint16_t{})));
   EXPECT_EQ(0x060504030201fe85u, at(32, std::uint64_t{}));
 }
 
@@ -77,7 +80,8 @@ TEST(Memory, VariablesAreInitialised) {
   ld.global.f32 %f1, [number];
   st.global.v2.u32 [%o], {%r1, %r2};
   st.global.u32 [%o+8], %r3;
-  st.global.f32 [%o+12], %f1;)", variables);
+  st.global.f32 [%o+12], %f1;)",
+                              variables);
   ASSERT_NE(nullptr, program);
   alignas(16) std::uint32_t out[4] = {};
   Shape shape;
@@ -120,7 +124,8 @@ TEST(Memory, SharedStaticDynamicAndGeneric) {
   @%p2 add.u32 %r8, %r8, 2;
   @%p3 add.u32 %r8, %r8, 4;
   st.global.v4.u32 [%o], {%r3, %r4, %r5, %r6};
-  st.global.v2.u32 [%o+16], {%r7, %r8};)", ".extern .shared .align 16 .b8 dyn[];\n");
+  st.global.v2.u32 [%o+16], {%r7, %r8};)",
+                              ".extern .shared .align 16 .b8 dyn[];\n");
   ASSERT_NE(nullptr, program);
   alignas(16) std::uint32_t out[6] = {};
   Shape shape;

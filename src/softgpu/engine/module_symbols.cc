@@ -1,8 +1,8 @@
 // Module-scope variables.
 //
-// `.global` and `.const` variables go into one allocation of the program. Shared variables that a `.func` names have one
-// place in every block, at the front; those that only entries name follow, laid out for each entry by itself, so that a
-// kernel pays for its own alone.
+// `.global` and `.const` variables go into one allocation of the program. Shared variables that a `.func` names have
+// one place in every block, at the front; those that only entries name follow, laid out for each entry by itself, so
+// that a kernel pays for its own alone.
 #include "softgpu/engine/module_symbols.h"
 
 #include <algorithm>
@@ -16,8 +16,6 @@ namespace {
 
 constexpr std::size_t kVariableAlign = 256;
 constexpr std::size_t kSharedAlign = 128;  // of what follows the common part: enough for any PTX variable
-
-std::size_t round_up(std::size_t value, std::size_t align) { return (value + align - 1) / align * align; }
 
 void collect_names(const ptx::Operand& operand, std::set<std::string>& names) {
   if (operand.kind == ptx::Operand::Kind::kSymbol) names.insert(operand.text);
@@ -92,8 +90,10 @@ void ModuleSymbols::lay_out_shared(const ptx::Module& module) {
   for_each_variable(module, [&](const ptx::Variable& variable) {
     if (variable.space != "shared") return;
     for (const ptx::Declarator& name : variable.names) {
-      if (!ptx::variable_bytes(variable, name) || variable.is_extern) shared_[name.name] = {0, 0, true};
-      else if (by_helpers.count(name.name) != 0) shared_[name.name] = place(variable, name, common_end_);
+      if (!ptx::variable_bytes(variable, name) || variable.is_extern)
+        shared_[name.name] = {0, 0, true};
+      else if (by_helpers.count(name.name) != 0)
+        shared_[name.name] = place(variable, name, common_end_);
     }
   });
   for_each_function(module, [&](const ptx::Function& function) {
@@ -104,7 +104,8 @@ void ModuleSymbols::lay_out_shared(const ptx::Module& module) {
     for_each_variable(module, [&](const ptx::Variable& variable) {
       if (variable.space != "shared") return;
       for (const ptx::Declarator& name : variable.names)
-        if (names.count(name.name) != 0 && shared_.count(name.name) == 0) own.variables[name.name] = place(variable, name, own.end);
+        if (names.count(name.name) != 0 && shared_.count(name.name) == 0)
+          own.variables[name.name] = place(variable, name, own.end);
     });
   });
 }
@@ -118,8 +119,8 @@ void ModuleSymbols::initialise(const ptx::Variable& variable) {
   }
 }
 
-void ModuleSymbols::write(const ptx::Variable& variable, const ptx::Initializer& init, std::uint64_t& at, std::uint64_t end,
-                          std::uint32_t element) {
+void ModuleSymbols::write(const ptx::Variable& variable, const ptx::Initializer& init, std::uint64_t& at,
+                          std::uint64_t end, std::uint32_t element) {
   using Kind = ptx::Initializer::Kind;
   if (init.kind == Kind::kList) {
     for (const ptx::Initializer& item : init.items) write(variable, item, at, end, element);
@@ -141,7 +142,8 @@ void ModuleSymbols::write(const ptx::Variable& variable, const ptx::Initializer&
     const float narrow = static_cast<float>(__builtin_bit_cast(double, init.bits));
     value = __builtin_bit_cast(std::uint32_t, narrow);
   } else if (init.kind == Kind::kFloat && init.width == 32 && variable.type == "f64") {
-    value = __builtin_bit_cast(std::uint64_t, static_cast<double>(__builtin_bit_cast(float, static_cast<std::uint32_t>(init.bits))));
+    value = __builtin_bit_cast(std::uint64_t,
+                               static_cast<double>(__builtin_bit_cast(float, static_cast<std::uint32_t>(init.bits))));
   } else if (init.kind != Kind::kNumber && init.kind != Kind::kFloat) {
     throw DecodeError{variable.line, "initialiser of a kind that is not supported"};
   }
@@ -165,7 +167,9 @@ std::optional<SharedVariable> ModuleSymbols::shared(const std::string& name, con
   return result;
 }
 
-std::uint32_t ModuleSymbols::common_end() const { return static_cast<std::uint32_t>(round_up(common_end_, kSharedAlign)); }
+std::uint32_t ModuleSymbols::common_end() const {
+  return static_cast<std::uint32_t>(round_up(common_end_, kSharedAlign));
+}
 
 std::uint32_t ModuleSymbols::own_end(const std::string& function) const {
   const auto own = own_.find(function);

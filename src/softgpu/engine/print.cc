@@ -43,33 +43,55 @@ std::string format_print(const char* format, const std::byte* buffer) {
     }
     std::string spec = "%";
     for (++p; *p != 0 && std::strchr("-+ #0123456789.*", *p) != nullptr; ++p) {
-      if (*p == '*') spec += std::to_string(arguments.next<std::int32_t>());
-      else spec += *p;
+      if (*p == '*')
+        spec += std::to_string(arguments.next<std::int32_t>());
+      else
+        spec += *p;
     }
     int longs = 0;
     for (; *p != 0 && std::strchr("hljztL", *p) != nullptr; ++p) longs += *p != 'h';
     switch (*p) {
-      case 0: return text + spec;
-      case '%': text += '%'; break;
-      case 'd': case 'i':
+      case 0:
+        return text + spec;
+      case '%':
+        text += '%';
+        break;
+      case 'd':
+      case 'i':
         text += longs > 0 ? formatted(spec + "lld", static_cast<long long>(arguments.next<std::int64_t>()))
                           : formatted(spec + "d", arguments.next<std::int32_t>());
         break;
-      case 'u': case 'x': case 'X': case 'o':
-        text += longs > 0 ? formatted(spec + "ll" + *p, static_cast<unsigned long long>(arguments.next<std::uint64_t>()))
-                          : formatted(spec + *p, arguments.next<std::uint32_t>());
+      case 'u':
+      case 'x':
+      case 'X':
+      case 'o':
+        text += longs > 0
+                    ? formatted(spec + "ll" + *p, static_cast<unsigned long long>(arguments.next<std::uint64_t>()))
+                    : formatted(spec + *p, arguments.next<std::uint32_t>());
         break;
-      case 'c': text += formatted(spec + "c", arguments.next<std::int32_t>()); break;
-      case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': case 'a': case 'A':
+      case 'c':
+        text += formatted(spec + "c", arguments.next<std::int32_t>());
+        break;
+      case 'e':
+      case 'E':
+      case 'f':
+      case 'F':
+      case 'g':
+      case 'G':
+      case 'a':
+      case 'A':
         text += formatted(spec + *p, arguments.next<double>());
         break;
-      case 'p': text += formatted("%p", reinterpret_cast<void*>(arguments.next<std::uint64_t>())); break;
+      case 'p':
+        text += formatted("%p", reinterpret_cast<void*>(arguments.next<std::uint64_t>()));
+        break;
       case 's': {
         const char* s = reinterpret_cast<const char*>(arguments.next<std::uint64_t>());
         text += formatted(spec + "s", s != nullptr ? s : "(null)");
         break;
       }
-      default: text += spec + *p;
+      default:
+        text += spec + *p;
     }
   }
   return text;

@@ -29,8 +29,10 @@ std::uint32_t walk_calls(const Function& function, std::vector<const Function*>&
   path.push_back(&function);
   std::uint32_t deepest = 0;
   for (const Function* callee : function.callees) {
-    if (std::find(path.begin(), path.end(), callee) != path.end()) reach.recursive = true;
-    else deepest = std::max(deepest, walk_calls(*callee, path, reach));
+    if (std::find(path.begin(), path.end(), callee) != path.end())
+      reach.recursive = true;
+    else
+      deepest = std::max(deepest, walk_calls(*callee, path, reach));
   }
   path.pop_back();
   return reach.functions[&function] = function.local_bytes + deepest;
@@ -200,7 +202,9 @@ Result<const Kernel*> Program::kernel(std::string_view name) const {
   return fail("no kernel " + std::string(name) + " in the module");
 }
 
-const std::vector<std::string>& Program::kernel_names() const { return impl_->kernel_names; }
+const std::vector<std::string>& Program::kernel_names() const {
+  return impl_->kernel_names;
+}
 
 const Symbol* Program::symbol(std::string_view name) const {
   for (const auto& named : impl_->symbols)

@@ -94,16 +94,20 @@ inline std::string elementwise(const std::string& in_type, const std::string& ou
   };
   const auto bits = [&](const std::string& type) { return "b" + std::to_string(width(type)); };
   const std::string in = bits(in_type), out = bits(out_type);
-  std::string text = ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 o, .param .u64 pa, "
-                     ".param .u64 pb, .param .u64 pc)\n{\n.reg .pred %p, %q;\n.reg .b32 %t, %n, %x, %y, %z;\n"
-                     ".reg .b64 %po, %pa, %pb, %pc, %off, %w;\n.reg .b16 %h, %g;\n";
+  std::string text =
+      ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 o, .param .u64 pa, "
+      ".param .u64 pb, .param .u64 pc)\n{\n.reg .pred %p, %q;\n.reg .b32 %t, %n, %x, %y, %z;\n"
+      ".reg .b64 %po, %pa, %pb, %pc, %off, %w;\n.reg .b16 %h, %g;\n";
   text += ".reg ." + reg(in_type) + " %a, %b, %c;\n.reg ." + reg(out_type) + " %d, %e;\n";
-  text += "ld.param.u64 %po, [o];\nld.param.u64 %pa, [pa];\nld.param.u64 %pb, [pb];\nld.param.u64 %pc, [pc];\n"
-          "mov.u32 %t, %ctaid.x;\nmov.u32 %n, %ntid.x;\nmov.u32 %x, %tid.x;\nmad.lo.u32 %t, %t, %n, %x;\n";
+  text +=
+      "ld.param.u64 %po, [o];\nld.param.u64 %pa, [pa];\nld.param.u64 %pb, [pb];\nld.param.u64 %pc, [pc];\n"
+      "mov.u32 %t, %ctaid.x;\nmov.u32 %n, %ntid.x;\nmov.u32 %x, %tid.x;\nmad.lo.u32 %t, %t, %n, %x;\n";
   const std::string in_bytes = std::to_string(width(in_type) / 8), out_bytes = std::to_string(width(out_type) / 8);
   text += "mul.wide.u32 %off, %t, " + in_bytes + ";\n";
-  for (const std::string v : {"a", "b", "c"}) text += "add.u64 %p" + v + ", %p" + v + ", %off;\nld.global." + in + " %" + v + ", [%p" + v + "];\n";
-  text += "mul.wide.u32 %off, %t, " + out_bytes + ";\nadd.u64 %po, %po, %off;\n" + body + "\nst.global." + out + " [%po], %d;\nret;\n}\n";
+  for (const std::string v : {"a", "b", "c"})
+    text += "add.u64 %p" + v + ", %p" + v + ", %off;\nld.global." + in + " %" + v + ", [%p" + v + "];\n";
+  text += "mul.wide.u32 %off, %t, " + out_bytes + ";\nadd.u64 %po, %po, %off;\n" + body + "\nst.global." + out +
+          " [%po], %d;\nret;\n}\n";
   return text;
 }
 

@@ -23,11 +23,12 @@ GPUCTL_INLINE void resolve(Context& ctx, const Instruction& in, Mask mask) {
       const U64 begin = ctx.ranges.begin[hint], size = ctx.ranges.size[hint];
       U64 bad = size < kBytes;
       const U64 last = size - kBytes;
-      each(mask, [&](int i) __attribute__((always_inline)) {
-        const U64 address = a[i] + imm;
-        out[i] = address;
-        bad |= (address & (kBytes - 1)) | U64(address - begin > last);
-      });
+      each(
+          mask, [&](int i) __attribute__((always_inline)) {
+            const U64 address = a[i] + imm;
+            out[i] = address;
+            bad |= (address & (kBytes - 1)) | U64(address - begin > last);
+          });
       if (bad) check_addresses(ctx, in, mask, kBytes);
       return;
     }
@@ -45,10 +46,12 @@ GPUCTL_INLINE void resolve(Context& ctx, const Instruction& in, Mask mask) {
       };
       if (in.flags & kAddress32) {
         const U32* a = at<U32>(ctx, in.op[kAt]);
-        each(mask, [&](int i) __attribute__((always_inline)) { place(i, a[i]); });
+        each(
+            mask, [&](int i) __attribute__((always_inline)) { place(i, a[i]); });
       } else {
         const U64* a = at<U64>(ctx, in.op[kAt]);
-        each(mask, [&](int i) __attribute__((always_inline)) { place(i, a[i]); });
+        each(
+            mask, [&](int i) __attribute__((always_inline)) { place(i, a[i]); });
       }
       if (bad) check_window(ctx, in, mask, kBytes, begin, stride, size);
       return;

@@ -57,13 +57,20 @@ Handler select_approx(const Selector& s) {
     case Op::kRsqrt:
       if (s.type == Type::kF64) return s.ftz ? &unary<Coarse<Rsqrt>, double, double> : &unary<Rsqrt, double, double>;
       return single<Rsqrt>(s);
-    case Op::kRcp: return s.type == Type::kF64 && s.approx ? &unary<Coarse<Rcp>, double, double> : nullptr;
-    case Op::kSin: return single<Sin>(s);
-    case Op::kCos: return single<Cos>(s);
-    case Op::kLg2: return single<Lg2>(s);
-    case Op::kEx2: return single<Ex2>(s);
-    case Op::kTanh: return single<Tanh>(s);
-    default: return nullptr;
+    case Op::kRcp:
+      return s.type == Type::kF64 && s.approx ? &unary<Coarse<Rcp>, double, double> : nullptr;
+    case Op::kSin:
+      return single<Sin>(s);
+    case Op::kCos:
+      return single<Cos>(s);
+    case Op::kLg2:
+      return single<Lg2>(s);
+    case Op::kEx2:
+      return single<Ex2>(s);
+    case Op::kTanh:
+      return single<Tanh>(s);
+    default:
+      return nullptr;
   }
 }
 

@@ -18,19 +18,29 @@ struct HalfPair {
 /// What a memory word becomes; T is the type the operation computes in, or a tag of a packed one.
 template <AtomOp kOp, class T>
 struct Update {
-  using Word = std::make_unsigned_t<std::conditional_t<sizeof(T) == 8, S64, std::conditional_t<sizeof(T) == 2, S16, S32>>>;
+  using Word =
+      std::make_unsigned_t<std::conditional_t<sizeof(T) == 8, S64, std::conditional_t<sizeof(T) == 2, S16, S32>>>;
   static GPUCTL_INLINE Word apply(Word old, Word b) {
-    if constexpr (kOp == AtomOp::kExch) return b;
-    else if constexpr (kOp == AtomOp::kAnd) return old & b;
-    else if constexpr (kOp == AtomOp::kOr) return old | b;
-    else if constexpr (kOp == AtomOp::kXor) return old ^ b;
-    else if constexpr (kOp == AtomOp::kInc) return old >= b ? 0 : old + 1;
-    else if constexpr (kOp == AtomOp::kDec) return old == 0 || old > b ? b : old - 1;
+    if constexpr (kOp == AtomOp::kExch)
+      return b;
+    else if constexpr (kOp == AtomOp::kAnd)
+      return old & b;
+    else if constexpr (kOp == AtomOp::kOr)
+      return old | b;
+    else if constexpr (kOp == AtomOp::kXor)
+      return old ^ b;
+    else if constexpr (kOp == AtomOp::kInc)
+      return old >= b ? 0 : old + 1;
+    else if constexpr (kOp == AtomOp::kDec)
+      return old == 0 || old > b ? b : old - 1;
     else if constexpr (std::is_integral_v<T>) {
       const T x = static_cast<T>(old), y = static_cast<T>(b);
-      if constexpr (kOp == AtomOp::kAdd) return static_cast<Word>(old + b);
-      else if constexpr (kOp == AtomOp::kMin) return static_cast<Word>(x < y ? x : y);
-      else return static_cast<Word>(x > y ? x : y);
+      if constexpr (kOp == AtomOp::kAdd)
+        return static_cast<Word>(old + b);
+      else if constexpr (kOp == AtomOp::kMin)
+        return static_cast<Word>(x < y ? x : y);
+      else
+        return static_cast<Word>(x > y ? x : y);
     } else {
       const T r = get<T>(old) + get<T>(b);
       return static_cast<Word>(put<T>(r != r && sizeof(T) == 4 ? canonical_nan<T>() : r));
@@ -51,7 +61,8 @@ struct PairUpdate {
 struct FlushingAdd {
   using Word = U32;
   static GPUCTL_INLINE Word apply(Word old, Word b) {
-    return put<float>(flush(get<float>(Update<AtomOp::kAdd, float>::apply(put<float>(flush(get<float>(old))), put<float>(flush(get<float>(b)))))));
+    return put<float>(flush(get<float>(
+        Update<AtomOp::kAdd, float>::apply(put<float>(flush(get<float>(old))), put<float>(flush(get<float>(b)))))));
   }
 };
 
@@ -69,8 +80,10 @@ GPUCTL_INLINE typename U::Word update(typename U::Word* p, typename U::Word b) {
 }
 template <class U, AtomOp kOp>
 GPUCTL_INLINE typename U::Word direct(typename U::Word* p, typename U::Word b) {  // the CPU has an instruction for it
-  if constexpr (kOp == AtomOp::kAdd) return __atomic_fetch_add(p, b, __ATOMIC_ACQ_REL);
-  else return __atomic_exchange_n(p, b, __ATOMIC_ACQ_REL);
+  if constexpr (kOp == AtomOp::kAdd)
+    return __atomic_fetch_add(p, b, __ATOMIC_ACQ_REL);
+  else
+    return __atomic_exchange_n(p, b, __ATOMIC_ACQ_REL);
 }
 
 /// op: d (or none), b; op[4]: address
@@ -85,8 +98,10 @@ void atom(Context& ctx, const Instruction& in, Mask mask) {
     Word* p = reinterpret_cast<Word*>(ctx.address[i]);
     const Word value = static_cast<Word>(b[i]);
     Word old;
-    if constexpr (kDirect && !kShared) old = direct<U, kOp>(p, value);
-    else old = update<U, kShared>(p, value);
+    if constexpr (kDirect && !kShared)
+      old = direct<U, kOp>(p, value);
+    else
+      old = update<U, kShared>(p, value);
     if (d != nullptr) d[i] = old;
   }
 }
@@ -112,7 +127,8 @@ Handler of(const Selector& s) {
 }
 template <AtomOp kOp, bool kDirect, class... Ts>
 Handler of_types(const Selector& s, Type type) {
-  return pick<Ts...>(type, [&](auto t) -> Handler { return of<Update<kOp, typename decltype(t)::type>, kOp, kDirect>(s); });
+  return pick<Ts...>(type,
+                     [&](auto t) -> Handler { return of<Update<kOp, typename decltype(t)::type>, kOp, kDirect>(s); });
 }
 
 }  // namespace
@@ -129,15 +145,24 @@ Handler select_atomic(const Selector& s) {
       if (type == Type::kBf16x2) return of<PairUpdate<Bfloat>, AtomOp::kAdd, false>(s);
       if (is_float(type)) return of_types<AtomOp::kAdd, false, float, double>(s, type);
       return of_types<AtomOp::kAdd, true, U32, U64>(s, bits_of(type));
-    case AtomOp::kExch: return of_types<AtomOp::kExch, true, U32, U64>(s, bits_of(type));
-    case AtomOp::kMin: return of_types<AtomOp::kMin, false, U32, S32, U64, S64>(s, type);
-    case AtomOp::kMax: return of_types<AtomOp::kMax, false, U32, S32, U64, S64>(s, type);
-    case AtomOp::kInc: return of_types<AtomOp::kInc, false, U32>(s, type);
-    case AtomOp::kDec: return of_types<AtomOp::kDec, false, U32>(s, type);
-    case AtomOp::kAnd: return of_types<AtomOp::kAnd, false, U32, U64>(s, bits_of(type));
-    case AtomOp::kOr: return of_types<AtomOp::kOr, false, U32, U64>(s, bits_of(type));
-    case AtomOp::kXor: return of_types<AtomOp::kXor, false, U32, U64>(s, bits_of(type));
-    case AtomOp::kCas: return size_of(type) == 8 ? &cas<U64> : size_of(type) == 2 ? &cas<U16> : &cas<U32>;
+    case AtomOp::kExch:
+      return of_types<AtomOp::kExch, true, U32, U64>(s, bits_of(type));
+    case AtomOp::kMin:
+      return of_types<AtomOp::kMin, false, U32, S32, U64, S64>(s, type);
+    case AtomOp::kMax:
+      return of_types<AtomOp::kMax, false, U32, S32, U64, S64>(s, type);
+    case AtomOp::kInc:
+      return of_types<AtomOp::kInc, false, U32>(s, type);
+    case AtomOp::kDec:
+      return of_types<AtomOp::kDec, false, U32>(s, type);
+    case AtomOp::kAnd:
+      return of_types<AtomOp::kAnd, false, U32, U64>(s, bits_of(type));
+    case AtomOp::kOr:
+      return of_types<AtomOp::kOr, false, U32, U64>(s, bits_of(type));
+    case AtomOp::kXor:
+      return of_types<AtomOp::kXor, false, U32, U64>(s, bits_of(type));
+    case AtomOp::kCas:
+      return size_of(type) == 8 ? &cas<U64> : size_of(type) == 2 ? &cas<U16> : &cas<U32>;
   }
   return nullptr;
 }

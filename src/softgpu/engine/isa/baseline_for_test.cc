@@ -3,6 +3,8 @@
 
 namespace gpuctl::softgpu::engine {
 
-Handler select_handler(const Selector& selector) { return isa_base::select(selector); }
+Handler select_handler(const Selector& selector) {
+  return isa_base::select(selector);
+}
 
 }  // namespace gpuctl::softgpu::engine

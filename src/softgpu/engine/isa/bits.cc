@@ -6,29 +6,41 @@ namespace {
 
 struct And {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b) { return a & b; }
+  static GPUCTL_INLINE T apply(T a, T b) {
+    return a & b;
+  }
 };
 struct Or {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b) { return a | b; }
+  static GPUCTL_INLINE T apply(T a, T b) {
+    return a | b;
+  }
 };
 struct Xor {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b) { return a ^ b; }
+  static GPUCTL_INLINE T apply(T a, T b) {
+    return a ^ b;
+  }
 };
 struct Not {
   template <class T>
-  static GPUCTL_INLINE T apply(T a) { return static_cast<T>(~a); }
+  static GPUCTL_INLINE T apply(T a) {
+    return static_cast<T>(~a);
+  }
 };
 struct Cnot {
   template <class T>
-  static GPUCTL_INLINE T apply(T a) { return a == 0; }
+  static GPUCTL_INLINE T apply(T a) {
+    return a == 0;
+  }
 };
 
 // Shift amounts above the width are clamped to it (PTX, not C++).
 struct Shl {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, U32 b) { return b >= sizeof(T) * 8 ? T(0) : static_cast<T>(a << b); }
+  static GPUCTL_INLINE T apply(T a, U32 b) {
+    return b >= sizeof(T) * 8 ? T(0) : static_cast<T>(a << b);
+  }
 };
 struct Shr {
   template <class T>
@@ -64,11 +76,12 @@ void lop3(Context& ctx, const Instruction& in, Mask mask) {
   const U32* c = at<U32>(ctx, in.op[3]);
   U32 term[8];
   for (int k = 0; k < 8; ++k) term[k] = (in.imm >> k) & 1 ? 0xffffffff : 0;
-  each(mask, [=](int i) __attribute__((always_inline)) {
-    const U32 x = a[i], y = b[i], z = c[i];
-    d[i] = (term[0] & ~x & ~y & ~z) | (term[1] & ~x & ~y & z) | (term[2] & ~x & y & ~z) | (term[3] & ~x & y & z) |
-           (term[4] & x & ~y & ~z) | (term[5] & x & ~y & z) | (term[6] & x & y & ~z) | (term[7] & x & y & z);
-  });
+  each(
+      mask, [=](int i) __attribute__((always_inline)) {
+        const U32 x = a[i], y = b[i], z = c[i];
+        d[i] = (term[0] & ~x & ~y & ~z) | (term[1] & ~x & ~y & z) | (term[2] & ~x & y & ~z) | (term[3] & ~x & y & z) |
+               (term[4] & x & ~y & ~z) | (term[5] & x & ~y & z) | (term[6] & x & y & ~z) | (term[7] & x & y & z);
+      });
 }
 
 GPUCTL_INLINE U32 permute(U32 a, U32 b, U32 selector) {
@@ -89,9 +102,9 @@ struct Prmt {
 enum PrmtMode { kF4e, kB4e, kRc8, kEcl, kEcr, kRc16 };
 void prmt_mode(Context& ctx, const Instruction& in, Mask mask) {
   // One row for each value of the two low selector bits, as permute() selectors.
-  static constexpr U32 kSelectors[6][4] = {
-      {0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123}, {0x0000, 0x1111, 0x2222, 0x3333},
-      {0x3210, 0x3211, 0x3222, 0x3333}, {0x0000, 0x1110, 0x2210, 0x3210}, {0x1010, 0x3232, 0x1010, 0x3232}};
+  static constexpr U32 kSelectors[6][4] = {{0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123},
+                                           {0x0000, 0x1111, 0x2222, 0x3333}, {0x3210, 0x3211, 0x3222, 0x3333},
+                                           {0x0000, 0x1110, 0x2210, 0x3210}, {0x1010, 0x3232, 0x1010, 0x3232}};
   U32* d = at<U32>(ctx, in.op[0]);
   const U32* a = at<U32>(ctx, in.op[1]);
   const U32* b = at<U32>(ctx, in.op[2]);
@@ -106,7 +119,8 @@ struct Bfe {
     using U = std::make_unsigned_t<T>;
     const U32 pos = b & 0xff, len = c & 0xff;
     if (len == 0) return 0;
-    const U sign = std::is_signed_v<T> ? (static_cast<U>(a) >> (pos + len - 1 < kBits - 1 ? pos + len - 1 : kBits - 1)) & 1 : U(0);
+    const U sign =
+        std::is_signed_v<T> ? (static_cast<U>(a) >> (pos + len - 1 < kBits - 1 ? pos + len - 1 : kBits - 1)) & 1 : U(0);
     const U field = pos >= kBits ? U(0) : static_cast<U>(static_cast<U>(a) >> pos);
     const U32 have = pos >= kBits ? 0 : len < kBits - pos ? len : kBits - pos;
     const U keep = have >= kBits ? ~U(0) : static_cast<U>((U(1) << have) - 1);
@@ -158,11 +172,15 @@ struct Brev {
 };
 struct Popc {
   template <class T>
-  static GPUCTL_INLINE U32 apply(T a) { return static_cast<U32>(__builtin_popcountll(a)); }
+  static GPUCTL_INLINE U32 apply(T a) {
+    return static_cast<U32>(__builtin_popcountll(a));
+  }
 };
 struct Clz {
   template <class T>
-  static GPUCTL_INLINE U32 apply(T a) { return leading_zeros(a); }
+  static GPUCTL_INLINE U32 apply(T a) {
+    return leading_zeros(a);
+  }
 };
 struct Fns {
   static GPUCTL_INLINE U32 apply(U32 mask, U32 base, S32 offset) {
@@ -225,9 +243,12 @@ Handler on32(Type type) {
 
 Handler select_bits(const Selector& s) {
   switch (s.op) {
-    case Op::kAnd: return logic<And>(s.type);
-    case Op::kOr: return logic<Or>(s.type);
-    case Op::kXor: return logic<Xor>(s.type);
+    case Op::kAnd:
+      return logic<And>(s.type);
+    case Op::kOr:
+      return logic<Or>(s.type);
+    case Op::kXor:
+      return logic<Xor>(s.type);
     case Op::kNot:
       return pick<U16, U32, U64>(bits_of(s.type), [](auto t) -> Handler {
         using T = typename decltype(t)::type;
@@ -248,30 +269,49 @@ Handler select_bits(const Selector& s) {
         using T = typename decltype(t)::type;
         return &binary<Shr, T, T, U32>;
       });
-    case Op::kShfLeftWrap: return &ternary<ShfLeft<true>, U32, U32, U32, U32>;
-    case Op::kShfLeftClamp: return &ternary<ShfLeft<false>, U32, U32, U32, U32>;
-    case Op::kShfRightWrap: return &ternary<ShfRight<true>, U32, U32, U32, U32>;
-    case Op::kShfRightClamp: return &ternary<ShfRight<false>, U32, U32, U32, U32>;
-    case Op::kLop3: return &lop3;
-    case Op::kPrmt: return &ternary<Prmt, U32, U32, U32, U32>;
-    case Op::kPrmtMode: return &prmt_mode;
+    case Op::kShfLeftWrap:
+      return &ternary<ShfLeft<true>, U32, U32, U32, U32>;
+    case Op::kShfLeftClamp:
+      return &ternary<ShfLeft<false>, U32, U32, U32, U32>;
+    case Op::kShfRightWrap:
+      return &ternary<ShfRight<true>, U32, U32, U32, U32>;
+    case Op::kShfRightClamp:
+      return &ternary<ShfRight<false>, U32, U32, U32, U32>;
+    case Op::kLop3:
+      return &lop3;
+    case Op::kPrmt:
+      return &ternary<Prmt, U32, U32, U32, U32>;
+    case Op::kPrmtMode:
+      return &prmt_mode;
     case Op::kBfe:
       return pick<U32, S32, U64, S64>(s.type, [](auto t) -> Handler {
         using T = typename decltype(t)::type;
         return &ternary<Bfe, T, T, U32, U32>;
       });
-    case Op::kBfi: return size_of(s.type) == 8 ? &bfi<U64> : &bfi<U32>;
-    case Op::kBfind: return finding<Bfind<false>>(s.type);
-    case Op::kBfindShift: return finding<Bfind<true>>(s.type);
-    case Op::kBrev: return size_of(s.type) == 8 ? &unary<Brev, U64, U64> : &unary<Brev, U32, U32>;
-    case Op::kPopc: return counting<Popc>(s.type);
-    case Op::kClz: return counting<Clz>(s.type);
-    case Op::kFns: return &ternary<Fns, U32, U32, U32, S32>;
-    case Op::kBmskClamp: return &binary<Bmsk<false>, U32, U32, U32>;
-    case Op::kBmskWrap: return &binary<Bmsk<true>, U32, U32, U32>;
-    case Op::kSzextClamp: return on32<Szext<false>>(s.type);
-    case Op::kSzextWrap: return on32<Szext<true>>(s.type);
-    default: return nullptr;
+    case Op::kBfi:
+      return size_of(s.type) == 8 ? &bfi<U64> : &bfi<U32>;
+    case Op::kBfind:
+      return finding<Bfind<false>>(s.type);
+    case Op::kBfindShift:
+      return finding<Bfind<true>>(s.type);
+    case Op::kBrev:
+      return size_of(s.type) == 8 ? &unary<Brev, U64, U64> : &unary<Brev, U32, U32>;
+    case Op::kPopc:
+      return counting<Popc>(s.type);
+    case Op::kClz:
+      return counting<Clz>(s.type);
+    case Op::kFns:
+      return &ternary<Fns, U32, U32, U32, S32>;
+    case Op::kBmskClamp:
+      return &binary<Bmsk<false>, U32, U32, U32>;
+    case Op::kBmskWrap:
+      return &binary<Bmsk<true>, U32, U32, U32>;
+    case Op::kSzextClamp:
+      return on32<Szext<false>>(s.type);
+    case Op::kSzextWrap:
+      return on32<Szext<true>>(s.type);
+    default:
+      return nullptr;
   }
 }
 

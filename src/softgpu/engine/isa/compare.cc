@@ -6,18 +6,21 @@ namespace {
 
 template <class T>
 GPUCTL_INLINE auto comparable(T x) {
-  if constexpr (std::is_arithmetic_v<T>) return x;
-  else return value_of(x);
+  if constexpr (std::is_arithmetic_v<T>)
+    return x;
+  else
+    return value_of(x);
 }
 
 template <class T, bool kFtz, class F>
 GPUCTL_INLINE Mask compare_with(const Slot<T>* a, const Slot<T>* b, Mask mask, int shift, F f) {
   Mask result = 0;
-  each(mask, [&](int i) __attribute__((always_inline)) {
-    T x = get<T>(a[i] >> shift), y = get<T>(b[i] >> shift);
-    if constexpr (kFtz) x = flush(x), y = flush(y);
-    result |= Mask(f(comparable(x), comparable(y))) << i;
-  });
+  each(
+      mask, [&](int i) __attribute__((always_inline)) {
+        T x = get<T>(a[i] >> shift), y = get<T>(b[i] >> shift);
+        if constexpr (kFtz) x = flush(x), y = flush(y);
+        result |= Mask(f(comparable(x), comparable(y))) << i;
+      });
   return result;
 }
 
@@ -25,32 +28,51 @@ template <class T, bool kFtz>
 Mask compare_lanes(const Slot<T>* a, const Slot<T>* b, Mask mask, Compare compare, int shift = 0) {
   const auto run = [=](auto f) { return compare_with<T, kFtz>(a, b, mask, shift, f); };
   switch (compare) {
-    case Compare::kEq: return run([](auto x, auto y) { return x == y; });
+    case Compare::kEq:
+      return run([](auto x, auto y) { return x == y; });
     case Compare::kNe:
-      if constexpr (std::is_integral_v<T>) return run([](auto x, auto y) { return x != y; });
-      else return run([](auto x, auto y) { return x < y || x > y; });
-    case Compare::kLt: return run([](auto x, auto y) { return x < y; });
-    case Compare::kLe: return run([](auto x, auto y) { return x <= y; });
-    case Compare::kGt: return run([](auto x, auto y) { return x > y; });
-    case Compare::kGe: return run([](auto x, auto y) { return x >= y; });
-    case Compare::kEqu: return run([](auto x, auto y) { return !(x < y || x > y); });
-    case Compare::kNeu: return run([](auto x, auto y) { return x != y; });
-    case Compare::kLtu: return run([](auto x, auto y) { return !(x >= y); });
-    case Compare::kLeu: return run([](auto x, auto y) { return !(x > y); });
-    case Compare::kGtu: return run([](auto x, auto y) { return !(x <= y); });
-    case Compare::kGeu: return run([](auto x, auto y) { return !(x < y); });
-    case Compare::kNum: return run([](auto x, auto y) { return x == x && y == y; });
-    case Compare::kNan: return run([](auto x, auto y) { return x != x || y != y; });
+      if constexpr (std::is_integral_v<T>)
+        return run([](auto x, auto y) { return x != y; });
+      else
+        return run([](auto x, auto y) { return x < y || x > y; });
+    case Compare::kLt:
+      return run([](auto x, auto y) { return x < y; });
+    case Compare::kLe:
+      return run([](auto x, auto y) { return x <= y; });
+    case Compare::kGt:
+      return run([](auto x, auto y) { return x > y; });
+    case Compare::kGe:
+      return run([](auto x, auto y) { return x >= y; });
+    case Compare::kEqu:
+      return run([](auto x, auto y) { return !(x < y || x > y); });
+    case Compare::kNeu:
+      return run([](auto x, auto y) { return x != y; });
+    case Compare::kLtu:
+      return run([](auto x, auto y) { return !(x >= y); });
+    case Compare::kLeu:
+      return run([](auto x, auto y) { return !(x > y); });
+    case Compare::kGtu:
+      return run([](auto x, auto y) { return !(x <= y); });
+    case Compare::kGeu:
+      return run([](auto x, auto y) { return !(x < y); });
+    case Compare::kNum:
+      return run([](auto x, auto y) { return x == x && y == y; });
+    case Compare::kNan:
+      return run([](auto x, auto y) { return x != x || y != y; });
   }
   return 0;
 }
 
 GPUCTL_INLINE Mask combined(Context& ctx, const Instruction& in, Mask result, OperandRef with) {
   switch (in.combine) {
-    case Combine::kNone: return result;
-    case Combine::kAnd: return result & read_pred(ctx, with);
-    case Combine::kOr: return result | read_pred(ctx, with);
-    case Combine::kXor: return result ^ read_pred(ctx, with);
+    case Combine::kNone:
+      return result;
+    case Combine::kAnd:
+      return result & read_pred(ctx, with);
+    case Combine::kOr:
+      return result | read_pred(ctx, with);
+    case Combine::kXor:
+      return result ^ read_pred(ctx, with);
   }
   return result;
 }
@@ -68,7 +90,8 @@ void setp(Context& ctx, const Instruction& in, Mask mask) {
 template <class H, bool kFtz>
 void setp_pair(Context& ctx, const Instruction& in, Mask mask) {
   const U32 *a = at<U32>(ctx, in.op[1]), *b = at<U32>(ctx, in.op[2]);
-  const Mask low = compare_lanes<H, kFtz>(a, b, mask, in.compare), high = compare_lanes<H, kFtz>(a, b, mask, in.compare, 16);
+  const Mask low = compare_lanes<H, kFtz>(a, b, mask, in.compare),
+             high = compare_lanes<H, kFtz>(a, b, mask, in.compare, 16);
   const Mask p = combined(ctx, in, low, in.op[3]), q = combined(ctx, in, high, in.op[3]);
   write_pred(ctx, in.op[0], mask, p);
   write_pred(ctx, in.op[4], mask, q);
@@ -85,7 +108,8 @@ void set(Context& ctx, const Instruction& in, Mask mask) {
 template <class H, bool kFtz>
 void set_pair(Context& ctx, const Instruction& in, Mask mask) {
   const U32 *a = at<U32>(ctx, in.op[1]), *b = at<U32>(ctx, in.op[2]);
-  const Mask low = compare_lanes<H, kFtz>(a, b, mask, in.compare), high = compare_lanes<H, kFtz>(a, b, mask, in.compare, 16);
+  const Mask low = compare_lanes<H, kFtz>(a, b, mask, in.compare),
+             high = compare_lanes<H, kFtz>(a, b, mask, in.compare, 16);
   const Mask p = combined(ctx, in, low, in.op[3]), q = combined(ctx, in, high, in.op[3]);
   U32* d = at<U32>(ctx, in.op[0]);
   const U32 yes = static_cast<U32>(in.imm) & 0xffff;
@@ -103,12 +127,24 @@ void testp(Context& ctx, const Instruction& in, Mask mask) {
     const U64 v = a[i] & ~(U64(1) << (sizeof(T) * 8 - 1));
     bool r = false;
     switch (in.sub) {
-      case kFinite: r = v < kInf; break;
-      case kInfinite: r = v == kInf; break;
-      case kNumber: r = v <= kInf; break;
-      case kNotANumber: r = v > kInf; break;
-      case kNormal: r = v >= kLeastNormal && v < kInf; break;
-      case kSubnormal: r = v != 0 && v < kLeastNormal; break;
+      case kFinite:
+        r = v < kInf;
+        break;
+      case kInfinite:
+        r = v == kInf;
+        break;
+      case kNumber:
+        r = v <= kInf;
+        break;
+      case kNotANumber:
+        r = v > kInf;
+        break;
+      case kNormal:
+        r = v >= kLeastNormal && v < kInf;
+        break;
+      case kSubnormal:
+        r = v != 0 && v < kLeastNormal;
+        break;
     }
     result |= Mask(r) << i;
   });
@@ -137,11 +173,12 @@ Handler select_compare(const Selector& s) {
     case Op::kSet:
       if (s.type == Type::kF16x2) return pair_comparison<Half>(s);
       if (s.type == Type::kBf16x2) return pair_comparison<Bfloat>(s);
-      return pick<U16, U32, U64, S16, S32, S64, Half, Bfloat, float, double>(without_bits(s.type), [&](auto t) -> Handler {
-        return comparison<typename decltype(t)::type>(s);
-      });
-    case Op::kTestp: return s.type == Type::kF64 ? &testp<double> : s.type == Type::kF32 ? &testp<float> : nullptr;
-    default: return nullptr;
+      return pick<U16, U32, U64, S16, S32, S64, Half, Bfloat, float, double>(
+          without_bits(s.type), [&](auto t) -> Handler { return comparison<typename decltype(t)::type>(s); });
+    case Op::kTestp:
+      return s.type == Type::kF64 ? &testp<double> : s.type == Type::kF32 ? &testp<float> : nullptr;
+    default:
+      return nullptr;
   }
 }
 

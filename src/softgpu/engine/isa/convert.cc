@@ -11,11 +11,16 @@ constexpr unsigned kFtz = 1, kSat = 2, kRelu = 4, kIntegral = 8;
 
 GPUCTL_INLINE double integral(double x, Round mode) {
   switch (mode) {
-    case Round::kNearest: return __builtin_rint(x);  // the CPU is in round-to-nearest
-    case Round::kZero: return __builtin_trunc(x);
-    case Round::kDown: return __builtin_floor(x);
-    case Round::kUp: return __builtin_ceil(x);
-    case Round::kAway: return __builtin_round(x);
+    case Round::kNearest:
+      return __builtin_rint(x);  // the CPU is in round-to-nearest
+    case Round::kZero:
+      return __builtin_trunc(x);
+    case Round::kDown:
+      return __builtin_floor(x);
+    case Round::kUp:
+      return __builtin_ceil(x);
+    case Round::kAway:
+      return __builtin_round(x);
   }
   return x;
 }
@@ -40,7 +45,9 @@ struct IntegerToFloat {
     const bool negative = v < 0;
     const U64 magnitude = negative ? -static_cast<U64>(v) : static_cast<U64>(v);
     if constexpr (std::is_floating_point_v<D>) {
-      r = mode == Round::kNearest ? static_cast<D>(v) : magnitude == 0 ? D(0) : round_pack<D>(negative, magnitude, 0, mode);
+      r = mode == Round::kNearest ? static_cast<D>(v)
+          : magnitude == 0        ? D(0)
+                                  : round_pack<D>(negative, magnitude, 0, mode);
       if (sub & kSat) r = r > D(0) ? (r < D(1) ? r : D(1)) : D(0);
     } else {
       r = magnitude == 0 ? D{0} : round_pack<D>(negative, magnitude, 0, mode);
@@ -58,7 +65,8 @@ struct FloatToInteger {
       if (sub & kFtz) v = flush(v);
     const double x = value_of(v);
     if (x != x) {
-      if constexpr (sizeof(D) == 8 || (sizeof(S) == 8 && sizeof(D) == 4)) return static_cast<D>(U64(1) << (sizeof(D) * 8 - 1));
+      if constexpr (sizeof(D) == 8 || (sizeof(S) == 8 && sizeof(D) == 4))
+        return static_cast<D>(U64(1) << (sizeof(D) * 8 - 1));
       return 0;
     }
     const double r = integral(x, mode);
@@ -89,9 +97,12 @@ struct FloatToFloat {
     if (sub & kSat) x = x > 0 ? (x < 1 ? x : 1) : 0;
     if ((sub & kRelu) && !(x > 0)) x = 0;
     D r;
-    if constexpr (sizeof(D) == 8) r = x;
-    else if constexpr (sizeof(D) == 4) r = mode == Round::kNearest || sizeof(S) <= 4 ? static_cast<float>(x) : narrow<float>(x, mode);
-    else r = narrow<D>(x, mode);
+    if constexpr (sizeof(D) == 8)
+      r = x;
+    else if constexpr (sizeof(D) == 4)
+      r = mode == Round::kNearest || sizeof(S) <= 4 ? static_cast<float>(x) : narrow<float>(x, mode);
+    else
+      r = narrow<D>(x, mode);
     if constexpr (sizeof(D) == 4)
       if (sub & kFtz) r = flush(r);
     return r;
@@ -103,20 +114,23 @@ inline constexpr bool kIsInteger = std::is_integral_v<T>;
 
 template <class D, class S>
 void convert(Context& ctx, const Instruction& in, Mask mask) {
-  using F = std::conditional_t<kIsInteger<D>, std::conditional_t<kIsInteger<S>, IntegerToInteger<D, S>, FloatToInteger<D, S>>,
-                               std::conditional_t<kIsInteger<S>, IntegerToFloat<D, S>, FloatToFloat<D, S>>>;
+  using F =
+      std::conditional_t<kIsInteger<D>, std::conditional_t<kIsInteger<S>, IntegerToInteger<D, S>, FloatToInteger<D, S>>,
+                         std::conditional_t<kIsInteger<S>, IntegerToFloat<D, S>, FloatToFloat<D, S>>>;
   Slot<D>* d = at<Slot<D>>(ctx, in.op[0]);
   const Slot<S>* a = at<Slot<S>>(ctx, in.op[1]);
   const unsigned sub = in.sub;
   const Round mode = in.round;
   if constexpr (kIsInteger<D> && kIsInteger<S>) {
     if (!(sub & kSat)) {
-      each(mask, [=](int i) __attribute__((always_inline)) { d[i] = put<D>(static_cast<D>(get<S>(a[i]))); });
+      each(
+          mask, [=](int i) __attribute__((always_inline)) { d[i] = put<D>(static_cast<D>(get<S>(a[i]))); });
       return;
     }
   } else if constexpr (kIsInteger<S> && std::is_floating_point_v<D>) {
     if (sub == 0 && mode == Round::kNearest) {
-      each(mask, [=](int i) __attribute__((always_inline)) { d[i] = put<D>(static_cast<D>(get<S>(a[i]))); });
+      each(
+          mask, [=](int i) __attribute__((always_inline)) { d[i] = put<D>(static_cast<D>(get<S>(a[i]))); });
       return;
     }
   }
@@ -137,12 +151,12 @@ void convert_pair(Context& ctx, const Instruction& in, Mask mask) {
 Handler select_convert(const Selector& s) {
   if (s.op == Op::kCvtPack) return s.type == Type::kF16x2 ? &convert_pair<Half> : &convert_pair<Bfloat>;
   if (s.op != Op::kCvt) return nullptr;
-  return pick<U8, U16, U32, U64, S8, S16, S32, S64, Half, Bfloat, float, double>(without_bits(s.type), [&](auto d) -> Handler {
-    using D = typename decltype(d)::type;
-    return pick<U8, U16, U32, U64, S8, S16, S32, S64, Half, Bfloat, float, double>(without_bits(s.from), [](auto t) -> Handler {
-      return &convert<D, typename decltype(t)::type>;
-    });
-  });
+  return pick<U8, U16, U32, U64, S8, S16, S32, S64, Half, Bfloat, float, double>(
+      without_bits(s.type), [&](auto d) -> Handler {
+        using D = typename decltype(d)::type;
+        return pick<U8, U16, U32, U64, S8, S16, S32, S64, Half, Bfloat, float, double>(
+            without_bits(s.from), [](auto t) -> Handler { return &convert<D, typename decltype(t)::type>; });
+      });
 }
 
 }  // namespace gpuctl::softgpu::engine::GPUCTL_ISA

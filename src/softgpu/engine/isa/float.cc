@@ -17,7 +17,9 @@ GPUCTL_INLINE T input(T x) {
 }
 
 template <class T>
-GPUCTL_INLINE T saturate(T x) { return x > T(0) ? (x < T(1) ? x : T(1)) : T(0); }  // NaN to +0
+GPUCTL_INLINE T saturate(T x) {
+  return x > T(0) ? (x < T(1) ? x : T(1)) : T(0);
+}  // NaN to +0
 
 template <bool kFtz, bool kSat, class T>
 GPUCTL_INLINE T output(T x) {
@@ -29,19 +31,27 @@ GPUCTL_INLINE T output(T x) {
 
 struct Add {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b) { return a + b; }
+  static GPUCTL_INLINE T apply(T a, T b) {
+    return a + b;
+  }
 };
 struct Sub {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b) { return a - b; }
+  static GPUCTL_INLINE T apply(T a, T b) {
+    return a - b;
+  }
 };
 struct Mul {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b) { return a * b; }
+  static GPUCTL_INLINE T apply(T a, T b) {
+    return a * b;
+  }
 };
 struct Div {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b) { return a / b; }
+  static GPUCTL_INLINE T apply(T a, T b) {
+    return a / b;
+  }
 };
 struct Fma {
   static GPUCTL_INLINE float apply(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
@@ -53,15 +63,21 @@ struct Sqrt {
 };
 struct Rcp {
   template <class T>
-  static GPUCTL_INLINE T apply(T a) { return T(1) / a; }
+  static GPUCTL_INLINE T apply(T a) {
+    return T(1) / a;
+  }
 };
 struct Neg {
   template <class T>
-  static GPUCTL_INLINE T apply(T a) { return from_bits<T>(to_bits(a) ^ U64(1) << (sizeof(T) * 8 - 1)); }
+  static GPUCTL_INLINE T apply(T a) {
+    return from_bits<T>(to_bits(a) ^ U64(1) << (sizeof(T) * 8 - 1));
+  }
 };
 struct Abs {
   template <class T>
-  static GPUCTL_INLINE T apply(T a) { return from_bits<T>(to_bits(a) & ~(U64(1) << (sizeof(T) * 8 - 1))); }
+  static GPUCTL_INLINE T apply(T a) {
+    return from_bits<T>(to_bits(a) & ~(U64(1) << (sizeof(T) * 8 - 1)));
+  }
 };
 struct Copysign {  // the sign of a, the rest of b
   template <class T>
@@ -91,19 +107,26 @@ struct MinMax {
 template <class F, bool kFtz, bool kSat>
 struct Wrapped {
   template <class... T>
-  static GPUCTL_INLINE auto apply(T... x) { return output<kFtz, kSat>(F::apply(input<kFtz>(x)...)); }
+  static GPUCTL_INLINE auto apply(T... x) {
+    return output<kFtz, kSat>(F::apply(input<kFtz>(x)...));
+  }
 };
 template <class F, bool kFtz>
 struct BitsOnly {  // results are not arithmetic: NaNs stay as they are
   template <class... T>
-  static GPUCTL_INLINE auto apply(T... x) { return input<kFtz>(F::apply(input<kFtz>(x)...)); }
+  static GPUCTL_INLINE auto apply(T... x) {
+    return input<kFtz>(F::apply(input<kFtz>(x)...));
+  }
 };
 
 template <class F, class T, class... Args>
 constexpr Handler handler_of() {
-  if constexpr (sizeof...(Args) == 1) return &unary<F, T, Args...>;
-  else if constexpr (sizeof...(Args) == 2) return &binary<F, T, Args...>;
-  else return &ternary<F, T, Args...>;
+  if constexpr (sizeof...(Args) == 1)
+    return &unary<F, T, Args...>;
+  else if constexpr (sizeof...(Args) == 2)
+    return &binary<F, T, Args...>;
+  else
+    return &ternary<F, T, Args...>;
 }
 
 constexpr int kRoundings[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
@@ -128,9 +151,12 @@ void directed(Context& ctx, const Instruction& in, Mask mask) {
   for (; mask != 0; mask &= mask - 1) {
     const int i = __builtin_ctz(mask);
     T r;
-    if constexpr (kArity == 1) r = F::apply(load(a[i]));
-    else if constexpr (kArity == 2) r = F::apply(load(a[i]), load(b[i]));
-    else r = F::apply(load(a[i]), load(b[i]), load(c[i]));
+    if constexpr (kArity == 1)
+      r = F::apply(load(a[i]));
+    else if constexpr (kArity == 2)
+      r = F::apply(load(a[i]), load(b[i]));
+    else
+      r = F::apply(load(a[i]), load(b[i]), load(c[i]));
     r = opaque(r);
     r = ftz ? output<true, false>(r) : output<false, false>(r);
     d[i] = put<T>(sat ? saturate(r) : r);
@@ -142,7 +168,9 @@ template <class F, class T, class... Args>
 Handler arithmetic(const Selector& s) {
   if (s.round != Round::kNearest) return &directed<F, T, sizeof...(Args)>;
   if constexpr (sizeof(T) == 4) {
-    if (s.ftz) return s.sat ? handler_of<Wrapped<F, true, true>, T, Args...>() : handler_of<Wrapped<F, true, false>, T, Args...>();
+    if (s.ftz)
+      return s.sat ? handler_of<Wrapped<F, true, true>, T, Args...>()
+                   : handler_of<Wrapped<F, true, false>, T, Args...>();
   }
   return s.sat ? handler_of<Wrapped<F, false, true>, T, Args...>() : handler_of<Wrapped<F, false, false>, T, Args...>();
 }
@@ -150,9 +178,12 @@ template <class F, int kArity>
 Handler arithmetic(const Selector& s) {
   return pick<float, double>(s.type, [&](auto t) -> Handler {
     using T = typename decltype(t)::type;
-    if constexpr (kArity == 1) return arithmetic<F, T, T>(s);
-    else if constexpr (kArity == 2) return arithmetic<F, T, T, T>(s);
-    else return arithmetic<F, T, T, T, T>(s);
+    if constexpr (kArity == 1)
+      return arithmetic<F, T, T>(s);
+    else if constexpr (kArity == 2)
+      return arithmetic<F, T, T, T>(s);
+    else
+      return arithmetic<F, T, T, T, T>(s);
   });
 }
 template <class F, int kArity>
@@ -175,19 +206,32 @@ Handler min_max(const Selector& s) {
 
 Handler select_float(const Selector& s) {
   switch (s.op) {
-    case Op::kAdd: return arithmetic<Add, 2>(s);
-    case Op::kSub: return arithmetic<Sub, 2>(s);
-    case Op::kMul: return arithmetic<Mul, 2>(s);
-    case Op::kDiv: return arithmetic<Div, 2>(s);
-    case Op::kFma: return arithmetic<Fma, 3>(s);
-    case Op::kSqrt: return arithmetic<Sqrt, 1>(s);
-    case Op::kRcp: return arithmetic<Rcp, 1>(s);
-    case Op::kNeg: return bits_only<Neg, 1>(s);
-    case Op::kAbs: return bits_only<Abs, 1>(s);
-    case Op::kCopysign: return bits_only<Copysign, 2>(s);
-    case Op::kMin: return min_max<false>(s);
-    case Op::kMax: return min_max<true>(s);
-    default: return nullptr;
+    case Op::kAdd:
+      return arithmetic<Add, 2>(s);
+    case Op::kSub:
+      return arithmetic<Sub, 2>(s);
+    case Op::kMul:
+      return arithmetic<Mul, 2>(s);
+    case Op::kDiv:
+      return arithmetic<Div, 2>(s);
+    case Op::kFma:
+      return arithmetic<Fma, 3>(s);
+    case Op::kSqrt:
+      return arithmetic<Sqrt, 1>(s);
+    case Op::kRcp:
+      return arithmetic<Rcp, 1>(s);
+    case Op::kNeg:
+      return bits_only<Neg, 1>(s);
+    case Op::kAbs:
+      return bits_only<Abs, 1>(s);
+    case Op::kCopysign:
+      return bits_only<Copysign, 2>(s);
+    case Op::kMin:
+      return min_max<false>(s);
+    case Op::kMax:
+      return min_max<true>(s);
+    default:
+      return nullptr;
   }
 }
 

@@ -38,7 +38,9 @@ struct Ex2 {
 struct Modes {  // bits of Instruction::sub
   bool ftz, sat, relu;
 };
-Modes modes_of(const Instruction& in) { return {(in.sub & 1) != 0, (in.sub & 2) != 0, (in.sub & 4) != 0}; }
+Modes modes_of(const Instruction& in) {
+  return {(in.sub & 1) != 0, (in.sub & 2) != 0, (in.sub & 4) != 0};
+}
 
 template <class H>
 GPUCTL_INLINE H finish(double r, Round round, Modes m) {
@@ -52,9 +54,12 @@ GPUCTL_INLINE H finish(double r, Round round, Modes m) {
 template <class H, class F, int kArity>
 GPUCTL_INLINE H compute(U32 a, U32 b, U32 c, Round round, Modes m) {
   const auto in = [m](U32 s) -> double { return value_of(m.ftz ? flush(get<H>(s)) : get<H>(s)); };
-  if constexpr (kArity == 1) return finish<H>(F::apply(in(a)), round, m);
-  else if constexpr (kArity == 2) return finish<H>(F::apply(in(a), in(b)), round, m);
-  else return finish<H>(F::apply(in(a), in(b), in(c)), round, m);
+  if constexpr (kArity == 1)
+    return finish<H>(F::apply(in(a)), round, m);
+  else if constexpr (kArity == 2)
+    return finish<H>(F::apply(in(a), in(b)), round, m);
+  else
+    return finish<H>(F::apply(in(a), in(b), in(c)), round, m);
 }
 
 template <class H, class F, int kArity, bool kPair>
@@ -66,8 +71,7 @@ void arithmetic(Context& ctx, const Instruction& in, Mask mask) {
   const Modes m = modes_of(in);
   each(mask, [=, &in](int i) {
     U32 r = compute<H, F, kArity>(a[i], b[i], c[i], in.round, m).bits;
-    if constexpr (kPair)
-      r |= U32(compute<H, F, kArity>(a[i] >> 16, b[i] >> 16, c[i] >> 16, in.round, m).bits) << 16;
+    if constexpr (kPair) r |= U32(compute<H, F, kArity>(a[i] >> 16, b[i] >> 16, c[i] >> 16, in.round, m).bits) << 16;
     d[i] = r;
   });
 }
@@ -93,11 +97,15 @@ void bitwise(Context& ctx, const Instruction& in, Mask mask) {
 
 struct Neg {
   template <class H>
-  static GPUCTL_INLINE H apply(H a, H) { return H{static_cast<U16>(a.bits ^ 0x8000)}; }
+  static GPUCTL_INLINE H apply(H a, H) {
+    return H{static_cast<U16>(a.bits ^ 0x8000)};
+  }
 };
 struct Abs {
   template <class H>
-  static GPUCTL_INLINE H apply(H a, H) { return H{static_cast<U16>(a.bits & 0x7fff)}; }
+  static GPUCTL_INLINE H apply(H a, H) {
+    return H{static_cast<U16>(a.bits & 0x7fff)};
+  }
 };
 template <bool kMax, bool kNan, bool kXorsign>
 struct MinMax {
@@ -118,44 +126,68 @@ struct MinMax {
 template <class F, int kArity>
 Handler arithmetic_of(Type type) {
   switch (type) {
-    case Type::kF16: return &arithmetic<Half, F, kArity, false>;
-    case Type::kF16x2: return &arithmetic<Half, F, kArity, true>;
-    case Type::kBf16: return &arithmetic<Bfloat, F, kArity, false>;
-    case Type::kBf16x2: return &arithmetic<Bfloat, F, kArity, true>;
-    default: return nullptr;
+    case Type::kF16:
+      return &arithmetic<Half, F, kArity, false>;
+    case Type::kF16x2:
+      return &arithmetic<Half, F, kArity, true>;
+    case Type::kBf16:
+      return &arithmetic<Bfloat, F, kArity, false>;
+    case Type::kBf16x2:
+      return &arithmetic<Bfloat, F, kArity, true>;
+    default:
+      return nullptr;
   }
 }
 template <class F, int kArity>
 Handler bitwise_of(Type type) {
   switch (type) {
-    case Type::kF16: return &bitwise<Half, F, kArity, false>;
-    case Type::kF16x2: return &bitwise<Half, F, kArity, true>;
-    case Type::kBf16: return &bitwise<Bfloat, F, kArity, false>;
-    case Type::kBf16x2: return &bitwise<Bfloat, F, kArity, true>;
-    default: return nullptr;
+    case Type::kF16:
+      return &bitwise<Half, F, kArity, false>;
+    case Type::kF16x2:
+      return &bitwise<Half, F, kArity, true>;
+    case Type::kBf16:
+      return &bitwise<Bfloat, F, kArity, false>;
+    case Type::kBf16x2:
+      return &bitwise<Bfloat, F, kArity, true>;
+    default:
+      return nullptr;
   }
 }
 template <bool kMax>
 Handler min_max(const Selector& s) {
-  if (s.nan) return s.xorsign ? bitwise_of<MinMax<kMax, true, true>, 2>(s.type) : bitwise_of<MinMax<kMax, true, false>, 2>(s.type);
-  return s.xorsign ? bitwise_of<MinMax<kMax, false, true>, 2>(s.type) : bitwise_of<MinMax<kMax, false, false>, 2>(s.type);
+  if (s.nan)
+    return s.xorsign ? bitwise_of<MinMax<kMax, true, true>, 2>(s.type)
+                     : bitwise_of<MinMax<kMax, true, false>, 2>(s.type);
+  return s.xorsign ? bitwise_of<MinMax<kMax, false, true>, 2>(s.type)
+                   : bitwise_of<MinMax<kMax, false, false>, 2>(s.type);
 }
 
 }  // namespace
 
 Handler select_half(const Selector& s) {
   switch (s.op) {
-    case Op::kAdd: return arithmetic_of<Add, 2>(s.type);
-    case Op::kSub: return arithmetic_of<Sub, 2>(s.type);
-    case Op::kMul: return arithmetic_of<Mul, 2>(s.type);
-    case Op::kFma: return arithmetic_of<Fma, 3>(s.type);
-    case Op::kTanh: return arithmetic_of<Tanh, 1>(s.type);
-    case Op::kEx2: return arithmetic_of<Ex2, 1>(s.type);
-    case Op::kNeg: return bitwise_of<Neg, 1>(s.type);
-    case Op::kAbs: return bitwise_of<Abs, 1>(s.type);
-    case Op::kMin: return min_max<false>(s);
-    case Op::kMax: return min_max<true>(s);
-    default: return nullptr;
+    case Op::kAdd:
+      return arithmetic_of<Add, 2>(s.type);
+    case Op::kSub:
+      return arithmetic_of<Sub, 2>(s.type);
+    case Op::kMul:
+      return arithmetic_of<Mul, 2>(s.type);
+    case Op::kFma:
+      return arithmetic_of<Fma, 3>(s.type);
+    case Op::kTanh:
+      return arithmetic_of<Tanh, 1>(s.type);
+    case Op::kEx2:
+      return arithmetic_of<Ex2, 1>(s.type);
+    case Op::kNeg:
+      return bitwise_of<Neg, 1>(s.type);
+    case Op::kAbs:
+      return bitwise_of<Abs, 1>(s.type);
+    case Op::kMin:
+      return min_max<false>(s);
+    case Op::kMax:
+      return min_max<true>(s);
+    default:
+      return nullptr;
   }
 }
 

@@ -7,10 +7,9 @@ namespace {
 template <class T>
 using Unsigned = std::make_unsigned_t<T>;
 template <class T>
-using Wide = std::conditional_t<
-    sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, S32, U32>,
-    std::conditional_t<sizeof(T) == 4, std::conditional_t<std::is_signed_v<T>, S64, U64>,
-                       std::conditional_t<std::is_signed_v<T>, Int128, UInt128>>>;
+using Wide = std::conditional_t<sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, S32, U32>,
+                                std::conditional_t<sizeof(T) == 4, std::conditional_t<std::is_signed_v<T>, S64, U64>,
+                                                   std::conditional_t<std::is_signed_v<T>, Int128, UInt128>>>;
 
 // Sums and products go through 32 or 64 unsigned bits: no overflow and no promotion of u16 to int.
 template <class T>
@@ -18,35 +17,51 @@ using Ring = std::conditional_t<sizeof(T) == 8, U64, U32>;
 
 struct Add {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b) { return static_cast<T>(Ring<T>(a) + Ring<T>(b)); }
+  static GPUCTL_INLINE T apply(T a, T b) {
+    return static_cast<T>(Ring<T>(a) + Ring<T>(b));
+  }
 };
 struct Sub {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b) { return static_cast<T>(Ring<T>(a) - Ring<T>(b)); }
+  static GPUCTL_INLINE T apply(T a, T b) {
+    return static_cast<T>(Ring<T>(a) - Ring<T>(b));
+  }
 };
 struct MulLo {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b) { return static_cast<T>(Ring<T>(a) * Ring<T>(b)); }
+  static GPUCTL_INLINE T apply(T a, T b) {
+    return static_cast<T>(Ring<T>(a) * Ring<T>(b));
+  }
 };
 struct MulHi {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b) { return static_cast<T>((Wide<T>(a) * Wide<T>(b)) >> (sizeof(T) * 8)); }
+  static GPUCTL_INLINE T apply(T a, T b) {
+    return static_cast<T>((Wide<T>(a) * Wide<T>(b)) >> (sizeof(T) * 8));
+  }
 };
 struct MulWide {
   template <class T>
-  static GPUCTL_INLINE Wide<T> apply(T a, T b) { return Wide<T>(a) * Wide<T>(b); }
+  static GPUCTL_INLINE Wide<T> apply(T a, T b) {
+    return Wide<T>(a) * Wide<T>(b);
+  }
 };
 struct MadLo {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b, T c) { return static_cast<T>(Ring<T>(a) * Ring<T>(b) + Ring<T>(c)); }
+  static GPUCTL_INLINE T apply(T a, T b, T c) {
+    return static_cast<T>(Ring<T>(a) * Ring<T>(b) + Ring<T>(c));
+  }
 };
 struct MadHi {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b, T c) { return Add::apply(MulHi::apply(a, b), c); }
+  static GPUCTL_INLINE T apply(T a, T b, T c) {
+    return Add::apply(MulHi::apply(a, b), c);
+  }
 };
 struct MadWide {
   template <class T>
-  static GPUCTL_INLINE Wide<T> apply(T a, T b, Wide<T> c) { return Add::apply(MulWide::apply(a, b), c); }
+  static GPUCTL_INLINE Wide<T> apply(T a, T b, Wide<T> c) {
+    return Add::apply(MulWide::apply(a, b), c);
+  }
 };
 struct Div {
   template <class T>
@@ -66,24 +81,34 @@ struct Rem {
 };
 struct Min {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b) { return a < b ? a : b; }
+  static GPUCTL_INLINE T apply(T a, T b) {
+    return a < b ? a : b;
+  }
 };
 struct Max {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b) { return a > b ? a : b; }
+  static GPUCTL_INLINE T apply(T a, T b) {
+    return a > b ? a : b;
+  }
 };
 template <class F>
 struct Relu {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b) { return Max::apply(F::apply(a, b), T(0)); }
+  static GPUCTL_INLINE T apply(T a, T b) {
+    return Max::apply(F::apply(a, b), T(0));
+  }
 };
 struct Neg {
   template <class T>
-  static GPUCTL_INLINE T apply(T a) { return static_cast<T>(-Ring<T>(a)); }
+  static GPUCTL_INLINE T apply(T a) {
+    return static_cast<T>(-Ring<T>(a));
+  }
 };
 struct Abs {
   template <class T>
-  static GPUCTL_INLINE T apply(T a) { return a < 0 ? Neg::apply(a) : a; }
+  static GPUCTL_INLINE T apply(T a) {
+    return a < 0 ? Neg::apply(a) : a;
+  }
 };
 struct Sad {
   template <class T>
@@ -93,17 +118,25 @@ struct Sad {
 };
 
 // The 24-bit forms take the low 24 bits and give bits 31..0 or 47..16 of the product.
-GPUCTL_INLINE S64 low24(S32 a) { return static_cast<S32>(static_cast<U32>(a) << 8) >> 8; }
-GPUCTL_INLINE S64 low24(U32 a) { return a & 0xffffff; }
+GPUCTL_INLINE S64 low24(S32 a) {
+  return static_cast<S32>(static_cast<U32>(a) << 8) >> 8;
+}
+GPUCTL_INLINE S64 low24(U32 a) {
+  return a & 0xffffff;
+}
 template <int kShift>
 struct Mul24 {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b) { return static_cast<T>((low24(a) * low24(b)) >> kShift); }
+  static GPUCTL_INLINE T apply(T a, T b) {
+    return static_cast<T>((low24(a) * low24(b)) >> kShift);
+  }
 };
 template <int kShift>
 struct Mad24 {
   template <class T>
-  static GPUCTL_INLINE T apply(T a, T b, T c) { return Add::apply(Mul24<kShift>::apply(a, b), c); }
+  static GPUCTL_INLINE T apply(T a, T b, T c) {
+    return Add::apply(Mul24<kShift>::apply(a, b), c);
+  }
 };
 
 GPUCTL_INLINE S32 clamp32(S64 v) {
@@ -151,22 +184,23 @@ template <class T, bool kSubtract, class F>
 GPUCTL_INLINE void with_carry(Context& ctx, const Instruction& in, Mask mask, T* d, F operands) {
   const Mask carry_in = in.flags & kCarryIn ? ctx.carry : 0;
   Mask carry_out = 0;
-  each(mask, [&](int i) __attribute__((always_inline)) {
-    T x, y;
-    operands(i, x, y);
-    const T c = (carry_in >> i) & 1;
-    T r;
-    bool out;
-    if constexpr (kSubtract) {
-      r = x - y - c;
-      out = x < y || (x == y && c != 0);
-    } else {
-      r = x + y + c;
-      out = r < x || (r == x && c != 0);
-    }
-    d[i] = r;
-    carry_out |= Mask(out) << i;
-  });
+  each(
+      mask, [&](int i) __attribute__((always_inline)) {
+        T x, y;
+        operands(i, x, y);
+        const T c = (carry_in >> i) & 1;
+        T r;
+        bool out;
+        if constexpr (kSubtract) {
+          r = x - y - c;
+          out = x < y || (x == y && c != 0);
+        } else {
+          r = x + y + c;
+          out = r < x || (r == x && c != 0);
+        }
+        d[i] = r;
+        carry_out |= Mask(out) << i;
+      });
   if (in.flags & kCarryOut) ctx.carry = (ctx.carry & ~mask) | carry_out;
 }
 
@@ -234,7 +268,9 @@ Handler dot(const Selector& s) {
 template <int kFirst>
 Handler dot2(const Selector& s) {
   const bool a = s.type == Type::kS32, b = s.from == Type::kS32;
-  if (a) return b ? &ternary<Dp2a<S16, S8, kFirst>, U32, U32, U32, U32> : &ternary<Dp2a<S16, U8, kFirst>, U32, U32, U32, U32>;
+  if (a)
+    return b ? &ternary<Dp2a<S16, S8, kFirst>, U32, U32, U32, U32>
+             : &ternary<Dp2a<S16, U8, kFirst>, U32, U32, U32, U32>;
   return b ? &ternary<Dp2a<U16, S8, kFirst>, U32, U32, U32, U32> : &ternary<Dp2a<U16, U8, kFirst>, U32, U32, U32, U32>;
 }
 
@@ -244,33 +280,46 @@ Handler select_integer(const Selector& s) {
   const bool pairs = s.type == Type::kU16x2 || s.type == Type::kS16x2;
   const bool wide = size_of(s.type) == 8;
   switch (s.op) {
-    case Op::kAdd: return pairs ? pairs_of<Add>(s.type) : binary_of<Add>(s.type);
-    case Op::kSub: return pairs ? pairs_of<Sub>(s.type) : binary_of<Sub>(s.type);
-    case Op::kMin: return pairs ? pairs_of<Min>(s.type) : binary_of<Min>(s.type);
-    case Op::kMax: return pairs ? pairs_of<Max>(s.type) : binary_of<Max>(s.type);
+    case Op::kAdd:
+      return pairs ? pairs_of<Add>(s.type) : binary_of<Add>(s.type);
+    case Op::kSub:
+      return pairs ? pairs_of<Sub>(s.type) : binary_of<Sub>(s.type);
+    case Op::kMin:
+      return pairs ? pairs_of<Min>(s.type) : binary_of<Min>(s.type);
+    case Op::kMax:
+      return pairs ? pairs_of<Max>(s.type) : binary_of<Max>(s.type);
     case Op::kMinRelu:
-      return s.type == Type::kS32 ? &binary<Relu<Min>, S32, S32, S32>
-             : s.type == Type::kS16x2 ? pairs_of<Relu<Min>>(s.type) : nullptr;
+      return s.type == Type::kS32     ? &binary<Relu<Min>, S32, S32, S32>
+             : s.type == Type::kS16x2 ? pairs_of<Relu<Min>>(s.type)
+                                      : nullptr;
     case Op::kMaxRelu:
-      return s.type == Type::kS32 ? &binary<Relu<Max>, S32, S32, S32>
-             : s.type == Type::kS16x2 ? pairs_of<Relu<Max>>(s.type) : nullptr;
-    case Op::kMulLo: return binary_of<MulLo>(s.type);
-    case Op::kMulHi: return binary_of<MulHi>(s.type);
+      return s.type == Type::kS32     ? &binary<Relu<Max>, S32, S32, S32>
+             : s.type == Type::kS16x2 ? pairs_of<Relu<Max>>(s.type)
+                                      : nullptr;
+    case Op::kMulLo:
+      return binary_of<MulLo>(s.type);
+    case Op::kMulHi:
+      return binary_of<MulHi>(s.type);
     case Op::kMulWide:
       return pick<U16, U32, S16, S32>(s.type, [](auto t) -> Handler {
         using T = typename decltype(t)::type;
         return &binary<MulWide, Wide<T>, T, T>;
       });
-    case Op::kMadLo: return ternary_of<MadLo>(s.type);
-    case Op::kMadHi: return ternary_of<MadHi>(s.type);
+    case Op::kMadLo:
+      return ternary_of<MadLo>(s.type);
+    case Op::kMadHi:
+      return ternary_of<MadHi>(s.type);
     case Op::kMadWide:
       return pick<U16, U32, S16, S32>(s.type, [](auto t) -> Handler {
         using T = typename decltype(t)::type;
         return &ternary<MadWide, Wide<T>, T, T, Wide<T>>;
       });
-    case Op::kDiv: return binary_of<Div>(s.type);
-    case Op::kRem: return binary_of<Rem>(s.type);
-    case Op::kSad: return ternary_of<Sad>(s.type);
+    case Op::kDiv:
+      return binary_of<Div>(s.type);
+    case Op::kRem:
+      return binary_of<Rem>(s.type);
+    case Op::kSad:
+      return ternary_of<Sad>(s.type);
     case Op::kNeg:
       return pick<S16, S32, S64>(s.type, [](auto t) -> Handler {
         using T = typename decltype(t)::type;
@@ -281,25 +330,39 @@ Handler select_integer(const Selector& s) {
         using T = typename decltype(t)::type;
         return &unary<Abs, T, T>;
       });
-    case Op::kMul24Lo: return on32<Mul24<0>>(s.type);
-    case Op::kMul24Hi: return on32<Mul24<16>>(s.type);
-    case Op::kMad24Lo: return mad_on32<Mad24<0>>(s.type);
-    case Op::kMad24Hi: return mad_on32<Mad24<16>>(s.type);
-    case Op::kAddSat: return s.type == Type::kS32 ? &binary<AddSat, S32, S32, S32> : nullptr;
-    case Op::kSubSat: return s.type == Type::kS32 ? &binary<SubSat, S32, S32, S32> : nullptr;
-    case Op::kMadHiSat: return s.type == Type::kS32 ? &ternary<MadHiSat, S32, S32, S32, S32> : nullptr;
-    case Op::kAddCarry: return wide ? &add_carry<U64, false> : &add_carry<U32, false>;
-    case Op::kSubCarry: return wide ? &add_carry<U64, true> : &add_carry<U32, true>;
-    case Op::kMadLoCarry: return wide ? &mad_carry<U64, false> : &mad_carry<U32, false>;
+    case Op::kMul24Lo:
+      return on32<Mul24<0>>(s.type);
+    case Op::kMul24Hi:
+      return on32<Mul24<16>>(s.type);
+    case Op::kMad24Lo:
+      return mad_on32<Mad24<0>>(s.type);
+    case Op::kMad24Hi:
+      return mad_on32<Mad24<16>>(s.type);
+    case Op::kAddSat:
+      return s.type == Type::kS32 ? &binary<AddSat, S32, S32, S32> : nullptr;
+    case Op::kSubSat:
+      return s.type == Type::kS32 ? &binary<SubSat, S32, S32, S32> : nullptr;
+    case Op::kMadHiSat:
+      return s.type == Type::kS32 ? &ternary<MadHiSat, S32, S32, S32, S32> : nullptr;
+    case Op::kAddCarry:
+      return wide ? &add_carry<U64, false> : &add_carry<U32, false>;
+    case Op::kSubCarry:
+      return wide ? &add_carry<U64, true> : &add_carry<U32, true>;
+    case Op::kMadLoCarry:
+      return wide ? &mad_carry<U64, false> : &mad_carry<U32, false>;
     case Op::kMadHiCarry:
       return pick<U32, S32, U64, S64>(s.type, [](auto t) -> Handler {
         using T = typename decltype(t)::type;
         return &mad_carry<T, true>;
       });
-    case Op::kDp4a: return dot<Dp4a>(s);
-    case Op::kDp2aLo: return dot2<0>(s);
-    case Op::kDp2aHi: return dot2<2>(s);
-    default: return nullptr;
+    case Op::kDp4a:
+      return dot<Dp4a>(s);
+    case Op::kDp2aLo:
+      return dot2<0>(s);
+    case Op::kDp2aHi:
+      return dot2<2>(s);
+    default:
+      return nullptr;
   }
 }
 

@@ -49,7 +49,9 @@ GPUCTL_INLINE T* at(Context& ctx, OperandRef ref) {
   return reinterpret_cast<T*>(ctx.base[ref >> 30] + (ref & 0x3fffffff));
 }
 
-GPUCTL_INLINE Mask read_pred(Context& ctx, OperandRef ref) { return *at<Mask>(ctx, ref); }
+GPUCTL_INLINE Mask read_pred(Context& ctx, OperandRef ref) {
+  return *at<Mask>(ctx, ref);
+}
 GPUCTL_INLINE void write_pred(Context& ctx, OperandRef ref, Mask mask, Mask value) {
   if (ref == kNoOperand) return;
   Mask& pred = *at<Mask>(ctx, ref);
@@ -72,7 +74,8 @@ template <class F, class D, class A>
 void unary(Context& ctx, const Instruction& in, Mask mask) {
   Slot<D>* d = at<Slot<D>>(ctx, in.op[0]);
   const Slot<A>* a = at<Slot<A>>(ctx, in.op[1]);
-  each(mask, [=](int i) __attribute__((always_inline)) { d[i] = put<D>(F::apply(get<A>(a[i]))); });
+  each(
+      mask, [=](int i) __attribute__((always_inline)) { d[i] = put<D>(F::apply(get<A>(a[i]))); });
 }
 
 template <class F, class D, class A, class B>
@@ -80,7 +83,8 @@ void binary(Context& ctx, const Instruction& in, Mask mask) {
   Slot<D>* d = at<Slot<D>>(ctx, in.op[0]);
   const Slot<A>* a = at<Slot<A>>(ctx, in.op[1]);
   const Slot<B>* b = at<Slot<B>>(ctx, in.op[2]);
-  each(mask, [=](int i) __attribute__((always_inline)) { d[i] = put<D>(F::apply(get<A>(a[i]), get<B>(b[i]))); });
+  each(
+      mask, [=](int i) __attribute__((always_inline)) { d[i] = put<D>(F::apply(get<A>(a[i]), get<B>(b[i]))); });
 }
 
 template <class F, class D, class A, class B, class C>
@@ -89,9 +93,9 @@ void ternary(Context& ctx, const Instruction& in, Mask mask) {
   const Slot<A>* a = at<Slot<A>>(ctx, in.op[1]);
   const Slot<B>* b = at<Slot<B>>(ctx, in.op[2]);
   const Slot<C>* c = at<Slot<C>>(ctx, in.op[3]);
-  each(mask, [=](int i) __attribute__((always_inline)) {
-    d[i] = put<D>(F::apply(get<A>(a[i]), get<B>(b[i]), get<C>(c[i])));
-  });
+  each(
+      mask, [=](int i)
+                __attribute__((always_inline)) { d[i] = put<D>(F::apply(get<A>(a[i]), get<B>(b[i]), get<C>(c[i]))); });
 }
 
 /// Handlers of one operation for several types: `pick<U32, S32>(type, [](auto t) { return &unary<...>; })`.
@@ -102,18 +106,30 @@ struct Tag {
 
 template <class T>
 inline constexpr Type type_of = Type::kNone;
-template <> inline constexpr Type type_of<std::uint8_t> = Type::kU8;
-template <> inline constexpr Type type_of<std::uint16_t> = Type::kU16;
-template <> inline constexpr Type type_of<std::uint32_t> = Type::kU32;
-template <> inline constexpr Type type_of<std::uint64_t> = Type::kU64;
-template <> inline constexpr Type type_of<std::int8_t> = Type::kS8;
-template <> inline constexpr Type type_of<std::int16_t> = Type::kS16;
-template <> inline constexpr Type type_of<std::int32_t> = Type::kS32;
-template <> inline constexpr Type type_of<std::int64_t> = Type::kS64;
-template <> inline constexpr Type type_of<float> = Type::kF32;
-template <> inline constexpr Type type_of<double> = Type::kF64;
-template <> inline constexpr Type type_of<Half> = Type::kF16;
-template <> inline constexpr Type type_of<Bfloat> = Type::kBf16;
+template <>
+inline constexpr Type type_of<std::uint8_t> = Type::kU8;
+template <>
+inline constexpr Type type_of<std::uint16_t> = Type::kU16;
+template <>
+inline constexpr Type type_of<std::uint32_t> = Type::kU32;
+template <>
+inline constexpr Type type_of<std::uint64_t> = Type::kU64;
+template <>
+inline constexpr Type type_of<std::int8_t> = Type::kS8;
+template <>
+inline constexpr Type type_of<std::int16_t> = Type::kS16;
+template <>
+inline constexpr Type type_of<std::int32_t> = Type::kS32;
+template <>
+inline constexpr Type type_of<std::int64_t> = Type::kS64;
+template <>
+inline constexpr Type type_of<float> = Type::kF32;
+template <>
+inline constexpr Type type_of<double> = Type::kF64;
+template <>
+inline constexpr Type type_of<Half> = Type::kF16;
+template <>
+inline constexpr Type type_of<Bfloat> = Type::kBf16;
 
 template <class... Ts, class F>
 Handler pick(Type type, F f) {

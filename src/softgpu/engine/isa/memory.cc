@@ -1,13 +1,12 @@
 // ld and st in every state space, cp.async as a plain copy, fences.
 //
 // Weak accesses are plain ones. Everything stronger (volatile, relaxed, acquire, release, mmio) is an atomic access of
-// each element, with a fence where the ordering asks for it: other OS threads and processes take part.
+// each element, loads with acquire and stores with release order: other OS threads and processes take part.
 #include "softgpu/engine/isa/address.h"
 
 namespace gpuctl::softgpu::engine::GPUCTL_ISA {
 namespace {
 
-/// Access::kWeak or atomic; `sub` of the instruction is the Access of the atomic ones.
 template <class T, int kCount, bool kAtomic>
 void load(Context& ctx, const Instruction& in, Mask mask) {
   using S = Slot<T>;
@@ -15,11 +14,11 @@ void load(Context& ctx, const Instruction& in, Mask mask) {
   S* d[kCount];
   for (int k = 0; k < kCount; ++k) d[k] = at<S>(ctx, in.op[k]);
   const U64* address = ctx.address;
-  each(mask, [&](int i) __attribute__((always_inline)) {
-    const T* p = reinterpret_cast<const T*>(address[i]);
-    for (int k = 0; k < kCount; ++k) d[k][i] = put<T>(kAtomic ? __atomic_load_n(p + k, __ATOMIC_RELAXED) : p[k]);
-  });
-  if (kAtomic && in.sub >= static_cast<int>(Access::kAcquire)) __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  each(
+      mask, [&](int i) __attribute__((always_inline)) {
+        const T* p = reinterpret_cast<const T*>(address[i]);
+        for (int k = 0; k < kCount; ++k) d[k][i] = put<T>(kAtomic ? __atomic_load_n(p + k, __ATOMIC_ACQUIRE) : p[k]);
+      });
 }
 
 template <class T, int kCount, bool kAtomic>
@@ -28,15 +27,16 @@ void store(Context& ctx, const Instruction& in, Mask mask) {
   resolve<sizeof(T) * kCount, 4>(ctx, in, mask);
   const S* a[kCount];
   for (int k = 0; k < kCount; ++k) a[k] = at<S>(ctx, in.op[k]);
-  if (kAtomic && in.sub >= static_cast<int>(Access::kRelease)) __atomic_thread_fence(__ATOMIC_RELEASE);
   // One lane after the other: lanes may write to the same address, then one of them wins as a whole.
   const U64* address = ctx.address;
   for (; mask != 0; mask &= mask - 1) {
     const int i = __builtin_ctz(mask);
     T* p = reinterpret_cast<T*>(address[i]);
     for (int k = 0; k < kCount; ++k) {
-      if (kAtomic) __atomic_store_n(p + k, static_cast<T>(a[k][i]), __ATOMIC_RELAXED);
-      else p[k] = static_cast<T>(a[k][i]);
+      if (kAtomic)
+        __atomic_store_n(p + k, static_cast<T>(a[k][i]), __ATOMIC_RELEASE);
+      else
+        p[k] = static_cast<T>(a[k][i]);
     }
   }
 }
@@ -50,7 +50,8 @@ void load_param(Context& ctx, const Instruction& in, Mask mask) {
     __builtin_memcpy(&value, ctx.params + in.imm + k * sizeof(T), sizeof(T));
     const S v = put<T>(value);
     S* d = at<S>(ctx, in.op[k]);
-    each(mask, [=](int i) __attribute__((always_inline)) { d[i] = v; });
+    each(
+        mask, [=](int i) __attribute__((always_inline)) { d[i] = v; });
   }
 }
 
@@ -79,12 +80,14 @@ void copy_async(Context& ctx, const Instruction& in, Mask mask) {
   }
 }
 
-void fence(Context&, const Instruction&, Mask) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+void fence(Context&, const Instruction&, Mask) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 void nothing(Context&, const Instruction&, Mask) {}
 
 template <class T>
 Handler load_of(const Selector& s) {
-  const bool weak = s.access == Access::kWeak;
+  const bool weak = !s.strong;
   if (s.immediate) return s.count == 1 ? &load_param<T, 1> : s.count == 2 ? &load_param<T, 2> : &load_param<T, 4>;
   if (s.count == 1) return weak ? &load<T, 1, false> : &load<T, 1, true>;
   if (s.count == 2) return weak ? &load<T, 2, false> : &load<T, 2, true>;
@@ -92,7 +95,7 @@ Handler load_of(const Selector& s) {
 }
 template <class T>
 Handler store_of(const Selector& s) {
-  const bool weak = s.access == Access::kWeak;
+  const bool weak = !s.strong;
   if (s.count == 1) return weak ? &store<T, 1, false> : &store<T, 1, true>;
   if (s.count == 2) return weak ? &store<T, 2, false> : &store<T, 2, true>;
   return weak ? &store<T, 4, false> : &store<T, 4, true>;
@@ -105,15 +108,20 @@ Handler select_memory(const Selector& s) {
     case Op::kLoad:
       if (s.type == Type::kS8) return load_of<S8>(s);
       if (s.type == Type::kS16) return load_of<S16>(s);
-      return pick<U8, U16, U32, U64>(bits_of(s.type), [&](auto t) -> Handler { return load_of<typename decltype(t)::type>(s); });
+      return pick<U8, U16, U32, U64>(bits_of(s.type),
+                                     [&](auto t) -> Handler { return load_of<typename decltype(t)::type>(s); });
     case Op::kStore:
-      return pick<U8, U16, U32, U64>(bits_of(s.type), [&](auto t) -> Handler { return store_of<typename decltype(t)::type>(s); });
+      return pick<U8, U16, U32, U64>(bits_of(s.type),
+                                     [&](auto t) -> Handler { return store_of<typename decltype(t)::type>(s); });
     case Op::kCopyAsync:
       return s.count == 4 ? &copy_async<4> : s.count == 8 ? &copy_async<8> : s.count == 16 ? &copy_async<16> : nullptr;
-    case Op::kFence: return &fence;
+    case Op::kFence:
+      return &fence;
     case Op::kNop:
-    case Op::kPrefetch: return &nothing;
-    default: return nullptr;
+    case Op::kPrefetch:
+      return &nothing;
+    default:
+      return nullptr;
   }
 }
 

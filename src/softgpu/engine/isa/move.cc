@@ -99,7 +99,8 @@ void selp(Context& ctx, const Instruction& in, Mask mask) {
   T* d = at<T>(ctx, in.op[0]);
   const T *a = at<T>(ctx, in.op[1]), *b = at<T>(ctx, in.op[2]);
   const Mask p = read_pred(ctx, in.op[3]);
-  each(mask, [=](int i) __attribute__((always_inline)) { d[i] = (p >> i) & 1 ? a[i] : b[i]; });
+  each(
+      mask, [=](int i) __attribute__((always_inline)) { d[i] = (p >> i) & 1 ? a[i] : b[i]; });
 }
 template <class T, class C>
 void slct(Context& ctx, const Instruction& in, Mask mask) {
@@ -130,43 +131,76 @@ Handler select_move(const Selector& s) {
   const bool wide = size_of(s.type) == 8;
   if (s.type == Type::kPred) {
     switch (s.op) {
-      case Op::kMov: return &predicate<kCopy>;
-      case Op::kNot: return &predicate<kInvert>;
-      case Op::kAnd: return &predicate<kAnd>;
-      case Op::kOr: return &predicate<kOr>;
-      case Op::kXor: return &predicate<kXor>;
-      default: return nullptr;
+      case Op::kMov:
+        return &predicate<kCopy>;
+      case Op::kNot:
+        return &predicate<kInvert>;
+      case Op::kAnd:
+        return &predicate<kAnd>;
+      case Op::kOr:
+        return &predicate<kOr>;
+      case Op::kXor:
+        return &predicate<kXor>;
+      default:
+        return nullptr;
     }
   }
   switch (s.op) {
-    case Op::kMov: return wide ? &unary<Cast<U64, U64>, U64, U64> : &unary<Cast<U32, U32>, U32, U32>;
-    case Op::kWiden: return &unary<Cast<U64, U32>, U64, U32>;
-    case Op::kWidenSigned: return &unary<Cast<S64, S32>, S64, S32>;
-    case Op::kNarrow: return &unary<Cast<U32, U64>, U32, U64>;
+    case Op::kMov:
+      return wide ? &unary<Cast<U64, U64>, U64, U64> : &unary<Cast<U32, U32>, U32, U32>;
+    case Op::kWiden:
+      return &unary<Cast<U64, U32>, U64, U32>;
+    case Op::kWidenSigned:
+      return &unary<Cast<S64, S32>, S64, S32>;
+    case Op::kNarrow:
+      return &unary<Cast<U32, U64>, U32, U64>;
     case Op::kPack:
-      return wide ? (s.count == 2 ? &pack<U64, 2> : s.count == 4 ? &pack<U64, 4> : nullptr)
-                  : (s.count == 2 ? &pack<U32, 2> : s.count == 4 ? &pack<U32, 4> : nullptr);
+      return wide ? (s.count == 2   ? &pack<U64, 2>
+                     : s.count == 4 ? &pack<U64, 4>
+                                    : nullptr)
+                  : (s.count == 2   ? &pack<U32, 2>
+                     : s.count == 4 ? &pack<U32, 4>
+                                    : nullptr);
     case Op::kUnpack:
-      return wide ? (s.count == 2 ? &unpack<U64, 2> : s.count == 4 ? &unpack<U64, 4> : nullptr)
-                  : (s.count == 2 ? &unpack<U32, 2> : s.count == 4 ? &unpack<U32, 4> : nullptr);
-    case Op::kFrameOffset: return &frame_offset;
-    case Op::kFrameAddress: return &frame_address;
-    case Op::kParamAddress: return &param_address;
-    case Op::kToShared: return &convert_address<false, true>;
-    case Op::kFromShared: return &convert_address<false, false>;
-    case Op::kToLocal: return &convert_address<true, true>;
-    case Op::kFromLocal: return &convert_address<true, false>;
-    case Op::kIsShared: return &is_in<kInShared>;
-    case Op::kIsLocal: return &is_in<kInLocal>;
-    case Op::kIsParam: return &is_in<kInParam>;
-    case Op::kIsGlobal: return &is_in<kInGlobal>;
-    case Op::kClock: return wide ? &clock<U64, false> : &clock<U32, false>;
-    case Op::kClockHigh: return &clock<U32, true>;
-    case Op::kSelp: return wide ? &selp<U64> : &selp<U32>;
+      return wide ? (s.count == 2   ? &unpack<U64, 2>
+                     : s.count == 4 ? &unpack<U64, 4>
+                                    : nullptr)
+                  : (s.count == 2   ? &unpack<U32, 2>
+                     : s.count == 4 ? &unpack<U32, 4>
+                                    : nullptr);
+    case Op::kFrameOffset:
+      return &frame_offset;
+    case Op::kFrameAddress:
+      return &frame_address;
+    case Op::kParamAddress:
+      return &param_address;
+    case Op::kToShared:
+      return &convert_address<false, true>;
+    case Op::kFromShared:
+      return &convert_address<false, false>;
+    case Op::kToLocal:
+      return &convert_address<true, true>;
+    case Op::kFromLocal:
+      return &convert_address<true, false>;
+    case Op::kIsShared:
+      return &is_in<kInShared>;
+    case Op::kIsLocal:
+      return &is_in<kInLocal>;
+    case Op::kIsParam:
+      return &is_in<kInParam>;
+    case Op::kIsGlobal:
+      return &is_in<kInGlobal>;
+    case Op::kClock:
+      return wide ? &clock<U64, false> : &clock<U32, false>;
+    case Op::kClockHigh:
+      return &clock<U32, true>;
+    case Op::kSelp:
+      return wide ? &selp<U64> : &selp<U32>;
     case Op::kSlct:
       if (s.from == Type::kF32) return wide ? &slct<U64, float> : &slct<U32, float>;
       return wide ? &slct<U64, S32> : &slct<U32, S32>;
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 

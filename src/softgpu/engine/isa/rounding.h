@@ -6,11 +6,28 @@
 namespace gpuctl::softgpu::engine::GPUCTL_ISA {
 
 /// A binary format: precision with the hidden bit, and the greatest exponent.
-template <class T> struct Format;
-template <> struct Format<Half> { static constexpr int kPrecision = 11, kEmax = 15; using Bits = U16; };
-template <> struct Format<Bfloat> { static constexpr int kPrecision = 8, kEmax = 127; using Bits = U16; };
-template <> struct Format<float> { static constexpr int kPrecision = 24, kEmax = 127; using Bits = U32; };
-template <> struct Format<double> { static constexpr int kPrecision = 53, kEmax = 1023; using Bits = U64; };
+template <class T>
+struct Format;
+template <>
+struct Format<Half> {
+  static constexpr int kPrecision = 11, kEmax = 15;
+  using Bits = U16;
+};
+template <>
+struct Format<Bfloat> {
+  static constexpr int kPrecision = 8, kEmax = 127;
+  using Bits = U16;
+};
+template <>
+struct Format<float> {
+  static constexpr int kPrecision = 24, kEmax = 127;
+  using Bits = U32;
+};
+template <>
+struct Format<double> {
+  static constexpr int kPrecision = 53, kEmax = 1023;
+  using Bits = U64;
+};
 
 template <class T>
 GPUCTL_INLINE T from_bits(U64 bits) {
@@ -50,17 +67,26 @@ T round_pack(bool sign, U64 m, int e, Round mode) {
   const int quantum = (top < kEmin ? kEmin : top) - (kP - 1);
   const int shift = quantum - e;  // at least 64 - kP
   const U64 kept = shift > 63 ? 0 : m >> shift;
-  const U64 rest = shift > 63 ? 1 : m << (64 - shift);  // the bits cut off, left aligned; beyond 63: below one half,
+  const U64 rest = shift > 63 ? 1 : m << (64 - shift);    // the bits cut off, left aligned; beyond 63: below one half,
   const bool at_half = shift == 64 && m == U64(1) << 63;  // but for a shift of exactly 64
   const bool above_half = shift == 64 ? m > U64(1) << 63 : shift < 64 && rest > U64(1) << 63;
   const bool half = shift < 64 ? rest == U64(1) << 63 : at_half;
   bool up = false;
   switch (mode) {
-    case Round::kNearest: up = above_half || (half && (kept & 1)); break;
-    case Round::kAway: up = above_half || half; break;
-    case Round::kZero: break;
-    case Round::kDown: up = sign && rest != 0; break;
-    case Round::kUp: up = !sign && rest != 0; break;
+    case Round::kNearest:
+      up = above_half || (half && (kept & 1));
+      break;
+    case Round::kAway:
+      up = above_half || half;
+      break;
+    case Round::kZero:
+      break;
+    case Round::kDown:
+      up = sign && rest != 0;
+      break;
+    case Round::kUp:
+      up = !sign && rest != 0;
+      break;
   }
   U64 bits = kept + up;  // a carry moves on into the exponent by itself
   if (top >= kEmin) bits += U64(top + kEmax - 1) << (kP - 1);
@@ -90,9 +116,15 @@ T narrow(double x, Round mode) {
   return round_pack<T>(sign, m, (exponent == 0 ? 1 : exponent) - 1075, mode);
 }
 
-GPUCTL_INLINE float value_of(float x) { return x; }
-GPUCTL_INLINE double value_of(double x) { return x; }
-GPUCTL_INLINE float value_of(Bfloat x) { return __builtin_bit_cast(float, U32(x.bits) << 16); }
+GPUCTL_INLINE float value_of(float x) {
+  return x;
+}
+GPUCTL_INLINE double value_of(double x) {
+  return x;
+}
+GPUCTL_INLINE float value_of(Bfloat x) {
+  return __builtin_bit_cast(float, U32(x.bits) << 16);
+}
 GPUCTL_INLINE float value_of(Half x) {
   const U32 sign = U32(x.bits & 0x8000) << 16, magnitude = x.bits & 0x7fff;
   if (magnitude >= 0x7c00) return __builtin_bit_cast(float, sign | 0x7f800000 | (magnitude & 0x3ff) << 13);

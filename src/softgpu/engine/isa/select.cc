@@ -16,7 +16,8 @@ Handler select(const Selector& s) {
     case Type::kF16:
     case Type::kBf16:
     case Type::kF16x2:
-    case Type::kBf16x2: return select_half(s);
+    case Type::kBf16x2:
+      return select_half(s);
     default:
       if (Handler h = select_bits(s)) return h;
       return select_integer(s);
