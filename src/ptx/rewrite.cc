@@ -4,7 +4,7 @@
 
 #include "ptx/facts.h"
 #include "ptx/parser.h"
-#include "ptx/pass/announce_early_return.h"
+#include "ptx/pass/split_early_return.h"
 #include "ptx/pass/append_launch_args.h"
 #include "ptx/pass/find_early_return.h"
 #include "ptx/pass/join_finished_threads.h"
@@ -32,8 +32,8 @@ constexpr Pass kPasses[] = {
     {"refuse_waiting_blocks", pass::refuse_waiting_blocks},
     // Decides whether finished threads must keep coming to barriers; refuses lanes that could be missed by their warp.
     {"find_early_return", pass::find_early_return},
-    // One block-wide reduction tells in front of the bounds check whether any thread returns.
-    {"announce_early_return", pass::announce_early_return},
+    // Block-tasks in which nobody returns early get a body of their own, with plain barriers.
+    {"split_early_return", pass::split_early_return},
     // Adds the LaunchArgs parameter and renames the entry.
     {"append_launch_args", pass::append_launch_args},
     // ret and exit become jumps to the end of the block-task.
@@ -62,6 +62,12 @@ pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, cons
       Module one{facts.module().version, facts.module().targets, facts.module().address_size, {}};
       for (const pass::CopiedFunction& copy : kernel.functions) one.items.emplace_back(copy.function);
       one.items.emplace_back(kernel.entry);
+      if (kernel.plain_body) {
+        Function plain = kernel.entry;
+        plain.name += "__plain_body";
+        plain.body = kernel.plain_body;
+        one.items.emplace_back(std::move(plain));
+      }
       dump(pass.name, print(one));
     }
     if (refused) {

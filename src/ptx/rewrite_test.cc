@@ -298,7 +298,7 @@ int assemble(const std::string& text, const std::string& arch) {
 TEST(Rewrite, GivesWhatThePtxAssemblerAccepts) {
   if (std::string(PTXAS).empty()) GTEST_SKIP() << "no ptxas in the toolkit";
   int persistent = 0;
-  for (const char* folder : {"announce_early_return", "append_launch_args", "replace_returns", "replace_block_index", "join_finished_threads",
+  for (const char* folder : {"split_early_return", "append_launch_args", "replace_returns", "replace_block_index", "join_finished_threads",
                              "wrap_in_claim_loop", "round_trip"}) {
     for (const auto& file : fs::directory_iterator(fs::path(PTX_GOLDEN_DIR) / folder)) {
       const std::string name = file.path().filename();

@@ -42,6 +42,7 @@ void copy_functions(Kernel& kernel) {
     }
   };
   for_each_instruction(*kernel.entry.body, redirect);
+  if (kernel.plain_body) for_each_instruction(*kernel.plain_body, redirect);
   for (CopiedFunction& copy : kernel.functions) for_each_instruction(*copy.function.body, redirect);
 }
 

@@ -37,7 +37,7 @@ constexpr std::string_view kMeetLive = R"(
 }
 )";
 
-/// The same, with the shortcut. NUMBER makes the labels unique; DECIDE: what the first barrier tells, where no branch did.
+/// The same, with the shortcut. NUMBER makes the labels unique.
 constexpr std::string_view kMeetLiveOrPlain = R"(
 .func f()
 {
@@ -50,18 +50,14 @@ constexpr std::string_view kMeetLiveOrPlain = R"(
     mov.b32 %gpuslice_zero, 0;
     st.param.b32 [gpuslice_finished], %gpuslice_zero;
     call (gpuslice_count), gpuslice_meet, (gpuslice_finished);
-    DECIDE
+    ld.param.b32 %gpuslice_zero, [gpuslice_count];
+    setp.eq.u32 %gpuslice_plain, %gpuslice_zero, 0;
     bra.uni $gpuslice_past_NUMBER;
 $gpuslice_plain_NUMBER:
     bar.sync 0;
 $gpuslice_past_NUMBER:
   }
 }
-)";
-
-constexpr std::string_view kDecide = R"(
-    ld.param.b32 %gpuslice_zero, [gpuslice_count];
-    setp.eq.u32 %gpuslice_plain, %gpuslice_zero, 0;
 )";
 
 /// The one function in a text of ours.
@@ -88,18 +84,16 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
   for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += with.size()) text.replace(at, what.size(), with);
 }
 
-void join_or_skip_barriers(Function& function, bool announced) {
+void join_or_skip_barriers(Function& function) {
   int number = 0;
   replace_instructions(*function.body, [&](Instruction& instruction, std::vector<Statement>& out) {
-    // The reduction is announce_early_return's, to which all threads come.
-    if (!is_block_barrier(instruction) || instruction.has("red")) {
+    if (!is_block_barrier(instruction)) {
       out.emplace_back(std::move(instruction));
       return;
     }
     std::string text(kMeetLiveOrPlain);
     const std::string digits = std::to_string(number++);
     replace_all(text, "NUMBER", digits);
-    replace_all(text, "DECIDE", announced ? "" : kDecide);
     Scope meet = std::get<Scope>(parse_function(text).body->back());
     if (instruction.guard) {  // the same in all threads, or this form would not be chosen
       Instruction skip;
@@ -116,8 +110,8 @@ void join_or_skip_barriers(Function& function, bool announced) {
 
 Refused join_finished_threads(Kernel& kernel) {
   if (!kernel.report.needs_finished_barrier) return {};
-  if (kernel.report.returns_only_first) {
-    join_or_skip_barriers(kernel.entry, kernel.return_branch.has_value());
+  if (skips_joining(kernel)) {
+    join_or_skip_barriers(kernel.entry);
   } else {
     join_barriers(kernel.entry);
   }

@@ -30,6 +30,8 @@ struct Kernel {
     bool returns_if_taken;
   };
   std::optional<ReturnBranch> return_branch;
+  /// The body for block-tasks in which nobody returns early, when there are two (split_early_return).
+  std::optional<std::vector<Statement>> plain_body;
 
   /// Parameter that holds LaunchArgs.
   std::string args_name() const { return original.name + "__gpuslice_args"; }
@@ -40,9 +42,10 @@ using Refused = std::optional<std::string>;
 
 // Names in rewritten functions. The facts refuse functions that use names with "gpuslice" themselves.
 inline constexpr char kTaskEnd[] = "$gpuslice_task_end";
+inline constexpr char kPlainTaskEnd[] = "$gpuslice_plain_task_end";  // of plain_body
 inline constexpr char kCtaidRegister[] = "%gpuslice_ctaid_";    // + x, y, z
 inline constexpr char kNctaidRegister[] = "%gpuslice_nctaid_";  // + x, y, z
-inline constexpr char kPlainRegister[] = "%gpuslice_plain";       // predicate: barriers of this block-task need no meeting
+inline constexpr char kSomeoneRegister[] = "%gpuslice_someone";   // predicate: some thread returns early
 inline constexpr char kMeetFunction[] = "gpuslice_meet";         // join_finished_threads
 
 }  // namespace gpuctl::ptx::pass

@@ -145,11 +145,10 @@ class CallExtender {
   int count_ = 0;
 };
 
-/// Rewrites reads and calls in one function. Empty on success.
-std::string rewrite_function(const Kernel& kernel, Function& function) {
+/// Rewrites reads and calls in one body. Empty on success.
+std::string rewrite_body(const Kernel& kernel, CallExtender& extender, std::vector<Statement>& body) {
   std::string problem;
-  CallExtender extender;
-  replace_instructions(*function.body, [&](Instruction& instruction, std::vector<Statement>& out) {
+  replace_instructions(body, [&](Instruction& instruction, std::vector<Statement>& out) {
     if (instruction.opcode == "call") {
       const std::uint8_t reads = copied_call_reads(kernel, instruction);
       if (reads != 0) extender.extend(instruction, reads, out);
@@ -186,9 +185,12 @@ Refused replace_block_index(Kernel& kernel) {
     if (kernel.facts.closure(name).grid_reads != 0) return "a function called through a pointer ('" + name + "') reads %ctaid or %nctaid";
   }
   copy_functions(kernel);
-  if (std::string problem = rewrite_function(kernel, kernel.entry); !problem.empty()) return problem;
+  CallExtender extender;
+  if (std::string problem = rewrite_body(kernel, extender, *kernel.entry.body); !problem.empty()) return problem;
+  if (kernel.plain_body) rewrite_body(kernel, extender, *kernel.plain_body);  // what succeeded above does so here
   for (CopiedFunction& copy : kernel.functions) {
-    if (std::string problem = rewrite_function(kernel, copy.function); !problem.empty()) {
+    CallExtender copy_extender;
+    if (std::string problem = rewrite_body(kernel, copy_extender, *copy.function.body); !problem.empty()) {
       return "calls '" + copy.original + "': " + problem;
     }
     receive_values(copy.function, kernel.facts.closure(copy.original).grid_reads);

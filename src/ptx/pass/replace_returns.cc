@@ -4,13 +4,21 @@
 #include "ptx/walk.h"
 
 namespace gpuctl::ptx::pass {
+namespace {
 
-Refused replace_returns(Kernel& kernel) {
-  for_each_instruction(*kernel.entry.body, [](Instruction& instruction) {
+void jump_instead(std::vector<Statement>& body, const char* label) {
+  for_each_instruction(body, [&](Instruction& instruction) {
     if (opcode_kind(instruction.opcode) != OpcodeKind::kReturn) return;
     instruction.opcode = "bra";  // `ret.uni` stays `bra.uni`
-    instruction.operands = {symbol_operand(kTaskEnd)};
+    instruction.operands = {symbol_operand(label)};
   });
+}
+
+}  // namespace
+
+Refused replace_returns(Kernel& kernel) {
+  jump_instead(*kernel.entry.body, kTaskEnd);
+  if (kernel.plain_body) jump_instead(*kernel.plain_body, kPlainTaskEnd);
   return {};
 }
 

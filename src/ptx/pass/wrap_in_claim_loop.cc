@@ -28,13 +28,14 @@
 #include <iterator>
 
 #include "ptx/parser.h"
+#include "ptx/pass/join_finished_threads.h"
 #include "ptx/persistent_abi.h"
 
 namespace gpuctl::ptx::pass {
 namespace {
 
 constexpr std::string_view kDeclarations = R"(
-  .reg .pred %gpuslice_p, %gpuslice_q, %gpuslice_more, %gpuslice_plain;
+  .reg .pred %gpuslice_p, %gpuslice_q, %gpuslice_more, %gpuslice_plain, %gpuslice_someone;
   .reg .b32 %gpuslice_at, %gpuslice_end;
   .reg .b32 %gpuslice_ctaid_x, %gpuslice_ctaid_y, %gpuslice_ctaid_z;
   .reg .b32 %gpuslice_nctaid_x, %gpuslice_nctaid_y, %gpuslice_nctaid_z;
@@ -212,7 +213,7 @@ $gpuslice_joined:
   @%gpuslice_more bra.uni $gpuslice_task;
 )";
 
-/// With the shortcut: nobody returned early from the block-task that ends here.
+/// Nobody returned early from the block-task that ends here, if %gpuslice_plain says so.
 constexpr std::string_view kPlainOrJoin = R"(
   @!%gpuslice_plain bra.uni $gpuslice_join;
   bar.sync 0;
@@ -266,6 +267,19 @@ constexpr std::string_view kGridSize = R"(
 
 constexpr std::string_view kNotPlain = R"(
   setp.ne.u32 %gpuslice_plain, 0, 0;
+)";
+
+constexpr std::string_view kPlainTaskEndLabel = R"(
+$gpuslice_plain_task_end:
+)";
+
+constexpr std::string_view kPlainTaskEndText = R"(
+  setp.eq.u32 %gpuslice_plain, 0, 0;
+  bra.uni $gpuslice_advance;
+)";
+
+constexpr std::string_view kAdvanceLabel = R"(
+$gpuslice_advance:
 )";
 
 constexpr std::string_view kTaskEndLabel = R"(
@@ -440,24 +454,34 @@ void append(std::vector<Statement>& to, std::vector<Statement> from) {
 
 Refused wrap_in_claim_loop(Kernel& kernel) {
   const bool joins = kernel.report.needs_finished_barrier;
-  const bool skips = kernel.report.returns_only_first;
+  const bool skips = skips_joining(kernel);
+  const bool two_bodies = kernel.plain_body.has_value();
   const bool shares = kernel.report.uses_shared || kernel.report.uses_barrier;
   const std::uint8_t reads = kernel.closure.grid_reads;
   const Names names(kernel.args_name(), joins ? "$gpuslice_wait" : shares ? "$gpuslice_meet" : "$gpuslice_task");
 
   std::string text = ".version 6.0\n.target sm_70\n.address_size 64\n.entry worker()\n{";
   text += kDeclarations;
-  if (skips) text += kNotPlain;
+  if (skips || two_bodies) text += kNotPlain;
   text += names.expand(kPrologue);
   text += names.expand(kClaim);
-  if (skips) text += kPlainOrJoin;
+  if (skips || two_bodies) text += kPlainOrJoin;
   text += joins ? kJoiningBarrier : kPlainBarrier;
   text += names.expand(kReadClaim);
   if ((reads & (kReadsCtaidX | kReadsCtaidY | kReadsCtaidZ)) != 0) text += names.expand(kBlockIndex);
   if ((reads & (kReadsNctaidX | kReadsNctaidY | kReadsNctaidZ)) != 0) text += names.expand(kGridSize);
   if (skips) text += kNotPlain;
+  if (two_bodies) {
+    text += kPlainTaskEndLabel;
+    if (kernel.closure.uses_async_copy) text += kFinishCopies;
+    text += kPlainTaskEndText;
+  }
   text += kTaskEndLabel;
   if (kernel.closure.uses_async_copy) text += kFinishCopies;
+  if (two_bodies) {
+    text += kNotPlain;
+    text += kAdvanceLabel;
+  }
   text += names.expand(kAdvance);
   if (shares && !joins) text += kMeetBetweenTasks;
   text += names.expand(kLeave);
@@ -468,9 +492,11 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   std::vector<Statement> result;
   for (Statement& statement : *std::get<Function>(worker->items[0]).body) {
     const auto* label = std::get_if<Label>(&statement);
+    if (label != nullptr && label->name == kPlainTaskEnd) append(result, std::move(*kernel.plain_body));
     if (label != nullptr && label->name == kTaskEnd) append(result, std::move(*kernel.entry.body));
     result.push_back(std::move(statement));
   }
+  kernel.plain_body.reset();
   kernel.entry.body = std::move(result);
   return {};
 }
