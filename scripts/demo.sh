@@ -45,7 +45,7 @@ choose_device() {
 choose_sizes() {
   reserve=$((sms >= 64 ? 8 : sms / 4))
   local blocks=$((reserve * 8)) # 8 blocks of 256 threads fill the 2048 threads of an SM
-  "$bench" run work --blocks "$blocks" --iterations 16 --count 5 --json >"$scratch/probe.json"
+  "$bench" run work --blocks "$blocks" --iterations 4 --count 5 --json >"$scratch/probe.json"
   unit=$(field "$scratch/probe.json" 'max(50, round(1.5 * d["gpu_us"]["p50"]))')
   "$bench" run work --blocks "$blocks" --calibrate-us "$unit" --count 5 --json >"$scratch/ls-size.json"
   "$bench" run work --task-us $((2 * unit)) --calibrate-us $((100 * unit)) --count 1 --json >"$scratch/batch-size.json"

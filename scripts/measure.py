@@ -92,7 +92,8 @@ class Lab:
                    "--state", f"{self.options.scratch}/measure.state", *map(str, options)]
         if self.options.rehearse:
             command.append("--software-gpu")
-        daemon = subprocess.Popen(command, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        with open(pathlib.Path(self.options.out) / "gpuctld.log", "a", encoding="utf-8") as log:
+            daemon = subprocess.Popen(command, env=self.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
             deadline = time.monotonic() + STARTUP_S
             while subprocess.run([self.gpuctl_path, "status"], env=self.env, capture_output=True).returncode != 0:

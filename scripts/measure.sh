@@ -2,7 +2,7 @@
 # Measures what docs/measurements.md reports, on the GPU there is, under MPS: both sides of each figure in one run.
 #   scripts/measure.sh [--build DIR] [--out DIR] [--steps NAME,...] [--no-mps] [--rehearse]
 # --build: binaries that are built already (default: build, built now). --out: raw.jsonl (every result as it was printed),
-# table.txt and log.txt go there (default: build/measurements). --steps: some of those that --steps help lists.
+# table.txt, log.txt and gpuctld.log go there (default: build/measurements). --steps: some of those that --steps help lists.
 # --no-mps: leave MPS as it is. --rehearse: small sizes on the software GPU, to try the script; its figures mean nothing.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
