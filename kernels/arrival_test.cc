@@ -6,7 +6,7 @@ namespace gpuctl::bench {
 namespace {
 
 TEST(Schedule, BackToBackIsAlwaysDue) {
-  Schedule schedule(Arrival::kBackToBack, 1000, 1, 500);
+  Schedule schedule(Arrival::kBackToBack, 1000, 1, 1, 500);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(schedule.due_ns(), 500);
     schedule.advance();
@@ -14,15 +14,23 @@ TEST(Schedule, BackToBackIsAlwaysDue) {
 }
 
 TEST(Schedule, PeriodicDoesNotDrift) {
-  Schedule schedule(Arrival::kPeriodic, 0.5, 1, 7'000);
+  Schedule schedule(Arrival::kPeriodic, 0.5, 1, 1, 7'000);
   for (int i = 0; i < 1'000'000; ++i) schedule.advance();
   EXPECT_EQ(schedule.due_ns(), 7'000 + 500'000'000);
 }
 
+TEST(Schedule, BurstsAreDueTogether) {
+  Schedule schedule(Arrival::kBursts, 1000, 3, 1, 500);
+  for (const std::int64_t due : {500, 500, 500, 1'000'500, 1'000'500, 1'000'500, 2'000'500}) {
+    EXPECT_EQ(schedule.due_ns(), due);
+    schedule.advance();
+  }
+}
+
 TEST(Schedule, PoissonHasTheMeanAndTheSeedDecides) {
-  Schedule a(Arrival::kPoisson, 100, 1, 0);
-  Schedule b(Arrival::kPoisson, 100, 1, 0);
-  Schedule c(Arrival::kPoisson, 100, 2, 0);
+  Schedule a(Arrival::kPoisson, 100, 1, 1, 0);
+  Schedule b(Arrival::kPoisson, 100, 1, 1, 0);
+  Schedule c(Arrival::kPoisson, 100, 1, 2, 0);
   constexpr int kLaunches = 20'000;
   std::int64_t last = 0;
   double squares = 0;

@@ -17,7 +17,8 @@ struct Targets {
   std::optional<double> kernel_us;
 };
 
-/// The extent to use in place of `extent`. The GPU must have nothing else to do.
+/// The extent to use in place of `extent`. The GPU must have nothing else to do. Throws Failure when no extent does it;
+/// a kernel that runs on and on, because the GPU is not free or stands still, ends the process with one line.
 Extent calibrate(const Gpu& gpu, const KernelSpec& spec, Extent extent, const Targets& targets);
 
 }  // namespace gpuctl::bench

@@ -32,6 +32,7 @@ class Failure : public std::runtime_error {
   X(cuMemFreeHost)                               \
   X(cuMemcpyHtoDAsync_v2)                        \
   X(cuMemcpyDtoHAsync_v2)                        \
+  X(cuMemsetD32Async)                            \
   X(cuStreamCreateWithPriority)                  \
   X(cuStreamSynchronize)                         \
   X(cuStreamDestroy_v2)                          \

@@ -36,11 +36,11 @@ PinnedWords::PinnedWords(std::size_t words) {
   words_ = static_cast<std::uint32_t*>(memory);
 }
 
-CUfunction load_kernel(const KernelSpec& spec) {
+CUfunction load_kernel(std::string_view ptx, std::string_view entry) {
   CUmodule module = nullptr;
-  CUDA_CALL(cuModuleLoadData, &module, spec.ptx.data());
+  CUDA_CALL(cuModuleLoadData, &module, ptx.data());
   CUfunction function = nullptr;
-  CUDA_CALL(cuModuleGetFunction, &function, module, std::string(spec.name).c_str());
+  CUDA_CALL(cuModuleGetFunction, &function, module, std::string(entry).c_str());
   return function;
 }
 

@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "driver.h"
-#include "kernel_table.h"
 
 namespace gpuctl::bench {
 
@@ -80,7 +80,7 @@ class PinnedWords {
   std::uint32_t* words_ = nullptr;
 };
 
-/// Loads the kernel's PTX and finds its entry. The module stays loaded until the process ends.
-CUfunction load_kernel(const KernelSpec& spec);
+/// Loads PTX (NUL-terminated) and finds its entry. The module stays loaded until the process ends.
+CUfunction load_kernel(std::string_view ptx, std::string_view entry);
 
 }  // namespace gpuctl::bench

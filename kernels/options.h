@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "calibrate.h"
 #include "kernel_table.h"
@@ -15,6 +16,7 @@ struct Options {
   Verb verb = Verb::kList;
   const KernelSpec* kernel = nullptr;
   Size size = Size::kTrivial;
+  std::vector<std::uint32_t> given_extent;  ///< empty: by size
   std::optional<std::uint32_t> blocks;
   std::optional<std::uint32_t> iterations;
   Targets targets;

@@ -5,8 +5,10 @@
 #include <deque>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "clock.h"
+#include "device_check.h"
 
 namespace gpuctl::bench {
 namespace {
@@ -32,7 +34,8 @@ class Runner {
         options_(options),
         stop_(stop),
         limit_(std::size_t{options.depth} * options.streams),
-        schedule_(options.arrival, options.period_us, options.seed, 0) {
+        schedule_(options.arrival, options.period_us, options.burst, options.seed, 0) {
+    if (options.check == Check::kDevice) device_check_.emplace(bench);
     for (std::uint32_t i = 0; i < options.streams; ++i) {
       streams_.push_back(std::make_unique<Stream>(options.priority));
     }
@@ -46,21 +49,17 @@ class Runner {
   RunResult run() {
     clean_all();
     for (std::uint32_t i = 0; i < options_.warmup && !stop_; ++i) run_one();
-    if (options_.start_at != 0) {
-      while (now_ns() < options_.start_at && !stop_) {
-        sleep_until_ns(std::min(options_.start_at, now_ns() + kLongestSleepNs));
-      }
-    }
     result_.samples.clear();
-    result_.start_ns = now_ns();
-    schedule_ = Schedule(options_.arrival, options_.period_us, options_.seed, result_.start_ns);
-    deadline_ = options_.seconds > 0 ? result_.start_ns + static_cast<std::int64_t>(options_.seconds * 1e9) : kNever;
+    const std::int64_t begin = wait_for(options_.start, stop_);
+    result_.start_ns = std::max(begin, now_ns());
+    schedule_ = Schedule(options_.arrival, options_.period_us, options_.burst, options_.seed, begin);
+    deadline_ = options_.seconds > 0 ? begin + static_cast<std::int64_t>(options_.seconds * 1e9) : kNever;
     if (options_.announce) std::fputs("started\n", stderr);
     while (step()) {
     }
     result_.end_ns = result_.samples.empty() ? now_ns() : result_.samples.back().complete_ns;
     clean_all();
-    if (options_.check == Check::kLast) check_one_more();
+    if (options_.check == Check::kLast || device_check_) check_one_more();
     if (result_.checked != 0) result_.output_hash = bench_.hash_of_last();
     return std::move(result_);
   }
@@ -130,8 +129,13 @@ class Runner {
   void clean() {
     const auto [output, holds_result] = dirty_.front();
     dirty_.pop_front();
-    if (holds_result && options_.check == Check::kAll) examine(output);
-    if (options_.check != Check::kNone) bench_.poison(output);
+    if (device_check_) {
+      if (holds_result) count(device_check_->verify(output));
+      device_check_->poison(output);
+    } else if (options_.check == Check::kAll) {
+      if (holds_result) count(bench_.verify(output));
+      bench_.poison(output);
+    }
     ready_.push_back(output);
   }
 
@@ -139,11 +143,9 @@ class Runner {
     while (!dirty_.empty()) clean();
   }
 
-  void examine(std::size_t output) {
+  void count(const std::optional<std::string>& wrong) {
     ++result_.checked;
-    if (const auto wrong = bench_.verify(output)) {
-      if (result_.mismatches++ == 0) result_.first_mismatch = *wrong;
-    }
+    if (wrong && result_.mismatches++ == 0) result_.first_mismatch = *wrong;
   }
 
   void run_one() {
@@ -162,11 +164,12 @@ class Runner {
     issue(now_ns());
     CUDA_CALL(cuEventSynchronize, end_of_oldest());
     land();
-    examine(output);
+    count(bench_.verify(output));
     result_.samples = measured;
   }
 
   Workbench& bench_;
+  std::optional<DeviceCheck> device_check_;
   const RunOptions& options_;
   const std::atomic<bool>& stop_;
   const std::size_t limit_;

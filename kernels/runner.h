@@ -1,6 +1,7 @@
 // Issues launches of one kernel by an arrival pattern, keeps a number of them in flight, and times and checks each.
 //
-// One thread does everything. A launch goes through: output poisoned - issued - complete - output checked. Poisoning
+// One thread does everything. A launch goes through: output poisoned - issued - complete - output checked; outputs that
+// nobody checks are not poisoned. Poisoning
 // and checking lie outside the measured latency (issue to completion): with one launch in flight they happen between
 // launches; with more, while other launches keep the GPU busy, into one spare output.
 // Launches are waited for in the order of issue, so with several streams a launch that overtakes an earlier one is
@@ -14,25 +15,28 @@
 
 #include "arrival.h"
 #include "gpu.h"
+#include "start.h"
 #include "workbench.h"
 
 namespace gpuctl::bench {
 
-/// kAll: every launch is checked. kLast: one more launch after the measured ones is. kNone: none is.
-enum class Check { kAll, kLast, kNone };
+/// kAll: every launch is checked, on the CPU. kDevice: every launch is, by comparing on the GPU, and one more after the
+/// measured ones on the CPU. kLast: one more launch after the measured ones is. kNone: none is.
+enum class Check { kAll, kDevice, kLast, kNone };
 
 struct RunOptions {
   std::uint64_t count = 0;  ///< launches; 0: no limit
   double seconds = 0;       ///< time in which launches are issued; 0: no limit
   Arrival arrival = Arrival::kBackToBack;
   double period_us = 1000;
+  std::uint32_t burst = 1;  ///< launches of a burst
   std::uint32_t depth = 1;  ///< launches in flight, per stream
   std::uint32_t streams = 1;
   Check check = Check::kAll;
   Priority priority = Priority::kNone;
   bool gpu_time = true;       ///< bracket each launch with two timed events
   std::uint32_t warmup = 2;   ///< launches before the measured ones
-  std::int64_t start_at = 0;  ///< CLOCK_MONOTONIC nanoseconds of the first measured launch; 0: at once
+  Start start;                ///< of the measured launches
   bool announce = false;      ///< write "started" to stderr when the measured launches begin
   std::uint64_t seed = 1;
 };

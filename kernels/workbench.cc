@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace gpuctl::bench {
 namespace {
@@ -18,25 +19,32 @@ Workbench::Workbench(const KernelSpec& spec, const Extent& extent, std::uint64_t
                      bool with_reference)
     : spec_(spec),
       problem_(spec.generate(extent, seed)),
-      function_(load_kernel(spec)),
+      function_(load_kernel(spec.ptx, spec.name)),
       pattern_(kPatternWords),
       readback_(problem_.output_words) {
   if (with_reference) reference_ = spec.reference(extent, problem_);
   for (const Words& words : problem_.inputs) {
     inputs_.emplace_back(words.size() * kWord);
-    for (std::size_t at = 0; at < words.size(); at += kPatternWords) {
-      const std::size_t bytes = std::min(kPatternWords, words.size() - at) * kWord;
-      std::memcpy(pattern_.data(), &words[at], bytes);
-      CUDA_CALL(cuMemcpyHtoDAsync_v2, inputs_.back().address() + at * kWord, pattern_.data(), bytes, copies_.get());
-      CUDA_CALL(cuStreamSynchronize, copies_.get());
-    }
+    upload(words, inputs_.back().address());
   }
   for (Words& words : problem_.inputs) Words().swap(words);  // on the GPU now; large ones are hundreds of MiB
   for (std::size_t i = 0; i < outputs; ++i) outputs_.emplace_back(problem_.output_words * kWord);
-  std::fill_n(pattern_.data(), std::min(kPatternWords, problem_.output_words), problem_.poison);
+}
+
+void Workbench::upload(const Words& words, CUdeviceptr to) {
+  pattern_is_poison_ = false;
+  for (std::size_t at = 0; at < words.size(); at += kPatternWords) {
+    const std::size_t bytes = std::min(kPatternWords, words.size() - at) * kWord;
+    std::memcpy(pattern_.data(), &words[at], bytes);
+    CUDA_CALL(cuMemcpyHtoDAsync_v2, to + at * kWord, pattern_.data(), bytes, copies_.get());
+    CUDA_CALL(cuStreamSynchronize, copies_.get());
+  }
 }
 
 void Workbench::poison(std::size_t output) {
+  if (!std::exchange(pattern_is_poison_, true)) {
+    std::fill_n(pattern_.data(), std::min(kPatternWords, problem_.output_words), problem_.poison);
+  }
   for (std::size_t at = 0; at < problem_.output_words; at += kPatternWords) {
     const std::size_t bytes = std::min(kPatternWords, problem_.output_words - at) * kWord;
     CUDA_CALL(cuMemcpyHtoDAsync_v2, outputs_[output].address() + at * kWord, pattern_.data(), bytes, copies_.get());

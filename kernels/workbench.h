@@ -21,7 +21,12 @@ class Workbench {
   Workbench(const KernelSpec& spec, const Extent& extent, std::uint64_t seed, std::size_t outputs, bool with_reference);
 
   const Problem& problem() const { return problem_; }
-  CUfunction function() const { return function_; }
+  /// Empty unless asked for.
+  const Words& reference() const { return reference_; }
+  CUdeviceptr output(std::size_t index) const { return outputs_[index].address(); }
+
+  /// Copies words to the GPU; returns when they are there.
+  void upload(const Words& words, CUdeviceptr to);
 
   /// Fills an output with the problem's poison; returns when it is in place. The output must not be in use.
   void poison(std::size_t output);
@@ -44,7 +49,8 @@ class Workbench {
   Stream copies_{Priority::kHigh};
   std::vector<DeviceMemory> inputs_;
   std::vector<DeviceMemory> outputs_;
-  PinnedWords pattern_;
+  PinnedWords pattern_;  ///< on the way to the GPU: poison, or a piece of an upload
+  bool pattern_is_poison_ = false;
   PinnedWords readback_;
 };
 
