@@ -32,6 +32,10 @@ void cut(std::string& text) {
   if (text.size() > kMaxKernelText) text = ipc::to_utf8(text.substr(0, kMaxKernelText));
 }
 
+void store_sms(SmSet::Words& words, const SmSet& sms) {
+  for (std::size_t i = 0; i < words.size(); ++i) ipc::store(words[i], sms.words()[i]);
+}
+
 }  // namespace
 
 Result<Client> Client::create(ClientIdentity identity, std::string slice, std::vector<int> devices) {
@@ -46,7 +50,9 @@ Result<Client> Client::create(ClientIdentity identity, std::string slice, std::v
   ipc::store(client.stub_->daemon_alive, 1u);
   for (std::size_t i = 0; i < devices.size(); ++i) {
     client.slots_.push_back({.device = devices[i]});
-    if (devices[i] < 0) ipc::store(client.stub_->grant[i].capsm, ipc::kUnlimited);
+    if (devices[i] >= 0) continue;
+    store_sms(client.stub_->grant[i].sms, SmSet::everything());
+    ipc::store(client.stub_->grant[i].capsm, ipc::kUnlimited);
   }
   return client;
 }
@@ -63,42 +69,49 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms) {
     slot.demand = demand;
     slot.holding = std::min(ipc::load(usage.holding), most);
     slot.outstanding = ipc::load(usage.outstanding);
-    // Epochs are compared as distances, since they wrap; one that lies ahead of ours was made up.
-    const std::uint32_t applied = ipc::load(usage.applied_epoch);
-    const bool behind_or_equal = slot.epoch - applied < 0x80000000u;
-    if (slot.shrink_ns != 0 && behind_or_equal && slot.epoch - applied <= slot.epoch - slot.shrink_epoch) {
-      slot.shrink_ns = 0;
-      slot.disobeying = false;
-    }
+    if (slot.held.heard(ipc::load(usage.applied_epoch), slot.epoch, slot.written)) slot.disobeying = false;
   }
   return changed;
 }
 
-void Client::write_grant(std::size_t index, std::uint32_t capsm, std::uint64_t now_ns) {
+void Client::write_grant(std::size_t index, const SmSet& sms, std::uint32_t idle, std::uint64_t now_ns) {
   Slot& slot = slots_[index];
   ipc::Grant& grant = stub_->grant[index];
   ++slot.epoch;
-  if (capsm < slot.written && slot.shrink_ns == 0) {
-    slot.shrink_epoch = slot.epoch;
-    slot.shrink_ns = now_ns;
-  }
-  slot.written = capsm;
+  slot.held.wrote(slot.written, sms, slot.epoch, now_ns);
+  slot.written = sms;
   ipc::store(grant.priority, priority_);
+  store_sms(grant.sms, sms);
+  ipc::store(grant.capsm, sms.size());
+  write_idle(index, idle);
   ipc::store(grant.decided_ns, now_ns);
-  ipc::store(grant.capsm, capsm);
   ipc::store(grant.epoch, slot.epoch);
   ipc::futex_wake(grant.epoch);
 }
 
+void Client::write_idle(std::size_t index, std::uint32_t idle) {
+  slots_[index].idle = idle;
+  ipc::store(stub_->grant[index].idle, idle);
+}
+
+bool Client::past(std::uint64_t since_ns, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const {
+  return now_ns >= since_ns + static_cast<std::uint64_t>(deadline.count()) + longest_task_ns_;
+}
+
+bool Client::overdue(std::size_t index, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const {
+  const HeldSms& held = slots_[index].held;
+  return held.pending() && past(held.since_ns(), deadline, now_ns);
+}
+
 bool Client::check_deadline(std::size_t index, std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   Slot& slot = slots_[index];
-  if (slot.shrink_ns == 0) return false;
-  if (slot.holding <= slot.written) {  // nothing to give back, whatever it has applied
+  if (!slot.held.pending()) return false;
+  if (slot.holding <= slot.written.size()) {  // nothing to give back, whatever it has applied
     slot.disobeying = false;
+    slot.obeyed_ns = now_ns;
     return false;
   }
-  const std::uint64_t limit = static_cast<std::uint64_t>(deadline.count()) + longest_task_ns_;
-  if (slot.disobeying || now_ns < slot.shrink_ns + limit) return false;
+  if (slot.disobeying || !past(std::max(slot.held.since_ns(), slot.obeyed_ns), deadline, now_ns)) return false;
   return slot.disobeying = true;
 }
 
@@ -124,7 +137,7 @@ void Client::set_priority(std::int32_t priority, std::uint64_t now_ns) {
   if (priority == priority_) return;
   priority_ = priority;
   for (std::size_t i = 0; i < slots_.size(); ++i)
-    if (slots_[i].device >= 0) write_grant(i, slots_[i].written, now_ns);
+    if (slots_[i].device >= 0) write_grant(i, slots_[i].written, slots_[i].idle, now_ns);
 }
 
 ipc::ClientUsage Client::usage(std::size_t index) const {
@@ -133,6 +146,7 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
   ipc::ClientUsage result;
   result.device = slot.device;
   result.granted = slot.granted.count;
+  result.sms = ipc::sms_text(slot.written);
   result.demand = slot.demand;
   result.holding = slot.holding;
   result.outstanding = slot.outstanding;
@@ -159,7 +173,7 @@ std::vector<ipc::Kernel> Client::kernels() const {
 }
 
 bool Client::busy() const {
-  return std::any_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.demand != 0 || s.outstanding != 0; });
+  return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.busy(); });
 }
 
 ipc::Client Client::describe() const {

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/sm_set.h"
+#include "gpuctld/held_sms.h"
 #include "ipc/stub_map.h"
 #include "ipc/types.h"
 #include "ipc/unique_fd.h"
@@ -36,16 +38,20 @@ class Client {
 
   /// One device of the client, in the client's order.
   struct Slot {
-    int device = -1;           ///< the daemon's index, -1: not managed
-    sched::CapSM granted{};    ///< decided
-    std::uint32_t demand = 0;  ///< as last read, bounded by the device; so are the next two
+    int device = -1;         ///< the daemon's index, -1: not managed
+    sched::CapSM granted{};  ///< decided: the size of the next
+    SmSet decided;
+    std::uint32_t demand = 0;  ///< as last read, bounded by the device; so is the next
     std::uint32_t holding = 0;
     std::uint32_t outstanding = 0;
-    std::uint32_t written = 0;       ///< what the stub page says: `granted` unless an eviction storm is on
-    std::uint32_t epoch = 0;         ///< the daemon's own copy: the page is the client's to scribble on
-    std::uint32_t shrink_epoch = 0;  ///< the oldest shrink not known to be applied ...
-    std::uint64_t shrink_ns = 0;     ///< ... and when it was decided; 0: none
+    SmSet written;            ///< what the stub page says: `decided` but for a handover or an eviction storm
+    std::uint32_t idle = 0;   ///< as the stub page says
+    std::uint32_t epoch = 0;  ///< the daemon's own copy: the page is the client's to scribble on
+    HeldSms held;
     bool disobeying = false;
+    std::uint64_t obeyed_ns = 0;  ///< when it was last seen to hold no more than its grant
+
+    bool busy() const { return demand != 0 || outstanding != 0; }
   };
 
   /// Reads what the client says about its devices. `sms[d]` bounds what is believed about device d. True if a demand
@@ -53,9 +59,16 @@ class Client {
   bool read_usage(const std::vector<std::uint32_t>& sms);
 
   /// Writes a grant and wakes the client. The order of the stores is the contract of ipc/stub.h.
-  void write_grant(std::size_t slot, std::uint32_t capsm, std::uint64_t now_ns);
+  void write_grant(std::size_t slot, const SmSet& sms, std::uint32_t idle, std::uint64_t now_ns);
 
-  /// True at the moment when the client is found to hold more than its grant past the deadline.
+  /// Writes Grant::idle alone; wakes nobody.
+  void write_idle(std::size_t slot, std::uint32_t idle);
+
+  /// Whether a shrink is not applied `deadline` and the longest block-task seen after it was written.
+  bool overdue(std::size_t slot, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const;
+
+  /// True at the moment when the client is found to hold more than its grant past the deadline: once, until a shrink
+  /// is applied or it holds no more than its grant.
   bool check_deadline(std::size_t slot, std::chrono::nanoseconds deadline, std::uint64_t now_ns);
 
   /// Keeps what is new or changed, within the bounds above.
@@ -79,6 +92,7 @@ class Client {
 
  private:
   Client() = default;
+  bool past(std::uint64_t since_ns, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const;
 
   ClientIdentity identity_;
   std::string slice_;

@@ -85,7 +85,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
       config_(std::move(config)),
       configured_(std::move(configured)),
       log_(std::move(log)),
-      scheduler_(std::move(devices), std::move(tree)),
+      scheduler_(std::move(devices), std::move(tree), config_.daemon.evict_deadline),
       tick_timer_(context),
       storm_timer_(context),
       started_ns_(now_ns()) {}
@@ -110,6 +110,7 @@ std::vector<std::string> Manager::reload() {
   if (auto applied = apply_config(outcome.config, true, configured, tree); !applied) return {applied.error().message};
   configured_ = std::move(configured);
   config_ = std::move(outcome.config);
+  scheduler_.set_deadline(config_.daemon.evict_deadline);
   change_tree(std::move(tree));
   return {};
 }
@@ -124,6 +125,7 @@ void Manager::stop() {
 
 void Manager::change_tree(sched::SliceTree tree) {
   scheduler_.set_tree(std::move(tree), now_ns());
+  arm_tick();
   save();
 }
 
@@ -164,13 +166,18 @@ void Manager::on_closed(Session& session) {
   error_code ignored;
   member->kick.close(ignored);
   member->exit.close(ignored);
-  if (!stopped_) scheduler_.remove(member->client, now_ns());
+  if (stopped_) return;
+  scheduler_.remove(member->client, now_ns());
+  arm_tick();
 }
 
 /// Makes sure that the next tick comes soon enough for what the clients do.
 void Manager::arm_tick() {
   if (stopped_ || members_.empty()) return;
-  const auto at = std::chrono::steady_clock::now() + (scheduler_.busy() ? kBusyTick : kIdleTick);
+  const std::chrono::microseconds wait = scheduler_.waiting() ? kHandoverTick
+                                         : scheduler_.busy()  ? std::chrono::microseconds(kBusyTick)
+                                                              : kIdleTick;
+  const auto at = std::chrono::steady_clock::now() + wait;
   if (tick_armed_ && tick_at_ <= at) return;
   tick_armed_ = true;
   tick_at_ = at;
@@ -189,7 +196,7 @@ void Manager::tick() {
     member->kicks = 0;
     if (std::exchange(member->resting, false)) member->wait_for_kick();
   }
-  for (Client* client : scheduler_.check_deadlines(config_.daemon.evict_deadline, now)) punish(*client);
+  for (Client* client : scheduler_.check_deadlines(now)) punish(*client);
   arm_tick();
 }
 

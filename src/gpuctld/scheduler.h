@@ -2,7 +2,7 @@
 // is an argument. One thread.
 #pragma once
 
-#include <functional>
+#include <chrono>
 #include <list>
 #include <memory>
 #include <random>
@@ -10,7 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "gpuctld/board.h"
 #include "gpuctld/client.h"
+#include "gpuctld/config.h"
 #include "gpuctld/devices.h"
 #include "sched/allocator.h"
 #include "sched/slice_tree.h"
@@ -20,10 +22,15 @@ namespace gpuctl::daemon {
 /// While somebody with demand has nothing, whose turn it is changes this often: long against an eviction, short for a
 /// person.
 inline constexpr std::chrono::milliseconds kTurn{20};
+inline constexpr std::chrono::nanoseconds kDefaultDeadline = DaemonOptions{}.evict_deadline;
 
 class Scheduler {
  public:
-  Scheduler(std::vector<Gpu> devices, sched::SliceTree tree);
+  /// `deadline`: see set_deadline.
+  Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, std::chrono::nanoseconds deadline = kDefaultDeadline);
+
+  /// How long past its longest block-task a client may take to give SMs back; then others get them all the same.
+  void set_deadline(std::chrono::nanoseconds deadline) { deadline_ = deadline; }
 
   const std::vector<Gpu>& devices() const { return devices_; }
   const sched::SliceTree& tree() const { return tree_; }
@@ -35,22 +42,24 @@ class Scheduler {
   /// Takes the client in and grants it something. It stays until remove(). Its slice exists.
   Client& add(Client client, std::uint64_t now_ns);
 
-  /// What the client had is granted to others before this returns.
+  /// What the client had is granted to others before this returns; nobody waits for a client that is gone.
   void remove(Client& client, std::uint64_t now_ns);
 
   /// A hint is bounded by the priority of the client's slice.
   void set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns);
 
-  /// Reads every client's usage and decides where a demand changed. Allocates nothing.
+  /// Reads every client's usage, decides where a demand changed and goes on with handovers. Allocates nothing.
   void update(std::uint64_t now_ns);
 
   /// Clients that were just found to disobey.
-  std::vector<Client*> check_deadlines(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
+  std::vector<Client*> check_deadlines(std::uint64_t now_ns);
 
-  /// For tests of programs: every grant is replaced by a random one up to what was decided, until the next decision.
+  /// For tests of programs: every grant is replaced by a random subset of what was decided, until the next decision.
   void storm(std::mt19937_64& random, std::uint64_t now_ns);
 
   bool busy() const;
+  /// Whether a handover is under way (board.h): update() is to be called again soon.
+  bool waiting() const;
   std::size_t clients_in(std::string_view slice) const;
 
   /// The greatest amounts over the devices.
@@ -61,31 +70,22 @@ class Scheduler {
   std::vector<SliceUse> slice_use() const;
 
  private:
-  struct Member {
-    Client* client;
-    std::size_t slot;
-  };
-  /// One device: who is on it and what was decided last.
-  struct Board {
-    std::vector<Member> members;
-    std::vector<sched::ClientInput> inputs;
-    sched::Decision decision;
-    bool starving = false;
-  };
-
-  void rebuild();
+  /// Membership or the tree changed. `node_was`: see Board::renew.
+  void rebuild(const std::vector<std::int32_t>& node_was);
+  bool read_usage();
   void decide(std::uint64_t now_ns);
-  void decide_board(Board& board, sched::CapSM capacity, std::uint64_t now_ns);
+  void write(std::uint64_t now_ns);
   void apply_priorities(std::uint64_t now_ns);
 
   std::vector<Gpu> devices_;
-  std::vector<std::uint32_t> sms_;
+  std::vector<std::uint32_t> sms_;  ///< that can be granted, per device
   sched::SliceTree tree_;
   std::vector<sched::NodeInput> nodes_;
   std::list<Client> clients_;  ///< in the order of attachment; addresses stay
   std::vector<Board> boards_;
   sched::Allocator allocator_;
   std::uint64_t turn_ = 0, turn_ns_ = 0;
+  std::chrono::nanoseconds deadline_;
 };
 
 }  // namespace gpuctl::daemon
