@@ -12,9 +12,12 @@ template <class Value>
 using Names = std::map<std::string, Value>;
 
 const Names<Size> kSizes = {{"trivial", Size::kTrivial}, {"small", Size::kSmall}, {"large", Size::kLarge}};
-const Names<Arrival> kArrivals = {
-    {"back-to-back", Arrival::kBackToBack}, {"periodic", Arrival::kPeriodic}, {"poisson", Arrival::kPoisson}, {"bursts", Arrival::kBursts}};
-const Names<Check> kChecks = {{"all", Check::kAll}, {"device", Check::kDevice}, {"last", Check::kLast}, {"none", Check::kNone}};
+const Names<Arrival> kArrivals = {{"back-to-back", Arrival::kBackToBack},
+                                  {"periodic", Arrival::kPeriodic},
+                                  {"poisson", Arrival::kPoisson},
+                                  {"bursts", Arrival::kBursts}};
+const Names<Check> kChecks = {
+    {"all", Check::kAll}, {"device", Check::kDevice}, {"last", Check::kLast}, {"none", Check::kNone}};
 const Names<Priority> kPriorities = {{"none", Priority::kNone}, {"low", Priority::kLow}, {"high", Priority::kHigh}};
 
 /// An option that takes one of a few words.
@@ -49,12 +52,14 @@ void add_run_options(CLI::App& app, Options& options, std::string& kernel) {
   app.add_option("--count", run.count, "launches to make")->check(CLI::PositiveNumber);
   app.add_option("--seconds", run.seconds, "time in which launches are issued")->check(CLI::PositiveNumber);
   add_choice(app, "--arrival", run.arrival, kArrivals, "when launches are issued (default back-to-back)");
-  app.add_option("--period-us", run.period_us, "periodic, bursts: from one to the next; poisson: the mean (default 1000)")
+  app.add_option("--period-us", run.period_us,
+                 "periodic, bursts: from one to the next; poisson: the mean (default 1000)")
       ->check(CLI::PositiveNumber);
   app.add_option("--burst", run.burst, "bursts: launches of each (default 1)")->check(CLI::Range(1u, 1u << 20));
   app.add_option("--depth", run.depth, "launches in flight, per stream (default 1)")->check(CLI::Range(1, 1024));
   app.add_option("--streams", run.streams, "streams, used in turn (default 1)")->check(CLI::Range(1, 128));
-  add_choice(app, "--check", run.check, kChecks, "which results are compared with the CPU's; device: all, on the GPU (default all)");
+  add_choice(app, "--check", run.check, kChecks,
+             "which results are compared with the CPU's; device: all, on the GPU (default all)");
   add_choice(app, "--priority", run.priority, kPriorities, "priority of the streams (default none)");
   app.add_flag("--gpu-time,!--no-gpu-time", run.gpu_time, "time each launch by events too (default yes)");
   app.add_option("--warmup", run.warmup, "launches before the measured ones (default 2)");

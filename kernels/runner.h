@@ -34,10 +34,10 @@ struct RunOptions {
   std::uint32_t streams = 1;
   Check check = Check::kAll;
   Priority priority = Priority::kNone;
-  bool gpu_time = true;       ///< bracket each launch with two timed events
-  std::uint32_t warmup = 2;   ///< launches before the measured ones
-  Start start;                ///< of the measured launches
-  bool announce = false;      ///< write "started" to stderr when the measured launches begin
+  bool gpu_time = true;      ///< bracket each launch with two timed events
+  std::uint32_t warmup = 2;  ///< launches before the measured ones
+  Start start;               ///< of the measured launches
+  bool announce = false;     ///< write "started" to stderr when the measured launches begin
   std::uint64_t seed = 1;
 };
 

@@ -1,0 +1,221 @@
+"""What the steps of measure.py work with: the binaries, the GPU, one gpuctld at a time, and the record of what was run.
+
+Every program gets a process group of its own, a time limit that holds even if this one is killed, and its end when the
+lab is closed. Every result goes to raw.jsonl at once.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+STARTUP_S = 60
+PROGRAM_LIMIT_S = 120
+
+
+class Program:
+    """A program that was started; its output lies in files."""
+
+    def __init__(self, lab, slice_path, arguments, limit_s):
+        self.lab, self.slice_path, self.arguments = lab, slice_path, [str(argument) for argument in arguments]
+        lab.started += 1
+        self.out_path, self.err_path = (lab.scratch / f"{lab.started}.{kind}" for kind in ("out", "err"))
+        prefix = [lab.gpuctl_path, "run", "--slice", slice_path, "--"] if slice_path else []
+        with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
+            self.process = subprocess.Popen(["timeout", "-k", "5", str(limit_s), *prefix, *self.arguments], env=lab.env,
+                                            stdin=subprocess.PIPE, stdout=out, stderr=err, start_new_session=True)
+        self.limit_s = limit_s
+        lab.programs.append(self)
+
+    def out(self):
+        return self.out_path.read_text(errors="replace")
+
+    def err(self):
+        return self.err_path.read_text(errors="replace").strip()
+
+    def failure(self, what):
+        words = " ".join(pathlib.Path(word).name if "/" in word else word for word in self.arguments)
+        return RuntimeError(f"{words} ({self.slice_path or 'plain'}): {what}; {self.err()} {self.out()}".strip())
+
+    def wait_ready(self, seconds=STARTUP_S):
+        """Until a gpuslice-bench with --start-on-input waits for begin()."""
+        deadline = time.monotonic() + seconds
+        while "ready" not in self.err():
+            if self.process.poll() is not None:
+                raise self.failure(f"ended early with status {self.process.returncode}")
+            if time.monotonic() > deadline:
+                raise self.failure(f"not ready after {seconds} s")
+            time.sleep(0.01)
+
+    def begin(self, at_ns):
+        self.process.stdin.write(f"{at_ns}\n".encode())
+        self.process.stdin.flush()
+
+    def stop(self):
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(signal.SIGTERM)
+
+    def finish(self):
+        """Waits for the end; 3 says that a result was wrong, which is a result too."""
+        status = self.process.wait()
+        if status in (124, 137):
+            raise self.failure(f"still running after {self.limit_s} s")
+        if status not in (0, 3):
+            raise self.failure(f"exit status {status}")
+        return self.out()
+
+    def report(self):
+        report = json.loads(self.finish())
+        self.lab.record(slice=self.slice_path, arguments=self.arguments[1:], report=report)
+        return report
+
+    def kill(self):
+        for kind in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, kind)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(2)
+                break
+
+
+class Connection:
+    """To the daemon, for calls without the cost of a process."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(30)
+        self.socket.connect(path)
+
+    def call(self, method, **parameters):
+        self.socket.sendall(json.dumps({"method": f"io.gpuctl.{method}", "parameters": parameters}).encode() + b"\0")
+        data = b""
+        while not data.endswith(b"\0"):
+            piece = self.socket.recv(65536)
+            if not piece:
+                raise RuntimeError(f"{method}: the daemon closed the connection")
+            data += piece
+        reply = json.loads(data[:-1])
+        if "error" in reply:
+            raise RuntimeError(f"{method}: {reply}")
+        return reply["parameters"]
+
+    def usage(self, slice_path):
+        """Of the first client of a slice, on the first GPU; None while there is none."""
+        clients = self.call("GetSlice", path=slice_path)["clients"]
+        return clients[0]["usage"][0] if clients and clients[0]["usage"] else None
+
+    def close(self):
+        self.socket.close()
+
+
+class Lab:
+    def __init__(self, options):
+        self.options = options
+        self.build = pathlib.Path(options.build).resolve()
+        self.out = pathlib.Path(options.out)
+        self.scratch = pathlib.Path(options.scratch)
+        self.bench_path = str(self.build / "kernels/gpuslice-bench")
+        self.gpuctl_path = str(self.build / "src/gpuctl/gpuctl")
+        self.raw = open(self.out / "raw.jsonl", "w", buffering=1, encoding="utf-8")
+        self.env = {key: value for key, value in os.environ.items() if not key.startswith(("GPUCTL_", "GPUSLICE_"))}
+        self.env["XDG_CACHE_HOME"] = str(self.scratch / "cache")
+        if options.rehearse:
+            paths = [str(self.build / "src/softgpu"), self.env.get("LD_LIBRARY_PATH")]
+            self.env["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
+            self.env.setdefault("SOFTGPU_WARP_INSTRUCTION_NS", "10000")
+        self.step = ""
+        self.started = 0
+        self.programs = []
+        self.connection = None
+
+    def size(self, real, rehearsal):
+        return rehearsal if self.options.rehearse else real
+
+    def record(self, **entry):
+        self.raw.write(json.dumps({"step": self.step, **entry}) + "\n")
+
+    def enter(self, step):
+        """A step of its own: socket, state and software GPU that no other step used."""
+        self.step = step
+        self.env["GPUCTL_SOCKET"] = str(self.scratch / f"{step}.sock")
+        if self.options.rehearse:
+            self.env["SOFTGPU_TABLE"] = str(self.scratch / f"{step}.softgpu")
+
+    def leave(self):
+        """Ends everything that was started."""
+        if self.connection:
+            self.connection.close()
+            self.connection = None
+        for program in reversed(self.programs):
+            program.kill()
+        self.programs.clear()
+
+    def start(self, slice_path, *arguments, limit_s=PROGRAM_LIMIT_S):
+        return Program(self, slice_path, arguments, limit_s)
+
+    def start_bench(self, slice_path, *arguments, limit_s=PROGRAM_LIMIT_S):
+        return self.start(slice_path, self.bench_path, "run", *arguments, "--json", limit_s=limit_s)
+
+    def bench(self, slice_path, *arguments):
+        """gpuslice-bench run ARGUMENTS to its end, in a slice or plain (None)."""
+        return self.start_bench(slice_path, *arguments).report()
+
+    def together(self, *runs, apart_ns=0):
+        """Several (slice, arguments) from the same moment on, or each so much after the one before it; their reports."""
+        programs = [self.start_bench(slice_path, *arguments, "--start-on-input") for slice_path, arguments in runs]
+        for program in programs:
+            program.wait_ready()
+        start = time.monotonic_ns() + 100_000_000
+        for index, program in enumerate(programs):
+            program.begin(start + index * apart_ns)
+        return [program.report() for program in programs]
+
+    @contextlib.contextmanager
+    def gpuctld(self, *options, config=""):
+        config_path = self.scratch / "gpuctl.toml"
+        config_path.write_text(config)
+        state = self.scratch / f"{self.step}.state"
+        shutil.rmtree(state, ignore_errors=True)
+        command = [self.build / "src/gpuctld/gpuctld", "--socket", self.env["GPUCTL_SOCKET"], "--config", config_path,
+                   "--state", state, *options, *(["--software-gpu"] if self.options.rehearse else [])]
+        daemon = self.start(None, *command, limit_s=900)
+        try:
+            deadline = time.monotonic() + STARTUP_S
+            while subprocess.run([self.gpuctl_path, "status"], env=self.env, capture_output=True).returncode != 0:
+                if daemon.process.poll() is not None or time.monotonic() > deadline:
+                    raise daemon.failure("does not start")
+                time.sleep(0.05)
+            self.connection = Connection(self.env["GPUCTL_SOCKET"])
+            yield
+        finally:
+            if self.connection:
+                self.connection.close()
+                self.connection = None
+            daemon.kill()
+            with open(self.out / "gpuctld.log", "a", encoding="utf-8") as log:
+                log.write(f"== {self.step} {' '.join(map(str, options))}\n{daemon.err()}\n")
+
+    def gpuctl(self, *arguments):
+        subprocess.run([self.gpuctl_path, *map(str, arguments)], env=self.env, check=True, stdout=subprocess.DEVNULL,
+                       timeout=30)
+
+    def call(self, method, **parameters):
+        return self.connection.call(method, **parameters)
+
+    def usage(self, slice_path):
+        return self.connection.usage(slice_path)
+
+    def sms(self):
+        return self.call("GetStatus")["devices"][0]["sms"]
+
+    def wait_for(self, condition, what, seconds=STARTUP_S):
+        deadline = time.monotonic() + seconds
+        while not (value := condition()):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"waited {seconds} s in vain: {what}")
+            time.sleep(0.005)
+        return value
