@@ -1,16 +1,13 @@
 #include "gpuctld/config.h"
 
-#include <grp.h>
-#include <pwd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iterator>
 
 #include <toml++/toml.h>
 
+#include "gpuctld/config_values.h"
 #include "sched/apply_change.h"
 #include "sched/policy.h"
 
@@ -19,9 +16,10 @@ namespace gpuctl::daemon {
 namespace {
 
 /// One file being read into a config that may hold earlier files' values.
-class Reader {
+class Reader : public ConfigValues {
  public:
-  Reader(std::string file, ConfigOutcome& outcome) : file_(std::move(file)), outcome_(outcome) {}
+  Reader(std::string file, ConfigOutcome& outcome)
+      : ConfigValues(std::move(file), outcome.problems), outcome_(outcome) {}
 
   void read(const toml::table& root) {
     for (const auto& [key, value] : root) {
@@ -36,43 +34,13 @@ class Reader {
     }
   }
 
-  void problem(const toml::source_region& source, std::string_view field, std::string_view reason) {
-    outcome_.problems.push_back(where(source) + ": " + std::string(field) + ": " + std::string(reason));
-  }
-
  private:
-  std::string where(const toml::source_region& source) const {
-    return file_ + ":" + std::to_string(source.begin.line) + ":" + std::to_string(source.begin.column);
-  }
-
   template <class Visit>
   void each(const toml::key& key, const toml::node& node, Visit visit) {
     if (const toml::table* table = node.as_table())
       for (const auto& [k, v] : *table) visit(k, v);
     else
       problem(node.source(), key.str(), "must be a table: [" + std::string(key.str()) + "]");
-  }
-
-  std::optional<std::int64_t> integer(const std::string& field, const toml::node& node) {
-    if (const auto value = node.value_exact<std::int64_t>()) return value;
-    problem(node.source(), field, "must be an integer");
-    return std::nullopt;
-  }
-
-  std::optional<std::string> text(const std::string& field, const toml::node& node) {
-    if (auto value = node.value_exact<std::string>()) return value;
-    problem(node.source(), field, "must be a string");
-    return std::nullopt;
-  }
-
-  template <class Duration>
-  void duration(const std::string& field, const toml::node& node, std::int64_t greatest, Duration& result) {
-    const auto value = integer(field, node);
-    if (!value) return;
-    if (*value < 1 || *value > greatest)
-      return problem(node.source(), field,
-                     "must be 1 to " + std::to_string(greatest) + ", not " + std::to_string(*value));
-    result = Duration(*value);
   }
 
   void daemon_key(const toml::key& key, const toml::node& node) {
@@ -103,36 +71,12 @@ class Reader {
       return;
     }
     if (key == "socket_group") {
-      if (const auto gid = id(field, node, group_id)) options.socket_group = static_cast<std::uint32_t>(*gid);
+      if (const auto gid = group(field, node)) options.socket_group = static_cast<std::uint32_t>(*gid);
       return;
     }
     problem(key.source(), field,
             "unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, on_disobey, socket_mode, "
             "socket_group");
-  }
-
-  static std::optional<std::int64_t> user_id(const std::string& name) {
-    const passwd* user = ::getpwnam(name.c_str());
-    return user == nullptr ? std::nullopt : std::optional<std::int64_t>(user->pw_uid);
-  }
-  static std::optional<std::int64_t> group_id(const std::string& name) {
-    const group* entry = ::getgrnam(name.c_str());
-    return entry == nullptr ? std::nullopt : std::optional<std::int64_t>(entry->gr_gid);
-  }
-
-  /// A number, or a name that `look_up` knows.
-  std::optional<std::int64_t> id(const std::string& field, const toml::node& node,
-                                 std::optional<std::int64_t> (*look_up)(const std::string&)) {
-    if (const auto number = node.value_exact<std::int64_t>()) {
-      if (*number >= 0 && *number < sched::kNobody) return number;
-      problem(node.source(), field, "is not an id");
-      return std::nullopt;
-    }
-    const auto name = node.value_exact<std::string>();
-    if (!name) return problem(node.source(), field, "must be a name or a number"), std::nullopt;
-    const auto found = look_up(*name);
-    if (!found) problem(node.source(), field, "no \"" + *name + "\" on this machine");
-    return found;
   }
 
   void device_array(const toml::key& key, const toml::node& node) {
@@ -203,9 +147,9 @@ class Reader {
     } else if (key == "policy")
       change.policy = text(field, node);
     else if (key == "owner_uid")
-      change.owner_uid = id(field, node, user_id);
+      change.owner_uid = user(field, node);
     else if (key == "owner_gid")
-      change.owner_gid = id(field, node, group_id);
+      change.owner_gid = group(field, node);
     else
       problem(
           key.source(), field,
@@ -224,7 +168,6 @@ class Reader {
                                 result.error().message());
   }
 
-  std::string file_;
   ConfigOutcome& outcome_;
 };
 

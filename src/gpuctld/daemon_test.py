@@ -6,141 +6,19 @@ FAKE_DRIVER stands in for libcuda.so.1 and knows GPUs of 132, 131 and 130 SMs. "
 built with it.
 """
 
-import array
 import json
-import mmap
 import os
-import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-GPUCTLD, FAKE_DRIVER, WITH_SYSTEMD = None, None, False
-UUID = 'GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff'
-GRANT, USAGE = 64, 64 + 64 * 16  # offsets in the stub page (src/ipc/stub.h)
+from daemon_instance import UUID, DaemonTestCase, Program, Varlink, eventually
 
 
-class Varlink:
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(20)
-        try:
-            self.socket.connect(path)
-        except OSError:
-            self.socket.close()
-            raise
-        self.fds = []
-        self.buffer = b''
-
-    def call(self, method, **parameters):
-        self.socket.sendall(json.dumps({'method': 'io.gpuctl.' + method, 'parameters': parameters}).encode() + b'\0')
-        return self.receive()
-
-    def receive(self):
-        while b'\0' not in self.buffer:
-            data, ancillary, _, _ = self.socket.recvmsg(65536, socket.CMSG_LEN(32))
-            if not data:
-                raise EOFError
-            for level, kind, content in ancillary:
-                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                    self.fds += array.array('i', content[:len(content) - len(content) % 4])
-            self.buffer += data
-        message, self.buffer = self.buffer.split(b'\0', 1)
-        return json.loads(message)
-
-    def close(self):
-        for fd in self.fds:
-            os.close(fd)
-        self.socket.close()
-
-
-class Program:
-    """What libgpuslice does, without a GPU."""
-
-    def __init__(self, path, slice_path, resumed=False):
-        self.varlink = Varlink(path)
-        self.reply = self.varlink.call('Attach', slice=slice_path, device_uuids=[UUID], resumed=resumed)
-        memfd, self.kick = self.varlink.fds
-        self.stub = mmap.mmap(memfd, 16384)
-
-    def granted(self):
-        return struct.unpack_from('<I', self.stub, GRANT)[0]
-
-    def demand(self, sms):
-        struct.pack_into('<I', self.stub, USAGE, sms)
-        os.write(self.kick, struct.pack('<Q', 1))
-
-    def close(self):
-        self.varlink.close()
-
-
-def eventually(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.005)
-    return False
-
-
-class DaemonTest(unittest.TestCase):
-    def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix='gpuctld-')
-        self.addCleanup(shutil.rmtree, self.directory)
-        os.symlink(FAKE_DRIVER, os.path.join(self.directory, 'libcuda.so.1'))
-        self.path = os.path.join(self.directory, 's')
-        self.environment = dict(os.environ, LD_LIBRARY_PATH=self.directory)
-        self.daemon = None
-        self.addCleanup(self.kill)
-
-    def spawn(self, *arguments):
-        return subprocess.Popen([GPUCTLD, *arguments], env=self.environment, stderr=subprocess.PIPE,
-                                stdout=subprocess.PIPE, text=True)
-
-    def start(self, *arguments):
-        self.daemon = self.spawn('--socket', self.path, *arguments)
-        self.assertTrue(eventually(self.answers), 'gpuctld does not answer')
-
-    def answers(self):
-        self.assertIsNone(self.daemon.poll(), 'gpuctld ended')
-        try:
-            self.call('GetStatus')
-            return True
-        except OSError:
-            return False
-
-    def kill(self):
-        if self.daemon is not None:
-            self.daemon.kill()
-            self.daemon.communicate()
-            self.daemon = None
-
-    def call(self, method, **parameters):
-        varlink = Varlink(self.path)
-        try:
-            return varlink.call(method, **parameters)
-        finally:
-            varlink.close()
-
-    def fails(self, *arguments):
-        """The lines that a daemon which cannot start leaves on stderr."""
-        daemon = self.spawn('--socket', self.path, *arguments)
-        _, errors = daemon.communicate(timeout=60)
-        self.assertEqual(daemon.returncode, 1)
-        self.assertEqual(os.path.exists(self.path), self.daemon is not None)
-        return errors.splitlines()
-
-    def write(self, name, text):
-        path = os.path.join(self.directory, name)
-        with open(path, 'w') as file:
-            file.write(text)
-        return path
-
+class DaemonTest(DaemonTestCase):
     def test_starts_answers_and_stops(self):
         self.start()
         status = self.call('GetStatus')['parameters']
@@ -184,11 +62,27 @@ class DaemonTest(unittest.TestCase):
         before.close()
         after.close()
 
+    def test_an_sm_is_granted_to_another_once_it_was_left(self):
+        self.start('--config', self.write('c.toml', '[daemon]\nevict_deadline_ms = 60000\n'))
+        self.call('CreateSlice', path='ls', settings={'reserve': 8, 'reserve_mode': 'lend'})
+        self.call('CreateSlice', path='batch', settings={})
+        batch, ls = Program(self.path, 'batch'), Program(self.path, 'ls')
+        batch.demand(132)
+        self.assertTrue(eventually(lambda: batch.sms() == set(range(132))))
+        ls.demand(8)
+        self.assertTrue(eventually(lambda: batch.sms() == set(range(124))))
+        time.sleep(0.05)
+        self.assertEqual(ls.sms(), set())
+        batch.apply()
+        self.assertTrue(eventually(lambda: ls.sms() == set(range(124, 132))))
+        batch.close()
+        ls.close()
+
     def test_grant_of_a_killed_client_is_free_at_once(self):
         self.start()
         stays = Program(self.path, '/')
         stays.demand(132)
-        code = ('import sys, time; sys.path.insert(0, sys.argv[1]); import daemon_test as t\n'
+        code = ('import sys, time; sys.path.insert(0, sys.argv[1]); import daemon_instance as t\n'
                 'p = t.Program(sys.argv[2], "/"); p.demand(132); print("ready", flush=True); time.sleep(600)')
         client = subprocess.Popen([sys.executable, '-c', code, os.path.dirname(os.path.abspath(__file__)), self.path],
                                   stdout=subprocess.PIPE)
@@ -284,7 +178,7 @@ class DaemonTest(unittest.TestCase):
         self.assertTrue(os.path.exists(self.path + '.state/state.json.bad'))
 
     def test_socket_activation_and_notification(self):
-        if not WITH_SYSTEMD:
+        if not self.WITH_SYSTEMD:
             self.skipTest('built without libsystemd')
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(self.path)
@@ -297,7 +191,7 @@ class DaemonTest(unittest.TestCase):
                  'os.execv(sys.argv[2], sys.argv[2:])')
         config = self.write('c.toml', '')
         self.daemon = subprocess.Popen(
-            [sys.executable, '-c', start, str(listener.fileno()), GPUCTLD, '--config', config, '--state', self.directory],
+            [sys.executable, '-c', start, str(listener.fileno()), self.GPUCTLD, '--config', config, '--state', self.directory],
             env=dict(self.environment, NOTIFY_SOCKET=self.path + '.notify'), pass_fds=[listener.fileno()],
             stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         heard = lambda what: eventually(lambda: what in news.recv(4096).decode())
@@ -328,6 +222,6 @@ class DaemonTest(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    GPUCTLD, FAKE_DRIVER = (os.path.abspath(argument) for argument in sys.argv[1:3])
-    WITH_SYSTEMD = 'systemd' in sys.argv[3:]
+    DaemonTest.GPUCTLD, DaemonTest.FAKE_DRIVER = (os.path.abspath(argument) for argument in sys.argv[1:3])
+    DaemonTest.WITH_SYSTEMD = 'systemd' in sys.argv[3:]
     unittest.main(argv=sys.argv[:1], verbosity=2)

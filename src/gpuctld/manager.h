@@ -1,5 +1,5 @@
 // The daemon without its process: event loop, clients, slices, state. The methods of the interface are in
-// manager_varlink.cc. Everything happens on the thread that runs the io_context.
+// manager_varlink.cc and manager_clients.cc. Everything happens on the thread that runs the io_context.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "gpuctld/arrivals.h"
 #include "gpuctld/config.h"
 #include "gpuctld/scheduler.h"
 #include "gpuctld/state.h"
@@ -88,7 +89,7 @@ class Manager {
   void save();
   void change_tree(sched::SliceTree tree);
 
-  // manager_varlink.cc
+  // manager_varlink.cc, manager_clients.cc
   Answer call(Session& session, const ipc::Call& call);
   Answer get_info(const ipc::Call& call);
   Answer get_interface_description(const ipc::Call& call);
@@ -120,6 +121,7 @@ class Manager {
   Scheduler scheduler_;
   std::unique_ptr<VarlinkServer> server_;
   std::map<Session*, std::shared_ptr<Member>> members_;
+  Arrivals arrivals_;
   boost::asio::steady_timer tick_timer_, storm_timer_;
   bool tick_armed_ = false, stopped_ = false;
   std::chrono::steady_clock::time_point tick_at_;

@@ -1,142 +1,16 @@
-// The manager in this process, spoken to over a real socket.
+// Slices, grants and programs, through a manager in this process.
 #include "gpuctld/manager.h"
 
-#include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <boost/asio/post.hpp>
-#include <boost/json.hpp>
 #include <cstring>
-#include <filesystem>
-#include <thread>
 
-#include "gpuctld/listen_socket.h"
-#include "ipc/connection.h"
-#include "ipc/interface.h"
-#include "ipc/stub_map.h"
+#include "gpuctld/manager_fixture.h"
 
 namespace gpuctl::daemon {
 namespace {
-
-namespace json = boost::json;
-using namespace std::chrono_literals;
-
-constexpr char kUuid[] = "GPU-00112233-4455-6677-8899-aabbccddeeff";
-
-/// True as soon as `condition` is, false if it is not within a generous time.
-template <class Condition>
-bool eventually(Condition condition) {
-  for (int i = 0; i < 2000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(5ms);
-  }
-  return false;
-}
-
-class ManagerTest : public testing::Test {
- protected:
-  ManagerTest() {
-    std::string pattern = testing::TempDir() + "gpuctld-XXXXXX";
-    directory_ = ::mkdtemp(pattern.data());
-    socket_ = directory_ + "/s";
-    start({});
-  }
-  ~ManagerTest() override {
-    stop();
-    std::filesystem::remove_all(directory_);
-  }
-
-  void start(ManagerOptions options, Config config = {}) {
-    options.state_file = directory_ + "/state.json";
-    options.root_uid = ::geteuid();
-    auto manager = Manager::create(context_, std::move(options), {{0, "Test GPU", kUuid, true, 132, 1ull << 30}},
-                                   std::move(config), [](const std::string&) {});
-    ASSERT_TRUE(manager) << manager.error().message;
-    manager_ = std::move(*manager);
-    auto listener = listen_at(socket_, 0600, std::nullopt);
-    ASSERT_TRUE(listener) << listener.error().message;
-    manager_->serve(listener->release());
-    thread_ = std::thread([this] { context_.run(); });
-  }
-
-  void stop() {
-    if (!manager_) return;
-    boost::asio::post(context_, [this] { manager_->stop(); });
-    thread_.join();
-    manager_.reset();
-    context_.restart();
-    ::unlink(socket_.c_str());
-  }
-
-  ipc::Connection connect() { return std::move(ipc::Connection::open(socket_).value()); }
-
-  static ipc::Reply call(ipc::Connection& connection, const std::string& method, json::object parameters = {}) {
-    ipc::Call request{.method = method.find('.') == method.npos ? "io.gpuctl." + method : method,
-                      .parameters = std::move(parameters)};
-    auto reply = connection.call(request);
-    EXPECT_TRUE(reply) << reply.error().message;
-    return reply ? *reply : ipc::Reply{};
-  }
-  ipc::Reply call(const std::string& method, json::object parameters = {}) {
-    auto connection = connect();
-    return call(connection, method, std::move(parameters));
-  }
-  void create(const std::string& path, json::object settings) {
-    const auto reply = call("CreateSlice", {{"path", path}, {"settings", std::move(settings)}});
-    EXPECT_EQ(reply.error, "");
-  }
-  json::object slice(const std::string& path) {
-    return call("GetSlice", {{"path", path}}).parameters.at("slice").as_object();
-  }
-
-  boost::asio::io_context context_{1};
-  std::unique_ptr<Manager> manager_;
-  std::thread thread_;
-  std::string directory_, socket_;
-};
-
-/// What libgpuslice does, without a GPU.
-struct FakeProgram {
-  FakeProgram(ipc::Connection established, const std::string& slice) : connection(std::move(established)) {
-    ipc::Call request{.method = "io.gpuctl.Attach",
-                      .parameters = {{"slice", slice}, {"device_uuids", {kUuid}}, {"resumed", false}}};
-    reply = connection.call(request).value();
-    auto fds = connection.take_fds();
-    if (fds.size() != 2) return;
-    stub = std::move(ipc::StubMap::map(fds[0].get()).value());
-    kick = std::move(fds[1]);
-  }
-  std::uint32_t granted() const { return ipc::load(stub->grant[0].capsm); }
-  void demand(std::uint32_t sms) {
-    ipc::store(stub->usage[0].demand, sms);
-    const std::uint64_t one = 1;
-    ASSERT_EQ(::write(kick.get(), &one, sizeof one), static_cast<ssize_t>(sizeof one));
-  }
-
-  ipc::Connection connection;
-  ipc::Reply reply;
-  ipc::StubMap stub;
-  ipc::UniqueFd kick;
-};
-
-TEST_F(ManagerTest, AnswersTheServiceInterface) {
-  auto connection = connect();
-  const auto info = call(connection, "org.varlink.service.GetInfo");
-  EXPECT_EQ(info.parameters.at("product"), "gpuctld");
-  EXPECT_EQ(info.parameters.at("interfaces").as_array().size(), 2u);
-  const auto description =
-      call(connection, "org.varlink.service.GetInterfaceDescription", {{"interface", "io.gpuctl"}});
-  EXPECT_EQ(description.parameters.at("description"), json::string(ipc::interface_text()));
-  EXPECT_EQ(call(connection, "org.varlink.service.GetInterfaceDescription", {{"interface", "a.b"}}).error,
-            ipc::kInterfaceNotFound);
-  EXPECT_EQ(call(connection, "a.b.C").error, ipc::kInterfaceNotFound);
-  EXPECT_EQ(call(connection, "io.gpuctl.Nothing").error, ipc::kMethodNotFound);
-  EXPECT_EQ(call(connection, "org.varlink.service.CreateSlice").error, ipc::kMethodNotFound);
-}
 
 TEST_F(ManagerTest, SlicesAreCreatedChangedListedAndDeleted) {
   create("ls", {{"reserve", 8}});
@@ -149,25 +23,6 @@ TEST_F(ManagerTest, SlicesAreCreatedChangedListedAndDeleted) {
   EXPECT_EQ(call("DeleteSlice", {{"path", "ls/a"}}).error, "");
   EXPECT_EQ(call("DeleteSlice", {{"path", "ls"}}).error, "");
   EXPECT_EQ(call("GetSlice", {{"path", "ls"}}).error, "io.gpuctl.NoSuchSlice");
-}
-
-TEST_F(ManagerTest, WrongCallsAreNamedErrorsAndChangeNothing) {
-  create("ls", {{"reserve", 100}});
-  const auto unfit = call("CreateSlice", {{"path", "x"}, {"settings", {{"reserve", 33}}}});
-  EXPECT_EQ(unfit.error, "io.gpuctl.ReserveDoesNotFit");
-  EXPECT_EQ(unfit.parameters.at("available"), 32);
-  const auto typed = call("CreateSlice", {{"path", "x"}, {"settings", {{"reserve", "8"}}}});
-  EXPECT_EQ(typed.error, "io.gpuctl.InvalidValue");
-  EXPECT_EQ(typed.parameters.at("field"), "settings.reserve");
-  const auto unknown = call("SetSlice", {{"path", "ls"}, {"settings", {{"reserv", 8}}}});
-  EXPECT_EQ(unknown.error, "io.gpuctl.InvalidValue");
-  EXPECT_EQ(call("CreateSlice", {{"path", "ls"}, {"settings", json::object()}}).error, "io.gpuctl.SliceExists");
-  EXPECT_EQ(call("SetSlice", {{"path", "no"}, {"settings", json::object()}}).error, "io.gpuctl.NoSuchSlice");
-  EXPECT_EQ(call("SetSlice", {{"path", "ls"}, {"settings", {{"policy", "best"}}}}).error, "io.gpuctl.InvalidValue");
-  EXPECT_EQ(call("Explain", {{"pid", 1}}).error, "io.gpuctl.NoSuchClient");
-  EXPECT_EQ(call("SetHint", {{"priority", 0}}).error, "io.gpuctl.NotAttached");
-  EXPECT_EQ(call("Monitor", {{"interval_ms", 5}}).error, "io.gpuctl.InvalidValue");
-  EXPECT_EQ(call("ListSlices").parameters.at("slices").as_array().size(), 2u);
 }
 
 TEST_F(ManagerTest, AttachGrantsAndKicksMoveGrants) {
@@ -194,6 +49,55 @@ TEST_F(ManagerTest, DemandIsFoundWithoutAKickToo) {
   EXPECT_TRUE(eventually([&] { return batch.granted() == 132; }));
   ipc::store(batch.stub->usage[0].demand, 0u);
   EXPECT_TRUE(eventually([&] { return other.granted() == 66; }));
+}
+
+TEST_F(ManagerTest, AnSmIsHandedOverAsSoonAsItWasLeft) {
+  stop();
+  Config patient;
+  patient.daemon.evict_deadline = 60s;
+  start({}, patient);
+  create("ls", {{"reserve", 8}, {"reserve_mode", "lend"}});
+  create("batch", {});
+  FakeProgram batch(connect(), "batch"), ls(connect(), "ls");
+  batch.demand(132);
+  EXPECT_TRUE(eventually([&] { return batch.granted() == 132; }));
+  ls.demand(8);
+  EXPECT_TRUE(eventually([&] { return batch.granted() == 124; }));
+  std::this_thread::sleep_for(3 * kBusyTick);
+  EXPECT_EQ(ls.granted(), 0u);
+  ipc::store(batch.stub->usage[0].applied_epoch, ipc::load(batch.stub->grant[0].epoch));
+  EXPECT_TRUE(eventually([&] { return ls.granted() == 8; }));
+  const auto shown = call("GetSlice", {{"path", "ls"}});
+  EXPECT_EQ(shown.parameters.at("clients").at(0).at("usage").at(0).at("sms"), "124-131");
+}
+
+TEST_F(ManagerTest, AProcessIsLoggedOncePerSlice) {
+  create("a", {});
+  create("b", {});
+  { FakeProgram run(connect(), "a"); }
+  FakeProgram program(connect(), "a"), again(connect(), "a");
+  EXPECT_EQ(logged("joined slice a"), 1);
+  FakeProgram other(connect(), "b");
+  EXPECT_EQ(logged("joined slice b"), 1);
+  EXPECT_EQ(logged("joined"), 2);
+}
+
+TEST_F(ManagerTest, ADisobeyingProgramIsLoggedOnce) {
+  stop();
+  Config strict;
+  strict.daemon.evict_deadline = 1ms;
+  start({}, strict);
+  create("ls", {{"reserve", 8}, {"reserve_mode", "lend"}});
+  create("batch", {});
+  FakeProgram batch(connect(), "batch"), ls(connect(), "ls");
+  ipc::store(batch.stub->usage[0].holding, 132u);
+  batch.demand(132);
+  EXPECT_TRUE(eventually([&] { return batch.granted() == 132; }));
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    ls.demand(4 + i % 4);
+    std::this_thread::sleep_for(2 * kBusyTick);
+  }
+  EXPECT_EQ(logged("has not given back SMs"), 1);
 }
 
 TEST_F(ManagerTest, AttachRefusesWhatItCannotDo) {
@@ -272,61 +176,6 @@ TEST_F(ManagerTest, KernelsAreReportedAndExplained) {
   EXPECT_EQ(explained.parameters.at("client").at("slice"), "/");
   ASSERT_EQ(explained.parameters.at("kernels").as_array().size(), 1u);
   EXPECT_EQ(explained.parameters.at("kernels").at(0).at("reason"), "grid sync");
-}
-
-TEST_F(ManagerTest, MonitorStreamsUntilTheConnectionCloses) {
-  auto connection = connect();
-  ipc::Call monitor{.method = "io.gpuctl.Monitor", .parameters = {{"interval_ms", 100}}, .more = true};
-  auto reply = connection.call(monitor);
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(reply) << reply.error().message;
-    EXPECT_TRUE(reply->continues);
-    EXPECT_TRUE(ipc::from_json<ipc::Snapshot>(reply->parameters));
-    reply = connection.receive();
-  }
-  EXPECT_FALSE(call("Monitor", {{"interval_ms", 100}}).continues);
-}
-
-TEST_F(ManagerTest, PipelinedCallsAreAnsweredInOrder) {
-  auto connection = connect();
-  for (int i = 0; i < 50; ++i)
-    ASSERT_TRUE(connection.send({.method = "io.gpuctl.GetSlice", .parameters = {{"path", "p" + std::to_string(i)}}}));
-  for (int i = 0; i < 50; ++i)
-    EXPECT_EQ(connection.receive().value().parameters.at("path").as_string(), "p" + std::to_string(i));
-}
-
-TEST_F(ManagerTest, GarbageIsAnsweredOrCutOffAndHarmsNobody) {
-  create("ls", {{"reserve", 8}});
-  std::string deep(100000, '[');
-  const std::string bad_calls[] = {"",
-                                   "\xff\xfe{}",
-                                   "{\"method\":\"\xc3\x28\"}",
-                                   "[]",
-                                   "{}",
-                                   "{\"method\":3}",
-                                   "{\"method\":\"io.gpuctl.CreateSlice\",\"parameters\":[]}",
-                                   deep,
-                                   std::string(100000, 'A')};
-  for (const std::string& bad : bad_calls) {
-    auto connection = connect();
-    const std::string framed = bad + '\0';
-    ASSERT_EQ(::send(connection.fd(), framed.data(), framed.size(), MSG_NOSIGNAL), static_cast<ssize_t>(framed.size()));
-    const auto reply = connection.receive();
-    ASSERT_TRUE(reply) << reply.error().message;
-    EXPECT_EQ(reply->error, ipc::kInvalidParameter) << bad.substr(0, 60);
-    EXPECT_EQ(call(connection, "GetSlice", {{"path", "ls"}}).error, "");
-  }
-  auto endless = connect();
-  const std::string block(65536, 'x');
-  std::size_t taken = 0;
-  for (ssize_t n = 0; n >= 0 || errno == EAGAIN; taken += static_cast<std::size_t>(std::max<ssize_t>(n, 0))) {
-    ASSERT_LT(taken, kMaxStrangerBytes + (1u << 20));  // it reads on and on
-    if (n < 0) std::this_thread::sleep_for(1ms);
-    n = ::send(endless.fd(), block.data(), block.size(), MSG_NOSIGNAL);
-  }
-  EXPECT_EQ(errno, EPIPE);
-  EXPECT_EQ(endless.receive().value().error, ipc::kInvalidParameter);
-  EXPECT_EQ(call("ListSlices").parameters.at("slices").as_array().size(), 2u);
 }
 
 TEST_F(ManagerTest, AKickFloodLeavesTheDaemonAnswering) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <sstream>
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77  // Linux 6.5; older headers lack the name
@@ -53,6 +54,19 @@ std::string command_of(std::int32_t pid) {
   std::replace_if(
       command.begin(), command.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
   return command;
+}
+
+std::uint64_t start_of(std::int32_t pid) {
+  std::string line;
+  std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/stat"), line);
+  const std::size_t name_end = line.rfind(')');  // the name may hold anything
+  if (name_end == line.npos) return 0;
+  std::istringstream fields(line.substr(name_end + 1));
+  std::string skipped;
+  for (int field = 3; field < 22; ++field) fields >> skipped;
+  std::uint64_t start = 0;
+  fields >> start;
+  return start;
 }
 
 }  // namespace gpuctl::daemon

@@ -24,4 +24,7 @@ ipc::UniqueFd peer_pidfd(int socket, std::int32_t pid);
 /// Its command line, arguments separated by spaces, cut to a readable length; its name where that is empty.
 std::string command_of(std::int32_t pid);
 
+/// When the process started, in clock ticks since boot; 0 when there is none. With its number it names a process.
+std::uint64_t start_of(std::int32_t pid);
+
 }  // namespace gpuctl::daemon

@@ -1,0 +1,51 @@
+// Single values of a configuration file: read with their type checked, or named as a problem with file:line:column.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <toml++/toml.h>
+
+namespace gpuctl::daemon {
+
+class ConfigValues {
+ public:
+  /// Problems in `file` are added to `problems`, which outlives this.
+  ConfigValues(std::string file, std::vector<std::string>& problems) : file_(std::move(file)), problems_(problems) {}
+
+  /// Adds "file:line:column: field: reason".
+  void problem(const toml::source_region& source, std::string_view field, std::string_view reason);
+
+ protected:
+  std::string where(const toml::source_region& source) const;
+
+  /// Nothing, and a problem, when the value is of another type.
+  std::optional<std::int64_t> integer(const std::string& field, const toml::node& node);
+  std::optional<std::string> text(const std::string& field, const toml::node& node);
+  /// A number, or the name of a user or group.
+  std::optional<std::int64_t> user(const std::string& field, const toml::node& node);
+  std::optional<std::int64_t> group(const std::string& field, const toml::node& node);
+
+  /// 1 to `greatest`, in the unit of `result`, which stays as it was when there is a problem.
+  template <class Duration>
+  void duration(const std::string& field, const toml::node& node, std::int64_t greatest, Duration& result) {
+    const auto value = integer(field, node);
+    if (!value) return;
+    if (*value < 1 || *value > greatest)
+      return problem(node.source(), field,
+                     "must be 1 to " + std::to_string(greatest) + ", not " + std::to_string(*value));
+    result = Duration(*value);
+  }
+
+ private:
+  std::optional<std::int64_t> id(const std::string& field, const toml::node& node,
+                                 std::optional<std::int64_t> (*look_up)(const std::string&));
+
+  std::string file_;
+  std::vector<std::string>& problems_;
+};
+
+}  // namespace gpuctl::daemon
