@@ -32,13 +32,14 @@ class Agent {
   void reap();
   void complete(const Launch& launch, std::uint64_t now);
   void watch_eviction(std::uint32_t epoch_seen);
+  void look_for_remaining();
   void record_eviction(gpuctl::ipc::Usage& out, std::uint64_t took_ns);
+  std::uint32_t present(const Launch& launch) const;
   struct TopUp {
     Launch* launch;
     std::uint32_t workers;
   };
   std::vector<TopUp> plan_top_ups();
-  static std::uint64_t polled_after_ns(const Launch& launch, std::uint32_t present);
   void top_up(const TopUp& order);
   CUstream idle_stream();
   void keep_slots();
@@ -53,14 +54,21 @@ class Agent {
   bool zeroing_ = false;                ///< ... which is under way
 
   gpuctl::ipc::Stub* stub_ = nullptr;   ///< whose grant is in force
-  std::uint32_t* mirror_ = nullptr;     ///< word the agent copies grants to, where the GPU cannot map the stub page
-  std::vector<std::uint32_t*> old_words_;  ///< of earlier stub pages, which running kernels may still poll
+  gpuctl::SmSet::Words* mirror_ = nullptr;  ///< where the agent copies grants, if the GPU cannot map the stub page
+  std::vector<gpuctl::SmSet::Words*> old_sets_;  ///< of earlier stub pages, which running kernels may still poll
   std::uint32_t epoch_ = 0;
-  std::uint32_t capsm_ = gpuctl::ipc::kUnlimited;
-  bool evicting_ = false;               ///< the grant shrank and that is not known to hold yet
-  std::uint64_t busy_since_ns_ = 0;     ///< since when an eviction or more workers are awaited; 0 = not
+  gpuctl::SmSet granted_ = gpuctl::SmSet::everything();
   std::uint64_t decided_ns_ = 0;
-  std::uint64_t grant_changed_ns_ = 0;  ///< when this thread saw the latest change
+  bool evicting_ = false;               ///< the grant shrank and that is not known to hold yet
+  /// Workers on SMs that they are to leave: not looked, copies under way, or none.
+  enum class Remaining { kUnknown, kAsked, kNone } remaining_ = Remaining::kNone;
+  struct Looked {
+    std::uint32_t slot;
+    gpuctl::SmSet allowed;
+  };
+  std::vector<Looked> looked_;          ///< the launches asked about
+  bool grids_over_ = false;             ///< launches wait for late workers, and none of the agent's grids runs
+  std::uint64_t busy_since_ns_ = 0;     ///< since when an eviction or more workers are awaited; 0 = not
   bool wants_workers_ = false;          ///< some launch has fewer workers than it may have
   std::uint64_t last_active_ns_ = 0;
   std::uint64_t reported_ns_ = 0;

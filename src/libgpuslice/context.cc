@@ -16,6 +16,7 @@
 namespace gpuslice {
 
 namespace ipc = gpuctl::ipc;
+using gpuctl::SmSet;
 
 namespace {
 
@@ -42,7 +43,7 @@ std::uint64_t monotonic_ns() {
 
 Context::Context(CUcontext context, int device_index, std::uint32_t sms, Slots slots)
     : context_(context), device_index_(device_index), sms_(sms), slots_(std::move(slots)) {
-  for (std::uint32_t i = 0; i < Slots::kWords; ++i) slots_.word(i) = ipc::kUnlimited;
+  for (std::uint32_t i = 0; i < Slots::kSets; ++i) slots_.sms(i) = SmSet::everything().words();
 }
 
 namespace {
@@ -174,14 +175,22 @@ Stream& Context::stream_of(CUstream handle) {
   if (!stream) {
     stream = std::make_unique<Stream>();
     stream->handle = handle;
-    if (next_word_ < Slots::kWords) stream->word = next_word_++;  // else word 0: always unlimited
+    stream->set = next_set_ < Slots::kSets ? next_set_++ : Slots::kEverything;
   }
   return *stream;
 }
 
-std::uint32_t Context::granted() const {
-  const std::uint32_t* word = grant_word_.load(std::memory_order_acquire);
-  return std::min(word ? ipc::load(*word) : ipc::kUnlimited, sms_);
+SmSet Context::granted() const {
+  const SmSet::Words* grant = grant_.load(std::memory_order_acquire);
+  return (grant ? load_sms(*grant) : SmSet::everything()) & SmSet::first(sms_);
+}
+
+SmSet Context::allowed(const Stream& stream) const { return granted() & load_sms(slots_.sms(stream.set)); }
+
+std::uint32_t Context::idle_sms() const {
+  const ipc::Stub* stub = Client::get().stub();
+  if (!stub || device_index_ >= static_cast<int>(ipc::kMaxDevices)) return 0;
+  return std::min(ipc::load(stub->grant[device_index_].idle), sms_);
 }
 
 ipc::Usage* Context::usage() const {
@@ -192,19 +201,19 @@ ipc::Usage* Context::usage() const {
 std::uint32_t Context::demand_of(const Launch& launch) const {
   const std::uint32_t claimed = std::min(ipc::load(slots_.host(launch.slot).progress), launch.args.total);
   const std::uint32_t chunks = (launch.args.total - claimed + launch.args.chunk - 1) / launch.args.chunk;
-  return std::clamp((chunks + launch.args.per_sm - 1) / launch.args.per_sm, 1u, sms_);
+  return std::clamp((chunks + launch.per_sm - 1) / launch.per_sm, 1u, sms_);
 }
 
 void Context::divide_among_streams() {
   if (active_.size() == 1) {
-    ipc::store(slots_.word(active_.front()->word), ipc::kUnlimited);
+    if (active_.front()->set != Slots::kEverything) store_sms(slots_.sms(active_.front()->set), SmSet::everything());
     return;
   }
   std::vector<StreamDemand> demands;
   for (const Stream* stream : active_) demands.push_back({demand_of(*stream->outstanding.front()), stream->latency_critical});
-  const std::vector<std::uint32_t> shares = divide_grant(granted(), demands);
+  const std::vector<SmSet> sets = divide_grant(granted(), demands);
   for (std::size_t i = 0; i < active_.size(); ++i) {
-    if (active_[i]->word != 0) ipc::store(slots_.word(active_[i]->word), shares[i]);
+    if (active_[i]->set != Slots::kEverything) store_sms(slots_.sms(active_[i]->set), sets[i]);
   }
 }
 
@@ -217,7 +226,7 @@ void Context::publish_usage() {
   ipc::store(out->demand, demand);
   ipc::store(out->outstanding, outstanding_);
   // The daemon need not hear of demand that the standing grant covers.
-  if (demand > told_demand_ && demand > granted()) Client::get().kick();
+  if (demand > told_demand_ && demand > granted().size()) Client::get().kick();
   told_demand_ = demand;
 }
 

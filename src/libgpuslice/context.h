@@ -41,10 +41,15 @@ struct Launch {
   LaunchConfig config;
   std::vector<std::byte> params;   ///< packed, LaunchArgs included: what the agent launches again
   gpuctl::ptx::LaunchArgs args{};
+  std::uint32_t per_sm = 1;        ///< workers one SM holds: one CapSM
   std::uint32_t slot = 0;
   std::uint32_t launched = 0;      ///< workers of all grids so far
   std::uint64_t issued_ns = 0;     ///< CLOCK_MONOTONIC
-  std::atomic<bool> issued{false};  ///< the launching thread is done with it
+  std::uint64_t next_top_up_ns = 0;  ///< not before; what follows: how long to wait after that one. The agent's
+  std::uint64_t top_up_pause_ns = 0;
+  gpuctl::SmSet topped_up_for;       ///< the SMs it was allowed at the latest top-up
+  std::uint64_t complete_ns = 0;     ///< when the agent saw it complete
+  std::atomic<bool> issued{false};   ///< the launching thread is done with it
   bool failed = false;             ///< the driver refused it: nothing runs. Read after `issued`
 };
 
@@ -52,7 +57,7 @@ struct Stream {
   CUstream handle = nullptr;
   std::mutex issue;
   std::deque<std::unique_ptr<Launch>> outstanding;  ///< oldest first; only the oldest may be running
-  std::uint32_t word = 0;          ///< index of its limit word
+  std::uint32_t set = 0;           ///< index of the SMs it may use (Slots::sms)
   bool latency_critical = false;
 };
 
@@ -84,8 +89,11 @@ class Context {
   /// The program destroys the stream; its launches, if any, still complete.
   void stream_destroyed(CUstream stream);
 
-  /// CapSM this client may use here now.
-  std::uint32_t granted() const;
+  /// The SMs this client may use here now, by its grant; those that this stream of it may.
+  gpuctl::SmSet granted() const;
+  gpuctl::SmSet allowed(const Stream& stream) const;
+  /// SMs that nobody uses and this client may not: some workers of a new grid land there, and leave.
+  std::uint32_t idle_sms() const;
   std::uint32_t sms() const { return sms_; }
   int device_index() const { return device_index_; }
   CUcontext handle() const { return context_; }
@@ -100,8 +108,8 @@ class Context {
   Stream& stream_of(CUstream handle);
   int per_sm_of(Instance& instance, std::uint32_t threads, std::uint32_t shared);
   bool short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm);
-  void plan(Launch& launch, const Stream& stream, std::uint32_t per_sm);
-  std::uint32_t workers_for(const Launch& launch, const Stream& stream) const;
+  void plan(Launch& launch, const Stream& stream);
+  std::uint32_t workers_for(const Launch& launch, const gpuctl::SmSet& allowed) const;
   static CUresult issue(const Launch& launch, CUstream stream, std::uint32_t workers, std::vector<std::byte>& params);
   std::uint32_t demand_of(const Launch& launch) const;
   void divide_among_streams();
@@ -114,7 +122,7 @@ class Context {
   const CUcontext context_;
   const int device_index_;
   const std::uint32_t sms_;
-  std::atomic<std::uint32_t*> grant_word_{nullptr};  ///< what workers poll: in a stub page, or own_grant_
+  std::atomic<gpuctl::SmSet::Words*> grant_{nullptr};  ///< what workers poll: in a stub page, or a set of our own
   CUdeviceptr grant_address_ = 0;      ///< the same for the GPU; guarded by mutex_
 
   std::mutex mutex_;
@@ -124,7 +132,7 @@ class Context {
   std::vector<std::unique_ptr<Stream>> orphans_;     ///< destroyed by the program with launches outstanding
   std::vector<std::unique_ptr<Launch>> leaving_;     ///< complete, but workers may still be on their way out
   std::vector<Stream*> active_;                      ///< streams with launches outstanding
-  std::uint32_t next_word_ = 1;
+  std::uint32_t next_set_ = Slots::kFirstStreamSet;
   int quiescing_ = 0;
   Targets targets_;
   std::uint32_t outstanding_ = 0;

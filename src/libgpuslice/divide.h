@@ -4,16 +4,21 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/sm_set.h"
+
 namespace gpuslice {
 
 struct StreamDemand {
-  std::uint32_t capsm = 0;         ///< CapSM the stream's running launch could fill
-  bool latency_critical = false;   ///< served first (gpuslice_stream_latency_critical)
+  std::uint32_t capsm = 0;        ///< CapSM the stream's running launch could fill
+  bool latency_critical = false;  ///< served first (gpuslice_stream_latency_critical)
 };
 
-/// CapSM for each stream, in order. Latency-critical streams first, then an even split up to each one's demand; what
-/// is left over goes to whoever can use it. With a grant above 0 everybody gets at least 1, so that no stream starves
-/// behind another (then the sum may exceed the grant by the number of such streams).
-std::vector<std::uint32_t> divide_grant(std::uint32_t grant, const std::vector<StreamDemand>& streams);
+/// The SMs each stream may use, in order.
+///
+/// While the grant covers all demands and no stream is latency-critical, everybody may use all of it: the hardware finds
+/// room for all. Otherwise each gets SMs of its own: latency-critical streams first, then an even split up to each one's
+/// demand, then what is left over, evenly. With a grant of at least one SM nobody gets less than one, so that no stream
+/// starves behind another; where there are more streams than SMs they share.
+std::vector<gpuctl::SmSet> divide_grant(const gpuctl::SmSet& grant, const std::vector<StreamDemand>& streams);
 
 }  // namespace gpuslice

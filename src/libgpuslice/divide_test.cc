@@ -2,43 +2,51 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <algorithm>
 
 namespace gpuslice {
 namespace {
 
-using Shares = std::vector<std::uint32_t>;
+using gpuctl::SmSet;
+using Sizes = std::vector<std::uint32_t>;
 
-TEST(DivideGrant, OneStreamGetsWhatItCanUse) {
-  EXPECT_EQ(divide_grant(8, {{3, false}}), (Shares{3}));
-  EXPECT_EQ(divide_grant(8, {{30, false}}), (Shares{8}));
+Sizes sizes(std::uint32_t grant, const std::vector<StreamDemand>& streams) {
+  Sizes result;
+  for (const SmSet& set : divide_grant(SmSet::first(grant), streams)) result.push_back(set.size());
+  return result;
+}
+
+TEST(DivideGrant, EverybodyMayUseAllOfItWhileThereIsRoomForAll) {
+  EXPECT_EQ(sizes(8, {{3, false}}), (Sizes{8}));
+  EXPECT_EQ(sizes(8, {{3, false}, {5, false}}), (Sizes{8, 8}));
 }
 
 TEST(DivideGrant, SmallDemandsLeaveTheRestToOthers) {
-  EXPECT_EQ(divide_grant(12, {{2, false}, {100, false}, {100, false}}), (Shares{2, 5, 5}));
+  EXPECT_EQ(sizes(12, {{2, false}, {100, false}, {100, false}}), (Sizes{2, 5, 5}));
 }
 
-TEST(DivideGrant, LatencyCriticalStreamsComeFirst) {
-  EXPECT_EQ(divide_grant(8, {{100, false}, {6, true}}), (Shares{2, 6}));
-}
+TEST(DivideGrant, LatencyCriticalStreamsComeFirst) { EXPECT_EQ(sizes(8, {{100, false}, {6, true}}), (Sizes{2, 6})); }
+
+TEST(DivideGrant, WhatNobodyDemandsIsGivenAway) { EXPECT_EQ(sizes(10, {{2, false}, {4, true}}), (Sizes{4, 6})); }
 
 TEST(DivideGrant, NobodyStarvesWhileSomethingIsGranted) {
-  EXPECT_EQ(divide_grant(2, {{9, true}, {9, false}, {9, false}}), (Shares{2, 1, 1}));
-  EXPECT_EQ(divide_grant(0, {{9, true}, {9, false}}), (Shares{0, 0}));
+  EXPECT_EQ(sizes(2, {{9, true}, {9, false}, {9, false}}), (Sizes{2, 1, 1}));
+  EXPECT_EQ(sizes(0, {{9, true}, {9, false}}), (Sizes{0, 0}));
 }
 
-TEST(DivideGrant, UsesTheWholeGrantAndNoMore) {
+TEST(DivideGrant, UsesTheWholeGrantAndNoSmTwice) {
   for (std::uint32_t grant = 5; grant < 140; ++grant) {
     const std::vector<StreamDemand> streams{{40, false}, {7, true}, {1, false}, {90, false}, {33, true}};
-    const Shares shares = divide_grant(grant, streams);
-    std::uint32_t sum = 0;
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      EXPECT_LE(shares[i], streams[i].capsm);
-      sum += shares[i];
+    SmSet all;
+    std::uint32_t sum = 0, least = grant;
+    for (const SmSet& set : divide_grant(SmSet::first(grant), streams)) {
+      all |= set;
+      sum += set.size();
+      least = std::min(least, set.size());
     }
-    // At most the streams that would have got nothing go beyond it, with 1 each.
-    EXPECT_GE(sum, std::min(grant, 171u));
-    EXPECT_LE(sum, grant + 3);
+    EXPECT_EQ(all, SmSet::first(grant));
+    EXPECT_GE(least, 1u);
+    EXPECT_LE(sum, grant + 3) << "only those that would have nothing share";
   }
 }
 

@@ -1,6 +1,7 @@
 // The launch path: everything between the program's launch call and the driver's. It makes no system call while the
 // agent is awake, and one allocation set per launch.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "libgpuslice/agent.h"
@@ -11,18 +12,14 @@
 
 namespace gpuslice {
 
-namespace ipc = gpuctl::ipc;
-using gpuctl::ptx::LaunchArgs;
+using gpuctl::SmSet;
 
 namespace {
 
 /// Below what makes the driver block in a launch (about 1,000 entries a stream).
 constexpr std::size_t kMaxOutstandingPerStream = 384;
-/// Chunks per worker at least: bounds the idle tail of a kernel to a fraction of it.
-constexpr std::uint64_t kChunksPerWorker = 12;
-/// One poll of the host per this time suffices, whoever polls; more polling slows the kernel down (DESIGN section 10).
-constexpr double kPollEveryNs = 2000;
-constexpr std::uint32_t kMaxPollers = 32;
+/// Chunks per worker at least. They shrink towards the end of a launch (LaunchArgs::taper), which keeps its idle tail short.
+constexpr std::uint64_t kChunksPerWorker = 4;
 /// A kernel that is run in original form because it is short is measured again once in so many launches.
 constexpr std::uint32_t kMeasureEvery = 1000;
 
@@ -54,39 +51,41 @@ int Context::per_sm_of(Instance& instance, std::uint32_t threads, std::uint32_t 
 }
 
 // Everything but the number of workers.
-void Context::plan(Launch& launch, const Stream& stream, std::uint32_t per_sm) {
+void Context::plan(Launch& launch, const Stream& stream) {
   const LaunchConfig& config = launch.config;
   const std::uint64_t tasks = config.block_tasks();
   const double task_ns = launch.instance->task_ns;
-  const std::uint64_t full = std::uint64_t{sms_} * per_sm;
+  const std::uint64_t full = std::uint64_t{sms_} * launch.per_sm;
   std::uint64_t chunk = 1;
   if (task_ns > 0) {
     const double fits = std::chrono::nanoseconds(targets_.block_task).count() / task_ns;
-    chunk = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(fits), 1, std::max<std::uint64_t>(1, tasks / (full * kChunksPerWorker)));
+    chunk = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(fits), 1,
+                                      std::max<std::uint64_t>(1, tasks / (full * kChunksPerWorker)));
   }
-  const double polls = task_ns > 0 ? task_ns * static_cast<double>(chunk) / kPollEveryNs : 4;
-
   launch.args = {.slot = slots_.device_address(launch.slot),
                  .host = slots_.host_address(launch.slot),
                  .grant = grant_address_,
-                 .stream_limit = slots_.word_address(stream.word),
+                 .stream_sms = slots_.sms_address(stream.set),
                  .total = static_cast<std::uint32_t>(tasks),
                  .grid_x = config.grid[0],
                  .grid_y = config.grid[1],
                  .grid_z = config.grid[2],
                  .chunk = static_cast<std::uint32_t>(chunk),
-                 .per_sm = per_sm,
                  .workers = 0,
-                 .pollers = std::clamp(static_cast<std::uint32_t>(polls), 1u, kMaxPollers),
-                 .reserved = 0,
-                 .flags = 0};
+                 .flags = 0,
+                 .taper = static_cast<std::uint32_t>(std::bit_width(2 * full - 1)),
+                 .allowed = allowed(stream).words()};
 }
 
-// With nothing granted one worker still goes: the holder, who keeps the launch's place in its stream.
-std::uint32_t Context::workers_for(const Launch& launch, const Stream& stream) const {
-  const std::uint64_t allowed = std::uint64_t{std::min(granted(), ipc::load(slots_.word(stream.word)))} * launch.args.per_sm;
+// As many as the allowed SMs hold, and twice as many again as fit on idle SMs that are not allowed: the hardware fills the
+// emptiest SMs first, where they leave at once. With nothing allowed one worker still goes: the holder, who keeps the
+// launch's place in its stream.
+std::uint32_t Context::workers_for(const Launch& launch, const SmSet& allowed) const {
+  const std::uint64_t sms = allowed.size();
+  if (sms == 0) return 1;
   const std::uint64_t chunks = (std::uint64_t{launch.args.total} + launch.args.chunk - 1) / launch.args.chunk;
-  return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, std::min(chunks, allowed)));
+  const std::uint64_t wanted = std::min(chunks, sms * launch.per_sm);
+  return static_cast<std::uint32_t>((wanted * (sms + 2 * idle_sms()) + sms - 1) / sms);
 }
 
 CUresult Context::issue(const Launch& launch, CUstream stream, std::uint32_t workers, std::vector<std::byte>& params) {
@@ -140,13 +139,14 @@ bool Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std:
     const bool first = stream->outstanding.empty();
     stream->outstanding.push_back(std::move(owned));
     ++outstanding_;
-    plan(launch, *stream, static_cast<std::uint32_t>(per_sm));
+    launch.per_sm = static_cast<std::uint32_t>(per_sm);
+    plan(launch, *stream);
     if (first) {
       active_.push_back(stream);
       divide_among_streams();
       publish_usage();
     }
-    launch.args.workers = launch.launched = workers_for(launch, *stream);
+    launch.args.workers = launch.launched = workers_for(launch, SmSet(launch.args.allowed));
     std::memcpy(launch.params.data() + instance.kernel->args_offset, &launch.args, sizeof launch.args);
   }
   if (agent_asleep_.load(std::memory_order_acquire)) wake_agent();

@@ -3,18 +3,27 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ipc/stub_map.h"
 #include "libgpuslice/driver.h"
 
 namespace gpuslice {
 
 using gpuctl::fail;
 using gpuctl::Result;
+using gpuctl::SmSet;
 using gpuctl::ptx::DeviceSlot;
 using gpuctl::ptx::HostSlot;
 
+namespace {
+/// Slots zeroed by one copy at most.
+constexpr std::size_t kZeros = 256;
+}  // namespace
+
 Result<Slots> Slots::create() {
   Slots slots;
-  const std::size_t host_bytes = kSlots * (sizeof(HostSlot) + sizeof(DeviceSlot)) + kWords * sizeof(std::uint32_t);
+  constexpr std::size_t kSetsOffset = kSlots * sizeof(HostSlot) + kZeros * sizeof(DeviceSlot);
+  constexpr std::size_t kHereOffset = kSetsOffset + kSets * sizeof(SmSet);
+  constexpr std::size_t host_bytes = kHereOffset + kCopies * sizeof(Here);
   void* host = nullptr;
   if (driver().cuMemHostAlloc(&host, host_bytes, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE) != CUDA_SUCCESS) {
     return fail("no mapped host memory for launch blocks");
@@ -30,8 +39,10 @@ Result<Slots> Slots::create() {
   }
   slots.host_ = static_cast<HostSlot*>(host);
   slots.zeros_ = reinterpret_cast<DeviceSlot*>(slots.host_ + kSlots);
-  slots.words_ = reinterpret_cast<std::uint32_t*>(slots.zeros_ + kSlots);
-  slots.words_device_ = slots.host_device_ + kSlots * (sizeof(HostSlot) + sizeof(DeviceSlot));
+  auto* bytes = static_cast<std::byte*>(host);
+  slots.sets_ = reinterpret_cast<SmSet::Words*>(bytes + kSetsOffset);
+  slots.sets_device_ = slots.host_device_ + kSetsOffset;
+  slots.here_ = reinterpret_cast<Here*>(bytes + kHereOffset);
   slots.free_.reserve(kSlots);
   slots.dirty_.reserve(kSlots);
   for (std::uint32_t i = kSlots; i-- > 0;) slots.free_.push_back(i);
@@ -60,7 +71,7 @@ CUresult Slots::zero(const std::vector<std::uint32_t>& sorted, CUstream stream) 
   for (std::size_t i = 0; i < sorted.size();) {
     const std::uint32_t first = sorted[i];
     std::size_t run = 1;
-    while (i + run < sorted.size() && sorted[i + run] == first + run) ++run;
+    while (run < kZeros && i + run < sorted.size() && sorted[i + run] == first + run) ++run;
     std::memset(static_cast<void*>(&host_[first]), 0, run * sizeof(HostSlot));
     CUresult result = driver().cuMemcpyHtoDAsync_v2(device_address(first), zeros_, run * sizeof(DeviceSlot), stream);
     if (result != CUDA_SUCCESS) return result;
@@ -69,10 +80,32 @@ CUresult Slots::zero(const std::vector<std::uint32_t>& sorted, CUstream stream) 
   return CUDA_SUCCESS;
 }
 
+CUresult Slots::copy_here(std::uint32_t index, std::uint32_t slot, CUstream stream) const {
+  return driver().cuMemcpyDtoHAsync_v2(here_[index], device_address(slot) + offsetof(DeviceSlot, here), sizeof(Here), stream);
+}
+
+SmSet Slots::here(std::uint32_t index) const {
+  SmSet result;
+  for (std::uint32_t sm = 0; sm < gpuctl::kMaxSms; ++sm) {
+    if (here_[index][sm] != 0) result.insert(sm);
+  }
+  return result;
+}
+
 void Slots::zeroed() {
   // Lowest last, so that it is taken first and runs stay long.
   free_.insert(free_.begin(), zeroing_.rbegin(), zeroing_.rend());
   zeroing_.clear();
+}
+
+SmSet load_sms(const SmSet::Words& words) {
+  SmSet::Words copy;
+  for (std::size_t i = 0; i < copy.size(); ++i) copy[i] = gpuctl::ipc::load(words[i]);
+  return SmSet(copy);
+}
+
+void store_sms(SmSet::Words& words, const SmSet& set) {
+  for (std::size_t i = 0; i < words.size(); ++i) gpuctl::ipc::store(words[i], set.words()[i]);
 }
 
 }  // namespace gpuslice

@@ -12,8 +12,8 @@
 
 namespace gpuslice {
 
-/// Slots per context: several times what a driver queues (about 1,000 launches a stream). 256 KiB on the device, 512 KiB
-/// of mapped host memory.
+/// Slots per context: several times what a driver queues (about 1,000 launches a stream). 1.3 MiB on the device, a quarter
+/// of that in mapped host memory.
 inline constexpr std::uint32_t kSlots = 4096;
 
 /// Not thread-safe: guarded by the mutex of its context, except where said. The context is current in every call
@@ -42,19 +42,34 @@ class Slots {
   CUdeviceptr device_address(std::uint32_t slot) const { return device_ + slot * sizeof(gpuctl::ptx::DeviceSlot); }
   CUdeviceptr host_address(std::uint32_t slot) const { return host_device_ + slot * sizeof(gpuctl::ptx::HostSlot); }
 
-  /// Words for stream limits, in the same mapped memory. kWords of them.
-  static constexpr std::uint32_t kWords = 1024;
-  std::uint32_t& word(std::uint32_t index) const { return words_[index]; }
-  CUdeviceptr word_address(std::uint32_t index) const { return words_device_ + index * sizeof(std::uint32_t); }
+  /// Sets of SMs that kernels poll, in the same mapped memory: one for each stream and a few of ours. kSets of them.
+  static constexpr std::uint32_t kSets = 1024;
+  static constexpr std::uint32_t kEverything = 0;  ///< never changed: all SMs
+  static constexpr std::uint32_t kMirror = 1;      ///< the grant, where the GPU cannot map the stub page
+  static constexpr std::uint32_t kFirstStreamSet = 2;
+  gpuctl::SmSet::Words& sms(std::uint32_t index) const { return sets_[index]; }
+  CUdeviceptr sms_address(std::uint32_t index) const { return sets_device_ + index * sizeof(gpuctl::SmSet); }
+
+  /// Starts copying DeviceSlot::here of a slot, on `stream`, to where here() finds it. `index` below kCopies. The agent.
+  static constexpr std::uint32_t kCopies = 16;
+  CUresult copy_here(std::uint32_t index, std::uint32_t slot, CUstream stream) const;
+  /// The SMs on which a copy says that there are workers.
+  gpuctl::SmSet here(std::uint32_t index) const;
 
  private:
   CUdeviceptr device_ = 0;
   gpuctl::ptx::HostSlot* host_ = nullptr;
   CUdeviceptr host_device_ = 0;
-  gpuctl::ptx::DeviceSlot* zeros_ = nullptr;  ///< kSlots of them, pinned: what zeroing copies to the device
-  std::uint32_t* words_ = nullptr;
-  CUdeviceptr words_device_ = 0;
+  using Here = std::uint8_t[gpuctl::kMaxSms];
+  gpuctl::ptx::DeviceSlot* zeros_ = nullptr;  ///< kZeros of them, pinned: what zeroing copies to the device
+  gpuctl::SmSet::Words* sets_ = nullptr;
+  CUdeviceptr sets_device_ = 0;
+  Here* here_ = nullptr;
   std::vector<std::uint32_t> free_, dirty_, zeroing_;
 };
+
+/// A set that others read or write at the same time, word by word.
+gpuctl::SmSet load_sms(const gpuctl::SmSet::Words& words);
+void store_sms(gpuctl::SmSet::Words& words, const gpuctl::SmSet& set);
 
 }  // namespace gpuslice

@@ -5,7 +5,7 @@ import sys
 import instance
 
 LEAST_EVICTIONS = 300
-STORM_US = 3000  # between two random grants
+STORM_US = 10000  # between two random grants
 # Each launch takes some 300 ms on the software GPU: tens of evictions in the middle of one launch.
 ARGUMENTS = {"work": ("--blocks", 2000, "--iterations", 20)}
 # Block-tasks of some thousand instructions would take 100 ms each at the software GPU's usual speed.

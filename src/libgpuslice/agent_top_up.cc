@@ -1,0 +1,81 @@
+// Growing: more workers for launches that may use more SMs than they have workers for.
+#include <algorithm>
+#include <cstring>
+
+#include "libgpuslice/agent.h"
+#include "libgpuslice/debug.h"
+#include "libgpuslice/driver.h"
+
+namespace gpuslice {
+
+namespace ipc = gpuctl::ipc;
+using gpuctl::SmSet;
+using gpuctl::ptx::HostSlot;
+using gpuctl::ptx::LaunchArgs;
+
+namespace {
+
+/// Some workers of a top-up land on SMs where they may not stay, and how many is up to the hardware. So another try is
+/// made, after a pause that doubles, while more than one worker in so many is missing.
+constexpr std::uint64_t kFirstPauseNs = 200'000;
+constexpr std::uint64_t kLongestPauseNs = 20'000'000;
+constexpr std::uint64_t kMissable = 16;
+
+}  // namespace
+
+std::vector<Agent::TopUp> Agent::plan_top_ups() {
+  std::vector<TopUp> orders;
+  const std::uint64_t now = monotonic_ns();
+  wants_workers_ = false;
+  for (const Stream* stream : c_.active_) {
+    Launch& head = *stream->outstanding.front();
+    const HostSlot& host = c_.slots_.host(head.slot);
+    if (head.failed || !head.issued.load(std::memory_order_acquire) || ipc::load(host.done)) continue;
+    const SmSet allowed = c_.allowed(*stream);
+    const std::uint64_t capacity = std::uint64_t{allowed.size()} * head.per_sm;
+    const std::uint32_t claimed = std::min(ipc::load(host.progress), head.args.total);
+    const std::uint64_t chunks = (std::uint64_t{head.args.total - claimed} + head.args.chunk - 1) / head.args.chunk;
+    const std::uint64_t target = std::min(capacity, chunks);
+    const std::uint32_t at_work = present(head) - std::min(present(head), ipc::load(host.resting));
+    if (target <= at_work || target - at_work < target / kMissable) continue;
+    if (!ipc::load(host.started)) continue;  // its turn in the stream has not come
+    wants_workers_ = true;
+    if (allowed != head.topped_up_for) head.next_top_up_ns = 0;
+    if (now < head.next_top_up_ns) continue;
+    head.top_up_pause_ns = head.next_top_up_ns == 0 ? kFirstPauseNs : std::min(2 * head.top_up_pause_ns, kLongestPauseNs);
+    head.next_top_up_ns = now + head.top_up_pause_ns;
+    head.topped_up_for = allowed;
+    orders.push_back({&head, static_cast<std::uint32_t>(target - at_work) + 2 * c_.idle_sms() * head.per_sm});
+  }
+  return orders;
+}
+
+CUstream Agent::idle_stream() {
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    CUstream stream = streams_[(next_stream_ + i) % streams_.size()];
+    if (driver().cuStreamQuery(stream) != CUDA_SUCCESS) continue;
+    next_stream_ = (next_stream_ + i + 1) % streams_.size();
+    return stream;
+  }
+  return streams_[next_stream_++ % streams_.size()];
+}
+
+// Only the agent deletes launches, so `launch` lives without the mutex.
+void Agent::top_up(const TopUp& order) {
+  Launch& launch = *order.launch;
+  CUstream stream = idle_stream();
+  std::vector<std::byte> params = launch.params;
+  LaunchArgs args = launch.args;
+  args.flags |= gpuctl::ptx::kAgentGrid;
+  args.allowed = order.launch->topped_up_for.words();
+  std::memcpy(params.data() + launch.instance->kernel->args_offset, &args, sizeof args);
+  const CUresult result = Context::issue(launch, stream, order.workers, params);
+  if (result != CUDA_SUCCESS) {
+    debug("adding %u workers to %s failed: %d", order.workers, launch.instance->kernel->name.c_str(), result);
+    return;
+  }
+  std::lock_guard lock(c_.mutex_);
+  launch.launched += order.workers;
+}
+
+}  // namespace gpuslice
