@@ -33,18 +33,6 @@ engine::Dim3 unfold(std::uint64_t index, const engine::Dim3& grid) {
   return result;
 }
 
-/// Connects the engine's pacing hook, if this engine has one, to a BlockClock. Without, the whole modelled time is
-/// slept at the end of the block.
-template <class Launch>
-void set_pace(Launch& block, BlockClock& clock) {
-  if constexpr (requires { block.pace = nullptr; }) {
-    block.pace_context = &clock;
-    block.pace = [](void* context, std::uint64_t warp_instructions) {
-      static_cast<const BlockClock*>(context)->pace(warp_instructions);
-    };
-  }
-}
-
 }  // namespace
 
 struct Executor::Run {
@@ -189,7 +177,10 @@ BlockClock::Clock::duration Executor::run_block(const Task& task, engine::BlockS
   block.abort = run.abort;
   block.memory = &memory_;
   block.print = &print;
-  set_pace(block, clock);
+  block.pace_context = &clock;
+  block.pace = [](void* context, std::uint64_t warp_instructions) {
+    static_cast<const BlockClock*>(context)->pace(warp_instructions);
+  };
   const Result<engine::BlockStats> stats = engine::run_block(block, scratch);
   if (stats.has_value()) {
     const bool more = run.next.load(std::memory_order_relaxed) < run.blocks;

@@ -173,6 +173,7 @@ Result<BlockStats> Block::run() {
         alive |= warp.live != 0;
       }
       if (!alive) return stats_;
+      if (launch_.pace != nullptr) launch_.pace(launch_.pace_context, stats_.warp_instructions);
       if (aborted()) return failure(0, "aborted");
       const bool woke = wake_sleepers();
       if (polled_) {  // what it waits for may be up to another OS thread

@@ -127,6 +127,9 @@ struct BlockLaunch {
   const std::atomic<bool>* abort = nullptr;  ///< when it becomes true, run_block fails soon (within about 10 ms)
   const MemoryMap* memory = nullptr;
   PrintSink* print = nullptr;  ///< nullptr: what the kernel prints is dropped
+  /// Called between rounds of the block's warps with the warp instructions issued so far; may sleep. nullptr: not.
+  void (*pace)(void* context, std::uint64_t warp_instructions) = nullptr;
+  void* pace_context = nullptr;
 };
 
 struct BlockStats {
