@@ -106,7 +106,7 @@ TEST_F(StreamApi, EventsOrderAndMeasure) {
   EXPECT_CU(cuStreamSynchronize(b));
   EXPECT_EQ(words_[1], 1U);
   EXPECT_CU(cuEventElapsedTime(&milliseconds, begin, end));
-  EXPECT_GE(milliseconds, 19);
+  EXPECT_GE(milliseconds, 5);  // `begin` may be recorded some time after the call returned
 }
 
 TEST_F(StreamApi, HostFunctionsRunInOrder) {
