@@ -40,17 +40,17 @@ choose_device() {
   fi
 }
 
-# Sizes by time, alone on the GPU: LS fills the SMs reserved for it once and takes `unit`: 50 us where the GPU is fast
-# enough, else a few times its shortest kernel. Batch: block-tasks of 2 units, kernels of 50 times that.
+# Sizes by time, alone on the GPU: LS is one block for each SM reserved for it and takes `unit`: 50 us where the GPU is
+# fast enough, else a few times its shortest kernel. Batch: block-tasks of 2 units, kernels of 100 block-tasks one after
+# the other on each place of an SM.
 choose_sizes() {
   reserve=$((sms >= 64 ? 8 : sms / 4))
-  local blocks=$((reserve * 8)) # 8 blocks of 256 threads fill the 2048 threads of an SM
-  "$bench" run work --blocks "$blocks" --iterations 4 --count 5 --json >"$scratch/probe.json"
-  unit=$(field "$scratch/probe.json" 'max(50, round(1.5 * d["gpu_us"]["p50"]))')
-  "$bench" run work --blocks "$blocks" --calibrate-us "$unit" --count 5 --json >"$scratch/ls-size.json"
-  "$bench" run work --task-us $((2 * unit)) --calibrate-us $((100 * unit)) --count 1 --json >"$scratch/batch-size.json"
+  "$bench" run work --blocks "$reserve" --iterations 4 --count 5 --json >"$scratch/probe.json"
+  unit=$(field "$scratch/probe.json" 'max(50, round(2 * d["gpu_us"]["p50"]))')
+  "$bench" run work --blocks "$reserve" --calibrate-us "$unit" --count 5 --json >"$scratch/ls-size.json"
+  "$bench" run work --task-us $((2 * unit)) --calibrate-us $((200 * unit)) --count 1 --json >"$scratch/batch-size.json"
   period=$((unit * 8 > 2000 ? unit * 8 : 2000))
-  ls_options=(--blocks "$blocks" --iterations "$(field "$scratch/ls-size.json" 'd["extent"][1]')"
+  ls_options=(--blocks "$reserve" --iterations "$(field "$scratch/ls-size.json" 'd["extent"][1]')"
               --arrival periodic --period-us "$period" --priority high)
   batch_options=(--blocks "$(field "$scratch/batch-size.json" 'd["extent"][0]')"
                  --iterations "$(field "$scratch/batch-size.json" 'd["extent"][1]')" --depth 2 --priority low)
