@@ -13,7 +13,7 @@ namespace gpuctl::bench {
 namespace {
 
 constexpr int kTrials = 3;                       // the fastest counts: nothing makes a kernel too fast
-constexpr std::uint32_t kMostBlocks = 1u << 22;  // output of 4 GiB
+constexpr std::uint32_t kMostBlocks = 1u << 22;  // output of 16 MiB
 constexpr std::uint32_t kMoreWaves = 4;
 constexpr std::int64_t kPollNs = 50'000;
 constexpr int kFailedStatus = 1;

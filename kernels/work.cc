@@ -20,7 +20,7 @@ Problem generate_work(const Extent& extent, std::uint64_t seed) {
       .grid = {extent.x},
       .block = {kThreads},
       .inputs = {random_floats(kTable, seed)},
-      .output_words = std::size_t{extent.x} * kThreads,
+      .output_words = extent.x,
       .poison = kPoison,
       .arguments = {Argument::input(0), Argument::output(), Argument::number(extent.y)},
   };
@@ -34,9 +34,9 @@ Words reference_work(const Extent& extent, const Problem& problem) {
   std::vector<float> x(table.begin(), table.begin() + kTable);
   for (std::size_t k = 0; k < extent.y; ++k) scale_and_add(x.data(), kScale, &table[k * kStride % kTable], kTable);
 
-  Words out(problem.output_words);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = problem.poison + (std::bit_cast<std::uint32_t>(x[i % kTable]) ^ static_cast<std::uint32_t>(i));
+  Words out(problem.output_words, problem.poison);
+  for (std::size_t i = 0; i < out.size() * kThreads; ++i) {
+    out[i / kThreads] += std::bit_cast<std::uint32_t>(x[i % kTable]) ^ static_cast<std::uint32_t>(i);
   }
   return out;
 }
