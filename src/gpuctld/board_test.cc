@@ -160,11 +160,29 @@ TEST(Board, NoSmIsEverInTwoHands) {
     waits += scheduler.waiting() ? 1 : 0;
     for (const Slow& a : clients) {
       for (const Slow& b : clients) {
-        if (&a != &b) ASSERT_TRUE((a.uses & b.program.sms()).empty()) << ipc::sms_text(a.uses) << " at " << now;
+        if (&a == &b) continue;
+        ASSERT_TRUE((a.uses & b.program.sms()).empty()) << ipc::sms_text(a.uses) << " at " << now;
       }
     }
   }
   EXPECT_GT(waits, 1000u);
+}
+
+TEST(Board, ATurnIsNotOverBeforeTheHandover) {
+  Scheduler scheduler({gpu(2)}, sched::SliceTree(sched::CapSM{2}, 0));
+  std::vector<FakeProgram> programs;
+  for (int i = 0; i < 5; ++i) programs.emplace_back(scheduler, "/").demand(2);
+  std::vector<std::uint64_t> served_ms(programs.size(), 0), changed_ms(programs.size(), 0);
+  std::vector<std::uint32_t> epochs(programs.size(), 0);
+  for (std::uint64_t ms = 1; ms <= 3000; ++ms) {
+    scheduler.update(ms * kMs);
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      if (std::exchange(epochs[i], programs[i].epoch()) != programs[i].epoch()) changed_ms[i] = ms;
+      if (ms - changed_ms[i] >= 30) programs[i].apply();  // its block-tasks are longer than a turn
+      served_ms[i] += programs[i].granted();
+    }
+  }
+  for (const std::uint64_t served : served_ms) EXPECT_GT(served, 300u);
 }
 
 TEST(Board, IdleCountsWhatNobodyBusyIsGranted) {

@@ -93,8 +93,11 @@ bool Scheduler::read_usage() {
 void Scheduler::update(std::uint64_t now_ns) {
   bool changed = read_usage(), starving = false;
   for (const Board& board : boards_) starving |= board.starving();
-  if (starving && now_ns - turn_ns_ >= static_cast<std::uint64_t>(std::chrono::nanoseconds(kTurn).count())) {
-    turn_ns_ = now_ns;
+  const auto lasts = [now_ns](std::uint64_t since_ns) { return std::chrono::nanoseconds(now_ns - since_ns); };
+  // A turn counts from when everybody has what is theirs in it, though others cannot put that off without end.
+  if (waiting() && lasts(turn_began_ns_) < deadline_) turn_ns_ = now_ns;
+  if (starving && lasts(turn_ns_) >= kTurn) {
+    turn_ns_ = turn_began_ns_ = now_ns;
     ++turn_;
     changed = true;
   }

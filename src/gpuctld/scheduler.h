@@ -19,8 +19,8 @@
 
 namespace gpuctl::daemon {
 
-/// While somebody with demand has nothing, whose turn it is changes this often: long against an eviction, short for a
-/// person.
+/// While somebody with demand has nothing, whose turn it is changes this long after the handovers of the latest turn:
+/// long against an eviction, short for a person.
 inline constexpr std::chrono::milliseconds kTurn{20};
 inline constexpr std::chrono::nanoseconds kDefaultDeadline = DaemonOptions{}.evict_deadline;
 
@@ -84,7 +84,7 @@ class Scheduler {
   std::list<Client> clients_;  ///< in the order of attachment; addresses stay
   std::vector<Board> boards_;
   sched::Allocator allocator_;
-  std::uint64_t turn_ = 0, turn_ns_ = 0;
+  std::uint64_t turn_ = 0, turn_ns_ = 0, turn_began_ns_ = 0;
   std::chrono::nanoseconds deadline_;
 };
 
