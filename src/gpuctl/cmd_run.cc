@@ -46,7 +46,10 @@ Outcome<bool> check_slice(const Context& context, const std::string& slice) {
 }
 
 Failure exec_failure(const std::string& program, int error) {
-  const std::string message = "run: cannot execute '" + program + "': " + std::strerror(error);
+  std::error_code ignored;
+  const bool directory = error == EACCES && std::filesystem::is_directory(program, ignored);
+  const std::string reason = directory ? "it is a directory" : std::strerror(error);
+  const std::string message = "run: cannot execute '" + program + "': " + reason;
   return {error == ENOENT ? kExitNotFound : kExitNotExecutable, message};
 }
 

@@ -164,7 +164,7 @@ TEST_F(CmdRun, MissingAndNotExecutablePrograms) {
   EXPECT_EQ(missing.err, "gpuctl: run: cannot execute 'no-such-program': No such file or directory\n");
   const Ran directory = gpuctl({"--slice", "ls", directory_.string()});
   EXPECT_EQ(directory.exit_status(), 126);
-  EXPECT_EQ(directory.err, "gpuctl: run: cannot execute '" + directory_.string() + "': Permission denied\n");
+  EXPECT_EQ(directory.err, "gpuctl: run: cannot execute '" + directory_.string() + "': it is a directory\n");
 }
 
 TEST_F(CmdRun, NothingRunsWhenTheDaemonSaysNo) {

@@ -3,10 +3,12 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <ostream>
 
 #include "gpuctl/simulation.h"
 #include "gpuctl/table.h"
+#include "gpuctl/units.h"
 #include "gpuctl/verb.h"
 #include "gpuctl/workload_file.h"
 
@@ -15,8 +17,7 @@ namespace gpuctl::cli {
 namespace {
 
 struct Options {
-  std::string workload, policies, plot;
-  std::uint32_t seeds = 0;  ///< 0: as the workload says
+  std::string workload, policies, plot, seeds;  ///< seeds empty: as the workload says
 };
 
 std::vector<std::string> split(const std::string& text) {
@@ -75,6 +76,10 @@ void print_text(const sched::Workload& workload, const std::vector<PolicySummary
 }
 
 Outcome<int> run(const Options& options, Context& context) {
+  constexpr std::int64_t kMostSeeds = 1'000'000;
+  const std::optional<std::int64_t> seeds = parse_integer(options.seeds);
+  if (!options.seeds.empty() && (!seeds || *seeds < 1 || *seeds > kMostSeeds))
+    return usage("--seeds: '" + options.seeds + "' is not a whole number from 1 to " + std::to_string(kMostSeeds));
   const auto workload = read_workload(options.workload);
   if (!workload) return usage(workload.error().message);
   const std::vector<std::string> policies = split(options.policies);
@@ -83,7 +88,7 @@ Outcome<int> run(const Options& options, Context& context) {
 
   std::vector<PolicySummary> summaries;
   for (const std::string& policy : policies)
-    summaries.push_back(summarize(*workload, policy, options.seeds > 0 ? options.seeds : workload->seeds));
+    summaries.push_back(summarize(*workload, policy, seeds ? static_cast<std::uint32_t>(*seeds) : workload->seeds));
 
   if (!options.plot.empty()) {
     std::ofstream file(options.plot);
@@ -108,12 +113,13 @@ Action declare_simulate(CLI::App& app) {
   for (const sched::JobPolicyRow& row : sched::job_policies()) names.append(names.empty() ? "" : ", ").append(row.name);
   app.add_option("WORKLOAD", options->workload, "TOML file that describes devices and applications")->required();
   app.add_option("--policy", options->policies,
-                 "Policies to compare, separated by commas, each NAME or NAME:OPTION=VALUE:...; names: " + names)
+                 "Policies to compare, each NAME or NAME:OPTION=VALUE:...; names: " + names)
+      ->type_name("POLICY[,POLICY...]")
       ->required();
-  app.add_option("--seeds", options->seeds,
-                 "Runs per policy, each with other random numbers; default: as the workload says")
-      ->check(CLI::Range(1, 1000000));
-  app.add_option("--plot", options->plot, "Write a picture of the shares over time to this SVG file");
+  app.add_option("--seeds", options->seeds, "Runs per policy, each with other random numbers (as the workload says)")
+      ->type_name("N");
+  app.add_option("--plot", options->plot, "Write a picture of the shares over time to this SVG file")
+      ->type_name("FILE");
   return [options](Context& context) { return run(*options, context); };
 }
 

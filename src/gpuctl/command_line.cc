@@ -66,6 +66,8 @@ Failure explain(const CLI::ParseError& error, const CLI::App& app, const std::st
   const std::string at = verb.empty() ? "" : verb + ": ";
   if (error.get_name() == "ArgumentMismatch") {
     const std::string option = text.substr(0, text.find(':'));
+    if (text.find("At Most 1 required") != std::string::npos)
+      return usage(at + option + " is given twice; give it once");
     const CLI::Option* found = option.starts_with("--") ? app.get_option_no_throw(option) : nullptr;
     if (found != nullptr && text.find("missing") != std::string::npos)
       return usage(at + option + " needs a value: " + option + ' ' + found->get_type_name());
@@ -104,6 +106,7 @@ Outcome<int> carry_out(std::vector<std::string> arguments, std::ostream& out) {
   for (const Verb& verb : verbs()) names.emplace_back(verb.name);
   const std::size_t at = skip_options(arguments, 0);
   const std::string name = at < arguments.size() ? arguments[at] : "";
+  if (name == "help") return usage("there is no verb 'help'; write 'gpuctl --help' or 'gpuctl VERB --help'");
   if (at < arguments.size() && std::find(names.begin(), names.end(), name) == names.end())
     return usage("there is no verb '" + name + "'" + hint(name, names));
 
@@ -117,6 +120,7 @@ Outcome<int> carry_out(std::vector<std::string> arguments, std::ostream& out) {
   for (const Verb& verb : verbs()) {
     CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
     sub->group("Verbs");
+    sub->footer("");  // not that of the whole
     actions[verb.name] = verb.declare(*sub);
     add_global_options(*sub, context);
     sub->allow_extras();

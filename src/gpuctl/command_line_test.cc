@@ -191,6 +191,11 @@ TEST_F(CommandLine, UsageErrorsExitWithTwoAndAskNothing) {
   expect_error({"create-slice", "ls", "--reserve"}, kExitUsage, "create-slice: --reserve needs a value: --reserve N");
   expect_error({"create-slice", "ls", "--reserve", "many"}, kExitUsage,
                "--reserve: 'many' is not a number of SMs; give a whole number such as 8");
+  expect_error({"create-slice", "ls", "--max", "1", "--max", "2"}, kExitUsage,
+               "create-slice: --max is given twice; give it once");
+  expect_error({"help"}, kExitUsage, "there is no verb 'help'; write 'gpuctl --help' or 'gpuctl VERB --help'");
+  expect_error({"simulate", "w.toml", "--policy", "rr", "--seeds", "0"}, kExitUsage,
+               "--seeds: '0' is not a whole number from 1 to 1000000");
   expect_error({"set", "ls"}, kExitUsage, "set: KEY=VALUE is required; see 'gpuctl set --help'");
   expect_error({"set", "ls", "max"}, kExitUsage, "'max' is not KEY=VALUE; write for example max=40");
   expect_error({"show"}, kExitUsage, "show: NAME is required; see 'gpuctl show --help'");
@@ -228,10 +233,13 @@ TEST(Help, EveryVerbHasOneWithAnExample) {
     const Ran ran = run({verb.name, "--help"});
     EXPECT_EQ(ran.status, 0);
     EXPECT_EQ(ran.out.rfind(verb.summary, 0), 0u) << ran.out;
-    EXPECT_NE(ran.out.find("Usage: gpuctl "s + verb.name), std::string::npos) << ran.out;
+    EXPECT_NE(ran.out.find("\nUsage: gpuctl "s + verb.name + ' '), std::string::npos) << ran.out;
+    EXPECT_EQ(ran.out.find(verb.name + " "s + verb.name), std::string::npos) << ran.out;
+    EXPECT_EQ(ran.out.find("VERB --help"), std::string::npos) << "the footer of the whole: " << ran.out;
     EXPECT_NE(ran.out.find("Example:\n  "s + verb.example), std::string::npos) << ran.out;
     EXPECT_NE(run({"--help"}).out.find(verb.summary), std::string::npos);
   }
+  EXPECT_NE(run({"--help"}).out.find("\nUsage: gpuctl [OPTIONS] VERB"), std::string::npos);
   EXPECT_EQ(run({"--version"}).out, "gpuctl " GPUCTL_VERSION "\n");
 }
 

@@ -10,8 +10,8 @@ HelpFormatter::HelpFormatter() {
 }
 
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
-  std::string usage = "Usage: " + (name.empty() ? app->get_name() : name + ' ' + app->get_name());
-  if (name.empty()) return usage + " VERB [ARGUMENTS...]\n";
+  std::string usage = "Usage: " + name;  // gpuctl, or gpuctl VERB
+  if (app->get_parent() == nullptr) return usage + " [OPTIONS] VERB [ARGUMENTS...]\n";
   for (const CLI::Option* option : app->get_options())
     if (option->get_required() && !option->get_positional())
       usage += ' ' + option->get_name() + ' ' + option->get_type_name();

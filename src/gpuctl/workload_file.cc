@@ -3,12 +3,15 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <initializer_list>
+#include <iterator>
 #include <map>
-#include <sstream>
 
 namespace gpuctl::cli {
 
@@ -279,9 +282,11 @@ Result<sched::Workload> parse_workload(std::string_view text, const std::string&
 
 Result<sched::Workload> read_workload(const std::string& path) {
   std::ifstream in(path);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) return fail(path + ": cannot be read");
-  return parse_workload(text.str(), path);
+  if (!in) return fail(path + ": cannot be read: " + std::strerror(errno));
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return fail(path + ": cannot be read: it is a directory");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  return parse_workload(text, path);
 }
 
 }  // namespace gpuctl::cli
