@@ -26,7 +26,7 @@ class Program:
         self.out_path, self.err_path = (lab.scratch / f"{lab.started}.{kind}" for kind in ("out", "err"))
         prefix = [lab.gpuctl_path, "run", "--slice", slice_path, "--"] if slice_path else []
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
-            self.process = subprocess.Popen(["timeout", "-k", "5", str(limit_s), *prefix, *self.arguments], env=lab.env,
+            self.process = subprocess.Popen(["timeout", "-k", "20", str(limit_s), *prefix, *self.arguments], env=lab.env,
                                             stdin=subprocess.PIPE, stdout=out, stderr=err, start_new_session=True)
         self.limit_s = limit_s
         lab.programs.append(self)
