@@ -72,6 +72,20 @@ TEST_F(Handover, NobodyWaitsForAClientWithNothingOutstanding) {
   EXPECT_FALSE(scheduler.waiting());
 }
 
+TEST_F(Handover, WhatWasTakenFromAnIdleClientDoesNotCountAgainstIt) {
+  batch.demand(0);
+  scheduler.update(3);
+  ls.demand(132);
+  scheduler.update(4);  // batch never says that it has applied this
+  ls.demand(0);
+  batch.demand(132);
+  scheduler.update(100 * kMs);
+  EXPECT_EQ(batch.granted(), 132u);
+  ls.demand(8);
+  scheduler.update(200 * kMs);
+  EXPECT_EQ(ls.granted(), 0u);
+}
+
 TEST_F(Handover, OutstandingLaunchesHoldSmsWithoutDemandToo) {
   batch.demand(0);
   batch.stub->usage[0].outstanding = 1;

@@ -70,6 +70,9 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms) {
     slot.holding = std::min(ipc::load(usage.holding), most);
     slot.outstanding = ipc::load(usage.outstanding);
     if (slot.held.heard(ipc::load(usage.applied_epoch), slot.epoch, slot.written)) slot.disobeying = false;
+    if (slot.busy()) continue;
+    slot.held.rest();
+    slot.disobeying = false;
   }
   return changed;
 }
@@ -78,7 +81,10 @@ void Client::write_grant(std::size_t index, const SmSet& sms, std::uint32_t idle
   Slot& slot = slots_[index];
   ipc::Grant& grant = stub_->grant[index];
   ++slot.epoch;
-  slot.held.wrote(slot.written, sms, slot.epoch, now_ns);
+  if (slot.busy())
+    slot.held.wrote(slot.written, sms, slot.epoch, now_ns);
+  else
+    slot.held.rest();
   slot.written = sms;
   ipc::store(grant.priority, priority_);
   store_sms(grant.sms, sms);

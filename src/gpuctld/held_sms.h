@@ -19,6 +19,9 @@ class HeldSms {
   /// that lies ahead was made up. True if a shrink was applied.
   bool heard(std::uint32_t applied, std::uint32_t epoch, const SmSet& written);
 
+  /// The client has nothing outstanding: it uses nothing, whatever it has applied.
+  void rest() { *this = {}; }
+
   /// Whether a shrink is not known to be applied, and when the oldest one was written.
   bool pending() const { return pending_; }
   std::uint64_t since_ns() const { return oldest_.ns; }
