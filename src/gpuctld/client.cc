@@ -32,10 +32,6 @@ void cut(std::string& text) {
   if (text.size() > kMaxKernelText) text = ipc::to_utf8(text.substr(0, kMaxKernelText));
 }
 
-void store_sms(SmSet::Words& words, const SmSet& sms) {
-  for (std::size_t i = 0; i < words.size(); ++i) ipc::store(words[i], sms.words()[i]);
-}
-
 }  // namespace
 
 Result<Client> Client::create(ClientIdentity identity, std::string slice, std::vector<int> devices) {
@@ -50,9 +46,7 @@ Result<Client> Client::create(ClientIdentity identity, std::string slice, std::v
   ipc::store(client.stub_->daemon_alive, 1u);
   for (std::size_t i = 0; i < devices.size(); ++i) {
     client.slots_.push_back({.device = devices[i]});
-    if (devices[i] >= 0) continue;
-    store_sms(client.stub_->grant[i].sms, SmSet::everything());
-    ipc::store(client.stub_->grant[i].capsm, ipc::kUnlimited);
+    if (devices[i] < 0) ipc::store(client.stub_->grant[i].polled.capsm, ipc::kUnlimited);
   }
   return client;
 }
@@ -87,10 +81,9 @@ void Client::write_grant(std::size_t index, const SmSet& sms, std::uint32_t idle
     slot.held.rest();
   slot.written = sms;
   ipc::store(grant.priority, priority_);
-  store_sms(grant.sms, sms);
-  ipc::store(grant.capsm, sms.size());
   write_idle(index, idle);
   ipc::store(grant.decided_ns, now_ns);
+  ipc::store(grant.polled.capsm, sms.size());
   ipc::store(grant.epoch, slot.epoch);
   ipc::futex_wake(grant.epoch);
 }

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/sm_set.h"
+#include "base/sm_range.h"
 
 namespace gpuctl::ipc {
 
@@ -19,20 +19,18 @@ inline constexpr std::uint32_t kMaxDevices = 16;
 /// "No limit", as a number of CapSM: more than any GPU has, small enough that times 32 workers it still fits 32 bits.
 inline constexpr std::uint32_t kUnlimited = 0x00ffffff;
 
-/// daemon -> client, one per device, alone on its cache line.
+/// daemon -> client, one per device, alone on its cache line. Polled::limits are the client's own.
 ///
-/// Two clients are never granted the same SM, but for what one slice keeps free for whoever of its clients comes first. An
-/// SM taken from one client is granted to another only when the first is known to have left it, or has had its deadline.
+/// An SM taken from one client is granted to another only when the first is known to have left it, or has had its deadline.
 struct alignas(64) Grant {
-  std::uint32_t capsm;       ///< SMs the client may use now: the size of `sms`; 0 = evict everything
+  Polled polled;             ///< read by GPU workers
   std::uint32_t epoch;       ///< futex word (shared): +1 after each change of this Grant
-  std::uint64_t decided_ns;  ///< CLOCK_MONOTONIC when the daemon decided the current grant
   std::int32_t priority;     ///< of the client's slice
+  std::uint64_t decided_ns;  ///< CLOCK_MONOTONIC when the daemon decided the current grant
   std::uint32_t idle;        ///< SMs nobody uses now and this client may not: blocks it starts may fall on them first
-  std::uint32_t reserved[2];
-  SmSet::Words sms;          ///< which SMs. Read by GPU workers
+  std::uint32_t reserved[7];
 };
-static_assert(sizeof(Grant) == 64 && offsetof(Grant, epoch) == 4 && offsetof(Grant, sms) == 32);
+static_assert(sizeof(Grant) == 64 && offsetof(Grant, polled) == 0 && offsetof(Grant, epoch) == 16);
 
 /// client -> daemon, one per device. Counters only grow.
 struct alignas(64) Usage {

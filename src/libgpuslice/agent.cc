@@ -19,7 +19,7 @@
 namespace gpuslice {
 
 namespace ipc = gpuctl::ipc;
-using gpuctl::SmSet;
+using gpuctl::Polled;
 using gpuctl::ptx::HostSlot;
 
 namespace {
@@ -73,36 +73,36 @@ bool Agent::prepare() {
 
 void Agent::wake(std::atomic<std::uint32_t>& futex) { syscall(SYS_futex, &futex, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
 
-// Makes the set of the current stub page that which workers poll. A kernel launched before goes on polling the old one,
-// which is then kept equal to the new one by run().
+// Makes the words of the current stub page those that workers poll. A kernel launched before goes on polling the old ones,
+// which are then kept equal to the new ones by run().
 void Agent::adopt_stub_page() {
   ipc::Stub* stub = Client::get().stub();
-  SmSet::Words* set = &c_.slots_.sms(Slots::kEverything);
-  CUdeviceptr address = c_.slots_.sms_address(Slots::kEverything);
+  Polled* polled = &c_.slots_.polled();
+  CUdeviceptr address = c_.slots_.polled_address();
   if (stub && c_.device_index_ < static_cast<int>(ipc::kMaxDevices)) {
     CUdeviceptr page = 0;
     CUresult result = driver().cuMemHostRegister_v2(stub, ipc::kStubBytes, CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_PORTABLE);
     if (result == CUDA_SUCCESS || result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
       if (driver().cuMemHostGetDevicePointer_v2(&page, stub, 0) == CUDA_SUCCESS) {
-        set = &stub->grant[c_.device_index_].sms;
-        address = page + reinterpret_cast<std::byte*>(set) - reinterpret_cast<std::byte*>(stub);
+        polled = &stub->grant[c_.device_index_].polled;
+        address = page + reinterpret_cast<std::byte*>(polled) - reinterpret_cast<std::byte*>(stub);
       }
     }
     if (page == 0) {
       debug("the stub page cannot be mapped into the GPU (%d): the agent copies grants", result);
-      mirror_ = set = &c_.slots_.sms(Slots::kMirror);
-      address = c_.slots_.sms_address(Slots::kMirror);
-      store_sms(*mirror_, load_sms(stub->grant[c_.device_index_].sms));
+      ipc::store(polled->capsm, ipc::load(stub->grant[c_.device_index_].polled.capsm));
     }
   }
-  SmSet::Words* old = c_.grant_.load();
-  if (old && old != set && old != &c_.slots_.sms(Slots::kEverything)) old_sets_.push_back(old);
   std::lock_guard lock(c_.mutex_);
+  if (Polled* old = c_.polled_; old && old != polled) old_polled_.push_back(old);
+  std::erase(old_polled_, polled);
   stub_ = stub;
+  copies_ = stub && polled == &c_.slots_.polled();
   epoch_ = stub ? ipc::load(stub->grant[c_.device_index_].epoch) : 0;
-  granted_ = load_sms(*set);
-  c_.grant_address_ = address;
-  c_.grant_.store(set, std::memory_order_release);
+  c_.set_limits(*polled);
+  c_.polled_address_ = address;
+  c_.polled_.store(polled, std::memory_order_release);
+  granted_ = c_.granted();
   c_.targets_ = Client::get().targets();
   c_.told_demand_ = 0;
   if (stub) c_.publish_usage();
@@ -115,10 +115,10 @@ void Agent::run() {
     const std::uint32_t futex_seen = c_.agent_futex_.load(std::memory_order_acquire);
     if (Client::get().stub() != stub_) adopt_stub_page();
     const std::uint32_t epoch_seen = stub_ ? ipc::load(stub_->grant[c_.device_index_].epoch) : 0;
-    if (stub_ && (mirror_ || !old_sets_.empty())) {
-      const SmSet granted = load_sms(stub_->grant[c_.device_index_].sms);
-      if (mirror_) store_sms(*mirror_, granted);
-      for (SmSet::Words* set : old_sets_) store_sms(*set, granted);
+    if (stub_ && (copies_ || !old_polled_.empty())) {
+      const std::uint32_t capsm = ipc::load(stub_->grant[c_.device_index_].polled.capsm);
+      if (copies_) ipc::store(c_.slots_.polled().capsm, capsm);
+      for (Polled* old : old_polled_) ipc::store(old->capsm, capsm);
     }
     std::vector<TopUp> orders;
     {
@@ -171,7 +171,7 @@ void Agent::report_slow() {
           "granted %u, allowed %u, %zu behind it",
           head.instance->kernel->name.c_str(), static_cast<unsigned long long>((now - head.issued_ns) / 1'000'000), head.args.total,
           ipc::load(host.progress), head.args.chunk, ipc::load(host.left), head.launched, ipc::load(host.started),
-          ipc::load(host.done), head.issued.load(), c_.granted().size(), c_.allowed(*stream).size(), stream->outstanding.size() - 1);
+          ipc::load(host.done), head.issued.load(), c_.granted(), gpuctl::range_size(c_.allowed(*stream)), stream->outstanding.size() - 1);
   }
 }
 

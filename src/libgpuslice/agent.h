@@ -54,17 +54,17 @@ class Agent {
   bool zeroing_ = false;                ///< ... which is under way
 
   gpuctl::ipc::Stub* stub_ = nullptr;   ///< whose grant is in force
-  gpuctl::SmSet::Words* mirror_ = nullptr;  ///< where the agent copies grants, if the GPU cannot map the stub page
-  std::vector<gpuctl::SmSet::Words*> old_sets_;  ///< of earlier stub pages, which running kernels may still poll
+  bool copies_ = false;                 ///< the GPU cannot map the stub page: the agent copies grants
+  std::vector<gpuctl::Polled*> old_polled_;  ///< of earlier stub pages, which running kernels may still poll
   std::uint32_t epoch_ = 0;
-  gpuctl::SmSet granted_ = gpuctl::SmSet::everything();
+  std::uint32_t granted_ = gpuctl::ipc::kUnlimited;
   std::uint64_t decided_ns_ = 0;
   bool evicting_ = false;               ///< the grant shrank and that is not known to hold yet
   /// Workers on SMs that they are to leave: not looked, copies under way, or none.
   enum class Remaining { kUnknown, kAsked, kNone } remaining_ = Remaining::kNone;
   struct Looked {
     std::uint32_t slot;
-    gpuctl::SmSet allowed;
+    std::uint32_t allowed;              ///< range
   };
   std::vector<Looked> looked_;          ///< the launches asked about
   bool grids_over_ = false;             ///< launches wait for late workers, and none of the agent's grids runs

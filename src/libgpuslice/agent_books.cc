@@ -10,7 +10,6 @@
 namespace gpuslice {
 
 namespace ipc = gpuctl::ipc;
-using gpuctl::SmSet;
 using gpuctl::ptx::HostSlot;
 
 namespace {
@@ -100,8 +99,8 @@ void Agent::watch_eviction(std::uint32_t epoch_seen) {
   ipc::Usage& out = stub_->usage[c_.device_index_];
   if (epoch_seen != epoch_) {
     epoch_ = epoch_seen;
-    const SmSet granted = load_sms(grant.sms);
-    if (!(granted_ - granted).empty()) {
+    const std::uint32_t granted = c_.granted();
+    if (granted < granted_) {
       evicting_ = true;
       decided_ns_ = ipc::load(grant.decided_ns);
       remaining_ = Remaining::kUnknown;
@@ -117,9 +116,9 @@ void Agent::watch_eviction(std::uint32_t epoch_seen) {
     const HostSlot& host = c_.slots_.host(head.slot);
     latest_left = std::max(latest_left, static_cast<std::int64_t>(ipc::load(host.left_ns)));
     if (!ipc::load(host.started) || ipc::load(host.done)) continue;
-    const SmSet allowed = c_.allowed(*stream);
+    const std::uint32_t allowed = c_.allowed(*stream);
     const std::uint32_t sms = (present(head) + head.per_sm - 1) / head.per_sm;
-    holding += evicting_ ? sms : std::min(sms, allowed.size());  // those that wait for an SM hold none
+    holding += evicting_ ? sms : std::min(sms, gpuctl::range_size(allowed));  // those that wait for an SM hold none
     running.push_back({head.slot, allowed});
   }
   ipc::store(out.holding, std::min(holding, c_.sms_));
@@ -149,11 +148,12 @@ void Agent::look_for_remaining() {
   }
   if (driver().cuStreamQuery(housekeeping_) != CUDA_SUCCESS) return;
   bool none = true;
-  for (std::uint32_t i = 0; i < looked_.size(); ++i) none &= (c_.slots_.here(i) - looked_[i].allowed).empty();
+  for (std::uint32_t i = 0; i < looked_.size(); ++i) none &= !c_.slots_.here_outside(i, looked_[i].allowed);
   remaining_ = none ? Remaining::kNone : Remaining::kUnknown;
 }
 
 void Agent::record_eviction(ipc::Usage& out, std::uint64_t took_ns) {
+  debug("eviction to %u SMs took %llu us", granted_, static_cast<unsigned long long>(took_ns / 1000));
   add<std::uint64_t>(out.evictions, 1);
   ipc::store(out.evict_ns_last, took_ns);
   add(out.evict_ns_sum, took_ns);

@@ -9,7 +9,6 @@
 namespace gpuslice {
 
 namespace ipc = gpuctl::ipc;
-using gpuctl::SmSet;
 using gpuctl::ptx::HostSlot;
 using gpuctl::ptx::LaunchArgs;
 
@@ -31,8 +30,8 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
     Launch& head = *stream->outstanding.front();
     const HostSlot& host = c_.slots_.host(head.slot);
     if (head.failed || !head.issued.load(std::memory_order_acquire) || ipc::load(host.done)) continue;
-    const SmSet allowed = c_.allowed(*stream);
-    const std::uint64_t capacity = std::uint64_t{allowed.size()} * head.per_sm;
+    const std::uint32_t allowed = c_.allowed(*stream);
+    const std::uint64_t capacity = std::uint64_t{gpuctl::range_size(allowed)} * head.per_sm;
     const std::uint32_t claimed = std::min(ipc::load(host.progress), head.args.total);
     const std::uint64_t chunks = (std::uint64_t{head.args.total - claimed} + head.args.chunk - 1) / head.args.chunk;
     const std::uint64_t target = std::min(capacity, chunks);
@@ -67,13 +66,15 @@ void Agent::top_up(const TopUp& order) {
   std::vector<std::byte> params = launch.params;
   LaunchArgs args = launch.args;
   args.flags |= gpuctl::ptx::kAgentGrid;
-  args.allowed = order.launch->topped_up_for.words();
+  args.range = launch.topped_up_for;
   std::memcpy(params.data() + launch.instance->kernel->args_offset, &args, sizeof args);
   const CUresult result = Context::issue(launch, stream, order.workers, params);
   if (result != CUDA_SUCCESS) {
     debug("adding %u workers to %s failed: %d", order.workers, launch.instance->kernel->name.c_str(), result);
     return;
   }
+  debug("adds %u workers to %s: %u of %u left, allowed on %u SMs", order.workers, launch.instance->kernel->name.c_str(),
+        launch.launched - present(launch), launch.launched, gpuctl::range_size(launch.topped_up_for));
   std::lock_guard lock(c_.mutex_);
   launch.launched += order.workers;
 }

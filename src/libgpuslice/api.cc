@@ -59,7 +59,7 @@ GPUSLICE_API int gpuslice_get_grant(int device, gpuslice_grant* out) {
   if (device >= static_cast<int>(ipc::load(stub->devices))) return GPUSLICE_ERROR_INVALID;
   const ipc::Grant& grant = stub->grant[device];
   const ipc::Usage& usage = stub->usage[device];
-  *out = {.capsm = ipc::load(grant.capsm),
+  *out = {.capsm = ipc::load(grant.polled.capsm),
           .demand = ipc::load(usage.demand),
           .holding = ipc::load(usage.holding),
           .priority = ipc::load(grant.priority),

@@ -16,7 +16,7 @@
 namespace gpuslice {
 
 namespace ipc = gpuctl::ipc;
-using gpuctl::SmSet;
+using gpuctl::Polled;
 
 namespace {
 
@@ -43,7 +43,9 @@ std::uint64_t monotonic_ns() {
 
 Context::Context(CUcontext context, int device_index, std::uint32_t sms, Slots slots)
     : context_(context), device_index_(device_index), sms_(sms), slots_(std::move(slots)) {
-  for (std::uint32_t i = 0; i < Slots::kSets; ++i) slots_.sms(i) = SmSet::everything().words();
+  limits_.fill(gpuctl::kNoLimit);
+  slots_.polled().capsm = ipc::kUnlimited;
+  set_limits(slots_.polled());
 }
 
 namespace {
@@ -175,17 +177,16 @@ Stream& Context::stream_of(CUstream handle) {
   if (!stream) {
     stream = std::make_unique<Stream>();
     stream->handle = handle;
-    stream->set = next_set_ < Slots::kSets ? next_set_++ : Slots::kEverything;
   }
   return *stream;
 }
 
-SmSet Context::granted() const {
-  const SmSet::Words* grant = grant_.load(std::memory_order_acquire);
-  return (grant ? load_sms(*grant) : SmSet::everything()) & SmSet::first(sms_);
+std::uint32_t Context::granted() const {
+  const Polled* polled = polled_.load(std::memory_order_acquire);
+  return std::min(polled ? ipc::load(polled->capsm) : ipc::kUnlimited, sms_);
 }
 
-SmSet Context::allowed(const Stream& stream) const { return granted() & load_sms(slots_.sms(stream.set)); }
+std::uint32_t Context::allowed(const Stream& stream) const { return gpuctl::pack_range(granted(), limits_[stream.limit]); }
 
 std::uint32_t Context::idle_sms() const {
   const ipc::Stub* stub = Client::get().stub();
@@ -204,17 +205,33 @@ std::uint32_t Context::demand_of(const Launch& launch) const {
   return std::clamp((chunks + launch.per_sm - 1) / launch.per_sm, 1u, sms_);
 }
 
+/// For a stream that is about to have launches outstanding. With more of them than limits, some are not limited.
+void Context::choose_limit(Stream& stream) const {
+  stream.limit = 0;
+  for (std::uint32_t limit = 1; limit < limits_.size() && stream.limit == 0; ++limit) {
+    const auto has_it = [&](const Stream* other) { return other->limit == limit; };
+    if (std::none_of(active_.begin(), active_.end(), has_it)) stream.limit = limit;
+  }
+}
+
 void Context::divide_among_streams() {
-  if (active_.size() == 1) {
-    if (active_.front()->set != Slots::kEverything) store_sms(slots_.sms(active_.front()->set), SmSet::everything());
-    return;
+  limits_.fill(gpuctl::kNoLimit);
+  if (active_.size() > 1) {
+    std::vector<StreamDemand> demands;
+    for (const Stream* stream : active_) {
+      demands.push_back({demand_of(*stream->outstanding.front()), stream->latency_critical});
+    }
+    const std::vector<Polled::Limit> limits = divide_grant(granted(), demands);
+    for (std::size_t i = 0; i < active_.size(); ++i) {
+      if (active_[i]->limit != 0) limits_[active_[i]->limit] = limits[i];
+    }
   }
-  std::vector<StreamDemand> demands;
-  for (const Stream* stream : active_) demands.push_back({demand_of(*stream->outstanding.front()), stream->latency_critical});
-  const std::vector<SmSet> sets = divide_grant(granted(), demands);
-  for (std::size_t i = 0; i < active_.size(); ++i) {
-    if (active_[i]->set != Slots::kEverything) store_sms(slots_.sms(active_[i]->set), sets[i]);
-  }
+  if (Polled* polled = polled_.load(std::memory_order_relaxed)) set_limits(*polled);
+}
+
+/// Each limit is one word to those who poll.
+void Context::set_limits(Polled& polled) const {
+  for (std::size_t i = 0; i < limits_.size(); ++i) __atomic_store(&polled.limits[i], &limits_[i], __ATOMIC_RELEASE);
 }
 
 void Context::publish_usage() {
@@ -226,7 +243,7 @@ void Context::publish_usage() {
   ipc::store(out->demand, demand);
   ipc::store(out->outstanding, outstanding_);
   // The daemon need not hear of demand that the standing grant covers.
-  if (demand > told_demand_ && demand > granted().size()) Client::get().kick();
+  if (demand > told_demand_ && demand > granted()) Client::get().kick();
   told_demand_ = demand;
 }
 

@@ -47,7 +47,7 @@ struct Launch {
   std::uint64_t issued_ns = 0;     ///< CLOCK_MONOTONIC
   std::uint64_t next_top_up_ns = 0;  ///< not before; what follows: how long to wait after that one. The agent's
   std::uint64_t top_up_pause_ns = 0;
-  gpuctl::SmSet topped_up_for;       ///< the SMs it was allowed at the latest top-up
+  std::uint32_t topped_up_for = 0;   ///< the range of SMs it was allowed at the latest top-up
   std::uint64_t complete_ns = 0;     ///< when the agent saw it complete
   std::atomic<bool> issued{false};   ///< the launching thread is done with it
   bool failed = false;             ///< the driver refused it: nothing runs. Read after `issued`
@@ -57,7 +57,7 @@ struct Stream {
   CUstream handle = nullptr;
   std::mutex issue;
   std::deque<std::unique_ptr<Launch>> outstanding;  ///< oldest first; only the oldest may be running
-  std::uint32_t set = 0;           ///< index of the SMs it may use (Slots::sms)
+  std::uint32_t limit = 0;         ///< which of Polled::limits is its own while it has launches outstanding; 0: none
   bool latency_critical = false;
 };
 
@@ -89,9 +89,9 @@ class Context {
   /// The program destroys the stream; its launches, if any, still complete.
   void stream_destroyed(CUstream stream);
 
-  /// The SMs this client may use here now, by its grant; those that this stream of it may.
-  gpuctl::SmSet granted() const;
-  gpuctl::SmSet allowed(const Stream& stream) const;
+  /// How many SMs this client may use here now; the range of them that this stream may (gpuctl::pack_range).
+  std::uint32_t granted() const;
+  std::uint32_t allowed(const Stream& stream) const;
   /// SMs that nobody uses and this client may not: some workers of a new grid land there, and leave.
   std::uint32_t idle_sms() const;
   std::uint32_t sms() const { return sms_; }
@@ -109,10 +109,12 @@ class Context {
   int per_sm_of(Instance& instance, std::uint32_t threads, std::uint32_t shared);
   bool short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm);
   void plan(Launch& launch, const Stream& stream);
-  std::uint32_t workers_for(const Launch& launch, const gpuctl::SmSet& allowed) const;
+  std::uint32_t workers_for(const Launch& launch, std::uint32_t allowed) const;
   static CUresult issue(const Launch& launch, CUstream stream, std::uint32_t workers, std::vector<std::byte>& params);
   std::uint32_t demand_of(const Launch& launch) const;
+  void choose_limit(Stream& stream) const;
   void divide_among_streams();
+  void set_limits(gpuctl::Polled& polled) const;
   void divide_if_shared() {
     if (active_.size() > 1) divide_among_streams();
   }
@@ -122,8 +124,9 @@ class Context {
   const CUcontext context_;
   const int device_index_;
   const std::uint32_t sms_;
-  std::atomic<gpuctl::SmSet::Words*> grant_{nullptr};  ///< what workers poll: in a stub page, or a set of our own
-  CUdeviceptr grant_address_ = 0;      ///< the same for the GPU; guarded by mutex_
+  std::atomic<gpuctl::Polled*> polled_{nullptr};  ///< what workers poll: in a stub page, or our own
+  CUdeviceptr polled_address_ = 0;     ///< the same for the GPU; guarded by mutex_
+  std::array<gpuctl::Polled::Limit, std::size(gpuctl::Polled{}.limits)> limits_;  ///< as polled; guarded by mutex_
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -132,7 +135,6 @@ class Context {
   std::vector<std::unique_ptr<Stream>> orphans_;     ///< destroyed by the program with launches outstanding
   std::vector<std::unique_ptr<Launch>> leaving_;     ///< complete, but workers may still be on their way out
   std::vector<Stream*> active_;                      ///< streams with launches outstanding
-  std::uint32_t next_set_ = Slots::kFirstStreamSet;
   int quiescing_ = 0;
   Targets targets_;
   std::uint32_t outstanding_ = 0;

@@ -4,7 +4,7 @@
 
 namespace gpuslice {
 
-using gpuctl::SmSet;
+using Limit = gpuctl::Polled::Limit;
 
 namespace {
 
@@ -27,32 +27,30 @@ void fill(std::uint32_t& left, bool latency_critical, const std::vector<StreamDe
 
 }  // namespace
 
-std::vector<SmSet> divide_grant(const SmSet& grant, const std::vector<StreamDemand>& streams) {
-  std::uint32_t left = grant.size();
+std::vector<Limit> divide_grant(std::uint32_t grant, const std::vector<StreamDemand>& streams) {
+  std::uint32_t left = grant;
   std::uint64_t wanted = 0;
   bool latency_critical = false;
   for (const StreamDemand& stream : streams) {
     wanted += stream.capsm;
     latency_critical |= stream.latency_critical;
   }
-  if (left == 0 || (wanted <= left && !latency_critical)) return std::vector<SmSet>(streams.size(), grant);
+  if (grant == 0 || (wanted <= grant && !latency_critical)) return std::vector<Limit>(streams.size(), gpuctl::kNoLimit);
 
   std::vector<std::uint32_t> shares(streams.size(), 0);
   fill(left, true, streams, shares);
   fill(left, false, streams, shares);
   for (std::size_t i = 0; left > 0; i = (i + 1) % shares.size(), --left) ++shares[i];
 
-  std::vector<SmSet> sets;
-  SmSet open = grant;
-  for (const std::uint32_t share : shares) {
-    const SmSet mine = open.lowest(share);
-    open -= mine;
-    sets.push_back(mine);
+  std::vector<Limit> limits;
+  std::uint32_t next = 0;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const std::uint32_t first = shares[i] > 0 ? next : static_cast<std::uint32_t>(i) % grant;
+    const std::uint32_t last = first + std::max(shares[i], 1u) - 1;
+    limits.push_back({static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(last)});
+    next += shares[i];
   }
-  for (std::size_t i = 0; i < sets.size(); ++i) {
-    if (sets[i].empty()) sets[i] = grant.highest(static_cast<std::uint32_t>(i) % grant.size() + 1).lowest(1);
-  }
-  return sets;
+  return limits;
 }
 
 }  // namespace gpuslice

@@ -7,12 +7,12 @@
 namespace gpuslice {
 namespace {
 
-using gpuctl::SmSet;
+using Limit = gpuctl::Polled::Limit;
 using Sizes = std::vector<std::uint32_t>;
 
 Sizes sizes(std::uint32_t grant, const std::vector<StreamDemand>& streams) {
   Sizes result;
-  for (const SmSet& set : divide_grant(SmSet::first(grant), streams)) result.push_back(set.size());
+  for (const Limit limit : divide_grant(grant, streams)) result.push_back(range_size(gpuctl::pack_range(grant, limit)));
   return result;
 }
 
@@ -37,16 +37,15 @@ TEST(DivideGrant, NobodyStarvesWhileSomethingIsGranted) {
 TEST(DivideGrant, UsesTheWholeGrantAndNoSmTwice) {
   for (std::uint32_t grant = 5; grant < 140; ++grant) {
     const std::vector<StreamDemand> streams{{40, false}, {7, true}, {1, false}, {90, false}, {33, true}};
-    SmSet all;
-    std::uint32_t sum = 0, least = grant;
-    for (const SmSet& set : divide_grant(SmSet::first(grant), streams)) {
-      all |= set;
-      sum += set.size();
-      least = std::min(least, set.size());
+    std::vector<int> uses(grant);
+    int shared = 0;
+    for (const Limit limit : divide_grant(grant, streams)) {
+      ASSERT_LE(limit.first, limit.last);
+      ASSERT_LT(limit.last, grant);
+      for (std::uint32_t sm = limit.first; sm <= limit.last; ++sm) shared += ++uses[sm] > 1;
     }
-    EXPECT_EQ(all, SmSet::first(grant));
-    EXPECT_GE(least, 1u);
-    EXPECT_LE(sum, grant + 3) << "only those that would have nothing share";
+    EXPECT_EQ(std::count(uses.begin(), uses.end(), 0), 0);
+    EXPECT_LE(shared, 3) << "only those that would have nothing share";
   }
 }
 

@@ -12,7 +12,6 @@
 
 namespace gpuslice {
 
-using gpuctl::SmSet;
 
 namespace {
 
@@ -64,25 +63,25 @@ void Context::plan(Launch& launch, const Stream& stream) {
   }
   launch.args = {.slot = slots_.device_address(launch.slot),
                  .host = slots_.host_address(launch.slot),
-                 .grant = grant_address_,
-                 .stream_sms = slots_.sms_address(stream.set),
+                 .polled = polled_address_,
                  .total = static_cast<std::uint32_t>(tasks),
                  .grid_x = config.grid[0],
                  .grid_y = config.grid[1],
                  .grid_z = config.grid[2],
                  .chunk = static_cast<std::uint32_t>(chunk),
+                 .taper = static_cast<std::uint32_t>(std::bit_width(2 * full - 1)),
                  .workers = 0,
                  .flags = 0,
-                 .taper = static_cast<std::uint32_t>(std::bit_width(2 * full - 1)),
-                 .allowed = allowed(stream).words()};
+                 .limit = stream.limit,
+                 .range = allowed(stream)};
 }
 
 // As many as the allowed SMs hold, and twice as many again as fit on idle SMs that are not allowed: the hardware fills the
 // emptiest SMs first, where they leave at once. With nothing allowed one worker still goes: the holder, who keeps the
 // launch's place in its stream.
-std::uint32_t Context::workers_for(const Launch& launch, const SmSet& allowed) const {
-  const std::uint64_t sms = allowed.size();
-  if (sms == 0) return 1;
+std::uint32_t Context::workers_for(const Launch& launch, std::uint32_t allowed) const {
+  if (allowed == 0) return 1;
+  const std::uint64_t sms = allowed;
   const std::uint64_t chunks = (std::uint64_t{launch.args.total} + launch.args.chunk - 1) / launch.args.chunk;
   const std::uint64_t wanted = std::min(chunks, sms * launch.per_sm);
   return static_cast<std::uint32_t>((wanted * (sms + 2 * idle_sms()) + sms - 1) / sms);
@@ -137,6 +136,7 @@ bool Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std:
     launch.slot = *slot;
     launch.issued_ns = monotonic_ns();
     const bool first = stream->outstanding.empty();
+    if (first) choose_limit(*stream);
     stream->outstanding.push_back(std::move(owned));
     ++outstanding_;
     launch.per_sm = static_cast<std::uint32_t>(per_sm);
@@ -146,7 +146,7 @@ bool Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std:
       divide_among_streams();
       publish_usage();
     }
-    launch.args.workers = launch.launched = workers_for(launch, SmSet(launch.args.allowed));
+    launch.args.workers = launch.launched = workers_for(launch, gpuctl::range_size(launch.args.range));
     std::memcpy(launch.params.data() + instance.kernel->args_offset, &launch.args, sizeof launch.args);
   }
   if (agent_asleep_.load(std::memory_order_acquire)) wake_agent();

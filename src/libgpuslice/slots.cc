@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ipc/stub_map.h"
 #include "libgpuslice/driver.h"
 
 namespace gpuslice {
 
 using gpuctl::fail;
 using gpuctl::Result;
-using gpuctl::SmSet;
 using gpuctl::ptx::DeviceSlot;
 using gpuctl::ptx::HostSlot;
 
@@ -21,8 +19,8 @@ constexpr std::size_t kZeros = 256;
 
 Result<Slots> Slots::create() {
   Slots slots;
-  constexpr std::size_t kSetsOffset = kSlots * sizeof(HostSlot) + kZeros * sizeof(DeviceSlot);
-  constexpr std::size_t kHereOffset = kSetsOffset + kSets * sizeof(SmSet);
+  constexpr std::size_t kPolledOffset = kSlots * sizeof(HostSlot) + kZeros * sizeof(DeviceSlot);
+  constexpr std::size_t kHereOffset = kPolledOffset + sizeof(gpuctl::Polled);
   constexpr std::size_t host_bytes = kHereOffset + kCopies * sizeof(Here);
   void* host = nullptr;
   if (driver().cuMemHostAlloc(&host, host_bytes, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE) != CUDA_SUCCESS) {
@@ -40,8 +38,8 @@ Result<Slots> Slots::create() {
   slots.host_ = static_cast<HostSlot*>(host);
   slots.zeros_ = reinterpret_cast<DeviceSlot*>(slots.host_ + kSlots);
   auto* bytes = static_cast<std::byte*>(host);
-  slots.sets_ = reinterpret_cast<SmSet::Words*>(bytes + kSetsOffset);
-  slots.sets_device_ = slots.host_device_ + kSetsOffset;
+  slots.polled_ = reinterpret_cast<gpuctl::Polled*>(bytes + kPolledOffset);
+  slots.polled_device_ = slots.host_device_ + kPolledOffset;
   slots.here_ = reinterpret_cast<Here*>(bytes + kHereOffset);
   slots.free_.reserve(kSlots);
   slots.dirty_.reserve(kSlots);
@@ -84,28 +82,17 @@ CUresult Slots::copy_here(std::uint32_t index, std::uint32_t slot, CUstream stre
   return driver().cuMemcpyDtoHAsync_v2(here_[index], device_address(slot) + offsetof(DeviceSlot, here), sizeof(Here), stream);
 }
 
-SmSet Slots::here(std::uint32_t index) const {
-  SmSet result;
+bool Slots::here_outside(std::uint32_t index, std::uint32_t range) const {
   for (std::uint32_t sm = 0; sm < gpuctl::kMaxSms; ++sm) {
-    if (here_[index][sm] != 0) result.insert(sm);
+    if (here_[index][sm] != 0 && (sm < (range & 0xffff) || sm >= range >> 16)) return true;
   }
-  return result;
+  return false;
 }
 
 void Slots::zeroed() {
   // Lowest last, so that it is taken first and runs stay long.
   free_.insert(free_.begin(), zeroing_.rbegin(), zeroing_.rend());
   zeroing_.clear();
-}
-
-SmSet load_sms(const SmSet::Words& words) {
-  SmSet::Words copy;
-  for (std::size_t i = 0; i < copy.size(); ++i) copy[i] = gpuctl::ipc::load(words[i]);
-  return SmSet(copy);
-}
-
-void store_sms(SmSet::Words& words, const SmSet& set) {
-  for (std::size_t i = 0; i < words.size(); ++i) gpuctl::ipc::store(words[i], set.words()[i]);
 }
 
 }  // namespace gpuslice

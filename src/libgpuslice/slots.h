@@ -42,19 +42,15 @@ class Slots {
   CUdeviceptr device_address(std::uint32_t slot) const { return device_ + slot * sizeof(gpuctl::ptx::DeviceSlot); }
   CUdeviceptr host_address(std::uint32_t slot) const { return host_device_ + slot * sizeof(gpuctl::ptx::HostSlot); }
 
-  /// Sets of SMs that kernels poll, in the same mapped memory: one for each stream and a few of ours. kSets of them.
-  static constexpr std::uint32_t kSets = 1024;
-  static constexpr std::uint32_t kEverything = 0;  ///< never changed: all SMs
-  static constexpr std::uint32_t kMirror = 1;      ///< the grant, where the GPU cannot map the stub page
-  static constexpr std::uint32_t kFirstStreamSet = 2;
-  gpuctl::SmSet::Words& sms(std::uint32_t index) const { return sets_[index]; }
-  CUdeviceptr sms_address(std::uint32_t index) const { return sets_device_ + index * sizeof(gpuctl::SmSet); }
+  /// What kernels poll where there is no stub page, or the GPU cannot map it; in the same mapped memory.
+  gpuctl::Polled& polled() const { return *polled_; }
+  CUdeviceptr polled_address() const { return polled_device_; }
 
   /// Starts copying DeviceSlot::here of a slot, on `stream`, to where here() finds it. `index` below kCopies. The agent.
   static constexpr std::uint32_t kCopies = 16;
   CUresult copy_here(std::uint32_t index, std::uint32_t slot, CUstream stream) const;
-  /// The SMs on which a copy says that there are workers.
-  gpuctl::SmSet here(std::uint32_t index) const;
+  /// Whether that copy says that there are workers on SMs outside of a range (gpuctl::pack_range).
+  bool here_outside(std::uint32_t index, std::uint32_t range) const;
 
  private:
   CUdeviceptr device_ = 0;
@@ -62,14 +58,10 @@ class Slots {
   CUdeviceptr host_device_ = 0;
   using Here = std::uint8_t[gpuctl::kMaxSms];
   gpuctl::ptx::DeviceSlot* zeros_ = nullptr;  ///< kZeros of them, pinned: what zeroing copies to the device
-  gpuctl::SmSet::Words* sets_ = nullptr;
-  CUdeviceptr sets_device_ = 0;
+  gpuctl::Polled* polled_ = nullptr;
+  CUdeviceptr polled_device_ = 0;
   Here* here_ = nullptr;
   std::vector<std::uint32_t> free_, dirty_, zeroing_;
 };
-
-/// A set that others read or write at the same time, word by word.
-gpuctl::SmSet load_sms(const gpuctl::SmSet::Words& words);
-void store_sms(gpuctl::SmSet::Words& words, const gpuctl::SmSet& set);
 
 }  // namespace gpuslice

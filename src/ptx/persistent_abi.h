@@ -9,15 +9,19 @@
 // when they enter. The leader, the thread with linear tid 0, claims chunks of block-tasks in rising order with one
 // atomic add on `next`.
 //
-// SMs. A grant names the SMs a launch may use, and a worker obeys it for the SM it runs on: before each claim it looks
-// at its own bit, and on an SM that is not allowed it leaves. The hardware places workers wherever there is room, so
-// some of a grid leave at once; the runtime starts as many more. What is allowed the device slot says once `polled` is 1
-// and LaunchArgs before.
+// SMs. A grant is a number of SMs, n, and a worker obeys it for the SM it runs on: it may stay where %smid < n. Before each
+// claim it looks; elsewhere it leaves, so whole SMs become free. Under MPS %smid is not the name of an SM but counts, for
+// each client by itself, the SMs on which that client has blocks now, so n of them is what remains whichever they are
+// (measured: docs/measurements.md). The hardware places workers wherever there is room, so some of a grid leave at once;
+// the runtime starts as many more. The range of one stream can be narrower than that of its client.
 //
-// Polling. Before a claim, a leader that finds `polling` older than kPollEveryNs takes it over (compare and swap), reads
-// the two sets of SMs in host memory (over PCIe, in one go), stores the complement of their intersection in `forbidden`,
-// then 1 in `polled`, and posts `left` and `progress` to the HostSlot. So the host is read at that rate however many
-// workers there are, and whichever. That leader measures its next chunk too, and posts `task_ns`.
+// Polling. What is allowed stands in `range` once a leader has polled the host, in LaunchArgs before. Before a claim, a
+// leader that finds `polling` older than kPollEveryNs takes it over (compare and swap), reads the client's polled words in
+// host memory in one go, and stores what is allowed. So the host is read at that rate however many workers there are, and
+// whichever. It is not read more often because the reads of a GPU are served one after the other, and the end of every
+// kernel, another client's too, waits for those under way (measured: each takes some 0.5 us; four every 2 us delay the
+// end of other kernels by up to 3 ms). That leader measures its next chunk too (`task_ns`). If the latest post is older than
+// kPostEveryNs it also posts `left`, progress and `task_ns` to the HostSlot.
 //
 // The holder. The last worker of the in-stream grid does not leave before all block-tasks are complete, so the program's
 // stream does not go on before: order in the stream is kept by the kernel itself, with no stream operation behind it.
@@ -39,7 +43,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/sm_set.h"
+#include "base/sm_range.h"
 
 namespace gpuctl::ptx {
 
@@ -47,56 +51,58 @@ namespace gpuctl::ptx {
 struct DeviceSlot {
   std::uint32_t next;     ///< first unclaimed block-task; ends above total
   std::uint32_t polling;  ///< %globaltimer_lo, made odd, when the latest poll of the host began; 0 = none yet
-  std::uint32_t polled;   ///< 1: `forbidden` is valid
+  std::uint32_t range;    ///< of SMs that may be used (pack_range); 0 = not polled yet
   std::uint32_t extra;    ///< workers of agent grids that entered
   std::uint32_t left;     ///< workers that left, for whatever reason
   std::uint32_t gone;     ///< those of the in-stream grid that left, or are leaving
-  std::uint32_t reserved[2];
-  SmSet::Words forbidden;      ///< SMs not to be used
+  std::uint32_t posted;   ///< %globaltimer_lo, made odd, of the latest post to the HostSlot; 0 = none yet
+  std::uint32_t task_ns;  ///< duration of one block-task, of the latest chunk measured; 0 = none yet
+  std::uint32_t reserved[8];
   std::uint8_t here[kMaxSms];  ///< workers that may claim, by SM
 };
-static_assert(sizeof(DeviceSlot) == 320 && offsetof(DeviceSlot, forbidden) == 32 && offsetof(DeviceSlot, here) == 64);
+static_assert(sizeof(DeviceSlot) == 320 && offsetof(DeviceSlot, here) == 64);
 
 /// In mapped host memory, 64-byte aligned. Written by workers with plain volatile system stores, read by the runtime.
 struct HostSlot {
   std::uint32_t started;   ///< 1 once the in-stream grid runs: only then may the agent launch more workers
   std::uint32_t done;      ///< 1 when all block-tasks are complete
+  std::uint32_t resting;   ///< 1 while the holder rests: it is there, but claims nothing
+  std::uint32_t reserved;
   std::uint32_t left;      ///< DeviceSlot::left as last posted
-  std::uint32_t progress;  ///< block-tasks claimed, as of the latest poll (not above total)
+  std::uint32_t progress;  ///< block-tasks claimed, as last posted (not above total)
+  std::uint32_t task_ns;   ///< DeviceSlot::task_ns as last posted
+  std::uint32_t reserved2;
   std::uint64_t start_ns;  ///< %globaltimer when the in-stream grid started
   std::uint64_t done_ns;   ///< %globaltimer when the last worker left
   std::uint64_t left_ns;   ///< %globaltimer when a worker last left because of its SM
-  std::uint32_t task_ns;   ///< duration of one block-task, of the latest chunk measured; 0 = none yet
-  std::uint32_t resting;   ///< 1 while the holder rests: it is there, but claims nothing
-  std::uint32_t reserved[4];
+  std::uint64_t reserved3;
 };
 static_assert(sizeof(HostSlot) == 64);
 
 /// Passed by value as the last parameter of a persistent entry, appended after the program's own parameters.
 struct LaunchArgs {
-  std::uint64_t slot;        ///< device address of the DeviceSlot
-  std::uint64_t host;        ///< device-visible address of the HostSlot
-  std::uint64_t grant;       ///< device-visible address of an SmSet: the SMs the client may use (the stub page)
-  std::uint64_t stream_sms;  ///< device-visible address of an SmSet: those this stream may use
-  std::uint32_t total;       ///< block-tasks: grid_x * grid_y * grid_z, at most kMaxBlockTasks
-  std::uint32_t grid_x;      ///< the program's grid
+  std::uint64_t slot;    ///< device address of the DeviceSlot
+  std::uint64_t host;    ///< device-visible address of the HostSlot
+  std::uint64_t polled;  ///< device-visible address of a Polled (the stub page)
+  std::uint32_t total;   ///< block-tasks: grid_x * grid_y * grid_z, at most kMaxBlockTasks
+  std::uint32_t grid_x;  ///< the program's grid
   std::uint32_t grid_y;
   std::uint32_t grid_z;
-  std::uint32_t chunk;    ///< block-tasks per claim, at least 1
+  std::uint32_t chunk;   ///< block-tasks per claim, at least 1
+  std::uint32_t taper;   ///< a claim takes (total - next) >> taper block-tasks, at least 1 and at most `chunk`
   std::uint32_t workers;  ///< workers of the in-stream grid, whichever grid this is
-  std::uint32_t flags;    ///< kAgentGrid
-  std::uint32_t taper;    ///< a claim takes (total - next) >> taper block-tasks, at least 1 and at most `chunk`
-  SmSet::Words allowed;  ///< SMs to use until the first poll
+  std::uint32_t flags;   ///< kAgentGrid
+  std::uint32_t limit;   ///< which of Polled::limits is this stream's
+  std::uint32_t range;   ///< of SMs that may be used until the first poll (pack_range)
 };
-static_assert(sizeof(LaunchArgs) == 96 && alignof(LaunchArgs) == 8);
-static_assert(offsetof(LaunchArgs, total) == 32 && offsetof(LaunchArgs, chunk) == 48 &&
-              offsetof(LaunchArgs, allowed) == 64);
+static_assert(sizeof(LaunchArgs) == 64 && alignof(LaunchArgs) == 8);
 
 /// LaunchArgs::flags: this grid was launched by the agent, not in the program's stream.
 inline constexpr std::uint32_t kAgentGrid = 1;
 
-/// The host is polled no more often: more polling slows kernels down.
-inline constexpr std::uint32_t kPollEveryNs = 2000;
+/// The host is read, and written, no more often.
+inline constexpr std::uint32_t kPollEveryNs = 10'000;
+inline constexpr std::uint32_t kPostEveryNs = 50'000;
 
 /// `next` must not wrap when every worker of every grid claims once past the end.
 inline constexpr std::uint64_t kMaxBlockTasks = 0x7fffffff;

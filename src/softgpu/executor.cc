@@ -54,7 +54,7 @@ struct Executor::Run {
 };
 
 Executor::Executor(Table& table, const engine::MemoryMap& memory, std::uint64_t warp_instruction_ns)
-    : table_(table), memory_(memory), warp_instruction_ns_(warp_instruction_ns) {}
+    : table_(table), memory_(memory), warp_instruction_ns_(warp_instruction_ns), numbers_(table.sms()) {}
 
 Result<void> Executor::run(const KernelLaunch& launch, const std::atomic<bool>& abort) {
   std::call_once(watcher_, [this] { start_thread("softgpu-table", [this] { watch_table(); }); });
@@ -103,7 +103,9 @@ std::vector<Executor::Task> Executor::collect() {
   for (Run* run : active_) {
     for (std::uint32_t sm = 0; sm < table_.sms(); ++sm) {
       const std::uint32_t granted = run->row->granted[sm].load(std::memory_order_relaxed);
-      for (; run->taken[sm] != granted; ++run->taken[sm]) tasks.push_back({run, sm});
+      for (; run->taken[sm] != granted; ++run->taken[sm]) {
+        tasks.push_back({run, sm, numbers_.enter(sm)});
+      }
     }
   }
   return tasks;
@@ -171,7 +173,7 @@ BlockClock::Clock::duration Executor::run_block(const Task& task, engine::BlockS
   block.ctaid = unfold(index, launch.grid);
   block.params = launch.params.data();
   block.dynamic_shared = launch.dynamic_shared;
-  block.smid = task.sm;
+  block.smid = task.smid;
   block.nsmid = table_.sms();
   block.gridid = run.gridid;
   block.abort = run.abort;
@@ -200,6 +202,7 @@ Executor::Task Executor::finish(const Task& task) {
     const Table::Lock lock(table_);
     if (table_.closed()) return {};
     table_.free_block(*run.row, task.sm);
+    numbers_.leave(task.sm);
     last = ++run.finished == run.blocks;
     if (last) {
       table_.remove(*run.row);

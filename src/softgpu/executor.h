@@ -20,6 +20,7 @@
 
 #include "base/result.h"
 #include "softgpu/engine/engine.h"
+#include "softgpu/sm_numbers.h"
 #include "softgpu/table.h"
 
 namespace gpuctl::softgpu {
@@ -51,6 +52,7 @@ class Executor {
   struct Task {
     Run* run = nullptr;
     std::uint32_t sm = 0;
+    std::uint32_t smid = 0;  ///< its %smid
   };
 
   bool start(Run& run);
@@ -69,6 +71,7 @@ class Executor {
   std::once_flag watcher_;
 
   std::vector<Run*> active_;  ///< guarded by the table's mutex
+  SmNumbers numbers_;         ///< likewise
 
   std::mutex mutex_;  ///< guards what follows; taken after the table's mutex is released, never inside it
   std::condition_variable ready_;

@@ -1,0 +1,221 @@
+// The worker's text (wrap_in_claim_loop.cc) up to the barrier behind which a claim is read.
+//
+// Shared words: +0 and +8 the next block-task, by turns, each with the end of its chunk after it; +16 (64 bits) what the leader
+// is about (below); +24 the SM it started on; +28 whether it has posted to the host; +32 and +36 its chunk.
+//
+// What it is about: the time when a chunk to be measured began; 0 nothing; 1 it leaves because of its SM; 2 it rests.
+#pragma once
+
+#include <string_view>
+
+namespace gpuctl::ptx::pass {
+
+inline constexpr std::string_view kDeclarations = R"(
+  .reg .pred %gpuslice_p, %gpuslice_q, %gpuslice_odd, %gpuslice_plain, %gpuslice_someone;
+  .reg .b32 %gpuslice_at;
+  .reg .b32 %gpuslice_ctaid_x, %gpuslice_ctaid_y, %gpuslice_ctaid_z;
+  .reg .b32 %gpuslice_nctaid_x, %gpuslice_nctaid_y, %gpuslice_nctaid_z;
+  .reg .b32 %gpuslice_r<16>;
+  .reg .b64 %gpuslice_d<5>;
+  .shared .align 8 .b8 gpuslice_shared[40];
+)";
+
+inline constexpr std::string_view kStartOdd = R"(
+  setp.ne.u32 %gpuslice_odd, 0, 0;
+)";
+
+inline constexpr std::string_view kStartAt = R"(
+  mov.u32 %gpuslice_at, 0x80000000;
+)";
+
+inline constexpr std::string_view kPrologue = R"(
+  @NOT_LEADER
+  @%gpuslice_p bra $gpuslice_wait;
+  mov.u64 %gpuslice_d0, 0;
+  st.shared.u64 [gpuslice_shared+16], %gpuslice_d0;
+  ld.param.u64 %gpuslice_d0, [@SLOT];
+  mov.u32 %gpuslice_r1, %smid;
+  @HERE
+  red.global.add.u32 [%gpuslice_d1+@HERE_BYTES], %gpuslice_r2;
+  mov.u32 %gpuslice_r2, 0;
+  st.shared.v2.u32 [gpuslice_shared+24], {%gpuslice_r1, %gpuslice_r2};
+  mov.u32 %gpuslice_r2, 1;
+  ld.param.u32 %gpuslice_r0, [@FLAGS];
+  and.b32 %gpuslice_r0, %gpuslice_r0, @AGENT_GRID;
+  setp.eq.u32 %gpuslice_p, %gpuslice_r0, 0;
+  @%gpuslice_p bra $gpuslice_in_stream;
+  red.global.add.u32 [%gpuslice_d0+@EXTRA], %gpuslice_r2;
+  bra $gpuslice_claim;
+$gpuslice_in_stream:
+  mov.u32 %gpuslice_r0, %ctaid.x;
+  setp.ne.u32 %gpuslice_p, %gpuslice_r0, 0;
+  @%gpuslice_p bra $gpuslice_claim;
+  st.shared.u32 [gpuslice_shared+28], %gpuslice_r2;
+  ld.param.u64 %gpuslice_d0, [@HOST];
+  mov.u64 %gpuslice_d1, %globaltimer;
+  st.volatile.global.u64 [%gpuslice_d0+@START_NS], %gpuslice_d1;
+  st.volatile.global.u32 [%gpuslice_d0+@STARTED], %gpuslice_r2;
+)";
+
+// r1 SM, r3 time, r6 next, r7 polling, r8 range, r10 total; d0 slot, d4 what the leader is about; q: it has polled.
+inline constexpr std::string_view kClaim = R"(
+$gpuslice_claim:
+  ld.param.u64 %gpuslice_d0, [@SLOT];
+  mov.u32 %gpuslice_r1, %smid;
+  ld.volatile.global.v4.u32 {%gpuslice_r6, %gpuslice_r7, %gpuslice_r8, %gpuslice_r9}, [%gpuslice_d0];
+  ld.param.u32 %gpuslice_r10, [@TOTAL];
+  ld.shared.u64 %gpuslice_d4, [gpuslice_shared+16];
+  setp.gt.u64 %gpuslice_p, %gpuslice_d4, 2;
+  @%gpuslice_p bra $gpuslice_measure;
+$gpuslice_measured:
+  setp.ne.u32 %gpuslice_q, 0, 0;
+  mov.u32 %gpuslice_r3, %globaltimer_lo;
+  or.b32 %gpuslice_r3, %gpuslice_r3, 1;
+  sub.u32 %gpuslice_r5, %gpuslice_r3, %gpuslice_r7;
+  setp.eq.u32 %gpuslice_p, %gpuslice_r7, 0;
+  setp.gt.or.u32 %gpuslice_p, %gpuslice_r5, @POLL_EVERY, %gpuslice_p;
+  @%gpuslice_p bra $gpuslice_poll;
+$gpuslice_decide:
+  setp.ge.u32 %gpuslice_p, %gpuslice_r6, %gpuslice_r10;
+  @%gpuslice_p bra $gpuslice_nothing_left;
+  ld.param.u32 %gpuslice_r5, [@RANGE];
+  setp.eq.u32 %gpuslice_p, %gpuslice_r8, 0;
+  selp.b32 %gpuslice_r8, %gpuslice_r5, %gpuslice_r8, %gpuslice_p;
+  shr.u32 %gpuslice_r5, %gpuslice_r8, 16;
+  and.b32 %gpuslice_r4, %gpuslice_r8, 0xffff;
+  setp.lt.u32 %gpuslice_p, %gpuslice_r1, %gpuslice_r4;
+  setp.ge.or.u32 %gpuslice_p, %gpuslice_r1, %gpuslice_r5, %gpuslice_p;
+  @%gpuslice_p bra $gpuslice_forbidden;
+  ld.param.u32 %gpuslice_r5, [@TAPER];
+  sub.u32 %gpuslice_r3, %gpuslice_r10, %gpuslice_r6;
+  shr.u32 %gpuslice_r5, %gpuslice_r3, %gpuslice_r5;
+  ld.param.u32 %gpuslice_r3, [@CHUNK];
+  min.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r3;
+  max.u32 %gpuslice_r5, %gpuslice_r5, 1;
+  atom.global.add.u32 %gpuslice_r4, [%gpuslice_d0+@NEXT], %gpuslice_r5;
+  setp.eq.u64 %gpuslice_p, %gpuslice_d4, 2;
+  @%gpuslice_p bra $gpuslice_wake;
+$gpuslice_awake:
+  mov.u64 %gpuslice_d1, 0;
+  @%gpuslice_q mov.u64 %gpuslice_d1, %globaltimer;
+  st.shared.u64 [gpuslice_shared+16], %gpuslice_d1;
+  min.u32 %gpuslice_r4, %gpuslice_r4, 0x7fffffff;
+  add.u32 %gpuslice_r5, %gpuslice_r4, %gpuslice_r5;
+  min.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r10;
+  st.shared.v2.u32 [gpuslice_shared+32], {%gpuslice_r4, %gpuslice_r5};
+  bra $gpuslice_publish;
+$gpuslice_measure:
+  mov.u64 %gpuslice_d1, %globaltimer;
+  sub.u64 %gpuslice_d1, %gpuslice_d1, %gpuslice_d4;
+  min.u64 %gpuslice_d1, %gpuslice_d1, 0xffffffff;
+  cvt.u32.u64 %gpuslice_r3, %gpuslice_d1;
+  ld.shared.v2.u32 {%gpuslice_r2, %gpuslice_r5}, [gpuslice_shared+32];
+  sub.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r2;
+  div.u32 %gpuslice_r3, %gpuslice_r3, %gpuslice_r5;
+  max.u32 %gpuslice_r3, %gpuslice_r3, 1;
+  st.volatile.global.u32 [%gpuslice_d0+@TASK_NS], %gpuslice_r3;
+  mov.u64 %gpuslice_d4, 0;
+  st.shared.u64 [gpuslice_shared+16], %gpuslice_d4;
+  bra $gpuslice_measured;
+$gpuslice_poll:
+  atom.global.cas.b32 %gpuslice_r5, [%gpuslice_d0+@POLLING], %gpuslice_r7, %gpuslice_r3;
+  setp.ne.u32 %gpuslice_p, %gpuslice_r5, %gpuslice_r7;
+  @%gpuslice_p bra $gpuslice_decide;
+  ld.param.u64 %gpuslice_d1, [@POLLED];
+  ld.volatile.global.v4.u32 {%gpuslice_r12, %gpuslice_r13, %gpuslice_r14, %gpuslice_r15}, [%gpuslice_d1];
+  ld.param.u32 %gpuslice_r5, [@LIMIT];
+  setp.lt.u32 %gpuslice_p, %gpuslice_r5, 4;
+  selp.b32 %gpuslice_r14, %gpuslice_r14, %gpuslice_r15, %gpuslice_p;
+  setp.lt.u32 %gpuslice_p, %gpuslice_r5, 2;
+  selp.b32 %gpuslice_r14, %gpuslice_r13, %gpuslice_r14, %gpuslice_p;
+  and.b32 %gpuslice_r5, %gpuslice_r5, 1;
+  shl.b32 %gpuslice_r5, %gpuslice_r5, 4;
+  shr.u32 %gpuslice_r14, %gpuslice_r14, %gpuslice_r5;
+  and.b32 %gpuslice_r13, %gpuslice_r14, 255;
+  shr.u32 %gpuslice_r14, %gpuslice_r14, 8;
+  and.b32 %gpuslice_r14, %gpuslice_r14, 255;
+  add.u32 %gpuslice_r14, %gpuslice_r14, 1;
+  min.u32 %gpuslice_r14, %gpuslice_r14, %gpuslice_r12;
+  setp.lt.u32 %gpuslice_p, %gpuslice_r13, %gpuslice_r14;
+  shl.b32 %gpuslice_r14, %gpuslice_r14, 16;
+  or.b32 %gpuslice_r8, %gpuslice_r13, %gpuslice_r14;
+  selp.b32 %gpuslice_r8, %gpuslice_r8, 0xffff, %gpuslice_p;
+  st.volatile.global.u32 [%gpuslice_d0+@SLOT_RANGE], %gpuslice_r8;
+  setp.eq.u32 %gpuslice_q, 0, 0;
+  ld.volatile.global.v4.u32 {%gpuslice_r12, %gpuslice_r13, %gpuslice_r14, %gpuslice_r15}, [%gpuslice_d0+@LEFT];
+  sub.u32 %gpuslice_r5, %gpuslice_r3, %gpuslice_r14;
+  setp.eq.u32 %gpuslice_p, %gpuslice_r14, 0;
+  setp.gt.or.u32 %gpuslice_p, %gpuslice_r5, @POST_EVERY, %gpuslice_p;
+  @!%gpuslice_p bra $gpuslice_decide;
+  st.volatile.global.u32 [%gpuslice_d0+@POSTED], %gpuslice_r3;
+  ld.param.u64 %gpuslice_d2, [@HOST];
+  min.u32 %gpuslice_r13, %gpuslice_r6, %gpuslice_r10;
+  st.volatile.global.v4.u32 [%gpuslice_d2+@HOST_LEFT], {%gpuslice_r12, %gpuslice_r13, %gpuslice_r15, %gpuslice_r15};
+  mov.u32 %gpuslice_r5, 1;
+  st.shared.u32 [gpuslice_shared+28], %gpuslice_r5;
+  bra $gpuslice_decide;
+$gpuslice_forbidden:
+  ld.param.u32 %gpuslice_r5, [@FLAGS];
+  and.b32 %gpuslice_r5, %gpuslice_r5, @AGENT_GRID;
+  setp.ne.u32 %gpuslice_p, %gpuslice_r5, 0;
+  @%gpuslice_p bra $gpuslice_evicted;
+  setp.eq.u64 %gpuslice_p, %gpuslice_d4, 2;
+  @%gpuslice_p bra $gpuslice_rest;
+  mov.u32 %gpuslice_r5, 1;
+  atom.global.add.u32 %gpuslice_r5, [%gpuslice_d0+@GONE], %gpuslice_r5;
+  add.u32 %gpuslice_r5, %gpuslice_r5, 1;
+  ld.param.u32 %gpuslice_r4, [@WORKERS];
+  setp.ne.u32 %gpuslice_p, %gpuslice_r5, %gpuslice_r4;
+  @%gpuslice_p bra $gpuslice_evicted;
+  mov.u32 %gpuslice_r5, 0xffffffff;
+  red.global.add.u32 [%gpuslice_d0+@GONE], %gpuslice_r5;
+  mov.u64 %gpuslice_d4, 2;
+  st.shared.u64 [gpuslice_shared+16], %gpuslice_d4;
+  ld.param.u64 %gpuslice_d1, [@HOST];
+  mov.u32 %gpuslice_r5, 1;
+  st.volatile.global.u32 [%gpuslice_d1+@RESTING], %gpuslice_r5;
+  st.shared.u32 [gpuslice_shared+28], %gpuslice_r5;
+  ld.shared.u32 %gpuslice_r1, [gpuslice_shared+24];
+  @HERE
+  neg.s32 %gpuslice_r2, %gpuslice_r2;
+  red.global.add.u32 [%gpuslice_d1+@HERE_BYTES], %gpuslice_r2;
+$gpuslice_rest:
+  nanosleep.u32 2000;
+  bra $gpuslice_claim;
+$gpuslice_wake:
+  ld.param.u64 %gpuslice_d1, [@HOST];
+  mov.u32 %gpuslice_r2, 0;
+  st.volatile.global.u32 [%gpuslice_d1+@RESTING], %gpuslice_r2;
+  ld.shared.u32 %gpuslice_r1, [gpuslice_shared+24];
+  @HERE
+  red.global.add.u32 [%gpuslice_d1+@HERE_BYTES], %gpuslice_r2;
+  bra $gpuslice_awake;
+$gpuslice_evicted:
+  mov.u64 %gpuslice_d1, 1;
+  st.shared.u64 [gpuslice_shared+16], %gpuslice_d1;
+$gpuslice_nothing_left:
+  mov.u32 %gpuslice_r4, 0x7fffffff;
+  mov.u32 %gpuslice_r5, %gpuslice_r4;
+)";
+
+inline constexpr std::string_view kPublishOdd = R"(
+$gpuslice_publish:
+  selp.b32 %gpuslice_r2, 0, 8, %gpuslice_odd;
+  mov.u32 %gpuslice_r3, gpuslice_shared;
+  add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
+  st.shared.u32 [%gpuslice_r2], %gpuslice_r4;
+$gpuslice_wait:
+)";
+
+inline constexpr std::string_view kPublishAt = R"(
+$gpuslice_publish:
+  shr.u32 %gpuslice_r2, %gpuslice_at, 31;
+  xor.b32 %gpuslice_r2, %gpuslice_r2, 1;
+  shl.b32 %gpuslice_r2, %gpuslice_r2, 3;
+  mov.u32 %gpuslice_r3, gpuslice_shared;
+  add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
+  st.shared.v2.u32 [%gpuslice_r2], {%gpuslice_r4, %gpuslice_r5};
+$gpuslice_wait:
+)";
+
+}  // namespace gpuctl::ptx::pass

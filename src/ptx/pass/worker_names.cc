@@ -1,0 +1,104 @@
+#include "ptx/pass/worker_names.h"
+
+#include <cstddef>
+
+#include "ptx/persistent_abi.h"
+
+namespace gpuctl::ptx::pass {
+namespace {
+
+/// Sets %gpuslice_p in every thread but the leader.
+constexpr std::string_view kNotLeader = R"(
+  mov.u32 %gpuslice_r0, %tid.x;
+  mov.u32 %gpuslice_r1, %tid.y;
+  mov.u32 %gpuslice_r2, %tid.z;
+  or.b32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r1;
+  or.b32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r2;
+  setp.ne.u32 %gpuslice_p, %gpuslice_r0, 0;
+)";
+
+/// The address in `here` for SM r1, and what to add there: d1, r2. d0 slot.
+constexpr std::string_view kHere = R"(
+  and.b32 %gpuslice_r2, %gpuslice_r1, 252;
+  cvt.u64.u32 %gpuslice_d1, %gpuslice_r2;
+  add.u64 %gpuslice_d1, %gpuslice_d0, %gpuslice_d1;
+  and.b32 %gpuslice_r2, %gpuslice_r1, 3;
+  shl.b32 %gpuslice_r2, %gpuslice_r2, 3;
+  mov.u32 %gpuslice_r0, 1;
+  shl.b32 %gpuslice_r2, %gpuslice_r0, %gpuslice_r2;
+)";
+
+// Posts are stores of four words, left, progress, task_ns and one that means nothing; the last store writes started and done.
+static_assert(offsetof(HostSlot, left) == 16 && offsetof(HostSlot, progress) == 20 && offsetof(HostSlot, task_ns) == 24 &&
+              offsetof(HostSlot, started) == 0 && offsetof(HostSlot, done) == 4);
+// Loads of four words read next, polling, range and extra, and left, gone, posted and task_ns.
+static_assert(offsetof(DeviceSlot, next) == 0 && offsetof(DeviceSlot, polling) == 4 &&
+              offsetof(DeviceSlot, range) == 8 && offsetof(DeviceSlot, extra) == 12 &&
+              offsetof(DeviceSlot, left) == 16 && offsetof(DeviceSlot, gone) == 20 &&
+              offsetof(DeviceSlot, posted) == 24 && offsetof(DeviceSlot, task_ns) == 28);
+// The prologue and the end use 252 and 3 to find an SM's byte.
+static_assert(kMaxSms == 256);
+
+}  // namespace
+
+std::string WorkerNames::expand(std::string_view text) const {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t at = text.find('@');
+    out += text.substr(0, at);
+    if (at == text.npos) break;
+    text.remove_prefix(at);
+    std::size_t length = 1;
+    while (length < text.size() && ((text[length] >= 'A' && text[length] <= 'Z') || text[length] == '_')) ++length;
+    out += length == 1 ? "@" : word(text.substr(1, length - 1));
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
+std::string WorkerNames::word(std::string_view name) const {
+  struct Row {
+    std::string_view name;
+    std::size_t offset;
+  };
+  static constexpr Row kArgs[] = {
+      {"SLOT", offsetof(LaunchArgs, slot)},     {"HOST", offsetof(LaunchArgs, host)},
+      {"POLLED", offsetof(LaunchArgs, polled)}, {"TOTAL", offsetof(LaunchArgs, total)},
+      {"GRID_X", offsetof(LaunchArgs, grid_x)}, {"GRID_Y", offsetof(LaunchArgs, grid_y)},
+      {"GRID_Z", offsetof(LaunchArgs, grid_z)}, {"CHUNK", offsetof(LaunchArgs, chunk)},
+      {"TAPER", offsetof(LaunchArgs, taper)},   {"WORKERS", offsetof(LaunchArgs, workers)},
+      {"FLAGS", offsetof(LaunchArgs, flags)},   {"LIMIT", offsetof(LaunchArgs, limit)},
+      {"RANGE", offsetof(LaunchArgs, range)},
+  };
+  static constexpr Row kNumbers[] = {
+      {"NEXT", offsetof(DeviceSlot, next)},
+      {"POLLING", offsetof(DeviceSlot, polling)},
+      {"SLOT_RANGE", offsetof(DeviceSlot, range)},
+      {"EXTRA", offsetof(DeviceSlot, extra)},
+      {"LEFT", offsetof(DeviceSlot, left)},
+      {"GONE", offsetof(DeviceSlot, gone)},
+      {"HERE_BYTES", offsetof(DeviceSlot, here)},
+      {"STARTED", offsetof(HostSlot, started)},
+      {"HOST_LEFT", offsetof(HostSlot, left)},
+      {"START_NS", offsetof(HostSlot, start_ns)},
+      {"DONE_NS", offsetof(HostSlot, done_ns)},
+      {"LEFT_NS", offsetof(HostSlot, left_ns)},
+      {"POSTED", offsetof(DeviceSlot, posted)},
+      {"TASK_NS", offsetof(DeviceSlot, task_ns)},
+      {"RESTING", offsetof(HostSlot, resting)},
+      {"AGENT_GRID", kAgentGrid},
+      {"POLL_EVERY", kPollEveryNs},
+      {"POST_EVERY", kPostEveryNs},
+  };
+  if (name == "NOT_LEADER") return std::string(kNotLeader);
+  if (name == "HERE") return std::string(kHere);
+  for (const Row& row : kArgs) {
+    if (row.name == name) return args_ + "+" + std::to_string(row.offset);
+  }
+  for (const Row& row : kNumbers) {
+    if (row.name == name) return std::to_string(row.offset);
+  }
+  return "@" + std::string(name);
+}
+
+}  // namespace gpuctl::ptx::pass
