@@ -14,7 +14,7 @@ import unittest
 
 UUID = 'GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff'
 GRANT, USAGE = 64, 64 + 64 * 16  # offsets in the stub page (src/ipc/stub.h)
-EPOCH, SMS = 4, 32  # in Grant
+EPOCH = 16  # in Grant
 APPLIED = 8  # in Usage
 
 
@@ -63,10 +63,6 @@ class Program:
 
     def granted(self):
         return struct.unpack_from('<I', self.stub, GRANT)[0]
-
-    def sms(self):
-        """The SMs it is granted."""
-        return {sm for sm in range(256) if self.stub[GRANT + SMS + sm // 8] >> sm % 8 & 1}
 
     def apply(self):
         """Says that it has left every SM that it is not granted."""

@@ -34,8 +34,9 @@ struct FakeProgram {
   static Client make(const std::string& slice, std::vector<int> devices) {
     return std::move(Client::create({4711, 1000, "program"}, slice, std::move(devices)).value());
   }
-  std::uint32_t granted(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].capsm); }
-  SmSet sms(std::size_t slot = 0) const { return SmSet(stub->grant[slot].sms); }
+  std::uint32_t granted(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].polled.capsm); }
+  /// The SMs that the daemon counts as this client's; the page says how many.
+  SmSet sms(std::size_t slot = 0) const { return client->slots()[slot].written; }
   std::uint32_t idle(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].idle); }
   std::uint32_t epoch(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].epoch); }
   void demand(std::uint32_t sms, std::size_t slot = 0) { ipc::store(stub->usage[slot].demand, sms); }

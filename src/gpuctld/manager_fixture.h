@@ -120,7 +120,7 @@ struct FakeProgram {
     stub = std::move(ipc::StubMap::map(fds[0].get()).value());
     kick = std::move(fds[1]);
   }
-  std::uint32_t granted() const { return ipc::load(stub->grant[0].capsm); }
+  std::uint32_t granted() const { return ipc::load(stub->grant[0].polled.capsm); }
   void demand(std::uint32_t sms) {
     ipc::store(stub->usage[0].demand, sms);
     const std::uint64_t one = 1;
