@@ -23,9 +23,9 @@ TEST(StubMap, BothSidesSeeTheSameWords) {
   EXPECT_EQ((*client)->devices, 2u);
   EXPECT_EQ((*client)->client_pid, 4711u);
   EXPECT_EQ((*client)->daemon_alive, 1u);
-  EXPECT_EQ((*client)->grant[0].capsm, 0u);
-  store(made->map->grant[1].capsm, 40u);
-  EXPECT_EQ(load((*client)->grant[1].capsm), 40u);
+  EXPECT_EQ((*client)->grant[0].polled.capsm, 0u);
+  store(made->map->grant[1].polled.capsm, 40u);
+  EXPECT_EQ(load((*client)->grant[1].polled.capsm), 40u);
   store((*client)->usage[1].launches, std::uint64_t{1} << 40);
   EXPECT_EQ(load(made->map->usage[1].launches), std::uint64_t{1} << 40);
   client->client_words()[kStubBytes - kClientWordsOffset - 1] = std::byte{7};
@@ -88,10 +88,10 @@ TEST(Futex, WakesThroughAnotherMapping) {
     ASSERT_TRUE(map);
     const std::uint32_t& epoch = (*map)->grant[0].epoch;
     while (load(epoch) == 0) ASSERT_TRUE(futex_wait(epoch, 0, 30s));
-    EXPECT_EQ(load((*map)->grant[0].capsm), 12u);
+    EXPECT_EQ(load((*map)->grant[0].polled.capsm), 12u);
   });
   std::this_thread::sleep_for(20ms);
-  store(made->map->grant[0].capsm, 12u);
+  store(made->map->grant[0].polled.capsm, 12u);
   store(made->map->grant[0].epoch, 1u);
   futex_wake(made->map->grant[0].epoch);
   client.join();

@@ -141,6 +141,7 @@ void Agent::keep_slots() {
   {
     std::lock_guard lock(c_.mutex_);
     waits = !c_.leaving_.empty();
+    c_.slots_.age(monotonic_ns());
     if (c_.slots_.wants_zeroing()) dirty = c_.slots_.take_dirty();
   }
   if (!dirty.empty()) {

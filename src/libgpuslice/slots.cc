@@ -54,7 +54,15 @@ std::optional<std::uint32_t> Slots::take() {
   return slot;
 }
 
-void Slots::give_back(std::uint32_t slot, bool touched) { (touched ? dirty_ : free_).push_back(slot); }
+void Slots::give_back(std::uint32_t slot, bool touched) { (touched ? given_back_ : free_).push_back(slot); }
+
+void Slots::age(std::uint64_t now_ns) {
+  if (now_ns - aged_ns_ < kRestNs) return;
+  aged_ns_ = now_ns;
+  dirty_.insert(dirty_.end(), resting_.begin(), resting_.end());
+  resting_.clear();
+  resting_.swap(given_back_);
+}
 
 std::vector<std::uint32_t> Slots::take_dirty() {
   std::sort(dirty_.begin(), dirty_.end());

@@ -26,8 +26,12 @@ class Slots {
   /// A slot whose both halves are zero, or nothing while all are in use or dirty.
   std::optional<std::uint32_t> take();
 
-  /// Gives a slot back. `touched`: a kernel may have written it, so it must be zeroed first.
+  /// Gives a slot back. `touched`: a kernel may have written it, so it must be zeroed first, after kRestNs: workers do not
+  /// wait for their last stores to the host to arrive.
   void give_back(std::uint32_t slot, bool touched);
+  static constexpr std::uint64_t kRestNs = 5'000'000;
+  /// Lets time pass, to a CLOCK_MONOTONIC time.
+  void age(std::uint64_t now_ns);
 
   /// Dirty slots worth zeroing now? Then the caller takes the list, drops the mutex, and calls zero().
   bool wants_zeroing() const { return zeroing_.empty() && (dirty_.size() >= kSlots / 4 || (free_.empty() && !dirty_.empty())); }
@@ -61,7 +65,8 @@ class Slots {
   gpuctl::Polled* polled_ = nullptr;
   CUdeviceptr polled_device_ = 0;
   Here* here_ = nullptr;
-  std::vector<std::uint32_t> free_, dirty_, zeroing_;
+  std::vector<std::uint32_t> free_, given_back_, resting_, dirty_, zeroing_;
+  std::uint64_t aged_ns_ = 0;
 };
 
 }  // namespace gpuslice

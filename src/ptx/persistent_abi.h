@@ -27,17 +27,19 @@
 // stream does not go on before: order in the stream is kept by the kernel itself, with no stream operation behind it.
 // Whoever leaves the in-stream grid adds 1 to `gone`; the one that makes it `workers` is the holder. On an SM that is
 // not allowed it takes that back and rests: it sleeps a few microseconds at a time and looks again. With nothing left to
-// claim it waits until left == workers + extra - 1.
+// claim it waits until left == workers + extra.
 //
 // `here` counts by SM the workers that may claim; a resting holder is not among them. While an eviction is under way the
 // runtime reads it, to learn that no worker is left on a forbidden SM.
 //
-// Every leaving worker: fence at system scope in an agent's grid, whose kernel boundary is not in the program's stream,
-// and in the holder, whose posts to the host must come first (the rest of the in-stream grid needs none: what follows in
-// the stream comes after it); then atomic add 1 on `left`; l is the result + 1. One that leaves because of its SM posts
-// left_ns and l to the HostSlot. The holder, when all others have left, writes HostSlot::done_ns and done = 1: every
-// claimed chunk is finished by its claimer before that one counts as left, so then all block-tasks are complete and
-// visible. Workers of an agent's grid that come later find nothing to claim, and post l.
+// Every leaving worker of an agent's grid fences at system scope first, because its kernel boundary is not in the program's
+// stream (the in-stream grid needs none: what follows in the stream comes after it); then adds 1 to `left`, and in the
+// in-stream grid, if it was not evicted, to `gone` with the same atomic; l is the new `left`. One that leaves because of its
+// SM has posted left_ns. The holder, when l == workers + extra, writes HostSlot::done_ns and done = 1: every claimed chunk
+// is finished by its claimer before that one counts as left, so then all block-tasks are complete and visible. Workers of
+// an agent's grid that come later find nothing to claim, and post l.
+//
+// Nobody waits for posts to arrive; so the runtime lets a slot rest for some milliseconds before it zeroes it.
 #pragma once
 
 #include <cstddef>

@@ -32,6 +32,8 @@ struct Kernel {
   std::optional<ReturnBranch> return_branch;
   /// The body for block-tasks in which nobody returns early, when there are two (split_early_return).
   std::optional<std::vector<Statement>> plain_body;
+  /// All threads meet in that body, at its branch, before they touch shared memory.
+  bool meets_at_branch = false;
 
   /// Parameter that holds LaunchArgs.
   std::string args_name() const { return original.name + "__gpuslice_args"; }

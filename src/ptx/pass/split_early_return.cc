@@ -1,6 +1,8 @@
 #include "ptx/pass/split_early_return.h"
 
 #include <set>
+#include <span>
+#include <string>
 
 #include "ptx/walk.h"
 
@@ -80,6 +82,19 @@ void append_crossing(const Instruction& branch, bool returns_if_taken, std::vect
   out.emplace_back(std::move(cross));
 }
 
+/// Whether the instructions of `body` up to the branch leave shared memory alone: then the block meets at the branch before
+/// it touches what the block-task before it used.
+bool leaves_shared_alone(std::span<const Statement> before) {
+  static const std::set<std::string> kOthers = {"call", "cp", "ldmatrix", "ldu", "mbarrier", "stmatrix", "wmma"};
+  bool result = true;
+  for_each_instruction(before, [&](const Instruction& i) {
+    const bool elsewhere = i.has("global") || i.has("param") || i.has("const") || i.has("local");
+    const bool memory = i.opcode == "ld" || i.opcode == "st" || i.opcode == "atom" || i.opcode == "red";
+    result &= (!memory || elsewhere) && kOthers.count(i.opcode) == 0;
+  });
+  return result;
+}
+
 }  // namespace
 
 Refused split_early_return(Kernel& kernel) {
@@ -89,6 +104,7 @@ Refused split_early_return(Kernel& kernel) {
   if (!at || count_instructions(body) > kMaxInstructions) return {};
   std::set<std::string> labels;
   collect_labels(body, labels);
+  kernel.meets_at_branch = leaves_shared_alone(std::span<const Statement>(body).first(*at));
 
   std::vector<Statement> plain;
   for (std::size_t i = 0; i < body.size(); ++i) {

@@ -1,7 +1,7 @@
 // The worker's text (wrap_in_claim_loop.cc) up to the barrier behind which a claim is read.
 //
-// Shared words: +0 and +8 the next block-task, by turns, each with the end of its chunk after it; +16 (64 bits) what the leader
-// is about (below); +24 the SM it started on; +28 whether it has posted to the host; +32 and +36 its chunk.
+// Shared words: +0 and +8 the next block-task, by turns, each with the end of its chunk; +16 (64 bits) what the leader is
+// about (below); +24 the SM it started on; +32 and +36 its chunk.
 //
 // What it is about: the time when a chunk to be measured began; 0 nothing; 1 it leaves because of its SM; 2 it rests.
 #pragma once
@@ -11,7 +11,7 @@
 namespace gpuctl::ptx::pass {
 
 inline constexpr std::string_view kDeclarations = R"(
-  .reg .pred %gpuslice_p, %gpuslice_q, %gpuslice_odd, %gpuslice_plain, %gpuslice_someone;
+  .reg .pred %gpuslice_p, %gpuslice_q, %gpuslice_others, %gpuslice_odd, %gpuslice_more, %gpuslice_plain, %gpuslice_someone;
   .reg .b32 %gpuslice_at;
   .reg .b32 %gpuslice_ctaid_x, %gpuslice_ctaid_y, %gpuslice_ctaid_z;
   .reg .b32 %gpuslice_nctaid_x, %gpuslice_nctaid_y, %gpuslice_nctaid_z;
@@ -28,17 +28,22 @@ inline constexpr std::string_view kStartAt = R"(
   mov.u32 %gpuslice_at, 0x80000000;
 )";
 
+/// A worker of the in-stream grid whose SM is allowed as far as its launch knew claims its first chunk at once.
 inline constexpr std::string_view kPrologue = R"(
-  @NOT_LEADER
-  @%gpuslice_p bra $gpuslice_wait;
-  mov.u64 %gpuslice_d0, 0;
-  st.shared.u64 [gpuslice_shared+16], %gpuslice_d0;
+  mov.u32 %gpuslice_r0, %tid.x;
+  mov.u32 %gpuslice_r1, %tid.y;
+  mov.u32 %gpuslice_r2, %tid.z;
+  or.b32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r1;
+  or.b32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r2;
+  setp.ne.u32 %gpuslice_others, %gpuslice_r0, 0;
+  @%gpuslice_others bra $gpuslice_wait;
+  mov.u64 %gpuslice_d4, 0;
+  st.shared.u64 [gpuslice_shared+16], %gpuslice_d4;
   ld.param.u64 %gpuslice_d0, [@SLOT];
   mov.u32 %gpuslice_r1, %smid;
   @HERE
   red.global.add.u32 [%gpuslice_d1+@HERE_BYTES], %gpuslice_r2;
-  mov.u32 %gpuslice_r2, 0;
-  st.shared.v2.u32 [gpuslice_shared+24], {%gpuslice_r1, %gpuslice_r2};
+  st.shared.u32 [gpuslice_shared+24], %gpuslice_r1;
   mov.u32 %gpuslice_r2, 1;
   ld.param.u32 %gpuslice_r0, [@FLAGS];
   and.b32 %gpuslice_r0, %gpuslice_r0, @AGENT_GRID;
@@ -48,13 +53,19 @@ inline constexpr std::string_view kPrologue = R"(
   bra $gpuslice_claim;
 $gpuslice_in_stream:
   mov.u32 %gpuslice_r0, %ctaid.x;
-  setp.ne.u32 %gpuslice_p, %gpuslice_r0, 0;
+  setp.eq.u32 %gpuslice_q, %gpuslice_r0, 0;
+  @!%gpuslice_q bra $gpuslice_announced;
+  ld.param.u64 %gpuslice_d1, [@HOST];
+  mov.u64 %gpuslice_d2, %globaltimer;
+  st.volatile.global.u64 [%gpuslice_d1+@START_NS], %gpuslice_d2;
+  st.volatile.global.u32 [%gpuslice_d1+@STARTED], %gpuslice_r2;
+$gpuslice_announced:
+  ld.param.u32 %gpuslice_r8, [@RANGE];
+  @OUTSIDE
   @%gpuslice_p bra $gpuslice_claim;
-  st.shared.u32 [gpuslice_shared+28], %gpuslice_r2;
-  ld.param.u64 %gpuslice_d0, [@HOST];
-  mov.u64 %gpuslice_d1, %globaltimer;
-  st.volatile.global.u64 [%gpuslice_d0+@START_NS], %gpuslice_d1;
-  st.volatile.global.u32 [%gpuslice_d0+@STARTED], %gpuslice_r2;
+  mov.u32 %gpuslice_r6, 0;
+  ld.param.u32 %gpuslice_r10, [@TOTAL];
+  bra $gpuslice_take;
 )";
 
 // r1 SM, r3 time, r6 next, r7 polling, r8 range, r10 total; d0 slot, d4 what the leader is about; q: it has polled.
@@ -81,11 +92,9 @@ $gpuslice_decide:
   ld.param.u32 %gpuslice_r5, [@RANGE];
   setp.eq.u32 %gpuslice_p, %gpuslice_r8, 0;
   selp.b32 %gpuslice_r8, %gpuslice_r5, %gpuslice_r8, %gpuslice_p;
-  shr.u32 %gpuslice_r5, %gpuslice_r8, 16;
-  and.b32 %gpuslice_r4, %gpuslice_r8, 0xffff;
-  setp.lt.u32 %gpuslice_p, %gpuslice_r1, %gpuslice_r4;
-  setp.ge.or.u32 %gpuslice_p, %gpuslice_r1, %gpuslice_r5, %gpuslice_p;
+  @OUTSIDE
   @%gpuslice_p bra $gpuslice_forbidden;
+$gpuslice_take:
   ld.param.u32 %gpuslice_r5, [@TAPER];
   sub.u32 %gpuslice_r3, %gpuslice_r10, %gpuslice_r6;
   shr.u32 %gpuslice_r5, %gpuslice_r3, %gpuslice_r5;
@@ -151,8 +160,6 @@ $gpuslice_poll:
   ld.param.u64 %gpuslice_d2, [@HOST];
   min.u32 %gpuslice_r13, %gpuslice_r6, %gpuslice_r10;
   st.volatile.global.v4.u32 [%gpuslice_d2+@HOST_LEFT], {%gpuslice_r12, %gpuslice_r13, %gpuslice_r15, %gpuslice_r15};
-  mov.u32 %gpuslice_r5, 1;
-  st.shared.u32 [gpuslice_shared+28], %gpuslice_r5;
   bra $gpuslice_decide;
 $gpuslice_forbidden:
   ld.param.u32 %gpuslice_r5, [@FLAGS];
@@ -174,7 +181,6 @@ $gpuslice_forbidden:
   ld.param.u64 %gpuslice_d1, [@HOST];
   mov.u32 %gpuslice_r5, 1;
   st.volatile.global.u32 [%gpuslice_d1+@RESTING], %gpuslice_r5;
-  st.shared.u32 [gpuslice_shared+28], %gpuslice_r5;
   ld.shared.u32 %gpuslice_r1, [gpuslice_shared+24];
   @HERE
   neg.s32 %gpuslice_r2, %gpuslice_r2;

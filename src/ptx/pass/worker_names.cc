@@ -7,14 +7,12 @@
 namespace gpuctl::ptx::pass {
 namespace {
 
-/// Sets %gpuslice_p in every thread but the leader.
-constexpr std::string_view kNotLeader = R"(
-  mov.u32 %gpuslice_r0, %tid.x;
-  mov.u32 %gpuslice_r1, %tid.y;
-  mov.u32 %gpuslice_r2, %tid.z;
-  or.b32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r1;
-  or.b32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r2;
-  setp.ne.u32 %gpuslice_p, %gpuslice_r0, 0;
+/// Sets p where SM r1 is not in range r8.
+constexpr std::string_view kOutside = R"(
+  shr.u32 %gpuslice_r5, %gpuslice_r8, 16;
+  and.b32 %gpuslice_r4, %gpuslice_r8, 0xffff;
+  setp.lt.u32 %gpuslice_p, %gpuslice_r1, %gpuslice_r4;
+  setp.ge.or.u32 %gpuslice_p, %gpuslice_r1, %gpuslice_r5, %gpuslice_p;
 )";
 
 /// The address in `here` for SM r1, and what to add there: d1, r2. d0 slot.
@@ -31,7 +29,8 @@ constexpr std::string_view kHere = R"(
 // Posts are stores of four words, left, progress, task_ns and one that means nothing; the last store writes started and done.
 static_assert(offsetof(HostSlot, left) == 16 && offsetof(HostSlot, progress) == 20 && offsetof(HostSlot, task_ns) == 24 &&
               offsetof(HostSlot, started) == 0 && offsetof(HostSlot, done) == 4);
-// Loads of four words read next, polling, range and extra, and left, gone, posted and task_ns.
+// Loads of four words read next, polling, range and extra, and left, gone, posted and task_ns; left and gone are one
+// atomic of 64 bits.
 static_assert(offsetof(DeviceSlot, next) == 0 && offsetof(DeviceSlot, polling) == 4 &&
               offsetof(DeviceSlot, range) == 8 && offsetof(DeviceSlot, extra) == 12 &&
               offsetof(DeviceSlot, left) == 16 && offsetof(DeviceSlot, gone) == 20 &&
@@ -90,7 +89,7 @@ std::string WorkerNames::word(std::string_view name) const {
       {"POLL_EVERY", kPollEveryNs},
       {"POST_EVERY", kPostEveryNs},
   };
-  if (name == "NOT_LEADER") return std::string(kNotLeader);
+  if (name == "OUTSIDE") return std::string(kOutside);
   if (name == "HERE") return std::string(kHere);
   for (const Row& row : kArgs) {
     if (row.name == name) return args_ + "+" + std::to_string(row.offset);

@@ -96,9 +96,21 @@ inline constexpr std::string_view kPlainTaskEndLabel = R"(
 $gpuslice_plain_task_end:
 )";
 
-inline constexpr std::string_view kPlainTaskEndText = R"(
+inline constexpr std::string_view kPlain = R"(
   setp.eq.u32 %gpuslice_plain, 0, 0;
+)";
+
+inline constexpr std::string_view kToAdvance = R"(
   bra.uni $gpuslice_advance;
+)";
+
+/// The next block-task of the chunk, behind a barrier.
+inline constexpr std::string_view kMoreOfChunk = R"(
+  @%gpuslice_more bra.uni $gpuslice_task;
+)";
+
+inline constexpr std::string_view kNoMore = R"(
+  setp.ne.u32 %gpuslice_more, 0, 0;
 )";
 
 inline constexpr std::string_view kAdvanceLabel = R"(
@@ -116,8 +128,7 @@ inline constexpr std::string_view kFinishCopies = R"(
 
 /// The leader alone knows the chunk.
 inline constexpr std::string_view kAdvanceOdd = R"(
-  @NOT_LEADER
-  @%gpuslice_p bra $gpuslice_wait;
+  @%gpuslice_others bra $gpuslice_wait;
   selp.b32 %gpuslice_r2, 8, 0, %gpuslice_odd;
   mov.u32 %gpuslice_r3, gpuslice_shared;
   add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
@@ -129,6 +140,7 @@ inline constexpr std::string_view kAdvanceOdd = R"(
   bra $gpuslice_claim;
 )";
 
+/// p: the chunk has another block-task. r2 its end, r3 the number of the next one.
 inline constexpr std::string_view kAdvanceAt = R"(
   shr.u32 %gpuslice_r2, %gpuslice_at, 31;
   shl.b32 %gpuslice_r2, %gpuslice_r2, 3;
@@ -138,9 +150,19 @@ inline constexpr std::string_view kAdvanceAt = R"(
   add.u32 %gpuslice_at, %gpuslice_at, 1;
   and.b32 %gpuslice_r3, %gpuslice_at, 0x7fffffff;
   setp.lt.u32 %gpuslice_p, %gpuslice_r3, %gpuslice_r2;
+)";
+
+inline constexpr std::string_view kRunOn = R"(
   @%gpuslice_p bra.uni $gpuslice_task;
-  @NOT_LEADER
-  @%gpuslice_p bra $gpuslice_wait;
+  @%gpuslice_others bra $gpuslice_wait;
+  bra $gpuslice_claim;
+)";
+
+/// Somebody returned early: the threads join before they go on.
+inline constexpr std::string_view kJoinThenRunOn = R"(
+  setp.lt.u32 %gpuslice_more, %gpuslice_r3, %gpuslice_r2;
+  @%gpuslice_others bra $gpuslice_wait;
+  @%gpuslice_more bra $gpuslice_wait;
   bra $gpuslice_claim;
 )";
 

@@ -11,8 +11,9 @@
 // only after the next barrier, to which they come after reading. The leader claims right after its own part of the body, so
 // its round trips to memory overlap with the work of the other warps.
 //
-// Kernels whose threads share something, memory or barriers, meet at that barrier between all block-tasks; then only the
-// turn (%gpuslice_odd) lives across the body. In the others the threads run freely through the block-tasks of a chunk and
+// Kernels whose threads share something, memory or barriers, meet at that barrier between all block-tasks, unless they meet
+// at the beginning of each anyway (split_early_return); then only the
+// turn (%gpuslice_odd) and who leads (%gpuslice_others) live across the body, in predicates. In the others the threads run freely through the block-tasks of a chunk and
 // meet once per claim; then %gpuslice_at lives across the body, with the turn in bit 31 (block-task numbers stay below
 // 2^31). Everything else is read again where it is needed, from parameters or shared memory: a register more can cost more
 // than a load.
@@ -20,8 +21,7 @@
 // Visibility: all threads' writes of all their block-tasks happen before the last barrier. What a worker of the in-stream
 // grid wrote is visible to what follows in the stream because that comes after this grid. An agent's grid is in no such
 // order, so its leaders fence after the barrier, which is cumulative over their block: the writes are visible, system-wide,
-// to whoever sees the addition to `left`. The holder waits for all of those, acquiring, before its grid ends. Whoever has
-// posted something to the host fences too, so that no post can come after the launch's slots are in other hands.
+// to whoever sees the addition to `left`. The holder waits for all of those, acquiring, before its grid ends.
 #include "ptx/pass/wrap_in_claim_loop.h"
 
 #include <iterator>
@@ -47,34 +47,44 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   const bool skips = skips_joining(kernel);
   const bool two_bodies = kernel.plain_body.has_value();
   const bool shares = kernel.report.uses_shared || kernel.report.uses_barrier;
+  const bool runs_on = !shares || (two_bodies && kernel.meets_at_branch);
   const std::uint8_t reads = kernel.closure.grid_reads;
   const WorkerNames names(kernel.args_name());
+  const std::string_view finish_copies = kernel.closure.uses_async_copy ? kFinishCopies : "";
 
   std::string text = ".version 6.3\n.target sm_70\n.address_size 64\n.entry worker()\n{";
   text += kDeclarations;
-  text += shares ? kStartOdd : kStartAt;
-  if (skips || two_bodies) text += kNotPlain;
+  text += runs_on ? kStartAt : kStartOdd;
+  if (skips || two_bodies) text += kPlain;
+  if (two_bodies && runs_on) text += kNoMore;
   text += names.expand(kPrologue);
   text += names.expand(kClaim);
-  text += shares ? kPublishOdd : kPublishAt;
+  text += runs_on ? kPublishAt : kPublishOdd;
   if (skips || two_bodies) text += kPlainOrJoin;
   text += joins ? kJoiningBarrier : kPlainBarrier;
-  text += names.expand(shares ? kReadOdd : kReadAt);
+  if (two_bodies && runs_on) text += kMoreOfChunk;
+  text += names.expand(runs_on ? kReadAt : kReadOdd);
   if ((reads & (kReadsCtaidX | kReadsCtaidY | kReadsCtaidZ)) != 0) text += names.expand(kBlockIndex);
   if ((reads & (kReadsNctaidX | kReadsNctaidY | kReadsNctaidZ)) != 0) text += names.expand(kGridSize);
   if (skips) text += kNotPlain;
   if (two_bodies) {
     text += kPlainTaskEndLabel;
-    if (kernel.closure.uses_async_copy) text += kFinishCopies;
-    text += kPlainTaskEndText;
+    text += finish_copies;
+    text += kPlain;
+    if (runs_on) {
+      text += kNoMore;
+      text += kAdvanceAt;
+      text += kRunOn;
+    } else {
+      text += kToAdvance;
+    }
   }
   text += kTaskEndLabel;
-  if (kernel.closure.uses_async_copy) text += kFinishCopies;
-  if (two_bodies) {
-    text += kNotPlain;
-    text += kAdvanceLabel;
-  }
-  text += names.expand(shares ? kAdvanceOdd : kAdvanceAt);
+  text += finish_copies;
+  if (two_bodies) text += kNotPlain;
+  if (two_bodies && !runs_on) text += kAdvanceLabel;
+  text += runs_on ? kAdvanceAt : kAdvanceOdd;
+  if (runs_on) text += two_bodies ? kJoinThenRunOn : kRunOn;
   text += names.expand(kLeave);
   text += "}\n";
   Result<Module> worker = parse(text);
