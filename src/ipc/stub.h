@@ -28,7 +28,8 @@ struct alignas(64) Grant {
   std::int32_t priority;     ///< of the client's slice
   std::uint64_t decided_ns;  ///< CLOCK_MONOTONIC when the daemon decided the current grant
   std::uint32_t idle;        ///< SMs nobody uses now and this client may not: blocks it starts may fall on them first
-  std::uint32_t reserved[7];
+  std::uint32_t reserve;     ///< SMs that nobody but the clients of its slice can have: the slice's strict reserve
+  std::uint32_t reserved[6];
 };
 static_assert(sizeof(Grant) == 64 && offsetof(Grant, polled) == 0 && offsetof(Grant, epoch) == 16);
 

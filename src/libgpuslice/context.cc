@@ -188,11 +188,14 @@ std::uint32_t Context::granted() const {
 
 std::uint32_t Context::allowed(const Stream& stream) const { return gpuctl::pack_range(granted(), limits_[stream.limit]); }
 
-std::uint32_t Context::idle_sms() const {
+const ipc::Grant* Context::grant() const {
   const ipc::Stub* stub = Client::get().stub();
-  if (!stub || device_index_ >= static_cast<int>(ipc::kMaxDevices)) return 0;
-  return std::min(ipc::load(stub->grant[device_index_].idle), sms_);
+  return stub && device_index_ < static_cast<int>(ipc::kMaxDevices) ? &stub->grant[device_index_] : nullptr;
 }
+
+std::uint32_t Context::idle_sms() const { return grant() ? std::min(ipc::load(grant()->idle), sms_) : 0; }
+
+std::uint32_t Context::reserve() const { return grant() ? std::min(ipc::load(grant()->reserve), sms_) : 0; }
 
 ipc::Usage* Context::usage() const {
   ipc::Stub* stub = Client::get().stub();

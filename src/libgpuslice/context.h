@@ -94,6 +94,8 @@ class Context {
   std::uint32_t allowed(const Stream& stream) const;
   /// SMs that nobody uses and this client may not: some workers of a new grid land there, and leave.
   std::uint32_t idle_sms() const;
+  /// SMs that its slice has whatever others do.
+  std::uint32_t reserve() const;
   std::uint32_t sms() const { return sms_; }
   int device_index() const { return device_index_; }
   CUcontext handle() const { return context_; }
@@ -119,6 +121,7 @@ class Context {
     if (active_.size() > 1) divide_among_streams();
   }
   void publish_usage();
+  const gpuctl::ipc::Grant* grant() const;  ///< null: no daemon
   gpuctl::ipc::Usage* usage() const;
 
   const CUcontext context_;

@@ -12,7 +12,7 @@ using Sizes = std::vector<std::uint32_t>;
 
 Sizes sizes(std::uint32_t grant, const std::vector<StreamDemand>& streams) {
   Sizes result;
-  for (const Limit limit : divide_grant(grant, streams)) result.push_back(range_size(gpuctl::pack_range(grant, limit)));
+  for (const Limit limit : divide_grant(grant, streams)) result.push_back(gpuctl::range_size(gpuctl::pack_range(grant, limit)));
   return result;
 }
 

@@ -21,14 +21,18 @@ constexpr std::size_t kMaxOutstandingPerStream = 384;
 constexpr std::uint64_t kChunksPerWorker = 4;
 /// A kernel that is run in original form because it is short is measured again once in so many launches.
 constexpr std::uint32_t kMeasureEvery = 1000;
+constexpr double kShortInReserveNs = 1'000'000;
 
 }  // namespace
 
-// Cost rule (DESIGN section 5): whole kernel, alone on the GPU, shorter than the latency target.
+// Cost rule: a kernel that takes less than the latency target, alone on the GPU, need not be evicted in the middle; nor one
+// whose slice has the SMs for it in reserve, if it is over soon enough for an administrator who changes that.
 bool Context::short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm) {
   if (instance.task_ns == 0) return false;
-  const double waves = static_cast<double>((tasks + std::uint64_t{sms_} * per_sm - 1) / (std::uint64_t{sms_} * per_sm));
-  if (waves * instance.task_ns >= std::chrono::nanoseconds(targets_.latency).count()) return false;
+  const std::uint64_t capacity = std::uint64_t{sms_} * per_sm;
+  const bool reserved = tasks <= std::uint64_t{reserve()} * per_sm;
+  const double most = reserved ? kShortInReserveNs : std::chrono::nanoseconds(targets_.latency).count();
+  if (static_cast<double>((tasks + capacity - 1) / capacity) * instance.task_ns >= most) return false;
   if (++instance.skipped < kMeasureEvery) return true;
   instance.skipped = 0;
   return false;
