@@ -6,9 +6,10 @@
 
 #include <cstdint>
 
-#include "base/sm_set.h"
-
 namespace gpuctl {
+
+/// More than any GPU has. SMs beyond are granted to nobody.
+inline constexpr std::uint32_t kMaxSms = 256;
 
 /// In host memory, 16-byte aligned, so that a worker reads it in one go.
 struct alignas(16) Polled {

@@ -37,7 +37,6 @@ Table client_table(const std::vector<ipc::Client>& clients) {
                {"GPU", right},
                {"STATE", left},
                {"GRANTED", right},
-               {"SMS", left},
                {"HOLDING", right},
                {"DEMAND", right},
                {"LAUNCHES", right},
@@ -48,13 +47,12 @@ Table client_table(const std::vector<ipc::Client>& clients) {
   for (const ipc::Client& c : clients) {
     const std::string pid = std::to_string(c.pid);
     if (c.usage.empty())
-      table.add_row({pid, user_name(c.uid), "-", printable(c.state), "-", "-", "-", "-", "-", "-", "-", "-",
-                     printable(c.command)});
+      table.add_row(
+          {pid, user_name(c.uid), "-", printable(c.state), "-", "-", "-", "-", "-", "-", "-", printable(c.command)});
     for (const ipc::ClientUsage& u : c.usage)
       table.add_row({pid, user_name(c.uid), std::to_string(u.device), printable(c.state), std::to_string(u.granted),
-                     u.sms.empty() ? "-" : printable(u.sms), std::to_string(u.holding), std::to_string(u.demand),
-                     format_count(u.launches), format_count(u.evictions),
-                     u.evictions == 0 ? "-" : format_us(u.evict_us_mean),
+                     std::to_string(u.holding), std::to_string(u.demand), format_count(u.launches),
+                     format_count(u.evictions), u.evictions == 0 ? "-" : format_us(u.evict_us_mean),
                      u.evictions == 0 ? "-" : format_us(u.evict_us_max), printable(c.command)});
   }
   return table;

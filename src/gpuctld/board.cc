@@ -1,58 +1,57 @@
 #include "gpuctld/board.h"
 
 #include <algorithm>
-#include <array>
+#include <utility>
+
+#include "base/sm_range.h"
 
 namespace gpuctl::daemon {
 
 namespace {
 
-/// A random number of the SMs of `all`, and random ones.
-SmSet random_subset(const SmSet& all, std::mt19937_64& random) {
-  std::array<std::uint32_t, kMaxSms> sms;
-  std::uint32_t size = 0;
-  for (std::uint32_t sm = 0; sm < kMaxSms; ++sm)
-    if (all.contains(sm)) sms[size++] = sm;
-  const auto number = [&](std::uint32_t least, std::uint32_t most) {
-    return std::uniform_int_distribution<std::uint32_t>(least, most)(random);
-  };
-  SmSet subset;
-  const std::uint32_t count = number(0, size);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    std::swap(sms[i], sms[number(i, size - 1)]);
-    subset.insert(sms[i]);
-  }
-  return subset;
+/// `a` less `b`, or nothing.
+std::uint32_t beyond(std::uint32_t a, std::uint32_t b) {
+  return a > b ? a - b : 0;
 }
 
 }  // namespace
 
-void Board::renew(const std::vector<Member>& members, std::span<const std::int32_t> node_was) {
-  std::vector<std::int32_t> client_was(members.size(), -1);
-  std::size_t old = 0;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    while (old < members_.size() && members_[old] != members[i]) ++old;
-    if (old < members_.size()) client_was[i] = static_cast<std::int32_t>(old);
-  }
-  placement_.carry_over(node_was, client_was);
-  members_ = members;
+Board::Board(std::uint32_t sms) : capacity_{std::min(sms, kMaxSms)} {}
+
+void Board::renew(std::vector<Member> members) {
+  members_ = std::move(members);
   inputs_.resize(members_.size());
   next_.resize(members_.size());
-  leaving_.resize(members_.size());
+  most_.resize(members_.size());
 }
 
 void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput> nodes, std::uint64_t turn) {
   for (std::size_t i = 0; i < members_.size(); ++i)
     inputs_[i] = {members_[i].client->node, sched::CapSM{slot(members_[i]).demand}};
-  allocator.decide(nodes, inputs_, placement_.capacity(), turn, decision_);
-  placement_.place(nodes, inputs_, decision_);
+  allocator.decide(nodes, inputs_, capacity_, turn, decision_);
+  count_rest(nodes);
   starving_ = false;
   waiting_ = true;  // for write()
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Client::Slot& s = slot(members_[i]);
-    s.granted = decision_.clients[i].grant;
-    s.decided = placement_.own(i) | placement_.at_rest(inputs_[i].node);
-    starving_ |= s.granted.count == 0 && s.demand != 0;
+    s.decided = decision_.clients[i].grant.count;
+    starving_ |= s.decided == 0 && s.demand != 0;
+  }
+}
+
+/// What each leaf has beyond its clients' own parts.
+void Board::count_rest(std::span<const sched::NodeInput> nodes) {
+  nodes_.assign(nodes.size(), {});
+  for (std::size_t n = 0; n < nodes.size(); ++n) {  // parents first
+    nodes_[n].at_rest = (decision_.nodes[n].given + decision_.nodes[n].headroom).count;
+    if (nodes[n].parent < 0) continue;
+    nodes_[n].reserved = nodes[n].reserve > sched::CapSM{};
+    nodes_[static_cast<std::size_t>(nodes[n].parent)].at_rest = 0;
+  }
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    Node& node = nodes_[inputs_[i].node];
+    node.inhabited = true;
+    node.at_rest = beyond(node.at_rest, decision_.clients[i].own.count);
   }
 }
 
@@ -66,37 +65,50 @@ void Board::write(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
 
 /// How far the decision can be written now.
 void Board::hand_over(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
-  SmSet left_by_one, left_by_more;
+  std::uint32_t used = 0;
+  for (Node& node : nodes_) node.there = node.inhabited ? 0 : node.at_rest;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const auto& [client, index] = members_[i];
     const Client::Slot& s = client->slots()[index];
-    leaving_[i] = {};
-    if (s.busy() && !client->overdue(index, deadline, now_ns))
-      leaving_[i] = (s.written | s.held.sms()) - (s.written & s.decided);
-    left_by_more |= left_by_one & leaving_[i];
-    left_by_one |= leaving_[i];
+    const bool leaving = s.busy() && !client->overdue(index, deadline, now_ns);
+    most_[i] = leaving ? s.may_use() : std::min(s.written, s.decided);
+    Node& node = nodes_[inputs_[i].node];
+    node.there = std::max(node.there, std::min(most_[i], node.at_rest));
+    used += beyond(most_[i], node.at_rest);
   }
+  for (const Node& node : nodes_) used += node.there;
+
+  std::uint32_t free = beyond(capacity_.count, used);
+  const auto grow = [&free](std::uint32_t from, std::uint32_t to) {
+    const std::uint32_t more = std::min(beyond(to, from), free);
+    free -= more;
+    return from + more;
+  };
   waiting_ = false;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    const Client::Slot& s = slot(members_[i]);
-    const SmSet held_by_others = (left_by_one - leaving_[i]) | left_by_more;
-    next_[i] = (s.decided & s.written) | (s.decided - held_by_others);
-    waiting_ |= next_[i] != s.decided;
+  for (const bool reserved : {true, false}) {
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      Node& node = nodes_[inputs_[i].node];
+      if (node.reserved != reserved) continue;
+      const std::uint32_t decided = slot(members_[i]).decided;
+      node.there = grow(node.there, node.at_rest);
+      next_[i] = grow(std::min(std::max(most_[i], node.there), decided), decided);
+      waiting_ |= next_[i] != decided;
+    }
   }
 }
 
 /// Those that lose SMs first: who waits for the SMs waits for them, not for the futexes of those who gain.
 void Board::write_next(std::uint64_t now_ns) {
-  SmSet used;
+  std::uint32_t used = 0;
   for (std::size_t i = 0; i < members_.size(); ++i)
-    if (const Client::Slot& s = slot(members_[i]); s.busy()) used |= next_[i] | s.written | s.held.sms();
-  const SmSet unused = placement_.device() - used;
+    if (const Client::Slot& s = slot(members_[i]); s.busy()) used += std::max(next_[i], s.may_use());
+  const std::uint32_t unused = beyond(capacity_.count, used);
   for (const bool losers : {true, false}) {
     for (std::size_t i = 0; i < members_.size(); ++i) {
       const auto& [client, index] = members_[i];
       const Client::Slot& s = client->slots()[index];
-      if ((s.written - next_[i]).empty() == losers) continue;
-      const std::uint32_t idle = (unused - next_[i]).size();
+      if ((next_[i] < s.written) != losers) continue;
+      const std::uint32_t idle = s.busy() ? unused : beyond(unused, next_[i]);
       if (next_[i] != s.written || s.epoch == 0)
         client->write_grant(index, next_[i], idle, now_ns);
       else if (idle != s.idle)
@@ -107,7 +119,8 @@ void Board::write_next(std::uint64_t now_ns) {
 
 void Board::storm(std::mt19937_64& random, std::uint64_t now_ns) {
   waiting_ = false;
-  for (std::size_t i = 0; i < members_.size(); ++i) next_[i] = random_subset(slot(members_[i]).decided, random);
+  for (std::size_t i = 0; i < members_.size(); ++i)
+    next_[i] = std::uniform_int_distribution<std::uint32_t>(0, slot(members_[i]).decided)(random);
   write_next(now_ns);
 }
 

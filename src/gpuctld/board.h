@@ -1,9 +1,15 @@
-// One device of the scheduler: who is on it, what was decided, and which SMs the clients' pages name.
+// One device of the scheduler: who is on it, how many SMs were decided for each, and how many the clients' pages say.
 //
-// The handover. What is decided takes hold in two phases: an SM that is taken from a client is withheld from whoever
-// gains it until that client is known to have left it, or is past its deadline. So what is written is what was decided
-// less the SMs still held by others; write() brings it closer each time. A client with nothing outstanding holds
-// nothing, and nobody waits for it.
+// A grant is a number of SMs, whichever they are, so what has to hold is a sum: what all clients together may be using
+// is no more than the device has. A client that is busy and was made smaller may be using what it had until it says
+// that it has left, or is past its deadline. Meanwhile as much is withheld from those who gain: what is decided takes
+// hold in two phases. write() brings what is written closer to it each time: together the gainers get whatever nobody
+// may be using, those of slices with a reserve first, and all of what they had before stays with them. A client with
+// nothing outstanding uses nothing, and nobody waits for it, but what its page says it may start with counts.
+//
+// What a leaf's clients share at rest (sched/allocator.h) counts once, and when its slice has no client too: a strict
+// reserve stays free during handovers. If several of its clients start in the same instant, others wait until they
+// have shared it out.
 #pragma once
 
 #include <chrono>
@@ -14,7 +20,6 @@
 
 #include "gpuctld/client.h"
 #include "sched/allocator.h"
-#include "sched/placement.h"
 
 namespace gpuctl::daemon {
 
@@ -23,22 +28,21 @@ class Board {
   struct Member {
     Client* client;
     std::size_t slot;
-    bool operator==(const Member&) const = default;
   };
 
-  explicit Board(std::uint32_t sms) : placement_(sms) {}
+  /// A device of `sms` SMs. Those beyond kMaxSms are never granted: workers do not count so far.
+  explicit Board(std::uint32_t sms);
 
-  /// Clients came or went, or the tree changed: those that stay are in the order they had, new ones last. `node_was`:
-  /// the index that each node had, or -1.
-  void renew(const std::vector<Member>& members, std::span<const std::int32_t> node_was);
+  /// Clients came or went, or the tree changed.
+  void renew(std::vector<Member> members);
 
-  /// Decides who is to have which SMs. Writes nothing.
+  /// Decides how many SMs each client is to have. Writes nothing.
   void decide(sched::Allocator& allocator, std::span<const sched::NodeInput> nodes, std::uint64_t turn);
 
-  /// Writes what was decided, as far as nobody else holds it. `deadline`: see Client::overdue.
+  /// Writes what was decided, as far as nobody else may be using it. `deadline`: see Client::overdue.
   void write(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
 
-  /// For tests of programs: grants a random subset of what was decided to each client, until the next decision. Nobody
+  /// For tests of programs: grants each client a random part of what was decided, until the next decision. Nobody
   /// waits for anybody.
   void storm(std::mt19937_64& random, std::uint64_t now_ns);
 
@@ -47,18 +51,27 @@ class Board {
   /// Somebody with demand has nothing.
   bool starving() const { return starving_; }
   const sched::Decision& decision() const { return decision_; }
-  std::uint32_t sms() const { return placement_.capacity().count; }
+  std::uint32_t sms() const { return capacity_.count; }
 
  private:
+  struct Node {
+    bool reserved = false;
+    bool inhabited = false;     ///< clients are directly in it
+    std::uint32_t at_rest = 0;  ///< of a leaf: granted to each of its clients, beside its own part
+    std::uint32_t there = 0;    ///< of these, what nobody else may be using
+  };
+
   Client::Slot& slot(const Member& member) const { return member.client->slots()[member.slot]; }
+  void count_rest(std::span<const sched::NodeInput> nodes);
   void hand_over(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
   void write_next(std::uint64_t now_ns);
 
-  sched::Placement placement_;
+  sched::CapSM capacity_;
   std::vector<Member> members_;
   std::vector<sched::ClientInput> inputs_;  ///< by member, as are the next two
-  std::vector<SmSet> next_;                 ///< what is about to be written
-  std::vector<SmSet> leaving_;              ///< what the client may be using and is to use no more
+  std::vector<std::uint32_t> next_;         ///< what is about to be written
+  std::vector<std::uint32_t> most_;         ///< what the client may be using
+  std::vector<Node> nodes_;                 ///< by node
   sched::Decision decision_;
   bool waiting_ = false, starving_ = false;
 };

@@ -1,4 +1,4 @@
-// What is written to the clients' pages, and for which SMs: handovers, idle SMs and storms. What is decided is tested
+// What is written to the clients' pages: handovers, idle SMs and storms. What is decided is tested
 // with the scheduler.
 #include "gpuctld/board.h"
 
@@ -7,16 +7,13 @@
 #include <algorithm>
 #include <set>
 
+#include "base/sm_range.h"
 #include "gpuctld/fake_program.h"
 
 namespace gpuctl::daemon {
 namespace {
 
 constexpr std::uint64_t kMs = 1'000'000;
-
-SmSet range(std::uint32_t first, std::uint32_t last) {
-  return SmSet::first(last + 1) - SmSet::first(first);
-}
 
 /// A batch client that runs on the whole device, and an idle one in `ls`, whose reserve is lent.
 class Handover : public testing::Test {
@@ -26,26 +23,25 @@ class Handover : public testing::Test {
     scheduler.update(1);
     batch.apply();
     scheduler.update(2);
-    EXPECT_EQ(batch.sms(), range(0, 131));
+    EXPECT_EQ(batch.granted(), 132u);
     EXPECT_FALSE(scheduler.waiting());
   }
   Scheduler scheduler{{gpu(132)}, ls_and_batch(sched::ReserveMode::lend)};
   FakeProgram batch{scheduler, "batch"}, ls{scheduler, "ls"};
 };
 
-TEST_F(Handover, AnSmIsGrantedOnlyAfterTheOtherHasLeftIt) {
+TEST_F(Handover, WhatIsTakenIsGrantedOnlyAfterTheOtherHasLeft) {
   ls.demand(8);
   scheduler.update(3);
-  EXPECT_EQ(batch.sms(), range(0, 123));
+  EXPECT_EQ(batch.granted(), 124u);
   EXPECT_EQ(ls.granted(), 0u);
-  EXPECT_EQ(ls.client->slots()[0].granted.count, 8u);
+  EXPECT_EQ(ls.decided(), 8u);
   EXPECT_TRUE(scheduler.waiting());
   scheduler.update(10 * kMs);
   EXPECT_EQ(ls.granted(), 0u);
   const std::uint32_t epoch = ls.epoch();
   batch.apply();
   scheduler.update(11 * kMs);
-  EXPECT_EQ(ls.sms(), range(124, 131));
   EXPECT_EQ(ls.granted(), 8u);
   EXPECT_EQ(ls.epoch(), epoch + 1);
   EXPECT_EQ(ls.stub->grant[0].decided_ns, 11 * kMs);
@@ -59,7 +55,7 @@ TEST_F(Handover, AfterTheDeadlineItIsGrantedAnyway) {
   scheduler.update(82 * kMs);
   EXPECT_EQ(ls.granted(), 0u);
   scheduler.update(83 * kMs);
-  EXPECT_EQ(ls.sms(), range(124, 131));
+  EXPECT_EQ(ls.granted(), 8u);
   EXPECT_FALSE(scheduler.waiting());
 }
 
@@ -104,15 +100,15 @@ TEST_F(Handover, WhatIsFreeIsGrantedAtOnce) {
   scheduler.set_tree(tree, 3);
   batch.apply();
   scheduler.update(4);
-  EXPECT_EQ(ls.sms(), range(100, 131));  // nobody else has a use for them
+  EXPECT_EQ(ls.granted(), 32u);  // nobody else has a use for them
   batch.demand(10);
   ls.demand(132);
   scheduler.update(5);
-  EXPECT_EQ(ls.sms(), range(100, 131));  // 22 more are decided, and batch is still there
-  EXPECT_EQ(ls.client->slots()[0].granted.count, 122u);
+  EXPECT_EQ(ls.granted(), 32u);  // 90 more are decided, and batch is still there
+  EXPECT_EQ(ls.decided(), 122u);
 }
 
-TEST_F(Handover, AnSmThatComesBackIsTheClientsAgainAtOnce) {
+TEST_F(Handover, WhatComesBackIsTheClientsAgainAtOnce) {
   ls.demand(8);
   scheduler.update(3);
   EXPECT_EQ(batch.granted(), 124u);
@@ -130,30 +126,122 @@ TEST_F(Handover, AClientThatGoesHoldsNothing) {
   EXPECT_EQ(ls.granted(), 132u);
 }
 
-/// Clients come, go, ask for this and that, and are slow: no SM is ever in the hands of two.
-TEST(Board, NoSmIsEverInTwoHands) {
-  std::mt19937_64 random(3);
-  const auto number = [&](std::uint32_t most) { return std::uniform_int_distribution<std::uint32_t>(0, most)(random); };
-  Scheduler scheduler({gpu(24)}, [] {
-    sched::SliceTree tree(sched::CapSM{24}, 0);
-    EXPECT_TRUE(tree.create("a", {.reserve = 6, .reserve_mode = "lend"}, kRoot));
-    EXPECT_TRUE(tree.create("b", {.weight = 300}, kRoot));
-    return tree;
-  }());
+TEST(Board, WhatOneHasLeftGoesToAReserveFirst) {
+  sched::SliceTree tree(sched::CapSM{132}, 0);
+  for (const char* slice : {"one", "two", "three"}) ASSERT_TRUE(tree.create(slice, {}, kRoot));
+  ASSERT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = "lend"}, kRoot));
+  Scheduler scheduler({gpu(132)}, tree);
+  FakeProgram one(scheduler, "one"), two(scheduler, "two"), three(scheduler, "three"), ls(scheduler, "ls");
+  one.demand(132);
+  two.demand(132);
+  scheduler.update(2);
+  EXPECT_EQ(one.granted(), 66u);
+  EXPECT_EQ(two.granted(), 66u);
+  one.demand(30);
+  three.demand(132);
+  ls.demand(8);
+  scheduler.update(3);
+  EXPECT_EQ(one.granted(), 30u);
+  EXPECT_EQ(two.granted(), 47u);
+  EXPECT_EQ(three.granted() + ls.granted(), 0u);
+  two.apply();
+  scheduler.update(4);
+  EXPECT_EQ(ls.granted(), 8u);
+  EXPECT_EQ(three.granted(), 11u);
+  EXPECT_TRUE(scheduler.waiting());
+  one.apply();
+  scheduler.update(5);
+  EXPECT_EQ(three.granted(), 47u);
+  EXPECT_FALSE(scheduler.waiting());
+}
+
+TEST(Board, AStrictReserveStaysFreeDuringHandovers) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram one(scheduler, "batch"), two(scheduler, "batch");
+  one.demand(124);
+  scheduler.update(2);
+  EXPECT_EQ(one.granted(), 124u);
+  two.demand(124);
+  scheduler.update(3);
+  EXPECT_EQ(one.granted(), 62u);
+  EXPECT_EQ(two.granted(), 0u);
+  FakeProgram ls(scheduler, "ls");  // and is there for one that comes now
+  EXPECT_EQ(ls.granted(), 8u);
+  EXPECT_EQ(two.granted(), 0u);
+}
+
+TEST(Board, ANewReserveIsGrantedWhenOthersHaveLeftIt) {
+  Scheduler scheduler({gpu(132)}, sched::SliceTree(sched::CapSM{132}, 0));
+  sched::SliceTree tree = scheduler.tree();
+  ASSERT_TRUE(tree.create("batch", {}, kRoot));
+  ASSERT_TRUE(tree.create("ls", {}, kRoot));
+  scheduler.set_tree(tree, 1);
+  FakeProgram batch(scheduler, "batch"), a(scheduler, "ls"), b(scheduler, "ls");
+  batch.demand(132);
+  scheduler.update(2);
+  ASSERT_EQ(batch.granted(), 132u);
+  tree = scheduler.tree();
+  ASSERT_TRUE(tree.change("ls", {.reserve = 8}, kRoot));
+  scheduler.set_tree(tree, 3);
+  EXPECT_EQ(batch.granted(), 124u);
+  EXPECT_EQ(a.granted() + b.granted(), 0u);
+  batch.apply();
+  scheduler.update(4);
+  EXPECT_EQ(a.granted(), 8u);
+  EXPECT_EQ(b.granted(), 8u);
+}
+
+TEST(Board, ClientsOfOneSliceShareItsReserveAtRest) {
+  sched::SliceTree tree = ls_and_batch(sched::ReserveMode::strict);
+  ASSERT_TRUE(tree.change("ls", {.max = 8}, kRoot));
+  Scheduler scheduler({gpu(132)}, tree);
+  FakeProgram batch(scheduler, "batch"), a(scheduler, "ls"), b(scheduler, "ls");
+  batch.demand(132);
+  scheduler.update(2);
+  EXPECT_EQ(a.granted(), 8u);
+  EXPECT_EQ(b.granted(), 8u);
+  EXPECT_FALSE(scheduler.waiting());
+  a.demand(8);
+  scheduler.update(3);
+  EXPECT_EQ(a.granted(), 8u);
+  EXPECT_EQ(b.granted(), 0u);
+  b.demand(8);
+  scheduler.update(4);
+  EXPECT_EQ(a.granted(), 4u);
+  EXPECT_EQ(b.granted(), 0u);
+  a.apply();
+  scheduler.update(5);
+  EXPECT_EQ(b.granted(), 4u);
+  EXPECT_EQ(batch.granted(), 124u);
+}
+
+/// On 24 SMs: clients come, go, ask for this and that, and are slow to leave what was taken from them.
+class Crowd {
+ public:
   struct Slow {
     FakeProgram program;
-    SmSet uses;
+    std::string slice;
+    std::uint32_t uses = 0;  ///< the most it was granted since it last left what was taken
+    std::uint32_t may_use() const { return std::max(uses, program.granted()); }
   };
-  std::vector<Slow> clients;
-  std::uint32_t waits = 0;
-  const char* const slices[] = {"a", "b", "/"};
-  for (std::uint64_t now = 1; now < 20000; ++now) {
+
+  explicit Crowd(const char* reserve_mode)
+      : scheduler({gpu(24)}, [&] {
+          sched::SliceTree tree(sched::CapSM{24}, 0);
+          EXPECT_TRUE(tree.create("a", {.reserve = 6, .reserve_mode = reserve_mode, .max = 6}, kRoot));
+          EXPECT_TRUE(tree.create("b", {.weight = 300}, kRoot));
+          return tree;
+        }()) {}
+
+  void step(std::uint64_t now_ns) {
+    const char* const slices[] = {"a", "b", "/"};
     if (clients.size() < 5 && number(20) == 0) {
-      clients.push_back({FakeProgram(scheduler, slices[number(2)]), {}});
+      const char* slice = slices[number(2)];
+      clients.push_back({FakeProgram(scheduler, slice), slice});
     } else if (!clients.empty()) {
       const auto at = clients.begin() + number(static_cast<std::uint32_t>(clients.size() - 1));
       if (number(100) == 0) {
-        scheduler.remove(*at->program.client, now);
+        scheduler.remove(*at->program.client, now_ns);
         clients.erase(at);
       } else if (number(2) == 0) {
         at->program.demand(number(1) * number(30));
@@ -161,25 +249,59 @@ TEST(Board, NoSmIsEverInTwoHands) {
     }
     // A client runs on what it is granted when it has work, stays there a while, and says when it has left.
     for (Slow& client : clients) {
-      if (ipc::load(client.program.stub->usage[0].demand) == 0) {
-        client.uses = {};
-        continue;
-      }
-      client.uses |= client.program.sms();
-      if (number(5) != 0) continue;
-      client.uses = client.program.sms();
+      const bool busy = ipc::load(client.program.stub->usage[0].demand) != 0;
+      client.uses = busy ? client.may_use() : 0;
+      if (!busy || number(5) != 0) continue;
+      client.uses = client.program.granted();
       client.program.apply();
     }
-    scheduler.update(now);
-    waits += scheduler.waiting() ? 1 : 0;
-    for (const Slow& a : clients) {
-      for (const Slow& b : clients) {
-        if (&a == &b) continue;
-        ASSERT_TRUE((a.uses & b.program.sms()).empty()) << ipc::sms_text(a.uses) << " at " << now;
-      }
+    scheduler.update(now_ns);
+  }
+
+  std::uint32_t number(std::uint32_t most) { return std::uniform_int_distribution<std::uint32_t>(0, most)(random_); }
+
+  Scheduler scheduler;
+  std::vector<Slow> clients;
+
+ private:
+  std::mt19937_64 random_{3};
+};
+
+TEST(Board, NoSmIsEverInTwoHands) {
+  Crowd crowd("lend");
+  std::uint32_t waits = 0;
+  for (std::uint64_t now = 1; now < 20000; ++now) {
+    crowd.step(now);
+    std::uint32_t used = 0, counted = 0;
+    for (const Crowd::Slow& client : crowd.clients) {
+      used += client.may_use();
+      const Client::Slot& slot = client.program.client->slots()[0];
+      counted += slot.busy() ? slot.may_use() : slot.written;
     }
+    ASSERT_LE(used, 24u) << "at " << now;
+    if (!crowd.scheduler.waiting()) continue;
+    ASSERT_EQ(counted, 24u) << "somebody waits for nothing at " << now;
+    ++waits;
   }
   EXPECT_GT(waits, 1000u);
+}
+
+TEST(Board, WhatASliceSharesAtRestIsItsOwnAffair) {
+  Crowd crowd("strict");
+  std::uint32_t waits = 0, shared = 0;
+  for (std::uint64_t now = 1; now < 20000; ++now) {
+    crowd.step(now);
+    std::uint32_t others = 0, reserve = 0;
+    for (const Crowd::Slow& client : crowd.clients) {
+      (client.slice == "a" ? reserve : others) += client.may_use();
+      ASSERT_LE(client.slice == "a" ? client.may_use() : 0, 6u) << "at " << now;
+    }
+    ASSERT_LE(others, 18u) << "at " << now;
+    shared += reserve > 6;
+    waits += crowd.scheduler.waiting();
+  }
+  EXPECT_GT(waits, 1000u);
+  EXPECT_GT(shared, 1000u);
 }
 
 TEST(Board, ATurnIsNotOverBeforeTheHandover) {
@@ -240,37 +362,37 @@ TEST(Board, UnmanagedDevicesAreNotLimited) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
   FakeProgram program(scheduler, "/", {-1, 0});
   EXPECT_EQ(program.granted(0), ipc::kUnlimited);
-  EXPECT_EQ(program.sms(1), range(0, 131));
   EXPECT_EQ(program.granted(1), 132u);
 }
 
-TEST(Board, AStormGrantsRandomSubsetsOfWhatWasDecided) {
+TEST(Board, SmsThatWorkersDoNotCountAreNotGranted) {
+  Scheduler scheduler({gpu(300)}, sched::SliceTree(sched::CapSM{300}, 0));
+  FakeProgram program(scheduler, "/");
+  program.demand(300);
+  scheduler.update(1);
+  EXPECT_EQ(program.granted(), kMaxSms);
+}
+
+TEST(Board, AStormGrantsRandomPartsOfWhatWasDecided) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram batch(scheduler, "batch");
   batch.demand(132);
   scheduler.update(1);
   std::mt19937_64 random(1);
-  std::set<std::uint32_t> sizes;
-  std::set<SmSet::Words> sets;
-  std::vector<int> seen(132, 0);
+  std::set<std::uint32_t> seen;
   for (int i = 0; i < 1000; ++i) {
     scheduler.storm(random, 2);
-    const SmSet sms = batch.sms();
-    EXPECT_TRUE((sms - range(0, 123)).empty());
-    EXPECT_EQ(batch.granted(), sms.size());
-    sizes.insert(sms.size());
-    sets.insert(sms.words());
-    for (std::uint32_t sm = 0; sm < 132; ++sm) seen[sm] += sms.contains(sm);
+    const std::uint32_t granted = batch.granted();
+    seen.insert(granted);
     scheduler.update(2);  // a tick leaves it alone
-    EXPECT_EQ(batch.sms(), sms);
+    EXPECT_EQ(batch.granted(), granted);
   }
-  EXPECT_GT(sizes.size(), 100u);
-  EXPECT_TRUE(sizes.contains(0) && sizes.contains(124));
-  EXPECT_GT(sets.size(), 950u);
-  EXPECT_GT(*std::min_element(seen.begin(), seen.begin() + 124), 400);
+  EXPECT_GT(seen.size(), 100u);
+  EXPECT_EQ(*seen.begin(), 0u);
+  EXPECT_EQ(*seen.rbegin(), 124u);
   batch.demand(100);
   scheduler.update(3);
-  EXPECT_EQ(batch.sms(), range(0, 123));
+  EXPECT_EQ(batch.granted(), 124u);
 }
 
 }  // namespace

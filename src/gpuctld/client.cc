@@ -71,19 +71,19 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms) {
   return changed;
 }
 
-void Client::write_grant(std::size_t index, const SmSet& sms, std::uint32_t idle, std::uint64_t now_ns) {
+void Client::write_grant(std::size_t index, std::uint32_t capsm, std::uint32_t idle, std::uint64_t now_ns) {
   Slot& slot = slots_[index];
   ipc::Grant& grant = stub_->grant[index];
   ++slot.epoch;
   if (slot.busy())
-    slot.held.wrote(slot.written, sms, slot.epoch, now_ns);
+    slot.held.wrote(slot.written, capsm, slot.epoch, now_ns);
   else
     slot.held.rest();
-  slot.written = sms;
+  slot.written = capsm;
   ipc::store(grant.priority, priority_);
   write_idle(index, idle);
   ipc::store(grant.decided_ns, now_ns);
-  ipc::store(grant.polled.capsm, sms.size());
+  ipc::store(grant.polled.capsm, capsm);
   ipc::store(grant.epoch, slot.epoch);
   ipc::futex_wake(grant.epoch);
 }
@@ -98,14 +98,14 @@ bool Client::past(std::uint64_t since_ns, std::chrono::nanoseconds deadline, std
 }
 
 bool Client::overdue(std::size_t index, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const {
-  const HeldSms& held = slots_[index].held;
+  const HeldCapsm& held = slots_[index].held;
   return held.pending() && past(held.since_ns(), deadline, now_ns);
 }
 
 bool Client::check_deadline(std::size_t index, std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   Slot& slot = slots_[index];
   if (!slot.held.pending()) return false;
-  if (slot.holding <= slot.written.size()) {  // nothing to give back, whatever it has applied
+  if (slot.holding <= slot.written) {  // nothing to give back, whatever it has applied
     slot.disobeying = false;
     slot.obeyed_ns = now_ns;
     return false;
@@ -144,8 +144,7 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
   const ipc::Usage& shared = stub_->usage[index];
   ipc::ClientUsage result;
   result.device = slot.device;
-  result.granted = slot.granted.count;
-  result.sms = ipc::sms_text(slot.written);
+  result.granted = slot.decided;
   result.demand = slot.demand;
   result.holding = slot.holding;
   result.outstanding = slot.outstanding;
@@ -187,7 +186,7 @@ ipc::Client Client::describe() const {
     if (slot.device < 0) continue;
     result.usage.push_back(usage(i));
     disobeying |= slot.disobeying;
-    waiting |= slot.demand != 0 && slot.granted.count == 0;
+    waiting |= slot.demand != 0 && slot.decided == 0;
   }
   result.state = disobeying ? "disobeying" : waiting ? "waiting" : busy() ? "running" : "idle";
   return result;

@@ -1,6 +1,7 @@
 // One attached program: its stub page, what was granted to it and what it says about itself. No I/O but the stub page.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -10,12 +11,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/sm_set.h"
-#include "gpuctld/held_sms.h"
+#include "gpuctld/held_capsm.h"
 #include "ipc/stub_map.h"
 #include "ipc/types.h"
 #include "ipc/unique_fd.h"
-#include "sched/capsm.h"
 
 namespace gpuctl::daemon {
 
@@ -38,20 +37,21 @@ class Client {
 
   /// One device of the client, in the client's order.
   struct Slot {
-    int device = -1;         ///< the daemon's index, -1: not managed
-    sched::CapSM granted{};  ///< decided: the size of the next
-    SmSet decided;
-    std::uint32_t demand = 0;  ///< as last read, bounded by the device; so is the next
+    int device = -1;            ///< the daemon's index, -1: not managed
+    std::uint32_t decided = 0;  ///< CapSM, as the next three
+    std::uint32_t demand = 0;   ///< as last read, bounded by the device; so is the next
     std::uint32_t holding = 0;
     std::uint32_t outstanding = 0;
-    SmSet written;            ///< what the stub page says: `decided` but for a handover or an eviction storm
-    std::uint32_t idle = 0;   ///< as the stub page says
-    std::uint32_t epoch = 0;  ///< the daemon's own copy: the page is the client's to scribble on
-    HeldSms held;
+    std::uint32_t written = 0;  ///< what the stub page says: `decided` but for a handover or an eviction storm
+    std::uint32_t idle = 0;     ///< as the stub page says
+    std::uint32_t epoch = 0;    ///< the daemon's own copy: the page is the client's to scribble on
+    HeldCapsm held;
     bool disobeying = false;
     std::uint64_t obeyed_ns = 0;  ///< when it was last seen to hold no more than its grant
 
     bool busy() const { return demand != 0 || outstanding != 0; }
+    /// The most that it may be using if it is busy.
+    std::uint32_t may_use() const { return std::max(written, held.most()); }
   };
 
   /// Reads what the client says about its devices. `sms[d]` bounds what is believed about device d. True if a demand
@@ -59,7 +59,7 @@ class Client {
   bool read_usage(const std::vector<std::uint32_t>& sms);
 
   /// Writes a grant and wakes the client. The order of the stores is the contract of ipc/stub.h.
-  void write_grant(std::size_t slot, const SmSet& sms, std::uint32_t idle, std::uint64_t now_ns);
+  void write_grant(std::size_t slot, std::uint32_t capsm, std::uint32_t idle, std::uint64_t now_ns);
 
   /// Writes Grant::idle alone; wakes nobody.
   void write_idle(std::size_t slot, std::uint32_t idle);

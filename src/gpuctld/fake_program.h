@@ -35,12 +35,11 @@ struct FakeProgram {
     return std::move(Client::create({4711, 1000, "program"}, slice, std::move(devices)).value());
   }
   std::uint32_t granted(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].polled.capsm); }
-  /// The SMs that the daemon counts as this client's; the page says how many.
-  SmSet sms(std::size_t slot = 0) const { return client->slots()[slot].written; }
+  std::uint32_t decided() const { return client->slots()[0].decided; }
   std::uint32_t idle(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].idle); }
   std::uint32_t epoch(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].epoch); }
   void demand(std::uint32_t sms, std::size_t slot = 0) { ipc::store(stub->usage[slot].demand, sms); }
-  /// Says that it has left what its grant does not name.
+  /// Says that it uses no more than its grant.
   void apply() { ipc::store(stub->usage[0].applied_epoch, epoch()); }
 
   Client* client;

@@ -24,7 +24,7 @@ namespace gpuctl::daemon {
 /// While anybody is busy, usage is read this often besides when a client asks: what a client no longer needs is
 /// found this late at most.
 inline constexpr std::chrono::milliseconds kBusyTick{5};
-/// While an SM taken from one client waits to be granted to another: what a waiting client may lose beyond the time
+/// While what was taken from one client waits to be granted to another: what a waiting client may lose beyond the time
 /// that the other takes to leave.
 inline constexpr std::chrono::microseconds kHandoverTick{200};
 /// While clients are attached and idle: for what gpuctl top shows, and work that began under a standing grant.

@@ -1,24 +1,9 @@
 #include "gpuctld/scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace gpuctl::daemon {
-
-namespace {
-
-/// For each node of `now`, its index in `before`, or -1.
-std::vector<std::int32_t> node_was(const sched::SliceTree& now, const sched::SliceTree& before) {
-  std::vector<std::int32_t> was;
-  auto old = before.slices().begin();
-  std::int32_t index = 0;
-  for (const auto& [path, slice] : now.slices()) {  // both in the same order
-    while (old != before.slices().end() && before.slices().key_comp()(old->first, path)) ++old, ++index;
-    was.push_back(old != before.slices().end() && old->first == path ? index : -1);
-  }
-  return was;
-}
-
-}  // namespace
 
 Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, std::chrono::nanoseconds deadline)
     : devices_(std::move(devices)), tree_(std::move(tree)), nodes_(tree_.nodes()), deadline_(deadline) {
@@ -26,15 +11,14 @@ Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, std::chron
     boards_.emplace_back(gpu.sms);
     sms_.push_back(boards_.back().sms());
   }
-  rebuild(std::vector<std::int32_t>(nodes_.size(), -1));
+  rebuild();
   decide(0);
 }
 
 void Scheduler::set_tree(sched::SliceTree tree, std::uint64_t now_ns) {
-  const std::vector<std::int32_t> was = node_was(tree, tree_);
   tree_ = std::move(tree);
   nodes_ = tree_.nodes();
-  rebuild(was);
+  rebuild();
   apply_priorities(now_ns);
   read_usage();
   decide(now_ns);
@@ -42,7 +26,7 @@ void Scheduler::set_tree(sched::SliceTree tree, std::uint64_t now_ns) {
 
 Client& Scheduler::add(Client client, std::uint64_t now_ns) {
   Client& added = clients_.emplace_back(std::move(client));
-  rebuild(node_was(tree_, tree_));
+  rebuild();
   apply_priorities(now_ns);
   read_usage();
   decide(now_ns);
@@ -51,7 +35,7 @@ Client& Scheduler::add(Client client, std::uint64_t now_ns) {
 
 void Scheduler::remove(Client& client, std::uint64_t now_ns) {
   clients_.remove_if([&](const Client& other) { return &other == &client; });
-  rebuild(node_was(tree_, tree_));
+  rebuild();
   read_usage();
   decide(now_ns);
 }
@@ -68,7 +52,7 @@ void Scheduler::apply_priorities(std::uint64_t now_ns) {
   }
 }
 
-void Scheduler::rebuild(const std::vector<std::int32_t>& node_was) {
+void Scheduler::rebuild() {
   std::vector<std::vector<Board::Member>> members(boards_.size());
   for (Client& client : clients_) {
     std::uint32_t node = 0;
@@ -80,7 +64,7 @@ void Scheduler::rebuild(const std::vector<std::int32_t>& node_was) {
       if (const int device = client.slots()[slot].device; device >= 0)
         members[static_cast<std::size_t>(device)].push_back({&client, slot});
   }
-  for (std::size_t device = 0; device < boards_.size(); ++device) boards_[device].renew(members[device], node_was);
+  for (std::size_t device = 0; device < boards_.size(); ++device) boards_[device].renew(std::move(members[device]));
 }
 
 /// True if a demand changed.

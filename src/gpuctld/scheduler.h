@@ -54,7 +54,7 @@ class Scheduler {
   /// Clients that were just found to disobey.
   std::vector<Client*> check_deadlines(std::uint64_t now_ns);
 
-  /// For tests of programs: every grant is replaced by a random subset of what was decided, until the next decision.
+  /// For tests of programs: every grant is replaced by a random part of what was decided, until the next decision.
   void storm(std::mt19937_64& random, std::uint64_t now_ns);
 
   bool busy() const;
@@ -70,8 +70,8 @@ class Scheduler {
   std::vector<SliceUse> slice_use() const;
 
  private:
-  /// Membership or the tree changed. `node_was`: see Board::renew.
-  void rebuild(const std::vector<std::int32_t>& node_was);
+  /// Membership or the tree changed.
+  void rebuild();
   bool read_usage();
   void decide(std::uint64_t now_ns);
   void write(std::uint64_t now_ns);

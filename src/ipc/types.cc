@@ -138,7 +138,6 @@ json::object to_json(const ClientUsage& u) {
   return Writer()
       .put("device", u.device)
       .put("granted", u.granted)
-      .put("sms", u.sms)
       .put("demand", u.demand)
       .put("holding", u.holding)
       .put("outstanding", u.outstanding)
@@ -158,7 +157,6 @@ json::object to_json(const ClientUsage& u) {
 void read(Fields& fields, ClientUsage& u) {
   u.device = amount(fields, "device");
   u.granted = amount(fields, "granted");
-  u.sms = fields.text("sms");
   u.demand = amount(fields, "demand");
   u.holding = amount(fields, "holding");
   u.outstanding = amount(fields, "outstanding");
@@ -172,20 +170,6 @@ void read(Fields& fields, ClientUsage& u) {
   u.latency_us_last = fields.number("latency_us_last");
   u.latency_us_log2 = fields.integers("latency_us_log2");
   u.evict_us_log2 = fields.integers("evict_us_log2");
-}
-
-std::string sms_text(const SmSet& sms) {
-  std::string text;
-  for (std::uint32_t first = 0; first < kMaxSms; ++first) {
-    if (!sms.contains(first)) continue;
-    std::uint32_t last = first;
-    while (sms.contains(last + 1)) ++last;
-    if (!text.empty()) text += ',';
-    text += std::to_string(first);
-    if (last != first) text += '-' + std::to_string(last);
-    first = last;
-  }
-  return text;
 }
 
 json::object to_json(const Client& c) {

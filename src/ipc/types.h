@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/sm_set.h"
 #include "ipc/fields.h"
 
 namespace gpuctl::ipc {
@@ -63,7 +62,6 @@ struct Device {
 struct ClientUsage {
   std::int64_t device = 0;
   std::int64_t granted = 0;
-  std::string sms;  ///< as sms_text() writes it
   std::int64_t demand = 0;
   std::int64_t holding = 0;
   std::int64_t outstanding = 0;
@@ -78,9 +76,6 @@ struct ClientUsage {
   std::vector<std::int64_t> latency_us_log2;
   std::vector<std::int64_t> evict_us_log2;
 };
-
-/// The SMs of a set in rising order, as "0-123" or "5,7-9"; "" when it is empty.
-std::string sms_text(const SmSet& sms);
 
 struct Client {
   std::int64_t pid = 0;

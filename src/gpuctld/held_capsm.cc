@@ -1,28 +1,30 @@
-#include "gpuctld/held_sms.h"
+#include "gpuctld/held_capsm.h"
+
+#include <algorithm>
 
 namespace gpuctl::daemon {
 
-void HeldSms::wrote(const SmSet& before, const SmSet& after, std::uint32_t epoch, std::uint64_t now_ns) {
-  const bool shrinks = !(before - after).empty();
+void HeldCapsm::wrote(std::uint32_t before, std::uint32_t after, std::uint32_t epoch, std::uint64_t now_ns) {
+  const bool shrinks = after < before;
   if (shrinks) latest_ = {epoch, now_ns};
   if (pending_) {
-    held_ |= after;
-    later_ |= after;
+    held_ = std::max(held_, after);
+    later_ = std::max(later_, after);
   } else if (shrinks) {
     pending_ = true;
     oldest_ = latest_;
-    held_ = before | after;
+    held_ = before;
     later_ = after;
   }
 }
 
-bool HeldSms::heard(std::uint32_t applied, std::uint32_t epoch, const SmSet& written) {
+bool HeldCapsm::heard(std::uint32_t applied, std::uint32_t epoch, std::uint32_t written) {
   const std::uint32_t behind = epoch - applied;
   const auto reached = [&](const Shrink& shrink) { return behind <= epoch - shrink.epoch; };
   if (!pending_ || behind >= 0x80000000u || !reached(oldest_)) return false;
   if (reached(latest_)) {
     pending_ = false;
-    held_ = later_ = {};
+    held_ = later_ = 0;
   } else {
     oldest_ = latest_;
     held_ = later_;
