@@ -21,6 +21,7 @@ GPUCTLD = BUILD / "src/gpuctld/gpuctld"
 SOFTGPU = BUILD / "src/softgpu"
 BENCH = BUILD / "kernels/gpuslice-bench"
 CUDA_PROGRAMS = BUILD / "tests/cuda"
+DRIVER_PROGRAMS = BUILD / "tests/driver"
 
 SMS = 8
 # Every kernel is to run in its rewritten form, even those that end within microseconds.

@@ -1,0 +1,33 @@
+// What the driver-API programs beside this file share: error checks, kernels as PTX text, and memory.
+//
+// Unlike gpuslice-bench they are linked with -lgpuslice (and -lcuda), as a program that uses <gpuslice/gpuslice.h> is.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#define DRIVER_CHECK(call)                                                              \
+  do {                                                                                  \
+    const CUresult status = (call);                                                     \
+    if (status != CUDA_SUCCESS) {                                                       \
+      std::fprintf(stderr, "%s:%d: %s: error %d\n", __FILE__, __LINE__, #call, status); \
+      std::exit(1);                                                                     \
+    }                                                                                   \
+  } while (false)
+
+/// Makes the primary context of the first GPU current.
+inline void use_first_gpu() {
+  CUcontext context = nullptr;
+  DRIVER_CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+  DRIVER_CHECK(cuCtxSetCurrent(context));
+}
+
+inline CUfunction load_kernel(const char* ptx, const char* name) {
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  DRIVER_CHECK(cuModuleLoadData(&module, ptx));
+  DRIVER_CHECK(cuModuleGetFunction(&function, module, name));
+  return function;
+}

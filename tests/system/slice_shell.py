@@ -1,0 +1,77 @@
+"""Talks to tests/driver/slice_shell: a CUDA program, linked with libgpuslice, that does what it is told line by line."""
+import collections
+import subprocess
+import threading
+import time
+
+import instance
+
+Grant = collections.namedtuple("Grant", "code capsm demand holding priority")
+Record = collections.namedtuple("Record", "start_ns sm runs")
+
+# A launch for 10 s on all SMs, if the program is not told to finish: blocks of 10 ms, 8 at a time on an SM.
+LONG = (64_000, 100)
+
+
+class SliceShell:
+    """Runs until the end of the test. Started by itself, or by `command`, to which its path is appended."""
+
+    def __init__(self, test, command=(), **environment):
+        env = {**test.env, **environment}
+        self.errors = open(test.scratch / "slice-shell.err", "a+")
+        test.addCleanup(self.errors.close)
+        self.process = subprocess.Popen([*map(str, command), str(instance.DRIVER_PROGRAMS / "slice_shell")], env=env,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        self.pid = self.process.pid
+        self.scratch = test.scratch
+        test.addCleanup(self.end)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+    def ask(self, *words):
+        """The line that answers a command."""
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
+        self.process.stdin.flush()
+        hung = threading.Timer(instance.PATIENCE_S, self.process.kill)
+        hung.start()
+        line = self.process.stdout.readline()
+        hung.cancel()
+        if not line:
+            self.errors.seek(0)
+            raise AssertionError(f"no answer to {words}: exit status {self.process.wait()}: {self.errors.read()}")
+        return line.rstrip("\n")
+
+    def code(self, *words):
+        return int(self.ask(*words).split()[0])
+
+    def grant(self, device=0):
+        return Grant(*map(int, self.ask("grant", device).split()))
+
+    def do(self, *words):
+        answer = self.ask(*words)
+        if answer != "ok":
+            raise AssertionError(f"{words}: {answer}")
+
+    def records(self, stream):
+        """Where and when each block of the latest launch on a stream ran, of those that have begun."""
+        path = self.scratch / f"records-{stream}"
+        self.do("records", stream, path)
+        return [Record(*map(int, line.split())) for line in path.read_text().splitlines()]
+
+    def finish(self, *streams):
+        """Ends the kernels. Of those launched with LONG on these streams, each block has run once."""
+        self.do("finish")
+        for stream in streams:
+            runs = [record.runs for record in self.records(stream)]
+            if runs != [1] * LONG[0]:
+                raise AssertionError(f"{len(runs)} blocks of {LONG[0]} ran, at most {max(runs)} times")
+
+    def sms_now(self, stream, seconds=0.3):
+        """On which SMs blocks of a stream begin, in some time from now."""
+        start = time.monotonic_ns()
+        time.sleep(seconds)
+        return {record.sm for record in self.records(stream) if record.start_ns >= start}
