@@ -1,6 +1,6 @@
-// Loads a file as a CUDA module, as a program with a damaged image would: load_image FILE. Exit status 0 when the
-// driver takes it, 1 with one line when it refuses. Zeros follow the file in memory, so reading past its end is
-// defined.
+// Loads a file as a CUDA module, as a program with a damaged image would: load_image FILE [FUNCTION], by
+// cuModuleLoadData unless another function of that shape is named. Exit status 0 when the driver takes it, 1 with one
+// line when it refuses. Zeros follow the file in memory, so reading past its end is defined.
 #include <cuda.h>
 #include <dlfcn.h>
 
@@ -26,7 +26,8 @@ int refuse(const char* call, CUresult result) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc != 2 && argc != 3) return 2;
+  const char* load = argc == 3 ? argv[2] : "cuModuleLoadData";
   std::ifstream file(argv[1], std::ios::binary);
   std::vector<char> image{std::istreambuf_iterator<char>(file), {}};
   image.resize(image.size() + kZerosAfter);
@@ -40,6 +41,6 @@ int main(int argc, char** argv) {
   result = find<decltype(&cuDevicePrimaryCtxRetain)>(library, "cuDevicePrimaryCtxRetain")(&context, 0);
   if (result != CUDA_SUCCESS) return refuse("cuDevicePrimaryCtxRetain", result);
   find<decltype(&cuCtxSetCurrent)>(library, "cuCtxSetCurrent")(context);
-  result = find<decltype(&cuModuleLoadData)>(library, "cuModuleLoadData")(&module, image.data());
-  return result == CUDA_SUCCESS ? 0 : refuse("cuModuleLoadData", result);
+  result = find<decltype(&cuModuleLoadData)>(library, load)(&module, image.data());
+  return result == CUDA_SUCCESS ? 0 : refuse(load, result);
 }

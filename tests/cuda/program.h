@@ -75,6 +75,6 @@ class Rounds {
   int scale_;
   int round_ = -1;
   int wrong_ = 0;
-  std::vector<unsigned char> last_;  ///< the latest result; hashed at the end, because that takes as long as a small kernel
+  std::vector<unsigned char> last_;  ///< the latest result; hashed at the end: that takes as long as a small kernel
   std::chrono::steady_clock::time_point start_;
 };

@@ -51,8 +51,8 @@ struct Record {
   unsigned runs;                ///< how often the block ran: counted, so that a block that runs twice is seen
 };
 
-/// record(records, over, iterations): each block notes when and where it runs, then is busy for `iterations` steps, or not
-/// at all once *over is not 0: so a grid as large as wanted can be ended.
+/// record(records, over, iterations): each block notes when and where it runs, then is busy for `iterations` steps, or
+/// not at all once *over is not 0: so a grid as large as wanted can be ended.
 inline constexpr char kRecordPtx[] = R"(.version 6.4
 .target sm_75
 .address_size 64

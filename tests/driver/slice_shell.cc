@@ -8,9 +8,9 @@
 //   critical STREAM ON                   -> code                 (before init: of no context)
 //   launch STREAM BLOCKS ITERATIONS      -> "ok": record with 256 threads a block, into new memory
 //   finish                               -> "ok" once all kernels have ended; blocks that have not begun do nothing
-//   records STREAM FILE                  -> "ok": a line "start_ns sm runs" for each block of the latest launch that has begun
-#include <iostream>
+//   records STREAM FILE                  -> "ok": "start_ns sm runs" for each block of the latest launch that has begun
 #include <fstream>
+#include <iostream>
 #include <map>
 #include <sstream>
 #include <string>
@@ -46,7 +46,9 @@ Value next(std::istringstream& arguments) {
   return value;
 }
 
-Stream& next_stream(std::istringstream& arguments) { return streams[next<unsigned>(arguments) % 2]; }
+Stream& next_stream(std::istringstream& arguments) {
+  return streams[next<unsigned>(arguments) % 2];
+}
 
 std::string attach(std::istringstream& arguments) {
   std::string slice;
@@ -63,8 +65,8 @@ std::string slice(std::istringstream& arguments) {
 std::string grant(std::istringstream& arguments) {
   gpuslice_grant grant{};
   std::ostringstream line;
-  line << gpuslice_get_grant(next<int>(arguments), &grant) << ' ' << grant.capsm << ' ' << grant.demand << ' ' << grant.holding
-       << ' ' << grant.priority;
+  line << gpuslice_get_grant(next<int>(arguments), &grant) << ' ' << grant.capsm << ' ' << grant.demand << ' '
+       << grant.holding << ' ' << grant.priority;
   return line.str();
 }
 
@@ -119,7 +121,8 @@ const std::map<std::string, Command> kCommands = {
     {"attach", attach},
     {"attach-null", [](std::istringstream&) { return std::to_string(gpuslice_attach(nullptr)); }},
     {"slice", slice},
-    {"hint", [](std::istringstream& arguments) { return std::to_string(gpuslice_set_priority_hint(next<int>(arguments))); }},
+    {"hint",
+     [](std::istringstream& arguments) { return std::to_string(gpuslice_set_priority_hint(next<int>(arguments))); }},
     {"grant", grant},
     {"grant-null", [](std::istringstream&) { return std::to_string(gpuslice_get_grant(0, nullptr)); }},
     {"text", [](std::istringstream& arguments) { return std::string(gpuslice_error_string(next<int>(arguments))); }},

@@ -1,6 +1,6 @@
 // Several streams with long kernels at the same time: streams STREAMS CRITICAL. The first CRITICAL of the streams are
-// marked latency-critical. Each has a thread that launches scramble on it, two in flight, and checks every word of every
-// result, until SIGTERM. The last line is "streams: R results, M wrong"; exit status 0, or 3 when a result was wrong.
+// marked latency-critical. Each has a thread that launches scramble on it, two in flight, and checks every word of
+// every result, until SIGTERM. The last line is "streams: R results, M wrong"; exit status 0, or 3 when one was wrong.
 #include <csignal>
 #include <cstdint>
 #include <cstring>

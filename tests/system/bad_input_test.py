@@ -5,6 +5,8 @@ import socket
 
 import instance
 
+FATBIN_MAGIC = bytes.fromhex("50ed55ba")
+
 
 class BadConfiguration(instance.SystemTest):
     def refused(self, config):
@@ -124,28 +126,57 @@ class Garbage(instance.SystemTest):
 class Fatbin(instance.SystemTest):
     """A damaged image is the driver's to refuse: libgpuslice passes it on, and the program sees the driver's error."""
 
-    def test_truncated_and_damaged(self):
+    warp_instruction_ns = 2000
+
+    def setUp(self):
+        super().setUp()
         self.start_daemon()
         self.gpuctl("create-slice", "s")
-        image = bytearray((instance.CUDA_PROGRAMS / "vector_add.fatbin").read_bytes())
-        loader = instance.CUDA_PROGRAMS / "load_image"
-        whole = self.scratch / "whole.fatbin"
-        whole.write_bytes(image)
-        self.assertEqual(self.start_in("s", loader, whole).wait(), 0)
+
+    def both(self, *command):
+        """Runs a program without gpuctl and in a slice, which must make no difference; its exit status and stderr."""
+        outcomes = [(program.wait(), program.err()) for program in (self.start(*command), self.start_in("s", *command))]
+        self.assertEqual(outcomes[0], outcomes[1], command)
+        return outcomes[0]
+
+    def test_truncated_and_damaged_images(self):
+        whole = (instance.CUDA_PROGRAMS / "vector_add.fatbin").read_bytes()
         noise = random.Random(9)
-        damaged = [bytes(image[:length]) for length in (0, 3, 15, 16, 40, 100, len(image) // 2, len(image) - 9)]
-        for _ in range(20):
-            copy = bytearray(image)
+        damaged = [whole[:length] for length in (0, 3, 15, 16, 40, 100, len(whole) // 2, len(whole) - 9)]
+        for _ in range(12):
+            copy = bytearray(whole)
             for _ in range(4):
                 copy[noise.randrange(min(len(copy), 400))] = noise.randrange(256)
             damaged.append(bytes(copy))
-        for number, data in enumerate(damaged):
-            path = self.scratch / f"damaged-{number}"
-            path.write_bytes(data)
-            program = self.start_in("s", loader, path)
-            self.assertIn(program.wait(), (0, 1), f"case {number}: {program.err()}")  # refused, or harmless: no crash
-            self.assertLessEqual(len(program.err().splitlines()), 1, program.err())
-        self.assertEqual(self.gpuctl("status").returncode, 0)
+        loader, path = instance.CUDA_PROGRAMS / "load_image", self.scratch / "image"
+        for function in ("cuModuleLoadData", "cuModuleLoadFatBinary"):
+            path.write_bytes(whole)
+            self.assertEqual(self.both(loader, path, function), (0, ""))
+            refused = 0
+            for number, data in enumerate(damaged):
+                with self.subTest(function, case=number):
+                    path.write_bytes(data)
+                    status, line = self.both(loader, path, function)
+                    self.assertIn(status, (0, 1))  # refused, or harmless: no crash
+                    self.assertEqual(len(line.splitlines()), status)
+                    refused += status
+            self.assertGreaterEqual(refused, 8, "the truncated ones at least")
+
+    def test_program_with_a_damaged_image(self):
+        whole = (instance.CUDA_PROGRAMS / "vector_add_shared").read_bytes()
+        start = whole.rindex(FATBIN_MAGIC)  # the program's own; the runtime's comes before it
+        damaged = bytearray(whole)
+        size = int.from_bytes(whole[start + 8:start + 16], "little")
+        damaged[start + 16:start + 16 + size] = bytes(size)
+        path = self.scratch / "program"
+        path.write_bytes(damaged)
+        path.chmod(0o755)
+        status, line = self.both(path, 1)
+        self.assertEqual(status, 1)
+        self.assertEqual(len(line.splitlines()), 1, line)
+
+    def tearDown(self):
+        self.assertEqual(self.call("ListSlices")["slices"][-1]["path"], "s")
 
 
 if __name__ == "__main__":
