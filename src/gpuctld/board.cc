@@ -36,7 +36,15 @@ void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput
     Client::Slot& s = slot(members_[i]);
     s.decided = decision_.clients[i].grant.count;
     starving_ |= s.decided == 0 && s.demand != 0;
+    members_[i].client->write_reserve(members_[i].slot, own_reserve(nodes[inputs_[i].node]));
   }
+}
+
+/// What nobody outside of the slice can have. A slice that is limited, too, has no use for it: launches that rely on their
+/// reserve are not limited.
+std::uint32_t Board::own_reserve(const sched::NodeInput& node) const {
+  const bool counts = node.parent >= 0 && node.strict && node.max >= capacity_;
+  return counts ? std::min(node.reserve, capacity_).count : 0;
 }
 
 /// What each leaf has beyond its clients' own parts.

@@ -63,6 +63,7 @@ class Board {
 
   Client::Slot& slot(const Member& member) const { return member.client->slots()[member.slot]; }
   void count_rest(std::span<const sched::NodeInput> nodes);
+  std::uint32_t own_reserve(const sched::NodeInput& node) const;
   void hand_over(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
   void write_next(std::uint64_t now_ns);
 

@@ -155,6 +155,26 @@ TEST(Board, WhatOneHasLeftGoesToAReserveFirst) {
   EXPECT_FALSE(scheduler.waiting());
 }
 
+TEST(Board, AnIdleClientKeepsWhatIsDecidedForIt) {
+  sched::SliceTree tree(sched::CapSM{132}, 0);
+  for (const char* slice : {"busy", "idle"}) ASSERT_TRUE(tree.create(slice, {}, kRoot));
+  ASSERT_TRUE(tree.create("small", {.max = 50}, kRoot));
+  Scheduler scheduler({gpu(132)}, tree);
+  FakeProgram busy(scheduler, "busy"), small(scheduler, "small"), idle(scheduler, "idle");
+  busy.demand(60);
+  scheduler.update(2);
+  busy.apply();
+  scheduler.update(3);
+  EXPECT_EQ(busy.granted(), 84u);
+  EXPECT_EQ(idle.granted(), 24u);
+  small.demand(132);
+  scheduler.update(4);
+  EXPECT_EQ(busy.granted(), 71u);  // and 13 that it has not left
+  EXPECT_EQ(idle.granted(), 11u);
+  EXPECT_EQ(small.decided(), 50u);
+  EXPECT_EQ(small.granted(), 37u);
+}
+
 TEST(Board, AStrictReserveStaysFreeDuringHandovers) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram one(scheduler, "batch"), two(scheduler, "batch");
@@ -371,6 +391,19 @@ TEST(Board, SmsThatWorkersDoNotCountAreNotGranted) {
   program.demand(300);
   scheduler.update(1);
   EXPECT_EQ(program.granted(), kMaxSms);
+}
+
+TEST(Board, TheStrictReserveOfASliceIsToldUnlessItIsLimitedToo) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls"), root(scheduler, "/");
+  const auto reserve = [](const FakeProgram& program) { return ipc::load(program.stub->grant[0].reserve); };
+  EXPECT_EQ(reserve(ls), 8u);
+  EXPECT_EQ(reserve(batch), 0u);
+  EXPECT_EQ(reserve(root), 0u);
+  sched::SliceTree tree = scheduler.tree();
+  ASSERT_TRUE(tree.change("ls", {.max = 8}, kRoot));
+  scheduler.set_tree(tree, 3);
+  EXPECT_EQ(reserve(ls), 0u);
 }
 
 TEST(Board, AStormGrantsRandomPartsOfWhatWasDecided) {

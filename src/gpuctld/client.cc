@@ -93,6 +93,10 @@ void Client::write_idle(std::size_t index, std::uint32_t idle) {
   ipc::store(stub_->grant[index].idle, idle);
 }
 
+void Client::write_reserve(std::size_t index, std::uint32_t reserve) {
+  ipc::store(stub_->grant[index].reserve, reserve);
+}
+
 bool Client::past(std::uint64_t since_ns, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const {
   return now_ns >= since_ns + static_cast<std::uint64_t>(deadline.count()) + longest_task_ns_;
 }

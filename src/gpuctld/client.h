@@ -63,6 +63,8 @@ class Client {
 
   /// Writes Grant::idle alone; wakes nobody.
   void write_idle(std::size_t slot, std::uint32_t idle);
+  /// The same for Grant::reserve.
+  void write_reserve(std::size_t slot, std::uint32_t reserve);
 
   /// Whether a shrink is not applied `deadline` and the longest block-task seen after it was written.
   bool overdue(std::size_t slot, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const;
