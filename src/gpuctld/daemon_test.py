@@ -33,11 +33,21 @@ class DaemonTest(DaemonTestCase):
         self.assertTrue(os.path.exists(self.path + '.state/state.json'))
 
     def test_help_version_and_mistakes(self):
-        for argument, status in (('--help', 0), ('--version', 0), ('--nonsense', 2), ('--evict-storm=x', 2)):
+        for argument, begin in (('--help', 'Shares'), ('--version', 'gpuctld ')):
             daemon = self.spawn(argument)
             output, errors = daemon.communicate(timeout=20)
-            self.assertEqual(daemon.returncode, status)
-            self.assertTrue(output.startswith(('gpuctld ', 'Shares')) if status == 0 else len(errors.splitlines()) == 1)
+            self.assertEqual((daemon.returncode, errors), (0, ''))
+            self.assertTrue(output.startswith(begin), output)
+        not_usec = "'%s' is not a number of microseconds from 1 to 60000000"
+        for arguments, mistake in ((['--nonsense=1'], "unknown option '--nonsense'"), (['x'], "unexpected argument 'x'"),
+                                   (['--evict-storm=x'], '--evict-storm: ' + not_usec % 'x'),
+                                   (['--evict-storm', '0'], '--evict-storm: ' + not_usec % '0'),
+                                   (['--socket'], '--socket needs a value: --socket PATH'),
+                                   (['--state', 'a', '--state', 'b'], '--state is given twice; give it once')):
+            daemon = self.spawn(*arguments)
+            output, errors = daemon.communicate(timeout=20)
+            self.assertEqual((daemon.returncode, output), (2, ''))
+            self.assertEqual(errors, f"gpuctld: {mistake}; see 'gpuctld --help'\n")
 
     def test_killed_daemon_comes_back_with_its_slices(self):
         self.start()
@@ -169,6 +179,17 @@ class DaemonTest(DaemonTestCase):
         self.assertEqual(errors, f'gpuctld: {self.path}: exists and is not a socket\n')
         with open(self.path) as file:
             self.assertEqual(file.read(), 'precious')
+
+    def test_a_place_where_nothing_can_be_made_is_named(self):
+        file = self.write('file', '')
+        self.assertEqual(self.fails('--state', file + '/x'),
+                         [f'gpuctld: cannot make the state directory {file}/x: Not a directory'])
+        os.makedirs(self.path + '.state/lock')
+        self.assertEqual(self.fails(), [f'gpuctld: cannot use the state directory {self.path}.state: cannot open '
+                                        f'{self.path}.state/lock: Is a directory'])
+        daemon = self.spawn('--socket', file + '/s')
+        _, errors = daemon.communicate(timeout=20)
+        self.assertEqual(errors, f'gpuctld: {file}/s: cannot make a socket there: Not a directory\n')
 
     def test_broken_state_is_kept_aside(self):
         os.mkdir(self.path + '.state')

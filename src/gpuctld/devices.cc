@@ -172,8 +172,9 @@ Result<std::vector<Gpu>> probe_devices(const std::string& library, bool software
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
   auto devices = understand(answer, software);
-  if (!devices) return fail(library + ": " + devices.error().message);
-  return devices;
+  if (devices) return devices;
+  const std::string& why = devices.error().message;  // the dynamic linker's own text names the library already
+  return why.starts_with(library + ": ") ? fail(why) : fail(library + ": " + why);
 }
 
 std::string software_gpu_library() {

@@ -40,7 +40,8 @@ TEST(ProbeDevices, FailuresNameTheLibrary) {
     ASSERT_FALSE(devices) << behaviour;
     EXPECT_EQ(devices.error().message.find(GPUCTL_FAKE_DRIVER), 0u);
   }
-  EXPECT_FALSE(probe_devices("/nowhere/libcuda.so.1", false));
+  EXPECT_EQ(probe_devices("/nowhere/libcuda.so.1", false).error().message,
+            "/nowhere/libcuda.so.1: cannot open shared object file: No such file or directory");
   EXPECT_FALSE(probe_devices("libm.so.6", false));
 }
 

@@ -21,7 +21,7 @@ Result<void> clear_way(const std::string& path, const sockaddr_un& address) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return {};
-    return system_error(path, "cannot look at it");
+    return system_error(path, "cannot make a socket there");
   }
   if (!S_ISSOCK(status.st_mode)) return fail(path + ": exists and is not a socket");
   const ipc::UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -49,7 +49,7 @@ Result<ipc::UniqueFd> listen_at(const std::string& path, unsigned mode, std::opt
   const mode_t before = ::umask(0177);
   const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   ::umask(before);
-  if (bound != 0) return system_error(path, "cannot bind");
+  if (bound != 0) return system_error(path, "cannot make a socket there");
   const char* what = nullptr;
   if (group && ::chown(path.c_str(), static_cast<uid_t>(-1), *group) != 0)
     what = "cannot give it to the group";

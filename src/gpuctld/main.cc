@@ -40,11 +40,12 @@ void raise_descriptor_limit() {
 Result<ipc::UniqueFd> lock_state(const std::string& directory) {
   std::error_code error;
   const bool created = std::filesystem::create_directories(directory, error);
-  if (error) return fail(directory + ": " + error.message());
+  if (error) return fail("cannot make the state directory " + directory + ": " + error.message());
   if (created) std::filesystem::permissions(directory, std::filesystem::perms::owner_all, error);
   const std::string file = directory + "/lock";
   ipc::UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd) return fail(file + ": " + std::strerror(errno));
+  if (!fd)
+    return fail("cannot use the state directory " + directory + ": cannot open " + file + ": " + std::strerror(errno));
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return fail(directory + ": in use by another gpuctld");
   return fd;
 }

@@ -39,8 +39,8 @@ ipc::SliceSettings settings_of(const sched::SliceChange& change) {
   return settings;
 }
 
-Error system_error(const std::string& file) {
-  return fail(file + ": " + std::strerror(errno));
+Error system_error(const std::string& file, const char* what) {
+  return fail(file + ": " + what + ": " + std::strerror(errno));
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ Result<State> load_state(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) {
     if (errno == ENOENT) return state;
-    return system_error(file);
+    return system_error(file, "cannot be read");
   }
   std::stringstream content;
   content << stream.rdbuf();
@@ -83,15 +83,15 @@ Result<void> save_state(const std::string& file, const State& state) {
   ::unlink(fresh.c_str());
   {
     const ipc::UniqueFd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!fd) return system_error(fresh);
+    if (!fd) return system_error(fresh, "cannot be made");
     for (std::size_t written = 0; written < text.size();) {
       const ssize_t n = ::write(fd.get(), text.data() + written, text.size() - written);
       if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return system_error(fresh);
+      if (n <= 0) return system_error(fresh, "cannot be written");
       written += static_cast<std::size_t>(n);
     }
   }
-  if (::rename(fresh.c_str(), file.c_str()) != 0) return system_error(file);
+  if (::rename(fresh.c_str(), file.c_str()) != 0) return system_error(file, "cannot be replaced");
   return {};
 }
 
@@ -135,10 +135,10 @@ Result<void> apply_config(const Config& config, bool force, std::map<std::string
     const std::string field = unfit ? "reserve" : error.field;
     const auto found = slice.where_of.find(field);
     return fail((found == slice.where_of.end() ? slice.where : found->second) + ": slice.\"" + slice.path + "\"" +
-                (unfit                 ? ".reserve: "
-                 : error.field.empty() ? ": "
-                                       : ".") +
-                error.message());
+                (unfit                   ? ".reserve: " + error.message()
+                 : error.field == "path" ? ": " + error.reason
+                 : error.field.empty()   ? ": " + error.message()
+                                         : "." + error.message()));
   }
   tree = std::move(wanted);
   configured = std::move(said);

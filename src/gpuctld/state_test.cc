@@ -114,6 +114,10 @@ TEST(ApplyConfig, IsAllOrNothingAndNamesThePlace) {
                 .error()
                 .message,
             "f:7:2: slice.\"a/b\": no such slice: a");
+  EXPECT_EQ(apply_config({.daemon = {}, .devices = {}, .slices = {{"a b", {}, "f:8:2", {}}}}, true, configured, tree)
+                .error()
+                .message,
+            "f:8:2: slice.\"a b\": names between slashes are 1 to 64 of A-Z a-z 0-9 _ . -");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <cerrno>
@@ -49,6 +50,9 @@ Result<void> wait_for(int fd, short events, const Deadline& deadline) {
 }
 
 std::string explain_connect(const std::string& path, int error) {
+  struct stat status {};
+  if (error == ECONNREFUSED && ::stat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode))
+    return "cannot connect to " + path + ": it is not a socket";
   const std::string line = "cannot connect to " + path + ": " + errno_text(error);
   if (error == ENOENT) return line + " (is gpuctld running?)";
   if (error == ECONNREFUSED) return line + " (gpuctld has ended and left its socket behind)";

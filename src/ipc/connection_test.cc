@@ -194,6 +194,17 @@ TEST(Connection, OpenNamesThePathAndTheCause) {
   EXPECT_NE(Connection::open(std::string(200, 'x')).error().message.find("longer than 107 bytes"), std::string::npos);
 }
 
+TEST(Connection, WhatIsNoSocketIsCalledSo) {
+  char directory[] = "/tmp/gpuctl-ipc-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory), nullptr);
+  const std::string file = std::string(directory) + "/file";
+  ASSERT_TRUE(UniqueFd(::open(file.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600)));
+  EXPECT_EQ(Connection::open(directory).error().message,
+            "cannot connect to " + std::string(directory) + ": it is not a socket");
+  EXPECT_EQ(Connection::open(file).error().message, "cannot connect to " + file + ": it is not a socket");
+  std::filesystem::remove_all(directory);
+}
+
 TEST(Connection, OpenConnectsToAListener) {
   char directory[] = "/tmp/gpuctl-ipc-XXXXXX";
   ASSERT_NE(::mkdtemp(directory), nullptr);

@@ -34,7 +34,10 @@ std::string gpuctl_error(std::string_view name, Fields& p) {
     if (children != 0) holders += (holders.empty() ? "" : " and ") + plural(children, "child slice", "child slices");
     return "slice " + quoted(p.text("path")) + " is in use: it has " + holders;
   }
-  if (name == "InvalidValue") return p.text("field") + ": " + p.text("reason");
+  if (name == "InvalidValue") {
+    const std::string field = p.text("field");
+    return (field == "path" ? "slice name" : field) + ": " + p.text("reason");
+  }
   if (name == "ReserveDoesNotFit")
     return "reserve: " + quoted(p.text("path")) + " asks for " + std::to_string(p.integer("asked")) +
            " SMs and its parent can give " + std::to_string(p.integer("available"));

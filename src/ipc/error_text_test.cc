@@ -20,6 +20,8 @@ TEST(ErrorText, KnownErrorsAreSentences) {
             "slice 'ls' is in use: it has 1 child slice");
   EXPECT_EQ(text("io.gpuctl.InvalidValue", {{"field", "max"}, {"reason", "must be at least 1"}}),
             "max: must be at least 1");
+  EXPECT_EQ(text("io.gpuctl.InvalidValue", {{"field", "path"}, {"reason", "at most 8 levels"}}),
+            "slice name: at most 8 levels");
   EXPECT_EQ(text("io.gpuctl.ReserveDoesNotFit", {{"path", "ls"}, {"asked", 200}, {"available", 124}}),
             "reserve: 'ls' asks for 200 SMs and its parent can give 124");
   EXPECT_EQ(text("io.gpuctl.PermissionDenied", {{"path", "ls"}}), "permission denied for slice 'ls'");
