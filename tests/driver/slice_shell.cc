@@ -8,7 +8,7 @@
 //   critical STREAM ON                   -> code                 (before init: of no context)
 //   launch STREAM BLOCKS ITERATIONS      -> "ok": record with 256 threads a block, into new memory
 //   finish                               -> "ok" once all kernels have ended; blocks that have not begun do nothing
-//   records STREAM FILE                  -> "ok": "start_ns sm runs" for each block of the latest launch that has begun
+//   records STREAM FILE                  -> "ok": "block start_ns sm runs" for each of the latest launch that has begun
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -92,7 +92,7 @@ std::string launch(std::istringstream& arguments) {
   auto iterations = next<unsigned>(arguments);
   *static_cast<volatile unsigned*>(over) = 0;
   DRIVER_CHECK(cuMemAlloc(&stream.records, stream.blocks * sizeof(Record)));
-  DRIVER_CHECK(cuMemsetD32(stream.records, 0, stream.blocks * sizeof(Record) / sizeof(unsigned)));
+  DRIVER_CHECK(cuMemsetD32Async(stream.records, 0, stream.blocks * sizeof(Record) / sizeof(unsigned), stream.handle));
   CUdeviceptr word = 0;
   DRIVER_CHECK(cuMemHostGetDevicePointer(&word, over, 0));
   void* parameters[] = {&stream.records, &word, &iterations};
@@ -111,8 +111,9 @@ std::string records(std::istringstream& arguments) {
   std::vector<Record> found(stream.blocks);
   DRIVER_CHECK(cuMemcpyDtoH(found.data(), stream.records, stream.blocks * sizeof(Record)));
   std::ofstream file(next<std::string>(arguments));
-  for (const Record& record : found) {
-    if (record.runs != 0) file << record.start_ns << ' ' << record.sm << ' ' << record.runs << '\n';
+  for (unsigned block = 0; block < stream.blocks; ++block) {
+    const Record& record = found[block];
+    if (record.runs != 0) file << block << ' ' << record.start_ns << ' ' << record.sm << ' ' << record.runs << '\n';
   }
   return "ok";
 }

@@ -8,8 +8,8 @@ import instance
 
 STORM_US = 10000  # between two random grants
 STREAMS = 4
-LEAST_EVICTIONS = 300
-LEAST_LAUNCHES = 40
+LEAST_EVICTIONS = 200
+LEAST_LAUNCHES = 20
 
 
 class Streams(instance.SystemTest):
