@@ -171,7 +171,7 @@ void Agent::report_slow() {
     debug("%s waits for %llu ms: total %u, claimed %u, chunk %u, workers %u of %u left, started %u, done %u, issued %d, "
           "granted %u, allowed %u, %zu behind it",
           head.instance->kernel->name.c_str(), static_cast<unsigned long long>((now - head.issued_ns) / 1'000'000), head.args.total,
-          ipc::load(host.progress), head.args.chunk, ipc::load(host.left), head.launched, ipc::load(host.started),
+          ipc::load(host.progress), head.chunk, ipc::load(host.left), head.launched, ipc::load(host.started),
           ipc::load(host.done), head.issued.load(), c_.granted(), gpuctl::range_size(c_.allowed(*stream)), stream->outstanding.size() - 1);
   }
 }

@@ -31,6 +31,7 @@ class Agent {
   void adopt_stub_page();
   void reap();
   void complete(const Launch& launch, std::uint64_t now);
+  static double task_time(const Launch& launch, const gpuctl::ptx::HostSlot& host);
   void watch_eviction(std::uint32_t epoch_seen);
   void look_for_remaining();
   void record_eviction(gpuctl::ipc::Usage& out, std::uint64_t took_ns);

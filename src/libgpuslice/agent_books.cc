@@ -17,6 +17,7 @@ namespace {
 /// Workers that come late to a complete launch post that they left, in an order that is not certain. After this long, with no
 /// grid of ours running, all of them have left whatever the last post says.
 constexpr std::uint64_t kSurelyGoneNs = 100'000'000;
+constexpr std::uint64_t kAtOnceNs = 20'000;
 
 std::uint32_t log2_bucket(std::uint64_t microseconds, std::size_t buckets) {
   if (microseconds == 0) return 0;
@@ -72,10 +73,21 @@ void Agent::reap() {
   });
 }
 
+// How long a worker is at one block-task. Of a launch with the same workers all the time that is an average over all; else
+// what one leader measured, whose warp may be favoured or starved on its SM.
+double Agent::task_time(const Launch& launch, const HostSlot& host) {
+  const std::uint64_t workers = std::min<std::uint64_t>(launch.args.total, std::uint64_t{gpuctl::range_size(launch.args.range)} * launch.per_sm);
+  const std::uint64_t start = ipc::load(host.start_ns), done = ipc::load(host.done_ns);
+  // Those that started on SMs where they may not be left at once.
+  const bool undisturbed = launch.launched == launch.args.workers && ipc::load(host.left_ns) < start + kAtOnceNs;
+  if (!undisturbed || done <= start) return ipc::load(host.task_ns);
+  return static_cast<double>(done - start) * static_cast<double>(workers) / launch.args.total;
+}
+
 void Agent::complete(const Launch& launch, std::uint64_t now) {
   const HostSlot& host = c_.slots_.host(launch.slot);
   Instance& instance = *launch.instance;
-  if (const std::uint32_t task_ns = ipc::load(host.task_ns)) {
+  if (const double task_ns = task_time(launch, host); task_ns > 0) {
     instance.task_ns = instance.task_ns == 0 ? task_ns : 0.75 * instance.task_ns + 0.25 * task_ns;
     instance.kernel->task_ns = static_cast<std::uint32_t>(instance.task_ns);
   }

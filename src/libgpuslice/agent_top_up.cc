@@ -33,7 +33,7 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
     const std::uint32_t allowed = c_.allowed(*stream);
     const std::uint64_t capacity = std::uint64_t{gpuctl::range_size(allowed)} * head.per_sm;
     const std::uint32_t claimed = std::min(ipc::load(host.progress), head.args.total);
-    const std::uint64_t chunks = (std::uint64_t{head.args.total - claimed} + head.args.chunk - 1) / head.args.chunk;
+    const std::uint64_t chunks = (std::uint64_t{head.args.total - claimed} + head.chunk - 1) / head.chunk;
     const std::uint64_t target = std::min(capacity, chunks);
     const std::uint32_t at_work = present(head) - std::min(present(head), ipc::load(host.resting));
     if (target <= at_work || target - at_work < target / kMissable) continue;

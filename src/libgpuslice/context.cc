@@ -204,7 +204,7 @@ ipc::Usage* Context::usage() const {
 
 std::uint32_t Context::demand_of(const Launch& launch) const {
   const std::uint32_t claimed = std::min(ipc::load(slots_.host(launch.slot).progress), launch.args.total);
-  const std::uint32_t chunks = (launch.args.total - claimed + launch.args.chunk - 1) / launch.args.chunk;
+  const std::uint32_t chunks = (launch.args.total - claimed + launch.chunk - 1) / launch.chunk;
   return std::clamp((chunks + launch.per_sm - 1) / launch.per_sm, 1u, sms_);
 }
 

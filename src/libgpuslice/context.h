@@ -42,6 +42,7 @@ struct Launch {
   std::vector<std::byte> params;   ///< packed, LaunchArgs included: what the agent launches again
   gpuctl::ptx::LaunchArgs args{};
   std::uint32_t per_sm = 1;        ///< workers one SM holds: one CapSM
+  std::uint32_t chunk = 1;         ///< most block-tasks per claim
   std::uint32_t slot = 0;
   std::uint32_t launched = 0;      ///< workers of all grids so far
   std::uint64_t issued_ns = 0;     ///< CLOCK_MONOTONIC

@@ -19,6 +19,9 @@ namespace {
 constexpr std::size_t kMaxOutstandingPerStream = 384;
 /// Chunks per worker at least. They shrink towards the end of a launch (LaunchArgs::taper), which keeps its idle tail short.
 constexpr std::uint64_t kChunksPerWorker = 4;
+/// A claim takes more than a microsecond, so it should be worth at least this much work.
+constexpr double kWorthAClaimNs = 4000;
+constexpr std::uint64_t kMostPerClaim = 0xffff;
 /// A kernel that is run in original form because it is short is measured again once in so many launches.
 constexpr std::uint32_t kMeasureEvery = 1000;
 constexpr double kShortInReserveNs = 1'000'000;
@@ -59,12 +62,13 @@ void Context::plan(Launch& launch, const Stream& stream) {
   const std::uint64_t tasks = config.block_tasks();
   const double task_ns = launch.instance->task_ns;
   const std::uint64_t full = std::uint64_t{sms_} * launch.per_sm;
-  std::uint64_t chunk = 1;
+  std::uint64_t most = 1, least = 1;
   if (task_ns > 0) {
-    const double fits = std::chrono::nanoseconds(targets_.block_task).count() / task_ns;
-    chunk = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(fits), 1,
-                                      std::max<std::uint64_t>(1, tasks / (full * kChunksPerWorker)));
+    most = static_cast<std::uint64_t>(std::chrono::nanoseconds(targets_.block_task).count() / task_ns);
+    most = std::clamp<std::uint64_t>(most, 1, std::clamp<std::uint64_t>(tasks / (full * kChunksPerWorker), 1, kMostPerClaim));
+    least = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(kWorthAClaimNs / task_ns), 1, most);
   }
+  launch.chunk = static_cast<std::uint32_t>(most);
   launch.args = {.slot = slots_.device_address(launch.slot),
                  .host = slots_.host_address(launch.slot),
                  .polled = polled_address_,
@@ -72,7 +76,7 @@ void Context::plan(Launch& launch, const Stream& stream) {
                  .grid_x = config.grid[0],
                  .grid_y = config.grid[1],
                  .grid_z = config.grid[2],
-                 .chunk = static_cast<std::uint32_t>(chunk),
+                 .chunk = static_cast<std::uint32_t>(least << 16 | most),
                  .taper = static_cast<std::uint32_t>(std::bit_width(2 * full - 1)),
                  .workers = 0,
                  .flags = 0,
@@ -86,7 +90,7 @@ void Context::plan(Launch& launch, const Stream& stream) {
 std::uint32_t Context::workers_for(const Launch& launch, std::uint32_t allowed) const {
   if (allowed == 0) return 1;
   const std::uint64_t sms = allowed;
-  const std::uint64_t chunks = (std::uint64_t{launch.args.total} + launch.args.chunk - 1) / launch.args.chunk;
+  const std::uint64_t chunks = (std::uint64_t{launch.args.total} + launch.chunk - 1) / launch.chunk;
   const std::uint64_t wanted = std::min(chunks, sms * launch.per_sm);
   return static_cast<std::uint32_t>((wanted * (sms + 2 * idle_sms()) + sms - 1) / sms);
 }

@@ -90,8 +90,8 @@ struct LaunchArgs {
   std::uint32_t grid_x;  ///< the program's grid
   std::uint32_t grid_y;
   std::uint32_t grid_z;
-  std::uint32_t chunk;   ///< block-tasks per claim, at least 1
-  std::uint32_t taper;   ///< a claim takes (total - next) >> taper block-tasks, at least 1 and at most `chunk`
+  std::uint32_t chunk;   ///< block-tasks per claim: the least number, at least 1, in the upper half, the most in the lower
+  std::uint32_t taper;   ///< a claim takes (total - next) >> taper block-tasks within those bounds
   std::uint32_t workers;  ///< workers of the in-stream grid, whichever grid this is
   std::uint32_t flags;   ///< kAgentGrid
   std::uint32_t limit;   ///< which of Polled::limits is this stream's

@@ -99,8 +99,10 @@ $gpuslice_take:
   sub.u32 %gpuslice_r3, %gpuslice_r10, %gpuslice_r6;
   shr.u32 %gpuslice_r5, %gpuslice_r3, %gpuslice_r5;
   ld.param.u32 %gpuslice_r3, [@CHUNK];
-  min.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r3;
-  max.u32 %gpuslice_r5, %gpuslice_r5, 1;
+  and.b32 %gpuslice_r4, %gpuslice_r3, 0xffff;
+  min.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r4;
+  shr.u32 %gpuslice_r3, %gpuslice_r3, 16;
+  max.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r3;
   atom.global.add.u32 %gpuslice_r4, [%gpuslice_d0+@NEXT], %gpuslice_r5;
   setp.eq.u64 %gpuslice_p, %gpuslice_d4, 2;
   @%gpuslice_p bra $gpuslice_wake;
