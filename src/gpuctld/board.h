@@ -3,9 +3,9 @@
 // A grant is a number of SMs, whichever they are, so what has to hold is a sum: what all clients together may be using
 // is no more than the device has. A client that is busy and was made smaller may be using what it had until it says
 // that it has left, or is past its deadline. Meanwhile as much is withheld from those who gain: what is decided takes
-// hold in two phases. write() brings what is written closer to it each time: together the gainers get whatever nobody
-// may be using, those of slices with a reserve first, and all of what they had before stays with them. A client with
-// nothing outstanding uses nothing, and nobody waits for it, but what its page says it may start with counts.
+// hold in two phases. Each write() brings what is written closer to it: those who gain keep what they have, and get
+// whatever nobody may be using, clients of slices with a reserve first. A client with nothing outstanding uses nothing,
+// so nobody waits for it; what it may start with counts all the same.
 //
 // What a leaf's clients share at rest (sched/allocator.h) counts once, and when its slice has no client too: a strict
 // reserve stays free during handovers. If several of its clients start in the same instant, others wait until they
