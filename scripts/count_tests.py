@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Say how many tests the last `meson test` ran: count_tests.py LOGS, LOGS being meson-logs of the build directory.
+"""Say how many tests the last `meson test` ran, and which took long: count_tests.py LOGS, LOGS being meson-logs of the
+build directory. The last line holds the counts.
 
 A GoogleTest program counts with each of its cases, any other test as one. A program that ended badly although none of
 its cases failed (it crashed, or ran out of time) counts as one failure more. Exit status 1 when one failed or none ran.
@@ -9,6 +10,7 @@ import pathlib
 import sys
 import xml.etree.ElementTree
 
+SLOW_S = 10
 GOOD = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}
 
 
@@ -33,14 +35,19 @@ def main():
     logs = pathlib.Path(sys.argv[1])
     cases = cases_by_program(logs / "testlog.junit.xml")
     counts = {"passed": 0, "failed": 0, "skipped": 0}
+    slow = []
     for line in (logs / "testlog.json").read_text(encoding="utf-8").splitlines():
         test = json.loads(line)
+        if test["duration"] > SLOW_S:
+            slow.append((test["duration"], test["name"]))
         whole = GOOD.get(test["result"], "failed")
         outcomes = cases.get(test["name"]) or [whole]
         if whole == "failed" and "failed" not in outcomes:
             outcomes.append("failed")
         for outcome in outcomes:
             counts[outcome] += 1
+    if slow:
+        print("slow: " + ", ".join(f"{name} {seconds:.0f} s" for seconds, name in sorted(slow, reverse=True)))
     line = f"{counts['passed']} passed, {counts['failed']} failed"
     print(line + (f", {counts['skipped']} skipped" if counts["skipped"] else ""))
     return 0 if counts["failed"] == 0 and counts["passed"] > 0 else 1

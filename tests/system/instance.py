@@ -26,6 +26,7 @@ DRIVER_PROGRAMS = BUILD / "tests/driver"
 SMS = 8
 # Every kernel is to run in its rewritten form, even those that end within microseconds.
 ALWAYS_REWRITTEN = "[daemon]\nlatency_target_us = 1\n"
+SLOW_S = 5  # a test that takes longer says so
 PATIENCE_S = 60  # for what should take well under a second, on a machine with much else to do
 
 
@@ -93,6 +94,7 @@ class SystemTest(unittest.TestCase):
     warp_instruction_ns = None  # the software GPU's speed; None: its default
 
     def setUp(self):
+        self.addCleanup(self.say_if_slow, time.monotonic())
         directory = tempfile.TemporaryDirectory(prefix="gpuctl-test.")
         self.addCleanup(directory.cleanup)
         self.scratch = pathlib.Path(directory.name)
@@ -110,6 +112,11 @@ class SystemTest(unittest.TestCase):
         )
         if self.warp_instruction_ns is not None:
             self.env["SOFTGPU_WARP_INSTRUCTION_NS"] = str(self.warp_instruction_ns)
+
+    def say_if_slow(self, start):
+        seconds = time.monotonic() - start
+        if seconds > SLOW_S:
+            print(f"slow: {seconds:.1f} s: {self.id()}", file=sys.stderr)
 
     def end_all(self):
         for program in self.programs:
@@ -198,7 +205,7 @@ class SystemTest(unittest.TestCase):
 
 
 def main():
-    """Runs the tests of the calling file; says how long each took."""
+    """Runs the tests of the calling file."""
     result = unittest.main(verbosity=2, exit=False).result
     if result.skipped and result.testsRun == len(result.skipped):
         sys.exit(77)
