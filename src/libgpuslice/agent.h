@@ -70,7 +70,7 @@ class Agent {
   std::vector<Looked> looked_;          ///< the launches asked about
   bool grids_over_ = false;             ///< launches wait for late workers, and none of the agent's grids runs
   std::uint64_t busy_since_ns_ = 0;     ///< since when an eviction or more workers are awaited; 0 = not
-  bool wants_workers_ = false;          ///< some launch has fewer workers than it may have
+  bool wants_workers_ = false;          ///< some launch is to be given workers soon
   std::uint64_t last_active_ns_ = 0;
   std::uint64_t reported_ns_ = 0;
   std::uint64_t last_reap_ns_ = 0;

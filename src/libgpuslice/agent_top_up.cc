@@ -19,6 +19,8 @@ namespace {
 constexpr std::uint64_t kFirstPauseNs = 200'000;
 constexpr std::uint64_t kLongestPauseNs = 20'000'000;
 constexpr std::uint64_t kMissable = 16;
+/// Before a try that is so near the agent does not go to sleep for long.
+constexpr std::uint64_t kSoonNs = 1'000'000;
 
 }  // namespace
 
@@ -38,8 +40,8 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
     const std::uint32_t at_work = present(head) - std::min(present(head), ipc::load(host.resting));
     if (target <= at_work || target - at_work < target / kMissable) continue;
     if (!ipc::load(host.started)) continue;  // its turn in the stream has not come
-    wants_workers_ = true;
     if (allowed != head.topped_up_for) head.next_top_up_ns = 0;
+    wants_workers_ |= now + kSoonNs > head.next_top_up_ns;
     if (now < head.next_top_up_ns) continue;
     head.top_up_pause_ns = head.next_top_up_ns == 0 ? kFirstPauseNs : std::min(2 * head.top_up_pause_ns, kLongestPauseNs);
     head.next_top_up_ns = now + head.top_up_pause_ns;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kMaxParamBytes = 4096;     // of a kernel, on every architecture
 constexpr std::uint32_t kMaxSharedBytes = 49152;   // of static variables, on every architecture
-constexpr std::uint32_t kOwnSharedBytes = 16 + 8;  // ours, and the alignment it may cost
+constexpr std::uint32_t kOwnSharedBytes = 48 + 16;  // ours, and the alignment it may cost
 constexpr std::uint32_t kMinSm = 70;               // barrier without .aligned, fence
 constexpr std::uint32_t kMinPtx = 603;             // nanosleep
 

@@ -17,7 +17,7 @@ inline constexpr std::string_view kDeclarations = R"(
   .reg .b32 %gpuslice_nctaid_x, %gpuslice_nctaid_y, %gpuslice_nctaid_z;
   .reg .b32 %gpuslice_r<16>;
   .reg .b64 %gpuslice_d<5>;
-  .shared .align 8 .b8 gpuslice_shared[40];
+  .shared .align 16 .b8 gpuslice_shared[48];
 )";
 
 inline constexpr std::string_view kStartOdd = R"(
