@@ -1,6 +1,7 @@
 // What the agent learns from launch blocks: which launches are complete, how long they took, whether an eviction holds.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "libgpuslice/agent.h"
 #include "libgpuslice/client.h"
@@ -143,8 +144,9 @@ void Agent::watch_eviction(std::uint32_t epoch_seen) {
     const std::int64_t took = latest_left + clock_offset_ns_ - static_cast<std::int64_t>(decided_ns_);
     if (took > 0) record_eviction(out, static_cast<std::uint64_t>(took));
   }
-  evicting_ = false;
+  const bool applied = std::exchange(evicting_, false);
   ipc::store(out.applied_epoch, epoch_);
+  if (applied) Client::get().kick();  // somebody waits for these SMs
 }
 
 // Reads on which SMs workers are, while an eviction is under way: one round of small copies after the other.

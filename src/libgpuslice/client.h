@@ -45,7 +45,7 @@ class Client {
   /// The stub page in force, or null while none ever came. Pages are never unmapped, so the pointer stays valid.
   gpuctl::ipc::Stub* stub() const { return stub_.load(std::memory_order_acquire); }
 
-  /// Tells the daemon that demand rose above the grant (eventfd). No-op when not attached.
+  /// Tells the daemon to look at once (eventfd): demand rose above the grant, or a shrink holds. No-op when not attached.
   void kick() const;
 
   /// Called by the client's thread every `kReportInterval` and before it ends; returns kernels not yet reported.
