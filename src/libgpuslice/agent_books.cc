@@ -40,6 +40,9 @@ void Agent::reap() {
   }
   last_reap_ns_ = now;
 
+  if (ipc::Usage* out = c_.usage(); out && c_.launched_as_they_are_ > 0) {
+    add<std::uint64_t>(out->launches, std::exchange(c_.launched_as_they_are_, 0));
+  }
   bool heads_changed = false;
   for (Stream* stream : c_.active_) {
     while (!stream->outstanding.empty()) {

@@ -143,6 +143,7 @@ class Context {
   Targets targets_;
   std::uint32_t outstanding_ = 0;
   std::uint32_t told_demand_ = 0;
+  std::uint32_t launched_as_they_are_ = 0;           ///< launches in original form that Usage does not count yet
   std::atomic<bool> agent_asleep_{false};
   std::atomic<std::uint32_t> agent_futex_{0};        ///< +1 to wake the agent
 

@@ -36,9 +36,12 @@ bool Context::short_enough(Instance& instance, std::uint64_t tasks, std::uint32_
   const bool reserved = tasks <= std::uint64_t{reserve()} * per_sm;
   const double most = reserved ? kShortInReserveNs : std::chrono::nanoseconds(targets_.latency).count();
   if (static_cast<double>((tasks + capacity - 1) / capacity) * instance.task_ns >= most) return false;
-  if (++instance.skipped < kMeasureEvery) return true;
-  instance.skipped = 0;
-  return false;
+  if (++instance.skipped >= kMeasureEvery) {
+    instance.skipped = 0;
+    return false;
+  }
+  ++launched_as_they_are_;
+  return true;
 }
 
 int Context::per_sm_of(Instance& instance, std::uint32_t threads, std::uint32_t shared) {
