@@ -1,7 +1,7 @@
 // How many SMs a client may use, and which of them one of its streams: the words that GPU workers poll.
 //
-// SMs are told apart by %smid. Under MPS that counts, for each client by itself, the SMs on which the client has blocks now, so
-// a number of SMs is all that can be granted: "the SMs whose %smid is below n" are n SMs, whichever.
+// SMs are told apart by %smid. Under MPS that counts, for each client by itself, the SMs on which the client has blocks
+// now, so a number of SMs is all that can be granted: "the SMs whose %smid is below n" are n SMs, whichever.
 #pragma once
 
 #include <cstdint>

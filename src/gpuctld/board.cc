@@ -36,15 +36,17 @@ void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput
     Client::Slot& s = slot(members_[i]);
     s.decided = decision_.clients[i].grant.count;
     starving_ |= s.decided == 0 && s.demand != 0;
-    members_[i].client->write_reserve(members_[i].slot, own_reserve(nodes[inputs_[i].node]));
+    members_[i].client->write_reserve(members_[i].slot, own_reserve(nodes, inputs_[i].node));
   }
 }
 
-/// What nobody outside of the slice can have. A slice that is limited, too, has no use for it: launches that rely on their
-/// reserve are not limited.
-std::uint32_t Board::own_reserve(const sched::NodeInput& node) const {
-  const bool counts = node.parent >= 0 && node.strict && node.max >= capacity_;
-  return counts ? std::min(node.reserve, capacity_).count : 0;
+std::uint32_t Board::own_reserve(std::span<const sched::NodeInput> nodes, std::size_t index) const {
+  if (nodes[index].parent < 0) return 0;
+  for (auto n = static_cast<std::int32_t>(index); n >= 0; n = nodes[static_cast<std::size_t>(n)].parent) {
+    const sched::NodeInput& node = nodes[static_cast<std::size_t>(n)];
+    if (!node.strict || node.max < capacity_) return 0;
+  }
+  return std::min(nodes[index].reserve, capacity_).count;
 }
 
 /// What each leaf has beyond its clients' own parts.

@@ -63,7 +63,9 @@ class Board {
 
   Client::Slot& slot(const Member& member) const { return member.client->slots()[member.slot]; }
   void count_rest(std::span<const sched::NodeInput> nodes);
-  std::uint32_t own_reserve(const sched::NodeInput& node) const;
+  /// Grant::reserve: what nobody outside of the slice can have. None for a slice that is limited too, itself or above it,
+  /// because launches that rely on their reserve are not limited.
+  std::uint32_t own_reserve(std::span<const sched::NodeInput> nodes, std::size_t index) const;
   void hand_over(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
   void write_next(std::uint64_t now_ns);
 
