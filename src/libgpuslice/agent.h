@@ -31,6 +31,8 @@ class Agent {
   void adopt_stub_page();
   void reap();
   void complete(const Launch& launch, std::uint64_t now);
+  void compare_clocks(const Launch& launch, const gpuctl::ptx::HostSlot& host, std::uint64_t now);
+  std::int64_t clock_offset() const;
   static double task_time(const Launch& launch, const gpuctl::ptx::HostSlot& host);
   void watch_eviction(std::uint32_t epoch_seen);
   void look_for_remaining();
@@ -74,7 +76,14 @@ class Agent {
   std::uint64_t last_active_ns_ = 0;
   std::uint64_t reported_ns_ = 0;
   std::uint64_t last_reap_ns_ = 0;
-  std::int64_t clock_offset_ns_ = INT64_MAX;  ///< host clock minus %globaltimer, smallest seen
+  std::uint64_t latest_left_ = 0;       ///< HostSlot::left_ns, the latest of the running launches ...
+  std::uint64_t left_seen_ns_ = 0;      ///< ... and when this thread saw it
+  /// Bounds for the host's clock minus %globaltimer, from launches of about a second.
+  struct Clocks {
+    std::uint64_t began_ns = 0;
+    std::int64_t least = INT64_MIN / 2, most = INT64_MAX;
+  };
+  Clocks clocks_, clocks_before_;
 };
 
 }  // namespace gpuslice

@@ -19,6 +19,9 @@ namespace {
 /// grid of ours running, all of them have left whatever the last post says.
 constexpr std::uint64_t kSurelyGoneNs = 100'000'000;
 constexpr std::uint64_t kAtOnceNs = 20'000;
+/// From the issue of a launch to its start on an idle GPU.
+constexpr std::int64_t kLaunchNs = 5'000;
+constexpr std::uint64_t kClockWindowNs = 1'000'000'000;
 
 std::uint32_t log2_bucket(std::uint64_t microseconds, std::size_t buckets) {
   if (microseconds == 0) return 0;
@@ -77,6 +80,26 @@ void Agent::reap() {
   });
 }
 
+// The host's clock minus the GPU's lies between two bounds: no launch starts before it is issued, and none is seen complete
+// before it is. The first is nearly tight when a launch starts at once; the second suffers from this thread's naps. The
+// clocks drift apart, so only the last seconds count.
+void Agent::compare_clocks(const Launch& launch, const HostSlot& host, std::uint64_t now) {
+  if (now - clocks_.began_ns > kClockWindowNs) {
+    clocks_before_ = clocks_;
+    clocks_ = {.began_ns = now};
+  }
+  const auto since = [](std::uint64_t host_ns, std::uint64_t gpu_ns) {
+    return static_cast<std::int64_t>(host_ns) - static_cast<std::int64_t>(gpu_ns);
+  };
+  clocks_.least = std::max(clocks_.least, since(launch.issued_ns, ipc::load(host.start_ns)));
+  clocks_.most = std::min(clocks_.most, since(now, ipc::load(host.done_ns)));
+}
+
+/// Host clock minus %globaltimer. After the first compare_clocks().
+std::int64_t Agent::clock_offset() const {
+  return std::min({clocks_.most, clocks_before_.most, std::max(clocks_.least, clocks_before_.least) + kLaunchNs});
+}
+
 // How long a worker is at one block-task. Of a launch with the same workers all the time that is an average over all; else
 // what one leader measured, whose warp may be favoured or starved on its SM.
 double Agent::task_time(const Launch& launch, const HostSlot& host) {
@@ -98,8 +121,8 @@ void Agent::complete(const Launch& launch, std::uint64_t now) {
   ipc::Usage* out = c_.usage();
   if (!out) return;
   const auto done_ns = static_cast<std::int64_t>(ipc::load(host.done_ns));
-  clock_offset_ns_ = std::min(clock_offset_ns_, static_cast<std::int64_t>(now) - done_ns);
-  const std::int64_t latency = done_ns + clock_offset_ns_ - static_cast<std::int64_t>(launch.issued_ns);
+  compare_clocks(launch, host, now);
+  const std::int64_t latency = done_ns + clock_offset() - static_cast<std::int64_t>(launch.issued_ns);
   const auto latency_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(latency, 0));
   add<std::uint64_t>(out->launches, 1);
   add<std::uint64_t>(out->block_tasks, launch.args.total);
@@ -107,8 +130,8 @@ void Agent::complete(const Launch& launch, std::uint64_t now) {
   add(out->latency_us_log2[log2_bucket(latency_ns / 1000, std::size(out->latency_us_log2))], 1u);
 }
 
-// Follows the grant: learns when a shrink holds on the GPU, for the daemon and the user. How long that took is measured
-// by the GPU itself (HostSlot::left_ns), because workers are usually gone before this thread wakes up.
+// Follows the grant: learns when a shrink holds on the GPU, for the daemon and the user. It took until this thread, which
+// spins meanwhile, saw the last worker say that it leaves (HostSlot::left_ns): a little longer than it really did.
 void Agent::watch_eviction(std::uint32_t epoch_seen) {
   if (!stub_) return;
   const ipc::Grant& grant = stub_->grant[c_.device_index_];
@@ -125,17 +148,21 @@ void Agent::watch_eviction(std::uint32_t epoch_seen) {
     c_.divide_if_shared();
   }
   std::uint32_t holding = 0;
-  std::int64_t latest_left = 0;
+  std::uint64_t latest_left = 0;
   std::vector<Looked> running;
   for (const Stream* stream : c_.active_) {
     const Launch& head = *stream->outstanding.front();
     const HostSlot& host = c_.slots_.host(head.slot);
-    latest_left = std::max(latest_left, static_cast<std::int64_t>(ipc::load(host.left_ns)));
+    latest_left = std::max(latest_left, ipc::load(host.left_ns));
     if (!ipc::load(host.started) || ipc::load(host.done)) continue;
     const std::uint32_t allowed = c_.allowed(*stream);
     const std::uint32_t sms = (present(head) + head.per_sm - 1) / head.per_sm;
     holding += evicting_ ? sms : std::min(sms, gpuctl::range_size(allowed));  // those that wait for an SM hold none
     running.push_back({head.slot, allowed});
+  }
+  if (latest_left > latest_left_) {
+    latest_left_ = latest_left;
+    left_seen_ns_ = monotonic_ns();
   }
   ipc::store(out.holding, std::min(holding, c_.sms_));
   if (evicting_ && running.empty()) remaining_ = Remaining::kNone;
@@ -143,10 +170,7 @@ void Agent::watch_eviction(std::uint32_t epoch_seen) {
     if (remaining_ != Remaining::kAsked) looked_ = std::move(running);
     return;
   }
-  if (evicting_ && latest_left > 0 && clock_offset_ns_ != INT64_MAX) {
-    const std::int64_t took = latest_left + clock_offset_ns_ - static_cast<std::int64_t>(decided_ns_);
-    if (took > 0) record_eviction(out, static_cast<std::uint64_t>(took));
-  }
+  if (evicting_ && left_seen_ns_ > decided_ns_) record_eviction(out, left_seen_ns_ - decided_ns_);
   const bool applied = std::exchange(evicting_, false);
   ipc::store(out.applied_epoch, epoch_);
   if (applied) Client::get().kick();  // somebody waits for these SMs
