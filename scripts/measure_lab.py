@@ -13,6 +13,7 @@ import socket
 import subprocess
 import time
 
+KERNELS = ("vectorAdd", "matrixMul", "reduction", "histogram", "work")
 STARTUP_S = 60
 PROGRAM_LIMIT_S = 120
 
