@@ -1,0 +1,82 @@
+// random-kernels: runs the random kernels of some seeds and prints one line for each, "SEED KERNEL HASH". It knows
+// nothing of slices: whoever runs it twice, in different ways, compares. docs/testing.md says how.
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include <unistd.h>
+
+#include "driver.h"
+#include "generate.h"
+#include "runner.h"
+
+namespace {
+
+constexpr char kUsage[] =
+    "usage: random-kernels FIRST:END [--linger]   run the modules of these seeds, END not included\n"
+    "       random-kernels --ptx SEED             print a module\n"
+    "--linger: when done, say so on stderr and stay until SIGTERM\n";
+
+volatile std::sig_atomic_t over = 0;
+
+bool parse_number(std::string_view text, std::uint64_t& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+int usage() {
+  std::fputs(kUsage, stderr);
+  return 2;
+}
+
+void print_module(std::uint64_t seed) {
+  const gpuctl::random_kernels::RandomModule module = gpuctl::random_kernels::generate(seed);
+  for (const auto& kernel : module.kernels) {
+    std::printf("// %s: grid %u %u %u, block %u %u %u, dynamic shared memory %u\n", kernel.name.c_str(), kernel.grid[0],
+                kernel.grid[1], kernel.grid[2], kernel.block[0], kernel.block[1], kernel.block[2],
+                kernel.dynamic_shared_bytes);
+  }
+  std::fputs(module.ptx.c_str(), stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace gpuctl::random_kernels;
+  if (argc < 2 || argc > 3) return usage();
+  std::uint64_t first = 0, end = 0;
+  if (std::strcmp(argv[1], "--ptx") == 0) {
+    if (argc != 3 || !parse_number(argv[2], first)) return usage();
+    print_module(first);
+    return 0;
+  }
+  const std::string_view range = argv[1];
+  const std::size_t colon = range.find(':');
+  if (colon == range.npos || !parse_number(range.substr(0, colon), first) ||
+      !parse_number(range.substr(colon + 1), end)) {
+    return usage();
+  }
+  const bool linger = argc == 3;
+  if (linger && std::strcmp(argv[2], "--linger") != 0) return usage();
+  std::signal(SIGTERM, [](int) { over = 1; });
+  try {
+    Runner runner;
+    for (std::uint64_t seed = first; seed < end && !over; ++seed) {
+      runner.run(seed, [&](const std::string& kernel, std::uint64_t hash) {
+        std::printf("%llu %s %016llx\n", static_cast<unsigned long long>(seed), kernel.c_str(),
+                    static_cast<unsigned long long>(hash));
+        std::fflush(stdout);
+      });
+    }
+    if (linger) {
+      std::fputs("done\n", stderr);
+      while (!over) usleep(10'000);
+    }
+  } catch (const Failure& failure) {
+    std::fprintf(stderr, "random-kernels: %s\n", failure.what());
+    return 1;
+  }
+  return 0;
+}
