@@ -5,21 +5,21 @@
 
 namespace gpuctl::ptx::pass {
 
-// r1 the SM it started on, r2 flags, r3 workers, r4 left, r5 gone, r6 what it was about, r9 extra; d0 slot, d4 host; p: of the
-// in-stream grid and not evicted, q: not evicted.
+// r1 the SM it started on, r2 flags, r3 workers, r4 left, r5 gone, r9 extra; d0 slot, d3 what it was about, d4 host; p: of
+// the in-stream grid and not evicted, q: not evicted.
 inline constexpr std::string_view kLeave = R"(
 $gpuslice_leave:
   @%gpuslice_others bra $gpuslice_return;
   ld.param.u64 %gpuslice_d0, [@SLOT];
   ld.param.u64 %gpuslice_d4, [@HOST];
-  ld.shared.u32 %gpuslice_r6, [gpuslice_shared+16];
+  ld.shared.u64 %gpuslice_d3, [gpuslice_shared+16];
   ld.shared.u32 %gpuslice_r1, [gpuslice_shared+24];
-  setp.ne.u32 %gpuslice_q, %gpuslice_r6, 1;
+  setp.ne.u64 %gpuslice_q, %gpuslice_d3, 1;
   @%gpuslice_q bra $gpuslice_not_evicted;
   mov.u64 %gpuslice_d2, %globaltimer;
   st.volatile.global.u64 [%gpuslice_d4+@LEFT_NS], %gpuslice_d2;
 $gpuslice_not_evicted:
-  setp.eq.u32 %gpuslice_p, %gpuslice_r6, 2;
+  setp.eq.u64 %gpuslice_p, %gpuslice_d3, 2;
   @%gpuslice_p bra $gpuslice_not_here;
   @HERE
   neg.s32 %gpuslice_r2, %gpuslice_r2;
