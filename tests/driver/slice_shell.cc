@@ -9,6 +9,7 @@
 //   launch STREAM BLOCKS ITERATIONS      -> "ok": record with 256 threads a block, into new memory
 //   finish                               -> "ok" once all kernels have ended; blocks that have not begun do nothing
 //   records STREAM FILE                  -> "ok": "block start_ns sm runs" for each of the latest launch that has begun
+#include <atomic>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -90,7 +91,7 @@ std::string launch(std::istringstream& arguments) {
   Stream& stream = next_stream(arguments);
   stream.blocks = next<unsigned>(arguments);
   auto iterations = next<unsigned>(arguments);
-  *static_cast<volatile unsigned*>(over) = 0;
+  std::atomic_ref(*over).store(0);
   DRIVER_CHECK(cuMemAlloc(&stream.records, stream.blocks * sizeof(Record)));
   DRIVER_CHECK(cuMemsetD32Async(stream.records, 0, stream.blocks * sizeof(Record) / sizeof(unsigned), stream.handle));
   CUdeviceptr word = 0;
@@ -101,7 +102,7 @@ std::string launch(std::istringstream& arguments) {
 }
 
 std::string finish(std::istringstream&) {
-  *static_cast<volatile unsigned*>(over) = 1;
+  std::atomic_ref(*over).store(1);
   for (const Stream& stream : streams) DRIVER_CHECK(cuStreamSynchronize(stream.handle));
   return "ok";
 }

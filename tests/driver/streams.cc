@@ -1,6 +1,7 @@
 // Several streams with long kernels at the same time: streams STREAMS CRITICAL. The first CRITICAL of the streams are
 // marked latency-critical. Each has a thread that launches scramble on it, two in flight, and checks every word of
 // every result, until SIGTERM. The last line is "streams: R results, M wrong"; exit status 0, or 3 when one was wrong.
+#include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
@@ -18,7 +19,7 @@ constexpr unsigned kBlocks = 1500;
 constexpr unsigned kIterations = 20;
 constexpr unsigned kWords = kThreads * kBlocks;
 
-volatile std::sig_atomic_t over = 0;
+std::atomic<bool> over{false};
 
 /// One launch at a time, with its own memory.
 class Slot {
@@ -90,7 +91,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const auto streams = static_cast<unsigned>(std::atoi(argv[1]));
   const auto critical = static_cast<unsigned>(std::atoi(argv[2]));
-  std::signal(SIGTERM, [](int) { over = 1; });
+  std::signal(SIGTERM, [](int) { over = true; });
   DRIVER_CHECK(cuInit(0));
   use_first_gpu();
   CUfunction kernel = load_kernel(kScramblePtx, "scramble");
