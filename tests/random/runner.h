@@ -21,6 +21,7 @@ class Runner {
   using Found = std::function<void(const std::string& kernel, std::uint64_t hash)>;
 
   /// Runs each kernel by itself, then all of them twice over, one behind the other in a stream ("together").
+  /// Modules of even seeds stay loaded, for whoever wants to know afterwards how their kernels ran.
   void run(std::uint64_t seed, const Found& found);
 
  private:
