@@ -34,19 +34,19 @@ void Body::branch(const Place& place) {
   const std::string predicate = condition(inner.together), otherwise = code_.label(), after = code_.label();
   const bool has_else = rng_.chance(50);
   const char* uni = inner.together && rng_.chance(30) ? "bra.uni " : "bra ";
-  const bool readable = readable_;
+  const bool readable = readable_, read = read_since_barrier_;
   code_.add(rng_.pick({"@", "@!"}), predicate, " ", uni, has_else ? otherwise : after);
   statements(rng_.between(1, 4), inner);
-  const bool read = read_since_barrier_;
-  const bool readable_then = readable_;
+  const bool readable_then = readable_, read_then = read_since_barrier_;
   readable_ = readable;
+  read_since_barrier_ = read;
   if (has_else) {
     code_.add(uni, after);
     code_.place(otherwise);
     statements(rng_.between(1, 4), inner);
   }
   code_.place(after);
-  read_since_barrier_ = read_since_barrier_ || read;
+  read_since_barrier_ = read_since_barrier_ || read_then;
   readable_ = readable_ && readable_then;
 }
 
