@@ -94,7 +94,7 @@ Context* Context::current() {
   };
   static thread_local Last last;
   CUcontext handle = nullptr;
-  if (driver().cuCtxGetCurrent(&handle) != CUDA_SUCCESS || !handle) return nullptr;
+  if (!driver().cuCtxGetCurrent || driver().cuCtxGetCurrent(&handle) != CUDA_SUCCESS || !handle) return nullptr;
   const std::uint64_t generation = g_generation.load(std::memory_order_acquire);
   if (handle == last.handle && generation == last.generation) return last.context;
 
@@ -277,6 +277,8 @@ void Context::resume_launches() {
 void Context::set_latency_critical(CUstream stream, bool on) {
   std::lock_guard lock(mutex_);
   stream_of(stream).latency_critical = on;
+  divide_if_shared();
+  wake_agent();
 }
 
 void Context::stream_destroyed(CUstream handle) {

@@ -37,8 +37,14 @@ std::vector<Limit> divide_grant(std::uint32_t grant, const std::vector<StreamDem
   }
   if (grant == 0 || (wanted <= grant && !latency_critical)) return std::vector<Limit>(streams.size(), gpuctl::kNoLimit);
 
+  // One SM each is kept for the others, if there are enough.
+  const auto others = static_cast<std::uint32_t>(std::count_if(
+      streams.begin(), streams.end(), [](const StreamDemand& s) { return !s.latency_critical && s.capsm > 0; }));
+  const std::uint32_t kept = left > others ? others : 0;
   std::vector<std::uint32_t> shares(streams.size(), 0);
+  left -= kept;
   fill(left, true, streams, shares);
+  left += kept;
   fill(left, false, streams, shares);
   for (std::size_t i = 0; left > 0; i = (i + 1) % shares.size(), --left) ++shares[i];
 

@@ -27,6 +27,10 @@ TEST(DivideGrant, SmallDemandsLeaveTheRestToOthers) {
 
 TEST(DivideGrant, LatencyCriticalStreamsComeFirst) { EXPECT_EQ(sizes(8, {{100, false}, {6, true}}), (Sizes{2, 6})); }
 
+TEST(DivideGrant, ALatencyCriticalStreamLeavesEveryOtherAnSmOfItsOwn) {
+  EXPECT_EQ(sizes(8, {{100, true}, {100, false}, {100, false}}), (Sizes{6, 1, 1}));
+}
+
 TEST(DivideGrant, WhatNobodyDemandsIsGivenAway) { EXPECT_EQ(sizes(10, {{2, false}, {4, true}}), (Sizes{4, 6})); }
 
 TEST(DivideGrant, NobodyStarvesWhileSomethingIsGranted) {
