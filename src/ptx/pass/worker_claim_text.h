@@ -28,7 +28,7 @@ inline constexpr std::string_view kStartAt = R"(
   mov.u32 %gpuslice_at, 0x80000000;
 )";
 
-/// A worker of the in-stream grid whose SM is allowed as far as its launch knew claims its first chunk at once.
+/// The leader announces its worker. r9: what it is to do first, as kNext says.
 inline constexpr std::string_view kPrologue = R"(
   mov.u32 %gpuslice_r0, %tid.x;
   mov.u32 %gpuslice_r1, %tid.y;
@@ -36,7 +36,7 @@ inline constexpr std::string_view kPrologue = R"(
   or.b32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r1;
   or.b32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r2;
   setp.ne.u32 %gpuslice_others, %gpuslice_r0, 0;
-  @%gpuslice_others bra $gpuslice_wait;
+  @%gpuslice_others bra $gpuslice_next;
   mov.u64 %gpuslice_d4, 0;
   st.shared.u64 [gpuslice_shared+16], %gpuslice_d4;
   ld.param.u64 %gpuslice_d0, [@SLOT];
@@ -50,7 +50,8 @@ inline constexpr std::string_view kPrologue = R"(
   setp.eq.u32 %gpuslice_p, %gpuslice_r0, 0;
   @%gpuslice_p bra $gpuslice_in_stream;
   red.global.add.u32 [%gpuslice_d0+@EXTRA], %gpuslice_r2;
-  bra $gpuslice_claim;
+  mov.u32 %gpuslice_r9, 1;
+  bra $gpuslice_next;
 $gpuslice_in_stream:
   mov.u32 %gpuslice_r0, %ctaid.x;
   setp.eq.u32 %gpuslice_q, %gpuslice_r0, 0;
@@ -62,13 +63,40 @@ $gpuslice_in_stream:
 $gpuslice_announced:
   ld.param.u32 %gpuslice_r8, [@RANGE];
   @OUTSIDE
-  @%gpuslice_p bra $gpuslice_claim;
-  mov.u32 %gpuslice_r6, 0;
-  ld.param.u32 %gpuslice_r10, [@TOTAL];
-  bra $gpuslice_take;
+  selp.b32 %gpuslice_r9, 1, 2, %gpuslice_p;
 )";
 
-// r1 SM, r3 time, r6 next, r7 polling, r8 range, r10 total; d0 slot, d4 what the leader is about; q: it has polled.
+/// The loop begins here, for all threads and from wherever they come: a loop with two ways in is one that the compiler
+/// does not know how to bring diverged lanes together in (wrap_in_claim_loop.cc). r9: 2 the first chunk at once, by a
+/// worker whose SM is allowed as far as its launch knew; 1 a claim; 0 the next block-task of the chunk, if there is one.
+inline constexpr std::string_view kNext = R"(
+$gpuslice_next:
+  @%gpuslice_others bra $gpuslice_wait;
+  setp.eq.u32 %gpuslice_p, %gpuslice_r9, 2;
+  @%gpuslice_p bra $gpuslice_first;
+)";
+
+/// The leader alone knows the chunk.
+inline constexpr std::string_view kNextOdd = R"(
+  setp.eq.u32 %gpuslice_p, %gpuslice_r9, 1;
+  @%gpuslice_p bra $gpuslice_claim;
+  selp.b32 %gpuslice_r2, 8, 0, %gpuslice_odd;
+  mov.u32 %gpuslice_r3, gpuslice_shared;
+  add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
+  ld.shared.u32 %gpuslice_r4, [%gpuslice_r2];
+  ld.shared.u32 %gpuslice_r5, [gpuslice_shared+36];
+  add.u32 %gpuslice_r4, %gpuslice_r4, 1;
+  setp.lt.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r5;
+  @%gpuslice_p bra $gpuslice_publish;
+)";
+
+/// Everybody knows that the chunk has another block-task; somebody returned early, so the threads join before it.
+inline constexpr std::string_view kNextMore = R"(
+  @%gpuslice_more bra $gpuslice_wait;
+)";
+
+// r1 SM, r3 time, r6 next, r7 polling, r8 range, r10 total; d0 slot, d4 what the leader is about; q: it has polled, so the
+// chunk is measured. Of the first chunks, that of worker 0 is.
 inline constexpr std::string_view kClaim = R"(
 $gpuslice_claim:
   ld.param.u64 %gpuslice_d0, [@SLOT];
@@ -94,6 +122,14 @@ $gpuslice_decide:
   selp.b32 %gpuslice_r8, %gpuslice_r5, %gpuslice_r8, %gpuslice_p;
   @OUTSIDE
   @%gpuslice_p bra $gpuslice_forbidden;
+  bra $gpuslice_take;
+$gpuslice_first:
+  ld.param.u64 %gpuslice_d0, [@SLOT];
+  mov.u32 %gpuslice_r6, 0;
+  ld.param.u32 %gpuslice_r10, [@TOTAL];
+  mov.u64 %gpuslice_d4, 0;
+  mov.u32 %gpuslice_r5, %ctaid.x;
+  setp.eq.u32 %gpuslice_q, %gpuslice_r5, 0;
 $gpuslice_take:
   ld.param.u32 %gpuslice_r5, [@TAPER];
   sub.u32 %gpuslice_r3, %gpuslice_r10, %gpuslice_r6;

@@ -126,18 +126,9 @@ inline constexpr std::string_view kFinishCopies = R"(
   cp.async.wait_all;
 )";
 
-/// The leader alone knows the chunk.
 inline constexpr std::string_view kAdvanceOdd = R"(
-  @%gpuslice_others bra $gpuslice_wait;
-  selp.b32 %gpuslice_r2, 8, 0, %gpuslice_odd;
-  mov.u32 %gpuslice_r3, gpuslice_shared;
-  add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
-  ld.shared.u32 %gpuslice_r4, [%gpuslice_r2];
-  ld.shared.u32 %gpuslice_r5, [gpuslice_shared+36];
-  add.u32 %gpuslice_r4, %gpuslice_r4, 1;
-  setp.lt.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r5;
-  @%gpuslice_p bra $gpuslice_publish;
-  bra $gpuslice_claim;
+  mov.u32 %gpuslice_r9, 0;
+  bra $gpuslice_next;
 )";
 
 /// p: the chunk has another block-task. r2 its end, r3 the number of the next one.
@@ -154,16 +145,15 @@ inline constexpr std::string_view kAdvanceAt = R"(
 
 inline constexpr std::string_view kRunOn = R"(
   @%gpuslice_p bra.uni $gpuslice_task;
-  @%gpuslice_others bra $gpuslice_wait;
-  bra $gpuslice_claim;
+  mov.u32 %gpuslice_r9, 1;
+  bra $gpuslice_next;
 )";
 
 /// Somebody returned early: the threads join before they go on.
 inline constexpr std::string_view kJoinThenRunOn = R"(
   setp.lt.u32 %gpuslice_more, %gpuslice_r3, %gpuslice_r2;
-  @%gpuslice_others bra $gpuslice_wait;
-  @%gpuslice_more bra $gpuslice_wait;
-  bra $gpuslice_claim;
+  mov.u32 %gpuslice_r9, 1;
+  bra $gpuslice_next;
 )";
 
 }  // namespace gpuctl::ptx::pass

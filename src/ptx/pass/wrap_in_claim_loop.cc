@@ -1,10 +1,15 @@
 // The worker around the body, as text: it is easier to read, and to check against persistent_abi.h, than a tree.
 //
 //   prologue     the leader announces its worker
-//   claim        leader only: polls, obeys the grant, claims a chunk
-//   publish      leader only: writes the number of the next block-task to shared memory
+//   next         the loop begins; the leader alone goes on from here to publish
+//   claim        polls, obeys the grant, claims a chunk
+//   publish      writes the number of the next block-task to shared memory
 //   wait         all threads: one barrier; then everybody reads that number and takes the block-task, or leaves
-//   task         block index from the number of the block-task; the program's body; task_end
+//   task         block index from the number of the block-task; the program's body; task_end; back to next
+//
+// The loop must have one way in. ptxas brings the lanes of a warp together again behind a branch or a loop of the body only
+// where all loops around it have a single entry; elsewhere it lets them arrive one after the other at barriers, and still
+// keeps values in registers that the whole warp shares: results become wrong.
 //
 // The word that carries the number is one of two, in turn: the leader writes the next one before that one's barrier, while
 // slow threads may still be about to read the previous one, from the other word. The word they read is written again
@@ -12,11 +17,11 @@
 // its round trips to memory overlap with the work of the other warps.
 //
 // Kernels whose threads share something, memory or barriers, meet at that barrier between all block-tasks, unless they meet
-// at the beginning of each anyway (split_early_return); then only the
-// turn (%gpuslice_odd) and who leads (%gpuslice_others) live across the body, in predicates. In the others the threads run freely through the block-tasks of a chunk and
-// meet once per claim; then %gpuslice_at lives across the body, with the turn in bit 31 (block-task numbers stay below
-// 2^31). Everything else is read again where it is needed, from parameters or shared memory: a register more can cost more
-// than a load.
+// at the beginning of each anyway (split_early_return); then only the turn (%gpuslice_odd) and who leads (%gpuslice_others)
+// live across the body, in predicates. In the others the threads run freely through the block-tasks of a chunk and meet
+// once per claim; then %gpuslice_at lives across the body, with the turn in bit 31 (block-task numbers stay below 2^31).
+// Everything else is read again where it is needed, from parameters or shared memory: a register more can cost more than
+// a load.
 //
 // Visibility: all threads' writes of all their block-tasks happen before the last barrier. What a worker of the in-stream
 // grid wrote is visible to what follows in the stream because that comes after this grid. An agent's grid is in no such
@@ -58,6 +63,9 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   if (skips || two_bodies) text += kPlain;
   if (two_bodies && runs_on) text += kNoMore;
   text += names.expand(kPrologue);
+  text += kNext;
+  if (!runs_on) text += kNextOdd;
+  if (two_bodies && runs_on) text += kNextMore;
   text += names.expand(kClaim);
   text += runs_on ? kPublishAt : kPublishOdd;
   if (skips || two_bodies) text += kPlainOrJoin;

@@ -119,6 +119,7 @@ class Block {
   void call_function(Warp& warp, const Instruction& in, const Function& callee, Mask mask, std::uint32_t pc);
   void call_builtin(Warp& warp, const Instruction& in, const CallSite& site, Mask mask);
   void return_from(Warp& warp, const Instruction& in, Mask mask);
+  std::uint32_t free_frame(const Warp& warp, const Function& callee, std::uint32_t frame, Mask mask) const;
   std::byte* place(Warp& warp, int lane, const Place& place, std::uint32_t frame, std::uint32_t local_frame);
   void copy(Warp& warp, int lane, const Place& to, std::uint32_t to_frame, std::uint32_t to_local, const Place& from,
             std::uint32_t from_frame, std::uint32_t from_local);

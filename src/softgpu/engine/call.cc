@@ -62,11 +62,34 @@ void Block::call(Warp& warp, const Instruction& in, const Group& group, Mask act
   call_function(warp, in, *callee, active, group.pc);
 }
 
+/// Where a frame of `callee` for the lanes of `mask` may lie, `frame` or above. Lanes that went another way are in the
+/// middle of calls of their own, and frames of two functions must not overlap even for different lanes: each lays its
+/// registers out by itself, so what is one lane's in one is another lane's in the other.
+std::uint32_t Block::free_frame(const Warp& warp, const Function& callee, std::uint32_t frame, Mask mask) const {
+  const Mask others = warp.live & ~mask;
+  bool moved = others != 0;
+  while (moved) {
+    moved = false;
+    const auto avoid = [&](std::uint32_t start, const Function& function) {
+      if (start == frame && &function == &callee) return;  // the same layout
+      const std::uint32_t end = start + function.register_bytes;
+      if (frame >= end || start >= frame + callee.register_bytes) return;
+      frame = end;
+      moved = true;
+    };
+    for_lanes(others, [&](int i) {
+      avoid(warp.frame[i], *warp.function[i]);
+      for (const CallRecord& record : warp.calls[i]) avoid(record.frame, *record.function);
+    });
+  }
+  return frame;
+}
+
 void Block::call_function(Warp& warp, const Instruction& in, const Function& callee, Mask mask, std::uint32_t pc) {
   const CallSite& site = program_.call_sites[in.target];
   const int first = __builtin_ctz(mask);
   const Function& caller = *warp.function[first];
-  const std::uint32_t frame = warp.frame[first] + caller.register_bytes;
+  const std::uint32_t frame = free_frame(warp, callee, warp.frame[first] + caller.register_bytes, mask);
   if (frame + std::size_t{callee.register_bytes} > kMaxRegisterBytes) throw Fault{in.line, "stack overflow"};
   warp.registers.reserve(frame + std::size_t{callee.register_bytes});
   for_lanes(mask, [&](int i) {

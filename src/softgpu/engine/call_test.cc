@@ -217,5 +217,72 @@ $END:)",
   EXPECT_EQ("0: 1.50 abc 12345678901%\n1: 1.50 abc 12345678901%\n", collect.all);
 }
 
+// Half the lanes meet the others inside a function that is called from another one.
+const char kMeeting[] = R"(
+.func (.param .b32 result) meet(.param .b32 n)
+{
+  .reg .pred %p;
+  .reg .b32 %n;
+  ld.param.u32 %n, [n];
+  setp.ne.u32 %p, %n, 0;
+  bar.warp.sync 0xffffffff;
+  selp.b32 %n, 7, 5, %p;
+  st.param.b32 [result+0], %n;
+  ret;
+}
+.func (.param .b32 result) outer(.param .b32 n)
+{
+  .reg .b64 %wide<4>;
+  .reg .b32 %a, %b<4>;
+  ld.param.u32 %a, [n];
+  cvt.u64.u32 %wide0, %a;
+  mul.lo.u64 %wide1, %wide0, 2;
+  mul.lo.u64 %wide2, %wide0, 3;
+  add.u32 %b1, %a, 1000;
+  add.u32 %b2, %a, 2000;
+  {
+  .param .b32 q;
+  .param .b32 r;
+  st.param.b32 [q+0], 0;
+  call (r), meet, (q);
+  ld.param.b32 %b0, [r+0];
+  }
+  add.u64 %wide3, %wide0, %wide1;
+  add.u64 %wide3, %wide3, %wide2;
+  cvt.u32.u64 %a, %wide3;
+  add.u32 %a, %a, %b0;
+  add.u32 %a, %a, %b1;
+  add.u32 %a, %a, %b2;
+  st.param.b32 [result+0], %a;
+  ret;
+}
+)";
+
+TEST(Call, LanesInDifferentFunctionsKeepTheirRegisters) {
+  const auto out = run(kMeeting, R"(
+  and.b32 %r0, %x, 1;
+  setp.ne.u32 %p0, %r0, 0;
+  @%p0 bra $MEET;
+  {
+  .param .b32 q;
+  .param .b32 r;
+  st.param.b32 [q+0], %x;
+  call (r), outer, (q);
+  ld.param.b32 %d, [r+0];
+  }
+  bra $END;
+$MEET:
+  {
+  .param .b32 q;
+  .param .b32 r;
+  st.param.b32 [q+0], 1;
+  call (r), meet, (q);
+  ld.param.b32 %d, [r+0];
+  }
+$END:
+)");
+  for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], i % 2 == 1 ? 7 : i * 8 + 3005) << i;
+}
+
 }  // namespace
 }  // namespace gpuctl::softgpu::engine
