@@ -84,7 +84,9 @@ void Context::plan(Launch& launch, const Stream& stream) {
                  .workers = 0,
                  .flags = 0,
                  .limit = stream.limit,
-                 .range = allowed(stream)};
+                 .range = allowed(stream),
+                 .by_grid_x = gpuctl::ptx::divisor(config.grid[0]),
+                 .by_grid_y = gpuctl::ptx::divisor(config.grid[1])};
 }
 
 // As many as the allowed SMs hold, and twice as many again as fit on idle SMs that are not allowed: the hardware fills the

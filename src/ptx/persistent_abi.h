@@ -81,6 +81,19 @@ struct HostSlot {
 };
 static_assert(sizeof(HostSlot) == 64);
 
+/// What takes the place of a division: for n < 2^31, n / d == (2 * n * magic >> 32) >> shift.
+struct Divisor {
+  std::uint32_t magic;
+  std::uint32_t shift;
+};
+
+/// For 0 < d < 2^31.
+constexpr Divisor divisor(std::uint32_t d) {
+  std::uint32_t shift = 0;
+  while ((std::uint64_t{1} << shift) < d) ++shift;
+  return {static_cast<std::uint32_t>((std::uint64_t{1} << (31 + shift)) / d + 1), shift};
+}
+
 /// Passed by value as the last parameter of a persistent entry, appended after the program's own parameters.
 struct LaunchArgs {
   std::uint64_t slot;    ///< device address of the DeviceSlot
@@ -96,8 +109,10 @@ struct LaunchArgs {
   std::uint32_t flags;   ///< kAgentGrid
   std::uint32_t limit;   ///< which of Polled::limits is this stream's
   std::uint32_t range;   ///< of SMs that may be used until the first poll (pack_range)
+  Divisor by_grid_x;     ///< where the index of a block is read in two dimensions
+  Divisor by_grid_y;     ///< and in three
 };
-static_assert(sizeof(LaunchArgs) == 64 && alignof(LaunchArgs) == 8);
+static_assert(sizeof(LaunchArgs) == 80 && alignof(LaunchArgs) == 8);
 
 /// LaunchArgs::flags: this grid was launched by the agent, not in the program's stream.
 inline constexpr std::uint32_t kAgentGrid = 1;

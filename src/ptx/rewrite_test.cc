@@ -42,6 +42,20 @@ std::string reason_for(const std::string& body, const std::string& before = "", 
   return report.form == Form::kPersistent ? "persistent" : report.reason;
 }
 
+TEST(Rewrite, DividesByMultiplying) {
+  for (const std::uint32_t d : {1u, 2u, 3u, 7u, 64u, 65u, 691u, 65535u, 1u << 30, (1u << 30) + 1, 0x7fffffffu}) {
+    const Divisor by = divisor(d);
+    for (const std::uint64_t multiple : {0ull, 1ull, 2ull, 3ull, 1000ull, 0x7fffffffull / d}) {
+      for (const std::int64_t offset : {-1, 0, 1}) {
+        const std::int64_t n = static_cast<std::int64_t>(multiple * d) + offset;
+        if (n < 0 || n > 0x7fffffff) continue;
+        const std::uint64_t product = static_cast<std::uint64_t>(2 * n) * by.magic;
+        EXPECT_EQ(product >> 32 >> by.shift, static_cast<std::uint64_t>(n) / d) << n << " / " << d;
+      }
+    }
+  }
+}
+
 TEST(Rewrite, ReportsTheParameterLayout) {
   const auto rewritten = rewrite_text(golden_text("append_launch_args/odd_sizes.ptx"));
   ASSERT_TRUE(rewritten);
@@ -172,7 +186,7 @@ TEST(Rewrite, RefusesClustersAndFullParameterBlocks) {
   const auto cluster = rewrite_text(".version 8.0 .target sm_90 .address_size 64 .entry k() .reqnctapercluster 2, 1, 1 { ret; }");
   ASSERT_TRUE(cluster);
   EXPECT_EQ(cluster->entries.at(0).reason, "uses thread block clusters");
-  for (const auto& [bytes, fits] : {std::pair{4032, true}, std::pair{4033, false}}) {
+  for (const auto& [bytes, fits] : {std::pair{4016, true}, std::pair{4017, false}}) {
     const auto full = rewrite_text(".version 8.0 .target sm_90 .address_size 64 .entry k(.param .b8 p[" + std::to_string(bytes) + "]) { ret; }");
     ASSERT_TRUE(full);
     EXPECT_EQ(full->entries.at(0).form == Form::kPersistent, fits) << bytes;

@@ -1,7 +1,8 @@
 // The worker's text (wrap_in_claim_loop.cc) up to the barrier behind which a claim is read.
 //
-// Shared words: +0 and +8 the next block-task, by turns, each with the end of its chunk; +16 (64 bits) what the leader is
-// about (below); +24 the SM it started on; +32 and +36 its chunk.
+// Shared words: +0 and +8 the block-tasks to take next and their end, by turns; +16 (64 bits) what the leader is about
+// (below); +24 the SM it started on; +32 block-tasks in its chunk; +40 what is left of it to publish: where it begins and
+// ends.
 //
 // What it is about: the time when a chunk to be measured began; 0 nothing; 1 it leaves because of its SM; 2 it rests.
 #pragma once
@@ -11,8 +12,8 @@
 namespace gpuctl::ptx::pass {
 
 inline constexpr std::string_view kDeclarations = R"(
-  .reg .pred %gpuslice_p, %gpuslice_q, %gpuslice_others, %gpuslice_odd, %gpuslice_more, %gpuslice_plain, %gpuslice_someone;
-  .reg .b32 %gpuslice_at;
+  .reg .pred %gpuslice_p, %gpuslice_q, %gpuslice_others, %gpuslice_odd, %gpuslice_plain, %gpuslice_someone;
+  .reg .b32 %gpuslice_at, %gpuslice_end;
   .reg .b32 %gpuslice_ctaid_x, %gpuslice_ctaid_y, %gpuslice_ctaid_z;
   .reg .b32 %gpuslice_nctaid_x, %gpuslice_nctaid_y, %gpuslice_nctaid_z;
   .reg .b32 %gpuslice_r<16>;
@@ -20,12 +21,8 @@ inline constexpr std::string_view kDeclarations = R"(
   .shared .align 16 .b8 gpuslice_shared[48];
 )";
 
-inline constexpr std::string_view kStartOdd = R"(
+inline constexpr std::string_view kStart = R"(
   setp.ne.u32 %gpuslice_odd, 0, 0;
-)";
-
-inline constexpr std::string_view kStartAt = R"(
-  mov.u32 %gpuslice_at, 0x80000000;
 )";
 
 /// The leader announces its worker. r9: what it is to do first, as kNext says.
@@ -39,6 +36,7 @@ inline constexpr std::string_view kPrologue = R"(
   @%gpuslice_others bra $gpuslice_next;
   mov.u64 %gpuslice_d4, 0;
   st.shared.u64 [gpuslice_shared+16], %gpuslice_d4;
+  st.shared.u64 [gpuslice_shared+40], %gpuslice_d4;
   ld.param.u64 %gpuslice_d0, [@SLOT];
   mov.u32 %gpuslice_r1, %smid;
   @HERE
@@ -50,7 +48,7 @@ inline constexpr std::string_view kPrologue = R"(
   setp.eq.u32 %gpuslice_p, %gpuslice_r0, 0;
   @%gpuslice_p bra $gpuslice_in_stream;
   red.global.add.u32 [%gpuslice_d0+@EXTRA], %gpuslice_r2;
-  mov.u32 %gpuslice_r9, 1;
+  mov.u32 %gpuslice_r9, 0;
   bra $gpuslice_next;
 $gpuslice_in_stream:
   mov.u32 %gpuslice_r0, %ctaid.x;
@@ -63,36 +61,23 @@ $gpuslice_in_stream:
 $gpuslice_announced:
   ld.param.u32 %gpuslice_r8, [@RANGE];
   @OUTSIDE
-  selp.b32 %gpuslice_r9, 1, 2, %gpuslice_p;
+  selp.b32 %gpuslice_r9, 0, 1, %gpuslice_p;
 )";
 
-/// The loop begins here, for all threads and from wherever they come: a loop with two ways in is one that the compiler
-/// does not know how to bring diverged lanes together in (wrap_in_claim_loop.cc). r9: 2 the first chunk at once, by a
-/// worker whose SM is allowed as far as its launch knew; 1 a claim; 0 the next block-task of the chunk, if there is one.
+/// The loop begins here, for all threads and from wherever they come (wrap_in_claim_loop.cc says why). r9: 1 for a worker
+/// that may claim its first chunk without looking, as its SM is allowed as far as its launch knew.
 inline constexpr std::string_view kNext = R"(
 $gpuslice_next:
   @%gpuslice_others bra $gpuslice_wait;
-  setp.eq.u32 %gpuslice_p, %gpuslice_r9, 2;
+  setp.ne.u32 %gpuslice_p, %gpuslice_r9, 0;
   @%gpuslice_p bra $gpuslice_first;
 )";
 
-/// The leader alone knows the chunk.
-inline constexpr std::string_view kNextOdd = R"(
-  setp.eq.u32 %gpuslice_p, %gpuslice_r9, 1;
-  @%gpuslice_p bra $gpuslice_claim;
-  selp.b32 %gpuslice_r2, 8, 0, %gpuslice_odd;
-  mov.u32 %gpuslice_r3, gpuslice_shared;
-  add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
-  ld.shared.u32 %gpuslice_r4, [%gpuslice_r2];
-  ld.shared.u32 %gpuslice_r5, [gpuslice_shared+36];
-  add.u32 %gpuslice_r4, %gpuslice_r4, 1;
+/// The rest of the chunk, where it is published in parts.
+inline constexpr std::string_view kNextPart = R"(
+  ld.shared.v2.u32 {%gpuslice_r4, %gpuslice_r5}, [gpuslice_shared+40];
   setp.lt.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r5;
-  @%gpuslice_p bra $gpuslice_publish;
-)";
-
-/// Everybody knows that the chunk has another block-task; somebody returned early, so the threads join before it.
-inline constexpr std::string_view kNextMore = R"(
-  @%gpuslice_more bra $gpuslice_wait;
+  @%gpuslice_p bra $gpuslice_part;
 )";
 
 // r1 SM, r3 time, r6 next, r7 polling, r8 range, r10 total; d0 slot, d4 what the leader is about; q: it has polled, so the
@@ -146,18 +131,19 @@ $gpuslice_awake:
   mov.u64 %gpuslice_d1, 0;
   @%gpuslice_q mov.u64 %gpuslice_d1, %globaltimer;
   st.shared.u64 [gpuslice_shared+16], %gpuslice_d1;
-  min.u32 %gpuslice_r4, %gpuslice_r4, 0x7fffffff;
+  setp.ge.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r10;
+  @%gpuslice_p bra $gpuslice_nothing_left;
   add.u32 %gpuslice_r5, %gpuslice_r4, %gpuslice_r5;
   min.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r10;
-  st.shared.v2.u32 [gpuslice_shared+32], {%gpuslice_r4, %gpuslice_r5};
-  bra $gpuslice_publish;
+  sub.u32 %gpuslice_r3, %gpuslice_r5, %gpuslice_r4;
+  st.shared.u32 [gpuslice_shared+32], %gpuslice_r3;
+  bra $gpuslice_part;
 $gpuslice_measure:
   mov.u64 %gpuslice_d1, %globaltimer;
   sub.u64 %gpuslice_d1, %gpuslice_d1, %gpuslice_d4;
   min.u64 %gpuslice_d1, %gpuslice_d1, 0xffffffff;
   cvt.u32.u64 %gpuslice_r3, %gpuslice_d1;
-  ld.shared.v2.u32 {%gpuslice_r2, %gpuslice_r5}, [gpuslice_shared+32];
-  sub.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r2;
+  ld.shared.u32 %gpuslice_r5, [gpuslice_shared+32];
   div.u32 %gpuslice_r3, %gpuslice_r3, %gpuslice_r5;
   max.u32 %gpuslice_r3, %gpuslice_r3, 1;
   st.volatile.global.u32 [%gpuslice_d0+@TASK_NS], %gpuslice_r3;
@@ -239,23 +225,45 @@ $gpuslice_evicted:
   st.shared.u64 [gpuslice_shared+16], %gpuslice_d1;
 $gpuslice_nothing_left:
   mov.u32 %gpuslice_r4, 0x7fffffff;
-  mov.u32 %gpuslice_r5, %gpuslice_r4;
+  bra $gpuslice_publish;
 )";
 
-inline constexpr std::string_view kPublishOdd = R"(
-$gpuslice_publish:
-  selp.b32 %gpuslice_r2, 0, 8, %gpuslice_odd;
-  mov.u32 %gpuslice_r3, gpuslice_shared;
-  add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
-  st.shared.u32 [%gpuslice_r2], %gpuslice_r4;
-$gpuslice_wait:
+/// What a part must not go beyond, in r3. Blocks that differ only in what nobody reads are all the same, so a kernel that
+/// reads %ctaid.x alone takes its block-tasks row by row, and finds its index without a division.
+inline constexpr std::string_view kPartOfRow = R"(
+$gpuslice_part:
+  ld.param.u32 %gpuslice_r3, [@GRID_X];
 )";
 
-inline constexpr std::string_view kPublishAt = R"(
+inline constexpr std::string_view kPartOfPlane = R"(
+$gpuslice_part:
+  ld.param.u32 %gpuslice_r3, [@GRID_X];
+  ld.param.u32 %gpuslice_r2, [@GRID_Y];
+  mul.lo.u32 %gpuslice_r3, %gpuslice_r3, %gpuslice_r2;
+)";
+
+inline constexpr std::string_view kPart = R"(
+  st.shared.v2.u32 [gpuslice_shared+40], {%gpuslice_r5, %gpuslice_r5};
+  ld.param.u32 %gpuslice_r2, [@TOTAL];
+  setp.ge.u32 %gpuslice_p, %gpuslice_r3, %gpuslice_r2;
+  @%gpuslice_p bra $gpuslice_publish;
+  rem.u32 %gpuslice_r2, %gpuslice_r4, %gpuslice_r3;
+  sub.u32 %gpuslice_r3, %gpuslice_r3, %gpuslice_r2;
+  sub.u32 %gpuslice_r6, %gpuslice_r5, %gpuslice_r4;
+  min.u32 %gpuslice_r3, %gpuslice_r3, %gpuslice_r6;
+  add.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r3;
+  st.shared.u32 [gpuslice_shared+40], %gpuslice_r4;
+  mov.u32 %gpuslice_r4, %gpuslice_r2;
+  add.u32 %gpuslice_r5, %gpuslice_r2, %gpuslice_r3;
+)";
+
+inline constexpr std::string_view kWholeChunk = R"(
+$gpuslice_part:
+)";
+
+inline constexpr std::string_view kPublish = R"(
 $gpuslice_publish:
-  shr.u32 %gpuslice_r2, %gpuslice_at, 31;
-  xor.b32 %gpuslice_r2, %gpuslice_r2, 1;
-  shl.b32 %gpuslice_r2, %gpuslice_r2, 3;
+  selp.b32 %gpuslice_r2, 8, 0, %gpuslice_odd;
   mov.u32 %gpuslice_r3, gpuslice_shared;
   add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
   st.shared.v2.u32 [%gpuslice_r2], {%gpuslice_r4, %gpuslice_r5};

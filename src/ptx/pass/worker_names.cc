@@ -68,6 +68,10 @@ std::string WorkerNames::word(std::string_view name) const {
       {"TAPER", offsetof(LaunchArgs, taper)},   {"WORKERS", offsetof(LaunchArgs, workers)},
       {"FLAGS", offsetof(LaunchArgs, flags)},   {"LIMIT", offsetof(LaunchArgs, limit)},
       {"RANGE", offsetof(LaunchArgs, range)},
+      {"X_MAGIC", offsetof(LaunchArgs, by_grid_x) + offsetof(Divisor, magic)},
+      {"X_SHIFT", offsetof(LaunchArgs, by_grid_x) + offsetof(Divisor, shift)},
+      {"Y_MAGIC", offsetof(LaunchArgs, by_grid_y) + offsetof(Divisor, magic)},
+      {"Y_SHIFT", offsetof(LaunchArgs, by_grid_y) + offsetof(Divisor, shift)},
   };
   static constexpr Row kNumbers[] = {
       {"NEXT", offsetof(DeviceSlot, next)},
