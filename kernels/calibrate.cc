@@ -67,7 +67,7 @@ std::uint32_t blocks_of_one_wave(const Gpu& gpu, const KernelSpec& spec) {
   const Problem problem = spec.generate({1, 1}, 1);
   int per_sm = 0;
   CUDA_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, &per_sm, load_kernel(spec.ptx, spec.name),
-            static_cast<int>(problem.block.count()), 0);
+            static_cast<int>(problem.steps.front().block.count()), 0);
   return static_cast<std::uint32_t>(std::max(1, per_sm) * gpu.sms());
 }
 

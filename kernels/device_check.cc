@@ -20,8 +20,9 @@ DeviceCheck::DeviceCheck(Workbench& bench)
 }
 
 void DeviceCheck::poison(std::size_t output) {
-  const Problem& problem = bench_.problem();
-  CUDA_CALL(cuMemsetD32Async, bench_.output(output), problem.poison, problem.output_words, stream_.get());
+  for (const Workbench::Area& area : bench_.areas(output)) {
+    CUDA_CALL(cuMemsetD32Async, area.address, area.fill, area.words, stream_.get());
+  }
   CUDA_CALL(cuStreamSynchronize, stream_.get());
 }
 

@@ -16,10 +16,11 @@ class DeviceCheck {
   /// Uploads the bench's reference, which it must have been made with.
   explicit DeviceCheck(Workbench& bench);
 
-  /// Fills an output with the problem's poison by a memset on the GPU; returns when it is in place.
+  /// Fills an output with the problem's poison, and its scratch buffers, by memsets on the GPU; returns when that is in
+  /// place.
   void poison(std::size_t output);
 
-  /// Nothing when the output is right, else one line that says how many words are not. The launch into it must be
+  /// Nothing when the output is right, else one line that says how many words are not. The run into it must be
   /// complete.
   std::optional<std::string> verify(std::size_t output);
 

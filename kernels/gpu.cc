@@ -36,9 +36,13 @@ PinnedWords::PinnedWords(std::size_t words) {
   words_ = static_cast<std::uint32_t*>(memory);
 }
 
-CUfunction load_kernel(std::string_view ptx, std::string_view entry) {
+CUmodule load_module(std::string_view ptx) {
   CUmodule module = nullptr;
   CUDA_CALL(cuModuleLoadData, &module, ptx.data());
+  return module;
+}
+
+CUfunction find_entry(CUmodule module, std::string_view entry) {
   CUfunction function = nullptr;
   CUDA_CALL(cuModuleGetFunction, &function, module, std::string(entry).c_str());
   return function;

@@ -80,7 +80,15 @@ class PinnedWords {
   std::uint32_t* words_ = nullptr;
 };
 
-/// Loads PTX (NUL-terminated) and finds its entry. The module stays loaded until the process ends.
-CUfunction load_kernel(std::string_view ptx, std::string_view entry);
+/// Loads PTX (NUL-terminated). The module stays loaded until the process ends.
+CUmodule load_module(std::string_view ptx);
+
+/// The entry of that name.
+CUfunction find_entry(CUmodule module, std::string_view entry);
+
+/// Both in one: for PTX with one entry.
+inline CUfunction load_kernel(std::string_view ptx, std::string_view entry) {
+  return find_entry(load_module(ptx), entry);
+}
 
 }  // namespace gpuctl::bench

@@ -12,7 +12,7 @@ constexpr std::uint32_t kWordsPerThread = 16;
 }  // namespace
 
 Problem generate_histogram(const Extent& extent, std::uint64_t seed) {
-  return Problem{
+  return OneLaunch{
       .grid = {std::max(1u, divide_up(extent.x, kThreads * kWordsPerThread))},
       .block = {kThreads},
       .inputs = {random_words(extent.x, seed)},

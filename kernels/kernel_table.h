@@ -15,8 +15,9 @@ enum class Size { kTrivial, kSmall, kLarge };
 inline constexpr std::array<std::string_view, 3> kSizeNames = {"trivial", "small", "large"};
 
 struct KernelSpec {
-  std::string_view name;        ///< also the name of the entry in the PTX
-  std::string_view parameters;  ///< of the kernel, in order
+  std::string_view name;        ///< also the name of the entry in the PTX, unless there are several
+  std::string_view papers;      ///< that use it: FLEP, FRS, SiM, SMGuard, EffiSha; empty: none
+  std::string_view parameters;  ///< of the kernel, in order; of several entries: "entry: parameters; entry: parameters"
   std::string_view extent;      ///< what Extent counts
   std::string_view ptx;         ///< NUL-terminated
   std::array<Extent, 3> sizes;  ///< by Size

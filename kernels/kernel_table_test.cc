@@ -21,29 +21,105 @@ float as_float(std::uint32_t word) {
   return std::bit_cast<float>(word);
 }
 
-TEST(KernelTable, NamesAreUniqueAndTheEntriesOfThePtx) {
+TEST(KernelTable, NamesAreUnique) {
   std::set<std::string_view> names;
   for (const KernelSpec& spec : kernel_table()) {
     EXPECT_TRUE(names.insert(spec.name).second) << spec.name;
-    EXPECT_NE(spec.ptx.find(".entry " + std::string(spec.name) + "("), std::string_view::npos) << spec.name;
     EXPECT_EQ(spec.ptx.data()[spec.ptx.size()], '\0') << spec.name;
     EXPECT_EQ(find_kernel(spec.name), &spec);
   }
   EXPECT_EQ(find_kernel("vectoradd"), nullptr);
 }
 
-TEST(KernelTable, EachProblemFitsItsKernel) {
+/// One letter a parameter of an entry of the PTX: p for an address, n for a 32-bit number, ? for anything else.
+/// "no entry" when there is none of that name.
+std::string signature(std::string_view ptx, std::string_view entry) {
+  const std::string head = ".entry " + std::string(entry) + "(";
+  const std::size_t begin = ptx.find(head);
+  if (begin == std::string_view::npos) return "no entry";
+  std::string_view list = ptx.substr(begin + head.size());
+  list = list.substr(0, list.find(')'));
+  std::string letters;
+  for (std::size_t at = list.find(".param "); at != std::string_view::npos; at = list.find(".param ", at + 1)) {
+    const std::string_view type = list.substr(at + 7, 4);
+    letters += type == ".u64" ? 'p' : type == ".u32" || type == ".f32" ? 'n' : '?';
+  }
+  return letters;
+}
+
+std::string signature(const Step& step) {
+  std::string letters;
+  for (const Argument& argument : step.arguments) letters += argument.kind == Argument::Kind::kNumber ? 'n' : 'p';
+  return letters;
+}
+
+TEST(KernelTable, EachStepFitsItsEntry) {
   for (const KernelSpec& spec : kernel_table()) {
-    const Extent& extent = spec.sizes[0];
-    const Problem problem = spec.generate(extent, 1);
-    const auto parameters = static_cast<std::size_t>(std::ranges::count(spec.parameters, ',')) + 1;
-    EXPECT_EQ(problem.arguments.size(), parameters) << spec.name;
-    EXPECT_LE(problem.block.count(), 1024u) << spec.name;
-    EXPECT_EQ(spec.reference(extent, problem).size(), problem.output_words) << spec.name;
-    for (const Argument& argument : problem.arguments) {
-      if (argument.kind == Argument::Kind::kInput) {
-        EXPECT_LT(argument.value, problem.inputs.size()) << spec.name;
+    for (const Extent& extent : {spec.sizes[0], spec.sizes[1]}) {
+      const Problem problem = spec.generate(extent, 1);
+      ASSERT_FALSE(problem.steps.empty()) << spec.name;
+      for (const Step& step : problem.steps) {
+        const std::string_view entry = step.entry.empty() ? spec.name : step.entry;
+        EXPECT_EQ(signature(step), signature(spec.ptx, entry)) << spec.name << ": " << entry;
+        EXPECT_GE(step.grid.count(), 1u) << spec.name << ": " << entry;
+        EXPECT_LE(step.block.count(), 1024u) << spec.name << ": " << entry;
       }
+    }
+  }
+}
+
+TEST(KernelTable, EveryBufferExistsAndIsUsed) {
+  for (const KernelSpec& spec : kernel_table()) {
+    const Problem problem = spec.generate(spec.sizes[0], 1);
+    std::set<std::uint32_t> inputs;
+    std::set<std::uint32_t> scratch;
+    bool output = false;
+    for (const Step& step : problem.steps) {
+      for (const Argument& argument : step.arguments) {
+        if (argument.kind == Argument::Kind::kInput) inputs.insert(argument.value);
+        if (argument.kind == Argument::Kind::kScratch) scratch.insert(argument.value);
+        output |= argument.kind == Argument::Kind::kOutput;
+      }
+    }
+    const auto all_of = [](std::size_t count) {
+      std::set<std::uint32_t> all;
+      for (std::uint32_t i = 0; i < count; ++i) all.insert(i);
+      return all;
+    };
+    EXPECT_EQ(inputs, all_of(problem.inputs.size())) << spec.name;
+    EXPECT_EQ(scratch, all_of(problem.scratch.size())) << spec.name;
+    EXPECT_TRUE(output) << spec.name;
+    for (const Words& words : problem.inputs) EXPECT_FALSE(words.empty()) << spec.name;
+    for (const Scratch& words : problem.scratch) EXPECT_GT(words.words, 0u) << spec.name;
+  }
+}
+
+TEST(KernelTable, TheReferenceIsStableAndAsLongAsTheOutput) {
+  for (const KernelSpec& spec : kernel_table()) {
+    const Problem problem = spec.generate(spec.sizes[0], 1);
+    const Words once = spec.reference(spec.sizes[0], problem);
+    EXPECT_EQ(once.size(), problem.output_words) << spec.name;
+    EXPECT_EQ(once, spec.reference(spec.sizes[0], problem)) << spec.name;
+  }
+}
+
+TEST(KernelTable, TheSeedDecidesTheResult) {
+  for (const KernelSpec& spec : kernel_table()) {
+    const Words one = spec.reference(spec.sizes[0], spec.generate(spec.sizes[0], 1));
+    EXPECT_NE(one, spec.reference(spec.sizes[0], spec.generate(spec.sizes[0], 2))) << spec.name;
+  }
+}
+
+TEST(KernelTable, PapersAreKnown) {
+  const std::set<std::string_view> known = {"FLEP", "FRS", "SiM", "SMGuard", "EffiSha"};
+  for (const KernelSpec& spec : kernel_table()) {
+    std::set<std::string_view> named;
+    for (std::string_view rest = spec.papers; !rest.empty();) {
+      const std::size_t comma = rest.find(", ");
+      const std::string_view paper = rest.substr(0, comma);
+      EXPECT_TRUE(known.contains(paper)) << spec.name << ": " << paper;
+      EXPECT_TRUE(named.insert(paper).second) << spec.name << ": " << paper << " twice";
+      rest = comma == std::string_view::npos ? "" : rest.substr(comma + 2);
     }
   }
 }

@@ -20,7 +20,7 @@ std::vector<float> as_floats(const Words& words) {
 
 Problem generate_matrix_mul(const Extent& extent, std::uint64_t seed) {
   const auto [rows, columns, inner] = extent;
-  return Problem{
+  return OneLaunch{
       .grid = {divide_up(columns, kTile), divide_up(rows, kTile)},
       .block = {kTile, kTile},
       .inputs = {random_floats(std::size_t{rows} * inner, seed), random_floats(std::size_t{inner} * columns, seed + 1)},

@@ -1,9 +1,13 @@
 // One run of a benchmark kernel, described without any CUDA: its inputs, where its result goes, and how it is launched.
-// All data are 32-bit words; floats are stored as their bits, so results are compared bit for bit.
+// Most kernels are one launch; some are a sequence of launches in one stream, each of which reads what earlier ones
+// wrote. All data are 32-bit words; floats are stored as their bits, so results are compared bit for bit.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace gpuctl::bench {
@@ -25,29 +29,71 @@ struct Dim3 {
 
 using Words = std::vector<std::uint32_t>;
 
-/// One kernel argument: the address of an input, the address of the output, or a plain number.
+/// What memory holds before a kernel that overwrites it (a NaN), and before one that adds to it.
+inline constexpr std::uint32_t kPoison = 0xffc0dead;
+
+/// One kernel argument: the address of an input, of the output or of a scratch buffer, or a plain 32-bit number.
 struct Argument {
-  enum class Kind { kInput, kOutput, kNumber };
+  enum class Kind { kInput, kOutput, kScratch, kNumber };
   Kind kind;
-  std::uint32_t value;  ///< index of the input, or the number
+  std::uint32_t value;  ///< index of the input or scratch buffer, or the number
 
   static Argument input(std::uint32_t index) { return {Kind::kInput, index}; }
   static Argument output() { return {Kind::kOutput, 0}; }
+  static Argument scratch(std::uint32_t index) { return {Kind::kScratch, index}; }
   static Argument number(std::uint32_t value) { return {Kind::kNumber, value}; }
+  static Argument real(float value) { return {Kind::kNumber, std::bit_cast<std::uint32_t>(value)}; }
 };
 
-/// Everything a launch needs. Each kernel writes one output, which holds `poison` in every word when it starts.
+/// One launch of a problem. Its blocks are independent of each other; it starts when the step before is complete.
+struct Step {
+  std::string_view entry;  ///< its name in the kernel's PTX; empty: the kernel's own name
+  Dim3 grid;
+  Dim3 block;
+  std::vector<Argument> arguments;
+};
+
+/// Memory that steps hand on to later steps. Nobody compares it.
+struct Scratch {
+  std::size_t words = 0;
+  std::uint32_t fill = kPoison;  ///< what every word holds when the first step starts
+};
+
+/// Everything a run needs. Inputs are never written. The last word about a run is its output, which holds `poison` in
+/// every word when the first step starts. A run that nobody checks finds its output and scratch buffers as the run
+/// before left them: how long a step takes must not depend on what they hold at the start.
 struct Problem {
+  std::vector<Words> inputs;
+  std::size_t output_words = 0;
+  std::uint32_t poison = 0;
+  std::vector<Scratch> scratch;
+  std::vector<Step> steps;
+
+  /// Blocks of all steps.
+  std::uint64_t block_tasks() const {
+    std::uint64_t count = 0;
+    for (const Step& step : steps) count += step.grid.count();
+    return count;
+  }
+};
+
+/// A problem of one launch: converts to a Problem.
+struct OneLaunch {
   Dim3 grid;
   Dim3 block;
   std::vector<Words> inputs;
   std::size_t output_words = 0;
   std::uint32_t poison = 0;
   std::vector<Argument> arguments;
-};
 
-/// What an output holds before a kernel that overwrites it (a NaN), and before one that adds to it.
-inline constexpr std::uint32_t kPoison = 0xffc0dead;
+  operator Problem() && {
+    return {.inputs = std::move(inputs),
+            .output_words = output_words,
+            .poison = poison,
+            .scratch = {},
+            .steps = {{.entry = {}, .grid = grid, .block = block, .arguments = std::move(arguments)}}};
+  }
+};
 
 inline std::uint32_t divide_up(std::uint64_t amount, std::uint32_t by) {
   return static_cast<std::uint32_t>((amount + by - 1) / by);

@@ -10,7 +10,7 @@ constexpr std::uint32_t kWordsPerBlock = kThreads * 4;
 
 Problem generate_reduction(const Extent& extent, std::uint64_t seed) {
   const std::uint32_t blocks = divide_up(extent.x, kWordsPerBlock);
-  return Problem{
+  return OneLaunch{
       .grid = {blocks},
       .block = {kThreads},
       .inputs = {random_words(extent.x, seed)},

@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include <algorithm>
 #include <boost/json/src.hpp>
 #include <cinttypes>
 #include <functional>
@@ -51,6 +52,11 @@ json::array to_json(const Extent& extent) {
   return {extent.x, extent.y, extent.z};
 }
 
+/// The step with the most blocks, the first of them.
+const Step& widest_step(const Problem& problem) {
+  return *std::ranges::max_element(problem.steps, {}, [](const Step& step) { return step.grid.count(); });
+}
+
 std::string hex(std::uint64_t value) {
   char text[17];
   std::snprintf(text, sizeof text, "%016" PRIx64, value);
@@ -72,10 +78,11 @@ void print_summary(const char* name, const Summary& s, std::FILE* out) {
 
 void print_table(const Report& report, std::FILE* out) {
   const RunResult& result = report.result;
-  const Dim3& grid = report.problem.grid;
-  std::fprintf(out, "%s (%s: %s), grid %u x %u x %u, on %s (%d SMs)\n", std::string(report.spec.name).c_str(),
-               std::string(report.spec.extent).c_str(), extent_text(report.extent).c_str(), grid.x, grid.y, grid.z,
-               report.gpu.name().c_str(), report.gpu.sms());
+  const Dim3& grid = widest_step(report.problem).grid;
+  std::fprintf(out, "%s (%s: %s), grid %u x %u x %u", std::string(report.spec.name).c_str(),
+               std::string(report.spec.extent).c_str(), extent_text(report.extent).c_str(), grid.x, grid.y, grid.z);
+  if (report.problem.steps.size() > 1) std::fprintf(out, " at most in %zu steps", report.problem.steps.size());
+  std::fprintf(out, ", on %s (%d SMs)\n", report.gpu.name().c_str(), report.gpu.sms());
   std::fprintf(out, "%-18s %10s %10s %10s %10s %10s\n", "microseconds", "p50", "p90", "p99", "max", "mean");
   print_summary("latency", latency(result), out);
   if (report.options.arrival != Arrival::kBackToBack) print_summary("response", response(result), out);
@@ -83,7 +90,7 @@ void print_table(const Report& report, std::FILE* out) {
   std::fprintf(out, "launch call %.2f us (median)\n", launch_call(result));
   const double rate = kernels_per_second(result);
   std::fprintf(out, "%zu launches in %.3f s: %.1f kernels/s, %.0f block-tasks/s\n", result.samples.size(),
-               window_seconds(result), rate, rate * static_cast<double>(grid.count()));
+               window_seconds(result), rate, rate * static_cast<double>(report.problem.block_tasks()));
   std::fprintf(out, "%" PRIu64 " results checked, %" PRIu64 " wrong", result.checked, result.mismatches);
   if (result.checked != 0) std::fprintf(out, ", output hash %s", hex(result.output_hash).c_str());
   std::fprintf(out, "\n");
@@ -93,13 +100,15 @@ void print_table(const Report& report, std::FILE* out) {
 void print_json(const Report& report, std::FILE* out) {
   const RunResult& result = report.result;
   const double rate = kernels_per_second(result);
-  const std::uint64_t blocks = report.problem.grid.count();
+  const std::uint64_t blocks = report.problem.block_tasks();
+  const Step& widest = widest_step(report.problem);
   const json::object object = {
       {"kernel", report.spec.name},
       {"device", report.gpu.name()},
       {"sms", report.gpu.sms()},
-      {"grid", to_json(report.problem.grid)},
-      {"block", to_json(report.problem.block)},
+      {"grid", to_json(widest.grid)},
+      {"block", to_json(widest.block)},
+      {"steps", report.problem.steps.size()},
       {"block_tasks", blocks},
       {"extent", to_json(report.extent)},
       {"launches", result.samples.size()},
@@ -134,11 +143,15 @@ void print_kernels(std::span<const KernelSpec> kernels, bool as_json, std::FILE*
   for (const KernelSpec& spec : kernels) {
     json::object sizes;
     for (std::size_t i = 0; i < kSizeNames.size(); ++i) sizes[kSizeNames[i]] = to_json(spec.sizes[i]);
-    rows.push_back(
-        json::object{{"name", spec.name}, {"parameters", spec.parameters}, {"extent", spec.extent}, {"sizes", sizes}});
+    rows.push_back(json::object{{"name", spec.name},
+                                {"papers", spec.papers},
+                                {"parameters", spec.parameters},
+                                {"extent", spec.extent},
+                                {"sizes", sizes}});
     if (as_json) continue;
-    std::fprintf(out, "%s(%s)\n  %s:", std::string(spec.name).c_str(), std::string(spec.parameters).c_str(),
-                 std::string(spec.extent).c_str());
+    std::fprintf(out, "%s(%s)\n", std::string(spec.name).c_str(), std::string(spec.parameters).c_str());
+    if (!spec.papers.empty()) std::fprintf(out, "  as in %s\n", std::string(spec.papers).c_str());
+    std::fprintf(out, "  %s:", std::string(spec.extent).c_str());
     for (std::size_t i = 0; i < kSizeNames.size(); ++i) {
       std::fprintf(out, "%s %s %s", i == 0 ? "" : ",", std::string(kSizeNames[i]).c_str(),
                    extent_text(spec.sizes[i]).c_str());

@@ -1,6 +1,9 @@
 // What a run found out, for a person or as one JSON object. Times are microseconds unless the name says otherwise.
 //
-// Keys: kernel, device, sms; grid, block (arrays of three), block_tasks (blocks of one launch); extent (array of three;
+// A launch here is a run of the whole problem, all its steps: times span them, counts add them up.
+//
+// Keys: kernel, device, sms; grid, block (arrays of three, of the step with the most blocks); steps (launch calls of one
+// run), block_tasks (blocks of all of them); extent (array of three;
 // for work: blocks, iterations); launches; window_s (start of the measured launches to the last completion);
 // kernels_per_s, block_tasks_per_s; latency_us (issue to completion, host clock), response_us (from when the launch
 // was due), gpu_us (between events; null without): objects of p50, p90, p99, max, mean; launch_call_us (median CPU time

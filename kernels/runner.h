@@ -1,4 +1,5 @@
-// Issues launches of one kernel by an arrival pattern, keeps a number of them in flight, and times and checks each.
+// Issues launches of one kernel by an arrival pattern, keeps a number of them in flight, and times and checks each. The
+// launch of a problem of several steps is that of all its steps, back to back in one stream.
 //
 // One thread does everything. A launch goes through: output poisoned - issued - complete - output checked; outputs that
 // nobody checks are not poisoned. Poisoning

@@ -10,7 +10,7 @@ constexpr std::uint32_t kThreads = 256;
 }
 
 Problem generate_vector_add(const Extent& extent, std::uint64_t seed) {
-  return Problem{
+  return OneLaunch{
       .grid = {divide_up(extent.x, kThreads)},
       .block = {kThreads},
       .inputs = {random_floats(extent.x, seed), random_floats(extent.x, seed + 1)},

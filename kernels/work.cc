@@ -16,7 +16,7 @@ constexpr std::size_t kStride = 32;  ///< table words between two iterations of 
 }  // namespace
 
 Problem generate_work(const Extent& extent, std::uint64_t seed) {
-  return Problem{
+  return OneLaunch{
       .grid = {extent.x},
       .block = {kThreads},
       .inputs = {random_floats(kTable, seed)},

@@ -4,14 +4,24 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
-#include <utility>
 
 namespace gpuctl::bench {
 namespace {
 
 constexpr std::size_t kWord = sizeof(std::uint32_t);
 constexpr std::size_t kPatternWords = std::size_t{4} << 20;  // poison and uploads go in pieces of 16 MiB
-constexpr std::size_t kMostArguments = 8;
+constexpr std::size_t kMostArguments = 16;
+
+/// The functions of all steps. Those of several steps may be the same.
+std::vector<CUfunction> load_steps(const KernelSpec& spec, const Problem& problem) {
+  CUmodule module = load_module(spec.ptx);
+  std::vector<CUfunction> functions;
+  for (const Step& step : problem.steps) {
+    if (step.arguments.size() > kMostArguments) throw Failure(std::string(spec.name) + ": too many arguments");
+    functions.push_back(find_entry(module, step.entry.empty() ? spec.name : step.entry));
+  }
+  return functions;
+}
 
 }  // namespace
 
@@ -19,7 +29,7 @@ Workbench::Workbench(const KernelSpec& spec, const Extent& extent, std::uint64_t
                      bool with_reference)
     : spec_(spec),
       problem_(spec.generate(extent, seed)),
-      function_(load_kernel(spec.ptx, spec.name)),
+      functions_(load_steps(spec, problem_)),
       pattern_(kPatternWords),
       readback_(problem_.output_words) {
   if (with_reference) reference_ = spec.reference(extent, problem_);
@@ -28,11 +38,23 @@ Workbench::Workbench(const KernelSpec& spec, const Extent& extent, std::uint64_t
     upload(words, inputs_.back().address());
   }
   for (Words& words : problem_.inputs) Words().swap(words);  // on the GPU now; large ones are hundreds of MiB
-  for (std::size_t i = 0; i < outputs; ++i) outputs_.emplace_back(problem_.output_words * kWord);
+  for (std::size_t i = 0; i < outputs; ++i) {
+    outputs_.push_back({DeviceMemory(problem_.output_words * kWord), {}});
+    for (const Scratch& scratch : problem_.scratch) outputs_.back().scratch.emplace_back(scratch.words * kWord);
+  }
+}
+
+std::vector<Workbench::Area> Workbench::areas(std::size_t output) const {
+  const Output& memory = outputs_[output];
+  std::vector<Area> areas = {{memory.output.address(), problem_.output_words, problem_.poison}};
+  for (std::size_t i = 0; i < memory.scratch.size(); ++i) {
+    areas.push_back({memory.scratch[i].address(), problem_.scratch[i].words, problem_.scratch[i].fill});
+  }
+  return areas;
 }
 
 void Workbench::upload(const Words& words, CUdeviceptr to) {
-  pattern_is_poison_ = false;
+  pattern_words_ = 0;
   for (std::size_t at = 0; at < words.size(); at += kPatternWords) {
     const std::size_t bytes = std::min(kPatternWords, words.size() - at) * kWord;
     std::memcpy(pattern_.data(), &words[at], bytes);
@@ -41,13 +63,21 @@ void Workbench::upload(const Words& words, CUdeviceptr to) {
   }
 }
 
+void Workbench::repeat(std::uint32_t word, std::size_t times) {
+  if (word == pattern_word_ && times <= pattern_words_) return;
+  CUDA_CALL(cuStreamSynchronize, copies_.get());
+  std::fill_n(pattern_.data(), times, word);
+  pattern_word_ = word;
+  pattern_words_ = times;
+}
+
 void Workbench::poison(std::size_t output) {
-  if (!std::exchange(pattern_is_poison_, true)) {
-    std::fill_n(pattern_.data(), std::min(kPatternWords, problem_.output_words), problem_.poison);
-  }
-  for (std::size_t at = 0; at < problem_.output_words; at += kPatternWords) {
-    const std::size_t bytes = std::min(kPatternWords, problem_.output_words - at) * kWord;
-    CUDA_CALL(cuMemcpyHtoDAsync_v2, outputs_[output].address() + at * kWord, pattern_.data(), bytes, copies_.get());
+  for (const Area& area : areas(output)) {
+    repeat(area.fill, std::min(kPatternWords, area.words));
+    for (std::size_t at = 0; at < area.words; at += kPatternWords) {
+      const std::size_t bytes = std::min(kPatternWords, area.words - at) * kWord;
+      CUDA_CALL(cuMemcpyHtoDAsync_v2, area.address + at * kWord, pattern_.data(), bytes, copies_.get());
+    }
   }
   CUDA_CALL(cuStreamSynchronize, copies_.get());
 }
@@ -59,29 +89,33 @@ void Workbench::launch(std::size_t output, CUstream stream) {
   };
   std::array<Value, kMostArguments> values;
   std::array<void*, kMostArguments> pointers;
-  for (std::size_t i = 0; i < problem_.arguments.size(); ++i) {
-    const Argument& argument = problem_.arguments[i];
-    switch (argument.kind) {
-      case Argument::Kind::kInput:
-        values[i].address = inputs_[argument.value].address();
-        break;
-      case Argument::Kind::kOutput:
-        values[i].address = outputs_[output].address();
-        break;
-      case Argument::Kind::kNumber:
-        values[i].number = argument.value;
-        break;
+  for (std::size_t s = 0; s < problem_.steps.size(); ++s) {
+    const auto& [entry, grid, block, arguments] = problem_.steps[s];
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const Argument& argument = arguments[i];
+      switch (argument.kind) {
+        case Argument::Kind::kInput:
+          values[i].address = inputs_[argument.value].address();
+          break;
+        case Argument::Kind::kOutput:
+          values[i].address = outputs_[output].output.address();
+          break;
+        case Argument::Kind::kScratch:
+          values[i].address = outputs_[output].scratch[argument.value].address();
+          break;
+        case Argument::Kind::kNumber:
+          values[i].number = argument.value;
+          break;
+      }
+      pointers[i] = &values[i];
     }
-    pointers[i] = &values[i];
+    CUDA_CALL(cuLaunchKernel, functions_[s], grid.x, grid.y, grid.z, block.x, block.y, block.z, 0, stream,
+              pointers.data(), nullptr);
   }
-  const Dim3& grid = problem_.grid;
-  const Dim3& block = problem_.block;
-  CUDA_CALL(cuLaunchKernel, function_, grid.x, grid.y, grid.z, block.x, block.y, block.z, 0, stream, pointers.data(),
-            nullptr);
 }
 
 std::optional<std::string> Workbench::verify(std::size_t output) {
-  CUDA_CALL(cuMemcpyDtoHAsync_v2, readback_.data(), outputs_[output].address(), problem_.output_words * kWord,
+  CUDA_CALL(cuMemcpyDtoHAsync_v2, readback_.data(), outputs_[output].output.address(), problem_.output_words * kWord,
             copies_.get());
   CUDA_CALL(cuStreamSynchronize, copies_.get());
   const std::uint32_t* found = readback_.data();

@@ -5,9 +5,9 @@ import time
 
 import instance
 
-KEYS = {"kernel", "device", "sms", "grid", "block", "block_tasks", "extent", "launches", "window_s", "kernels_per_s",
-        "block_tasks_per_s", "latency_us", "response_us", "gpu_us", "launch_call_us", "checked", "mismatches",
-        "first_mismatch", "output_hash"}
+KEYS = {"kernel", "device", "sms", "grid", "block", "steps", "block_tasks", "extent", "launches", "window_s",
+        "kernels_per_s", "block_tasks_per_s", "latency_us", "response_us", "gpu_us", "launch_call_us", "checked",
+        "mismatches", "first_mismatch", "output_hash"}
 
 
 class Bench(instance.SystemTest):
@@ -19,7 +19,8 @@ class Bench(instance.SystemTest):
     def test_documented_keys(self):
         report = self.report("vectorAdd", "--count", 4)
         self.assertEqual(set(report), KEYS)
-        self.assertEqual((report["kernel"], report["launches"], report["sms"]), ("vectorAdd", 4, instance.SMS))
+        self.assertEqual((report["kernel"], report["steps"], report["launches"], report["sms"]),
+                         ("vectorAdd", 1, 4, instance.SMS))
         self.assertEqual(report["block_tasks"], report["grid"][0])
         self.assertEqual(report["checked"], 6)  # two of them warm-up
 
