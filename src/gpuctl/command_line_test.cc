@@ -212,6 +212,32 @@ TEST_F(CommandLine, RunFailuresExitWith125) {
                "run: unknown option '--slcie'; did you mean '--slice'?");
 }
 
+TEST(CommandLineAlone, RewritePrintsATableAndNeedsNoDaemon) {
+  const std::string path = PTX_GOLDEN_DIR "/wrap_in_claim_loop/plain.ptx";
+  const Ran table = run({"--socket", "/nonexistent/s", "rewrite", path});
+  EXPECT_EQ(table.status, 0) << table.err;
+  EXPECT_EQ(table.out.rfind("MODULE  PTX    FORM        KERNEL  ", 0), 0u) << table.out;
+  EXPECT_NE(table.out.find("\n     1  sm_"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("  persistent  "), std::string::npos) << table.out;
+  const boost::json::value json = boost::json::parse(run({"rewrite", path, "--json"}).out);
+  EXPECT_EQ(json.at("modules").at(0).at("kernels").at(0).at("form"), "persistent");
+  EXPECT_TRUE(json.at("written").as_array().empty());
+}
+
+TEST(CommandLineAlone, RewriteFailsInOneLine) {
+  const Ran missing = run({"rewrite", "/nonexistent/k.ptx"});
+  EXPECT_EQ(missing.status, kExitUsage);
+  EXPECT_EQ(missing.err, "gpuctl: rewrite: /nonexistent/k.ptx: cannot be read: No such file or directory\n");
+  EXPECT_EQ(missing.out, "");
+  const Ran nothing = run({"rewrite"});
+  EXPECT_EQ(nothing.err, "gpuctl: rewrite: IN is required; see 'gpuctl rewrite --help'\n");
+  const std::string path = PTX_GOLDEN_DIR "/wrap_in_claim_loop/plain.ptx";
+  const Ran unwritable = run({"rewrite", path, "-o", "/nonexistent/out.ptx"});
+  EXPECT_EQ(unwritable.err,
+            "gpuctl: rewrite: /nonexistent/out.ptx: cannot be written: No such file or directory\n");
+  EXPECT_EQ(unwritable.out, "");
+}
+
 TEST(CommandLineAlone, UnreachableDaemonExitsWithThree) {
   const Ran ran = run({"list", "--socket", "/nonexistent/s"});
   EXPECT_EQ(ran.status, kExitUnreachable);

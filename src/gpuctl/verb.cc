@@ -15,6 +15,8 @@ constexpr std::array kVerbs{
     Verb{"run", "Run a program in a slice", "gpuctl run --slice batch python3 train.py --epochs 3", declare_run},
     Verb{"top", "Watch devices, slices and programs live", "gpuctl top --interval 0.5", declare_top},
     Verb{"explain", "Say how each kernel of a program is run, and why", "gpuctl explain 4711", declare_explain},
+    Verb{"rewrite", "Rewrite the PTX in a file, and say how each kernel would be run",
+         "gpuctl rewrite ./a.out -o rewritten", declare_rewrite},
     Verb{"status", "Show the daemon, its devices and what works here", "gpuctl status", declare_status},
     Verb{"simulate", "Compare policies on a described workload, without a GPU",
          "gpuctl simulate fleet.toml --policy frs,srt,rr --seeds 20", declare_simulate},

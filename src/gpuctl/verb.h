@@ -43,6 +43,7 @@ Action declare_show(CLI::App& app);
 Action declare_run(CLI::App& app);
 Action declare_top(CLI::App& app);
 Action declare_explain(CLI::App& app);
+Action declare_rewrite(CLI::App& app);
 Action declare_status(CLI::App& app);
 Action declare_simulate(CLI::App& app);
 
