@@ -60,9 +60,11 @@ Result<void> Client::connect_locked(bool resumed) {
   if (!map) return map.error();
 
   ipc::Fields fields(reply->parameters);
+  std::string attached_to = fields.text("slice");  // the daemon's word: no slice asked for means the root
   targets_.latency = std::chrono::microseconds(fields.integer("latency_target_us"));
   targets_.block_task = std::chrono::microseconds(fields.integer("block_target_us"));
   if (!fields.ok()) return fields.error();
+  slice_ = std::move(attached_to);
   connection_ = std::make_unique<ipc::Connection>(std::move(*opened));
   stubs_.push_back(std::move(*map));
   stub_.store(stubs_.back().get(), std::memory_order_release);

@@ -62,6 +62,18 @@ class PublicApi(instance.SystemTest):
         self.assertEqual(shell.code("hint", 8), REFUSED)
         self.assertEqual(shell.grant().priority, 3)
 
+    def test_the_daemon_names_the_slice(self):
+        """A program that asks for a daemon only is in its root."""
+        self.start_daemon()
+        self.gpuctl("create-slice", "ls")
+        shell = self.start_shell()
+        self.assertEqual(shell.code("slice", 100), NOT_ATTACHED)
+        shell.do("init")
+        self.assertEqual([client["pid"] for client in self.clients("/")], [shell.pid])
+        self.assertEqual(shell.ask("slice", 2), "0 /")
+        self.assertEqual(shell.code("attach", "ls"), OK)
+        self.assertEqual(shell.ask("slice", 100), "0 ls")
+
     def test_wrong_arguments(self):
         self.start_daemon()
         self.gpuctl("create-slice", "ls")
