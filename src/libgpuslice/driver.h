@@ -16,7 +16,4 @@ struct Driver {
 /// Opens libcuda.so.1 at the first call; any thread. Never fails: look at `present` and at the pointers.
 const Driver& driver();
 
-/// dlsym of the C library, not ours.
-void* real_dlsym(void* handle, const char* name);
-
 }  // namespace gpuslice

@@ -1,17 +1,13 @@
 // How a program's driver calls come here. There are three ways, and each must lead to the same wrappers:
 //
 // 1. A program linked with libcuda: our exported functions of the same names come first in symbol order.
-// 2. dlsym: ours (dlsym_*.S) answers for the names in the table below.
+// 2. dlsym: ours (dlsym_*.S, dlsym.cc) answers for the names in the table below.
 // 3. cuGetProcAddress, which the CUDA runtime gets by dlsym and then asks for everything, itself included: ours asks
 //    the driver first (so that what this driver lacks stays lacking) and then answers from the table. There the symbol
 //    carries no version suffix; the version asked for and the kind of default stream pick the variant.
 //
 // To add a wrapper: write it in a hooks_*.cc, declare it below if cuda.h does not, add one row.
-#include <dlfcn.h>
-
-#include <cstring>
-
-#include "libgpuslice/driver.h"
+#include "libgpuslice/dlsym.h"
 #include "libgpuslice/hooks.h"
 
 using gpuslice::Hook;
@@ -83,11 +79,6 @@ const Hook kHooks[] = {
 using GetProcAddress = CUresult (*)(const char*, void**, int, cuuint64_t);
 using GetProcAddressV2 = CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
 
-void* libcuda_function(const char* name) {
-  static void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  return library ? real_dlsym(library, name) : nullptr;
-}
-
 void replace(const char* symbol, void** function, int version, cuuint64_t flags) {
   if (!symbol || !function || !*function) return;
   const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
@@ -115,28 +106,6 @@ void* find_hook(std::string_view symbol, int cuda_version, bool per_thread) {
 }
 
 }  // namespace gpuslice
-
-extern "C" {
-
-/// The C library's dlsym, for dlsym_*.S. Set before the first use: constructors of other libraries may call dlsym.
-__attribute__((visibility("hidden"))) void* (*gpuslice_next_dlsym)(void*, const char*) = nullptr;
-
-__attribute__((visibility("hidden"))) void* gpuslice_resolve(void* handle, const char* name) {
-  if (!gpuslice_next_dlsym) {
-    gpuslice_next_dlsym = reinterpret_cast<decltype(gpuslice_next_dlsym)>(
-        gpuslice::real_dlsym(RTLD_NEXT, "dlsym"));
-  }
-  if (!name || name[0] != 'c' || name[1] != 'u') return nullptr;
-  void* wrapper = gpuslice::find_hook(name);
-  // A library that lacks the function must go on lacking it. RTLD_NEXT and RTLD_DEFAULT cannot be asked from here on the
-  // program's behalf; for them libcuda itself is asked.
-  if (!wrapper) return nullptr;
-  const bool special = handle == RTLD_NEXT || handle == RTLD_DEFAULT;
-  void* real = special ? gpuslice::libcuda_function(name) : gpuslice::real_dlsym(handle, name);
-  return real ? wrapper : nullptr;
-}
-
-}  // extern "C"
 
 GPUSLICE_HOOK cuGetProcAddress_v2(const char* symbol, void** function, int version, cuuint64_t flags,
                                   CUdriverProcAddressQueryResult* status) {
