@@ -2,8 +2,12 @@
 
 #include "histogram.h"
 #include "matrix_mul.h"
+#include "md.h"
+#include "nearest_neighbor.h"
 #include "ptx_images.h"
 #include "reduction.h"
+#include "spmv.h"
+#include "triad.h"
 #include "vector_add.h"
 #include "work.h"
 
@@ -48,6 +52,42 @@ constexpr KernelSpec kTable[] = {
      false,
      generate_histogram,
      reference_histogram},
+    {"triad",
+     "EffiSha",
+     "float* a, float* b, float* out, float scale, u32 count",
+     "elements",
+     kTriadPtx,
+     {{{30'021}, {4'000'021}, {64'000'021}}},
+     false,
+     generate_triad,
+     reference_triad},
+    {"nearestNeighbor",
+     "FLEP, SMGuard",
+     "float2* places, float* out, float latitude, float longitude, u32 count",
+     "places",
+     kNearestNeighborPtx,
+     {{{30'031}, {2'000'031}, {48'000'031}}},
+     false,
+     generate_nearest_neighbor,
+     reference_nearest_neighbor},
+    {"spmv",
+     "FLEP, FRS, EffiSha",
+     "float* values, u32* columns, u32* starts, float* x, float* out, u32 rows",
+     "rows, mean entries of a row",
+     kSpmvPtx,
+     {{{601, 40}, {20'001, 60}, {300'001, 100}}},
+     false,
+     generate_spmv,
+     reference_spmv},
+    {"md",
+     "FLEP, EffiSha",
+     "float4* positions, u32* neighbors, u32* list, float4* forces, u32 count",
+     "atoms",
+     kMdPtx,
+     {{{2'003}, {12'289}, {1'000'003}}},
+     false,
+     generate_md,
+     reference_md},
     {"work",
      "",
      "float* table, u32* out, u32 iterations",
