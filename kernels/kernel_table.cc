@@ -1,8 +1,10 @@
 #include "kernel_table.h"
 
+#include "black_scholes.h"
 #include "histogram.h"
 #include "matrix_mul.h"
 #include "md.h"
+#include "md5_hash.h"
 #include "nearest_neighbor.h"
 #include "ptx_images.h"
 #include "reduction.h"
@@ -88,6 +90,24 @@ constexpr KernelSpec kTable[] = {
      false,
      generate_md,
      reference_md},
+    {"blackScholes",
+     "FRS, SMGuard",
+     "float* prices, float* strikes, float* years, float* out, float rate, float volatility, u32 count",
+     "options",
+     kBlackScholesPtx,
+     {{{10'007}, {500'007}, {20'000'007}}},
+     false,
+     generate_black_scholes,
+     reference_black_scholes},
+    {"md5Hash",
+     "SiM, SMGuard, EffiSha",
+     "uint4* sought_digest, u32* out, u32 keys",
+     "keys",
+     kMd5HashPtx,
+     {{{24'011}, {300'011}, {8'000'011}}},
+     false,
+     generate_md5_hash,
+     reference_md5_hash},
     {"work",
      "",
      "float* table, u32* out, u32 iterations",
