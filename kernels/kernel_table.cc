@@ -1,7 +1,9 @@
 #include "kernel_table.h"
 
+#include "binomial_options.h"
 #include "black_scholes.h"
 #include "histogram.h"
+#include "lava_md.h"
 #include "matrix_mul.h"
 #include "md.h"
 #include "md5_hash.h"
@@ -108,6 +110,24 @@ constexpr KernelSpec kTable[] = {
      false,
      generate_md5_hash,
      reference_md5_hash},
+    {"binomialOptions",
+     "SiM",
+     "BinomialOption* options, float* out, u32 steps",
+     "options, time steps",
+     kBinomialOptionsPtx,
+     {{{48, 200}, {264, 300}, {1024, 2047}}},
+     false,
+     generate_binomial_options,
+     reference_binomial_options},
+    {"lavaMD",
+     "SiM, SMGuard",
+     "float4* particles, u32* starts, u32* around, float4* effects, u32 per_box",
+     "boxes along a side, particles of a box",
+     kLavaMdPtx,
+     {{{3, 24}, {5, 40}, {8, 100}}},
+     false,
+     generate_lava_md,
+     reference_lava_md},
     {"work",
      "",
      "float* table, u32* out, u32 iterations",
