@@ -11,6 +11,7 @@
 #include "ptx_images.h"
 #include "reduction.h"
 #include "spmv.h"
+#include "tpacf.h"
 #include "triad.h"
 #include "vector_add.h"
 #include "work.h"
@@ -128,6 +129,15 @@ constexpr KernelSpec kTable[] = {
      false,
      generate_lava_md,
      reference_lava_md},
+    {"tpacf",
+     "SiM",
+     "float* x, float* y, float* z, u32* out, u32 points, u32 random_catalogues",
+     "points, random catalogues",
+     kTpacfPtx,
+     {{{257, 3}, {300, 65}, {1000, 100}}},
+     false,
+     generate_tpacf,
+     reference_tpacf},
     {"work",
      "",
      "float* table, u32* out, u32 iterations",

@@ -11,8 +11,8 @@ namespace {
 constexpr unsigned kThreads = 128;
 }
 
-extern "C" __global__ void lavaMD(const float4* particles, const unsigned* starts, const unsigned* around,
-                                  float4* effects, unsigned per_box) {
+extern "C" __global__ void lavaMD(const float4* __restrict__ particles, const unsigned* __restrict__ starts,
+                                  const unsigned* __restrict__ around, float4* effects, unsigned per_box) {
   __shared__ float4 others[kThreads];
   const bool busy = threadIdx.x < per_box;
   const unsigned at = blockIdx.x * per_box + threadIdx.x;
