@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "gpuslice/gpuslice.h"
+#include "libgpuslice/by_hand.h"
 #include "libgpuslice/capture.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/context.h"
@@ -83,6 +84,11 @@ GPUSLICE_API int gpuslice_stream_latency_critical(void* stream, int on) {
     context->set_latency_critical(gpuslice::explicit_stream(static_cast<CUstream>(stream), false), on != 0);
     return GPUSLICE_OK;
   });
+}
+
+GPUSLICE_API int gpuslice_launch(void* function, const gpuslice_launch_config* config, void** params) {
+  if (!function || !config || config->abi != GPUSLICE_DEVICE_ABI) return GPUSLICE_ERROR_INVALID;
+  return guarded_api([&] { return gpuslice::launch_by_hand(static_cast<CUfunction>(function), *config, params); });
 }
 
 GPUSLICE_API const char* gpuslice_error_string(int error) {

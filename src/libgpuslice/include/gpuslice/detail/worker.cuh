@@ -1,0 +1,250 @@
+// What the leader of a worker does, for <gpuslice/device.cuh>: a worker as persistent_abi.h describes it. The same in PTX,
+// which the rewriter puts around kernels, is src/ptx/pass/worker_*_text.h; when one of them changes so must the other.
+#pragma once
+
+#include <cstddef>
+#include <gpuslice/abi/persistent_abi.h>
+
+namespace gpuslice::detail {
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700
+#error "gpuslice/device.cuh needs compute capability 7.0 or later"
+#endif
+
+using address = unsigned long long;  // in global memory
+using gpuctl::ptx::DeviceSlot;
+using gpuctl::ptx::HostSlot;
+using gpuctl::ptx::LaunchArgs;
+
+/// What a leader is about, when it is not the time at which a chunk to be measured began.
+constexpr unsigned long long kNothing = 0;
+constexpr unsigned long long kEvicted = 1;  ///< it leaves because of its SM
+constexpr unsigned long long kResting = 2;  ///< it is the holder, and claims nothing
+
+constexpr unsigned kHolderRestsNs = 2000;
+constexpr unsigned kHolderLooksNs = 100;
+/// Published when there is nothing more to do: as great as no launch has block-tasks.
+constexpr unsigned kNoTask = gpuctl::ptx::kMaxBlockTasks;
+
+/// In shared memory. `published` is read by all threads, the rest is the leader's; it is not in registers because those are
+/// needed by the kernel's own code in between.
+struct worker_state {
+  uint2 published[2];        ///< the block-tasks to take next and their end, by turns
+  unsigned long long about;
+  unsigned started_on;       ///< SM
+  unsigned chunk;            ///< block-tasks of the chunk to be measured
+};
+
+// Memory that other blocks, other grids and the host change meanwhile.
+__device__ inline unsigned load(address at) {
+  unsigned value;
+  asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+  return value;
+}
+__device__ inline uint4 load4(address at) {
+  uint4 v;
+  asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(at) : "memory");
+  return v;
+}
+__device__ inline unsigned load_acquire(address at) {
+  unsigned value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+  return value;
+}
+__device__ inline void store(address at, unsigned value) {
+  asm volatile("st.volatile.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
+}
+__device__ inline void store2(address at, unsigned x, unsigned y) {
+  asm volatile("st.volatile.global.v2.u32 [%0], {%1, %2};" ::"l"(at), "r"(x), "r"(y) : "memory");
+}
+__device__ inline void store4(address at, uint4 v) {
+  asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+               : "memory");
+}
+__device__ inline void store64(address at, unsigned long long value) {
+  asm volatile("st.volatile.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+}
+__device__ inline unsigned add(address at, unsigned more) {
+  unsigned before;
+  asm volatile("atom.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(at), "r"(more) : "memory");
+  return before;
+}
+__device__ inline unsigned long long add64_acquire(address at, unsigned long long more) {
+  unsigned long long before;
+  asm volatile("atom.acquire.gpu.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(at), "l"(more) : "memory");
+  return before;
+}
+__device__ inline unsigned replace(address at, unsigned expected, unsigned value) {
+  unsigned before;
+  asm volatile("atom.global.cas.b32 %0, [%1], %2, %3;"
+               : "=r"(before) : "l"(at), "r"(expected), "r"(value) : "memory");
+  return before;
+}
+__device__ inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+
+__device__ inline unsigned sm_id() {
+  unsigned id;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
+  return id;
+}
+__device__ inline unsigned long long clock_ns() {
+  unsigned long long ns;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns)::"memory");
+  return ns;
+}
+
+__device__ inline bool is_plain(const LaunchArgs& args) { return args.slot == 0; }
+__device__ inline bool of_agent(const LaunchArgs& args) { return (args.flags & gpuctl::ptx::kAgentGrid) != 0; }
+
+/// As gpuctl::pack_range packs it.
+__device__ inline bool is_outside(unsigned range, unsigned sm) { return sm < (range & 0xffff) || sm >= range >> 16; }
+
+/// Counts this worker, or no longer, among those on an SM that may claim. `here` is made of bytes, atomics are of words.
+__device__ inline void count_here(const LaunchArgs& args, unsigned sm, bool present) {
+  static_assert(gpuctl::kMaxSms == 256 && offsetof(DeviceSlot, here) % 4 == 0);
+  const unsigned one = 1u << (sm & 3) * 8;
+  add(args.slot + offsetof(DeviceSlot, here) + (sm & 252), present ? one : 0u - one);
+}
+
+__device__ inline unsigned divide(unsigned n, const gpuctl::ptx::Divisor& by) { return __umulhi(2 * n, by.magic) >> by.shift; }
+
+/// blockIdx of a block-task.
+__device__ inline dim3 block_index(const LaunchArgs& args, unsigned task) {
+  const unsigned row = divide(task, args.by_grid_x);
+  const unsigned plane = divide(row, args.by_grid_y);
+  return dim3(task - row * args.grid_x, row - plane * args.grid_y, plane);
+}
+
+/// Announces the worker. True: it has its first chunk already, or may claim it without looking, as its SM is allowed as far
+/// as its launch knew.
+__device__ inline bool enter(const LaunchArgs& args, worker_state& worker) {
+  const unsigned sm = sm_id();
+  worker.about = kNothing;
+  worker.started_on = sm;
+  count_here(args, sm, true);
+  if (of_agent(args)) {
+    add(args.slot + offsetof(DeviceSlot, extra), 1);
+    return false;
+  }
+  if (blockIdx.x == 0) {
+    store64(args.host + offsetof(HostSlot, start_ns), clock_ns());
+    store(args.host + offsetof(HostSlot, started), 1);
+  }
+  return args.first != 0 || !is_outside(args.range, sm);
+}
+
+/// Reads what is allowed from the host, for everybody, and posts how far the launch is if that is due. Returns the range.
+__device__ inline unsigned poll(const LaunchArgs& args, unsigned now, unsigned next) {
+  const uint4 polled = load4(args.polled);  // a gpuctl::Polled
+  const unsigned two = args.limit < 2 ? polled.y : args.limit < 4 ? polled.z : polled.w;
+  const unsigned limit = two >> (args.limit & 1) * 16;
+  const unsigned first = limit & 0xff;
+  const unsigned end = min((limit >> 8 & 0xff) + 1, polled.x);
+  const unsigned range = first < end ? end << 16 | first : 0xffff;
+  store(args.slot + offsetof(DeviceSlot, range), range);
+
+  static_assert(offsetof(DeviceSlot, left) == 16 && offsetof(DeviceSlot, posted) == 24 && offsetof(DeviceSlot, task_ns) == 28);
+  static_assert(offsetof(HostSlot, progress) == offsetof(HostSlot, left) + 4 && offsetof(HostSlot, task_ns) == offsetof(HostSlot, left) + 8);
+  const uint4 known = load4(args.slot + offsetof(DeviceSlot, left));  // left, gone, posted, task_ns
+  if (known.z == 0 || now - known.z > gpuctl::ptx::kPostEveryNs) {
+    store(args.slot + offsetof(DeviceSlot, posted), now);
+    store4(args.host + offsetof(HostSlot, left), {known.x, min(next, args.total), known.w, known.w});
+  }
+  return range;
+}
+
+/// On an SM that is not allowed. True: this worker leaves. False: it is the holder, and has rested for a moment.
+__device__ inline bool leave_or_rest(const LaunchArgs& args, worker_state& worker) {
+  if (worker.about != kResting) {
+    const bool last = !of_agent(args) && add(args.slot + offsetof(DeviceSlot, gone), 1) + 1 == args.workers;
+    if (!last) {
+      worker.about = kEvicted;
+      return true;
+    }
+    add(args.slot + offsetof(DeviceSlot, gone), 0u - 1);
+    worker.about = kResting;
+    store(args.host + offsetof(HostSlot, resting), 1);
+    count_here(args, worker.started_on, false);
+  }
+  __nanosleep(kHolderRestsNs);
+  return false;
+}
+
+/// Notes what the leader is about from now on, and hands out a chunk that begins within the launch.
+__device__ inline uint2 take(const LaunchArgs& args, worker_state& worker, unsigned begin, unsigned count, bool measure) {
+  worker.about = measure ? clock_ns() : kNothing;
+  if (begin >= args.total) return {kNoTask, kNoTask};
+  const unsigned end = min(begin + count, args.total);
+  worker.chunk = end - begin;
+  return {begin, end};
+}
+
+/// The next block-tasks and their end; the first is kNoTask when the worker is to leave. `at_once`: as enter() said.
+__device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool at_once) {
+  const unsigned given = args.first * args.workers;  // without a claim
+  unsigned next = given;
+  bool measure = at_once && blockIdx.x == 0;  // of the first chunks, that of worker 0
+  if (at_once && args.first != 0) return take(args, worker, blockIdx.x * args.first, args.first, measure);
+  while (!at_once) {
+    static_assert(offsetof(DeviceSlot, next) == 0 && offsetof(DeviceSlot, polling) == 4 && offsetof(DeviceSlot, range) == 8);
+    const uint4 known = load4(args.slot);  // next, polling, range, extra
+    next = known.x + given;
+    unsigned range = known.z;
+    if (worker.about > kResting) {
+      const unsigned long long ns = min(clock_ns() - worker.about, 0xffffffffull);
+      store(args.slot + offsetof(DeviceSlot, task_ns), max(static_cast<unsigned>(ns) / worker.chunk, 1u));
+      worker.about = kNothing;
+    }
+    if (next >= args.total) return {kNoTask, kNoTask};
+    const unsigned now = static_cast<unsigned>(clock_ns()) | 1;
+    if (known.y == 0 || now - known.y > gpuctl::ptx::kPollEveryNs) {
+      if (replace(args.slot + offsetof(DeviceSlot, polling), known.y, now) == known.y) {
+        range = poll(args, now, next);
+        measure = true;
+      }
+    }
+    if (!is_outside(range == 0 ? args.range : range, sm_id())) break;
+    measure = false;
+    if (leave_or_rest(args, worker)) return {kNoTask, kNoTask};
+  }
+  const unsigned most = args.chunk & 0xffff, least = args.chunk >> 16;
+  const unsigned count = max(min((args.total - next) >> args.taper, most), least);
+  const unsigned begin = add(args.slot + offsetof(DeviceSlot, next), count) + given;
+  if (worker.about == kResting) {
+    store(args.host + offsetof(HostSlot, resting), 0);
+    count_here(args, worker.started_on, true);
+  }
+  return take(args, worker, begin, count, measure);
+}
+
+/// After the barrier behind which all threads read that there is nothing to do: everything they wrote happens before this.
+__device__ inline void leave(const LaunchArgs& args, worker_state& worker) {
+  static_assert(offsetof(DeviceSlot, gone) == offsetof(DeviceSlot, left) + 4 && offsetof(DeviceSlot, left) % 8 == 0);
+  const bool evicted = worker.about == kEvicted;
+  if (evicted) store64(args.host + offsetof(HostSlot, left_ns), clock_ns());
+  if (worker.about != kResting) count_here(args, worker.started_on, false);
+  if (of_agent(args)) fence_system();  // what follows in the program's stream does not wait for this grid
+  const bool may_hold = !of_agent(args) && !evicted;
+  const unsigned long long before = add64_acquire(args.slot + offsetof(DeviceSlot, left), may_hold ? 0x100000001ull : 1ull);
+  unsigned extra = load(args.slot + offsetof(DeviceSlot, extra));
+  unsigned left = static_cast<unsigned>(before) + 1;
+  const unsigned gone = static_cast<unsigned>(before >> 32) + 1;
+  if (!may_hold || gone != args.workers) {
+    if (left == args.workers + extra) store(args.host + offsetof(HostSlot, left), left);
+    return;
+  }
+  while (left != args.workers + extra) {
+    __nanosleep(kHolderLooksNs);
+    left = load_acquire(args.slot + offsetof(DeviceSlot, left));
+    extra = load(args.slot + offsetof(DeviceSlot, extra));
+  }
+  if (extra != 0) fence_system();
+  store64(args.host + offsetof(HostSlot, done_ns), clock_ns());
+  const unsigned task_ns = load(args.slot + offsetof(DeviceSlot, task_ns));
+  store4(args.host + offsetof(HostSlot, left), {left, args.total, task_ns, task_ns});
+  static_assert(offsetof(HostSlot, done) == offsetof(HostSlot, started) + 4);
+  store2(args.host + offsetof(HostSlot, started), 1, 1);
+}
+
+}  // namespace gpuslice::detail
