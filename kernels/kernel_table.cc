@@ -1,16 +1,30 @@
 #include "kernel_table.h"
 
+#include "bfs.h"
 #include "binomial_options.h"
 #include "black_scholes.h"
+#include "canny.h"
+#include "cfd.h"
+#include "convolution.h"
+#include "fdtd3d.h"
+#include "fft.h"
 #include "histogram.h"
 #include "lava_md.h"
 #include "matrix_mul.h"
 #include "md.h"
 #include "md5_hash.h"
+#include "myocyte.h"
+#include "nbody.h"
 #include "nearest_neighbor.h"
+#include "neural_net.h"
+#include "particle_filter.h"
+#include "path_finder.h"
 #include "ptx_images.h"
 #include "reduction.h"
+#include "scan.h"
+#include "sort.h"
 #include "spmv.h"
+#include "stencil2d.h"
 #include "tpacf.h"
 #include "triad.h"
 #include "vector_add.h"
@@ -138,6 +152,139 @@ constexpr KernelSpec kTable[] = {
      false,
      generate_tpacf,
      reference_tpacf},
+    {"pathFinder",
+     "FLEP, FRS, SMGuard",
+     "u32* wall, u32* from, u32* to, u32 columns, u32 first_row, u32 rows",
+     "columns, rows",
+     kPathFinderPtx,
+     {{{2'011, 41}, {100'003, 21}, {1'000'003, 101}}},
+     false,
+     generate_path_finder,
+     reference_path_finder},
+    {"particleFilter",
+     "FLEP, SiM, SMGuard",
+     "particleMove: u32* video, u32* seeds, float2* from, float2* to, u32* weights, u32 particles, u32 frame; "
+     "particleSum: u32* weights, u32 particles; "
+     "particleDraw: u32* sums, float2* from, float2* to, u32 particles",
+     "particles, frames",
+     kParticleFilterPtx,
+     {{{500, 2}, {2'000, 2}, {50'000, 2}}},
+     false,
+     generate_particle_filter,
+     reference_particle_filter},
+    {"canny",
+     "FRS",
+     "cannySmooth, cannyGradient, cannyThin, cannyFollow: u32* from, u32* to, s32 wide, s32 high",
+     "width, height",
+     kCannyPtx,
+     {{{101, 75}, {1'001, 701}, {4'001, 3'003}}},
+     false,
+     generate_canny,
+     reference_canny},
+    {"bfs",
+     "SMGuard, EffiSha",
+     "bfsStart: u32* levels, u32 vertices, u32 source; "
+     "bfsLevel: u32* first_edge, u32* edges, u32* levels, u32 vertices, u32 level",
+     "vertices",
+     kBfsPtx,
+     {{{4'001}, {50'003}, {2'000'003}}},
+     false,
+     generate_bfs,
+     reference_bfs},
+    {"fft",
+     "EffiSha",
+     "float2* in, float2* roots, float2* out",
+     "transforms",
+     kFftPtx,
+     {{{40}, {4'000}, {50'000}}},
+     false,
+     generate_fft,
+     reference_fft},
+    {"scan",
+     "EffiSha",
+     "scanReduce: u32* in, u32* sums, u32 count; scanTop: u32* sums, u32 count; "
+     "scanBottom: u32* in, u32* sums, u32* out, u32 count",
+     "words",
+     kScanPtx,
+     {{{50'003}, {1'000'003}, {64'000'003}}},
+     false,
+     generate_scan,
+     reference_scan},
+    {"sort",
+     "EffiSha",
+     "sortCount: uint2* pairs, u32* counts, u32 count, u32 shift; sortStarts: u32* counts, u32 entries; "
+     "sortMove: uint2* from, u32* starts, uint2* to, u32 count, u32 shift",
+     "pairs",
+     kSortPtx,
+     {{{2'003}, {100'003}, {4'000'003}}},
+     false,
+     generate_sort,
+     reference_sort},
+    {"stencil2D",
+     "EffiSha",
+     "float* from, float* to, s32 columns, s32 rows",
+     "columns, rows, time steps",
+     kStencil2dPtx,
+     {{{131, 67, 2}, {1'001, 503, 2}, {4'001, 4'003, 4}}},
+     false,
+     generate_stencil2d,
+     reference_stencil2d},
+    {"FDTD3d",
+     "SiM",
+     "float* from, float* to, s32 wide, s32 high, s32 deep",
+     "width, height, depth",
+     kFdtd3dPtx,
+     {{{40, 20, 6}, {130, 130, 32}, {376, 376, 376}}},
+     false,
+     generate_fdtd3d,
+     reference_fdtd3d},
+    {"convolution",
+     "FRS",
+     "convolutionRows, convolutionColumns: float* from, float* to, s32 wide, s32 high",
+     "width, height",
+     kConvolutionPtx,
+     {{{150, 67}, {1'001, 1'003}, {6'001, 6'003}}},
+     false,
+     generate_convolution,
+     reference_convolution},
+    {"cfd",
+     "FLEP",
+     "cfdStepFactor: float* flows, float* sizes, float* factors, u32 cells; "
+     "cfdFlux: s32* neighbors, float* normals, float* flows, float* gains, u32 cells; "
+     "cfdAdvance: float* before, float* gains, float* factors, float* after, u32 cells, float part",
+     "cells",
+     kCfdPtx,
+     {{{1'003}, {20'003}, {500'009}}},
+     false,
+     generate_cfd,
+     reference_cfd},
+    {"neuralNet",
+     "EffiSha",
+     "neuralLayer: float* in, float* weights, float* bias, float* out, u32 samples, u32 inputs, u32 neurons",
+     "samples, inputs, neurons",
+     kNeuralNetPtx,
+     {{{49, 101, 41}, {250, 784, 130}, {4'096, 784, 512}}},
+     false,
+     generate_neural_net,
+     reference_neural_net},
+    {"nbody",
+     "SiM",
+     "float4* from, float4* to, u32 bodies",
+     "bodies",
+     kNbodyPtx,
+     {{{300}, {4'000}, {30'000}}},
+     false,
+     generate_nbody,
+     reference_nbody},
+    {"myocyte",
+     "SMGuard",
+     "MyocyteCell* cells, float* out, float milliseconds, u32 count",
+     "cells, microseconds simulated",
+     kMyocytePtx,
+     {{{97, 300}, {1024, 60}, {3072, 10'000}}},
+     false,
+     generate_myocyte,
+     reference_myocyte},
     {"work",
      "",
      "float* table, u32* out, u32 iterations",
