@@ -5,7 +5,7 @@ namespace gpuctl::bench {
 
 /// A European call. In one time step the share goes up by a factor or down by its inverse.
 struct BinomialOption {
-  float price;   ///< of the share now
+  float price;  ///< of the share now
   float strike;
   float log_up;  ///< logarithm of that factor
   float up;      ///< discounted probability of a step up

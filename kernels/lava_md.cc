@@ -17,7 +17,8 @@ struct Box {
   float x[kThreads], y[kThreads], z[kThreads], w[kThreads];
 };
 
-[[gnu::always_inline]] inline void add_effects_of(const Box& others, const Box& here, Box& effects, std::uint32_t count) {
+[[gnu::always_inline]] inline void add_effects_of(const Box& others, const Box& here, Box& effects,
+                                                  std::uint32_t count) {
   for (std::uint32_t j = 0; j < count; ++j) {
     for (std::uint32_t i = 0; i < count; ++i) {
       const float x = here.x[i] - others.x[j];

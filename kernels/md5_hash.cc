@@ -12,7 +12,7 @@ constexpr std::uint32_t kThreads = 384;
 constexpr std::uint32_t kKeysPerBlock = kThreads * 8;
 constexpr std::uint32_t kLetters = 7;
 constexpr std::uint32_t kAlphabet = 26;
-constexpr std::uint32_t kAgreeing = 7;   ///< the bits that are compared to count near misses
+constexpr std::uint32_t kAgreeing = 7;  ///< the bits that are compared to count near misses
 constexpr std::size_t kFoundWords = 5;  ///< number and digest of the key that was found
 }  // namespace
 
@@ -32,10 +32,18 @@ std::array<std::uint32_t, 4> md5_of_key(std::uint32_t number) {
     std::uint32_t mixed = 0;
     std::uint32_t word = 0;
     switch (i / 16) {
-      case 0: mixed = (b & c) | (~b & d), word = i; break;
-      case 1: mixed = (d & b) | (~d & c), word = 5 * i + 1; break;
-      case 2: mixed = b ^ c ^ d, word = 3 * i + 5; break;
-      default: mixed = c ^ (b | ~d), word = 7 * i; break;
+      case 0:
+        mixed = (b & c) | (~b & d), word = i;
+        break;
+      case 1:
+        mixed = (d & b) | (~d & c), word = 5 * i + 1;
+        break;
+      case 2:
+        mixed = b ^ c ^ d, word = 3 * i + 5;
+        break;
+      default:
+        mixed = c ^ (b | ~d), word = 7 * i;
+        break;
     }
     const std::uint32_t sum = a + mixed + message[word % 16] + kMd5Sines[i];
     a = d;

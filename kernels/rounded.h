@@ -5,10 +5,12 @@
 
 #ifdef __CUDACC__
 #define BENCH_BOTH __device__ __forceinline__
-#define BENCH_TABLE __constant__ const  // a table that both sides read
+#define BENCH_TABLE __constant__ const        // a table that both sides read
+#define BENCH_CALLED __device__ __noinline__  // a function of its own
 #else
 #define BENCH_BOTH [[gnu::always_inline]] inline
 #define BENCH_TABLE inline constexpr
+#define BENCH_CALLED BENCH_BOTH
 #endif
 
 namespace gpuctl::bench {

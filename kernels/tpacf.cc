@@ -54,9 +54,9 @@ struct Points {
                                                   std::uint32_t* bins, std::uint32_t* counts) {
   const std::size_t count = others.x.size();
   for (std::size_t j = from; j < count; ++j) {
-    const float cosine =
-        multiply_add(here.x, std::bit_cast<float>(others.x[j]),
-                     multiply_add(here.y, std::bit_cast<float>(others.y[j]), here.z * std::bit_cast<float>(others.z[j])));
+    const float cosine = multiply_add(
+        here.x, std::bit_cast<float>(others.x[j]),
+        multiply_add(here.y, std::bit_cast<float>(others.y[j]), here.z * std::bit_cast<float>(others.z[j])));
     std::uint32_t bin = 0;
     for (const float edge : kTpacfCosines) bin += cosine < edge ? 1 : 0;
     bins[j] = bin;
