@@ -72,6 +72,7 @@ void Context::plan(Launch& launch, const Stream& stream) {
     least = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(kWorthAClaimNs / task_ns), 1, most);
   }
   launch.chunk = static_cast<std::uint32_t>(most);
+  const int taper = std::bit_width(2 * full - 1);
   launch.args = {.slot = slots_.device_address(launch.slot),
                  .host = slots_.host_address(launch.slot),
                  .polled = polled_address_,
@@ -80,13 +81,15 @@ void Context::plan(Launch& launch, const Stream& stream) {
                  .grid_y = config.grid[1],
                  .grid_z = config.grid[2],
                  .chunk = static_cast<std::uint32_t>(least << 16 | most),
-                 .taper = static_cast<std::uint32_t>(std::bit_width(2 * full - 1)),
+                 .taper = static_cast<std::uint32_t>(taper),
                  .workers = 0,
+                 .first = 0,
                  .flags = 0,
                  .limit = stream.limit,
                  .range = allowed(stream),
                  .by_grid_x = gpuctl::ptx::divisor(config.grid[0]),
                  .by_grid_y = gpuctl::ptx::divisor(config.grid[1])};
+  if (gpuctl::range_size(launch.args.range) == sms_) launch.args.first = static_cast<std::uint32_t>(std::clamp(tasks >> taper, least, most));
 }
 
 // As many as the allowed SMs hold, and twice as many again as fit on idle SMs that are not allowed: the hardware fills the

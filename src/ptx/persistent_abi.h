@@ -15,6 +15,9 @@
 // (measured: docs/measurements.md). The hardware places workers wherever there is room, so some of a grid leave at once;
 // the runtime starts as many more. The range of one stream can be narrower than that of its client.
 //
+// First chunks. Where all SMs are allowed when a launch is issued, each worker of its in-stream grid has its first chunk
+// without a claim, whichever SM it comes to: all of them at one counter at once is what a short kernel would notice.
+//
 // Polling. What is allowed stands in `range` once a leader has polled the host, in LaunchArgs before. Before a claim, a
 // leader that finds `polling` older than kPollEveryNs takes it over (compare and swap), reads the client's polled words in
 // host memory in one go, and stores what is allowed. So the host is read at that rate however many workers there are, and
@@ -51,7 +54,7 @@ namespace gpuctl::ptx {
 
 /// In device memory, 64-byte aligned. Fields are written by workers alone, after the host zeroed them.
 struct DeviceSlot {
-  std::uint32_t next;     ///< first unclaimed block-task; ends above total
+  std::uint32_t next;     ///< first unclaimed block-task, less workers * first; ends above total
   std::uint32_t polling;  ///< %globaltimer_lo, made odd, when the latest poll of the host began; 0 = none yet
   std::uint32_t range;    ///< of SMs that may be used (pack_range); 0 = not polled yet
   std::uint32_t extra;    ///< workers of agent grids that entered
@@ -106,13 +109,14 @@ struct LaunchArgs {
   std::uint32_t chunk;   ///< block-tasks per claim: the least number, at least 1, in the upper half, the most in the lower
   std::uint32_t taper;   ///< a claim takes (total - next) >> taper block-tasks within those bounds
   std::uint32_t workers;  ///< workers of the in-stream grid, whichever grid this is
+  std::uint32_t first;   ///< block-tasks that worker w of the in-stream grid has from w * first on, without a claim; 0: none
   std::uint32_t flags;   ///< kAgentGrid
   std::uint32_t limit;   ///< which of Polled::limits is this stream's
   std::uint32_t range;   ///< of SMs that may be used until the first poll (pack_range)
   Divisor by_grid_x;     ///< where the index of a block is read in two dimensions
   Divisor by_grid_y;     ///< and in three
 };
-static_assert(sizeof(LaunchArgs) == 80 && alignof(LaunchArgs) == 8);
+static_assert(sizeof(LaunchArgs) == 88 && alignof(LaunchArgs) == 8);
 
 /// LaunchArgs::flags: this grid was launched by the agent, not in the program's stream.
 inline constexpr std::uint32_t kAgentGrid = 1;

@@ -44,6 +44,7 @@ using Refused = std::optional<std::string>;
 
 // Names in rewritten functions. The facts refuse functions that use names with "gpuslice" themselves.
 inline constexpr char kTaskEnd[] = "$gpuslice_task_end";
+inline constexpr char kOtherTask[] = "$gpuslice_other_task";         // where the entry's own body begins, if there are two
 inline constexpr char kPlainTaskEnd[] = "$gpuslice_plain_task_end";  // of plain_body
 inline constexpr char kCtaidRegister[] = "%gpuslice_ctaid_";    // + x, y, z
 inline constexpr char kNctaidRegister[] = "%gpuslice_nctaid_";  // + x, y, z

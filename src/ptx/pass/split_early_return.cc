@@ -4,12 +4,13 @@
 #include <span>
 #include <string>
 
+#include "ptx/opcode.h"
+#include "ptx/pass/any_thread.h"
 #include "ptx/walk.h"
 
 namespace gpuctl::ptx::pass {
 namespace {
 
-constexpr char kCrossing[] = "$gpuslice_someone_returns";
 constexpr std::size_t kMaxInstructions = 5000;  // of a body worth having twice; compilation time grows with it
 
 std::size_t count_instructions(const std::vector<Statement>& body) {
@@ -56,15 +57,15 @@ void rename_labels(std::vector<Statement>& body, const std::set<std::string>& la
   }
 }
 
-/// `bar.red.or.pred q, 0, p; @q bra.uni crossing;` where p is the condition under which `branch` lets a thread return.
-void append_crossing(const Instruction& branch, bool returns_if_taken, std::vector<Statement>& out) {
-  Operand condition = register_operand(branch.guard->reg);
-  if (branch.guard->negated == returns_if_taken) {
+/// `bar.red.or.pred %gpuslice_someone, 0, p;` where p is the condition.
+Instruction reduce_over_block(const Guard& condition) {
+  Operand value = register_operand(condition.reg);
+  if (condition.negated) {
     Operand negated;
     negated.kind = Operand::Kind::kNegated;
     negated.text = "!";
-    negated.items.push_back(std::move(condition));
-    condition = std::move(negated);
+    negated.items.push_back(std::move(value));
+    value = std::move(negated);
   }
   Operand zero;
   zero.kind = Operand::Kind::kImmediate;
@@ -72,25 +73,35 @@ void append_crossing(const Instruction& branch, bool returns_if_taken, std::vect
   Instruction reduce;
   reduce.opcode = "bar";
   reduce.modifiers = {"red", "or", "pred"};
-  reduce.operands = {register_operand(kSomeoneRegister), std::move(zero), std::move(condition)};
-  out.emplace_back(std::move(reduce));
-  Instruction cross;
-  cross.guard = Guard{kSomeoneRegister, false};
-  cross.opcode = "bra";
-  cross.modifiers = {"uni"};
-  cross.operands = {symbol_operand(kCrossing)};
-  out.emplace_back(std::move(cross));
+  reduce.operands = {register_operand(kSomeoneRegister), std::move(zero), std::move(value)};
+  return reduce;
 }
 
-/// Whether the instructions of `body` up to the branch leave shared memory alone: then the block meets at the branch before
-/// it touches what the block-task before it used.
-bool leaves_shared_alone(std::span<const Statement> before) {
-  static const std::set<std::string> kOthers = {"call", "cp", "ldmatrix", "ldu", "mbarrier", "stmatrix", "wmma"};
+/// `@%gpuslice_someone bra.uni $gpuslice_other_task;`
+Instruction cross() {
+  Instruction branch;
+  branch.guard = Guard{kSomeoneRegister, false};
+  branch.opcode = "bra";
+  branch.modifiers = {"uni"};
+  branch.operands = {symbol_operand(kOtherTask)};
+  return branch;
+}
+
+/// Whether a thread may execute these again and be where it was, as far as anybody can tell.
+bool is_repeatable(std::span<const Statement> statements) {
   bool result = true;
-  for_each_instruction(before, [&](const Instruction& i) {
+  for_each_instruction(statements, [&](const Instruction& i) {
+    const OpcodeKind kind = opcode_kind(i.opcode);
+    result &= kind == OpcodeKind::kCompute || kind == OpcodeKind::kBranch || (kind == OpcodeKind::kLoad && !i.has("volatile"));
+  });
+  return result;
+}
+
+bool leaves_shared_alone(std::span<const Statement> loads) {
+  bool result = true;
+  for_each_instruction(loads, [&](const Instruction& i) {
     const bool elsewhere = i.has("global") || i.has("param") || i.has("const") || i.has("local");
-    const bool memory = i.opcode == "ld" || i.opcode == "st" || i.opcode == "atom" || i.opcode == "red";
-    result &= (!memory || elsewhere) && kOthers.count(i.opcode) == 0;
+    result &= opcode_kind(i.opcode) != OpcodeKind::kLoad || elsewhere;
   });
   return result;
 }
@@ -102,9 +113,18 @@ Refused split_early_return(Kernel& kernel) {
   std::vector<Statement>& body = *kernel.entry.body;
   const std::optional<std::size_t> at = find_statement(body, kernel.return_branch->place);
   if (!at || count_instructions(body) > kMaxInstructions) return {};
+  const auto before = std::span<const Statement>(body).first(*at);
+  if (!is_repeatable(before)) return {};
   std::set<std::string> labels;
   collect_labels(body, labels);
-  kernel.meets_at_branch = leaves_shared_alone(std::span<const Statement>(body).first(*at));
+
+  Instruction branch = std::get<Instruction>(body[*at]);
+  const Guard returns{branch.guard->reg, branch.guard->negated == kernel.return_branch->returns_if_taken};
+  std::optional<std::vector<Statement>> decide = any_thread(kernel.entry, returns, kSomeoneRegister);
+  if (!decide) {
+    decide = {reduce_over_block(returns)};
+    kernel.meets_at_branch = leaves_shared_alone(before);
+  }
 
   std::vector<Statement> plain;
   for (std::size_t i = 0; i < body.size(); ++i) {
@@ -112,20 +132,18 @@ Refused split_early_return(Kernel& kernel) {
       plain.push_back(body[i]);
       continue;
     }
-    Instruction branch = std::get<Instruction>(body[i]);
-    append_crossing(branch, kernel.return_branch->returns_if_taken, plain);
+    plain.insert(plain.end(), decide->begin(), decide->end());
+    plain.emplace_back(cross());
     branch.guard.reset();  // nobody returns: the branch is always taken, or never
-    if (!kernel.return_branch->returns_if_taken) plain.emplace_back(std::move(branch));
+    if (!kernel.return_branch->returns_if_taken) plain.emplace_back(branch);
   }
   rename_labels(plain, labels);
   kernel.plain_body = std::move(plain);
 
   // Both bodies stand in one function: what the plain one declares is there for the other.
   std::vector<Statement> other;
-  for (std::size_t i = 0; i < body.size(); ++i) {
-    if (std::holds_alternative<Variable>(body[i])) continue;
-    if (i == *at) other.emplace_back(Label{kCrossing});
-    other.push_back(std::move(body[i]));
+  for (Statement& statement : body) {
+    if (!std::holds_alternative<Variable>(statement)) other.push_back(std::move(statement));
   }
   body = std::move(other);
   return {};

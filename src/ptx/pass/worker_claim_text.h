@@ -61,11 +61,13 @@ $gpuslice_in_stream:
 $gpuslice_announced:
   ld.param.u32 %gpuslice_r8, [@RANGE];
   @OUTSIDE
+  ld.param.u32 %gpuslice_r5, [@FIRST];
+  setp.eq.and.u32 %gpuslice_p, %gpuslice_r5, 0, %gpuslice_p;
   selp.b32 %gpuslice_r9, 0, 1, %gpuslice_p;
 )";
 
 /// The loop begins here, for all threads and from wherever they come (wrap_in_claim_loop.cc says why). r9: 1 for a worker
-/// that may claim its first chunk without looking, as its SM is allowed as far as its launch knew.
+/// that has its first chunk already, or may claim it without looking, as its SM is allowed as far as its launch knew.
 inline constexpr std::string_view kNext = R"(
 $gpuslice_next:
   @%gpuslice_others bra $gpuslice_wait;
@@ -88,10 +90,15 @@ $gpuslice_claim:
   mov.u32 %gpuslice_r1, %smid;
   ld.volatile.global.v4.u32 {%gpuslice_r6, %gpuslice_r7, %gpuslice_r8, %gpuslice_r9}, [%gpuslice_d0];
   ld.param.u32 %gpuslice_r10, [@TOTAL];
+  ld.param.u32 %gpuslice_r4, [@FIRST];
+  ld.param.u32 %gpuslice_r5, [@WORKERS];
+  mad.lo.u32 %gpuslice_r6, %gpuslice_r4, %gpuslice_r5, %gpuslice_r6;
   ld.shared.u64 %gpuslice_d4, [gpuslice_shared+16];
   setp.gt.u64 %gpuslice_p, %gpuslice_d4, 2;
   @%gpuslice_p bra $gpuslice_measure;
 $gpuslice_measured:
+  setp.ge.u32 %gpuslice_p, %gpuslice_r6, %gpuslice_r10;
+  @%gpuslice_p bra $gpuslice_nothing_left;
   setp.ne.u32 %gpuslice_q, 0, 0;
   mov.u32 %gpuslice_r3, %globaltimer_lo;
   or.b32 %gpuslice_r3, %gpuslice_r3, 1;
@@ -100,8 +107,6 @@ $gpuslice_measured:
   setp.gt.or.u32 %gpuslice_p, %gpuslice_r5, @POLL_EVERY, %gpuslice_p;
   @%gpuslice_p bra $gpuslice_poll;
 $gpuslice_decide:
-  setp.ge.u32 %gpuslice_p, %gpuslice_r6, %gpuslice_r10;
-  @%gpuslice_p bra $gpuslice_nothing_left;
   ld.param.u32 %gpuslice_r5, [@RANGE];
   setp.eq.u32 %gpuslice_p, %gpuslice_r8, 0;
   selp.b32 %gpuslice_r8, %gpuslice_r5, %gpuslice_r8, %gpuslice_p;
@@ -113,8 +118,12 @@ $gpuslice_first:
   mov.u32 %gpuslice_r6, 0;
   ld.param.u32 %gpuslice_r10, [@TOTAL];
   mov.u64 %gpuslice_d4, 0;
-  mov.u32 %gpuslice_r5, %ctaid.x;
-  setp.eq.u32 %gpuslice_q, %gpuslice_r5, 0;
+  mov.u32 %gpuslice_r4, %ctaid.x;
+  setp.eq.u32 %gpuslice_q, %gpuslice_r4, 0;
+  ld.param.u32 %gpuslice_r5, [@FIRST];
+  mul.lo.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r5;
+  setp.ne.u32 %gpuslice_p, %gpuslice_r5, 0;
+  @%gpuslice_p bra $gpuslice_awake;
 $gpuslice_take:
   ld.param.u32 %gpuslice_r5, [@TAPER];
   sub.u32 %gpuslice_r3, %gpuslice_r10, %gpuslice_r6;
@@ -125,6 +134,9 @@ $gpuslice_take:
   shr.u32 %gpuslice_r3, %gpuslice_r3, 16;
   max.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r3;
   atom.global.add.u32 %gpuslice_r4, [%gpuslice_d0+@NEXT], %gpuslice_r5;
+  ld.param.u32 %gpuslice_r2, [@FIRST];
+  ld.param.u32 %gpuslice_r3, [@WORKERS];
+  mad.lo.u32 %gpuslice_r4, %gpuslice_r2, %gpuslice_r3, %gpuslice_r4;
   setp.eq.u64 %gpuslice_p, %gpuslice_d4, 2;
   @%gpuslice_p bra $gpuslice_wake;
 $gpuslice_awake:

@@ -67,7 +67,7 @@ std::string WorkerNames::word(std::string_view name) const {
       {"GRID_Z", offsetof(LaunchArgs, grid_z)}, {"CHUNK", offsetof(LaunchArgs, chunk)},
       {"TAPER", offsetof(LaunchArgs, taper)},   {"WORKERS", offsetof(LaunchArgs, workers)},
       {"FLAGS", offsetof(LaunchArgs, flags)},   {"LIMIT", offsetof(LaunchArgs, limit)},
-      {"RANGE", offsetof(LaunchArgs, range)},
+      {"RANGE", offsetof(LaunchArgs, range)},   {"FIRST", offsetof(LaunchArgs, first)},
       {"X_MAGIC", offsetof(LaunchArgs, by_grid_x) + offsetof(Divisor, magic)},
       {"X_SHIFT", offsetof(LaunchArgs, by_grid_x) + offsetof(Divisor, shift)},
       {"Y_MAGIC", offsetof(LaunchArgs, by_grid_y) + offsetof(Divisor, magic)},

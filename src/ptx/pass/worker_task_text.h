@@ -9,10 +9,9 @@ inline constexpr std::string_view kPlainBarrier = R"(
   bar.sync 0;
 )";
 
-/// All threads of the block are here, finished, when the count says so; until then it is a barrier of the live ones. It
-/// stands in two places: @WHERE.
+/// All threads of the block are here, finished, when the count says so; until then it is a barrier of the live ones.
 inline constexpr std::string_view kJoiningBarrier = R"(
-$gpuslice_join@WHERE:
+$gpuslice_join:
   {
     .param .b32 gpuslice_finished;
     .param .b32 gpuslice_count;
@@ -27,15 +26,15 @@ $gpuslice_join@WHERE:
   mov.u32 %gpuslice_r2, %ntid.z;
   mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r2;
   setp.ne.u32 %gpuslice_p, %gpuslice_r1, %gpuslice_r0;
-  @%gpuslice_p bra.uni $gpuslice_join@WHERE;
-$gpuslice_joined@WHERE:
+  @%gpuslice_p bra.uni $gpuslice_join;
+$gpuslice_joined:
 )";
 
 /// Nobody returned early from the block-task that ends here, if %gpuslice_plain says so.
 inline constexpr std::string_view kPlainOrJoin = R"(
-  @!%gpuslice_plain bra.uni $gpuslice_join@WHERE;
+  @!%gpuslice_plain bra.uni $gpuslice_join;
   bar.sync 0;
-  bra.uni $gpuslice_joined@WHERE;
+  bra.uni $gpuslice_joined;
 )";
 
 inline constexpr std::string_view kRead = R"(
@@ -51,6 +50,10 @@ inline constexpr std::string_view kRead = R"(
 
 inline constexpr std::string_view kTaskLabel = R"(
 $gpuslice_task:
+)";
+
+inline constexpr std::string_view kOtherTaskLabel = R"(
+$gpuslice_other_task:
 )";
 
 inline constexpr std::string_view kIndexInRow = R"(
@@ -86,10 +89,6 @@ inline constexpr std::string_view kGridSize = R"(
   ld.param.u32 %gpuslice_nctaid_z, [@GRID_Z];
 )";
 
-inline constexpr std::string_view kPlain = R"(
-  setp.eq.u32 %gpuslice_plain, 0, 0;
-)";
-
 inline constexpr std::string_view kNotPlain = R"(
   setp.ne.u32 %gpuslice_plain, 0, 0;
 )";
@@ -107,24 +106,26 @@ inline constexpr std::string_view kFinishCopies = R"(
   cp.async.wait_all;
 )";
 
-/// p: there is another block-task.
 inline constexpr std::string_view kAdvance = R"(
   add.u32 %gpuslice_at, %gpuslice_at, 1;
-  setp.lt.u32 %gpuslice_p, %gpuslice_at, %gpuslice_end;
 )";
 
 inline constexpr std::string_view kRunOn = R"(
+  setp.lt.u32 %gpuslice_p, %gpuslice_at, %gpuslice_end;
   @%gpuslice_p bra.uni $gpuslice_task;
 )";
 
-/// A barrier follows, and kMeetBehind.
-inline constexpr std::string_view kMeetBefore = R"(
-  @!%gpuslice_p bra.uni $gpuslice_last@WHERE;
+inline constexpr std::string_view kMeetAndRunOn = R"(
+  setp.ge.u32 %gpuslice_p, %gpuslice_at, %gpuslice_end;
+  @%gpuslice_p bra.uni $gpuslice_last;
+  bar.sync 0;
+  bra.uni $gpuslice_task;
+$gpuslice_last:
 )";
 
-inline constexpr std::string_view kMeetBehind = R"(
-  bra.uni $gpuslice_task;
-$gpuslice_last@WHERE:
+inline constexpr std::string_view kRunOnOther = R"(
+  setp.lt.u32 %gpuslice_p, %gpuslice_at, %gpuslice_end;
+  @%gpuslice_p bra.uni $gpuslice_other_task;
 )";
 
 inline constexpr std::string_view kToNext = R"(

@@ -19,14 +19,15 @@
 // other warps.
 //
 // Everybody goes through the published block-tasks by himself. Kernels whose threads share something, memory or barriers,
-// meet between two of them, unless they meet at the beginning of each anyway (split_early_return). %gpuslice_at,
-// %gpuslice_end and, in predicates, the turn (%gpuslice_odd) and who leads (%gpuslice_others) live across the body. What
-// else is needed between two block-tasks is in parameters: each instruction there counts, in a kernel of short ones.
+// meet between two of them, unless they meet at the beginning of each anyway. With two bodies (split_early_return) there are
+// two such loops, and no way back from the second to the first but through `next`. %gpuslice_at, %gpuslice_end and, in
+// predicates, the turn (%gpuslice_odd) and who leads (%gpuslice_others) live across the body. What else is needed between two
+// block-tasks is in parameters: each instruction there counts, in a kernel of short ones.
 //
 // Visibility: all threads' writes of all their block-tasks happen before the last barrier. What a worker of the in-stream
 // grid wrote is visible to what follows in the stream because that comes after this grid. An agent's grid is in no such
 // order, so its leaders fence after the barrier, which is cumulative over their block: the writes are visible, system-wide,
-// to whoever sees the addition to `left`. The holder waits for all of those, acquiring, before its grid ends.
+// to whoever sees the addition to `left` and fences. The holder waits for all of those, and fences, before its grid ends.
 #include "ptx/pass/wrap_in_claim_loop.h"
 
 #include <iterator>
@@ -45,12 +46,17 @@ void append(std::vector<Statement>& to, std::vector<Statement> from) {
   std::move(from.begin(), from.end(), std::back_inserter(to));
 }
 
-/// The text with `where` in its labels.
-std::string at_place(std::string_view text, std::string_view where) {
-  constexpr std::string_view kWhere = "@WHERE";
-  std::string result(text);
-  for (std::size_t at = 0; (at = result.find(kWhere, at)) != result.npos;) result.replace(at, kWhere.size(), where);
-  return result;
+/// Where the block index comes from, and what a part of a chunk must not go beyond.
+struct Index {
+  std::string_view part;
+  bool in_parts;
+  std::string text;
+};
+
+Index index_for(std::uint8_t reads) {
+  if ((reads & kReadsCtaidZ) != 0) return {kWholeChunk, false, std::string(kIndexInPlane) + std::string(kIndexInSpace)};
+  if ((reads & kReadsCtaidY) != 0) return {kPartOfPlane, true, std::string(kIndexInPlane)};
+  return {kPartOfRow, true, std::string((reads & kReadsCtaidX) != 0 ? kIndexInRow : "")};
 }
 
 }  // namespace
@@ -61,51 +67,46 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   const bool two_bodies = kernel.plain_body.has_value();
   const bool shares = kernel.report.uses_shared || kernel.report.uses_barrier;
   const std::uint8_t reads = kernel.closure.grid_reads;
-  const bool reads_z = (reads & kReadsCtaidZ) != 0;
-  const bool reads_y = (reads & kReadsCtaidY) != 0;
   const WorkerNames names(kernel.args_name());
-  const std::string_view finish_copies = kernel.closure.uses_async_copy ? kFinishCopies : "";
-  const auto barrier = [&](std::string_view where) {
-    std::string both(skips || two_bodies ? kPlainOrJoin : "");
-    both += joins ? kJoiningBarrier : kPlainBarrier;
-    return at_place(both, where);
-  };
-  const auto meet_and_go_on = [&](const std::string& barrier_text, std::string_view where) {
-    return at_place(kMeetBefore, where) + barrier_text + at_place(kMeetBehind, where);
-  };
+  const Index index = index_for(reads);
+  const bool reads_size = (reads & (kReadsNctaidX | kReadsNctaidY | kReadsNctaidZ)) != 0;
+  const std::string start_of_task = names.expand(index.text + std::string(reads_size ? kGridSize : ""));
+  const std::string_view end_of_task = kernel.closure.uses_async_copy ? kFinishCopies : "";
 
   std::string text = ".version 6.3\n.target sm_70\n.address_size 64\n.entry worker()\n{";
   text += kDeclarations;
   text += kStart;
-  if (skips || two_bodies) text += kPlain;
   text += names.expand(kPrologue);
   text += kNext;
-  if (!reads_z) text += kNextPart;
+  if (index.in_parts) text += kNextPart;
   text += names.expand(kClaim);
-  text += names.expand(reads_z ? kWholeChunk : reads_y ? kPartOfPlane : kPartOfRow);
-  if (!reads_z) text += names.expand(kPart);
+  text += names.expand(index.part);
+  if (index.in_parts) text += names.expand(kPart);
   text += kPublish;
-  text += barrier("_first");
+  text += kPlainBarrier;
   text += names.expand(kRead);
-  text += kTaskLabel;
-  if (reads_y || reads_z) text += names.expand(kIndexInPlane);
-  if (reads_z) text += names.expand(kIndexInSpace);
-  if ((reads & kReadsCtaidX) != 0 && !reads_y && !reads_z) text += kIndexInRow;
-  if ((reads & (kReadsNctaidX | kReadsNctaidY | kReadsNctaidZ)) != 0) text += names.expand(kGridSize);
-  if (skips) text += kNotPlain;
   if (two_bodies) {
+    text += kTaskLabel;
+    text += start_of_task;
     text += kPlainTaskEndLabel;
-    text += finish_copies;
-    text += kPlain;
+    text += end_of_task;
     text += kAdvance;
-    text += kernel.meets_at_branch ? std::string(kRunOn) : meet_and_go_on(std::string(kPlainBarrier), "_plain");
+    text += kernel.meets_at_branch ? kRunOn : kMeetAndRunOn;
     text += kToNext;
   }
+  text += two_bodies ? kOtherTaskLabel : kTaskLabel;
+  text += start_of_task;
+  if (skips) text += kNotPlain;
   text += kTaskEndLabel;
-  text += finish_copies;
-  if (two_bodies) text += kNotPlain;
+  text += end_of_task;
   text += kAdvance;
-  text += shares ? meet_and_go_on(barrier("_again"), "") : std::string(kRunOn);
+  if (joins) {
+    if (skips) text += kPlainOrJoin;
+    text += kJoiningBarrier;
+    text += two_bodies ? kRunOnOther : kRunOn;
+  } else {
+    text += shares ? kMeetAndRunOn : kRunOn;
+  }
   text += kToNext;
   text += names.expand(kLeave);
   text += "}\n";

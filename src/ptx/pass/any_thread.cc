@@ -1,0 +1,229 @@
+#include "ptx/pass/any_thread.h"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "ptx/flow.h"
+#include "ptx/parser.h"
+#include "ptx/uniformity.h"
+
+namespace gpuctl::ptx::pass {
+namespace {
+
+// Block dimensions, and so %ntid and %tid, cannot be larger.
+constexpr std::uint64_t kMostThreads = 1024;
+constexpr std::uint64_t kMostThreadsZ = 64;
+constexpr std::uint64_t kMostSpan = 0x7fffffff;  // a value that rises by less wraps around once at most
+
+/// A 32-bit value in the first and in the last thread of the block, as operands.
+struct Ends {
+  std::string first;
+  std::string last;
+  std::uint64_t span;  ///< it rises by this at most; 0: the same in all threads
+};
+
+class Writer {
+ public:
+  Writer(const Function& function, const Flow& flow) : flow_(flow), divergence_(find_divergence(function, flow)) {
+    for (std::size_t b = 0; b < flow.blocks.size(); ++b) {
+      bool once = !flow.irreducible;
+      for (const FlowLoop& loop : flow.loops) once = once && !loop.contains[b];
+      for (const FlowInstruction& i : flow.blocks[b].instructions) {
+        for (const int written : i.writes) {
+          const auto [place, first] = definition_.emplace(written, once && !i.instruction->guard ? i.instruction : nullptr);
+          if (!first) place->second = nullptr;
+        }
+      }
+    }
+  }
+
+  /// False when the condition is of another kind.
+  bool write(const Guard& condition, const std::string& result) {
+    const std::optional<std::string> found = holds(condition.reg, condition.negated);
+    if (!found) return false;
+    add("mov.pred " + result + ", " + *found);
+    return true;
+  }
+
+  std::string text() const {
+    const auto declare = [](std::string_view type, const char* name, int count) {
+      return "  .reg ." + std::string(type) + " " + name + "<" + std::to_string(count + 1) + ">;\n";
+    };
+    return declare("pred", kPredicates, predicates_) + declare("b32", kWords, words_) + text_;
+  }
+
+ private:
+  static constexpr char kPredicates[] = "%gpuslice_any_p";
+  static constexpr char kWords[] = "%gpuslice_any_r";
+
+  void add(const std::string& instruction) { text_ += "  " + instruction + ";\n"; }
+  std::string word() { return kWords + std::to_string(words_++); }
+  std::string predicate() { return kPredicates + std::to_string(predicates_++); }
+
+  /// The only instruction that writes a register, executed once; null when there is none.
+  const Instruction* definition(const std::string& name) const {
+    const auto number = flow_.registers.find(name);
+    if (number == flow_.registers.end()) return nullptr;
+    const auto found = definition_.find(number->second);
+    return found == definition_.end() ? nullptr : found->second;
+  }
+
+  bool is_uniform(const std::string& name) const { return divergence_.registers[flow_.registers.at(name)] == 0; }
+
+  static bool is_word_type(const Instruction& i) { return i.has("u32") || i.has("s32") || i.has("b32"); }
+
+  std::string compute(const std::string& operation, const std::string& a, const std::string& b) {
+    const std::string to = word();
+    add(operation + " " + to + ", " + a + ", " + b);
+    return to;
+  }
+
+  std::optional<Ends> of_thread_index(const Operand& special) {
+    if (special.text != "%tid" || (special.component != "x" && special.component != "y" && special.component != "z")) return {};
+    const std::string last = word();
+    add("mov.u32 " + last + ", %ntid." + special.component);
+    add("sub.u32 " + last + ", " + last + ", 1");
+    return Ends{"0", last, (special.component == "z" ? kMostThreadsZ : kMostThreads) - 1};
+  }
+
+  std::optional<Ends> value(const Operand& operand) {
+    switch (operand.kind) {
+      case Operand::Kind::kImmediate:
+        return Ends{operand.text, operand.text, 0};
+      case Operand::Kind::kSpecial:
+        return of_thread_index(operand);
+      case Operand::Kind::kRegister: {
+        const Instruction* i = definition(operand.text);
+        if (i == nullptr) return {};
+        return is_uniform(operand.text) ? Ends{operand.text, operand.text, 0} : result_of(*i);
+      }
+      default:
+        return {};
+    }
+  }
+
+  std::optional<Ends> result_of(const Instruction& i) {
+    if (!is_word_type(i) || i.has("sat") || i.has("cc") || i.has("hi") || i.has("wide")) return {};
+    if (i.opcode == "mov" && i.operands.size() == 2) return value(i.operands[1]);
+    if (i.opcode == "add" && i.operands.size() == 3) return sum(value(i.operands[1]), value(i.operands[2]), "add.u32");
+    if (i.opcode == "sub" && i.operands.size() == 3) {
+      const std::optional<Ends> less = value(i.operands[2]);
+      return less && less->span == 0 ? sum(value(i.operands[1]), less, "sub.u32") : std::nullopt;
+    }
+    if (i.opcode == "mul" && i.operands.size() == 3) return product(i.operands[1], i.operands[2]);
+    if (i.opcode == "mad" && i.operands.size() == 4) return sum(product(i.operands[1], i.operands[2]), value(i.operands[3]), "add.u32");
+    return {};
+  }
+
+  std::optional<Ends> sum(const std::optional<Ends>& a, const std::optional<Ends>& b, const std::string& operation) {
+    if (!a || !b || a->span + b->span > kMostSpan) return {};
+    const std::string first = compute(operation, a->first, b->first);
+    return Ends{first, a->span + b->span == 0 ? first : compute(operation, a->last, b->last), a->span + b->span};
+  }
+
+  /// The largest value of a factor that is known to be positive; 0 when it is not.
+  std::uint64_t most(const Operand& factor) const {
+    if (factor.kind == Operand::Kind::kImmediate) return factor.bits <= kMostSpan ? factor.bits : 0;
+    const Instruction* i = factor.kind == Operand::Kind::kRegister ? definition(factor.text) : nullptr;
+    const bool is_size = i != nullptr && i->opcode == "mov" && i->operands[1].kind == Operand::Kind::kSpecial &&
+                         i->operands[1].text == "%ntid";
+    return is_size ? kMostThreads : 0;
+  }
+
+  std::optional<Ends> product(const Operand& left, const Operand& right) {
+    const std::optional<Ends> a = value(left), b = value(right);
+    if (!a || !b) return {};
+    std::uint64_t span = 0;
+    if (a->span != 0 || b->span != 0) {
+      const std::uint64_t factor = a->span == 0 ? most(left) : b->span == 0 ? most(right) : 0;
+      span = (a->span + b->span) * factor;
+      if (span == 0 || span > kMostSpan) return {};
+    }
+    const std::string first = compute("mul.lo.u32", a->first, b->first);
+    return Ends{first, span == 0 ? first : compute("mul.lo.u32", a->last, b->last), span};
+  }
+
+  /// A predicate that is true if `name`, or its opposite, holds for some thread.
+  std::optional<std::string> holds(const std::string& name, bool negated) {
+    const Instruction* i = definition(name);
+    if (i == nullptr) return {};
+    if (is_uniform(name)) return negated ? combine("not.pred", {name}) : name;
+    if (i->operands.size() < 2 || i->operands[0].kind != Operand::Kind::kRegister) return {};
+    if (i->opcode == "setp") return comparison(*i, negated);
+    if (!i->has("pred") || (i->opcode != "and" && i->opcode != "or" && i->opcode != "not" && i->opcode != "mov")) return {};
+    std::vector<std::string> parts;
+    for (std::size_t at = 1; at < i->operands.size(); ++at) {
+      const std::optional<std::string> part = holds(i->operands[at].text, negated != (i->opcode == "not"));
+      if (i->operands[at].kind != Operand::Kind::kRegister || !part) return {};
+      parts.push_back(*part);
+    }
+    if (parts.size() == 1) return parts[0];
+    return combine((i->opcode == "or") != negated ? "or.pred" : "and.pred", parts);
+  }
+
+  std::string combine(const std::string& operation, const std::vector<std::string>& parts) {
+    const std::string to = predicate();
+    std::string operands = to;
+    for (const std::string& part : parts) operands += ", " + part;
+    add(operation + " " + operands);
+    return to;
+  }
+
+  std::optional<std::string> comparison(const Instruction& i, bool negated) {
+    struct Row {
+      const char* name;
+      const char* opposite;
+      bool of_large;  ///< holds for the largest left and the smallest right value if for any
+    };
+    static constexpr std::array<Row, 8> kRows = {{{"lt", "ge", false}, {"le", "gt", false}, {"gt", "le", true}, {"ge", "lt", true},
+                                                  {"lo", "hs", false}, {"ls", "hi", false}, {"hi", "ls", true}, {"hs", "lo", true}}};
+    const std::size_t modifiers = i.modifiers.size();
+    if ((!i.has("u32") && !i.has("s32")) || modifiers < 2 || modifiers > 3) return {};
+    const Row* row = nullptr;
+    for (const Row& each : kRows) {
+      if (i.modifiers[0] == (negated ? each.opposite : each.name)) row = &each;
+    }
+    const std::optional<Ends> a = value(i.operands[1]), b = value(i.operands[2]);
+    if (row == nullptr || !a || !b) return {};
+    const std::string type = "." + i.modifiers.back();
+    std::string result = predicate();
+    const std::string& left = row->of_large ? a->last : a->first;
+    add("setp." + std::string(row->name) + type + " " + result + ", " + left + ", " + (row->of_large ? b->first : b->last));
+    for (const auto& side : {*a, *b}) {
+      if (side.span == 0) continue;
+      const std::string wraps = predicate();
+      add("setp.lt.or" + type + " " + wraps + ", " + side.last + ", " + side.first + ", " + result);
+      result = wraps;
+    }
+    if (modifiers == 2) return result;
+    if (i.operands.size() != 4 || i.operands[3].kind != Operand::Kind::kRegister) return {};
+    const bool is_or = i.modifiers[1] == "or";
+    if (!is_or && i.modifiers[1] != "and") return {};
+    const std::optional<std::string> other = holds(i.operands[3].text, negated);
+    if (!other) return {};
+    return combine(is_or != negated ? "or.pred" : "and.pred", {result, *other});
+  }
+
+  const Flow& flow_;
+  const Taint divergence_;
+  std::map<int, const Instruction*> definition_;  ///< by register; null when there are several, or it is not always reached
+  std::string text_;
+  int words_ = 0;
+  int predicates_ = 0;
+};
+
+}  // namespace
+
+std::optional<std::vector<Statement>> any_thread(const Function& function, const Guard& condition, const std::string& result) {
+  const Result<Flow> flow = build_flow(function);
+  if (!flow) return std::nullopt;
+  Writer writer(function, *flow);
+  if (!writer.write(condition, result)) return std::nullopt;
+  Result<Module> module = parse(".version 6.0\n.target sm_70\n.address_size 64\n.func f()\n{\n" + writer.text() + "}\n");
+  if (!module) return std::nullopt;
+  return std::move(*std::get<Function>(module->items.at(0)).body);
+}
+
+}  // namespace gpuctl::ptx::pass
