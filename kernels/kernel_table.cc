@@ -281,7 +281,7 @@ constexpr KernelSpec kTable[] = {
      "MyocyteCell* cells, float* out, float milliseconds, u32 count",
      "cells, microseconds simulated",
      kMyocytePtx,
-     {{{97, 300}, {1024, 60}, {3072, 10'000}}},
+     {{{97, 100}, {1024, 60}, {3072, 10'000}}},
      false,
      generate_myocyte,
      reference_myocyte},
