@@ -8,6 +8,7 @@
 #include "ptx/flow.h"
 #include "ptx/parser.h"
 #include "ptx/uniformity.h"
+#include "ptx/walk.h"
 
 namespace gpuctl::ptx::pass {
 namespace {
@@ -223,7 +224,14 @@ std::optional<std::vector<Statement>> any_thread(const Function& function, const
   if (!writer.write(condition, result)) return std::nullopt;
   Result<Module> module = parse(".version 6.0\n.target sm_70\n.address_size 64\n.func f()\n{\n" + writer.text() + "}\n");
   if (!module) return std::nullopt;
-  return std::move(*std::get<Function>(module->items.at(0)).body);
+  std::vector<Statement> body = std::move(*std::get<Function>(module->items.at(0)).body);
+  // The function's registers are not declared in that text.
+  for_each_instruction(body, [&](Instruction& instruction) {
+    for (Operand& operand : instruction.operands) {
+      if (flow->registers.count(operand.text) != 0 || operand.text == result) operand.kind = Operand::Kind::kRegister;
+    }
+  });
+  return body;
 }
 
 }  // namespace gpuctl::ptx::pass
