@@ -1,5 +1,6 @@
-// A kernel written by hand is to the rest of the library one in persistent form whose LaunchArgs come first. What the hooks
-// know of the same handle stays apart: a launch of it that does not come through here is one of an ordinary kernel.
+// A kernel written by hand is to the rest of the library one in persistent form whose LaunchArgs come first. What the
+// hooks know of the same handle stays apart: a launch of it that does not come through here is one of an ordinary
+// kernel.
 //
 // With a LaunchArgs of zeros it runs like an ordinary kernel, one block-task a block. So whatever Context::launch()
 // leaves to the caller is launched that way, with the program's own grid.
@@ -29,7 +30,8 @@ using gpuctl::ptx::LaunchArgs;
 
 // Kernels that are compiled already go by these. Whoever changes them counts GPUSLICE_DEVICE_ABI up.
 static_assert(GPUSLICE_DEVICE_ABI == 1);
-static_assert(offsetof(LaunchArgs, slot) == 0 && offsetof(LaunchArgs, total) == 24 && offsetof(LaunchArgs, chunk) == 40);
+static_assert(offsetof(LaunchArgs, slot) == 0 && offsetof(LaunchArgs, total) == 24 &&
+              offsetof(LaunchArgs, chunk) == 40);
 static_assert(sizeof(DeviceSlot) == 320 && offsetof(DeviceSlot, left) == 16 && offsetof(DeviceSlot, here) == 64);
 static_assert(sizeof(HostSlot) == 64 && offsetof(HostSlot, left) == 16 && offsetof(HostSlot, start_ns) == 32);
 
@@ -65,7 +67,8 @@ std::optional<Layout> ask_layout(CUfunction function, int* error) {
   if (!get_info) return std::nullopt;
   std::size_t offset = 0, bytes = 0;
   const CUresult result = get_info(function, 0, &offset, &bytes);
-  *error = result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_VALUE ? static_cast<int>(GPUSLICE_ERROR_INVALID) : result;
+  *error =
+      result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_VALUE ? static_cast<int>(GPUSLICE_ERROR_INVALID) : result;
   if (result != CUDA_SUCCESS || offset != 0 || bytes != sizeof(LaunchArgs)) return std::nullopt;
   *error = 0;
   Layout layout;
@@ -76,8 +79,8 @@ std::optional<Layout> ask_layout(CUfunction function, int* error) {
   return layout;
 }
 
-/// What is known of the kernel, from its first launch here on. Null, without an error, where the hooks have not seen its
-/// image: it was loaded before this program came into a slice.
+/// What is known of the kernel, from its first launch here on. Null, without an error, where the hooks have not seen
+/// its image: it was loaded before this program came into a slice.
 std::shared_ptr<ByHand> find(CUfunction function, int* error) {
   const std::shared_ptr<KernelInfo> image_kernel = Kernels::get().find_shared(function);
   if (!image_kernel) return nullptr;
@@ -124,9 +127,10 @@ std::optional<std::vector<std::byte>> pack(const Layout& layout, void** params) 
 /// As an ordinary kernel: the block's LaunchArgs are zero.
 CUresult launch_plain(CUfunction function, const LaunchConfig& config, std::vector<std::byte>& block) {
   std::size_t size = block.size();
-  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, block.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
-  return driver().cuLaunchKernel(function, config.grid[0], config.grid[1], config.grid[2], config.block[0], config.block[1],
-                                 config.block[2], config.shared, config.stream, nullptr, extra);
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, block.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                   CU_LAUNCH_PARAM_END};
+  return driver().cuLaunchKernel(function, config.grid[0], config.grid[1], config.grid[2], config.block[0],
+                                 config.block[1], config.block[2], config.shared, config.stream, nullptr, extra);
 }
 
 }  // namespace
@@ -154,7 +158,8 @@ int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, voi
   kernel.registers_original = kernel.registers.load();
   CUresult result = CUDA_SUCCESS;
   // It takes the block only if it launches.
-  if (instance && context->launch(*instance, LaunchConfig(config), std::vector<std::byte>(*block), &result)) return result;
+  if (instance && context->launch(*instance, LaunchConfig(config), std::vector<std::byte>(*block), &result))
+    return result;
   result = launch_plain(function, config, *block);
   if (result != CUDA_SUCCESS && instance) {
     // The program may now allow the kernel more shared memory: how many fit on an SM is asked again.

@@ -47,11 +47,6 @@ __device__ inline uint4 load4(address at) {
                : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(at) : "memory");
   return v;
 }
-__device__ inline unsigned load_acquire(address at) {
-  unsigned value;
-  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
-  return value;
-}
 __device__ inline void store(address at, unsigned value) {
   asm volatile("st.volatile.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
 }
@@ -70,9 +65,9 @@ __device__ inline unsigned add(address at, unsigned more) {
   asm volatile("atom.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(at), "r"(more) : "memory");
   return before;
 }
-__device__ inline unsigned long long add64_acquire(address at, unsigned long long more) {
+__device__ inline unsigned long long add64(address at, unsigned long long more) {
   unsigned long long before;
-  asm volatile("atom.acquire.gpu.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(at), "l"(more) : "memory");
+  asm volatile("atom.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(at), "l"(more) : "memory");
   return before;
 }
 __device__ inline unsigned replace(address at, unsigned expected, unsigned value) {
@@ -226,9 +221,10 @@ __device__ inline void leave(const LaunchArgs& args, worker_state& worker) {
   if (worker.about != kResting) count_here(args, worker.started_on, false);
   if (of_agent(args)) fence_system();  // what follows in the program's stream does not wait for this grid
   const bool may_hold = !of_agent(args) && !evicted;
-  const unsigned long long before = add64_acquire(args.slot + offsetof(DeviceSlot, left), may_hold ? 0x100000001ull : 1ull);
-  unsigned extra = load(args.slot + offsetof(DeviceSlot, extra));
+  // Nothing is acquired here: that would empty the SM's cache under the workers that still run there.
+  const unsigned long long before = add64(args.slot + offsetof(DeviceSlot, left), may_hold ? 0x100000001ull : 1ull);
   unsigned left = static_cast<unsigned>(before) + 1;
+  unsigned extra = load(args.slot + offsetof(DeviceSlot, extra));
   const unsigned gone = static_cast<unsigned>(before >> 32) + 1;
   if (!may_hold || gone != args.workers) {
     if (left == args.workers + extra) store(args.host + offsetof(HostSlot, left), left);
@@ -236,7 +232,7 @@ __device__ inline void leave(const LaunchArgs& args, worker_state& worker) {
   }
   while (left != args.workers + extra) {
     __nanosleep(kHolderLooksNs);
-    left = load_acquire(args.slot + offsetof(DeviceSlot, left));
+    left = load(args.slot + offsetof(DeviceSlot, left));
     extra = load(args.slot + offsetof(DeviceSlot, extra));
   }
   if (extra != 0) fence_system();
