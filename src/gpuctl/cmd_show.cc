@@ -23,7 +23,7 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   line("max", s.max ? sms(*s.max) : "none");
   line("weight", std::to_string(s.weight));
   line("priority", std::to_string(s.priority));
-  line("memory max", s.memory_max ? format_bytes(*s.memory_max) + " per program" : "none");
+  line("memory max", s.memory_max ? format_bytes(*s.memory_max) + " of each GPU" : "none");
   line("policy", printable(s.policy) + (policy == nullptr ? "" : " (" + std::string(policy->help) + ")"));
   line("owner", owner_text(s));
   line("granted", sms(s.granted) + " of " + std::to_string(s.demand) + " wanted");
@@ -39,6 +39,7 @@ Table client_table(const std::vector<ipc::Client>& clients) {
                {"GRANTED", right},
                {"HOLDING", right},
                {"DEMAND", right},
+               {"MEMORY", right},
                {"LAUNCHES", right},
                {"EVICTIONS", right},
                {"EVICT MEAN", right},
@@ -47,12 +48,13 @@ Table client_table(const std::vector<ipc::Client>& clients) {
   for (const ipc::Client& c : clients) {
     const std::string pid = std::to_string(c.pid);
     if (c.usage.empty())
-      table.add_row(
-          {pid, user_name(c.uid), "-", printable(c.state), "-", "-", "-", "-", "-", "-", "-", printable(c.command)});
+      table.add_row({pid, user_name(c.uid), "-", printable(c.state), "-", "-", "-", "-", "-", "-", "-", "-",
+                     printable(c.command)});
     for (const ipc::ClientUsage& u : c.usage)
       table.add_row({pid, user_name(c.uid), std::to_string(u.device), printable(c.state), std::to_string(u.granted),
-                     std::to_string(u.holding), std::to_string(u.demand), format_count(u.launches),
-                     format_count(u.evictions), u.evictions == 0 ? "-" : format_us(u.evict_us_mean),
+                     std::to_string(u.holding), std::to_string(u.demand), format_bytes(u.memory),
+                     format_count(u.launches), format_count(u.evictions),
+                     u.evictions == 0 ? "-" : format_us(u.evict_us_mean),
                      u.evictions == 0 ? "-" : format_us(u.evict_us_max), printable(c.command)});
   }
   return table;

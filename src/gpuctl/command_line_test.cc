@@ -104,6 +104,7 @@ TEST_F(CommandLine, ShowTellsEverythingOfASlice) {
   ipc::ClientUsage usage;
   usage.launches = 12400;
   usage.granted = 8;
+  usage.memory = 3 << 20;
   daemon_.on("GetSlice",
              {{"slice", to_json(slices_[2])},
               {"clients", to_json(std::vector<ipc::Client>{{42, 0, "./a b", "batch", "running", {usage}}})}});
@@ -120,9 +121,9 @@ TEST_F(CommandLine, ShowTellsEverythingOfASlice) {
             "granted       0 SMs of 0 wanted\n"
             "clients       0\n"
             "\n"
-            "PID  USER  GPU  STATE    GRANTED  HOLDING  DEMAND  LAUNCHES  EVICTIONS  EVICT MEAN  EVICT MAX  "
+            "PID  USER  GPU  STATE    GRANTED  HOLDING  DEMAND  MEMORY  LAUNCHES  EVICTIONS  EVICT MEAN  EVICT MAX  "
             "COMMAND\n"
-            " 42  root    0  running        8        0       0     12.4k          0           -          -  "
+            " 42  root    0  running        8        0       0   3 MiB     12.4k          0           -          -  "
             "./a b\n");
 }
 

@@ -85,7 +85,7 @@ const std::vector<SettingKey>& setting_keys() {
       {"max", "N|none", "SMs of every GPU that the slice uses at most"},
       {"weight", "N", "Share of what is left after the reserves, relative to its siblings (100)"},
       {"priority", "N", "Greater goes first (0)"},
-      {"memory-max", "SIZE|none", "Device memory meant for each program, such as 16G; kept, not enforced yet"},
+      {"memory-max", "SIZE|none", "Device memory of each GPU for all its programs together, such as 16G"},
       {"policy", "NAME", "How the slice divides its SMs among its children"},
       {"owner", "USER[:GROUP]", "Who may create slices below it, change them and run programs in them"},
   };

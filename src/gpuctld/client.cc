@@ -97,6 +97,17 @@ void Client::write_reserve(std::size_t index, std::uint32_t reserve) {
   ipc::store(stub_->grant[index].reserve, reserve);
 }
 
+void Client::write_memory_limit(std::size_t index, std::optional<std::uint64_t> bytes) {
+  ipc::Grant& grant = stub_->grant[index];
+  if (!bytes) slots_[index].promised = 0;
+  ipc::store(grant.memory_max, bytes.value_or(0));
+  ipc::store(grant.memory_limited, std::uint32_t{bytes.has_value()});
+}
+
+std::uint64_t Client::memory(std::size_t index, std::uint64_t size) const {
+  return std::min(std::max(slots_[index].promised, ipc::load(stub_->usage[index].memory)), size);
+}
+
 bool Client::past(std::uint64_t since_ns, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const {
   return now_ns >= since_ns + static_cast<std::uint64_t>(deadline.count()) + longest_task_ns_;
 }
@@ -161,6 +172,7 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
       evictions == 0 ? 0 : microseconds(ipc::load(shared.evict_ns_sum)) / static_cast<double>(evictions);
   result.evict_us_max = microseconds(ipc::load(shared.evict_ns_max));
   result.busy_us = bounded(ipc::load(shared.busy_ns) / 1000);
+  result.memory = bounded(ipc::load(shared.memory));
   result.latency_us_last = microseconds(ipc::load(shared.latency_ns_last));
   result.latency_us_log2 = read_histogram(shared.latency_us_log2);
   result.evict_us_log2 = read_histogram(shared.evict_us_log2);

@@ -44,6 +44,7 @@ class Client {
     std::uint32_t outstanding = 0;
     std::uint32_t written = 0;  ///< what the stub page says: `decided` but for a handover or an eviction storm
     std::uint32_t idle = 0;     ///< as the stub page says
+    std::uint64_t promised = 0;  ///< bytes of memory it was last granted, or said it holds; 0 while nothing limits it
     std::uint32_t epoch = 0;    ///< the daemon's own copy: the page is the client's to scribble on
     HeldCapsm held;
     bool disobeying = false;
@@ -65,6 +66,12 @@ class Client {
   void write_idle(std::size_t slot, std::uint32_t idle);
   /// The same for Grant::reserve.
   void write_reserve(std::size_t slot, std::uint32_t reserve);
+
+  /// Writes the limit of its memory, in bytes; none: nothing limits it.
+  void write_memory_limit(std::size_t slot, std::optional<std::uint64_t> bytes);
+
+  /// Bytes of the device's memory it holds, or may hold by what it was granted; at most `size`.
+  std::uint64_t memory(std::size_t slot, std::uint64_t size) const;
 
   /// Whether a shrink is not applied `deadline` and the longest block-task seen after it was written.
   bool overdue(std::size_t slot, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const;

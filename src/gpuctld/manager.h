@@ -105,6 +105,7 @@ class Manager {
   Answer attach(Session& session, ipc::Fields& fields);
   Answer report_kernels(Session& session, ipc::Fields& fields);
   Answer set_hint(Session& session, ipc::Fields& fields);
+  Answer hold_memory(Session& session, ipc::Fields& fields);
   using Method = Answer (Manager::*)(Session&, ipc::Fields&);
   static const std::map<std::string_view, Method>& methods();
   Answer slice_reply(const std::string& path) const;

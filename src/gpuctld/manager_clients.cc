@@ -91,6 +91,22 @@ Answer Manager::set_hint(Session& session, ipc::Fields& fields) {
   return success();
 }
 
+Answer Manager::hold_memory(Session& session, ipc::Fields& fields) {
+  const auto member = members_.find(&session);
+  if (member == members_.end()) return refuse_own("NotAttached", {});
+  Client& client = member->second->client;
+  const std::int64_t device = fields.integer("device", 0, static_cast<std::int64_t>(client.slots().size()) - 1);
+  const std::int64_t bytes = fields.integer("bytes", 0);
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  const Scheduler::MemoryAnswer answer =
+      scheduler_.hold_memory(client, static_cast<std::size_t>(device), static_cast<std::uint64_t>(bytes));
+  boost::json::object parameters{{"granted", answer.granted}};
+  if (answer.total) parameters["total"] = static_cast<std::int64_t>(*answer.total);
+  if (answer.free) parameters["free"] = static_cast<std::int64_t>(*answer.free);
+  return success(std::move(parameters));
+}
+
 std::vector<ipc::Client> Manager::describe_clients(const std::string* slice) const {
   std::vector<ipc::Client> result;
   for (const Client& client : scheduler_.clients())

@@ -29,6 +29,7 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"GetStatus", &Manager::get_status},
       {"Monitor", &Manager::monitor},
       {"Attach", &Manager::attach},
+      {"HoldMemory", &Manager::hold_memory},
       {"ReportKernels", &Manager::report_kernels},
       {"SetHint", &Manager::set_hint},
   };

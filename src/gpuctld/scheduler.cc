@@ -65,6 +65,7 @@ void Scheduler::rebuild() {
         members[static_cast<std::size_t>(device)].push_back({&client, slot});
   }
   for (std::size_t device = 0; device < boards_.size(); ++device) boards_[device].renew(std::move(members[device]));
+  apply_memory_limits();
 }
 
 /// True if a demand changed.

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <list>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -48,6 +49,13 @@ class Scheduler {
   /// A hint is bounded by the priority of the client's slice.
   void set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns);
 
+  /// What HoldMemory answers: whether the client may hold `bytes` of a device's memory. No total: nothing limits it.
+  struct MemoryAnswer {
+    bool granted = true;
+    std::optional<std::uint64_t> total, free;
+  };
+  MemoryAnswer hold_memory(Client& client, std::size_t slot, std::uint64_t bytes);
+
   /// Reads every client's usage, decides where a demand changed and goes on with handovers. Allocates nothing.
   void update(std::uint64_t now_ns);
 
@@ -76,6 +84,7 @@ class Scheduler {
   void decide(std::uint64_t now_ns);
   void write(std::uint64_t now_ns);
   void apply_priorities(std::uint64_t now_ns);
+  void apply_memory_limits();
 
   std::vector<Gpu> devices_;
   std::vector<std::uint32_t> sms_;  ///< that can be granted, per device

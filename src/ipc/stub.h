@@ -29,7 +29,10 @@ struct alignas(64) Grant {
   std::uint64_t decided_ns;  ///< CLOCK_MONOTONIC when the daemon decided the current grant
   std::uint32_t idle;        ///< SMs nobody uses now and this client may not: blocks it starts may fall on them first
   std::uint32_t reserve;     ///< SMs that nobody but the clients of its slice can have: the slice's strict reserve
-  std::uint32_t reserved[6];
+  std::uint32_t memory_limited;  ///< 1: before it holds more memory the client asks whether it may (HoldMemory)
+  std::uint32_t reserved;
+  std::uint64_t memory_max;  ///< bytes, when limited: the least limit of its slice and those above, for all in there
+  std::uint32_t reserved2[2];
 };
 static_assert(sizeof(Grant) == 64 && offsetof(Grant, polled) == 0 && offsetof(Grant, epoch) == 16);
 
@@ -49,7 +52,8 @@ struct alignas(64) Usage {
   std::uint64_t latency_ns_last;  ///< latest launch: from issue to completion
   std::uint32_t latency_us_log2[24];  ///< histogram of launch latencies: bucket i counts [2^i, 2^(i+1)) us
   std::uint32_t evict_us_log2[16];    ///< the same for evictions
-  std::uint32_t reserved[4];
+  std::uint64_t memory;               ///< bytes of device memory held: not a counter, may fall
+  std::uint32_t reserved[2];
 };
 static_assert(sizeof(Usage) == 256);
 

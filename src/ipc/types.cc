@@ -148,6 +148,7 @@ json::object to_json(const ClientUsage& u) {
       .put("evict_us_mean", u.evict_us_mean)
       .put("evict_us_max", u.evict_us_max)
       .put("busy_us", u.busy_us)
+      .put("memory", u.memory)
       .put("latency_us_last", u.latency_us_last)
       .put("latency_us_log2", u.latency_us_log2)
       .put("evict_us_log2", u.evict_us_log2)
@@ -167,6 +168,7 @@ void read(Fields& fields, ClientUsage& u) {
   u.evict_us_mean = fields.number("evict_us_mean");
   u.evict_us_max = fields.number("evict_us_max");
   u.busy_us = amount(fields, "busy_us");
+  u.memory = amount(fields, "memory");
   u.latency_us_last = fields.number("latency_us_last");
   u.latency_us_log2 = fields.integers("latency_us_log2");
   u.evict_us_log2 = fields.integers("evict_us_log2");

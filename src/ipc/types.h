@@ -72,6 +72,7 @@ struct ClientUsage {
   double evict_us_mean = 0;
   double evict_us_max = 0;
   std::int64_t busy_us = 0;
+  std::int64_t memory = 0;  ///< bytes
   double latency_us_last = 0;
   std::vector<std::int64_t> latency_us_log2;
   std::vector<std::int64_t> evict_us_log2;

@@ -5,12 +5,15 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <thread>
 
 #include "ipc/fields.h"
 #include "libgpuslice/debug.h"
+#include "libgpuslice/held_memory.h"
 
 namespace gpuslice {
 
@@ -28,6 +31,11 @@ constexpr char kDefaultSocket[] = "/run/gpuctld/io.gpuctl";
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
+}
+
+ipc::Call hold_memory(int device, std::uint64_t bytes) {
+  const auto amount = static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
+  return {.method = "io.gpuctl.HoldMemory", .parameters = {{"device", device}, {"bytes", amount}}};
 }
 
 }  // namespace
@@ -76,11 +84,14 @@ Result<void> Client::connect_locked(bool resumed) {
 }
 
 void Client::start(std::vector<std::string> device_uuids) {
-  std::lock_guard lock(mutex_);
-  if (started_ || !wanted()) return;
-  started_ = true;
-  uuids_ = std::move(device_uuids);
-  if (Result<void> attached = connect_locked(false); !attached) debug("%s", attached.error().message.c_str());
+  {
+    std::lock_guard lock(mutex_);
+    if (started_ || !wanted()) return;
+    started_ = true;
+    uuids_ = std::move(device_uuids);
+    if (Result<void> attached = connect_locked(false); !attached) debug("%s", attached.error().message.c_str());
+  }
+  HeldMemory::get().publish();
 
   // The thread must not take signals meant for the program.
   sigset_t all, before;
@@ -91,13 +102,15 @@ void Client::start(std::vector<std::string> device_uuids) {
 }
 
 Result<void> Client::attach(const std::string& slice) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   std::string previous = std::exchange(slice_, slice);
   wanted_ = true;
   if (!started_) return {};
   connection_.reset();
   Result<void> attached = connect_locked(attached_before_);
   if (!attached) slice_ = previous;
+  lock.unlock();
+  HeldMemory::get().publish();
   return attached;
 }
 
@@ -123,9 +136,37 @@ Result<void> Client::set_hint(int priority) {
   if (!connection_) return fail("not attached to a slice");
   Result<ipc::Reply> reply =
       connection_->call({.method = "io.gpuctl.SetHint", .parameters = {{"priority", priority}}}, kAttachTimeout);
-  if (!reply) return reply.error();
+  if (!reply) {
+    connection_.reset();  // perhaps an answer too late: the next one must not be taken for it
+    return reply.error();
+  }
   if (!reply->error.empty()) return fail("gpuctld: " + reply->error);
   return {};
+}
+
+Result<Client::MemoryAnswer> Client::ask_memory(int device, std::uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  if (!connection_) return fail("not attached to a slice");
+  Result<ipc::Reply> reply = connection_->call(hold_memory(device, bytes), kAttachTimeout);
+  if (!reply) {
+    connection_.reset();
+    return reply.error();
+  }
+  if (!reply->error.empty()) return fail("gpuctld: " + reply->error);
+  ipc::Fields fields(reply->parameters);
+  MemoryAnswer answer{.granted = fields.boolean("granted"), .total = {}, .free = {}};
+  if (const auto total = fields.maybe_integer("total", 0)) answer.total = static_cast<std::uint64_t>(*total);
+  if (const auto free = fields.maybe_integer("free", 0)) answer.free = static_cast<std::uint64_t>(*free);
+  if (!fields.ok()) return fields.error();
+  return answer;
+}
+
+void Client::tell_memory(int device, std::uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  if (!connection_) return;
+  ipc::Call call = hold_memory(device, bytes);
+  call.oneway = true;
+  if (!connection_->send(call)) connection_.reset();
 }
 
 void Client::report_kernels(bool all) {
@@ -161,7 +202,10 @@ void Client::run() {
         std::lock_guard lock(mutex_);
         attached = connect_locked(attached_before_);
       }
-      if (attached) report_kernels(true);
+      if (attached) {
+        HeldMemory::get().publish();
+        report_kernels(true);
+      }
       continue;
     }
     report_kernels(false);

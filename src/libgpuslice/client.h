@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,16 @@ class Client {
   void set_kernel_source(KernelSource source) { kernel_source_.store(source); }
 
   gpuctl::Result<void> set_hint(int priority);
+
+  /// What the daemon says to holding so many bytes of a device's memory (HoldMemory of io.gpuctl).
+  struct MemoryAnswer {
+    bool granted = true;
+    std::optional<std::uint64_t> total, free;
+  };
+  /// Waits for the daemon; an error when there is none.
+  gpuctl::Result<MemoryAnswer> ask_memory(int device, std::uint64_t bytes);
+  /// Says what is held, without waiting for an answer.
+  void tell_memory(int device, std::uint64_t bytes);
 
   Targets targets() const;
 

@@ -7,6 +7,7 @@
 #include "libgpuslice/context.h"
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
+#include "libgpuslice/held_memory.h"
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/modules.h"
 
@@ -40,6 +41,7 @@ void start_over_in_child() {
   Client::get().forget_after_fork();
   Kernels::get().forget_after_fork();
   Modules::get().forget_after_fork();
+  HeldMemory::get().forget_after_fork();
   Context::forget_after_fork();
 }
 

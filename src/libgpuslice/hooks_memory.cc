@@ -1,6 +1,7 @@
 // Calls that free memory or end contexts: they block in the driver until the device is idle.
 #include "libgpuslice/client.h"
 #include "libgpuslice/driver.h"
+#include "libgpuslice/held_memory.h"
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/quiet.h"
 
@@ -29,7 +30,9 @@ void forget_contexts_of(CUdevice device) {
 
 using namespace gpuslice;
 
-GPUSLICE_HOOK cuMemFree_v2(CUdeviceptr pointer) { return quietly(driver().cuMemFree_v2, pointer); }
+GPUSLICE_HOOK cuMemFree_v2(CUdeviceptr pointer) {
+  return guarded([&] { return counted_free(pointer, [&] { return quietly(driver().cuMemFree_v2, pointer); }); });
+}
 GPUSLICE_HOOK cuMemFreeHost(void* pointer) { return quietly(driver().cuMemFreeHost, pointer); }
 GPUSLICE_HOOK cuMemHostUnregister(void* pointer) { return quietly(driver().cuMemHostUnregister, pointer); }
 GPUSLICE_HOOK cuArrayDestroy(CUarray array) { return quietly(driver().cuArrayDestroy, array); }
@@ -40,7 +43,9 @@ GPUSLICE_HOOK cuCtxDestroy_v2(CUcontext context) {
     if (!driver().cuCtxDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
     Quiet quiet;
     Context::forget(context);
-    return driver().cuCtxDestroy_v2(context);
+    const CUresult result = driver().cuCtxDestroy_v2(context);
+    if (result == CUDA_SUCCESS) HeldMemory::get().forget(context);
+    return result;
   });
 }
 
@@ -49,7 +54,9 @@ GPUSLICE_HOOK cuDevicePrimaryCtxReset_v2(CUdevice device) {
     if (!driver().cuDevicePrimaryCtxReset_v2) return CUDA_ERROR_NOT_INITIALIZED;
     Quiet quiet;
     forget_contexts_of(device);
-    return driver().cuDevicePrimaryCtxReset_v2(device);
+    const CUresult result = driver().cuDevicePrimaryCtxReset_v2(device);
+    if (result == CUDA_SUCCESS) HeldMemory::get().forget_device(device);
+    return result;
   });
 }
 
@@ -60,9 +67,10 @@ GPUSLICE_HOOK cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     CUresult result = driver().cuDevicePrimaryCtxRelease_v2(device);
     unsigned flags = 0;
     int active = 1;
-    if (result == CUDA_SUCCESS && driver().cuDevicePrimaryCtxGetState && 
+    if (result == CUDA_SUCCESS && driver().cuDevicePrimaryCtxGetState &&
         driver().cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && !active) {
       forget_contexts_of(device);
+      HeldMemory::get().forget_device(device);
     }
     return result;
   });

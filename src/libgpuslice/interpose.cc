@@ -19,6 +19,9 @@ GPUSLICE_HOOK cuGetProcAddress(const char* symbol, void** function, int version,
 GPUSLICE_HOOK cuLaunchKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**,
                                   void**);
 GPUSLICE_HOOK cuLaunchKernelEx_ptsz(const CUlaunchConfig*, CUfunction, void**, void**);
+GPUSLICE_HOOK cuMemAllocAsync_ptsz(CUdeviceptr*, size_t, CUstream);
+GPUSLICE_HOOK cuMemAllocFromPoolAsync_ptsz(CUdeviceptr*, size_t, CUmemoryPool, CUstream);
+GPUSLICE_HOOK cuMemFreeAsync_ptsz(CUdeviceptr, CUstream);
 GPUSLICE_HOOK cuStreamBeginCapture_v2_ptsz(CUstream, CUstreamCaptureMode);
 GPUSLICE_HOOK cuStreamBeginCaptureToGraph_ptsz(CUstream, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, size_t,
                                                CUstreamCaptureMode);
@@ -57,6 +60,16 @@ const Hook kHooks[] = {
     ROW(cuLaunchKernel_ptsz, "cuLaunchKernel", 7000, true),
     ROW(cuLaunchKernelEx, "cuLaunchKernelEx", 11060, false),
     ROW(cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", 11060, true),
+    ROW(cuMemAlloc_v2, "cuMemAlloc", 3020, false),
+    ROW(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, false),
+    ROW(cuMemAllocManaged, "cuMemAllocManaged", 6000, false),
+    ROW(cuMemAllocAsync, "cuMemAllocAsync", 11020, false),
+    ROW(cuMemAllocAsync_ptsz, "cuMemAllocAsync", 11020, true),
+    ROW(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", 11020, false),
+    ROW(cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", 11020, true),
+    ROW(cuMemFreeAsync, "cuMemFreeAsync", 11020, false),
+    ROW(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, true),
+    ROW(cuMemGetInfo_v2, "cuMemGetInfo", 3020, false),
     ROW(cuMemFree_v2, "cuMemFree", 3020, false),
     ROW(cuMemFreeHost, "cuMemFreeHost", 2000, false),
     ROW(cuMemHostUnregister, "cuMemHostUnregister", 4000, false),
