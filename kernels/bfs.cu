@@ -1,5 +1,6 @@
-// Breadth-first search, one launch a level. A warp takes 32 vertices, finds those of the level by a vote, and visits the
-// edges of each with all its lanes. Several lanes, of different blocks too, may find the same vertex: all write the same.
+// Breadth-first search, one launch a level. A warp takes 32 vertices, finds those of the level by a vote, and visits
+// the edges of each with all its lanes. Several lanes, of different blocks too, may find the same vertex: all write the
+// same.
 #include "block_scan.cuh"
 
 namespace {

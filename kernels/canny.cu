@@ -1,7 +1,7 @@
-// Edges of a grey picture, in four launches: smoothing; how much and in which direction brightness changes; only the crest
-// of each edge; and of that the strong part with the weak parts that hang on to it. Blocks of 16 x 16 pixels with a border
-// in shared memory. Outside the picture counts as its nearest pixel. All integers; weak pixels are followed within a
-// block's tile only, as a block knows no more.
+// Edges of a grey picture, in four launches: smoothing; how much and in which direction brightness changes; only the
+// crest of each edge; and of that the strong part with the weak parts that hang on to it. Blocks of 16 x 16 pixels with
+// a border in shared memory. Outside the picture counts as its nearest pixel. All integers; weak pixels are followed
+// within a block's tile only, as a block knows no more.
 namespace {
 constexpr int kTile = 16;
 constexpr unsigned kStrong = 2;

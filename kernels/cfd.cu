@@ -1,5 +1,6 @@
-// One time step of the Euler equations of a gas on an unstructured mesh of cells with four faces each, by finite volumes: how
-// far each cell may go in time, then three times (a Runge-Kutta scheme) what passes the faces and where that leads.
+// One time step of the Euler equations of a gas on an unstructured mesh of cells with four faces each, by finite
+// volumes: how far each cell may go in time, then three times (a Runge-Kutta scheme) what passes the faces and where
+// that leads.
 #include "cfd_flow.h"
 
 using namespace gpuctl::bench;

@@ -1,5 +1,6 @@
-// The flow of an ideal gas: its state in a cell, and what passes a face between two cells, for both sides. The numerical
-// flux is Rusanov's: the mean of both sides' fluxes, less the difference of the states times the fastest wave's speed.
+// The flow of an ideal gas: its state in a cell, and what passes a face between two cells, for both sides. The
+// numerical flux is Rusanov's: the mean of both sides' fluxes, less the difference of the states times the fastest
+// wave's speed.
 #pragma once
 
 #include "rounded.h"
@@ -77,8 +78,8 @@ BENCH_BOTH float gained(float gain, float left, float right, float fastest, floa
 
 /// Adds to `gain` what a cell gains through a face; `there` is the flow on the other side.
 BENCH_BOTH void pass_face(Flow& gain, const Flow& here, const Flow& there, const Normal& normal) {
-  const float face = square_root(
-      multiply_add(normal.x, normal.x, multiply_add(normal.y, normal.y, multiply(normal.z, normal.z))));
+  const float face =
+      square_root(multiply_add(normal.x, normal.x, multiply_add(normal.y, normal.y, multiply(normal.z, normal.z))));
   const SideFlux left = side_flux(here, normal, face);
   const SideFlux right = side_flux(there, normal, face);
   const float fastest = left.fastest < right.fastest ? right.fastest : left.fastest;

@@ -1,6 +1,6 @@
-// A picture convolved with a filter that is the product of one across and one down, in two launches; outside the picture
-// is zero. Blocks fetch what they need into shared memory, and every thread computes four pixels: side by side at a
-// distance of a block across, one below the other down.
+// A picture convolved with a filter that is the product of one across and one down, in two launches; outside the
+// picture is zero. Blocks fetch what they need into shared memory, and every thread computes four pixels: side by side
+// at a distance of a block across, one below the other down.
 #include "convolution_taps.h"
 
 namespace {

@@ -1,4 +1,5 @@
-// The filter of the separable convolution, for both sides: a bell of 17 taps, the same across and down. All are positive.
+// The filter of the separable convolution, for both sides: a bell of 17 taps, the same across and down. All are
+// positive.
 #pragma once
 
 #include "rounded.h"

@@ -19,9 +19,7 @@ class Padded {
       : wide_(extent.x + 2 * kRadius),
         plane_(wide_ * (extent.y + 2 * kRadius)),
         cells_(plane_ * (extent.z + 2 * kRadius)) {}
-  float* row(std::size_t y, std::size_t z) {
-    return &cells_[(z + kRadius) * plane_ + (y + kRadius) * wide_ + kRadius];
-  }
+  float* row(std::size_t y, std::size_t z) { return &cells_[(z + kRadius) * plane_ + (y + kRadius) * wide_ + kRadius]; }
   std::size_t wide() const { return wide_; }
   std::size_t plane() const { return plane_; }
 

@@ -1,8 +1,8 @@
-// One time step of a finite-difference scheme on a volume: a star stencil of radius 4, outside the volume zero. A block of
-// 32 x 16 threads marches through the planes of its columns: what lies before and behind is in registers, a queue of nine
-// values a thread, and the plane itself with its border in shared memory.
-#include "rounded.h"
+// One time step of a finite-difference scheme on a volume: a star stencil of radius 4, outside the volume zero. A block
+// of 32 x 16 threads marches through the planes of its columns: what lies before and behind is in registers, a queue of
+// nine values a thread, and the plane itself with its border in shared memory.
 #include "fdtd3d_weights.h"
+#include "rounded.h"
 
 namespace {
 using namespace gpuctl::bench;

@@ -1,5 +1,6 @@
-// Fourier transforms of 512 complex points, one a block of 64 threads. 512 = 8 x 8 x 8: each thread transforms eight points
-// three times, and between these the points change threads through shared memory. `roots` holds e^(-2 pi i k / 512).
+// Fourier transforms of 512 complex points, one a block of 64 threads. 512 = 8 x 8 x 8: each thread transforms eight
+// points three times, and between these the points change threads through shared memory. `roots` holds the 512th roots
+// of one, e^(-2 pi i k / 512) for k from 0.
 #include "fft_radix8.h"
 
 namespace {

@@ -1,12 +1,12 @@
-// One time step of bodies that attract each other, every one every other. A block of 128 threads moves 128 bodies; it walks
-// through all of them by tiles of 128 in shared memory. A body is eight words: place and mass, speed and nothing.
+// One time step of bodies that attract each other, every one every other. A block of 128 threads moves 128 bodies; it
+// walks through all of them by tiles of 128 in shared memory. A body is eight words: place and mass, speed and nothing.
 #include "nbody_force.h"
 
 namespace {
 using namespace gpuctl::bench;
 
 constexpr unsigned kThreads = 128;
-}
+}  // namespace
 
 extern "C" __global__ void nbody(const float4* from, float4* to, unsigned bodies) {
   __shared__ float4 tile[kThreads];

@@ -37,7 +37,8 @@ std::vector<float> layer(const std::vector<float>& in, const std::vector<float>&
 
 }  // namespace
 
-// Two hidden layers, and one with a neuron for each class. Inputs 1, 3, 5 are the layers' weights, 2, 4, 6 their biases.
+// Two hidden layers, and one with a neuron for each class. Inputs 1, 3, 5 are the layers' weights, 2, 4, 6 their
+// biases.
 Problem generate_neural_net(const Extent& extent, std::uint64_t seed) {
   const auto [samples, inputs, hidden] = extent;
   const std::uint32_t sizes[] = {inputs, hidden, hidden, kClasses};

@@ -1,12 +1,12 @@
-// One layer of a neural network for a batch of samples: out = sigmoid(in * weights + bias). Tiles of 16 x 16 as in a matrix
-// product; a neuron adds up its inputs in rising order, beginning with its bias.
+// One layer of a neural network for a batch of samples: out = sigmoid(in * weights + bias). Tiles of 16 x 16 as in a
+// matrix product; a neuron adds up its inputs in rising order, beginning with its bias.
 #include "approximations.h"
 
 namespace {
 using namespace gpuctl::bench;
 
 constexpr unsigned kTile = 16;
-}
+}  // namespace
 
 extern "C" __global__ void neuralLayer(const float* in, const float* weights, const float* bias, float* out,
                                        unsigned samples, unsigned inputs, unsigned neurons) {

@@ -50,7 +50,8 @@ std::uint32_t weigh(const std::uint32_t* picture, Particle particle) {
 
 }  // namespace
 
-// Scratch buffer 0 holds the moved particles, 1 their weights and then the sums of these. Drawn particles are the output.
+// Scratch buffer 0 holds the moved particles, 1 their weights and then the sums of these. Drawn particles are the
+// output.
 Problem generate_particle_filter(const Extent& extent, std::uint64_t seed) {
   const auto [particles, frames, unused] = extent;
   const Argument count = Argument::number(particles);

@@ -1,7 +1,7 @@
-// Follows an object through the frames of a video with a cloud of guesses, its particles. Each frame takes three launches:
-// every particle moves by chance and is weighed by how well it fits the frame; one block sums the weights up; and every
-// particle is drawn anew, heavy ones more often, by walking along the sums until its share is reached, each thread as far
-// as it must.
+// Follows an object through the frames of a video with a cloud of guesses, its particles. Each frame takes three
+// launches: every particle moves by chance and is weighed by how well it fits the frame; one block sums the weights up;
+// and every particle is drawn anew, heavy ones more often, by walking along the sums until its share is reached, each
+// thread as far as it must.
 #include "block_scan.cuh"
 #include "particle_likelihood.h"
 

@@ -1,5 +1,5 @@
-// Where a particle goes and how well it then fits the picture, for both sides. Places are pixels; every frame is a square of
-// kFrameSide pixels of 0 to 255, the object bright.
+// Where a particle goes and how well it then fits the picture, for both sides. Places are pixels; every frame is a
+// square of kFrameSide pixels of 0 to 255, the object bright.
 #pragma once
 
 #include "approximations.h"

@@ -1,7 +1,7 @@
-// The cheapest way down a grid of costs, by dynamic programming: the cost of reaching a cell is its own plus the least of
-// the three above it. A launch goes `rows` rows down. A block keeps a row in shared memory, and as its edges lack what
-// the neighbouring blocks compute, it starts with a border of `rows` columns on either side, of which it loses one column
-// a row and so ends with the columns that are its own (ghost zones). Barriers twice a row.
+// The cheapest way down a grid of costs, by dynamic programming: the cost of reaching a cell is its own plus the least
+// of the three above it. A launch goes `rows` rows down. A block keeps a row in shared memory, and as its edges lack
+// what the neighbouring blocks compute, it starts with a border of `rows` columns on either side, of which it loses one
+// column a row and so ends with the columns that are its own (ghost zones). Barriers twice a row.
 namespace {
 constexpr int kThreads = 256;
 }

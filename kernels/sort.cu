@@ -1,7 +1,7 @@
 // Stable sorting of (key, value) pairs by their keys, lowest digit of four bits first. Each digit takes three launches:
 // how often each digit occurs in each tile of 1024 pairs; one block that turns the counts, digit by digit and within a
-// digit tile by tile, into where each goes; and the move itself, for which a tile is first sorted in shared memory, bit by
-// bit, so that pairs of the same digit leave it side by side.
+// digit tile by tile, into where each goes; and the move itself, for which a tile is first sorted in shared memory, bit
+// by bit, so that pairs of the same digit leave it side by side.
 #include "block_scan.cuh"
 
 namespace {

@@ -1,6 +1,6 @@
-// One time step of a nine-point stencil on a grid: a weighted sum of each inner cell, its four neighbours beside and its
-// four at the corners. Cells at the edge of the grid keep their value. Blocks of 32 x 8 cells with a border of one cell in
-// shared memory.
+// One time step of a nine-point stencil on a grid: a weighted sum of each inner cell, its four neighbours beside and
+// its four at the corners. Cells at the edge of the grid keep their value. Blocks of 32 x 8 cells with a border of one
+// cell in shared memory.
 namespace {
 constexpr int kWide = 32;
 constexpr int kHigh = 8;

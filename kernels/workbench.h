@@ -1,7 +1,7 @@
 // One kernel with its problem on the GPU: inputs uploaded once, any number of outputs, each poisoned before a run and
-// compared with the CPU reference after it. A run launches the steps of the problem, mostly one, into one stream; it has
-// scratch buffers of its own with its output. Copies go through a stream of their own and pinned memory, so they use the
-// copy engines and no SM.
+// compared with the CPU reference after it. A run launches the steps of the problem, mostly one, into one stream; it
+// has scratch buffers of its own with its output. Copies go through a stream of their own and pinned memory, so they
+// use the copy engines and no SM.
 #pragma once
 
 #include <cstdint>
