@@ -1,9 +1,12 @@
 #include "black_scholes.h"
 
 #include <bit>
+#include <vector>
 
 #include "black_scholes_formula.h"
+#include "native.h"
 #include "random.h"
+#include "words.h"
 
 namespace gpuctl::bench {
 namespace {
@@ -17,6 +20,24 @@ Words random_between(float low, float high, std::size_t count, std::uint64_t see
   Words words(count);
   for (std::uint32_t& word : words) word = std::bit_cast<std::uint32_t>(low + (high - low) * random.next_float());
   return words;
+}
+
+[[gnu::always_inline]] inline void price_options(const float* prices, const float* strikes, const float* years,
+                                                 float* out, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const OptionPrices option = black_scholes(prices[i], strikes[i], years[i], kRate, kVolatility);
+    out[i] = option.call;
+    out[count + i] = option.put;
+  }
+}
+
+BENCH_NATIVE void price_native(const float* prices, const float* strikes, const float* years, float* out,
+                               std::size_t count) {
+  price_options(prices, strikes, years, out, count);
+}
+
+void price_portable(const float* prices, const float* strikes, const float* years, float* out, std::size_t count) {
+  price_options(prices, strikes, years, out, count);
 }
 
 }  // namespace
@@ -35,14 +56,13 @@ Problem generate_black_scholes(const Extent& extent, std::uint64_t seed) {
 }
 
 Words reference_black_scholes(const Extent& extent, const Problem& problem) {
-  const auto at = [&](std::size_t input, std::size_t i) { return std::bit_cast<float>(problem.inputs[input][i]); };
-  Words out(std::size_t{extent.x} * 2);
-  for (std::size_t i = 0; i < extent.x; ++i) {
-    const OptionPrices option = black_scholes(at(0, i), at(1, i), at(2, i), kRate, kVolatility);
-    out[i] = std::bit_cast<std::uint32_t>(option.call);
-    out[extent.x + i] = std::bit_cast<std::uint32_t>(option.put);
-  }
-  return out;
+  const std::vector<float> prices = as_floats(problem.inputs[0]);
+  const std::vector<float> strikes = as_floats(problem.inputs[1]);
+  const std::vector<float> years = as_floats(problem.inputs[2]);
+  std::vector<float> out(std::size_t{extent.x} * 2);
+  const auto price = has_native() ? price_native : price_portable;
+  price(prices.data(), strikes.data(), years.data(), out.data(), extent.x);
+  return as_words(out);
 }
 
 }  // namespace gpuctl::bench

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "approximations.h"
+#include "native.h"
 #include "random.h"
 
 namespace gpuctl::bench {
@@ -34,21 +35,9 @@ struct Box {
   }
 }
 
-#if defined(__x86_64__)
-[[gnu::target("avx2,fma"), gnu::optimize("O3")]] void add_effects_native(const Box& others, const Box& here,
-                                                                         Box& effects, std::uint32_t count) {
+BENCH_NATIVE void add_effects_native(const Box& others, const Box& here, Box& effects, std::uint32_t count) {
   add_effects_of(others, here, effects, count);
 }
-
-bool has_native() {
-  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-}
-#else
-void add_effects_native(const Box&, const Box&, Box&, std::uint32_t) {}
-bool has_native() {
-  return false;
-}
-#endif
 
 void add_effects(const Box& others, const Box& here, Box& effects, std::uint32_t count) {
   if (has_native()) return add_effects_native(others, here, effects, count);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "myocyte_model.h"
+#include "native.h"
 #include "random.h"
 
 namespace gpuctl::bench {
@@ -16,22 +17,9 @@ float milliseconds(const Extent& extent) {
   return static_cast<float>(extent.y) / 1000.0f;
 }
 
-#if defined(__x86_64__)
-[[gnu::target("avx2,fma")]] unsigned simulate_native(const MyocyteCell& cell, float end, float* state) {
+BENCH_NATIVE unsigned simulate_native(const MyocyteCell& cell, float end, float* state) {
   return simulate_myocyte(cell, end, state);
 }
-
-bool has_native() {
-  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-}
-#else
-unsigned simulate_native(const MyocyteCell&, float, float*) {
-  return 0;
-}
-bool has_native() {
-  return false;
-}
-#endif
 
 unsigned simulate(const MyocyteCell& cell, float end, float* state) {
   return has_native() ? simulate_native(cell, end, state) : simulate_myocyte(cell, end, state);

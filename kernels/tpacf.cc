@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "native.h"
 #include "random.h"
 #include "rounded.h"
 #include "tpacf_bins.h"
@@ -64,22 +65,10 @@ struct Points {
   for (std::size_t j = from; j < count; ++j) ++counts[bins[j]];
 }
 
-#if defined(__x86_64__)
-[[gnu::target("avx2,fma"), gnu::optimize("O3")]] void count_pairs_native(const Vector& here, const Points& others,
-                                                                         std::size_t from, std::uint32_t* bins,
-                                                                         std::uint32_t* counts) {
+BENCH_NATIVE void count_pairs_native(const Vector& here, const Points& others, std::size_t from, std::uint32_t* bins,
+                                     std::uint32_t* counts) {
   count_pairs_of(here, others, from, bins, counts);
 }
-
-bool has_native() {
-  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-}
-#else
-void count_pairs_native(const Vector&, const Points&, std::size_t, std::uint32_t*, std::uint32_t*) {}
-bool has_native() {
-  return false;
-}
-#endif
 
 void count_pairs(const Vector& here, const Points& others, std::size_t from, std::uint32_t* bins,
                  std::uint32_t* counts) {
