@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """A kernel written preemptible by hand (examples/preemptible.cu) is evicted, and gives right results all the same."""
-import json
 import re
 import sys
 import time
@@ -25,8 +24,7 @@ class Preemptible(instance.SystemTest):
     def kernel(self, program):
         """The one kernel, once it has been launched."""
         def launched():
-            done = self.gpuctl("explain", program.pid, "--json", check=False)
-            return done.returncode == 0 and json.loads(done.stdout)["kernels"]
+            return self.clients("s") and self.gpuctl_json("explain", program.pid)["kernels"]
         kernels = instance.wait_until(launched, "its kernel")
         self.assertEqual(len(kernels), 1, kernels)
         return kernels[0]
