@@ -34,8 +34,8 @@ constexpr std::size_t kLanes = 16;  // bodies whose pulls are summed side by sid
 }
 
 #if defined(__x86_64__)
-[[gnu::target("avx2,fma"), gnu::optimize("O3", "no-math-errno")]] void sum_pulls_native(
-    const float* places, const std::vector<float>& bodies, float* pulls) {
+[[gnu::target("avx2,fma"), gnu::optimize("O3")]] void sum_pulls_native(const float* places,
+                                                                       const std::vector<float>& bodies, float* pulls) {
   sum_pulls(places, bodies, pulls);
 }
 bool has_native() {

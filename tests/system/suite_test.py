@@ -7,7 +7,7 @@ import time
 
 import instance
 
-LEAST_EVICTIONS = 20  # of each kernel
+LEAST_EVICTIONS = 12  # of each kernel
 STORM_US = 1000       # between two random grants
 # In place of the trivial size: a grid of a few blocks is seldom on an SM that is taken away.
 EXTENTS = {
