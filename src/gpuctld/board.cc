@@ -107,8 +107,23 @@ void Board::hand_over(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   }
 }
 
+/// Grants are numbers of SMs; kernels that can only be confined to certain ones get those in this order: slices with a
+/// reserve first, whose place so never depends on what others do.
+void Board::place() {
+  std::uint32_t at = 0;
+  for (const bool reserved : {true, false}) {
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      const auto& [client, index] = members_[i];
+      if (nodes_[inputs_[i].node].reserved != reserved) continue;
+      client->write_first(index, std::min(at, beyond(capacity_.count, next_[i])));
+      if (reserved || client->slots()[index].busy()) at += next_[i];
+    }
+  }
+}
+
 /// Those that lose SMs first: who waits for the SMs waits for them, not for the futexes of those who gain.
 void Board::write_next(std::uint64_t now_ns) {
+  place();
   std::uint32_t used = 0;
   for (std::size_t i = 0; i < members_.size(); ++i)
     if (const Client::Slot& s = slot(members_[i]); s.busy()) used += std::max(next_[i], s.may_use());

@@ -67,6 +67,7 @@ class Board {
   /// because launches that rely on their reserve are not limited.
   std::uint32_t own_reserve(std::span<const sched::NodeInput> nodes, std::size_t index) const;
   void hand_over(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
+  void place();
   void write_next(std::uint64_t now_ns);
 
   sched::CapSM capacity_;

@@ -341,6 +341,25 @@ TEST(Board, ATurnIsNotOverBeforeTheHandover) {
   for (const std::uint64_t served : served_ms) EXPECT_GT(served, 300u);
 }
 
+TEST_F(Handover, NoTwoArePlacedOnTheSameSms) {
+  const auto place = [](const FakeProgram& program) { return program.stub->grant[0].first; };
+  ls.demand(8);
+  scheduler.update(3);
+  batch.apply();
+  scheduler.update(4);
+  EXPECT_EQ(place(ls), 0u);
+  EXPECT_EQ(place(batch), 8u);
+  EXPECT_EQ(batch.granted(), 124u);
+  FakeProgram other(scheduler, "batch");
+  other.demand(132);
+  scheduler.update(5);
+  for (FakeProgram* program : {&batch, &other}) program->apply();
+  scheduler.update(6);
+  EXPECT_EQ(place(ls), 0u);
+  std::set<std::uint32_t> begins{place(batch), place(other)};
+  EXPECT_EQ(begins, (std::set<std::uint32_t>{8, 8 + 62}));
+}
+
 TEST(Board, IdleCountsWhatNobodyBusyIsGranted) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");

@@ -93,6 +93,10 @@ void Client::write_idle(std::size_t index, std::uint32_t idle) {
   ipc::store(stub_->grant[index].idle, idle);
 }
 
+void Client::write_first(std::size_t index, std::uint32_t first) {
+  ipc::store(stub_->grant[index].first, first);
+}
+
 void Client::write_reserve(std::size_t index, std::uint32_t reserve) {
   ipc::store(stub_->grant[index].reserve, reserve);
 }

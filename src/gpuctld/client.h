@@ -65,6 +65,8 @@ class Client {
   /// Writes Grant::idle alone; wakes nobody.
   void write_idle(std::size_t slot, std::uint32_t idle);
   /// The same for Grant::reserve.
+  /// Grant::first.
+  void write_first(std::size_t index, std::uint32_t first);
   void write_reserve(std::size_t slot, std::uint32_t reserve);
 
   /// Writes the limit of its memory, in bytes; none: nothing limits it.

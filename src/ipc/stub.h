@@ -30,7 +30,7 @@ struct alignas(64) Grant {
   std::uint32_t idle;        ///< SMs nobody uses now and this client may not: blocks it starts may fall on them first
   std::uint32_t reserve;     ///< SMs that nobody but the clients of its slice can have: the slice's strict reserve
   std::uint32_t memory_limited;  ///< 1: before it holds more memory the client asks whether it may (HoldMemory)
-  std::uint32_t reserved;
+  std::uint32_t first;       ///< where its SMs begin, for kernels that can only be confined by number; no two overlap
   std::uint64_t memory_max;  ///< bytes, when limited: the least limit of its slice and those above, for all in there
   std::uint32_t reserved2[2];
 };

@@ -28,6 +28,7 @@ namespace {
 constexpr std::size_t kStreams = 4;
 /// While launches are outstanding the agent looks this often; it is what the precision of busy_ns and demand hangs on.
 constexpr std::uint64_t kTickNs = 1'000'000;
+constexpr std::uint64_t kOpaqueEveryNs = 500'000;  // a query costs 1 us
 /// While workers are wanted, an eviction is awaited or the program waits: spin so long, then look so often.
 constexpr std::uint64_t kSpinNs = 300'000;
 constexpr std::uint64_t kShortTickNs = 50'000;
@@ -128,11 +129,26 @@ void Agent::run() {
       orders = plan_top_ups();
     }
     look_for_remaining();
+    look_at_opaque();
     for (const TopUp& order : orders) top_up(order);
     keep_slots();
     report_slow();
     sleep(futex_seen, epoch_seen);
   }
+}
+
+/// What kernels in original form still occupy.
+void Agent::look_at_opaque() {
+  const std::uint64_t now = monotonic_ns();
+  if (!c_.opaque_busy_.load() || now - looked_at_opaque_ns_ < kOpaqueEveryNs) return;
+  looked_at_opaque_ns_ = last_active_ns_ = now;
+  c_.opaque_busy_.store(false);  // whoever starts one from here on says so again
+  const std::uint32_t demand = c_.opaque_.demand();
+  if (demand > 0) c_.opaque_busy_.store(true);
+  std::lock_guard lock(c_.mutex_);
+  if (demand == c_.opaque_demand_ || (demand == 0 && c_.opaque_busy_.load())) return;
+  c_.opaque_demand_ = demand;
+  c_.publish_usage();
 }
 
 void Agent::keep_slots() {

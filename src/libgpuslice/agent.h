@@ -45,6 +45,7 @@ class Agent {
   std::vector<TopUp> plan_top_ups();
   void top_up(const TopUp& order);
   CUstream idle_stream();
+  void look_at_opaque();
   void keep_slots();
   void report_slow();
   void sleep(std::uint32_t futex_seen, std::uint32_t epoch_seen);
@@ -74,6 +75,7 @@ class Agent {
   std::uint64_t busy_since_ns_ = 0;     ///< since when an eviction or more workers are awaited; 0 = not
   bool wants_workers_ = false;          ///< some launch is to be given workers soon
   std::uint64_t last_active_ns_ = 0;
+  std::uint64_t looked_at_opaque_ns_ = 0;
   std::uint64_t reported_ns_ = 0;
   std::uint64_t last_reap_ns_ = 0;
   std::uint64_t latest_left_ = 0;       ///< HostSlot::left_ns, the latest of the running launches ...

@@ -96,6 +96,10 @@ std::uint32_t Context::reserve() const {
   return grant() ? std::min(ipc::load(grant()->reserve), sms_) : 0;
 }
 
+std::uint32_t Context::first_sm() const {
+  return grant() ? std::min(ipc::load(grant()->first), sms_) : 0;
+}
+
 ipc::Usage* Context::usage() const {
   ipc::Stub* stub = Client::get().stub();
   return stub && device_index_ < static_cast<int>(ipc::kMaxDevices) ? &stub->usage[device_index_] : nullptr;
@@ -141,12 +145,22 @@ void Context::publish_usage() {
   if (!out) return;
   std::uint32_t demand = 0;
   for (const Stream* stream : active_) demand += demand_of(*stream->outstanding.front());
-  demand = std::min(demand, sms_);
+  demand = std::min(demand + opaque_demand_, sms_);
   ipc::store(out->demand, demand);
   ipc::store(out->outstanding, outstanding_);
   // The daemon need not hear of demand that the standing grant covers.
   if (demand > told_demand_ && demand > granted()) Client::get().kick();
   told_demand_ = demand;
+}
+
+void Context::opaque_started(std::uint64_t blocks) {
+  {
+    std::lock_guard lock(mutex_);
+    opaque_busy_.store(true);
+    opaque_demand_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max<std::uint64_t>(opaque_demand_, blocks), sms_));
+    publish_usage();
+  }
+  if (agent_asleep_.load(std::memory_order_acquire)) wake_agent();
 }
 
 void Context::wake_agent() {
@@ -181,6 +195,7 @@ void Context::set_latency_critical(CUstream stream, bool on) {
 }
 
 void Context::stream_destroyed(CUstream handle) {
+  opaque_.stream_destroyed(handle);
   std::lock_guard lock(mutex_);
   auto found = streams_.find({handle, 0});
   if (found == streams_.end()) return;

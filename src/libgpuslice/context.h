@@ -19,6 +19,7 @@
 #include "ipc/stub.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/kernels.h"
+#include "libgpuslice/opaque.h"
 #include "libgpuslice/slots.h"
 
 namespace gpuslice {
@@ -97,7 +98,12 @@ class Context {
   std::uint32_t idle_sms() const;
   /// SMs that its slice has whatever others do.
   std::uint32_t reserve() const;
+  /// Where its SMs begin, for kernels that can be confined to them only by number.
+  std::uint32_t first_sm() const;
   std::uint32_t sms() const { return sms_; }
+  Opaque& opaque() { return opaque_; }
+  /// A kernel of so many blocks, in original form, is about to be launched where none was on the GPU.
+  void opaque_started(std::uint64_t blocks);
   int device_index() const { return device_index_; }
   CUcontext handle() const { return context_; }
 
@@ -143,6 +149,9 @@ class Context {
   Targets targets_;
   std::uint32_t outstanding_ = 0;
   std::uint32_t told_demand_ = 0;
+  Opaque opaque_{*this};
+  std::atomic<bool> opaque_busy_{false};             ///< such kernels may be on the GPU
+  std::uint32_t opaque_demand_ = 0;                  ///< theirs, in SMs; guarded by mutex_
   std::uint32_t launched_as_they_are_ = 0;           ///< launches in original form that Usage does not count yet
   std::atomic<bool> agent_asleep_{false};
   std::atomic<std::uint32_t> agent_futex_{0};        ///< +1 to wake the agent

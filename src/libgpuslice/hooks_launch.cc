@@ -9,6 +9,7 @@
 #include "libgpuslice/driver.h"
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/kernels.h"
+#include "libgpuslice/opaque.h"
 #include "libgpuslice/quiet.h"
 
 namespace gpuslice {
@@ -87,20 +88,40 @@ bool launch_managed(KernelInfo* kernel, LaunchConfig&& config, const CUlaunchAtt
   return context->launch(*instance, std::move(config), std::move(block), result);
 }
 
+bool is_cooperative(const CUlaunchAttribute* attributes, unsigned count) {
+  return std::any_of(attributes, attributes + count, [](const CUlaunchAttribute& attribute) {
+    return attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && attribute.value.cooperative != 0;
+  });
+}
+
+/// A kernel without another form, when and where its slice may start it.
+template <class Plain>
+CUresult launch_opaque(CUstream stream, std::uint64_t blocks, Plain plain) {
+  Context* context = capturing_anything() ? nullptr : Context::current();
+  if (!context) return plain(stream);
+  const Opaque::Turn turn(context->opaque(), stream, blocks);
+  const CUresult result = plain(turn.stream());
+  return result != CUDA_SUCCESS && turn.confined() ? plain(stream) : result;
+}
+
+/// `plain(stream)` is the driver's call.
 template <class Plain>
 CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttribute* attributes, unsigned count, void** params,
                 void** extra, Plain plain) {
-  if (!Client::get().wanted()) return plain();
+  const CUstream stream = config.stream;
+  if (!Client::get().wanted()) return plain(stream);
   return guarded([&] {
     KernelInfo* kernel = Kernels::get().find(function);
-    if (!capturing(config.stream)) load_before_first_launch(kernel, function);
+    if (!capturing(stream)) load_before_first_launch(kernel, function);
     if (kernel) {
       kernel->launches.fetch_add(1, std::memory_order_relaxed);
       kernel->changed.store(true, std::memory_order_relaxed);
     }
+    const std::uint64_t blocks = config.block_tasks();
     CUresult result = CUDA_SUCCESS;
     if (launch_managed(kernel, std::move(config), attributes, count, params, extra, &result)) return result;
-    return plain();
+    if ((kernel && kernel->persistent) || is_cooperative(attributes, count)) return plain(stream);
+    return launch_opaque(stream, blocks, plain);
   });
 }
 
@@ -108,7 +129,7 @@ CUresult launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsi
                        CUstream stream, void** params, void** extra) {
   if (!driver().cuLaunchKernel) return CUDA_ERROR_NOT_INITIALIZED;
   return launch(f, {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream}, nullptr, 0, params, extra,
-                [&] { return driver().cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra); });
+                [&](CUstream where) { return driver().cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, where, params, extra); });
 }
 
 CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction f, void** params, void** extra, bool per_thread) {
@@ -121,7 +142,10 @@ CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction f, void** par
                  .block = {c.blockDimX, c.blockDimY, c.blockDimZ},
                  .shared = c.sharedMemBytes,
                  .stream = c.hStream},
-                c.attrs, c.numAttrs, params, extra, [&] { return driver().cuLaunchKernelEx(&c, f, params, extra); });
+                c.attrs, c.numAttrs, params, extra, [&](CUstream where) {
+                  c.hStream = where;
+                  return driver().cuLaunchKernelEx(&c, f, params, extra);
+                });
 }
 
 }  // namespace

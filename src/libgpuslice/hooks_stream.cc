@@ -1,5 +1,7 @@
 // Streams: priorities are kept below the agent's, and captures are noticed.
 #include <atomic>
+#include <mutex>
+#include <shared_mutex>
 
 #include "libgpuslice/capture.h"
 #include "libgpuslice/client.h"
@@ -12,6 +14,7 @@ namespace gpuslice {
 namespace {
 
 std::atomic<int> g_captures{0};
+std::shared_mutex g_beginning;  // of captures: exclusive
 
 /// The greatest priority is the agent's alone (numerically the least): a program's stream may be held by an evicted launch,
 /// and what resumes it must not share its hardware queue.
@@ -30,6 +33,15 @@ bool capturing(CUstream stream) {
   return driver().cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+bool capturing_anything() { return g_captures.load(std::memory_order_relaxed) > 0; }
+
+NoCapture::NoCapture() {
+  g_beginning.lock_shared();
+  none_ = !capturing_anything();
+}
+
+NoCapture::~NoCapture() { g_beginning.unlock_shared(); }
+
 CUstream explicit_stream(CUstream stream, bool per_thread) {
   if (stream) return stream;
   return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
@@ -37,19 +49,27 @@ CUstream explicit_stream(CUstream stream, bool per_thread) {
 
 namespace {
 
+/// Counts the capture before it begins.
+template <class Begin>
+CUresult begin(Begin call) {
+  {
+    std::lock_guard lock(g_beginning);
+    ++g_captures;
+  }
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS) --g_captures;
+  return result;
+}
+
 CUresult begin_capture(CUstream stream, CUstreamCaptureMode mode) {
   if (!driver().cuStreamBeginCapture_v2) return CUDA_ERROR_NOT_INITIALIZED;
-  CUresult result = driver().cuStreamBeginCapture_v2(stream, mode);
-  if (result == CUDA_SUCCESS) ++g_captures;
-  return result;
+  return begin([&] { return driver().cuStreamBeginCapture_v2(stream, mode); });
 }
 
 CUresult begin_capture_to_graph(CUstream stream, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData* data,
                                 size_t count, CUstreamCaptureMode mode) {
   if (!driver().cuStreamBeginCaptureToGraph) return CUDA_ERROR_NOT_INITIALIZED;
-  CUresult result = driver().cuStreamBeginCaptureToGraph(stream, graph, dependencies, data, count, mode);
-  if (result == CUDA_SUCCESS) ++g_captures;
-  return result;
+  return begin([&] { return driver().cuStreamBeginCaptureToGraph(stream, graph, dependencies, data, count, mode); });
 }
 
 CUresult end_capture(CUstream stream, CUgraph* graph) {

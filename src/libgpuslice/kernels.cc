@@ -72,6 +72,16 @@ void Kernels::remove(const std::vector<std::shared_ptr<KernelInfo>>& kernels) {
   ++generation_;
 }
 
+namespace {
+
+/// What a slice limits of a kernel that cannot be evicted, and how finely.
+const char* limits_of_opaque() {
+  return driver().cuGreenCtxCreate ? "; starts when its slice has SMs, on those (in groups of 8), until it ends"
+                                   : "; starts when its slice has SMs, runs on any until it ends";
+}
+
+}  // namespace
+
 std::vector<gpuctl::ipc::Kernel> Kernels::report(bool all) {
   std::vector<gpuctl::ipc::Kernel> list;
   std::unordered_set<const KernelInfo*> seen;
@@ -83,7 +93,7 @@ std::vector<gpuctl::ipc::Kernel> Kernels::report(bool all) {
     list.push_back({.name = kernel->name,
                     .module = kernel->module,
                     .form = kernel->persistent ? "persistent" : "opaque",
-                    .reason = kernel->reason,
+                    .reason = kernel->persistent ? kernel->reason : kernel->reason + limits_of_opaque(),
                     .launches = static_cast<std::int64_t>(kernel->launches.load()),
                     .registers = kernel->registers,
                     .registers_original = kernel->registers_original,

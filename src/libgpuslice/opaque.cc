@@ -1,0 +1,128 @@
+#include "libgpuslice/opaque.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "libgpuslice/capture.h"
+#include "libgpuslice/context.h"
+#include "libgpuslice/driver.h"
+
+namespace gpuslice {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kMarkEvery = 16;  // launches; a program is at most twice as many ahead, and those before a mark
+// A program may only go on when it has launched more, to set what its kernels wait for: so it is not held up for long.
+constexpr auto kLongestWait = 200ms;
+
+CUevent make_event() {
+  CUevent event = nullptr;
+  if (!driver().cuEventCreate || driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return nullptr;
+  return event;
+}
+
+}  // namespace
+
+/// The opaque launches of one stream of the program.
+struct Lane {
+  std::mutex mutex;
+  CUstream stream = nullptr;
+  CUevent fork = make_event(), join = make_event();
+  std::array<CUevent, 2> marks{make_event(), make_event()};  ///< behind the launches number 16, 32, 48, ... by turns
+  std::uint32_t launches = 0;
+  std::uint64_t blocks = 0;             ///< of the largest launch since the stream was last empty
+  std::atomic<bool> busy{false};
+
+  ~Lane() {
+    for (CUevent event : {fork, join, marks[0], marks[1]}) {
+      if (event) driver().cuEventDestroy_v2(event);
+    }
+  }
+};
+
+namespace {
+
+/// Whether everything in the stream is complete. With the lane's mutex.
+bool is_over(const Lane& lane) {
+  const NoCapture guard;
+  if (!guard) return false;
+  // Another thread's own stream cannot be asked for.
+  if (lane.stream == CU_STREAM_PER_THREAD) return !lane.join || driver().cuEventQuery(lane.join) == CUDA_SUCCESS;
+  return driver().cuStreamQuery(lane.stream) == CUDA_SUCCESS;
+}
+
+}  // namespace
+
+Lane& Opaque::lane_of(CUstream stream) {
+  const unsigned long thread = stream == CU_STREAM_PER_THREAD ? static_cast<unsigned long>(pthread_self()) : 0;
+  std::lock_guard lock(mutex_);
+  std::shared_ptr<Lane>& lane = lanes_[{stream, thread}];
+  if (!lane) {
+    lane = std::make_shared<Lane>();
+    lane->stream = stream;
+  }
+  return *lane;
+}
+
+void Opaque::wait_for_grant() const {
+  while (context_.granted() == 0) std::this_thread::sleep_for(50us);
+}
+
+Opaque::Turn::Turn(Opaque& opaque, CUstream stream, std::uint64_t blocks)
+    : stream_(stream), lane_(&opaque.lane_of(stream)), lock_(lane_->mutex) {
+  lane_->blocks = lane_->busy.load(std::memory_order_relaxed) ? std::max(lane_->blocks, blocks) : blocks;
+  if (!lane_->busy.exchange(true)) opaque.context_.opaque_started(blocks);
+  opaque.wait_for_grant();
+  if (CUevent mark = lane_->marks[lane_->launches / kMarkEvery % 2]; mark && lane_->launches % kMarkEvery == 0) {
+    // The mark made a round ago; one that was never made counts as reached.
+    const auto until = std::chrono::steady_clock::now() + kLongestWait;
+    while (driver().cuEventQuery(mark) == CUDA_ERROR_NOT_READY && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(20us);
+  }
+  const std::uint32_t granted = opaque.context_.granted();
+  if (granted == 0 || granted >= opaque.context_.sms() || !lane_->fork || !lane_->join) return;
+  CUstream confined = opaque.green_.stream(opaque.context_.first_sm(), granted, stream, lane_);
+  if (!confined || driver().cuEventRecord(lane_->fork, stream) != CUDA_SUCCESS) return;
+  if (driver().cuStreamWaitEvent(confined, lane_->fork, 0) == CUDA_SUCCESS) confined_ = confined;
+}
+
+Opaque::Turn::~Turn() {
+  if (confined_ && driver().cuEventRecord(lane_->join, confined_) == CUDA_SUCCESS) driver().cuStreamWaitEvent(stream_, lane_->join, 0);
+  if (stream_ == CU_STREAM_PER_THREAD && lane_->join) driver().cuEventRecord(lane_->join, stream_);  // for demand()
+  if (++lane_->launches % kMarkEvery == 0) {
+    if (CUevent mark = lane_->marks[(lane_->launches / kMarkEvery + 1) % 2]) driver().cuEventRecord(mark, stream_);
+  }
+}
+
+std::uint32_t Opaque::demand() {
+  std::uint64_t blocks = 0;
+  std::lock_guard lock(mutex_);
+  for (const auto& [key, lane] : lanes_) {
+    if (!lane->busy.load(std::memory_order_acquire)) continue;
+    std::unique_lock turn(lane->mutex, std::try_to_lock);
+    if (!turn.owns_lock()) {  // a launch is under way
+      ++blocks;
+    } else if (is_over(*lane)) {
+      lane->busy.store(false, std::memory_order_release);
+    } else {
+      blocks += lane->blocks;
+    }
+  }
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, context_.sms()));
+}
+
+void Opaque::stream_destroyed(CUstream stream) {
+  std::lock_guard lock(mutex_);
+  const auto found = lanes_.find({stream, 0});
+  if (found == lanes_.end()) return;
+  green_.forget(found->second.get());
+  lanes_.erase(found);
+}
+
+}  // namespace gpuslice
