@@ -8,7 +8,7 @@ namespace gpuctl::bench {
 namespace {
 constexpr std::uint32_t kWide = 32;
 constexpr std::uint32_t kHigh = 8;
-constexpr float kCenter = 0.25f;
+constexpr float kCenter = 0.2f;
 constexpr float kBeside = 0.15f;
 constexpr float kCorner = 0.05f;
 }  // namespace

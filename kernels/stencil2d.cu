@@ -4,7 +4,7 @@
 namespace {
 constexpr int kWide = 32;
 constexpr int kHigh = 8;
-constexpr float kCenter = 0.25f;
+constexpr float kCenter = 0.2f;
 constexpr float kBeside = 0.15f;
 constexpr float kCorner = 0.05f;
 }  // namespace
