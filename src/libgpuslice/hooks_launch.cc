@@ -80,6 +80,7 @@ void load_before_first_launch(KernelInfo* kernel, CUfunction function) {
 bool launch_managed(KernelInfo* kernel, LaunchConfig&& config, const CUlaunchAttribute* attributes, unsigned count, void** params,
                     void** extra, CUresult* result) {
   if (!kernel || !kernel->persistent || !config.threads()) return false;
+  if (kernel->needs_whole_warps && (config.block[0] % 32 != 0 || std::uint64_t{config.grid[0]} * config.block[0] >> 31 != 0)) return false;
   if (!take_attributes(attributes, count, config.attributes) || capturing(config.stream)) return false;
   Context* context = Context::current();
   Instance* instance = context ? context->instance_of(*kernel) : nullptr;

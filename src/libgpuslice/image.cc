@@ -77,6 +77,7 @@ PreparedImage prepare_image(const void* data, std::optional<std::size_t> size, u
     kernel.reason = report.reason;
     for (const ptx::ParamLayout& param : report.params) kernel.params.push_back({param.offset, param.size});
     kernel.args_offset = report.args_offset;
+    kernel.needs_whole_warps = report.needs_whole_warps;
     any = any || kernel.persistent;
   }
   // With no reason of its own the image leaves each kernel the one the rewriter gave.

@@ -16,6 +16,7 @@ struct ImageKernel {
   std::string reason;             ///< one line
   std::vector<Parameter> params;  ///< of the program
   std::uint32_t args_offset = 0;
+  bool needs_whole_warps = false;
 };
 
 struct PreparedImage {

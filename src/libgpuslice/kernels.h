@@ -54,6 +54,7 @@ struct KernelInfo {
   std::string reason;               ///< why this form; one line
   std::vector<Parameter> params;    ///< of the program, without ours
   std::uint32_t args_offset = 0;    ///< of LaunchArgs in the parameter block of the persistent form
+  bool needs_whole_warps = false;   ///< for other blocks than gpuctl::ptx::EntryReport says, it is launched in original form
   CUkernel persistent_kernel = nullptr;    ///< image loaded as a library
   CUfunction persistent_function = nullptr;  ///< image loaded as a module, which belongs to one context
   bool is_library_kernel = false;   ///< the handle it is known by is a CUkernel

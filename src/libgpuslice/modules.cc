@@ -22,6 +22,7 @@ std::shared_ptr<KernelInfo> LoadedImage::kernel(const std::string& name, const v
     if (rewritten() && listed != image.kernels.end()) {
       known->params = listed->params;
       known->args_offset = listed->args_offset;
+      known->needs_whole_warps = listed->needs_whole_warps;
       const std::string persistent = name + gpuctl::ptx::kPersistentSuffix;
       if (listed->persistent && library) {
         known->persistent = driver().cuLibraryGetKernel(&known->persistent_kernel, library, persistent.c_str()) == CUDA_SUCCESS;

@@ -40,6 +40,7 @@ struct EntryReport {
   bool uses_barrier = false;
   bool uses_shared = false;
   bool needs_finished_barrier = false;  ///< threads may return while others go on to a barrier
+  bool needs_whole_warps = false;         ///< only for blocks whose x size is a multiple of 32, and fewer than 2^31 threads in x
   bool returns_only_first = false;        ///< then: each thread returns before all barriers or comes to all of them
   std::uint32_t static_shared_bytes = 0;  ///< of the original entry's own variables
 };

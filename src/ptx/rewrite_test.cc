@@ -299,6 +299,31 @@ TEST(Rewrite, RefusesEarlyReturnItCannotJoin) {
   EXPECT_EQ(barrier_form(early + "call f; ret;", ".func f { .reg .pred p; vote.sync.any.pred p, p, -1; ret; }"), lanes);
   EXPECT_EQ(barrier_form("mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 5; @%p1 bra m; st.shared.u32 [s], %r1; m: bar.warp.sync -1; ret;"),
             "plain");
+  // All returns merged into one; who returns is found by number, not by lane.
+  EXPECT_EQ(barrier_form("mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 8; @%p1 bra e; shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; e: ret;"), lanes);
+  EXPECT_EQ(barrier_form("mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 8; @%p1 bra e; shfl.sync.bfly.b32 %r2, %r1, 1, 31, 255; e: ret;"),
+            "plain");
+  EXPECT_EQ(barrier_form("mov.u32 %r3, 255; mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 7; @%p1 bra e; "
+                         "shfl.sync.bfly.b32 %r2, %r1, 1, 31, %r3; e: ret;"),
+            "plain");
+  EXPECT_EQ(barrier_form("mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 6; @%p1 bra e; shfl.sync.bfly.b32 %r2, %r1, 1, 31, 255; e: ret;"),
+            lanes);
+}
+
+TEST(Rewrite, TellsWhatOnlyBlocksOfWholeWarpsMayBe) {
+  const auto whole_warps = [](const std::string& number) {
+    const EntryReport report = report_on("mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.s32 %r4, %r1, %r2, %r3; " +
+                                         number + " ld.param.u32 %r8, [n]; setp.ge.u32 %p1, %r9, %r8; @%p1 bra e; "
+                                         "shfl.sync.bfly.b32 %r10, %r1, 1, 31, -1; st.global.u32 [%rd1], %r10; e: ret;");
+    return report.form == Form::kOpaque ? "opaque" : report.needs_whole_warps ? "whole warps" : "any";
+  };
+  EXPECT_STREQ(whole_warps("shr.u32 %r9, %r4, 5;"), "whole warps");
+  EXPECT_STREQ(whole_warps("shr.s32 %r5, %r4, 31; shr.u32 %r6, %r5, 27; add.s32 %r7, %r4, %r6; shr.s32 %r9, %r7, 5;"), "whole warps");
+  EXPECT_STREQ(whole_warps("div.u32 %r9, %r4, 96; add.s32 %r9, %r9, 1;"), "opaque");  // written twice
+  EXPECT_STREQ(whole_warps("div.u32 %r5, %r4, 96; mul.lo.s32 %r9, %r5, 7;"), "whole warps");
+  EXPECT_STREQ(whole_warps("shr.u32 %r9, %r4, 4;"), "opaque");
+  EXPECT_STREQ(whole_warps("add.s32 %r5, %r4, 1; shr.u32 %r9, %r5, 5;"), "opaque");
+  EXPECT_STREQ(whole_warps("mov.u32 %r9, %r1;"), "any");
 }
 
 /// Runs ptxas over `text`; its exit status.

@@ -4,6 +4,7 @@
 
 #include "ptx/flow.h"
 #include "ptx/opcode.h"
+#include "ptx/pass/warp_uniform.h"
 #include "ptx/uniformity.h"
 #include "ptx/walk.h"
 
@@ -13,6 +14,7 @@ namespace {
 struct Findings {
   bool barrier = false;    ///< some threads may go on to a barrier that others do not come to
   bool warp_sync = false;  ///< some lanes may go on to an instruction of their warp after others returned
+  bool whole_warps = false;  ///< so would they in blocks that are not of whole warps
   /// Of `barrier`: threads may part so after they have come to a barrier, or part into groups that both come to one. If
   /// not, threads return before all barriers or come to all of them.
   bool late = false;
@@ -41,7 +43,9 @@ class Finder {
         if (parted && meets_block(*i.instruction)) result.barrier = result.late = true;
       }
       if (!divergence.branches[b]) continue;
-      const bool to_exit = flow.post_dominator[b] == flow.exit();
+      const bool to_exit = only_returns(flow, flow.post_dominator[b]);
+      const Instruction& branch = *flow.blocks[b].instructions.back().instruction;
+      const bool warps_agree = branch.guard && is_warp_uniform(flow, divergence, branch.guard->reg);
       const auto& sides = flow.blocks[b].successors;
       const auto sides_with_barrier = std::count_if(sides.begin(), sides.end(), [&](int side) { return before_barrier[side] != 0; });
       const std::vector<char> region = flow.region(static_cast<int>(b));
@@ -54,7 +58,9 @@ class Finder {
             bad = result.barrier = true;
             result.late = result.late || after_barrier[b] || sides_with_barrier > 1;
           }
-          result.warp_sync = result.warp_sync || (to_exit && meets_warp(*i.instruction));
+          if (to_exit && meets_warp(*i.instruction) && !spares(flow, branch, *i.instruction)) {
+            (warps_agree ? result.whole_warps : result.warp_sync) = true;
+          }
         }
       }
       if (!bad) continue;
@@ -74,6 +80,45 @@ class Finder {
   }
 
  private:
+  /// Whether who comes to this block meets nobody any more before he returns: compilers merge all returns into one.
+  bool only_returns(const Flow& flow, int block) const {
+    std::vector<char> seen(flow.blocks.size(), 0);
+    std::vector<int> work{block};
+    while (!work.empty()) {
+      const int at = work.back();
+      work.pop_back();
+      if (at < 0 || seen[at]) continue;
+      seen[at] = 1;
+      for (const FlowInstruction& i : flow.blocks[at].instructions) {
+        if (meets_block(*i.instruction) || meets_warp(*i.instruction)) return false;
+      }
+      work.insert(work.end(), flow.blocks[at].successors.begin(), flow.blocks[at].successors.end());
+    }
+    return true;
+  }
+
+  /// Whether the lanes that return at `branch`, those from some number on, are beyond all that `sync` names.
+  static bool spares(const Flow& flow, const Instruction& branch, const Instruction& sync) {
+    const Operand* mask = sync.operands.empty() ? nullptr : &sync.operands.back();
+    if (mask != nullptr && mask->kind == Operand::Kind::kRegister) {
+      const Instruction* set = only_write(flow, mask->text);
+      mask = set != nullptr && set->opcode == "mov" ? &set->operands[1] : nullptr;
+    }
+    if (mask == nullptr || mask->kind != Operand::Kind::kImmediate || !branch.guard) return false;
+    const Instruction* condition = only_write(flow, branch.guard->reg);
+    if (condition == nullptr || condition->opcode != "setp" || condition->modifiers.size() != 2 || !condition->has("u32")) return false;
+    const Operand& left = condition->operands[1];
+    const Operand& right = condition->operands[2];
+    const Instruction* index = left.kind == Operand::Kind::kRegister ? only_write(flow, left.text) : nullptr;
+    if (index == nullptr || index->opcode != "mov" || index->operands[1].text != "%tid" || index->operands[1].component != "x") return false;
+    if (right.kind != Operand::Kind::kImmediate || right.bits >= 32) return false;
+    // Whichever side returns: those below stay in the region with the instruction, or the mask would not name them.
+    const bool above = condition->has("gt") || condition->has("le");
+    const bool at_least = condition->has("ge") || condition->has("lt");
+    const std::uint64_t stay = right.bits + (above ? 1 : 0);
+    return (above || at_least) && mask->bits < (std::uint64_t{1} << stay);
+  }
+
   /// Blocks with a barrier, and those that lie behind one (by successors) or before one (by predecessors).
   std::vector<char> spread(const Flow& flow, std::vector<int> FlowBlock::*neighbours) const {
     std::vector<char> result(flow.blocks.size(), 0);
@@ -129,6 +174,7 @@ Refused find_early_return(Kernel& kernel) {
     findings.late = true;  // the shortcut is for barriers of the entry itself
   }
   if (findings.warp_sync) return "a lane may return before a warp-level instruction that could wait for it (shfl.sync and the like)";
+  kernel.report.needs_whole_warps = findings.whole_warps;
   kernel.report.needs_finished_barrier = findings.barrier && kernel.closure.has_barrier;
   if (!kernel.report.needs_finished_barrier) return {};
   kernel.report.returns_only_first = !findings.late;
