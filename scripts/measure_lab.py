@@ -52,6 +52,14 @@ class Program:
                 raise self.failure(f"not ready after {seconds} s")
             time.sleep(0.01)
 
+    def wait_launching(self, seconds=STARTUP_S):
+        """Until a program in slice s has launched something: its inputs are made by then."""
+        deadline = time.monotonic() + seconds
+        while not (self.lab.usage("s") or {}).get("launches"):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise self.failure("launched nothing")
+            time.sleep(0.01)
+
     def begin(self, at_ns):
         self.process.stdin.write(f"{at_ns}\n".encode())
         self.process.stdin.flush()
@@ -160,6 +168,11 @@ class Lab:
 
     def start_bench(self, slice_path, *arguments, limit_s=PROGRAM_LIMIT_S):
         return self.start(slice_path, self.bench_path, "run", *arguments, "--json", limit_s=limit_s)
+
+    def kernels(self):
+        """The names of all benchmark kernels."""
+        listed = subprocess.run([self.bench_path, "list", "--json"], env=self.env, capture_output=True, text=True, check=True, timeout=60)
+        return [kernel["name"] for kernel in json.loads(listed.stdout)["kernels"]]
 
     def bench(self, slice_path, *arguments):
         """gpuslice-bench run ARGUMENTS to its end, in a slice or plain (None)."""

@@ -4,12 +4,12 @@ import statistics
 from measure_lab import KERNELS
 
 
-def paired(lab, arguments, pairs, burst, kernel_us):
+def paired(lab, arguments, pairs, burst, kernel_us, check="last"):
     """Bursts of launches, plain and in slice s by turns: for each pair the samples of both bursts, as lists of dicts."""
     slot_ns = int(1000 * 1.5 * burst * kernel_us) + lab.size(15_000_000, 100_000_000)
     files = [lab.scratch / f"samples.{side}" for side in ("plain", "slice")]
     run = (*arguments, "--arrival", "bursts", "--burst", burst, "--period-us", 2 * slot_ns / 1000,
-           "--count", burst * pairs, "--check", "last")
+           "--count", burst * pairs, "--check", check)
     reports = lab.together(*((side, (*run, "--samples", file)) for side, file in zip((None, "s"), files)),
                            apart_ns=slot_ns)
     if any(report["mismatches"] for report in reports):
@@ -72,6 +72,30 @@ def step_overhead(lab):
                 yield (f"{kernel}, {plain_us:.0f} us: rewritten / original, GPU time ({len(ratios)} pairs)", "<= 1.02",
                        f"{medians[-1]:.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f}); {queued:.3f} of a queue's whole time")
     yield ("all of them: rewritten / original, median", "<= 1.02", f"{statistics.median(medians):.3f}")
+
+
+def step_suite(lab):
+    """GPU time of every kernel of the suite at its large size, original against rewritten by turns."""
+    ratios = {}
+    with lab.gpuctld():
+        lab.gpuctl("create-slice", "s")
+        for kernel in lab.kernels():
+            arguments = (kernel, "--size", lab.size("large", "trivial"), "--depth", 4)
+            try:
+                plain_us = lab.bench(None, *arguments, "--count", 5, "--check", "none")["gpu_us"]["p50"]
+                burst = max(3, min(40, round(5000 / plain_us)))
+                bursts = paired(lab, arguments, lab.size(7, 3), burst, plain_us, check="none")
+            except RuntimeError as error:  # of one kernel, which should not hide the others
+                yield (f"{kernel}: NOT MEASURED", "", str(error)[:120])
+                continue
+            plain_us = statistics.median(gpu_us(plain) for plain, _ in bursts)
+            ratio = statistics.median(gpu_us(rewritten) / gpu_us(plain) for plain, rewritten in bursts)
+            if plain_us >= 100:
+                ratios[kernel] = ratio
+            yield (f"{kernel}, {plain_us:.0f} us: rewritten / original, GPU time", "<= 1.05" if plain_us >= 100 else "", f"{ratio:.3f}")
+    yield (f"{len(ratios)} kernels of 100 us and more: geometric mean", "<= 1.01", f"{statistics.geometric_mean(ratios.values()):.3f}")
+    worst = max(ratios, key=ratios.get)
+    yield ("the worst of them", "<= 1.05", f"{ratios[worst]:.3f} ({worst})")
 
 
 def step_launch(lab):
