@@ -29,7 +29,7 @@
 // The holder. The last worker of the in-stream grid does not leave before all block-tasks are complete, so the program's
 // stream does not go on before: order in the stream is kept by the kernel itself, with no stream operation behind it.
 // Whoever leaves the in-stream grid adds 1 to `gone`; the one that makes it `workers` is the holder. On an SM that is
-// not allowed it takes that back and rests: it sleeps a few microseconds at a time and looks again. With nothing left to
+// not allowed it takes that back and rests: it takes nothing and looks again. With nothing left to
 // claim it waits until left == workers + extra.
 //
 // `here` counts by SM the workers that may claim; a resting holder is not among them. While an eviction is under way the

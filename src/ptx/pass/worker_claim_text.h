@@ -222,8 +222,9 @@ $gpuslice_forbidden:
   neg.s32 %gpuslice_r2, %gpuslice_r2;
   red.global.add.u32 [%gpuslice_d1+@HERE_BYTES], %gpuslice_r2;
 $gpuslice_rest:
-  nanosleep.u32 2000;
-  bra $gpuslice_claim;
+  mov.u32 %gpuslice_r4, 0;
+  mov.u32 %gpuslice_r5, 0;
+  bra $gpuslice_publish;
 $gpuslice_wake:
   ld.param.u64 %gpuslice_d1, [@HOST];
   mov.u32 %gpuslice_r2, 0;

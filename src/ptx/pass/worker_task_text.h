@@ -46,6 +46,9 @@ inline constexpr std::string_view kRead = R"(
   ld.param.u32 %gpuslice_r3, [@TOTAL];
   setp.ge.u32 %gpuslice_p, %gpuslice_at, %gpuslice_r3;
   @%gpuslice_p bra.uni $gpuslice_leave;
+  setp.ge.u32 %gpuslice_p, %gpuslice_at, %gpuslice_end;
+  mov.u32 %gpuslice_r9, 0;
+  @%gpuslice_p bra $gpuslice_next;
 )";
 
 inline constexpr std::string_view kTaskLabel = R"(

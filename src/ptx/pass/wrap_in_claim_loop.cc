@@ -10,7 +10,9 @@
 //
 // The loop must have one way in. ptxas brings the lanes of a warp together again behind a branch or a loop of the body only
 // where all loops around it have a single entry; elsewhere it lets them arrive one after the other at barriers, and still
-// keeps values in registers that the whole warp shares: results become wrong.
+// keeps values in registers that the whole warp shares: results become wrong. It does the same, seen with ptxas 13.0, where
+// what only the leader executes contains a loop that waits, nanosleep, or a call. So a holder that rests publishes an empty
+// run and comes back to `next` with its whole block, without sleeping.
 //
 // What is published, the number of a block-task and the end of those that may be taken from there, stands in one of two
 // places, in turn: the leader writes it before a barrier, while slow threads may still be about to read what it wrote last,
