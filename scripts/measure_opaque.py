@@ -4,6 +4,8 @@ import json
 import pathlib
 import sys
 
+from measure_latency import reserve_of
+
 MATMUL = pathlib.Path(__file__).parent / "matmul.py"
 SECONDS = 5
 
@@ -14,7 +16,7 @@ def step_opaque(lab):
         raise RuntimeError("no PyTorch, or no GPU")
     with lab.gpuctld():
         sms = lab.sms()
-        reserve = 8
+        reserve = reserve_of(sms)
         sized = lab.bench(None, "work", "--blocks", reserve, "--calibrate-us", 50, "--count", 20)
         ls = ("work", "--blocks", reserve, "--iterations", sized["extent"][1], "--arrival", "periodic", "--period-us", 2000,
               "--priority", "high", "--seconds", SECONDS, "--check", "last")
