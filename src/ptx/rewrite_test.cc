@@ -321,6 +321,7 @@ TEST(Rewrite, TellsWhatOnlyBlocksOfWholeWarpsMayBe) {
   EXPECT_STREQ(whole_warps("shr.s32 %r5, %r4, 31; shr.u32 %r6, %r5, 27; add.s32 %r7, %r4, %r6; shr.s32 %r9, %r7, 5;"), "whole warps");
   EXPECT_STREQ(whole_warps("div.u32 %r9, %r4, 96; add.s32 %r9, %r9, 1;"), "opaque");  // written twice
   EXPECT_STREQ(whole_warps("div.u32 %r5, %r4, 96; mul.lo.s32 %r9, %r5, 7;"), "whole warps");
+  EXPECT_STREQ(whole_warps("add.s32 %r9, %r9, %r4;"), "opaque");  // from itself
   EXPECT_STREQ(whole_warps("shr.u32 %r9, %r4, 4;"), "opaque");
   EXPECT_STREQ(whole_warps("add.s32 %r5, %r4, 1; shr.u32 %r9, %r5, 5;"), "opaque");
   EXPECT_STREQ(whole_warps("mov.u32 %r9, %r1;"), "any");

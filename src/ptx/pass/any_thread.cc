@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "ptx/definitions.h"
 #include "ptx/flow.h"
 #include "ptx/parser.h"
 #include "ptx/uniformity.h"
@@ -27,18 +28,8 @@ struct Ends {
 
 class Writer {
  public:
-  Writer(const Function& function, const Flow& flow) : flow_(flow), divergence_(find_divergence(function, flow)) {
-    for (std::size_t b = 0; b < flow.blocks.size(); ++b) {
-      bool once = !flow.irreducible;
-      for (const FlowLoop& loop : flow.loops) once = once && !loop.contains[b];
-      for (const FlowInstruction& i : flow.blocks[b].instructions) {
-        for (const int written : i.writes) {
-          const auto [place, first] = definition_.emplace(written, once && !i.instruction->guard ? i.instruction : nullptr);
-          if (!first) place->second = nullptr;
-        }
-      }
-    }
-  }
+  Writer(const Function& function, const Flow& flow)
+      : flow_(flow), divergence_(find_divergence(function, flow)), definitions_(flow) {}
 
   /// False when the condition is of another kind.
   bool write(const Guard& condition, const std::string& result) {
@@ -62,14 +53,6 @@ class Writer {
   void add(const std::string& instruction) { text_ += "  " + instruction + ";\n"; }
   std::string word() { return kWords + std::to_string(words_++); }
   std::string predicate() { return kPredicates + std::to_string(predicates_++); }
-
-  /// The only instruction that writes a register, executed once; null when there is none.
-  const Instruction* definition(const std::string& name) const {
-    const auto number = flow_.registers.find(name);
-    if (number == flow_.registers.end()) return nullptr;
-    const auto found = definition_.find(number->second);
-    return found == definition_.end() ? nullptr : found->second;
-  }
 
   bool is_uniform(const std::string& name) const { return divergence_.registers[flow_.registers.at(name)] == 0; }
 
@@ -96,9 +79,12 @@ class Writer {
       case Operand::Kind::kSpecial:
         return of_thread_index(operand);
       case Operand::Kind::kRegister: {
-        const Instruction* i = definition(operand.text);
+        const Instruction* i = definitions_.once(operand.text);
         if (i == nullptr) return {};
-        return is_uniform(operand.text) ? Ends{operand.text, operand.text, 0} : result_of(*i);
+        if (is_uniform(operand.text)) return Ends{operand.text, operand.text, 0};
+        // Unknown as long as it is being asked about: a register may be computed from itself.
+        const auto [known, is_new] = values_.emplace(operand.text, std::nullopt);
+        return is_new ? known->second = result_of(*i) : known->second;
       }
       default:
         return {};
@@ -127,7 +113,7 @@ class Writer {
   /// The largest value of a factor that is known to be positive; 0 when it is not.
   std::uint64_t most(const Operand& factor) const {
     if (factor.kind == Operand::Kind::kImmediate) return factor.bits <= kMostSpan ? factor.bits : 0;
-    const Instruction* i = factor.kind == Operand::Kind::kRegister ? definition(factor.text) : nullptr;
+    const Instruction* i = factor.kind == Operand::Kind::kRegister ? definitions_.once(factor.text) : nullptr;
     const bool is_size = i != nullptr && i->opcode == "mov" && i->operands[1].kind == Operand::Kind::kSpecial &&
                          i->operands[1].text == "%ntid";
     return is_size ? kMostThreads : 0;
@@ -148,20 +134,25 @@ class Writer {
 
   /// A predicate that is true if `name`, or its opposite, holds for some thread.
   std::optional<std::string> holds(const std::string& name, bool negated) {
-    const Instruction* i = definition(name);
+    const Instruction* i = definitions_.once(name);
     if (i == nullptr) return {};
     if (is_uniform(name)) return negated ? combine("not.pred", {name}) : name;
-    if (i->operands.size() < 2 || i->operands[0].kind != Operand::Kind::kRegister) return {};
-    if (i->opcode == "setp") return comparison(*i, negated);
-    if (!i->has("pred") || (i->opcode != "and" && i->opcode != "or" && i->opcode != "not" && i->opcode != "mov")) return {};
+    const auto [known, is_new] = conditions_.emplace(std::pair(name, negated), std::nullopt);
+    return is_new ? known->second = holds_by(*i, negated) : known->second;
+  }
+
+  std::optional<std::string> holds_by(const Instruction& i, bool negated) {
+    if (i.operands.size() < 2 || i.operands[0].kind != Operand::Kind::kRegister) return {};
+    if (i.opcode == "setp") return comparison(i, negated);
+    if (!i.has("pred") || (i.opcode != "and" && i.opcode != "or" && i.opcode != "not" && i.opcode != "mov")) return {};
     std::vector<std::string> parts;
-    for (std::size_t at = 1; at < i->operands.size(); ++at) {
-      const std::optional<std::string> part = holds(i->operands[at].text, negated != (i->opcode == "not"));
-      if (i->operands[at].kind != Operand::Kind::kRegister || !part) return {};
+    for (std::size_t at = 1; at < i.operands.size(); ++at) {
+      const std::optional<std::string> part = holds(i.operands[at].text, negated != (i.opcode == "not"));
+      if (i.operands[at].kind != Operand::Kind::kRegister || !part) return {};
       parts.push_back(*part);
     }
     if (parts.size() == 1) return parts[0];
-    return combine((i->opcode == "or") != negated ? "or.pred" : "and.pred", parts);
+    return combine((i.opcode == "or") != negated ? "or.pred" : "and.pred", parts);
   }
 
   std::string combine(const std::string& operation, const std::vector<std::string>& parts) {
@@ -209,7 +200,9 @@ class Writer {
 
   const Flow& flow_;
   const Taint divergence_;
-  std::map<int, const Instruction*> definition_;  ///< by register; null when there are several, or it is not always reached
+  const Definitions definitions_;
+  std::map<std::string, std::optional<Ends>> values_;  ///< by register: computed once, however many paths lead to it
+  std::map<std::pair<std::string, bool>, std::optional<std::string>> conditions_;  ///< by register and negation, likewise
   std::string text_;
   int words_ = 0;
   int predicates_ = 0;

@@ -164,10 +164,21 @@ TEST(AnyThread, GivesUpOnTheRest) {
            "setp.lt.u32 %q, %x, %n; mov.u32 %a, %x; @%q mov.u32 %a, 1; setp.ge.u32 %p, %a, %m;",  // two values
            "l: add.u32 %b, %x, %n; setp.ge.u32 %p, %b, %m; @%q bra l;",          // in a loop
            "setp.ge.u32 %q, %x, %n; setp.lt.xor.u32 %p, %x, %m, %q;",
+           "or.b32 %a, %x, %x; add.u32 %b, %b, %a; setp.ge.u32 %p, %b, %m;",     // from itself
+           "and.pred %p, %p, %q;",
            "mul.lo.u32 %a, %x, 4194304; setp.ge.u32 %p, %a, %m;",                // may wrap around more than once
        }) {
     EXPECT_FALSE(any_thread(function_of(condition), {"%p", false}, "%some")) << condition;
   }
+}
+
+TEST(AnyThread, ComputesAValueOnceThatManyOthersUse) {
+  std::string condition = ".reg .b32 %t<33>; mov.u32 %t0, %x;";
+  for (int i = 1; i <= 32; ++i) {
+    const std::string before = "%t" + std::to_string(i - 1);
+    condition += "add.u32 %t" + std::to_string(i) + ", " + before + ", " + before + ";";
+  }
+  EXPECT_FALSE(any_thread(function_of(condition + "setp.ge.u32 %p, %t32, %m;"), {"%p", false}, "%some"));
 }
 
 }  // namespace

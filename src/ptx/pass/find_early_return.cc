@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ptx/definitions.h"
 #include "ptx/flow.h"
 #include "ptx/opcode.h"
 #include "ptx/pass/warp_uniform.h"
@@ -29,9 +30,11 @@ class Finder {
 
   Findings run(const Function& function) {
     const Result<Flow> built = build_flow(function);
-    if (!built) return {true, true, true};  // refuse_waiting_blocks refused it
+    if (!built) return {.barrier = true, .warp_sync = true, .late = true};  // refuse_waiting_blocks refused it
     const Flow& flow = *built;
     const Taint divergence = find_divergence(function, flow);
+    const Definitions definitions(flow);
+    WarpUniformity uniformity(flow, divergence, definitions);
     const std::vector<char> after_barrier = spread(flow, &FlowBlock::successors);
     const std::vector<char> before_barrier = spread(flow, &FlowBlock::predecessors);
     Findings result;
@@ -43,9 +46,9 @@ class Finder {
         if (parted && meets_block(*i.instruction)) result.barrier = result.late = true;
       }
       if (!divergence.branches[b]) continue;
-      const bool to_exit = only_returns(flow, flow.post_dominator[b]);
+      const bool to_exit = kernel_.closure.has_warp_sync && only_returns(flow, flow.post_dominator[b]);
       const Instruction& branch = *flow.blocks[b].instructions.back().instruction;
-      const bool warps_agree = branch.guard && is_warp_uniform(flow, divergence, branch.guard->reg);
+      const bool warps_agree = to_exit && branch.guard && uniformity.holds(branch.guard->reg);
       const auto& sides = flow.blocks[b].successors;
       const auto sides_with_barrier = std::count_if(sides.begin(), sides.end(), [&](int side) { return before_barrier[side] != 0; });
       const std::vector<char> region = flow.region(static_cast<int>(b));
@@ -58,13 +61,13 @@ class Finder {
             bad = result.barrier = true;
             result.late = result.late || after_barrier[b] || sides_with_barrier > 1;
           }
-          if (to_exit && meets_warp(*i.instruction) && !spares(flow, branch, *i.instruction)) {
+          if (to_exit && meets_warp(*i.instruction) && !spares(definitions, branch, *i.instruction)) {
             (warps_agree ? result.whole_warps : result.warp_sync) = true;
           }
         }
       }
       if (!bad) continue;
-      result.branches.push_back(flow.blocks[b].instructions.back().instruction);
+      result.branches.push_back(&branch);
       last_bad = static_cast<int>(b);
     }
     if (result.branches.size() == 1 && !parted_blocks[last_bad]) {
@@ -98,18 +101,18 @@ class Finder {
   }
 
   /// Whether the lanes that return at `branch`, those from some number on, are beyond all that `sync` names.
-  static bool spares(const Flow& flow, const Instruction& branch, const Instruction& sync) {
+  static bool spares(const Definitions& definitions, const Instruction& branch, const Instruction& sync) {
     const Operand* mask = sync.operands.empty() ? nullptr : &sync.operands.back();
     if (mask != nullptr && mask->kind == Operand::Kind::kRegister) {
-      const Instruction* set = only_write(flow, mask->text);
+      const Instruction* set = definitions.only(mask->text);
       mask = set != nullptr && set->opcode == "mov" ? &set->operands[1] : nullptr;
     }
     if (mask == nullptr || mask->kind != Operand::Kind::kImmediate || !branch.guard) return false;
-    const Instruction* condition = only_write(flow, branch.guard->reg);
+    const Instruction* condition = definitions.only(branch.guard->reg);
     if (condition == nullptr || condition->opcode != "setp" || condition->modifiers.size() != 2 || !condition->has("u32")) return false;
     const Operand& left = condition->operands[1];
     const Operand& right = condition->operands[2];
-    const Instruction* index = left.kind == Operand::Kind::kRegister ? only_write(flow, left.text) : nullptr;
+    const Instruction* index = left.kind == Operand::Kind::kRegister ? definitions.only(left.text) : nullptr;
     if (index == nullptr || index->opcode != "mov" || index->operands[1].text != "%tid" || index->operands[1].component != "x") return false;
     if (right.kind != Operand::Kind::kImmediate || right.bits >= 32) return false;
     // Whichever side returns: those below stay in the region with the instruction, or the mask would not name them.
