@@ -165,7 +165,7 @@ TEST(AnyThread, GivesUpOnTheRest) {
            "l: add.u32 %b, %x, %n; setp.ge.u32 %p, %b, %m; @%q bra l;",          // in a loop
            "setp.ge.u32 %q, %x, %n; setp.lt.xor.u32 %p, %x, %m, %q;",
            "or.b32 %a, %x, %x; add.u32 %b, %b, %a; setp.ge.u32 %p, %b, %m;",     // from itself
-           "and.pred %p, %p, %q;",
+           "setp.ge.u32 %q, %x, %n; and.pred %p, %p, %q;",
            "mul.lo.u32 %a, %x, 4194304; setp.ge.u32 %p, %a, %m;",                // may wrap around more than once
        }) {
     EXPECT_FALSE(any_thread(function_of(condition), {"%p", false}, "%some")) << condition;

@@ -64,10 +64,9 @@ __device__ __forceinline__ void for_each_block_task(const launch_args& args, Bod
       turn ^= 1;
       if (tasks.x >= args.total) break;
     }
-    while (true) {
+    while (tasks.x < tasks.y) {
       body(plain ? dim3(blockIdx) : detail::block_index(args, tasks.x));
-      if (++tasks.x >= tasks.y) break;
-      __syncthreads();
+      if (++tasks.x < tasks.y) __syncthreads();
     }
     if (plain) return;
   }

@@ -21,7 +21,6 @@ constexpr unsigned long long kNothing = 0;
 constexpr unsigned long long kEvicted = 1;  ///< it leaves because of its SM
 constexpr unsigned long long kResting = 2;  ///< it is the holder, and claims nothing
 
-constexpr unsigned kHolderRestsNs = 2000;
 constexpr unsigned kHolderLooksNs = 100;
 /// Published when there is nothing more to do: as great as no launch has block-tasks.
 constexpr unsigned kNoTask = gpuctl::ptx::kMaxBlockTasks;
@@ -149,7 +148,7 @@ __device__ inline unsigned poll(const LaunchArgs& args, unsigned now, unsigned n
   return range;
 }
 
-/// On an SM that is not allowed. True: this worker leaves. False: it is the holder, and has rested for a moment.
+/// On an SM that is not allowed. True: this worker leaves. False: it is the holder, and rests.
 __device__ inline bool leave_or_rest(const LaunchArgs& args, worker_state& worker) {
   if (worker.about != kResting) {
     const bool last = !of_agent(args) && add(args.slot + offsetof(DeviceSlot, gone), 1) + 1 == args.workers;
@@ -162,7 +161,6 @@ __device__ inline bool leave_or_rest(const LaunchArgs& args, worker_state& worke
     store(args.host + offsetof(HostSlot, resting), 1);
     count_here(args, worker.started_on, false);
   }
-  __nanosleep(kHolderRestsNs);
   return false;
 }
 
@@ -175,13 +173,15 @@ __device__ inline uint2 take(const LaunchArgs& args, worker_state& worker, unsig
   return {begin, end};
 }
 
-/// The next block-tasks and their end; the first is kNoTask when the worker is to leave. `at_once`: as enter() said.
+/// The next block-tasks and their end: none for now when those are equal, and the first is kNoTask when the worker is to
+/// leave. `at_once`: as enter() said. Nothing waits in here: the threads of the leader's warp would not come together again
+/// before the body.
 __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool at_once) {
   const unsigned given = args.first * args.workers;  // without a claim
   unsigned next = given;
   bool measure = at_once && blockIdx.x == 0;  // of the first chunks, that of worker 0
   if (at_once && args.first != 0) return take(args, worker, blockIdx.x * args.first, args.first, measure);
-  while (!at_once) {
+  if (!at_once) {
     static_assert(offsetof(DeviceSlot, next) == 0 && offsetof(DeviceSlot, polling) == 4 && offsetof(DeviceSlot, range) == 8);
     const uint4 known = load4(args.slot);  // next, polling, range, extra
     next = known.x + given;
@@ -199,9 +199,7 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
         measure = true;
       }
     }
-    if (!is_outside(range == 0 ? args.range : range, sm_id())) break;
-    measure = false;
-    if (leave_or_rest(args, worker)) return {kNoTask, kNoTask};
+    if (is_outside(range == 0 ? args.range : range, sm_id())) return leave_or_rest(args, worker) ? uint2{kNoTask, kNoTask} : uint2{0, 0};
   }
   const unsigned most = args.chunk & 0xffff, least = args.chunk >> 16;
   const unsigned count = max(min((args.total - next) >> args.taper, most), least);
