@@ -38,4 +38,22 @@ __device__ __forceinline__ unsigned exclusive_in_block(unsigned value, unsigned&
   return inclusive - value + (warp == 0 ? 0 : ends[warp - 1]);
 }
 
+/// Which words a place's sum counts: those before it, or its own word too.
+enum class Sum : bool { kBefore, kUpTo };
+
+/// Turns each word into a sum over the words of its beginning. One block of kThreads does it alone, piece by piece;
+/// every thread of it must call this.
+template <unsigned kThreads, Sum kSum>
+__device__ __forceinline__ void sums_by_one_block(unsigned* words, unsigned count) {
+  unsigned before = 0;
+  for (unsigned first = 0; first < count; first += kThreads) {
+    const unsigned i = first + threadIdx.x;
+    const unsigned word = i < count ? words[i] : 0;
+    unsigned total = 0;
+    const unsigned sum = exclusive_in_block<kThreads>(word, total);
+    if (i < count) words[i] = before + sum + (kSum == Sum::kUpTo ? word : 0);
+    before += total;
+  }
+}
+
 }  // namespace gpuctl::bench

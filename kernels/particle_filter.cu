@@ -34,15 +34,7 @@ extern "C" __global__ void particleMove(const unsigned* video, const unsigned* s
 }
 
 extern "C" __global__ void particleSum(unsigned* weights, unsigned particles) {
-  unsigned before = 0;
-  for (unsigned first = 0; first < particles; first += kSumThreads) {
-    const unsigned i = first + threadIdx.x;
-    const unsigned weight = i < particles ? weights[i] : 0;
-    unsigned total = 0;
-    const unsigned sum = exclusive_in_block<kSumThreads>(weight, total);
-    if (i < particles) weights[i] = before + sum + weight;
-    before += total;
-  }
+  sums_by_one_block<kSumThreads, Sum::kUpTo>(weights, particles);
 }
 
 extern "C" __global__ void particleDraw(const unsigned* sums, const float2* from, float2* to, unsigned particles) {

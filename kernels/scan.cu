@@ -11,6 +11,8 @@ constexpr unsigned kTile = kThreads * kWordsPerThread;
 using gpuctl::bench::exclusive_in_block;
 using gpuctl::bench::kAllLanes;
 using gpuctl::bench::kWarp;
+using gpuctl::bench::Sum;
+using gpuctl::bench::sums_by_one_block;
 
 extern "C" __global__ void scanReduce(const unsigned* in, unsigned* sums, unsigned count) {
   __shared__ unsigned warp_sums[kThreads / kWarp];
@@ -31,15 +33,7 @@ extern "C" __global__ void scanReduce(const unsigned* in, unsigned* sums, unsign
 }
 
 extern "C" __global__ void scanTop(unsigned* sums, unsigned count) {
-  unsigned before = 0;
-  for (unsigned first = 0; first < count; first += kThreads) {
-    const unsigned i = first + threadIdx.x;
-    const unsigned value = i < count ? sums[i] : 0;
-    unsigned total = 0;
-    const unsigned sum = exclusive_in_block<kThreads>(value, total);
-    if (i < count) sums[i] = before + sum;
-    before += total;
-  }
+  sums_by_one_block<kThreads, Sum::kBefore>(sums, count);
 }
 
 extern "C" __global__ void scanBottom(const unsigned* in, const unsigned* sums, unsigned* out, unsigned count) {

@@ -13,6 +13,8 @@ constexpr unsigned kDigits = 1u << kDigitBits;
 }  // namespace
 
 using gpuctl::bench::exclusive_in_block;
+using gpuctl::bench::Sum;
+using gpuctl::bench::sums_by_one_block;
 
 extern "C" __global__ void sortCount(const uint2* pairs, unsigned* counts, unsigned count, unsigned shift) {
   __shared__ unsigned local[kDigits];
@@ -29,15 +31,7 @@ extern "C" __global__ void sortCount(const uint2* pairs, unsigned* counts, unsig
 
 extern "C" __global__ void sortStarts(unsigned* counts, unsigned entries) {
   constexpr unsigned kScanThreads = 1024;
-  unsigned before = 0;
-  for (unsigned first = 0; first < entries; first += kScanThreads) {
-    const unsigned i = first + threadIdx.x;
-    const unsigned value = i < entries ? counts[i] : 0;
-    unsigned total = 0;
-    const unsigned sum = exclusive_in_block<kScanThreads>(value, total);
-    if (i < entries) counts[i] = before + sum;
-    before += total;
-  }
+  sums_by_one_block<kScanThreads, Sum::kBefore>(counts, entries);
 }
 
 extern "C" __global__ void sortMove(const uint2* from, const unsigned* starts, uint2* to, unsigned count,
