@@ -1,4 +1,5 @@
-// The CUDA driver API, opened at run time: the program starts, lists its kernels and explains itself without a GPU.
+// The CUDA driver API, opened at run time: a program starts and explains itself without a GPU. What gpuslice-bench and
+// tests/random call.
 #pragma once
 
 #include <cuda.h>
@@ -24,15 +25,20 @@ class Failure : public std::runtime_error {
   X(cuCtxSetCurrent)                             \
   X(cuCtxGetStreamPriorityRange)                 \
   X(cuModuleLoadData)                            \
+  X(cuModuleUnload)                              \
   X(cuModuleGetFunction)                         \
+  X(cuModuleGetGlobal_v2)                        \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
   X(cuMemAlloc_v2)                               \
   X(cuMemFree_v2)                                \
   X(cuMemAllocHost_v2)                           \
   X(cuMemFreeHost)                               \
+  X(cuMemcpyHtoD_v2)                             \
+  X(cuMemcpyDtoH_v2)                             \
   X(cuMemcpyHtoDAsync_v2)                        \
   X(cuMemcpyDtoHAsync_v2)                        \
   X(cuMemsetD32Async)                            \
+  X(cuStreamCreate)                              \
   X(cuStreamCreateWithPriority)                  \
   X(cuStreamSynchronize)                         \
   X(cuStreamDestroy_v2)                          \

@@ -8,8 +8,8 @@
 
 #include <unistd.h>
 
-#include "driver.h"
 #include "generate.h"
+#include "kernels/driver.h"
 #include "runner.h"
 
 namespace {
@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
       std::fputs("done\n", stderr);
       while (!over) usleep(10'000);
     }
-  } catch (const Failure& failure) {
+  } catch (const gpuctl::bench::Failure& failure) {
     std::fprintf(stderr, "random-kernels: %s\n", failure.what());
     return 1;
   }

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "driver.h"
+#include "kernels/driver.h"
 #include "rng.h"
 
 namespace gpuctl::random_kernels {
@@ -85,7 +85,7 @@ void Runner::run(std::uint64_t seed, const Found& found) {
   std::size_t threads = 0;
   for (const KernelShape& shape : module.kernels) threads = std::max<std::size_t>(threads, shape.threads());
   used_ = kCellsAt + threads * kCellsPerThread;
-  if (used_ > words_) throw Failure("a kernel has more threads than there are cells");
+  if (used_ > words_) throw bench::Failure("a kernel has more threads than there are cells");
   const bool packed = seed % 2 == 1;
   for (std::size_t i = 0; i < module.kernels.size(); ++i) {
     fill(loaded);

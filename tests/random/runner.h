@@ -12,7 +12,7 @@
 
 namespace gpuctl::random_kernels {
 
-/// Opens the first GPU of the process's CUDA driver. Used by one thread; every member throws Failure (driver.h).
+/// Opens the first GPU of the process's CUDA driver. Used by one thread; every member throws bench::Failure.
 class Runner {
  public:
   Runner();
