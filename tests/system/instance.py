@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -86,6 +87,42 @@ class Program:
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
         self.process.wait()
+
+
+class Conversation:
+    """A program that is told what to do, a command a line, and answers each with one line. It ends with the test."""
+
+    def __init__(self, test, command, env):
+        self.errors = tempfile.TemporaryFile("w+")
+        test.addCleanup(self.errors.close)
+        self.process = subprocess.Popen([str(part) for part in command], env=env, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        self.pid = self.process.pid
+        test.addCleanup(self.end)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+    def ask(self, *words):
+        """The line that answers a command."""
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
+        self.process.stdin.flush()
+        return self.answer(words)
+
+    def answer(self, to):
+        """The next line of the program; a program that says nothing for PATIENCE_S is ended."""
+        hung = threading.Timer(PATIENCE_S, self.process.kill)
+        hung.start()
+        line = self.process.stdout.readline()
+        hung.cancel()
+        if not line:
+            status = self.process.wait()
+            self.errors.seek(0)
+            raise AssertionError(f"no answer to {to}: exit status {status}: {self.errors.read()}")
+        return line.rstrip("\n")
 
 
 class SystemTest(unittest.TestCase):

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """memory_max: what the programs of a slice hold together is limited, and each sees how much that leaves."""
-import subprocess
 import sys
 
 import instance
@@ -44,28 +43,17 @@ for line in sys.stdin:
 """
 
 
-class MemoryProgram:
+class MemoryProgram(instance.Conversation):
     def __init__(self, test, slice_path):
-        self.process = subprocess.Popen([str(instance.GPUCTL), "run", "--slice", slice_path, sys.executable, "-c", PROGRAM],
-                                        env=test.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.pid = self.process.pid
-        test.addCleanup(self.end)
-        test.assertEqual(self.process.stdout.readline(), "0 0 0\n")
+        super().__init__(test, [instance.GPUCTL, "run", "--slice", slice_path, sys.executable, "-c", PROGRAM], test.env)
+        test.assertEqual(self.answer("its start"), "0 0 0")
 
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
-
-    def ask(self, *words):
-        self.process.stdin.write(" ".join(map(str, words)) + "\n")
-        self.process.stdin.flush()
-        return [int(word) for word in self.process.stdout.readline().split()]
+    def numbers(self, *words):
+        return [int(word) for word in self.ask(*words).split()]
 
     def allocate(self, size, how="plain", height=1):
         """The result and the address."""
-        return self.ask("allocate", how, size, height)
+        return self.numbers("allocate", how, size, height)
 
     def must_allocate(self, size, how="plain", height=1):
         code, address = self.allocate(size, how, height)
@@ -75,7 +63,7 @@ class MemoryProgram:
 
     def info(self):
         """Free and total bytes as the driver is said to have."""
-        code, free, total = self.ask("info")
+        code, free, total = self.numbers("info")
         if code != SUCCESS:
             raise AssertionError(f"cuMemGetInfo: {code}")
         return free, total
@@ -97,7 +85,7 @@ class MemoryMax(instance.SystemTest):
         self.assertEqual(one.allocate(1)[0], OUT_OF_MEMORY)
         self.assertEqual(one.info(), (0, 64 * MIB))
         self.assertEqual(self.usage("s", one.pid)["memory"], 40 * MIB)
-        self.assertEqual(one.ask("free", first), [SUCCESS])
+        self.assertEqual(one.numbers("free", first), [SUCCESS])
         self.assertEqual(two.info(), (40 * MIB, 64 * MIB))
         two.must_allocate(40 * MIB)
 
@@ -109,13 +97,13 @@ class MemoryMax(instance.SystemTest):
                 address = program.must_allocate(60 * MIB, how)
                 self.assertEqual(program.info(), (4 * MIB, 64 * MIB))
                 self.assertEqual(program.allocate(5 * MIB, how)[0], OUT_OF_MEMORY)
-                freed = program.ask("free_async" if how.startswith("async") else "free", address)
+                freed = program.numbers("free_async" if how.startswith("async") else "free", address)
                 self.assertEqual(set(freed), {SUCCESS})
                 self.assertEqual(program.info(), (64 * MIB, 64 * MIB))
         address = program.must_allocate(500, "pitch", 1024)  # rows of 512 bytes
         self.assertEqual(program.info(), (64 * MIB - MIB // 2, 64 * MIB))
         self.assertEqual(program.allocate(MIB, "pitch", 64)[0], OUT_OF_MEMORY)
-        self.assertEqual(program.ask("free", address), [SUCCESS])
+        self.assertEqual(program.numbers("free", address), [SUCCESS])
         self.assertEqual(program.info(), (64 * MIB, 64 * MIB))
 
     def test_what_fails_does_not_count(self):
@@ -124,7 +112,7 @@ class MemoryMax(instance.SystemTest):
         free, total = program.info()
         self.assertLess(total, 100 * MIB * MIB)  # the GPU has less
         self.assertEqual(program.allocate(total + 1)[0], OUT_OF_MEMORY)
-        self.assertEqual(program.ask("free", 4096), [1])
+        self.assertEqual(program.numbers("free", 4096), [1])
         self.gpuctl("set", "s", f"memory-max={64 * MIB}")
         program.must_allocate(64 * MIB)
 
@@ -153,7 +141,7 @@ class MemoryMax(instance.SystemTest):
         one.process.kill()
         instance.wait_until(lambda: two.info()[0] == 64 * MIB, "the memory of a dead program")
         two.must_allocate(64 * MIB)
-        self.assertEqual(two.ask("reset"), [SUCCESS] * 3)
+        self.assertEqual(two.numbers("reset"), [SUCCESS] * 3)
         self.assertEqual(two.info(), (64 * MIB, 64 * MIB))
 
     def test_the_limit_outlives_the_daemon(self):
@@ -167,7 +155,7 @@ class MemoryMax(instance.SystemTest):
         instance.wait_until(lambda: self.clients("s"), "the program to come back")
         other = MemoryProgram(self, "s")
         instance.wait_until(lambda: other.info() == (24 * MIB, 64 * MIB), "what it holds to count again")
-        self.assertEqual(program.ask("free", address), [SUCCESS])
+        self.assertEqual(program.numbers("free", address), [SUCCESS])
         other.must_allocate(64 * MIB)
 
 

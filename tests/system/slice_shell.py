@@ -1,7 +1,5 @@
 """Talks to tests/driver/slice_shell: a CUDA program, linked with libgpuslice, that does what it is told line by line."""
 import collections
-import subprocess
-import threading
 import time
 
 import instance
@@ -13,37 +11,12 @@ Record = collections.namedtuple("Record", "block start_ns sm runs")
 LONG = (32_000, 200)
 
 
-class SliceShell:
+class SliceShell(instance.Conversation):
     """Runs until the end of the test. Started by itself, or by `command`, to which its path is appended."""
 
     def __init__(self, test, command=(), **environment):
-        env = {**test.env, **environment}
-        self.errors = open(test.scratch / "slice-shell.err", "a+")
-        test.addCleanup(self.errors.close)
-        self.process = subprocess.Popen([*map(str, command), str(instance.DRIVER_PROGRAMS / "slice_shell")], env=env,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True)
-        self.pid = self.process.pid
+        super().__init__(test, [*command, instance.DRIVER_PROGRAMS / "slice_shell"], {**test.env, **environment})
         self.scratch = test.scratch
-        test.addCleanup(self.end)
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
-
-    def ask(self, *words):
-        """The line that answers a command."""
-        self.process.stdin.write(" ".join(map(str, words)) + "\n")
-        self.process.stdin.flush()
-        hung = threading.Timer(instance.PATIENCE_S, self.process.kill)
-        hung.start()
-        line = self.process.stdout.readline()
-        hung.cancel()
-        if not line:
-            self.errors.seek(0)
-            raise AssertionError(f"no answer to {words}: exit status {self.process.wait()}: {self.errors.read()}")
-        return line.rstrip("\n")
 
     def code(self, *words):
         return int(self.ask(*words).split()[0])
