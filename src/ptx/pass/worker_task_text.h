@@ -1,6 +1,7 @@
 // The worker's text (wrap_in_claim_loop.cc) around the program's body: from the barrier to the next claim.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace gpuctl::ptx::pass {
@@ -63,28 +64,29 @@ inline constexpr std::string_view kIndexInRow = R"(
   mov.u32 %gpuslice_ctaid_x, %gpuslice_at;
 )";
 
-inline constexpr std::string_view kIndexInPlane = R"(
-  shl.b32 %gpuslice_r1, %gpuslice_at, 1;
-  ld.param.u32 %gpuslice_r2, [@X_MAGIC];
-  mul.hi.u32 %gpuslice_r1, %gpuslice_r1, %gpuslice_r2;
-  ld.param.u32 %gpuslice_r2, [@X_SHIFT];
-  shr.u32 %gpuslice_ctaid_y, %gpuslice_r1, %gpuslice_r2;
-  ld.param.u32 %gpuslice_r2, [@GRID_X];
-  mul.lo.u32 %gpuslice_r1, %gpuslice_ctaid_y, %gpuslice_r2;
-  sub.u32 %gpuslice_ctaid_x, %gpuslice_at, %gpuslice_r1;
-)";
+/// Divides `index` by the grid's size along `axis`, X or Y, by a multiplication. `rest` may be `index`.
+inline std::string divide_index(std::string_view index, char axis, std::string_view quotient, std::string_view rest) {
+  std::string text;
+  const auto line = [&](auto... parts) { ((text += parts), ...) += '\n'; };
+  line("  shl.b32 %gpuslice_r1, ", index, ", 1;");
+  line("  ld.param.u32 %gpuslice_r2, [@", axis, "_MAGIC];");
+  line("  mul.hi.u32 %gpuslice_r1, %gpuslice_r1, %gpuslice_r2;");
+  line("  ld.param.u32 %gpuslice_r2, [@", axis, "_SHIFT];");
+  line("  shr.u32 ", quotient, ", %gpuslice_r1, %gpuslice_r2;");
+  line("  ld.param.u32 %gpuslice_r2, [@GRID_", axis, "];");
+  line("  mul.lo.u32 %gpuslice_r1, ", quotient, ", %gpuslice_r2;");
+  line("  sub.u32 ", rest, ", ", index, ", %gpuslice_r1;");
+  return text;
+}
 
-/// After kIndexInPlane, whose y counts through all planes.
-inline constexpr std::string_view kIndexInSpace = R"(
-  shl.b32 %gpuslice_r1, %gpuslice_ctaid_y, 1;
-  ld.param.u32 %gpuslice_r2, [@Y_MAGIC];
-  mul.hi.u32 %gpuslice_r1, %gpuslice_r1, %gpuslice_r2;
-  ld.param.u32 %gpuslice_r2, [@Y_SHIFT];
-  shr.u32 %gpuslice_ctaid_z, %gpuslice_r1, %gpuslice_r2;
-  ld.param.u32 %gpuslice_r2, [@GRID_Y];
-  mul.lo.u32 %gpuslice_r1, %gpuslice_ctaid_z, %gpuslice_r2;
-  sub.u32 %gpuslice_ctaid_y, %gpuslice_ctaid_y, %gpuslice_r1;
-)";
+inline std::string index_in_plane() {
+  return divide_index("%gpuslice_at", 'X', "%gpuslice_ctaid_y", "%gpuslice_ctaid_x");
+}
+
+/// Divides once more: the plane's y counts through all planes.
+inline std::string index_in_space() {
+  return index_in_plane() + divide_index("%gpuslice_ctaid_y", 'Y', "%gpuslice_ctaid_z", "%gpuslice_ctaid_y");
+}
 
 inline constexpr std::string_view kGridSize = R"(
   ld.param.u32 %gpuslice_nctaid_x, [@GRID_X];

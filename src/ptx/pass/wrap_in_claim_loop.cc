@@ -56,8 +56,8 @@ struct Index {
 };
 
 Index index_for(std::uint8_t reads) {
-  if ((reads & kReadsCtaidZ) != 0) return {kWholeChunk, false, std::string(kIndexInPlane) + std::string(kIndexInSpace)};
-  if ((reads & kReadsCtaidY) != 0) return {kPartOfPlane, true, std::string(kIndexInPlane)};
+  if ((reads & kReadsCtaidZ) != 0) return {kWholeChunk, false, index_in_space()};
+  if ((reads & kReadsCtaidY) != 0) return {kPartOfPlane, true, index_in_plane()};
   return {kPartOfRow, true, std::string((reads & kReadsCtaidX) != 0 ? kIndexInRow : "")};
 }
 
