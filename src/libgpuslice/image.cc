@@ -1,25 +1,18 @@
 #include "libgpuslice/image.h"
 
-#include <cstdio>
-#include <functional>
+#include <algorithm>
+#include <cstdlib>
 
+#include "libgpuslice/content_hash.h"
 #include "libgpuslice/debug.h"
+#include "libgpuslice/text_cache.h"
 #include "ptx/image.h"
-#include "ptx/rewrite.h"
 
 namespace gpuslice {
 
 namespace ptx = gpuctl::ptx;
 
 namespace {
-
-std::string hash_text(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%08x", static_cast<unsigned>(hash ^ (hash >> 32)));
-  return digits;
-}
 
 /// The register limit among ptxas options recorded with the PTX; nothing when there is an option that changes what the
 /// code computes or that we do not know.
@@ -62,26 +55,16 @@ PreparedImage prepare_image(const void* data, std::optional<std::size_t> size, u
   const ptx::FatbinEntry& entry = (*entries)[*choice];
   gpuctl::Result<std::string> text = ptx::ptx_text(entry);
   if (!text) return opaque(std::move(image), text.error().message);
-  image.label = "ptx " + hash_text(*text);
+  image.label = "ptx " + to_text(content_hash(*text)).substr(0, 8);
   std::optional<int> registers = register_limit(entry.options);
   if (!registers) return opaque(std::move(image), "compiled with options the rewriter does not know: " + entry.options);
   image.max_registers = *registers;
 
-  gpuctl::Result<ptx::RewrittenText> rewritten = ptx::rewrite_text(*text);
-  if (!rewritten) return opaque(std::move(image), "PTX not understood: " + rewritten.error().message);
-  bool any = false;
-  for (const ptx::EntryReport& report : rewritten->entries) {
-    ImageKernel& kernel = image.kernels.emplace_back();
-    kernel.name = report.name;
-    kernel.persistent = report.form == ptx::Form::kPersistent;
-    kernel.reason = report.reason;
-    for (const ptx::ParamLayout& param : report.params) kernel.params.push_back({param.offset, param.size});
-    kernel.args_offset = report.args_offset;
-    kernel.needs_whole_warps = report.needs_whole_warps;
-    any = any || kernel.persistent;
-  }
+  Rewritten rewritten = rewrite_once(*text, CacheDirectory::of_user());
+  if (!rewritten.reason.empty()) return opaque(std::move(image), rewritten.reason);
   // With no reason of its own the image leaves each kernel the one the rewriter gave.
-  if (any) image.text = std::move(rewritten->text);
+  image.kernels = std::move(rewritten.kernels);
+  image.text = std::move(rewritten.text);
   return image;
 }
 
