@@ -112,6 +112,7 @@ void Driver::set_primary_flags(unsigned flags) {
 
 void Driver::destroy_context(Context& context) {
   contexts.remove(reinterpret_cast<CUcontext>(&context));
+  captures.forget(context);
   context.destroy();
   const auto belongs = [&](const auto& object) { return object.context() == &context; };
   streams.remove_if(belongs);
@@ -171,6 +172,26 @@ void Driver::remove_module(const Module& module) {
   forget_variables(module);
   for (const auto& [name, function] : module.functions) functions.remove(reinterpret_cast<CUfunction>(function.get()));
   modules.remove(reinterpret_cast<CUmodule>(const_cast<Module*>(&module)));
+}
+
+CUgraphNode Driver::add_node(const std::shared_ptr<Node>& node) {
+  if (const auto* child = std::get_if<ChildWork>(&node->work)) add_graph(child->graph);
+  return nodes.add(node);
+}
+
+void Driver::remove_node(const std::shared_ptr<Node>& node) {
+  if (const auto* child = std::get_if<ChildWork>(&node->work)) destroy_graph(child->graph);
+  nodes.remove(reinterpret_cast<CUgraphNode>(node.get()));
+}
+
+CUgraph Driver::add_graph(const std::shared_ptr<Graph>& graph) {
+  for (const auto& node : graph->nodes()) add_node(node);
+  return graphs.add(graph);
+}
+
+void Driver::destroy_graph(const std::shared_ptr<Graph>& graph) {
+  for (const auto& node : graph->nodes()) remove_node(node);
+  graphs.remove(reinterpret_cast<CUgraph>(graph.get()));
 }
 
 void Driver::debug(const std::string& line) {

@@ -17,6 +17,10 @@
 #include "softgpu/doorbell.h"
 #include "softgpu/event.h"
 #include "softgpu/executor.h"
+#include "softgpu/graph/capture.h"
+#include "softgpu/graph/exec.h"
+#include "softgpu/graph/graph.h"
+#include "softgpu/graph/memory.h"
 #include "softgpu/module.h"
 #include "softgpu/registry.h"
 #include "softgpu/table.h"
@@ -61,6 +65,16 @@ class Driver {
   void add_module(const std::shared_ptr<Module>& module);
   void remove_module(const Module& module);
 
+  /// Makes a node known, with the child graph in it. Needs graph_mutex, as everything about graphs.
+  CUgraphNode add_node(const std::shared_ptr<Node>& node);
+  void remove_node(const std::shared_ptr<Node>& node);
+
+  /// Makes a graph and its nodes known.
+  CUgraph add_graph(const std::shared_ptr<Graph>& graph);
+
+  /// Makes a graph and its nodes unknown; what is instantiated of it goes on.
+  void destroy_graph(const std::shared_ptr<Graph>& graph);
+
   /// Appends a line to the file that SOFTGPU_DEBUG names, if it does.
   void debug(const std::string& line);
 
@@ -76,6 +90,13 @@ class Driver {
   Registry<CUfunction, Function> functions;
   Registry<CUlibrary, Library> libraries;
   Registry<CUkernel, Kernel> kernels;
+
+  std::mutex graph_mutex;  ///< guards captures, graphs and executable graphs, which programs may not use in parallel
+  Captures captures{*this};
+  GraphMemories graph_memories{memory};
+  Registry<CUgraph, Graph> graphs;
+  Registry<CUgraphNode, Node> nodes;
+  Registry<CUgraphExec, GraphExec> graph_execs;
 
  private:
   Driver(Config settings, std::unique_ptr<Table> shared);

@@ -9,6 +9,7 @@
 namespace gpuctl::softgpu {
 
 class Context;
+struct CapturedRecord;
 
 /// One recording of an event. An event that is recorded again gets a new one, those who wait keep the old one.
 class Recording {
@@ -55,6 +56,7 @@ class Event {
   void set(std::shared_ptr<Recording> recording) {
     const std::lock_guard lock(mutex_);
     recording_ = std::move(recording);
+    captured_ = nullptr;
   }
 
   /// The last recording, nullptr if there was none (then the event counts as passed).
@@ -63,11 +65,24 @@ class Event {
     return recording_;
   }
 
+  /// Recorded in a capturing stream: that is not a recording, but stands for nodes of a graph, until the next set().
+  void set_captured(std::shared_ptr<CapturedRecord> captured) {
+    const std::lock_guard lock(mutex_);
+    captured_ = std::move(captured);
+  }
+
+  /// nullptr if the last recording was an ordinary one, or there was none.
+  std::shared_ptr<CapturedRecord> captured() const {
+    const std::lock_guard lock(mutex_);
+    return captured_;
+  }
+
  private:
   Context* const context_;
   const unsigned flags_;
   mutable std::mutex mutex_;
   std::shared_ptr<Recording> recording_;
+  std::shared_ptr<CapturedRecord> captured_;
 };
 
 }  // namespace gpuctl::softgpu

@@ -108,7 +108,8 @@ CUresult CUDAAPI cuCtxGetDevice(CUdevice* device) {
 }
 
 CUresult CUDAAPI cuCtxSynchronize(void) {
-  return with_context([](Driver&, Context& context) {
+  return with_context([](Driver& driver, Context& context) {
+    if (const CUresult refused = driver.captures.check_wait_all(context); refused != CUDA_SUCCESS) return refused;
     context.synchronize();
     return context.error();
   });

@@ -31,6 +31,12 @@ TEST(EntryPoints, GiveTheNewestVersionAskedFor) {
   EXPECT_EQ(ask("cuGetProcAddress", 11030).function, exported("cuGetProcAddress"));
   EXPECT_EQ(ask("cuGetProcAddress").function, exported("cuGetProcAddress_v2"));
   EXPECT_EQ(ask("cuEventElapsedTime", 12000).function, exported("cuEventElapsedTime"));
+  EXPECT_EQ(ask("cuGraphInstantiate", 11000).function, exported("cuGraphInstantiate_v2"));
+  EXPECT_EQ(ask("cuGraphInstantiate").function, exported("cuGraphInstantiateWithFlags"));
+  EXPECT_EQ(ask("cuGraphAddKernelNode", 11000).function, exported("cuGraphAddKernelNode"));
+  EXPECT_EQ(ask("cuGraphAddKernelNode").function, exported("cuGraphAddKernelNode_v2"));
+  EXPECT_EQ(ask("cuStreamGetCaptureInfo", 12020).function, exported("cuStreamGetCaptureInfo_v2"));
+  EXPECT_EQ(ask("cuStreamGetCaptureInfo").function, exported("cuStreamGetCaptureInfo_v3"));
   EXPECT_EQ(ask("cuMemAlloc_v2").function, exported("cuMemAlloc_v2"));
 }
 
@@ -38,6 +44,9 @@ TEST(EntryPoints, PerThreadVariantsOnlyWhereAskedFor) {
   EXPECT_EQ(ask("cuLaunchKernel").function, exported("cuLaunchKernel"));
   EXPECT_EQ(ask("cuLaunchKernel", CUDA_VERSION, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM).function,
             exported("cuLaunchKernel_ptsz"));
+  EXPECT_EQ(ask("cuGraphLaunch").function, exported("cuGraphLaunch"));
+  EXPECT_EQ(ask("cuGraphLaunch", CUDA_VERSION, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM).function,
+            exported("cuGraphLaunch_ptsz"));
   EXPECT_EQ(ask("cuMemcpyHtoD", CUDA_VERSION, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM).function,
             exported("cuMemcpyHtoD_v2_ptds"));
   EXPECT_EQ(ask("cuMemAlloc", CUDA_VERSION, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM).function,
@@ -45,7 +54,7 @@ TEST(EntryPoints, PerThreadVariantsOnlyWhereAskedFor) {
 }
 
 TEST(EntryPoints, SayWhyThereIsNone) {
-  const Found unknown = ask("cuGraphLaunch");
+  const Found unknown = ask("cuTexObjectCreate");
   EXPECT_EQ(unknown.result, CUDA_ERROR_NOT_FOUND);
   EXPECT_EQ(unknown.status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
   EXPECT_EQ(unknown.function, nullptr);

@@ -14,10 +14,19 @@ namespace {
 
 CUresult allocate(Driver& driver, Context& context, CUdeviceptr* result, std::size_t bytes, MemoryKind kind) {
   if (result == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult unsafe = driver.captures.check_unsafe(); unsafe != CUDA_SUCCESS) return unsafe;
   const std::uint64_t address = driver.memory.allocate(bytes, kind, 0, &context);
   if (address == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   *result = address;
   return CUDA_SUCCESS;
+}
+
+/// What a launch of a graph has allocated may be allocated by its next launch. False for any other memory.
+bool free_graph_memory(Driver& driver, CUdeviceptr address) {
+  const std::shared_ptr<GraphMemory> memory = driver.graph_memories.find(address);
+  if (memory == nullptr || !driver.graph_memories.live(*memory)) return false;
+  driver.graph_memories.set_live(memory, false);
+  return true;
 }
 
 bool on_device(MemoryKind kind) {
@@ -129,7 +138,9 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr* result, size_t bytes, unsigned i
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address) {
   return with_context([&](Driver& driver, Context& context) {
     if (address == 0) return CUDA_SUCCESS;
+    if (const CUresult unsafe = driver.captures.check_unsafe(); unsafe != CUDA_SUCCESS) return unsafe;
     context.synchronize();
+    if (free_graph_memory(driver, address)) return context.error();
     const bool freed = driver.memory.release(address, MemoryKind::kDevice, MemoryKind::kManaged);
     return freed ? context.error() : static_cast<CUresult>(CUDA_ERROR_INVALID_VALUE);
   });
@@ -137,7 +148,18 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address) {
 
 CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr* result, size_t bytes, CUstream handle) {
   return with_stream(handle, [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
-    return allocate(driver, *stream->context(), result, bytes, MemoryKind::kDevice);
+    if (result == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    bool capturing = false;
+    const CUresult refused = driver.captures.check_work(*stream, &capturing);
+    if (refused != CUDA_SUCCESS) return refused;
+    if (!capturing) {
+      *result = driver.memory.allocate(bytes, MemoryKind::kDevice, 0, stream->context());
+      return *result != 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    const std::shared_ptr<GraphMemory> memory = driver.graph_memories.allocate(*stream->context(), bytes);
+    if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    *result = memory->address();
+    return driver.captures.add(*stream, AllocWork{memory});
   });
 }
 
@@ -146,6 +168,13 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
     if (address == 0) return CUDA_SUCCESS;
     const std::optional<Allocation> found = driver.memory.lookup(address);
     if (!found || found->address != address || found->kind != MemoryKind::kDevice) return CUDA_ERROR_INVALID_VALUE;
+    bool capturing = false;
+    const CUresult refused = driver.captures.check_work(*stream, &capturing);
+    if (refused != CUDA_SUCCESS) return refused;
+    const std::shared_ptr<GraphMemory> of_graph = driver.graph_memories.find(address);
+    if (capturing && of_graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (capturing) return driver.captures.add(*stream, FreeWork{of_graph});
+    if (free_graph_memory(driver, address)) return CUDA_SUCCESS;
     return submit(stream,
                   [&driver, address] { driver.memory.release(address, MemoryKind::kDevice, MemoryKind::kDevice); });
   });
@@ -164,6 +193,7 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdev
 CUresult CUDAAPI cuMemHostAlloc(void** result, size_t bytes, unsigned int flags) {
   return with_context([&](Driver& driver, Context& context) {
     if (result == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (const CUresult unsafe = driver.captures.check_unsafe(); unsafe != CUDA_SUCCESS) return unsafe;
     const std::uint64_t address = driver.memory.allocate(bytes, MemoryKind::kHost, flags, &context);
     if (address == 0) return CUDA_ERROR_OUT_OF_MEMORY;
     *result = reinterpret_cast<void*>(address);
@@ -177,6 +207,7 @@ CUresult CUDAAPI cuMemAllocHost_v2(void** result, size_t bytes) {
 
 CUresult CUDAAPI cuMemFreeHost(void* pointer) {
   return with_context([&](Driver& driver, Context& context) {
+    if (const CUresult unsafe = driver.captures.check_unsafe(); unsafe != CUDA_SUCCESS) return unsafe;
     context.synchronize();
     const auto address = reinterpret_cast<std::uint64_t>(pointer);
     const bool freed = driver.memory.release(address, MemoryKind::kHost, MemoryKind::kHost);
@@ -187,6 +218,7 @@ CUresult CUDAAPI cuMemFreeHost(void* pointer) {
 CUresult CUDAAPI cuMemHostRegister_v2(void* pointer, size_t bytes, unsigned int flags) {
   return with_context([&](Driver& driver, Context& context) {
     if (pointer == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (const CUresult unsafe = driver.captures.check_unsafe(); unsafe != CUDA_SUCCESS) return unsafe;
     Allocation registered;
     registered.address = reinterpret_cast<std::uint64_t>(pointer);
     registered.bytes = bytes;
@@ -199,6 +231,7 @@ CUresult CUDAAPI cuMemHostRegister_v2(void* pointer, size_t bytes, unsigned int 
 
 CUresult CUDAAPI cuMemHostUnregister(void* pointer) {
   return with_context([&](Driver& driver, Context& context) {
+    if (const CUresult unsafe = driver.captures.check_unsafe(); unsafe != CUDA_SUCCESS) return unsafe;
     context.synchronize();
     const auto address = reinterpret_cast<std::uint64_t>(pointer);
     const bool found = driver.memory.release(address, MemoryKind::kRegistered, MemoryKind::kRegistered);

@@ -3,6 +3,8 @@
 
 #include <cuda.h>
 
+#include "softgpu/api/older.h"
+
 // One row for each: exported name without suffix, suffix, types of the parameters, names for them.
 // clang-format off
 #define SOFTGPU_PER_THREAD_FUNCTIONS(ROW) \
@@ -12,6 +14,7 @@
   ROW(cuMemcpyDtoD_v2, _ptds, (CUdeviceptr a, CUdeviceptr b, size_t c), (a, b, c)) \
   ROW(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D* a), (a)) \
   ROW(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D* a), (a)) \
+  ROW(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D* a), (a)) \
   ROW(cuMemsetD8_v2, _ptds, (CUdeviceptr a, unsigned char b, size_t c), (a, b, c)) \
   ROW(cuMemsetD16_v2, _ptds, (CUdeviceptr a, unsigned short b, size_t c), (a, b, c)) \
   ROW(cuMemsetD32_v2, _ptds, (CUdeviceptr a, unsigned int b, size_t c), (a, b, c)) \
@@ -23,6 +26,7 @@
   ROW(cuMemcpyDtoHAsync_v2, _ptsz, (void* a, CUdeviceptr b, size_t c, CUstream d), (a, b, c, d)) \
   ROW(cuMemcpyDtoDAsync_v2, _ptsz, (CUdeviceptr a, CUdeviceptr b, size_t c, CUstream d), (a, b, c, d)) \
   ROW(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D* a, CUstream b), (a, b)) \
+  ROW(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D* a, CUstream b), (a, b)) \
   ROW(cuMemsetD8Async, _ptsz, (CUdeviceptr a, unsigned char b, size_t c, CUstream d), (a, b, c, d)) \
   ROW(cuMemsetD16Async, _ptsz, (CUdeviceptr a, unsigned short b, size_t c, CUstream d), (a, b, c, d)) \
   ROW(cuMemsetD32Async, _ptsz, (CUdeviceptr a, unsigned int b, size_t c, CUstream d), (a, b, c, d)) \
@@ -43,6 +47,15 @@
   ROW(cuStreamBeginCapture_v2, _ptsz, (CUstream a, CUstreamCaptureMode b), (a, b)) \
   ROW(cuStreamEndCapture, _ptsz, (CUstream a, CUgraph* b), (a, b)) \
   ROW(cuStreamIsCapturing, _ptsz, (CUstream a, CUstreamCaptureStatus* b), (a, b)) \
+  ROW(cuStreamBeginCaptureToGraph, _ptsz, (CUstream a, CUgraph b, const CUgraphNode* c, const CUgraphEdgeData* d, size_t e, CUstreamCaptureMode f), (a, b, c, d, e, f)) \
+  ROW(cuStreamGetCaptureInfo, _ptsz, (CUstream a, CUstreamCaptureStatus* b, cuuint64_t* c), (a, b, c)) \
+  ROW(cuStreamGetCaptureInfo_v2, _ptsz, (CUstream a, CUstreamCaptureStatus* b, cuuint64_t* c, CUgraph* d, const CUgraphNode** e, size_t* f), (a, b, c, d, e, f)) \
+  ROW(cuStreamGetCaptureInfo_v3, _ptsz, (CUstream a, CUstreamCaptureStatus* b, cuuint64_t* c, CUgraph* d, const CUgraphNode** e, const CUgraphEdgeData** f, size_t* g), (a, b, c, d, e, f, g)) \
+  ROW(cuStreamUpdateCaptureDependencies, _ptsz, (CUstream a, CUgraphNode* b, size_t c, unsigned int d), (a, b, c, d)) \
+  ROW(cuStreamUpdateCaptureDependencies_v2, _ptsz, (CUstream a, CUgraphNode* b, const CUgraphEdgeData* c, size_t d, unsigned int e), (a, b, c, d, e)) \
+  ROW(cuGraphInstantiateWithParams, _ptsz, (CUgraphExec* a, CUgraph b, CUDA_GRAPH_INSTANTIATE_PARAMS* c), (a, b, c)) \
+  ROW(cuGraphUpload, _ptsz, (CUgraphExec a, CUstream b), (a, b)) \
+  ROW(cuGraphLaunch, _ptsz, (CUgraphExec a, CUstream b), (a, b)) \
   ROW(cuStreamWaitValue32_v2, _ptsz, (CUstream a, CUdeviceptr b, cuuint32_t c, unsigned int d), (a, b, c, d)) \
   ROW(cuStreamWaitValue64_v2, _ptsz, (CUstream a, CUdeviceptr b, cuuint64_t c, unsigned int d), (a, b, c, d)) \
   ROW(cuStreamWriteValue32_v2, _ptsz, (CUstream a, CUdeviceptr b, cuuint32_t c, unsigned int d), (a, b, c, d)) \

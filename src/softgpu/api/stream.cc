@@ -41,6 +41,12 @@ CUresult elapsed(float* milliseconds, CUevent begin, CUevent end) {
   });
 }
 
+/// Whether the host may ask about an event, or wait for it, as far as captures go.
+CUresult check_host_wait(Driver& driver, const Event& event) {
+  const CUresult captured = driver.captures.check_event(event);
+  return captured != CUDA_SUCCESS ? captured : driver.captures.check_unsafe();
+}
+
 }  // namespace
 
 extern "C" {
@@ -57,13 +63,15 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream handle) {
   return with_driver([&](Driver& driver) {
     const std::shared_ptr<Stream> stream = driver.streams.remove(handle);
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    driver.captures.forget(*stream);
     stream->context()->remove_stream(stream);
     return CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuStreamSynchronize(CUstream handle) {
-  return with_stream(handle, [](Driver&, const std::shared_ptr<Stream>& stream) {
+  return with_stream(handle, [](Driver& driver, const std::shared_ptr<Stream>& stream) {
+    if (const CUresult refused = driver.captures.check_wait(*stream); refused != CUDA_SUCCESS) return refused;
     // For the legacy stream the wait includes the blocking streams: an empty operation depends on all of them.
     if (stream->kind() == Stream::Kind::kLegacy) return submit_and_wait(stream, [] {});
     stream->wait(stream->last());
@@ -72,7 +80,8 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream handle) {
 }
 
 CUresult CUDAAPI cuStreamQuery(CUstream handle) {
-  return with_stream(handle, [](Driver&, const std::shared_ptr<Stream>& stream) {
+  return with_stream(handle, [](Driver& driver, const std::shared_ptr<Stream>& stream) {
+    if (const CUresult refused = driver.captures.check_wait(*stream); refused != CUDA_SUCCESS) return refused;
     return stream_idle(stream) ? stream->context()->error() : static_cast<CUresult>(CUDA_ERROR_NOT_READY);
   });
 }
@@ -117,10 +126,14 @@ CUresult CUDAAPI cuStreamGetDevice(CUstream handle, CUdevice* device) {
   });
 }
 
-CUresult CUDAAPI cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsigned int) {
+CUresult CUDAAPI cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsigned int flags) {
   return with_stream(handle, [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
     const std::shared_ptr<Event> event = driver.events.find(event_handle);
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (flags > CU_EVENT_WAIT_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
+    bool done = false;
+    const CUresult captured = driver.captures.wait(stream, event, flags == CU_EVENT_WAIT_EXTERNAL, &done);
+    if (done || captured != CUDA_SUCCESS) return captured;
     const std::shared_ptr<Recording> recording = event->recording();
     if (recording == nullptr || recording->passed()) return CUDA_SUCCESS;
     return submit(stream, [recording] { recording->wait(); });
@@ -128,37 +141,19 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsign
 }
 
 CUresult CUDAAPI cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void* data, unsigned int flags) {
-  return with_stream(handle, [&](Driver&, const std::shared_ptr<Stream>& stream) {
+  return with_stream(handle, [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
     if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (const CUresult refused = driver.captures.check_wait(*stream); refused != CUDA_SUCCESS) return refused;
     Context* context = stream->context();
     return submit(stream, [=] { callback(handle, context->error(), data); });
   });
 }
 
 CUresult CUDAAPI cuLaunchHostFunc(CUstream handle, CUhostFn function, void* data) {
-  return with_stream(handle, [&](Driver&, const std::shared_ptr<Stream>& stream) {
+  return with_stream(handle, [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
     if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    Context* context = stream->context();
-    return submit(stream, [=] {
-      if (!context->stopped().load()) function(data);
-    });
+    return perform(driver, stream, HostWork{function, data});
   });
-}
-
-CUresult CUDAAPI cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
-  return with_stream(handle, [&](Driver&, const std::shared_ptr<Stream>&) {
-    if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode) {
-  return with_stream(handle, [](Driver&, const std::shared_ptr<Stream>&) { return CUDA_ERROR_NOT_SUPPORTED; });
-}
-
-CUresult CUDAAPI cuStreamEndCapture(CUstream handle, CUgraph*) {
-  return with_stream(handle, [](Driver&, const std::shared_ptr<Stream>&) { return CUDA_ERROR_NOT_SUPPORTED; });
 }
 
 CUresult CUDAAPI cuEventCreate(CUevent* result, unsigned int flags) {
@@ -176,10 +171,17 @@ CUresult CUDAAPI cuEventDestroy_v2(CUevent handle) {
   });
 }
 
-CUresult CUDAAPI cuEventRecord(CUevent handle, CUstream stream_handle) {
+CUresult CUDAAPI cuEventRecordWithFlags(CUevent handle, CUstream stream_handle, unsigned int flags) {
   return with_stream(stream_handle, [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
     const std::shared_ptr<Event> event = driver.events.find(handle);
     if (event == nullptr || event->context() != stream->context()) return CUDA_ERROR_INVALID_HANDLE;
+    if (flags > CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
+    bool capturing = false;
+    const CUresult refused = driver.captures.check_work(*stream, &capturing);
+    if (refused != CUDA_SUCCESS) return refused;
+    if (capturing && flags == CU_EVENT_RECORD_EXTERNAL) return driver.captures.add(*stream, RecordWork{event});
+    if (capturing) return driver.captures.record(*stream, *event);
+    if (flags == CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
     const auto recording = std::make_shared<Recording>();
     const CUresult submitted = submit(stream, [recording] { recording->pass(); });
     if (submitted == CUDA_SUCCESS) event->set(recording);
@@ -187,14 +189,15 @@ CUresult CUDAAPI cuEventRecord(CUevent handle, CUstream stream_handle) {
   });
 }
 
-CUresult CUDAAPI cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned int flags) {
-  return flags == 0 ? cuEventRecord(handle, stream) : CUDA_ERROR_INVALID_VALUE;
+CUresult CUDAAPI cuEventRecord(CUevent handle, CUstream stream) {
+  return cuEventRecordWithFlags(handle, stream, CU_EVENT_RECORD_DEFAULT);
 }
 
 CUresult CUDAAPI cuEventQuery(CUevent handle) {
   return with_driver([&](Driver& driver) {
     const std::shared_ptr<Event> event = driver.events.find(handle);
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (const CUresult refused = check_host_wait(driver, *event); refused != CUDA_SUCCESS) return refused;
     if (event->context()->error() != CUDA_SUCCESS) return event->context()->error();
     const std::shared_ptr<Recording> recording = event->recording();
     return recording == nullptr || recording->passed() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
@@ -205,6 +208,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent handle) {
   return with_driver([&](Driver& driver) {
     const std::shared_ptr<Event> event = driver.events.find(handle);
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (const CUresult refused = check_host_wait(driver, *event); refused != CUDA_SUCCESS) return refused;
     if (const std::shared_ptr<Recording> recording = event->recording()) recording->wait();
     return event->context()->error();
   });

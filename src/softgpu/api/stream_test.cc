@@ -189,13 +189,5 @@ TEST_F(StreamApi, PrioritiesAreClamped) {
   EXPECT_EQ(priority, -5);
 }
 
-TEST_F(StreamApi, CaptureIsRefused) {
-  const CUstream s = stream(CU_STREAM_NON_BLOCKING);
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  EXPECT_CU(cuStreamIsCapturing(s, &status));
-  EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_NONE);
-  EXPECT_EQ(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_ERROR_NOT_SUPPORTED);
-}
-
 }  // namespace
 }  // namespace gpuctl::softgpu

@@ -1,0 +1,57 @@
+// Memory that graphs allocate (cuMemAllocAsync in a capturing stream, cuGraphAddMemAllocNode). Its address is fixed when
+// the node is made, and it exists as long as anything knows it; what a launch allocates is only whether it may be used.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+
+namespace gpuctl::softgpu {
+
+class Context;
+class Memory;
+
+class GraphMemory {
+ public:
+  GraphMemory(Memory& memory, std::uint64_t address, std::size_t bytes);
+  ~GraphMemory();
+  GraphMemory(const GraphMemory&) = delete;
+  GraphMemory& operator=(const GraphMemory&) = delete;
+
+  std::uint64_t address() const { return address_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  Memory& memory_;
+  const std::uint64_t address_;
+  const std::size_t bytes_;
+  std::uint64_t id_ = 0;  ///< of the allocation
+};
+
+/// Any thread.
+class GraphMemories {
+ public:
+  explicit GraphMemories(Memory& memory) : memory_(memory) {}
+
+  /// nullptr if there is not enough memory.
+  std::shared_ptr<GraphMemory> allocate(Context& context, std::size_t bytes);
+
+  /// What a node has allocated at that address, or nullptr.
+  std::shared_ptr<GraphMemory> find(std::uint64_t address) const;
+
+  /// A launch has allocated it and nobody freed it yet.
+  bool live(const GraphMemory& memory) const;
+  void set_live(const std::shared_ptr<GraphMemory>& memory, bool live);
+
+ private:
+  Memory& memory_;
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, std::weak_ptr<GraphMemory>> known_;
+  std::set<std::shared_ptr<GraphMemory>> live_;
+};
+
+}  // namespace gpuctl::softgpu

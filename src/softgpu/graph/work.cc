@@ -1,0 +1,39 @@
+#include "softgpu/graph/work.h"
+
+#include "softgpu/driver.h"
+
+namespace gpuctl::softgpu {
+namespace {
+
+/// In the order of Work.
+constexpr CUgraphNodeType kTypes[] = {
+    CU_GRAPH_NODE_TYPE_KERNEL,    CU_GRAPH_NODE_TYPE_MEMCPY,       CU_GRAPH_NODE_TYPE_MEMSET,
+    CU_GRAPH_NODE_TYPE_HOST,      CU_GRAPH_NODE_TYPE_GRAPH,        CU_GRAPH_NODE_TYPE_EMPTY,
+    CU_GRAPH_NODE_TYPE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_MEM_ALLOC,
+    CU_GRAPH_NODE_TYPE_MEM_FREE,  CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+static_assert(std::size(kTypes) == std::variant_size_v<Work>);
+
+}  // namespace
+
+CUgraphNodeType type_of(const Work& work) {
+  return kTypes[work.index()];
+}
+
+void run_work(Driver& driver, Context& context, const Work& work, int priority, bool own_priority) {
+  if (context.stopped().load()) return;
+  if (const auto* kernel = std::get_if<KernelWork>(&work)) {
+    const auto own = kernel->attributes.find(CU_LAUNCH_ATTRIBUTE_PRIORITY);
+    const bool use_own = own_priority && own != kernel->attributes.end();
+    run_kernel(driver, context, *kernel, use_own ? own->second.priority : priority);
+  } else if (const auto* copy = std::get_if<CopyWork>(&work)) {
+    run_copy(driver, *copy);
+  } else if (const auto* set = std::get_if<SetWork>(&work)) {
+    run_set(driver, *set);
+  } else if (const auto* host = std::get_if<HostWork>(&work)) {
+    host->function(host->data);
+  } else if (const auto* batch = std::get_if<BatchWork>(&work)) {
+    run_batch(driver, context, *batch);
+  }
+}
+
+}  // namespace gpuctl::softgpu

@@ -1,0 +1,127 @@
+// Copies and memsets: checks and running them.
+#include <algorithm>
+#include <cstring>
+
+#include "softgpu/driver.h"
+#include "softgpu/graph/work.h"
+
+namespace gpuctl::softgpu {
+namespace {
+
+void* pointer_to(std::uint64_t address) {
+  return reinterpret_cast<void*>(address);
+}
+
+/// One end of a copy: its first byte, and the distance in bytes of rows and of slices.
+struct End {
+  std::uint64_t start = 0;
+  std::size_t row = 0;
+  std::size_t slice = 0;
+};
+
+End source_end(const CUDA_MEMCPY3D& copy) {
+  const std::size_t row = copy.srcPitch != 0 ? copy.srcPitch : copy.WidthInBytes;
+  const std::size_t slice = row * (copy.srcHeight != 0 ? copy.srcHeight : copy.Height);
+  const std::uint64_t base = copy.srcMemoryType == CU_MEMORYTYPE_HOST ? reinterpret_cast<std::uint64_t>(copy.srcHost)
+                                                                      : copy.srcDevice;
+  return {base + copy.srcZ * slice + copy.srcY * row + copy.srcXInBytes, row, slice};
+}
+
+End target_end(const CUDA_MEMCPY3D& copy) {
+  const std::size_t row = copy.dstPitch != 0 ? copy.dstPitch : copy.WidthInBytes;
+  const std::size_t slice = row * (copy.dstHeight != 0 ? copy.dstHeight : copy.Height);
+  const std::uint64_t base = copy.dstMemoryType == CU_MEMORYTYPE_HOST ? reinterpret_cast<std::uint64_t>(copy.dstHost)
+                                                                      : copy.dstDevice;
+  return {base + copy.dstZ * slice + copy.dstY * row + copy.dstXInBytes, row, slice};
+}
+
+/// False if that end cannot be what the copy says it is.
+bool valid_end(Driver& driver, CUmemorytype type, const End& end, const CUDA_MEMCPY3D& copy) {
+  if (end.start == 0 || end.row < copy.WidthInBytes || (copy.Depth > 1 && end.slice < end.row * copy.Height)) {
+    return false;
+  }
+  const std::size_t bytes = end.slice * (copy.Depth - 1) + end.row * (copy.Height - 1) + copy.WidthInBytes;
+  if (type == CU_MEMORYTYPE_DEVICE) return driver.memory.covers(end.start, bytes);
+  // Ordinary memory of the program is not known here, but nothing may run over the end of what is.
+  return !driver.memory.lookup(end.start) || driver.memory.covers(end.start, bytes);
+}
+
+template <class T>
+void fill(const CUDA_MEMSET_NODE_PARAMS& set) {
+  for (std::size_t row = 0; row < set.height; ++row) {
+    T* first = static_cast<T*>(pointer_to(set.dst + row * set.pitch));
+    std::fill(first, first + set.width, static_cast<T>(set.value));
+  }
+}
+
+}  // namespace
+
+CUDA_MEMCPY3D flat_copy(CUmemorytype to_type, std::uint64_t to, CUmemorytype from_type, std::uint64_t from,
+                        std::size_t bytes) {
+  CUDA_MEMCPY3D copy{};
+  copy.srcMemoryType = from_type;
+  copy.dstMemoryType = to_type;
+  if (from_type == CU_MEMORYTYPE_HOST) {
+    copy.srcHost = pointer_to(from);
+  } else {
+    copy.srcDevice = from;
+  }
+  if (to_type == CU_MEMORYTYPE_HOST) {
+    copy.dstHost = pointer_to(to);
+  } else {
+    copy.dstDevice = to;
+  }
+  copy.WidthInBytes = bytes;
+  copy.Height = 1;
+  copy.Depth = 1;
+  return copy;
+}
+
+std::uint64_t copy_source(const CUDA_MEMCPY3D& copy) {
+  return source_end(copy).start;
+}
+
+std::uint64_t copy_target(const CUDA_MEMCPY3D& copy) {
+  return target_end(copy).start;
+}
+
+CUresult check_copy(Driver& driver, const CUDA_MEMCPY3D& copy) {
+  if (copy.srcMemoryType == CU_MEMORYTYPE_ARRAY || copy.dstMemoryType == CU_MEMORYTYPE_ARRAY) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  if (copy.WidthInBytes == 0 || copy.Height == 0 || copy.Depth == 0) return CUDA_SUCCESS;
+  const bool valid = valid_end(driver, copy.srcMemoryType, source_end(copy), copy) &&
+                     valid_end(driver, copy.dstMemoryType, target_end(copy), copy);
+  return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult check_set(Driver& driver, const CUDA_MEMSET_NODE_PARAMS& set) {
+  const std::size_t unit = set.elementSize;
+  if (unit != 1 && unit != 2 && unit != 4) return CUDA_ERROR_INVALID_VALUE;
+  if (set.width == 0 || set.height == 0) return CUDA_SUCCESS;
+  if (set.dst % unit != 0 || set.width > (std::size_t{1} << 46) / unit) return CUDA_ERROR_INVALID_VALUE;
+  if (set.height > 1 && (set.pitch < set.width * unit || set.pitch % unit != 0)) return CUDA_ERROR_INVALID_VALUE;
+  const bool covered = driver.memory.covers(set.dst, set.pitch * (set.height - 1) + set.width * unit);
+  return set.dst != 0 && covered ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+void run_copy(Driver& driver, const CopyWork& work) {
+  const End from = source_end(work.what);
+  const End to = target_end(work.what);
+  for (std::size_t slice = 0; slice < work.what.Depth; ++slice) {
+    for (std::size_t row = 0; row < work.what.Height; ++row) {
+      std::memmove(pointer_to(to.start + slice * to.slice + row * to.row),
+                   pointer_to(from.start + slice * from.slice + row * from.row), work.what.WidthInBytes);
+    }
+  }
+  driver.doorbell.ring();
+}
+
+void run_set(Driver& driver, const SetWork& work) {
+  if (work.what.elementSize == 1) fill<std::uint8_t>(work.what);
+  if (work.what.elementSize == 2) fill<std::uint16_t>(work.what);
+  if (work.what.elementSize == 4) fill<std::uint32_t>(work.what);
+  driver.doorbell.ring();
+}
+
+}  // namespace gpuctl::softgpu

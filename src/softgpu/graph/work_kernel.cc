@@ -1,0 +1,116 @@
+// Kernels: checks of a launch, its parameters, and running it.
+#include <algorithm>
+#include <cstring>
+
+#include "softgpu/driver.h"
+#include "softgpu/graph/work.h"
+
+namespace gpuctl::softgpu {
+namespace {
+
+/// Fills the parameter buffer from one of the two forms a launch may use.
+CUresult gather_params(const engine::Kernel& kernel, void** values, void** extra, std::vector<std::byte>* params) {
+  params->resize(kernel.param_bytes);
+  if (values != nullptr && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (kernel.params.empty()) return CUDA_SUCCESS;
+  if (values != nullptr) {
+    for (std::size_t i = 0; i < kernel.params.size(); ++i) {
+      if (values[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+      std::memcpy(params->data() + kernel.params[i].offset, values[i], kernel.params[i].size);
+    }
+    return CUDA_SUCCESS;
+  }
+  if (extra == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const void* buffer = nullptr;
+  std::size_t bytes = 0;
+  for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+      buffer = extra[1];
+    else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+      bytes = *static_cast<const std::size_t*>(extra[1]);
+    else
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+  // A program may leave out the padding after the last parameter.
+  const engine::Param& last = kernel.params.back();
+  if (buffer == nullptr || bytes < last.offset + last.size) return CUDA_ERROR_INVALID_VALUE;
+  std::memcpy(params->data(), buffer, std::min<std::size_t>(bytes, kernel.param_bytes));
+  return CUDA_SUCCESS;
+}
+
+CUresult check_shape(const Function& function, const CUDA_KERNEL_NODE_PARAMS& launch) {
+  const engine::Kernel& kernel = *function.kernel;
+  if (launch.gridDimX == 0 || launch.gridDimY == 0 || launch.gridDimZ == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (launch.gridDimX > 0x7fffffff || launch.gridDimY > 65535 || launch.gridDimZ > 65535)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (launch.blockDimX == 0 || launch.blockDimY == 0 || launch.blockDimZ == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (launch.blockDimX > 1024 || launch.blockDimY > 1024 || launch.blockDimZ > 64) return CUDA_ERROR_INVALID_VALUE;
+  const std::uint64_t threads = std::uint64_t{launch.blockDimX} * launch.blockDimY * launch.blockDimZ;
+  if (threads > kBlockThreads || threads > kernel.max_threads) return CUDA_ERROR_INVALID_VALUE;
+  if (kernel.required.x != 0 && (kernel.required.x != launch.blockDimX || kernel.required.y != launch.blockDimY ||
+                                 kernel.required.z != launch.blockDimZ)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (launch.sharedMemBytes > static_cast<unsigned>(function.max_dynamic_shared.load()))
+    return CUDA_ERROR_INVALID_VALUE;
+  if (kernel.static_shared + launch.sharedMemBytes > kBlockSharedOptin) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+  return CUDA_SUCCESS;
+}
+
+/// Which CUDA error a fault of the engine is. Its message says more, SOFTGPU_DEBUG shows it.
+CUresult error_of_fault(const std::string& message) {
+  if (message.find("misaligned") != std::string::npos) return CUDA_ERROR_MISALIGNED_ADDRESS;
+  if (message.find("assert") != std::string::npos) return CUDA_ERROR_ASSERT;
+  if (message.find("address") != std::string::npos) return CUDA_ERROR_ILLEGAL_ADDRESS;
+  return CUDA_ERROR_LAUNCH_FAILED;
+}
+
+}  // namespace
+
+CUresult make_kernel(Driver& driver, const CUDA_KERNEL_NODE_PARAMS& params, KernelWork* work) {
+  const CUfunction handle = params.func != nullptr ? params.func : reinterpret_cast<CUfunction>(params.kern);
+  work->function = driver.function(handle);
+  if (work->function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (const CUresult checked = check_shape(*work->function, params); checked != CUDA_SUCCESS) return checked;
+  work->func = params.func;
+  work->kern = params.func != nullptr ? nullptr : params.kern;
+  work->launch.program = work->function->program;
+  work->launch.kernel = work->function->kernel;
+  work->launch.grid = {params.gridDimX, params.gridDimY, params.gridDimZ};
+  work->launch.block = {params.blockDimX, params.blockDimY, params.blockDimZ};
+  work->launch.dynamic_shared = params.sharedMemBytes;
+  work->as_buffer = params.kernelParams == nullptr && params.extra != nullptr;
+  return gather_params(*work->function->kernel, params.kernelParams, params.extra, &work->launch.params);
+}
+
+CUresult set_attribute(KernelWork& work, CUlaunchAttributeID id, const CUlaunchAttributeValue& value) {
+  switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+      if (value.cooperative != 0) return CUDA_ERROR_NOT_SUPPORTED;
+      break;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+      if (value.clusterDim.x * value.clusterDim.y * value.clusterDim.z > 1) return CUDA_ERROR_NOT_SUPPORTED;
+      break;
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+    case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+      return CUDA_ERROR_NOT_SUPPORTED;
+    default:  // those that only tune for speed mean nothing here
+      break;
+  }
+  if (id != CU_LAUNCH_ATTRIBUTE_IGNORE) work.attributes[id] = value;
+  return CUDA_SUCCESS;
+}
+
+void run_kernel(Driver& driver, Context& context, const KernelWork& work, int priority) {
+  KernelLaunch launch = work.launch;
+  launch.urgency = driver.config.priorities ? -std::clamp(priority, kGreatestPriority, kLeastPriority) : 0;
+  const Result<void> ran = driver.executor.run(launch, context.stopped());
+  if (ran.has_error()) {
+    driver.debug(ran.error().message);
+    context.fail(error_of_fault(ran.error().message));
+  }
+  driver.doorbell.ring();
+}
+
+}  // namespace gpuctl::softgpu
