@@ -52,6 +52,7 @@ void Agent::reap() {
       Launch& head = *stream->outstanding.front();
       if (!head.issued.load(std::memory_order_acquire)) break;
       if (!head.failed && !ipc::load(c_.slots_.host(head.slot).done)) break;
+      const bool counts = head.counts;
       if (head.failed) {
         c_.slots_.give_back(head.slot, false);
       } else {
@@ -59,6 +60,7 @@ void Agent::reap() {
         head.complete_ns = now;
         c_.leaving_.push_back(std::move(stream->outstanding.front()));
       }
+      stream->queued -= counts;
       stream->outstanding.pop_front();
       --c_.outstanding_;
       heads_changed = true;
@@ -151,14 +153,15 @@ void Agent::watch_eviction(std::uint32_t epoch_seen) {
   std::uint64_t latest_left = 0;
   std::vector<Looked> running;
   for (const Stream* stream : c_.active_) {
-    const Launch& head = *stream->outstanding.front();
-    const HostSlot& host = c_.slots_.host(head.slot);
-    latest_left = std::max(latest_left, ipc::load(host.left_ns));
-    if (!ipc::load(host.started) || ipc::load(host.done)) continue;
     const std::uint32_t allowed = c_.allowed(*stream);
-    const std::uint32_t sms = (present(head) + head.per_sm - 1) / head.per_sm;
-    holding += evicting_ ? sms : std::min(sms, gpuctl::range_size(allowed));  // those that wait for an SM hold none
-    running.push_back({head.slot, allowed});
+    stream->visit_heads([&](const Launch& head) {
+      const HostSlot& host = c_.slots_.host(head.slot);
+      latest_left = std::max(latest_left, ipc::load(host.left_ns));
+      if (!ipc::load(host.started) || ipc::load(host.done)) return;
+      const std::uint32_t sms = (present(head) + head.per_sm - 1) / head.per_sm;
+      holding += evicting_ ? sms : std::min(sms, gpuctl::range_size(allowed));  // those that wait for an SM hold none
+      running.push_back({head.slot, allowed});
+    });
   }
   if (latest_left > latest_left_) {
     latest_left_ = latest_left;

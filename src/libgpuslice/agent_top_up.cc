@@ -28,25 +28,27 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
   std::vector<TopUp> orders;
   const std::uint64_t now = monotonic_ns();
   wants_workers_ = false;
-  for (const Stream* stream : c_.active_) {
-    Launch& head = *stream->outstanding.front();
+  const auto look_at = [&](Launch& head, std::uint32_t allowed) {
     const HostSlot& host = c_.slots_.host(head.slot);
-    if (head.failed || !head.issued.load(std::memory_order_acquire) || ipc::load(host.done)) continue;
-    const std::uint32_t allowed = c_.allowed(*stream);
+    if (!head.issued.load(std::memory_order_acquire) || head.failed || ipc::load(host.done)) return;
     const std::uint64_t capacity = std::uint64_t{gpuctl::range_size(allowed)} * head.per_sm;
     const std::uint32_t claimed = std::min(ipc::load(host.progress), head.args.total);
     const std::uint64_t chunks = (std::uint64_t{head.args.total - claimed} + head.chunk - 1) / head.chunk;
     const std::uint64_t target = std::min(capacity, chunks);
     const std::uint32_t at_work = present(head) - std::min(present(head), ipc::load(host.resting));
-    if (target <= at_work || target - at_work < target / kMissable) continue;
-    if (!ipc::load(host.started)) continue;  // its turn in the stream has not come
+    if (target <= at_work || target - at_work < target / kMissable) return;
+    if (!ipc::load(host.started)) return;  // its turn in the stream has not come
     if (allowed != head.topped_up_for) head.next_top_up_ns = 0;
     wants_workers_ |= now + kSoonNs > head.next_top_up_ns;
-    if (now < head.next_top_up_ns) continue;
+    if (now < head.next_top_up_ns) return;
     head.top_up_pause_ns = head.next_top_up_ns == 0 ? kFirstPauseNs : std::min(2 * head.top_up_pause_ns, kLongestPauseNs);
     head.next_top_up_ns = now + head.top_up_pause_ns;
     head.topped_up_for = allowed;
     orders.push_back({&head, static_cast<std::uint32_t>(target - at_work) + 2 * c_.idle_sms() * head.per_sm});
+  };
+  for (const Stream* stream : c_.active_) {
+    const std::uint32_t allowed = c_.allowed(*stream);
+    stream->visit_heads([&](Launch& head) { look_at(head, allowed); });
   }
   return orders;
 }

@@ -14,6 +14,7 @@ namespace gpuslice {
 
 namespace ipc = gpuctl::ipc;
 using gpuctl::Polled;
+using gpuctl::ptx::HostSlot;
 
 std::uint64_t monotonic_ns() {
   timespec now;
@@ -111,6 +112,16 @@ std::uint32_t Context::demand_of(const Launch& launch) const {
   return std::clamp((chunks + launch.per_sm - 1) / launch.per_sm, 1u, sms_);
 }
 
+/// Of those that run; while none does, of the next one.
+std::uint32_t Context::demand_of(const Stream& stream) const {
+  std::uint32_t running = 0;
+  stream.visit_heads([&](const Launch& head) {
+    const HostSlot& host = slots_.host(head.slot);
+    if (ipc::load(host.started) && !ipc::load(host.done)) running += demand_of(head);
+  });
+  return running > 0 ? std::min(running, sms_) : demand_of(*stream.outstanding.front());
+}
+
 /// For a stream that is about to have launches outstanding. With more of them than limits, some are not limited.
 void Context::choose_limit(Stream& stream) const {
   stream.limit = 0;
@@ -125,7 +136,7 @@ void Context::divide_among_streams() {
   if (active_.size() > 1) {
     std::vector<StreamDemand> demands;
     for (const Stream* stream : active_) {
-      demands.push_back({demand_of(*stream->outstanding.front()), stream->latency_critical});
+      demands.push_back({demand_of(*stream), stream->latency_critical});
     }
     const std::vector<Polled::Limit> limits = divide_grant(granted(), demands);
     for (std::size_t i = 0; i < active_.size(); ++i) {
@@ -144,7 +155,7 @@ void Context::publish_usage() {
   ipc::Usage* out = usage();
   if (!out) return;
   std::uint32_t demand = 0;
-  for (const Stream* stream : active_) demand += demand_of(*stream->outstanding.front());
+  for (const Stream* stream : active_) demand += demand_of(*stream);
   demand = std::min(demand + opaque_demand_, sms_);
   ipc::store(out->demand, demand);
   ipc::store(out->outstanding, outstanding_);

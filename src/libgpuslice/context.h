@@ -11,6 +11,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -53,14 +54,39 @@ struct Launch {
   std::uint64_t complete_ns = 0;     ///< when the agent saw it complete
   std::atomic<bool> issued{false};   ///< the launching thread is done with it
   bool failed = false;             ///< the driver refused it: nothing runs. Read after `issued`
+  std::uint64_t graph = 0;         ///< of a kernel in a graph: the number of that graph's launch
+  bool beside = false;             ///< kernels of that launch may run beside each other
+  bool counts = true;              ///< as one of what is in the stream: of a graph launch only its last kernel does
 };
+
+/// Launches, and launches of graphs, that may wait in a stream: below what makes the driver block in a launch (about 1,000
+/// entries a stream).
+inline constexpr std::size_t kMaxQueuedPerStream = 384;
 
 struct Stream {
   CUstream handle = nullptr;
   std::mutex issue;
-  std::deque<std::unique_ptr<Launch>> outstanding;  ///< oldest first; only the oldest may be running
+  std::deque<std::unique_ptr<Launch>> outstanding;  ///< oldest first
+  std::size_t queued = 0;          ///< launches, and launches of graphs, among these
   std::uint32_t limit = 0;         ///< which of Polled::limits is its own while it has launches outstanding; 0: none
   bool latency_critical = false;
+
+  /// Calls visit(launch) for those that may be running: the oldest, and what may run beside it in the same graph.
+  template <class Visit>
+  void visit_heads(Visit visit) const {
+    const Launch& oldest = *outstanding.front();
+    for (const std::unique_ptr<Launch>& launch : outstanding) {
+      if (launch.get() != &oldest && !(oldest.beside && launch->graph == oldest.graph)) break;
+      visit(*launch);
+    }
+  }
+};
+
+/// A kernel of a graph that is about to be launched, and that could run in persistent form.
+struct GraphCandidate {
+  Instance* instance;
+  const LaunchConfig* config;
+  const std::vector<std::byte>* params;  ///< as for Context::launch()
 };
 
 class Context {
@@ -81,6 +107,14 @@ class Context {
   /// Launches in persistent form, or returns false to say: launch it as it is (`result` is untouched).
   /// `params` is the packed parameter block, args_offset + sizeof(LaunchArgs) bytes. The context must be current.
   bool launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result);
+
+  /// Launches a graph. The candidates come in an order in which they may run; `branches`: some of them may run beside each
+  /// other. For each of them, in that order, `arm(number, launch)` is called, to put the kernel into the graph as the launch
+  /// says or, null, in its original form; then `launch_it`. Neither is called with a lock held that the agent takes. Returns
+  /// what launch_it() does, or the error with which a kernel could not be put into the graph in its original form either.
+  using Arm = std::function<CUresult(std::size_t, const Launch*)>;
+  CUresult launch_graph(CUstream stream, const std::vector<GraphCandidate>& candidates, bool branches, const Arm& arm,
+                        const std::function<CUresult()>& launch_it);
 
   /// Blocks new launches and waits until none is incomplete; then the caller may call what blocks in the driver
   /// (DESIGN section 11). Must be followed by resume_launches().
@@ -118,9 +152,12 @@ class Context {
   int per_sm_of(Instance& instance, std::uint32_t threads, std::uint32_t shared);
   bool short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm);
   void plan(Launch& launch, const Stream& stream);
+  void book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t slot);
+  std::unique_ptr<Launch> prepare(const GraphCandidate& candidate);
   std::uint32_t workers_for(const Launch& launch, std::uint32_t allowed) const;
   static CUresult issue(const Launch& launch, CUstream stream, std::uint32_t workers, std::vector<std::byte>& params);
   std::uint32_t demand_of(const Launch& launch) const;
+  std::uint32_t demand_of(const Stream& stream) const;
   void choose_limit(Stream& stream) const;
   void divide_among_streams();
   void set_limits(gpuctl::Polled& polled) const;
@@ -148,6 +185,7 @@ class Context {
   int quiescing_ = 0;
   Targets targets_;
   std::uint32_t outstanding_ = 0;
+  std::uint64_t graph_launches_ = 0;
   std::uint32_t told_demand_ = 0;
   Opaque opaque_{*this};
   std::atomic<bool> opaque_busy_{false};             ///< such kernels may be on the GPU

@@ -7,6 +7,7 @@
 #include "libgpuslice/context.h"
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
+#include "libgpuslice/graph_exec.h"
 #include "libgpuslice/held_memory.h"
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/modules.h"
@@ -42,6 +43,8 @@ void start_over_in_child() {
   Kernels::get().forget_after_fork();
   Modules::get().forget_after_fork();
   HeldMemory::get().forget_after_fork();
+  ExecutableGraph::forget_after_fork();
+  GraphSource::forget_after_fork();
   Context::forget_after_fork();
 }
 

@@ -1,87 +1,27 @@
 // Launches: the parameters are packed and the persistent form is tried; whatever cannot take it goes to the driver as
 // it came.
 #include <algorithm>
-#include <cstring>
 
 #include "libgpuslice/capture.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/context.h"
 #include "libgpuslice/driver.h"
+#include "libgpuslice/first_launch.h"
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/kernels.h"
+#include "libgpuslice/launch_params.h"
 #include "libgpuslice/opaque.h"
-#include "libgpuslice/quiet.h"
 
 namespace gpuslice {
 
 namespace {
 
-/// The parameter block of the persistent form with the program's values in place. False: the call does not carry
-/// what the kernel declares (the driver will say so).
-bool pack(const KernelInfo& kernel, void** params, void** extra, std::vector<std::byte>& block) {
-  block.resize(kernel.args_offset + sizeof(gpuctl::ptx::LaunchArgs));
-  if (kernel.params.empty()) return true;
-  if (params) {
-    for (std::size_t i = 0; i < kernel.params.size(); ++i) {
-      if (!params[i]) return false;
-      std::memcpy(block.data() + kernel.params[i].offset, params[i], kernel.params[i].size);
-    }
-    return true;
-  }
-  const void* buffer = nullptr;
-  std::size_t size = 0;
-  for (std::size_t i = 0; extra && extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
-    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[i + 1];
-    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[i + 1]) size = *static_cast<const std::size_t*>(extra[i + 1]);
-  }
-  const Parameter& last = kernel.params.back();
-  if (!buffer || size < last.offset + last.size) return false;
-  std::memcpy(block.data(), buffer, last.offset + last.size);
-  return true;
-}
-
-/// Attributes under which the persistent form means the same as the original; `keep` those that it should carry.
-bool take_attributes(const CUlaunchAttribute* attributes, unsigned count, std::vector<CUlaunchAttribute>& keep) {
-  for (unsigned i = 0; i < count; ++i) {
-    switch (attributes[i].id) {
-      case CU_LAUNCH_ATTRIBUTE_IGNORE:
-        break;
-      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-        break;  // a permission to start early, which is not used
-      case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-      case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-      case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-      case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        keep.push_back(attributes[i]);
-        break;
-      case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        if (attributes[i].value.cooperative) return false;
-        break;
-      default:
-        return false;
-    }
-  }
-  return true;
-}
-
-/// A function's first launch may load its code, which blocks until the device is idle.
-void load_before_first_launch(KernelInfo* kernel, CUfunction function) {
-  if (!kernel || kernel->launches.load(std::memory_order_relaxed) > 0 || !driver().cuFuncLoad) return;
-  CUfunction loadable = function;
-  if (kernel->is_library_kernel && driver().cuKernelGetFunction(&loadable, reinterpret_cast<CUkernel>(function)) != CUDA_SUCCESS) return;
-  Quiet quiet;
-  driver().cuFuncLoad(loadable);
-  int registers = 0;
-  driver().cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, loadable);
-  kernel->registers_original = registers;
-}
-
 /// False: not launched, `result` untouched.
 bool launch_managed(KernelInfo* kernel, LaunchConfig&& config, const CUlaunchAttribute* attributes, unsigned count, void** params,
                     void** extra, CUresult* result) {
   if (!kernel || !kernel->persistent || !config.threads()) return false;
-  if (kernel->needs_whole_warps && (config.block[0] % 32 != 0 || std::uint64_t{config.grid[0]} * config.block[0] >> 31 != 0)) return false;
-  if (!take_attributes(attributes, count, config.attributes) || capturing(config.stream)) return false;
+  if (!fits_whole_warps(*kernel, config.grid, config.block)) return false;
+  if (!take_attributes(attributes, count, config.attributes)) return false;
   Context* context = Context::current();
   Instance* instance = context ? context->instance_of(*kernel) : nullptr;
   std::vector<std::byte> block;
@@ -112,8 +52,9 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
   const CUstream stream = config.stream;
   if (!Client::get().wanted()) return plain(stream);
   return guarded([&] {
+    if (capturing(stream)) return plain(stream);  // its graph's turn comes when that is instantiated (graph_exec.h)
     KernelInfo* kernel = Kernels::get().find(function);
-    if (!capturing(stream)) load_before_first_launch(kernel, function);
+    load_before_first_launch(kernel, function);
     if (kernel) {
       kernel->launches.fetch_add(1, std::memory_order_relaxed);
       kernel->changed.store(true, std::memory_order_relaxed);

@@ -26,6 +26,17 @@ GPUSLICE_HOOK cuStreamBeginCapture_v2_ptsz(CUstream, CUstreamCaptureMode);
 GPUSLICE_HOOK cuStreamBeginCaptureToGraph_ptsz(CUstream, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, size_t,
                                                CUstreamCaptureMode);
 GPUSLICE_HOOK cuStreamEndCapture_ptsz(CUstream, CUgraph*);
+#undef cuGraphInstantiate
+#undef cuGraphExecUpdate
+#undef cuGraphExecKernelNodeSetParams
+#undef cuGraphAddNode
+GPUSLICE_HOOK cuGraphInstantiate(CUgraphExec*, CUgraph, CUgraphNode*, char*, size_t);
+GPUSLICE_HOOK cuGraphInstantiate_v2(CUgraphExec*, CUgraph, CUgraphNode*, char*, size_t);
+GPUSLICE_HOOK cuGraphInstantiateWithParams_ptsz(CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*);
+GPUSLICE_HOOK cuGraphLaunch_ptsz(CUgraphExec, CUstream);
+GPUSLICE_HOOK cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1*);
+GPUSLICE_HOOK cuGraphExecUpdate(CUgraphExec, CUgraph, CUgraphNode*, CUgraphExecUpdateResult*);
+GPUSLICE_HOOK cuGraphAddNode(CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUgraphNodeParams*);
 
 namespace gpuslice {
 
@@ -86,6 +97,26 @@ const Hook kHooks[] = {
     ROW(cuStreamBeginCaptureToGraph_ptsz, "cuStreamBeginCaptureToGraph", 12030, true),
     ROW(cuStreamEndCapture, "cuStreamEndCapture", 10000, false),
     ROW(cuStreamEndCapture_ptsz, "cuStreamEndCapture", 10000, true),
+    ROW(cuGraphInstantiate, "cuGraphInstantiate", 10000, false),
+    ROW(cuGraphInstantiate_v2, "cuGraphInstantiate", 11000, false),
+    ROW(cuGraphInstantiateWithFlags, "cuGraphInstantiate", 12000, false),
+    ROW(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", 11040, false),
+    ROW(cuGraphInstantiateWithParams, "cuGraphInstantiateWithParams", 12000, false),
+    ROW(cuGraphInstantiateWithParams_ptsz, "cuGraphInstantiateWithParams", 12000, true),
+    ROW(cuGraphLaunch, "cuGraphLaunch", 10000, false),
+    ROW(cuGraphLaunch_ptsz, "cuGraphLaunch", 10000, true),
+    ROW(cuGraphExecKernelNodeSetParams, "cuGraphExecKernelNodeSetParams", 10010, false),
+    ROW(cuGraphExecKernelNodeSetParams_v2, "cuGraphExecKernelNodeSetParams", 12000, false),
+    ROW(cuGraphExecNodeSetParams, "cuGraphExecNodeSetParams", 12020, false),
+    ROW(cuGraphExecChildGraphNodeSetParams, "cuGraphExecChildGraphNodeSetParams", 11010, false),
+    ROW(cuGraphNodeSetEnabled, "cuGraphNodeSetEnabled", 11060, false),
+    ROW(cuGraphExecUpdate, "cuGraphExecUpdate", 10020, false),
+    ROW(cuGraphExecUpdate_v2, "cuGraphExecUpdate", 12000, false),
+    ROW(cuGraphExecDestroy, "cuGraphExecDestroy", 10000, false),
+    ROW(cuGraphAddNode, "cuGraphAddNode", 12020, false),
+    ROW(cuGraphAddNode_v2, "cuGraphAddNode", 12030, false),
+    ROW(cuGraphDestroyNode, "cuGraphDestroyNode", 10000, false),
+    ROW(cuGraphDestroy, "cuGraphDestroy", 10000, false),
 };
 #undef ROW
 

@@ -64,6 +64,15 @@ std::shared_ptr<KernelInfo> Kernels::find_shared(const void* handle) {
   return found == by_handle_.end() ? nullptr : found->second;
 }
 
+std::vector<std::pair<const void*, std::shared_ptr<KernelInfo>>> Kernels::library_kernels(const std::string& name) {
+  std::shared_lock lock(mutex_);
+  std::vector<std::pair<const void*, std::shared_ptr<KernelInfo>>> found;
+  for (const auto& entry : by_handle_) {
+    if (entry.second->is_library_kernel && entry.second->name == name) found.push_back(entry);
+  }
+  return found;
+}
+
 void Kernels::remove(const std::vector<std::shared_ptr<KernelInfo>>& kernels) {
   std::unique_lock lock(mutex_);
   std::erase_if(by_handle_, [&](const auto& entry) {
@@ -80,6 +89,13 @@ const char* limits_of_opaque() {
                                    : "; starts when its slice has SMs, runs on any until it ends";
 }
 
+std::string reason_of(const KernelInfo& kernel) {
+  if (!kernel.persistent) return kernel.reason + limits_of_opaque();
+  const char* in_graph = kernel.original_in_graph.load();
+  if (!in_graph) return kernel.reason;
+  return kernel.reason + (kernel.reason.empty() ? "" : "; ") + "in its original form in a graph: " + in_graph;
+}
+
 }  // namespace
 
 std::vector<gpuctl::ipc::Kernel> Kernels::report(bool all) {
@@ -93,7 +109,7 @@ std::vector<gpuctl::ipc::Kernel> Kernels::report(bool all) {
     list.push_back({.name = kernel->name,
                     .module = kernel->module,
                     .form = kernel->persistent ? "persistent" : "opaque",
-                    .reason = kernel->persistent ? kernel->reason : kernel->reason + limits_of_opaque(),
+                    .reason = reason_of(*kernel),
                     .launches = static_cast<std::int64_t>(kernel->launches.load()),
                     .registers = kernel->registers,
                     .registers_original = kernel->registers_original,

@@ -58,6 +58,7 @@ struct KernelInfo {
   CUkernel persistent_kernel = nullptr;    ///< image loaded as a library
   CUfunction persistent_function = nullptr;  ///< image loaded as a module, which belongs to one context
   bool is_library_kernel = false;   ///< the handle it is known by is a CUkernel
+  std::atomic<const char*> original_in_graph{nullptr};  ///< why it was last kept in its original form in a graph
 
   std::atomic<std::uint64_t> launches{0};
   std::atomic<int> registers{0}, registers_original{0}, per_sm{0};
@@ -83,6 +84,9 @@ class Kernels {
   /// The kernel launched by this CUfunction or CUkernel, or null. Valid until its image is unloaded.
   KernelInfo* find(const void* handle);
   std::shared_ptr<KernelInfo> find_shared(const void* handle);
+  /// Kernels of this name in images loaded as libraries, with their handles: some are CUkernels, others the functions
+  /// that these have in a context.
+  std::vector<std::pair<const void*, std::shared_ptr<KernelInfo>>> library_kernels(const std::string& name);
   /// Forgets every handle of these kernels. Nobody may be launching them (the program is unloading their image).
   void remove(const std::vector<std::shared_ptr<KernelInfo>>& kernels);
 

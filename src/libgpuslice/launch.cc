@@ -15,8 +15,6 @@ namespace gpuslice {
 
 namespace {
 
-/// Below what makes the driver block in a launch (about 1,000 entries a stream).
-constexpr std::size_t kMaxOutstandingPerStream = 384;
 /// Chunks per worker at least. They shrink towards the end of a launch (LaunchArgs::taper), which keeps its idle tail short.
 constexpr std::uint64_t kChunksPerWorker = 4;
 /// A claim takes more than a microsecond, so it should be worth at least this much work.
@@ -124,6 +122,26 @@ CUresult Context::issue(const Launch& launch, CUstream stream, std::uint32_t wor
   return driver().cuLaunchKernelEx(&full, launch.instance->persistent, nullptr, extra);
 }
 
+/// Everything but the call to the driver. With mutex_.
+void Context::book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t slot) {
+  Launch& launch = *owned;
+  launch.slot = slot;
+  launch.issued_ns = monotonic_ns();
+  const bool first = stream.outstanding.empty();
+  if (first) choose_limit(stream);
+  stream.outstanding.push_back(std::move(owned));
+  stream.queued += launch.counts;
+  ++outstanding_;
+  plan(launch, stream);
+  if (first) {
+    active_.push_back(&stream);
+    divide_among_streams();
+    publish_usage();
+  }
+  launch.args.workers = launch.launched = workers_for(launch, gpuctl::range_size(launch.args.range));
+  std::memcpy(launch.params.data() + launch.instance->kernel->args_offset, &launch.args, sizeof launch.args);
+}
+
 bool Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result) {
   const std::uint64_t tasks = config.block_tasks();
   if (tasks == 0 || tasks > gpuctl::ptx::kMaxBlockTasks || config.threads() > static_cast<std::uint32_t>(instance.max_threads)) {
@@ -143,27 +161,14 @@ bool Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std:
   launch.instance = &instance;
   launch.config = std::move(config);
   launch.params = std::move(params);
+  launch.per_sm = static_cast<std::uint32_t>(per_sm);
 
   std::lock_guard pair(stream->issue);
   {
     std::unique_lock lock(mutex_);
     std::optional<std::uint32_t> slot;
-    while (quiescing_ > 0 || stream->outstanding.size() >= kMaxOutstandingPerStream || !(slot = slots_.take())) wait_for_agent(lock);
-    launch.slot = *slot;
-    launch.issued_ns = monotonic_ns();
-    const bool first = stream->outstanding.empty();
-    if (first) choose_limit(*stream);
-    stream->outstanding.push_back(std::move(owned));
-    ++outstanding_;
-    launch.per_sm = static_cast<std::uint32_t>(per_sm);
-    plan(launch, *stream);
-    if (first) {
-      active_.push_back(stream);
-      divide_among_streams();
-      publish_usage();
-    }
-    launch.args.workers = launch.launched = workers_for(launch, gpuctl::range_size(launch.args.range));
-    std::memcpy(launch.params.data() + instance.kernel->args_offset, &launch.args, sizeof launch.args);
+    while (quiescing_ > 0 || stream->queued >= kMaxQueuedPerStream || !(slot = slots_.take())) wait_for_agent(lock);
+    book(*stream, std::move(owned), *slot);
   }
   if (agent_asleep_.load(std::memory_order_acquire)) wake_agent();
 

@@ -75,7 +75,7 @@ void Opaque::wait_for_grant() const {
   while (context_.granted() == 0) std::this_thread::sleep_for(50us);
 }
 
-Opaque::Turn::Turn(Opaque& opaque, CUstream stream, std::uint64_t blocks)
+Opaque::Turn::Turn(Opaque& opaque, CUstream stream, std::uint64_t blocks, bool confine)
     : stream_(stream), lane_(&opaque.lane_of(stream)), lock_(lane_->mutex) {
   lane_->blocks = lane_->busy.load(std::memory_order_relaxed) ? std::max(lane_->blocks, blocks) : blocks;
   if (!lane_->busy.exchange(true)) opaque.context_.opaque_started(blocks);
@@ -86,7 +86,7 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, std::uint64_t blocks)
     while (driver().cuEventQuery(mark) == CUDA_ERROR_NOT_READY && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(20us);
   }
   const std::uint32_t granted = opaque.context_.granted();
-  if (granted == 0 || granted >= opaque.context_.sms() || !lane_->fork || !lane_->join) return;
+  if (!confine || granted == 0 || granted >= opaque.context_.sms() || !lane_->fork || !lane_->join) return;
   CUstream confined = opaque.green_.stream(opaque.context_.first_sm(), granted, stream, lane_);
   if (!confined || driver().cuEventRecord(lane_->fork, stream) != CUDA_SUCCESS) return;
   if (driver().cuStreamWaitEvent(confined, lane_->fork, 0) == CUDA_SUCCESS) confined_ = confined;

@@ -34,7 +34,8 @@ class Opaque {
   /// must be current.
   class Turn {
    public:
-    Turn(Opaque& opaque, CUstream stream, std::uint64_t blocks);
+    /// `confine`: if need be to some SMs; a graph cannot be.
+    Turn(Opaque& opaque, CUstream stream, std::uint64_t blocks, bool confine = true);
     ~Turn();
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;

@@ -54,6 +54,17 @@ std::optional<std::uint32_t> Slots::take() {
   return slot;
 }
 
+std::optional<std::vector<std::uint32_t>> Slots::take(std::size_t count) {
+  if (free_.size() < count) {
+    wanted_ = std::max(wanted_, count);
+    return std::nullopt;
+  }
+  wanted_ = 1;
+  std::vector<std::uint32_t> taken(free_.rbegin(), free_.rbegin() + static_cast<std::ptrdiff_t>(count));
+  free_.resize(free_.size() - count);
+  return taken;
+}
+
 void Slots::give_back(std::uint32_t slot, bool touched) { (touched ? given_back_ : free_).push_back(slot); }
 
 void Slots::age(std::uint64_t now_ns) {

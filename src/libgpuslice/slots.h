@@ -25,6 +25,8 @@ class Slots {
 
   /// A slot whose both halves are zero, or nothing while all are in use or dirty.
   std::optional<std::uint32_t> take();
+  /// So many at once, at most kSlots / 2, or nothing while fewer are there.
+  std::optional<std::vector<std::uint32_t>> take(std::size_t count);
 
   /// Gives a slot back. `touched`: a kernel may have written it, so it must be zeroed first, after kRestNs: workers do not
   /// wait for their last stores to the host to arrive.
@@ -34,7 +36,7 @@ class Slots {
   void age(std::uint64_t now_ns);
 
   /// Dirty slots worth zeroing now? Then the caller takes the list, drops the mutex, and calls zero().
-  bool wants_zeroing() const { return zeroing_.empty() && (dirty_.size() >= kSlots / 4 || (free_.empty() && !dirty_.empty())); }
+  bool wants_zeroing() const { return zeroing_.empty() && (dirty_.size() >= kSlots / 4 || (free_.size() < wanted_ && !dirty_.empty())); }
 
   /// Starts zeroing what take_dirty() returned, on `stream`. Without the mutex; one thread (the agent).
   std::vector<std::uint32_t> take_dirty();
@@ -66,6 +68,7 @@ class Slots {
   CUdeviceptr polled_device_ = 0;
   Here* here_ = nullptr;
   std::vector<std::uint32_t> free_, given_back_, resting_, dirty_, zeroing_;
+  std::size_t wanted_ = 1;  ///< how many somebody waits for
   std::uint64_t aged_ns_ = 0;
 };
 

@@ -1,0 +1,23 @@
+// What the program passes with a launch, in the terms of the persistent form: pure.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <vector>
+
+#include "libgpuslice/kernels.h"
+
+namespace gpuslice {
+
+/// The parameter block of the persistent form with the program's values in place. False: the call does not carry
+/// what the kernel declares (the driver will say so).
+bool pack(const KernelInfo& kernel, void** params, void** extra, std::vector<std::byte>& block);
+
+/// Whether a kernel that keeps its form for blocks of parts of warps may change it.
+bool fits_whole_warps(const KernelInfo& kernel, const std::uint32_t (&grid)[3], const std::uint32_t (&block)[3]);
+
+/// Attributes under which the persistent form means the same as the original; `keep` those that it should carry.
+bool take_attributes(const CUlaunchAttribute* attributes, unsigned count, std::vector<CUlaunchAttribute>& keep);
+
+}  // namespace gpuslice
