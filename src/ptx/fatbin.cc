@@ -12,6 +12,9 @@ namespace {
 // Largest PTX text we unpack: far above any real module, small enough not to exhaust a process by a forged size.
 constexpr std::uint64_t kMaxText = std::uint64_t{512} << 20;
 constexpr std::uint32_t kMinEntryHeader = 64;
+// A byte of LZ4 makes 255 bytes at most. A block of zstd, of three bytes or more, makes 128 KiB at most.
+constexpr std::uint64_t kLz4Most = 255;
+constexpr std::uint64_t kZstdMost = (std::uint64_t{128} << 10) / 3 + 1;
 
 Error fail_at(std::uint64_t offset, const std::string& problem) {
   char place[40];
@@ -152,6 +155,10 @@ Result<std::string> ptx_text(const FatbinEntry& entry) {
   }
   if (entry.uncompressed_size == 0 || entry.uncompressed_size > kMaxText || entry.payload.size() > kMaxText) {
     return fail_at(entry.offset + 0x38, "uncompressed size is out of range");
+  }
+  // Before the memory for it is taken.
+  if (entry.uncompressed_size / (lz4 ? kLz4Most : kZstdMost) > entry.payload.size()) {
+    return fail_at(entry.offset + 0x38, "uncompressed size is more than the payload can hold");
   }
   std::string buffer(entry.uncompressed_size, '\0');
   Result<std::string> text = lz4 ? unpack_lz4(entry, std::move(buffer)) : unpack_zstd(entry, std::move(buffer));

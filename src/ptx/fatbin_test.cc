@@ -1,6 +1,8 @@
 #include "ptx/fatbin.h"
 
 #include <gtest/gtest.h>
+#include <lz4.h>
+#include <zstd.h>
 
 #include "ptx/test_files.h"
 
@@ -100,6 +102,34 @@ TEST(Fatbin, NamesOffsetAndField) {
   image = golden_hex("fatbin/zstd.hex");
   image[0x10 + 0x15] = std::byte{0x7f};
   EXPECT_EQ(read_fatbin(image).error().message, "fatbin offset 0x24: option block lies outside the entry header");
+}
+
+// A hundred bytes are not to make a process take half a gigabyte.
+TEST(Fatbin, RefusesSizesThatNoPayloadHolds) {
+  for (const char* name : {"fatbin/lz4.hex", "fatbin/zstd.hex"}) {
+    auto image = golden_hex(name);
+    image[0x10 + 0x38 + 3] = std::byte{0x1f};
+    const auto entries = read_fatbin(image);
+    ASSERT_TRUE(entries);
+    EXPECT_EQ(text_of((*entries)[0]), "error: fatbin offset 0x48: uncompressed size is more than the payload can hold")
+        << name;
+  }
+}
+
+TEST(Fatbin, UnpacksWhatIsPackedTightly) {
+  const std::string text(1 << 20, 'a');
+  for (const std::uint64_t flag : {kFatbinLz4, kFatbinZstd}) {
+    std::vector<char> packed(text.size());
+    const std::size_t size =
+        flag == kFatbinLz4
+            ? static_cast<std::size_t>(LZ4_compress_default(text.data(), packed.data(), 1 << 20, 1 << 20))
+            : ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 19);
+    FatbinEntry entry;
+    entry.flags = flag;
+    entry.payload = std::as_bytes(std::span(packed)).first(size);
+    entry.uncompressed_size = text.size();
+    EXPECT_EQ(text_of(entry), text);
+  }
 }
 
 FatbinEntry ptx(std::uint32_t sm, char suffix = '\0') {

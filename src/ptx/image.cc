@@ -24,6 +24,13 @@ std::string_view section_name(Bytes names, const Elf64_Shdr& header) {
   return rest.substr(0, rest.find('\0'));
 }
 
+/// For messages: a damaged file's names may hold anything.
+std::string printable(std::string_view name) {
+  std::string text(name);
+  std::replace_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
+
 struct Section {
   std::string_view name;
   Bytes bytes;
@@ -49,7 +56,7 @@ Result<std::vector<Section>> read_sections(Bytes image) {
     if (section.sh_type == SHT_NOBITS) continue;
     const auto bytes = slice(image, section.sh_offset, section.sh_size);
     const std::string_view name = section_name(*names, section);
-    if (!bytes) return fail("ELF section '" + std::string(name) + "' lies outside the file");
+    if (!bytes) return fail("ELF section '" + printable(name) + "' lies outside the file");
     sections.push_back({name, *bytes});
   }
   return sections;

@@ -52,6 +52,14 @@ TEST(Image, ReadsPtxText) {
   EXPECT_EQ(*ptx_text((*entries)[0]), kText);
 }
 
+// An error is one line that a terminal can show.
+TEST(Image, NamesSectionsOfDamagedFilesPrintably) {
+  auto image = elf_with_section("a\n\x1b", {});
+  constexpr std::size_t kSize = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_size);
+  image[kSize] = std::byte{0xff};
+  EXPECT_EQ(read_image(image).error().message, "ELF section 'a\?\?' lies outside the file");
+}
+
 TEST(Image, FindsFatbinSections) {
   for (const char* name : {".nv_fatbin", "__nv_relfatbin"}) {
     const auto image = elf_with_section(name, golden_hex("fatbin/zstd.hex"));
