@@ -23,8 +23,7 @@ CUresult capture_info(CUstream handle, CaptureInfo* info) {
     info->capture = driver.captures.find(*stream);
     if (info->capture == nullptr) return CUDA_SUCCESS;
     info->last = &info->capture->streams.at(stream.get()).last;
-    info->status =
-        info->capture->invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    info->status = info->capture->invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
     return CUDA_SUCCESS;
   });
 }

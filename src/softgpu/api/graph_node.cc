@@ -122,8 +122,8 @@ CUresult CUDAAPI cuGraphAddKernelNode_v2(CUgraphNode* result, CUgraph graph, con
   return add_node(result, graph, dependencies, nullptr, count, params);
 }
 
-CUresult CUDAAPI cuGraphAddKernelNode(CUgraphNode* result, CUgraph graph, const CUgraphNode* dependencies,
-                                      size_t count, const CUDA_KERNEL_NODE_PARAMS_v1* kernel) {
+CUresult CUDAAPI cuGraphAddKernelNode(CUgraphNode* result, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                                      const CUDA_KERNEL_NODE_PARAMS_v1* kernel) {
   if (kernel == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUgraphNodeParams params = params_of(*kernel);
   return add_node(result, graph, dependencies, nullptr, count, params);
@@ -179,8 +179,8 @@ CUresult CUDAAPI cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode fro
   });
 }
 
-CUresult CUDAAPI cuGraphAddMemcpyNode(CUgraphNode* result, CUgraph graph, const CUgraphNode* dependencies,
-                                      size_t count, const CUDA_MEMCPY3D* copy, CUcontext context) {
+CUresult CUDAAPI cuGraphAddMemcpyNode(CUgraphNode* result, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                                      const CUDA_MEMCPY3D* copy, CUcontext context) {
   if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUgraphNodeParams params = params_of(*copy, context);
   return add_node(result, graph, dependencies, nullptr, count, params);
@@ -200,8 +200,8 @@ CUresult CUDAAPI cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3
   return set_params(node, params);
 }
 
-CUresult CUDAAPI cuGraphAddMemsetNode(CUgraphNode* result, CUgraph graph, const CUgraphNode* dependencies,
-                                      size_t count, const CUDA_MEMSET_NODE_PARAMS* set, CUcontext context) {
+CUresult CUDAAPI cuGraphAddMemsetNode(CUgraphNode* result, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                                      const CUDA_MEMSET_NODE_PARAMS* set, CUcontext context) {
   if (set == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUgraphNodeParams params = params_of(*set, context);
   return add_node(result, graph, dependencies, nullptr, count, params);

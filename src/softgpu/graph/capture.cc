@@ -175,8 +175,7 @@ CUresult Captures::check_unsafe() {
   CUresult result = CUDA_SUCCESS;
   for (const auto& capture : captures_) {
     const bool own = capture->thread == std::this_thread::get_id() && capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
-    const bool other =
-        thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+    const bool other = thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
     if (!own && !other) continue;
     capture->invalidated = true;
     result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -190,8 +189,7 @@ CUresult Captures::add(const Stream& stream, Work work) {
   if (capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;  // ended by another thread just now
   if (capture->invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   std::vector<CUgraphNode>& last = capture->streams.at(&stream).last;
-  const std::shared_ptr<Node> node =
-      capture->graph->add(stream.context(), std::move(work), known_nodes(driver_, last));
+  const std::shared_ptr<Node> node = capture->graph->add(stream.context(), std::move(work), known_nodes(driver_, last));
   last = {driver_.add_node(node)};
   return CUDA_SUCCESS;
 }

@@ -31,7 +31,7 @@ class PlanMaker {
     Plan::Step step;
     step.context = node.context;
     step.work = std::holds_alternative<ChildWork>(node.work) ? std::make_shared<const Work>(EmptyWork{})
-                                                            : std::make_shared<const Work>(node.work);
+                                                             : std::make_shared<const Work>(node.work);
     plan_.steps.push_back(std::move(step));
     step_of_[&node] = plan_.steps.size() - 1;
     return plan_.steps.size() - 1;
@@ -180,7 +180,8 @@ CUresult GraphExec::take_memory() {
   const bool may_be_live = (flags_ & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
   for (const Plan::Step& step : plan_->steps) {
     const auto* alloc = std::get_if<AllocWork>(step.work.get());
-    if (alloc != nullptr && !may_be_live && driver_.graph_memories.live(*alloc->memory)) return CUDA_ERROR_INVALID_VALUE;
+    if (alloc != nullptr && !may_be_live && driver_.graph_memories.live(*alloc->memory))
+      return CUDA_ERROR_INVALID_VALUE;
   }
   for (const Plan::Step& step : plan_->steps) {
     if (const auto* alloc = std::get_if<AllocWork>(step.work.get())) {

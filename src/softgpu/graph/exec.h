@@ -22,7 +22,7 @@ struct Plan {
     Context* context = nullptr;
     std::shared_ptr<const Work> work;
     bool enabled = true;
-    std::size_t waits_for = 0;            ///< number of steps
+    std::size_t waits_for = 0;           ///< number of steps
     std::vector<std::size_t> followers;  ///< indices of steps
   };
   std::vector<Step> steps;

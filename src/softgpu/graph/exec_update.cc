@@ -51,7 +51,8 @@ CUgraphExecUpdateResult compare(const Node& mine, const Node& other, unsigned lo
         copy->what.srcMemoryType == changed.srcMemoryType && copy->what.dstMemoryType == changed.dstMemoryType;
     if (!same) return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
   } else if (const auto* set = std::get_if<SetWork>(&mine.work)) {
-    if (!same_shape(set->what, std::get<SetWork>(other.work).what)) return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+    if (!same_shape(set->what, std::get<SetWork>(other.work).what))
+      return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
   } else if (std::holds_alternative<AllocWork>(mine.work) || std::holds_alternative<FreeWork>(mine.work)) {
     return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
   }

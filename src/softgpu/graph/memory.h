@@ -1,5 +1,6 @@
-// Memory that graphs allocate (cuMemAllocAsync in a capturing stream, cuGraphAddMemAllocNode). Its address is fixed when
-// the node is made, and it exists as long as anything knows it; what a launch allocates is only whether it may be used.
+// Memory that graphs allocate (cuMemAllocAsync in a capturing stream, cuGraphAddMemAllocNode). Its address is fixed
+// when the node is made, and it exists as long as anything knows it; what a launch allocates is only whether it may be
+// used.
 #pragma once
 
 #include <cuda.h>

@@ -71,8 +71,8 @@ struct BatchWork {
   std::vector<CUstreamBatchMemOpParams> steps;
 };
 
-using Work = std::variant<KernelWork, CopyWork, SetWork, HostWork, ChildWork, EmptyWork, WaitWork, RecordWork, AllocWork,
-                          FreeWork, BatchWork>;
+using Work = std::variant<KernelWork, CopyWork, SetWork, HostWork, ChildWork, EmptyWork, WaitWork, RecordWork,
+                          AllocWork, FreeWork, BatchWork>;
 
 CUgraphNodeType type_of(const Work& work);
 

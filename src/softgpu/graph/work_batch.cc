@@ -100,7 +100,8 @@ bool valid_step(Driver& driver, const CUstreamBatchMemOpParams& step) {
 }  // namespace
 
 CUresult check_batch(Driver& driver, const std::vector<CUstreamBatchMemOpParams>& steps) {
-  const bool valid = std::all_of(steps.begin(), steps.end(), [&](const auto& step) { return valid_step(driver, step); });
+  const bool valid =
+      std::all_of(steps.begin(), steps.end(), [&](const auto& step) { return valid_step(driver, step); });
   return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

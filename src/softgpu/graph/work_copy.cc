@@ -22,16 +22,16 @@ struct End {
 End source_end(const CUDA_MEMCPY3D& copy) {
   const std::size_t row = copy.srcPitch != 0 ? copy.srcPitch : copy.WidthInBytes;
   const std::size_t slice = row * (copy.srcHeight != 0 ? copy.srcHeight : copy.Height);
-  const std::uint64_t base = copy.srcMemoryType == CU_MEMORYTYPE_HOST ? reinterpret_cast<std::uint64_t>(copy.srcHost)
-                                                                      : copy.srcDevice;
+  const std::uint64_t base =
+      copy.srcMemoryType == CU_MEMORYTYPE_HOST ? reinterpret_cast<std::uint64_t>(copy.srcHost) : copy.srcDevice;
   return {base + copy.srcZ * slice + copy.srcY * row + copy.srcXInBytes, row, slice};
 }
 
 End target_end(const CUDA_MEMCPY3D& copy) {
   const std::size_t row = copy.dstPitch != 0 ? copy.dstPitch : copy.WidthInBytes;
   const std::size_t slice = row * (copy.dstHeight != 0 ? copy.dstHeight : copy.Height);
-  const std::uint64_t base = copy.dstMemoryType == CU_MEMORYTYPE_HOST ? reinterpret_cast<std::uint64_t>(copy.dstHost)
-                                                                      : copy.dstDevice;
+  const std::uint64_t base =
+      copy.dstMemoryType == CU_MEMORYTYPE_HOST ? reinterpret_cast<std::uint64_t>(copy.dstHost) : copy.dstDevice;
   return {base + copy.dstZ * slice + copy.dstY * row + copy.dstXInBytes, row, slice};
 }
 
