@@ -106,13 +106,13 @@ std::optional<std::string> CacheDirectory::get(const ContentHash& key, const cha
   return body;
 }
 
-void CacheDirectory::put(const ContentHash& key, const char* kind, std::string_view body) const {
-  if (path_.empty() || body.size() > most_bytes_ / 4) return;
+bool CacheDirectory::put(const ContentHash& key, const char* kind, std::string_view body) const {
+  if (path_.empty() || body.size() > most_bytes_ / 4) return false;
   UniqueFd directory = open_private(path_);
   if (directory.get() < 0) {
     make_directories(path_);
     directory = open_private(path_);
-    if (directory.get() < 0) return;
+    if (directory.get() < 0) return false;
   }
   static std::atomic<unsigned> count{0};
   const std::string unfinished = std::string(kUnfinished) + std::to_string(getpid()) + '.' + std::to_string(++count);
@@ -123,14 +123,16 @@ void CacheDirectory::put(const ContentHash& key, const char* kind, std::string_v
   bool whole = false;
   {
     const UniqueFd file(openat(directory.get(), unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (file.get() < 0) return;
+    if (file.get() < 0) return false;
     whole = write_all(file.get(), {reinterpret_cast<const char*>(&header), sizeof header}) && write_all(file.get(), body);
   }
   const std::string name = to_text(key) + kind;
   if (!whole || renameat(directory.get(), unfinished.c_str(), directory.get(), name.c_str()) != 0) {
     unlinkat(directory.get(), unfinished.c_str(), 0);
+    return false;
   }
   make_room(directory.get());
+  return true;
 }
 
 // All files are looked at each time something is kept, which takes a microsecond a file; what is kept took milliseconds.
@@ -140,8 +142,10 @@ void CacheDirectory::make_room(int directory) const {
     std::uint64_t bytes;
     std::string name;
   };
-  DIR* list = fdopendir(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd again(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  DIR* list = fdopendir(again.get());
   if (!list) return;
+  again.release();
   std::vector<File> files;
   std::uint64_t all = 0;
   const std::time_t now = std::time(nullptr);

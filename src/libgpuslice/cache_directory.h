@@ -29,8 +29,8 @@ class CacheDirectory {
   /// The body kept under `key`, or nothing. `kind` ends the file's name. Any thread; all failures mean nothing.
   std::optional<std::string> get(const ContentHash& key, const char* kind) const;
 
-  /// Keeps `body`, in the place of what was kept before. Any thread; what cannot be kept is not.
-  void put(const ContentHash& key, const char* kind, std::string_view body) const;
+  /// Keeps `body`, in the place of what was kept before. Any thread; false: it could not be kept.
+  bool put(const ContentHash& key, const char* kind, std::string_view body) const;
 
  private:
   void make_room(int directory) const;

@@ -59,8 +59,8 @@ TEST(ContentHash, TellsContentsApart) {
 TEST_F(CacheDirectoryTest, FindsWhatWasKept) {
   const CacheDirectory cache(path_);
   EXPECT_FALSE(cache.get(key_, kKind));
-  cache.put(key_, kKind, "first");
-  cache.put(key_, kKind, std::string("sec\0nd", 6));
+  EXPECT_TRUE(cache.put(key_, kKind, "first"));
+  EXPECT_TRUE(cache.put(key_, kKind, std::string("sec\0nd", 6)));
   EXPECT_EQ(cache.get(key_, kKind), std::string("sec\0nd", 6));
   EXPECT_FALSE(cache.get(key_, ".other"));
   EXPECT_FALSE(cache.get(content_hash("something else"), kKind));
@@ -155,7 +155,7 @@ TEST_F(CacheDirectoryTest, TheLongestUnusedGo) {
   EXPECT_FALSE(cache.get(key(1), kKind));
   EXPECT_FALSE(cache.get(key(2), kKind));
   EXPECT_TRUE(cache.get(key(4), kKind));
-  cache.put(key(5), kKind, std::string(5000, 'x'));  // too much of all there may be
+  EXPECT_FALSE(cache.put(key(5), kKind, std::string(5000, 'x')));  // too much of all there may be
   EXPECT_FALSE(cache.get(key(5), kKind));
 }
 
@@ -174,11 +174,11 @@ TEST_F(CacheDirectoryTest, WhatWritersThatDiedLeaveGoes) {
 
 TEST_F(CacheDirectoryTest, NoDirectoryKeepsNothing) {
   const CacheDirectory none("");
-  none.put(key_, kKind, "body");
+  EXPECT_FALSE(none.put(key_, kKind, "body"));
   EXPECT_FALSE(none.get(key_, kKind));
   std::ofstream(scratch_ / "file") << "x";
   const CacheDirectory impossible(scratch_ / "file/gpuctl");
-  impossible.put(key_, kKind, "body");
+  EXPECT_FALSE(impossible.put(key_, kKind, "body"));
   EXPECT_FALSE(impossible.get(key_, kKind));
 }
 
