@@ -6,8 +6,8 @@
 /// In each entry, thread by thread, with `value` at data[number of the thread in the grid]:
 /// step(data, add, iterations): value = scrambled(value + add, iterations).
 /// combine(data, other): value = value * 31 + other[number].
-/// wait_and_step(data, add, iterations, flag): as step, once *flag is not 0. Its blocks could be waiting for each other, so
-/// it has no other form than its own.
+/// wait_and_step(data, add, iterations, flag): as step, once *flag is not 0. Its blocks could be waiting for each
+/// other, so it has no other form than its own.
 inline constexpr char kGraphPtx[] = R"(.version 6.4
 .target sm_75
 .address_size 64
