@@ -26,6 +26,14 @@
   ROW(cuStreamGetId) ROW(cuStreamIsCapturing) ROW(cuLaunchHostFunc) \
   ROW(cuEventCreate) ROW(cuEventDestroy) ROW(cuEventRecord) ROW(cuEventRecordWithFlags) ROW(cuEventQuery) \
   ROW(cuEventSynchronize) ROW(cuEventElapsedTime) \
+  ROW(cuStreamBeginCapture) ROW(cuStreamBeginCaptureToGraph) ROW(cuStreamEndCapture) ROW(cuStreamGetCaptureInfo) \
+  ROW(cuStreamUpdateCaptureDependencies) ROW(cuThreadExchangeStreamCaptureMode) \
+  ROW(cuGraphCreate) ROW(cuGraphDestroy) ROW(cuGraphClone) ROW(cuGraphNodeFindInClone) ROW(cuGraphGetNodes) \
+  ROW(cuGraphGetRootNodes) ROW(cuGraphNodeGetType) ROW(cuGraphAddDependencies) ROW(cuGraphDestroyNode) \
+  ROW(cuGraphAddKernelNode) ROW(cuGraphKernelNodeSetParams) ROW(cuGraphAddMemcpyNode) ROW(cuGraphAddMemsetNode) \
+  ROW(cuGraphAddHostNode) ROW(cuGraphAddChildGraphNode) ROW(cuGraphAddEmptyNode) ROW(cuGraphInstantiateWithFlags) \
+  ROW(cuGraphInstantiateWithParams) ROW(cuGraphExecDestroy) ROW(cuGraphUpload) ROW(cuGraphLaunch) \
+  ROW(cuGraphExecUpdate) ROW(cuGraphExecKernelNodeSetParams) ROW(cuGraphNodeSetEnabled) \
   ROW(cuLaunchKernel) ROW(cuLaunchKernelEx) ROW(cuProfilerStart) ROW(cuProfilerStop)
 // clang-format on
 

@@ -100,6 +100,59 @@ void test_streams() {
   CHECK(cudaFreeHost(host) == cudaSuccess && cudaFree(data) == cudaSuccess && cudaFree(sums) == cudaSuccess);
 }
 
+void test_graphs() {
+  constexpr int kCount = 300;
+  int* host = nullptr;
+  int* data = nullptr;
+  cudaStream_t stream;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  CHECK(cudaMallocHost(&host, kCount * sizeof(int)) == cudaSuccess);
+  CHECK(cudaMalloc(&data, kCount * sizeof(int)) == cudaSuccess);
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+  for (int i = 0; i < kCount; ++i) host[i] = i;
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  CHECK(cudaMemcpyAsync(data, host, kCount * sizeof(int), cudaMemcpyHostToDevice, stream) == cudaSuccess);
+  scale<<<4, 128, 0, stream>>>(data, kCount);
+  CHECK(cudaGetLastError() == cudaSuccess);
+  CHECK(cudaMemcpyAsync(host, data, kCount * sizeof(int), cudaMemcpyDeviceToHost, stream) == cudaSuccess);
+  CHECK(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+  CHECK(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess);
+  CHECK(cudaStreamSynchronize(stream) == cudaSuccess && host[2] == 2);
+  for (int i = 0; i < 3; ++i) CHECK(cudaGraphLaunch(exec, stream) == cudaSuccess);
+  CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+  for (int i = 0; i < kCount; ++i) CHECK(host[i] == 27 * i);  // the factor is 3
+  CHECK(cudaGraphExecDestroy(exec) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess);
+
+  int count = kCount;
+  void* arguments[] = {&data, &count};
+  cudaKernelNodeParams kernel = {};
+  kernel.func = reinterpret_cast<void*>(scale);
+  kernel.gridDim = dim3(4);
+  kernel.blockDim = dim3(128);
+  kernel.kernelParams = arguments;
+  cudaMemsetParams set = {};
+  set.dst = data;
+  set.value = 5;
+  set.elementSize = 4;
+  set.width = kCount;
+  set.height = 1;
+  cudaGraphNode_t nodes[3];
+  CHECK(cudaGraphCreate(&graph, 0) == cudaSuccess);
+  CHECK(cudaGraphAddMemsetNode(&nodes[0], graph, nullptr, 0, &set) == cudaSuccess);
+  CHECK(cudaGraphAddKernelNode(&nodes[1], graph, &nodes[0], 1, &kernel) == cudaSuccess);
+  CHECK(cudaGraphAddMemcpyNode1D(&nodes[2], graph, &nodes[1], 1, host, data, kCount * sizeof(int),
+                                 cudaMemcpyDeviceToHost) == cudaSuccess);
+  CHECK(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess);
+  count = 100;
+  CHECK(cudaGraphExecKernelNodeSetParams(exec, nodes[1], &kernel) == cudaSuccess);
+  CHECK(cudaGraphLaunch(exec, stream) == cudaSuccess && cudaStreamSynchronize(stream) == cudaSuccess);
+  for (int i = 0; i < kCount; ++i) CHECK(host[i] == (i < 100 ? 15 : 5));
+  CHECK(cudaGraphExecDestroy(exec) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess);
+  CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+  CHECK(cudaFreeHost(host) == cudaSuccess && cudaFree(data) == cudaSuccess);
+}
+
 void test_launch_queries() {
   int blocks = 0;
   CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, scale, 256, 0) == cudaSuccess && blocks == 8);
@@ -122,6 +175,7 @@ int main() {
   if (failures != 0) return failures;
   test_symbols();
   test_streams();
+  test_graphs();
   test_launch_queries();
   return failures;
 }
