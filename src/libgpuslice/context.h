@@ -82,6 +82,10 @@ struct Stream {
   }
 };
 
+/// Of one graph no more kernels than these, its first, run in persistent form: with launch blocks for a quarter of all that
+/// there can be, others find some too.
+inline constexpr std::size_t kMostGraphKernels = kSlots / 4;
+
 /// A kernel of a graph that is about to be launched, and that could run in persistent form.
 struct GraphCandidate {
   Instance* instance;
@@ -108,10 +112,11 @@ class Context {
   /// `params` is the packed parameter block, args_offset + sizeof(LaunchArgs) bytes. The context must be current.
   bool launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result);
 
-  /// Launches a graph. The candidates come in an order in which they may run; `branches`: some of them may run beside each
-  /// other. For each of them, in that order, `arm(number, launch)` is called, to put the kernel into the graph as the launch
-  /// says or, null, in its original form; then `launch_it`. Neither is called with a lock held that the agent takes. Returns
-  /// what launch_it() does, or the error with which a kernel could not be put into the graph in its original form either.
+  /// Launches a graph. The candidates, at most kMostGraphKernels, come in an order in which they may run; `branches`:
+  /// some of them may run beside each other. For each of them, in that order, `arm(number, launch)` is called, to put the
+  /// kernel into the graph as the launch says or, null, in its original form; then `launch_it`. Neither is called with a
+  /// lock held that the agent takes. Returns what launch_it() does, or the error with which a kernel could not be put into
+  /// the graph in its original form either.
   using Arm = std::function<CUresult(std::size_t, const Launch*)>;
   CUresult launch_graph(CUstream stream, const std::vector<GraphCandidate>& candidates, bool branches, const Arm& arm,
                         const std::function<CUresult()>& launch_it);

@@ -154,7 +154,7 @@ CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
       kernel.kernel->launches.fetch_add(1, std::memory_order_relaxed);
       kernel.kernel->changed.store(true, std::memory_order_relaxed);
     }
-    if (context && kernel.enabled && kernel.instance && !of_.refused &&
+    if (context && kernel.enabled && kernel.instance && !of_.refused && candidates.size() < kMostGraphKernels &&
         context->instance_of(*kernel.kernel) == kernel.instance) {
       candidates.push_back({kernel.instance, &kernel.config, &kernel.values});
       kernels.push_back(&kernel);

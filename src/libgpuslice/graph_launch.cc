@@ -9,13 +9,6 @@
 
 namespace gpuslice {
 
-namespace {
-
-/// Launch blocks for one launch of a graph: with a quarter of all, others find some too.
-constexpr std::size_t kMostAtOnce = kSlots / 4;
-
-}  // namespace
-
 /// Null: it cannot run in persistent form with this shape.
 std::unique_ptr<Launch> Context::prepare(const GraphCandidate& candidate) {
   const LaunchConfig& config = *candidate.config;
@@ -44,7 +37,7 @@ CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate
     Launch* launch;
   };
   std::vector<Booked> booked;
-  for (std::size_t i = 0; i < candidates.size() && booked.size() < kMostAtOnce; ++i) {
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
     std::unique_ptr<Launch> launch = prepare(candidates[i]);
     if (!launch) continue;
     Launch* raw = launch.get();

@@ -40,6 +40,16 @@ class Graphs(instance.SystemTest):
         self.assertGreater(usage["block_tasks"], 0)
         self.assertLessEqual(usage["launches"], (rounds + 2) * MOST_LAUNCHES_A_ROUND)
 
+    def test_case_by_case(self):
+        """What the driver answers and does in a slice is what it does without."""
+        self.start_daemon("--evict-storm", STORM_US)
+        self.gpuctl("create-slice", "s")
+        self.env["GPUCTL_SLICE"] = "s"
+        client = self.start(instance.DRIVER_PROGRAMS / "graphs")
+        self.assertEqual(client.wait(), 0, client.err() + client.out())
+        self.assertEqual(client.err(), "")
+        self.assertGreater(client.out().count(": right\n"), 5, client.out())
+
     def test_storm(self):
         self.start_daemon("--evict-storm", STORM_US)
         client = self.start_in_slice(0)
