@@ -12,7 +12,7 @@ import instance
 
 PROGRAM = instance.CUDA_PROGRAMS / "cubin_program"
 LINKED = instance.CUDA_PROGRAMS / "cubin_program_linked"
-PTXAS = pathlib.Path(os.environ["GPUSLICE_NVCC"]).parent / "ptxas"
+NVCC = os.environ["GPUSLICE_NVCC"]
 PTX = """.version 8.0
 .target sm_90a
 .address_size 64
@@ -35,6 +35,15 @@ PTX = """.version 8.0
   ret;
 }
 """
+
+
+def real_ptxas():
+    """The program itself: what stands beside nvcc may be a script that runs it by its own name."""
+    steps = subprocess.run([NVCC, "--dryrun", "-x", "cu", "-c", "/dev/null"], capture_output=True, text=True, check=True).stderr
+    return pathlib.Path(re.search(r"^#\$ _HERE_=(.*)$", steps, re.MULTILINE)[1]) / "ptxas"
+
+
+PTXAS = real_ptxas()
 
 
 class Cubin(instance.SystemTest):
