@@ -152,6 +152,15 @@ class Lexer {
 
 }  // namespace
 
+bool must_stand_apart(std::string_view left, std::string_view right) {
+  const char end = left.back();
+  const char next = right.front();
+  if (is_name_char(next)) return is_name_char(end) || end == '%';
+  if (next == '.') return is_digit(left.front());
+  if (next == ':') return left.front() == '.';
+  return end == '/' && (next == '/' || next == '*');
+}
+
 Error error_at(const Token& token, std::string_view message) {
   return fail(std::to_string(token.line) + ":" + std::to_string(token.column) + ": " + std::string(message));
 }

@@ -86,6 +86,7 @@ Initializer initializer(TokenCursor& in, int depth) {
 Declarator declarator(TokenCursor& in, const Variable& variable) {
   Declarator result;
   result.name = in.take(TokenKind::kIdentifier, "a name");
+  const std::size_t shape = in.place();
   if (in.accept('<')) {
     const Token& token = in.peek();  // not an expression: the `>` that follows would read as an operator
     const std::optional<Constant> count = read_number(in.take(TokenKind::kNumber, "a count"));
@@ -98,6 +99,7 @@ Declarator declarator(TokenCursor& in, const Variable& variable) {
     if (!in.peek().is(']')) result.dims.back() = in.take_integer("a size");
     in.expect(']');
   }
+  result.shape_text = in.text_since(shape);
   if (in.accept('=')) result.init = initializer(in, 0);
   if (variable.space == "reg") {
     in.registers.declare(result.name, result.range);

@@ -1,5 +1,7 @@
 #include "ptx/printer.h"
 
+#include "ptx/lexer.h"
+
 namespace gpuctl::ptx {
 namespace {
 
@@ -178,8 +180,12 @@ class Printer {
 
   void declarator(const Declarator& name) {
     text += name.name;
-    if (name.range) text += '<' + std::to_string(*name.range) + '>';
-    for (const auto& dim : name.dims) text += '[' + (dim ? std::to_string(*dim) : "") + ']';
+    if (!name.shape_text.empty()) {
+      text += name.shape_text;
+    } else {
+      if (name.range) text += '<' + std::to_string(*name.range) + '>';
+      for (const auto& dim : name.dims) text += '[' + (dim ? std::to_string(*dim) : "") + ']';
+    }
     if (name.init) {
       text += " = ";
       initializer(*name.init);
@@ -188,7 +194,10 @@ class Printer {
 
   void initializer(const Initializer& value) {
     if (value.kind != Initializer::Kind::kList) {
-      for (const std::string& token : value.tokens) text += token;
+      for (std::size_t i = 0; i < value.tokens.size(); ++i) {
+        if (i > 0 && must_stand_apart(value.tokens[i - 1], value.tokens[i])) text += ' ';
+        text += value.tokens[i];
+      }
       return;
     }
     text += '{';

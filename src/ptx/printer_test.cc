@@ -62,6 +62,8 @@ TEST(Printer, GivesBackRareConstructs) {
       ".entry k() { mov.u64 %rd1, sym+4; ld.param.u32 %r1, [k_param_0+4]; st.v2.b8 [%rd1+-2], {1, -1}; ld.u32 %r1, [16]; }",
       ".entry k() { cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [a], [m, {%r1, %r2}], [b]; }",
       ".entry k() { shfl.sync.bfly.b32 %r1|%p1, %r2, 0x10, 31, -1; mov.u32 %r1, WARP_SZ; mov.f64 %fd1, 1.5e3; }",
+      ".global .b8 a[0x10][2*4], b[0b11]; .entry k() { .reg .b32 %r<0x5>; ret; }",
+      ".global .b8 words[] = {0, a b .c : : d 1 .5 % e 2 / / 3 / * 4, \"s\" \"t\"};",
       ".file 1 \"a.cu\", 1234, 5 .section .debug_info { .b32 4, 5 L: .b8 1 .b64 L+3 }",
   };
   for (const char* item : kItems) expect_round_trip(head + item, item);

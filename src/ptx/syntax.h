@@ -90,6 +90,7 @@ struct Declarator {
   std::string name;
   std::optional<std::uint32_t> range;               ///< `%r<36>`: registers %r0 to %r35
   std::vector<std::optional<std::uint64_t>> dims;  ///< `[4][]`: 4, nothing
+  std::string shape_text;                          ///< range and dims as written; empty: printed as numbers
   std::optional<Initializer> init;
 };
 
