@@ -368,6 +368,7 @@ TEST_F(CaptureApi, MemoryThatIsNotFreedCannotBeAllocatedAgain) {
   const CUgraph graph = end();
   CUgraphExec exec = nullptr;
   ASSERT_CU(cuGraphInstantiate(&exec, graph, 0));
+  EXPECT_EQ(cuMemFree(memory), CUDA_ERROR_INVALID_VALUE);  // nothing has allocated it yet
   EXPECT_CU(cuGraphLaunch(exec, stream_));
   EXPECT_EQ(cuGraphLaunch(exec, stream_), CUDA_ERROR_INVALID_VALUE);
   EXPECT_CU(cuMemFreeAsync(memory, stream_));

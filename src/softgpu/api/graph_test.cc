@@ -252,6 +252,17 @@ TEST_F(GraphApi, ChildGraphsRunInTheirPlace) {
   EXPECT_EQ(cuGraphAddChildGraphNode(&node, graph_, nullptr, 0, graph_), CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST_F(GraphApi, NodesNeedNoContextOfTheirOwn) {
+  int calls = 0;
+  const CUDA_HOST_NODE_PARAMS host{[](void* data) { ++*static_cast<int*>(data); }, &calls};
+  CUgraphNode node = nullptr;
+  EXPECT_CU(cuCtxSetCurrent(nullptr));
+  EXPECT_CU(cuGraphAddHostNode(&node, graph_, nullptr, 0, &host));
+  EXPECT_CU(cuCtxSetCurrent(context_));
+  run(graph_);
+  EXPECT_EQ(calls, 1);
+}
+
 TEST_F(GraphApi, OneFunctionAddsEveryKindOfNode) {
   Word* word = words(4);
   Word* flag = word + 1;

@@ -21,12 +21,11 @@ CUresult allocate(Driver& driver, Context& context, CUdeviceptr* result, std::si
   return CUDA_SUCCESS;
 }
 
-/// What a launch of a graph has allocated may be allocated by its next launch. False for any other memory.
-bool free_graph_memory(Driver& driver, CUdeviceptr address) {
-  const std::shared_ptr<GraphMemory> memory = driver.graph_memories.find(address);
-  if (memory == nullptr || !driver.graph_memories.live(*memory)) return false;
+/// What a launch of a graph has allocated may be allocated by its next launch; before the first it is not to be freed.
+CUresult free_graph_memory(Driver& driver, const std::shared_ptr<GraphMemory>& memory) {
+  if (!driver.graph_memories.live(*memory)) return CUDA_ERROR_INVALID_VALUE;
   driver.graph_memories.set_live(memory, false);
-  return true;
+  return CUDA_SUCCESS;
 }
 
 bool on_device(MemoryKind kind) {
@@ -140,7 +139,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address) {
     if (address == 0) return CUDA_SUCCESS;
     if (const CUresult unsafe = driver.captures.check_unsafe(); unsafe != CUDA_SUCCESS) return unsafe;
     context.synchronize();
-    if (free_graph_memory(driver, address)) return context.error();
+    if (const auto of_graph = driver.graph_memories.find(address)) return free_graph_memory(driver, of_graph);
     const bool freed = driver.memory.release(address, MemoryKind::kDevice, MemoryKind::kManaged);
     return freed ? context.error() : static_cast<CUresult>(CUDA_ERROR_INVALID_VALUE);
   });
@@ -174,7 +173,7 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
     const std::shared_ptr<GraphMemory> of_graph = driver.graph_memories.find(address);
     if (capturing && of_graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (capturing) return driver.captures.add(*stream, FreeWork{of_graph});
-    if (free_graph_memory(driver, address)) return CUDA_SUCCESS;
+    if (of_graph != nullptr) return free_graph_memory(driver, of_graph);
     return submit(stream,
                   [&driver, address] { driver.memory.release(address, MemoryKind::kDevice, MemoryKind::kDevice); });
   });

@@ -208,7 +208,8 @@ CUresult Captures::record(const Stream& stream, Event& event) {
 
 CUresult Captures::wait(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Event>& event, bool external,
                         bool* done) {
-  *done = true;
+  *done = !none() || event->captured() != nullptr;
+  if (!*done) return CUDA_SUCCESS;
   std::unique_lock lock(driver_.graph_mutex);
   const std::shared_ptr<Capture> capture = find(*stream);
   const std::shared_ptr<CapturedRecord> captured = event->captured();

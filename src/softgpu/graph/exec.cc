@@ -76,6 +76,7 @@ std::size_t width_of(const Plan& plan) {
 /// One launch. Its members after `events` are guarded by `mutex`.
 struct GraphExec::Run {
   Driver& driver;
+  Context& context;  ///< for nodes that have none
   std::shared_ptr<const Plan> plan;
   int priority = 0;
   bool own_priority = false;
@@ -88,7 +89,8 @@ struct GraphExec::Run {
   std::size_t unclaimed = 0;
   std::size_t left = 0;
 
-  Run(Driver& the_driver, std::shared_ptr<const Plan> steps) : driver(the_driver), plan(std::move(steps)) {
+  Run(Driver& the_driver, Context& of_stream, std::shared_ptr<const Plan> steps)
+      : driver(the_driver), context(of_stream), plan(std::move(steps)) {
     for (std::size_t i = 0; i < plan->steps.size(); ++i) {
       waits_for.push_back(plan->steps[i].waits_for);
       if (waits_for.back() == 0) ready.push_back(i);
@@ -125,7 +127,7 @@ struct GraphExec::Run {
     } else if (std::holds_alternative<WaitWork>(*step.work)) {
       if (event != nullptr) event->wait();
     } else if (step.enabled) {
-      run_work(driver, *step.context, *step.work, priority, own_priority);
+      run_work(driver, step.context != nullptr ? *step.context : context, *step.work, priority, own_priority);
     }
   }
 };
@@ -157,7 +159,7 @@ Node* GraphExec::find(std::uint64_t id) const {
 }
 
 Plan& GraphExec::changeable_plan() {
-  if (plan_.use_count() > 1) plan_ = std::make_shared<Plan>(*plan_);
+  if (std::exchange(launched_, false)) plan_ = std::make_shared<Plan>(*plan_);
   return *plan_;
 }
 
@@ -196,7 +198,7 @@ CUresult GraphExec::take_memory() {
 
 CUresult GraphExec::launch(const std::shared_ptr<Stream>& stream) {
   if (const CUresult taken = take_memory(); taken != CUDA_SUCCESS) return taken;
-  const auto run = std::make_shared<Run>(driver_, plan_);
+  const auto run = std::make_shared<Run>(driver_, *stream->context(), plan_);
   run->priority = stream->priority();
   run->own_priority = (flags_ & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY) != 0;
   // Waits are for what was recorded before this launch, whatever it records itself.
@@ -214,6 +216,7 @@ CUresult GraphExec::launch(const std::shared_ptr<Stream>& stream) {
   });
   if (submitted != CUDA_SUCCESS) return submitted;
   last_ = done;
+  launched_ = true;
   for (std::size_t i = 0; i < plan_->steps.size(); ++i) {
     const auto* record = std::get_if<RecordWork>(plan_->steps[i].work.get());
     if (record != nullptr) record->event->set(run->events[i]);

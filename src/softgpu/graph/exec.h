@@ -74,6 +74,7 @@ class GraphExec {
   std::map<std::uint64_t, Node*> by_origin_;
   std::map<const Node*, std::size_t> step_of_;
   std::shared_ptr<Plan> plan_;
+  bool launched_ = false;  ///< so a launch may have this plan and it must not change
   std::vector<std::shared_ptr<Stream>> helpers_;
   std::shared_ptr<Recording> last_;  ///< of the latest launch
 };

@@ -21,6 +21,7 @@ std::shared_ptr<GraphMemory> GraphMemories::allocate(Context& context, std::size
   if (address == 0) return nullptr;
   auto memory = std::make_shared<GraphMemory>(memory_, address, bytes);
   const std::lock_guard lock(mutex_);
+  std::erase_if(known_, [](const auto& one) { return one.second.expired(); });
   known_[address] = memory;
   return memory;
 }
