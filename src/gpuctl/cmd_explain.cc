@@ -36,7 +36,9 @@ Action declare_explain(CLI::App& app) {
       return kExitOk;
     }
     context.out << explained->client.pid << "  " << printable(explained->client.command) << "  in slice "
-                << printable(explained->client.slice) << "\n\n";
+                << printable(explained->client.slice) << '\n';
+    for (const std::string& line : turn_lines(explained->client)) context.out << line << '\n';
+    context.out << '\n';
     if (explained->kernels.empty()) {
       context.out << "no kernel has been launched yet\n";
     } else {

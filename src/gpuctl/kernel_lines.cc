@@ -27,6 +27,22 @@ std::string demangled(const std::string& name) {
   return status == 0 && text && name.starts_with("_Z") ? text.get() : name;
 }
 
+std::vector<std::string> turn_lines(const ipc::Client& client) {
+  std::vector<std::string> lines;
+  for (const ipc::ClientUsage& u : client.usage) {
+    const std::string gpu = "turns on GPU " + std::to_string(u.device) + ": ";
+    if (u.time_slice == "in force")
+      lines.push_back(gpu + std::to_string(u.time_slice_us) + " us, then others' (time slice of its " +
+                      std::to_string(u.channel_groups) + (u.channel_groups == 1 ? " channel group" : " channel groups") +
+                      "; the hardware stops any kernel for that)");
+    else if (u.time_slice == "refused")
+      lines.push_back(gpu + "as long as the driver has it, which refused to set time slices");
+    else if (u.time_slice == "no channel groups")
+      lines.push_back(gpu + "as long as the driver has it, whose channel groups were not seen");
+  }
+  return lines;
+}
+
 Table kernel_table(std::vector<ipc::Kernel> kernels) {
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const ipc::Kernel& a, const ipc::Kernel& b) { return a.launches > b.launches; });

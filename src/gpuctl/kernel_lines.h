@@ -12,6 +12,10 @@ namespace gpuctl::cli {
 /// "scale(float*, float)" for "_Z5scalePff"; what is not a mangled name stays.
 std::string demangled(const std::string& name);
 
+/// How long a program keeps a GPU where programs take turns on it, and whether that was decided here: one line a GPU, none
+/// where they do not take turns.
+std::vector<std::string> turn_lines(const ipc::Client& client);
+
 /// What `explain` prints: one line a kernel, most launched first.
 Table kernel_table(std::vector<ipc::Kernel> kernels);
 

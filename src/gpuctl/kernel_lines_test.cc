@@ -28,5 +28,24 @@ TEST(KernelLines, OneLineEach) {
                    "guarded            0          -           2           -  never                 cluster launch"}));
 }
 
+TEST(TurnLines, SayHowLongAndWhy) {
+  ipc::Client client;
+  EXPECT_EQ(turn_lines(client), Lines{});
+  client.usage.resize(4);
+  client.usage[1].device = 1;
+  client.usage[1].time_slice = "in force";
+  client.usage[1].time_slice_us = 50;
+  client.usage[1].channel_groups = 5;
+  client.usage[2].device = 2;
+  client.usage[2].time_slice = "refused";
+  client.usage[3].device = 3;
+  client.usage[3].time_slice = "no channel groups";
+  EXPECT_EQ(turn_lines(client),
+            (Lines{"turns on GPU 1: 50 us, then others' (time slice of its 5 channel groups; the hardware stops any "
+                   "kernel for that)",
+                   "turns on GPU 2: as long as the driver has it, which refused to set time slices",
+                   "turns on GPU 3: as long as the driver has it, whose channel groups were not seen"}));
+}
+
 }  // namespace
 }  // namespace gpuctl::cli

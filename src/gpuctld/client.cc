@@ -12,6 +12,9 @@ namespace {
 /// Longer than any block-task that is not a hang; bounds what a client can claim for itself.
 constexpr std::uint64_t kLongestBelievableTaskNs = 10'000'000'000;
 
+/// By ipc::TimeSlice.
+constexpr const char* kTimeSliceNames[] = {"not tried", "in force", "no channel groups", "refused"};
+
 std::int64_t bounded(std::uint64_t value) {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(value, std::numeric_limits<std::int64_t>::max()));
 }
@@ -158,6 +161,19 @@ void Client::set_priority(std::int32_t priority, std::uint64_t now_ns) {
     if (slots_[i].device >= 0) write_grant(i, slots_[i].written, slots_[i].idle, now_ns);
 }
 
+void Client::set_time_slice(std::size_t index, std::uint32_t us, std::uint64_t now_ns) {
+  Slot& slot = slots_[index];
+  if (us == slot.time_slice_us) return;
+  slot.time_slice_us = us;
+  ipc::store(stub_->grant[index].time_slice_us, us);
+  if (slot.epoch != 0) write_grant(index, slot.written, slot.idle, now_ns);
+}
+
+ipc::TimeSlice Client::time_slice(std::size_t index) const {
+  const std::uint16_t state = ipc::load(stub_->usage[index].time_slice_state);
+  return state <= static_cast<std::uint16_t>(ipc::TimeSlice::refused) ? ipc::TimeSlice{state} : ipc::TimeSlice::not_tried;
+}
+
 ipc::ClientUsage Client::usage(std::size_t index) const {
   const Slot& slot = slots_[index];
   const ipc::Usage& shared = stub_->usage[index];
@@ -177,6 +193,10 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
   result.evict_us_max = microseconds(ipc::load(shared.evict_ns_max));
   result.busy_us = bounded(ipc::load(shared.busy_ns) / 1000);
   result.memory = bounded(ipc::load(shared.memory));
+  const ipc::TimeSlice time_slice = this->time_slice(index);
+  result.time_slice = kTimeSliceNames[static_cast<std::size_t>(time_slice)];
+  if (time_slice == ipc::TimeSlice::in_force) result.time_slice_us = ipc::load(shared.time_slice_us);
+  result.channel_groups = ipc::load(shared.channel_groups);
   result.latency_us_last = microseconds(ipc::load(shared.latency_ns_last));
   result.latency_us_log2 = read_histogram(shared.latency_us_log2);
   result.evict_us_log2 = read_histogram(shared.evict_us_log2);

@@ -43,7 +43,8 @@ class Client {
     std::uint32_t holding = 0;
     std::uint32_t outstanding = 0;
     std::uint32_t written = 0;  ///< what the stub page says: `decided` but for a handover or an eviction storm
-    std::uint32_t idle = 0;     ///< as the stub page says
+    std::uint32_t idle = 0;     ///< as the stub page says; so is the next
+    std::uint32_t time_slice_us = 0;
     std::uint64_t promised = 0;  ///< bytes of memory it was last granted, or said it holds; 0 while nothing limits it
     std::uint32_t epoch = 0;    ///< the daemon's own copy: the page is the client's to scribble on
     HeldCapsm held;
@@ -64,9 +65,9 @@ class Client {
 
   /// Writes Grant::idle alone; wakes nobody.
   void write_idle(std::size_t slot, std::uint32_t idle);
-  /// The same for Grant::reserve.
-  /// Grant::first.
+  /// The same for Grant::first.
   void write_first(std::size_t index, std::uint32_t first);
+  /// The same for Grant::reserve.
   void write_reserve(std::size_t slot, std::uint32_t reserve);
 
   /// Writes the limit of its memory, in bytes; none: nothing limits it.
@@ -86,6 +87,10 @@ class Client {
   void report(std::vector<ipc::Kernel> kernels);
 
   void set_priority(std::int32_t priority, std::uint64_t now_ns);
+  /// Grant::time_slice_us.
+  void set_time_slice(std::size_t slot, std::uint32_t us, std::uint64_t now_ns);
+  /// What the client says became of it.
+  ipc::TimeSlice time_slice(std::size_t slot) const;
 
   ipc::ClientUsage usage(std::size_t slot) const;
   std::vector<ipc::Kernel> kernels() const;

@@ -16,6 +16,9 @@ UUID = 'GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff'
 GRANT, USAGE = 64, 64 + 64 * 16  # offsets in the stub page (src/ipc/stub.h)
 EPOCH = 16  # in Grant
 APPLIED = 8  # in Usage
+TIME_SLICE = 56  # in Grant
+TIME_SLICE_SAID = 248  # in Usage: us, state, channel groups
+DRIVERS_TIME_SLICE = 0xffffffff
 
 
 class Varlink:
@@ -64,6 +67,12 @@ class Program:
     def granted(self):
         return struct.unpack_from('<I', self.stub, GRANT)[0]
 
+    def time_slice(self):
+        return struct.unpack_from('<I', self.stub, GRANT + TIME_SLICE)[0]
+
+    def say_time_slice(self, us, state, groups):
+        struct.pack_into('<IHH', self.stub, USAGE + TIME_SLICE_SAID, us, state, groups)
+
     def apply(self):
         """Says that it has left every SM that it is not granted."""
         self.stub[USAGE + APPLIED:USAGE + APPLIED + 4] = self.stub[GRANT + EPOCH:GRANT + EPOCH + 4]
@@ -94,7 +103,7 @@ class DaemonTestCase(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.directory)
         os.symlink(self.FAKE_DRIVER, os.path.join(self.directory, 'libcuda.so.1'))
         self.path = os.path.join(self.directory, 's')
-        self.environment = dict(os.environ, LD_LIBRARY_PATH=self.directory)
+        self.environment = dict(os.environ, LD_LIBRARY_PATH=self.directory, CUDA_MPS_PIPE_DIRECTORY=self.directory)
         self.daemon = None
         self.addCleanup(self.kill)
 

@@ -15,7 +15,7 @@ import sys
 import time
 import unittest
 
-from daemon_instance import UUID, DaemonTestCase, Program, Varlink, eventually
+from daemon_instance import DRIVERS_TIME_SLICE, UUID, DaemonTestCase, Program, Varlink, eventually
 
 
 class DaemonTest(DaemonTestCase):
@@ -87,6 +87,36 @@ class DaemonTest(DaemonTestCase):
         self.assertTrue(eventually(lambda: ls.granted() == 8))
         batch.close()
         ls.close()
+
+    def test_how_long_turns_last_follows_from_the_slices(self):
+        config = self.write('c.toml', '')
+        self.start('--config', config)
+        self.call('CreateSlice', path='ls', settings={'priority': 10})
+        self.call('CreateSlice', path='batch', settings={})
+        batch = Program(self.path, 'batch')
+        self.assertEqual(batch.time_slice(), DRIVERS_TIME_SLICE)
+        self.assertIn('no program has tried yet', self.note_about_turns())
+        ls = Program(self.path, 'ls')
+        self.assertEqual((ls.time_slice(), batch.time_slice()), (DRIVERS_TIME_SLICE, 1))
+        batch.say_time_slice(1, 1, 5)
+        usage = self.call('GetSlice', path='batch')['parameters']['clients'][0]['usage'][0]
+        self.assertEqual((usage['time_slice'], usage['time_slice_us'], usage['channel_groups']), ('in force', 1, 5))
+        self.assertIn('the driver does that here', self.note_about_turns())
+        self.call('SetSlice', path='batch', settings={'priority': 11})
+        self.assertEqual((ls.time_slice(), batch.time_slice()), (1, DRIVERS_TIME_SLICE))
+        ls.close()
+        self.assertTrue(eventually(lambda: batch.time_slice() == DRIVERS_TIME_SLICE))
+        self.write('c.toml', '[daemon]\ntime_slices = false\n')
+        self.daemon.send_signal(signal.SIGHUP)
+        self.assertTrue(eventually(lambda: batch.time_slice() == 0))
+        self.assertIn('time_slices = false', self.note_about_turns())
+        batch.close()
+
+    def note_about_turns(self):
+        notes = self.call('GetStatus')['parameters']['notes']
+        found = [note for note in notes if note.startswith('how long a turn lasts')]
+        self.assertEqual(len(found), 1, notes)
+        return found[0]
 
     def test_grant_of_a_killed_client_is_free_at_once(self):
         self.start()

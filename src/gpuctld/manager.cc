@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "gpuctld/clock.h"
+#include "gpuctld/mps.h"
 
 namespace gpuctl::daemon {
 
@@ -124,6 +125,7 @@ void Manager::stop() {
 }
 
 void Manager::change_tree(sched::SliceTree tree) {
+  look_for_mps();
   scheduler_.set_tree(std::move(tree), now_ns());
   arm_tick();
   save();
@@ -154,6 +156,11 @@ void Manager::Member::wait_for_exit() {
 void Manager::on_kick() {
   scheduler_.update(now_ns());
   arm_tick();
+}
+
+/// MPS may come and go; it matters to programs that start from then on, and they are who makes the daemon look.
+void Manager::look_for_mps() {
+  scheduler_.set_time_sliced(config_.daemon.time_slices && !mps_active(), now_ns());
 }
 
 /// Frees what the session's client held before anything else is served.

@@ -81,6 +81,7 @@ class Manager {
           sched::SliceTree tree, std::map<std::string, std::string> configured, Log log);
 
   void on_kick();
+  void look_for_mps();
   void on_closed(Session& session);
   void arm_tick();
   void tick();

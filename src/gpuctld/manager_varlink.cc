@@ -15,6 +15,21 @@ namespace {
 
 constexpr std::int64_t kFastestMonitorMs = 100, kSlowestMonitorMs = 60'000;
 
+/// Whether slices decide how long a turn on the GPU lasts.
+const char* turns(ipc::TimeSlice found) {
+  switch (found) {
+    case ipc::TimeSlice::in_force:
+      return "by the slices' priorities, reserves and weights; the driver does that here";
+    case ipc::TimeSlice::refused:
+      return "as the driver has it; it refused to be told by programs";
+    case ipc::TimeSlice::no_groups:
+      return "as the driver has it; its channel groups were not seen in any program";
+    case ipc::TimeSlice::not_tried:
+      break;
+  }
+  return "by the slices' priorities, reserves and weights if the driver can do that; no program has tried yet";
+}
+
 }  // namespace
 
 const std::map<std::string_view, Manager::Method>& Manager::methods() {
@@ -135,8 +150,12 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   status.clients = static_cast<std::int64_t>(scheduler_.clients().size());
   status.uptime_s = static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000'000);
   status.notes = options_.notes;
-  if (std::any_of(status.devices.begin(), status.devices.end(), [](const auto& d) { return d.mode == "time-sliced"; }))
+  if (std::any_of(status.devices.begin(), status.devices.end(), [](const auto& d) { return d.mode == "time-sliced"; })) {
     status.notes.push_back("MPS is not active: programs take turns on the whole GPU and do not run side by side");
+    status.notes.push_back(std::string("how long a turn lasts, whatever the kernel: ") +
+                           (config_.daemon.time_slices ? turns(scheduler_.time_slices_work())
+                                                       : "as the driver has it (time_slices = false in gpuctl.toml)"));
+  }
   if (options_.evict_storm.count() > 0)
     status.notes.push_back("testing: every grant is replaced by a random one each " +
                            std::to_string(options_.evict_storm.count()) + " us in the mean");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "gpuctld/time_slices.h"
+
 namespace gpuctl::daemon {
 
 Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, std::chrono::nanoseconds deadline)
@@ -20,6 +22,7 @@ void Scheduler::set_tree(sched::SliceTree tree, std::uint64_t now_ns) {
   nodes_ = tree_.nodes();
   rebuild();
   apply_priorities(now_ns);
+  apply_time_slices(now_ns);
   read_usage();
   decide(now_ns);
 }
@@ -28,14 +31,17 @@ Client& Scheduler::add(Client client, std::uint64_t now_ns) {
   Client& added = clients_.emplace_back(std::move(client));
   rebuild();
   apply_priorities(now_ns);
+  apply_time_slices(now_ns);
   read_usage();
   decide(now_ns);
   return added;
 }
 
 void Scheduler::remove(Client& client, std::uint64_t now_ns) {
+  time_slices_worked_ = time_slices_work();
   clients_.remove_if([&](const Client& other) { return &other == &client; });
   rebuild();
+  apply_time_slices(now_ns);
   read_usage();
   decide(now_ns);
 }
@@ -43,6 +49,7 @@ void Scheduler::remove(Client& client, std::uint64_t now_ns) {
 void Scheduler::set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns) {
   client.hint = priority;
   apply_priorities(now_ns);
+  apply_time_slices(now_ns);
 }
 
 void Scheduler::apply_priorities(std::uint64_t now_ns) {
@@ -50,6 +57,45 @@ void Scheduler::apply_priorities(std::uint64_t now_ns) {
     const std::int32_t allowed = nodes_[client.node].priority;
     client.set_priority(std::min(client.hint.value_or(allowed), allowed), now_ns);
   }
+}
+
+void Scheduler::set_time_sliced(bool on, std::uint64_t now_ns) {
+  time_sliced_ = on;
+  apply_time_slices(now_ns);
+}
+
+void Scheduler::apply_time_slices(std::uint64_t now_ns) {
+  struct Place {
+    Client* client;
+    std::size_t slot;
+  };
+  for (std::size_t device = 0; device < devices_.size(); ++device) {
+    std::vector<Place> places;
+    std::vector<TimeShare> programs;
+    for (Client& client : clients_) {
+      const std::int32_t allowed = nodes_[client.node].priority;
+      for (std::size_t slot = 0; slot < client.slots().size(); ++slot) {
+        if (client.slots()[slot].device != static_cast<int>(device)) continue;
+        places.push_back({&client, slot});
+        programs.push_back({client.node, std::min(client.hint.value_or(allowed), allowed)});
+      }
+    }
+    const bool on = time_sliced_ && !devices_[device].software;
+    const std::vector<std::uint32_t> slices = on ? time_slices(nodes_, programs) : std::vector<std::uint32_t>(places.size(), 0);
+    for (std::size_t i = 0; i < places.size(); ++i) places[i].client->set_time_slice(places[i].slot, slices[i], now_ns);
+  }
+}
+
+ipc::TimeSlice Scheduler::time_slices_work() const {
+  ipc::TimeSlice found = time_slices_worked_;
+  const auto tells_more = [&](ipc::TimeSlice state) {
+    return state == ipc::TimeSlice::in_force || (found != ipc::TimeSlice::in_force && state > found);
+  };
+  for (const Client& client : clients_) {
+    for (std::size_t slot = 0; slot < client.slots().size(); ++slot)
+      if (tells_more(client.time_slice(slot))) found = client.time_slice(slot);
+  }
+  return found;
 }
 
 void Scheduler::rebuild() {

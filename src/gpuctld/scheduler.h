@@ -56,6 +56,12 @@ class Scheduler {
   };
   MemoryAnswer hold_memory(Client& client, std::size_t slot, std::uint64_t bytes);
 
+  /// Whether programs take turns on the GPUs (no MPS) and the administrator wants to set how long they last.
+  void set_time_sliced(bool on, std::uint64_t now_ns);
+
+  /// What became of the time slices that any client was given so far, on any device: whether they work here.
+  ipc::TimeSlice time_slices_work() const;
+
   /// Reads every client's usage, decides where a demand changed and goes on with handovers. Allocates nothing.
   void update(std::uint64_t now_ns);
 
@@ -85,6 +91,7 @@ class Scheduler {
   void write(std::uint64_t now_ns);
   void apply_priorities(std::uint64_t now_ns);
   void apply_memory_limits();
+  void apply_time_slices(std::uint64_t now_ns);
 
   std::vector<Gpu> devices_;
   std::vector<std::uint32_t> sms_;  ///< that can be granted, per device
@@ -95,6 +102,8 @@ class Scheduler {
   sched::Allocator allocator_;
   std::uint64_t turn_ = 0, turn_ns_ = 0, turn_began_ns_ = 0;
   std::chrono::nanoseconds deadline_;
+  bool time_sliced_ = false;
+  ipc::TimeSlice time_slices_worked_ = ipc::TimeSlice::not_tried;  ///< of clients that are gone
 };
 
 }  // namespace gpuctl::daemon

@@ -32,9 +32,21 @@ struct alignas(64) Grant {
   std::uint32_t memory_limited;  ///< 1: before it holds more memory the client asks whether it may (HoldMemory)
   std::uint32_t first;       ///< where its SMs begin, for kernels that can only be confined by number; no two overlap
   std::uint64_t memory_max;  ///< bytes, when limited: the least limit of its slice and those above, for all in there
-  std::uint32_t reserved2[2];
+  std::uint32_t time_slice_us;  ///< of its channel groups, where programs take turns; 0: leave them alone
+  std::uint32_t reserved2;
 };
 static_assert(sizeof(Grant) == 64 && offsetof(Grant, polled) == 0 && offsetof(Grant, epoch) == 16);
+
+/// Grant::time_slice_us: as the driver made them. Whether they could be set is found out all the same.
+inline constexpr std::uint32_t kDriversTimeSlice = 0xffffffff;
+
+/// What became of Grant::time_slice_us. A number that is none of these counts as not_tried.
+enum class TimeSlice : std::uint16_t {
+  not_tried = 0,
+  in_force = 1,   ///< Usage::time_slice_us says how long
+  no_groups = 2,  ///< the driver made no channel groups before our eyes
+  refused = 3,    ///< by the driver
+};
 
 /// client -> daemon, one per device. Counters only grow.
 struct alignas(64) Usage {
@@ -53,7 +65,9 @@ struct alignas(64) Usage {
   std::uint32_t latency_us_log2[24];  ///< histogram of launch latencies: bucket i counts [2^i, 2^(i+1)) us
   std::uint32_t evict_us_log2[16];    ///< the same for evictions
   std::uint64_t memory;               ///< bytes of device memory held: not a counter, may fall
-  std::uint32_t reserved[2];
+  std::uint32_t time_slice_us;        ///< of its channel groups, when in force
+  std::uint16_t time_slice_state;     ///< a TimeSlice
+  std::uint16_t channel_groups;       ///< that it has
 };
 static_assert(sizeof(Usage) == 256);
 

@@ -45,7 +45,7 @@ struct NewStub {
   static Result<NewStub> create(std::uint32_t devices, std::uint32_t client_pid) noexcept;
 };
 
-/// One acquire load or release store of a shared word, of 32 or 64 bits.
+/// One acquire load or release store of a shared word, of 16, 32 or 64 bits.
 template <class T>
 T load(const T& word) noexcept {
   return __atomic_load_n(&word, __ATOMIC_ACQUIRE);

@@ -149,6 +149,9 @@ json::object to_json(const ClientUsage& u) {
       .put("evict_us_max", u.evict_us_max)
       .put("busy_us", u.busy_us)
       .put("memory", u.memory)
+      .put("time_slice", u.time_slice)
+      .put("time_slice_us", u.time_slice_us)
+      .put("channel_groups", u.channel_groups)
       .put("latency_us_last", u.latency_us_last)
       .put("latency_us_log2", u.latency_us_log2)
       .put("evict_us_log2", u.evict_us_log2)
@@ -169,6 +172,9 @@ void read(Fields& fields, ClientUsage& u) {
   u.evict_us_max = fields.number("evict_us_max");
   u.busy_us = amount(fields, "busy_us");
   u.memory = amount(fields, "memory");
+  u.time_slice = fields.text("time_slice");
+  u.time_slice_us = amount(fields, "time_slice_us");
+  u.channel_groups = amount(fields, "channel_groups");
   u.latency_us_last = fields.number("latency_us_last");
   u.latency_us_log2 = fields.integers("latency_us_log2");
   u.evict_us_log2 = fields.integers("evict_us_log2");

@@ -73,6 +73,9 @@ struct ClientUsage {
   double evict_us_max = 0;
   std::int64_t busy_us = 0;
   std::int64_t memory = 0;  ///< bytes
+  std::string time_slice = "not tried";  ///< or "in force", "no channel groups", "refused"
+  std::int64_t time_slice_us = 0;
+  std::int64_t channel_groups = 0;
   double latency_us_last = 0;
   std::vector<std::int64_t> latency_us_log2;
   std::vector<std::int64_t> evict_us_log2;

@@ -12,6 +12,7 @@
 #include <ctime>
 #include <thread>
 
+#include "libgpuslice/channels.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
@@ -98,6 +99,7 @@ void Agent::adopt_stub_page() {
   if (Polled* old = c_.polled_; old && old != polled) old_polled_.push_back(old);
   std::erase(old_polled_, polled);
   stub_ = stub;
+  time_slice_us_ = 0;  // to be told of on the new page
   copies_ = stub && polled == &c_.slots_.polled();
   epoch_ = stub ? ipc::load(stub->grant[c_.device_index_].epoch) : 0;
   c_.set_limits(*polled);
@@ -130,6 +132,7 @@ void Agent::run() {
     }
     look_for_remaining();
     look_at_opaque();
+    look_at_time_slice();
     for (const TopUp& order : orders) top_up(order);
     keep_slots();
     report_slow();
@@ -149,6 +152,23 @@ void Agent::look_at_opaque() {
   if (demand == c_.opaque_demand_ || (demand == 0 && c_.opaque_busy_.load())) return;
   c_.opaque_demand_ = demand;
   c_.publish_usage();
+}
+
+/// Where programs take turns on the GPU: how long this one's last (channels.h).
+void Agent::look_at_time_slice() {
+  if (!stub_) return;
+  ChannelGroups& groups = ChannelGroups::get();
+  const std::uint32_t us = ipc::load(stub_->grant[c_.device_index_].time_slice_us), made = groups.made();
+  if (us == time_slice_us_ && (us == 0 || made == groups_made_)) return;
+  time_slice_us_ = us;
+  groups_made_ = made;
+  const TimeSliceResult result = groups.want(c_.device_index_, us);
+  ipc::Usage& out = stub_->usage[c_.device_index_];
+  ipc::store(out.time_slice_us, result.us);
+  ipc::store(out.channel_groups, result.groups);
+  ipc::store(out.time_slice_state, static_cast<std::uint16_t>(result.state));
+  debug("time slice %u us wanted: %u us on %u channel groups, state %u, status 0x%x", us, result.us, result.groups,
+        static_cast<unsigned>(result.state), result.status);
 }
 
 void Agent::keep_slots() {

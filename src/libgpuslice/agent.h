@@ -46,6 +46,7 @@ class Agent {
   void top_up(const TopUp& order);
   CUstream idle_stream();
   void look_at_opaque();
+  void look_at_time_slice();
   void keep_slots();
   void report_slow();
   void sleep(std::uint32_t futex_seen, std::uint32_t epoch_seen);
@@ -76,6 +77,8 @@ class Agent {
   bool wants_workers_ = false;          ///< some launch is to be given workers soon
   std::uint64_t last_active_ns_ = 0;
   std::uint64_t looked_at_opaque_ns_ = 0;
+  std::uint32_t time_slice_us_ = 0;     ///< as asked for latest, when there were so many groups
+  std::uint32_t groups_made_ = 0;
   std::uint64_t reported_ns_ = 0;
   std::uint64_t last_reap_ns_ = 0;
   std::uint64_t latest_left_ = 0;       ///< HostSlot::left_ns, the latest of the running launches ...

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "libgpuslice/channels.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/context.h"
 #include "libgpuslice/debug.h"
@@ -43,6 +44,7 @@ void start_over_in_child() {
   Kernels::get().forget_after_fork();
   Modules::get().forget_after_fork();
   HeldMemory::get().forget_after_fork();
+  ChannelGroups::get().forget_after_fork();
   ExecutableGraph::forget_after_fork();
   GraphSource::forget_after_fork();
   Context::forget_after_fork();
