@@ -16,6 +16,7 @@ import time
 
 import measure_lab
 import measure_latency
+import measure_memcheck
 import measure_opaque
 import measure_overhead
 import measure_programs
@@ -27,7 +28,8 @@ STEPS = {"evict": (measure_storms.step_evict, 120), "latency": (measure_latency.
          "overhead": (measure_overhead.step_overhead, 240), "launch": (measure_overhead.step_launch, 90),
          "identical": (measure_storms.step_identical, 420), "suite": (measure_overhead.step_suite, 400),
          "storms": (measure_storms.step_storms, 400), "opaque": (measure_opaque.step_opaque, 120),
-         "programs": (measure_programs.step_programs, 200), "timeslice": (measure_timeslice.step_timeslice, 100)}
+         "programs": (measure_programs.step_programs, 200), "timeslice": (measure_timeslice.step_timeslice, 100),
+         "memcheck": (measure_memcheck.step_memcheck, 150)}
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")
 
 
