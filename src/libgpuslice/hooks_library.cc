@@ -15,9 +15,8 @@ CUresult load_library(CUlibrary* out, const void* data, std::optional<std::size_
   return load_image(
       out, &LoadedImage::library, data, size, options, values, count,
       [&](CUlibrary* library, const char* text, JitOptions& jit) {
-        return driver().cuLibraryLoadData(library, text, jit.names.data(), jit.values.data(),
-                                          static_cast<unsigned>(jit.names.size()), library_options, library_values,
-                                          library_count);
+        return driver().cuLibraryLoadData(library, text, jit.names(), jit.values(), jit.count(), library_options,
+                                          library_values, library_count);
       },
       [](CUlibrary library) { driver().cuLibraryUnload(library); }, plain);
 }

@@ -14,8 +14,7 @@ CUresult load_module(CUmodule* out, const void* data, std::optional<std::size_t>
   return load_image(
       out, &LoadedImage::module, data, size, options, values, count,
       [](CUmodule* module, const char* text, JitOptions& jit) {
-        return driver().cuModuleLoadDataEx(module, text, static_cast<unsigned>(jit.names.size()), jit.names.data(),
-                                           jit.values.data());
+        return driver().cuModuleLoadDataEx(module, text, jit.count(), jit.names(), jit.values());
       },
       [](CUmodule module) { driver().cuModuleUnload(module); }, plain);
 }

@@ -1,6 +1,7 @@
 #include "libgpuslice/load_image.h"
 
-#include <algorithm>
+#include <sched.h>
+
 #include <fstream>
 #include <iterator>
 
@@ -18,15 +19,11 @@ unsigned device_sm() {
   return static_cast<unsigned>(major * 10 + minor);
 }
 
-JitOptions::JitOptions(const CUjit_option* given, void* const* given_values, unsigned count, int max_registers) {
-  if (given && given_values) {
-    names.assign(given, given + count);
-    values.assign(given_values, given_values + count);
-  }
-  if (max_registers > 0 && std::find(names.begin(), names.end(), CU_JIT_MAX_REGISTERS) == names.end()) {
-    names.push_back(CU_JIT_MAX_REGISTERS);
-    values.push_back(reinterpret_cast<void*>(static_cast<std::uintptr_t>(max_registers)));
-  }
+unsigned compile_threads_here(std::size_t text_bytes) {
+  int version = 0;
+  cpu_set_t cpus;
+  if (driver().cuDriverGetVersion(&version) != CUDA_SUCCESS || sched_getaffinity(0, sizeof cpus, &cpus) != 0) return 1;
+  return compile_threads(version, text_bytes, static_cast<unsigned>(CPU_COUNT(&cpus)));
 }
 
 bool persistent_forms_load(const LoadedImage& image) {

@@ -4,6 +4,7 @@
 
 #include <cuda.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "libgpuslice/client.h"
 #include "libgpuslice/debug.h"
 #include "libgpuslice/hooks.h"
+#include "libgpuslice/jit_options.h"
 #include "libgpuslice/modules.h"
 #include "libgpuslice/quiet.h"
 
@@ -20,13 +22,8 @@ namespace gpuslice {
 /// Compute capability of the current device, or of the first: libraries are loaded before there is a context.
 unsigned device_sm();
 
-/// The program's JIT options, and the register limit recorded with the PTX.
-struct JitOptions {
-  std::vector<CUjit_option> names;
-  std::vector<void*> values;
-
-  JitOptions(const CUjit_option* given, void* const* given_values, unsigned count, int max_registers);
-};
+/// Threads that may compile so much PTX in this process.
+unsigned compile_threads_here(std::size_t text_bytes);
 
 /// Makes the driver compile now what it would compile at the first use, while the plain image can still be loaded.
 bool persistent_forms_load(const LoadedImage& image);
@@ -34,29 +31,43 @@ bool persistent_forms_load(const LoadedImage& image);
 /// The bytes of a file, with a NUL behind them (PTX is text); nothing when it cannot be read.
 std::optional<std::vector<char>> read_file(const char* path);
 
+/// For the debug file.
+struct Stopwatch {
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  long long us() const { return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count(); }
+};
+
 /// `load(image, options)` loads into `out`; `unload(out)` undoes it; `plain()` is the program's own call.
 template <class Handle, class Load, class Unload, class Plain>
 CUresult load_image(Handle* out, Handle LoadedImage::*member, const void* data, std::optional<std::size_t> size,
-                    const CUjit_option* options, void* const* values, unsigned count, Load load, Unload unload,
+                    const CUjit_option* options, void** values, unsigned count, Load load, Unload unload,
                     Plain plain) {
   if (!Client::get().wanted() || !out || !data) return plain();
   return guarded([&] {
     Quiet quiet;
     auto image = std::make_shared<LoadedImage>();
+    const Stopwatch preparing;
     image->image = prepare_image(data, size, device_sm());
+    const long long prepared_us = preparing.us();
     if (!image->image.text.empty()) {
-      JitOptions jit(options, values, count, image->image.max_registers);
-      Handle handle{};
-      CUresult result = load(&handle, image->image.text.c_str(), jit);
-      if (result == CUDA_SUCCESS) {
+      const Stopwatch loading;
+      JitOptions jit(options, values, count, image->image.max_registers, compile_threads_here(image->image.text.size()));
+      CUresult result;
+      do {
+        Handle handle{};
+        result = load(&handle, image->image.text.c_str(), jit);
+        if (result != CUDA_SUCCESS) continue;
         (*image).*member = handle;
         if (persistent_forms_load(*image)) {
           image->rewritten_ = true;
+          jit.give_back();
         } else {
           unload(handle);
           (*image).*member = nullptr;
         }
-      }
+      } while (!image->rewritten_ && jit.drop_threads());
+      debug("%s: %zu bytes of rewritten text, made or found in %lld us, loaded in %lld us", image->image.label.c_str(),
+            image->image.text.size(), prepared_us, loading.us());
       if (!image->rewritten_) {
         image->image.reason = "the driver refused the rewritten PTX (CUDA error " + std::to_string(result) + ")";
         debug("%s: %s", image->image.label.c_str(), image->image.reason.c_str());
@@ -64,7 +75,9 @@ CUresult load_image(Handle* out, Handle LoadedImage::*member, const void* data, 
       image->image.text = {};
     }
     if (!image->rewritten_) {
+      const Stopwatch loading;
       CUresult result = plain();
+      debug("%s: looked at for %lld us, loaded as it is in %lld us", image->image.label.c_str(), prepared_us, loading.us());
       if (result != CUDA_SUCCESS) return result;
       (*image).*member = *out;
     }

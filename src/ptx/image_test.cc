@@ -2,6 +2,8 @@
 
 #include <elf.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "ptx/test_files.h"
 
@@ -110,6 +112,37 @@ TEST(Image, MeasuresTextAndCubinInMemory) {
   EXPECT_FALSE(image_in_memory(nullptr));
   const auto cubin = elf_with_section(".text", std::vector<std::byte>(100));
   EXPECT_EQ(image_in_memory(cubin.data())->size(), cubin.size());
+}
+
+// Programs hand over containers of many megabytes, of which the driver reads what it needs of when it is needed.
+TEST(Image, ReadsNoMachineCodeToFindThatThereIsNoPtx) {
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  auto* memory = static_cast<std::byte*>(mmap(nullptr, 6 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  const auto store = [&]<class T>(std::size_t offset, T value) { std::memcpy(memory + offset, &value, sizeof value); };
+  // Two entries of three pages less their headers, the first with the container's header in front.
+  store(0, kFatbinMagic);
+  store(4, std::uint16_t{1});
+  store(6, static_cast<std::uint16_t>(kFatbinHeaderBytes));
+  store(8, std::uint64_t{6 * page - kFatbinHeaderBytes});
+  const auto entry = [&](std::size_t offset, std::size_t end, std::uint32_t sm) {
+    store(offset, FatbinKind::kElf);
+    store(offset + 0x04, std::uint32_t{64});
+    store(offset + 0x08, std::uint64_t{end - offset - 64});
+    store(offset + 0x1c, sm);
+  };
+  entry(kFatbinHeaderBytes, 3 * page, 80);
+  entry(3 * page, 6 * page, 90);
+  for (const std::size_t first : {1u, 4u}) ASSERT_EQ(mprotect(memory + first * page, 2 * page, PROT_NONE), 0);
+  const Result<Bytes> image = image_in_memory(memory);
+  ASSERT_TRUE(image) << image.error().message;
+  EXPECT_EQ(image->size(), 6 * page);
+  const auto entries = read_image(*image);
+  ASSERT_TRUE(entries) << entries.error().message;
+  ASSERT_EQ(entries->size(), 2u);
+  EXPECT_EQ((*entries)[1].sm, 90u);
+  EXPECT_EQ(choose_ptx(*entries, 90).error().message, "no PTX, only machine code");
+  munmap(memory, 6 * page);
 }
 
 }  // namespace
