@@ -6,8 +6,8 @@ import time
 
 TOOLS = ("memcheck", "racecheck")
 AT_ONCE = 6  # each with a gpuctld of its own, so that none is evicted for another while the tool holds up its launches
-RUN_LIMIT_S = 40
-BUDGET_S = 110
+RUN_LIMIT_S = 30
+BUDGET_S = 100
 SUMMARY = {"memcheck": re.compile(r"ERROR SUMMARY: (\d+) error()"),
            "racecheck": re.compile(r"RACECHECK SUMMARY: \d+ hazards? displayed \((\d+) errors?, (\d+) warnings?\)")}
 OPTIONS = ("--target-processes", "all", "--launch-timeout", "30")

@@ -149,7 +149,7 @@ def guarded(case, rows):
     """The rows, or that one program failed, which should not hide the others."""
     try:
         yield from rows
-    except (RuntimeError, OSError, ValueError, subprocess.SubprocessError) as error:
+    except (RuntimeError, OSError, ValueError, TypeError, LookupError, subprocess.SubprocessError) as error:
         yield (f"{case.name}: FAILED", "", " ".join(str(error).split())[:300])
 
 

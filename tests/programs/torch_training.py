@@ -13,7 +13,7 @@ from torch import nn
 
 import rounds
 
-BATCH = 256
+BATCH = 512
 BATCHES = 8  # that take turns
 WARM_UP_STEPS = 3  # before the capture
 
