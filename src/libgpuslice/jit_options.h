@@ -45,4 +45,16 @@ class JitOptions {
   bool threads_ = false;  ///< the last option is ours
 };
 
+/// Whether `attempt()`, which loads with these options, succeeds: with the threads, or else without, should it be them that the
+/// driver refuses. Then the program has been handed the driver's answers.
+template <class Attempt>
+bool attempt_load(JitOptions& options, Attempt attempt) {
+  do {
+    if (!attempt()) continue;
+    options.give_back();
+    return true;
+  } while (options.drop_threads());
+  return false;
+}
+
 }  // namespace gpuslice

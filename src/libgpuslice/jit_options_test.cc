@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace gpuslice {
 namespace {
@@ -65,6 +66,41 @@ TEST(JitOptions, HandsTheProgramWhatTheDriverAnswered) {
   EXPECT_EQ(values[0], value(1000));
   options.give_back();
   EXPECT_EQ(values[0], value(17));
+}
+
+TEST(AttemptLoad, TriesAgainWithoutThreads) {
+  const CUjit_option names[] = {CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {value(1000)};
+  JitOptions options(names, values, 1, 0, 8);
+  std::vector<unsigned> counts;
+  EXPECT_TRUE(attempt_load(options, [&] {
+    counts.push_back(options.count());
+    options.values()[0] = value(counts.size());
+    return options.count() == 1;
+  }));
+  EXPECT_EQ(counts, (std::vector<unsigned>{2, 1}));
+  EXPECT_EQ(values[0], value(2));
+}
+
+TEST(AttemptLoad, TriesOnceWhatHasNoThreadsOrSucceeds) {
+  JitOptions plain(nullptr, nullptr, 0, 0, 1);
+  int attempts = 0;
+  EXPECT_FALSE(attempt_load(plain, [&] { return ++attempts > 1; }));
+  EXPECT_EQ(attempts, 1);
+  JitOptions threads(nullptr, nullptr, 0, 0, 8);
+  EXPECT_TRUE(attempt_load(threads, [&] { return ++attempts == 2; }));
+  EXPECT_EQ(attempts, 2);
+}
+
+TEST(AttemptLoad, KeepsTheProgramsValuesWhenAllFails) {
+  const CUjit_option names[] = {CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {value(1000)};
+  JitOptions options(names, values, 1, 0, 8);
+  EXPECT_FALSE(attempt_load(options, [&] {
+    options.values()[0] = value(1);
+    return false;
+  }));
+  EXPECT_EQ(values[0], value(1000));
 }
 
 }  // namespace

@@ -52,20 +52,17 @@ CUresult load_image(Handle* out, Handle LoadedImage::*member, const void* data, 
     if (!image->image.text.empty()) {
       const Stopwatch loading;
       JitOptions jit(options, values, count, image->image.max_registers, compile_threads_here(image->image.text.size()));
-      CUresult result;
-      do {
+      CUresult result = CUDA_SUCCESS;
+      image->rewritten_ = attempt_load(jit, [&] {
         Handle handle{};
         result = load(&handle, image->image.text.c_str(), jit);
-        if (result != CUDA_SUCCESS) continue;
+        if (result != CUDA_SUCCESS) return false;
         (*image).*member = handle;
-        if (persistent_forms_load(*image)) {
-          image->rewritten_ = true;
-          jit.give_back();
-        } else {
-          unload(handle);
-          (*image).*member = nullptr;
-        }
-      } while (!image->rewritten_ && jit.drop_threads());
+        if (persistent_forms_load(*image)) return true;
+        unload(handle);
+        (*image).*member = nullptr;
+        return false;
+      });
       debug("%s: %zu bytes of rewritten text, made or found in %lld us, loaded in %lld us", image->image.label.c_str(),
             image->image.text.size(), prepared_us, loading.us());
       if (!image->rewritten_) {
