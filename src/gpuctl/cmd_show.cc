@@ -1,3 +1,4 @@
+#include <cmath>
 #include <memory>
 #include <ostream>
 
@@ -7,6 +8,7 @@
 #include "gpuctl/units.h"
 #include "gpuctl/verb.h"
 #include "sched/policy.h"
+#include "sched/temporal/job_policy.h"
 
 namespace gpuctl::cli {
 namespace {
@@ -17,6 +19,8 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   };
   const auto sms = [](std::int64_t count) { return std::to_string(count) + (count == 1 ? " SM" : " SMs"); };
   const sched::Policy* policy = sched::find_policy(s.policy);
+  const sched::JobPolicyRow* row = sched::find_job_policy(s.policy.substr(0, s.policy.find(':')));
+  const std::string_view help = policy != nullptr ? policy->help : row != nullptr ? row->help : "";
   const bool strict = s.reserve_mode == "strict";
   line("slice", printable(s.path));
   line("reserve", s.reserve == 0 ? "none" : sms(s.reserve) + (strict ? ", kept free" : ", lent until needed"));
@@ -24,7 +28,7 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   line("weight", std::to_string(s.weight));
   line("priority", std::to_string(s.priority));
   line("memory max", s.memory_max ? format_bytes(*s.memory_max) + " of each GPU" : "none");
-  line("policy", printable(s.policy) + (policy == nullptr ? "" : " (" + std::string(policy->help) + ")"));
+  line("policy", printable(s.policy) + (help.empty() ? "" : " (" + std::string(help) + ")"));
   line("owner", owner_text(s));
   line("granted", sms(s.granted) + " of " + std::to_string(s.demand) + " wanted");
   line("clients", std::to_string(s.clients));
@@ -60,13 +64,45 @@ Table client_table(const std::vector<ipc::Client>& clients) {
   return table;
 }
 
+Outcome<int> show_kernels(Context& context) {
+  const auto reply = ask(context, "ListKernels");
+  if (!reply) return reply.error();
+  const auto kernels = decode_reply(
+      *reply, [](ipc::Fields& fields) { return ipc::read_list<ipc::KernelDurations>(fields, "kernels"); });
+  if (!kernels) return kernels.error();
+  if (context.json) {
+    print_json(context, *reply);
+    return kExitOk;
+  }
+  using enum Table::Align;
+  Table table({{"KERNEL", left},
+               {"MODULE", left},
+               {"LAUNCHES", right},
+               {"PREDICTED", right},
+               {"OBSERVED", right},
+               {"ERROR", right},
+               {"EVICTION", right}});
+  for (const ipc::KernelDurations& k : *kernels)
+    table.add_row({printable(k.name), k.module.empty() ? "-" : printable(k.module), format_count(k.launches),
+                   k.predicted_us == 0 ? "-" : format_us(k.predicted_us), format_us(k.observed_us),
+                   k.predicted_us == 0 ? "-" : std::to_string(std::llround(100 * k.error)) + " %",
+                   k.evict_us == 0 ? "-" : format_us(k.evict_us)});
+  for (const std::string& line : table.lines()) context.out << line << '\n';
+  return kExitOk;
+}
+
 }  // namespace
 
 Action declare_show(CLI::App& app) {
   auto name = std::make_shared<std::string>();
-  app.add_option("NAME", *name, "The slice; '/' is the root")->required();
+  auto kernels = std::make_shared<bool>(false);
+  app.add_option("NAME", *name, "The slice; '/' is the root");
+  app.add_flag("--kernels", *kernels, "What policies for jobs have learnt about kernels, instead of a slice");
 
-  return [name](Context& context) -> Outcome<int> {
+  return [name, kernels](Context& context) -> Outcome<int> {
+    if (*kernels && !name->empty()) return usage("show: --kernels goes without the name of a slice");
+    if (*kernels) return show_kernels(context);
+    if (name->empty()) return usage("show: give the name of a slice, or --kernels");
     const Outcome<std::string> path = slice_path(*name);
     if (!path) return path.error();
     const auto reply = ask(context, "GetSlice", {{"path", *path}});

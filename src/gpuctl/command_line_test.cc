@@ -198,7 +198,7 @@ TEST_F(CommandLine, UsageErrorsExitWithTwoAndAskNothing) {
                "--seeds: '0' is not a whole number from 1 to 1000000");
   expect_error({"set", "ls"}, kExitUsage, "set: KEY=VALUE is required; see 'gpuctl set --help'");
   expect_error({"set", "ls", "max"}, kExitUsage, "'max' is not KEY=VALUE; write for example max=40");
-  expect_error({"show"}, kExitUsage, "show: NAME is required; see 'gpuctl show --help'");
+  expect_error({"show"}, kExitUsage, "show: give the name of a slice, or --kernels");
   expect_error({"explain", "ls"}, kExitUsage,
                "PID: 'ls' is not a process id; 'gpuctl top --once' shows those of the attached programs");
   expect_error({"top", "--interval", "0"}, kExitUsage, "--interval: '0' is not a number of seconds from 0.1 to 60");

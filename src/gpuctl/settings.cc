@@ -10,6 +10,7 @@
 #include "gpuctl/suggest.h"
 #include "gpuctl/units.h"
 #include "sched/policy.h"
+#include "sched/temporal/job_policy.h"
 
 namespace gpuctl::cli {
 namespace {
@@ -86,7 +87,7 @@ const std::vector<SettingKey>& setting_keys() {
       {"weight", "N", "Share of what is left after the reserves, relative to its siblings (100)"},
       {"priority", "N", "Greater goes first (0)"},
       {"memory-max", "SIZE|none", "Device memory of each GPU for all its programs together, such as 16G"},
-      {"policy", "NAME", "How the slice divides its SMs among its children"},
+      {"policy", "NAME[:OPTION=VALUE]", "How the slice divides its SMs, or the GPU's time, among what is below it"},
       {"owner", "USER[:GROUP]", "Who may create slices below it, change them and run programs in them"},
   };
   return keys;
@@ -98,6 +99,14 @@ std::string policy_help() {
     std::string line = "  " + std::string(policy.name);
     line.resize(std::max<std::size_t>(line.size() + 2, 34), ' ');
     help += '\n' + line + std::string(policy.help);
+  }
+  help += "\nPolicies for jobs, one at a time on a GPU; options as in hpf:spatial:protect_ms=50:";
+  for (const sched::JobPolicyRow& row : sched::job_policies()) {
+    if (!sched::for_slices(row)) continue;
+    std::string line = "  " + std::string(row.name);
+    line.resize(std::max<std::size_t>(line.size() + 2, 34), ' ');
+    help += '\n' + line + std::string(row.help);
+    if (!row.options.empty()) help += "; " + std::string(row.options);
   }
   return help;
 }

@@ -27,7 +27,8 @@ void Board::renew(std::vector<Member> members) {
 
 void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput> nodes, std::uint64_t turn) {
   for (std::size_t i = 0; i < members_.size(); ++i)
-    inputs_[i] = {members_[i].client->node, sched::CapSM{slot(members_[i]).demand}};
+    inputs_[i] = {members_[i].client->node, sched::CapSM{slot(members_[i]).admitted_demand()},
+                  sched::CapSM{slot(members_[i]).admitted}};
   allocator.decide(nodes, inputs_, capacity_, turn, decision_);
   count_rest(nodes);
   starving_ = false;
@@ -35,8 +36,9 @@ void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Client::Slot& s = slot(members_[i]);
     s.decided = decision_.clients[i].grant.count;
-    starving_ |= s.decided == 0 && s.demand != 0;
-    members_[i].client->write_reserve(members_[i].slot, own_reserve(nodes, inputs_[i].node));
+    starving_ |= s.decided == 0 && s.admitted_demand() != 0;
+    const std::uint32_t reserve = s.queue != nullptr ? 0 : own_reserve(nodes, inputs_[i].node);
+    members_[i].client->write_reserve(members_[i].slot, reserve);
   }
 }
 

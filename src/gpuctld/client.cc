@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "gpuctld/job_queue.h"
 #include "ipc/message.h"
 
 namespace gpuctl::daemon {
@@ -221,14 +222,16 @@ ipc::Client Client::describe() const {
   result.command = identity_.command;
   result.slice = slice_;
   bool disobeying = false, waiting = false;
+  std::string job;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const Slot& slot = slots_[i];
     if (slot.device < 0) continue;
     result.usage.push_back(usage(i));
     disobeying |= slot.disobeying;
     waiting |= slot.demand != 0 && slot.decided == 0;
+    if (const std::string_view state = job_state(slot); !state.empty()) job = state;
   }
-  result.state = disobeying ? "disobeying" : waiting ? "waiting" : busy() ? "running" : "idle";
+  result.state = disobeying ? "disobeying" : !job.empty() ? job : waiting ? "waiting" : busy() ? "running" : "idle";
   return result;
 }
 

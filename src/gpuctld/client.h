@@ -23,6 +23,18 @@ namespace gpuctl::daemon {
 inline constexpr std::size_t kMaxKernels = 4096;
 inline constexpr std::size_t kMaxKernelText = 1024;
 
+class JobQueue;
+
+/// What a policy for jobs schedules of a client on a device: its oldest outstanding launch.
+struct ClientJob {
+  std::uint64_t id = 0;       ///< of the job; 0: nothing is outstanding
+  std::uint64_t launch = 0;   ///< ipc::Head::launch
+  std::uint32_t claimed = 0;  ///< block-tasks, as last told to the policy
+  std::chrono::nanoseconds ran{};  ///< on the whole device, or as much longer as it had less of it
+  std::uint64_t seen_ns = 0;       ///< until when `ran` counts
+  bool operator==(const ClientJob&) const = default;
+};
+
 struct ClientIdentity {
   std::int32_t pid = 0;
   std::uint32_t uid = 0;
@@ -48,10 +60,16 @@ class Client {
     std::uint64_t promised = 0;  ///< bytes of memory it was last granted, or said it holds; 0 while nothing limits it
     std::uint32_t epoch = 0;    ///< the daemon's own copy: the page is the client's to scribble on
     HeldCapsm held;
+    JobQueue* queue = nullptr;  ///< whose turns it takes; null: no policy for jobs
+    ClientJob job;
+    std::uint32_t admitted = ipc::kUnlimited;  ///< CapSM that a policy for jobs lets it have, as the next says
+    std::uint32_t told_jobs = ipc::kNoJobs;    ///< Grant::jobs
     bool disobeying = false;
     std::uint64_t obeyed_ns = 0;  ///< when it was last seen to hold no more than its grant
 
     bool busy() const { return demand != 0 || outstanding != 0; }
+    /// What it could fill of what it may have.
+    std::uint32_t admitted_demand() const { return std::min(demand, admitted); }
     /// The most that it may be using if it is busy.
     std::uint32_t may_use() const { return std::max(written, held.most()); }
   };
@@ -69,6 +87,13 @@ class Client {
   void write_first(std::size_t index, std::uint32_t first);
   /// The same for Grant::reserve.
   void write_reserve(std::size_t slot, std::uint32_t reserve);
+  /// The same for Grant::jobs.
+  void write_jobs(std::size_t slot, std::uint32_t wanted);
+
+  /// The launch that the client says is its oldest, within what can be; nothing: none, or it is being written.
+  std::optional<ipc::Head> head(std::size_t slot, std::uint64_t now_ns) const;
+  /// Moves the launches that ended since the last call to the end of `records`: at most ipc::kRecords, not checked.
+  void take_records(std::vector<ipc::Record>& records);
 
   /// Writes the limit of its memory, in bytes; none: nothing limits it.
   void write_memory_limit(std::size_t slot, std::optional<std::uint64_t> bytes);
@@ -117,6 +142,7 @@ class Client {
   std::vector<Slot> slots_;
   std::int32_t priority_ = 0;
   std::uint64_t longest_task_ns_ = 0;
+  std::uint32_t records_read_ = 0;  ///< the daemon's own copy
   std::map<std::pair<std::string, std::string>, ipc::Kernel> kernels_;  ///< by module and name
 };
 

@@ -52,7 +52,7 @@ ipc::SliceSettings to_settings(const sched::Slice& slice) {
   settings.priority = slice.priority;
   settings.memory_max = bytes(slice.memory_max);
   if (!settings.memory_max) settings.memory_unlimited = true;
-  settings.policy = std::string(slice.policy->name);
+  settings.policy = sched::policy_text(slice);
   settings.owner_uid = slice.owner_uid;
   settings.owner_gid = group(slice);
   return settings;
@@ -67,7 +67,7 @@ ipc::Slice describe(const std::string& path, const sched::Slice& slice) {
   result.weight = slice.weight;
   result.priority = slice.priority;
   result.memory_max = bytes(slice.memory_max);
-  result.policy = std::string(slice.policy->name);
+  result.policy = sched::policy_text(slice);
   result.owner_uid = slice.owner_uid;
   result.owner_gid = group(slice);
   return result;

@@ -139,6 +139,7 @@ int run(int argc, char** argv) {
   auto devices = find_devices(options.software_gpu, note);
   if (!devices) return log(devices.error().message), 1;
   ManagerOptions manager_options{.state_file = options.state + "/state.json",
+                                 .kernels_file = options.state + "/kernels.json",
                                  .config_file = options.config,
                                  .config_required = options.config_required,
                                  .root_uid = ::geteuid(),

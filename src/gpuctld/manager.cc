@@ -6,9 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "gpuctld/clock.h"
 #include "gpuctld/mps.h"
@@ -35,6 +39,13 @@ Result<std::vector<Gpu>> select(std::vector<Gpu> devices, const std::vector<Devi
     selected.push_back(*found);
   }
   return selected;
+}
+
+/// Nothing when it cannot be read.
+std::optional<std::string> read_whole(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(stream), {});
 }
 
 /// Empties an eventfd that somebody else may have made blocking.
@@ -76,6 +87,7 @@ Result<std::unique_ptr<Manager>> Manager::create(asio::io_context& context, Mana
   std::unique_ptr<Manager> manager(new Manager(context, std::move(options), std::move(config), std::move(*selected),
                                                std::move(tree), std::move(configured), std::move(log)));
   manager->save();
+  manager->load_kernels();
   return manager;
 }
 
@@ -119,6 +131,7 @@ std::vector<std::string> Manager::reload() {
 void Manager::stop() {
   if (stopped_) return;
   stopped_ = true;
+  save_kernels();
   tick_timer_.cancel();
   storm_timer_.cancel();
   if (server_) server_->stop();
@@ -135,6 +148,23 @@ void Manager::save() {
   if (options_.state_file.empty()) return;
   if (auto saved = save_state(options_.state_file, current_state(scheduler_.tree(), configured_)); !saved)
     log_("the slices would not survive a restart: " + saved.error().message);
+}
+
+void Manager::load_kernels() {
+  if (options_.kernels_file.empty()) return;
+  const auto text = read_whole(options_.kernels_file);
+  if (!text) return;
+  error_code broken;
+  const boost::json::value value = boost::json::parse(*text, broken);
+  const auto loaded = broken ? Result<void>(fail("not JSON")) : scheduler_.knowledge().from_json(value);
+  if (!loaded) log_(options_.kernels_file + ": " + loaded.error().message + "; kernels are learnt anew");
+}
+
+void Manager::save_kernels() {
+  kernels_saved_ns_ = now_ns();
+  if (options_.kernels_file.empty() || !scheduler_.knowledge().take_changed()) return;
+  const auto saved = replace_file(options_.kernels_file, boost::json::serialize(scheduler_.knowledge().to_json()) + "\n");
+  if (!saved) log_("what was learnt about kernels would not survive a restart: " + saved.error().message);
 }
 
 void Manager::Member::wait_for_kick() {
@@ -184,7 +214,9 @@ void Manager::arm_tick() {
   const std::chrono::microseconds wait = scheduler_.waiting() ? kHandoverTick
                                          : scheduler_.busy()  ? std::chrono::microseconds(kBusyTick)
                                                               : kIdleTick;
-  const auto at = std::chrono::steady_clock::now() + wait;
+  const std::chrono::steady_clock::time_point again{
+      std::chrono::nanoseconds(std::min<std::uint64_t>(scheduler_.again_ns(), INT64_MAX))};
+  const auto at = std::min(std::chrono::steady_clock::now() + wait, again);
   if (tick_armed_ && tick_at_ <= at) return;
   tick_armed_ = true;
   tick_at_ = at;
@@ -204,6 +236,7 @@ void Manager::tick() {
     if (std::exchange(member->resting, false)) member->wait_for_kick();
   }
   for (Client* client : scheduler_.check_deadlines(now)) punish(*client);
+  if (std::chrono::nanoseconds(now - kernels_saved_ns_) >= kSaveKernelsEvery) save_kernels();
   arm_tick();
 }
 

@@ -29,11 +29,14 @@ inline constexpr std::chrono::milliseconds kBusyTick{5};
 inline constexpr std::chrono::microseconds kHandoverTick{200};
 /// While clients are attached and idle: for what gpuctl top shows, and work that began under a standing grant.
 inline constexpr std::chrono::milliseconds kIdleTick{250};
+/// What was learnt about kernels is written this often at most; what is newer is lost when the daemon is killed.
+inline constexpr std::chrono::seconds kSaveKernelsEvery{5};
 /// A client may ask this often between two ticks; then it waits for the next one. No honest client comes near it.
 inline constexpr int kKicksPerTick = 200;
 
 struct ManagerOptions {
   std::string state_file;   ///< "": nothing is kept
+  std::string kernels_file;  ///< what was learnt about kernels; "": nothing is kept
   std::string config_file;  ///< "": none; read again on reload
   bool config_required = false;
   std::uint32_t root_uid = 0;                ///< owner of the root slice
@@ -88,6 +91,8 @@ class Manager {
   void arm_storm();
   void punish(Client& client);
   void save();
+  void load_kernels();
+  void save_kernels();
   void change_tree(sched::SliceTree tree);
 
   // manager_varlink.cc, manager_clients.cc
@@ -102,6 +107,7 @@ class Manager {
   Answer list_clients(Session& session, ipc::Fields& fields);
   Answer explain(Session& session, ipc::Fields& fields);
   Answer get_status(Session& session, ipc::Fields& fields);
+  Answer list_kernels(Session& session, ipc::Fields& fields);
   Answer monitor(Session& session, ipc::Fields& fields);
   Answer attach(Session& session, ipc::Fields& fields);
   Answer report_kernels(Session& session, ipc::Fields& fields);
@@ -128,7 +134,7 @@ class Manager {
   bool tick_armed_ = false, stopped_ = false;
   std::chrono::steady_clock::time_point tick_at_;
   std::mt19937_64 random_{std::random_device{}()};
-  std::uint64_t started_ns_;
+  std::uint64_t started_ns_, kernels_saved_ns_ = 0;
 };
 
 }  // namespace gpuctl::daemon

@@ -26,6 +26,10 @@ Answer Manager::explain(Session&, ipc::Fields& fields) {
   return success({{"client", ipc::to_json(found->describe())}, {"kernels", ipc::to_json(found->kernels())}});
 }
 
+Answer Manager::list_kernels(Session&, ipc::Fields&) {
+  return success({{"kernels", ipc::to_json(scheduler_.knowledge().list())}});
+}
+
 Answer Manager::attach(Session& session, ipc::Fields& fields) {
   std::string slice = fields.text("slice");
   if (slice.empty()) slice = "/";

@@ -42,6 +42,7 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"ListClients", &Manager::list_clients},
       {"Explain", &Manager::explain},
       {"GetStatus", &Manager::get_status},
+      {"ListKernels", &Manager::list_kernels},
       {"Monitor", &Manager::monitor},
       {"Attach", &Manager::attach},
       {"HoldMemory", &Manager::hold_memory},

@@ -13,36 +13,43 @@ Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, std::chron
     boards_.emplace_back(gpu.sms);
     sms_.push_back(boards_.back().sms());
   }
-  rebuild();
+  queues_.resize(boards_.size());
+  rebuild(0);
   decide(0);
 }
 
 void Scheduler::set_tree(sched::SliceTree tree, std::uint64_t now_ns) {
   tree_ = std::move(tree);
   nodes_ = tree_.nodes();
-  rebuild();
+  rebuild(now_ns);
   apply_priorities(now_ns);
   apply_time_slices(now_ns);
   read_usage();
+  take_turns(now_ns);
   decide(now_ns);
 }
 
 Client& Scheduler::add(Client client, std::uint64_t now_ns) {
   Client& added = clients_.emplace_back(std::move(client));
-  rebuild();
+  rebuild(now_ns);
   apply_priorities(now_ns);
   apply_time_slices(now_ns);
   read_usage();
+  take_turns(now_ns);
   decide(now_ns);
   return added;
 }
 
 void Scheduler::remove(Client& client, std::uint64_t now_ns) {
   time_slices_worked_ = time_slices_work();
+  learn();
+  for (auto& queues : queues_)
+    for (auto& [path, queue] : queues) queue.forget(client, now_ns);
   clients_.remove_if([&](const Client& other) { return &other == &client; });
-  rebuild();
+  rebuild(now_ns);
   apply_time_slices(now_ns);
   read_usage();
+  take_turns(now_ns);
   decide(now_ns);
 }
 
@@ -50,6 +57,7 @@ void Scheduler::set_hint(Client& client, std::int32_t priority, std::uint64_t no
   client.hint = priority;
   apply_priorities(now_ns);
   apply_time_slices(now_ns);
+  rebuild_queues(now_ns);
 }
 
 void Scheduler::apply_priorities(std::uint64_t now_ns) {
@@ -98,7 +106,7 @@ ipc::TimeSlice Scheduler::time_slices_work() const {
   return found;
 }
 
-void Scheduler::rebuild() {
+void Scheduler::rebuild(std::uint64_t now_ns) {
   std::vector<std::vector<Board::Member>> members(boards_.size());
   for (Client& client : clients_) {
     std::uint32_t node = 0;
@@ -112,6 +120,7 @@ void Scheduler::rebuild() {
   }
   for (std::size_t device = 0; device < boards_.size(); ++device) boards_[device].renew(std::move(members[device]));
   apply_memory_limits();
+  rebuild_queues(now_ns);
 }
 
 /// True if a demand changed.
@@ -122,7 +131,9 @@ bool Scheduler::read_usage() {
 }
 
 void Scheduler::update(std::uint64_t now_ns) {
+  learn();
   bool changed = read_usage(), starving = false;
+  changed |= take_turns(now_ns);
   for (const Board& board : boards_) starving |= board.starving();
   const auto lasts = [now_ns](std::uint64_t since_ns) { return std::chrono::nanoseconds(now_ns - since_ns); };
   // A turn counts from when everybody has what is theirs in it, though others cannot put that off without end.

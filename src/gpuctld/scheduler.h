@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -15,6 +16,8 @@
 #include "gpuctld/client.h"
 #include "gpuctld/config.h"
 #include "gpuctld/devices.h"
+#include "gpuctld/job_queue.h"
+#include "gpuctld/kernel_knowledge.h"
 #include "sched/allocator.h"
 #include "sched/slice_tree.h"
 
@@ -65,6 +68,12 @@ class Scheduler {
   /// Reads every client's usage, decides where a demand changed and goes on with handovers. Allocates nothing.
   void update(std::uint64_t now_ns);
 
+  /// When to call update() at the latest, for a policy for jobs: CLOCK_MONOTONIC; UINT64_MAX: no hurry.
+  std::uint64_t again_ns() const;
+
+  KernelKnowledge& knowledge() { return knowledge_; }
+  const KernelKnowledge& knowledge() const { return knowledge_; }
+
   /// Clients that were just found to disobey.
   std::vector<Client*> check_deadlines(std::uint64_t now_ns);
 
@@ -85,7 +94,10 @@ class Scheduler {
 
  private:
   /// Membership or the tree changed.
-  void rebuild();
+  void rebuild(std::uint64_t now_ns);
+  void rebuild_queues(std::uint64_t now_ns);
+  void learn();
+  bool take_turns(std::uint64_t now_ns);
   bool read_usage();
   void decide(std::uint64_t now_ns);
   void write(std::uint64_t now_ns);
@@ -100,6 +112,10 @@ class Scheduler {
   std::list<Client> clients_;  ///< in the order of attachment; addresses stay
   std::vector<Board> boards_;
   sched::Allocator allocator_;
+  KernelKnowledge knowledge_;
+  std::uint64_t jobs_ = 0;
+  std::vector<std::map<std::string, JobQueue>> queues_;  ///< by device, then path of the slice
+  std::vector<ipc::Record> records_;                     ///< scratch
   std::uint64_t turn_ = 0, turn_ns_ = 0, turn_began_ns_ = 0;
   std::chrono::nanoseconds deadline_;
   bool time_sliced_ = false;

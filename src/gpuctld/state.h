@@ -26,6 +26,9 @@ Result<State> load_state(const std::string& file);
 /// the file is for the next daemon, not for the next boot.
 Result<void> save_state(const std::string& file, const State& state);
 
+/// The same for any text.
+Result<void> replace_file(const std::string& file, const std::string& text);
+
 /// Puts the slices of `state` back into a fresh tree. A reserve that does not fit any more (another GPU) is dropped,
 /// a slice that cannot be at all is left out; `notes` gets a line for each.
 void restore_slices(const State& state, sched::SliceTree& tree, std::vector<std::string>& notes);

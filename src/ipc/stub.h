@@ -8,13 +8,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "base/sm_range.h"
 
 namespace gpuctl::ipc {
 
 inline constexpr std::uint32_t kStubMagic = 0x67637462;  // "gctb"
-inline constexpr std::uint32_t kStubVersion = 2;
+inline constexpr std::uint32_t kStubVersion = 4;
 inline constexpr std::uint32_t kMaxDevices = 16;
 /// "No limit", as a number of CapSM: more than any GPU has, small enough that times 32 workers it still fits 32 bits.
 inline constexpr std::uint32_t kUnlimited = 0x00ffffff;
@@ -33,8 +34,12 @@ struct alignas(64) Grant {
   std::uint32_t first;       ///< where its SMs begin, for kernels that can only be confined by number; no two overlap
   std::uint64_t memory_max;  ///< bytes, when limited: the least limit of its slice and those above, for all in there
   std::uint32_t time_slice_us;  ///< of its channel groups, where programs take turns; 0: leave them alone
-  std::uint32_t reserved2;
+  std::uint32_t jobs;  ///< kNoJobs, kTellJobs or kTellEachJob: what the daemon wants to hear about launches
 };
+/// Grant::jobs. Only with a policy for jobs in force, or somebody recording, does a client do anything for it.
+inline constexpr std::uint32_t kNoJobs = 0;
+inline constexpr std::uint32_t kTellJobs = 1;     ///< keep Head and write Records; wake the daemon when work begins or ends
+inline constexpr std::uint32_t kTellEachJob = 2;  ///< and whenever another launch is the head: somebody waits
 static_assert(sizeof(Grant) == 64 && offsetof(Grant, polled) == 0 && offsetof(Grant, epoch) == 16);
 
 /// Grant::time_slice_us: as the driver made them. Whether they could be set is found out all the same.
@@ -71,6 +76,50 @@ struct alignas(64) Usage {
 };
 static_assert(sizeof(Usage) == 256);
 
+/// client -> daemon, one per device: the launch that a policy for jobs schedules, the oldest one outstanding. Consistent
+/// while `version` is even and did not change.
+struct alignas(64) Head {
+  std::uint32_t version;
+  std::uint32_t task_ns;    ///< one block-task of this kernel, from earlier launches; 0: not known
+  std::uint64_t launch;     ///< counts the client's launches, from 1; 0: nothing is outstanding
+  std::uint64_t kernel;     ///< kernel_hash()
+  std::uint64_t issued_ns;  ///< CLOCK_MONOTONIC
+  std::uint32_t total;      ///< block-tasks
+  std::uint32_t claimed;    ///< of these, as last known
+  std::uint32_t threads;    ///< per block
+  std::uint32_t shared;     ///< dynamic, bytes per block
+  std::uint32_t per_sm;     ///< workers that one SM holds
+  std::uint32_t reserved;
+};
+static_assert(sizeof(Head) == 64);
+
+/// client -> daemon: a launch that ended.
+struct alignas(64) Record {
+  std::uint64_t kernel;     ///< kernel_hash()
+  std::uint64_t issued_ns;  ///< CLOCK_MONOTONIC, as the next two
+  std::uint64_t start_ns;
+  std::uint64_t done_ns;
+  std::uint64_t evict_ns;   ///< what its evictions took, together
+  std::uint32_t evictions;
+  std::uint32_t total, threads, shared, per_sm, task_ns;  ///< as Head
+};
+static_assert(sizeof(Record) == 64);
+
+/// Record::evictions: lower half how many; upper half the device, in the client's order, and kWholeDevice if the launch
+/// had all SMs from its start to its end.
+inline constexpr std::uint32_t kRecordDeviceShift = 16, kWholeDevice = 0x80000000u;
+
+/// Names a kernel in Head and Record: FNV-1a over the module's label, a zero byte and the kernel's name, as ReportKernels
+/// gives them.
+constexpr std::uint64_t kernel_hash(std::string_view module, std::string_view name) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto add = [&hash](char c) { hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3; };
+  for (const char c : module) add(c);
+  add('\0');
+  for (const char c : name) add(c);
+  return hash;
+}
+
 struct Stub {
   std::uint32_t magic;
   std::uint32_t version;
@@ -78,16 +127,21 @@ struct Stub {
   std::uint32_t devices;    ///< entries of grant[] and usage[] in use
   std::uint32_t client_pid;
   std::uint32_t daemon_alive;  ///< daemon: 1; the client treats a closed connection as the truth
-  std::uint32_t reserved[10];
+  std::uint32_t records_written;  ///< client: Records so far; the latest is in place (records_written - 1) % kRecords
+  std::uint32_t records_read;     ///< daemon: of these it has read; a client that is kRecords ahead drops what is new
+  std::uint32_t reserved[8];
   Grant grant[kMaxDevices];
   Usage usage[kMaxDevices];
+  Head head[kMaxDevices];
   /// Padding up to whole pages; the client may use what follows Stub in the last page for words its GPU polls.
 };
-static_assert(sizeof(Stub) == 64 + 64 * kMaxDevices + 256 * kMaxDevices);
+static_assert(sizeof(Stub) == 64 + 64 * kMaxDevices + 256 * kMaxDevices + 64 * kMaxDevices);
 
-/// Size of the memfd: whole pages, with at least one page after Stub for the client's own polled words.
-inline constexpr std::size_t kStubBytes = 16384;
-inline constexpr std::size_t kClientWordsOffset = 8192;  ///< the client's own area: [kClientWordsOffset, kStubBytes)
+inline constexpr std::size_t kClientWordsOffset = 8192;  ///< the client's own area: [kClientWordsOffset, kRecordsOffset)
 static_assert(sizeof(Stub) <= kClientWordsOffset);
+inline constexpr std::size_t kRecordsOffset = 16384;     ///< of Record[kRecords]
+inline constexpr std::uint32_t kRecords = 256;
+/// Size of the memfd: whole pages.
+inline constexpr std::size_t kStubBytes = kRecordsOffset + kRecords * sizeof(Record);
 
 }  // namespace gpuctl::ipc

@@ -28,7 +28,7 @@ class StubMap {
   Stub* get() const noexcept { return stub_; }
   Stub* operator->() const noexcept { return stub_; }
   explicit operator bool() const noexcept { return stub_ != nullptr; }
-  /// The client's own area behind the stub, kStubBytes - kClientWordsOffset bytes.
+  /// The client's own area behind the stub, kRecordsOffset - kClientWordsOffset bytes.
   std::byte* client_words() const noexcept { return reinterpret_cast<std::byte*>(stub_) + kClientWordsOffset; }
 
  private:
@@ -53,6 +53,11 @@ T load(const T& word) noexcept {
 template <class T>
 void store(T& word, T value) noexcept {
   __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+}
+
+/// Place `number % kRecords` of the ring of records.
+inline Record& record_at(Stub& stub, std::uint32_t number) noexcept {
+  return reinterpret_cast<Record*>(reinterpret_cast<std::byte*>(&stub) + kRecordsOffset)[number % kRecords];
 }
 
 /// Sleeps while `word` holds `expected`, at most `timeout` (negative: without end). True when woken or when the word

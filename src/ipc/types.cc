@@ -226,6 +226,28 @@ void read(Fields& fields, Kernel& k) {
   k.block_task_ns = amount(fields, "block_task_ns");
 }
 
+json::object to_json(const KernelDurations& k) {
+  return Writer()
+      .put("name", k.name)
+      .put("module", k.module)
+      .put("launches", k.launches)
+      .put("predicted_us", k.predicted_us)
+      .put("observed_us", k.observed_us)
+      .put("error", k.error)
+      .put("evict_us", k.evict_us)
+      .take();
+}
+
+void read(Fields& fields, KernelDurations& k) {
+  k.name = fields.text("name");
+  k.module = fields.text("module");
+  k.launches = amount(fields, "launches");
+  k.predicted_us = fields.number("predicted_us");
+  k.observed_us = fields.number("observed_us");
+  k.error = fields.number("error");
+  k.evict_us = fields.number("evict_us");
+}
+
 json::object to_json(const Status& s) {
   return Writer()
       .put("version", s.version)

@@ -102,6 +102,17 @@ struct Kernel {
   std::int64_t block_task_ns = 0;
 };
 
+/// What was learnt about a kernel, for policies for jobs; microseconds on the whole GPU.
+struct KernelDurations {
+  std::string name;
+  std::string module;
+  std::int64_t launches = 0;
+  double predicted_us = 0;
+  double observed_us = 0;
+  double error = 0;
+  double evict_us = 0;
+};
+
 /// The reply of GetStatus.
 struct Status {
   std::string version;
@@ -127,6 +138,7 @@ boost::json::object to_json(const Device& device);
 boost::json::object to_json(const ClientUsage& usage);
 boost::json::object to_json(const Client& client);
 boost::json::object to_json(const Kernel& kernel);
+boost::json::object to_json(const KernelDurations& kernel);
 boost::json::object to_json(const Status& status);
 boost::json::object to_json(const Snapshot& snapshot);
 
@@ -147,6 +159,7 @@ void read(Fields& fields, Device& device);
 void read(Fields& fields, ClientUsage& usage);
 void read(Fields& fields, Client& client);
 void read(Fields& fields, Kernel& kernel);
+void read(Fields& fields, KernelDurations& kernel);
 void read(Fields& fields, Status& status);
 void read(Fields& fields, Snapshot& snapshot);
 

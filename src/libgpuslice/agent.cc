@@ -108,6 +108,7 @@ void Agent::adopt_stub_page() {
   granted_ = c_.granted();
   c_.targets_ = Client::get().targets();
   c_.told_demand_ = 0;
+  c_.told_head_ = 0;
   if (stub) c_.publish_usage();
 }
 

@@ -33,6 +33,7 @@ class Agent {
   void complete(const Launch& launch, std::uint64_t now);
   void compare_clocks(const Launch& launch, const gpuctl::ptx::HostSlot& host, std::uint64_t now);
   std::int64_t clock_offset() const;
+  static bool undisturbed(const Launch& launch, const gpuctl::ptx::HostSlot& host);
   static double task_time(const Launch& launch, const gpuctl::ptx::HostSlot& host);
   void watch_eviction(std::uint32_t epoch_seen);
   void look_for_remaining();

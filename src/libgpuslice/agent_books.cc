@@ -102,14 +102,17 @@ std::int64_t Agent::clock_offset() const {
   return std::min({clocks_.most, clocks_before_.most, std::max(clocks_.least, clocks_before_.least) + kLaunchNs});
 }
 
+/// Whether it had the same workers all the time, but for those that started on SMs where they may not be and left at once.
+bool Agent::undisturbed(const Launch& launch, const HostSlot& host) {
+  return launch.launched == launch.args.workers && ipc::load(host.left_ns) < ipc::load(host.start_ns) + kAtOnceNs;
+}
+
 // How long a worker is at one block-task. Of a launch with the same workers all the time that is an average over all; else
 // what one leader measured, whose warp may be favoured or starved on its SM.
 double Agent::task_time(const Launch& launch, const HostSlot& host) {
   const std::uint64_t workers = std::min<std::uint64_t>(launch.args.total, std::uint64_t{gpuctl::range_size(launch.args.range)} * launch.per_sm);
   const std::uint64_t start = ipc::load(host.start_ns), done = ipc::load(host.done_ns);
-  // Those that started on SMs where they may not be left at once.
-  const bool undisturbed = launch.launched == launch.args.workers && ipc::load(host.left_ns) < start + kAtOnceNs;
-  if (!undisturbed || done <= start) return ipc::load(host.task_ns);
+  if (!undisturbed(launch, host) || done <= start) return ipc::load(host.task_ns);
   return static_cast<double>(done - start) * static_cast<double>(workers) / launch.args.total;
 }
 
@@ -130,6 +133,9 @@ void Agent::complete(const Launch& launch, std::uint64_t now) {
   add<std::uint64_t>(out->block_tasks, launch.args.total);
   ipc::store(out->latency_ns_last, latency_ns);
   add(out->latency_us_log2[log2_bucket(latency_ns / 1000, std::size(out->latency_us_log2))], 1u);
+  const bool whole_device = gpuctl::range_size(launch.args.range) == c_.sms_ && undisturbed(launch, host);
+  if (const ipc::Grant* grant = c_.grant(); grant && ipc::load(grant->jobs) != ipc::kNoJobs)
+    c_.record(launch, clock_offset(), whole_device);
 }
 
 // Follows the grant: learns when a shrink holds on the GPU, for the daemon and the user. It took until this thread, which
@@ -201,6 +207,13 @@ void Agent::record_eviction(ipc::Usage& out, std::uint64_t took_ns) {
   add<std::uint64_t>(out.evictions, 1);
   ipc::store(out.evict_ns_last, took_ns);
   add(out.evict_ns_sum, took_ns);
+  for (const Stream* stream : c_.active_) {
+    stream->visit_heads([&](Launch& head) {
+      if (!ipc::load(c_.slots_.host(head.slot).started)) return;
+      ++head.evictions;
+      head.evict_ns += took_ns;
+    });
+  }
   if (took_ns > out.evict_ns_max) ipc::store(out.evict_ns_max, took_ns);
   add(out.evict_us_log2[log2_bucket(took_ns / 1000, std::size(out.evict_us_log2))], 1u);
 }

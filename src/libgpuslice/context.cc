@@ -157,10 +157,14 @@ void Context::publish_usage() {
   std::uint32_t demand = 0;
   for (const Stream* stream : active_) demand += demand_of(*stream);
   demand = std::min(demand + opaque_demand_, sms_);
+  const std::uint32_t jobs = ipc::load(grant()->jobs);
+  bool news = jobs != ipc::kNoJobs && tell_head(jobs);
   ipc::store(out->demand, demand);
   ipc::store(out->outstanding, outstanding_);
   // The daemon need not hear of demand that the standing grant covers.
-  if (demand > told_demand_ && demand > granted()) Client::get().kick();
+  news |= demand > told_demand_ && demand > granted();
+  news |= jobs != ipc::kNoJobs && (demand == 0) != (told_demand_ == 0);
+  if (news) Client::get().kick();
   told_demand_ = demand;
 }
 

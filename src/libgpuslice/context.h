@@ -56,6 +56,9 @@ struct Launch {
   bool failed = false;             ///< the driver refused it: nothing runs. Read after `issued`
   std::uint64_t graph = 0;         ///< of a kernel in a graph: the number of that graph's launch
   bool beside = false;             ///< kernels of that launch may run beside each other
+  std::uint64_t number = 0;        ///< counts the context's launches, from 1
+  std::uint64_t evict_ns = 0;      ///< what its evictions took, together
+  std::uint32_t evictions = 0;
   bool counts = true;              ///< as one of what is in the stream: of a graph launch only its last kernel does
 };
 
@@ -170,6 +173,9 @@ class Context {
     if (active_.size() > 1) divide_among_streams();
   }
   void publish_usage();
+  /// For policies for jobs (job_report.cc), both with mutex_. True: the daemon is to hear of it now.
+  bool tell_head(std::uint32_t wanted);
+  void record(const Launch& launch, std::int64_t clock_offset, bool whole_device);
   const gpuctl::ipc::Grant* grant() const;  ///< null: no daemon
   gpuctl::ipc::Usage* usage() const;
 
@@ -192,6 +198,8 @@ class Context {
   std::uint32_t outstanding_ = 0;
   std::uint64_t graph_launches_ = 0;
   std::uint32_t told_demand_ = 0;
+  std::uint64_t launches_ = 0;                       ///< persistent ones so far
+  std::uint64_t told_head_ = 0;                      ///< ipc::Head::launch as last written
   Opaque opaque_{*this};
   std::atomic<bool> opaque_busy_{false};             ///< such kernels may be on the GPU
   std::uint32_t opaque_demand_ = 0;                  ///< theirs, in SMs; guarded by mutex_

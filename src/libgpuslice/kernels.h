@@ -61,6 +61,7 @@ struct KernelInfo {
   std::atomic<const char*> original_in_graph{nullptr};  ///< why it was last kept in its original form in a graph
 
   std::atomic<std::uint64_t> launches{0};
+  std::atomic<std::uint64_t> hash{0};  ///< ipc::kernel_hash, once asked for
   std::atomic<int> registers{0}, registers_original{0}, per_sm{0};
   std::atomic<std::uint32_t> task_ns{0};
   std::atomic<bool> changed{true};  ///< since the last report to the daemon

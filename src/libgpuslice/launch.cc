@@ -127,6 +127,7 @@ void Context::book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t 
   Launch& launch = *owned;
   launch.slot = slot;
   launch.issued_ns = monotonic_ns();
+  launch.number = ++launches_;
   const bool first = stream.outstanding.empty();
   if (first) choose_limit(stream);
   stream.outstanding.push_back(std::move(owned));

@@ -24,16 +24,19 @@ void Allocator::decide(std::span<const NodeInput> nodes, std::span<const ClientI
 
 /// Lists of children and of clients per node, in the order of the input.
 void Allocator::link(std::span<const NodeInput> nodes, std::span<const ClientInput> clients, CapSM capacity) {
-  nodes_.assign(nodes.size(), Node{-1, -1, -1, {}, {}, {}, false});
+  nodes_.assign(nodes.size(), Node{-1, -1, -1, {}, {}, {}, false, false});
   next_client_.resize(clients.size());
   demand_.resize(clients.size());
+  most_.resize(clients.size());
   for (std::size_t c = clients.size(); c-- > 0;) {
     Node& node = nodes_[clients[c].node];
     next_client_[c] = node.first_client;
     node.first_client = static_cast<std::int32_t>(c);
-    demand_[c] = std::min(clients[c].demand, capacity);
+    most_[c] = clients[c].most;
+    demand_[c] = std::min({clients[c].demand, clients[c].most, capacity});
     node.own_want = bounded_sum(node.own_want, demand_[c], kUnlimitedCapSM);
-    node.inhabited = true;
+    node.open |= clients[c].most > CapSM{};
+    node.inhabited |= node.open;
   }
   for (std::size_t i = nodes.size(); i-- > 1;) {
     Node& parent = nodes_[static_cast<std::size_t>(nodes[i].parent)];
@@ -96,7 +99,7 @@ void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, CapS
   });
   const CapSM own = given_[n];
   pool -= own;
-  filler_.vessels.push_back({node.first_client < 0 ? CapSM{} : pool, kWeightDefault});
+  filler_.vessels.push_back({node.open ? pool : CapSM{}, kWeightDefault});
   filler_.poured.resize(n + 1);
   filler_.fill(filler_.vessels, pool, 0, filler_.poured);
   const CapSM own_headroom = filler_.poured[n];
@@ -126,12 +129,12 @@ void Allocator::divide_among_clients(std::size_t index, CapSM capacity, CapSM he
   each_client([&](std::size_t c, std::size_t n) {
     decision.clients[c].own = filler_.poured[n];
     if (leaf) at_rest -= filler_.poured[n];
-    filler_.vessels[n].room = headroom;
+    filler_.vessels[n].room = std::min(headroom, most_[c] - filler_.poured[n]);
   });
   filler_.fill(filler_.vessels, headroom, 0, filler_.poured);
   each_client([&](std::size_t c, std::size_t n) {
     decision.clients[c].own += filler_.poured[n];
-    decision.clients[c].grant = decision.clients[c].own + at_rest;
+    decision.clients[c].grant = std::min(decision.clients[c].own + at_rest, most_[c]);
   });
 }
 

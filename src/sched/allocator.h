@@ -36,6 +36,7 @@ struct ClientInput {
   std::uint32_t node =
       0;           ///< any node: beside children, an inner node's own clients count as one child of default weight
   CapSM demand{};  ///< what its outstanding launches could fill; 0 = idle
+  CapSM most = kUnlimitedCapSM;  ///< what a policy for jobs lets it have, idle or not; then `demand` is no more than that
 };
 
 struct NodeDecision {
@@ -66,7 +67,8 @@ class Allocator {
     std::int32_t first_child, next_sibling, first_client;
     CapSM own_want;  ///< demand of the clients directly in the node
     CapSM want, floor;
-    bool inhabited;  ///< it or a node below it has a client
+    bool inhabited;  ///< it or a node below it has a client that may have something
+    bool open;       ///< one of these is directly in it
   };
 
   void link(std::span<const NodeInput> nodes, std::span<const ClientInput> clients, CapSM capacity);
@@ -79,6 +81,7 @@ class Allocator {
   std::vector<Node> nodes_;
   std::vector<std::int32_t> next_client_;
   std::vector<CapSM> demand_;  ///< per client, bounded by the device
+  std::vector<CapSM> most_;
   std::vector<Claim> claims_;
   std::vector<CapSM> given_;
   WaterFiller filler_;

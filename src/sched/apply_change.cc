@@ -1,6 +1,7 @@
 #include "sched/apply_change.h"
 
 #include "sched/policy.h"
+#include "sched/temporal/job_policy.h"
 
 namespace gpuctl::sched {
 
@@ -20,6 +21,7 @@ SliceError not_between(std::string field, std::int64_t low, std::int64_t high, s
 }
 
 constexpr std::int64_t kSmsMax = kUnlimitedCapSM.count - 1;
+constexpr std::size_t kMaxPolicyLength = 200;  // a name and its options
 constexpr std::int64_t kIdMax = 0xfffffffe;  // 2^32 - 1 means "nobody" to the kernel
 
 }  // namespace
@@ -59,7 +61,13 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
 
   if (change.policy) {
     result.policy = find_policy(*change.policy);
-    if (result.policy == nullptr) return invalid("policy", "unknown; known: " + policy_names());
+    result.job_policy.clear();
+    if (result.policy == nullptr) {
+      if (change.policy->size() > kMaxPolicyLength) return invalid("policy", "longer than 200 characters");
+      if (auto sound = check_slice_policy(*change.policy); !sound) return invalid("policy", sound.error().message);
+      result.policy = &policies().front();
+      result.job_policy = *change.policy;
+    }
   }
 
   if (outside(change.owner_uid, 0, kIdMax)) return not_between("owner_uid", 0, kIdMax, *change.owner_uid);

@@ -36,7 +36,7 @@ std::span<const Policy> policies();
 /// Null when there is no policy of that name.
 const Policy* find_policy(std::string_view name);
 
-/// "share, hpf, ..." for error messages and help.
+/// "share, ..." for error messages and help.
 std::string policy_names();
 
 }  // namespace gpuctl::sched

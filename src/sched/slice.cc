@@ -1,6 +1,12 @@
 #include "sched/slice.h"
 
+#include "sched/policy.h"
+
 namespace gpuctl::sched {
+
+std::string policy_text(const Slice& slice) {
+  return slice.job_policy.empty() ? std::string(slice.policy->name) : slice.job_policy;
+}
 
 std::string SliceError::message() const {
   switch (code) {

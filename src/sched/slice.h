@@ -32,9 +32,13 @@ struct Slice {
   std::int32_t priority = 0;
   std::optional<std::uint64_t> memory_max;  ///< bytes per client
   const Policy* policy = nullptr;           ///< a row of the policy table, never null inside a SliceTree
+  std::string job_policy;                   ///< a policy for jobs, with its options; "": none, `policy` alone divides
   std::uint32_t owner_uid = 0;
   std::uint32_t owner_gid = kNobody;
 };
+
+/// What the slice's policy is set to: the name of a row, or a policy for jobs with its options.
+std::string policy_text(const Slice& slice);
 
 /// Settings as they arrive from outside, not yet validated. Only what is present is changed.
 struct SliceChange {

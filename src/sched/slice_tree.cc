@@ -146,12 +146,16 @@ const Slice* SliceTree::find(std::string_view path) const {
 
 std::vector<NodeInput> SliceTree::nodes() const {
   std::vector<NodeInput> nodes;
+  std::vector<bool> takes_turns;
   std::map<std::string_view, std::int32_t> index;
   nodes.reserve(slices_.size());
   for (const auto& [path, slice] : slices_) {
     index.emplace(path, static_cast<std::int32_t>(nodes.size()));
-    nodes.push_back({.parent = path == "/" ? -1 : index.at(parent_path(path)),
-                     .reserve = slice.reserve,
+    const std::int32_t parent = path == "/" ? -1 : index.at(parent_path(path));
+    const bool below_turns = parent >= 0 && takes_turns[static_cast<std::size_t>(parent)];
+    takes_turns.push_back(below_turns || !slice.job_policy.empty());
+    nodes.push_back({.parent = parent,
+                     .reserve = below_turns ? CapSM{} : slice.reserve,
                      .strict = slice.reserve_mode == ReserveMode::strict,
                      .max = slice.max,
                      .weight = slice.weight,

@@ -46,7 +46,8 @@ class SliceTree {
   using Slices = std::map<std::string, Slice, PathLess>;
   const Slices& slices() const { return slices_; }
 
-  /// The allocator's view, in the order of slices().
+  /// The allocator's view, in the order of slices(). Below a slice with a policy for jobs time is divided, not SMs: no
+  /// reserve is in force there.
   std::vector<NodeInput> nodes() const;
 
   CapSM capacity() const { return capacity_; }

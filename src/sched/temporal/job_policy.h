@@ -93,6 +93,13 @@ std::span<const JobPolicyRow> job_policies();
 /// Null when there is no policy of that name.
 const JobPolicyRow* find_job_policy(std::string_view name);
 
+/// Whether a slice can have it as its policy. `share` is the slice tree's own (policy.h), and `sim` needs time curves, which
+/// a simulated workload has.
+bool for_slices(const JobPolicyRow& row);
+
+/// Whether "name:option=value" is a policy for jobs that a slice can have; what is wrong, if not.
+Result<void> check_slice_policy(std::string_view text);
+
 /// Makes a policy from "name" or "name:option=value:option=value"; an option without a value is set to 1.
 Result<std::unique_ptr<JobPolicy>> make_job_policy(std::string_view text, PolicyInputs inputs = {});
 

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "sched/policy.h"
 #include "sched/temporal/makers.h"
 
 namespace gpuctl::sched {
@@ -37,6 +38,24 @@ const JobPolicyRow* find_job_policy(std::string_view name) {
   for (const JobPolicyRow& row : kRows)
     if (row.name == name) return &row;
   return nullptr;
+}
+
+bool for_slices(const JobPolicyRow& row) {
+  return row.name != "share" && row.name != "sim";
+}
+
+Result<void> check_slice_policy(std::string_view text) {
+  const std::string_view name = text.substr(0, text.find(':'));
+  if (find_policy(name) != nullptr) return fail("\"" + std::string(name) + "\" has no options");
+  const JobPolicyRow* row = find_job_policy(name);
+  if (row == nullptr || !for_slices(*row)) {
+    std::string known = policy_names();
+    for (const JobPolicyRow& r : kRows)
+      if (for_slices(r)) known.append(", ").append(r.name);
+    return fail("unknown; known: " + known);
+  }
+  if (auto made = make_job_policy(text); !made) return made.error();
+  return {};
 }
 
 Result<std::unique_ptr<JobPolicy>> make_job_policy(std::string_view text, PolicyInputs inputs) {

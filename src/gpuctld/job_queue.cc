@@ -1,0 +1,171 @@
+#include "gpuctld/job_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sched/predictor/predictor.h"
+
+namespace gpuctl::daemon {
+
+using sched::CapSM;
+using sched::JobState;
+using sched::Time;
+
+namespace {
+
+/// Of a client that has demand but tells of no launch.
+constexpr std::uint64_t kUnknownLaunch = UINT64_MAX;
+
+Time instant(std::uint64_t ns) {
+  return Time{static_cast<std::int64_t>(ns)};
+}
+
+}  // namespace
+
+JobQueue::JobQueue(std::string policy, CapSM capacity, std::uint32_t sms, KernelKnowledge& knowledge,
+                   std::uint64_t& next_id)
+    : policy_(std::move(policy)),
+      scheduler_(std::move(sched::make_job_policy(policy_).value()), capacity),
+      sms_(sms),
+      knowledge_(knowledge),
+      next_id_(next_id) {}
+
+void JobQueue::renew(const std::string& policy, CapSM capacity, std::vector<Member> members, std::uint64_t now_ns) {
+  if (policy != policy_) {
+    policy_ = policy;
+    scheduler_.set_policy(std::move(sched::make_job_policy(policy_).value()), instant(now_ns));
+  }
+  scheduler_.set_capacity(capacity);
+  members_ = std::move(members);
+  for (const Member& member : members_) {
+    Client::Slot& slot = member.client->slots()[member.slot];
+    if (std::exchange(slot.queue, this) != this) slot.job = {};
+    scheduler_.set_priority(slot.job.id, member.priority, member.weight);
+  }
+  const auto is_latest = [this](const Member& member) { return member.client == latest_; };
+  if (std::none_of(members_.begin(), members_.end(), is_latest))
+    latest_ = members_.empty() ? nullptr : members_.front().client;
+}
+
+void JobQueue::forget(const Client& client, std::uint64_t now_ns) {
+  for (const Member& member : members_)
+    if (member.client == &client) leave(member.client->slots()[member.slot], instant(now_ns));
+  std::erase_if(members_, [&](const Member& member) { return member.client == &client; });
+  if (latest_ == &client) latest_ = nullptr;
+}
+
+void JobQueue::leave(Client::Slot& slot, Time now) {
+  if (slot.job.id != 0) scheduler_.complete(slot.job.id, now);
+  slot.job = {};
+}
+
+bool JobQueue::update(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
+  const Time now = instant(now_ns);
+  new_.clear();
+  for (const Member& member : members_) look_at(member, now_ns);
+  std::stable_sort(new_.begin(), new_.end(), [](const New& a, const New& b) { return a.arrived < b.arrived; });
+  for (const New& job : new_) arrive(job);
+  for (const Member& member : members_) follow(member, deadline, now_ns);
+  Time again = scheduler_.decide(now).again;
+  if (start_those_that_hold(now)) again = scheduler_.decide(now).again;
+  again_ns_ = again == sched::kNever ? UINT64_MAX : static_cast<std::uint64_t>(again.count());
+  return admit();
+}
+
+/// Whether the member's job is over, and another one is there.
+void JobQueue::look_at(const Member& member, std::uint64_t now_ns) {
+  Client::Slot& slot = member.client->slots()[member.slot];
+  const std::optional<ipc::Head> head = member.client->head(member.slot, now_ns);
+  const std::uint64_t launch = head ? head->launch : slot.demand != 0 ? kUnknownLaunch : 0;
+  if (slot.job.launch == launch) return;
+  const bool was_idle = slot.job.id == 0;
+  leave(slot, instant(now_ns));
+  // What waited behind an earlier launch of its own arrives when that is over.
+  if (launch != 0) new_.push_back({&member, head, instant(head && was_idle ? head->issued_ns : now_ns)});
+}
+
+void JobQueue::arrive(const New& job) {
+  const Member& member = *job.member;
+  Client::Slot& slot = member.client->slots()[member.slot];
+  slot.job = {.id = ++next_id_, .launch = job.head ? job.head->launch : kUnknownLaunch};
+  sched::Arrival arrival{.id = slot.job.id,
+                         .owner = reinterpret_cast<std::uintptr_t>(member.client),
+                         .priority = member.priority,
+                         .weight = member.weight,
+                         .need = scheduler_.capacity(),
+                         .predicted = kUnknownDuration,
+                         .eviction = kUnknownEviction};
+  if (const auto& head = job.head) {
+    arrival.need = CapSM{std::clamp((head->total + head->per_sm - 1) / head->per_sm, 1u, sms_)};
+    arrival.predicted = knowledge_.predict(*head, sms_);
+    arrival.eviction = knowledge_.eviction(head->kernel);
+  }
+  scheduler_.arrive(arrival, job.arrived);
+}
+
+/// Tells the scheduler what became of its decisions, and how far the job is.
+void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
+  Client::Slot& slot = member.client->slots()[member.slot];
+  const sched::Job* job = scheduler_.find(slot.job.id);
+  if (job == nullptr) return;
+  const Time now = instant(now_ns);
+  if (job->state == JobState::to_run && slot.written > 0) scheduler_.started(job->id, now);
+  const bool has_left = slot.written == 0 && (!slot.held.pending() || member.client->overdue(member.slot, deadline, now_ns));
+  if (job->state == JobState::to_evict && has_left) scheduler_.evicted(job->id, now);
+
+  if (job->state == JobState::running && slot.job.seen_ns != 0) {
+    const std::uint32_t usable = std::min(job->need, scheduler_.capacity()).count;
+    const Time elapsed = now - instant(slot.job.seen_ns);
+    slot.job.ran += elapsed * std::min(job->granted.count, usable) / usable;
+  }
+  slot.job.seen_ns = now_ns;
+  const std::optional<ipc::Head> head = member.client->head(member.slot, now_ns);
+  if (!head || head->launch != slot.job.launch || head->claimed <= slot.job.claimed) return;
+  slot.job.claimed = head->claimed;
+  scheduler_.observe(job->id, sched::corrected_remaining(job->predicted, slot.job.ran, head->claimed, head->total), now);
+  if (head->claimed == head->total) scheduler_.tail(job->id, now);
+}
+
+/// A client whose next launch runs on with what the one before had. True if there is one.
+bool JobQueue::start_those_that_hold(Time now) {
+  bool any = false;
+  for (const Member& member : members_) {
+    const Client::Slot& slot = member.client->slots()[member.slot];
+    if (slot.written == 0 || scheduler_.state(slot.job.id) != JobState::to_run) continue;
+    scheduler_.started(slot.job.id, now);
+    any = true;
+  }
+  return any;
+}
+
+bool JobQueue::admit() {
+  bool changed = false;
+  const bool idle = scheduler_.jobs().empty();
+  for (const Member& member : members_) {
+    const sched::Job* job = scheduler_.find(member.client->slots()[member.slot].job.id);
+    if (job != nullptr && job->granted.count > 0) latest_ = member.client;
+  }
+  for (const Member& member : members_) {
+    Client::Slot& slot = member.client->slots()[member.slot];
+    const sched::Job* job = scheduler_.find(slot.job.id);
+    const CapSM granted = job != nullptr ? job->granted : CapSM{};
+    const bool all = granted >= scheduler_.capacity() || (idle && member.client == latest_);
+    const std::uint32_t admitted = all ? ipc::kUnlimited : granted.count;
+    changed |= std::exchange(slot.admitted, admitted) != admitted;
+    member.client->write_jobs(member.slot, scheduler_.jobs().size() > 1 ? ipc::kTellEachJob : ipc::kTellJobs);
+  }
+  return changed;
+}
+
+std::string_view JobQueue::state(const Client::Slot& slot) const {
+  const sched::Job* job = scheduler_.find(slot.job.id);
+  if (job == nullptr) return "idle";
+  if (job->state == JobState::ready) return job->evictions > 0 ? "evicted" : "waiting";
+  return sched::to_string(job->state);
+}
+
+std::string_view job_state(const Client::Slot& slot) {
+  return slot.queue == nullptr ? "" : slot.queue->state(slot);
+}
+
+}  // namespace gpuctl::daemon

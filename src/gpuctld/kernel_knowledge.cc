@@ -1,0 +1,151 @@
+#include "gpuctld/kernel_knowledge.h"
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <charconv>
+#include <cmath>
+
+#include "ipc/fields.h"
+#include "ipc/message.h"
+
+namespace gpuctl::daemon {
+
+namespace json = boost::json;
+using sched::Time;
+
+namespace {
+
+constexpr int kVersion = 1;
+constexpr std::uint64_t kLongestLaunchNs = 3'600'000'000'000;  // what a client claims to have taken longer is not learnt
+
+std::string to_key(std::uint64_t hash) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string key(16, '0');
+  for (std::size_t i = key.size(); hash != 0; hash /= 16) key[--i] = kDigits[hash % 16];
+  return key;
+}
+
+template <class Launch>
+sched::LaunchShape shape_of(const Launch& launch) {
+  return {.blocks = static_cast<double>(launch.total),
+          .threads = static_cast<double>(launch.threads),
+          .shared_bytes = static_cast<double>(launch.shared)};
+}
+
+/// On the whole device, from the time that a worker is at one block-task; 0: that is not known.
+template <class Launch>
+Time from_tasks(const Launch& launch, std::uint32_t sms) {
+  const std::uint64_t workers = std::min<std::uint64_t>(launch.total, std::uint64_t{launch.per_sm} * sms);
+  return Time{std::llround(static_cast<double>(launch.total) * launch.task_ns / static_cast<double>(workers))};
+}
+
+}  // namespace
+
+Time KernelKnowledge::predict(const ipc::Head& launch, std::uint32_t sms) const {
+  const Time tasks = from_tasks(launch, sms), fallback = tasks > Time{0} ? tasks : kUnknownDuration;
+  const auto found = kernels_.find(launch.kernel);
+  return found == kernels_.end() ? fallback : predictor_.predict(found->second.id, shape_of(launch), fallback);
+}
+
+Time KernelKnowledge::eviction(std::uint64_t kernel) const {
+  const auto found = kernels_.find(kernel);
+  return found == kernels_.end() ? kUnknownEviction : predictor_.eviction(found->second.id, kUnknownEviction);
+}
+
+KernelKnowledge::Kernel* KernelKnowledge::find_or_add(std::uint64_t hash) {
+  const auto found = kernels_.find(hash);
+  if (found != kernels_.end()) return &found->second;
+  if (kernels_.size() >= kMaxLearntKernels) return nullptr;
+  Kernel& kernel = kernels_[hash];
+  kernel.id = predictor_.id(to_key(hash));
+  ++unnamed_;
+  return &kernel;
+}
+
+void KernelKnowledge::learn(const ipc::Record& launch, std::uint32_t sms) {
+  const bool whole = (launch.evictions & ipc::kWholeDevice) != 0 && launch.done_ns > launch.start_ns;
+  const Time took = whole ? Time{static_cast<std::int64_t>(std::min(launch.done_ns - launch.start_ns, kLongestLaunchNs))}
+                          : from_tasks(launch, sms);
+  if (took <= Time{0} || took >= Time{kLongestLaunchNs}) return;
+  Kernel* kernel = find_or_add(launch.kernel);
+  if (kernel == nullptr) return;
+  const sched::LaunchShape shape = shape_of(launch);
+  const auto ns = static_cast<double>(took.count());
+  kernel->predicted_ns = static_cast<double>(predictor_.predict(kernel->id, shape, Time{0}).count());
+  kernel->mean_ns += (ns - kernel->mean_ns) / static_cast<double>(++kernel->launches);
+  predictor_.learn(kernel->id, shape, took);
+  if (const std::uint32_t evictions = launch.evictions & 0xffff; evictions > 0)
+    predictor_.learn_eviction(kernel->id, Time{static_cast<std::int64_t>(std::min(launch.evict_ns / evictions, kLongestLaunchNs))});
+  changed_ = true;
+}
+
+void KernelKnowledge::name(const std::string& module, const std::string& name) {
+  const auto found = kernels_.find(ipc::kernel_hash(module, name));
+  if (found == kernels_.end() || !found->second.name.empty()) return;
+  found->second.name = name;
+  found->second.module = module;
+  --unnamed_;
+  changed_ = true;
+}
+
+std::vector<ipc::KernelDurations> KernelKnowledge::list() const {
+  const std::vector<sched::KernelKnowledge> known = predictor_.knowledge();
+  std::vector<ipc::KernelDurations> result;
+  for (const auto& [hash, kernel] : kernels_) {
+    const sched::KernelKnowledge& learnt = known[kernel.id];
+    result.push_back({.name = kernel.name.empty() ? to_key(hash) : kernel.name,
+                      .module = kernel.module,
+                      .launches = static_cast<std::int64_t>(kernel.launches),
+                      .predicted_us = kernel.predicted_ns / 1000,
+                      .observed_us = kernel.mean_ns / 1000,
+                      .error = learnt.error,
+                      .evict_us = static_cast<double>(learnt.eviction.count()) / 1000});
+  }
+  std::sort(result.begin(), result.end(), [](const auto& a, const auto& b) {
+    return a.name != b.name ? a.name < b.name : a.module < b.module;
+  });
+  return result;
+}
+
+json::value KernelKnowledge::to_json() const {
+  json::array names;
+  for (const auto& [hash, kernel] : kernels_)
+    names.push_back({{"key", to_key(hash)},
+                     {"name", ipc::to_utf8(kernel.name)},
+                     {"module", ipc::to_utf8(kernel.module)},
+                     {"launches", static_cast<std::int64_t>(kernel.launches)},
+                     {"mean_ns", kernel.mean_ns},
+                     {"predicted_ns", kernel.predicted_ns}});
+  return {{"version", kVersion}, {"kernels", names}, {"predictor", predictor_.to_json()}};
+}
+
+Result<void> KernelKnowledge::from_json(const json::value& state) {
+  if (!state.is_object()) return fail("not a JSON object");
+  ipc::Fields fields(state.as_object());
+  if (fields.integer("version") != kVersion && fields.ok()) fields.complain("version", "is not 1");
+  KernelKnowledge read;
+  const json::value* predictor = state.as_object().if_contains("predictor");
+  if (predictor == nullptr) return fail("predictor: is missing");
+  if (auto loaded = read.predictor_.from_json(*predictor); !loaded) return loaded.error();
+  for (ipc::Fields& item : fields.objects("kernels")) {
+    const std::string key = item.text("key");
+    std::uint64_t hash = 0;
+    const auto [end, problem] = std::from_chars(key.data(), key.data() + key.size(), hash, 16);
+    if (problem != std::errc{} || end != key.data() + key.size() || key.size() != 16) item.complain("key", "is not 16 hexadecimal digits");
+    if (!fields.ok() || read.kernels_.size() >= kMaxLearntKernels) break;
+    Kernel& kernel = read.kernels_[hash];
+    kernel.id = read.predictor_.id(key);
+    kernel.name = item.text("name");
+    kernel.module = item.text("module");
+    if (kernel.name.empty()) ++read.unnamed_;
+    kernel.launches = static_cast<std::uint64_t>(item.integer("launches", 0));
+    kernel.mean_ns = item.number("mean_ns");
+    kernel.predicted_ns = item.number("predicted_ns");
+  }
+  if (!fields.ok()) return fields.error();
+  *this = std::move(read);
+  return {};
+}
+
+}  // namespace gpuctl::daemon

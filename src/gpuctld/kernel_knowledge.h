@@ -1,0 +1,66 @@
+// What the daemon has learnt about kernels from the launches that clients report: sched::Predictor with the kernels' names,
+// kept in a file across restarts. One thread.
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "ipc/stub.h"
+#include "ipc/types.h"
+#include "sched/predictor/predictor.h"
+
+namespace gpuctl::daemon {
+
+/// Kernels remembered, of all clients ever: the first ones.
+inline constexpr std::size_t kMaxLearntKernels = 4096;
+/// For a kernel that was never seen to end: the quantum of most policies.
+inline constexpr sched::Time kUnknownDuration = std::chrono::milliseconds{1};
+/// For one that was never evicted: what an H200 takes (docs/measurements.md).
+inline constexpr sched::Time kUnknownEviction = std::chrono::microseconds{20};
+
+class KernelKnowledge {
+ public:
+  /// How long the launch will take with the whole device of `sms` SMs: as learnt, else from the time of its block-tasks,
+  /// else kUnknownDuration.
+  sched::Time predict(const ipc::Head& launch, std::uint32_t sms) const;
+  sched::Time eviction(std::uint64_t kernel) const;
+
+  /// A launch that ended on a device of `sms` SMs.
+  void learn(const ipc::Record& launch, std::uint32_t sms);
+  /// What a kernel of that ipc::kernel_hash is called.
+  void name(const std::string& module, const std::string& name);
+
+  /// Whether some kernels have no name yet.
+  bool wants_names() const { return unnamed_ > 0; }
+
+  /// Of kernels with launches, by name.
+  std::vector<ipc::KernelDurations> list() const;
+
+  boost::json::value to_json() const;
+  /// Replaces everything; on an error nothing changes.
+  Result<void> from_json(const boost::json::value& state);
+  /// True if something was learnt since the last call.
+  bool take_changed() { return std::exchange(changed_, false); }
+
+ private:
+  struct Kernel {
+    std::uint32_t id = 0;  ///< in predictor_
+    std::string name, module;
+    std::uint64_t launches = 0;
+    double mean_ns = 0;    ///< of all launches, each as long as alone on the whole device
+    double predicted_ns = 0;  ///< of the latest
+  };
+  Kernel* find_or_add(std::uint64_t hash);
+
+  sched::Predictor predictor_;
+  std::unordered_map<std::uint64_t, Kernel> kernels_;  ///< by ipc::kernel_hash
+  std::size_t unnamed_ = 0;
+  bool changed_ = false;
+};
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,242 @@
+// Policies for jobs in the daemon: who gets SMs, and through which steps.
+#include <gtest/gtest.h>
+
+#include "gpuctld/fake_program.h"
+
+namespace gpuctl::daemon {
+namespace {
+
+constexpr std::uint64_t kMs = 1'000'000;
+
+sched::SliceTree tree(const std::string& policy) {
+  sched::SliceTree tree(sched::CapSM{132}, 0);
+  EXPECT_TRUE(tree.change("/", {.policy = policy}, kRoot));
+  EXPECT_TRUE(tree.create("high", {.reserve = 8, .priority = 10}, kRoot));
+  EXPECT_TRUE(tree.create("low", {.weight = 200}, kRoot));
+  EXPECT_TRUE(tree.create("low/sub", {.priority = 50}, kRoot));
+  return tree;
+}
+
+/// A client whose oldest launch is said, or none (0).
+struct Job : FakeProgram {
+  using FakeProgram::FakeProgram;
+  void head(std::uint64_t launch, std::uint32_t blocks = 132, std::uint32_t task_us = 1000) {
+    ipc::Head& head = stub->head[0];
+    ipc::store(head.version, head.version + 1);
+    head.launch = launch;
+    head.kernel = 7;
+    head.issued_ns = launch;
+    head.total = blocks;
+    head.claimed = 0;
+    head.threads = 256;
+    head.per_sm = 1;
+    head.task_ns = task_us * 1000;
+    ipc::store(head.version, head.version + 1);
+    demand(launch == 0 ? 0 : std::min(blocks, 132u));
+  }
+  std::string_view state() const { return job_state(client->slots()[0]); }
+};
+
+TEST(JobsInScheduler, OneAtATimeAndTheNextWhenTheFirstIsOver) {
+  Scheduler scheduler({gpu(132)}, tree("fcfs"));
+  Job a(scheduler, "low"), b(scheduler, "high");
+  a.head(1);
+  scheduler.update(10);
+  b.head(1);
+  scheduler.update(20);
+  EXPECT_EQ(a.granted(), 132u);
+  EXPECT_EQ(a.state(), "running");
+  EXPECT_EQ(b.granted(), 0u) << "reserves below a policy for jobs are not in force";
+  EXPECT_EQ(b.state(), "waiting");
+  a.head(0);
+  scheduler.update(30);
+  EXPECT_EQ(a.granted(), 0u);
+  EXPECT_EQ(b.granted(), 132u);
+  EXPECT_EQ(a.state(), "idle");
+}
+
+TEST(JobsInScheduler, AHigherPriorityEvictsAndGetsTheSmsWhenTheyAreLeft) {
+  Scheduler scheduler({gpu(132)}, tree("hpf"));
+  Job low(scheduler, "low"), high(scheduler, "high");
+  low.head(1, 132 * 100);
+  scheduler.update(1 * kMs);
+  low.apply();
+  high.head(1);
+  scheduler.update(2 * kMs);
+  EXPECT_EQ(low.granted(), 0u);
+  EXPECT_EQ(low.state(), "to-evict");
+  EXPECT_EQ(high.granted(), 0u) << "nobody said yet that the SMs are left";
+  EXPECT_EQ(high.state(), "to-run");
+  low.apply();
+  scheduler.update(3 * kMs);
+  EXPECT_EQ(high.granted(), 132u);
+  scheduler.update(4 * kMs);
+  EXPECT_EQ(low.state(), "evicted");
+  EXPECT_EQ(high.state(), "running");
+  high.head(0);
+  scheduler.update(5 * kMs);
+  EXPECT_EQ(low.granted(), 132u);
+}
+
+TEST(JobsInScheduler, APriorityIsBoundedByTheSlicesAbove) {
+  Scheduler scheduler({gpu(132)}, tree("hpf"));
+  Job high(scheduler, "high"), sub(scheduler, "low/sub");
+  high.head(1, 132 * 100);
+  scheduler.update(1 * kMs);
+  sub.head(1);
+  scheduler.update(2 * kMs);
+  EXPECT_EQ(high.granted(), 132u) << "low gives its subtree no more than its own priority, 0";
+}
+
+TEST(JobsInScheduler, AsksToBeCalledWhenASliceEnds) {
+  Scheduler scheduler({gpu(132)}, tree("rr:quantum_ms=2"));
+  EXPECT_EQ(scheduler.again_ns(), UINT64_MAX);
+  Job a(scheduler, "low"), b(scheduler, "high");
+  a.head(1, 132 * 100);
+  scheduler.update(10 * kMs);
+  b.head(1, 132 * 100);
+  scheduler.update(11 * kMs);
+  EXPECT_EQ(scheduler.again_ns(), 12 * kMs);
+  EXPECT_EQ(ipc::load(a.stub->grant[0].jobs), ipc::kTellEachJob);
+  a.apply();
+  scheduler.update(12 * kMs);
+  EXPECT_EQ(a.state(), "to-evict");
+  a.apply();
+  scheduler.update(12 * kMs + 1);
+  EXPECT_EQ(b.granted(), 132u);
+}
+
+TEST(JobsInScheduler, TheNextLaunchOfAClientGoesOnWithItsGrant) {
+  Scheduler scheduler({gpu(132)}, tree("ffs:max_overhead=0.001"));
+  Job a(scheduler, "low"), b(scheduler, "high");
+  a.head(1, 132 * 100);
+  scheduler.update(1 * kMs);
+  b.head(1, 132 * 100);
+  scheduler.update(2 * kMs);
+  const std::uint32_t epoch = a.epoch();
+  a.head(2, 132 * 100);
+  scheduler.update(2 * kMs + 1000);
+  EXPECT_EQ(a.granted(), 132u);
+  EXPECT_EQ(a.epoch(), epoch);
+  EXPECT_EQ(a.state(), "running");
+}
+
+TEST(JobsInScheduler, SpatialYieldGivesOnlyWhatIsFilled) {
+  Scheduler scheduler({gpu(132)}, tree("hpf:spatial"));
+  Job low(scheduler, "low"), high(scheduler, "high");
+  low.head(1, 132 * 100);
+  scheduler.update(1 * kMs);
+  low.apply();
+  high.head(1, 8);
+  scheduler.update(2 * kMs);
+  EXPECT_EQ(low.granted(), 124u);
+  low.apply();
+  scheduler.update(3 * kMs);
+  EXPECT_EQ(high.granted(), 8u);
+}
+
+TEST(JobsInScheduler, ThePolicyChangesWhileJobsRunAndWaitAndGoes) {
+  Scheduler scheduler({gpu(132)}, tree("fcfs"));
+  Job low(scheduler, "low"), high(scheduler, "high");
+  low.head(1, 132 * 100);
+  scheduler.update(1 * kMs);
+  high.head(1, 132 * 100);
+  scheduler.update(2 * kMs);
+  EXPECT_EQ(high.granted(), 0u);
+  sched::SliceTree changed = scheduler.tree();
+  ASSERT_TRUE(changed.change("/", {.policy = "piv"}, kRoot));
+  scheduler.set_tree(changed, 3 * kMs);
+  low.apply();
+  scheduler.update(4 * kMs);
+  EXPECT_EQ(high.granted(), 132u);
+  ASSERT_TRUE(changed.change("/", {.policy = "share"}, kRoot));
+  scheduler.set_tree(changed, 5 * kMs);
+  high.apply();
+  scheduler.update(6 * kMs);
+  EXPECT_GT(low.granted(), 0u);
+  EXPECT_GT(high.granted(), 0u);
+  EXPECT_EQ(ipc::load(low.stub->grant[0].jobs), ipc::kNoJobs);
+  EXPECT_EQ(low.state(), "");
+}
+
+TEST(JobsInScheduler, OnlyTheSubtreeOfItsSliceTakesTurns) {
+  sched::SliceTree shared(sched::CapSM{132}, 0);
+  ASSERT_TRUE(shared.create("ls", {.reserve = 32}, kRoot));
+  ASSERT_TRUE(shared.create("batch", {.policy = "fcfs"}, kRoot));
+  ASSERT_TRUE(shared.create("batch/a", {}, kRoot));
+  Scheduler scheduler({gpu(132)}, shared);
+  Job ls(scheduler, "ls"), a(scheduler, "batch/a"), b(scheduler, "batch");
+  a.head(1);
+  scheduler.update(1);
+  b.head(1);
+  scheduler.update(2);
+  EXPECT_EQ(a.granted(), 100u) << "all but the reserve of ls";
+  EXPECT_EQ(b.granted(), 0u);
+  EXPECT_EQ(ls.granted(), 32u);
+  scheduler.remove(*a.client, 3);
+  EXPECT_EQ(b.granted(), 100u);
+}
+
+TEST(JobsInScheduler, DemandWithoutALaunchIsAJobToo) {
+  Scheduler scheduler({gpu(132)}, tree("fcfs"));
+  Job opaque(scheduler, "low"), other(scheduler, "high");
+  opaque.demand(50);
+  scheduler.update(1);
+  other.head(1);
+  scheduler.update(2);
+  EXPECT_EQ(opaque.granted(), 132u);
+  opaque.demand(0);
+  scheduler.update(3);
+  EXPECT_EQ(other.granted(), 132u);
+}
+
+TEST(JobsInScheduler, LearnsFromLaunchesThatEnded) {
+  Scheduler scheduler({gpu(132)}, tree("sjf"));
+  Job a(scheduler, "low");
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    ipc::record_at(*a.stub.get(), i) = {.kernel = 7, .issued_ns = 1, .start_ns = 1000, .done_ns = 3001000,
+                                        .evictions = ipc::kWholeDevice, .total = 132, .threads = 256, .per_sm = 1};
+    ipc::store(a.stub->records_written, i + 1);
+    scheduler.update(10 + i);
+  }
+  EXPECT_EQ(ipc::load(a.stub->records_read), 20u);
+  const auto known = scheduler.knowledge().list();
+  ASSERT_EQ(known.size(), 1u);
+  EXPECT_EQ(known[0].launches, 20);
+  EXPECT_NEAR(known[0].observed_us, 3000, 1);
+  EXPECT_NEAR(known[0].predicted_us, 3000, 30);
+
+  KernelKnowledge restored;
+  const auto loaded = restored.from_json(scheduler.knowledge().to_json());
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  ASSERT_EQ(restored.list().size(), 1u);
+  EXPECT_EQ(restored.list()[0].launches, 20);
+  EXPECT_TRUE(restored.wants_names());
+  EXPECT_FALSE(restored.from_json({{"version", 2}}));
+  EXPECT_EQ(restored.list().size(), 1u) << "nothing half-applied";
+  const ipc::Head head{.kernel = 7, .total = 132, .threads = 256, .per_sm = 1};
+  EXPECT_EQ(restored.predict(head, 132), scheduler.knowledge().predict(head, 132));
+}
+
+TEST(JobsInScheduler, NothingThatAClientSaysOfItsLaunchesIsBelieved) {
+  Scheduler scheduler({gpu(132)}, tree("frs"));
+  Job liar(scheduler, "low"), other(scheduler, "high");
+  ipc::Head& head = liar.stub->head[0];
+  head.launch = 1;
+  head.total = head.claimed = head.threads = head.shared = head.per_sm = head.task_ns = 0xffffffff;
+  head.issued_ns = ~0ull;
+  liar.demand(132);
+  liar.stub->records_written = 0x7fffffff;
+  other.head(1);
+  scheduler.update(1 * kMs);
+  head.version = 1;  // for ever being written
+  for (std::uint64_t ms = 2; ms < 100; ++ms) {
+    liar.apply();
+    other.apply();
+    scheduler.update(ms * kMs);
+    ASSERT_LE(liar.granted() + other.granted(), 132u);
+  }
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon
