@@ -110,10 +110,10 @@ bool Agent::undisturbed(const Launch& launch, const HostSlot& host) {
 // How long a worker is at one block-task. Of a launch with the same workers all the time that is an average over all; else
 // what one leader measured, whose warp may be favoured or starved on its SM.
 double Agent::task_time(const Launch& launch, const HostSlot& host) {
-  const std::uint64_t workers = std::min<std::uint64_t>(launch.args.total, std::uint64_t{gpuctl::range_size(launch.args.range)} * launch.per_sm);
+  const std::uint64_t workers = std::min<std::uint64_t>(launch.args.tasks, std::uint64_t{gpuctl::range_size(launch.args.range)} * launch.per_sm);
   const std::uint64_t start = ipc::load(host.start_ns), done = ipc::load(host.done_ns);
   if (!undisturbed(launch, host) || done <= start) return ipc::load(host.task_ns);
-  return static_cast<double>(done - start) * static_cast<double>(workers) / launch.args.total;
+  return static_cast<double>(done - start) * static_cast<double>(workers) / launch.args.tasks;
 }
 
 void Agent::complete(const Launch& launch, std::uint64_t now) {
@@ -130,7 +130,7 @@ void Agent::complete(const Launch& launch, std::uint64_t now) {
   const std::int64_t latency = done_ns + clock_offset() - static_cast<std::int64_t>(launch.issued_ns);
   const auto latency_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(latency, 0));
   add<std::uint64_t>(out->launches, 1);
-  add<std::uint64_t>(out->block_tasks, launch.args.total);
+  add<std::uint64_t>(out->block_tasks, launch.args.tasks);
   ipc::store(out->latency_ns_last, latency_ns);
   add(out->latency_us_log2[log2_bucket(latency_ns / 1000, std::size(out->latency_us_log2))], 1u);
   const bool whole_device = gpuctl::range_size(launch.args.range) == c_.sms_ && undisturbed(launch, host);

@@ -1,10 +1,10 @@
 // The launch path: everything between the program's launch call and the driver's. It makes no system call while the
 // agent is awake, and one allocation set per launch.
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "libgpuslice/agent.h"
+#include "libgpuslice/chunks.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/context.h"
 #include "libgpuslice/debug.h"
@@ -15,11 +15,6 @@ namespace gpuslice {
 
 namespace {
 
-/// Chunks per worker at least. They shrink towards the end of a launch (LaunchArgs::taper), which keeps its idle tail short.
-constexpr std::uint64_t kChunksPerWorker = 4;
-/// A claim takes more than a microsecond, so it should be worth at least this much work.
-constexpr double kWorthAClaimNs = 4000;
-constexpr std::uint64_t kMostPerClaim = 0xffff;
 /// A kernel that is run in original form because it is short is measured again once in so many launches.
 constexpr std::uint32_t kMeasureEvery = 1000;
 constexpr double kShortInReserveNs = 1'000'000;
@@ -60,34 +55,31 @@ int Context::per_sm_of(Instance& instance, std::uint32_t threads, std::uint32_t 
 // Everything but the number of workers.
 void Context::plan(Launch& launch, const Stream& stream) {
   const LaunchConfig& config = launch.config;
-  const std::uint64_t tasks = config.block_tasks();
-  const double task_ns = launch.instance->task_ns;
   const std::uint64_t full = std::uint64_t{sms_} * launch.per_sm;
-  std::uint64_t most = 1, least = 1;
-  if (task_ns > 0) {
-    most = static_cast<std::uint64_t>(std::chrono::nanoseconds(targets_.block_task).count() / task_ns);
-    most = std::clamp<std::uint64_t>(most, 1, std::clamp<std::uint64_t>(tasks / (full * kChunksPerWorker), 1, kMostPerClaim));
-    least = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(kWorthAClaimNs / task_ns), 1, most);
-  }
-  launch.chunk = static_cast<std::uint32_t>(most);
-  const int taper = std::bit_width(2 * full - 1);
+  const Chunks chunks = plan_chunks({config.grid[0], config.grid[1], config.grid[2]}, launch.instance->task_ns, full,
+                                    static_cast<double>(std::chrono::nanoseconds(targets_.block_task).count()));
+  launch.chunk = chunks.most;
   launch.args = {.slot = slots_.device_address(launch.slot),
                  .host = slots_.host_address(launch.slot),
                  .polled = polled_address_,
-                 .total = static_cast<std::uint32_t>(tasks),
+                 .total = chunks.total,
+                 .tasks = static_cast<std::uint32_t>(config.block_tasks()),
                  .grid_x = config.grid[0],
                  .grid_y = config.grid[1],
                  .grid_z = config.grid[2],
-                 .chunk = static_cast<std::uint32_t>(least << 16 | most),
-                 .taper = static_cast<std::uint32_t>(taper),
+                 .chunk = chunks.least << 16 | chunks.most,
+                 .taper = chunks.taper,
                  .workers = 0,
                  .first = 0,
-                 .flags = 0,
+                 .flags = chunks.eager ? gpuctl::ptx::kEager : 0,
                  .limit = stream.limit,
                  .range = allowed(stream),
                  .by_grid_x = gpuctl::ptx::divisor(config.grid[0]),
-                 .by_grid_y = gpuctl::ptx::divisor(config.grid[1])};
-  if (gpuctl::range_size(launch.args.range) == sms_) launch.args.first = static_cast<std::uint32_t>(std::clamp(tasks >> taper, least, most));
+                 .by_grid_y = gpuctl::ptx::divisor(config.grid[1]),
+                 .step = 1u << chunks.step_bits,
+                 .order = gpuctl::ptx::task_order(chunks.step_bits, chunks.run_bits),
+                 .reserved = 0};
+  if (gpuctl::range_size(launch.args.range) == sms_) launch.args.first = std::clamp(chunks.total >> chunks.taper, chunks.least, chunks.most);
 }
 
 // As many as the allowed SMs hold, and twice as many again as fit on idle SMs that are not allowed: the hardware fills the

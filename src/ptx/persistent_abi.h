@@ -7,13 +7,18 @@
 // A worker is a thread block of a persistent grid (1-D). The first grid of a launch runs in the program's stream with
 // `workers` workers; the agent may launch further grids (kAgentGrid) on its own streams, whose leaders add 1 to `extra`
 // when they enter. The leader, the thread with linear tid 0, claims chunks of block-tasks in rising order with one
-// atomic add on `next`.
+// atomic add on `next`. Numbers that are claimed are those of block-tasks, in the order of the grid, unless the launch is
+// strided (task_order()): then a run of them stands for block-tasks `step` apart, so that what workers do at the same time
+// lies together in the grid, as it does where the hardware hands out blocks. Neighbours share what they read, in caches.
 //
 // SMs. A grant is a number of SMs, n, and a worker obeys it for the SM it runs on: it may stay where %smid < n. Before each
 // claim it looks; elsewhere it leaves, so whole SMs become free. Under MPS %smid is not the name of an SM but counts, for
 // each client by itself, the SMs on which that client has blocks now, so n of them is what remains whichever they are
 // (measured: docs/measurements.md). The hardware places workers wherever there is room, so some of a grid leave at once;
 // the runtime starts as many more. The range of one stream can be narrower than that of its client.
+//
+// Eager claims (kEager, for short chunks). To look and then to claim is two round trips to memory. An eager leader sends
+// both at once; one that learns that its SM is not allowed does the chunk it has, and looks first from then on.
 //
 // First chunks. Where all SMs are allowed when a launch is issued, each worker of its in-stream grid has its first chunk
 // without a claim, whichever SM it comes to: all of them at one counter at once is what a short kernel would notice.
@@ -52,20 +57,22 @@
 
 namespace gpuctl::ptx {
 
-/// In device memory, 64-byte aligned. Fields are written by workers alone, after the host zeroed them.
+/// In device memory, 128-byte aligned. Fields are written by workers alone, after the host zeroed them.
 struct DeviceSlot {
-  std::uint32_t next;     ///< first unclaimed block-task, less workers * first; ends above total
+  std::uint32_t next;     ///< first unclaimed number, less workers * first; ends above total
+  std::uint32_t alone[31];  ///< every claim is an atomic there: what is only read is elsewhere, for another part of the memory to serve
   std::uint32_t polling;  ///< %globaltimer_lo, made odd, when the latest poll of the host began; 0 = none yet
   std::uint32_t range;    ///< of SMs that may be used (pack_range); 0 = not polled yet
   std::uint32_t extra;    ///< workers of agent grids that entered
+  std::uint32_t reserved;
   std::uint32_t left;     ///< workers that left, for whatever reason
   std::uint32_t gone;     ///< those of the in-stream grid that left, or are leaving
   std::uint32_t posted;   ///< %globaltimer_lo, made odd, of the latest post to the HostSlot; 0 = none yet
   std::uint32_t task_ns;  ///< duration of one block-task, of the latest chunk measured; 0 = none yet
-  std::uint32_t reserved[8];
+  std::uint32_t reserved2[24];
   std::uint8_t here[kMaxSms];  ///< workers that may claim, by SM
 };
-static_assert(sizeof(DeviceSlot) == 320 && offsetof(DeviceSlot, here) == 64);
+static_assert(sizeof(DeviceSlot) == 512 && offsetof(DeviceSlot, here) == 256);
 
 /// In mapped host memory, 64-byte aligned. Written by workers with plain volatile system stores, read by the runtime.
 struct HostSlot {
@@ -102,7 +109,8 @@ struct LaunchArgs {
   std::uint64_t slot;    ///< device address of the DeviceSlot
   std::uint64_t host;    ///< device-visible address of the HostSlot
   std::uint64_t polled;  ///< device-visible address of a Polled (the stub page)
-  std::uint32_t total;   ///< block-tasks: grid_x * grid_y * grid_z, at most kMaxBlockTasks
+  std::uint32_t total;   ///< numbers to claim, at most kMaxBlockTasks: `tasks`, or more where strided
+  std::uint32_t tasks;   ///< block-tasks: grid_x * grid_y * grid_z
   std::uint32_t grid_x;  ///< the program's grid
   std::uint32_t grid_y;
   std::uint32_t grid_z;
@@ -115,11 +123,21 @@ struct LaunchArgs {
   std::uint32_t range;   ///< of SMs that may be used until the first poll (pack_range)
   Divisor by_grid_x;     ///< where the index of a block is read in two dimensions
   Divisor by_grid_y;     ///< and in three
+  std::uint32_t step;    ///< between the block-tasks of a chunk, a power of two; 1 unless strided
+  std::uint32_t order;   ///< task_order()
+  std::uint32_t reserved;
 };
-static_assert(sizeof(LaunchArgs) == 88 && alignof(LaunchArgs) == 8);
+static_assert(sizeof(LaunchArgs) == 104 && alignof(LaunchArgs) == 8);
 
 /// LaunchArgs::flags: this grid was launched by the agent, not in the program's stream.
 inline constexpr std::uint32_t kAgentGrid = 1;
+/// To claim without having looked.
+inline constexpr std::uint32_t kEager = 2;
+
+/// LaunchArgs::order of chunks of 2^run block-tasks that are 2^step apart; 0 where they are one behind the other. Chunk c, of
+/// the numbers from c << run on, has the block-tasks b, b + 2^step, ... with b = (c >> step << (step + run)) + c % 2^step. So
+/// `total` is a multiple of 2^(step + run), chunks are claimed whole, and some of the last have fewer block-tasks, or none.
+constexpr std::uint32_t task_order(std::uint32_t step, std::uint32_t run) { return run << 8 | step; }
 
 /// The host is read, and written, no more often.
 inline constexpr std::uint32_t kPollEveryNs = 10'000;

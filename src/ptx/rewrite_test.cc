@@ -186,7 +186,7 @@ TEST(Rewrite, RefusesClustersAndFullParameterBlocks) {
   const auto cluster = rewrite_text(".version 8.0 .target sm_90 .address_size 64 .entry k() .reqnctapercluster 2, 1, 1 { ret; }");
   ASSERT_TRUE(cluster);
   EXPECT_EQ(cluster->entries.at(0).reason, "uses thread block clusters");
-  for (const auto& [bytes, fits] : {std::pair{4008, true}, std::pair{4009, false}}) {
+  for (const auto& [bytes, fits] : {std::pair{3992, true}, std::pair{3993, false}}) {
     const auto full = rewrite_text(".version 8.0 .target sm_90 .address_size 64 .entry k(.param .b8 p[" + std::to_string(bytes) + "]) { ret; }");
     ASSERT_TRUE(full);
     EXPECT_EQ(full->entries.at(0).form == Form::kPersistent, fits) << bytes;

@@ -1,8 +1,9 @@
 // The worker's text (wrap_in_claim_loop.cc) up to the barrier behind which a claim is read.
 //
 // Shared words: +0 and +8 the block-tasks to take next and their end, by turns; +16 (64 bits) what the leader is about
-// (below); +24 the SM it started on; +32 block-tasks in its chunk; +40 what is left of it to publish: where it begins and
-// ends.
+// (below); +24 the SM it started on; +28 the first unclaimed number when it claimed last; +32 block-tasks in its chunk; +36
+// whether it looks before it claims, though the launch is eager; +40 what is left of its chunk to publish: where it begins
+// and ends.
 //
 // What it is about: the time when a chunk to be measured began; 0 nothing; 1 it leaves because of its SM; 2 it rests.
 #pragma once
@@ -12,7 +13,7 @@
 namespace gpuctl::ptx::pass {
 
 inline constexpr std::string_view kDeclarations = R"(
-  .reg .pred %gpuslice_p, %gpuslice_q, %gpuslice_others, %gpuslice_odd, %gpuslice_plain, %gpuslice_someone;
+  .reg .pred %gpuslice_p, %gpuslice_q, %gpuslice_others, %gpuslice_odd, %gpuslice_plain, %gpuslice_someone, %gpuslice_eager;
   .reg .b32 %gpuslice_at, %gpuslice_end;
   .reg .b32 %gpuslice_ctaid_x, %gpuslice_ctaid_y, %gpuslice_ctaid_z;
   .reg .b32 %gpuslice_nctaid_x, %gpuslice_nctaid_y, %gpuslice_nctaid_z;
@@ -41,7 +42,10 @@ inline constexpr std::string_view kPrologue = R"(
   mov.u32 %gpuslice_r1, %smid;
   @HERE
   red.global.add.u32 [%gpuslice_d1+@HERE_BYTES], %gpuslice_r2;
+  mov.u32 %gpuslice_r2, 0;
   st.shared.u32 [gpuslice_shared+24], %gpuslice_r1;
+  st.shared.u32 [gpuslice_shared+28], %gpuslice_r2;
+  st.shared.u32 [gpuslice_shared+36], %gpuslice_r2;
   mov.u32 %gpuslice_r2, 1;
   ld.param.u32 %gpuslice_r0, [@FLAGS];
   and.b32 %gpuslice_r0, %gpuslice_r0, @AGENT_GRID;
@@ -82,17 +86,27 @@ inline constexpr std::string_view kNextPart = R"(
   @%gpuslice_p bra $gpuslice_part;
 )";
 
-// r1 SM, r3 time, r6 next, r7 polling, r8 range, r10 total; d0 slot, d4 what the leader is about; q: it has polled, so the
-// chunk is measured. Of the first chunks, that of worker 0 is.
+// r1 SM, r3 time, r6 next or what was claimed from there, r7 polling, r8 range, r10 total, r11 the size of a chunk; d0 slot,
+// d4 what the leader is about; q: it has polled, so the chunk is measured. Of the first chunks, that of worker 0 is.
 inline constexpr std::string_view kClaim = R"(
 $gpuslice_claim:
   ld.param.u64 %gpuslice_d0, [@SLOT];
   mov.u32 %gpuslice_r1, %smid;
-  ld.volatile.global.v4.u32 {%gpuslice_r6, %gpuslice_r7, %gpuslice_r8, %gpuslice_r9}, [%gpuslice_d0];
   ld.param.u32 %gpuslice_r10, [@TOTAL];
+  ld.shared.u32 %gpuslice_r6, [gpuslice_shared+28];
+  @SIZE
+  ld.shared.u32 %gpuslice_r4, [gpuslice_shared+36];
+  ld.param.u32 %gpuslice_r5, [@FLAGS];
+  and.b32 %gpuslice_r5, %gpuslice_r5, @EAGER;
+  setp.eq.u32 %gpuslice_p, %gpuslice_r4, 0;
+  setp.ne.and.u32 %gpuslice_eager, %gpuslice_r5, 0, %gpuslice_p;
+  @%gpuslice_eager atom.global.add.u32 %gpuslice_r6, [%gpuslice_d0+@NEXT], %gpuslice_r11;
+  @!%gpuslice_eager ld.volatile.global.u32 %gpuslice_r6, [%gpuslice_d0+@NEXT];
+  ld.volatile.global.v2.u32 {%gpuslice_r7, %gpuslice_r8}, [%gpuslice_d0+@STATE];
   ld.param.u32 %gpuslice_r4, [@FIRST];
   ld.param.u32 %gpuslice_r5, [@WORKERS];
   mad.lo.u32 %gpuslice_r6, %gpuslice_r4, %gpuslice_r5, %gpuslice_r6;
+  st.shared.u32 [gpuslice_shared+28], %gpuslice_r6;
   ld.shared.u64 %gpuslice_d4, [gpuslice_shared+16];
   setp.gt.u64 %gpuslice_p, %gpuslice_d4, 2;
   @%gpuslice_p bra $gpuslice_measure;
@@ -111,7 +125,15 @@ $gpuslice_decide:
   setp.eq.u32 %gpuslice_p, %gpuslice_r8, 0;
   selp.b32 %gpuslice_r8, %gpuslice_r5, %gpuslice_r8, %gpuslice_p;
   @OUTSIDE
+  mov.u32 %gpuslice_r4, %gpuslice_r6;
+  @!%gpuslice_eager bra $gpuslice_looked;
+  selp.b32 %gpuslice_r3, 1, 0, %gpuslice_p;
+  st.shared.u32 [gpuslice_shared+36], %gpuslice_r3;
+  bra $gpuslice_awake;
+$gpuslice_looked:
   @%gpuslice_p bra $gpuslice_forbidden;
+  mov.u32 %gpuslice_r3, 0;
+  st.shared.u32 [gpuslice_shared+36], %gpuslice_r3;
   bra $gpuslice_take;
 $gpuslice_first:
   ld.param.u64 %gpuslice_d0, [@SLOT];
@@ -120,20 +142,13 @@ $gpuslice_first:
   mov.u64 %gpuslice_d4, 0;
   mov.u32 %gpuslice_r4, %ctaid.x;
   setp.eq.u32 %gpuslice_q, %gpuslice_r4, 0;
-  ld.param.u32 %gpuslice_r5, [@FIRST];
-  mul.lo.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r5;
-  setp.ne.u32 %gpuslice_p, %gpuslice_r5, 0;
+  ld.param.u32 %gpuslice_r11, [@FIRST];
+  mul.lo.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r11;
+  setp.ne.u32 %gpuslice_p, %gpuslice_r11, 0;
   @%gpuslice_p bra $gpuslice_awake;
 $gpuslice_take:
-  ld.param.u32 %gpuslice_r5, [@TAPER];
-  sub.u32 %gpuslice_r3, %gpuslice_r10, %gpuslice_r6;
-  shr.u32 %gpuslice_r5, %gpuslice_r3, %gpuslice_r5;
-  ld.param.u32 %gpuslice_r3, [@CHUNK];
-  and.b32 %gpuslice_r4, %gpuslice_r3, 0xffff;
-  min.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r4;
-  shr.u32 %gpuslice_r3, %gpuslice_r3, 16;
-  max.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r3;
-  atom.global.add.u32 %gpuslice_r4, [%gpuslice_d0+@NEXT], %gpuslice_r5;
+  @SIZE
+  atom.global.add.u32 %gpuslice_r4, [%gpuslice_d0+@NEXT], %gpuslice_r11;
   ld.param.u32 %gpuslice_r2, [@FIRST];
   ld.param.u32 %gpuslice_r3, [@WORKERS];
   mad.lo.u32 %gpuslice_r4, %gpuslice_r2, %gpuslice_r3, %gpuslice_r4;
@@ -145,10 +160,12 @@ $gpuslice_awake:
   st.shared.u64 [gpuslice_shared+16], %gpuslice_d1;
   setp.ge.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r10;
   @%gpuslice_p bra $gpuslice_nothing_left;
-  add.u32 %gpuslice_r5, %gpuslice_r4, %gpuslice_r5;
-  min.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r10;
-  sub.u32 %gpuslice_r3, %gpuslice_r5, %gpuslice_r4;
+)";
+
+inline constexpr std::string_view kClaimed = R"(
   st.shared.u32 [gpuslice_shared+32], %gpuslice_r3;
+  setp.ge.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r5;
+  @%gpuslice_p bra $gpuslice_publish;
   bra $gpuslice_part;
 $gpuslice_measure:
   mov.u64 %gpuslice_d1, %globaltimer;
@@ -243,6 +260,37 @@ $gpuslice_nothing_left:
 
 /// What a part must not go beyond, in r3. Blocks that differ only in what nobody reads are all the same, so a kernel that
 /// reads %ctaid.x alone takes its block-tasks row by row, and finds its index without a division.
+/// Block-tasks of the r11 numbers from r4 on: from r4 to r5, how many in r3. Kernels that find their index along one axis
+/// take them one behind the other, whatever the order: neighbours in such a grid are near each other then too.
+inline constexpr std::string_view kTasksInRow = R"(
+  add.u32 %gpuslice_r5, %gpuslice_r4, %gpuslice_r11;
+  ld.param.u32 %gpuslice_r3, [@TASKS];
+  min.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r3;
+  sub.u32 %gpuslice_r3, %gpuslice_r5, %gpuslice_r4;
+  max.s32 %gpuslice_r3, %gpuslice_r3, 1;
+)";
+
+inline constexpr std::string_view kTasksInOrder = R"(
+  ld.param.u32 %gpuslice_r2, [@ORDER];
+  and.b32 %gpuslice_r8, %gpuslice_r2, 255;
+  shr.u32 %gpuslice_r2, %gpuslice_r2, 8;
+  shr.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r2;
+  bfe.u32 %gpuslice_r6, %gpuslice_r4, 0, %gpuslice_r8;
+  shr.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r8;
+  add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r8;
+  shl.b32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r2;
+  add.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r6;
+  shl.b32 %gpuslice_r5, %gpuslice_r11, %gpuslice_r8;
+  add.u32 %gpuslice_r5, %gpuslice_r4, %gpuslice_r5;
+  ld.param.u32 %gpuslice_r3, [@TASKS];
+  min.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r3;
+  sub.u32 %gpuslice_r3, %gpuslice_r5, %gpuslice_r4;
+  max.s32 %gpuslice_r3, %gpuslice_r3, 1;
+  sub.u32 %gpuslice_r3, %gpuslice_r3, 1;
+  shr.u32 %gpuslice_r3, %gpuslice_r3, %gpuslice_r8;
+  add.u32 %gpuslice_r3, %gpuslice_r3, 1;
+)";
+
 inline constexpr std::string_view kPartOfRow = R"(
 $gpuslice_part:
   ld.param.u32 %gpuslice_r3, [@GRID_X];
@@ -257,7 +305,7 @@ $gpuslice_part:
 
 inline constexpr std::string_view kPart = R"(
   st.shared.v2.u32 [gpuslice_shared+40], {%gpuslice_r5, %gpuslice_r5};
-  ld.param.u32 %gpuslice_r2, [@TOTAL];
+  ld.param.u32 %gpuslice_r2, [@TASKS];
   setp.ge.u32 %gpuslice_p, %gpuslice_r3, %gpuslice_r2;
   @%gpuslice_p bra $gpuslice_publish;
   rem.u32 %gpuslice_r2, %gpuslice_r4, %gpuslice_r3;

@@ -15,6 +15,18 @@ constexpr std::string_view kOutside = R"(
   setp.ge.or.u32 %gpuslice_p, %gpuslice_r1, %gpuslice_r5, %gpuslice_p;
 )";
 
+/// How many numbers to claim from r6 on, if r10 is the end of all: r11.
+constexpr std::string_view kSize = R"(
+  ld.param.u32 %gpuslice_r5, [@TAPER];
+  sub.u32 %gpuslice_r3, %gpuslice_r10, %gpuslice_r6;
+  shr.u32 %gpuslice_r5, %gpuslice_r3, %gpuslice_r5;
+  ld.param.u32 %gpuslice_r3, [@CHUNK];
+  and.b32 %gpuslice_r4, %gpuslice_r3, 0xffff;
+  min.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r4;
+  shr.u32 %gpuslice_r3, %gpuslice_r3, 16;
+  max.u32 %gpuslice_r11, %gpuslice_r5, %gpuslice_r3;
+)";
+
 /// The address in `here` for SM r1, and what to add there: d1, r2. d0 slot.
 constexpr std::string_view kHere = R"(
   and.b32 %gpuslice_r2, %gpuslice_r1, 252;
@@ -29,12 +41,11 @@ constexpr std::string_view kHere = R"(
 // Posts are stores of four words, left, progress, task_ns and one that means nothing; the last store writes started and done.
 static_assert(offsetof(HostSlot, left) == 16 && offsetof(HostSlot, progress) == 20 && offsetof(HostSlot, task_ns) == 24 &&
               offsetof(HostSlot, started) == 0 && offsetof(HostSlot, done) == 4);
-// Loads of four words read next, polling, range and extra, and left, gone, posted and task_ns; left and gone are one
-// atomic of 64 bits.
-static_assert(offsetof(DeviceSlot, next) == 0 && offsetof(DeviceSlot, polling) == 4 &&
-              offsetof(DeviceSlot, range) == 8 && offsetof(DeviceSlot, extra) == 12 &&
-              offsetof(DeviceSlot, left) == 16 && offsetof(DeviceSlot, gone) == 20 &&
-              offsetof(DeviceSlot, posted) == 24 && offsetof(DeviceSlot, task_ns) == 28);
+// Loads of two words read polling and range, of four left, gone, posted and task_ns; left and gone are one atomic of 64 bits.
+static_assert(offsetof(DeviceSlot, polling) % 8 == 0 && offsetof(DeviceSlot, range) == offsetof(DeviceSlot, polling) + 4 &&
+              offsetof(DeviceSlot, left) % 16 == 0 && offsetof(DeviceSlot, gone) == offsetof(DeviceSlot, left) + 4 &&
+              offsetof(DeviceSlot, posted) == offsetof(DeviceSlot, left) + 8 &&
+              offsetof(DeviceSlot, task_ns) == offsetof(DeviceSlot, left) + 12);
 // The prologue and the end use 252 and 3 to find an SM's byte.
 static_assert(kMaxSms == 256);
 
@@ -66,6 +77,8 @@ std::string WorkerNames::word(std::string_view name) const {
       {"GRID_X", offsetof(LaunchArgs, grid_x)}, {"GRID_Y", offsetof(LaunchArgs, grid_y)},
       {"GRID_Z", offsetof(LaunchArgs, grid_z)}, {"CHUNK", offsetof(LaunchArgs, chunk)},
       {"TAPER", offsetof(LaunchArgs, taper)},   {"WORKERS", offsetof(LaunchArgs, workers)},
+      {"TASKS", offsetof(LaunchArgs, tasks)},   {"STEP", offsetof(LaunchArgs, step)},
+      {"ORDER", offsetof(LaunchArgs, order)},
       {"FLAGS", offsetof(LaunchArgs, flags)},   {"LIMIT", offsetof(LaunchArgs, limit)},
       {"RANGE", offsetof(LaunchArgs, range)},   {"FIRST", offsetof(LaunchArgs, first)},
       {"X_MAGIC", offsetof(LaunchArgs, by_grid_x) + offsetof(Divisor, magic)},
@@ -75,6 +88,7 @@ std::string WorkerNames::word(std::string_view name) const {
   };
   static constexpr Row kNumbers[] = {
       {"NEXT", offsetof(DeviceSlot, next)},
+      {"STATE", offsetof(DeviceSlot, polling)},
       {"POLLING", offsetof(DeviceSlot, polling)},
       {"SLOT_RANGE", offsetof(DeviceSlot, range)},
       {"EXTRA", offsetof(DeviceSlot, extra)},
@@ -90,11 +104,13 @@ std::string WorkerNames::word(std::string_view name) const {
       {"TASK_NS", offsetof(DeviceSlot, task_ns)},
       {"RESTING", offsetof(HostSlot, resting)},
       {"AGENT_GRID", kAgentGrid},
+      {"EAGER", kEager},
       {"POLL_EVERY", kPollEveryNs},
       {"POST_EVERY", kPostEveryNs},
   };
   if (name == "OUTSIDE") return std::string(kOutside);
   if (name == "HERE") return std::string(kHere);
+  if (name == "SIZE") return expand(kSize);
   for (const Row& row : kArgs) {
     if (row.name == name) return args_ + "+" + std::to_string(row.offset);
   }

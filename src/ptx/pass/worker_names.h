@@ -1,4 +1,4 @@
-// What the @WORDS in the worker's text stand for: parameters, offsets, numbers, and two pieces of text used several times.
+// What the @WORDS in the worker's text stand for: parameters, offsets, numbers, and pieces of text used several times.
 #pragma once
 
 #include <string>

@@ -115,6 +115,11 @@ inline constexpr std::string_view kAdvance = R"(
   add.u32 %gpuslice_at, %gpuslice_at, 1;
 )";
 
+inline constexpr std::string_view kAdvanceInOrder = R"(
+  ld.param.u32 %gpuslice_r2, [@STEP];
+  add.u32 %gpuslice_at, %gpuslice_at, %gpuslice_r2;
+)";
+
 inline constexpr std::string_view kRunOn = R"(
   setp.lt.u32 %gpuslice_p, %gpuslice_at, %gpuslice_end;
   @%gpuslice_p bra.uni $gpuslice_task;

@@ -50,15 +50,17 @@ void append(std::vector<Statement>& to, std::vector<Statement> from) {
 
 /// Where the block index comes from, and what a part of a chunk must not go beyond.
 struct Index {
+  std::string_view tasks;  ///< of the chunk
   std::string_view part;
   bool in_parts;
   std::string text;
+  std::string_view advance;
 };
 
 Index index_for(std::uint8_t reads) {
-  if ((reads & kReadsCtaidZ) != 0) return {kWholeChunk, false, index_in_space()};
-  if ((reads & kReadsCtaidY) != 0) return {kPartOfPlane, true, index_in_plane()};
-  return {kPartOfRow, true, std::string((reads & kReadsCtaidX) != 0 ? kIndexInRow : "")};
+  if ((reads & kReadsCtaidZ) != 0) return {kTasksInOrder, kWholeChunk, false, index_in_space(), kAdvanceInOrder};
+  if ((reads & kReadsCtaidY) != 0) return {kTasksInOrder, kPartOfPlane, true, index_in_plane(), kAdvanceInOrder};
+  return {kTasksInRow, kPartOfRow, true, std::string((reads & kReadsCtaidX) != 0 ? kIndexInRow : ""), kAdvance};
 }
 
 }  // namespace
@@ -82,6 +84,8 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   text += kNext;
   if (index.in_parts) text += kNextPart;
   text += names.expand(kClaim);
+  text += names.expand(index.tasks);
+  text += names.expand(kClaimed);
   text += names.expand(index.part);
   if (index.in_parts) text += names.expand(kPart);
   text += kPublish;
@@ -92,7 +96,7 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
     text += start_of_task;
     text += kPlainTaskEndLabel;
     text += end_of_task;
-    text += kAdvance;
+    text += names.expand(index.advance);
     text += kernel.meets_at_branch ? kRunOn : kMeetAndRunOn;
     text += kToNext;
   }
@@ -101,7 +105,7 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   if (skips) text += kNotPlain;
   text += kTaskEndLabel;
   text += end_of_task;
-  text += kAdvance;
+  text += names.expand(index.advance);
   if (joins) {
     if (skips) text += kPlainOrJoin;
     text += kJoiningBarrier;

@@ -32,6 +32,8 @@ struct worker_state {
   unsigned long long about;
   unsigned started_on;       ///< SM
   unsigned chunk;            ///< block-tasks of the chunk to be measured
+  unsigned known;            ///< the first unclaimed number when it claimed last
+  bool looks;                ///< before it claims, though the launch is eager
 };
 
 // Memory that other blocks, other grids and the host change meanwhile.
@@ -39,6 +41,11 @@ __device__ inline unsigned load(address at) {
   unsigned value;
   asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
   return value;
+}
+__device__ inline uint2 load2(address at) {
+  uint2 v;
+  asm volatile("ld.volatile.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(at) : "memory");
+  return v;
 }
 __device__ inline uint4 load4(address at) {
   uint4 v;
@@ -116,6 +123,8 @@ __device__ inline bool enter(const LaunchArgs& args, worker_state& worker) {
   const unsigned sm = sm_id();
   worker.about = kNothing;
   worker.started_on = sm;
+  worker.known = 0;
+  worker.looks = false;
   count_here(args, sm, true);
   if (of_agent(args)) {
     add(args.slot + offsetof(DeviceSlot, extra), 1);
@@ -138,7 +147,7 @@ __device__ inline unsigned poll(const LaunchArgs& args, unsigned now, unsigned n
   const unsigned range = first < end ? end << 16 | first : 0xffff;
   store(args.slot + offsetof(DeviceSlot, range), range);
 
-  static_assert(offsetof(DeviceSlot, left) == 16 && offsetof(DeviceSlot, posted) == 24 && offsetof(DeviceSlot, task_ns) == 28);
+  static_assert(offsetof(DeviceSlot, posted) == offsetof(DeviceSlot, left) + 8 && offsetof(DeviceSlot, task_ns) == offsetof(DeviceSlot, left) + 12);
   static_assert(offsetof(HostSlot, progress) == offsetof(HostSlot, left) + 4 && offsetof(HostSlot, task_ns) == offsetof(HostSlot, left) + 8);
   const uint4 known = load4(args.slot + offsetof(DeviceSlot, left));  // left, gone, posted, task_ns
   if (known.z == 0 || now - known.z > gpuctl::ptx::kPostEveryNs) {
@@ -164,13 +173,22 @@ __device__ inline bool leave_or_rest(const LaunchArgs& args, worker_state& worke
   return false;
 }
 
-/// Notes what the leader is about from now on, and hands out a chunk that begins within the launch.
+/// Notes what the leader is about from now on, and hands out a chunk that begins within the launch (task_order()).
 __device__ inline uint2 take(const LaunchArgs& args, worker_state& worker, unsigned begin, unsigned count, bool measure) {
   worker.about = measure ? clock_ns() : kNothing;
   if (begin >= args.total) return {kNoTask, kNoTask};
-  const unsigned end = min(begin + count, args.total);
-  worker.chunk = end - begin;
-  return {begin, end};
+  const unsigned step = args.order & 0xff, run = args.order >> 8;
+  const unsigned number = begin >> run;
+  const unsigned first = (number >> step << (step + run)) + (number & (args.step - 1));
+  const unsigned end = min(first + (count << step), args.tasks);
+  worker.chunk = end > first ? ((end - first - 1) >> step) + 1 : 1;
+  return {first, end};
+}
+
+/// How many numbers to claim from `next` on.
+__device__ inline unsigned size_of_claim(const LaunchArgs& args, unsigned next) {
+  const unsigned most = args.chunk & 0xffff, least = args.chunk >> 16;
+  return max(min((args.total - next) >> args.taper, most), least);
 }
 
 /// The next block-tasks and their end: none for now when those are equal, and the first is kNoTask when the worker is to
@@ -178,14 +196,18 @@ __device__ inline uint2 take(const LaunchArgs& args, worker_state& worker, unsig
 /// before the body.
 __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool at_once) {
   const unsigned given = args.first * args.workers;  // without a claim
-  unsigned next = given;
+  const address next_at = args.slot + offsetof(DeviceSlot, next);
   bool measure = at_once && blockIdx.x == 0;  // of the first chunks, that of worker 0
   if (at_once && args.first != 0) return take(args, worker, blockIdx.x * args.first, args.first, measure);
+  unsigned next = given;
   if (!at_once) {
-    static_assert(offsetof(DeviceSlot, next) == 0 && offsetof(DeviceSlot, polling) == 4 && offsetof(DeviceSlot, range) == 8);
-    const uint4 known = load4(args.slot);  // next, polling, range, extra
-    next = known.x + given;
-    unsigned range = known.z;
+    static_assert(offsetof(DeviceSlot, range) == offsetof(DeviceSlot, polling) + 4);
+    const bool eager = (args.flags & gpuctl::ptx::kEager) != 0 && !worker.looks;
+    const unsigned count = size_of_claim(args, worker.known);
+    next += eager ? add(next_at, count) : load(next_at);
+    const uint2 state = load2(args.slot + offsetof(DeviceSlot, polling));  // polling, range
+    unsigned range = state.y;
+    worker.known = next;
     if (worker.about > kResting) {
       const unsigned long long ns = min(clock_ns() - worker.about, 0xffffffffull);
       store(args.slot + offsetof(DeviceSlot, task_ns), max(static_cast<unsigned>(ns) / worker.chunk, 1u));
@@ -193,17 +215,18 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
     }
     if (next >= args.total) return {kNoTask, kNoTask};
     const unsigned now = static_cast<unsigned>(clock_ns()) | 1;
-    if (known.y == 0 || now - known.y > gpuctl::ptx::kPollEveryNs) {
-      if (replace(args.slot + offsetof(DeviceSlot, polling), known.y, now) == known.y) {
+    if (state.x == 0 || now - state.x > gpuctl::ptx::kPollEveryNs) {
+      if (replace(args.slot + offsetof(DeviceSlot, polling), state.x, now) == state.x) {
         range = poll(args, now, next);
         measure = true;
       }
     }
-    if (is_outside(range == 0 ? args.range : range, sm_id())) return leave_or_rest(args, worker) ? uint2{kNoTask, kNoTask} : uint2{0, 0};
+    worker.looks = is_outside(range == 0 ? args.range : range, sm_id());
+    if (eager) return take(args, worker, next, count, measure);
+    if (worker.looks) return leave_or_rest(args, worker) ? uint2{kNoTask, kNoTask} : uint2{0, 0};
   }
-  const unsigned most = args.chunk & 0xffff, least = args.chunk >> 16;
-  const unsigned count = max(min((args.total - next) >> args.taper, most), least);
-  const unsigned begin = add(args.slot + offsetof(DeviceSlot, next), count) + given;
+  const unsigned count = size_of_claim(args, next);
+  const unsigned begin = add(next_at, count) + given;
   if (worker.about == kResting) {
     store(args.host + offsetof(HostSlot, resting), 0);
     count_here(args, worker.started_on, true);

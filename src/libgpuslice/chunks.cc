@@ -1,0 +1,49 @@
+#include "libgpuslice/chunks.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace gpuslice {
+namespace {
+
+/// Chunks per worker at least. They shrink towards the end of a launch (LaunchArgs::taper), which keeps its idle tail short.
+constexpr std::uint64_t kChunksPerWorker = 4;
+/// A claim takes about a microsecond, so it should be worth at least this much work.
+constexpr double kWorthAClaimNs = 6000;
+/// Claims are atomics on one word, executed one after the other in some 3 ns each (measured). Nobody should have to queue for
+/// long, so for two thirds of the time there is none.
+constexpr double kBetweenClaimsNs = 9;
+/// Chunks are at most so much longer for it than a worker may take to leave.
+constexpr double kLongerForClaims = 1.5;
+/// An eager worker may do one chunk more, before it leaves.
+constexpr double kEagerTaskNs = 9000;
+constexpr double kMostPerClaim = 0xffff;
+/// Strided numbers end at most this much above the last block-task.
+constexpr std::uint64_t kMostStrided = std::uint64_t{1} << 29;
+
+}  // namespace
+
+Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std::uint64_t workers, double target_ns) {
+  const std::uint64_t tasks = std::uint64_t{grid[0]} * grid[1] * grid[2];
+  Chunks chunks{.taper = static_cast<std::uint32_t>(std::bit_width(2 * workers - 1)), .total = static_cast<std::uint32_t>(tasks)};
+  if (task_ns <= 0) return chunks;
+  const double worth = std::max(kWorthAClaimNs, kBetweenClaimsNs * static_cast<double>(workers));
+  chunks.eager = task_ns <= kEagerTaskNs && worth <= target_ns / 2;
+  const double tasks_worth = std::ceil(worth / task_ns);
+  const double longest = std::max(chunks.eager ? target_ns / 2 : target_ns, std::min(tasks_worth * task_ns, kLongerForClaims * target_ns));
+  const auto share = static_cast<double>(tasks / (workers * kChunksPerWorker));
+  chunks.most = static_cast<std::uint32_t>(std::max(1.0, std::min({longest / task_ns, share, kMostPerClaim})));
+  chunks.least = static_cast<std::uint32_t>(std::clamp(tasks_worth, 1.0, static_cast<double>(chunks.most)));
+  // Neighbours of two dimensions are far apart in the order of the grid.
+  if (grid[1] > 1 && grid[2] == 1 && chunks.most > 1 && tasks < kMostStrided) {
+    chunks.run_bits = static_cast<std::uint32_t>(std::bit_width(chunks.most)) - 1;
+    chunks.step_bits = static_cast<std::uint32_t>(std::bit_width(workers)) - 1;
+    chunks.most = chunks.least = 1u << chunks.run_bits;
+    const std::uint64_t group = std::uint64_t{1} << (chunks.run_bits + chunks.step_bits);
+    chunks.total = static_cast<std::uint32_t>((tasks + group - 1) / group * group);
+  }
+  return chunks;
+}
+
+}  // namespace gpuslice

@@ -1,0 +1,69 @@
+#include "libgpuslice/chunks.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "ptx/persistent_abi.h"
+
+namespace gpuslice {
+namespace {
+
+TEST(Chunks, AreSingleBlockTasksUntilTheirDurationIsKnown) {
+  const Chunks chunks = plan_chunks({1000, 1000, 1}, 0, 1056, 20'000);
+  EXPECT_EQ(chunks.most, 1u);
+  EXPECT_EQ(chunks.least, 1u);
+  EXPECT_EQ(chunks.total, 1'000'000u);
+  EXPECT_FALSE(chunks.eager);
+}
+
+TEST(Chunks, AreAsLongAsAWorkerMayTakeToLeave) {
+  const Chunks slow = plan_chunks({100'000, 1, 1}, 9'900, 1056, 20'000);
+  EXPECT_EQ(slow.most, 2u);
+  EXPECT_FALSE(slow.eager);
+  const Chunks quick = plan_chunks({1'000'000, 1, 1}, 1'000, 1056, 20'000);
+  EXPECT_EQ(quick.most, 10u);  // and perhaps as many again
+  EXPECT_TRUE(quick.eager);
+  EXPECT_EQ(plan_chunks({100'000, 1, 1}, 50'000, 1056, 20'000).most, 1u);
+}
+
+TEST(Chunks, AreWorthTheirClaims) {
+  EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 528, 20'000).least, 6u);
+  EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 1056, 20'000).least, 10u);  // of many workers, fewer at a time
+  EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 2112, 20'000).least, 20u);
+  EXPECT_FALSE(plan_chunks({1'000'000, 1, 1}, 1'000, 2112, 20'000).eager);
+  EXPECT_EQ(plan_chunks({75'000, 1, 1}, 8'700, 2112, 20'000).most, 3u);
+  EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 8'700, 4224, 20'000).most, 3u);  // but not longer than half as long again
+  EXPECT_EQ(plan_chunks({8'448, 1, 1}, 1'000, 1056, 20'000).most, 2u);  // four for each worker
+  EXPECT_EQ(plan_chunks({8'448, 1, 1}, 1'000, 1056, 20'000).least, 2u);
+}
+
+/// The block-tasks of all chunks, in the order in which workers would claim them.
+std::vector<int> visits(const Chunks& chunks, std::uint32_t tasks) {
+  std::vector<int> seen(tasks, 0);
+  for (std::uint32_t at = 0; at < chunks.total; at += chunks.most) {
+    const std::uint32_t number = at >> chunks.run_bits, step = 1u << chunks.step_bits;
+    std::uint32_t task = (number >> chunks.step_bits << (chunks.step_bits + chunks.run_bits)) + number % step;
+    for (std::uint32_t i = 0; i < chunks.most && task < tasks; ++i, task += step) ++seen[task];
+  }
+  return seen;
+}
+
+TEST(Chunks, OfGridsOfTwoDimensionsGoOnTogether) {
+  for (const std::uint32_t width : {300u, 317u, 511u, 2048u}) {
+    for (const std::uint32_t height : {200u, 201u}) {
+      const Chunks chunks = plan_chunks({width, height, 1}, 1'600, 1056, 20'000);
+      ASSERT_GT(chunks.run_bits, 0u);
+      EXPECT_EQ(chunks.step_bits, 10u);
+      EXPECT_EQ(chunks.most, 1u << chunks.run_bits);
+      EXPECT_EQ(chunks.least, chunks.most);
+      EXPECT_LE(chunks.total, gpuctl::ptx::kMaxBlockTasks);
+      EXPECT_EQ(visits(chunks, width * height), std::vector<int>(width * height, 1));
+    }
+  }
+  EXPECT_EQ(plan_chunks({300, 200, 2}, 1'600, 1056, 20'000).run_bits, 0u);
+  EXPECT_EQ(plan_chunks({60'000, 1, 1}, 1'600, 1056, 20'000).step_bits, 0u);
+}
+
+}  // namespace
+}  // namespace gpuslice
