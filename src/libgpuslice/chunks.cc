@@ -17,7 +17,7 @@ constexpr double kBetweenClaimsNs = 9;
 /// Chunks are at most so much longer for it than a worker may take to leave.
 constexpr double kLongerForClaims = 1.5;
 /// An eager worker may do one chunk more, before it leaves.
-constexpr double kEagerTaskNs = 9000;
+constexpr double kEagerTaskNs = 5000;
 constexpr double kMostPerClaim = 0xffff;
 /// Strided numbers end at most this much above the last block-task.
 constexpr std::uint64_t kMostStrided = std::uint64_t{1} << 29;
