@@ -13,8 +13,8 @@
 namespace gpuctl::ptx::pass {
 
 inline constexpr std::string_view kDeclarations = R"(
-  .reg .pred %gpuslice_p, %gpuslice_q, %gpuslice_others, %gpuslice_odd, %gpuslice_plain, %gpuslice_someone, %gpuslice_eager;
-  .reg .b32 %gpuslice_at, %gpuslice_end;
+  .reg .pred %gpuslice_p, %gpuslice_q, %gpuslice_others, %gpuslice_odd, %gpuslice_plain, %gpuslice_someone, %gpuslice_eager, %gpuslice_more;
+  .reg .b32 %gpuslice_at;
   .reg .b32 %gpuslice_ctaid_x, %gpuslice_ctaid_y, %gpuslice_ctaid_z;
   .reg .b32 %gpuslice_nctaid_x, %gpuslice_nctaid_y, %gpuslice_nctaid_z;
   .reg .b32 %gpuslice_r<16>;

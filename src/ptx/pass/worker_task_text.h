@@ -43,11 +43,11 @@ inline constexpr std::string_view kRead = R"(
   not.pred %gpuslice_odd, %gpuslice_odd;
   mov.u32 %gpuslice_r3, gpuslice_shared;
   add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
-  ld.shared.v2.u32 {%gpuslice_at, %gpuslice_end}, [%gpuslice_r2];
+  ld.shared.v2.u32 {%gpuslice_at, %gpuslice_r4}, [%gpuslice_r2];
   ld.param.u32 %gpuslice_r3, [@TOTAL];
   setp.ge.u32 %gpuslice_p, %gpuslice_at, %gpuslice_r3;
   @%gpuslice_p bra.uni $gpuslice_leave;
-  setp.ge.u32 %gpuslice_p, %gpuslice_at, %gpuslice_end;
+  setp.ge.u32 %gpuslice_p, %gpuslice_at, %gpuslice_r4;
   mov.u32 %gpuslice_r9, 0;
   @%gpuslice_p bra $gpuslice_next;
 )";
@@ -111,6 +111,28 @@ inline constexpr std::string_view kFinishCopies = R"(
   cp.async.wait_all;
 )";
 
+/// Whether the published run has another block-task, `after` this one.
+inline std::string more_after(std::string_view after) {
+  std::string text = R"(
+  selp.b32 %gpuslice_r2, 0, 8, %gpuslice_odd;
+  mov.u32 %gpuslice_r3, gpuslice_shared;
+  add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
+  ld.volatile.shared.u32 %gpuslice_r4, [%gpuslice_r2+4];
+)";
+  text += after;
+  text += "  setp.lt.u32 %gpuslice_more, %gpuslice_r3, %gpuslice_r4;\n";
+  return text;
+}
+
+inline constexpr std::string_view kAfter = R"(
+  add.u32 %gpuslice_r3, %gpuslice_at, 1;
+)";
+
+inline constexpr std::string_view kAfterInOrder = R"(
+  ld.param.u32 %gpuslice_r3, [@STEP];
+  add.u32 %gpuslice_r3, %gpuslice_at, %gpuslice_r3;
+)";
+
 inline constexpr std::string_view kAdvance = R"(
   add.u32 %gpuslice_at, %gpuslice_at, 1;
 )";
@@ -121,21 +143,18 @@ inline constexpr std::string_view kAdvanceInOrder = R"(
 )";
 
 inline constexpr std::string_view kRunOn = R"(
-  setp.lt.u32 %gpuslice_p, %gpuslice_at, %gpuslice_end;
-  @%gpuslice_p bra.uni $gpuslice_task;
+  @%gpuslice_more bra.uni $gpuslice_task;
 )";
 
 inline constexpr std::string_view kMeetAndRunOn = R"(
-  setp.ge.u32 %gpuslice_p, %gpuslice_at, %gpuslice_end;
-  @%gpuslice_p bra.uni $gpuslice_last;
+  @!%gpuslice_more bra.uni $gpuslice_last;
   bar.sync 0;
   bra.uni $gpuslice_task;
 $gpuslice_last:
 )";
 
 inline constexpr std::string_view kRunOnOther = R"(
-  setp.lt.u32 %gpuslice_p, %gpuslice_at, %gpuslice_end;
-  @%gpuslice_p bra.uni $gpuslice_other_task;
+  @%gpuslice_more bra.uni $gpuslice_other_task;
 )";
 
 inline constexpr std::string_view kToNext = R"(
