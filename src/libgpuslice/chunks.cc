@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "ptx/persistent_abi.h"
+
 namespace gpuslice {
 namespace {
 
@@ -33,7 +35,8 @@ Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std
   const double tasks_worth = std::ceil(worth / task_ns);
   const double longest = std::max(chunks.eager ? target_ns / 2 : target_ns, std::min(tasks_worth * task_ns, kLongerForClaims * target_ns));
   const auto share = static_cast<double>(tasks / (workers * kChunksPerWorker));
-  chunks.most = static_cast<std::uint32_t>(std::max(1.0, std::min({longest / task_ns, share, kMostPerClaim})));
+  const double most = std::min<double>(kMostPerClaim, gpuctl::ptx::longest_run(chunks.total));
+  chunks.most = static_cast<std::uint32_t>(std::max(1.0, std::min({longest / task_ns, share, most})));
   chunks.least = static_cast<std::uint32_t>(std::clamp(tasks_worth, 1.0, static_cast<double>(chunks.most)));
   // Neighbours of two dimensions are far apart in the order of the grid.
   if (grid[1] > 1 && grid[2] == 1 && chunks.most > 1 && tasks < kMostStrided) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "ptx/persistent_abi.h"
@@ -37,6 +38,29 @@ TEST(Chunks, AreWorthTheirClaims) {
   EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 8'700, 4224, 20'000).most, 3u);  // but not longer than half as long again
   EXPECT_EQ(plan_chunks({8'448, 1, 1}, 1'000, 1056, 20'000).most, 2u);  // four for each worker
   EXPECT_EQ(plan_chunks({8'448, 1, 1}, 1'000, 1056, 20'000).least, 2u);
+}
+
+TEST(Chunks, AreNoLongerThanTheirWordCanSay) {
+  const Chunks chunks = plan_chunks({std::uint32_t{1} << 30, 1, 1}, 10, 1056, 20'000);
+  EXPECT_EQ(gpuctl::ptx::longest_run(std::uint32_t{1} << 30), 1u);
+  EXPECT_EQ(chunks.most, 1u);
+  EXPECT_EQ(chunks.least, 1u);
+  EXPECT_EQ(plan_chunks({(std::uint32_t{1} << 28) - 1, 1, 1}, 10, 1056, 20'000).most, 15u);
+}
+
+TEST(Chunks, WordsOfRunsGoOnToTheirEnd) {
+  for (const std::uint32_t tasks : {1u, 2u, 3u, 1000u, 1024u, 0x7fffffffu}) {
+    for (const std::uint32_t step : {0u, 3u}) {
+      const std::uint32_t mask = gpuctl::ptx::index_mask(tasks);
+      const std::uint32_t count = std::min({gpuctl::ptx::longest_run(tasks), 5u, ((tasks - 1) >> step) + 1});
+      std::uint32_t word = count * (mask + 1);
+      for (std::uint32_t i = 0; i < count; ++i, word += gpuctl::ptx::advance(tasks, step)) {
+        EXPECT_GT(word, mask);
+        EXPECT_EQ(word & mask, i << step);
+      }
+      EXPECT_LE(word, mask) << tasks;
+    }
+  }
 }
 
 /// The block-tasks of all chunks, in the order in which workers would claim them.

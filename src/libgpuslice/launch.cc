@@ -56,6 +56,7 @@ int Context::per_sm_of(Instance& instance, std::uint32_t threads, std::uint32_t 
 void Context::plan(Launch& launch, const Stream& stream) {
   const LaunchConfig& config = launch.config;
   const std::uint64_t full = std::uint64_t{sms_} * launch.per_sm;
+  const auto tasks = static_cast<std::uint32_t>(config.block_tasks());
   const Chunks chunks = plan_chunks({config.grid[0], config.grid[1], config.grid[2]}, launch.instance->task_ns, full,
                                     static_cast<double>(std::chrono::nanoseconds(targets_.block_task).count()));
   launch.chunk = chunks.most;
@@ -63,7 +64,7 @@ void Context::plan(Launch& launch, const Stream& stream) {
                  .host = slots_.host_address(launch.slot),
                  .polled = polled_address_,
                  .total = chunks.total,
-                 .tasks = static_cast<std::uint32_t>(config.block_tasks()),
+                 .tasks = tasks,
                  .grid_x = config.grid[0],
                  .grid_y = config.grid[1],
                  .grid_z = config.grid[2],
@@ -76,9 +77,9 @@ void Context::plan(Launch& launch, const Stream& stream) {
                  .range = allowed(stream),
                  .by_grid_x = gpuctl::ptx::divisor(config.grid[0]),
                  .by_grid_y = gpuctl::ptx::divisor(config.grid[1]),
-                 .step = 1u << chunks.step_bits,
                  .order = gpuctl::ptx::task_order(chunks.step_bits, chunks.run_bits),
-                 .reserved = 0};
+                 .index_mask = gpuctl::ptx::index_mask(tasks),
+                 .advance = gpuctl::ptx::advance(tasks, chunks.step_bits)};
   if (gpuctl::range_size(launch.args.range) == sms_) launch.args.first = std::clamp(chunks.total >> chunks.taper, chunks.least, chunks.most);
 }
 

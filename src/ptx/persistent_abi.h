@@ -123,9 +123,9 @@ struct LaunchArgs {
   std::uint32_t range;   ///< of SMs that may be used until the first poll (pack_range)
   Divisor by_grid_x;     ///< where the index of a block is read in two dimensions
   Divisor by_grid_y;     ///< and in three
-  std::uint32_t step;    ///< between the block-tasks of a chunk, a power of two; 1 unless strided
   std::uint32_t order;   ///< task_order()
-  std::uint32_t reserved;
+  std::uint32_t index_mask;  ///< index_mask()
+  std::uint32_t advance;  ///< advance()
 };
 static_assert(sizeof(LaunchArgs) == 104 && alignof(LaunchArgs) == 8);
 
@@ -138,6 +138,18 @@ inline constexpr std::uint32_t kEager = 2;
 /// the numbers from c << run on, has the block-tasks b, b + 2^step, ... with b = (c >> step << (step + run)) + c % 2^step. So
 /// `total` is a multiple of 2^(step + run), chunks are claimed whole, and some of the last have fewer block-tasks, or none.
 constexpr std::uint32_t task_order(std::uint32_t step, std::uint32_t run) { return run << 8 | step; }
+
+/// What the threads of a worker know of the run of block-tasks they go through is one word: the next one, under this mask, and
+/// above it how many are left. With the end of the run in a second register, bodies that just fit theirs were slower.
+constexpr std::uint32_t index_mask(std::uint32_t tasks) {
+  std::uint32_t mask = 1;
+  while (mask < tasks) mask = 2 * mask + 1;
+  return mask;
+}
+/// The longest run such a word can hold.
+constexpr std::uint32_t longest_run(std::uint32_t tasks) { return ~std::uint32_t{0} / (index_mask(tasks) + 1); }
+/// What leads from one of its words to the next where block-tasks are 2^step apart.
+constexpr std::uint32_t advance(std::uint32_t tasks, std::uint32_t step) { return (std::uint32_t{1} << step) - 1 - index_mask(tasks); }
 
 /// The host is read, and written, no more often.
 inline constexpr std::uint32_t kPollEveryNs = 10'000;

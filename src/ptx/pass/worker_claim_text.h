@@ -1,9 +1,9 @@
 // The worker's text (wrap_in_claim_loop.cc) up to the barrier behind which a claim is read.
 //
-// Shared words: +0 and +8 the block-tasks to take next and their end, by turns; +16 (64 bits) what the leader is about
-// (below); +24 the SM it started on; +28 the first unclaimed number when it claimed last; +32 block-tasks in its chunk; +36
-// whether it looks before it claims, though the launch is eager; +40 what is left of its chunk to publish: where it begins
-// and ends.
+// Shared words: +0 and +4 the block-tasks to take next, by turns (kPublish); +8 what is left of the leader's chunk to
+// publish: where it begins and ends; +16 (64 bits) what it is about (below); +24 the SM it started on; +28 the first unclaimed
+// number when it claimed last; +32 block-tasks in its chunk; +36 whether it looks before it claims, though the launch is
+// eager.
 //
 // What it is about: the time when a chunk to be measured began; 0 nothing; 1 it leaves because of its SM; 2 it rests.
 #pragma once
@@ -13,13 +13,13 @@
 namespace gpuctl::ptx::pass {
 
 inline constexpr std::string_view kDeclarations = R"(
-  .reg .pred %gpuslice_p, %gpuslice_q, %gpuslice_others, %gpuslice_odd, %gpuslice_plain, %gpuslice_someone, %gpuslice_eager, %gpuslice_more;
+  .reg .pred %gpuslice_p, %gpuslice_q, %gpuslice_others, %gpuslice_odd, %gpuslice_plain, %gpuslice_someone, %gpuslice_eager;
   .reg .b32 %gpuslice_at;
   .reg .b32 %gpuslice_ctaid_x, %gpuslice_ctaid_y, %gpuslice_ctaid_z;
   .reg .b32 %gpuslice_nctaid_x, %gpuslice_nctaid_y, %gpuslice_nctaid_z;
   .reg .b32 %gpuslice_r<16>;
   .reg .b64 %gpuslice_d<5>;
-  .shared .align 16 .b8 gpuslice_shared[48];
+  .shared .align 16 .b8 gpuslice_shared[40];
 )";
 
 inline constexpr std::string_view kStart = R"(
@@ -37,7 +37,7 @@ inline constexpr std::string_view kPrologue = R"(
   @%gpuslice_others bra $gpuslice_next;
   mov.u64 %gpuslice_d4, 0;
   st.shared.u64 [gpuslice_shared+16], %gpuslice_d4;
-  st.shared.u64 [gpuslice_shared+40], %gpuslice_d4;
+  st.shared.u64 [gpuslice_shared+8], %gpuslice_d4;
   ld.param.u64 %gpuslice_d0, [@SLOT];
   mov.u32 %gpuslice_r1, %smid;
   @HERE
@@ -81,7 +81,7 @@ $gpuslice_next:
 
 /// The rest of the chunk, where it is published in parts.
 inline constexpr std::string_view kNextPart = R"(
-  ld.shared.v2.u32 {%gpuslice_r4, %gpuslice_r5}, [gpuslice_shared+40];
+  ld.shared.v2.u32 {%gpuslice_r4, %gpuslice_r5}, [gpuslice_shared+8];
   setp.lt.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r5;
   @%gpuslice_p bra $gpuslice_part;
 )";
@@ -165,7 +165,7 @@ $gpuslice_awake:
 inline constexpr std::string_view kClaimed = R"(
   st.shared.u32 [gpuslice_shared+32], %gpuslice_r3;
   setp.ge.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r5;
-  @%gpuslice_p bra $gpuslice_publish;
+  @%gpuslice_p bra $gpuslice_rest;
   bra $gpuslice_part;
 $gpuslice_measure:
   mov.u64 %gpuslice_d1, %globaltimer;
@@ -239,9 +239,8 @@ $gpuslice_forbidden:
   neg.s32 %gpuslice_r2, %gpuslice_r2;
   red.global.add.u32 [%gpuslice_d1+@HERE_BYTES], %gpuslice_r2;
 $gpuslice_rest:
-  mov.u32 %gpuslice_r4, 0;
-  mov.u32 %gpuslice_r5, 0;
-  bra $gpuslice_publish;
+  mov.u32 %gpuslice_r4, 1;
+  bra $gpuslice_say;
 $gpuslice_wake:
   ld.param.u64 %gpuslice_d1, [@HOST];
   mov.u32 %gpuslice_r2, 0;
@@ -254,8 +253,8 @@ $gpuslice_evicted:
   mov.u64 %gpuslice_d1, 1;
   st.shared.u64 [gpuslice_shared+16], %gpuslice_d1;
 $gpuslice_nothing_left:
-  mov.u32 %gpuslice_r4, 0x7fffffff;
-  bra $gpuslice_publish;
+  mov.u32 %gpuslice_r4, 0;
+  bra $gpuslice_say;
 )";
 
 /// What a part must not go beyond, in r3. Blocks that differ only in what nobody reads are all the same, so a kernel that
@@ -304,7 +303,7 @@ $gpuslice_part:
 )";
 
 inline constexpr std::string_view kPart = R"(
-  st.shared.v2.u32 [gpuslice_shared+40], {%gpuslice_r5, %gpuslice_r5};
+  st.shared.v2.u32 [gpuslice_shared+8], {%gpuslice_r5, %gpuslice_r5};
   ld.param.u32 %gpuslice_r2, [@TASKS];
   setp.ge.u32 %gpuslice_p, %gpuslice_r3, %gpuslice_r2;
   @%gpuslice_p bra $gpuslice_publish;
@@ -313,7 +312,7 @@ inline constexpr std::string_view kPart = R"(
   sub.u32 %gpuslice_r6, %gpuslice_r5, %gpuslice_r4;
   min.u32 %gpuslice_r3, %gpuslice_r3, %gpuslice_r6;
   add.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r3;
-  st.shared.u32 [gpuslice_shared+40], %gpuslice_r4;
+  st.shared.u32 [gpuslice_shared+8], %gpuslice_r4;
   mov.u32 %gpuslice_r4, %gpuslice_r2;
   add.u32 %gpuslice_r5, %gpuslice_r2, %gpuslice_r3;
 )";
@@ -322,12 +321,32 @@ inline constexpr std::string_view kWholeChunk = R"(
 $gpuslice_part:
 )";
 
-inline constexpr std::string_view kPublish = R"(
+/// How many block-tasks there are from r4 to r5, in r5.
+inline constexpr std::string_view kCountInRow = R"(
 $gpuslice_publish:
-  selp.b32 %gpuslice_r2, 8, 0, %gpuslice_odd;
+  sub.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r4;
+)";
+
+inline constexpr std::string_view kCountInOrder = R"(
+$gpuslice_publish:
+  ld.param.u32 %gpuslice_r2, [@ORDER];
+  and.b32 %gpuslice_r2, %gpuslice_r2, 255;
+  sub.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r4;
+  sub.u32 %gpuslice_r5, %gpuslice_r5, 1;
+  shr.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r2;
+  add.u32 %gpuslice_r5, %gpuslice_r5, 1;
+)";
+
+/// The run's word (index_mask()), or 0 to leave, 1 to come back without a block-task.
+inline constexpr std::string_view kPublish = R"(
+  ld.param.u32 %gpuslice_r3, [@INDEX_MASK];
+  mad.lo.u32 %gpuslice_r4, %gpuslice_r5, %gpuslice_r3, %gpuslice_r4;
+  add.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r5;
+$gpuslice_say:
+  selp.b32 %gpuslice_r2, 4, 0, %gpuslice_odd;
   mov.u32 %gpuslice_r3, gpuslice_shared;
   add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
-  st.shared.v2.u32 [%gpuslice_r2], {%gpuslice_r4, %gpuslice_r5};
+  st.shared.u32 [%gpuslice_r2], %gpuslice_r4;
 $gpuslice_wait:
 )";
 

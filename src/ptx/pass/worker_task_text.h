@@ -39,15 +39,14 @@ inline constexpr std::string_view kPlainOrJoin = R"(
 )";
 
 inline constexpr std::string_view kRead = R"(
-  selp.b32 %gpuslice_r2, 8, 0, %gpuslice_odd;
+  selp.b32 %gpuslice_r2, 4, 0, %gpuslice_odd;
   not.pred %gpuslice_odd, %gpuslice_odd;
   mov.u32 %gpuslice_r3, gpuslice_shared;
   add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
-  ld.shared.v2.u32 {%gpuslice_at, %gpuslice_r4}, [%gpuslice_r2];
-  ld.param.u32 %gpuslice_r3, [@TOTAL];
-  setp.ge.u32 %gpuslice_p, %gpuslice_at, %gpuslice_r3;
+  ld.shared.u32 %gpuslice_at, [%gpuslice_r2];
+  setp.eq.u32 %gpuslice_p, %gpuslice_at, 0;
   @%gpuslice_p bra.uni $gpuslice_leave;
-  setp.ge.u32 %gpuslice_p, %gpuslice_at, %gpuslice_r4;
+  setp.eq.u32 %gpuslice_p, %gpuslice_at, 1;
   mov.u32 %gpuslice_r9, 0;
   @%gpuslice_p bra $gpuslice_next;
 )";
@@ -61,7 +60,8 @@ $gpuslice_other_task:
 )";
 
 inline constexpr std::string_view kIndexInRow = R"(
-  mov.u32 %gpuslice_ctaid_x, %gpuslice_at;
+  ld.param.u32 %gpuslice_r1, [@INDEX_MASK];
+  and.b32 %gpuslice_ctaid_x, %gpuslice_at, %gpuslice_r1;
 )";
 
 /// Divides `index` by the grid's size along `axis`, X or Y, by a multiplication. `rest` may be `index`.
@@ -80,7 +80,9 @@ inline std::string divide_index(std::string_view index, char axis, std::string_v
 }
 
 inline std::string index_in_plane() {
-  return divide_index("%gpuslice_at", 'X', "%gpuslice_ctaid_y", "%gpuslice_ctaid_x");
+  return "  ld.param.u32 %gpuslice_r3, [@INDEX_MASK];\n"
+         "  and.b32 %gpuslice_r3, %gpuslice_at, %gpuslice_r3;\n" +
+         divide_index("%gpuslice_r3", 'X', "%gpuslice_ctaid_y", "%gpuslice_ctaid_x");
 }
 
 /// Divides once more: the plane's y counts through all planes.
@@ -111,50 +113,35 @@ inline constexpr std::string_view kFinishCopies = R"(
   cp.async.wait_all;
 )";
 
-/// Whether the published run has another block-task, `after` this one.
-inline std::string more_after(std::string_view after) {
-  std::string text = R"(
-  selp.b32 %gpuslice_r2, 0, 8, %gpuslice_odd;
-  mov.u32 %gpuslice_r3, gpuslice_shared;
-  add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
-  ld.volatile.shared.u32 %gpuslice_r4, [%gpuslice_r2+4];
-)";
-  text += after;
-  text += "  setp.lt.u32 %gpuslice_more, %gpuslice_r3, %gpuslice_r4;\n";
-  return text;
-}
-
-inline constexpr std::string_view kAfter = R"(
-  add.u32 %gpuslice_r3, %gpuslice_at, 1;
-)";
-
-inline constexpr std::string_view kAfterInOrder = R"(
-  ld.param.u32 %gpuslice_r3, [@STEP];
-  add.u32 %gpuslice_r3, %gpuslice_at, %gpuslice_r3;
-)";
-
 inline constexpr std::string_view kAdvance = R"(
-  add.u32 %gpuslice_at, %gpuslice_at, 1;
+  ld.param.u32 %gpuslice_r2, [@INDEX_MASK];
+  sub.u32 %gpuslice_at, %gpuslice_at, %gpuslice_r2;
 )";
 
 inline constexpr std::string_view kAdvanceInOrder = R"(
-  ld.param.u32 %gpuslice_r2, [@STEP];
+  ld.param.u32 %gpuslice_r2, [@ADVANCE];
   add.u32 %gpuslice_at, %gpuslice_at, %gpuslice_r2;
 )";
 
 inline constexpr std::string_view kRunOn = R"(
-  @%gpuslice_more bra.uni $gpuslice_task;
+  ld.param.u32 %gpuslice_r2, [@INDEX_MASK];
+  setp.gt.u32 %gpuslice_p, %gpuslice_at, %gpuslice_r2;
+  @%gpuslice_p bra.uni $gpuslice_task;
 )";
 
 inline constexpr std::string_view kMeetAndRunOn = R"(
-  @!%gpuslice_more bra.uni $gpuslice_last;
+  ld.param.u32 %gpuslice_r2, [@INDEX_MASK];
+  setp.gt.u32 %gpuslice_p, %gpuslice_at, %gpuslice_r2;
+  @!%gpuslice_p bra.uni $gpuslice_last;
   bar.sync 0;
   bra.uni $gpuslice_task;
 $gpuslice_last:
 )";
 
 inline constexpr std::string_view kRunOnOther = R"(
-  @%gpuslice_more bra.uni $gpuslice_other_task;
+  ld.param.u32 %gpuslice_r2, [@INDEX_MASK];
+  setp.gt.u32 %gpuslice_p, %gpuslice_at, %gpuslice_r2;
+  @%gpuslice_p bra.uni $gpuslice_other_task;
 )";
 
 inline constexpr std::string_view kToNext = R"(

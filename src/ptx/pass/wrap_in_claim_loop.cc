@@ -14,19 +14,17 @@
 // what only the leader executes contains a loop that waits, nanosleep, or a call. So a holder that rests publishes an empty
 // run and comes back to `next` with its whole block, without sleeping.
 //
-// What is published, the number of a block-task and the end of those that may be taken from there, stands in one of two
-// places, in turn: the leader writes it before a barrier, while slow threads may still be about to read what it wrote last,
-// from the other place. The place they read is written again only after the next such barrier, to which they come after
-// reading. The leader claims right after its own part of the body, so its round trips to memory overlap with the work of the
-// other warps.
+// What is published, the word of a run of block-tasks (index_mask()), stands in one of two places, in turn: the leader writes
+// it before a barrier, while slow threads may still be about to read what it wrote last, from the other place. The place they
+// read is written again only after the next such barrier, to which they come after reading. The leader claims right after
+// its own part of the body, so its round trips to memory overlap with the work of the other warps.
 //
 // Everybody goes through the published block-tasks by himself. Kernels whose threads share something, memory or barriers,
 // meet between two of them, unless they meet at the beginning of each anyway. With two bodies (split_early_return) there are
-// two such loops, and no way back from the second to the first but through `next`. %gpuslice_at lives across the body and,
-// in predicates, the turn (%gpuslice_odd), who leads (%gpuslice_others) and whether there is another block-task to take
-// (%gpuslice_more). What else is needed between two block-tasks is in parameters or read anew from shared memory: each
-// instruction there counts, in a kernel of short ones, and each register more in the body can cost it more than that: with
-// one of 32 to spare less, ptxas made the inner loop of binomialOptions wait and collide (1.25 of the time).
+// two such loops, and no way back from the second to the first but through `next`. The run's word (%gpuslice_at) lives across
+// the body and, in predicates, the turn (%gpuslice_odd) and who leads (%gpuslice_others). What else is needed between two
+// block-tasks is in parameters: each instruction there counts, in a kernel of short ones. So does each register that lives
+// across the body: with one more, ptxas made the inner loop of binomialOptions wait and collide (1.25 of the time).
 //
 // Visibility: all threads' writes of all their block-tasks happen before the last barrier. What a worker of the in-stream
 // grid wrote is visible to what follows in the stream because that comes after this grid. An agent's grid is in no such
@@ -54,16 +52,16 @@ void append(std::vector<Statement>& to, std::vector<Statement> from) {
 struct Index {
   std::string_view tasks;  ///< of the chunk
   std::string_view part;
+  std::string_view count;
   bool in_parts;
   std::string text;
-  std::string_view after;
   std::string_view advance;
 };
 
 Index index_for(std::uint8_t reads) {
-  if ((reads & kReadsCtaidZ) != 0) return {kTasksInOrder, kWholeChunk, false, index_in_space(), kAfterInOrder, kAdvanceInOrder};
-  if ((reads & kReadsCtaidY) != 0) return {kTasksInOrder, kPartOfPlane, true, index_in_plane(), kAfterInOrder, kAdvanceInOrder};
-  return {kTasksInRow, kPartOfRow, true, std::string((reads & kReadsCtaidX) != 0 ? kIndexInRow : ""), kAfter, kAdvance};
+  if ((reads & kReadsCtaidZ) != 0) return {kTasksInOrder, kWholeChunk, kCountInOrder, false, index_in_space(), kAdvanceInOrder};
+  if ((reads & kReadsCtaidY) != 0) return {kTasksInOrder, kPartOfPlane, kCountInOrder, true, index_in_plane(), kAdvanceInOrder};
+  return {kTasksInRow, kPartOfRow, kCountInRow, true, std::string((reads & kReadsCtaidX) != 0 ? kIndexInRow : ""), kAdvance};
 }
 
 }  // namespace
@@ -77,7 +75,7 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   const WorkerNames names(kernel.args_name());
   const Index index = index_for(reads);
   const bool reads_size = (reads & (kReadsNctaidX | kReadsNctaidY | kReadsNctaidZ)) != 0;
-  const std::string start_of_task = names.expand(more_after(index.after) + index.text + std::string(reads_size ? kGridSize : ""));
+  const std::string start_of_task = names.expand(index.text + std::string(reads_size ? kGridSize : ""));
   const std::string_view end_of_task = kernel.closure.uses_async_copy ? kFinishCopies : "";
 
   std::string text = ".version 6.3\n.target sm_70\n.address_size 64\n.entry worker()\n{";
@@ -91,7 +89,8 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   text += names.expand(kClaimed);
   text += names.expand(index.part);
   if (index.in_parts) text += names.expand(kPart);
-  text += kPublish;
+  text += names.expand(index.count);
+  text += names.expand(kPublish);
   text += kPlainBarrier;
   text += names.expand(kRead);
   if (two_bodies) {
@@ -100,7 +99,7 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
     text += kPlainTaskEndLabel;
     text += end_of_task;
     text += names.expand(index.advance);
-    text += kernel.meets_at_branch ? kRunOn : kMeetAndRunOn;
+    text += names.expand(kernel.meets_at_branch ? kRunOn : kMeetAndRunOn);
     text += kToNext;
   }
   text += two_bodies ? kOtherTaskLabel : kTaskLabel;
@@ -112,9 +111,9 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   if (joins) {
     if (skips) text += kPlainOrJoin;
     text += kJoiningBarrier;
-    text += two_bodies ? kRunOnOther : kRunOn;
+    text += names.expand(two_bodies ? kRunOnOther : kRunOn);
   } else {
-    text += shares ? kMeetAndRunOn : kRunOn;
+    text += names.expand(shares ? kMeetAndRunOn : kRunOn);
   }
   text += kToNext;
   text += names.expand(kLeave);

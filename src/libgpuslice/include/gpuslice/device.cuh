@@ -67,7 +67,7 @@ __device__ __forceinline__ void for_each_block_task(const launch_args& args, Bod
     while (tasks.x < tasks.y) {
       body(plain ? dim3(blockIdx) : detail::block_index(args, tasks.x));
       if (plain) return;
-      if ((tasks.x += args.step) < tasks.y) __syncthreads();
+      if ((tasks.x += 1u << (args.order & 0xff)) < tasks.y) __syncthreads();
     }
   }
   if (leads) detail::leave(args, worker);

@@ -179,7 +179,7 @@ __device__ inline uint2 take(const LaunchArgs& args, worker_state& worker, unsig
   if (begin >= args.total) return {kNoTask, kNoTask};
   const unsigned step = args.order & 0xff, run = args.order >> 8;
   const unsigned number = begin >> run;
-  const unsigned first = (number >> step << (step + run)) + (number & (args.step - 1));
+  const unsigned first = (number >> step << (step + run)) + (number & ((1u << step) - 1));
   const unsigned end = min(first + (count << step), args.tasks);
   worker.chunk = end > first ? ((end - first - 1) >> step) + 1 : 1;
   return {first, end};
