@@ -34,14 +34,16 @@ Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std
   chunks.eager = task_ns <= kEagerTaskNs && worth <= target_ns / 2;
   const double tasks_worth = std::ceil(worth / task_ns);
   const double longest = std::max(chunks.eager ? target_ns / 2 : target_ns, std::min(tasks_worth * task_ns, kLongerForClaims * target_ns));
+  // Neighbours of two dimensions are far apart in the order of the grid.
+  const bool strided = grid[1] > 1 && grid[2] == 1 && tasks < kMostStrided;
+  const auto step_bits = static_cast<std::uint32_t>(std::bit_width(workers)) - 1;
   const auto share = static_cast<double>(tasks / (workers * kChunksPerWorker));
-  const double most = std::min<double>(kMostPerClaim, gpuctl::ptx::longest_run(chunks.total));
+  const double most = std::min<double>(kMostPerClaim, gpuctl::ptx::longest_run(chunks.total, strided ? step_bits : 0));
   chunks.most = static_cast<std::uint32_t>(std::max(1.0, std::min({longest / task_ns, share, most})));
   chunks.least = static_cast<std::uint32_t>(std::clamp(tasks_worth, 1.0, static_cast<double>(chunks.most)));
-  // Neighbours of two dimensions are far apart in the order of the grid.
-  if (grid[1] > 1 && grid[2] == 1 && chunks.most > 1 && tasks < kMostStrided) {
+  if (strided && chunks.most > 1) {
     chunks.run_bits = static_cast<std::uint32_t>(std::bit_width(chunks.most)) - 1;
-    chunks.step_bits = static_cast<std::uint32_t>(std::bit_width(workers)) - 1;
+    chunks.step_bits = step_bits;
     chunks.most = chunks.least = 1u << chunks.run_bits;
     const std::uint64_t group = std::uint64_t{1} << (chunks.run_bits + chunks.step_bits);
     chunks.total = static_cast<std::uint32_t>((tasks + group - 1) / group * group);

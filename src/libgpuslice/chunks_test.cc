@@ -42,23 +42,25 @@ TEST(Chunks, AreWorthTheirClaims) {
 
 TEST(Chunks, AreNoLongerThanTheirWordCanSay) {
   const Chunks chunks = plan_chunks({std::uint32_t{1} << 30, 1, 1}, 10, 1056, 20'000);
-  EXPECT_EQ(gpuctl::ptx::longest_run(std::uint32_t{1} << 30), 1u);
+  EXPECT_EQ(gpuctl::ptx::longest_run(std::uint32_t{1} << 30, 0), 1u);
   EXPECT_EQ(chunks.most, 1u);
   EXPECT_EQ(chunks.least, 1u);
   EXPECT_EQ(plan_chunks({(std::uint32_t{1} << 28) - 1, 1, 1}, 10, 1056, 20'000).most, 15u);
 }
 
 TEST(Chunks, WordsOfRunsGoOnToTheirEnd) {
-  for (const std::uint32_t tasks : {1u, 2u, 3u, 1000u, 1024u, 0x7fffffffu}) {
-    for (const std::uint32_t step : {0u, 3u}) {
-      const std::uint32_t mask = gpuctl::ptx::index_mask(tasks);
-      const std::uint32_t count = std::min({gpuctl::ptx::longest_run(tasks), 5u, ((tasks - 1) >> step) + 1});
-      std::uint32_t word = count * (mask + 1);
+  for (const std::uint32_t tasks : {1u, 2u, 3u, 1000u, 1024u, 1u << 20, 0x7fffffffu}) {
+    for (const std::uint32_t step : {0u, 3u, 10u}) {
+      if (step > 0 && tasks >= 1u << 29) continue;
+      const std::uint32_t mask = gpuctl::ptx::index_mask(tasks, step);
+      const std::uint32_t count = std::min({gpuctl::ptx::longest_run(tasks, step), 5u, ((tasks - 1) >> step) + 1});
+      const std::uint32_t first = tasks - 1 - ((count - 1) << step);  // the last run
+      std::uint32_t word = count * (mask + 1) + first;
       for (std::uint32_t i = 0; i < count; ++i, word += gpuctl::ptx::advance(tasks, step)) {
         EXPECT_GT(word, mask);
-        EXPECT_EQ(word & mask, i << step);
+        EXPECT_EQ(word & mask, first + (i << step));
       }
-      EXPECT_LE(word, mask) << tasks;
+      EXPECT_LE(word, mask) << tasks << ' ' << step;
     }
   }
 }

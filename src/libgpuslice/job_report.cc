@@ -47,8 +47,8 @@ bool Context::tell_head(std::uint32_t wanted) {
     const LaunchConfig& config = oldest->config;
     ipc::store(out.kernel, hash_of(*oldest->instance->kernel));
     ipc::store(out.issued_ns, oldest->issued_ns);
-    ipc::store(out.total, oldest->args.total);
-    ipc::store(out.claimed, std::min(ipc::load(slots_.host(oldest->slot).progress), oldest->args.total));
+    ipc::store(out.total, oldest->args.tasks);
+    ipc::store(out.claimed, std::min(ipc::load(slots_.host(oldest->slot).progress), oldest->args.tasks));
     ipc::store(out.threads, config.threads());
     ipc::store(out.shared, config.shared);
     ipc::store(out.per_sm, oldest->per_sm);
@@ -78,7 +78,7 @@ void Context::record(const Launch& launch, std::int64_t clock_offset, bool whole
   out.evict_ns = launch.evict_ns;
   out.evictions = std::min(launch.evictions, 0xffffu) | static_cast<std::uint32_t>(device_index_) << ipc::kRecordDeviceShift |
                   (whole_device ? ipc::kWholeDevice : 0);
-  out.total = launch.args.total;
+  out.total = launch.args.tasks;
   out.threads = launch.config.threads();
   out.shared = launch.config.shared;
   out.per_sm = launch.per_sm;

@@ -78,7 +78,7 @@ void Context::plan(Launch& launch, const Stream& stream) {
                  .by_grid_x = gpuctl::ptx::divisor(config.grid[0]),
                  .by_grid_y = gpuctl::ptx::divisor(config.grid[1]),
                  .order = gpuctl::ptx::task_order(chunks.step_bits, chunks.run_bits),
-                 .index_mask = gpuctl::ptx::index_mask(tasks),
+                 .index_mask = gpuctl::ptx::index_mask(tasks, chunks.step_bits),
                  .advance = gpuctl::ptx::advance(tasks, chunks.step_bits)};
   if (gpuctl::range_size(launch.args.range) == sms_) launch.args.first = std::clamp(chunks.total >> chunks.taper, chunks.least, chunks.most);
 }
