@@ -99,7 +99,7 @@ void Agent::adopt_stub_page() {
   if (Polled* old = c_.polled_; old && old != polled) old_polled_.push_back(old);
   std::erase(old_polled_, polled);
   stub_ = stub;
-  time_slice_us_ = 0;  // to be told of on the new page
+  tell_time_slice_ = time_slice_us_ != 0;
   copies_ = stub && polled == &c_.slots_.polled();
   epoch_ = stub ? ipc::load(stub->grant[c_.device_index_].epoch) : 0;
   c_.set_limits(*polled);
@@ -160,7 +160,8 @@ void Agent::look_at_time_slice() {
   if (!stub_) return;
   ChannelGroups& groups = ChannelGroups::get();
   const std::uint32_t us = ipc::load(stub_->grant[c_.device_index_].time_slice_us), made = groups.made();
-  if (us == time_slice_us_ && (us == 0 || made == groups_made_)) return;
+  if (!tell_time_slice_ && us == time_slice_us_ && (us == 0 || made == groups_made_)) return;
+  tell_time_slice_ = false;
   time_slice_us_ = us;
   groups_made_ = made;
   const TimeSliceResult result = groups.want(c_.device_index_, us);

@@ -80,6 +80,7 @@ class Agent {
   std::uint64_t looked_at_opaque_ns_ = 0;
   std::uint32_t time_slice_us_ = 0;     ///< as asked for latest, when there were so many groups
   std::uint32_t groups_made_ = 0;
+  bool tell_time_slice_ = false;        ///< a new stub page does not know of it
   std::uint64_t reported_ns_ = 0;
   std::uint64_t last_reap_ns_ = 0;
   std::uint64_t latest_left_ = 0;       ///< HostSlot::left_ns, the latest of the running launches ...

@@ -6,7 +6,6 @@
 // leaves to the caller is launched that way, with the program's own grid.
 #include "libgpuslice/by_hand.h"
 
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "libgpuslice/dlsym.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/kernels.h"
+#include "libgpuslice/launch_params.h"
 #include "ptx/persistent_abi.h"
 
 namespace gpuslice {
@@ -114,16 +114,6 @@ std::shared_ptr<ByHand> find(CUfunction function, int* error) {
   return made;
 }
 
-/// The parameter block; nothing where a pointer is missing.
-std::optional<std::vector<std::byte>> pack(const Layout& layout, void** params) {
-  std::vector<std::byte> block(layout.bytes);
-  for (std::size_t i = 0; i < layout.params.size(); ++i) {
-    if (!params || !params[i]) return std::nullopt;
-    std::memcpy(block.data() + layout.params[i].offset, params[i], layout.params[i].size);
-  }
-  return block;
-}
-
 /// As an ordinary kernel: the block's LaunchArgs are zero.
 CUresult launch_plain(CUfunction function, const LaunchConfig& config, std::vector<std::byte>& block) {
   std::size_t size = block.size();
@@ -146,9 +136,10 @@ int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, voi
   if (error != 0) return error;
   std::optional<Layout> asked;
   if (!known && !(asked = ask_layout(function, &error))) return error;
-  std::optional<std::vector<std::byte>> block = pack(known ? known->layout : *asked, params);
-  if (!block) return GPUSLICE_ERROR_INVALID;
-  if (!known) return launch_plain(function, config, *block);
+  const Layout& layout = known ? known->layout : *asked;
+  std::vector<std::byte> block;
+  if (!pack(layout.params, layout.bytes, params, nullptr, block)) return GPUSLICE_ERROR_INVALID;
+  if (!known) return launch_plain(function, config, block);
 
   KernelInfo& kernel = *known->kernel;
   kernel.launches.fetch_add(1, std::memory_order_relaxed);
@@ -158,9 +149,9 @@ int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, voi
   kernel.registers_original = kernel.registers.load();
   CUresult result = CUDA_SUCCESS;
   // It takes the block only if it launches.
-  if (instance && context->launch(*instance, LaunchConfig(config), std::vector<std::byte>(*block), &result))
+  if (instance && context->launch(*instance, LaunchConfig(config), std::vector<std::byte>(block), &result))
     return result;
-  result = launch_plain(function, config, *block);
+  result = launch_plain(function, config, block);
   if (result != CUDA_SUCCESS && instance) {
     // The program may now allow the kernel more shared memory: how many fit on an SM is asked again.
     std::lock_guard lock(kernel.mutex);

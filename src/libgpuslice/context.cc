@@ -1,7 +1,5 @@
 #include "libgpuslice/context.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <ctime>
 
@@ -65,9 +63,7 @@ Instance* Context::instance_of(KernelInfo& kernel) {
 }
 
 Stream& Context::stream_of(CUstream handle) {
-  // Every thread has a per-thread default stream of its own behind the one handle.
-  const unsigned long thread = handle == CU_STREAM_PER_THREAD ? static_cast<unsigned long>(pthread_self()) : 0;
-  std::unique_ptr<Stream>& stream = streams_[{handle, thread}];
+  std::unique_ptr<Stream>& stream = streams_[stream_key(handle)];
   if (!stream) {
     stream = std::make_unique<Stream>();
     stream->handle = handle;

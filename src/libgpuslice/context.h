@@ -22,6 +22,7 @@
 #include "libgpuslice/kernels.h"
 #include "libgpuslice/opaque.h"
 #include "libgpuslice/slots.h"
+#include "libgpuslice/stream_key.h"
 
 namespace gpuslice {
 
@@ -151,7 +152,6 @@ class Context {
 
  private:
   friend class Agent;
-  using StreamKey = std::pair<CUstream, unsigned long>;
 
   explicit Context(CUcontext context, int device_index, std::uint32_t sms, Slots slots);
   static Context* create(CUcontext context);

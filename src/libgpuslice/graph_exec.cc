@@ -165,7 +165,7 @@ CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
   }
   if (!context) return call();
   std::optional<Opaque::Turn> turn;
-  if (blocks > 0 && !capturing_anything()) turn.emplace(context->opaque(), stream, blocks, false);
+  if (blocks > 0 && !capturing_anything()) turn.emplace(context->opaque(), stream, Opaque::Launch{.blocks = blocks, .confine = false});
   const auto arm = [&](std::size_t number, const Launch* launch) {
     GraphKernel& kernel = *kernels[number];
     return launch ? rewrite(kernel, *launch) : restore(kernel);

@@ -50,22 +50,26 @@ GreenContexts::Part& GreenContexts::part(std::uint32_t begin, std::uint32_t end)
   return parts_.emplace(std::pair{begin, end}, part).first->second;
 }
 
-CUstream GreenContexts::stream(std::uint32_t first, std::uint32_t count, CUstream like, const void* lane) {
+GreenContexts::Confined GreenContexts::stream(std::uint32_t first, std::uint32_t count, std::uint32_t least, CUstream like,
+                                              const void* lane) {
   std::lock_guard lock(mutex_);
-  if (!divide()) return nullptr;
+  if (!divide()) return {.none = "the driver has no green contexts"};
   // Whole groups from the first that begins there; the last one may be larger than what is left to it.
   std::uint32_t begin = 0;
   while (begin < groups_.size() && starts_[begin] < first) ++begin;
   std::uint32_t end = begin;
   while (end < groups_.size() && starts_[end + 1] <= first + count) ++end;
-  if (begin == end) return nullptr;
+  if (begin == end) return {.none = "no whole group of SMs is granted"};
+  const std::uint32_t sms = starts_[end] - starts_[begin];
+  if (sms < least) return {.none = "those granted do not hold all the blocks that wait for each other"};
   Part& found = part(begin, end);
-  if (!found.context) return nullptr;
+  if (!found.context) return {.none = "the driver made no green context of them"};
   int priority = 0;
   driver().cuStreamGetPriority(like, &priority);
   CUstream& stream = found.streams[{lane, priority}];
   if (!stream && driver().cuGreenCtxStreamCreate(&stream, found.context, CU_STREAM_NON_BLOCKING, priority) != CUDA_SUCCESS) stream = nullptr;
-  return stream;
+  if (!stream) return {.none = "the driver made no stream there"};
+  return {.stream = stream, .sms = sms};
 }
 
 void GreenContexts::forget(const void* lane) {

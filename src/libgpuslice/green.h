@@ -16,10 +16,16 @@ namespace gpuslice {
 
 class GreenContexts {
  public:
+  /// A part of the GPU; null `stream` where there is none, for which `none` says why.
+  struct Confined {
+    CUstream stream = nullptr;
+    std::uint32_t sms = 0;
+    const char* none = nullptr;
+  };
   /// A stream confined to about `count` SMs from number `first` on, of the priority of `like`; calls with the same
-  /// `lane` get the same stream. Null when there is none: no support, or no whole group in that range. Blocks until the
-  /// device is idle when the part is new. The context must be current. Any thread.
-  CUstream stream(std::uint32_t first, std::uint32_t count, CUstream like, const void* lane);
+  /// `lane` get the same stream. None with fewer than `least` SMs. Blocks until the device is idle when the part is new.
+  /// The context must be current. Any thread.
+  Confined stream(std::uint32_t first, std::uint32_t count, std::uint32_t least, CUstream like, const void* lane);
   /// Its streams will not be asked for again.
   void forget(const void* lane);
 

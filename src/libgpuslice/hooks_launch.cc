@@ -1,7 +1,5 @@
 // Launches: the parameters are packed and the persistent form is tried; whatever cannot take it goes to the driver as
 // it came.
-#include <algorithm>
-
 #include "libgpuslice/capture.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/context.h"
@@ -11,6 +9,7 @@
 #include "libgpuslice/kernels.h"
 #include "libgpuslice/launch_params.h"
 #include "libgpuslice/opaque.h"
+#include "libgpuslice/together.h"
 
 namespace gpuslice {
 
@@ -29,20 +28,28 @@ bool launch_managed(KernelInfo* kernel, LaunchConfig&& config, const CUlaunchAtt
   return context->launch(*instance, std::move(config), std::move(block), result);
 }
 
-bool is_cooperative(const CUlaunchAttribute* attributes, unsigned count) {
-  return std::any_of(attributes, attributes + count, [](const CUlaunchAttribute& attribute) {
-    return attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && attribute.value.cooperative != 0;
-  });
+/// SMs without which blocks that wait for each other cannot run.
+std::uint32_t least_sms(const Together& together, CUfunction function, std::uint32_t threads, std::uint32_t shared) {
+  int per_sm = 0;
+  const auto ask = driver().cuOccupancyMaxActiveBlocksPerMultiprocessor;
+  if (!together) return 0;
+  if (!ask || ask(&per_sm, function, static_cast<int>(threads), shared) != CUDA_SUCCESS || per_sm < 0) per_sm = 0;
+  return sms_for(together, static_cast<std::uint64_t>(per_sm));
 }
 
 /// A kernel without another form, when and where its slice may start it.
 template <class Plain>
-CUresult launch_opaque(CUstream stream, std::uint64_t blocks, Plain plain) {
+CUresult launch_opaque(KernelInfo* kernel, CUstream stream, const Opaque::Launch& launch, Plain plain) {
   Context* context = capturing_anything() ? nullptr : Context::current();
   if (!context) return plain(stream);
-  const Opaque::Turn turn(context->opaque(), stream, blocks);
+  const Opaque::Turn turn(context->opaque(), stream, launch);
   const CUresult result = plain(turn.stream());
-  return result != CUDA_SUCCESS && turn.confined() ? plain(stream) : result;
+  const bool refused = result != CUDA_SUCCESS && turn.confined();
+  if (kernel) {
+    kernel->confined_sms = refused ? 0 : turn.sms();
+    kernel->anywhere = refused ? "it does not run on those granted" : turn.why_anywhere();
+  }
+  return refused ? plain(stream) : result;
 }
 
 /// `plain(stream)` is the driver's call.
@@ -60,10 +67,13 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
       kernel->changed.store(true, std::memory_order_relaxed);
     }
     const std::uint64_t blocks = config.block_tasks();
+    const std::uint32_t threads = config.threads(), shared = config.shared;
     CUresult result = CUDA_SUCCESS;
     if (launch_managed(kernel, std::move(config), attributes, count, params, extra, &result)) return result;
-    if ((kernel && kernel->persistent) || is_cooperative(attributes, count)) return plain(stream);
-    return launch_opaque(stream, blocks, plain);
+    const Together together = blocks_together(attributes, count, blocks);
+    if (kernel && together) kernel->original_launch = together.how;
+    if (kernel && kernel->persistent && !together) return plain(stream);
+    return launch_opaque(kernel, stream, {.blocks = blocks, .least = least_sms(together, function, threads, shared)}, plain);
   });
 }
 
@@ -72,6 +82,18 @@ CUresult launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsi
   if (!driver().cuLaunchKernel) return CUDA_ERROR_NOT_INITIALIZED;
   return launch(f, {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream}, nullptr, 0, params, extra,
                 [&](CUstream where) { return driver().cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, where, params, extra); });
+}
+
+CUresult launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                            unsigned shared, CUstream stream, void** params) {
+  if (!driver().cuLaunchCooperativeKernel) return CUDA_ERROR_NOT_INITIALIZED;
+  CUlaunchAttribute cooperative{};
+  cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+  cooperative.value.cooperative = 1;
+  return launch(f, {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream}, &cooperative, 1, params,
+                nullptr, [&](CUstream where) {
+                  return driver().cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, where, params);
+                });
 }
 
 CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction f, void** params, void** extra, bool per_thread) {
@@ -108,4 +130,12 @@ GPUSLICE_HOOK cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void*
 }
 GPUSLICE_HOOK cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction f, void** params, void** extra) {
   return launch_kernel_ex(config, f, params, extra, true);
+}
+GPUSLICE_HOOK cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                                        unsigned shared, CUstream stream, void** params) {
+  return launch_cooperative(f, gx, gy, gz, bx, by, bz, shared, explicit_stream(stream, false), params);
+}
+GPUSLICE_HOOK cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                             unsigned bz, unsigned shared, CUstream stream, void** params) {
+  return launch_cooperative(f, gx, gy, gz, bx, by, bz, shared, explicit_stream(stream, true), params);
 }

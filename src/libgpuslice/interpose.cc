@@ -19,6 +19,8 @@ GPUSLICE_HOOK cuGetProcAddress(const char* symbol, void** function, int version,
 GPUSLICE_HOOK cuLaunchKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**,
                                   void**);
 GPUSLICE_HOOK cuLaunchKernelEx_ptsz(const CUlaunchConfig*, CUfunction, void**, void**);
+GPUSLICE_HOOK cuLaunchCooperativeKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                             CUstream, void**);
 GPUSLICE_HOOK cuMemAllocAsync_ptsz(CUdeviceptr*, size_t, CUstream);
 GPUSLICE_HOOK cuMemAllocFromPoolAsync_ptsz(CUdeviceptr*, size_t, CUmemoryPool, CUstream);
 GPUSLICE_HOOK cuMemFreeAsync_ptsz(CUdeviceptr, CUstream);
@@ -71,6 +73,8 @@ const Hook kHooks[] = {
     ROW(cuLaunchKernel_ptsz, "cuLaunchKernel", 7000, true),
     ROW(cuLaunchKernelEx, "cuLaunchKernelEx", 11060, false),
     ROW(cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", 11060, true),
+    ROW(cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel", 9000, false),
+    ROW(cuLaunchCooperativeKernel_ptsz, "cuLaunchCooperativeKernel", 9000, true),
     ROW(cuMemAlloc_v2, "cuMemAlloc", 3020, false),
     ROW(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, false),
     ROW(cuMemAllocManaged, "cuMemAllocManaged", 6000, false),

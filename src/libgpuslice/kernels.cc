@@ -84,16 +84,22 @@ void Kernels::remove(const std::vector<std::shared_ptr<KernelInfo>>& kernels) {
 namespace {
 
 /// What a slice limits of a kernel that cannot be evicted, and how finely.
-const char* limits_of_opaque() {
-  return driver().cuGreenCtxCreate ? "; starts when its slice has SMs, on those (in groups of 8), until it ends"
-                                   : "; starts when its slice has SMs, runs on any until it ends";
+std::string limits_of_opaque(const KernelInfo& kernel) {
+  const std::string gate = "starts when its slice has SMs";
+  if (const std::uint32_t sms = kernel.confined_sms) return gate + ", on " + std::to_string(sms) + " (a green context) until it ends";
+  if (const char* why = kernel.anywhere.load()) return gate + ", on any until it ends: " + why;
+  return gate;
 }
 
 std::string reason_of(const KernelInfo& kernel) {
-  if (!kernel.persistent) return kernel.reason + limits_of_opaque();
-  const char* in_graph = kernel.original_in_graph.load();
-  if (!in_graph) return kernel.reason;
-  return kernel.reason + (kernel.reason.empty() ? "" : "; ") + "in its original form in a graph: " + in_graph;
+  std::string reason = kernel.reason;
+  const auto add = [&reason](const std::string& more) { reason += (reason.empty() ? "" : "; ") + more; };
+  if (!kernel.persistent) add(limits_of_opaque(kernel));
+  const char* how = kernel.original_launch.load();
+  if (how && kernel.persistent) add("in its original form when launched " + std::string(how) + ": then it " + limits_of_opaque(kernel));
+  if (const char* in_graph = kernel.original_in_graph.load(); in_graph && kernel.persistent)
+    add("in its original form in a graph: " + std::string(in_graph));
+  return reason;
 }
 
 }  // namespace

@@ -60,6 +60,12 @@ struct KernelInfo {
   bool is_library_kernel = false;   ///< the handle it is known by is a CUkernel
   std::atomic<const char*> original_in_graph{nullptr};  ///< why it was last kept in its original form in a graph
 
+  std::atomic<const char*> original_launch{nullptr};  ///< how it was last launched so that it had to keep its original form
+
+  /// Of its latest launch that could not be evicted: on how many SMs of a green context, or why on any (opaque.h).
+  std::atomic<std::uint32_t> confined_sms{0};
+  std::atomic<const char*> anywhere{nullptr};
+
   std::atomic<std::uint64_t> launches{0};
   std::atomic<std::uint64_t> hash{0};  ///< ipc::kernel_hash, once asked for
   std::atomic<int> registers{0}, registers_original{0}, per_sm{0};

@@ -6,13 +6,13 @@
 
 namespace gpuslice {
 
-bool pack(const KernelInfo& kernel, void** params, void** extra, std::vector<std::byte>& block) {
-  block.resize(kernel.args_offset + sizeof(gpuctl::ptx::LaunchArgs));
-  if (kernel.params.empty()) return true;
-  if (params) {
-    for (std::size_t i = 0; i < kernel.params.size(); ++i) {
-      if (!params[i]) return false;
-      std::memcpy(block.data() + kernel.params[i].offset, params[i], kernel.params[i].size);
+bool pack(const std::vector<Parameter>& params, std::size_t bytes, void** values, void** extra, std::vector<std::byte>& block) {
+  block.resize(bytes);
+  if (params.empty()) return true;
+  if (values) {
+    for (std::size_t i = 0; i < params.size(); ++i) {
+      if (!values[i]) return false;
+      std::memcpy(block.data() + params[i].offset, values[i], params[i].size);
     }
     return true;
   }
@@ -22,10 +22,14 @@ bool pack(const KernelInfo& kernel, void** params, void** extra, std::vector<std
     if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[i + 1];
     if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[i + 1]) size = *static_cast<const std::size_t*>(extra[i + 1]);
   }
-  const Parameter& last = kernel.params.back();
+  const Parameter& last = params.back();
   if (!buffer || size < last.offset + last.size) return false;
   std::memcpy(block.data(), buffer, last.offset + last.size);
   return true;
+}
+
+bool pack(const KernelInfo& kernel, void** params, void** extra, std::vector<std::byte>& block) {
+  return pack(kernel.params, kernel.args_offset + sizeof(gpuctl::ptx::LaunchArgs), params, extra, block);
 }
 
 bool fits_whole_warps(const KernelInfo& kernel, const std::uint32_t (&grid)[3], const std::uint32_t (&block)[3]) {

@@ -1,7 +1,5 @@
 #include "libgpuslice/opaque.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -61,9 +59,8 @@ bool is_over(const Lane& lane) {
 }  // namespace
 
 Lane& Opaque::lane_of(CUstream stream) {
-  const unsigned long thread = stream == CU_STREAM_PER_THREAD ? static_cast<unsigned long>(pthread_self()) : 0;
   std::lock_guard lock(mutex_);
-  std::shared_ptr<Lane>& lane = lanes_[{stream, thread}];
+  std::shared_ptr<Lane>& lane = lanes_[stream_key(stream)];
   if (!lane) {
     lane = std::make_shared<Lane>();
     lane->stream = stream;
@@ -75,10 +72,10 @@ void Opaque::wait_for_grant() const {
   while (context_.granted() == 0) std::this_thread::sleep_for(50us);
 }
 
-Opaque::Turn::Turn(Opaque& opaque, CUstream stream, std::uint64_t blocks, bool confine)
+Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
     : stream_(stream), lane_(&opaque.lane_of(stream)), lock_(lane_->mutex) {
-  lane_->blocks = lane_->busy.load(std::memory_order_relaxed) ? std::max(lane_->blocks, blocks) : blocks;
-  if (!lane_->busy.exchange(true)) opaque.context_.opaque_started(blocks);
+  lane_->blocks = lane_->busy.load(std::memory_order_relaxed) ? std::max(lane_->blocks, launch.blocks) : launch.blocks;
+  if (!lane_->busy.exchange(true)) opaque.context_.opaque_started(launch.blocks);
   opaque.wait_for_grant();
   if (CUevent mark = lane_->marks[lane_->launches / kMarkEvery % 2]; mark && lane_->launches % kMarkEvery == 0) {
     // The mark made a round ago; one that was never made counts as reached.
@@ -86,14 +83,20 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, std::uint64_t blocks, bool c
     while (driver().cuEventQuery(mark) == CUDA_ERROR_NOT_READY && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(20us);
   }
   const std::uint32_t granted = opaque.context_.granted();
-  if (!confine || granted == 0 || granted >= opaque.context_.sms() || !lane_->fork || !lane_->join) return;
-  CUstream confined = opaque.green_.stream(opaque.context_.first_sm(), granted, stream, lane_);
-  if (!confined || driver().cuEventRecord(lane_->fork, stream) != CUDA_SUCCESS) return;
-  if (driver().cuStreamWaitEvent(confined, lane_->fork, 0) == CUDA_SUCCESS) confined_ = confined;
+  confined_.none = granted >= opaque.context_.sms() ? "all are granted" : "the driver made no events";
+  if (!launch.confine || granted == 0 || granted >= opaque.context_.sms() || !lane_->fork || !lane_->join) return;
+  const GreenContexts::Confined there =
+      opaque.green_.stream(opaque.context_.first_sm(), granted, launch.least, stream, lane_);
+  if (!there.stream) {
+    confined_.none = there.none;
+  } else if (driver().cuEventRecord(lane_->fork, stream) == CUDA_SUCCESS &&
+             driver().cuStreamWaitEvent(there.stream, lane_->fork, 0) == CUDA_SUCCESS) {
+    confined_ = there;
+  }
 }
 
 Opaque::Turn::~Turn() {
-  if (confined_ && driver().cuEventRecord(lane_->join, confined_) == CUDA_SUCCESS) driver().cuStreamWaitEvent(stream_, lane_->join, 0);
+  if (confined() && driver().cuEventRecord(lane_->join, confined_.stream) == CUDA_SUCCESS) driver().cuStreamWaitEvent(stream_, lane_->join, 0);
   if (stream_ == CU_STREAM_PER_THREAD && lane_->join) driver().cuEventRecord(lane_->join, stream_);  // for demand()
   if (++lane_->launches % kMarkEvery == 0) {
     if (CUevent mark = lane_->marks[(lane_->launches / kMarkEvery + 1) % 2]) driver().cuEventRecord(mark, stream_);

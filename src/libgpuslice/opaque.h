@@ -5,6 +5,8 @@
 // - One that is granted a part of the GPU launches on a stream of a green context that has about so many SMs (green.h),
 //   between what is before and behind in the program's own stream: one event each way, some 0.5 us. Which part, the daemon
 //   says (Grant::first), so that two such clients do not get the same.
+//   A launch whose blocks wait for each other goes there only if they fit (together.h); the driver would refuse it,
+//   though it fits the GPU that the program asked about.
 // - A program may be no more than a few dozen launches ahead of the GPU in each stream, or a new grant would take effect long
 //   after it was made.
 //
@@ -17,9 +19,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <utility>
 
 #include "libgpuslice/green.h"
+#include "libgpuslice/stream_key.h"
 
 namespace gpuslice {
 
@@ -30,23 +32,32 @@ class Opaque {
  public:
   explicit Opaque(Context& context) : context_(context) {}
 
+  /// What is to be launched.
+  struct Launch {
+    std::uint64_t blocks;
+    bool confine = true;      ///< if need be to some SMs; a graph cannot be
+    std::uint32_t least = 0;  ///< SMs without which it cannot run
+  };
+
   /// One launch, from before it to behind it; other threads' launches into the same stream wait meanwhile. The context
   /// must be current.
   class Turn {
    public:
-    /// `confine`: if need be to some SMs; a graph cannot be.
-    Turn(Opaque& opaque, CUstream stream, std::uint64_t blocks, bool confine = true);
+    Turn(Opaque& opaque, CUstream stream, const Launch& launch);
     ~Turn();
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
     /// Where to launch: the program's stream, or a confined one.
-    CUstream stream() const { return confined_ ? confined_ : stream_; }
-    bool confined() const { return confined_ != nullptr; }
+    CUstream stream() const { return confined_.stream ? confined_.stream : stream_; }
+    bool confined() const { return confined_.stream != nullptr; }
+    /// On how many SMs; 0: on any, and why.
+    std::uint32_t sms() const { return confined_.sms; }
+    const char* why_anywhere() const { return confined_.none; }
 
    private:
     CUstream stream_;
-    CUstream confined_ = nullptr;
+    GreenContexts::Confined confined_;
     Lane* lane_;
     std::unique_lock<std::mutex> lock_;
   };
@@ -58,14 +69,12 @@ class Opaque {
 
  private:
   friend class Turn;
-  using Key = std::pair<CUstream, unsigned long>;
-
   Lane& lane_of(CUstream stream);
   void wait_for_grant() const;
 
   Context& context_;
   std::mutex mutex_;  ///< guards lanes_; after a lane's own
-  std::map<Key, std::shared_ptr<Lane>> lanes_;
+  std::map<StreamKey, std::shared_ptr<Lane>> lanes_;
   GreenContexts green_;
 };
 

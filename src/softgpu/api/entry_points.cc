@@ -342,6 +342,8 @@ const EntryPoint kEntryPoints[] = {
     ROW_PER_THREAD(cuLaunchKernel, 7000, _ptsz, cuLaunchKernel_ptsz),
     ROW(cuLaunchKernelEx, 11060, cuLaunchKernelEx),
     ROW_PER_THREAD(cuLaunchKernelEx, 11060, _ptsz, cuLaunchKernelEx_ptsz),
+    ROW(cuLaunchCooperativeKernel, 9000, cuLaunchCooperativeKernel),
+    ROW_PER_THREAD(cuLaunchCooperativeKernel, 9000, _ptsz, cuLaunchCooperativeKernel_ptsz),
     ROW(cuLaunchHostFunc, 10000, cuLaunchHostFunc),
     ROW_PER_THREAD(cuLaunchHostFunc, 10000, _ptsz, cuLaunchHostFunc_ptsz),
 };

@@ -1,4 +1,4 @@
-// cuLaunchKernel, cuLaunchKernelEx.
+// cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel.
 #include <cuda.h>
 
 #include "softgpu/driver.h"
@@ -6,6 +6,19 @@
 using namespace gpuctl::softgpu;
 
 namespace {
+
+/// All blocks of a cooperative grid must be able to be resident together. That is all there is to it: blocks are started in
+/// order, and stay where they are until they end. Graphs do not know such kernels.
+CUresult check_cooperative(Driver& driver, Stream& stream, const KernelWork& work, const CUlaunchConfig& config) {
+  bool capturing = false;
+  if (const CUresult refused = driver.captures.check_work(stream, &capturing); refused != CUDA_SUCCESS) return refused;
+  if (capturing) return CUDA_ERROR_NOT_SUPPORTED;
+  const int threads = static_cast<int>(config.blockDimX * config.blockDimY * config.blockDimZ);
+  const int per_sm = blocks_per_sm(*work.function->kernel, threads, config.sharedMemBytes);
+  const std::uint64_t room = static_cast<std::uint64_t>(per_sm) * driver.table->sms();
+  const std::uint64_t blocks = std::uint64_t{config.gridDimX} * config.gridDimY * config.gridDimZ;
+  return blocks > room ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
+}
 
 CUresult launch(const CUlaunchConfig& config, CUfunction handle, void** values, void** extra) {
   return with_stream(config.hStream, [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
@@ -26,7 +39,9 @@ CUresult launch(const CUlaunchConfig& config, CUfunction handle, void** values, 
     priority.priority = stream->priority();
     work.attributes[CU_LAUNCH_ATTRIBUTE_PRIORITY] = priority;
     for (unsigned i = 0; i < config.numAttrs; ++i) {
-      const CUresult taken = set_attribute(work, config.attrs[i].id, config.attrs[i].value);
+      const bool cooperative = config.attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && config.attrs[i].value.cooperative != 0;
+      const CUresult taken = cooperative ? check_cooperative(driver, *stream, work, config)
+                                         : set_attribute(work, config.attrs[i].id, config.attrs[i].value);
       if (taken != CUDA_SUCCESS) return taken;
     }
     return perform(driver, stream, std::move(work));
@@ -55,6 +70,27 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsign
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** params, void** extra) {
   if (config == nullptr || (config->numAttrs != 0 && config->attrs == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   return launch(*config, function, params, extra);
+}
+
+CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                           unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                           unsigned int block_z, unsigned int shared_bytes, CUstream stream,
+                                           void** params) {
+  CUlaunchAttribute cooperative{};
+  cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+  cooperative.value.cooperative = 1;
+  CUlaunchConfig config{};
+  config.gridDimX = grid_x;
+  config.gridDimY = grid_y;
+  config.gridDimZ = grid_z;
+  config.blockDimX = block_x;
+  config.blockDimY = block_y;
+  config.blockDimZ = block_z;
+  config.sharedMemBytes = shared_bytes;
+  config.hStream = stream;
+  config.attrs = &cooperative;
+  config.numAttrs = 1;
+  return launch(config, function, params, nullptr);
 }
 
 }  // extern "C"

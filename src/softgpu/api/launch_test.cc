@@ -61,9 +61,45 @@ TEST_F(LaunchApi, LaunchKernelExReadsAttributes) {
   config.attrs = &attribute;
   config.numAttrs = 1;
   EXPECT_CU(cuLaunchKernelEx(&config, function("count"), nullptr, nullptr));
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attribute.value.clusterDim.x = attribute.value.clusterDim.y = attribute.value.clusterDim.z = 2;
+  EXPECT_EQ(cuLaunchKernelEx(&config, function("count"), nullptr, nullptr), CUDA_ERROR_NOT_SUPPORTED);
+}
+
+TEST_F(LaunchApi, ACooperativeGridMustFit) {
+  const CUfunction count = function("count");
+  int per_sm = 0, sms = 0;
+  EXPECT_CU(cuOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, count, 256, 0));
+  EXPECT_CU(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+  const auto fits = static_cast<unsigned>(per_sm * sms);
+  EXPECT_CU(cuLaunchCooperativeKernel(count, fits, 1, 1, 256, 1, 1, 0, nullptr, nullptr));
+  EXPECT_CU(cuCtxSynchronize());
+  EXPECT_EQ(cuLaunchCooperativeKernel(count, fits + 1, 1, 1, 256, 1, 1, 0, nullptr, nullptr),
+            CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+  CUlaunchAttribute attribute{};
   attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
   attribute.value.cooperative = 1;
-  EXPECT_EQ(cuLaunchKernelEx(&config, function("count"), nullptr, nullptr), CUDA_ERROR_NOT_SUPPORTED);
+  CUlaunchConfig config{};
+  config.gridDimX = fits + 1;
+  config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = 256;
+  config.blockDimY = config.blockDimZ = 1;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  EXPECT_EQ(cuLaunchKernelEx(&config, count, nullptr, nullptr), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+  attribute.value.cooperative = 0;
+  EXPECT_CU(cuLaunchKernelEx(&config, count, nullptr, nullptr));
+}
+
+TEST_F(LaunchApi, CooperativeLaunchesAreNotCaptured) {
+  CUstream stream = nullptr;
+  EXPECT_CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  EXPECT_CU(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  EXPECT_EQ(cuLaunchCooperativeKernel(function("count"), 1, 1, 1, 1, 1, 1, 0, stream, nullptr), CUDA_ERROR_NOT_SUPPORTED);
+  CUgraph graph = nullptr;
+  EXPECT_CU(cuStreamEndCapture(stream, &graph));
+  EXPECT_CU(cuGraphDestroy(graph));
+  EXPECT_CU(cuStreamDestroy(stream));
 }
 
 TEST_F(LaunchApi, RefusesImpossibleShapes) {

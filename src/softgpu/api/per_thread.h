@@ -65,6 +65,7 @@
   ROW(cuEventRecordWithFlags, _ptsz, (CUevent a, CUstream b, unsigned int c), (a, b, c)) \
   ROW(cuLaunchKernel, _ptsz, (CUfunction a, unsigned int b, unsigned int c, unsigned int d, unsigned int e, unsigned int f, unsigned int g, unsigned int h, CUstream i, void** j, void** k), (a, b, c, d, e, f, g, h, i, j, k)) \
   ROW(cuLaunchKernelEx, _ptsz, (const CUlaunchConfig* a, CUfunction b, void** c, void** d), (a, b, c, d)) \
+  ROW(cuLaunchCooperativeKernel, _ptsz, (CUfunction a, unsigned int b, unsigned int c, unsigned int d, unsigned int e, unsigned int f, unsigned int g, unsigned int h, CUstream i, void** j), (a, b, c, d, e, f, g, h, i, j)) \
   ROW(cuLaunchHostFunc, _ptsz, (CUstream a, CUhostFn b, void* c), (a, b, c))
 // clang-format on
 
