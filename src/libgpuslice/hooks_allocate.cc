@@ -1,5 +1,6 @@
 // Calls that allocate device memory, which may be limited (held_memory.h), or tell how much there is; and the one that
 // frees it in a stream's order. Other ways to free it block in the driver: hooks_memory.cc.
+#include "libgpuslice/array_bytes.h"
 #include "libgpuslice/capture.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/held_memory.h"
@@ -37,6 +38,19 @@ CUresult allocate_bytes(Function function, CUdeviceptr* out, std::size_t bytes, 
   if (!function) return CUDA_ERROR_NOT_INITIALIZED;
   return allocate(
       out, bytes, [&] { return function(out, bytes, arguments...); }, [&] { return bytes; });
+}
+
+/// Arrays stand in the books by their handles, which are addresses of the host: no device memory has those.
+template <class Array, class Call>
+CUresult allocate_array(Array* out, std::uint64_t bytes, Call call) {
+  if (!out || bytes == 0) return call();
+  CUdeviceptr handle = 0;
+  const auto make = [&] {
+    const CUresult result = call();
+    if (result == CUDA_SUCCESS) handle = reinterpret_cast<CUdeviceptr>(*out);
+    return result;
+  };
+  return allocate(&handle, bytes, make, [&] { return bytes; });
 }
 
 /// While `stream` captures nothing is allocated: that belongs to the graph.
@@ -80,6 +94,22 @@ GPUSLICE_HOOK cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t width, 
     return call();  // which refuses it
   }
   return allocate(out, expected, call, [&] { return *pitch * height; });
+}
+
+GPUSLICE_HOOK cuArrayCreate_v2(CUarray* out, const CUDA_ARRAY_DESCRIPTOR* array) {
+  const auto function = driver().cuArrayCreate_v2;
+  if (!function) return CUDA_ERROR_NOT_INITIALIZED;
+  return allocate_array(out, array ? array_bytes(*array) : 0, [&] { return function(out, array); });
+}
+GPUSLICE_HOOK cuArray3DCreate_v2(CUarray* out, const CUDA_ARRAY3D_DESCRIPTOR* array) {
+  const auto function = driver().cuArray3DCreate_v2;
+  if (!function) return CUDA_ERROR_NOT_INITIALIZED;
+  return allocate_array(out, array ? array_bytes(*array) : 0, [&] { return function(out, array); });
+}
+GPUSLICE_HOOK cuMipmappedArrayCreate(CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRIPTOR* array, unsigned levels) {
+  const auto function = driver().cuMipmappedArrayCreate;
+  if (!function) return CUDA_ERROR_NOT_INITIALIZED;
+  return allocate_array(out, array ? array_bytes(*array, levels) : 0, [&] { return function(out, array, levels); });
 }
 
 GPUSLICE_HOOK cuMemAllocAsync(CUdeviceptr* out, size_t bytes, CUstream stream) {

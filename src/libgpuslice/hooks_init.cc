@@ -12,6 +12,7 @@
 #include "libgpuslice/held_memory.h"
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/modules.h"
+#include "libgpuslice/physical_memory.h"
 
 namespace gpuslice {
 
@@ -44,6 +45,7 @@ void start_over_in_child() {
   Kernels::get().forget_after_fork();
   Modules::get().forget_after_fork();
   HeldMemory::get().forget_after_fork();
+  PhysicalMemory::get().forget_after_fork();
   ChannelGroups::get().forget_after_fork();
   ExecutableGraph::forget_after_fork();
   GraphSource::forget_after_fork();

@@ -18,6 +18,13 @@ CUresult quietly(Function function, Arguments... arguments) {
   });
 }
 
+template <class Function, class Array>
+CUresult destroy_array(Function function, Array array) {
+  return guarded([&] {
+    return counted_free(reinterpret_cast<CUdeviceptr>(array), [&] { return quietly(function, array); });
+  });
+}
+
 /// After the primary context of `device` may have ended.
 void forget_contexts_of(CUdevice device) {
   for (Context* context : Context::all()) {
@@ -35,8 +42,8 @@ GPUSLICE_HOOK cuMemFree_v2(CUdeviceptr pointer) {
 }
 GPUSLICE_HOOK cuMemFreeHost(void* pointer) { return quietly(driver().cuMemFreeHost, pointer); }
 GPUSLICE_HOOK cuMemHostUnregister(void* pointer) { return quietly(driver().cuMemHostUnregister, pointer); }
-GPUSLICE_HOOK cuArrayDestroy(CUarray array) { return quietly(driver().cuArrayDestroy, array); }
-GPUSLICE_HOOK cuMipmappedArrayDestroy(CUmipmappedArray array) { return quietly(driver().cuMipmappedArrayDestroy, array); }
+GPUSLICE_HOOK cuArrayDestroy(CUarray array) { return destroy_array(driver().cuArrayDestroy, array); }
+GPUSLICE_HOOK cuMipmappedArrayDestroy(CUmipmappedArray array) { return destroy_array(driver().cuMipmappedArrayDestroy, array); }
 
 GPUSLICE_HOOK cuCtxDestroy_v2(CUcontext context) {
   return guarded([&] {
