@@ -40,7 +40,9 @@ std::uint32_t least_sms(const Together& together, CUfunction function, std::uint
 /// A kernel without another form, when and where its slice may start it.
 template <class Plain>
 CUresult launch_opaque(KernelInfo* kernel, CUstream stream, const Opaque::Launch& launch, Plain plain) {
-  Context* context = capturing_anything() ? nullptr : Context::current();
+  const bool capture = capturing_anything();
+  Context* context = capture ? nullptr : Context::current();
+  if (kernel) kernel->unlimited = context ? nullptr : capture ? "a stream was being captured" : "its context is not managed";
   if (!context) return plain(stream);
   const Opaque::Turn turn(context->opaque(), stream, launch);
   const CUresult result = plain(turn.stream());

@@ -85,6 +85,7 @@ namespace {
 
 /// What a slice limits of a kernel that cannot be evicted, and how finely.
 std::string limits_of_opaque(const KernelInfo& kernel) {
+  if (const char* why = kernel.unlimited.load()) return std::string("nothing limits it: ") + why;
   const std::string gate = "starts when its slice has SMs";
   if (const std::uint32_t sms = kernel.confined_sms) return gate + ", on " + std::to_string(sms) + " (a green context) until it ends";
   if (const char* why = kernel.anywhere.load()) return gate + ", on any until it ends: " + why;
@@ -96,7 +97,7 @@ std::string reason_of(const KernelInfo& kernel) {
   const auto add = [&reason](const std::string& more) { reason += (reason.empty() ? "" : "; ") + more; };
   if (!kernel.persistent) add(limits_of_opaque(kernel));
   const char* how = kernel.original_launch.load();
-  if (how && kernel.persistent) add("in its original form when launched " + std::string(how) + ": then it " + limits_of_opaque(kernel));
+  if (how && kernel.persistent) add("launched " + std::string(how) + " in its original form: " + limits_of_opaque(kernel));
   if (const char* in_graph = kernel.original_in_graph.load(); in_graph && kernel.persistent)
     add("in its original form in a graph: " + std::string(in_graph));
   return reason;

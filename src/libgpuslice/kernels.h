@@ -65,6 +65,7 @@ struct KernelInfo {
   /// Of its latest launch that could not be evicted: on how many SMs of a green context, or why on any (opaque.h).
   std::atomic<std::uint32_t> confined_sms{0};
   std::atomic<const char*> anywhere{nullptr};
+  std::atomic<const char*> unlimited{nullptr};  ///< or why it was not even made to wait
 
   std::atomic<std::uint64_t> launches{0};
   std::atomic<std::uint64_t> hash{0};  ///< ipc::kernel_hash, once asked for

@@ -82,7 +82,7 @@ class Cooperative(instance.SystemTest):
         self.assertEqual((kernels["meet"]["form"], kernels["each"]["form"]), ("opaque", "persistent"))
         gate = "starts when its slice has SMs, on any until it ends: all are granted"
         self.assertTrue(kernels["meet"]["reason"].endswith("; " + gate), kernels["meet"])
-        self.assertIn(f"in its original form when launched cooperatively: then it {gate}", kernels["each"]["reason"])
+        self.assertIn(f"launched cooperatively in its original form: {gate}", kernels["each"]["reason"])
 
         # Everything is kept for another slice: the launch waits, and says that it wants to run.
         self.gpuctl("set", "other", f"reserve={instance.SMS}")
