@@ -18,6 +18,8 @@ constexpr std::array kVerbs{
     Verb{"rewrite", "Rewrite the PTX in a file, and say how each kernel would be run",
          "gpuctl rewrite ./a.out -o rewritten", declare_rewrite},
     Verb{"status", "Show the daemon, its devices and what works here", "gpuctl status", declare_status},
+    Verb{"monitor", "Record what runs, to replay it with simulate", "gpuctl monitor --record trace.toml --seconds 60",
+         declare_monitor},
     Verb{"simulate", "Compare policies on a described workload, without a GPU",
          "gpuctl simulate fleet.toml --policy frs,srt,rr --seeds 20", declare_simulate},
 };

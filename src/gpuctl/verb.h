@@ -45,6 +45,7 @@ Action declare_top(CLI::App& app);
 Action declare_explain(CLI::App& app);
 Action declare_rewrite(CLI::App& app);
 Action declare_status(CLI::App& app);
+Action declare_monitor(CLI::App& app);
 Action declare_simulate(CLI::App& app);
 
 }  // namespace gpuctl::cli

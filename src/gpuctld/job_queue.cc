@@ -110,7 +110,8 @@ void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, s
   if (job == nullptr) return;
   const Time now = instant(now_ns);
   if (job->state == JobState::to_run && slot.written > 0) scheduler_.started(job->id, now);
-  const bool has_left = slot.written == 0 && (!slot.held.pending() || member.client->overdue(member.slot, deadline, now_ns));
+  const bool has_left =
+      slot.written == 0 && (!slot.held.pending() || member.client->overdue(member.slot, deadline, now_ns));
   if (job->state == JobState::to_evict && has_left) scheduler_.evicted(job->id, now);
 
   if (job->state == JobState::running && slot.job.seen_ns != 0) {
@@ -122,7 +123,8 @@ void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, s
   const std::optional<ipc::Head> head = member.client->head(member.slot, now_ns);
   if (!head || head->launch != slot.job.launch || head->claimed <= slot.job.claimed) return;
   slot.job.claimed = head->claimed;
-  scheduler_.observe(job->id, sched::corrected_remaining(job->predicted, slot.job.ran, head->claimed, head->total), now);
+  scheduler_.observe(job->id, sched::corrected_remaining(job->predicted, slot.job.ran, head->claimed, head->total),
+                     now);
   if (head->claimed == head->total) scheduler_.tail(job->id, now);
 }
 

@@ -3,8 +3,8 @@
 // most that the device's allocator may give each client (Client::Slot::admitted). So SMs change hands the way they do
 // under `share`: nobody gets any before who had them has left.
 //
-// A client is one job on a device, its oldest outstanding launch: the next one is another job of the same owner. A client
-// that has demand but tells of no launch, one with opaque kernels, is a job of unknown length. While nobody has
+// A client is one job on a device, its oldest outstanding launch: the next one is another job of the same owner. A
+// client that has demand but tells of no launch, one with opaque kernels, is a job of unknown length. While nobody has
 // anything outstanding, whoever ran last keeps the device, so that its next launch needs no decision.
 #pragma once
 
@@ -31,8 +31,8 @@ class JobQueue {
     std::uint32_t weight;
   };
 
-  /// `policy`: "name:option=value", which was checked. `capacity`: what the slice may have at most; `sms`: the device's.
-  /// `next_id` counts the jobs of all queues.
+  /// `policy`: "name:option=value", which was checked. `capacity`: what the slice may have at most; `sms`: the
+  /// device's. `next_id` counts the jobs of all queues.
   JobQueue(std::string policy, sched::CapSM capacity, std::uint32_t sms, KernelKnowledge& knowledge,
            std::uint64_t& next_id);
 

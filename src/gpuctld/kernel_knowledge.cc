@@ -17,7 +17,8 @@ using sched::Time;
 namespace {
 
 constexpr int kVersion = 1;
-constexpr std::uint64_t kLongestLaunchNs = 3'600'000'000'000;  // what a client claims to have taken longer is not learnt
+constexpr std::uint64_t kLongestLaunchNs =
+    3'600'000'000'000;  // what a client claims to have taken longer is not learnt
 
 std::string to_key(std::uint64_t hash) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -63,21 +64,24 @@ KernelKnowledge::Kernel* KernelKnowledge::find_or_add(std::uint64_t hash) {
   return &kernel;
 }
 
-void KernelKnowledge::learn(const ipc::Record& launch, std::uint32_t sms) {
+Time KernelKnowledge::learn(const ipc::Record& launch, std::uint32_t sms) {
   const bool whole = (launch.evictions & ipc::kWholeDevice) != 0 && launch.done_ns > launch.start_ns;
-  const Time took = whole ? Time{static_cast<std::int64_t>(std::min(launch.done_ns - launch.start_ns, kLongestLaunchNs))}
-                          : from_tasks(launch, sms);
-  if (took <= Time{0} || took >= Time{kLongestLaunchNs}) return;
+  const Time took = whole
+                        ? Time{static_cast<std::int64_t>(std::min(launch.done_ns - launch.start_ns, kLongestLaunchNs))}
+                        : from_tasks(launch, sms);
+  if (took <= Time{0} || took >= Time{kLongestLaunchNs}) return Time{0};
   Kernel* kernel = find_or_add(launch.kernel);
-  if (kernel == nullptr) return;
+  if (kernel == nullptr) return took;
   const sched::LaunchShape shape = shape_of(launch);
   const auto ns = static_cast<double>(took.count());
   kernel->predicted_ns = static_cast<double>(predictor_.predict(kernel->id, shape, Time{0}).count());
   kernel->mean_ns += (ns - kernel->mean_ns) / static_cast<double>(++kernel->launches);
   predictor_.learn(kernel->id, shape, took);
   if (const std::uint32_t evictions = launch.evictions & 0xffff; evictions > 0)
-    predictor_.learn_eviction(kernel->id, Time{static_cast<std::int64_t>(std::min(launch.evict_ns / evictions, kLongestLaunchNs))});
+    predictor_.learn_eviction(kernel->id,
+                              Time{static_cast<std::int64_t>(std::min(launch.evict_ns / evictions, kLongestLaunchNs))});
   changed_ = true;
+  return took;
 }
 
 void KernelKnowledge::name(const std::string& module, const std::string& name) {
@@ -87,6 +91,11 @@ void KernelKnowledge::name(const std::string& module, const std::string& name) {
   found->second.module = module;
   --unnamed_;
   changed_ = true;
+}
+
+std::string KernelKnowledge::name_of(std::uint64_t kernel) const {
+  const auto found = kernels_.find(kernel);
+  return found == kernels_.end() ? std::string() : found->second.name;
 }
 
 std::vector<ipc::KernelDurations> KernelKnowledge::list() const {
@@ -102,9 +111,8 @@ std::vector<ipc::KernelDurations> KernelKnowledge::list() const {
                       .error = learnt.error,
                       .evict_us = static_cast<double>(learnt.eviction.count()) / 1000});
   }
-  std::sort(result.begin(), result.end(), [](const auto& a, const auto& b) {
-    return a.name != b.name ? a.name < b.name : a.module < b.module;
-  });
+  std::sort(result.begin(), result.end(),
+            [](const auto& a, const auto& b) { return a.name != b.name ? a.name < b.name : a.module < b.module; });
   return result;
 }
 
@@ -132,7 +140,8 @@ Result<void> KernelKnowledge::from_json(const json::value& state) {
     const std::string key = item.text("key");
     std::uint64_t hash = 0;
     const auto [end, problem] = std::from_chars(key.data(), key.data() + key.size(), hash, 16);
-    if (problem != std::errc{} || end != key.data() + key.size() || key.size() != 16) item.complain("key", "is not 16 hexadecimal digits");
+    if (problem != std::errc{} || end != key.data() + key.size() || key.size() != 16)
+      item.complain("key", "is not 16 hexadecimal digits");
     if (!fields.ok() || read.kernels_.size() >= kMaxLearntKernels) break;
     Kernel& kernel = read.kernels_[hash];
     kernel.id = read.predictor_.id(key);

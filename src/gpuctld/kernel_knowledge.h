@@ -1,5 +1,5 @@
-// What the daemon has learnt about kernels from the launches that clients report: sched::Predictor with the kernels' names,
-// kept in a file across restarts. One thread.
+// What the daemon has learnt about kernels from the launches that clients report: sched::Predictor with the kernels'
+// names, kept in a file across restarts. One thread.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -25,15 +25,19 @@ inline constexpr sched::Time kUnknownEviction = std::chrono::microseconds{20};
 
 class KernelKnowledge {
  public:
-  /// How long the launch will take with the whole device of `sms` SMs: as learnt, else from the time of its block-tasks,
-  /// else kUnknownDuration.
+  /// How long the launch will take with the whole device of `sms` SMs: as learnt, else from the time of its
+  /// block-tasks, else kUnknownDuration.
   sched::Time predict(const ipc::Head& launch, std::uint32_t sms) const;
   sched::Time eviction(std::uint64_t kernel) const;
 
-  /// A launch that ended on a device of `sms` SMs.
-  void learn(const ipc::Record& launch, std::uint32_t sms);
+  /// A launch that ended on a device of `sms` SMs. Returns how long it would have taken alone on the whole device; 0:
+  /// that is not known, and nothing was learnt.
+  sched::Time learn(const ipc::Record& launch, std::uint32_t sms);
   /// What a kernel of that ipc::kernel_hash is called.
   void name(const std::string& module, const std::string& name);
+
+  /// As given; empty when it was not.
+  std::string name_of(std::uint64_t kernel) const;
 
   /// Whether some kernels have no name yet.
   bool wants_names() const { return unnamed_ > 0; }
@@ -52,7 +56,7 @@ class KernelKnowledge {
     std::uint32_t id = 0;  ///< in predictor_
     std::string name, module;
     std::uint64_t launches = 0;
-    double mean_ns = 0;    ///< of all launches, each as long as alone on the whole device
+    double mean_ns = 0;       ///< of all launches, each as long as alone on the whole device
     double predicted_ns = 0;  ///< of the latest
   };
   Kernel* find_or_add(std::uint64_t hash);

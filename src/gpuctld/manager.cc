@@ -195,6 +195,7 @@ void Manager::look_for_mps() {
 
 /// Frees what the session's client held before anything else is served.
 void Manager::on_closed(Session& session) {
+  scheduler_.forget_reader(&session, now_ns());
   const auto found = members_.find(&session);
   if (found == members_.end()) return;
   const std::shared_ptr<Member> member = std::move(found->second);

@@ -108,6 +108,7 @@ class Manager {
   Answer explain(Session& session, ipc::Fields& fields);
   Answer get_status(Session& session, ipc::Fields& fields);
   Answer list_kernels(Session& session, ipc::Fields& fields);
+  Answer record(Session& session, ipc::Fields& fields);
   Answer monitor(Session& session, ipc::Fields& fields);
   Answer attach(Session& session, ipc::Fields& fields);
   Answer report_kernels(Session& session, ipc::Fields& fields);

@@ -11,6 +11,13 @@
 
 namespace gpuctl::daemon {
 
+namespace {
+
+/// Half a second of launches of many programs is less than Recorder keeps.
+constexpr std::chrono::milliseconds kRecordEvery{500};
+
+}  // namespace
+
 Answer Manager::list_clients(Session&, ipc::Fields&) {
   return success({{"clients", ipc::to_json(describe_clients(nullptr))}});
 }
@@ -28,6 +35,17 @@ Answer Manager::explain(Session&, ipc::Fields& fields) {
 
 Answer Manager::list_kernels(Session&, ipc::Fields&) {
   return success({{"kernels", ipc::to_json(scheduler_.knowledge().list())}});
+}
+
+Answer Manager::record(Session& session, ipc::Fields& fields) {
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  const Recorder::Part part = scheduler_.read_records(&session, now_ns());
+  boost::json::array launches;
+  for (const ipc::Launch& launch : part.launches) launches.emplace_back(to_json(launch));
+  Answer answer = success({{"launches", std::move(launches)}, {"lost", static_cast<std::int64_t>(part.lost)}});
+  answer.again = kRecordEvery;
+  return answer;
 }
 
 Answer Manager::attach(Session& session, ipc::Fields& fields) {

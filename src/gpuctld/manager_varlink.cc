@@ -43,6 +43,7 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"Explain", &Manager::explain},
       {"GetStatus", &Manager::get_status},
       {"ListKernels", &Manager::list_kernels},
+      {"Record", &Manager::record},
       {"Monitor", &Manager::monitor},
       {"Attach", &Manager::attach},
       {"HoldMemory", &Manager::hold_memory},

@@ -18,6 +18,7 @@
 #include "gpuctld/devices.h"
 #include "gpuctld/job_queue.h"
 #include "gpuctld/kernel_knowledge.h"
+#include "gpuctld/recorder.h"
 #include "sched/allocator.h"
 #include "sched/slice_tree.h"
 
@@ -74,6 +75,10 @@ class Scheduler {
   KernelKnowledge& knowledge() { return knowledge_; }
   const KernelKnowledge& knowledge() const { return knowledge_; }
 
+  /// What ended since the reader asked last (Recorder::read); clients tell of their launches while there is a reader.
+  Recorder::Part read_records(const void* reader, std::uint64_t now_ns);
+  void forget_reader(const void* reader, std::uint64_t now_ns);
+
   /// Clients that were just found to disobey.
   std::vector<Client*> check_deadlines(std::uint64_t now_ns);
 
@@ -97,6 +102,7 @@ class Scheduler {
   void rebuild(std::uint64_t now_ns);
   void rebuild_queues(std::uint64_t now_ns);
   void learn();
+  void record(const Client& client, std::size_t slot, const ipc::Record& launch, sched::Time alone);
   bool take_turns(std::uint64_t now_ns);
   bool read_usage();
   void decide(std::uint64_t now_ns);
@@ -113,6 +119,7 @@ class Scheduler {
   std::vector<Board> boards_;
   sched::Allocator allocator_;
   KernelKnowledge knowledge_;
+  Recorder recorder_;
   std::uint64_t jobs_ = 0;
   std::vector<std::map<std::string, JobQueue>> queues_;  ///< by device, then path of the slice
   std::vector<ipc::Record> records_;                     ///< scratch

@@ -46,7 +46,7 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
           slot.queue = nullptr;
           slot.job = {};
           slot.admitted = ipc::kUnlimited;
-          client.write_jobs(index, ipc::kNoJobs);
+          client.write_jobs(index, recorder_.wanted() ? ipc::kTellJobs : ipc::kNoJobs);
         }
       }
     }
@@ -55,8 +55,7 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
       if (ruled[node].by != static_cast<std::int32_t>(node)) continue;
       const std::string& policy = slices[node]->job_policy;
       const sched::CapSM capacity = std::max(std::min(ruled[node].most, sched::CapSM{sms_[device]}), sched::CapSM{1});
-      const auto [queue, added] =
-          queues.try_emplace(*paths[node], policy, capacity, sms_[device], knowledge_, jobs_);
+      const auto [queue, added] = queues.try_emplace(*paths[node], policy, capacity, sms_[device], knowledge_, jobs_);
       queue->second.renew(policy, capacity, std::move(members[static_cast<std::int32_t>(node)]), now_ns);
     }
     std::erase_if(queues, [&](const auto& entry) {
@@ -88,11 +87,47 @@ void Scheduler::learn() {
     for (const ipc::Record& record : records_) {
       const std::size_t index = (record.evictions & ~ipc::kWholeDevice) >> ipc::kRecordDeviceShift;
       if (index >= client.slots().size() || client.slots()[index].device < 0) continue;
-      knowledge_.learn(record, sms_[static_cast<std::size_t>(client.slots()[index].device)]);
+      const sched::Time alone = knowledge_.learn(record, sms_[static_cast<std::size_t>(client.slots()[index].device)]);
+      if (recorder_.wanted() && alone > sched::Time{0}) this->record(client, index, record, alone);
     }
     if (!knowledge_.wants_names()) continue;
     for (const ipc::Kernel& kernel : client.kernels()) knowledge_.name(kernel.module, kernel.name);
   }
+}
+
+void Scheduler::record(const Client& client, std::size_t slot, const ipc::Record& launch, sched::Time alone) {
+  const auto bounded = [](std::uint64_t ns) {
+    return static_cast<std::int64_t>(std::min<std::uint64_t>(ns, INT64_MAX));
+  };
+  const auto device = static_cast<std::size_t>(client.slots()[slot].device);
+  const std::uint32_t evictions = launch.evictions & 0xffff;
+  recorder_.add({.pid = client.identity().pid,
+                 .slice = client.slice(),
+                 .kernel = knowledge_.name_of(launch.kernel),
+                 .device = static_cast<std::int64_t>(device),
+                 .priority = nodes_[client.node].priority,
+                 .weight = nodes_[client.node].weight,
+                 .issued_ns = bounded(launch.issued_ns),
+                 .done_ns = bounded(launch.done_ns),
+                 .alone_us = static_cast<double>(alone.count()) / 1000,
+                 .block_task_us = launch.task_ns / 1000.0,
+                 .capsm = std::clamp((launch.total + launch.per_sm - 1) / launch.per_sm, 1u, sms_[device]),
+                 .evictions = evictions,
+                 .evict_us = evictions == 0 ? 0 : static_cast<double>(launch.evict_ns) / evictions / 1000});
+}
+
+Recorder::Part Scheduler::read_records(const void* reader, std::uint64_t now_ns) {
+  learn();
+  const bool wanted = recorder_.wanted();
+  Recorder::Part part = recorder_.read(reader);
+  if (!wanted) rebuild_queues(now_ns);
+  return part;
+}
+
+void Scheduler::forget_reader(const void* reader, std::uint64_t now_ns) {
+  const bool wanted = recorder_.wanted();
+  recorder_.forget(reader);
+  if (wanted && !recorder_.wanted()) rebuild_queues(now_ns);
 }
 
 }  // namespace gpuctl::daemon

@@ -194,8 +194,14 @@ TEST(JobsInScheduler, LearnsFromLaunchesThatEnded) {
   Scheduler scheduler({gpu(132)}, tree("sjf"));
   Job a(scheduler, "low");
   for (std::uint32_t i = 0; i < 20; ++i) {
-    ipc::record_at(*a.stub.get(), i) = {.kernel = 7, .issued_ns = 1, .start_ns = 1000, .done_ns = 3001000,
-                                        .evictions = ipc::kWholeDevice, .total = 132, .threads = 256, .per_sm = 1};
+    ipc::record_at(*a.stub.get(), i) = {.kernel = 7,
+                                        .issued_ns = 1,
+                                        .start_ns = 1000,
+                                        .done_ns = 3001000,
+                                        .evictions = ipc::kWholeDevice,
+                                        .total = 132,
+                                        .threads = 256,
+                                        .per_sm = 1};
     ipc::store(a.stub->records_written, i + 1);
     scheduler.update(10 + i);
   }

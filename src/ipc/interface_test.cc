@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ipc/trace.h"
 #include "ipc/types.h"
 
 namespace gpuctl::ipc {
@@ -181,6 +182,8 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   expect_same_fields(to_json(usage), i.types.at("ClientUsage"), "ClientUsage");
   expect_same_fields(to_json(Client{}), i.types.at("Client"), "Client");
   expect_same_fields(to_json(Kernel{}), i.types.at("Kernel"), "Kernel");
+  expect_same_fields(to_json(KernelDurations{}), i.types.at("KernelDurations"), "KernelDurations");
+  expect_same_fields(to_json(Launch{}), i.types.at("Launch"), "Launch");
   Status status;
   status.notes = {"x"};
   expect_same_fields(to_json(status), i.methods.at("GetStatus").second, "GetStatus");

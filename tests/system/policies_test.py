@@ -70,6 +70,26 @@ class Policies(instance.SystemTest):
         self.assertGreaterEqual(again["launches"], first["launches"])
         self.assertIn("work", self.gpuctl("show", "--kernels").stdout)
 
+    def test_what_ran_is_recorded_and_replayed(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "a", "--weight", 300)
+        clients = [self.start_bench(path, *SHORT, *ENDLESS) for path in ("a", "/")]
+        for client in clients:
+            client.wait_started()
+        trace = self.scratch / "trace.toml"
+        said = self.gpuctl("monitor", "--record", trace, "--seconds", 3).stdout
+        for client in clients:
+            self.assertRightResults(client.stop())
+        launches = int(said.split()[0])
+        self.assertGreater(launches, 4)
+        text = trace.read_text()
+        self.assertEqual(text.count("[[application]]"), launches)
+        self.assertIn("weight = 300", text)
+        self.assertIn("work", text)
+        for result in self.gpuctl_json("simulate", trace, "--policy", "frs,fcfs"):
+            self.assertEqual(result["launches"], launches)
+            self.assertGreaterEqual(result["antt"], 1)
+
     def test_what_is_not_a_policy_is_refused(self):
         self.start_daemon()
         for text, said in (("nosuch", "known: share, fcfs, hpf"), ("hpf:spatial=2", "from 0 to 1"),
