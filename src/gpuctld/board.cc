@@ -30,9 +30,10 @@ void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput
     inputs_[i] = {members_[i].client->node, sched::CapSM{slot(members_[i]).admitted_demand()},
                   sched::CapSM{slot(members_[i]).admitted}};
   allocator.decide(nodes, inputs_, capacity_, turn, decision_);
+  if (by_turns_) decide_by_turns(nodes);
   count_rest(nodes);
   starving_ = false;
-  waiting_ = true;  // for write()
+  waiting_ = !by_turns_;  // for write()
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Client::Slot& s = slot(members_[i]);
     s.decided = decision_.clients[i].grant.count;
@@ -42,7 +43,26 @@ void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput
   }
 }
 
+sched::CapSM Board::limit(std::span<const sched::NodeInput> nodes, std::size_t index) const {
+  sched::CapSM least = capacity_;
+  for (auto n = static_cast<std::int32_t>(index); n >= 0; n = nodes[static_cast<std::size_t>(n)].parent)
+    least = std::min(least, nodes[static_cast<std::size_t>(n)].max);
+  return least;
+}
+
+void Board::decide_by_turns(std::span<const sched::NodeInput> nodes) {
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    decision_.nodes[n].given = limit(nodes, n);
+    decision_.nodes[n].headroom = {};
+  }
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const sched::CapSM all = std::min(limit(nodes, inputs_[i].node), inputs_[i].most);
+    decision_.clients[i] = {.grant = all, .own = all};
+  }
+}
+
 std::uint32_t Board::own_reserve(std::span<const sched::NodeInput> nodes, std::size_t index) const {
+  if (by_turns_) return limit(nodes, index) == capacity_ ? capacity_.count : 0;
   if (nodes[index].parent < 0) return 0;
   for (auto n = static_cast<std::int32_t>(index); n >= 0; n = nodes[static_cast<std::size_t>(n)].parent) {
     const sched::NodeInput& node = nodes[static_cast<std::size_t>(n)];
@@ -68,7 +88,9 @@ void Board::count_rest(std::span<const sched::NodeInput> nodes) {
 }
 
 void Board::write(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
-  if (waiting_)
+  if (by_turns_)
+    for (std::size_t i = 0; i < members_.size(); ++i) next_[i] = slot(members_[i]).decided;
+  else if (waiting_)
     hand_over(deadline, now_ns);
   else
     for (std::size_t i = 0; i < members_.size(); ++i) next_[i] = slot(members_[i]).written;
@@ -118,7 +140,7 @@ void Board::place() {
       const auto& [client, index] = members_[i];
       if (nodes_[inputs_[i].node].reserved != reserved) continue;
       client->write_first(index, std::min(at, beyond(capacity_.count, next_[i])));
-      if (reserved || client->slots()[index].busy()) at += next_[i];
+      if (!by_turns_ && (reserved || client->slots()[index].busy())) at += next_[i];
     }
   }
 }

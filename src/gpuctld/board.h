@@ -36,6 +36,10 @@ class Board {
   /// Clients came or went, or the tree changed.
   void renew(std::vector<Member> members);
 
+  /// Whether the device's clients never run at the same time, but in turns (no MPS). Then nobody takes SMs from anybody: each has
+  /// in its turns what its slice may have at most.
+  void set_by_turns(bool on) { by_turns_ = on; }
+
   /// Decides how many SMs each client is to have. Writes nothing.
   void decide(sched::Allocator& allocator, std::span<const sched::NodeInput> nodes, std::uint64_t turn);
 
@@ -62,6 +66,9 @@ class Board {
   };
 
   Client::Slot& slot(const Member& member) const { return member.client->slots()[member.slot]; }
+  /// What a node may have at most, whatever others have.
+  sched::CapSM limit(std::span<const sched::NodeInput> nodes, std::size_t index) const;
+  void decide_by_turns(std::span<const sched::NodeInput> nodes);
   void count_rest(std::span<const sched::NodeInput> nodes);
   /// Grant::reserve: what nobody outside of the slice can have. None for a slice that is limited too, itself or above it,
   /// because launches that rely on their reserve are not limited.
@@ -77,7 +84,7 @@ class Board {
   std::vector<std::uint32_t> most_;         ///< what the client may be using
   std::vector<Node> nodes_;                 ///< by node
   sched::Decision decision_;
-  bool waiting_ = false, starving_ = false;
+  bool by_turns_ = false, waiting_ = false, starving_ = false;
 };
 
 }  // namespace gpuctl::daemon

@@ -190,6 +190,32 @@ TEST(Board, AStrictReserveStaysFreeDuringHandovers) {
   EXPECT_EQ(two.granted(), 0u);
 }
 
+TEST(Board, WhoRunsInTurnsTakesNothingFromOthers) {
+  Gpu hardware = gpu(132);
+  hardware.software = false;
+  sched::SliceTree tree = ls_and_batch(sched::ReserveMode::strict);
+  ASSERT_TRUE(tree.create("limited", {.max = 40}, kRoot));
+  Scheduler scheduler({hardware}, tree);
+  FakeProgram batch(scheduler, "batch"), limited(scheduler, "limited");
+  batch.demand(132);
+  scheduler.update(2);
+  EXPECT_EQ(batch.granted(), 124u);
+  scheduler.set_by_turns(true, false, 3);
+  FakeProgram ls(scheduler, "ls");
+  EXPECT_EQ(ls.granted(), 132u);  // at once, though another one is busy everywhere
+  ls.demand(8);
+  limited.demand(132);
+  scheduler.update(4);
+  EXPECT_FALSE(scheduler.waiting());
+  EXPECT_EQ(batch.granted(), 132u);
+  EXPECT_EQ(ls.granted(), 132u);
+  EXPECT_EQ(limited.granted(), 40u);
+  scheduler.set_by_turns(false, false, 5);  // MPS came: side by side from here on
+  EXPECT_EQ(ls.granted(), 8u);
+  EXPECT_EQ(limited.granted(), 40u);
+  EXPECT_EQ(batch.granted(), 84u);
+}
+
 TEST(Board, ANewReserveIsGrantedWhenOthersHaveLeftIt) {
   Scheduler scheduler({gpu(132)}, sched::SliceTree(sched::CapSM{132}, 0));
   sched::SliceTree tree = scheduler.tree();

@@ -190,7 +190,7 @@ void Manager::on_kick() {
 
 /// MPS may come and go; it matters to programs that start from then on, and they are who makes the daemon look.
 void Manager::look_for_mps() {
-  scheduler_.set_time_sliced(config_.daemon.time_slices && !mps_active(), now_ns());
+  scheduler_.set_by_turns(!mps_active(), config_.daemon.time_slices, now_ns());
 }
 
 /// Frees what the session's client held before anything else is served.

@@ -67,9 +67,11 @@ void Scheduler::apply_priorities(std::uint64_t now_ns) {
   }
 }
 
-void Scheduler::set_time_sliced(bool on, std::uint64_t now_ns) {
-  time_sliced_ = on;
+void Scheduler::set_by_turns(bool on, bool time_slices, std::uint64_t now_ns) {
+  sets_time_slices_ = on && time_slices;
+  for (std::size_t device = 0; device < devices_.size(); ++device) boards_[device].set_by_turns(on && !devices_[device].software);
   apply_time_slices(now_ns);
+  decide(now_ns);
 }
 
 void Scheduler::apply_time_slices(std::uint64_t now_ns) {
@@ -88,7 +90,7 @@ void Scheduler::apply_time_slices(std::uint64_t now_ns) {
         programs.push_back({client.node, std::min(client.hint.value_or(allowed), allowed)});
       }
     }
-    const bool on = time_sliced_ && !devices_[device].software;
+    const bool on = sets_time_slices_ && !devices_[device].software;
     const std::vector<std::uint32_t> slices = on ? time_slices(nodes_, programs) : std::vector<std::uint32_t>(places.size(), 0);
     for (std::size_t i = 0; i < places.size(); ++i) places[i].client->set_time_slice(places[i].slot, slices[i], now_ns);
   }

@@ -60,8 +60,8 @@ class Scheduler {
   };
   MemoryAnswer hold_memory(Client& client, std::size_t slot, std::uint64_t bytes);
 
-  /// Whether programs take turns on the GPUs (no MPS) and the administrator wants to set how long they last.
-  void set_time_sliced(bool on, std::uint64_t now_ns);
+  /// Whether programs take turns on the GPUs (no MPS), and whether the administrator wants to set how long those last.
+  void set_by_turns(bool on, bool time_slices, std::uint64_t now_ns);
 
   /// What became of the time slices that any client was given so far, on any device: whether they work here.
   ipc::TimeSlice time_slices_work() const;
@@ -125,7 +125,7 @@ class Scheduler {
   std::vector<ipc::Record> records_;                     ///< scratch
   std::uint64_t turn_ = 0, turn_ns_ = 0, turn_began_ns_ = 0;
   std::chrono::nanoseconds deadline_;
-  bool time_sliced_ = false;
+  bool sets_time_slices_ = false;
   ipc::TimeSlice time_slices_worked_ = ipc::TimeSlice::not_tried;  ///< of clients that are gone
 };
 
