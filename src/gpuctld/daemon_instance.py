@@ -107,6 +107,14 @@ class DaemonTestCase(unittest.TestCase):
         self.daemon = None
         self.addCleanup(self.kill)
 
+    def pretend_mps(self):
+        """Something that looks like its control daemon: programs run side by side."""
+        program = shutil.copy(shutil.which('sleep'), os.path.join(self.directory, 'nvidia-cuda-mps-control'))
+        control = subprocess.Popen([program, '600'])
+        self.addCleanup(control.communicate)
+        self.addCleanup(control.kill)
+        self.write('nvidia-cuda-mps-control.pid', str(control.pid))
+
     def spawn(self, *arguments):
         return subprocess.Popen([self.GPUCTLD, *arguments], env=self.environment, stderr=subprocess.PIPE,
                                 stdout=subprocess.PIPE, text=True)

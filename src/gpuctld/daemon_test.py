@@ -72,7 +72,23 @@ class DaemonTest(DaemonTestCase):
         before.close()
         after.close()
 
+    def test_in_turns_nobody_waits_for_sms(self):
+        self.start()
+        self.call('CreateSlice', path='ls', settings={'reserve': 8})
+        self.call('CreateSlice', path='batch', settings={'max': 100})
+        batch = Program(self.path, 'batch')
+        batch.demand(132)
+        self.assertTrue(eventually(lambda: batch.granted() == 100))
+        ls = Program(self.path, 'ls')
+        self.assertEqual(ls.granted(), 132)
+        ls.demand(132)
+        time.sleep(0.05)
+        self.assertEqual((ls.granted(), batch.granted()), (132, 100))
+        batch.close()
+        ls.close()
+
     def test_an_sm_is_granted_to_another_once_it_was_left(self):
+        self.pretend_mps()
         self.start('--config', self.write('c.toml', '[daemon]\nevict_deadline_ms = 60000\n'))
         self.call('CreateSlice', path='ls', settings={'reserve': 8, 'reserve_mode': 'lend'})
         self.call('CreateSlice', path='batch', settings={})
@@ -119,6 +135,7 @@ class DaemonTest(DaemonTestCase):
         return found[0]
 
     def test_grant_of_a_killed_client_is_free_at_once(self):
+        self.pretend_mps()
         self.start()
         stays = Program(self.path, '/')
         stays.demand(132)
