@@ -16,6 +16,7 @@
 #include "libgpuslice/jit_options.h"
 #include "libgpuslice/modules.h"
 #include "libgpuslice/quiet.h"
+#include "libgpuslice/register_limit.h"
 
 namespace gpuslice {
 
@@ -28,6 +29,12 @@ unsigned compile_threads_here(std::size_t text_bytes);
 /// Makes the driver compile now what it would compile at the first use, while the plain image can still be loaded.
 bool persistent_forms_load(const LoadedImage& image);
 
+/// Limits for its persistent forms, loaded without any.
+std::vector<RegisterLimit> wanted_limits(const LoadedImage& image);
+
+/// Local memory of its persistent forms together, in bytes a thread: it grows where registers do not suffice.
+std::size_t local_bytes(const LoadedImage& image);
+
 /// The bytes of a file, with a NUL behind them (PTX is text); nothing when it cannot be read.
 std::optional<std::vector<char>> read_file(const char* path);
 
@@ -36,6 +43,24 @@ struct Stopwatch {
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   long long us() const { return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count(); }
 };
+
+/// Loads it once more with limits for its registers, if some should have any, and keeps what is better.
+template <class Handle, class Load, class Unload>
+void limit_loaded(LoadedImage& image, Handle LoadedImage::*member, Load load, Unload unload) {
+  const std::vector<RegisterLimit> limits = wanted_limits(image);
+  if (limits.empty()) return;
+  const std::string text = limit_registers(image.image.text, limits);
+  const std::size_t before = local_bytes(image);
+  const Handle unlimited = image.*member;
+  Handle limited{};
+  if (text == image.image.text || load(&limited, text.c_str()) != CUDA_SUCCESS) return;
+  image.*member = limited;
+  const bool kept = persistent_forms_load(image) && local_bytes(image) <= before;
+  unload(kept ? unlimited : limited);
+  if (!kept) image.*member = unlimited;
+  debug("%s: %s with at most %d registers, and %zu more: %s", image.image.label.c_str(), limits.front().entry.c_str(),
+        limits.front().registers, limits.size() - 1, kept ? "kept" : "they spill");
+}
 
 /// `load(image, options)` loads into `out`; `unload(out)` undoes it; `plain()` is the program's own call.
 template <class Handle, class Load, class Unload, class Plain>
@@ -68,6 +93,10 @@ CUresult load_image(Handle* out, Handle LoadedImage::*member, const void* data, 
       if (!image->rewritten_) {
         image->image.reason = "the driver refused the rewritten PTX (CUDA error " + std::to_string(result) + ")";
         debug("%s: %s", image->image.label.c_str(), image->image.reason.c_str());
+      }
+      if (image->rewritten_) {
+        JitOptions again(options, values, count, image->image.max_registers, compile_threads_here(image->image.text.size()));
+        limit_loaded(*image, member, [&](Handle* handle, const char* text) { return load(handle, text, again); }, unload);
       }
       image->image.text = {};
     }
