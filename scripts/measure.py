@@ -20,6 +20,7 @@ import measure_memcheck
 import measure_opaque
 import measure_overhead
 import measure_programs
+import measure_schedulers
 import measure_storms
 import measure_timeslice
 
@@ -29,7 +30,8 @@ STEPS = {"evict": (measure_storms.step_evict, 120), "latency": (measure_latency.
          "identical": (measure_storms.step_identical, 420), "suite": (measure_overhead.step_suite, 400),
          "storms": (measure_storms.step_storms, 400), "opaque": (measure_opaque.step_opaque, 120),
          "programs": (measure_programs.step_programs, 200), "timeslice": (measure_timeslice.step_timeslice, 100),
-         "memcheck": (measure_memcheck.step_memcheck, 150)}
+         "memcheck": (measure_memcheck.step_memcheck, 150),
+         "schedulers": (measure_schedulers.step_schedulers, 180)}
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")
 
 

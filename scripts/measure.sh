@@ -3,8 +3,9 @@
 #   scripts/measure.sh [--build DIR] [--out DIR] [--steps NAME,...] [--no-mps] [--rehearse]
 # One after the other: evict, latency, overhead, launch, identical; about four minutes in all on an H200. With --steps suite,storms
 # overhead and storms of all benchmark kernels; with --steps opaque, which needs PyTorch, beside cuBLAS; with
-# --steps programs real programs (docs/compatibility.md); with --no-mps --steps timeslice, beside cuBLAS where programs take turns; with
-# --no-mps --steps memcheck under compute-sanitizer. Each step has a gpuctld of its own and a time limit; one that fails leaves its rows
+# --steps programs real programs (docs/compatibility.md); with --steps schedulers policies for jobs (docs/policies.md);
+# with --no-mps --steps timeslice, beside cuBLAS where programs take turns; with --no-mps --steps memcheck under
+# compute-sanitizer. Each step has a gpuctld of its own and a time limit; one that fails leaves its rows
 # so far, and the next goes on.
 # --build: binaries that are built already (default: build, built now). --out: raw.jsonl (every result as it was printed),
 # table.txt, log.txt and gpuctld.log go there (default: build/measurements). --steps: some of those that --steps help lists.

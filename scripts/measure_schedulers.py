@@ -1,0 +1,256 @@
+"""Policies for jobs on the GPU: FLEP's pairs against plain MPS, FRS's set against the simulator, shares of ffs.
+
+Kernels have the durations of the papers' tables (FLEP Table 1, FRS Table I). What a kernel of the suite cannot be scaled
+to, because its data would not fit or it is several launches, `work` stands in for. Everybody launches periodically, the
+same moment of each period apart, so one run of a set of programs has many repetitions of the same arrivals.
+"""
+import json
+import random
+import statistics
+import subprocess
+import time
+
+TASK_US = 20
+# Durations in ms. Of the suite's kernels: an extent that takes 0.2 to 1 ms on an H200; its first number is scaled.
+FLEP = {"NN": (15.775, "md5Hash", (64_000_000,)), "CFD": (11.106, "work", None),
+        "PF": (7.364, "matrixMul", (1024, 1100, 1000)), "PL": (5.419, "work", None),
+        "SPMV": (0.484, "spmv", (300_001, 100)), "MD": (0.938, "work", None),
+        "VA": (0.720, "vectorAdd", (64_000_000,)), "MM": (1.499, "matrixMul", (1024, 1100, 1000))}
+REHEARSED = {"md5Hash": (24_011,), "matrixMul": (52, 70, 45), "spmv": (601, 40), "vectorAdd": (30_011,)}
+# Of the 16 pairs that are in Figures 8 and 10 both. Simulated, their mean speed-up (14.3) and ANTT improvement (7.9) are
+# near those of all 28 of each figure (13.2, 7.8).
+PAIRS = (("NN", "SPMV"), ("CFD", "MD"), ("NN", "VA"), ("PF", "MM"), ("PL", "SPMV"), ("CFD", "MM"))
+DELAY_MS = 0.1
+# Of a pair, the long kernel first: slices and priorities of the streams.
+SIDES = (("MPS", (None, None), ("none", "none")), ("MPS, stream priorities", (None, None), ("low", "high")),
+         ("hpf", ("low", "high"), ("none", "none")))
+FRS = {"CEDD": 13.57, "SPMV": 8.36, "VA": 3.71, "CONV": 3.27, "BS": 2.36, "PF": 1.65, "MM": 1.43, "HST256": 1.29,
+       "RED": 0.87}
+FRS_POLICIES = ("srt", "frs", "rr")
+GAP_MS = 1
+MOST_EXTENT = 1 << 30  # that gpuslice-bench takes
+MS = 1e6  # nanoseconds
+
+
+class Application:
+    """A kernel with its extent. What one launch takes by itself, from its issue to its end: plain_ms without the daemon,
+    managed_ms in a slice under a policy for jobs, when another program had the GPU before it."""
+
+    def __init__(self, name, kernel, extent):
+        self.name, self.kernel, self.extent, self.plain_ms, self.managed_ms = name, kernel, extent, 0.0, 0.0
+
+    def arguments(self):
+        if self.kernel == "work":
+            return ["work", "--blocks", self.extent[0], "--iterations", self.extent[1], "--check", "last"]
+        return [self.kernel, "--extent", ",".join(map(str, self.extent)), "--check", "none"]
+
+
+class Schedulers:
+    def __init__(self, lab):
+        self.lab = lab
+        self.scale = lab.size(1, 100)  # a software GPU is slow: everything takes so many times as long
+        self.runs = self.wrong = 0
+
+    def ms(self, milliseconds):
+        return milliseconds * self.scale
+
+    def calibrate(self):
+        """Iterations of `work` for a block-task, and block-tasks for a millisecond."""
+        reached = self.lab.bench(None, "work", "--task-us", TASK_US * self.scale, "--calibrate-us", self.ms(5000),
+                                 "--count", 3, "--check", "last")
+        self.iterations = reached["extent"][1]
+        self.blocks_per_ms = reached["extent"][0] / (reached["gpu_us"]["p50"] / 1000 / self.scale)
+
+    def work(self, name, milliseconds):
+        return Application(name, "work", (max(1, round(milliseconds * self.blocks_per_ms)), self.iterations))
+
+    def application(self, name, milliseconds, kernel, extent):
+        if kernel == "work":
+            return self.work(name, milliseconds)
+        extent = self.lab.size(extent, REHEARSED[kernel])
+        base = self.lab.bench(None, kernel, "--extent", ",".join(map(str, extent)), "--count", 5, "--check", "none")
+        factor = self.ms(milliseconds) * 1000 / base["gpu_us"]["p50"]
+        return Application(name, kernel, (min(max(1, round(extent[0] * factor)), MOST_EXTENT), *extent[1:]))
+
+    def run(self, members, starts_ms, period_ms, count):
+        """Members (slice, application, options) launch at these offsets of each of so many periods. Returns for each the
+        list of (issued, completed), in ms of its period."""
+        self.runs += 1
+        programs, samples = [], []
+        for index, (slice_path, application, options) in enumerate(members):
+            samples.append(self.lab.scratch / f"schedulers-{self.runs}-{index}")
+            programs.append(self.lab.start_bench(
+                slice_path, *application.arguments(), "--arrival", "periodic", "--period-us", self.ms(period_ms) * 1000,
+                "--count", count, "--no-gpu-time", "--start-on-input", "--samples", samples[-1], *options))
+        for program in programs:
+            program.wait_ready()
+        begin = time.monotonic_ns() + 100_000_000
+        for program, start_ms in zip(programs, starts_ms):
+            program.begin(begin + round(self.ms(start_ms) * MS))
+        launches = []
+        for program, path in zip(programs, samples):
+            self.wrong += program.report()["mismatches"]
+            rows = [line.split() for line in path.read_text().splitlines()[1:]]
+            launches.append([tuple((int(row[column]) - begin) / MS / self.scale - number * period_ms for column in (1, 3))
+                             for number, row in enumerate(rows)])
+        if any(len(of_one) != count for of_one in launches):
+            raise RuntimeError(f"{[len(of_one) for of_one in launches]} launches, not {count} each")
+        self.lab.record(run=[application.name for _, application, _ in members], launches_ms=launches)
+        return launches
+
+    def measure_alone(self, applications):
+        """Sets plain_ms and managed_ms: all launch, one after the other, so that nobody meets anybody."""
+        starts, at = [], 0.0
+        for _, milliseconds in applications:
+            starts.append(at)
+            at += 1.5 * milliseconds + 1
+        self.lab.gpuctl("set", "/", "policy=hpf")
+        for slice_path in (None, "set"):
+            members = [(slice_path, application, ()) for application, _ in applications]
+            launches = self.run(members, starts, at, self.lab.size(10, 2))
+            for (application, _), of_one in zip(applications, launches):
+                took = statistics.median(end - begin for begin, end in of_one)
+                setattr(application, "managed_ms" if slice_path else "plain_ms", took)
+
+    @staticmethod
+    def metrics(alone_ms, launches):
+        """Means over the repetitions of (ANTT, STP, DNTT)."""
+        found = []
+        for repetition in zip(*launches):
+            slowdowns = [(end - begin) / alone for alone, (begin, end) in zip(alone_ms, repetition)]
+            throughput = sum(1 / slowdown for slowdown in slowdowns)
+            found.append((statistics.mean(slowdowns), throughput, statistics.pstdev(slowdowns)))
+        return [statistics.mean(column) for column in zip(*found)]
+
+
+def step_schedulers(lab):
+    """Policies for jobs: FLEP's pairs against plain MPS, FRS's set against the simulator, shares of ffs."""
+    with lab.gpuctld():
+        lab.gpuctl("create-slice", "high", "--priority", 10, "--weight", 200)
+        lab.gpuctl("create-slice", "low", "--weight", 100)
+        lab.gpuctl("create-slice", "set")
+        schedulers = Schedulers(lab)
+        schedulers.calibrate()
+        cost_ms = yield from pairs(schedulers)
+        yield from applications_of_frs(schedulers, cost_ms)
+        yield from shares(schedulers)
+        yield ("wrong results", "0", str(schedulers.wrong))
+
+
+def pairs(schedulers):
+    """Returns what an eviction costs whom it is made for, its block-task not counted, in ms."""
+    lab = schedulers.lab
+    chosen = lab.size(PAIRS, (PAIRS[1], PAIRS[3]))
+    names = [name for name in FLEP if any(name in pair for pair in chosen)]
+    known = {name: schedulers.application(name, *FLEP[name]) for name in names}
+    schedulers.measure_alone([(known[name], FLEP[name][0]) for name in names])
+    yield ("FLEP, alone: plain, in a slice, ms", "", "; ".join(
+        f"{name} {known[name].plain_ms:.3f}, {known[name].managed_ms:.3f} ({known[name].kernel})" for name in names))
+    speedups, antts, longer, lost, costs = [], [], [], [], []
+    for long_name, short_name in chosen:
+        pair = known[long_name], known[short_name]
+        sides = {}
+        period_ms = 1.5 * (FLEP[long_name][0] + FLEP[short_name][0]) + 3
+        for side, slices, priorities in SIDES:
+            members = [(slice_path, application, ("--priority", priority))
+                       for slice_path, application, priority in zip(slices, pair, priorities)]
+            launches = schedulers.run(members, (0, DELAY_MS), period_ms, lab.size(12, 2))
+            sides[side] = summary(schedulers, pair, launches)
+        mps, hpf = sides["MPS"], sides["hpf"]
+        speedups.append(mps["high"] / hpf["high"])
+        antts.append(mps["antt"] / hpf["antt"])
+        longer.append(hpf["both"] / mps["both"] - 1)
+        lost.append(1 - hpf["stp"] / mps["stp"])
+        costs.append(hpf["high"] - pair[1].managed_ms)
+        words = "; ".join(f"{side}: {at['high']:.3f} ms, ANTT {at['antt']:.2f}, STP {at['stp']:.2f}, both {at['both']:.2f} ms"
+                          for side, at in sides.items())
+        better = f"high priority {speedups[-1]:.1f} times as fast, ANTT {antts[-1]:.1f} times better"
+        yield (f"{long_name}_{short_name}: {better}", "", words)
+    yield ("high-priority speed-up over plain MPS, mean of the pairs", ">= 10", f"{statistics.mean(speedups):.1f}")
+    yield ("ANTT, better than plain MPS, mean of the pairs", ">= 8", f"{statistics.mean(antts):.1f}")
+    yield ("STP lost, mean of the pairs (negative: won)", "<= 5.4 %", f"{100 * statistics.mean(lost):.1f} %")
+    yield ("time until both are done, longer than under MPS, mean of the pairs", "<= 5.4 %",
+           f"{100 * statistics.mean(longer):.1f} %")
+    cost_ms = statistics.median(costs)
+    yield ("high priority: later than in a slice alone, median of the pairs", "", f"{1000 * cost_ms:.0f} us")
+    return max(cost_ms - TASK_US / 1000, 0)
+
+
+def summary(schedulers, pair, launches):
+    """Medians over the repetitions in which the second came while the first was there."""
+    latest = 2 * DELAY_MS + schedulers.lab.size(0.2, 1000)
+    kept = [rep for rep in zip(*launches) if schedulers.lab.size(0.02, -1000) < rep[1][0] - rep[0][0] < latest]
+    if len(kept) * 2 < len(launches[0]):
+        raise RuntimeError(f"in {len(launches[0]) - len(kept)} of {len(launches[0])} repetitions the programs were late")
+    antt, stp, _ = schedulers.metrics([application.plain_ms for application in pair], list(zip(*kept)))
+    return {"antt": antt, "stp": stp, "high": statistics.median(end - begin for _, (begin, end) in kept),
+            "both": statistics.median(max(first[1], second[1]) - first[0] for first, second in kept)}
+
+
+def applications_of_frs(schedulers, cost_ms):
+    lab = schedulers.lab
+    durations = lab.size(FRS, {name: FRS[name] for name in ("PF", "HST256", "RED")})
+    known = {name: schedulers.work(name, milliseconds) for name, milliseconds in durations.items()}
+    schedulers.measure_alone([(known[name], milliseconds) for name, milliseconds in durations.items()])
+    yield ("FRS, alone: plain, in a slice", "", "; ".join(f"{name} {known[name].plain_ms:.3f}, {known[name].managed_ms:.3f}"
+                                                          for name in known) + " ms (work)")
+    rng = random.Random(1)
+    orders = [rng.sample(sorted(known), len(known)) for _ in range(lab.size(2, 1))]
+    measured = {policy: [] for policy in FRS_POLICIES}
+    simulated = {policy: [] for policy in FRS_POLICIES}
+    for number, order in enumerate(orders):
+        applications = [known[name] for name in order]
+        for result in simulate(schedulers, applications, cost_ms, number):
+            simulated[result["policy"]].append([result[key] for key in ("antt", "stp", "dntt")])
+        for policy in FRS_POLICIES:
+            lab.gpuctl("set", "/", f"policy={policy}")
+            launches = schedulers.run([("set", application, ()) for application in applications],
+                                      [position * GAP_MS for position in range(len(order))],
+                                      1.5 * sum(durations.values()) + 10, lab.size(8, 2))
+            measured[policy].append(schedulers.metrics([a.managed_ms for a in applications], launches))
+    for policy in FRS_POLICIES:
+        for metric, here, there in zip(("ANTT", "STP", "DNTT"), zip(*measured[policy]), zip(*simulated[policy])):
+            ours, expected = statistics.mean(here), statistics.mean(there)
+            yield (f"FRS's set, {policy}: {metric} measured, simulated; difference", "<= 10 %",
+                   f"{ours:.2f}, {expected:.2f}; " + (f"{100 * (ours / expected - 1):+.1f} %" if expected > 0.01 else "-"))
+
+
+def simulate(schedulers, applications, cost_ms, number):
+    lab = schedulers.lab
+    path = lab.out / f"frs-{number}.toml"
+    lines = ['title = "FRS Table I as measured"', "[device]", f"capsm = {lab.sms()}", f"preempt_us = {1000 * cost_ms:.1f}"]
+    for position, application in enumerate(applications):
+        lines += ["[[application]]", f'name = "{application.name}"', f"alone_ms = {application.managed_ms:.6f}",
+                  f"task_us = {TASK_US}", f"start_ms = {position * GAP_MS}"]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    command = [lab.gpuctl_path, "--json", "simulate", path, "--policy", ",".join(FRS_POLICIES)]
+    run = subprocess.run(command, env=lab.env, check=True, capture_output=True, text=True, timeout=30)
+    results = json.loads(run.stdout)
+    for result in results:
+        lab.record(simulated={key: result[key] for key in ("policy", "antt", "stp", "dntt", "evictions")}, order=number)
+    return results
+
+
+def shares(schedulers):
+    """Weights 200 (short kernels) and 100 (long ones) for some seconds."""
+    lab = schedulers.lab
+    lab.gpuctl("set", "/", "policy=ffs")
+    seconds = lab.size(2.0, 6.0)
+    for long_ms, short_ms in lab.size(((11.106, 0.728), (5.419, 5.419)), ((5.419, 0.728),)):
+        programs = {}
+        for path, milliseconds in (("low", long_ms), ("high", short_ms)):
+            arguments = schedulers.work(path, milliseconds).arguments()
+            programs[path] = lab.start_bench(path, *arguments, "--depth", 2, "--no-gpu-time", "--seconds", seconds + 60)
+        for path in programs:
+            lab.wait_for(lambda path=path: (lab.usage(path) or {}).get("launches", 0) > 4, f"launches in {path}")
+        before = {path: lab.usage(path)["block_tasks"] for path in programs}
+        time.sleep(seconds)
+        done = {path: lab.usage(path)["block_tasks"] - before[path] for path in programs}
+        for program in programs.values():
+            program.stop()
+        for program in programs.values():
+            schedulers.wrong += program.report()["mismatches"]
+        whole = seconds * 1000 / schedulers.scale * schedulers.blocks_per_ms
+        lab.record(ffs=done, of=whole)
+        yield (f"ffs 2:1, kernels of {short_ms} and {long_ms} ms: share of the heavier; throughput lost", "2/3; <= 10 %",
+               f"{done['high'] / max(sum(done.values()), 1):.4f}; {100 * (1 - sum(done.values()) / whole):.1f} %")
