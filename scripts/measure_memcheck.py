@@ -38,7 +38,7 @@ class Check:
             environment |= {"GPUCTL_SOCKET": str(socket)}
             command += [lab.gpuctl_path, "run", "--slice", "s", "--"]
         elif way == WAYS[1]:
-            environment |= {"GPUCTL_SOCKET": str(socket), "GPUCTL_SLICE": "s", "CUDA_DEVICE_MAX_CONNECTIONS": "32"}
+            environment |= {"GPUCTL_SOCKET": str(socket), "GPUCTL_SLICE": "s"}
             command += ["--preload-library", lab.build / "src/libgpuslice/libgpuslice.so"]
         size = lab.size("small", "trivial")
         before = lab.env

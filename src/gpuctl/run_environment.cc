@@ -11,10 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Hardware queues, the most there are. With fewer, workers that are to be added to an evicted kernel can wait in one queue
-/// behind a stream of the program that waits for that very kernel.
-constexpr char kConnections[] = "32";
-
 /// `mine` in front of `list`, and nowhere else in it. `separators` are those that ld.so knows for this variable.
 std::string in_front(const std::string& mine, const std::string& list, const char* separators) {
   std::string result = mine;
@@ -54,7 +50,6 @@ std::vector<std::pair<std::string, std::string>> run_environment(const RunPlan& 
       {"GPUCTL_SLICE", plan.slice},
       {"LD_PRELOAD", in_front(plan.library, plan.ld_preload, ": ")},
   };
-  if (plan.connections.empty()) variables.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", kConnections);
   if (!plan.software_gpu.empty())
     variables.emplace_back("LD_LIBRARY_PATH", in_front(plan.software_gpu, plan.ld_library_path, ":;"));
   return variables;

@@ -22,18 +22,13 @@ TEST(RunEnvironment, SetsWhatIsNeeded) {
   EXPECT_EQ(environment({"/run/s", "ls", "/lib/l.so", "", "", "/old"}),
             (std::map<std::string, std::string>{{"GPUCTL_SOCKET", "/run/s"},
                                                 {"GPUCTL_SLICE", "ls"},
-                                                {"LD_PRELOAD", "/lib/l.so"},
-                                                {"CUDA_DEVICE_MAX_CONNECTIONS", "32"}}));
+                                                {"LD_PRELOAD", "/lib/l.so"}}));
 }
 
 TEST(RunEnvironment, KeepsWhatIsThereBehindOurs) {
   const auto set = environment({"/s", "ls", "/l.so", "/soft", "a.so:/b.so c.so", "/x:/y;/z"});
   EXPECT_EQ(set.at("LD_PRELOAD"), "/l.so:a.so:/b.so:c.so");
   EXPECT_EQ(set.at("LD_LIBRARY_PATH"), "/soft:/x:/y:/z");
-}
-
-TEST(RunEnvironment, LeavesTheUsersNumberOfConnectionsAlone) {
-  EXPECT_FALSE(environment({"/s", "ls", "/l.so", "", "", "", "8"}).contains("CUDA_DEVICE_MAX_CONNECTIONS"));
 }
 
 TEST(RunEnvironment, DoesNotGrowWhenNested) {

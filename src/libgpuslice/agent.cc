@@ -25,8 +25,6 @@ using gpuctl::ptx::HostSlot;
 
 namespace {
 
-/// Grids that run at the same time for launches that were evicted and go on; a further one queues behind one of them.
-constexpr std::size_t kStreams = 4;
 /// While launches are outstanding the agent looks this often; it is what the precision of busy_ns and demand hangs on.
 constexpr std::uint64_t kTickNs = 1'000'000;
 constexpr std::uint64_t kOpaqueEveryNs = 500'000;  // a query costs 1 us
@@ -61,14 +59,8 @@ bool Agent::prepare() {
   if (!driver().cuMemcpyHtoDAsync_v2) return false;
   int least = 0, greatest = 0;
   if (driver().cuCtxGetStreamPriorityRange(&least, &greatest) != CUDA_SUCCESS) return false;
-  auto make = [&](CUstream& stream) {
-    return driver().cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, greatest) == CUDA_SUCCESS;
-  };
-  if (!make(housekeeping_)) return false;
-  streams_.resize(kStreams);
-  for (CUstream& stream : streams_) {
-    if (!make(stream)) return false;
-  }
+  if (driver().cuStreamCreateWithPriority(&housekeeping_, CU_STREAM_NON_BLOCKING, greatest) != CUDA_SUCCESS) return false;
+  if (!streams_.make(greatest)) return false;
   adopt_stub_page();
   return true;
 }
@@ -124,6 +116,7 @@ void Agent::run() {
       if (copies_) ipc::store(c_.slots_.polled().capsm, capsm);
       for (Polled* old : old_polled_) ipc::store(old->capsm, capsm);
     }
+    streams_.look(monotonic_ns());
     std::vector<TopUp> orders;
     {
       std::lock_guard lock(c_.mutex_);
@@ -186,9 +179,7 @@ void Agent::keep_slots() {
     zeroing_ = c_.slots_.zero(dirty, housekeeping_) == CUDA_SUCCESS;
     if (!zeroing_) debug("zeroing launch blocks failed: they stay out of use");
   }
-  grids_over_ = waits && std::all_of(streams_.begin(), streams_.end(), [](CUstream stream) {
-    return driver().cuStreamQuery(stream) == CUDA_SUCCESS;
-  });
+  grids_over_ = waits && streams_.all_idle();
   if (!zeroing_ || driver().cuStreamQuery(housekeeping_) != CUDA_SUCCESS) return;
   zeroing_ = false;
   std::lock_guard lock(c_.mutex_);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "libgpuslice/context.h"
+#include "libgpuslice/worker_streams.h"
 
 namespace gpuslice {
 
@@ -45,7 +46,6 @@ class Agent {
   };
   std::vector<TopUp> plan_top_ups();
   void top_up(const TopUp& order);
-  CUstream idle_stream();
   void look_at_opaque();
   void look_at_time_slice();
   void keep_slots();
@@ -54,8 +54,7 @@ class Agent {
   void wait_for_news(std::uint32_t futex_seen, std::uint32_t epoch_seen, std::uint64_t timeout_ns);
 
   Context& c_;
-  std::vector<CUstream> streams_;       ///< for workers
-  std::size_t next_stream_ = 0;
+  WorkerStreams streams_;
   CUstream housekeeping_ = nullptr;     ///< for zeroing launch blocks
   bool zeroing_ = false;                ///< ... which is under way
 

@@ -35,7 +35,8 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
     const std::uint32_t claimed = std::min(ipc::load(host.progress), head.args.total);
     const std::uint64_t chunks = (std::uint64_t{head.args.total - claimed} + head.chunk - 1) / head.chunk;
     const std::uint64_t target = std::min(capacity, chunks);
-    const std::uint32_t at_work = present(head) - std::min(present(head), ipc::load(host.resting));
+    const std::uint32_t absent = ipc::load(host.resting) + streams_.stuck(&head);
+    const std::uint32_t at_work = present(head) - std::min(present(head), absent);
     if (target <= at_work || target - at_work < target / kMissable) return;
     if (!ipc::load(host.started)) return;  // its turn in the stream has not come
     if (allowed != head.topped_up_for) head.next_top_up_ns = 0;
@@ -53,25 +54,17 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
   return orders;
 }
 
-CUstream Agent::idle_stream() {
-  for (std::size_t i = 0; i < streams_.size(); ++i) {
-    CUstream stream = streams_[(next_stream_ + i) % streams_.size()];
-    if (driver().cuStreamQuery(stream) != CUDA_SUCCESS) continue;
-    next_stream_ = (next_stream_ + i + 1) % streams_.size();
-    return stream;
-  }
-  return streams_[next_stream_++ % streams_.size()];
-}
-
 // Only the agent deletes launches, so `launch` lives without the mutex.
 void Agent::top_up(const TopUp& order) {
   Launch& launch = *order.launch;
-  CUstream stream = idle_stream();
+  CUstream stream = streams_.take();
+  if (!stream) return debug("no workers for %s: all streams for them are stuck", launch.instance->kernel->name.c_str());
   std::vector<std::byte> params = launch.params;
   LaunchArgs args = launch.args;
   args.flags |= gpuctl::ptx::kAgentGrid;
   args.range = launch.topped_up_for;
   std::memcpy(params.data() + launch.instance->kernel->args_offset, &args, sizeof args);
+  streams_.sends(stream, order.launch, order.workers, monotonic_ns());
   const CUresult result = Context::issue(launch, stream, order.workers, params);
   if (result != CUDA_SUCCESS) {
     debug("adding %u workers to %s failed: %d", order.workers, launch.instance->kernel->name.c_str(), result);
