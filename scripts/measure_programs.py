@@ -150,7 +150,8 @@ def guarded(case, rows):
     try:
         yield from rows
     except (RuntimeError, OSError, ValueError, TypeError, LookupError, subprocess.SubprocessError) as error:
-        yield (f"{case.name}: FAILED", "", " ".join(str(error).split())[:300])
+        text = " ".join(str(error).split())
+        yield (f"{case.name}: FAILED", "", text if len(text) < 400 else f"{text[:100]} ... {text[-300:]}")
 
 
 def read_from_disk(lab, ready):
