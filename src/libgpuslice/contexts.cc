@@ -46,18 +46,24 @@ Context* Context::create(CUcontext context) {
       sms <= 0) {
     return nullptr;
   }
+  const Stopwatch slots_watch;
   gpuctl::Result<Slots> slots = Slots::create();
   if (!slots) {
     debug("context not managed: %s", slots.error().message.c_str());
     return nullptr;
   }
+  const long long slots_us = slots_watch.us();
+  const Stopwatch kernels_watch;
   load_driver_kernels(slots->device_address(0));  // all zero still
+  const long long kernels_us = kernels_watch.us();
+  const Stopwatch agent_watch;
   auto* created = new Context(context, device, static_cast<std::uint32_t>(sms), std::move(*slots));
   if (!Agent::start(*created)) {
     debug("context not managed: the driver lacks streams or stream memory operations");
     return nullptr;  // leaked on purpose: its memory belongs to a context that may be broken
   }
-  debug("context managed: device %d, %d SMs", device, sms);
+  debug("context managed: device %d, %d SMs; launch blocks in %lld us, the driver's kernels in %lld us, the agent in %lld us", device, sms,
+        slots_us, kernels_us, agent_watch.us());
   return created;
 }
 

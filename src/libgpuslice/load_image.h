@@ -4,7 +4,6 @@
 
 #include <cuda.h>
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,12 +36,6 @@ std::size_t local_bytes(const LoadedImage& image);
 
 /// The bytes of a file, with a NUL behind them (PTX is text); nothing when it cannot be read.
 std::optional<std::vector<char>> read_file(const char* path);
-
-/// For the debug file.
-struct Stopwatch {
-  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
-  long long us() const { return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count(); }
-};
 
 /// Loads it once more with limits for its registers, if some should have any, and keeps what is better.
 template <class Handle, class Load, class Unload>
