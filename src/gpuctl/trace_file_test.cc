@@ -25,7 +25,7 @@ TEST(TraceFile, IsAWorkloadThatReadsBack) {
        .evictions = 2,
        .evict_us = 40},
       // Queued behind it, and another program's.
-      {.pid = 1, .kernel = "next", .issued_ns = 1'500'000, .done_ns = 12'000'000, .alone_us = 3000, .capsm = 99},
+      {.pid = 1, .kernel = "", .issued_ns = 1'500'000, .done_ns = 12'000'000, .alone_us = 3000, .capsm = 99},
       {.pid = 2,
        .kernel = "other",
        .issued_ns = 2'000'000,
@@ -50,6 +50,7 @@ TEST(TraceFile, IsAWorkloadThatReadsBack) {
   EXPECT_EQ(first.weight, 200u);
   EXPECT_EQ(read->applications[1].name, "other");
   EXPECT_EQ(read->applications[1].start, std::chrono::milliseconds(1));
+  EXPECT_EQ(read->applications[2].name, "unnamed") << "its program had not told yet";
   EXPECT_EQ(read->applications[2].start, std::chrono::milliseconds(8)) << "when the launch before it was over";
   EXPECT_EQ(read->applications[2].need.count, 8u);
 }
