@@ -4,6 +4,7 @@
 #include <map>
 
 #include "softgpu/device_limits.h"
+#include "softgpu/per_thread.h"
 
 namespace gpuctl::softgpu {
 
@@ -41,8 +42,8 @@ std::shared_ptr<Stream> Context::per_thread_stream() {
       for (const auto& [context, stream] : of) context->remove_stream(stream);
     }
   };
-  thread_local Streams streams;
-  std::shared_ptr<Stream>& stream = streams.of[this];
+  static auto* const streams = new PerThread<Streams>;
+  std::shared_ptr<Stream>& stream = streams->get().of[this];
   if (stream == nullptr) stream = create_stream(Stream::Kind::kBlocking, kLeastPriority);
   return stream;
 }
@@ -92,8 +93,8 @@ void Context::destroy() {
 }
 
 std::vector<Context*>& context_stack() {
-  thread_local std::vector<Context*> stack;
-  return stack;
+  static auto* const stacks = new PerThread<std::vector<Context*>>;
+  return stacks->get();
 }
 
 }  // namespace gpuctl::softgpu
