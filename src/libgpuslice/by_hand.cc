@@ -149,7 +149,7 @@ int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, voi
   kernel.registers_original = kernel.registers.load();
   CUresult result = CUDA_SUCCESS;
   // It takes the block only if it launches.
-  if (instance && context->launch(*instance, LaunchConfig(config), std::vector<std::byte>(block), &result))
+  if (instance && context->launch(*instance, LaunchConfig(config), std::vector<std::byte>(block), &result) == Context::Outcome::kLaunched)
     return result;
   result = launch_plain(function, config, block);
   if (result != CUDA_SUCCESS && instance) {

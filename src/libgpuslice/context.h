@@ -112,9 +112,14 @@ class Context {
   /// in persistent form here.
   Instance* instance_of(KernelInfo& kernel);
 
-  /// Launches in persistent form, or returns false to say: launch it as it is (`result` is untouched).
-  /// `params` is the packed parameter block, args_offset + sizeof(LaunchArgs) bytes. The context must be current.
-  bool launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result);
+  enum class Outcome {
+    kLaunched,  ///< in persistent form
+    kAsItIs,    ///< not launched: so short that it may run as it is
+    kCannot,    ///< not launched: there is no persistent form of this launch
+  };
+  /// `params` is the packed parameter block, args_offset + sizeof(LaunchArgs) bytes. The context must be current. `result` is
+  /// what the driver said, if it was asked.
+  Outcome launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result);
 
   /// Launches a graph. The candidates, at most kMostGraphKernels, come in an order in which they may run; `branches`:
   /// some of them may run beside each other. For each of them, in that order, `arm(number, launch)` is called, to put the

@@ -15,16 +15,13 @@ namespace gpuslice {
 
 namespace {
 
-/// False: not launched, `result` untouched.
-bool launch_managed(KernelInfo* kernel, LaunchConfig&& config, const CUlaunchAttribute* attributes, unsigned count, void** params,
-                    void** extra, CUresult* result) {
-  if (!kernel || !kernel->persistent || !config.threads()) return false;
-  if (!fits_whole_warps(*kernel, config.grid, config.block)) return false;
-  if (!take_attributes(attributes, count, config.attributes)) return false;
+Context::Outcome launch_managed(KernelInfo* kernel, LaunchConfig&& config, void** params, void** extra, CUresult* result) {
+  if (!kernel || !kernel->persistent || !config.threads()) return Context::Outcome::kCannot;
+  if (!fits_whole_warps(*kernel, config.grid, config.block)) return Context::Outcome::kCannot;
   Context* context = Context::current();
   Instance* instance = context ? context->instance_of(*kernel) : nullptr;
   std::vector<std::byte> block;
-  if (!instance || !pack(*kernel, params, extra, block)) return false;
+  if (!instance || !pack(*kernel, params, extra, block)) return Context::Outcome::kCannot;
   return context->launch(*instance, std::move(config), std::move(block), result);
 }
 
@@ -71,10 +68,18 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     const std::uint64_t blocks = config.block_tasks();
     const std::uint32_t threads = config.threads(), shared = config.shared;
     CUresult result = CUDA_SUCCESS;
-    if (launch_managed(kernel, std::move(config), attributes, count, params, extra, &result)) return result;
+    const bool taken = take_attributes(attributes, count, config.attributes);
+    for (CUlaunchAttribute& attribute : config.attributes) {
+      if (attribute.id == CU_LAUNCH_ATTRIBUTE_PRIORITY) attribute.value.priority = below_the_agent(attribute.value.priority);
+    }
+    const Context::Outcome outcome =
+        taken ? launch_managed(kernel, std::move(config), params, extra, &result) : Context::Outcome::kCannot;
+    if (outcome == Context::Outcome::kLaunched) return result;
+    if (outcome == Context::Outcome::kAsItIs) return plain(stream);
     const Together together = blocks_together(attributes, count, blocks);
-    if (kernel && together) kernel->original_launch = together.how;
-    if (kernel && kernel->persistent && !together) return plain(stream);
+    if (kernel) {
+      kernel->original_launch = together ? together.how : taken ? "with blocks its persistent form cannot have" : "with attributes its persistent form cannot have";
+    }
     return launch_opaque(kernel, stream, {.blocks = blocks, .least = least_sms(together, function, threads, shared)}, plain);
   });
 }

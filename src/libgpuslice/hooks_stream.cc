@@ -16,15 +16,13 @@ namespace {
 std::atomic<int> g_captures{0};
 std::shared_mutex g_beginning;  // of captures: exclusive
 
-/// The greatest priority is the agent's alone (numerically the least): a program's stream may be held by an evicted launch,
-/// and what resumes it must not share its hardware queue.
+}  // namespace
+
 int below_the_agent(int priority) {
   int least = 0, greatest = 0;
   if (!Client::get().wanted() || driver().cuCtxGetStreamPriorityRange(&least, &greatest) != CUDA_SUCCESS) return priority;
   return greatest < least && priority <= greatest ? greatest + 1 : priority;
 }
-
-}  // namespace
 
 bool capturing(CUstream stream) {
   if (g_captures.load(std::memory_order_relaxed) <= 0) return false;

@@ -136,18 +136,18 @@ void Context::book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t 
   std::memcpy(launch.params.data() + launch.instance->kernel->args_offset, &launch.args, sizeof launch.args);
 }
 
-bool Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result) {
+Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result) {
   const std::uint64_t tasks = config.block_tasks();
   if (tasks == 0 || tasks > gpuctl::ptx::kMaxBlockTasks || config.threads() > static_cast<std::uint32_t>(instance.max_threads)) {
-    return false;
+    return Outcome::kCannot;
   }
   const int per_sm = per_sm_of(instance, config.threads(), config.shared);
-  if (per_sm <= 0) return false;
+  if (per_sm <= 0) return Outcome::kCannot;
 
   Stream* stream;
   {
     std::lock_guard lock(mutex_);
-    if (short_enough(instance, tasks, per_sm)) return false;
+    if (short_enough(instance, tasks, per_sm)) return Outcome::kAsItIs;
     stream = &stream_of(config.stream);
   }
   auto owned = std::make_unique<Launch>();
@@ -173,7 +173,7 @@ bool Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std:
     launch.failed = true;
   }
   launch.issued.store(true, std::memory_order_release);
-  return true;
+  return Outcome::kLaunched;
 }
 
 }  // namespace gpuslice

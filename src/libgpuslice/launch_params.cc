@@ -43,6 +43,7 @@ bool take_attributes(const CUlaunchAttribute* attributes, unsigned count, std::v
         break;
       case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
         break;  // a permission to start early, which is not used
+      case CU_LAUNCH_ATTRIBUTE_PRIORITY:
       case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
       case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
       case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
@@ -52,6 +53,11 @@ bool take_attributes(const CUlaunchAttribute* attributes, unsigned count, std::v
       case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
         if (attributes[i].value.cooperative) return false;
         break;
+      case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: {
+        const auto& cluster = attributes[i].value.clusterDim;
+        if (cluster.x > 1 || cluster.y > 1 || cluster.z > 1) return false;
+        break;  // a block is a cluster of one
+      }
       default:
         return false;
     }

@@ -80,8 +80,14 @@ TEST(TakeAttributes, RefusesCooperativeAndUnknownOnes) {
   EXPECT_TRUE(take_attributes(&cooperative, 1, keep));
   cooperative.value.cooperative = 1;
   EXPECT_FALSE(take_attributes(&cooperative, 1, keep));
-  const CUlaunchAttribute cluster = attribute(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+  CUlaunchAttribute cluster = attribute(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+  cluster.value.clusterDim = {1, 1, 1};
+  EXPECT_TRUE(take_attributes(&cluster, 1, keep));
+  EXPECT_TRUE(keep.empty());
+  cluster.value.clusterDim = {1, 2, 1};
   EXPECT_FALSE(take_attributes(&cluster, 1, keep));
+  const CUlaunchAttribute unknown = attribute(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT);
+  EXPECT_FALSE(take_attributes(&unknown, 1, keep));
 }
 
 TEST(FitsWholeWarps, OnlyWhereTheKernelNeedsThem) {
