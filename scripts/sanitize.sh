@@ -9,7 +9,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"
 
 declare -A checks=([address]="address,undefined" [thread]=thread)
 # public_api watches kernels by copying half a megabyte from under them: with thread checks that takes minutes.
-declare -A system_tests=([address]="identical streams daemon_restart public_api" [thread]="identical streams daemon_restart")
+both="identical streams daemon_restart graphs ioctl cooperative"
+declare -A system_tests=([address]="$both public_api" [thread]="$both")
+declare -A runtimes=([address]=libasan.so [thread]=libtsan.so)
 
 address_options="detect_stack_use_after_return=1"
 undefined_options="halt_on_error=1:print_stacktrace=1"
@@ -35,14 +37,17 @@ check() {
 # check_system NAME TREE: a program that is found to do wrong says so in a file, since a test may not look at its end.
 # gpuctl run puts libgpuslice in front of the sanitizer's runtime, which wants to be first and is told not to insist: what
 # it intercepts libgpuslice does not have, but for dlsym (src/libgpuslice/dlsym.cc). A program that is built without the
-# sanitizer needs the runtime preloaded as well.
+# sanitizer needs the runtime preloaded as well: the tests have it from GPUCTL_SANITIZER_RUNTIME.
 check_system() {
   local reports=$2/sanitizer-reports
   rm -rf "$reports" && mkdir "$reports"
   say "$1: system tests"
-  ninja -C "$2" tests/driver/{slice_shell,streams} >>"$2/last-build.log" 2>&1 || fail "the system tests' programs cannot be built"
+  ninja -C "$2" tests/driver/{graph_storm,graphs,ioctls,slice_shell,streams} >>"$2/last-build.log" 2>&1 ||
+    fail "the system tests' programs cannot be built"
   export ASAN_OPTIONS=$address_options:verify_asan_link_order=0:log_path=$reports/address
   export UBSAN_OPTIONS=$undefined_options:log_path=$reports/undefined TSAN_OPTIONS=$thread_options:log_path=$reports/thread
+  GPUCTL_SANITIZER_RUNTIME=$(c++ "-print-file-name=${runtimes[$1]}")
+  export GPUCTL_SANITIZER_RUNTIME
   local tests
   read -ra tests <<<"${system_tests[$1]}"
   meson test -C "$2" --no-rebuild --print-errorlogs --timeout-multiplier 5 "${tests[@]}" || status=1

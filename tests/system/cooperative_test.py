@@ -60,7 +60,7 @@ for line in sys.stdin:
 class Cooperative(instance.SystemTest):
     def start_program(self):
         command = [instance.GPUCTL, "run", "--slice", "s", sys.executable, "-c", PROGRAM]
-        program = instance.Conversation(self, command, self.env)
+        program = instance.Conversation(self, command, self.env_of_others())
         self.assertEqual(program.answer("its start"), "0 0 0 0 0")
         return program
 

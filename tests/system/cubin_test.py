@@ -136,7 +136,8 @@ class Ptxas(Cubin):
         self.ptx.write_text(PTX)
 
     def assemble(self, *options, ptxas=PTXAS):
-        return self.start_in("s", ptxas, *options, "-lineinfo", "-v", "--gpu-name=sm_90a", self.ptx, "-o", self.cubin)
+        command = (ptxas, *options, "-lineinfo", "-v", "--gpu-name=sm_90a", self.ptx, "-o", self.cubin)
+        return self.start_in("s", *command, env=self.env_of_others())
 
     def test_output_is_known_to_the_program_that_started_it(self):
         started = self.assemble()

@@ -150,6 +150,15 @@ class SystemTest(unittest.TestCase):
         if self.warp_instruction_ns is not None:
             self.env["SOFTGPU_WARP_INSTRUCTION_NS"] = str(self.warp_instruction_ns)
 
+    def env_of_others(self):
+        """For a program built elsewhere that is to load what we built: with sanitizers that needs their runtime."""
+        runtime = os.environ.get("GPUCTL_SANITIZER_RUNTIME")
+        if not runtime:
+            return self.env
+        # What such a program does not give back at its end is its own affair.
+        address = ":".join(filter(None, (self.env.get("ASAN_OPTIONS"), "detect_leaks=0")))
+        return {**self.env, "LD_PRELOAD": runtime, "ASAN_OPTIONS": address}
+
     def say_if_slow(self, start):
         seconds = time.monotonic() - start
         if seconds > SLOW_S:
@@ -168,9 +177,10 @@ class SystemTest(unittest.TestCase):
         self.programs.append(program)
         return program
 
-    def start_in(self, slice_path, *command):
+    def start_in(self, slice_path, *command, env=None):
         """Starts a program under gpuctl run."""
-        program = Program([GPUCTL, "run", "--slice", slice_path, *command], self.env, self.scratch, len(self.programs))
+        command = [GPUCTL, "run", "--slice", slice_path, *command]
+        program = Program(command, env or self.env, self.scratch, len(self.programs))
         self.programs.append(program)
         return program
 
