@@ -11,6 +11,7 @@
 #include "libgpuslice/graph_exec.h"
 #include "libgpuslice/held_memory.h"
 #include "libgpuslice/hooks.h"
+#include "libgpuslice/linked_ptx.h"
 #include "libgpuslice/modules.h"
 #include "libgpuslice/physical_memory.h"
 
@@ -46,6 +47,7 @@ void start_over_in_child() {
   Modules::get().forget_after_fork();
   HeldMemory::get().forget_after_fork();
   PhysicalMemory::get().forget_after_fork();
+  LinkedPtx::get().forget_after_fork();
   ChannelGroups::get().forget_after_fork();
   ExecutableGraph::forget_after_fork();
   GraphSource::forget_after_fork();
