@@ -11,6 +11,7 @@ LEAST_EVICTIONS = 12  # of each kernel
 STORM_US = 1000       # between two random grants
 # In place of the trivial size: a grid of a few blocks is seldom on an SM that is taken away.
 EXTENTS = {
+    "bfs": "50003",
     "cfd": "5003",
     "FDTD3d": "130,60,6",
     "myocyte": "1024,20",
