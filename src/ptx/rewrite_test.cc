@@ -341,7 +341,7 @@ int assemble(const std::string& text, const std::string& arch) {
 std::map<std::string, std::string> golden_modules() {
   std::map<std::string, std::string> modules;
   for (const char* folder : {"split_early_return", "append_launch_args", "replace_returns", "replace_block_index",
-                             "join_finished_threads", "wrap_in_claim_loop", "round_trip"}) {
+                             "join_finished_threads", "wrap_in_claim_loop", "defects", "round_trip"}) {
     for (const auto& file : fs::directory_iterator(fs::path(PTX_GOLDEN_DIR) / folder)) {
       const std::string name = file.path().filename();
       if (!name.ends_with(".ptx") || name.ends_with(".out.ptx") || name.find("sm_35") != name.npos) continue;
