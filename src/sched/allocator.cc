@@ -1,6 +1,7 @@
 #include "sched/allocator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sched/slice.h"
 
@@ -15,34 +16,62 @@ CapSM bounded_sum(CapSM a, CapSM b, CapSM bound) {
 void Allocator::decide(std::span<const NodeInput> nodes, std::span<const ClientInput> clients, CapSM capacity,
                        std::uint64_t turn, Decision& decision) {
   decision.nodes.assign(nodes.size(), {});
-  decision.clients.assign(clients.size(), {});
+  decision.clients.resize(clients.size());  // all are written, each with its node
   link(nodes, clients, capacity);
   gather(nodes, capacity, decision);
   decision.nodes[0].given = std::min(capacity, nodes[0].max);
-  for (std::size_t i = 0; i < nodes.size(); ++i) divide(i, nodes, capacity, turn, decision);
+  for (std::size_t i = 0; i < nodes.size(); ++i) divide(i, nodes, clients, capacity, turn, decision);
 }
 
 /// Lists of children and of clients per node, in the order of the input.
 void Allocator::link(std::span<const NodeInput> nodes, std::span<const ClientInput> clients, CapSM capacity) {
-  nodes_.assign(nodes.size(), Node{-1, -1, -1, {}, {}, {}, false, false});
-  next_client_.resize(clients.size());
-  demand_.resize(clients.size());
-  most_.resize(clients.size());
-  for (std::size_t c = clients.size(); c-- > 0;) {
-    Node& node = nodes_[clients[c].node];
-    next_client_[c] = node.first_client;
-    node.first_client = static_cast<std::int32_t>(c);
-    most_[c] = clients[c].most;
-    demand_[c] = std::min({clients[c].demand, clients[c].most, capacity});
-    node.own_want = bounded_sum(node.own_want, demand_[c], kUnlimitedCapSM);
-    node.open |= clients[c].most > CapSM{};
-    node.inhabited |= node.open;
+  nodes_.assign(nodes.size(), Node{});
+  demands_.resize(clients.size());
+  const std::span<Vessel> demands = demands_;
+  scattered_ = false;
+  // Neighbours are often in the same node: what is counted for it stays in registers until another one comes.
+  for (std::size_t c = 0; c < clients.size();) {
+    const std::uint32_t index = clients[c].node;
+    const std::size_t begin = c;
+    std::uint64_t want = 0;
+    std::uint32_t most = 0;
+    for (; c < clients.size() && clients[c].node == index; ++c) {
+      const CapSM demand = std::min(std::min(clients[c].demand, clients[c].most), capacity);
+      demands[c].room = demand;
+      want += demand.count;
+      most |= clients[c].most.count;
+    }
+    Node& node = nodes_[index];
+    scattered_ |= node.clients > 0;
+    node.first_client = static_cast<std::uint32_t>(begin);
+    node.clients += static_cast<std::uint32_t>(c - begin);
+    want = std::min<std::uint64_t>(want, kUnlimitedCapSM.count);
+    node.own_want = bounded_sum(node.own_want, CapSM{static_cast<std::uint32_t>(want)}, kUnlimitedCapSM);
+    node.open |= most > 0;
   }
+  if (scattered_) gather_clients(clients, capacity);
+  for (Node& node : nodes_) node.inhabited = node.open;
   for (std::size_t i = nodes.size(); i-- > 1;) {
     Node& parent = nodes_[static_cast<std::size_t>(nodes[i].parent)];
     nodes_[i].next_sibling = parent.first_child;
     parent.first_child = static_cast<std::int32_t>(i);
     parent.inhabited |= nodes_[i].inhabited;
+  }
+}
+
+/// Puts the clients of each node side by side, in the order of the input.
+void Allocator::gather_clients(std::span<const ClientInput> clients, CapSM capacity) {
+  residents_.resize(clients.size());
+  std::uint32_t first = 0;
+  for (Node& node : nodes_) {
+    node.first_client = first;
+    first += std::exchange(node.clients, 0);
+  }
+  for (std::size_t c = 0; c < clients.size(); ++c) {
+    Node& node = nodes_[clients[c].node];
+    const std::size_t at = node.first_client + node.clients++;
+    residents_[at] = static_cast<std::uint32_t>(c);
+    demands_[at].room = std::min(std::min(clients[c].demand, clients[c].most), capacity);
   }
 }
 
@@ -66,12 +95,12 @@ void Allocator::gather(std::span<const NodeInput> nodes, CapSM capacity, Decisio
 }
 
 /// Top down: divides what the node was given by its policy, and what remains of it as headroom.
-void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, CapSM capacity, std::uint64_t turn,
-                       Decision& decision) {
+void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, std::span<const ClientInput> clients,
+                       CapSM capacity, std::uint64_t turn, Decision& decision) {
   const Node& node = nodes_[index];
   const NodeDecision& mine = decision.nodes[index];
   if (node.first_child < 0) {
-    divide_among_clients(index, mine.given, mine.headroom, true, turn, decision);
+    divide_among_clients(index, clients, mine.given, mine.headroom, true, turn, decision);
     return;
   }
 
@@ -105,36 +134,41 @@ void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, CapS
   const CapSM own_headroom = filler_.poured[n];
   n = 0;
   each_child([&](std::size_t c) { decision.nodes[c].headroom = filler_.poured[n++]; });
-  divide_among_clients(index, own, own_headroom, false, turn, decision);
+  divide_among_clients(index, clients, own, own_headroom, false, turn, decision);
 }
 
 /// `leaf`: what of `capacity` nobody demands is a strict reserve at rest, and headroom for each of the clients.
-void Allocator::divide_among_clients(std::size_t index, CapSM capacity, CapSM headroom, bool leaf, std::uint64_t turn,
-                                     Decision& decision) {
-  const std::int32_t first = nodes_[index].first_client;
-  if (first < 0) return;
-  const auto each_client = [&](auto&& visit) {
-    std::size_t n = 0;
-    for (std::int32_t c = first; c >= 0; c = next_client_[static_cast<std::size_t>(c)])
-      visit(static_cast<std::size_t>(c), n++);
-    return n;
+void Allocator::divide_among_clients(std::size_t index, std::span<const ClientInput> clients, CapSM capacity,
+                                     CapSM headroom, bool leaf, std::uint64_t turn, Decision& decision) {
+  const std::size_t first = nodes_[index].first_client, count = nodes_[index].clients;
+  if (count == 0) return;
+  const std::span<Vessel> vessels{demands_.data() + first, count};
+  if (parts_.size() < count) parts_.resize(count);
+  const std::span<CapSM> parts{parts_.data(), count};
+  const std::span<ClientDecision> decided = decision.clients;
+  filler_.fill(vessels, capacity, turn, parts);
+  const CapSM at_rest = leaf ? capacity - std::min(capacity, nodes_[index].own_want) : CapSM{};
+  const auto each = [&](auto&& visit) {
+    if (scattered_)
+      for (std::size_t n = 0; n < count; ++n) visit(n, residents_[first + n]);
+    else
+      for (std::size_t n = 0; n < count; ++n) visit(n, first + n);
   };
-  filler_.vessels.clear();
-  const std::size_t count = each_client([&](std::size_t c, std::size_t) {
-    filler_.vessels.push_back({demand_[c], 1});
+  if (headroom.count == 0) {
+    each([&](std::size_t n, std::size_t c) {
+      const CapSM own = parts[n];
+      decided[c] = {std::min(own + at_rest, clients[c].most), own};
+    });
+    return;
+  }
+  each([&](std::size_t n, std::size_t c) {
+    decided[c].own = parts[n];
+    vessels[n].room = std::min(headroom, clients[c].most - parts[n]);
   });
-  filler_.poured.resize(count);
-  filler_.fill(filler_.vessels, capacity, turn, filler_.poured);
-  CapSM at_rest = leaf ? capacity : CapSM{};
-  each_client([&](std::size_t c, std::size_t n) {
-    decision.clients[c].own = filler_.poured[n];
-    if (leaf) at_rest -= filler_.poured[n];
-    filler_.vessels[n].room = std::min(headroom, most_[c] - filler_.poured[n]);
-  });
-  filler_.fill(filler_.vessels, headroom, 0, filler_.poured);
-  each_client([&](std::size_t c, std::size_t n) {
-    decision.clients[c].own += filler_.poured[n];
-    decision.clients[c].grant = std::min(decision.clients[c].own + at_rest, most_[c]);
+  filler_.fill(vessels, headroom, 0, parts);
+  each([&](std::size_t n, std::size_t c) {
+    const CapSM own = decided[c].own + parts[n];
+    decided[c] = {std::min(own + at_rest, clients[c].most), own};
   });
 }
 

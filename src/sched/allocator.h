@@ -36,7 +36,8 @@ struct ClientInput {
   std::uint32_t node =
       0;           ///< any node: beside children, an inner node's own clients count as one child of default weight
   CapSM demand{};  ///< what its outstanding launches could fill; 0 = idle
-  CapSM most = kUnlimitedCapSM;  ///< what a policy for jobs lets it have, idle or not; then `demand` is no more than that
+  CapSM most =
+      kUnlimitedCapSM;  ///< what a policy for jobs lets it have, idle or not; then `demand` is no more than that
 };
 
 struct NodeDecision {
@@ -64,24 +65,27 @@ class Allocator {
 
  private:
   struct Node {
-    std::int32_t first_child, next_sibling, first_client;
-    CapSM own_want;  ///< demand of the clients directly in the node
-    CapSM want, floor;
-    bool inhabited;  ///< it or a node below it has a client that may have something
-    bool open;       ///< one of these is directly in it
+    std::int32_t first_child = -1, next_sibling = -1;
+    std::uint32_t first_client = 0, clients = 0;  ///< in demands_
+    CapSM own_want{};                             ///< demand of the clients directly in the node
+    CapSM want{}, floor{};
+    bool inhabited = false;  ///< it or a node below it has a client that may have something
+    bool open = false;       ///< one of these is directly in it
   };
 
   void link(std::span<const NodeInput> nodes, std::span<const ClientInput> clients, CapSM capacity);
+  void gather_clients(std::span<const ClientInput> clients, CapSM capacity);
   void gather(std::span<const NodeInput> nodes, CapSM capacity, Decision& decision);
-  void divide(std::size_t index, std::span<const NodeInput> nodes, CapSM capacity, std::uint64_t turn,
-              Decision& decision);
-  void divide_among_clients(std::size_t index, CapSM capacity, CapSM headroom, bool leaf, std::uint64_t turn,
-                            Decision& decision);
+  void divide(std::size_t index, std::span<const NodeInput> nodes, std::span<const ClientInput> clients, CapSM capacity,
+              std::uint64_t turn, Decision& decision);
+  void divide_among_clients(std::size_t index, std::span<const ClientInput> clients, CapSM capacity, CapSM headroom,
+                            bool leaf, std::uint64_t turn, Decision& decision);
 
   std::vector<Node> nodes_;
-  std::vector<std::int32_t> next_client_;
-  std::vector<CapSM> demand_;  ///< per client, bounded by the device
-  std::vector<CapSM> most_;
+  bool scattered_ = false;                ///< the clients of some node do not stand side by side in the input
+  std::vector<Vessel> demands_;           ///< of the clients, node by node, bounded by the device; of weight 1
+  std::vector<std::uint32_t> residents_;  ///< indices of these, when scattered
+  std::vector<CapSM> parts_;              ///< of the clients of one node
   std::vector<Claim> claims_;
   std::vector<CapSM> given_;
   WaterFiller filler_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
 #include <random>
 
 #include "sched/slice.h"
@@ -279,6 +281,28 @@ TEST(AllocatorProperties, TheSameQuestionHasTheSameAnswer) {
     used.decide(c.nodes, c.clients, c.capacity, 3, again);
     EXPECT_EQ(grants(first), grants(again));
     EXPECT_EQ(grants(first), grants(decide(c.nodes, c.clients, c.capacity.count, 3)));
+  }
+}
+
+TEST(AllocatorProperties, ClientsNeedNotStandSideBySide) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 2000; ++round) {
+    const Case scattered = random_case(random);
+    std::vector<std::size_t> order(scattered.clients.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return scattered.clients[a].node < scattered.clients[b].node;
+    });
+    Case grouped = scattered;
+    for (std::size_t i = 0; i < order.size(); ++i) grouped.clients[i] = scattered.clients[order[i]];
+    Allocator allocator;
+    Decision of_scattered, of_grouped;
+    allocator.decide(scattered.nodes, scattered.clients, scattered.capacity, 3, of_scattered);
+    allocator.decide(grouped.nodes, grouped.clients, grouped.capacity, 3, of_grouped);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      EXPECT_EQ(of_grouped.clients[i].grant, of_scattered.clients[order[i]].grant) << round;
+      EXPECT_EQ(of_grouped.clients[i].own, of_scattered.clients[order[i]].own) << round;
+    }
   }
 }
 

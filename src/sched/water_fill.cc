@@ -5,16 +5,32 @@
 namespace gpuctl::sched {
 
 void WaterFiller::fill(std::span<const Vessel> vessels, CapSM amount, std::uint64_t turn, std::span<CapSM> poured) {
-  std::uint64_t room_left = 0;
-  for (const Vessel& vessel : vessels) room_left += vessel.room.count;
-  if (room_left <= amount.count) {
+  if (amount.count == 0) {
+    std::fill(poured.begin(), poured.end(), CapSM{});
+    return;
+  }
+  // No more is looked at than it takes to know that there is not enough for everybody.
+  std::uint64_t room = 0;
+  for (std::size_t i = 0; i < vessels.size() && room <= amount.count; ++i) room += vessels[i].room.count;
+  if (room <= amount.count) {
     for (std::size_t i = 0; i < vessels.size(); ++i) poured[i] = vessels[i].room;
     return;
   }
 
+  // One each, as far as it goes: proportion would starve the light ones for good.
+  const std::size_t count = vessels.size(), first = turn % count;
+  std::fill(poured.begin(), poured.end(), CapSM{});
+  std::uint64_t left = amount.count;
+  for (std::size_t n = 0, i = first; n < count && left > 0; ++n, i = i + 1 < count ? i + 1 : 0) {
+    if (vessels[i].room.count == 0) continue;
+    poured[i] = CapSM{1};
+    --left;
+  }
+  if (left == 0) return;
+
+  left = amount.count;
   open_.clear();
   std::uint64_t weights = 0;
-  const std::size_t count = vessels.size(), first = turn % count;
   for (std::size_t n = 0; n < count; ++n) {
     const std::size_t i = first + n < count ? first + n : first + n - count;
     poured[i] = {};
@@ -22,14 +38,6 @@ void WaterFiller::fill(std::span<const Vessel> vessels, CapSM amount, std::uint6
     weights += vessels[i].weight;
     open_.push_back({static_cast<std::uint32_t>(i), vessels[i].weight, n, vessels[i].room.count});
   }
-  std::uint64_t left = amount.count;
-  if (left == 0) return;
-
-  if (left <= open_.size()) {  // One each, as far as it goes: proportion would starve the light ones for good.
-    for (std::size_t n = 0; n < left; ++n) poured[open_[n].index] = CapSM{1};
-    return;
-  }
-
   // The vessels that fill up first are those with the least room for their weight.
   std::sort(open_.begin(), open_.end(), [](const Open& a, const Open& b) {
     const std::uint64_t left_side = std::uint64_t{a.room} * b.weight, right_side = std::uint64_t{b.room} * a.weight;

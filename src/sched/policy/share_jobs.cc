@@ -25,12 +25,17 @@ class ShareJobs : public JobPolicy {
     for (const SliceLimits& s : slices_)
       nodes_.push_back(
           {.parent = 0, .reserve = s.reserve, .strict = s.strict, .max = s.max, .weight = s.weight, .policy = share_});
-    clients_.clear();
-    for (const Job& job : view.jobs) clients_.push_back({job.slice + 1, job.tail ? CapSM{} : job.need});
+    clients_.resize(view.jobs.size());
+    for (std::size_t i = 0; i < clients_.size(); ++i) {
+      const Job& job = view.jobs[i];
+      clients_[i].node = job.slice + 1;
+      clients_[i].demand = job.tail ? CapSM{} : job.need;
+    }
     allocator_.decide(nodes_, clients_, view.capacity, static_cast<std::uint64_t>(view.now / kTurn), decision_);
 
     CapSM left = view.capacity;
-    for (std::uint32_t i = 0; i < view.jobs.size(); ++i) {
+    for (std::uint32_t i = 0; i < view.jobs.size() && left.count > 0; ++i) {
+      if (decision_.clients[i].own.count == 0) continue;
       const CapSM part = std::min({decision_.clients[i].own, view.jobs[i].need, left});
       if (part.count == 0 || view.jobs[i].tail) continue;
       plan.shares.push_back({i, part});

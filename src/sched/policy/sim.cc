@@ -27,6 +27,7 @@ class Sim : public JobPolicy {
     for (Tenant& tenant : open_) tenant.remaining = remaining(view, tenant);
     std::make_heap(open_.begin(), open_.end(), ends_earlier);
     while (!open_.empty()) {
+      if (used == view.capacity.count) break;
       std::pop_heap(open_.begin(), open_.end(), ends_earlier);
       Tenant& tenant = open_.back();
       const std::uint32_t next = next_point(view, tenant);
@@ -40,6 +41,9 @@ class Sim : public JobPolicy {
       tenant.remaining = remaining(view, tenant);
       std::push_heap(open_.begin(), open_.end(), ends_earlier);
     }
+    // What is left when nothing fits any more has its order too: who gets SMs first, of those that somebody gives up.
+    std::sort(open_.begin(), open_.end(), [&](const Tenant& a, const Tenant& b) { return ends_earlier(b, a); });
+    settled_.insert(settled_.end(), open_.begin(), open_.end());
     for (const Tenant& tenant : settled_) plan.shares.push_back({tenant.job, CapSM{tenant.capsm}});
   }
 
@@ -55,23 +59,32 @@ class Sim : public JobPolicy {
   /// (their mark is 1) and stay; of the others the first follows when one leaves.
   void collect(const View& view) {
     open_.clear();
-    std::uint32_t waiting = 0;
-    for (std::uint32_t i = 0; i < view.jobs.size(); ++i) {
-      if (view.jobs[i].mark[0] == 0)
-        ++waiting;
-      else if (!view.jobs[i].tail)
-        open_.push_back({i, 1, 0, view.jobs[i].sequence, 0});
-    }
-    for (; waiting > 0 && open_.size() < view.capacity.count; --waiting) {
-      std::uint32_t next = kNoJob;
-      for (std::uint32_t i = 0; i < view.jobs.size(); ++i) {
-        const Job& job = view.jobs[i];
-        if (job.mark[0] == 0 && (next == kNoJob || job.sequence < view.jobs[next].sequence)) next = i;
-      }
+    found_.resize(view.jobs.size());
+    std::uint32_t next = 0;
+    std::size_t found = find(view, next);
+    for (std::size_t i = 0; i < found; ++i) open_.push_back({found_[i], 1, 0, view.jobs[found_[i]].sequence, 0});
+    while (next != kNoJob && open_.size() < view.capacity.count) {
       view.jobs[next].mark[0] = 1;
       open_.push_back({next, 1, 0, view.jobs[next].sequence, 0});
+      if (open_.size() < view.capacity.count) find(view, next);
     }
     if (open_.size() > view.capacity.count) open_.resize(view.capacity.count);  // the device has shrunk
+  }
+  /// Writes those that are admitted and can use SMs to found_ and returns how many; `next`: the first to arrive of
+  /// those that wait. Who is admitted among many that wait looks random to a processor: no branch depends on it.
+  std::size_t find(const View& view, std::uint32_t& next) {
+    constexpr std::uint64_t kNone = UINT64_MAX;
+    std::uint64_t first = kNone;
+    std::size_t found = 0;
+    for (std::uint32_t i = 0; i < view.jobs.size(); ++i) {
+      const Job& job = view.jobs[i];
+      const bool waits = job.mark[0] == 0;
+      first = std::min(first, waits ? std::uint64_t{job.sequence} << 32 | i : kNone);
+      found_[found] = i;
+      found += static_cast<std::size_t>(!waits) & static_cast<std::size_t>(!job.tail);
+    }
+    next = static_cast<std::uint32_t>(first);  // kNoJob if there is none
+    return found;
   }
   std::span<const CurvePoint> curve(const Job& job) const {
     return curves_ ? curves_(job.kernel) : std::span<const CurvePoint>{};
@@ -99,6 +112,7 @@ class Sim : public JobPolicy {
 
   CurveSource curves_;
   std::vector<Tenant> open_, settled_;
+  std::vector<std::uint32_t> found_;
 };
 }  // namespace
 

@@ -1,5 +1,6 @@
-// How long one decision takes: per policy, with so many jobs (argument, default 1000), a report and the decision after
-// it. Reports alternate: a job arrives and the leading one completes, or the leader's slice ends. Prints microseconds.
+// How long one decision takes: per policy, with so many jobs (first argument, default 1000; a second one names the only
+// policy to try), a report and the decision after it. Reports alternate: a job arrives and the leading one completes,
+// or the leader's slice ends. Prints microseconds.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -70,5 +71,5 @@ int main(int argc, char** argv) {
   std::printf("%zu jobs\n", jobs);
   for (const char* policy : {"fcfs", "hpf", "hpf:spatial", "ffs", "piv", "piv:protect_ms=50", "dprr", "sjf", "srt",
                              "rr", "cfs", "frs", "smith", "sim", "share"})
-    measure(policy, jobs);
+    if (argc < 3 || std::string_view(policy) == argv[2]) measure(policy, jobs);
 }

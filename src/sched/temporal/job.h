@@ -41,7 +41,8 @@ struct Arrival {
 };
 
 /// One job in the table of a Scheduler. Policies read all of it and write `mark` alone.
-struct Job {
+/// A decision looks at some fields of every job: two cache lines, the times in one and the rest in the other.
+struct alignas(64) Job {
   JobId id = 0;
   std::uint64_t owner = 0;
   Time arrived{};

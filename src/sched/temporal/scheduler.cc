@@ -119,6 +119,11 @@ void Scheduler::set_priority(JobId id, std::int32_t priority, std::uint32_t weig
   if (Job* job = get(id)) job->priority = priority, job->weight = std::max<std::uint32_t>(weight, 1);
 }
 
+/// Of a non-negative number. The processor divides numbers of 32 bits in a fraction of the time.
+static std::int64_t divided(std::int64_t number, std::uint32_t by) {
+  return number <= UINT32_MAX ? static_cast<std::uint32_t>(number) / by : number / by;
+}
+
 // FLEP takes the time on the device off T_r. With part of what it can use, a job counts as so much slower.
 void Scheduler::advance(Time now) {
   const Time elapsed = now - advanced_;
@@ -128,7 +133,7 @@ void Scheduler::advance(Time now) {
     Job* job = &jobs_[index];
     if (job->state != JobState::running) continue;
     const CapSM usable = std::min(job->need, capacity_), used = std::min(job->granted, usable);
-    const Time done = used == usable ? elapsed : Time{elapsed.count() / usable.count * used.count};
+    const Time done = used == usable ? elapsed : Time{divided(elapsed.count(), usable.count) * used.count};
     job->remaining = std::max(job->remaining - done, Time{0});
   }
 }
