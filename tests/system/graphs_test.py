@@ -71,7 +71,7 @@ class Graphs(instance.SystemTest):
         self.assertLess(last["block_tasks"] - first["block_tasks"], LEAST_LAUNCHES * 250 // 2)
 
     def test_resized_while_a_graph_runs(self):
-        self.env["SOFTGPU_WARP_INSTRUCTION_NS"] = "100000"
+        self.env["SOFTGPU_WARP_INSTRUCTION_NS"] = str(100_000 * instance.SLOWER)
         self.start_daemon()
         client = self.start_in_slice("long", 12000)
         instance.wait_until(lambda: "started" in client.err(), "the graph to be launched")

@@ -28,6 +28,8 @@ SMS = 8
 # Every kernel is to run in its rewritten form, even those that end within microseconds.
 ALWAYS_REWRITTEN = "[daemon]\nlatency_target_us = 1\n"
 SLOW_S = 5  # a test that takes longer says so
+# With sanitizers, what is to be watched while it runs is to take as much longer as whoever watches it.
+SLOWER = 5 if os.environ.get("GPUCTL_SANITIZER_RUNTIME") else 1
 PATIENCE_S = 60  # for what should take well under a second, on a machine with much else to do
 
 
