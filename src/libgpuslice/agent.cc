@@ -3,6 +3,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -35,6 +36,8 @@ constexpr std::uint64_t kShortTickNs = 50'000;
 /// no wake-up for each.
 constexpr std::uint64_t kLingerNs = 100'000'000;
 constexpr std::uint64_t kIdleNs = 250'000'000;
+/// How much later than asked for the system may end a nap of this thread; 50 us unless told otherwise.
+constexpr unsigned long kTimerSlackNs = 1'000;
 
 }  // namespace
 
@@ -106,6 +109,7 @@ void Agent::adopt_stub_page() {
 
 void Agent::run() {
   if (driver().cuCtxSetCurrent(c_.context_) != CUDA_SUCCESS) return;
+  prctl(PR_SET_TIMERSLACK, kTimerSlackNs);
   last_active_ns_ = last_reap_ns_ = monotonic_ns();
   while (!c_.gone_.load(std::memory_order_acquire)) {
     const std::uint32_t futex_seen = c_.agent_futex_.load(std::memory_order_acquire);
@@ -123,8 +127,10 @@ void Agent::run() {
       reap();
       watch_eviction(epoch_seen);
       orders = plan_top_ups();
+      nap_ns_ = look_for_ends();
     }
     look_for_remaining();
+    look_for_return();
     look_at_opaque();
     look_at_time_slice();
     for (const TopUp& order : orders) top_up(order);
@@ -217,8 +223,8 @@ void Agent::sleep(std::uint32_t futex_seen, std::uint32_t epoch_seen) {
   } else {
     busy_since_ns_ = 0;
   }
-  std::uint64_t timeout = kTickNs;
-  if (busy_since_ns_ != 0) timeout = kShortTickNs;
+  std::uint64_t timeout = std::min(kTickNs, nap_ns_);
+  if (busy_since_ns_ != 0) timeout = std::min(kShortTickNs, nap_ns_);
   const bool idle = now - last_active_ns_ > kLingerNs;
   if (idle) {
     timeout = kIdleNs;

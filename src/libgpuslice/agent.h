@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "libgpuslice/context.h"
+#include "libgpuslice/end_watch.h"
 #include "libgpuslice/worker_streams.h"
 
 namespace gpuslice {
@@ -46,6 +47,10 @@ class Agent {
   };
   std::vector<TopUp> plan_top_ups();
   void top_up(const TopUp& order);
+  std::uint64_t look_for_ends();
+  bool watch_return(Launch& head, std::uint32_t allowed, std::uint64_t workers);
+  void look_for_return();
+  void has_returned();
   void look_at_opaque();
   void look_at_time_slice();
   void keep_slots();
@@ -75,6 +80,12 @@ class Agent {
   bool grids_over_ = false;             ///< launches wait for late workers, and none of the agent's grids runs
   std::uint64_t busy_since_ns_ = 0;     ///< since when an eviction or more workers are awaited; 0 = not
   bool wants_workers_ = false;          ///< some launch is to be given workers soon
+  Launch* returning_ = nullptr;         ///< was evicted and is given SMs again, on which its workers are not known to be yet
+  std::uint64_t return_since_ns_ = 0;   ///< when that was decided
+  std::uint32_t return_workers_ = 0;    ///< how many have to be there
+  bool return_asked_ = false;           ///< a copy is under way that says how many are
+  EndWatch ends_;
+  std::uint64_t nap_ns_ = UINT64_MAX;   ///< no longer than this until the next look at what runs
   std::uint64_t last_active_ns_ = 0;
   std::uint64_t looked_at_opaque_ns_ = 0;
   std::uint32_t time_slice_us_ = 0;     ///< as asked for latest, when there were so many groups

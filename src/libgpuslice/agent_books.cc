@@ -53,6 +53,7 @@ void Agent::reap() {
       if (!head.issued.load(std::memory_order_acquire)) break;
       if (!head.failed && !ipc::load(c_.slots_.host(head.slot).done)) break;
       const bool counts = head.counts;
+      if (returning_ == &head) has_returned();
       if (head.failed) {
         c_.slots_.give_back(head.slot, false);
       } else {

@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kFirstPauseNs = 200'000;
 constexpr std::uint64_t kLongestPauseNs = 20'000'000;
 constexpr std::uint64_t kMissable = 16;
-/// Before a try that is so near the agent does not go to sleep for long.
+/// Before a try that is so near, and so long for a launch to start, the agent does not go to sleep for long.
 constexpr std::uint64_t kSoonNs = 1'000'000;
 
 }  // namespace
@@ -28,18 +28,27 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
   std::vector<TopUp> orders;
   const std::uint64_t now = monotonic_ns();
   wants_workers_ = false;
+  const bool takes_turns = stub_ && ipc::load(stub_->grant[c_.device_index_].jobs) != ipc::kNoJobs;
   const auto look_at = [&](Launch& head, std::uint32_t allowed) {
     const HostSlot& host = c_.slots_.host(head.slot);
     if (!head.issued.load(std::memory_order_acquire) || head.failed || ipc::load(host.done)) return;
+    // Another range, be it an empty one, is another matter: the pauses between tries begin anew.
+    if (allowed != head.allowed_before) head.next_top_up_ns = 0;
     const std::uint64_t capacity = std::uint64_t{gpuctl::range_size(allowed)} * head.per_sm;
     const std::uint32_t claimed = std::min(ipc::load(host.progress), head.args.total);
     const std::uint64_t chunks = (std::uint64_t{head.args.total - claimed} + head.chunk - 1) / head.chunk;
     const std::uint64_t target = std::min(capacity, chunks);
+    wants_workers_ |= watch_return(head, allowed, target);
+    // Who was just told of it may grant something at any moment.
+    wants_workers_ |= takes_turns && capacity == 0 && now - head.issued_ns < kSoonNs;
     const std::uint32_t absent = ipc::load(host.resting) + streams_.stuck(&head);
     const std::uint32_t at_work = present(head) - std::min(present(head), absent);
     if (target <= at_work || target - at_work < target / kMissable) return;
-    if (!ipc::load(host.started)) return;  // its turn in the stream has not come
-    if (allowed != head.topped_up_for) head.next_top_up_ns = 0;
+    if (!ipc::load(host.started)) {  // its turn in the stream has not come, but may at any moment
+      if (head.wanted_ns == 0) head.wanted_ns = now;
+      wants_workers_ |= now - head.wanted_ns < kSoonNs;
+      return;
+    }
     wants_workers_ |= now + kSoonNs > head.next_top_up_ns;
     if (now < head.next_top_up_ns) return;
     head.top_up_pause_ns = head.next_top_up_ns == 0 ? kFirstPauseNs : std::min(2 * head.top_up_pause_ns, kLongestPauseNs);

@@ -51,14 +51,16 @@ struct Launch {
   std::uint64_t issued_ns = 0;     ///< CLOCK_MONOTONIC
   std::uint64_t next_top_up_ns = 0;  ///< not before; what follows: how long to wait after that one. The agent's
   std::uint64_t top_up_pause_ns = 0;
-  std::uint32_t topped_up_for = 0;   ///< the range of SMs it was allowed at the latest top-up
+  std::uint64_t wanted_ns = 0;       ///< since when it could have more workers if it had started; 0: not
+  std::uint32_t allowed_before = 0;  ///< the range of SMs it was allowed when the agent looked latest
+  std::uint32_t topped_up_for = 0;   ///< the same at the latest top-up
   std::uint64_t complete_ns = 0;     ///< when the agent saw it complete
   std::atomic<bool> issued{false};   ///< the launching thread is done with it
   bool failed = false;             ///< the driver refused it: nothing runs. Read after `issued`
   std::uint64_t graph = 0;         ///< of a kernel in a graph: the number of that graph's launch
   bool beside = false;             ///< kernels of that launch may run beside each other
   std::uint64_t number = 0;        ///< counts the context's launches, from 1
-  std::uint64_t evict_ns = 0;      ///< what its evictions took, together
+  std::uint64_t evict_ns = 0;      ///< what its evictions took, together, and coming back
   std::uint32_t evictions = 0;
   bool counts = true;              ///< as one of what is in the stream: of a graph launch only its last kernel does
 };
@@ -211,12 +213,14 @@ class Context {
   std::uint32_t launched_as_they_are_ = 0;           ///< launches in original form that Usage does not count yet
   std::atomic<bool> agent_asleep_{false};
   std::atomic<std::uint32_t> agent_futex_{0};        ///< +1 to wake the agent
+  std::atomic<bool> work_begins_{false};             ///< a policy for jobs is in force, and a launch is outstanding again
 
   std::atomic<bool> gone_{false};
 
   std::atomic<int> waiting_for_agent_{0};            ///< threads of the program held up until launches complete
 
   void wake_agent();
+  void rouse_agent();
   /// Waits until the agent changed something, or a moment; callers check again.
   void wait_for_agent(std::unique_lock<std::mutex>& lock);
 };

@@ -66,7 +66,7 @@ CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate
       book(*stream, std::move(booked[i].owned), (*slots)[i]);
     }
   }
-  if (stream && agent_asleep_.load(std::memory_order_acquire)) wake_agent();
+  if (stream) rouse_agent();
 
   // From here on nothing may throw: the books name launches that only `issued` ends.
   CUresult result = CUDA_SUCCESS;

@@ -1,5 +1,5 @@
 // The launch path: everything between the program's launch call and the driver's. It makes no system call while the
-// agent is awake, and one allocation set per launch.
+// agent is awake and no policy for jobs is in force, and one allocation set per launch.
 #include <algorithm>
 #include <cstring>
 
@@ -12,6 +12,7 @@
 
 namespace gpuslice {
 
+namespace ipc = gpuctl::ipc;
 
 namespace {
 
@@ -132,8 +133,14 @@ void Context::book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t 
     divide_among_streams();
     publish_usage();
   }
+  if (outstanding_ == 1 && grant() && ipc::load(grant()->jobs) != ipc::kNoJobs) work_begins_.store(true, std::memory_order_relaxed);
   launch.args.workers = launch.launched = workers_for(launch, gpuctl::range_size(launch.args.range));
   std::memcpy(launch.params.data() + launch.instance->kernel->args_offset, &launch.args, sizeof launch.args);
+}
+
+/// After book(): the agent wakes up, if it sleeps for long or is to see this launch end.
+void Context::rouse_agent() {
+  if (work_begins_.exchange(false, std::memory_order_relaxed) || agent_asleep_.load(std::memory_order_acquire)) wake_agent();
 }
 
 Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result) {
@@ -164,7 +171,7 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
     while (quiescing_ > 0 || stream->queued >= kMaxQueuedPerStream || !(slot = slots_.take())) wait_for_agent(lock);
     book(*stream, std::move(owned), *slot);
   }
-  if (agent_asleep_.load(std::memory_order_acquire)) wake_agent();
+  rouse_agent();
 
   // Once it runs the launch belongs to the agent, who deletes it when `issued` is set and all workers have left.
   *result = issue(launch, stream->handle, launch.args.workers, launch.params);

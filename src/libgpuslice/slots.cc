@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <numeric>
 
 #include "libgpuslice/driver.h"
 
@@ -99,6 +101,10 @@ CUresult Slots::zero(const std::vector<std::uint32_t>& sorted, CUstream stream) 
 
 CUresult Slots::copy_here(std::uint32_t index, std::uint32_t slot, CUstream stream) const {
   return driver().cuMemcpyDtoHAsync_v2(here_[index], device_address(slot) + offsetof(DeviceSlot, here), sizeof(Here), stream);
+}
+
+std::uint32_t Slots::here(std::uint32_t index) const {
+  return std::accumulate(std::begin(here_[index]), std::end(here_[index]), 0u);
 }
 
 bool Slots::here_outside(std::uint32_t index, std::uint32_t range) const {

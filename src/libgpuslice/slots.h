@@ -57,6 +57,8 @@ class Slots {
   CUresult copy_here(std::uint32_t index, std::uint32_t slot, CUstream stream) const;
   /// Whether that copy says that there are workers on SMs outside of a range (gpuctl::pack_range).
   bool here_outside(std::uint32_t index, std::uint32_t range) const;
+  /// How many workers it says there are.
+  std::uint32_t here(std::uint32_t index) const;
 
  private:
   CUdeviceptr device_ = 0;

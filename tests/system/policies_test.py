@@ -5,7 +5,7 @@ import time
 
 import instance
 
-LONG = ("work", "--blocks", 2000, "--iterations", 10, "--depth", 2)   # seconds of block-tasks of milliseconds
+LONG = ("work", "--blocks", 5000, "--iterations", 10, "--depth", 2)   # seconds of block-tasks of milliseconds
 SHORT = ("work", "--blocks", 8, "--iterations", 4)                    # one wave
 ENDLESS = ("--count", 1000000, "--announce")
 
