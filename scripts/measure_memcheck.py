@@ -4,6 +4,8 @@ import re
 import shutil
 import time
 
+from measure_lab import ALWAYS_REWRITTEN
+
 TOOLS = ("memcheck", "racecheck")
 AT_ONCE = 6  # each with a gpuctld of its own, so that none is evicted for another while the tool holds up its launches
 RUN_LIMIT_S = 30
@@ -131,7 +133,7 @@ def find_way(lab, sanitizer, socket):
 def start_daemons(lab):
     """Their sockets. Each has the whole GPU to give."""
     config = lab.scratch / "memcheck.toml"
-    config.write_text("[daemon]\nlatency_target_us = 1\n")  # short kernels in rewritten form too
+    config.write_text(ALWAYS_REWRITTEN)
     before, sockets, daemons = lab.env, [], []
     for number in range(lab.size(AT_ONCE, 2)):
         socket = lab.scratch / f"memcheck{number}.sock"

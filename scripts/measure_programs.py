@@ -9,6 +9,8 @@ import sys
 import time
 from typing import NamedTuple
 
+from measure_lab import ALWAYS_REWRITTEN
+
 SOURCES = pathlib.Path(__file__).resolve().parent.parent / "tests/programs"
 BUDGET_S = 135  # for the whole step
 STORM_S = 45  # of it, kept for the storm
@@ -238,8 +240,7 @@ def later_starts(lab, case, deadline, first):
 
 def in_storm(lab, ready, deadline, plain):
     """As many rounds as the plain one ran, one program at a time; they are started together, because starting takes long."""
-    config = "[daemon]\nlatency_target_us = 1\n"  # every kernel in its rewritten form, short ones too
-    with lab.gpuctld("--evict-storm", lab.size(200, 3000), config=config):
+    with lab.gpuctld("--evict-storm", lab.size(200, 3000), config=ALWAYS_REWRITTEN):
         runs = {}
         for case in ready:
             lab.gpuctl("create-slice", slice_of(case))

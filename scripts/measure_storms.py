@@ -3,7 +3,7 @@ import random
 import re
 import time
 
-from measure_lab import KERNELS
+from measure_lab import ALWAYS_REWRITTEN, KERNELS
 
 # CUDA-runtime programs: scale for kernels of about 100 us and more, and the mean time between random grants. The copies
 # back and the comparison on the CPU take vector_add a hundred times as long as its kernel, hence the fiercer storm.
@@ -25,8 +25,7 @@ def middle(values):
 def step_identical(lab):
     """Storm of evictions: results of the kernels and of static-runtime programs."""
     least = lab.size(1500, 20)
-    config = "[daemon]\nlatency_target_us = 1\n"  # every kernel in its rewritten form, short ones too
-    with lab.gpuctld("--evict-storm", lab.size(200, 3000), config=config):
+    with lab.gpuctld("--evict-storm", lab.size(200, 3000), config=ALWAYS_REWRITTEN):
         lab.gpuctl("create-slice", "s")
         for kernel in KERNELS:
             arguments = (kernel, *lab.size(("--size", "large"), REHEARSAL[kernel]), "--depth", 2)
@@ -40,7 +39,7 @@ def step_identical(lab):
                 yield storm_row(lab, kernel, report["launches"], usage,
                                 f"{report['mismatches']} of {report['checked']} wrong, memory {'same' if same else 'DIFFERS'}")
     for name, (scale, storm_us) in PROGRAMS.items():
-        with lab.gpuctld("--evict-storm", lab.size(storm_us, 3000), config=config):
+        with lab.gpuctld("--evict-storm", lab.size(storm_us, 3000), config=ALWAYS_REWRITTEN):
             lab.gpuctl("create-slice", "s")
             runtime = lab.size("static", "shared")  # the software GPU serves the shared runtime only
             path = lab.build / f"tests/cuda/{name}_{runtime}"
@@ -56,9 +55,8 @@ def step_identical(lab):
 
 def step_storms(lab):
     """Storm of evictions over the suite: results, and how long an eviction takes."""
-    config = "[daemon]\nlatency_target_us = 1\n"
     total, means = 0, []
-    with lab.gpuctld("--evict-storm", lab.size(200, 3000), config=config):
+    with lab.gpuctld("--evict-storm", lab.size(200, 3000), config=ALWAYS_REWRITTEN):
         lab.gpuctl("create-slice", "s")
         for kernel in lab.kernels():
             program = lab.start_bench("s", kernel, "--size", lab.size("large", "trivial"), "--depth", 2, "--seconds", 40, "--check", "last")

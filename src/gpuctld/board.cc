@@ -40,6 +40,8 @@ void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput
     starving_ |= s.decided == 0 && s.admitted_demand() != 0;
     const std::uint32_t reserve = s.queue != nullptr ? 0 : own_reserve(nodes, inputs_[i].node);
     members_[i].client->write_reserve(members_[i].slot, reserve);
+    const bool alone = members_.size() == 1 && s.queue == nullptr && limit(nodes, inputs_[i].node) == capacity_;
+    members_[i].client->write_alone(members_[i].slot, alone);
   }
 }
 

@@ -451,6 +451,24 @@ TEST(Board, TheStrictReserveOfASliceIsToldUnlessItIsLimitedToo) {
   EXPECT_EQ(reserve(ls), 0u);
 }
 
+TEST(Board, AClientIsToldWhetherItIsAloneOnItsGpu) {
+  Scheduler scheduler({gpu(132, 0), gpu(132, 1)}, ls_and_batch(sched::ReserveMode::lend));
+  FakeProgram both(scheduler, "batch", {0, 1});
+  EXPECT_TRUE(both.alone(0));
+  {
+    FakeProgram other(scheduler, "ls", {1});
+    EXPECT_TRUE(both.alone(0));
+    EXPECT_FALSE(both.alone(1));
+    EXPECT_FALSE(other.alone());
+    scheduler.remove(*other.client, 2);
+  }
+  EXPECT_TRUE(both.alone(1));
+  sched::SliceTree tree = scheduler.tree();
+  ASSERT_TRUE(tree.change("batch", {.max = 100}, kRoot));
+  scheduler.set_tree(tree, 3);
+  EXPECT_FALSE(both.alone(0));
+}
+
 TEST(Board, AStormGrantsRandomPartsOfWhatWasDecided) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram batch(scheduler, "batch");

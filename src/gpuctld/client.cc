@@ -105,11 +105,21 @@ void Client::write_reserve(std::size_t index, std::uint32_t reserve) {
   ipc::store(stub_->grant[index].reserve, reserve);
 }
 
+void Client::write_alone(std::size_t index, bool alone) {
+  write_flag(index, ipc::kAlone, alone);
+}
+
+void Client::write_flag(std::size_t index, std::uint32_t flag, bool on) {
+  Slot& slot = slots_[index];
+  slot.flags = on ? slot.flags | flag : slot.flags & ~flag;
+  ipc::store(stub_->grant[index].flags, slot.flags);
+}
+
 void Client::write_memory_limit(std::size_t index, std::optional<std::uint64_t> bytes) {
   ipc::Grant& grant = stub_->grant[index];
   if (!bytes) slots_[index].promised = 0;
   ipc::store(grant.memory_max, bytes.value_or(0));
-  ipc::store(grant.memory_limited, std::uint32_t{bytes.has_value()});
+  write_flag(index, ipc::kMemoryLimited, bytes.has_value());
 }
 
 std::uint64_t Client::memory(std::size_t index, std::uint64_t size) const {

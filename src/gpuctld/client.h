@@ -64,6 +64,7 @@ class Client {
     ClientJob job;
     std::uint32_t admitted = ipc::kUnlimited;  ///< CapSM that a policy for jobs lets it have, as the next says
     std::uint32_t told_jobs = ipc::kNoJobs;    ///< Grant::jobs
+    std::uint32_t flags = 0;                   ///< Grant::flags
     bool disobeying = false;
     std::uint64_t obeyed_ns = 0;  ///< when it was last seen to hold no more than its grant
 
@@ -87,6 +88,8 @@ class Client {
   void write_first(std::size_t index, std::uint32_t first);
   /// The same for Grant::reserve.
   void write_reserve(std::size_t slot, std::uint32_t reserve);
+  /// The same for kAlone.
+  void write_alone(std::size_t slot, bool alone);
   /// The same for Grant::jobs.
   void write_jobs(std::size_t slot, std::uint32_t wanted);
 
@@ -133,6 +136,7 @@ class Client {
 
  private:
   Client() = default;
+  void write_flag(std::size_t slot, std::uint32_t flag, bool on);
   bool past(std::uint64_t since_ns, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const;
 
   ClientIdentity identity_;

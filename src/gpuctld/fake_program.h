@@ -37,6 +37,8 @@ struct FakeProgram {
   std::uint32_t granted(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].polled.capsm); }
   std::uint32_t decided() const { return client->slots()[0].decided; }
   std::uint32_t idle(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].idle); }
+  bool memory_limited() const { return (ipc::load(stub->grant[0].flags) & ipc::kMemoryLimited) != 0; }
+  bool alone(std::size_t slot = 0) const { return (ipc::load(stub->grant[slot].flags) & ipc::kAlone) != 0; }
   std::uint32_t epoch(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].epoch); }
   void demand(std::uint32_t sms, std::size_t slot = 0) { ipc::store(stub->usage[slot].demand, sms); }
   /// Says that it uses no more than its grant.

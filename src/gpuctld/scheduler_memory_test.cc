@@ -54,8 +54,9 @@ TEST_F(SchedulerMemory, ALimitIsForAllBelow) {
   FakeProgram above(scheduler, "a"), below(scheduler, "a/b"), beside(scheduler, "free");
   EXPECT_EQ(ipc::load(above.stub->grant[0].memory_max), 100 * kMiB);
   EXPECT_EQ(ipc::load(below.stub->grant[0].memory_max), 80 * kMiB);
-  EXPECT_EQ(ipc::load(below.stub->grant[0].memory_limited), 1u);
-  EXPECT_EQ(ipc::load(beside.stub->grant[0].memory_limited), 0u);
+  EXPECT_TRUE(below.memory_limited());
+  EXPECT_FALSE(below.alone());
+  EXPECT_FALSE(beside.memory_limited());
   EXPECT_FALSE(hold(below, 81));
   EXPECT_TRUE(hold(above, 50));
   EXPECT_FALSE(hold(below, 51));
@@ -80,7 +81,7 @@ TEST_F(SchedulerMemory, ALimitSetLaterCountsWhatIsHeldAndTakesNothingAway) {
   sched::SliceTree tree = scheduler.tree();
   ASSERT_TRUE(tree.change("free", {.memory_max = 70 * kMiB}, kRoot));
   scheduler.set_tree(tree, 1);
-  EXPECT_EQ(ipc::load(one.stub->grant[0].memory_limited), 1u);
+  EXPECT_TRUE(one.memory_limited());
   EXPECT_FALSE(hold(two, 31));
   EXPECT_FALSE(hold(one, 61));
   ipc::store(one.stub->usage[0].memory, 20 * kMiB);

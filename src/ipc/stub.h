@@ -15,7 +15,7 @@
 namespace gpuctl::ipc {
 
 inline constexpr std::uint32_t kStubMagic = 0x67637462;  // "gctb"
-inline constexpr std::uint32_t kStubVersion = 4;
+inline constexpr std::uint32_t kStubVersion = 5;
 inline constexpr std::uint32_t kMaxDevices = 16;
 /// "No limit", as a number of CapSM: more than any GPU has, small enough that times 32 workers it still fits 32 bits.
 inline constexpr std::uint32_t kUnlimited = 0x00ffffff;
@@ -30,12 +30,16 @@ struct alignas(64) Grant {
   std::uint64_t decided_ns;  ///< CLOCK_MONOTONIC when the daemon decided the current grant
   std::uint32_t idle;        ///< SMs nobody uses now and this client may not: blocks it starts may fall on them first
   std::uint32_t reserve;     ///< SMs that nobody but the clients of its slice can have: the slice's strict reserve
-  std::uint32_t memory_limited;  ///< 1: before it holds more memory the client asks whether it may (HoldMemory)
+  std::uint32_t flags;       ///< kMemoryLimited, kAlone
   std::uint32_t first;       ///< where its SMs begin, for kernels that can only be confined by number; no two overlap
   std::uint64_t memory_max;  ///< bytes, when limited: the least limit of its slice and those above, for all in there
   std::uint32_t time_slice_us;  ///< of its channel groups, where programs take turns; 0: leave them alone
   std::uint32_t jobs;  ///< kNoJobs, kTellJobs or kTellEachJob: what the daemon wants to hear about launches
 };
+/// Grant::flags.
+inline constexpr std::uint32_t kMemoryLimited = 1;  ///< before it holds more memory the client asks whether it may (HoldMemory)
+inline constexpr std::uint32_t kAlone = 2;          ///< no other client is on this GPU, and its slice may have all of it
+
 /// Grant::jobs. Only with a policy for jobs in force, or somebody recording, does a client do anything for it.
 inline constexpr std::uint32_t kNoJobs = 0;
 inline constexpr std::uint32_t kTellJobs = 1;     ///< keep Head and write Records; wake the daemon when work begins or ends

@@ -93,6 +93,10 @@ std::uint32_t Context::reserve() const {
   return grant() ? std::min(ipc::load(grant()->reserve), sms_) : 0;
 }
 
+bool Context::alone() const {
+  return grant() && (ipc::load(grant()->flags) & ipc::kAlone) != 0;
+}
+
 std::uint32_t Context::first_sm() const {
   return grant() ? std::min(ipc::load(grant()->first), sms_) : 0;
 }

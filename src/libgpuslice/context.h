@@ -148,6 +148,8 @@ class Context {
   std::uint32_t idle_sms() const;
   /// SMs that its slice has whatever others do.
   std::uint32_t reserve() const;
+  /// Nobody else is on the GPU, of which it may have all.
+  bool alone() const;
   /// Where its SMs begin, for kernels that can be confined to them only by number.
   std::uint32_t first_sm() const;
   std::uint32_t sms() const { return sms_; }

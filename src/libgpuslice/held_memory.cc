@@ -28,7 +28,7 @@ HeldMemory& HeldMemory::get() {
 /// Null: nothing limits the memory of this process there.
 const ipc::Grant* HeldMemory::limited(CUdevice device) const {
   const ipc::Stub* stub = Client::get().stub();
-  return stub && ipc::load(stub->grant[device].memory_limited) ? &stub->grant[device] : nullptr;
+  return stub && (ipc::load(stub->grant[device].flags) & ipc::kMemoryLimited) ? &stub->grant[device] : nullptr;
 }
 
 void HeldMemory::change(CUdevice device, std::uint64_t held) {

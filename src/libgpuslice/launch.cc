@@ -19,16 +19,20 @@ namespace {
 /// A kernel that is run in original form because it is short is measured again once in so many launches.
 constexpr std::uint32_t kMeasureEvery = 1000;
 constexpr double kShortInReserveNs = 1'000'000;
+constexpr double kTargetsWhenAlone = 4;
 
 }  // namespace
 
-// Cost rule: a kernel that takes less than the latency target, alone on the GPU, need not be evicted in the middle; nor one
-// whose slice has the SMs for it in reserve, if it is over soon enough for an administrator who changes that.
+// Cost rule: a kernel that takes less than the latency target, alone on the GPU, need not be evicted in the middle. With nobody
+// else on the GPU somewhat longer ones need not either: who comes is not there at once. Nor one whose slice has the SMs for it in
+// reserve, if it is over soon enough for an administrator who changes that.
 bool Context::short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm) {
   if (instance.task_ns == 0) return false;
   const std::uint64_t capacity = std::uint64_t{sms_} * per_sm;
   const bool reserved = tasks <= std::uint64_t{reserve()} * per_sm;
-  const double most = reserved ? kShortInReserveNs : std::chrono::nanoseconds(targets_.latency).count();
+  double most = std::chrono::nanoseconds(targets_.latency).count();
+  if (alone()) most *= kTargetsWhenAlone;
+  if (reserved) most = std::max(most, kShortInReserveNs);
   if (static_cast<double>((tasks + capacity - 1) / capacity) * instance.task_ns >= most) return false;
   if (++instance.skipped >= kMeasureEvery) {
     instance.skipped = 0;
