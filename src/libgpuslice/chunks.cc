@@ -16,6 +16,8 @@ constexpr double kWorthAClaimNs = 6000;
 /// Claims are atomics on one word, executed one after the other in some 3 ns each (measured). Nobody should have to queue for
 /// long, so for two thirds of the time there is none.
 constexpr double kBetweenClaimsNs = 9;
+/// Towards the end chunks are shorter by this, as workers then wait for the last one: nearly all of the time there is one claim.
+constexpr double kLastShorter = 2;
 /// Chunks are at most so much longer for it than a worker may take to leave.
 constexpr double kLongerForClaims = 1.5;
 /// An eager worker may do one chunk more, before it leaves.
@@ -40,7 +42,7 @@ Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std
   const auto share = static_cast<double>(tasks / (workers * kChunksPerWorker));
   const double most = std::min<double>(kMostPerClaim, gpuctl::ptx::longest_run(chunks.total, strided ? step_bits : 0));
   chunks.most = static_cast<std::uint32_t>(std::max(1.0, std::min({longest / task_ns, share, most})));
-  chunks.least = static_cast<std::uint32_t>(std::clamp(tasks_worth, 1.0, static_cast<double>(chunks.most)));
+  chunks.least = static_cast<std::uint32_t>(std::clamp(std::ceil(worth / kLastShorter / task_ns), 1.0, static_cast<double>(chunks.most)));
   if (strided && chunks.most > 1) {
     chunks.run_bits = static_cast<std::uint32_t>(std::bit_width(chunks.most)) - 1;
     chunks.step_bits = step_bits;

@@ -29,9 +29,9 @@ TEST(Chunks, AreAsLongAsAWorkerMayTakeToLeave) {
 }
 
 TEST(Chunks, AreWorthTheirClaims) {
-  EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 528, 20'000).least, 6u);
-  EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 1056, 20'000).least, 10u);  // of many workers, fewer at a time
-  EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 2112, 20'000).least, 20u);
+  EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 528, 20'000).least, 3u);
+  EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 1056, 20'000).least, 5u);  // of many workers, fewer at a time
+  EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 2112, 20'000).least, 10u);
   EXPECT_FALSE(plan_chunks({1'000'000, 1, 1}, 1'000, 2112, 20'000).eager);
   EXPECT_EQ(plan_chunks({75'000, 1, 1}, 8'700, 2112, 20'000).most, 3u);
   EXPECT_FALSE(plan_chunks({75'000, 1, 1}, 8'700, 528, 20'000).eager);  // one more would be as long as a worker may take to leave

@@ -21,7 +21,8 @@
 // both at once; one that learns that its SM is not allowed does the chunk it has, and looks first from then on.
 //
 // First chunks. Where all SMs are allowed when a launch is issued, each worker of its in-stream grid has its first chunk
-// without a claim, whichever SM it comes to: all of them at one counter at once is what a short kernel would notice.
+// without a claim, whichever SM it comes to: all of them at one counter at once is what a short kernel would notice. Nor does a
+// leader claim who knows, from its latest claim or from the first chunks, that nothing is left.
 //
 // Polling. What is allowed stands in `range` once a leader has polled the host, in LaunchArgs before. Before a claim, a
 // leader that finds `polling` older than kPollEveryNs takes it over (compare and swap), reads the client's polled words in
@@ -59,7 +60,7 @@ namespace gpuctl::ptx {
 
 /// In device memory, 128-byte aligned. Fields are written by workers alone, after the host zeroed them.
 struct DeviceSlot {
-  std::uint32_t next;     ///< first unclaimed number, less workers * first; ends above total
+  std::uint32_t next;     ///< first unclaimed number, less workers * first; ends at total or above
   std::uint32_t alone[31];  ///< every claim is an atomic there: what is only read is elsewhere, for another part of the memory to serve
   std::uint32_t polling;  ///< %globaltimer_lo, made odd, when the latest poll of the host began; 0 = none yet
   std::uint32_t range;    ///< of SMs that may be used (pack_range); 0 = not polled yet

@@ -1,8 +1,8 @@
 // The worker's text (wrap_in_claim_loop.cc) up to the barrier behind which a claim is read.
 //
 // Shared words: +0 and +4 the block-tasks to take next, by turns (kPublish); +8 what is left of the leader's chunk to
-// publish: where it begins and ends; +16 (64 bits) what it is about (below); +24 the SM it started on; +28 the first unclaimed
-// number when it claimed last; +32 block-tasks in its chunk; +36 whether it looks before it claims, though the launch is
+// publish: where it begins and ends; +16 (64 bits) what it is about (below); +24 the SM it started on; +28 below this number
+// all are claimed, as far as it knows; +32 block-tasks in its chunk; +36 whether it looks before it claims, though the launch is
 // eager.
 //
 // What it is about: the time when a chunk to be measured began; 0 nothing; 1 it leaves because of its SM; 2 it rests.
@@ -52,6 +52,7 @@ inline constexpr std::string_view kPrologue = R"(
   setp.eq.u32 %gpuslice_p, %gpuslice_r0, 0;
   @%gpuslice_p bra $gpuslice_in_stream;
   red.global.add.u32 [%gpuslice_d0+@EXTRA], %gpuslice_r2;
+  fence.acq_rel.gpu;
   mov.u32 %gpuslice_r9, 0;
   bra $gpuslice_next;
 $gpuslice_in_stream:
@@ -87,21 +88,29 @@ inline constexpr std::string_view kNextPart = R"(
 )";
 
 // r1 SM, r3 time, r6 next or what was claimed from there, r7 polling, r8 range, r10 total, r11 the size of a chunk; d0 slot,
-// d4 what the leader is about; q: it has polled, so the chunk is measured. Of the first chunks, that of worker 0 is.
+// d4 what the leader is about; q: it has polled, so the chunk is measured. Of the first chunks, that of worker 0 is. Before, q:
+// for all it knows something is left; else it asks for nothing, but goes the same way. (With a jump, bodies got more registers.)
 inline constexpr std::string_view kClaim = R"(
 $gpuslice_claim:
   ld.param.u64 %gpuslice_d0, [@SLOT];
   mov.u32 %gpuslice_r1, %smid;
   ld.param.u32 %gpuslice_r10, [@TOTAL];
   ld.shared.u32 %gpuslice_r6, [gpuslice_shared+28];
+  ld.param.u32 %gpuslice_r4, [@FIRST];
+  ld.param.u32 %gpuslice_r5, [@WORKERS];
+  mul.lo.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r5;
+  max.u32 %gpuslice_r6, %gpuslice_r6, %gpuslice_r4;
+  setp.lt.u32 %gpuslice_q, %gpuslice_r6, %gpuslice_r10;
   @SIZE
   ld.shared.u32 %gpuslice_r4, [gpuslice_shared+36];
   ld.param.u32 %gpuslice_r5, [@FLAGS];
   and.b32 %gpuslice_r5, %gpuslice_r5, @EAGER;
   setp.eq.u32 %gpuslice_p, %gpuslice_r4, 0;
   setp.ne.and.u32 %gpuslice_eager, %gpuslice_r5, 0, %gpuslice_p;
-  @%gpuslice_eager atom.global.add.u32 %gpuslice_r6, [%gpuslice_d0+@NEXT], %gpuslice_r11;
-  @!%gpuslice_eager ld.volatile.global.u32 %gpuslice_r6, [%gpuslice_d0+@NEXT];
+  and.pred %gpuslice_p, %gpuslice_eager, %gpuslice_q;
+  @%gpuslice_p atom.global.add.u32 %gpuslice_r6, [%gpuslice_d0+@NEXT], %gpuslice_r11;
+  xor.pred %gpuslice_p, %gpuslice_p, %gpuslice_q;
+  @%gpuslice_p ld.volatile.global.u32 %gpuslice_r6, [%gpuslice_d0+@NEXT];
   ld.volatile.global.v2.u32 {%gpuslice_r7, %gpuslice_r8}, [%gpuslice_d0+@STATE];
   ld.param.u32 %gpuslice_r4, [@FIRST];
   ld.param.u32 %gpuslice_r5, [@WORKERS];
@@ -158,6 +167,8 @@ $gpuslice_awake:
   mov.u64 %gpuslice_d1, 0;
   @%gpuslice_q mov.u64 %gpuslice_d1, %globaltimer;
   st.shared.u64 [gpuslice_shared+16], %gpuslice_d1;
+  add.u32 %gpuslice_r5, %gpuslice_r4, %gpuslice_r11;
+  st.shared.u32 [gpuslice_shared+28], %gpuslice_r5;
   setp.ge.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r10;
   @%gpuslice_p bra $gpuslice_nothing_left;
 )";

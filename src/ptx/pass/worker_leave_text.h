@@ -8,7 +8,8 @@ namespace gpuctl::ptx::pass {
 // Nothing is acquired where everybody leaves: that would empty the SM's first-level cache under the workers that still run
 // there (measured: a kernel of one wave took a quarter longer). The holder fences when it must, at the end.
 //
-// r1 the SM it started on, r2 flags, r3 workers, r4 left, r5 gone, r9 extra; d0 slot, d3 what it was about, d4 host; p: of
+// r1 the SM it started on, r2 flags, r3 workers, r4 left, r5 gone, r7 task_ns, r9 extra (asked for with the atomic, and not
+// after it: who is about to be the last one is waited for by all); d0 slot, d3 what it was about, d4 host; p: of
 // the in-stream grid and not evicted, q: not evicted.
 inline constexpr std::string_view kLeave = R"(
 $gpuslice_leave:
@@ -37,12 +38,13 @@ $gpuslice_not_here:
   mov.u64 %gpuslice_d1, 1;
   @%gpuslice_p mov.u64 %gpuslice_d1, 0x100000001;
   atom.global.add.u64 %gpuslice_d1, [%gpuslice_d0+@LEFT], %gpuslice_d1;
+  ld.volatile.global.u32 %gpuslice_r9, [%gpuslice_d0+@EXTRA];
+  ld.volatile.global.u32 %gpuslice_r7, [%gpuslice_d0+@TASK_NS];
   mov.b64 {%gpuslice_r4, %gpuslice_r5}, %gpuslice_d1;
   add.u32 %gpuslice_r4, %gpuslice_r4, 1;
   add.u32 %gpuslice_r5, %gpuslice_r5, 1;
   setp.eq.and.u32 %gpuslice_p, %gpuslice_r5, %gpuslice_r3, %gpuslice_p;
   @%gpuslice_p bra $gpuslice_hold;
-  ld.volatile.global.u32 %gpuslice_r9, [%gpuslice_d0+@EXTRA];
   add.u32 %gpuslice_r5, %gpuslice_r3, %gpuslice_r9;
   setp.eq.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r5;
   @%gpuslice_p st.volatile.global.u32 [%gpuslice_d4+@HOST_LEFT], %gpuslice_r4;
@@ -50,8 +52,8 @@ $gpuslice_not_here:
 $gpuslice_await:
   nanosleep.u32 100;
   ld.volatile.global.u32 %gpuslice_r4, [%gpuslice_d0+@LEFT];
-$gpuslice_hold:
   ld.volatile.global.u32 %gpuslice_r9, [%gpuslice_d0+@EXTRA];
+$gpuslice_hold:
   add.u32 %gpuslice_r5, %gpuslice_r3, %gpuslice_r9;
   setp.ne.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r5;
   @%gpuslice_p bra $gpuslice_await;
@@ -60,8 +62,7 @@ $gpuslice_hold:
   mov.u64 %gpuslice_d2, %globaltimer;
   st.volatile.global.u64 [%gpuslice_d4+@DONE_NS], %gpuslice_d2;
   ld.param.u32 %gpuslice_r3, [@TOTAL];
-  ld.volatile.global.u32 %gpuslice_r5, [%gpuslice_d0+@TASK_NS];
-  st.volatile.global.v4.u32 [%gpuslice_d4+@HOST_LEFT], {%gpuslice_r4, %gpuslice_r3, %gpuslice_r5, %gpuslice_r5};
+  st.volatile.global.v4.u32 [%gpuslice_d4+@HOST_LEFT], {%gpuslice_r4, %gpuslice_r3, %gpuslice_r7, %gpuslice_r7};
   mov.u32 %gpuslice_r2, 1;
   st.volatile.global.v2.u32 [%gpuslice_d4+@STARTED], {%gpuslice_r2, %gpuslice_r2};
 $gpuslice_return:
