@@ -120,7 +120,6 @@ void Agent::run() {
       if (copies_) ipc::store(c_.slots_.polled().capsm, capsm);
       for (Polled* old : old_polled_) ipc::store(old->capsm, capsm);
     }
-    streams_.look(monotonic_ns());
     std::vector<TopUp> orders;
     {
       std::lock_guard lock(c_.mutex_);
@@ -203,10 +202,10 @@ void Agent::report_slow() {
     const Launch& head = *stream->outstanding.front();
     if (now - head.issued_ns < 1'000'000'000) continue;
     const HostSlot& host = c_.slots_.host(head.slot);
-    debug("%s waits for %llu ms: total %u, claimed %u, chunk %u, workers %u of %u left, started %u, done %u, issued %d, "
+    debug("%s waits for %llu ms: total %u, claimed %u, chunk %u, workers %u of %u left, %u entered later, started %u, done %u, issued %d, "
           "granted %u, allowed %u, %zu behind it",
           head.instance->kernel->name.c_str(), static_cast<unsigned long long>((now - head.issued_ns) / 1'000'000), head.args.total,
-          ipc::load(host.progress), head.chunk, ipc::load(host.left), head.launched, ipc::load(host.started),
+          ipc::load(host.progress), head.chunk, ipc::load(host.left), head.launched, ipc::load(host.entered), ipc::load(host.started),
           ipc::load(host.done), head.issued.load(), c_.granted(), gpuctl::range_size(c_.allowed(*stream)), stream->outstanding.size() - 1);
   }
 }

@@ -41,7 +41,10 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
     wants_workers_ |= watch_return(head, allowed, target);
     // Who was just told of it may grant something at any moment.
     wants_workers_ |= takes_turns && capacity == 0 && now - head.issued_ns < kSoonNs;
-    const std::uint32_t absent = ipc::load(host.resting) + streams_.stuck(&head);
+    const std::uint64_t chunk_ns = static_cast<std::uint64_t>(head.instance->task_ns * head.chunk);
+    const std::uint32_t overdue = head.sent.overdue(ipc::load(host.entered), 2 * chunk_ns, now);
+    if (overdue > 0) streams_.stuck(&head);
+    const std::uint32_t absent = ipc::load(host.resting) + overdue;
     const std::uint32_t at_work = present(head) - std::min(present(head), absent);
     if (target <= at_work || target - at_work < target / kMissable) return;
     if (!ipc::load(host.started)) {  // its turn in the stream has not come, but may at any moment
@@ -73,7 +76,7 @@ void Agent::top_up(const TopUp& order) {
   args.flags |= gpuctl::ptx::kAgentGrid;
   args.range = launch.topped_up_for;
   std::memcpy(params.data() + launch.instance->kernel->args_offset, &args, sizeof args);
-  streams_.sends(stream, order.launch, order.workers, monotonic_ns());
+  streams_.sends(stream, order.launch);
   const CUresult result = Context::issue(launch, stream, order.workers, params);
   if (result != CUDA_SUCCESS) {
     debug("adding %u workers to %s failed: %d", order.workers, launch.instance->kernel->name.c_str(), result);
@@ -83,6 +86,7 @@ void Agent::top_up(const TopUp& order) {
         launch.launched - present(launch), launch.launched, gpuctl::range_size(launch.topped_up_for));
   std::lock_guard lock(c_.mutex_);
   launch.launched += order.workers;
+  launch.sent.send(order.workers, monotonic_ns());
 }
 
 }  // namespace gpuslice

@@ -21,6 +21,7 @@
 #include "libgpuslice/client.h"
 #include "libgpuslice/kernels.h"
 #include "libgpuslice/opaque.h"
+#include "libgpuslice/sent_workers.h"
 #include "libgpuslice/slots.h"
 #include "libgpuslice/stream_key.h"
 
@@ -48,6 +49,7 @@ struct Launch {
   std::uint32_t chunk = 1;         ///< most block-tasks per claim
   std::uint32_t slot = 0;
   std::uint32_t launched = 0;      ///< workers of all grids so far
+  SentWorkers sent;                ///< those in grids of the agent
   std::uint64_t issued_ns = 0;     ///< CLOCK_MONOTONIC
   std::uint64_t next_top_up_ns = 0;  ///< not before; what follows: how long to wait after that one. The agent's
   std::uint64_t top_up_pause_ns = 0;

@@ -6,16 +6,15 @@
 #include <set>
 
 #include "libgpuslice/driver.h"
+#include "libgpuslice/sent_workers.h"
 
 namespace gpuslice {
 
 namespace {
 
-/// Streams of a GPU that does nothing, and of which some do not get on.
+/// Streams of a GPU that does nothing by itself.
 struct FakeGpu {
   std::map<CUstream, bool> idle;
-  std::map<CUevent, CUstream> recorded;
-  std::set<CUstream> stuck;
   int priority = 0;
   std::uintptr_t made = 0;
 } gpu;
@@ -27,18 +26,6 @@ CUresult create_stream(CUstream* stream, unsigned, int priority) {
   return CUDA_SUCCESS;
 }
 
-CUresult create_event(CUevent* event, unsigned) {
-  *event = reinterpret_cast<CUevent>(++gpu.made * 16);
-  return CUDA_SUCCESS;
-}
-
-CUresult record(CUevent event, CUstream stream) {
-  gpu.recorded[event] = stream;
-  gpu.idle[stream] = false;
-  return CUDA_SUCCESS;
-}
-
-CUresult query_event(CUevent event) { return gpu.stuck.contains(gpu.recorded.at(event)) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; }
 CUresult query_stream(CUstream stream) { return gpu.idle.at(stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY; }
 
 }  // namespace
@@ -48,9 +35,6 @@ const Driver& driver() {
     Driver fake;
     fake.cuStreamCreateWithPriority = create_stream;
     fake.cuStreamQuery = query_stream;
-    fake.cuEventCreate = create_event;
-    fake.cuEventRecord = record;
-    fake.cuEventQuery = query_event;
     return fake;
   }();
   return table;
@@ -67,9 +51,11 @@ class WorkerStreamsTest : public testing::Test {
     ASSERT_TRUE(streams_.make(-5));
   }
 
-  CUstream send(const void* launch, std::uint32_t workers, std::uint64_t now) {
+  CUstream send(const void* launch) {
     const CUstream stream = streams_.take();
-    if (stream) streams_.sends(stream, launch, workers, now);
+    if (!stream) return nullptr;
+    streams_.sends(stream, launch);
+    gpu.idle[stream] = false;
     return stream;
   }
 
@@ -80,7 +66,7 @@ class WorkerStreamsTest : public testing::Test {
 TEST_F(WorkerStreamsTest, TakeTurns) {
   EXPECT_EQ(gpu.priority, -5);
   std::set<CUstream> used;
-  for (int i = 0; i < 8; ++i) used.insert(send(&a_, 1, 0));
+  for (int i = 0; i < 8; ++i) used.insert(send(&a_));
   EXPECT_EQ(used.size(), 8u);
   EXPECT_FALSE(streams_.all_idle());
   EXPECT_NE(streams_.take(), nullptr);  // behind a grid that gets on
@@ -88,34 +74,33 @@ TEST_F(WorkerStreamsTest, TakeTurns) {
   EXPECT_TRUE(streams_.all_idle());
 }
 
-TEST_F(WorkerStreamsTest, WhatDoesNotBeginIsStuckUntilItDoes) {
-  const CUstream held_up = send(&a_, 100, 0);
-  send(&a_, 7, 0);
-  send(&b_, 9, 0);
-  gpu.stuck.insert(held_up);
-  streams_.look(kMs);
-  EXPECT_EQ(streams_.stuck(&a_), 0u);  // too early to say
-  streams_.look(3 * kMs);
-  EXPECT_EQ(streams_.stuck(&a_), 100u);
-  EXPECT_EQ(streams_.stuck(&b_), 0u);
-  gpu.stuck.clear();
-  streams_.look(4 * kMs);
-  EXPECT_EQ(streams_.stuck(&a_), 0u);
-  gpu.stuck.insert(held_up);  // what comes later in that stream is not what was sent
-  streams_.look(5 * kMs);
-  EXPECT_EQ(streams_.stuck(&a_), 0u);
+TEST_F(WorkerStreamsTest, NothingIsSentBehindWhatIsStuck) {
+  std::set<CUstream> of_a;
+  for (int i = 0; i < 7; ++i) of_a.insert(send(&a_));
+  const CUstream of_b = send(&b_);
+  streams_.stuck(&a_);
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(streams_.take(), of_b);
+  streams_.stuck(&b_);
+  EXPECT_EQ(streams_.take(), nullptr);
+  gpu.idle[*of_a.begin()] = true;
+  EXPECT_EQ(send(&b_), *of_a.begin());
+  EXPECT_EQ(streams_.take(), *of_a.begin());  // what it has to do now is new
 }
 
-TEST_F(WorkerStreamsTest, NothingIsSentBehindWhatIsStuck) {
-  CUstream last = nullptr;
-  for (int i = 0; i < 8; ++i) gpu.stuck.insert(last = send(&a_, 1, 0));
-  gpu.stuck.erase(last);
-  streams_.look(3 * kMs);
-  EXPECT_EQ(streams_.take(), last);
-  gpu.stuck.insert(send(&b_, 1, 3 * kMs));
-  streams_.look(6 * kMs);
-  EXPECT_EQ(streams_.take(), nullptr);
-  EXPECT_EQ(streams_.stuck(&b_), 1u);
+TEST(SentWorkers, AreOverdueWhenTheyDoNotBeginInTime) {
+  constexpr std::uint64_t kNow = 1'000'000'000, kTime = SentWorkers::kPatienceNs;
+  SentWorkers sent;
+  EXPECT_EQ(sent.overdue(0, 0, kNow), 0u);
+  sent.send(100, kNow);
+  sent.send(10, kNow + 1);
+  EXPECT_EQ(sent.overdue(0, 0, kNow + kTime - 1), 0u);
+  EXPECT_EQ(sent.overdue(30, 0, kNow + kTime), 80u);
+  EXPECT_EQ(sent.overdue(110, 0, kNow + kTime), 0u);
+  EXPECT_EQ(sent.overdue(111, 0, kNow + kTime), 0u);
+  EXPECT_EQ(sent.overdue(30, 5, kNow + kTime), 0u);  // with chunks so long nobody may have told yet
+  sent.send(7, kNow + kTime);
+  EXPECT_EQ(sent.overdue(30, 0, kNow + kTime), 80u);
+  EXPECT_EQ(sent.overdue(30, 0, kNow + 2 * kTime), 87u);
 }
 
 }  // namespace

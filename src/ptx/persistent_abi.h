@@ -30,7 +30,7 @@
 // whichever. It is not read more often because the reads of a GPU are served one after the other, and the end of every
 // kernel, another client's too, waits for those under way (measured: each takes some 0.5 us; four every 2 us delay the
 // end of other kernels by up to 3 ms). That leader measures its next chunk too (`task_ns`). If the latest post is older than
-// kPostEveryNs it also posts `left`, progress and `task_ns` to the HostSlot.
+// kPostEveryNs it also posts `left`, progress, `task_ns` and `extra` to the HostSlot.
 //
 // The holder. The last worker of the in-stream grid does not leave before all block-tasks are complete, so the program's
 // stream does not go on before: order in the stream is kept by the kernel itself, with no stream operation behind it.
@@ -84,7 +84,7 @@ struct HostSlot {
   std::uint32_t left;      ///< DeviceSlot::left as last posted
   std::uint32_t progress;  ///< block-tasks claimed, as last posted (not above total)
   std::uint32_t task_ns;   ///< DeviceSlot::task_ns as last posted
-  std::uint32_t reserved2;
+  std::uint32_t entered;   ///< DeviceSlot::extra as last posted
   std::uint64_t start_ns;  ///< %globaltimer when the in-stream grid started
   std::uint64_t done_ns;   ///< %globaltimer when the last worker left
   std::uint64_t left_ns;   ///< %globaltimer when a worker last left because of its SM

@@ -52,7 +52,7 @@ inline constexpr std::string_view kPrologue = R"(
   setp.eq.u32 %gpuslice_p, %gpuslice_r0, 0;
   @%gpuslice_p bra $gpuslice_in_stream;
   red.global.add.u32 [%gpuslice_d0+@EXTRA], %gpuslice_r2;
-  fence.acq_rel.gpu;
+  fence.acq_rel.gpu;  // the holder counts on it for whatever this worker claims
   mov.u32 %gpuslice_r9, 0;
   bra $gpuslice_next;
 $gpuslice_in_stream:
@@ -223,7 +223,8 @@ $gpuslice_poll:
   st.volatile.global.u32 [%gpuslice_d0+@POSTED], %gpuslice_r3;
   ld.param.u64 %gpuslice_d2, [@HOST];
   min.u32 %gpuslice_r13, %gpuslice_r6, %gpuslice_r10;
-  st.volatile.global.v4.u32 [%gpuslice_d2+@HOST_LEFT], {%gpuslice_r12, %gpuslice_r13, %gpuslice_r15, %gpuslice_r15};
+  ld.volatile.global.u32 %gpuslice_r5, [%gpuslice_d0+@EXTRA];
+  st.volatile.global.v4.u32 [%gpuslice_d2+@HOST_LEFT], {%gpuslice_r12, %gpuslice_r13, %gpuslice_r15, %gpuslice_r5};
   bra $gpuslice_decide;
 $gpuslice_forbidden:
   ld.param.u32 %gpuslice_r5, [@FLAGS];

@@ -62,7 +62,7 @@ $gpuslice_hold:
   mov.u64 %gpuslice_d2, %globaltimer;
   st.volatile.global.u64 [%gpuslice_d4+@DONE_NS], %gpuslice_d2;
   ld.param.u32 %gpuslice_r3, [@TOTAL];
-  st.volatile.global.v4.u32 [%gpuslice_d4+@HOST_LEFT], {%gpuslice_r4, %gpuslice_r3, %gpuslice_r7, %gpuslice_r7};
+  st.volatile.global.v4.u32 [%gpuslice_d4+@HOST_LEFT], {%gpuslice_r4, %gpuslice_r3, %gpuslice_r7, %gpuslice_r9};
   mov.u32 %gpuslice_r2, 1;
   st.volatile.global.v2.u32 [%gpuslice_d4+@STARTED], {%gpuslice_r2, %gpuslice_r2};
 $gpuslice_return:

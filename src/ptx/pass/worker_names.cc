@@ -38,8 +38,8 @@ constexpr std::string_view kHere = R"(
   shl.b32 %gpuslice_r2, %gpuslice_r0, %gpuslice_r2;
 )";
 
-// Posts are stores of four words, left, progress, task_ns and one that means nothing; the last store writes started and done.
-static_assert(offsetof(HostSlot, left) == 16 && offsetof(HostSlot, progress) == 20 && offsetof(HostSlot, task_ns) == 24 &&
+// Posts are stores of four words, left, progress, task_ns and entered; the last store writes started and done.
+static_assert(offsetof(HostSlot, left) == 16 && offsetof(HostSlot, progress) == 20 && offsetof(HostSlot, task_ns) == 24 && offsetof(HostSlot, entered) == 28 &&
               offsetof(HostSlot, started) == 0 && offsetof(HostSlot, done) == 4);
 // Loads of two words read polling and range, of four left, gone, posted and task_ns; left and gone are one atomic of 64 bits.
 static_assert(offsetof(DeviceSlot, polling) % 8 == 0 && offsetof(DeviceSlot, range) == offsetof(DeviceSlot, polling) + 4 &&

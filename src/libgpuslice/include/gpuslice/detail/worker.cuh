@@ -32,7 +32,7 @@ struct worker_state {
   unsigned long long about;
   unsigned started_on;       ///< SM
   unsigned chunk;            ///< block-tasks of the chunk to be measured
-  unsigned known;            ///< the first unclaimed number when it claimed last
+  unsigned known;            ///< below this number all are claimed, as far as it knows
   bool looks;                ///< before it claims, though the launch is eager
 };
 
@@ -82,6 +82,7 @@ __device__ inline unsigned replace(address at, unsigned expected, unsigned value
                : "=r"(before) : "l"(at), "r"(expected), "r"(value) : "memory");
   return before;
 }
+__device__ inline void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 __device__ inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
 __device__ inline unsigned sm_id() {
@@ -128,6 +129,7 @@ __device__ inline bool enter(const LaunchArgs& args, worker_state& worker) {
   count_here(args, sm, true);
   if (of_agent(args)) {
     add(args.slot + offsetof(DeviceSlot, extra), 1);
+    fence_device();  // the holder counts on it for whatever this worker claims
     return false;
   }
   if (blockIdx.x == 0) {
@@ -148,11 +150,12 @@ __device__ inline unsigned poll(const LaunchArgs& args, unsigned now, unsigned n
   store(args.slot + offsetof(DeviceSlot, range), range);
 
   static_assert(offsetof(DeviceSlot, posted) == offsetof(DeviceSlot, left) + 8 && offsetof(DeviceSlot, task_ns) == offsetof(DeviceSlot, left) + 12);
-  static_assert(offsetof(HostSlot, progress) == offsetof(HostSlot, left) + 4 && offsetof(HostSlot, task_ns) == offsetof(HostSlot, left) + 8);
+  static_assert(offsetof(HostSlot, progress) == offsetof(HostSlot, left) + 4 && offsetof(HostSlot, task_ns) == offsetof(HostSlot, left) + 8 &&
+                offsetof(HostSlot, entered) == offsetof(HostSlot, left) + 12);
   const uint4 known = load4(args.slot + offsetof(DeviceSlot, left));  // left, gone, posted, task_ns
   if (known.z == 0 || now - known.z > gpuctl::ptx::kPostEveryNs) {
     store(args.slot + offsetof(DeviceSlot, posted), now);
-    store4(args.host + offsetof(HostSlot, left), {known.x, min(next, args.total), known.w, known.w});
+    store4(args.host + offsetof(HostSlot, left), {known.x, min(next, args.total), known.w, load(args.slot + offsetof(DeviceSlot, extra))});
   }
   return range;
 }
@@ -176,6 +179,7 @@ __device__ inline bool leave_or_rest(const LaunchArgs& args, worker_state& worke
 /// Notes what the leader is about from now on, and hands out a chunk that begins within the launch (task_order()).
 __device__ inline uint2 take(const LaunchArgs& args, worker_state& worker, unsigned begin, unsigned count, bool measure) {
   worker.about = measure ? clock_ns() : kNothing;
+  worker.known = begin + count;
   if (begin >= args.total) return {kNoTask, kNoTask};
   const unsigned step = args.order & 0xff, run = args.order >> 8;
   const unsigned number = begin >> run;
@@ -203,8 +207,9 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
   if (!at_once) {
     static_assert(offsetof(DeviceSlot, range) == offsetof(DeviceSlot, polling) + 4);
     const bool eager = (args.flags & gpuctl::ptx::kEager) != 0 && !worker.looks;
-    const unsigned count = size_of_claim(args, worker.known);
-    next += eager ? add(next_at, count) : load(next_at);
+    const unsigned known = max(worker.known, given);
+    const unsigned count = size_of_claim(args, known);
+    next = known >= args.total ? known : given + (eager ? add(next_at, count) : load(next_at));
     const uint2 state = load2(args.slot + offsetof(DeviceSlot, polling));  // polling, range
     unsigned range = state.y;
     worker.known = next;
@@ -259,7 +264,7 @@ __device__ inline void leave(const LaunchArgs& args, worker_state& worker) {
   if (extra != 0) fence_system();
   store64(args.host + offsetof(HostSlot, done_ns), clock_ns());
   const unsigned task_ns = load(args.slot + offsetof(DeviceSlot, task_ns));
-  store4(args.host + offsetof(HostSlot, left), {left, args.total, task_ns, task_ns});
+  store4(args.host + offsetof(HostSlot, left), {left, args.total, task_ns, extra});
   static_assert(offsetof(HostSlot, done) == offsetof(HostSlot, started) + 4);
   store2(args.host + offsetof(HostSlot, started), 1, 1);
 }
