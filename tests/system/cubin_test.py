@@ -3,7 +3,6 @@
 
 The software GPU runs no machine code. So a program that loads a cubin runs there only if the rewritten PTX was loaded instead.
 """
-import json
 import os
 import pathlib
 import re
@@ -76,12 +75,7 @@ class Cubin(instance.SystemTest):
 
     def assertIsPersistent(self, way, program=PROGRAM):
         started = self.start_in("s", program, way, self.cubin, 1_000_000, "-arch=sm_90")
-        def known():
-            self.assertIsNone(started.process.poll(), started.err() + started.out())
-            # Until it attaches itself nothing is known of it; gpuctl run does for a moment, in the same process.
-            said = self.gpuctl("explain", started.pid, "--json", check=False)
-            return json.loads(said.stdout)["kernels"] if said.returncode == 0 else None
-        kernels = instance.wait_until(known, "its kernel")
+        kernels = self.kernels_of(started)
         self.assertEqual([(kernel["name"], kernel["form"]) for kernel in kernels], [("scale", "persistent")])
         started.process.terminate()
         self.assertEqual(started.wait(), 0, started.err() + started.out())

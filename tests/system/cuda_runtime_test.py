@@ -32,8 +32,7 @@ class CudaRuntime(instance.SystemTest):
 
     def test_their_kernels_are_rewritten(self):
         program = self.start_in("s", instance.CUDA_PROGRAMS / "matrix_mul_shared", 100000)
-        instance.wait_until(lambda: self.clients("s"), "the program to attach")
-        kernels = instance.wait_until(lambda: self.gpuctl_json("explain", program.pid)["kernels"], "its kernel")
+        kernels = self.kernels_of(program)
         self.assertEqual([kernel["form"] for kernel in kernels], ["persistent"], kernels)
 
     def test_static_runtime_is_refused(self):

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """Kernels that other rewriters got wrong leave what they should: in their original form, rewritten, and under evictions."""
-import json
 import pathlib
 import re
 import sys
@@ -33,7 +32,7 @@ class Defects(instance.SystemTest):
         self.gpuctl("create-slice", "s")
         program = self.start_in("s", instance.DRIVER_PROGRAMS / "defects", KERNELS, 0)
         names = {path.stem for path in KERNELS.glob("*.ptx")}
-        kernels = instance.wait_until(lambda: self.explained(program, names), "all kernels to be explained")
+        kernels = {kernel["name"]: kernel for kernel in self.kernels_of(program, *names)}
         self.wait_for_many_at_once(program)
         self.assertEqual({name for name, kernel in kernels.items() if kernel["form"] == "opaque"}, OPAQUE, kernels)
         for name in OPAQUE:
@@ -57,13 +56,6 @@ class Defects(instance.SystemTest):
         if program.process.poll() is not None:
             raise AssertionError(f"ended early with {program.process.returncode}: {program.err()}")
         return True
-
-    def explained(self, program, names):
-        """The kernels by name, once none is missing. `gpuctl run` is a client itself until it becomes the program."""
-        self.goes_on(program)
-        done = self.gpuctl("explain", program.pid, "--json", check=False)
-        kernels = {kernel["name"]: kernel for kernel in json.loads(done.stdout)["kernels"]} if done.returncode == 0 else {}
-        return kernels.keys() >= names and kernels
 
     def evictions(self, program):
         usage = self.usage("s", program.pid)

@@ -29,7 +29,7 @@ class Graphs(instance.SystemTest):
         self.start_daemon()
         client = self.start_in_slice(0)
         usage = instance.wait_until(lambda: self.used(client, LEAST_LAUNCHES), "launches", seconds=150, interval=0.1)
-        forms = {kernel["name"]: kernel for kernel in self.gpuctl_json("explain", client.pid)["kernels"]}
+        forms = {kernel["name"]: kernel for kernel in self.kernels_of(client, "step", "combine", "wait_and_step")}
         self.assertEqual(forms["step"]["form"], "persistent", forms)
         self.assertEqual(forms["combine"]["form"], "persistent", forms)
         self.assertEqual(forms["wait_and_step"]["form"], "opaque", forms)

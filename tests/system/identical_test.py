@@ -17,15 +17,11 @@ class Identical(instance.SystemTest):
                 self.assertRightResults(original)
                 managed = self.start_bench("s", kernel, "--count", 1000000, "--announce")
                 managed.wait_started()
-                instance.wait_until(lambda: self.explained(managed.pid), "the kernel to be reported")
-                forms = {k["name"]: (k["form"], k["reason"]) for k in self.explained(managed.pid)}
+                forms = {k["name"]: (k["form"], k["reason"]) for k in self.kernels_of(managed, kernel)}
                 report = managed.stop()
                 self.assertRightResults(report)
                 self.assertEqual(report["output_hash"], original["output_hash"])
                 self.assertEqual(forms[kernel][0], "persistent", forms)
-
-    def explained(self, pid):
-        return self.gpuctl_json("explain", pid)["kernels"]
 
 
 if __name__ == "__main__":

@@ -248,6 +248,22 @@ class SystemTest(unittest.TestCase):
                 return client["usage"][0]
         return None
 
+    def kernels_of(self, program, *names):
+        """What gpuctl explain says of a program's kernels, once there are any, and those of all these names.
+
+        Nothing is known of a program until it attaches itself. gpuctl run does before, for a moment, in the same process.
+        """
+        def known():
+            if program.process.poll() is not None:
+                raise AssertionError(f"ended early with {program.process.returncode}")
+            said = self.gpuctl("explain", program.pid, "--json", check=False)
+            if said.returncode != 0:
+                self.assertIn("is not attached to a slice", said.stderr)
+                return None
+            kernels = json.loads(said.stdout)["kernels"]
+            return kernels if {kernel["name"] for kernel in kernels} >= set(names) else None
+        return wait_until(known, "its kernels to be explained")
+
     def assertRightResults(self, report):
         self.assertEqual(report["mismatches"], 0, report["first_mismatch"])
         self.assertGreater(report["checked"], 0)

@@ -23,9 +23,7 @@ class Preemptible(instance.SystemTest):
 
     def kernel(self, program):
         """The one kernel, once it has been launched."""
-        def launched():
-            return self.clients("s") and self.gpuctl_json("explain", program.pid)["kernels"]
-        kernels = instance.wait_until(launched, "its kernel")
+        kernels = self.kernels_of(program)
         self.assertEqual(len(kernels), 1, kernels)
         return kernels[0]
 

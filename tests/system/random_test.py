@@ -106,13 +106,9 @@ class Random(instance.SystemTest):
         return int(seed) + (kernel == "together")
 
     def check_forms(self, client, names):
-        def all_reported():
-            """The kernels, once none is missing."""
-            kernels = self.call("Explain", pid=client.pid)["kernels"]
-            return {kernel["name"] for kernel in kernels} >= names and kernels
         if not names:
             return
-        kernels = instance.wait_until(all_reported, "every kernel to be explained")
+        kernels = self.kernels_of(client, *names)
         opaque = [f"{kernel['name']}: {kernel['reason']}" for kernel in kernels if kernel["form"] != "persistent"]
         self.assertLessEqual(len(opaque), (1 - LEAST_PERSISTENT) * len(kernels) + 1, opaque)
 

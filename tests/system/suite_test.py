@@ -46,7 +46,7 @@ class Suite(instance.SystemTest):
         client = self.start_bench("s", *arguments, "--count", 1000000, "--depth", 2, "--announce")
         client.wait_started()
         evictions = instance.wait_until(lambda: self.evictions(client), f"{LEAST_EVICTIONS} evictions")
-        forms = [(entry["name"], entry["form"], entry["reason"]) for entry in self.explained(client.pid)]
+        forms = [(entry["name"], entry["form"], entry["reason"]) for entry in self.kernels_of(client)]
         report = client.stop()
         self.assertRightResults(report)
         self.assertEqual(report["output_hash"], original["output_hash"])
@@ -60,9 +60,6 @@ class Suite(instance.SystemTest):
             raise AssertionError(f"ended early: {client.err()}")
         usage = self.usage("s", client.pid)
         return usage and usage["evictions"] >= LEAST_EVICTIONS and usage["evictions"]
-
-    def explained(self, pid):
-        return self.gpuctl_json("explain", pid)["kernels"]
 
 
 if __name__ == "__main__":
