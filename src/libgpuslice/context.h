@@ -42,6 +42,7 @@ struct LaunchConfig {
 /// A persistent launch from its issue until every worker has left.
 struct Launch {
   Instance* instance = nullptr;
+  CUfunction function = nullptr;   ///< Instance::persistent when it began: the program may take that away meanwhile
   LaunchConfig config;
   std::vector<std::byte> params;   ///< packed, LaunchArgs included: what the agent launches again
   gpuctl::ptx::LaunchArgs args{};
@@ -168,7 +169,12 @@ class Context {
   static Context* create(CUcontext context);
 
   Stream& stream_of(CUstream handle);
-  int per_sm_of(Instance& instance, std::uint32_t threads, std::uint32_t shared);
+  /// What to launch, and how many workers one SM holds of it; 0: it has no persistent form, or not of this shape.
+  struct Fit {
+    CUfunction function;
+    int per_sm;
+  };
+  Fit fit_of(Instance& instance, std::uint32_t threads, std::uint32_t shared);
   bool short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm);
   void plan(Launch& launch, const Stream& stream);
   void book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t slot);

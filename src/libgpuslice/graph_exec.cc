@@ -121,7 +121,7 @@ CUresult ExecutableGraph::set_params(const GraphKernel& kernel, CUDA_KERNEL_NODE
 
 CUresult ExecutableGraph::rewrite(GraphKernel& kernel, const Launch& launch) {
   CUDA_KERNEL_NODE_PARAMS params = kernel.original;
-  params.func = launch.instance->persistent;
+  params.func = launch.function;
   params.kern = nullptr;
   params.gridDimX = launch.args.workers;
   params.gridDimY = params.gridDimZ = 1;

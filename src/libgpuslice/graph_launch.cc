@@ -18,13 +18,14 @@ std::unique_ptr<Launch> Context::prepare(const GraphCandidate& candidate) {
       config.threads() > static_cast<std::uint32_t>(instance.max_threads)) {
     return nullptr;
   }
-  const int per_sm = per_sm_of(instance, config.threads(), config.shared);
-  if (per_sm <= 0) return nullptr;
+  const Fit fit = fit_of(instance, config.threads(), config.shared);
+  if (fit.per_sm <= 0) return nullptr;
   auto launch = std::make_unique<Launch>();
   launch->instance = &instance;
+  launch->function = fit.function;
   launch->config = config;
   launch->params = *candidate.params;
-  launch->per_sm = static_cast<std::uint32_t>(per_sm);
+  launch->per_sm = static_cast<std::uint32_t>(fit.per_sm);
   launch->counts = false;
   return launch;
 }

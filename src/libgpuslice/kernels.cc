@@ -29,6 +29,7 @@ void apply_attribute(Instance& instance, CUfunction_attribute attribute, int val
     instance.persistent = nullptr;
     instance.kernel->reason = "its persistent form cannot have function attribute " + std::to_string(attribute) + " = " +
                               std::to_string(value);
+    instance.kernel->changed.store(true);
   }
   instance.occupancy.fill({});
 }

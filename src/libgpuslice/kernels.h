@@ -31,7 +31,7 @@ struct KernelInfo;
 struct Instance {
   KernelInfo* kernel = nullptr;
   CUcontext context = nullptr;
-  CUfunction persistent = nullptr;  ///< null: this kernel stays in its original form here (KernelInfo::reason)
+  CUfunction persistent = nullptr;  ///< null: this kernel stays in its original form here (KernelInfo::reason). KernelInfo::mutex
   int max_threads = 0;
 
   /// Workers one SM holds, for the block sizes seen; asked of the driver once each. Guarded by KernelInfo::mutex.

@@ -42,10 +42,11 @@ bool Context::short_enough(Instance& instance, std::uint64_t tasks, std::uint32_
   return true;
 }
 
-int Context::per_sm_of(Instance& instance, std::uint32_t threads, std::uint32_t shared) {
+Context::Fit Context::fit_of(Instance& instance, std::uint32_t threads, std::uint32_t shared) {
   std::lock_guard lock(instance.kernel->mutex);
+  if (!instance.persistent) return {nullptr, 0};
   for (const Instance::Occupancy& known : instance.occupancy) {
-    if (known.threads == threads && known.shared == shared) return known.per_sm;
+    if (known.threads == threads && known.shared == shared) return {instance.persistent, known.per_sm};
   }
   int per_sm = 0;
   if (driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, instance.persistent, static_cast<int>(threads), shared) !=
@@ -54,7 +55,7 @@ int Context::per_sm_of(Instance& instance, std::uint32_t threads, std::uint32_t 
   }
   instance.occupancy[instance.occupancy_next++ % instance.occupancy.size()] = {threads, shared, per_sm};
   instance.kernel->per_sm = per_sm;
-  return per_sm;
+  return {instance.persistent, per_sm};
 }
 
 // Everything but the number of workers.
@@ -104,7 +105,7 @@ CUresult Context::issue(const Launch& launch, CUstream stream, std::uint32_t wor
   std::size_t size = params.size();
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
   if (config.attributes.empty()) {
-    return driver().cuLaunchKernel(launch.instance->persistent, workers, 1, 1, config.block[0], config.block[1], config.block[2],
+    return driver().cuLaunchKernel(launch.function, workers, 1, 1, config.block[0], config.block[1], config.block[2],
                                    config.shared, stream, nullptr, extra);
   }
   CUlaunchConfig full{};
@@ -117,7 +118,7 @@ CUresult Context::issue(const Launch& launch, CUstream stream, std::uint32_t wor
   full.hStream = stream;
   full.attrs = const_cast<CUlaunchAttribute*>(config.attributes.data());
   full.numAttrs = static_cast<unsigned>(config.attributes.size());
-  return driver().cuLaunchKernelEx(&full, launch.instance->persistent, nullptr, extra);
+  return driver().cuLaunchKernelEx(&full, launch.function, nullptr, extra);
 }
 
 /// Everything but the call to the driver. With mutex_.
@@ -152,21 +153,22 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
   if (tasks == 0 || tasks > gpuctl::ptx::kMaxBlockTasks || config.threads() > static_cast<std::uint32_t>(instance.max_threads)) {
     return Outcome::kCannot;
   }
-  const int per_sm = per_sm_of(instance, config.threads(), config.shared);
-  if (per_sm <= 0) return Outcome::kCannot;
+  const Fit fit = fit_of(instance, config.threads(), config.shared);
+  if (fit.per_sm <= 0) return Outcome::kCannot;
 
   Stream* stream;
   {
     std::lock_guard lock(mutex_);
-    if (short_enough(instance, tasks, per_sm)) return Outcome::kAsItIs;
+    if (short_enough(instance, tasks, static_cast<std::uint32_t>(fit.per_sm))) return Outcome::kAsItIs;
     stream = &stream_of(config.stream);
   }
   auto owned = std::make_unique<Launch>();
   Launch& launch = *owned;
   launch.instance = &instance;
+  launch.function = fit.function;
   launch.config = std::move(config);
   launch.params = std::move(params);
-  launch.per_sm = static_cast<std::uint32_t>(per_sm);
+  launch.per_sm = static_cast<std::uint32_t>(fit.per_sm);
 
   std::lock_guard pair(stream->issue);
   {
