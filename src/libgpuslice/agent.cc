@@ -17,6 +17,7 @@
 #include "libgpuslice/client.h"
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
+#include "libgpuslice/relaxed_capture.h"
 
 namespace gpuslice {
 
@@ -110,6 +111,7 @@ void Agent::adopt_stub_page() {
 void Agent::run() {
   if (driver().cuCtxSetCurrent(c_.context_) != CUDA_SUCCESS) return;
   prctl(PR_SET_TIMERSLACK, kTimerSlackNs);
+  const RelaxedCapture relaxed;
   last_active_ns_ = last_reap_ns_ = monotonic_ns();
   while (!c_.gone_.load(std::memory_order_acquire)) {
     const std::uint32_t futex_seen = c_.agent_futex_.load(std::memory_order_acquire);

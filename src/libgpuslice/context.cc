@@ -7,6 +7,7 @@
 #include "libgpuslice/client.h"
 #include "libgpuslice/divide.h"
 #include "libgpuslice/driver.h"
+#include "libgpuslice/relaxed_capture.h"
 
 namespace gpuslice {
 
@@ -32,6 +33,7 @@ Instance* Context::instance_of(KernelInfo& kernel) {
   for (const std::unique_ptr<Instance>& known : kernel.instances) {
     if (known->context == context_) return known->persistent ? known.get() : nullptr;
   }
+  const RelaxedCapture relaxed;
   auto made = std::make_unique<Instance>();
   Instance& instance = *made;
   instance.kernel = &kernel;

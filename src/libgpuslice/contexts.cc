@@ -5,6 +5,7 @@
 #include "libgpuslice/context.h"
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
+#include "libgpuslice/relaxed_capture.h"
 
 namespace gpuslice {
 
@@ -39,6 +40,7 @@ void load_driver_kernels(CUdeviceptr scratch) {
 }  // namespace
 
 Context* Context::create(CUcontext context) {
+  const RelaxedCapture relaxed;
   CUdevice device = 0;
   int sms = 0;
   if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS ||

@@ -2,11 +2,13 @@
 
 #include "libgpuslice/driver.h"
 #include "libgpuslice/quiet.h"
+#include "libgpuslice/relaxed_capture.h"
 
 namespace gpuslice {
 
 void load_before_first_launch(KernelInfo* kernel, CUfunction function) {
   if (!kernel || kernel->launches.load(std::memory_order_relaxed) > 0 || !driver().cuFuncLoad) return;
+  const RelaxedCapture relaxed;
   CUfunction loadable = function;
   if (kernel->is_library_kernel &&
       driver().cuKernelGetFunction(&loadable, reinterpret_cast<CUkernel>(function)) != CUDA_SUCCESS)

@@ -9,6 +9,7 @@
 #include "libgpuslice/capture.h"
 #include "libgpuslice/context.h"
 #include "libgpuslice/driver.h"
+#include "libgpuslice/relaxed_capture.h"
 
 namespace gpuslice {
 
@@ -88,6 +89,7 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   lane_->blocks = lane_->busy.load(std::memory_order_relaxed) ? std::max(lane_->blocks, launch.blocks) : launch.blocks;
   if (!lane_->busy.exchange(true)) opaque.context_.opaque_started(launch.blocks);
   opaque.wait_for_grant();
+  const RelaxedCapture relaxed;  // another thread may have begun one meanwhile
   if (CUevent mark = lane_->marks[lane_->launches / kMarkEvery % 2]; mark && lane_->launches % kMarkEvery == 0) {
     // The mark made a round ago; one that was never made counts as reached.
     const auto until = std::chrono::steady_clock::now() + kLongestWait;
@@ -131,11 +133,17 @@ std::uint32_t Opaque::demand() {
 }
 
 void Opaque::stream_destroyed(CUstream stream) {
-  std::lock_guard lock(mutex_);
-  const auto found = lanes_.find({stream, 0});
-  if (found == lanes_.end()) return;
-  green_.forget(found->second.get());
-  lanes_.erase(found);
+  std::shared_ptr<Lane> lane;
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = lanes_.find({stream, 0});
+    if (found == lanes_.end()) return;
+    lane = std::move(found->second);
+    lanes_.erase(found);
+  }
+  // Not under the mutex, which the agent takes: another thread may be making a green context, and that waits for launches
+  // to complete.
+  green_.forget(lane.get());
 }
 
 }  // namespace gpuslice

@@ -6,15 +6,19 @@
 //   grant-null                           -> code                 text CODE     -> gpuslice_error_string's words
 //   init                                 -> "ok": cuInit, context and streams 0 and 1
 //   critical STREAM ON                   -> code                 (before init: of no context)
+//   shared BYTES                         -> "ok": so much dynamic shared memory may launches of record have from now on
 //   launch STREAM BLOCKS ITERATIONS      -> "ok": record with 256 threads a block, into new memory
+//   capture STREAM MS                    -> code: of a capture into which nothing goes, of a mode in which other threads may end it
 //   finish                               -> "ok" once all kernels have ended; blocks that have not begun do nothing
 //   records STREAM FILE                  -> "ok": "block start_ns sm runs" for each of the latest launch that has begun
 #include <atomic>
+#include <chrono>
 #include <fstream>
 #include <iostream>
 #include <map>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "driver.h"
@@ -87,6 +91,11 @@ std::string critical(std::istringstream& arguments) {
   return std::to_string(gpuslice_stream_latency_critical(stream.handle, next<int>(arguments)));
 }
 
+std::string shared(std::istringstream& arguments) {
+  DRIVER_CHECK(cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, next<int>(arguments)));
+  return "ok";
+}
+
 std::string launch(std::istringstream& arguments) {
   Stream& stream = next_stream(arguments);
   stream.blocks = next<unsigned>(arguments);
@@ -99,6 +108,16 @@ std::string launch(std::istringstream& arguments) {
   void* parameters[] = {&stream.records, &word, &iterations};
   DRIVER_CHECK(cuLaunchKernel(kernel, stream.blocks, 1, 1, kThreads, 1, 1, 0, stream.handle, parameters, nullptr));
   return "ok";
+}
+
+std::string capture(std::istringstream& arguments) {
+  const Stream& stream = next_stream(arguments);
+  DRIVER_CHECK(cuStreamBeginCapture(stream.handle, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  std::this_thread::sleep_for(std::chrono::milliseconds(next<int>(arguments)));
+  CUgraph graph = nullptr;
+  const CUresult result = cuStreamEndCapture(stream.handle, &graph);
+  if (graph) DRIVER_CHECK(cuGraphDestroy(graph));
+  return std::to_string(result);
 }
 
 std::string finish(std::istringstream&) {
@@ -130,7 +149,9 @@ const std::map<std::string, Command> kCommands = {
     {"text", [](std::istringstream& arguments) { return std::string(gpuslice_error_string(next<int>(arguments))); }},
     {"init", init},
     {"critical", critical},
+    {"shared", shared},
     {"launch", launch},
+    {"capture", capture},
     {"finish", finish},
     {"records", records},
 };

@@ -7,24 +7,21 @@ import instance
 import slice_shell
 
 MOST = 3
+MOST_SHARED = 227 * 1024  # bytes of shared memory that a block may have
 ALL = set(range(instance.SMS))
+CAPTURE_MS = 100  # in which workers are added
 SOME_BLOCKS_S = 0.5  # for hundreds of blocks
 
 
 class Confine(instance.SystemTest):
     def test_blocks_stay_on_the_granted_sms(self):
-        self.start_daemon()
-        self.gpuctl("create-slice", "batch", "--max", MOST)
-        # Linked with the library and started with it preloaded: it is there once.
-        self.shell = slice_shell.SliceShell(self, [instance.GPUCTL, "run", "--slice", "batch"])
-        self.shell.do("init")
-        self.shell.do("launch", 0, *slice_shell.LONG)
+        self.launch_long()
         few_from_the_start = self.hold(MOST)
         self.gpuctl("set", "batch", "max=none")
         all_after_growing = self.hold(instance.SMS)
         self.gpuctl("set", "batch", f"max={MOST}")
         few_after_shrinking = self.hold(MOST)
-        kernels = self.gpuctl_json("explain", self.shell.pid)["kernels"]
+        kernels = self.kernels_of(self.shell)
         self.assertEqual([(kernel["name"], kernel["form"]) for kernel in kernels], [("record", "persistent")], kernels)
         self.shell.finish(0)
 
@@ -37,6 +34,33 @@ class Confine(instance.SystemTest):
                 self.assertEqual({record.sm for record in records if start <= record.start_ns < end}, expected)
         # Nor at the very start: a worker on another SM leaves before it claims anything.
         self.assertLessEqual({record.sm for record in records if record.start_ns < few_from_the_start[1]}, set(range(MOST)))
+
+    def test_a_running_kernel_keeps_the_form_that_others_lose(self):
+        """The program allows so much shared memory that the persistent form has no room for its own any more."""
+        self.launch_long()
+        self.hold(MOST)
+        self.shell.do("shared", MOST_SHARED)
+        self.gpuctl("set", "batch", "max=none")
+        self.hold(instance.SMS)
+        self.shell.do("finish")
+        instance.wait_until(lambda: f"= {MOST_SHARED}" in self.kernels_of(self.shell)[0]["reason"], "the reason to be known")
+
+    def test_a_capture_goes_on_while_a_kernel_grows(self):
+        """Whatever the agent asks the driver meanwhile."""
+        self.launch_long()
+        self.hold(MOST)
+        for most in (instance.SMS, MOST) * 3:
+            self.gpuctl("set", "batch", f"max={most}")
+            self.assertEqual(self.shell.code("capture", 1, CAPTURE_MS), 0)
+        self.shell.finish(0)
+
+    def launch_long(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "batch", "--max", MOST)
+        # Linked with the library and started with it preloaded: it is there once.
+        self.shell = slice_shell.SliceShell(self, [instance.GPUCTL, "run", "--slice", "batch"])
+        self.shell.do("init")
+        self.shell.do("launch", 0, *slice_shell.LONG)
 
     def hold(self, sms):
         """Waits until the kernel holds so many SMs and lets it run; the span of time in which it did."""
