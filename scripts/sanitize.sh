@@ -15,7 +15,7 @@ declare -A runtimes=([address]=libasan.so [thread]=libtsan.so)
 
 address_options="detect_stack_use_after_return=1"
 undefined_options="halt_on_error=1:print_stacktrace=1"
-thread_options="halt_on_error=1:second_deadlock_stack=1:suppressions=$root/scripts/sanitize-thread.supp"
+thread_options="halt_on_error=1:second_deadlock_stack=1"
 
 # check NAME: builds and runs the unit tests under that sanitizer, then the system tests if they are wanted.
 check() {

@@ -52,7 +52,7 @@ struct Record {
 };
 
 /// record(records, over, iterations): each block notes when and where it runs, then is busy for `iterations` steps, or
-/// not at all once *over is not 0: so a grid as large as wanted can be ended.
+/// not at all once *over is not 0: so a grid as large as wanted can be ended. The notes may be copied while it runs.
 inline constexpr char kRecordPtx[] = R"(.version 6.4
 .target sm_75
 .address_size 64
@@ -70,9 +70,9 @@ inline constexpr char kRecordPtx[] = R"(.version 6.4
   mul.wide.u32 %rd2, %r2, 16;
   add.u64 %rd1, %rd1, %rd2;
   mov.u64 %rd3, %globaltimer;
-  st.global.u64 [%rd1], %rd3;
+  st.volatile.global.u64 [%rd1], %rd3;
   mov.u32 %r3, %smid;
-  st.global.u32 [%rd1+8], %r3;
+  st.volatile.global.u32 [%rd1+8], %r3;
   atom.global.add.u32 %r4, [%rd1+12], 1;
 NOTED:
   ld.param.u64 %rd4, [over_param];

@@ -68,7 +68,7 @@ class Confine(instance.SystemTest):
             return self.usage("batch", self.shell.pid) or {}
         instance.wait_until(lambda: usage().get("holding") == sms, f"the kernel to hold {sms} SMs; now {usage()}")
         start = time.monotonic_ns()
-        time.sleep(SOME_BLOCKS_S)
+        time.sleep(SOME_BLOCKS_S * instance.SLOWER)
         self.assertEqual(usage()["outstanding"], 1, "the kernel has ended: it was too short for this test")
         return start, time.monotonic_ns()
 

@@ -121,10 +121,12 @@ class Conversation:
         line = self.process.stdout.readline()
         hung.cancel()
         if not line:
-            status = self.process.wait()
-            self.errors.seek(0)
-            raise AssertionError(f"no answer to {to}: exit status {status}: {self.errors.read()}")
+            raise AssertionError(f"no answer to {to}: exit status {self.process.wait()}: {self.err()}")
         return line.rstrip("\n")
+
+    def err(self):
+        self.errors.seek(0)
+        return self.errors.read()
 
 
 class SystemTest(unittest.TestCase):
@@ -255,7 +257,7 @@ class SystemTest(unittest.TestCase):
         """
         def known():
             if program.process.poll() is not None:
-                raise AssertionError(f"ended early with {program.process.returncode}")
+                raise AssertionError(f"ended early with {program.process.returncode}: {program.err()}")
             said = self.gpuctl("explain", program.pid, "--json", check=False)
             if said.returncode != 0:
                 self.assertIn("is not attached to a slice", said.stderr)

@@ -98,6 +98,39 @@ TEST_F(MemoryApi, AsynchronousCopyFromPageableMemoryTakesItsBytesAtOnce) {
   EXPECT_EQ(*target, 5U);
 }
 
+TEST_F(MemoryApi, CopiesWhateverTheAlignment) {
+  constexpr unsigned kRoom = 64;
+  CUdeviceptr device = 0;
+  ASSERT_CU(cuMemAlloc(&device, kRoom));
+  alignas(8) unsigned char host[kRoom];
+  for (unsigned i = 0; i < kRoom; ++i) host[i] = static_cast<unsigned char>(i + 1);
+  for (unsigned to = 0; to < 8; ++to) {
+    for (unsigned from = 0; from < 8; ++from) {
+      for (unsigned bytes = 1; bytes < 32; ++bytes) {
+        ASSERT_CU(cuMemsetD8(device, 0, kRoom));
+        ASSERT_CU(cuMemcpyHtoD(device + to, host + from, bytes));
+        unsigned char back[kRoom], expected[kRoom] = {};
+        ASSERT_CU(cuMemcpyDtoH(back, device, kRoom));
+        std::memcpy(expected + to, host + from, bytes);
+        ASSERT_EQ(std::memcmp(back, expected, kRoom), 0) << bytes << " bytes from " << from << " to " << to;
+      }
+    }
+  }
+  EXPECT_CU(cuMemFree(device));
+}
+
+TEST_F(MemoryApi, CopiesWhatOverlaps) {
+  CUdeviceptr device = 0;
+  ASSERT_CU(cuMemAlloc(&device, 16));
+  const char text[] = "0123456789abcde";
+  ASSERT_CU(cuMemcpyHtoD(device, text, 16));
+  EXPECT_CU(cuMemcpyDtoD(device + 4, device, 8));
+  char back[16];
+  ASSERT_CU(cuMemcpyDtoH(back, device, 16));
+  EXPECT_STREQ(back, "012301234567cde");
+  EXPECT_CU(cuMemFree(device));
+}
+
 TEST_F(MemoryApi, TwoDimensionalCopyAndSetKeepToTheirRows) {
   CUdeviceptr device = 0;
   std::size_t pitch = 0;

@@ -54,6 +54,33 @@ void fill(const CUDA_MEMSET_NODE_PARAMS& set) {
   }
 }
 
+/// Copies whole words of memory in which both ends are aligned alike.
+template <class T>
+void copy_words(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
+  auto* target = static_cast<T*>(pointer_to(to));
+  auto* source = static_cast<const T*>(pointer_to(from));
+  for (std::size_t i = 0; i < bytes / sizeof(T); ++i) {
+    __atomic_store_n(target + i, __atomic_load_n(source + i, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+  }
+}
+
+/// As a GPU does it: what a kernel is changing meanwhile is found as it was or as it will be, but no word half changed.
+void copy_bytes(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
+  if (to < from + bytes && from < to + bytes) {
+    std::memmove(pointer_to(to), pointer_to(from), bytes);
+    return;
+  }
+  const std::uint64_t apart = to ^ from;
+  const std::size_t word = apart % 8 == 0 ? 8 : apart % 4 == 0 ? 4 : 1;
+  const std::size_t before = std::min(bytes, static_cast<std::size_t>(-to % word));
+  const std::size_t whole = (bytes - before) / word * word;
+  copy_words<std::uint8_t>(to, from, before);
+  if (word == 8) copy_words<std::uint64_t>(to + before, from + before, whole);
+  if (word == 4) copy_words<std::uint32_t>(to + before, from + before, whole);
+  if (word == 1) copy_words<std::uint8_t>(to + before, from + before, whole);
+  copy_words<std::uint8_t>(to + before + whole, from + before + whole, bytes - before - whole);
+}
+
 }  // namespace
 
 CUDA_MEMCPY3D flat_copy(CUmemorytype to_type, std::uint64_t to, CUmemorytype from_type, std::uint64_t from,
@@ -110,8 +137,8 @@ void run_copy(Driver& driver, const CopyWork& work) {
   const End to = target_end(work.what);
   for (std::size_t slice = 0; slice < work.what.Depth; ++slice) {
     for (std::size_t row = 0; row < work.what.Height; ++row) {
-      std::memmove(pointer_to(to.start + slice * to.slice + row * to.row),
-                   pointer_to(from.start + slice * from.slice + row * from.row), work.what.WidthInBytes);
+      copy_bytes(to.start + slice * to.slice + row * to.row, from.start + slice * from.slice + row * from.row,
+                 work.what.WidthInBytes);
     }
   }
   driver.doorbell.ring();
