@@ -8,6 +8,7 @@
 #include "ptx/pass/append_launch_args.h"
 #include "ptx/pass/find_early_return.h"
 #include "ptx/pass/join_finished_threads.h"
+#include "ptx/pass/meet_late.h"
 #include "ptx/pass/refuse_unsupported.h"
 #include "ptx/pass/refuse_waiting_blocks.h"
 #include "ptx/pass/replace_block_index.h"
@@ -34,6 +35,8 @@ constexpr Pass kPasses[] = {
     {"find_early_return", pass::find_early_return},
     // Block-tasks in which nobody returns early get a body of their own, with plain barriers.
     {"split_early_return", pass::split_early_return},
+    // Threads that share something meet between two block-tasks as late as they can.
+    {"meet_late", pass::meet_late},
     // Adds the LaunchArgs parameter and renames the entry.
     {"append_launch_args", pass::append_launch_args},
     // ret and exit become jumps to the end of the block-task.

@@ -45,7 +45,7 @@ TEST_P(PassGolden, GivesTheExpectedText) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Passes, PassGolden,
-                         testing::Values("split_early_return", "append_launch_args", "replace_returns", "replace_block_index",
+                         testing::Values("split_early_return", "meet_late", "append_launch_args", "replace_returns", "replace_block_index",
                                          "join_finished_threads", "wrap_in_claim_loop"),
                          [](const auto& info) { return info.param; });
 

@@ -34,6 +34,8 @@ struct Kernel {
   std::optional<std::vector<Statement>> plain_body;
   /// All threads meet in that body, at its branch, before they touch shared memory.
   bool meets_at_branch = false;
+  /// They meet in the body where nobody returns early, which is plain_body if there are two (meet_late).
+  bool meets_inside = false;
 
   /// Parameter that holds LaunchArgs.
   std::string args_name() const { return original.name + "__gpuslice_args"; }
@@ -44,7 +46,7 @@ using Refused = std::optional<std::string>;
 
 // Names in rewritten functions. The facts refuse functions that use names with "gpuslice" themselves.
 inline constexpr char kTaskEnd[] = "$gpuslice_task_end";
-inline constexpr char kOtherTask[] = "$gpuslice_other_task";         // where the entry's own body begins, if there are two
+inline constexpr char kCrossing[] = "$gpuslice_crossing";       // where block-tasks go on to the entry's own body, if there are two
 inline constexpr char kPlainTaskEnd[] = "$gpuslice_plain_task_end";  // of plain_body
 inline constexpr char kCtaidRegister[] = "%gpuslice_ctaid_";    // + x, y, z
 inline constexpr char kNctaidRegister[] = "%gpuslice_nctaid_";  // + x, y, z

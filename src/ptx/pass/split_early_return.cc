@@ -77,13 +77,13 @@ Instruction reduce_over_block(const Guard& condition) {
   return reduce;
 }
 
-/// `@%gpuslice_someone bra.uni $gpuslice_other_task;`
+/// `@%gpuslice_someone bra.uni $gpuslice_crossing;`
 Instruction cross() {
   Instruction branch;
   branch.guard = Guard{kSomeoneRegister, false};
   branch.opcode = "bra";
   branch.modifiers = {"uni"};
-  branch.operands = {symbol_operand(kOtherTask)};
+  branch.operands = {symbol_operand(kCrossing)};
   return branch;
 }
 

@@ -55,6 +55,11 @@ inline constexpr std::string_view kTaskLabel = R"(
 $gpuslice_task:
 )";
 
+/// Between the plain body and the other: here, not in the plain body, meet those who leave it.
+inline constexpr std::string_view kCrossingLabel = R"(
+$gpuslice_crossing:
+)";
+
 inline constexpr std::string_view kOtherTaskLabel = R"(
 $gpuslice_other_task:
 )";

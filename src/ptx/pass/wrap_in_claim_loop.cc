@@ -20,7 +20,7 @@
 // its own part of the body, so its round trips to memory overlap with the work of the other warps.
 //
 // Everybody goes through the published block-tasks by himself. Kernels whose threads share something, memory or barriers,
-// meet between two of them, unless they meet at the beginning of each anyway. With two bodies (split_early_return) there are
+// meet between two of them, or in the next one where that is late enough (meet_late), unless they meet at its beginning anyway. With two bodies (split_early_return) there are
 // two such loops, and no way back from the second to the first but through `next`. The run's word (%gpuslice_at) lives across
 // the body and, in predicates, the turn (%gpuslice_odd) and who leads (%gpuslice_others). What else is needed between two
 // block-tasks is in parameters: each instruction there counts, in a kernel of short ones. So does each register that lives
@@ -99,8 +99,10 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
     text += kPlainTaskEndLabel;
     text += end_of_task;
     text += names.expand(index.advance);
-    text += names.expand(kernel.meets_at_branch ? kRunOn : kMeetAndRunOn);
+    text += names.expand(kernel.meets_at_branch || kernel.meets_inside ? kRunOn : kMeetAndRunOn);
     text += kToNext;
+    text += kCrossingLabel;
+    if (kernel.meets_inside) text += kPlainBarrier;
   }
   text += two_bodies ? kOtherTaskLabel : kTaskLabel;
   text += start_of_task;
@@ -113,7 +115,7 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
     text += kJoiningBarrier;
     text += names.expand(two_bodies ? kRunOnOther : kRunOn);
   } else {
-    text += names.expand(shares ? kMeetAndRunOn : kRunOn);
+    text += names.expand(shares && !kernel.meets_inside ? kMeetAndRunOn : kRunOn);
   }
   text += kToNext;
   text += names.expand(kLeave);
