@@ -117,7 +117,7 @@ class Reader {
   }
 
   void read_device(const toml::table& device) {
-    known(device, "device.", {"count", "capsm", "preempt_us"});
+    known(device, "device.", {"count", "capsm", "preempt_us", "dispatch_us"});
     number(
         device, "device.", "count", 1, 100000, [&](double v) { workload_.devices = static_cast<std::uint32_t>(v); },
         true);
@@ -125,6 +125,7 @@ class Reader {
         device, "device.", "capsm", 1, 10000, [&](double v) { workload_.capsm = CapSM{static_cast<std::uint32_t>(v)}; },
         true);
     span(device, "device.", "preempt_us", 1e3, false, [&](Time t) { workload_.preempt = t; });
+    span(device, "device.", "dispatch_us", 1e3, false, [&](Time t) { workload_.dispatch = t; });
   }
 
   void read_arrivals(const toml::table& arrivals) {

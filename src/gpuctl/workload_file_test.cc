@@ -17,6 +17,7 @@ seeds = 7
 count = 3
 capsm = 28
 preempt_us = 76
+dispatch_us = 110
 [arrivals]
 order = "poisson"
 gap_ms = 1.5
@@ -52,6 +53,7 @@ max = 20
   EXPECT_EQ(w->devices, 3u);
   EXPECT_EQ(w->capsm, CapSM{28});
   EXPECT_EQ(w->preempt, microseconds{76});
+  EXPECT_EQ(w->dispatch, microseconds{110});
   EXPECT_EQ(w->order, sched::Order::poisson);
   EXPECT_EQ(w->gap, microseconds{1500});
   EXPECT_EQ(w->until, milliseconds{100});

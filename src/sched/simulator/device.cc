@@ -44,6 +44,7 @@ double SimDevice::speed(const SimJob& job, double capsm) const {
 }
 
 double SimDevice::rate(JobId id, Time now) const {
+  if (jobs_[id].works_from > now) return 0;
   double capsm = jobs_[id].held.count;
   for (const Drain& drain : drains_)
     if (drain.job == id && drain.working_until > now) capsm += 0.5 * drain.capsm.count;
@@ -79,6 +80,7 @@ void SimDevice::run_until(Time now, std::vector<JobId>& finished) {
     SimJob& job = jobs_[id];
     job.left -= rate(id, now_) * static_cast<double>(elapsed.count());
     outcome_.held[job.application] += job.held.count * seconds(elapsed);
+    if (job.works_from > now_) outcome_.lost += job.held.count * seconds(elapsed);
   }
   for (const Drain& drain : drains_)
     outcome_.lost += drain.capsm.count * seconds(elapsed) * (drain.working_until > now_ ? 0.5 : 1.0);
@@ -112,6 +114,7 @@ void SimDevice::run_until(Time now, std::vector<JobId>& finished) {
     if (out) scheduler_.evicted(id, now);
     return out;
   });
+  start_those_ready(now);
 }
 
 void SimDevice::arrive(JobId id, Time now) {
@@ -159,8 +162,9 @@ void SimDevice::shrink(JobId id, CapSM to, Time now) {
   SimJob& job = jobs_[id];
   if (job.tail) return;
   const CapSM leaving = job.held - to;
-  const Time working_until = now + application(job).task;
-  const Time free_at = working_until + eviction_cost(job);
+  const bool works = job.works_from <= now;
+  const Time working_until = works ? now + application(job).task : now;
+  const Time free_at = works ? working_until + eviction_cost(job) : now;
   set_held(id, to, now);
   if (free_at > now)
     drains_.push_back({id, leaving, working_until, free_at});
@@ -168,13 +172,13 @@ void SimDevice::shrink(JobId id, CapSM to, Time now) {
     free_ += leaving;
   if (to.count == 0 && free_at == now) {
     std::erase(active_, id);
+    std::erase(starting_, id);
     scheduler_.evicted(id, now);
   }
 }
 
 /// Whether a job started.
 bool SimDevice::grow(Time now) {
-  bool started = false;
   for (const JobId id : wanting_) {
     SimJob& job = jobs_[id];
     const CapSM more = std::min(free_, job.target - job.held);
@@ -183,18 +187,27 @@ bool SimDevice::grow(Time now) {
     set_held(id, job.held + more, now);
     if (std::find(active_.begin(), active_.end(), id) == active_.end()) {
       active_.push_back(id);
-      scheduler_.started(id, now);
-      started = true;
+      starting_.push_back(id);
+      job.works_from = now + workload_.dispatch;
     }
   }
   std::erase_if(wanting_, [&](JobId id) { return jobs_[id].held >= jobs_[id].target; });
-  return started;
+  return start_those_ready(now);
+}
+
+/// The same, of those that were given SMs. Who lost them before is no longer active.
+bool SimDevice::start_those_ready(Time now) {
+  const auto ready = [&](JobId id) { return jobs_[id].works_from <= now; };
+  for (const JobId id : starting_)
+    if (ready(id)) scheduler_.started(id, now);
+  return std::erase_if(starting_, ready) > 0;
 }
 
 Time SimDevice::next_event(Time now, Time again) const {
   Time next = again;
   for (const JobId id : active_) {
     const SimJob& job = jobs_[id];
+    if (job.works_from > now) next = std::min(next, job.works_from);
     const double pace = rate(id, now);
     if (pace <= 0) continue;
     const Time end = now + Time{static_cast<std::int64_t>(std::ceil(std::max(job.left, 0.0) / pace))};

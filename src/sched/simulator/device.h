@@ -16,6 +16,7 @@ struct SimJob {
   Time arrived{}, alone{}, predicted{};
   double left = 0;         ///< ns of work by itself on the whole device
   CapSM held{}, target{};  ///< held does not count what is being evicted
+  Time works_from = kNever;  ///< while it holds SMs: when it begins, or began, to work on them
   bool tail = false;
 };
 
@@ -46,6 +47,7 @@ class SimDevice {
   Time eviction_cost(const SimJob& job) const;
   void shrink(JobId id, CapSM to, Time now);
   bool grow(Time now);
+  bool start_those_ready(Time now);
   void set_held(JobId id, CapSM held, Time now);
   bool draining(JobId id) const;
   Time next_event(Time now, Time again) const;
@@ -59,6 +61,7 @@ class SimDevice {
   CapSM free_;
   Time now_{};
   std::vector<JobId> active_;   ///< hold SMs or drain
+  std::vector<JobId> starting_;  ///< of these, who does not work on them yet
   std::vector<JobId> wanting_;  ///< have a grant beyond what they hold, who was promised first first
   std::vector<Drain> drains_;
   std::vector<std::pair<JobId, Time>> holding_since_;  ///< for stretches

@@ -4,9 +4,9 @@
 //
 // The device model. A job progresses in proportion to the CapSM it holds (or as its curve says), undisturbed by its
 // neighbours. SMs that are taken away run on for one block-task, in which on average half a block-task's work still
-// gets done, and are then of no use to anybody for the eviction cost. A job whose block-tasks are all claimed is not
-// evicted. An application that names no device is placed at its start on the one with the least predicted work
-// outstanding.
+// gets done, and are then of no use to anybody for the eviction cost. A job that is given SMs when it has none works on
+// them only after the time of a dispatch. A job whose block-tasks are all claimed is not evicted. An application that
+// names no device is placed at its start on the one with the least predicted work outstanding.
 #pragma once
 
 #include <functional>
@@ -36,7 +36,7 @@ struct Stretch {
 struct Outcome {
   std::vector<Launch> launches;  ///< in the order they finished
   std::vector<double> held;      ///< per application: CapSM x seconds held, while not being evicted
-  double lost = 0;               ///< CapSM x seconds lost to evictions
+  double lost = 0;               ///< CapSM x seconds lost to evictions and dispatches
   std::uint64_t evictions = 0;   ///< of all SMs of a job
   std::uint64_t decisions = 0;
   Time end{};                      ///< of the last launch that counts

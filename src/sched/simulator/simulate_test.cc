@@ -1,0 +1,61 @@
+// The model of a device: what it costs that SMs change hands.
+#include "sched/simulator/simulate.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuctl::sched {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+Workload two(Time preempt, Time dispatch) {
+  Workload w;
+  w.capsm = CapSM{4};
+  w.preempt = preempt;
+  w.dispatch = dispatch;
+  w.applications = {{.name = "a", .alone = milliseconds{10}, .start = Time{0}},
+                    {.name = "b", .alone = milliseconds{10}, .start = Time{0}}};
+  return w;
+}
+
+Outcome run(const Workload& w, const std::string& policy) {
+  return simulate(w, [&](const PolicyInputs& inputs) { return make_job_policy(policy, inputs).value(); }, 1);
+}
+
+TEST(Simulate, AJobWorksOnlyOnceItIsDispatched) {
+  Workload w = two({}, microseconds{300});
+  const Outcome outcome = run(w, "fcfs");
+  ASSERT_EQ(outcome.launches.size(), 2u);
+  EXPECT_EQ(outcome.launches[0].finished, microseconds{10300});
+  EXPECT_EQ(outcome.launches[1].finished, microseconds{20600});
+  EXPECT_NEAR(outcome.lost, 4 * 600e-6, 1e-9) << "CapSM x seconds";
+}
+
+TEST(Simulate, ASliceBeginsWhenTheJobWorks) {
+  const Outcome outcome = run(two({}, microseconds{500}), "rr:quantum_ms=2");
+  EXPECT_EQ(outcome.evictions, 8u);
+  EXPECT_EQ(outcome.end, milliseconds{25}) << "five slices of each, all of 2 ms and each after half a millisecond";
+}
+
+TEST(Simulate, AnEvictionCostsWhatItTakesAndTheDispatchAfterIt) {
+  Workload w = two(microseconds{50}, microseconds{100});
+  w.applications[1] = {.name = "high", .alone = milliseconds{1}, .start = milliseconds{3}, .priority = 1};
+  const Outcome outcome = run(w, "hpf");
+  ASSERT_EQ(outcome.launches.size(), 2u);
+  EXPECT_EQ(outcome.launches[0].finished, microseconds{3000 + 50 + 100 + 1000});
+  EXPECT_EQ(outcome.launches[1].finished, microseconds{11000 + 50 + 3 * 100});
+}
+
+TEST(Simulate, WhoDoesNotWorkYetIsEvictedAtOnce) {
+  Workload w = two(microseconds{50}, microseconds{500});
+  w.applications[1] = {.name = "high", .alone = milliseconds{1}, .start = microseconds{200}, .priority = 1};
+  const Outcome outcome = run(w, "hpf");
+  ASSERT_EQ(outcome.launches.size(), 2u);
+  EXPECT_EQ(outcome.launches[0].finished, microseconds{200 + 500 + 1000});
+  EXPECT_EQ(outcome.launches[1].finished, microseconds{1700 + 500 + 10000});
+  EXPECT_EQ(outcome.evictions, 0u) << "it had not begun";
+}
+
+}  // namespace
+}  // namespace gpuctl::sched
