@@ -32,6 +32,8 @@ struct ClientJob {
   std::uint32_t claimed = 0;  ///< block-tasks, as last told to the policy
   std::chrono::nanoseconds ran{};  ///< on the whole device, or as much longer as it had less of it
   std::uint64_t seen_ns = 0;       ///< until when `ran` counts
+  bool inherits = false;           ///< when it came its client had a grant already
+  std::uint64_t given_ns = 0;      ///< since when its client has one; 0: it has none
   bool operator==(const ClientJob&) const = default;
 };
 

@@ -15,6 +15,8 @@ namespace {
 
 /// Of a client that has demand but tells of no launch.
 constexpr std::uint64_t kUnknownLaunch = UINT64_MAX;
+/// Who was given SMs and does not say that workers are there counts as at work after so long.
+constexpr std::uint64_t kComesWithinNs = 1'000'000;
 
 Time instant(std::uint64_t ns) {
   return Time{static_cast<std::int64_t>(ns)};
@@ -67,8 +69,13 @@ bool JobQueue::update(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   for (const New& job : new_) arrive(job);
   for (const Member& member : members_) follow(member, deadline, now_ns);
   Time again = scheduler_.decide(now).again;
-  if (start_those_that_hold(now)) again = scheduler_.decide(now).again;
+  if (start_those_at_work(now_ns)) again = scheduler_.decide(now).again;
   again_ns_ = again == sched::kNever ? UINT64_MAX : static_cast<std::uint64_t>(again.count());
+  for (const Member& member : members_) {
+    const Client::Slot& slot = member.client->slots()[member.slot];
+    if (scheduler_.state(slot.job.id) == JobState::to_run)
+      again_ns_ = std::min(again_ns_, (slot.job.given_ns != 0 ? slot.job.given_ns : now_ns) + kComesWithinNs);
+  }
   return admit();
 }
 
@@ -87,7 +94,7 @@ void JobQueue::look_at(const Member& member, std::uint64_t now_ns) {
 void JobQueue::arrive(const New& job) {
   const Member& member = *job.member;
   Client::Slot& slot = member.client->slots()[member.slot];
-  slot.job = {.id = ++next_id_, .launch = job.head ? job.head->launch : kUnknownLaunch};
+  slot.job = {.id = ++next_id_, .launch = job.head ? job.head->launch : kUnknownLaunch, .inherits = slot.written > 0};
   sched::Arrival arrival{.id = slot.job.id,
                          .owner = reinterpret_cast<std::uintptr_t>(member.client),
                          .priority = member.priority,
@@ -109,7 +116,8 @@ void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, s
   const sched::Job* job = scheduler_.find(slot.job.id);
   if (job == nullptr) return;
   const Time now = instant(now_ns);
-  if (job->state == JobState::to_run && slot.written > 0) scheduler_.started(job->id, now);
+  if (slot.written == 0) slot.job.given_ns = 0, slot.job.inherits = false;
+  if (job->state == JobState::to_run && at_work(slot, *job, now_ns)) scheduler_.started(job->id, now);
   const bool has_left =
       slot.written == 0 && (!slot.held.pending() || member.client->overdue(member.slot, deadline, now_ns));
   if (job->state == JobState::to_evict && has_left) scheduler_.evicted(job->id, now);
@@ -128,13 +136,23 @@ void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, s
   if (head->claimed == head->total) scheduler_.tail(job->id, now);
 }
 
-/// A client whose next launch runs on with what the one before had. True if there is one.
-bool JobQueue::start_those_that_hold(Time now) {
+/// A slice of time counts from when the job's workers are there, not from when the client is told: it has to launch them.
+/// One that had a grant when the launch was issued launched them with it.
+bool JobQueue::at_work(Client::Slot& slot, const sched::Job& job, std::uint64_t now_ns) const {
+  if (slot.written == 0) return false;
+  if (slot.job.given_ns == 0) slot.job.given_ns = now_ns;
+  if (slot.job.inherits || slot.job.launch == kUnknownLaunch || now_ns - slot.job.given_ns >= kComesWithinNs) return true;
+  return 2 * slot.holding >= std::min({slot.written, job.need.count, slot.demand});
+}
+
+/// Those of whom a decision said so just now. True if there is one.
+bool JobQueue::start_those_at_work(std::uint64_t now_ns) {
   bool any = false;
   for (const Member& member : members_) {
-    const Client::Slot& slot = member.client->slots()[member.slot];
-    if (slot.written == 0 || scheduler_.state(slot.job.id) != JobState::to_run) continue;
-    scheduler_.started(slot.job.id, now);
+    Client::Slot& slot = member.client->slots()[member.slot];
+    const sched::Job* job = scheduler_.find(slot.job.id);
+    if (job == nullptr || job->state != JobState::to_run || !at_work(slot, *job, now_ns)) continue;
+    scheduler_.started(job->id, instant(now_ns));
     any = true;
   }
   return any;

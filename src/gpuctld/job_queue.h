@@ -61,7 +61,8 @@ class JobQueue {
   void look_at(const Member& member, std::uint64_t now_ns);
   void arrive(const New& job);
   void follow(const Member& member, std::chrono::nanoseconds deadline, std::uint64_t now_ns);
-  bool start_those_that_hold(sched::Time now);
+  bool at_work(Client::Slot& slot, const sched::Job& job, std::uint64_t now_ns) const;
+  bool start_those_at_work(std::uint64_t now_ns);
   bool admit();
 
   std::string policy_;

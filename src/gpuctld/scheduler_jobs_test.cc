@@ -70,6 +70,7 @@ TEST(JobsInScheduler, AHigherPriorityEvictsAndGetsTheSmsWhenTheyAreLeft) {
   low.apply();
   scheduler.update(3 * kMs);
   EXPECT_EQ(high.granted(), 132u);
+  ipc::store(high.stub->usage[0].holding, 132u);
   scheduler.update(4 * kMs);
   EXPECT_EQ(low.state(), "evicted");
   EXPECT_EQ(high.state(), "running");
@@ -104,6 +105,42 @@ TEST(JobsInScheduler, AsksToBeCalledWhenASliceEnds) {
   a.apply();
   scheduler.update(12 * kMs + 1);
   EXPECT_EQ(b.granted(), 132u);
+}
+
+TEST(JobsInScheduler, ASliceBeginsWhenTheWorkersAreThere) {
+  Scheduler scheduler({gpu(132)}, tree("rr:quantum_ms=2"));
+  Job a(scheduler, "low"), b(scheduler, "high");
+  a.head(1, 132 * 100);
+  scheduler.update(10 * kMs);
+  b.head(1, 132 * 100);
+  scheduler.update(11 * kMs);
+  scheduler.update(12 * kMs);
+  a.apply();
+  scheduler.update(12 * kMs + 1);
+  ASSERT_EQ(b.granted(), 132u);
+  scheduler.update(12 * kMs + 1000);
+  EXPECT_EQ(b.state(), "to-run") << "its client has only been told";
+  ipc::store(b.stub->usage[0].holding, 66u);
+  scheduler.update(12 * kMs + 100'000);
+  EXPECT_EQ(b.state(), "running");
+  EXPECT_EQ(scheduler.again_ns(), 14 * kMs + 100'000);
+}
+
+TEST(JobsInScheduler, WhoDoesNotSayThatItsWorkersAreThereHasItsSliceAllTheSame) {
+  Scheduler scheduler({gpu(132)}, tree("rr:quantum_ms=2"));
+  Job a(scheduler, "low"), b(scheduler, "high");
+  a.head(1, 132 * 100);
+  scheduler.update(10 * kMs);
+  b.head(1, 132 * 100);
+  scheduler.update(12 * kMs);
+  a.apply();
+  scheduler.update(12 * kMs + 1);
+  ASSERT_EQ(b.granted(), 132u);
+  EXPECT_LE(scheduler.again_ns(), 13 * kMs + 1);
+  scheduler.update(12 * kMs + 2);
+  scheduler.update(13 * kMs + 2);
+  EXPECT_EQ(b.state(), "running");
+  EXPECT_EQ(scheduler.again_ns(), 15 * kMs + 2);
 }
 
 TEST(JobsInScheduler, TheNextLaunchOfAClientGoesOnWithItsGrant) {

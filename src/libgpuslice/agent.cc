@@ -127,6 +127,7 @@ void Agent::run() {
       std::lock_guard lock(c_.mutex_);
       reap();
       watch_eviction(epoch_seen);
+      say_if_at_work();
       orders = plan_top_ups();
       nap_ns_ = look_for_ends();
     }

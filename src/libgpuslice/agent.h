@@ -38,6 +38,7 @@ class Agent {
   static bool undisturbed(const Launch& launch, const gpuctl::ptx::HostSlot& host);
   static double task_time(const Launch& launch, const gpuctl::ptx::HostSlot& host);
   void watch_eviction(std::uint32_t epoch_seen);
+  void say_if_at_work();
   void look_for_remaining();
   void record_eviction(gpuctl::ipc::Usage& out, std::uint64_t took_ns);
   std::uint32_t present(const Launch& launch) const;
@@ -84,6 +85,7 @@ class Agent {
   std::uint64_t return_since_ns_ = 0;   ///< when that was decided
   std::uint32_t return_workers_ = 0;    ///< how many have to be there
   bool return_asked_ = false;           ///< a copy is under way that says how many are
+  bool topped_up_ = false;              ///< workers were added since Usage::holding was written
   EndWatch ends_;
   std::uint64_t nap_ns_ = UINT64_MAX;   ///< no longer than this until the next look at what runs
   std::uint64_t last_active_ns_ = 0;

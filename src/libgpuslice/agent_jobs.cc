@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "libgpuslice/agent.h"
+#include "libgpuslice/client.h"
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
 
@@ -38,6 +39,12 @@ std::uint64_t Agent::look_for_ends() {
     });
   }
   return launch == 0 ? UINT64_MAX : ends_.nap_ns(launch, least, now);
+}
+
+/// A turn counts from when workers are there: Usage::holding says so now.
+void Agent::say_if_at_work() {
+  if (!std::exchange(topped_up_, false)) return;
+  if (const ipc::Grant* grant = c_.grant(); grant && ipc::load(grant->jobs) != ipc::kNoJobs) Client::get().kick();
 }
 
 // An eviction costs more than the time until the SMs are free: once they are given back, workers have to come again. That is

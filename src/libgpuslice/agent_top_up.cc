@@ -84,6 +84,7 @@ void Agent::top_up(const TopUp& order) {
   }
   debug("adds %u workers to %s: %u of %u left, allowed on %u SMs", order.workers, launch.instance->kernel->name.c_str(),
         launch.launched - present(launch), launch.launched, gpuctl::range_size(launch.topped_up_for));
+  topped_up_ = true;
   std::lock_guard lock(c_.mutex_);
   launch.launched += order.workers;
   launch.sent.send(order.workers, monotonic_ns());
