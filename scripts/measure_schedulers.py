@@ -39,9 +39,9 @@ class Application:
     def __init__(self, name, kernel, extent):
         self.name, self.kernel, self.extent, self.plain_ms, self.managed_ms = name, kernel, extent, 0.0, 0.0
 
-    def arguments(self):
+    def arguments(self, check="last"):
         if self.kernel == "work":
-            return ["work", "--blocks", self.extent[0], "--iterations", self.extent[1], "--check", "last"]
+            return ["work", "--blocks", self.extent[0], "--iterations", self.extent[1], "--check", check]
         return [self.kernel, "--extent", ",".join(map(str, self.extent)), "--check", "none"]
 
 
@@ -74,29 +74,60 @@ class Schedulers:
 
     def run(self, members, starts_ms, period_ms, count):
         """Members (slice, application, options) launch at these offsets of each of so many periods. Returns for each the
-        list of (issued, completed), in ms of its period."""
-        self.runs += 1
-        programs, samples = [], []
-        for index, (slice_path, application, options) in enumerate(members):
-            samples.append(self.lab.scratch / f"schedulers-{self.runs}-{index}")
-            programs.append(self.lab.start_bench(
-                slice_path, *application.arguments(), "--arrival", "periodic", "--period-us", self.ms(period_ms) * 1000,
-                "--count", count, "--no-gpu-time", "--start-on-input", "--samples", samples[-1], *options))
-        for program in programs:
-            program.wait_ready()
-        begin = time.monotonic_ns() + 100_000_000
-        for program, start_ms in zip(programs, starts_ms):
-            program.begin(begin + round(self.ms(start_ms) * MS))
-        launches = []
-        for program, path in zip(programs, samples):
-            self.wrong += program.report()["mismatches"]
-            rows = [line.split() for line in path.read_text().splitlines()[1:]]
-            launches.append([tuple((int(row[column]) - begin) / MS / self.scale - number * period_ms for column in (1, 3))
-                             for number, row in enumerate(rows)])
-        if any(len(of_one) != count for of_one in launches):
-            raise RuntimeError(f"{[len(of_one) for of_one in launches]} launches, not {count} each")
+        list of (issued, completed), in ms of its period. One more period is not counted: who is done there checks a last
+        result, with another launch."""
+        period = ("--arrival", "periodic", "--period-us", self.ms(period_ms) * 1000, "--count", count + 1)
+        programs = self.start([(slice_path, application, (*period, *options)) for slice_path, application, options in members])
+        times = self.finish(programs, self.begin(programs, starts_ms))
+        if any(len(of_one) != count + 1 for of_one in times):
+            raise RuntimeError(f"{[len(of_one) for of_one in times]} launches, not {count + 1} each")
+        launches = [[(issued - number * period_ms, completed - number * period_ms)
+                     for number, (issued, completed) in enumerate(of_one[:count])] for of_one in times]
         self.lab.record(run=[application.name for _, application, _ in members], launches_ms=launches)
         return launches
+
+    def start(self, members, check="last"):
+        """Starts programs that wait for begin(), each with the file of its samples."""
+        self.runs += 1
+        programs = []
+        for index, (slice_path, application, options) in enumerate(members):
+            samples = self.lab.scratch / f"schedulers-{self.runs}-{index}"
+            programs.append((self.lab.start_bench(slice_path, *application.arguments(check), "--no-gpu-time", "--start-on-input",
+                                                  "--samples", samples, *options), samples))
+        for program, _ in programs:
+            program.wait_ready()
+        return programs
+
+    def begin(self, programs, starts_ms):
+        """When times begin, CLOCK_MONOTONIC in ns."""
+        begin = time.monotonic_ns() + 100_000_000
+        for (program, _), start_ms in zip(programs, starts_ms):
+            program.begin(begin + round(self.ms(start_ms) * MS))
+        return begin
+
+    def finish(self, programs, begin):
+        """For each program the list of (issued, completed), in ms."""
+        times = []
+        for program, samples in programs:
+            self.wrong += program.report()["mismatches"]
+            rows = [line.split() for line in samples.read_text().splitlines()[1:]]
+            times.append([tuple((int(row[column]) - begin) / MS / self.scale for column in (1, 3)) for row in rows])
+        return times
+
+    def back_to_back(self, slices, application, count):
+        """A program in each of these slices launches it so often, two launches in flight. Returns how long that takes, in
+        ms, and how many evictions were seen."""
+        programs = self.start([(path, application, ("--depth", 2, "--count", count)) for path in slices], "none")
+        begin = self.begin(programs, [0] * len(programs))
+        evictions = {}
+        while any(program.process.poll() is None for program, _ in programs):
+            for path in slices:
+                evictions[path] = max(evictions.get(path, 0), (self.lab.usage(path) or {}).get("evictions", 0))
+            time.sleep(0.01)
+        times = self.finish(programs, begin)
+        lasts = max(of_one[-1][1] for of_one in times) - min(of_one[0][0] for of_one in times)
+        self.lab.record(back_to_back=application.name, slices=slices, count=count, ms=lasts, evictions=evictions)
+        return lasts, sum(evictions.values())
 
     def measure_alone(self, applications):
         """Sets plain_ms and managed_ms: all launch, one after the other, so that nobody meets anybody."""
@@ -131,14 +162,14 @@ def step_schedulers(lab):
         lab.gpuctl("create-slice", "set")
         schedulers = Schedulers(lab)
         schedulers.calibrate()
-        cost_ms = yield from pairs(schedulers)
-        yield from applications_of_frs(schedulers, cost_ms)
+        yield from pairs(schedulers)
+        costs = yield from switches(schedulers)
+        yield from applications_of_frs(schedulers, *costs)
         yield from shares(schedulers)
         yield ("wrong results", "0", str(schedulers.wrong))
 
 
 def pairs(schedulers):
-    """Returns what an eviction costs whom it is made for, its block-task not counted, in ms."""
     lab = schedulers.lab
     chosen = lab.size(PAIRS, (PAIRS[1], PAIRS[3]))
     names = [name for name in FLEP if any(name in pair for pair in chosen)]
@@ -171,9 +202,7 @@ def pairs(schedulers):
     yield ("STP lost, mean of the pairs (negative: won)", "<= 5.4 %", f"{100 * statistics.mean(lost):.1f} %")
     yield ("time until both are done, longer than under MPS, mean of the pairs", "<= 5.4 %",
            f"{100 * statistics.mean(longer):.1f} %")
-    cost_ms = statistics.median(costs)
-    yield ("high priority: later than in a slice alone, median of the pairs", "", f"{1000 * cost_ms:.0f} us")
-    return max(cost_ms - TASK_US / 1000, 0)
+    yield ("high priority: later than in a slice alone, median of the pairs", "", f"{1000 * statistics.median(costs):.0f} us")
 
 
 def summary(schedulers, pair, launches):
@@ -187,7 +216,31 @@ def summary(schedulers, pair, launches):
             "both": statistics.median(max(first[1], second[1]) - first[0] for first, second in kept)}
 
 
-def applications_of_frs(schedulers, cost_ms):
+def switches(schedulers):
+    """What it costs that the GPU changes hands, by how much longer two programs take in turns than their work does. Returns
+    in ms: one block of `work`; a turn that begins when another one's launch ended; what an eviction costs beside the turn
+    that begins when it is over, its block-task not counted."""
+    lab = schedulers.lab
+    short, long = schedulers.work("short", 2), schedulers.work("long", lab.size(40, 20))
+    counts = {short: lab.size(100, 8), long: lab.size(6, 2)}
+    alone = {}
+    for application, count in counts.items():
+        alone[application] = schedulers.back_to_back(["high"], application, count)[0] / count
+    lab.gpuctl("set", "/", "policy=fcfs")
+    took, _ = schedulers.back_to_back(["high", "low"], short, counts[short])
+    switch_ms = took / (2 * counts[short]) - alone[short]
+    yield ("from one program's end to the next one's start, and on the GPU", "", f"{1000 * switch_ms:.0f} us")
+    lab.gpuctl("set", "/", "policy=rr:quantum_ms=" + str(schedulers.ms(2)))
+    took, evictions = schedulers.back_to_back(["high", "low"], long, counts[long])
+    lost_ms = took - 2 * counts[long] * (alone[long] + switch_ms)
+    evict_ms = lost_ms / max(evictions, 1)
+    known = next((kernel for kernel in lab.call("ListKernels")["kernels"] if kernel["name"] == "work"), None)
+    learnt = f"; learnt {known['evict_us'] / schedulers.scale:.0f} us, durations wrong by {100 * known['error']:.0f} %" if known else ""
+    yield ("an eviction, and coming back: what it costs, how many", "", f"{1000 * evict_ms:.0f} us, {evictions}{learnt}")
+    return alone[short] / short.extent[0], max(switch_ms, 0), max(evict_ms - switch_ms - TASK_US / 2000, 0)
+
+
+def applications_of_frs(schedulers, block_ms, dispatch_ms, preempt_ms):
     lab = schedulers.lab
     durations = lab.size(FRS, {name: FRS[name] for name in ("PF", "HST256", "RED")})
     known = {name: schedulers.work(name, milliseconds) for name, milliseconds in durations.items()}
@@ -200,14 +253,15 @@ def applications_of_frs(schedulers, cost_ms):
     simulated = {policy: [] for policy in FRS_POLICIES}
     for number, order in enumerate(orders):
         applications = [known[name] for name in order]
-        for result in simulate(schedulers, applications, cost_ms, number):
-            simulated[result["policy"]].append([result[key] for key in ("antt", "stp", "dntt")])
+        managed_ms = [application.managed_ms for application in applications]
+        for policy, turnarounds in simulate(schedulers, applications, block_ms, dispatch_ms, preempt_ms, number):
+            simulated[policy].append(schedulers.metrics(managed_ms, [[(0, turnaround)] for turnaround in turnarounds]))
         for policy in FRS_POLICIES:
             lab.gpuctl("set", "/", f"policy={policy}")
             launches = schedulers.run([("set", application, ()) for application in applications],
                                       [position * GAP_MS for position in range(len(order))],
                                       1.5 * sum(durations.values()) + 10, lab.size(8, 2))
-            measured[policy].append(schedulers.metrics([a.managed_ms for a in applications], launches))
+            measured[policy].append(schedulers.metrics(managed_ms, launches))
     for policy in FRS_POLICIES:
         for metric, here, there in zip(("ANTT", "STP", "DNTT"), zip(*measured[policy]), zip(*simulated[policy])):
             ours, expected = statistics.mean(here), statistics.mean(there)
@@ -215,42 +269,48 @@ def applications_of_frs(schedulers, cost_ms):
                    f"{ours:.2f}, {expected:.2f}; " + (f"{100 * (ours / expected - 1):+.1f} %" if expected > 0.01 else "-"))
 
 
-def simulate(schedulers, applications, cost_ms, number):
+def simulate(schedulers, applications, block_ms, dispatch_ms, preempt_ms, number):
+    """Turnarounds in ms of each policy, in the order of the applications."""
     lab = schedulers.lab
     path = lab.out / f"frs-{number}.toml"
-    lines = ['title = "FRS Table I as measured"', "[device]", f"capsm = {lab.sms()}", f"preempt_us = {1000 * cost_ms:.1f}"]
+    lines = ['title = "FRS Table I as measured"', "[device]", f"capsm = {lab.sms()}", f"preempt_us = {1000 * preempt_ms:.1f}",
+             f"dispatch_us = {1000 * dispatch_ms:.1f}"]
     for position, application in enumerate(applications):
-        lines += ["[[application]]", f'name = "{application.name}"', f"alone_ms = {application.managed_ms:.6f}",
+        lines += ["[[application]]", f'name = "{application.name}"', f"alone_ms = {application.extent[0] * block_ms:.6f}",
                   f"task_us = {TASK_US}", f"start_ms = {position * GAP_MS}"]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     command = [lab.gpuctl_path, "--json", "simulate", path, "--policy", ",".join(FRS_POLICIES)]
     run = subprocess.run(command, env=lab.env, check=True, capture_output=True, text=True, timeout=30)
-    results = json.loads(run.stdout)
-    for result in results:
-        lab.record(simulated={key: result[key] for key in ("policy", "antt", "stp", "dntt", "evictions")}, order=number)
-    return results
+    for result in json.loads(run.stdout):
+        turnarounds = {application["name"]: application["p50_ms"] for application in result["applications"]}
+        lab.record(simulated=result["policy"], turnarounds_ms=turnarounds, evictions=result["evictions"], order=number)
+        yield result["policy"], [turnarounds[application.name] for application in applications]
+
+
+def done_by(launches, at_ms):
+    """Of launches one after the other, of which one is complete when the next is: how many by then, with its part of one."""
+    before, count = launches[0][0], 0
+    for _, completed in launches:
+        if completed > at_ms:
+            return count + max(at_ms - before, 0) / (completed - before)
+        before, count = completed, count + 1
+    return count
 
 
 def shares(schedulers):
-    """Weights 200 (short kernels) and 100 (long ones) for some seconds."""
+    """Weights 200 (short kernels) and 100 (long ones) for some seconds, after one in which durations are learnt."""
     lab = schedulers.lab
     lab.gpuctl("set", "/", "policy=ffs")
-    seconds = lab.size(2.0, 6.0)
+    settle_ms, window_ms = lab.size((1000, 2000), (20, 60))
     for long_ms, short_ms in lab.size(((11.106, 0.728), (5.419, 5.419)), ((5.419, 0.728),)):
-        programs = {}
-        for path, milliseconds in (("low", long_ms), ("high", short_ms)):
-            arguments = schedulers.work(path, milliseconds).arguments()
-            programs[path] = lab.start_bench(path, *arguments, "--depth", 2, "--no-gpu-time", "--seconds", seconds + 60)
-        for path in programs:
-            lab.wait_for(lambda path=path: (lab.usage(path) or {}).get("launches", 0) > 4, f"launches in {path}")
-        before = {path: lab.usage(path)["block_tasks"] for path in programs}
-        time.sleep(seconds)
-        done = {path: lab.usage(path)["block_tasks"] - before[path] for path in programs}
-        for program in programs.values():
-            program.stop()
-        for program in programs.values():
-            schedulers.wrong += program.report()["mismatches"]
-        whole = seconds * 1000 / schedulers.scale * schedulers.blocks_per_ms
-        lab.record(ffs=done, of=whole)
+        applications = {"low": schedulers.work("low", long_ms), "high": schedulers.work("high", short_ms)}
+        seconds = (settle_ms + window_ms) * 1.2 * schedulers.scale / 1000
+        programs = schedulers.start([(path, application, ("--depth", 2, "--seconds", seconds))
+                                     for path, application in applications.items()])
+        times = schedulers.finish(programs, schedulers.begin(programs, [0, 0]))
+        done = {path: (done_by(of_one, settle_ms + window_ms) - done_by(of_one, settle_ms)) * application.extent[0]
+                for (path, application), of_one in zip(applications.items(), times)}
+        whole = window_ms * schedulers.blocks_per_ms
+        lab.record(ffs=done, of=whole, launches={path: len(of_one) for path, of_one in zip(applications, times)})
         yield (f"ffs 2:1, kernels of {short_ms} and {long_ms} ms: share of the heavier; throughput lost", "2/3; <= 10 %",
                f"{done['high'] / max(sum(done.values()), 1):.4f}; {100 * (1 - sum(done.values()) / whole):.1f} %")

@@ -110,7 +110,7 @@ struct alignas(64) Record {
 static_assert(sizeof(Record) == 64);
 
 /// Record::evictions: lower half how many; upper half the device, in the client's order, and kWholeDevice if the launch
-/// had all SMs from its start to its end.
+/// had all SMs from start_ns to its end, and none before.
 inline constexpr std::uint32_t kRecordDeviceShift = 16, kWholeDevice = 0x80000000u;
 
 /// Names a kernel in Head and Record: FNV-1a over the module's label, a zero byte and the kernel's name, as ReportKernels

@@ -36,7 +36,12 @@ class Agent {
   void compare_clocks(const Launch& launch, const gpuctl::ptx::HostSlot& host, std::uint64_t now);
   std::int64_t clock_offset() const;
   static bool undisturbed(const Launch& launch, const gpuctl::ptx::HostSlot& host);
-  static double task_time(const Launch& launch, const gpuctl::ptx::HostSlot& host);
+  struct Stretch {
+    std::uint64_t from_ns = 0;
+    std::uint32_t sms = 0;
+  };
+  Stretch undisturbed_stretch(const Launch& launch, const gpuctl::ptx::HostSlot& host) const;
+  double task_time(const Launch& launch, const gpuctl::ptx::HostSlot& host, const Stretch& stretch) const;
   void watch_eviction(std::uint32_t epoch_seen);
   void say_if_at_work();
   void look_for_remaining();

@@ -108,35 +108,46 @@ bool Agent::undisturbed(const Launch& launch, const HostSlot& host) {
   return launch.launched == launch.args.workers && ipc::load(host.left_ns) < ipc::load(host.start_ns) + kAtOnceNs;
 }
 
+/// From when on it had the same workers on so many SMs until its end; CLOCK_MONOTONIC. 0: it was disturbed, or that is not
+/// known. A launch whose turn came later than its issue had its holder alone until the agent sent all the others.
+Agent::Stretch Agent::undisturbed_stretch(const Launch& launch, const HostSlot& host) const {
+  const std::uint64_t start = ipc::load(host.start_ns), left = ipc::load(host.left_ns);
+  const auto on_host = [this](std::uint64_t gpu_ns) { return gpu_ns + static_cast<std::uint64_t>(clock_offset()); };
+  if (undisturbed(launch, host)) return {on_host(start), gpuctl::range_size(launch.args.range)};
+  const bool only_once = launch.given_ns != 0 && launch.evictions == 0;
+  if (!only_once || (left != 0 && on_host(left) > launch.given_ns + kAtOnceNs)) return {};
+  return {launch.given_ns, gpuctl::range_size(launch.topped_up_for)};
+}
+
 // How long a worker is at one block-task. Of a launch with the same workers all the time that is an average over all; else
 // what one leader measured, whose warp may be favoured or starved on its SM.
-double Agent::task_time(const Launch& launch, const HostSlot& host) {
-  const std::uint64_t workers = std::min<std::uint64_t>(launch.args.tasks, std::uint64_t{gpuctl::range_size(launch.args.range)} * launch.per_sm);
-  const std::uint64_t start = ipc::load(host.start_ns), done = ipc::load(host.done_ns);
-  if (!undisturbed(launch, host) || done <= start) return ipc::load(host.task_ns);
-  return static_cast<double>(done - start) * static_cast<double>(workers) / launch.args.tasks;
+double Agent::task_time(const Launch& launch, const HostSlot& host, const Stretch& stretch) const {
+  const std::uint64_t workers = std::min<std::uint64_t>(launch.args.tasks, std::uint64_t{stretch.sms} * launch.per_sm);
+  const std::uint64_t done = ipc::load(host.done_ns) + static_cast<std::uint64_t>(clock_offset());
+  if (stretch.from_ns == 0 || done <= stretch.from_ns) return ipc::load(host.task_ns);
+  return static_cast<double>(done - stretch.from_ns) * static_cast<double>(workers) / launch.args.tasks;
 }
 
 void Agent::complete(const Launch& launch, std::uint64_t now) {
   const HostSlot& host = c_.slots_.host(launch.slot);
   Instance& instance = *launch.instance;
-  if (const double task_ns = task_time(launch, host); task_ns > 0) {
+  compare_clocks(launch, host, now);
+  const Stretch stretch = undisturbed_stretch(launch, host);
+  if (const double task_ns = task_time(launch, host, stretch); task_ns > 0) {
     instance.task_ns = instance.task_ns == 0 ? task_ns : 0.75 * instance.task_ns + 0.25 * task_ns;
     instance.kernel->task_ns = static_cast<std::uint32_t>(instance.task_ns);
   }
   ipc::Usage* out = c_.usage();
   if (!out) return;
   const auto done_ns = static_cast<std::int64_t>(ipc::load(host.done_ns));
-  compare_clocks(launch, host, now);
   const std::int64_t latency = done_ns + clock_offset() - static_cast<std::int64_t>(launch.issued_ns);
   const auto latency_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(latency, 0));
   add<std::uint64_t>(out->launches, 1);
   add<std::uint64_t>(out->block_tasks, launch.args.tasks);
   ipc::store(out->latency_ns_last, latency_ns);
   add(out->latency_us_log2[log2_bucket(latency_ns / 1000, std::size(out->latency_us_log2))], 1u);
-  const bool whole_device = gpuctl::range_size(launch.args.range) == c_.sms_ && undisturbed(launch, host);
   if (const ipc::Grant* grant = c_.grant(); grant && ipc::load(grant->jobs) != ipc::kNoJobs)
-    c_.record(launch, clock_offset(), whole_device);
+    c_.record(launch, clock_offset(), stretch.sms == c_.sms_ ? stretch.from_ns : 0);
 }
 
 // Follows the grant: learns when a shrink holds on the GPU, for the daemon and the user. It took until this thread, which

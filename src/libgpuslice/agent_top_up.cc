@@ -86,6 +86,8 @@ void Agent::top_up(const TopUp& order) {
         launch.launched - present(launch), launch.launched, gpuctl::range_size(launch.topped_up_for));
   topped_up_ = true;
   std::lock_guard lock(c_.mutex_);
+  const bool had_holder_alone = launch.launched == launch.args.workers && gpuctl::range_size(launch.args.range) == 0;
+  launch.given_ns = had_holder_alone ? monotonic_ns() : 0;
   launch.launched += order.workers;
   launch.sent.send(order.workers, monotonic_ns());
 }

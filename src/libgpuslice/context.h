@@ -56,6 +56,7 @@ struct Launch {
   std::uint64_t top_up_pause_ns = 0;
   std::uint64_t wanted_ns = 0;       ///< since when it could have more workers if it had started; 0: not
   std::uint32_t allowed_before = 0;  ///< the range of SMs it was allowed when the agent looked latest
+  std::uint64_t given_ns = 0;        ///< when all its workers but the holder were sent at once; 0: they were not
   std::uint32_t topped_up_for = 0;   ///< the same at the latest top-up
   std::uint64_t complete_ns = 0;     ///< when the agent saw it complete
   std::atomic<bool> issued{false};   ///< the launching thread is done with it
@@ -192,7 +193,7 @@ class Context {
   void publish_usage();
   /// For policies for jobs (job_report.cc), both with mutex_. True: the daemon is to hear of it now.
   bool tell_head(std::uint32_t wanted);
-  void record(const Launch& launch, std::int64_t clock_offset, bool whole_device);
+  void record(const Launch& launch, std::int64_t clock_offset, std::uint64_t whole_from_ns);
   const gpuctl::ipc::Grant* grant() const;  ///< null: no daemon
   gpuctl::ipc::Usage* usage() const;
 

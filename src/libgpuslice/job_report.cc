@@ -61,7 +61,8 @@ bool Context::tell_head(std::uint32_t wanted) {
   return head != before && (head == 0 || before == 0 || wanted == ipc::kTellEachJob);
 }
 
-void Context::record(const Launch& launch, std::int64_t clock_offset, bool whole_device) {
+/// `whole_from_ns`: from when on it had the whole device until its end, CLOCK_MONOTONIC; 0: it had not.
+void Context::record(const Launch& launch, std::int64_t clock_offset, std::uint64_t whole_from_ns) {
   ipc::Stub& stub = *Client::get().stub();
   std::lock_guard lock(ring_mutex);
   const std::uint32_t number = ipc::load(stub.records_written);
@@ -73,11 +74,11 @@ void Context::record(const Launch& launch, std::int64_t clock_offset, bool whole
   ipc::Record& out = ipc::record_at(stub, number);
   out.kernel = hash_of(*launch.instance->kernel);
   out.issued_ns = launch.issued_ns;
-  out.start_ns = on_host(host.start_ns);
+  out.start_ns = whole_from_ns != 0 ? whole_from_ns : on_host(host.start_ns);
   out.done_ns = on_host(host.done_ns);
   out.evict_ns = launch.evict_ns;
   out.evictions = std::min(launch.evictions, 0xffffu) | static_cast<std::uint32_t>(device_index_) << ipc::kRecordDeviceShift |
-                  (whole_device ? ipc::kWholeDevice : 0);
+                  (whole_from_ns != 0 ? ipc::kWholeDevice : 0);
   out.total = launch.args.tasks;
   out.threads = launch.config.threads();
   out.shared = launch.config.shared;
