@@ -39,6 +39,7 @@ void JobQueue::renew(const std::string& policy, CapSM capacity, std::vector<Memb
   }
   scheduler_.set_capacity(capacity);
   members_ = std::move(members);
+  anything_new_ = true;
   for (const Member& member : members_) {
     Client::Slot& slot = member.client->slots()[member.slot];
     if (std::exchange(slot.queue, this) != this) slot.job = {};
@@ -59,6 +60,7 @@ void JobQueue::forget(const Client& client, std::uint64_t now_ns) {
 void JobQueue::leave(Client::Slot& slot, Time now) {
   if (slot.job.id != 0) scheduler_.complete(slot.job.id, now);
   slot.job = {};
+  anything_new_ = true;
 }
 
 bool JobQueue::update(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
@@ -68,9 +70,11 @@ bool JobQueue::update(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   std::stable_sort(new_.begin(), new_.end(), [](const New& a, const New& b) { return a.arrived < b.arrived; });
   for (const New& job : new_) arrive(job);
   for (const Member& member : members_) follow(member, deadline, now_ns);
-  Time again = scheduler_.decide(now).again;
-  if (start_those_at_work(now_ns)) again = scheduler_.decide(now).again;
-  again_ns_ = again == sched::kNever ? UINT64_MAX : static_cast<std::uint64_t>(again.count());
+  if (std::exchange(anything_new_, false) || now >= decide_at_) {
+    decide_at_ = scheduler_.decide(now).again;
+    if (start_those_at_work(now_ns)) decide_at_ = scheduler_.decide(now).again;
+  }
+  again_ns_ = decide_at_ == sched::kNever ? UINT64_MAX : static_cast<std::uint64_t>(decide_at_.count());
   for (const Member& member : members_) {
     const Client::Slot& slot = member.client->slots()[member.slot];
     if (scheduler_.state(slot.job.id) == JobState::to_run)
@@ -108,6 +112,7 @@ void JobQueue::arrive(const New& job) {
     arrival.eviction = knowledge_.eviction(head->kernel);
   }
   scheduler_.arrive(arrival, job.arrived);
+  anything_new_ = true;
 }
 
 /// Tells the scheduler what became of its decisions, and how far the job is.
@@ -117,10 +122,16 @@ void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, s
   if (job == nullptr) return;
   const Time now = instant(now_ns);
   if (slot.written == 0) slot.job.given_ns = 0, slot.job.inherits = false;
-  if (job->state == JobState::to_run && at_work(slot, *job, now_ns)) scheduler_.started(job->id, now);
+  if (job->state == JobState::to_run && at_work(slot, *job, now_ns)) {
+    scheduler_.started(job->id, now);
+    anything_new_ = true;
+  }
   const bool has_left =
       slot.written == 0 && (!slot.held.pending() || member.client->overdue(member.slot, deadline, now_ns));
-  if (job->state == JobState::to_evict && has_left) scheduler_.evicted(job->id, now);
+  if (job->state == JobState::to_evict && has_left) {
+    scheduler_.evicted(job->id, now);
+    anything_new_ = true;
+  }
 
   if (job->state == JobState::running && slot.job.seen_ns != 0) {
     const std::uint32_t usable = std::min(job->need, scheduler_.capacity()).count;
@@ -133,7 +144,9 @@ void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, s
   slot.job.claimed = head->claimed;
   scheduler_.observe(job->id, sched::corrected_remaining(job->predicted, slot.job.ran, head->claimed, head->total),
                      now);
-  if (head->claimed == head->total) scheduler_.tail(job->id, now);
+  if (head->claimed != head->total) return;
+  scheduler_.tail(job->id, now);
+  anything_new_ = true;
 }
 
 /// A slice of time counts from when the job's workers are there, not from when the client is told: it has to launch them.

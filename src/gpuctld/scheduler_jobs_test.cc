@@ -126,6 +126,23 @@ TEST(JobsInScheduler, ASliceBeginsWhenTheWorkersAreThere) {
   EXPECT_EQ(scheduler.again_ns(), 14 * kMs + 100'000);
 }
 
+TEST(JobsInScheduler, APolicyIsNotAskedWheneverSomebodyLooks) {
+  Scheduler scheduler({gpu(132)}, tree("frs"));
+  Job a(scheduler, "low"), b(scheduler, "high");
+  a.head(1, 132 * 100);
+  ipc::store(a.stub->head[0].issued_ns, 10 * kMs);
+  scheduler.update(10 * kMs);
+  b.head(1, 132 * 100);
+  ipc::store(b.stub->head[0].issued_ns, 11 * kMs);
+  scheduler.update(11 * kMs);
+  EXPECT_EQ(scheduler.again_ns(), 12 * kMs) << "the least quantum";
+  scheduler.update(11 * kMs + 500'000);
+  EXPECT_EQ(a.granted(), 132u) << "b is the slower one now, but this is a's quantum";
+  EXPECT_EQ(scheduler.again_ns(), 12 * kMs);
+  scheduler.update(12 * kMs);
+  EXPECT_EQ(a.state(), "to-evict");
+}
+
 TEST(JobsInScheduler, WhoDoesNotSayThatItsWorkersAreThereHasItsSliceAllTheSame) {
   Scheduler scheduler({gpu(132)}, tree("rr:quantum_ms=2"));
   Job a(scheduler, "low"), b(scheduler, "high");
