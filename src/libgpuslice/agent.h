@@ -54,7 +54,7 @@ class Agent {
   std::vector<TopUp> plan_top_ups();
   void top_up(const TopUp& order);
   std::uint64_t look_for_ends();
-  bool watch_return(Launch& head, std::uint32_t allowed, std::uint64_t workers);
+  bool watch_return(Launch& head, std::uint32_t before, std::uint32_t allowed, std::uint64_t workers);
   void look_for_return();
   void has_returned();
   void look_at_opaque();

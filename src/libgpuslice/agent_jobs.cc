@@ -49,8 +49,7 @@ void Agent::say_if_at_work() {
 
 // An eviction costs more than the time until the SMs are free: once they are given back, workers have to come again. That is
 // over when half of those that fit are there. With the context's mutex; true while it is not over.
-bool Agent::watch_return(Launch& head, std::uint32_t allowed, std::uint64_t workers) {
-  const std::uint32_t before = std::exchange(head.allowed_before, allowed);
+bool Agent::watch_return(Launch& head, std::uint32_t before, std::uint32_t allowed, std::uint64_t workers) {
   if (gpuctl::range_size(before) == 0 && gpuctl::range_size(allowed) > 0 && head.evictions > 0 && stub_) {
     returning_ = &head;
     return_since_ns_ = ipc::load(stub_->grant[c_.device_index_].decided_ns);

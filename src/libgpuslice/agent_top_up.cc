@@ -14,10 +14,7 @@ using gpuctl::ptx::LaunchArgs;
 
 namespace {
 
-/// Some workers of a top-up land on SMs where they may not stay, and how many is up to the hardware. So another try is
-/// made, after a pause that doubles, while more than one worker in so many is missing.
-constexpr std::uint64_t kFirstPauseNs = 200'000;
-constexpr std::uint64_t kLongestPauseNs = 20'000'000;
+/// Nothing is added for less than one missing worker in so many.
 constexpr std::uint64_t kMissable = 16;
 /// Before a try that is so near, and so long for a launch to start, the agent does not go to sleep for long.
 constexpr std::uint64_t kSoonNs = 1'000'000;
@@ -32,13 +29,12 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
   const auto look_at = [&](Launch& head, std::uint32_t allowed) {
     const HostSlot& host = c_.slots_.host(head.slot);
     if (!head.issued.load(std::memory_order_acquire) || head.failed || ipc::load(host.done)) return;
-    // Another range, be it an empty one, is another matter: the pauses between tries begin anew.
-    if (allowed != head.allowed_before) head.next_top_up_ns = 0;
     const std::uint64_t capacity = std::uint64_t{gpuctl::range_size(allowed)} * head.per_sm;
     const std::uint32_t claimed = std::min(ipc::load(host.progress), head.args.total);
     const std::uint64_t chunks = (std::uint64_t{head.args.total - claimed} + head.chunk - 1) / head.chunk;
     const std::uint64_t target = std::min(capacity, chunks);
-    wants_workers_ |= watch_return(head, allowed, target);
+    const std::uint32_t allowed_before = head.tries.allow(allowed);
+    wants_workers_ |= watch_return(head, allowed_before, allowed, target);
     // Who was just told of it may grant something at any moment.
     wants_workers_ |= takes_turns && capacity == 0 && now - head.issued_ns < kSoonNs;
     const std::uint64_t chunk_ns = static_cast<std::uint64_t>(head.instance->task_ns * head.chunk);
@@ -52,10 +48,9 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
       wants_workers_ |= now - head.wanted_ns < kSoonNs;
       return;
     }
-    wants_workers_ |= now + kSoonNs > head.next_top_up_ns;
-    if (now < head.next_top_up_ns) return;
-    head.top_up_pause_ns = head.next_top_up_ns == 0 ? kFirstPauseNs : std::min(2 * head.top_up_pause_ns, kLongestPauseNs);
-    head.next_top_up_ns = now + head.top_up_pause_ns;
+    wants_workers_ |= now + kSoonNs > head.tries.next_ns();
+    if (now < head.tries.next_ns()) return;
+    head.tries.tried(now);
     head.topped_up_for = allowed;
     orders.push_back({&head, static_cast<std::uint32_t>(target - at_work) + 2 * c_.idle_sms() * head.per_sm});
   };

@@ -22,6 +22,7 @@
 #include "libgpuslice/kernels.h"
 #include "libgpuslice/opaque.h"
 #include "libgpuslice/sent_workers.h"
+#include "libgpuslice/top_up_tries.h"
 #include "libgpuslice/slots.h"
 #include "libgpuslice/stream_key.h"
 
@@ -52,12 +53,10 @@ struct Launch {
   std::uint32_t launched = 0;      ///< workers of all grids so far
   SentWorkers sent;                ///< those in grids of the agent
   std::uint64_t issued_ns = 0;     ///< CLOCK_MONOTONIC
-  std::uint64_t next_top_up_ns = 0;  ///< not before; what follows: how long to wait after that one. The agent's
-  std::uint64_t top_up_pause_ns = 0;
+  TopUpTries tries;                  ///< of the agent, to add workers
   std::uint64_t wanted_ns = 0;       ///< since when it could have more workers if it had started; 0: not
-  std::uint32_t allowed_before = 0;  ///< the range of SMs it was allowed when the agent looked latest
   std::uint64_t given_ns = 0;        ///< when all its workers but the holder were sent at once; 0: they were not
-  std::uint32_t topped_up_for = 0;   ///< the same at the latest top-up
+  std::uint32_t topped_up_for = 0;   ///< the range of SMs it was allowed at the latest top-up
   std::uint64_t complete_ns = 0;     ///< when the agent saw it complete
   std::atomic<bool> issued{false};   ///< the launching thread is done with it
   bool failed = false;             ///< the driver refused it: nothing runs. Read after `issued`
