@@ -38,18 +38,21 @@ void WaterFiller::fill(std::span<const Vessel> vessels, CapSM amount, std::uint6
     weights += vessels[i].weight;
     open_.push_back({static_cast<std::uint32_t>(i), vessels[i].weight, n, vessels[i].room.count});
   }
-  // The vessels that fill up first are those with the least room for their weight.
-  std::sort(open_.begin(), open_.end(), [](const Open& a, const Open& b) {
-    const std::uint64_t left_side = std::uint64_t{a.room} * b.weight, right_side = std::uint64_t{b.room} * a.weight;
-    return left_side != right_side ? left_side < right_side : a.key < b.key;
-  });
-  auto next = open_.begin();
-  for (; next != open_.end() && next->room * weights <= left * next->weight; ++next) {
-    poured[next->index] = CapSM{next->room};
-    left -= next->room;
-    weights -= next->weight;
+  // Those that fill up: the level only rises with each of them, so the order does not matter, and a few passes do.
+  for (std::size_t before = 0; before != open_.size();) {
+    before = open_.size();
+    std::size_t kept = 0;
+    for (const Open& vessel : open_) {
+      if (vessel.room * weights <= left * vessel.weight) {
+        poured[vessel.index] = CapSM{vessel.room};
+        left -= vessel.room;
+        weights -= vessel.weight;
+      } else {
+        open_[kept++] = vessel;
+      }
+    }
+    open_.resize(kept);
   }
-  open_.erase(open_.begin(), next);
 
   // The others share in proportion, with room to spare for the rounding: room > left * weight / weights for each.
   std::uint64_t handed_out = 0;
@@ -59,9 +62,10 @@ void WaterFiller::fill(std::span<const Vessel> vessels, CapSM amount, std::uint6
     handed_out += exact / weights;
     vessel.room = static_cast<std::uint32_t>(exact % weights);  // from here on: the remainder
   }
-  std::sort(open_.begin(), open_.end(),
-            [](const Open& a, const Open& b) { return a.room != b.room ? a.room > b.room : a.key < b.key; });
-  for (std::size_t n = 0; handed_out < left; ++n, ++handed_out) poured[open_[n].index] += CapSM{1};
+  const auto more = static_cast<std::ptrdiff_t>(left - handed_out);
+  std::nth_element(open_.begin(), open_.begin() + more, open_.end(),
+                   [](const Open& a, const Open& b) { return a.room != b.room ? a.room > b.room : a.key < b.key; });
+  for (std::ptrdiff_t n = 0; n < more; ++n) poured[open_[static_cast<std::size_t>(n)].index] += CapSM{1};
   lift_empty(vessels, poured);
 }
 
