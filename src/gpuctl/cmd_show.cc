@@ -64,6 +64,14 @@ Table client_table(const std::vector<ipc::Client>& clients) {
   return table;
 }
 
+/// "1: 80 us  4: 20 us"
+std::string curve_text(const std::vector<ipc::KernelPoint>& curve) {
+  std::string text;
+  for (const ipc::KernelPoint& point : curve)
+    text.append(text.empty() ? "" : "  ").append(std::to_string(point.sms) + ": " + format_us(point.block_task_us));
+  return text.empty() ? "-" : text;
+}
+
 Outcome<int> show_kernels(Context& context) {
   const auto reply = ask(context, "ListKernels");
   if (!reply) return reply.error();
@@ -81,12 +89,13 @@ Outcome<int> show_kernels(Context& context) {
                {"PREDICTED", right},
                {"OBSERVED", right},
                {"ERROR", right},
-               {"EVICTION", right}});
+               {"EVICTION", right},
+               {"PER BLOCK-TASK BY SMS", left}});
   for (const ipc::KernelDurations& k : *kernels)
     table.add_row({printable(k.name), k.module.empty() ? "-" : printable(k.module), format_count(k.launches),
                    k.predicted_us == 0 ? "-" : format_us(k.predicted_us), format_us(k.observed_us),
                    k.predicted_us == 0 ? "-" : std::to_string(std::llround(100 * k.error)) + " %",
-                   k.evict_us == 0 ? "-" : format_us(k.evict_us)});
+                   k.evict_us == 0 ? "-" : format_us(k.evict_us), curve_text(k.curve)});
   for (const std::string& line : table.lines()) context.out << line << '\n';
   return kExitOk;
 }

@@ -100,7 +100,7 @@ std::string policy_help() {
     line.resize(std::max<std::size_t>(line.size() + 2, 34), ' ');
     help += '\n' + line + std::string(policy.help);
   }
-  help += "\nPolicies for jobs, one at a time on a GPU; options as in hpf:spatial:protect_ms=50:";
+  help += "\nPolicies for jobs, one at a time on a GPU but for sim; options as in hpf:spatial:protect_ms=50:";
   for (const sched::JobPolicyRow& row : sched::job_policies()) {
     if (!sched::for_slices(row)) continue;
     std::string line = "  " + std::string(row.name);

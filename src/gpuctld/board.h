@@ -39,6 +39,7 @@ class Board {
   /// Whether the device's clients never run at the same time, but in turns (no MPS). Then nobody takes SMs from anybody: each has
   /// in its turns what its slice may have at most.
   void set_by_turns(bool on) { by_turns_ = on; }
+  bool by_turns() const { return by_turns_; }
 
   /// Decides how many SMs each client is to have. Writes nothing.
   void decide(sched::Allocator& allocator, std::span<const sched::NodeInput> nodes, std::uint64_t turn);

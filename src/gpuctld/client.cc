@@ -84,6 +84,7 @@ void Client::write_grant(std::size_t index, std::uint32_t capsm, std::uint32_t i
   else
     slot.held.rest();
   slot.written = capsm;
+  if (capsm > 0 || !slot.job.tail) slot.history.wrote(capsm, now_ns);
   ipc::store(grant.priority, priority_);
   write_idle(index, idle);
   ipc::store(grant.decided_ns, now_ns);

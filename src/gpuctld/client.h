@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "gpuctld/grant_history.h"
 #include "gpuctld/held_capsm.h"
 #include "ipc/stub_map.h"
 #include "ipc/types.h"
@@ -34,6 +35,7 @@ struct ClientJob {
   std::uint64_t seen_ns = 0;       ///< until when `ran` counts
   bool inherits = false;           ///< when it came its client had a grant already
   std::uint64_t given_ns = 0;      ///< since when its client has one; 0: it has none
+  bool tail = false;               ///< all its block-tasks are claimed: without a grant too it goes on to its end
   bool operator==(const ClientJob&) const = default;
 };
 
@@ -62,6 +64,8 @@ class Client {
     std::uint64_t promised = 0;  ///< bytes of memory it was last granted, or said it holds; 0 while nothing limits it
     std::uint32_t epoch = 0;    ///< the daemon's own copy: the page is the client's to scribble on
     HeldCapsm held;
+    GrantHistory history;       ///< of `written`, but what is taken from a job's tail
+    std::uint64_t last_done_ns = 0;  ///< when the latest of its launches ended that it told of
     JobQueue* queue = nullptr;  ///< whose turns it takes; null: no policy for jobs
     ClientJob job;
     std::uint32_t admitted = ipc::kUnlimited;  ///< CapSM that a policy for jobs lets it have, as the next says

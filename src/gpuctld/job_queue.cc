@@ -1,6 +1,7 @@
 #include "gpuctld/job_queue.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "sched/predictor/predictor.h"
@@ -27,15 +28,22 @@ Time instant(std::uint64_t ns) {
 JobQueue::JobQueue(std::string policy, CapSM capacity, std::uint32_t sms, KernelKnowledge& knowledge,
                    std::uint64_t& next_id)
     : policy_(std::move(policy)),
-      scheduler_(std::move(sched::make_job_policy(policy_).value()), capacity),
       sms_(sms),
       knowledge_(knowledge),
+      scheduler_(make_policy(), capacity),
       next_id_(next_id) {}
+
+/// As policy_ says, with what was learnt about kernels. The text was checked.
+std::unique_ptr<sched::JobPolicy> JobQueue::make_policy() const {
+  sched::PolicyInputs inputs;
+  inputs.curves = [&knowledge = knowledge_, sms = sms_](std::uint32_t kernel) { return knowledge.curve(kernel, sms); };
+  return std::move(sched::make_job_policy(policy_, std::move(inputs)).value());
+}
 
 void JobQueue::renew(const std::string& policy, CapSM capacity, std::vector<Member> members, std::uint64_t now_ns) {
   if (policy != policy_) {
     policy_ = policy;
-    scheduler_.set_policy(std::move(sched::make_job_policy(policy_).value()), instant(now_ns));
+    scheduler_.set_policy(make_policy(), instant(now_ns));
   }
   scheduler_.set_capacity(capacity);
   members_ = std::move(members);
@@ -101,6 +109,7 @@ void JobQueue::arrive(const New& job) {
   slot.job = {.id = ++next_id_, .launch = job.head ? job.head->launch : kUnknownLaunch, .inherits = slot.written > 0};
   sched::Arrival arrival{.id = slot.job.id,
                          .owner = reinterpret_cast<std::uintptr_t>(member.client),
+                         .kernel = KernelKnowledge::kNoId,
                          .priority = member.priority,
                          .weight = member.weight,
                          .need = scheduler_.capacity(),
@@ -108,6 +117,7 @@ void JobQueue::arrive(const New& job) {
                          .eviction = kUnknownEviction};
   if (const auto& head = job.head) {
     arrival.need = CapSM{std::clamp((head->total + head->per_sm - 1) / head->per_sm, 1u, sms_)};
+    arrival.kernel = knowledge_.id(head->kernel);
     arrival.predicted = knowledge_.predict(*head, sms_);
     arrival.eviction = knowledge_.eviction(head->kernel);
   }
@@ -135,16 +145,20 @@ void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, s
 
   if (job->state == JobState::running && slot.job.seen_ns != 0) {
     const std::uint32_t usable = std::min(job->need, scheduler_.capacity()).count;
-    const Time elapsed = now - instant(slot.job.seen_ns);
-    slot.job.ran += elapsed * std::min(job->granted.count, usable) / usable;
+    const auto elapsed = static_cast<double>((now - instant(slot.job.seen_ns)).count());
+    slot.job.ran += Time{std::llround(elapsed * knowledge_.speed(job->kernel, job->granted.count, usable, sms_))};
   }
   slot.job.seen_ns = now_ns;
+  // How long something of unknown length goes on: as long as it has gone on so far.
+  if (slot.job.launch == kUnknownLaunch) scheduler_.observe(job->id, std::max(kUnknownDuration, slot.job.ran), now);
   const std::optional<ipc::Head> head = member.client->head(member.slot, now_ns);
   if (!head || head->launch != slot.job.launch || head->claimed <= slot.job.claimed) return;
   slot.job.claimed = head->claimed;
   scheduler_.observe(job->id, sched::corrected_remaining(job->predicted, slot.job.ran, head->claimed, head->total),
                      now);
-  if (head->claimed != head->total) return;
+  // What waits behind it goes on with what it has.
+  if (head->claimed < head->total || slot.outstanding > 1) return;
+  slot.job.tail = true;
   scheduler_.tail(job->id, now);
   anything_new_ = true;
 }
@@ -174,6 +188,7 @@ bool JobQueue::start_those_at_work(std::uint64_t now_ns) {
 bool JobQueue::admit() {
   bool changed = false;
   const bool idle = scheduler_.jobs().empty();
+  const bool alone = scheduler_.jobs().size() == 1;
   for (const Member& member : members_) {
     const sched::Job* job = scheduler_.find(member.client->slots()[member.slot].job.id);
     if (job != nullptr && job->granted.count > 0) latest_ = member.client;
@@ -182,7 +197,9 @@ bool JobQueue::admit() {
     Client::Slot& slot = member.client->slots()[member.slot];
     const sched::Job* job = scheduler_.find(slot.job.id);
     const CapSM granted = job != nullptr ? job->granted : CapSM{};
-    const bool all = granted >= scheduler_.capacity() || (idle && member.client == latest_);
+    // Whoever is alone has all, whatever it can use: nobody else wants it, and so it is found out what it can use.
+    const bool all =
+        granted >= scheduler_.capacity() || (alone && job != nullptr) || (idle && member.client == latest_);
     const std::uint32_t admitted = all ? ipc::kUnlimited : granted.count;
     changed |= std::exchange(slot.admitted, admitted) != admitted;
     member.client->write_jobs(member.slot, scheduler_.jobs().size() > 1 ? ipc::kTellEachJob : ipc::kTellJobs);

@@ -52,6 +52,7 @@ class JobQueue {
   std::string_view state(const Client::Slot& slot) const;
 
  private:
+  std::unique_ptr<sched::JobPolicy> make_policy() const;
   struct New {
     const Member* member;
     std::optional<ipc::Head> head;
@@ -66,9 +67,9 @@ class JobQueue {
   bool admit();
 
   std::string policy_;
-  sched::Scheduler scheduler_;
   std::uint32_t sms_;
   KernelKnowledge& knowledge_;
+  sched::Scheduler scheduler_;
   std::uint64_t& next_id_;
   std::vector<Member> members_;
   std::vector<New> new_;

@@ -19,6 +19,11 @@ namespace {
 constexpr int kVersion = 1;
 constexpr std::uint64_t kLongestLaunchNs =
     3'600'000'000'000;  // what a client claims to have taken longer is not learnt
+/// A launch is a point of its kernel's curve if it never had more than so many times the SMs it had at another time,
+/// ...
+constexpr std::uint32_t kSteady = 2;
+/// ... and, if the number changed, ran so long that the few block-tasks in which a change takes hold do not matter.
+constexpr std::uint64_t kSettledNs = 1'000'000;
 
 std::string to_key(std::uint64_t hash) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -39,6 +44,15 @@ template <class Launch>
 Time from_tasks(const Launch& launch, std::uint32_t sms) {
   const std::uint64_t workers = std::min<std::uint64_t>(launch.total, std::uint64_t{launch.per_sm} * sms);
   return Time{std::llround(static_cast<double>(launch.total) * launch.task_ns / static_cast<double>(workers))};
+}
+
+bool is_whole(const ipc::Record& launch) {
+  return (launch.evictions & ipc::kWholeDevice) != 0 && launch.done_ns > launch.start_ns;
+}
+
+/// SMs that the launch can fill.
+std::uint32_t usable(const ipc::Record& launch, std::uint32_t sms) {
+  return std::clamp((launch.total + launch.per_sm - 1) / launch.per_sm, 1u, sms);
 }
 
 }  // namespace
@@ -64,14 +78,49 @@ KernelKnowledge::Kernel* KernelKnowledge::find_or_add(std::uint64_t hash) {
   return &kernel;
 }
 
-Time KernelKnowledge::learn(const ipc::Record& launch, std::uint32_t sms) {
-  const bool whole = (launch.evictions & ipc::kWholeDevice) != 0 && launch.done_ns > launch.start_ns;
-  const Time took = whole
-                        ? Time{static_cast<std::int64_t>(std::min(launch.done_ns - launch.start_ns, kLongestLaunchNs))}
-                        : from_tasks(launch, sms);
-  if (took <= Time{0} || took >= Time{kLongestLaunchNs}) return Time{0};
+std::uint32_t KernelKnowledge::id(std::uint64_t kernel) const {
+  const auto found = kernels_.find(kernel);
+  return found == kernels_.end() ? kNoId : found->second.id;
+}
+
+std::span<const sched::CurvePoint> KernelKnowledge::curve(std::uint32_t id, std::uint32_t sms) {
+  return predictor_.curve(id, sched::CapSM{sms});
+}
+
+double KernelKnowledge::speed(std::uint32_t id, std::uint32_t granted, std::uint32_t usable, std::uint32_t sms) {
+  if (granted >= usable) return 1;
+  if (granted == 0) return 0;
+  const std::span<const sched::CurvePoint> points = curve(id, sms);
+  if (points.empty()) return static_cast<double>(granted) / usable;
+  return sched::time_with(points, sched::CapSM{usable}) / sched::time_with(points, sched::CapSM{granted});
+}
+
+/// A point of its curve. Of a launch whose grant changed too much the mean says little.
+void KernelKnowledge::learn_curve(const Kernel& kernel, const ipc::Record& launch, const GrantHistory::Held& held) {
+  if (held.most > kSteady * held.least || (held.most != held.least && held.ns < kSettledNs)) return;
+  const auto capsm = static_cast<std::uint32_t>(std::lround(held.capsm));
+  predictor_.learn_curve(kernel.id, sched::CapSM{capsm}, launch.total, Time{static_cast<std::int64_t>(held.ns)});
+}
+
+Time KernelKnowledge::learn(const ipc::Record& launch, std::uint32_t sms,
+                            const std::optional<GrantHistory::Held>& held) {
+  const bool believable = launch.done_ns <= launch.start_ns || launch.done_ns - launch.start_ns < kLongestLaunchNs;
+  Time took{0};
+  if (is_whole(launch)) {
+    took = Time{static_cast<std::int64_t>(launch.done_ns - launch.start_ns)};
+  } else if (held && !curve(id(launch.kernel), sms).empty()) {
+    const auto capsm = static_cast<std::uint32_t>(std::lround(held->capsm));
+    took =
+        Time{std::llround(static_cast<double>(held->ns) * speed(id(launch.kernel), capsm, usable(launch, sms), sms))};
+  } else {
+    took = from_tasks(launch, sms);
+  }
+  if (!believable || took >= Time{kLongestLaunchNs} || (took <= Time{0} && !held)) return Time{0};
   Kernel* kernel = find_or_add(launch.kernel);
   if (kernel == nullptr) return took;
+  changed_ = true;
+  if (held) learn_curve(*kernel, launch, *held);
+  if (took <= Time{0}) return took;
   const sched::LaunchShape shape = shape_of(launch);
   const auto ns = static_cast<double>(took.count());
   kernel->predicted_ns = static_cast<double>(predictor_.predict(kernel->id, shape, Time{0}).count());
@@ -80,7 +129,6 @@ Time KernelKnowledge::learn(const ipc::Record& launch, std::uint32_t sms) {
   if (const std::uint32_t evictions = launch.evictions & 0xffff; evictions > 0)
     predictor_.learn_eviction(kernel->id,
                               Time{static_cast<std::int64_t>(std::min(launch.evict_ns / evictions, kLongestLaunchNs))});
-  changed_ = true;
   return took;
 }
 
@@ -103,13 +151,18 @@ std::vector<ipc::KernelDurations> KernelKnowledge::list() const {
   std::vector<ipc::KernelDurations> result;
   for (const auto& [hash, kernel] : kernels_) {
     const sched::KernelKnowledge& learnt = known[kernel.id];
+    std::vector<ipc::KernelPoint> curve;
+    for (const sched::CurvePoint& point : learnt.curve)
+      curve.push_back({static_cast<std::int64_t>(point.capsm.count),
+                       static_cast<double>(point.whole.count()) / sched::kCurveTasks / 1000});
     result.push_back({.name = kernel.name.empty() ? to_key(hash) : kernel.name,
                       .module = kernel.module,
                       .launches = static_cast<std::int64_t>(kernel.launches),
                       .predicted_us = kernel.predicted_ns / 1000,
                       .observed_us = kernel.mean_ns / 1000,
                       .error = learnt.error,
-                      .evict_us = static_cast<double>(learnt.eviction.count()) / 1000});
+                      .evict_us = static_cast<double>(learnt.eviction.count()) / 1000,
+                      .curve = std::move(curve)});
   }
   std::sort(result.begin(), result.end(),
             [](const auto& a, const auto& b) { return a.name != b.name ? a.name < b.name : a.module < b.module; });

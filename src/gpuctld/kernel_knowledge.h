@@ -5,11 +5,14 @@
 #include <boost/json/value.hpp>
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
+#include "gpuctld/grant_history.h"
 #include "ipc/stub.h"
 #include "ipc/types.h"
 #include "sched/predictor/predictor.h"
@@ -30,11 +33,20 @@ class KernelKnowledge {
   sched::Time predict(const ipc::Head& launch, std::uint32_t sms) const;
   sched::Time eviction(std::uint64_t kernel) const;
 
-  /// A launch that ended on a device of `sms` SMs. Returns how long it would have taken alone on the whole device; 0:
-  /// that is not known, and nothing was learnt.
-  sched::Time learn(const ipc::Record& launch, std::uint32_t sms);
+  /// A launch that ended on a device of `sms` SMs; `held`: what it had of them, if that is known. Returns how long it
+  /// would have taken alone on the whole device; 0: that is not known, and no duration was learnt.
+  sched::Time learn(const ipc::Record& launch, std::uint32_t sms, const std::optional<GrantHistory::Held>& held = {});
   /// What a kernel of that ipc::kernel_hash is called.
   void name(const std::string& module, const std::string& name);
+
+  /// What curve() and sched::Arrival call the kernel; kNoId when nothing was learnt about it.
+  std::uint32_t id(std::uint64_t kernel) const;
+  static constexpr std::uint32_t kNoId = UINT32_MAX;
+  /// How it scales on a device of `sms` SMs; empty while fewer than two numbers of SMs were seen. Valid until the next
+  /// learn() or curve().
+  std::span<const sched::CurvePoint> curve(std::uint32_t id, std::uint32_t sms);
+  /// How fast the kernel is with `granted` SMs, 1 being with all of `usable`: by its curve, else in proportion.
+  double speed(std::uint32_t id, std::uint32_t granted, std::uint32_t usable, std::uint32_t sms);
 
   /// As given; empty when it was not.
   std::string name_of(std::uint64_t kernel) const;
@@ -59,6 +71,7 @@ class KernelKnowledge {
     double mean_ns = 0;       ///< of all launches, each as long as alone on the whole device
     double predicted_ns = 0;  ///< of the latest
   };
+  void learn_curve(const Kernel& kernel, const ipc::Record& launch, const GrantHistory::Held& held);
   Kernel* find_or_add(std::uint64_t hash);
 
   sched::Predictor predictor_;

@@ -102,6 +102,7 @@ class Scheduler {
   void rebuild(std::uint64_t now_ns);
   void rebuild_queues(std::uint64_t now_ns);
   void learn();
+  std::optional<GrantHistory::Held> held_by(Client& client, std::size_t index, const ipc::Record& launch) const;
   void record(const Client& client, std::size_t slot, const ipc::Record& launch, sched::Time alone);
   bool take_turns(std::uint64_t now_ns);
   bool read_usage();

@@ -1,5 +1,6 @@
 // Policies for jobs in the tree: which clients take turns with whom, and what their launches teach.
 #include <algorithm>
+#include <utility>
 
 #include "gpuctld/scheduler.h"
 
@@ -87,12 +88,30 @@ void Scheduler::learn() {
     for (const ipc::Record& record : records_) {
       const std::size_t index = (record.evictions & ~ipc::kWholeDevice) >> ipc::kRecordDeviceShift;
       if (index >= client.slots().size() || client.slots()[index].device < 0) continue;
-      const sched::Time alone = knowledge_.learn(record, sms_[static_cast<std::size_t>(client.slots()[index].device)]);
+      const std::uint32_t sms = sms_[static_cast<std::size_t>(client.slots()[index].device)];
+      const sched::Time alone = knowledge_.learn(record, sms, held_by(client, index, record));
       if (recorder_.wanted() && alone > sched::Time{0}) this->record(client, index, record, alone);
     }
     if (!knowledge_.wants_names()) continue;
     for (const ipc::Kernel& kernel : client.kernels()) knowledge_.name(kernel.module, kernel.name);
   }
+}
+
+/// The SMs that a launch had while it ran. Nothing when its time does not say how it runs with so many: programs took
+/// turns, or the client ran another one beside it.
+std::optional<GrantHistory::Held> Scheduler::held_by(Client& client, std::size_t index,
+                                                     const ipc::Record& launch) const {
+  Client::Slot& slot = client.slots()[index];
+  const std::uint64_t before = std::exchange(slot.last_done_ns, std::max(slot.last_done_ns, launch.done_ns));
+  if (boards_[static_cast<std::size_t>(slot.device)].by_turns() || launch.done_ns <= launch.start_ns)
+    return std::nullopt;
+  const std::uint64_t ran = launch.done_ns - launch.start_ns;
+  const std::optional<ipc::Head> head = client.head(index, UINT64_MAX);
+  const bool older_runs = head && head->issued_ns < launch.issued_ns;
+  if (older_runs || before > launch.start_ns + ran / 10) return std::nullopt;
+  const std::uint32_t usable = (launch.total + launch.per_sm - 1) / launch.per_sm;
+  return slot.history.held(launch.start_ns, launch.done_ns,
+                           std::min(usable, sms_[static_cast<std::size_t>(slot.device)]));
 }
 
 void Scheduler::record(const Client& client, std::size_t slot, const ipc::Record& launch, sched::Time alone) {

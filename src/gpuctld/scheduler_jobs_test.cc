@@ -24,7 +24,7 @@ struct Job : FakeProgram {
     ipc::Head& head = stub->head[0];
     ipc::store(head.version, head.version + 1);
     head.launch = launch;
-    head.kernel = 7;
+    head.kernel = kernel;
     head.issued_ns = launch;
     head.total = blocks;
     head.claimed = 0;
@@ -34,6 +34,7 @@ struct Job : FakeProgram {
     ipc::store(head.version, head.version + 1);
     demand(launch == 0 ? 0 : std::min(blocks, 132u));
   }
+  std::uint64_t kernel = 7;
   std::string_view state() const { return job_state(client->slots()[0]); }
 };
 
@@ -296,6 +297,144 @@ TEST(JobsInScheduler, NothingThatAClientSaysOfItsLaunchesIsBelieved) {
     scheduler.update(ms * kMs);
     ASSERT_LE(liar.granted() + other.granted(), 132u);
   }
+}
+
+/// Says that a launch of the client's kernel ended.
+void ended(Job& job, std::uint64_t launch, std::uint32_t blocks, std::uint64_t start_ns, std::uint64_t done_ns) {
+  const std::uint32_t written = ipc::load(job.stub->records_written);
+  ipc::record_at(*job.stub.get(), written) = {.kernel = job.kernel,
+                                              .issued_ns = launch,
+                                              .start_ns = start_ns,
+                                              .done_ns = done_ns,
+                                              .total = blocks,
+                                              .threads = 256,
+                                              .per_sm = 1};
+  ipc::store(job.stub->records_written, written + 1);
+}
+
+/// Until everybody has what was decided.
+void settle(Scheduler& scheduler, std::initializer_list<Job*> jobs, std::uint64_t now_ns) {
+  for (int i = 0; i < 4; ++i) {
+    for (Job* job : jobs) {
+      job->apply();
+      ipc::store(job->stub->usage[0].holding, job->granted());
+    }
+    scheduler.update(now_ns + static_cast<std::uint64_t>(i));
+  }
+}
+
+TEST(SimInScheduler, JobsRunSideBySideAndWhoIsAloneHasAll) {
+  Scheduler scheduler({gpu(132)}, tree("sim"));
+  Job a(scheduler, "low"), b(scheduler, "high");
+  a.head(1, 1320);
+  scheduler.update(1 * kMs);
+  EXPECT_EQ(a.granted(), 132u);
+  a.apply();
+  b.head(1, 1320);
+  scheduler.update(1 * kMs + 1000);
+  EXPECT_EQ(a.granted(), 66u) << "nothing is known of either: both scale";
+  EXPECT_EQ(b.granted(), 0u) << "nobody said yet that the SMs are left";
+  settle(scheduler, {&a, &b}, 1 * kMs + 2000);
+  EXPECT_EQ(b.granted(), 66u);
+  EXPECT_EQ(a.state(), "running");
+  EXPECT_EQ(b.state(), "running");
+  b.head(0);
+  scheduler.update(2 * kMs);
+  EXPECT_EQ(a.granted(), 132u);
+  EXPECT_EQ(b.granted(), 0u);
+}
+
+TEST(SimInScheduler, LearnsWhatAKernelCanUseAndGivesTheRestToOthers) {
+  Scheduler scheduler({gpu(132)}, tree("sim:refine_ms=0"));
+  Job flat(scheduler, "low"), other(scheduler, "high");
+  other.kernel = 8;
+  flat.head(1, 1320);
+  settle(scheduler, {&flat}, 1 * kMs);
+  ended(flat, 1, 1320, 1 * kMs + 1000, 11 * kMs);  // with 132 SMs
+  flat.head(0);
+  scheduler.update(11 * kMs);
+  other.head(1, 13200);  // 100 ms with all SMs, against 10
+  settle(scheduler, {&flat, &other}, 12 * kMs);
+  flat.head(2, 1320);
+  settle(scheduler, {&flat, &other}, 12 * kMs + 1000);
+  const std::uint32_t before = flat.granted();
+  EXPECT_GE(before, 10u);
+  EXPECT_LE(before, 14u);
+  ended(flat, 2, 1320, 12 * kMs + 2000, 22 * kMs);  // with a tenth of them, no slower
+  flat.head(3, 1320);
+  settle(scheduler, {&flat, &other}, 22 * kMs);
+  EXPECT_LT(flat.granted(), before);
+  EXPECT_EQ(flat.granted() + other.granted(), 132u);
+  ASSERT_EQ(scheduler.knowledge().list().size(), 1u);
+  ASSERT_EQ(scheduler.knowledge().list()[0].curve.size(), 1u) << "132 are of no more use";
+  EXPECT_EQ(scheduler.knowledge().list()[0].curve[0].sms, before);
+}
+
+TEST(SimInScheduler, ALaunchBesideAnotherOfItsClientIsNoPointOfACurve) {
+  Scheduler scheduler({gpu(132)}, tree("sim"));
+  Job a(scheduler, "low");
+  a.head(5, 1320);
+  settle(scheduler, {&a}, 1 * kMs);
+  ended(a, 6, 1320, 1 * kMs + 1000, 11 * kMs);  // launch 5 still runs
+  scheduler.update(12 * kMs);
+  EXPECT_TRUE(scheduler.knowledge().list().empty() || scheduler.knowledge().list()[0].curve.empty());
+  ended(a, 5, 1320, 1 * kMs + 1000, 12 * kMs);  // and ended 1 ms after
+  a.head(0);
+  scheduler.update(13 * kMs);
+  EXPECT_TRUE(scheduler.knowledge().list().empty() || scheduler.knowledge().list()[0].curve.empty());
+  ended(a, 7, 1320, 13 * kMs, 23 * kMs);
+  scheduler.update(24 * kMs);
+  ASSERT_EQ(scheduler.knowledge().list().size(), 1u);
+  EXPECT_EQ(scheduler.knowledge().list()[0].curve.size(), 1u);
+}
+
+TEST(SimInScheduler, WhenAllIsClaimedTheRestIsForOthers) {
+  Scheduler scheduler({gpu(132)}, tree("sim"));
+  Job a(scheduler, "low"), b(scheduler, "high");
+  a.head(1, 1320);
+  b.head(1, 1320);
+  settle(scheduler, {&a, &b}, 1 * kMs);
+  EXPECT_EQ(a.granted(), 66u);
+  EXPECT_EQ(b.granted(), 66u);
+  ipc::store(b.stub->usage[0].outstanding, 2u);
+  b.stub->head[0].claimed = 1320;
+  settle(scheduler, {&a, &b}, 2 * kMs);
+  EXPECT_GT(b.granted(), 0u) << "another launch of b waits behind this one";
+  ipc::store(b.stub->usage[0].outstanding, 1u);
+  b.head(2, 1320);
+  settle(scheduler, {&a, &b}, 3 * kMs);
+  const std::uint32_t held = b.granted();
+  EXPECT_GT(held, 0u);
+  b.stub->head[0].claimed = 1320;
+  settle(scheduler, {&a, &b}, 4 * kMs);
+  EXPECT_EQ(b.granted(), 0u);
+  EXPECT_EQ(a.granted(), 132u);
+  // What is taken away then is not what it ran with.
+  ended(b, 2, 1320, 3 * kMs + 1000, 9 * kMs);
+  b.head(0);
+  scheduler.update(10 * kMs);
+  ASSERT_EQ(scheduler.knowledge().list().size(), 1u);
+  ASSERT_EQ(scheduler.knowledge().list()[0].curve.size(), 1u);
+  EXPECT_EQ(scheduler.knowledge().list()[0].curve[0].sms, held);
+  EXPECT_NEAR(scheduler.knowledge().list()[0].curve[0].block_task_us, 5999.0 / 1320, 0.1);
+}
+
+TEST(SimInScheduler, AnOpaqueKernelIsOneUnitThatGoesOnAsLongAsItHasGoneOn) {
+  Scheduler scheduler({gpu(132)}, tree("sim:refine_ms=5"));
+  Job opaque(scheduler, "low"), other(scheduler, "high");
+  opaque.demand(132);
+  other.head(1, 13200);  // 100 ms
+  scheduler.update(1 * kMs);
+  const std::uint32_t first = opaque.granted();
+  EXPECT_LT(first, 10u) << "1 ms is what is assumed at first";
+  for (std::uint64_t ms = 2; ms < 1000; ms += 5) {
+    opaque.apply();
+    other.apply();
+    scheduler.update(ms * kMs);
+  }
+  EXPECT_GT(opaque.granted(), first);
+  EXPECT_GT(other.granted(), 0u);
+  EXPECT_LE(opaque.granted() + other.granted(), 132u);
 }
 
 }  // namespace

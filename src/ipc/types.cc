@@ -226,6 +226,15 @@ void read(Fields& fields, Kernel& k) {
   k.block_task_ns = amount(fields, "block_task_ns");
 }
 
+json::object to_json(const KernelPoint& p) {
+  return Writer().put("sms", p.sms).put("block_task_us", p.block_task_us).take();
+}
+
+void read(Fields& fields, KernelPoint& p) {
+  p.sms = amount(fields, "sms");
+  p.block_task_us = fields.number("block_task_us");
+}
+
 json::object to_json(const KernelDurations& k) {
   return Writer()
       .put("name", k.name)
@@ -235,6 +244,7 @@ json::object to_json(const KernelDurations& k) {
       .put("observed_us", k.observed_us)
       .put("error", k.error)
       .put("evict_us", k.evict_us)
+      .put("curve", to_json(k.curve))
       .take();
 }
 
@@ -246,6 +256,7 @@ void read(Fields& fields, KernelDurations& k) {
   k.observed_us = fields.number("observed_us");
   k.error = fields.number("error");
   k.evict_us = fields.number("evict_us");
+  k.curve = read_list<KernelPoint>(fields, "curve");
 }
 
 json::object to_json(const Status& s) {

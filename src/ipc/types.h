@@ -102,6 +102,12 @@ struct Kernel {
   std::int64_t block_task_ns = 0;
 };
 
+/// How a kernel scales: the time of a launch with so many SMs, divided by its block-tasks.
+struct KernelPoint {
+  std::int64_t sms = 0;
+  double block_task_us = 0;
+};
+
 /// What was learnt about a kernel, for policies for jobs; microseconds on the whole GPU.
 struct KernelDurations {
   std::string name;
@@ -111,6 +117,7 @@ struct KernelDurations {
   double observed_us = 0;
   double error = 0;
   double evict_us = 0;
+  std::vector<KernelPoint> curve;
 };
 
 /// The reply of GetStatus.
@@ -138,6 +145,7 @@ boost::json::object to_json(const Device& device);
 boost::json::object to_json(const ClientUsage& usage);
 boost::json::object to_json(const Client& client);
 boost::json::object to_json(const Kernel& kernel);
+boost::json::object to_json(const KernelPoint& point);
 boost::json::object to_json(const KernelDurations& kernel);
 boost::json::object to_json(const Status& status);
 boost::json::object to_json(const Snapshot& snapshot);
@@ -159,6 +167,7 @@ void read(Fields& fields, Device& device);
 void read(Fields& fields, ClientUsage& usage);
 void read(Fields& fields, Client& client);
 void read(Fields& fields, Kernel& kernel);
+void read(Fields& fields, KernelPoint& point);
 void read(Fields& fields, KernelDurations& kernel);
 void read(Fields& fields, Status& status);
 void read(Fields& fields, Snapshot& snapshot);

@@ -93,7 +93,7 @@ class Policies(instance.SystemTest):
     def test_what_is_not_a_policy_is_refused(self):
         self.start_daemon()
         for text, said in (("nosuch", "known: share, fcfs, hpf"), ("hpf:spatial=2", "from 0 to 1"),
-                           ("rr:epoch_ms=3", "no option"), ("sim", "unknown"), ("share:x=1", "no options")):
+                           ("rr:epoch_ms=3", "no option"), ("sim:refine_ms=x", "from 0 to 10000"), ("share:x=1", "no options")):
             refused = self.gpuctl("set", "/", f"policy={text}", check=False)
             self.assertNotEqual(refused.returncode, 0)
             self.assertIn(said, refused.stderr)

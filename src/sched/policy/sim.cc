@@ -1,12 +1,15 @@
-// sim: adaptive simultaneous multi-tenancy (SiM section 3.6, Algorithm 1). Jobs run side by side. Each starts with the
-// least point of its time curve; then the job with the longest remaining time is advanced to its next point, again and
-// again, until nothing more fits. Asked again on every arrival and when a job has claimed its last block-task.
+// sim: adaptive simultaneous multi-tenancy (SiM section 3.6, Algorithm 1). Jobs run side by side. Each starts with one
+// CapSM; then the job with the longest remaining time is advanced to its next point, again and again, until nothing
+// more fits. Decided anew when a job arrives, leaves, or has claimed its last block-task; and each refine_ms while
+// several are there, since what is known of long kernels gets better while they run. In between everybody keeps what
+// they have: each decision by the last microsecond's progress would evict somebody for nothing.
 //
 // Good at: throughput with kernels that cannot use a whole device: their curves are flat, and somebody else gets the
 // rest. Bad at: responsiveness: everybody is slowed down so that all end at about the same time. Knows no priorities.
 // Without a curve (not yet profiled) a kernel counts as scaling perfectly up to what it can fill.
 #include <algorithm>
 
+#include "sched/predictor/time_curve.h"
 #include "sched/temporal/makers.h"
 
 namespace gpuctl::sched {
@@ -14,65 +17,95 @@ namespace gpuctl::sched {
 namespace {
 class Sim : public JobPolicy {
  public:
-  explicit Sim(CurveSource curves) : curves_(std::move(curves)) {}
+  Sim(CurveSource curves, Time refine) : curves_(std::move(curves)), refine_(refine > Time{0} ? refine : kNever) {}
+
+  void arrived(Job&, Time) override { stale_ = true; }
+  void left(const Job&, Time) override { stale_ = true; }
+  void all_claimed(Job&, Time) override { stale_ = true; }
 
   void plan(const View& view, Plan& plan) override {
-    collect(view);
-    std::uint32_t used = static_cast<std::uint32_t>(open_.size());
-    auto ends_earlier = [](const Tenant& a, const Tenant& b) {
-      return a.remaining != b.remaining ? a.remaining < b.remaining : a.sequence > b.sequence;
-    };
-    settled_.clear();
-    if (used == view.capacity.count) std::swap(settled_, open_);  // nothing is left to advance anybody
-    for (Tenant& tenant : open_) tenant.remaining = remaining(view, tenant);
-    std::make_heap(open_.begin(), open_.end(), ends_earlier);
-    while (!open_.empty()) {
-      if (used == view.capacity.count) break;
-      std::pop_heap(open_.begin(), open_.end(), ends_earlier);
-      Tenant& tenant = open_.back();
-      const std::uint32_t next = next_point(view, tenant);
-      if (next == 0 || used - tenant.capsm + next > view.capacity.count) {
-        settled_.push_back(tenant);
-        open_.pop_back();
-        continue;
-      }
-      used += next - tenant.capsm;
-      tenant.capsm = next;
-      tenant.remaining = remaining(view, tenant);
-      std::push_heap(open_.begin(), open_.end(), ends_earlier);
+    if (stale_ || view.now >= again_ || view.capacity != capacity_) {
+      allocate(view);
+      stale_ = false;
+      capacity_ = view.capacity;
+      again_ = shares_.size() > 1 && refine_ != kNever ? view.now + refine_ : kNever;
     }
-    // What is left when nothing fits any more has its order too: who gets SMs first, of those that somebody gives up.
-    std::sort(open_.begin(), open_.end(), [&](const Tenant& a, const Tenant& b) { return ends_earlier(b, a); });
-    settled_.insert(settled_.end(), open_.begin(), open_.end());
-    for (const Tenant& tenant : settled_) plan.shares.push_back({tenant.job, CapSM{tenant.capsm}});
+    plan.shares = shares_;
+    plan.again = again_;
   }
 
  private:
+  /// A job that can use SMs, while they are being divided.
   struct Tenant {
     std::uint32_t job, capsm;
-    std::uint32_t point;  ///< index into its curve
-    std::uint32_t sequence;
+    std::uint32_t most;   ///< CapSM that it can use
+    std::uint32_t point;  ///< the first of its curve with at least `capsm`
+    std::span<const CurvePoint> curve;
+    double scale;  ///< its remaining time, by its curve's time; without a curve by 1 / CapSM
+  };
+  /// The order in which tenants are advanced: a heap with the longest remaining time at the front.
+  struct Entry {
     double remaining;  ///< ns
+    std::uint32_t sequence, tenant;
+    bool before(const Entry& other) const {
+      return remaining != other.remaining ? remaining > other.remaining : sequence < other.sequence;
+    }
   };
 
-  /// Jobs that can still use SMs, all at their least point. With more jobs than SMs the first to arrive are admitted
-  /// (their mark is 1) and stay; of the others the first follows when one leaves.
-  void collect(const View& view) {
-    open_.clear();
-    found_.resize(view.jobs.size());
-    std::uint32_t next = 0;
-    std::size_t found = find(view, next);
-    for (std::size_t i = 0; i < found; ++i) open_.push_back({found_[i], 1, 0, view.jobs[found_[i]].sequence, 0});
-    while (next != kNoJob && open_.size() < view.capacity.count) {
-      view.jobs[next].mark[0] = 1;
-      open_.push_back({next, 1, 0, view.jobs[next].sequence, 0});
-      if (open_.size() < view.capacity.count) find(view, next);
+  /// Algorithm 1, to shares_.
+  void allocate(const View& view) {
+    collect(view);
+    shares_.clear();
+    for (const std::uint32_t job : found_) shares_.push_back({job, CapSM{1}});
+    auto used = static_cast<std::uint32_t>(shares_.size());
+    if (used == view.capacity.count) return;  // nothing is left to advance anybody
+    tenants_.clear();
+    heap_.clear();
+    for (const std::uint32_t job : found_) add(view, job);
+    for (std::size_t i = heap_.size() / 2; i-- > 0;) sink(i);
+    while (!heap_.empty() && used < view.capacity.count) {
+      Tenant& tenant = tenants_[heap_.front().tenant];
+      const std::uint32_t next = next_point(tenant);
+      if (next == 0 || used - tenant.capsm + next > view.capacity.count) {
+        heap_.front() = heap_.back();
+        heap_.pop_back();
+      } else {
+        used += next - tenant.capsm;
+        tenant.capsm = next;
+        heap_.front().remaining = remaining(tenant);
+      }
+      if (!heap_.empty()) sink(0);
     }
-    if (open_.size() > view.capacity.count) open_.resize(view.capacity.count);  // the device has shrunk
+    for (std::size_t i = 0; i < tenants_.size(); ++i) shares_[i].capsm = CapSM{tenants_[i].capsm};
   }
-  /// Writes those that are admitted and can use SMs to found_ and returns how many; `next`: the first to arrive of
-  /// those that wait. Who is admitted among many that wait looks random to a processor: no branch depends on it.
-  std::size_t find(const View& view, std::uint32_t& next) {
+  void sink(std::size_t at) {
+    const Entry entry = heap_[at];
+    for (std::size_t child; (child = 2 * at + 1) < heap_.size(); at = child) {
+      if (child + 1 < heap_.size() && heap_[child + 1].before(heap_[child])) ++child;
+      if (!heap_[child].before(entry)) break;
+      heap_[at] = heap_[child];
+    }
+    heap_[at] = entry;
+  }
+
+  /// Jobs that can still use SMs, to found_. With more jobs than SMs the first to arrive are admitted (their mark is 1)
+  /// and stay; of the others the first follows when one leaves.
+  void collect(const View& view) {
+    std::uint32_t next = 0;
+    find(view, next);
+    while (next != kNoJob && found_.size() < view.capacity.count) {
+      view.jobs[next].mark[0] = 1;
+      if (found_.size() + 1 == view.capacity.count)
+        found_.push_back(next), next = kNoJob;
+      else
+        find(view, next);
+    }
+    if (found_.size() > view.capacity.count) found_.resize(view.capacity.count);  // the device has shrunk
+  }
+  /// Those that are admitted and can use SMs, to found_; `next`: the first to arrive of those that wait. Who is
+  /// admitted among many that wait looks random to a processor: no branch depends on it.
+  void find(const View& view, std::uint32_t& next) {
+    found_.resize(view.jobs.size());
     constexpr std::uint64_t kNone = UINT64_MAX;
     std::uint64_t first = kNone;
     std::size_t found = 0;
@@ -83,42 +116,55 @@ class Sim : public JobPolicy {
       found_[found] = i;
       found += static_cast<std::size_t>(!waits) & static_cast<std::size_t>(!job.tail);
     }
+    found_.resize(found);
     next = static_cast<std::uint32_t>(first);  // kNoJob if there is none
-    return found;
   }
-  std::span<const CurvePoint> curve(const Job& job) const {
-    return curves_ ? curves_(job.kernel) : std::span<const CurvePoint>{};
+  void add(const View& view, std::uint32_t index) {
+    const Job& job = view.jobs[index];
+    Tenant tenant{index, 1, std::min(job.need, view.capacity).count, 0, {}, static_cast<double>(job.remaining.count())};
+    if (curves_) tenant.curve = curves_(job.kernel);
+    if (tenant.curve.empty()) {
+      tenant.scale *= job.need.count;
+    } else {
+      tenant.scale /= time_with(tenant.curve, job.need);
+      tenant.most = std::min(tenant.most, tenant.curve.back().capsm.count);
+    }
+    heap_.push_back({remaining(tenant), job.sequence, static_cast<std::uint32_t>(tenants_.size())});
+    tenants_.push_back(tenant);
   }
   /// CapSM of the next point, 0 if there is none.
-  std::uint32_t next_point(const View& view, Tenant& tenant) const {
-    const Job& job = view.jobs[tenant.job];
-    const auto points = curve(job);
-    if (points.empty()) return tenant.capsm < std::min(job.need, view.capacity).count ? tenant.capsm + 1 : 0;
-    while (tenant.point < points.size() && points[tenant.point].capsm.count <= tenant.capsm) ++tenant.point;
-    return tenant.point < points.size() ? points[tenant.point].capsm.count : 0;
+  static std::uint32_t next_point(Tenant& tenant) {
+    if (tenant.capsm >= tenant.most) return 0;
+    if (tenant.curve.empty()) return tenant.capsm + 1;
+    while (tenant.curve[tenant.point].capsm.count <= tenant.capsm) ++tenant.point;
+    return std::min(tenant.curve[tenant.point].capsm.count, tenant.most);
   }
-  /// SiM (1): the kernel's time with so many, in proportion to what is left.
-  double remaining(const View& view, const Tenant& tenant) const {
-    const Job& job = view.jobs[tenant.job];
-    const double left = static_cast<double>(job.remaining.count());
-    const auto points = curve(job);
-    if (points.empty()) return left * std::min(job.need, view.capacity).count / tenant.capsm;
-    const double fraction = left / static_cast<double>(job.predicted.count());
-    const auto at =
-        std::find_if(points.begin(), points.end(), [&](const CurvePoint& p) { return p.capsm.count >= tenant.capsm; });
-    const CurvePoint& point = at == points.end() ? points.back() : *at;
-    return static_cast<double>(point.whole.count()) * fraction;
+  /// SiM (1): the kernel's time with so many, in proportion to what is left. A curve tells how much longer a kernel
+  /// takes than with all that it can use; how long that is, is known of each launch.
+  static double remaining(const Tenant& tenant) {
+    if (tenant.curve.empty()) return tenant.scale / tenant.capsm;
+    const CurvePoint& point = tenant.curve[tenant.point];
+    const bool exact = point.capsm.count == tenant.capsm;
+    return tenant.scale *
+           (exact ? static_cast<double>(point.whole.count()) : time_with(tenant.curve, CapSM{tenant.capsm}));
   }
 
   CurveSource curves_;
-  std::vector<Tenant> open_, settled_;
+  Time refine_;
+  std::vector<Tenant> tenants_;
+  std::vector<Entry> heap_;
   std::vector<std::uint32_t> found_;
+  std::vector<Share> shares_;  ///< in force until the next allocate()
+  bool stale_ = true;
+  CapSM capacity_{};
+  Time again_ = kNever;
 };
 }  // namespace
 
 MadePolicy make_sim(const PolicyInputs& inputs) {
   OptionReader options(inputs);
-  return finish_policy<Sim>(options, inputs.curves);
+  const Time refine = options.milliseconds("refine_ms", 10, 0, 10'000);
+  return finish_policy<Sim>(options, inputs.curves, refine);
 }
 
 }  // namespace gpuctl::sched

@@ -6,8 +6,7 @@
 namespace gpuctl::sched {
 
 namespace {
-constexpr double kRecent = 50;      // launches or evictions a mean looks back on; FLEP profiles 50
-constexpr double kRecentPoint = 4;  // measurements a point of a curve looks back on
+constexpr double kRecent = 50;  // launches or evictions a mean looks back on; FLEP profiles 50
 
 double blend(double mean, double value, std::uint64_t count, double recent) {
   return mean + (value - mean) / std::min(static_cast<double>(count), recent);
@@ -22,16 +21,6 @@ Time corrected_remaining(Time predicted, Time ran, std::uint64_t tasks_done, std
   const double whole_seen = static_cast<double>(ran.count()) / done;
   const double whole = (1 - done) * whole_predicted + done * whole_seen;
   return Time{std::llround(whole * (1 - done))};
-}
-
-std::vector<CurvePoint> prune(std::vector<CurvePoint> points) {
-  std::sort(points.begin(), points.end(), [](const CurvePoint& a, const CurvePoint& b) {
-    return a.capsm != b.capsm ? a.capsm < b.capsm : a.whole < b.whole;
-  });
-  std::vector<CurvePoint> kept;
-  for (const CurvePoint& point : points)
-    if (kept.empty() || point.whole < kept.back().whole) kept.push_back(point);
-  return kept;
 }
 
 std::uint32_t Predictor::id(std::string_view kernel) {
@@ -54,8 +43,8 @@ Time Predictor::eviction(std::uint32_t kernel, Time fallback) const {
   return Time{std::llround(kernels_[kernel].eviction_ns)};
 }
 
-std::span<const CurvePoint> Predictor::curve(std::uint32_t kernel) const {
-  return kernel < kernels_.size() ? kernels_[kernel].curve : std::span<const CurvePoint>{};
+std::span<const CurvePoint> Predictor::curve(std::uint32_t kernel, CapSM device) {
+  return kernel < kernels_.size() ? kernels_[kernel].curve.filled(device) : std::span<const CurvePoint>{};
 }
 
 void Predictor::learn(std::uint32_t kernel, const LaunchShape& shape, Time duration) {
@@ -77,39 +66,34 @@ void Predictor::learn_eviction(std::uint32_t kernel, Time cost) {
   k.eviction_ns = blend(k.eviction_ns, static_cast<double>(cost.count()), ++k.evictions, kRecent);
 }
 
-void Predictor::learn_curve(std::uint32_t kernel, CapSM capsm, Time whole) {
-  if (kernel >= kernels_.size() || capsm.count == 0 || whole <= Time{0}) return;
-  Kernel& k = kernels_[kernel];
-  const auto [at, added] = k.measured.try_emplace(capsm.count, static_cast<double>(whole.count()));
-  if (!added) at->second += (static_cast<double>(whole.count()) - at->second) / kRecentPoint;
-  refresh_curve(k);
-}
-
-void Predictor::refresh_curve(Kernel& kernel) {
-  std::vector<CurvePoint> points;
-  for (const auto& [capsm, ns] : kernel.measured) points.push_back({CapSM{capsm}, Time{std::llround(ns)}});
-  kernel.curve = prune(std::move(points));
+void Predictor::learn_curve(std::uint32_t kernel, CapSM capsm, std::uint64_t block_tasks, Time duration) {
+  if (kernel >= kernels_.size() || block_tasks == 0) return;
+  kernels_[kernel].curve.learn(capsm,
+                               static_cast<double>(duration.count()) / static_cast<double>(block_tasks) * kCurveTasks);
 }
 
 std::vector<KernelKnowledge> Predictor::knowledge() const {
   std::vector<KernelKnowledge> all;
   for (const Kernel& k : kernels_)
-    all.push_back({k.name, k.launches, k.error, k.last, Time{std::llround(k.eviction_ns)}, k.curve.size()});
+    all.push_back({k.name,
+                   k.launches,
+                   k.error,
+                   k.last,
+                   Time{std::llround(k.eviction_ns)},
+                   {k.curve.points().begin(), k.curve.points().end()}});
   return all;
 }
 
 boost::json::value Predictor::to_json() const {
   boost::json::array kernels;
   for (const Kernel& k : kernels_) {
-    boost::json::array points;
-    for (const auto& [capsm, ns] : k.measured) points.push_back(boost::json::array{capsm, ns});
     kernels.push_back({{"name", k.name},
                        {"launches", k.launches},
                        {"error", k.error},
                        {"last_ns", k.last.count()},
                        {"evictions", k.evictions},
                        {"eviction_ns", k.eviction_ns},
-                       {"curve", points},
+                       {"curve", k.curve.to_json()},
                        {"model", k.model->to_json()}});
   }
   return {{"version", 1}, {"kernels", kernels}};
@@ -144,17 +128,7 @@ Result<void> Predictor::from_json(const boost::json::value& state) {
     k.eviction_ns = number("eviction_ns");
     if (!good) return fail(label + "a number is missing or out of range");
     const boost::json::value* curve = object->if_contains("curve");
-    if (curve == nullptr || !curve->is_array()) return fail(label + "field \"curve\"");
-    for (const boost::json::value& point : curve->get_array()) {
-      const boost::json::array* pair = point.if_array();
-      if (pair == nullptr || pair->size() != 2 || !(*pair)[0].is_number() || !(*pair)[1].is_number())
-        return fail(label + "field \"curve\"");
-      const double capsm = (*pair)[0].to_number<double>(), ns = (*pair)[1].to_number<double>();
-      if (!(capsm >= 1 && capsm <= kUnlimitedCapSM.count && ns >= 1 && ns <= 1e18))
-        return fail(label + "field \"curve\"");
-      k.measured[static_cast<std::uint32_t>(capsm)] = ns;
-    }
-    refresh_curve(k);
+    if (curve == nullptr || !k.curve.from_json(*curve)) return fail(label + "field \"curve\"");
     const boost::json::value* model = object->if_contains("model");
     if (model == nullptr) return fail(label + "field \"model\"");
     if (const auto loaded = k.model->from_json(*model); !loaded) return fail(label + loaded.error().message);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sched/predictor/ridge.h"
-#include "sched/temporal/job_policy.h"
+#include "sched/predictor/time_curve.h"
 
 namespace gpuctl::sched {
 
@@ -20,8 +20,9 @@ namespace gpuctl::sched {
 /// counts the less the more of the launch has been seen: with a fraction f done, 1 - f of it.
 Time corrected_remaining(Time predicted, Time ran, std::uint64_t tasks_done, std::uint64_t tasks_total);
 
-/// Points sorted by CapSM, without those that use more and are not faster (SiM 3.5).
-std::vector<CurvePoint> prune(std::vector<CurvePoint> points);
+/// Times of curves are of so many block-tasks, whatever the size of the launch: fine enough for any, and no duration is
+/// too long.
+inline constexpr double kCurveTasks = 1'000'000;
 
 /// For `gpuctl show --kernels`.
 struct KernelKnowledge {
@@ -29,7 +30,7 @@ struct KernelKnowledge {
   std::uint64_t launches = 0;
   double error = 0;  ///< mean relative error of the predictions made before each launch, recent ones count more
   Time last{}, eviction{};
-  std::size_t curve_points = 0;
+  std::vector<CurvePoint> curve;  ///< in kCurveTasks block-tasks
 };
 
 /// Kernels are named by the caller; ids are small, given in the order of first mention, and stay as long as the object.
@@ -44,18 +45,15 @@ class Predictor {
   Time predict(std::uint32_t kernel, const LaunchShape& shape, Time fallback) const;
   /// FLEP 4.2: the mean of the last evictions; `fallback` before the first.
   Time eviction(std::uint32_t kernel, Time fallback) const;
-  /// Pruned. Empty: not profiled. Valid until the next learn_curve or read.
-  std::span<const CurvePoint> curve(std::uint32_t kernel) const;
-  /// For PolicyInputs::curves; refers to this object.
-  CurveSource curves() const {
-    return [this](std::uint32_t kernel) { return curve(kernel); };
-  }
+  /// TimeCurve::filled, in kCurveTasks block-tasks. Empty: too little is known. Valid until the next learn_curve or
+  /// read.
+  std::span<const CurvePoint> curve(std::uint32_t kernel, CapSM device);
 
   /// A launch that had the whole device to itself, or whose time was scaled to that.
   void learn(std::uint32_t kernel, const LaunchShape& shape, Time duration);
   void learn_eviction(std::uint32_t kernel, Time cost);
-  /// The whole kernel takes `whole` with `capsm`: measured, or scaled from a stretch of it.
-  void learn_curve(std::uint32_t kernel, CapSM capsm, Time whole);
+  /// A launch of so many block-tasks took `duration` with `capsm`.
+  void learn_curve(std::uint32_t kernel, CapSM capsm, std::uint64_t block_tasks, Time duration);
 
   std::vector<KernelKnowledge> knowledge() const;
 
@@ -73,10 +71,8 @@ class Predictor {
     Time last{};
     std::uint64_t evictions = 0;
     double eviction_ns = 0;
-    std::map<std::uint32_t, double> measured;  ///< CapSM -> ns
-    std::vector<CurvePoint> curve;             ///< pruned from it
+    TimeCurve curve;
   };
-  static void refresh_curve(Kernel& kernel);
 
   ModelFactory factory_;
   std::vector<Kernel> kernels_;

@@ -88,17 +88,17 @@ TEST(Predictor, TakesTheMeanOfEvictions) {
   EXPECT_EQ(predictor.eviction(k, us(20)), us(40));
 }
 
-TEST(Predictor, PrunesCurvesToFallingTimes) {
+TEST(Predictor, ComparesLaunchesOfAnySizeInACurve) {
   Predictor predictor;
   const auto k = predictor.id("k");
-  predictor.learn_curve(k, CapSM{4}, us(30));
-  predictor.learn_curve(k, CapSM{1}, us(100));
-  predictor.learn_curve(k, CapSM{3}, us(35));
-  predictor.learn_curve(k, CapSM{2}, us(35));
-  const auto curve = predictor.curve(k);
-  ASSERT_EQ(curve.size(), 3u);
-  EXPECT_EQ(curve[1].capsm, CapSM{2});
-  EXPECT_EQ(curve[2].whole, us(30));
+  predictor.learn_curve(k, CapSM{8}, 800, us(100));
+  EXPECT_TRUE(predictor.curve(k, CapSM{8}).empty());
+  predictor.learn_curve(k, CapSM{2}, 80, us(40));
+  const auto curve = predictor.curve(k, CapSM{8});
+  ASSERT_EQ(curve.size(), 8u);
+  EXPECT_EQ(curve[1].whole, us(500'000)) << "of a million block-tasks";
+  EXPECT_EQ(curve[7].whole, us(125'000));
+  EXPECT_TRUE(predictor.curve(k + 1, CapSM{8}).empty());
 }
 
 TEST(Predictor, CorrectsByProgress) {
@@ -116,7 +116,7 @@ TEST(Predictor, SurvivesARestart) {
       const LaunchShape shape = draw(random);
       before.learn(before.id(name), shape, truth(shape, random, 0.05));
     }
-  before.learn_curve(before.id("b"), CapSM{3}, us(77));
+  before.learn_curve(before.id("b"), CapSM{3}, 10, us(77));
   before.learn_eviction(before.id("a"), us(31));
   Predictor after;
   ASSERT_TRUE(after.from_json(boost::json::parse(boost::json::serialize(before.to_json()))));
@@ -125,7 +125,8 @@ TEST(Predictor, SurvivesARestart) {
     EXPECT_EQ(after.predict(after.id(name), shape, us(0)), before.predict(before.id(name), shape, us(1)));
     EXPECT_EQ(after.eviction(after.id(name), us(9)), before.eviction(before.id(name), us(9)));
   }
-  EXPECT_EQ(after.curve(after.id("b")).size(), 1u);
+  ASSERT_EQ(after.knowledge()[after.id("b")].curve.size(), 1u);
+  EXPECT_EQ(after.knowledge()[after.id("b")].curve[0].whole, us(7'700'000));
 }
 
 TEST(Predictor, RefusesWhatItCannotHaveWritten) {

@@ -51,6 +51,8 @@ class JobPolicy {
   virtual void arrived(Job&, Time /*now*/) {}
   /// The job is complete, or was taken away.
   virtual void left(const Job&, Time /*now*/) {}
+  /// The job's last block-task is claimed (Job::tail).
+  virtual void all_claimed(Job&, Time /*now*/) {}
   /// The leading job has used up its slice, or is asked to make room for good; plan() follows.
   virtual void slice_over(Job&, Time /*now*/) {}
   virtual void plan(const View& view, Plan& plan) = 0;
@@ -62,7 +64,8 @@ struct CurvePoint {
   Time whole{};
 };
 
-/// Curve of a kernel, ascending in CapSM and strictly falling in time; empty when unknown. Valid until the next event.
+/// Curve of a kernel, ascending in CapSM and strictly falling in time, of any unit of work; empty when unknown. Valid
+/// until the next event.
 using CurveSource = std::function<std::span<const CurvePoint>(std::uint32_t kernel)>;
 
 /// Settings of a slice, for policies that know reserves.
@@ -93,8 +96,7 @@ std::span<const JobPolicyRow> job_policies();
 /// Null when there is no policy of that name.
 const JobPolicyRow* find_job_policy(std::string_view name);
 
-/// Whether a slice can have it as its policy. `share` is the slice tree's own (policy.h), and `sim` needs time curves, which
-/// a simulated workload has.
+/// Whether a slice can have it as its policy: all but `share`, which is the slice tree's own (policy.h).
 bool for_slices(const JobPolicyRow& row);
 
 /// Whether "name:option=value" is a policy for jobs that a slice can have; what is wrong, if not.

@@ -107,7 +107,10 @@ void Scheduler::evicted(JobId id, Time now) {
 
 void Scheduler::tail(JobId id, Time now) {
   advance(now);
-  if (Job* job = get(id)) job->tail = true;
+  Job* job = get(id);
+  if (job == nullptr || job->tail) return;
+  job->tail = true;
+  policy_->all_claimed(*job, now);
 }
 
 void Scheduler::observe(JobId id, Time remaining, Time now) {

@@ -24,7 +24,7 @@ constexpr std::array kRows{
     JobPolicyRow{"frs", "the most slowed down first, until slowdowns are equal (FRS)", "quantum_ms=1", make_frs},
     JobPolicyRow{"smith", "least sum of a power of the slowdowns: responsive and fair", "power=6 quantum_ms=1",
                  make_smith},
-    JobPolicyRow{"sim", "side by side by time curves, so that all end early (SiM)", "", make_sim},
+    JobPolicyRow{"sim", "side by side by time curves, so that all end early (SiM)", "refine_ms=10", make_sim},
     JobPolicyRow{"share", "side by side: reserves first, the rest by weight up to max and demand (SMGuard)", "",
                  make_share},
 };
@@ -41,7 +41,7 @@ const JobPolicyRow* find_job_policy(std::string_view name) {
 }
 
 bool for_slices(const JobPolicyRow& row) {
-  return row.name != "share" && row.name != "sim";
+  return row.name != "share";
 }
 
 Result<void> check_slice_policy(std::string_view text) {
