@@ -15,6 +15,7 @@ namespace {
 struct Registry {
   std::mutex mutex;
   std::vector<std::pair<CUcontext, Context*>> contexts;  ///< Context* null: management was tried and is not possible
+  std::vector<Context*> forgotten;  ///< their handles may mean others by now
 };
 
 Registry* registry() {
@@ -109,6 +110,7 @@ void Context::forget(CUcontext handle) {
     if (known != handle || !context) continue;
     context->gone_ = true;
     context->wake_agent();
+    all.forgotten.push_back(context);
   }
   std::erase_if(all.contexts, [&](const auto& c) { return c.first == handle; });
   ++g_generation;
