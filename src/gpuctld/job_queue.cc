@@ -163,12 +163,13 @@ void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, s
   anything_new_ = true;
 }
 
-/// A slice of time counts from when the job's workers are there, not from when the client is told: it has to launch them.
-/// One that had a grant when the launch was issued launched them with it.
+/// A slice of time counts from when the job's workers are there, not from when the client is told: it has to launch
+/// them. One that had a grant when the launch was issued launched them with it.
 bool JobQueue::at_work(Client::Slot& slot, const sched::Job& job, std::uint64_t now_ns) const {
   if (slot.written == 0) return false;
   if (slot.job.given_ns == 0) slot.job.given_ns = now_ns;
-  if (slot.job.inherits || slot.job.launch == kUnknownLaunch || now_ns - slot.job.given_ns >= kComesWithinNs) return true;
+  if (slot.job.inherits || slot.job.launch == kUnknownLaunch || now_ns - slot.job.given_ns >= kComesWithinNs)
+    return true;
   return 2 * slot.holding >= std::min({slot.written, job.need.count, slot.demand});
 }
 
@@ -193,10 +194,19 @@ bool JobQueue::admit() {
     const sched::Job* job = scheduler_.find(member.client->slots()[member.slot].job.id);
     if (job != nullptr && job->granted.count > 0) latest_ = member.client;
   }
+  const sched::Job* longest = nullptr;
+  CapSM left = scheduler_.capacity();
+  for (const sched::Job& job : scheduler_.jobs()) {
+    left -= std::min(left, job.granted);
+    if (job.granted.count > 0 && job.granted < job.need && (longest == nullptr || job.remaining > longest->remaining))
+      longest = &job;
+  }
   for (const Member& member : members_) {
     Client::Slot& slot = member.client->slots()[member.slot];
     const sched::Job* job = scheduler_.find(slot.job.id);
-    const CapSM granted = job != nullptr ? job->granted : CapSM{};
+    CapSM granted = job != nullptr ? job->granted : CapSM{};
+    // What the policy leaves free may be of no use to anybody; who has longest to go tries.
+    if (job != nullptr && job == longest) granted = std::min(granted + left, job->need);
     // Whoever is alone has all, whatever it can use: nobody else wants it, and so it is found out what it can use.
     const bool all =
         granted >= scheduler_.capacity() || (alone && job != nullptr) || (idle && member.client == latest_);

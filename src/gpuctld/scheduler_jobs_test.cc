@@ -370,6 +370,27 @@ TEST(SimInScheduler, LearnsWhatAKernelCanUseAndGivesTheRestToOthers) {
   EXPECT_EQ(scheduler.knowledge().list()[0].curve[0].sms, before);
 }
 
+TEST(SimInScheduler, NoSmIsIdleThatSomebodyMightUse) {
+  Scheduler scheduler({gpu(132)}, tree("sim:refine_ms=0"));
+  Job a(scheduler, "low"), b(scheduler, "high");
+  a.head(1, 1320);
+  settle(scheduler, {&a}, 1 * kMs);
+  ended(a, 1, 1320, 1 * kMs + 1000, 11 * kMs);
+  b.kernel = 8;
+  b.head(1, 13200);
+  a.head(2, 1320);
+  settle(scheduler, {&a, &b}, 11 * kMs + 1000);
+  ended(a, 2, 1320, 11 * kMs + 2000, 21 * kMs);  // as with 132
+  ASSERT_LT(a.granted(), 20u);
+  a.head(3, 1320);
+  b.kernel = 7;
+  b.head(2, 1320);  // of the same kernel
+  settle(scheduler, {&a, &b}, 21 * kMs);
+  const std::uint32_t of_use = static_cast<std::uint32_t>(scheduler.knowledge().list()[0].curve.back().sms);
+  ASSERT_LT(of_use, 20u);
+  EXPECT_EQ(a.granted() + b.granted(), 132u);
+}
+
 TEST(SimInScheduler, ALaunchBesideAnotherOfItsClientIsNoPointOfACurve) {
   Scheduler scheduler({gpu(132)}, tree("sim"));
   Job a(scheduler, "low");

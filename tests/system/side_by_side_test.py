@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""policy=sim: two kernels run at once, and the one that cannot use many SMs gets few, once that has been seen."""
+"""policy=sim: two kernels run at once, divided by what is learnt of them meanwhile, and that is kept over a restart."""
 import sys
 import time
 
@@ -38,7 +38,7 @@ class SideBySide(instance.SystemTest):
         self.assertEqual(program.wait(), 0, program.err() + program.out())
         self.assertRegex(program.out(), r"scaling: [1-9]\d* results, 0 wrong")
 
-    def test_who_cannot_use_many_sms_gets_few(self):
+    def test_side_by_side_by_curves_that_are_kept(self):
         daemon = self.start_daemon()
         self.gpuctl("set", "/", "policy=sim")
         paced = self.start_kernel("paced")
