@@ -79,6 +79,7 @@ Action declare_run(CLI::App& app) {
     plan.slice = *path;
     plan.ld_preload = variable("LD_PRELOAD");
     plan.ld_library_path = variable("LD_LIBRARY_PATH");
+    plan.connections = variable("CUDA_DEVICE_MAX_CONNECTIONS");
     const std::string self = own_path();
     const Result<std::string> library = find_library(self);
     if (!library) return Failure{kExitRunFailed, "run: " + library.error().message};

@@ -42,6 +42,10 @@ Result<std::string> usable(const std::string& path, const char* file, const char
   return {boost::system::in_place_value, path};
 }
 
+/// Hardware queues that the program asks for. Without MPS the driver makes as many by itself; under MPS it makes 2 (measured), and two
+/// streams that wait are enough to hold up all that a program launches, and its workers. With many more, MPS runs out of them soon.
+constexpr char kConnections[] = "8";
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> run_environment(const RunPlan& plan) {
@@ -50,6 +54,7 @@ std::vector<std::pair<std::string, std::string>> run_environment(const RunPlan& 
       {"GPUCTL_SLICE", plan.slice},
       {"LD_PRELOAD", in_front(plan.library, plan.ld_preload, ": ")},
   };
+  if (plan.connections.empty()) variables.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", kConnections);
   if (!plan.software_gpu.empty())
     variables.emplace_back("LD_LIBRARY_PATH", in_front(plan.software_gpu, plan.ld_library_path, ":;"));
   return variables;

@@ -16,6 +16,7 @@ struct RunPlan {
   std::string software_gpu;     ///< directory of the software libcuda.so.1; empty: not wanted
   std::string ld_preload;       ///< as it is now
   std::string ld_library_path;  ///< as it is now
+  std::string connections;      ///< CUDA_DEVICE_MAX_CONNECTIONS, as it is now
 };
 
 /// The variables to set. What LD_PRELOAD and LD_LIBRARY_PATH hold is kept, behind ours; running inside a `gpuctl run`

@@ -22,7 +22,12 @@ TEST(RunEnvironment, SetsWhatIsNeeded) {
   EXPECT_EQ(environment({"/run/s", "ls", "/lib/l.so", "", "", "/old"}),
             (std::map<std::string, std::string>{{"GPUCTL_SOCKET", "/run/s"},
                                                 {"GPUCTL_SLICE", "ls"},
-                                                {"LD_PRELOAD", "/lib/l.so"}}));
+                                                {"LD_PRELOAD", "/lib/l.so"},
+                                                {"CUDA_DEVICE_MAX_CONNECTIONS", "8"}}));
+}
+
+TEST(RunEnvironment, LeavesTheNumberOfQueuesToWhoSetIt) {
+  EXPECT_FALSE(environment({"/run/s", "ls", "/lib/l.so", "", "", "", "16"}).contains("CUDA_DEVICE_MAX_CONNECTIONS"));
 }
 
 TEST(RunEnvironment, KeepsWhatIsThereBehindOurs) {

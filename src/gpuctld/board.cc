@@ -40,7 +40,7 @@ void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput
     starving_ |= s.decided == 0 && s.admitted_demand() != 0;
     const std::uint32_t reserve = s.queue != nullptr ? 0 : own_reserve(nodes, inputs_[i].node);
     members_[i].client->write_reserve(members_[i].slot, reserve);
-    const bool alone = members_.size() == 1 && s.queue == nullptr && limit(nodes, inputs_[i].node) == capacity_;
+    const bool alone = !storms_ && members_.size() == 1 && s.queue == nullptr && limit(nodes, inputs_[i].node) == capacity_;
     members_[i].client->write_alone(members_[i].slot, alone);
   }
 }
@@ -170,6 +170,8 @@ void Board::write_next(std::uint64_t now_ns) {
 
 void Board::storm(std::mt19937_64& random, std::uint64_t now_ns) {
   waiting_ = false;
+  storms_ = true;
+  for (const auto& [client, index] : members_) client->write_alone(index, false);
   for (std::size_t i = 0; i < members_.size(); ++i)
     next_[i] = std::uniform_int_distribution<std::uint32_t>(0, slot(members_[i]).decided)(random);
   write_next(now_ns);

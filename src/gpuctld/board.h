@@ -86,6 +86,7 @@ class Board {
   std::vector<Node> nodes_;                 ///< by node
   sched::Decision decision_;
   bool by_turns_ = false, waiting_ = false, starving_ = false;
+  bool storms_ = false;  ///< there was one: nobody is to think that he is alone
 };
 
 }  // namespace gpuctl::daemon

@@ -480,6 +480,7 @@ TEST(Board, AStormGrantsRandomPartsOfWhatWasDecided) {
     scheduler.storm(random, 2);
     const std::uint32_t granted = batch.granted();
     seen.insert(granted);
+    EXPECT_FALSE(batch.alone());
     scheduler.update(2);  // a tick leaves it alone
     EXPECT_EQ(batch.granted(), granted);
   }

@@ -65,7 +65,10 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
 void Agent::top_up(const TopUp& order) {
   Launch& launch = *order.launch;
   CUstream stream = streams_.take();
-  if (!stream) return debug("no workers for %s: all streams for them are stuck", launch.instance->kernel->name.c_str());
+  std::uint32_t& lone = c_.slots_.host(launch.slot).lone;
+  if (!stream && !ipc::load(lone)) debug("no workers for %s: all streams for them are stuck", launch.instance->kernel->name.c_str());
+  ipc::store(lone, std::uint32_t{stream == nullptr});
+  if (!stream) return;
   std::vector<std::byte> params = launch.params;
   LaunchArgs args = launch.args;
   args.flags |= gpuctl::ptx::kAgentGrid;

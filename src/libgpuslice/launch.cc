@@ -64,7 +64,7 @@ void Context::plan(Launch& launch, const Stream& stream) {
   const std::uint64_t full = std::uint64_t{sms_} * launch.per_sm;
   const auto tasks = static_cast<std::uint32_t>(config.block_tasks());
   const Chunks chunks = plan_chunks({config.grid[0], config.grid[1], config.grid[2]}, launch.instance->task_ns, full,
-                                    static_cast<double>(std::chrono::nanoseconds(targets_.block_task).count()));
+                                    static_cast<double>(std::chrono::nanoseconds(targets_.block_task).count()) * (alone() ? kTargetsWhenAlone : 1));
   launch.chunk = chunks.most;
   launch.args = {.slot = slots_.device_address(launch.slot),
                  .host = slots_.host_address(launch.slot),

@@ -36,7 +36,8 @@
 // stream does not go on before: order in the stream is kept by the kernel itself, with no stream operation behind it.
 // Whoever leaves the in-stream grid adds 1 to `gone`; the one that makes it `workers` is the holder. On an SM that is
 // not allowed it takes that back and rests: it takes nothing and looks again. With nothing left to
-// claim it waits until left == workers + extra.
+// claim it waits until left == workers + extra. If no agent's grid can start (worker_streams.h) the runtime says so: then a holder
+// that rests and polls finds all SMs allowed, until somebody polls again. One block on an SM too many is better than a launch that never ends.
 //
 // `here` counts by SM the workers that may claim; a resting holder is not among them. While an eviction is under way the
 // runtime reads it, to learn that no worker is left on a forbidden SM.
@@ -80,7 +81,7 @@ struct HostSlot {
   std::uint32_t started;   ///< 1 once the in-stream grid runs: only then may the agent launch more workers
   std::uint32_t done;      ///< 1 when all block-tasks are complete
   std::uint32_t resting;   ///< 1 while the holder rests: it is there, but claims nothing
-  std::uint32_t reserved;
+  std::uint32_t lone;      ///< written by the runtime: 1 if no other worker can come, so that a resting holder works after all
   std::uint32_t left;      ///< DeviceSlot::left as last posted
   std::uint32_t progress;  ///< block-tasks claimed, as last posted (not above total)
   std::uint32_t task_ns;   ///< DeviceSlot::task_ns as last posted

@@ -36,6 +36,7 @@ Config read_config() {
   const char* path = std::getenv("SOFTGPU_TABLE");
   config.table_path = path != nullptr && *path != '\0' ? path : default_table_path();
   config.priorities = number_from_env("SOFTGPU_PRIORITIES", 0, 1, 1) == 1;
+  config.work_queues = number_from_env("SOFTGPU_WORK_QUEUES", 0, 128, config.work_queues);
   config.warp_instruction_ns =
       number_from_env("SOFTGPU_WARP_INSTRUCTION_NS", 0, 1'000'000'000, kDefaultWarpInstructionNs);
   config.memory_bytes = number_from_env("SOFTGPU_MEMORY_MIB", 1, 1 << 20, config.memory_bytes >> 20) << 20;

@@ -11,6 +11,7 @@ struct Config {
   std::uint32_t sms = 8;              ///< SOFTGPU_SMS, 1 to 64; counts only for the process that creates the table
   std::string table_path;             ///< SOFTGPU_TABLE; default: one file per user on the machine's shared memory
   bool priorities = true;             ///< SOFTGPU_PRIORITIES: order by stream priority inside this process
+  std::size_t work_queues = 0;        ///< SOFTGPU_WORK_QUEUES of a process (work_queue.h); 0: one for each stream
   std::uint64_t warp_instruction_ns;  ///< SOFTGPU_WARP_INSTRUCTION_NS, see pacing.h
   std::size_t memory_bytes = std::size_t{4} << 30;  ///< SOFTGPU_MEMORY_MIB: device memory of this process
 };

@@ -3,13 +3,21 @@
 #include <algorithm>
 #include <map>
 
+#include "softgpu/config.h"
 #include "softgpu/device_limits.h"
 #include "softgpu/per_thread.h"
 
 namespace gpuctl::softgpu {
 
 Context::Context(std::uint64_t id, unsigned flags)
-    : id_(id), flags_(flags), legacy_(std::make_shared<Stream>(this, Stream::Kind::kLegacy, kLeastPriority, 0)) {}
+    : id_(id), flags_(flags), queues_(read_config().work_queues) {
+  for (auto& queue : queues_) queue = std::make_shared<WorkQueue>();
+  legacy_ = std::make_shared<Stream>(this, Stream::Kind::kLegacy, kLeastPriority, 0, queue_for(0));
+}
+
+std::shared_ptr<WorkQueue> Context::queue_for(std::uint64_t stream_id) const {
+  return queues_.empty() ? nullptr : queues_[stream_id % queues_.size()];
+}
 
 void Context::fail(CUresult error) {
   CUresult none = CUDA_SUCCESS;
@@ -20,7 +28,8 @@ void Context::fail(CUresult error) {
 std::shared_ptr<Stream> Context::create_stream(Stream::Kind kind, int priority) {
   const std::lock_guard lock(mutex_);
   const int clamped = std::clamp(priority, kGreatestPriority, kLeastPriority);
-  streams_.push_back(std::make_shared<Stream>(this, kind, clamped, next_stream_id_++));
+  const std::uint64_t id = next_stream_id_++;
+  streams_.push_back(std::make_shared<Stream>(this, kind, clamped, id, queue_for(id)));
   return streams_.back();
 }
 

@@ -53,11 +53,13 @@ class Context {
 
  private:
   std::vector<StreamPoint> points(bool with_non_blocking);
+  std::shared_ptr<WorkQueue> queue_for(std::uint64_t stream_id) const;
 
   const std::uint64_t id_;
   std::atomic<unsigned> flags_;
   std::atomic<CUresult> error_{CUDA_SUCCESS};
   std::atomic<bool> stopped_{false};
+  std::vector<std::shared_ptr<WorkQueue>> queues_;  ///< none: each stream has its own
   std::shared_ptr<Stream> legacy_;
   std::mutex mutex_;  ///< guards what follows, and the order of submission between the legacy stream and the others
   std::vector<std::shared_ptr<Stream>> streams_;  ///< all but the legacy one

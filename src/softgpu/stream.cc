@@ -8,7 +8,7 @@ std::uint64_t Stream::submit(std::function<void()> operation, std::vector<Stream
   const std::lock_guard lock(mutex_);
   if (!started_) started_ = start_thread("softgpu-stream", [self = shared_from_this()] { self->work(); });
   if (!started_) return 0;
-  operations_.push_back({std::move(operation), std::move(after)});
+  operations_.push_back({std::move(operation), std::move(after), queue_ ? queue_->issue() : 0});
   queued_.notify_one();
   return ++submitted_;
 }
@@ -43,6 +43,7 @@ void Stream::work() {
     operations_.pop_front();
     lock.unlock();
     for (const StreamPoint& point : operation.after) point.stream->wait(point.number);
+    if (queue_) queue_->begin(operation.place);
     operation.run();
     operation = {};  // what it holds is released before it counts as complete
     lock.lock();

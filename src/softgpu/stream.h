@@ -12,7 +12,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
+
+#include "softgpu/work_queue.h"
 
 namespace gpuctl::softgpu {
 
@@ -33,8 +36,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
     kLegacy,       ///< the legacy default stream of its context
   };
 
-  Stream(Context* context, Kind kind, int priority, std::uint64_t id)
-      : context_(context), kind_(kind), priority_(priority), id_(id) {}
+  /// `queue` null: one of its own.
+  Stream(Context* context, Kind kind, int priority, std::uint64_t id, std::shared_ptr<WorkQueue> queue)
+      : context_(context), kind_(kind), priority_(priority), id_(id), queue_(std::move(queue)) {}
 
   Context* context() const { return context_; }
   Kind kind() const { return kind_; }
@@ -58,6 +62,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   struct Operation {
     std::function<void()> run;
     std::vector<StreamPoint> after;
+    std::uint64_t place;  ///< in the queue, if there is one
   };
   void work();
 
@@ -65,6 +70,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   const Kind kind_;
   const int priority_;
   const std::uint64_t id_;
+  const std::shared_ptr<WorkQueue> queue_;
 
   mutable std::mutex mutex_;
   std::condition_variable queued_;            ///< for the thread

@@ -10,6 +10,7 @@ STORM_US = 10000  # between two random grants
 STREAMS = 4
 LEAST_EVICTIONS = 200
 LEAST_LAUNCHES = 20
+ONE_QUEUE_LAUNCHES = 5
 
 
 class Streams(instance.SystemTest):
@@ -18,6 +19,18 @@ class Streams(instance.SystemTest):
 
     def test_two_of_them_latency_critical(self):
         self.storm(critical=2)
+
+    def test_with_one_hardware_queue(self):
+        """Workers cannot come while anything waits: who holds a launch's place has to end it."""
+        self.start_daemon("--evict-storm", STORM_US)
+        self.gpuctl("create-slice", "s")
+        self.env |= {"GPUCTL_SLICE": "s", "SOFTGPU_WORK_QUEUES": "1", "SOFTGPU_WARP_INSTRUCTION_NS": "2000"}
+        client = self.start(instance.DRIVER_PROGRAMS / "streams", STREAMS, 0)
+        instance.wait_until(lambda: (self.usage("s", client.pid) or {"launches": 0})["launches"] >= ONE_QUEUE_LAUNCHES,
+                            f"{ONE_QUEUE_LAUNCHES} launches", seconds=100, interval=0.1)
+        client.process.terminate()
+        self.assertEqual(client.wait(), 0, client.err() + client.out())
+        self.assertRegex(client.out(), r"streams: \d+ results, 0 wrong\n")
 
     def storm(self, critical):
         self.start_daemon("--evict-storm", STORM_US)

@@ -213,6 +213,13 @@ $gpuslice_poll:
   shl.b32 %gpuslice_r14, %gpuslice_r14, 16;
   or.b32 %gpuslice_r8, %gpuslice_r13, %gpuslice_r14;
   selp.b32 %gpuslice_r8, %gpuslice_r8, 0xffff, %gpuslice_p;
+  setp.ne.u64 %gpuslice_p, %gpuslice_d4, 2;
+  @%gpuslice_p bra $gpuslice_polled;
+  ld.param.u64 %gpuslice_d1, [@HOST];
+  ld.volatile.global.u32 %gpuslice_r5, [%gpuslice_d1+@LONE];
+  setp.ne.u32 %gpuslice_p, %gpuslice_r5, 0;
+  selp.b32 %gpuslice_r8, @ALL_SMS, %gpuslice_r8, %gpuslice_p;
+$gpuslice_polled:
   st.volatile.global.u32 [%gpuslice_d0+@SLOT_RANGE], %gpuslice_r8;
   setp.eq.u32 %gpuslice_q, 0, 0;
   ld.volatile.global.v4.u32 {%gpuslice_r12, %gpuslice_r13, %gpuslice_r14, %gpuslice_r15}, [%gpuslice_d0+@LEFT];

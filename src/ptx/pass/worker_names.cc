@@ -104,6 +104,8 @@ std::string WorkerNames::word(std::string_view name) const {
       {"POSTED", offsetof(DeviceSlot, posted)},
       {"TASK_NS", offsetof(DeviceSlot, task_ns)},
       {"RESTING", offsetof(HostSlot, resting)},
+      {"ALL_SMS", kMaxSms << 16},
+      {"LONE", offsetof(HostSlot, lone)},
       {"AGENT_GRID", kAgentGrid},
       {"EAGER", kEager},
       {"POLL_EVERY", kPollEveryNs},

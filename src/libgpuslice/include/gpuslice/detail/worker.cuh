@@ -140,13 +140,14 @@ __device__ inline bool enter(const LaunchArgs& args, worker_state& worker) {
 }
 
 /// Reads what is allowed from the host, for everybody, and posts how far the launch is if that is due. Returns the range.
-__device__ inline unsigned poll(const LaunchArgs& args, unsigned now, unsigned next) {
+__device__ inline unsigned poll(const LaunchArgs& args, bool resting, unsigned now, unsigned next) {
   const uint4 polled = load4(args.polled);  // a gpuctl::Polled
   const unsigned two = args.limit < 2 ? polled.y : args.limit < 4 ? polled.z : polled.w;
   const unsigned limit = two >> (args.limit & 1) * 16;
   const unsigned first = limit & 0xff;
   const unsigned end = min((limit >> 8 & 0xff) + 1, polled.x);
-  const unsigned range = first < end ? end << 16 | first : 0xffff;
+  const bool lone = resting && load(args.host + offsetof(HostSlot, lone)) != 0;
+  const unsigned range = lone ? gpuctl::kMaxSms << 16 : first < end ? end << 16 | first : 0xffff;
   store(args.slot + offsetof(DeviceSlot, range), range);
 
   static_assert(offsetof(DeviceSlot, posted) == offsetof(DeviceSlot, left) + 8 && offsetof(DeviceSlot, task_ns) == offsetof(DeviceSlot, left) + 12);
@@ -222,7 +223,7 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
     const unsigned now = static_cast<unsigned>(clock_ns()) | 1;
     if (state.x == 0 || now - state.x > gpuctl::ptx::kPollEveryNs) {
       if (replace(args.slot + offsetof(DeviceSlot, polling), state.x, now) == state.x) {
-        range = poll(args, now, next);
+        range = poll(args, worker.about == kResting, now, next);
         measure = true;
       }
     }
