@@ -30,6 +30,7 @@ FRS_POLICIES = ("srt", "frs", "rr")
 GAP_MS = 1
 MOST_EXTENT = 1 << 30  # that gpuslice-bench takes
 MS = 1e6  # nanoseconds
+LEAST_KEPT = 4  # of the repetitions of a pair
 
 
 class Application:
@@ -185,7 +186,7 @@ def pairs(schedulers):
         for side, slices, priorities in SIDES:
             members = [(slice_path, application, ("--priority", priority))
                        for slice_path, application, priority in zip(slices, pair, priorities)]
-            launches = schedulers.run(members, (0, DELAY_MS), period_ms, lab.size(12, 2))
+            launches = schedulers.run(members, (0, DELAY_MS), period_ms, lab.size(16, 2))
             sides[side] = summary(schedulers, pair, launches)
         mps, hpf = sides["MPS"], sides["hpf"]
         speedups.append(mps["high"] / hpf["high"])
@@ -211,7 +212,7 @@ def summary(schedulers, pair, launches):
     """Medians over the repetitions in which the second came while the first was there."""
     latest = 2 * DELAY_MS + schedulers.lab.size(0.2, 1000)
     kept = [rep for rep in zip(*launches) if schedulers.lab.size(0.02, -1000) < rep[1][0] - rep[0][0] < latest]
-    if len(kept) * 2 < len(launches[0]):
+    if len(kept) < min(LEAST_KEPT, len(launches[0])):
         raise RuntimeError(f"in {len(launches[0]) - len(kept)} of {len(launches[0])} repetitions the programs were late")
     antt, stp, _ = schedulers.metrics([application.plain_ms for application in pair], list(zip(*kept)))
     return {"antt": antt, "stp": stp, "high": statistics.median(end - begin for _, (begin, end) in kept),
