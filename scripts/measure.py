@@ -21,6 +21,7 @@ import measure_opaque
 import measure_overhead
 import measure_programs
 import measure_schedulers
+import measure_side_by_side
 import measure_storms
 import measure_timeslice
 
@@ -31,7 +32,7 @@ STEPS = {"evict": (measure_storms.step_evict, 120), "latency": (measure_latency.
          "storms": (measure_storms.step_storms, 400), "opaque": (measure_opaque.step_opaque, 120),
          "programs": (measure_programs.step_programs, 200), "timeslice": (measure_timeslice.step_timeslice, 100),
          "memcheck": (measure_memcheck.step_memcheck, 150),
-         "schedulers": (measure_schedulers.step_schedulers, 180)}
+         "schedulers": (measure_schedulers.step_schedulers, 180), "sidebyside": (measure_side_by_side.step_side_by_side, 120)}
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")
 
 

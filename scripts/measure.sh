@@ -3,7 +3,8 @@
 #   scripts/measure.sh [--build DIR] [--out DIR] [--steps NAME,...] [--no-mps] [--rehearse]
 # One after the other: evict, latency, overhead, launch, identical; about four minutes in all on an H200. With --steps suite,storms
 # overhead and storms of all benchmark kernels; with --steps opaque, which needs PyTorch, beside cuBLAS; with
-# --steps programs real programs (docs/compatibility.md); with --steps schedulers policies for jobs (docs/policies.md);
+# --steps programs real programs (docs/compatibility.md); with --steps schedulers policies for jobs, with --steps sidebyside
+# pairs under sim (docs/policies.md);
 # with --no-mps --steps timeslice, beside cuBLAS where programs take turns; with --no-mps --steps memcheck under
 # compute-sanitizer. Each step has a gpuctld of its own and a time limit; one that fails leaves its rows
 # so far, and the next goes on.
