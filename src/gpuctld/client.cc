@@ -112,7 +112,9 @@ void Client::write_alone(std::size_t index, bool alone) {
 
 void Client::write_flag(std::size_t index, std::uint32_t flag, bool on) {
   Slot& slot = slots_[index];
-  slot.flags = on ? slot.flags | flag : slot.flags & ~flag;
+  const std::uint32_t flags = on ? slot.flags | flag : slot.flags & ~flag;
+  if (flags == slot.flags) return;
+  slot.flags = flags;
   ipc::store(stub_->grant[index].flags, slot.flags);
 }
 
