@@ -29,6 +29,7 @@ import measure_timeslice
 STEPS = {"evict": (measure_storms.step_evict, 120), "latency": (measure_latency.step_latency, 240),
          "overhead": (measure_overhead.step_overhead, 240), "launch": (measure_overhead.step_launch, 90),
          "identical": (measure_storms.step_identical, 420), "suite": (measure_overhead.step_suite, 400),
+         "suitealone": (measure_overhead.step_suite_alone, 400),
          "storms": (measure_storms.step_storms, 400), "opaque": (measure_opaque.step_opaque, 120),
          "programs": (measure_programs.step_programs, 200), "timeslice": (measure_timeslice.step_timeslice, 100),
          "memcheck": (measure_memcheck.step_memcheck, 150),

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures what docs/measurements.md reports, on the GPU there is, under MPS: both sides of each figure in one run.
 #   scripts/measure.sh [--build DIR] [--out DIR] [--steps NAME,...] [--no-mps] [--rehearse]
-# One after the other: evict, latency, overhead, launch, identical; about four minutes in all on an H200. With --steps suite,storms
+# One after the other: evict, latency, overhead, launch, identical; about four minutes in all on an H200. With --steps suite,suitealone,storms
 # overhead and storms of all benchmark kernels; with --steps opaque, which needs PyTorch, beside cuBLAS; with
 # --steps programs real programs (docs/compatibility.md); with --steps schedulers policies for jobs, with --steps sidebyside
 # pairs under sim (docs/policies.md);

@@ -214,6 +214,17 @@ class Lab:
             with open(self.out / "gpuctld.log", "a", encoding="utf-8") as log:
                 log.write(f"== {self.step} {' '.join(map(str, options))}\n{daemon.err()}\n")
 
+    @contextlib.contextmanager
+    def company(self):
+        """Another program of gpuctl's on the GPU, which does nothing."""
+        self.gpuctl("create-slice", "company")
+        program = self.start_bench("company", "work", "--count", 1, "--check", "none", "--start-on-input")
+        try:
+            program.wait_ready()
+            yield
+        finally:
+            program.kill()
+
     def gpuctl(self, *arguments):
         subprocess.run([self.gpuctl_path, *map(str, arguments)], env=self.env, check=True, stdout=subprocess.DEVNULL,
                        timeout=30)

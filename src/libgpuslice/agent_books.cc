@@ -146,7 +146,7 @@ void Agent::complete(const Launch& launch, std::uint64_t now) {
   add<std::uint64_t>(out->block_tasks, launch.args.tasks);
   ipc::store(out->latency_ns_last, latency_ns);
   add(out->latency_us_log2[log2_bucket(latency_ns / 1000, std::size(out->latency_us_log2))], 1u);
-  if (const ipc::Grant* grant = c_.grant(); grant && ipc::load(grant->jobs) != ipc::kNoJobs)
+  if (c_.jobs() != ipc::kNoJobs)
     c_.record(launch, clock_offset(), stretch.sms == c_.sms_ ? stretch.from_ns : 0);
 }
 

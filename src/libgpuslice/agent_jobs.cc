@@ -20,8 +20,7 @@ constexpr std::uint64_t kLongestReturnNs = 20'000'000;
 
 /// How long the agent may nap for the sake of launches that end. With the context's mutex.
 std::uint64_t Agent::look_for_ends() {
-  const ipc::Grant* grant = c_.grant();
-  const std::uint32_t jobs = grant ? ipc::load(grant->jobs) : ipc::kNoJobs;
+  const std::uint32_t jobs = c_.jobs();
   // While nobody waits, what counts is the end of the last one.
   if (jobs == ipc::kNoJobs || (jobs == ipc::kTellJobs && c_.outstanding_ != 1)) return UINT64_MAX;
   const std::uint64_t now = monotonic_ns();
@@ -43,8 +42,7 @@ std::uint64_t Agent::look_for_ends() {
 
 /// A turn counts from when workers are there: Usage::holding says so now.
 void Agent::say_if_at_work() {
-  if (!std::exchange(topped_up_, false)) return;
-  if (const ipc::Grant* grant = c_.grant(); grant && ipc::load(grant->jobs) != ipc::kNoJobs) Client::get().kick();
+  if (std::exchange(topped_up_, false) && c_.jobs() != ipc::kNoJobs) Client::get().kick();
 }
 
 // An eviction costs more than the time until the SMs are free: once they are given back, workers have to come again. That is

@@ -25,7 +25,7 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
   std::vector<TopUp> orders;
   const std::uint64_t now = monotonic_ns();
   wants_workers_ = false;
-  const bool takes_turns = stub_ && ipc::load(stub_->grant[c_.device_index_].jobs) != ipc::kNoJobs;
+  const bool takes_turns = c_.jobs() != ipc::kNoJobs;
   const auto look_at = [&](Launch& head, std::uint32_t allowed) {
     const HostSlot& host = c_.slots_.host(head.slot);
     if (!head.issued.load(std::memory_order_acquire) || head.failed || ipc::load(host.done)) return;
@@ -64,7 +64,7 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
 // Only the agent deletes launches, so `launch` lives without the mutex.
 void Agent::top_up(const TopUp& order) {
   Launch& launch = *order.launch;
-  CUstream stream = streams_.take();
+  CUstream stream = streams_.take(order.launch);
   std::uint32_t& lone = c_.slots_.host(launch.slot).lone;
   if (!stream && !ipc::load(lone)) debug("no workers for %s: all streams for them are stuck", launch.instance->kernel->name.c_str());
   ipc::store(lone, std::uint32_t{stream == nullptr});
@@ -74,7 +74,6 @@ void Agent::top_up(const TopUp& order) {
   args.flags |= gpuctl::ptx::kAgentGrid;
   args.range = launch.topped_up_for;
   std::memcpy(params.data() + launch.instance->kernel->args_offset, &args, sizeof args);
-  streams_.sends(stream, order.launch);
   const CUresult result = Context::issue(launch, stream, order.workers, params);
   if (result != CUDA_SUCCESS) {
     debug("adding %u workers to %s failed: %d", order.workers, launch.instance->kernel->name.c_str(), result);

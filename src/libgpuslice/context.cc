@@ -95,6 +95,10 @@ std::uint32_t Context::reserve() const {
   return grant() ? std::min(ipc::load(grant()->reserve), sms_) : 0;
 }
 
+std::uint32_t Context::jobs() const {
+  return grant() ? ipc::load(grant()->jobs) : ipc::kNoJobs;
+}
+
 bool Context::alone() const {
   return grant() && (ipc::load(grant()->flags) & ipc::kAlone) != 0;
 }
@@ -159,13 +163,13 @@ void Context::publish_usage() {
   std::uint32_t demand = 0;
   for (const Stream* stream : active_) demand += demand_of(*stream);
   demand = std::min(demand + opaque_demand_, sms_);
-  const std::uint32_t jobs = ipc::load(grant()->jobs);
-  bool news = jobs != ipc::kNoJobs && tell_head(jobs);
+  const std::uint32_t wanted = jobs();
+  bool news = wanted != ipc::kNoJobs && tell_head(wanted);
   ipc::store(out->demand, demand);
   ipc::store(out->outstanding, outstanding_);
   // The daemon need not hear of demand that the standing grant covers.
   news |= demand > told_demand_ && demand > granted();
-  news |= jobs != ipc::kNoJobs && (demand == 0) != (told_demand_ == 0);
+  news |= wanted != ipc::kNoJobs && (demand == 0) != (told_demand_ == 0);
   if (news) Client::get().kick();
   told_demand_ = demand;
 }

@@ -22,9 +22,9 @@
 #include "libgpuslice/kernels.h"
 #include "libgpuslice/opaque.h"
 #include "libgpuslice/sent_workers.h"
-#include "libgpuslice/top_up_tries.h"
 #include "libgpuslice/slots.h"
 #include "libgpuslice/stream_key.h"
+#include "libgpuslice/top_up_tries.h"
 
 namespace gpuslice {
 
@@ -151,6 +151,8 @@ class Context {
   std::uint32_t idle_sms() const;
   /// SMs that its slice has whatever others do.
   std::uint32_t reserve() const;
+  /// Grant::jobs; kNoJobs without a daemon.
+  std::uint32_t jobs() const;
   /// Nobody else is on the GPU, of which it may have all.
   bool alone() const;
   /// Where its SMs begin, for kernels that can be confined to them only by number.
@@ -174,7 +176,7 @@ class Context {
     CUfunction function;
     int per_sm;
   };
-  Fit fit_of(Instance& instance, std::uint32_t threads, std::uint32_t shared);
+  Fit fit_of(Instance& instance, const LaunchConfig& config);
   bool short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm);
   void plan(Launch& launch, const Stream& stream);
   void book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t slot);

@@ -13,12 +13,7 @@ namespace gpuslice {
 std::unique_ptr<Launch> Context::prepare(const GraphCandidate& candidate) {
   const LaunchConfig& config = *candidate.config;
   Instance& instance = *candidate.instance;
-  const std::uint64_t tasks = config.block_tasks();
-  if (tasks == 0 || tasks > gpuctl::ptx::kMaxBlockTasks ||
-      config.threads() > static_cast<std::uint32_t>(instance.max_threads)) {
-    return nullptr;
-  }
-  const Fit fit = fit_of(instance, config.threads(), config.shared);
+  const Fit fit = fit_of(instance, config);
   if (fit.per_sm <= 0) return nullptr;
   auto launch = std::make_unique<Launch>();
   launch->instance = &instance;

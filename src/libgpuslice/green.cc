@@ -34,24 +34,25 @@ bool GreenContexts::divide() {
   return !groups_.empty();
 }
 
-GreenContexts::Part GreenContexts::make_part(std::uint32_t begin, std::uint32_t end) {
+GreenContexts::Part& GreenContexts::part(std::uint32_t begin, std::uint32_t end) {
+  const auto known = parts_.find({begin, end});
+  if (known != parts_.end()) return known->second;
   Part part;
   CUdevResourceDesc description = nullptr;
   CUdevice device = 0;
   if (parts_.size() < kMostParts && driver().cuCtxGetDevice(&device) == CUDA_SUCCESS &&
       driver().cuDevResourceGenerateDesc(&description, groups_.data() + begin, end - begin) == CUDA_SUCCESS) {
-    Quiet quiet;
+    const Quiet quiet;
     const CUresult result = driver().cuGreenCtxCreate(&part.context, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
     if (result != CUDA_SUCCESS) part.context = nullptr;
     debug("green context of SMs %u to %u: %d", starts_[begin], starts_[end], result);
   }
-  return part;
+  return parts_.emplace(std::pair{begin, end}, part).first->second;
 }
 
 GreenContexts::Confined GreenContexts::stream(std::uint32_t first, std::uint32_t count, std::uint32_t least, CUstream like,
-                                              const void* lane, bool make) {
+                                              const void* lane) {
   std::lock_guard lock(mutex_);
-  if (!divided_ && !make) return {.unmade = true};
   if (!divide()) return {.none = "the driver has no green contexts"};
   // Whole groups from the first that begins there; the last one may be larger than what is left to it.
   std::uint32_t begin = 0;
@@ -61,18 +62,15 @@ GreenContexts::Confined GreenContexts::stream(std::uint32_t first, std::uint32_t
   if (begin == end) return {.none = "no whole group of SMs is granted"};
   const std::uint32_t sms = starts_[end] - starts_[begin];
   if (sms < least) return {.none = "those granted do not hold all the blocks that wait for each other"};
-  auto found = parts_.find({begin, end});
-  if (found == parts_.end()) {
-    if (!make) return {.unmade = true};
-    found = parts_.emplace(std::pair{begin, end}, make_part(begin, end)).first;
-  }
-  Part& part = found->second;
-  if (!part.context) return {.none = "the driver made no green context of them"};
+  Part& found = part(begin, end);
+  if (!found.context) return {.none = "the driver made no green context of them"};
   int priority = 0;
   driver().cuStreamGetPriority(like, &priority);
-  CUstream& stream = part.streams[{lane, priority}];
-  if (!stream && !make) return {.unmade = true};
-  if (!stream && driver().cuGreenCtxStreamCreate(&stream, part.context, CU_STREAM_NON_BLOCKING, priority) != CUDA_SUCCESS) stream = nullptr;
+  CUstream& stream = found.streams[{lane, priority}];
+  if (!stream) {
+    const Quiet quiet;
+    if (driver().cuGreenCtxStreamCreate(&stream, found.context, CU_STREAM_NON_BLOCKING, priority) != CUDA_SUCCESS) stream = nullptr;
+  }
   if (!stream) return {.none = "the driver made no stream there"};
   return {.stream = stream, .sms = sms};
 }

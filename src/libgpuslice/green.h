@@ -21,12 +21,11 @@ class GreenContexts {
     CUstream stream = nullptr;
     std::uint32_t sms = 0;
     const char* none = nullptr;
-    bool unmade = false;  ///< nothing yet; it could be made
   };
   /// A stream confined to about `count` SMs from number `first` on, of the priority of `like`; calls with the same
-  /// `lane` get the same stream. None with fewer than `least` SMs. What there is not yet is made only with `make`, which
-  /// blocks until the device is idle. The context must be current. Any thread.
-  Confined stream(std::uint32_t first, std::uint32_t count, std::uint32_t least, CUstream like, const void* lane, bool make);
+  /// `lane` get the same stream. None with fewer than `least` SMs. Blocks until the device is idle when the part is new.
+  /// The context must be current. Any thread.
+  Confined stream(std::uint32_t first, std::uint32_t count, std::uint32_t least, CUstream like, const void* lane);
   /// Its streams will not be asked for again.
   void forget(const void* lane);
 
@@ -37,7 +36,7 @@ class GreenContexts {
   };
 
   bool divide();
-  Part make_part(std::uint32_t begin, std::uint32_t end);
+  Part& part(std::uint32_t begin, std::uint32_t end);
 
   std::mutex mutex_;
   bool divided_ = false;

@@ -42,7 +42,10 @@ bool Context::short_enough(Instance& instance, std::uint64_t tasks, std::uint32_
   return true;
 }
 
-Context::Fit Context::fit_of(Instance& instance, std::uint32_t threads, std::uint32_t shared) {
+Context::Fit Context::fit_of(Instance& instance, const LaunchConfig& config) {
+  const std::uint64_t tasks = config.block_tasks();
+  const std::uint32_t threads = config.threads(), shared = config.shared;
+  if (tasks == 0 || tasks > gpuctl::ptx::kMaxBlockTasks || threads > static_cast<std::uint32_t>(instance.max_threads)) return {nullptr, 0};
   std::lock_guard lock(instance.kernel->mutex);
   if (!instance.persistent) return {nullptr, 0};
   for (const Instance::Occupancy& known : instance.occupancy) {
@@ -138,7 +141,7 @@ void Context::book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t 
     divide_among_streams();
     publish_usage();
   }
-  if (outstanding_ == 1 && grant() && ipc::load(grant()->jobs) != ipc::kNoJobs) work_begins_.store(true, std::memory_order_relaxed);
+  if (outstanding_ == 1 && jobs() != ipc::kNoJobs) work_begins_.store(true, std::memory_order_relaxed);
   launch.args.workers = launch.launched = workers_for(launch, gpuctl::range_size(launch.args.range));
   std::memcpy(launch.params.data() + launch.instance->kernel->args_offset, &launch.args, sizeof launch.args);
 }
@@ -149,17 +152,13 @@ void Context::rouse_agent() {
 }
 
 Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result) {
-  const std::uint64_t tasks = config.block_tasks();
-  if (tasks == 0 || tasks > gpuctl::ptx::kMaxBlockTasks || config.threads() > static_cast<std::uint32_t>(instance.max_threads)) {
-    return Outcome::kCannot;
-  }
-  const Fit fit = fit_of(instance, config.threads(), config.shared);
+  const Fit fit = fit_of(instance, config);
   if (fit.per_sm <= 0) return Outcome::kCannot;
 
   Stream* stream;
   {
     std::lock_guard lock(mutex_);
-    if (short_enough(instance, tasks, static_cast<std::uint32_t>(fit.per_sm))) return Outcome::kAsItIs;
+    if (short_enough(instance, config.block_tasks(), static_cast<std::uint32_t>(fit.per_sm))) return Outcome::kAsItIs;
     stream = &stream_of(config.stream);
   }
   auto owned = std::make_unique<Launch>();

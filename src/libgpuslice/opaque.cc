@@ -73,17 +73,6 @@ void Opaque::wait_for_grant() const {
   while (context_.granted() == 0) std::this_thread::sleep_for(50us);
 }
 
-GreenContexts::Confined Opaque::part_of_gpu(std::uint32_t granted, std::uint32_t least, CUstream like, const Lane* lane) {
-  const std::uint32_t first = context_.first_sm();
-  GreenContexts::Confined there = green_.stream(first, granted, least, like, lane, false);
-  if (!there.unmade) return there;
-  // The driver waits with its locks held until the device is idle, and evicted launches need it to get workers again.
-  context_.quiesce();
-  there = green_.stream(first, granted, least, like, lane, true);
-  context_.resume_launches();
-  return there;
-}
-
 Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
     : stream_(stream), lane_(&opaque.lane_of(stream)), lock_(lane_->mutex) {
   lane_->blocks = lane_->busy.load(std::memory_order_relaxed) ? std::max(lane_->blocks, launch.blocks) : launch.blocks;
@@ -98,7 +87,8 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   const std::uint32_t granted = opaque.context_.granted();
   confined_.none = granted >= opaque.context_.sms() ? "all are granted" : "the driver made no events";
   if (!launch.confine || granted == 0 || granted >= opaque.context_.sms() || !lane_->fork || !lane_->join) return;
-  const GreenContexts::Confined there = opaque.part_of_gpu(granted, launch.least, stream, lane_);
+  const GreenContexts::Confined there =
+      opaque.green_.stream(opaque.context_.first_sm(), granted, launch.least, stream, lane_);
   if (!there.stream) {
     confined_.none = there.none;
   } else if (driver().cuEventRecord(lane_->fork, stream) == CUDA_SUCCESS &&

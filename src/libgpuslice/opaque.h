@@ -71,8 +71,6 @@ class Opaque {
   friend class Turn;
   Lane& lane_of(CUstream stream);
   void wait_for_grant() const;
-  /// A stream like `like` on SMs of the grant.
-  GreenContexts::Confined part_of_gpu(std::uint32_t granted, std::uint32_t least, CUstream like, const Lane* lane);
 
   Context& context_;
   std::mutex mutex_;  ///< guards lanes_; after a lane's own

@@ -12,25 +12,21 @@ bool WorkerStreams::make(int priority) {
   });
 }
 
-CUstream WorkerStreams::take() {
+CUstream WorkerStreams::take(const void* launch) {
   One* busy = nullptr;
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     One& one = streams_[(next_ + i) % streams_.size()];
     if (driver().cuStreamQuery(one.stream) == CUDA_SUCCESS) {
       next_ += i + 1;
-      one = {.stream = one.stream};
+      one = {.stream = one.stream, .launch = launch};
       return one.stream;
     }
     if (!busy && !one.stuck) busy = &one;
   }
   ++next_;
-  return busy ? busy->stream : nullptr;
-}
-
-void WorkerStreams::sends(CUstream stream, const void* launch) {
-  for (One& one : streams_) {
-    if (one.stream == stream) one.launch = launch;
-  }
+  if (!busy) return nullptr;
+  busy->launch = launch;
+  return busy->stream;
 }
 
 void WorkerStreams::stuck(const void* launch) {

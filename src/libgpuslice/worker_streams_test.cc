@@ -52,10 +52,8 @@ class WorkerStreamsTest : public testing::Test {
   }
 
   CUstream send(const void* launch) {
-    const CUstream stream = streams_.take();
-    if (!stream) return nullptr;
-    streams_.sends(stream, launch);
-    gpu.idle[stream] = false;
+    const CUstream stream = streams_.take(launch);
+    if (stream) gpu.idle[stream] = false;
     return stream;
   }
 
@@ -69,7 +67,7 @@ TEST_F(WorkerStreamsTest, TakeTurns) {
   for (int i = 0; i < 8; ++i) used.insert(send(&a_));
   EXPECT_EQ(used.size(), 8u);
   EXPECT_FALSE(streams_.all_idle());
-  EXPECT_NE(streams_.take(), nullptr);  // behind a grid that gets on
+  EXPECT_NE(streams_.take(&a_), nullptr);  // behind a grid that gets on
   for (auto& [stream, idle] : gpu.idle) idle = true;
   EXPECT_TRUE(streams_.all_idle());
 }
@@ -79,12 +77,12 @@ TEST_F(WorkerStreamsTest, NothingIsSentBehindWhatIsStuck) {
   for (int i = 0; i < 7; ++i) of_a.insert(send(&a_));
   const CUstream of_b = send(&b_);
   streams_.stuck(&a_);
-  for (int i = 0; i < 16; ++i) EXPECT_EQ(streams_.take(), of_b);
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(streams_.take(&b_), of_b);
   streams_.stuck(&b_);
-  EXPECT_EQ(streams_.take(), nullptr);
+  EXPECT_EQ(streams_.take(&b_), nullptr);
   gpu.idle[*of_a.begin()] = true;
   EXPECT_EQ(send(&b_), *of_a.begin());
-  EXPECT_EQ(streams_.take(), *of_a.begin());  // what it has to do now is new
+  EXPECT_EQ(streams_.take(&b_), *of_a.begin());  // what it has to do now is new
 }
 
 TEST(SentWorkers, AreOverdueWhenTheyDoNotBeginInTime) {

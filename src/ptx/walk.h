@@ -52,6 +52,14 @@ inline Operand register_operand(std::string name) {
   return operand;
 }
 
+/// The immediate 0.
+inline Operand zero_operand() {
+  Operand operand;
+  operand.kind = Operand::Kind::kImmediate;
+  operand.text = "0";
+  return operand;
+}
+
 /// A variable, label or function named as an operand.
 inline Operand symbol_operand(std::string name) {
   Operand operand;

@@ -74,13 +74,10 @@ class Finder {
 };
 
 Instruction barrier() {
-  Operand zero;
-  zero.kind = Operand::Kind::kImmediate;
-  zero.text = "0";
   Instruction result;
   result.opcode = "bar";
   result.modifiers = {"sync"};
-  result.operands = {std::move(zero)};
+  result.operands = {zero_operand()};
   return result;
 }
 

@@ -10,12 +10,7 @@ namespace {
 
 /// The register that stands for one component of %ctaid or %nctaid; an immediate 0 for component w.
 Operand component_operand(const Operand& special, std::string_view component) {
-  if (component == "w") {
-    Operand zero;
-    zero.kind = Operand::Kind::kImmediate;
-    zero.text = "0";
-    return zero;
-  }
+  if (component == "w") return zero_operand();
   const char* prefix = special.text == "%ctaid" ? kCtaidRegister : kNctaidRegister;
   return register_operand(prefix + std::string(component));
 }

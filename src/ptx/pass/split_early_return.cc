@@ -67,13 +67,10 @@ Instruction reduce_over_block(const Guard& condition) {
     negated.items.push_back(std::move(value));
     value = std::move(negated);
   }
-  Operand zero;
-  zero.kind = Operand::Kind::kImmediate;
-  zero.text = "0";
   Instruction reduce;
   reduce.opcode = "bar";
   reduce.modifiers = {"red", "or", "pred"};
-  reduce.operands = {register_operand(kSomeoneRegister), std::move(zero), std::move(value)};
+  reduce.operands = {register_operand(kSomeoneRegister), zero_operand(), std::move(value)};
   return reduce;
 }
 
