@@ -18,6 +18,7 @@
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/relaxed_capture.h"
+#include "libgpuslice/stage.h"
 
 namespace gpuslice {
 
@@ -60,11 +61,16 @@ bool Agent::start(Context& context) {
 }
 
 bool Agent::prepare() {
+  const Stage stage("preparing the agent");
   if (!driver().cuMemcpyHtoDAsync_v2) return false;
   int least = 0, greatest = 0;
   if (driver().cuCtxGetStreamPriorityRange(&least, &greatest) != CUDA_SUCCESS) return false;
-  if (driver().cuStreamCreateWithPriority(&housekeeping_, CU_STREAM_NON_BLOCKING, greatest) != CUDA_SUCCESS) return false;
-  if (!streams_.make(greatest)) return false;
+  {
+    const Stage making("making the agent's streams");
+    if (driver().cuStreamCreateWithPriority(&housekeeping_, CU_STREAM_NON_BLOCKING, greatest) != CUDA_SUCCESS) return false;
+    if (!streams_.make(greatest)) return false;
+  }
+  const Stage mapping("mapping the grant into the GPU");
   adopt_stub_page();
   return true;
 }

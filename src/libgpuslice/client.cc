@@ -14,6 +14,7 @@
 #include "ipc/fields.h"
 #include "libgpuslice/debug.h"
 #include "libgpuslice/held_memory.h"
+#include "libgpuslice/stage.h"
 
 namespace gpuslice {
 
@@ -89,6 +90,7 @@ void Client::start(std::vector<std::string> device_uuids) {
     if (started_ || !wanted()) return;
     started_ = true;
     uuids_ = std::move(device_uuids);
+    const Stage stage("attaching");
     if (Result<void> attached = connect_locked(false); !attached) debug("%s", attached.error().message.c_str());
   }
   HeldMemory::get().publish();

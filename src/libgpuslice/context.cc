@@ -8,6 +8,7 @@
 #include "libgpuslice/divide.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/relaxed_capture.h"
+#include "libgpuslice/stage.h"
 
 namespace gpuslice {
 
@@ -33,6 +34,7 @@ Instance* Context::instance_of(KernelInfo& kernel) {
   for (const std::unique_ptr<Instance>& known : kernel.instances) {
     if (known->context == context_) return known->persistent ? known.get() : nullptr;
   }
+  const Stage stage("loading a persistent form before its first launch");
   const RelaxedCapture relaxed;
   auto made = std::make_unique<Instance>();
   Instance& instance = *made;

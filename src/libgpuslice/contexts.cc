@@ -6,6 +6,7 @@
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/relaxed_capture.h"
+#include "libgpuslice/stage.h"
 
 namespace gpuslice {
 
@@ -29,6 +30,7 @@ std::atomic<std::uint64_t> g_generation{1};  ///< +1 when a CUcontext handle may
 /// the device is idle: at a moment of the program's choice, perhaps while a launch is evicted. So they are used once
 /// now.
 void load_driver_kernels(CUdeviceptr scratch) {
+  const Stage stage("loading the driver's own kernels");
   driver().cuMemsetD8_v2(scratch, 0, 64);
   if (driver().cuMemsetD16_v2) driver().cuMemsetD16_v2(scratch, 0, 32);
   if (driver().cuMemsetD32_v2) driver().cuMemsetD32_v2(scratch, 0, 16);
@@ -42,6 +44,7 @@ void load_driver_kernels(CUdeviceptr scratch) {
 
 Context* Context::create(CUcontext context) {
   const RelaxedCapture relaxed;
+  const Stage stage("managing a context");
   CUdevice device = 0;
   int sms = 0;
   if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS ||
@@ -49,24 +52,18 @@ Context* Context::create(CUcontext context) {
       sms <= 0) {
     return nullptr;
   }
-  const Stopwatch slots_watch;
   gpuctl::Result<Slots> slots = Slots::create();
   if (!slots) {
     debug("context not managed: %s", slots.error().message.c_str());
     return nullptr;
   }
-  const long long slots_us = slots_watch.us();
-  const Stopwatch kernels_watch;
   load_driver_kernels(slots->device_address(0));  // all zero still
-  const long long kernels_us = kernels_watch.us();
-  const Stopwatch agent_watch;
   auto* created = new Context(context, device, static_cast<std::uint32_t>(sms), std::move(*slots));
   if (!Agent::start(*created)) {
     debug("context not managed: the driver lacks streams or stream memory operations");
     return nullptr;  // leaked on purpose: its memory belongs to a context that may be broken
   }
-  debug("context managed: device %d, %d SMs; launch blocks in %lld us, the driver's kernels in %lld us, the agent in %lld us", device, sms,
-        slots_us, kernels_us, agent_watch.us());
+  debug("context managed: device %d, %d SMs", device, sms);
   return created;
 }
 

@@ -10,11 +10,23 @@
 
 namespace gpuslice {
 
-void debug(const char* format, ...) {
+namespace {
+
+/// Below 0: there is none.
+int debug_file() {
   static const int file = [] {
     const char* path = std::getenv("GPUSLICE_DEBUG");
     return path && *path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
   }();
+  return file;
+}
+
+}  // namespace
+
+bool debugging() { return debug_file() >= 0; }
+
+void debug(const char* format, ...) {
+  const int file = debug_file();
   if (file < 0) return;
   char line[1024];
   timespec now;

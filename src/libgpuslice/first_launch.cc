@@ -3,11 +3,13 @@
 #include "libgpuslice/driver.h"
 #include "libgpuslice/quiet.h"
 #include "libgpuslice/relaxed_capture.h"
+#include "libgpuslice/stage.h"
 
 namespace gpuslice {
 
 void load_before_first_launch(KernelInfo* kernel, CUfunction function) {
   if (!kernel || kernel->launches.load(std::memory_order_relaxed) > 0 || !driver().cuFuncLoad) return;
+  const Stage stage("loading a kernel before its first launch");
   const RelaxedCapture relaxed;
   CUfunction loadable = function;
   if (kernel->is_library_kernel &&

@@ -3,6 +3,7 @@
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/quiet.h"
+#include "libgpuslice/stage.h"
 
 namespace gpuslice {
 
@@ -42,6 +43,7 @@ GreenContexts::Part& GreenContexts::part(std::uint32_t begin, std::uint32_t end)
   CUdevice device = 0;
   if (parts_.size() < kMostParts && driver().cuCtxGetDevice(&device) == CUDA_SUCCESS &&
       driver().cuDevResourceGenerateDesc(&description, groups_.data() + begin, end - begin) == CUDA_SUCCESS) {
+    const Stage stage("making a green context");
     const Quiet quiet;
     const CUresult result = driver().cuGreenCtxCreate(&part.context, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
     if (result != CUDA_SUCCESS) part.context = nullptr;
@@ -68,6 +70,7 @@ GreenContexts::Confined GreenContexts::stream(std::uint32_t first, std::uint32_t
   driver().cuStreamGetPriority(like, &priority);
   CUstream& stream = found.streams[{lane, priority}];
   if (!stream) {
+    const Stage stage("making a stream of a green context");
     const Quiet quiet;
     if (driver().cuGreenCtxStreamCreate(&stream, found.context, CU_STREAM_NON_BLOCKING, priority) != CUDA_SUCCESS) stream = nullptr;
   }

@@ -14,6 +14,7 @@
 #include "libgpuslice/linked_ptx.h"
 #include "libgpuslice/modules.h"
 #include "libgpuslice/physical_memory.h"
+#include "libgpuslice/stage.h"
 
 namespace gpuslice {
 
@@ -71,9 +72,13 @@ using namespace gpuslice;
 
 GPUSLICE_HOOK cuInit(unsigned flags) {
   if (!driver().cuInit) return CUDA_ERROR_NOT_INITIALIZED;
-  CUresult result = driver().cuInit(flags);
+  const CUresult result = [flags] {
+    const Stage stage("the driver's cuInit");
+    return driver().cuInit(flags);
+  }();
   if (result != CUDA_SUCCESS) return result;
   return guarded([&] {
+    const Stage stage("becoming a client of gpuctld");
     start_client_if_initialised();
     return CUDA_SUCCESS;
   });

@@ -16,6 +16,7 @@
 #include "libgpuslice/modules.h"
 #include "libgpuslice/quiet.h"
 #include "libgpuslice/register_limit.h"
+#include "libgpuslice/stage.h"
 
 namespace gpuslice {
 
@@ -42,6 +43,7 @@ template <class Handle, class Load, class Unload>
 void limit_loaded(LoadedImage& image, Handle LoadedImage::*member, Load load, Unload unload) {
   const std::vector<RegisterLimit> limits = wanted_limits(image);
   if (limits.empty()) return;
+  const Stage stage("loading it once more with limits for registers");
   const std::string text = limit_registers(image.image.text, limits);
   const std::size_t before = local_bytes(image);
   const Handle unlimited = image.*member;
@@ -62,12 +64,17 @@ CUresult load_image(Handle* out, Handle LoadedImage::*member, const void* data, 
                     Plain plain) {
   if (!Client::get().wanted() || !out || !data) return plain();
   return guarded([&] {
+    const Stage stage("loading an image");
     Quiet quiet;
     auto image = std::make_shared<LoadedImage>();
     const Stopwatch preparing;
-    image->image = prepare_image(data, size, device_sm());
+    image->image = [&] {
+      const Stage looking("looking for its PTX, and rewriting that or finding it rewritten");
+      return prepare_image(data, size, device_sm());
+    }();
     const long long prepared_us = preparing.us();
     if (!image->image.text.empty()) {
+      const Stage compiling("the driver's loading of rewritten text");
       const Stopwatch loading;
       JitOptions jit(options, values, count, image->image.max_registers, compile_threads_here(image->image.text.size()));
       CUresult result = CUDA_SUCCESS;
@@ -94,6 +101,7 @@ CUresult load_image(Handle* out, Handle LoadedImage::*member, const void* data, 
       image->image.text = {};
     }
     if (!image->rewritten_) {
+      const Stage as_it_is("the driver's loading of the image as it is");
       const Stopwatch loading;
       CUresult result = plain();
       debug("%s: looked at for %lld us, loaded as it is in %lld us", image->image.label.c_str(), prepared_us, loading.us());

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "libgpuslice/driver.h"
+#include "libgpuslice/stage.h"
 
 namespace gpuslice {
 
@@ -20,6 +21,7 @@ constexpr std::size_t kZeros = 256;
 }  // namespace
 
 Result<Slots> Slots::create() {
+  const Stage stage("allocating launch blocks");
   Slots slots;
   constexpr std::size_t kPolledOffset = kSlots * sizeof(HostSlot) + kZeros * sizeof(DeviceSlot);
   constexpr std::size_t kHereOffset = kPolledOffset + sizeof(gpuctl::Polled);
