@@ -39,7 +39,9 @@ sched::LaunchShape shape_of(const Launch& launch) {
           .shared_bytes = static_cast<double>(launch.shared)};
 }
 
-/// On the whole device, from the time that a worker is at one block-task; 0: that is not known.
+/// On the whole device, from the time that a worker is at one block-task; 0: that is not known. Of a launch that was
+/// evicted that is what single workers measured: those that get on faster than their neighbours measure more often, and
+/// so does one that came back first and has its SM alone. So this is for launches of which nothing better is known.
 template <class Launch>
 Time from_tasks(const Launch& launch, std::uint32_t sms) {
   const std::uint64_t workers = std::min<std::uint64_t>(launch.total, std::uint64_t{launch.per_sm} * sms);
@@ -48,6 +50,14 @@ Time from_tasks(const Launch& launch, std::uint32_t sms) {
 
 bool is_whole(const ipc::Record& launch) {
   return (launch.evictions & ipc::kWholeDevice) != 0 && launch.done_ns > launch.start_ns;
+}
+
+/// How long the launch was at work in the time that it had SMs. What its evictions took is about half waiting: of the
+/// time until its workers have left, in which they work on without a grant, and until they are there again, in which it
+/// has one and they do not work yet, the second is the longer.
+double at_work_ns(const ipc::Record& launch, const GrantHistory::Held& held) {
+  const std::uint64_t away = (launch.evictions & 0xffff) > 0 ? launch.evict_ns / 2 : 0;
+  return static_cast<double>(held.ns - std::min(away, held.ns / 2));
 }
 
 /// SMs that the launch can fill.
@@ -102,25 +112,28 @@ void KernelKnowledge::learn_curve(const Kernel& kernel, const ipc::Record& launc
   predictor_.learn_curve(kernel.id, sched::CapSM{capsm}, launch.total, Time{static_cast<std::int64_t>(held.ns)});
 }
 
+/// On the whole device; 0: that is not known.
+Time KernelKnowledge::alone(const ipc::Record& launch, std::uint32_t sms,
+                            const std::optional<GrantHistory::Held>& held) {
+  if (is_whole(launch)) return Time{static_cast<std::int64_t>(launch.done_ns - launch.start_ns)};
+  if (!held) return from_tasks(launch, sms);
+  const auto capsm = static_cast<std::uint32_t>(std::lround(held->capsm));
+  return Time{std::llround(at_work_ns(launch, *held) * speed(id(launch.kernel), capsm, usable(launch, sms), sms))};
+}
+
 Time KernelKnowledge::learn(const ipc::Record& launch, std::uint32_t sms,
                             const std::optional<GrantHistory::Held>& held) {
-  const bool believable = launch.done_ns <= launch.start_ns || launch.done_ns - launch.start_ns < kLongestLaunchNs;
-  Time took{0};
-  if (is_whole(launch)) {
-    took = Time{static_cast<std::int64_t>(launch.done_ns - launch.start_ns)};
-  } else if (held && !curve(id(launch.kernel), sms).empty()) {
-    const auto capsm = static_cast<std::uint32_t>(std::lround(held->capsm));
-    took =
-        Time{std::llround(static_cast<double>(held->ns) * speed(id(launch.kernel), capsm, usable(launch, sms), sms))};
-  } else {
-    took = from_tasks(launch, sms);
+  if (launch.done_ns > launch.start_ns && launch.done_ns - launch.start_ns >= kLongestLaunchNs) return Time{0};
+  if (held) {
+    // First: with this point the curve may say how long the launch takes alone.
+    if (const Kernel* known = find_or_add(launch.kernel)) learn_curve(*known, launch, *held);
+    changed_ = true;
   }
-  if (!believable || took >= Time{kLongestLaunchNs} || (took <= Time{0} && !held)) return Time{0};
+  const Time took = alone(launch, sms, held);
+  if (took <= Time{0} || took >= Time{kLongestLaunchNs}) return Time{0};
   Kernel* kernel = find_or_add(launch.kernel);
   if (kernel == nullptr) return took;
   changed_ = true;
-  if (held) learn_curve(*kernel, launch, *held);
-  if (took <= Time{0}) return took;
   const sched::LaunchShape shape = shape_of(launch);
   const auto ns = static_cast<double>(took.count());
   kernel->predicted_ns = static_cast<double>(predictor_.predict(kernel->id, shape, Time{0}).count());

@@ -23,8 +23,8 @@ namespace gpuctl::daemon {
 inline constexpr std::size_t kMaxLearntKernels = 4096;
 /// For a kernel that was never seen to end: the quantum of most policies.
 inline constexpr sched::Time kUnknownDuration = std::chrono::milliseconds{1};
-/// For one that was never evicted: what an H200 takes (docs/measurements.md).
-inline constexpr sched::Time kUnknownEviction = std::chrono::microseconds{20};
+/// For one that was never evicted: what that costs on an H200, coming back included (docs/measurements.md).
+inline constexpr sched::Time kUnknownEviction = std::chrono::microseconds{70};
 
 class KernelKnowledge {
  public:
@@ -71,6 +71,7 @@ class KernelKnowledge {
     double mean_ns = 0;       ///< of all launches, each as long as alone on the whole device
     double predicted_ns = 0;  ///< of the latest
   };
+  sched::Time alone(const ipc::Record& launch, std::uint32_t sms, const std::optional<GrantHistory::Held>& held);
   void learn_curve(const Kernel& kernel, const ipc::Record& launch, const GrantHistory::Held& held);
   Kernel* find_or_add(std::uint64_t hash);
 

@@ -58,6 +58,31 @@ TEST(KernelKnowledge, TakesTheTimeOnTheWholeDeviceFromTheCurve) {
   EXPECT_EQ(knowledge.learn(launch(20 * kMs), kSms, held(2, 20 * kMs)), sched::Time{20 * kMs});
 }
 
+TEST(KernelKnowledge, TakesTheTimeOfAnEvictedLaunchFromWhatItHeldNotFromWhatOneWorkerMeasured) {
+  KernelKnowledge knowledge;
+  const auto whole = [](std::uint64_t took_ns) {
+    ipc::Record record = launch(took_ns);
+    record.evictions = ipc::kWholeDevice;
+    return record;
+  };
+  const auto evicted = [](std::uint64_t took_ns, std::uint32_t times) {
+    ipc::Record record = launch(took_ns);
+    record.task_ns = 270'000;  // so 80 block-tasks on 8 SMs would take 2.7 ms
+    record.evictions = times;
+    record.evict_ns = times * std::uint64_t{100'000};
+    return record;
+  };
+  for (int i = 0; i < 20; ++i) knowledge.learn(whole(10 * kMs), kSms, held(8, 10 * kMs));
+  for (int i = 0; i < 60; ++i) {
+    const std::uint64_t had = 10 * kMs + 200'000;  // of 20 ms, with half of four evictions that take 100 us
+    EXPECT_EQ(knowledge.learn(evicted(20 * kMs, 4), kSms, held(8, had)), sched::Time{10 * kMs});
+  }
+  EXPECT_LT(knowledge.list()[0].error, 0.01);
+  EXPECT_NEAR(knowledge.list()[0].observed_us, 10'000, 1);
+  // Evictions that take longer than what is left beside them: half of the time was work at least.
+  EXPECT_EQ(knowledge.learn(evicted(20 * kMs, 1000), kSms, held(8, 4 * kMs)), sched::Time{2 * kMs});
+}
+
 TEST(KernelKnowledge, LearnsNoPointFromAGrantThatChangedMuch) {
   KernelKnowledge knowledge;
   knowledge.learn(launch(10 * kMs), kSms, GrantHistory::Held{.capsm = 5, .ns = 10 * kMs, .least = 2, .most = 8});
@@ -74,7 +99,7 @@ TEST(KernelKnowledge, LearnsNoPointFromAGrantThatChangedMuch) {
 TEST(KernelKnowledge, KeepsCurvesOverARestart) {
   KernelKnowledge before, after;
   before.learn(launch(20 * kMs), kSms, held(8, 20 * kMs));
-  before.learn(launch(22 * kMs), kSms, held(2, 22 * kMs));
+  before.learn(launch(40 * kMs), kSms, held(2, 40 * kMs));
   const std::string text = boost::json::serialize(before.to_json());
   const auto loaded = after.from_json(boost::json::parse(text));
   ASSERT_TRUE(loaded) << loaded.error().message;
