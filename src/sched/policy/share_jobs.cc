@@ -1,8 +1,11 @@
 // share, among jobs: the spatial policy of the slice tree as a policy for jobs, so that it can be simulated and
-// compared with the others. It asks the daemon's allocator: one node per slice, its jobs the clients.
+// compared with the others. It asks the daemon's allocator how much each slice gets, with one client in each that wants
+// what its jobs want together, and divides that among the jobs as the allocator does among clients. A slice has few
+// jobs that get anything when there are many: so nothing is written for the others but what they want.
 //
 // Good and bad at: see policy/share.cc.
 #include <algorithm>
+#include <utility>
 
 #include "sched/allocator.h"
 #include "sched/temporal/makers.h"
@@ -21,36 +24,113 @@ class ShareJobs : public JobPolicy {
     if (job.slice >= slices_.size()) slices_.resize(job.slice + 1);
   }
   void plan(const View& view, Plan& plan) override {
-    nodes_.assign(1, {.reserve = view.capacity, .policy = share_});
-    for (const SliceLimits& s : slices_)
-      nodes_.push_back(
-          {.parent = 0, .reserve = s.reserve, .strict = s.strict, .max = s.max, .weight = s.weight, .policy = share_});
-    clients_.resize(view.jobs.size());
-    for (std::size_t i = 0; i < clients_.size(); ++i) {
-      const Job& job = view.jobs[i];
-      clients_[i].node = job.slice + 1;
-      clients_[i].demand = job.tail ? CapSM{} : job.need;
+    const auto turn = static_cast<std::uint64_t>(view.now / kTurn);
+    list_wants(view);
+    decide_slices(view.capacity, turn);
+    parts_.resize(view.jobs.size());
+    for (std::size_t s = 0; s < groups_.size(); ++s) {
+      const auto [first, count, want] = groups_[s];
+      if (count == 0) continue;
+      const std::span<CapSM> parts{parts_.data() + first, count};
+      filler_.fill(std::span{wants_}.subspan(first, count), decision_.nodes[s + 1].given, turn, parts);
     }
-    allocator_.decide(nodes_, clients_, view.capacity, static_cast<std::uint64_t>(view.now / kTurn), decision_);
-
-    CapSM left = view.capacity;
-    for (std::uint32_t i = 0; i < view.jobs.size() && left.count > 0; ++i) {
-      if (decision_.clients[i].own.count == 0) continue;
-      const CapSM part = std::min({decision_.clients[i].own, view.jobs[i].need, left});
-      if (part.count == 0 || view.jobs[i].tail) continue;
-      plan.shares.push_back({i, part});
-      left -= part;
-    }
+    share(view, plan);
     if (view.jobs.size() > plan.shares.size()) plan.again = (view.now / kTurn + 1) * kTurn;
   }
 
  private:
+  struct Group {
+    std::uint32_t first = 0, count = 0;  ///< its jobs, in wants_
+    std::uint32_t want = 0;              ///< what they want together, or as much as the device has
+  };
+
+  /// To wants_ and groups_: what jobs want, those of a slice side by side and in the order of the view.
+  void list_wants(const View& view) {
+    groups_.assign(slices_.size(), {});
+    wants_.resize(view.jobs.size());
+    const std::uint32_t slice = view.jobs[0].slice;
+    const CapSM capacity = view.capacity;
+    std::uint32_t others = 0;
+    std::uint64_t sum = 0;
+    Vessel* next = wants_.data();
+    for (const Job& job : view.jobs) {
+      const CapSM want = wanted(job, capacity);
+      others |= job.slice ^ slice;
+      sum += want.count;
+      (next++)->room = want;
+    }
+    scattered_ = others != 0;
+    if (scattered_)
+      gather(view);
+    else
+      groups_[slice] = {0, static_cast<std::uint32_t>(view.jobs.size()), bounded(sum, view.capacity)};
+  }
+  void gather(const View& view) {
+    for (const Job& job : view.jobs) ++groups_[job.slice].count;
+    std::uint32_t first = 0;
+    for (Group& group : groups_) {
+      group.first = first;
+      first += std::exchange(group.count, 0);
+    }
+    places_.resize(view.jobs.size());
+    for (std::size_t i = 0; i < view.jobs.size(); ++i) {
+      const Job& job = view.jobs[i];
+      Group& group = groups_[job.slice];
+      places_[i] = group.first + group.count++;
+      const CapSM want = wanted(job, view.capacity);
+      wants_[places_[i]].room = want;
+      group.want = bounded(std::uint64_t{group.want} + want.count, view.capacity);
+    }
+  }
+  static CapSM wanted(const Job& job, CapSM capacity) { return job.tail ? CapSM{} : std::min(job.need, capacity); }
+  static std::uint32_t bounded(std::uint64_t sum, CapSM capacity) {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(sum, capacity.count));
+  }
+
+  /// Slice s is node s + 1 of the decision.
+  void decide_slices(CapSM capacity, std::uint64_t turn) {
+    nodes_.assign(1, {.reserve = capacity, .policy = share_});
+    clients_.clear();
+    for (std::uint32_t s = 0; s < slices_.size(); ++s) {
+      const SliceLimits& limits = slices_[s];
+      nodes_.push_back({.parent = 0,
+                        .reserve = limits.reserve,
+                        .strict = limits.strict,
+                        .max = limits.max,
+                        .weight = limits.weight,
+                        .policy = share_});
+      if (groups_[s].count > 0) clients_.push_back({.node = s + 1, .demand = CapSM{groups_[s].want}});
+    }
+    allocator_.decide(nodes_, clients_, capacity, turn, decision_);
+  }
+
+  void share(const View& view, Plan& plan) const {
+    const auto count = static_cast<std::uint32_t>(view.jobs.size());
+    const std::span<const CapSM> parts = parts_;
+    CapSM left = view.capacity;
+    const auto give = [&](std::uint32_t job, CapSM part) {
+      if (part.count == 0) return;
+      plan.shares.push_back({job, part});
+      left -= part;
+    };
+    if (scattered_)
+      for (std::uint32_t i = 0; i < count && left.count > 0; ++i) give(i, parts[places_[i]]);
+    else
+      for (std::uint32_t i = 0; i < count && left.count > 0; ++i) give(i, parts[i]);
+  }
+
   const Policy* share_ = find_policy("share");
   std::vector<SliceLimits> slices_;
+  std::vector<Group> groups_;          ///< by slice
+  std::vector<Vessel> wants_;          ///< of weight 1
+  std::vector<CapSM> parts_;           ///< as wants_
+  bool scattered_ = false;             ///< jobs of more than one slice are there
+  std::vector<std::uint32_t> places_;  ///< of jobs in wants_, if so
   std::vector<NodeInput> nodes_;
   std::vector<ClientInput> clients_;
   Allocator allocator_;
   Decision decision_;
+  WaterFiller filler_;
 };
 }  // namespace
 

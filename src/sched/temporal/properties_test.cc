@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sched/allocator.h"
 #include "sched/simulator/random.h"
 #include "sched/simulator/simulate.h"
 
@@ -132,6 +133,61 @@ TEST(Policies, ThatCanStarveDoNotWithProtection) {
         << policy << ": the flood does not starve anybody, so this shows nothing";
     EXPECT_TRUE(victim_ends(flood(std::string(policy) + ":protect_ms=10", 1))) << policy;
   }
+}
+
+// What `share` gives each job is what the allocator gives a client of the same slice with the same demand.
+TEST(Policies, ShareDividesAmongJobsAsTheAllocatorAmongClients) {
+  std::uint32_t given = 0, jobs_seen = 0;
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    Random random(seed);
+    const CapSM capacity{static_cast<std::uint32_t>(1 + random.below(140))};
+    std::vector<SliceLimits> slices(1 + random.below(4));
+    CapSM unreserved = capacity;
+    for (SliceLimits& slice : slices) {
+      slice.reserve = CapSM{static_cast<std::uint32_t>(random.below(2) * random.below(unreserved.count + 1))};
+      unreserved -= slice.reserve;
+      slice.strict = random.below(2) == 0;
+      if (random.below(3) == 0) slice.max = CapSM{static_cast<std::uint32_t>(1 + random.below(capacity.count))};
+      slice.reserve = std::min(slice.reserve, slice.max);
+      slice.weight = static_cast<std::uint32_t>(1 + random.below(5));
+    }
+    const auto policy = make_job_policy("share", {.slices = slices}).value();
+    std::vector<Job> jobs(1 + random.below(seed % 2 == 0 ? 12 : 400));
+    const bool one_slice = random.below(3) == 0;
+    for (Job& job : jobs) {
+      job.slice = one_slice ? 0 : static_cast<std::uint32_t>(random.below(slices.size()));
+      job.need = CapSM{static_cast<std::uint32_t>(1 + random.below(random.below(2) == 0 ? 3 : 200))};
+      job.tail = random.below(5) == 0;
+      policy->arrived(job, Time{});
+    }
+    const std::uint64_t turn = random.below(1000);
+    Plan plan;
+    policy->plan({jobs, kNoJob, capacity, std::chrono::milliseconds{10 * turn}}, plan);
+
+    const Policy* share = find_policy("share");
+    std::vector<NodeInput> nodes{{.reserve = capacity, .policy = share}};
+    for (const SliceLimits& s : slices)
+      nodes.push_back(
+          {.parent = 0, .reserve = s.reserve, .strict = s.strict, .max = s.max, .weight = s.weight, .policy = share});
+    std::vector<ClientInput> clients;
+    for (const Job& job : jobs) clients.push_back({.node = job.slice + 1, .demand = job.tail ? CapSM{} : job.need});
+    Decision decision;
+    Allocator().decide(nodes, clients, capacity, turn, decision);
+    std::vector<Share> expected;
+    for (std::uint32_t i = 0; i < jobs.size(); ++i) {
+      const CapSM part = std::min(decision.clients[i].own, clients[i].demand);
+      if (part.count > 0) expected.push_back({i, part});
+      given += part.count;
+    }
+    ASSERT_EQ(plan.shares.size(), expected.size()) << "seed " << seed;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_EQ(plan.shares[i].job, expected[i].job) << "seed " << seed;
+      ASSERT_EQ(plan.shares[i].capsm, expected[i].capsm) << "seed " << seed << ", job " << expected[i].job;
+    }
+    jobs_seen += static_cast<std::uint32_t>(jobs.size());
+  }
+  EXPECT_GT(given, 10'000u);
+  EXPECT_GT(jobs_seen, 100'000u);
 }
 
 }  // namespace
