@@ -1,7 +1,6 @@
 """Policies for jobs on the GPU: FLEP's pairs against plain MPS, FRS's set against the simulator, shares of ffs.
 
-Kernels have the durations of the papers' tables (FLEP Table 1, FRS Table I). What a kernel of the suite cannot be scaled
-to, because its data would not fit or it is several launches, `work` stands in for. Everybody launches periodically, the
+Kernels have the durations of the papers' tables (FLEP Table 1, FRS Table I). Everybody launches periodically, the
 same moment of each period apart, so one run of a set of programs has many repetitions of the same arrivals.
 """
 import json
@@ -10,27 +9,16 @@ import statistics
 import subprocess
 import time
 
+import measure_flep
+
 TASK_US = 20
-# Durations in ms. Of the suite's kernels: an extent that takes 0.2 to 1 ms on an H200; its first number is scaled.
-FLEP = {"NN": (15.775, "md5Hash", (64_000_000,)), "CFD": (11.106, "work", None),
-        "PF": (7.364, "matrixMul", (1024, 1100, 1000)), "PL": (5.419, "work", None),
-        "SPMV": (0.484, "spmv", (300_001, 100)), "MD": (0.938, "work", None),
-        "VA": (0.720, "vectorAdd", (64_000_000,)), "MM": (1.499, "matrixMul", (1024, 1100, 1000))}
 REHEARSED = {"md5Hash": (24_011,), "matrixMul": (52, 70, 45), "spmv": (601, 40), "vectorAdd": (30_011,)}
-# Of the 16 pairs that are in Figures 8 and 10 both. Estimated from Table 1, their mean speed-up (14.3) and ANTT improvement (7.9) are
-# near those of all 28 of each figure (13.2, 7.8).
-PAIRS = (("NN", "SPMV"), ("CFD", "MD"), ("NN", "VA"), ("PF", "MM"), ("PL", "SPMV"), ("CFD", "MM"))
-DELAY_MS = 0.1
-# Of a pair, the long kernel first: slices and priorities of the streams.
-SIDES = (("MPS", (None, None), ("none", "none")), ("MPS, stream priorities", (None, None), ("low", "high")),
-         ("hpf", ("low", "high"), ("none", "none")))
 FRS = {"CEDD": 13.57, "SPMV": 8.36, "VA": 3.71, "CONV": 3.27, "BS": 2.36, "PF": 1.65, "MM": 1.43, "HST256": 1.29,
        "RED": 0.87}
 FRS_POLICIES = ("srt", "frs", "rr")
 GAP_MS = 1
 MOST_EXTENT = 1 << 30  # that gpuslice-bench takes
 MS = 1e6  # nanoseconds
-LEAST_KEPT = 4  # of the repetitions of a pair
 
 
 class Application:
@@ -51,6 +39,7 @@ class Schedulers:
         self.lab = lab
         self.scale = lab.size(1, 100)  # a software GPU is slow: everything takes so many times as long
         self.runs = self.wrong = 0
+        self.bases = {}  # of kernels: GPU time with the extent that is scaled, us
 
     def ms(self, milliseconds):
         return milliseconds * self.scale
@@ -69,8 +58,10 @@ class Schedulers:
         if kernel == "work":
             return self.work(name, milliseconds)
         extent = self.lab.size(extent, REHEARSED[kernel])
-        base = self.lab.bench(None, kernel, "--extent", ",".join(map(str, extent)), "--count", 5, "--check", "none")
-        factor = self.ms(milliseconds) * 1000 / base["gpu_us"]["p50"]
+        if kernel not in self.bases:
+            base = self.lab.bench(None, kernel, "--extent", ",".join(map(str, extent)), "--count", 5, "--check", "none")
+            self.bases[kernel] = base["gpu_us"]["p50"]
+        factor = self.ms(milliseconds) * 1000 / self.bases[kernel]
         return Application(name, kernel, (min(max(1, round(extent[0] * factor)), MOST_EXTENT), *extent[1:]))
 
     def run(self, members, starts_ms, period_ms, count):
@@ -163,60 +154,11 @@ def step_schedulers(lab):
         lab.gpuctl("create-slice", "set")
         schedulers = Schedulers(lab)
         schedulers.calibrate()
-        yield from pairs(schedulers)
+        yield from measure_flep.pairs(schedulers)
         costs = yield from switches(schedulers)
         yield from applications_of_frs(schedulers, *costs)
         yield from shares(schedulers)
         yield ("wrong results", "0", str(schedulers.wrong))
-
-
-def pairs(schedulers):
-    lab = schedulers.lab
-    chosen = lab.size(PAIRS, (PAIRS[1], PAIRS[3]))
-    names = [name for name in FLEP if any(name in pair for pair in chosen)]
-    known = {name: schedulers.application(name, *FLEP[name]) for name in names}
-    schedulers.measure_alone([(known[name], FLEP[name][0]) for name in names])
-    yield ("FLEP, alone: plain, in a slice, ms", "", "; ".join(
-        f"{name} {known[name].plain_ms:.3f}, {known[name].managed_ms:.3f} ({known[name].kernel})" for name in names))
-    speedups, antts, most, longer, lost, costs = [], [], [], [], [], []
-    for long_name, short_name in chosen:
-        pair = known[long_name], known[short_name]
-        sides = {}
-        period_ms = 1.5 * (FLEP[long_name][0] + FLEP[short_name][0]) + 3
-        for side, slices, priorities in SIDES:
-            members = [(slice_path, application, ("--priority", priority))
-                       for slice_path, application, priority in zip(slices, pair, priorities)]
-            launches = schedulers.run(members, (0, DELAY_MS), period_ms, lab.size(16, 2))
-            sides[side] = summary(schedulers, pair, launches)
-        mps, hpf = sides["MPS"], sides["hpf"]
-        speedups.append(mps["high"] / hpf["high"])
-        antts.append(mps["antt"] / hpf["antt"])
-        most.append(mps["antt"] / (1 + pair[1].plain_ms / pair[0].plain_ms / 2))
-        longer.append(hpf["both"] / mps["both"] - 1)
-        lost.append(1 - hpf["stp"] / mps["stp"])
-        costs.append(hpf["high"] - pair[1].managed_ms)
-        words = "; ".join(f"{side}: {at['high']:.3f} ms, ANTT {at['antt']:.2f}, STP {at['stp']:.2f}, both {at['both']:.2f} ms"
-                          for side, at in sides.items())
-        better = f"high priority {speedups[-1]:.1f} times as fast, ANTT {antts[-1]:.1f} times better"
-        yield (f"{long_name}_{short_name}: {better}", "", words)
-    yield ("high-priority speed-up over plain MPS, mean of the pairs", ">= 10", f"{statistics.mean(speedups):.1f}")
-    yield ("ANTT, better than plain MPS, mean of the pairs; if preemption cost nothing", ">= 8",
-           f"{statistics.mean(antts):.1f}; {statistics.mean(most):.1f}")
-    yield ("STP lost, mean of the pairs (negative: won)", "<= 5.4 %", f"{100 * statistics.mean(lost):.1f} %")
-    yield ("time until both are done, longer than under MPS, mean of the pairs", "<= 5.4 %",
-           f"{100 * statistics.mean(longer):.1f} %")
-    yield ("high priority: later than in a slice alone, median of the pairs", "", f"{1000 * statistics.median(costs):.0f} us")
-
-
-def summary(schedulers, pair, launches):
-    """Medians over the repetitions in which the second came while the first was there."""
-    latest = 2 * DELAY_MS + schedulers.lab.size(0.2, 1000)
-    kept = [rep for rep in zip(*launches) if schedulers.lab.size(0.02, -1000) < rep[1][0] - rep[0][0] < latest]
-    if len(kept) < min(LEAST_KEPT, len(launches[0])):
-        raise RuntimeError(f"in {len(launches[0]) - len(kept)} of {len(launches[0])} repetitions the programs were late")
-    antt, stp, _ = schedulers.metrics([application.plain_ms for application in pair], list(zip(*kept)))
-    return {"antt": antt, "stp": stp, "high": statistics.median(end - begin for _, (begin, end) in kept),
-            "both": statistics.median(max(first[1], second[1]) - first[0] for first, second in kept)}
 
 
 def switches(schedulers):
