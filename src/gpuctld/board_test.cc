@@ -157,7 +157,8 @@ TEST(Board, WhatOneHasLeftGoesToAReserveFirst) {
 
 TEST(Board, AnIdleClientKeepsWhatIsDecidedForIt) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
-  for (const char* slice : {"busy", "idle"}) ASSERT_TRUE(tree.create(slice, {}, kRoot));
+  ASSERT_TRUE(tree.create("busy", {.max = 84}, kRoot));
+  ASSERT_TRUE(tree.create("idle", {}, kRoot));
   ASSERT_TRUE(tree.create("small", {.max = 50}, kRoot));
   Scheduler scheduler({gpu(132)}, tree);
   FakeProgram busy(scheduler, "busy"), small(scheduler, "small"), idle(scheduler, "idle");
@@ -168,7 +169,8 @@ TEST(Board, AnIdleClientKeepsWhatIsDecidedForIt) {
   EXPECT_EQ(busy.granted(), 84u);
   EXPECT_EQ(idle.granted(), 24u);
   small.demand(132);
-  scheduler.update(4);
+  ASSERT_TRUE(tree.change("busy", {.max = 71}, kRoot));
+  scheduler.set_tree(tree, 4);
   EXPECT_EQ(busy.granted(), 71u);  // and 13 that it has not left
   EXPECT_EQ(idle.granted(), 11u);
   EXPECT_EQ(small.decided(), 50u);

@@ -120,14 +120,18 @@ std::uint32_t Context::demand_of(const Launch& launch) const {
   return std::clamp((chunks + launch.per_sm - 1) / launch.per_sm, 1u, sms_);
 }
 
-/// Of those that run; while none does, of the next one.
+/// Of those that run, or of the next one if that is more: it begins as soon as they are through, and should not have to ask then.
 std::uint32_t Context::demand_of(const Stream& stream) const {
   std::uint32_t running = 0;
+  std::size_t heads = 0;
   stream.visit_heads([&](const Launch& head) {
+    ++heads;
     const HostSlot& host = slots_.host(head.slot);
     if (ipc::load(host.started) && !ipc::load(host.done)) running += demand_of(head);
   });
-  return running > 0 ? std::min(running, sms_) : demand_of(*stream.outstanding.front());
+  const std::size_t next = running > 0 ? heads : 0;
+  const std::uint32_t waiting = next < stream.outstanding.size() ? demand_of(*stream.outstanding[next]) : 0;
+  return std::clamp(running, waiting, sms_);
 }
 
 /// For a stream that is about to have launches outstanding. With more of them than limits, some are not limited.

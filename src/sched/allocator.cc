@@ -94,7 +94,8 @@ void Allocator::gather(std::span<const NodeInput> nodes, CapSM capacity, Decisio
   }
 }
 
-/// Top down: divides what the node was given by its policy, and what remains of it as headroom.
+/// Top down: divides what the node was given by its policy, and what remains of it as headroom: among those who have demand,
+/// as their blocks are faster with an SM for fewer of them, and what they may not have among the others.
 void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, std::span<const ClientInput> clients,
                        CapSM capacity, std::uint64_t turn, Decision& decision) {
   const Node& node = nodes_[index];
@@ -118,22 +119,30 @@ void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, std:
 
   CapSM pool = mine.given + mine.headroom;
   std::size_t n = 0;
-  filler_.vessels.clear();
   each_child([&](std::size_t c) {
-    decision.nodes[c].given = given_[n];
-    pool -= given_[n];
-    const CapSM room = nodes_[c].inhabited ? std::min(nodes[c].max, capacity) - given_[n] : CapSM{};
-    filler_.vessels.push_back({room, nodes[c].weight});
-    ++n;
+    decision.nodes[c].given = given_[n++];
+    pool -= decision.nodes[c].given;
   });
   const CapSM own = given_[n];
   pool -= own;
-  filler_.vessels.push_back({node.open ? pool : CapSM{}, kWeightDefault});
   filler_.poured.resize(n + 1);
-  filler_.fill(filler_.vessels, pool, 0, filler_.poured);
-  const CapSM own_headroom = filler_.poured[n];
-  n = 0;
-  each_child([&](std::size_t c) { decision.nodes[c].headroom = filler_.poured[n++]; });
+  CapSM own_headroom{};
+  for (const bool busy : {true, false}) {
+    filler_.vessels.clear();
+    each_child([&](std::size_t c) {
+      const bool welcome = nodes_[c].inhabited && (decision.nodes[c].demand > CapSM{}) == busy;
+      filler_.vessels.push_back({welcome ? std::min(nodes[c].max, capacity) - decision.nodes[c].given : CapSM{}, nodes[c].weight});
+    });
+    filler_.vessels.push_back({node.open && (node.own_want > CapSM{}) == busy ? pool : CapSM{}, kWeightDefault});
+    filler_.fill(filler_.vessels, pool, 0, filler_.poured);
+    n = 0;
+    each_child([&](std::size_t c) {
+      decision.nodes[c].headroom += filler_.poured[n];
+      pool -= filler_.poured[n++];
+    });
+    own_headroom += filler_.poured[n];
+    pool -= filler_.poured[n];
+  }
   divide_among_clients(index, clients, own, own_headroom, false, turn, decision);
 }
 
@@ -161,15 +170,20 @@ void Allocator::divide_among_clients(std::size_t index, std::span<const ClientIn
     });
     return;
   }
-  each([&](std::size_t n, std::size_t c) {
-    decided[c].own = parts[n];
-    vessels[n].room = std::min(headroom, clients[c].most - parts[n]);
-  });
-  filler_.fill(vessels, headroom, 0, parts);
-  each([&](std::size_t n, std::size_t c) {
-    const CapSM own = decided[c].own + parts[n];
-    decided[c] = {std::min(own + at_rest, clients[c].most), own};
-  });
+  each([&](std::size_t n, std::size_t c) { decided[c].own = parts[n]; });
+  for (const bool busy : {true, false}) {
+    if (headroom.count == 0) break;
+    each([&](std::size_t n, std::size_t c) {
+      const bool welcome = (clients[c].demand > CapSM{}) == busy;
+      vessels[n].room = welcome ? std::min(headroom, clients[c].most - decided[c].own) : CapSM{};
+    });
+    filler_.fill(vessels, headroom, 0, parts);
+    each([&](std::size_t n, std::size_t c) {
+      decided[c].own += parts[n];
+      headroom -= parts[n];
+    });
+  }
+  each([&](std::size_t, std::size_t c) { decided[c] = {std::min(decided[c].own + at_rest, clients[c].most), decided[c].own}; });
 }
 
 }  // namespace gpuctl::sched

@@ -3,9 +3,10 @@
 //
 // Two kinds of capacity reach a client:
 //   busy     its part of what its slice was given against its demand;
-//   headroom what it may start with, or grow into, without asking first. Unused capacity of the device is divided
-//            among the clients as headroom too, so a launch normally needs no decision at all; it counts for nothing
-//            as soon as somebody demands it. All of this is disjoint: in sum never more than the device has.
+//   headroom what it may start with, or grow into, without asking first: what nobody demands. It is divided among those who
+//            have demand, whose blocks then need not share SMs; among all while nobody has, so that a launch on an idle
+//            device needs no decision at all. It counts for nothing as soon as somebody demands it. All of this is
+//            disjoint: in sum never more than the device has. Who is to start at once beside others has a strict reserve.
 // One exception, wanted: a strict reserve that its slice is not using is headroom for *every* client of that slice,
 // because each of them was promised a start without waiting. Two that start in the same instant hold up to twice
 // the reserve until the next decision, at nobody's cost but their own.
