@@ -41,6 +41,8 @@ class Agent {
     std::uint32_t sms = 0;
   };
   Stretch undisturbed_stretch(const Launch& launch, const gpuctl::ptx::HostSlot& host) const;
+  static std::uint32_t workers_on(const Launch& launch, std::uint32_t sms);
+  void watch_work(Launch& launch, const gpuctl::ptx::HostSlot& host, std::uint32_t allowed);
   double task_time(const Launch& launch, const gpuctl::ptx::HostSlot& host, const Stretch& stretch) const;
   void watch_eviction(std::uint32_t epoch_seen);
   void say_if_at_work();

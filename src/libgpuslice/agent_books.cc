@@ -1,4 +1,4 @@
-// What the agent learns from launch blocks: which launches are complete, how long they took, whether an eviction holds.
+// What the agent learns from launch blocks: which launches are complete, and whether an eviction holds.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -18,10 +18,6 @@ namespace {
 /// Workers that come late to a complete launch post that they left, in an order that is not certain. After this long, with no
 /// grid of ours running, all of them have left whatever the last post says.
 constexpr std::uint64_t kSurelyGoneNs = 100'000'000;
-constexpr std::uint64_t kAtOnceNs = 20'000;
-/// From the issue of a launch to its start on an idle GPU.
-constexpr std::int64_t kLaunchNs = 5'000;
-constexpr std::uint64_t kClockWindowNs = 1'000'000'000;
 
 std::uint32_t log2_bucket(std::uint64_t microseconds, std::size_t buckets) {
   if (microseconds == 0) return 0;
@@ -83,51 +79,6 @@ void Agent::reap() {
   });
 }
 
-// The host's clock minus the GPU's lies between two bounds: no launch starts before it is issued, and none is seen complete
-// before it is. The first is nearly tight when a launch starts at once; the second suffers from this thread's naps. The
-// clocks drift apart, so only the last seconds count.
-void Agent::compare_clocks(const Launch& launch, const HostSlot& host, std::uint64_t now) {
-  if (now - clocks_.began_ns > kClockWindowNs) {
-    clocks_before_ = clocks_;
-    clocks_ = {.began_ns = now};
-  }
-  const auto since = [](std::uint64_t host_ns, std::uint64_t gpu_ns) {
-    return static_cast<std::int64_t>(host_ns) - static_cast<std::int64_t>(gpu_ns);
-  };
-  clocks_.least = std::max(clocks_.least, since(launch.issued_ns, ipc::load(host.start_ns)));
-  clocks_.most = std::min(clocks_.most, since(now, ipc::load(host.done_ns)));
-}
-
-/// Host clock minus %globaltimer. After the first compare_clocks().
-std::int64_t Agent::clock_offset() const {
-  return std::min({clocks_.most, clocks_before_.most, std::max(clocks_.least, clocks_before_.least) + kLaunchNs});
-}
-
-/// Whether it had the same workers all the time, but for those that started on SMs where they may not be and left at once.
-bool Agent::undisturbed(const Launch& launch, const HostSlot& host) {
-  return launch.launched == launch.args.workers && ipc::load(host.left_ns) < ipc::load(host.start_ns) + kAtOnceNs;
-}
-
-/// From when on it had the same workers on so many SMs until its end; CLOCK_MONOTONIC. 0: it was disturbed, or that is not
-/// known. A launch whose turn came later than its issue had its holder alone until the agent sent all the others.
-Agent::Stretch Agent::undisturbed_stretch(const Launch& launch, const HostSlot& host) const {
-  const std::uint64_t start = ipc::load(host.start_ns), left = ipc::load(host.left_ns);
-  const auto on_host = [this](std::uint64_t gpu_ns) { return gpu_ns + static_cast<std::uint64_t>(clock_offset()); };
-  if (undisturbed(launch, host)) return {on_host(start), gpuctl::range_size(launch.args.range)};
-  const bool only_once = launch.given_ns != 0 && launch.evictions == 0;
-  if (!only_once || (left != 0 && on_host(left) > launch.given_ns + kAtOnceNs)) return {};
-  return {launch.given_ns, gpuctl::range_size(launch.topped_up_for)};
-}
-
-// How long a worker is at one block-task. Of a launch with the same workers all the time that is an average over all; else
-// what one leader measured, whose warp may be favoured or starved on its SM.
-double Agent::task_time(const Launch& launch, const HostSlot& host, const Stretch& stretch) const {
-  const std::uint64_t workers = std::min<std::uint64_t>(launch.args.tasks, std::uint64_t{stretch.sms} * launch.per_sm);
-  const std::uint64_t done = ipc::load(host.done_ns) + static_cast<std::uint64_t>(clock_offset());
-  if (stretch.from_ns == 0 || done <= stretch.from_ns) return ipc::load(host.task_ns);
-  return static_cast<double>(done - stretch.from_ns) * static_cast<double>(workers) / launch.args.tasks;
-}
-
 void Agent::complete(const Launch& launch, std::uint64_t now) {
   const HostSlot& host = c_.slots_.host(launch.slot);
   Instance& instance = *launch.instance;
@@ -172,10 +123,11 @@ void Agent::watch_eviction(std::uint32_t epoch_seen) {
   std::vector<Looked> running;
   for (const Stream* stream : c_.active_) {
     const std::uint32_t allowed = c_.allowed(*stream);
-    stream->visit_heads([&](const Launch& head) {
+    stream->visit_heads([&](Launch& head) {
       const HostSlot& host = c_.slots_.host(head.slot);
       latest_left = std::max(latest_left, ipc::load(host.left_ns));
       if (!ipc::load(host.started) || ipc::load(host.done)) return;
+      watch_work(head, host, allowed);
       const std::uint32_t sms = (present(head) + head.per_sm - 1) / head.per_sm;
       holding += evicting_ ? sms : std::min(sms, gpuctl::range_size(allowed));  // those that wait for an SM hold none
       running.push_back({head.slot, allowed});

@@ -25,6 +25,7 @@
 #include "libgpuslice/slots.h"
 #include "libgpuslice/stream_key.h"
 #include "libgpuslice/top_up_tries.h"
+#include "libgpuslice/work_time.h"
 
 namespace gpuslice {
 
@@ -52,6 +53,7 @@ struct Launch {
   std::uint32_t slot = 0;
   std::uint32_t launched = 0;      ///< workers of all grids so far
   SentWorkers sent;                ///< those in grids of the agent
+  WorkTime work;                   ///< of as many as the SMs hold that it was allowed
   std::uint64_t issued_ns = 0;     ///< CLOCK_MONOTONIC
   TopUpTries tries;                  ///< of the agent, to add workers
   std::uint64_t wanted_ns = 0;       ///< since when it could have more workers if it had started; 0: not
