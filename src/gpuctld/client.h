@@ -31,6 +31,7 @@ struct ClientJob {
   std::uint64_t id = 0;       ///< of the job; 0: nothing is outstanding
   std::uint64_t launch = 0;   ///< ipc::Head::launch
   std::uint32_t claimed = 0;  ///< block-tasks, as last told to the policy
+  std::chrono::nanoseconds unclaimed{};  ///< what those that were not claimed then take, on the whole device
   std::chrono::nanoseconds ran{};  ///< on the whole device, or as much longer as it had less of it
   std::uint64_t seen_ns = 0;       ///< until when `ran` counts
   bool inherits = false;           ///< when it came its client had a grant already

@@ -121,6 +121,7 @@ void JobQueue::arrive(const New& job) {
     arrival.predicted = knowledge_.predict(*head, sms_);
     arrival.eviction = knowledge_.eviction(head->kernel);
   }
+  if (job.head) slot.job.unclaimed = arrival.predicted;
   scheduler_.arrive(arrival, job.arrived);
   anything_new_ = true;
 }
@@ -152,10 +153,15 @@ void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, s
   // How long something of unknown length goes on: as long as it has gone on so far.
   if (slot.job.launch == kUnknownLaunch) scheduler_.observe(job->id, std::max(kUnknownDuration, slot.job.ran), now);
   const std::optional<ipc::Head> head = member.client->head(member.slot, now_ns);
-  if (!head || head->launch != slot.job.launch || head->claimed <= slot.job.claimed) return;
+  if (!head || head->launch != slot.job.launch || head->claimed <= slot.job.claimed) {
+    // Time alone finishes no block-task: a launch whose workers do not get on would seem to be nearly over, and get still
+    // less. Clients say what is claimed before half of what was left is over.
+    if (job->remaining < slot.job.unclaimed / 2) scheduler_.observe(job->id, slot.job.unclaimed / 2, now);
+    return;
+  }
   slot.job.claimed = head->claimed;
-  scheduler_.observe(job->id, sched::corrected_remaining(job->predicted, slot.job.ran, head->claimed, head->total),
-                     now);
+  slot.job.unclaimed = sched::corrected_remaining(job->predicted, slot.job.ran, head->claimed, head->total);
+  scheduler_.observe(job->id, slot.job.unclaimed, now);
   // What waits behind it goes on with what it has.
   if (head->claimed < head->total || slot.outstanding > 1) return;
   slot.job.tail = true;

@@ -345,7 +345,7 @@ TEST(SimInScheduler, JobsRunSideBySideAndWhoIsAloneHasAll) {
 }
 
 TEST(SimInScheduler, LearnsWhatAKernelCanUseAndGivesTheRestToOthers) {
-  Scheduler scheduler({gpu(132)}, tree("sim:refine_ms=0"));
+  Scheduler scheduler({gpu(132)}, tree("sim:refine_ms=0:floor=0"));
   Job flat(scheduler, "low"), other(scheduler, "high");
   other.kernel = 8;
   flat.head(1, 1320);
@@ -371,7 +371,7 @@ TEST(SimInScheduler, LearnsWhatAKernelCanUseAndGivesTheRestToOthers) {
 }
 
 TEST(SimInScheduler, NoSmIsIdleThatSomebodyMightUse) {
-  Scheduler scheduler({gpu(132)}, tree("sim:refine_ms=0"));
+  Scheduler scheduler({gpu(132)}, tree("sim:refine_ms=0:floor=0"));
   Job a(scheduler, "low"), b(scheduler, "high");
   a.head(1, 1320);
   settle(scheduler, {&a}, 1 * kMs);
@@ -440,8 +440,24 @@ TEST(SimInScheduler, WhenAllIsClaimedTheRestIsForOthers) {
   EXPECT_NEAR(scheduler.knowledge().list()[0].curve[0].block_task_us, 5999.0 / 1320, 0.1);
 }
 
-TEST(SimInScheduler, AnOpaqueKernelIsOneUnitThatGoesOnAsLongAsItHasGoneOn) {
+TEST(SimInScheduler, ALaunchThatDoesNotGetOnIsNotTakenForOneThatIsNearlyOver) {
   Scheduler scheduler({gpu(132)}, tree("sim:refine_ms=5"));
+  Job stuck(scheduler, "low"), other(scheduler, "high");
+  stuck.head(1, 1320);  // 10 ms each, and nothing is claimed for a long time
+  std::uint64_t launch = 0;
+  for (std::uint64_t ms = 1; ms < 200; ms += 5) {
+    other.head(++launch, 1320);
+    settle(scheduler, {&stuck, &other}, ms * kMs);
+  }
+  EXPECT_GE(stuck.granted(), 40u) << "half of 10 ms beside 10 ms";
+  stuck.stub->head[0].claimed = 1300;  // now it is
+  other.head(++launch, 1320);
+  settle(scheduler, {&stuck, &other}, 200 * kMs);
+  EXPECT_LT(stuck.granted(), 40u);
+}
+
+TEST(SimInScheduler, AnOpaqueKernelIsOneUnitThatGoesOnAsLongAsItHasGoneOn) {
+  Scheduler scheduler({gpu(132)}, tree("sim:refine_ms=5:floor=0"));
   Job opaque(scheduler, "low"), other(scheduler, "high");
   opaque.demand(132);
   other.head(1, 13200);  // 100 ms

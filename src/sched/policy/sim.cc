@@ -5,9 +5,12 @@
 // they have: each decision by the last microsecond's progress would evict somebody for nothing.
 //
 // Good at: throughput with kernels that cannot use a whole device: their curves are flat, and somebody else gets the
-// rest. Bad at: responsiveness: everybody is slowed down so that all end at about the same time. Knows no priorities.
+// rest. Bad at: responsiveness: everybody is slowed down so that all end at about the same time; and a short kernel
+// beside a long one gets little, which `floor` bounds: each starts with that part of an equal share of the device, as far
+// as it can use so much. Knows no priorities.
 // Without a curve (not yet profiled) a kernel counts as scaling perfectly up to what it can fill.
 #include <algorithm>
+#include <cmath>
 
 #include "sched/predictor/time_curve.h"
 #include "sched/temporal/makers.h"
@@ -17,7 +20,8 @@ namespace gpuctl::sched {
 namespace {
 class Sim : public JobPolicy {
  public:
-  Sim(CurveSource curves, Time refine) : curves_(std::move(curves)), refine_(refine > Time{0} ? refine : kNever) {}
+  Sim(CurveSource curves, Time refine, double floor)
+      : curves_(std::move(curves)), refine_(refine > Time{0} ? refine : kNever), floor_(floor) {}
 
   void arrived(Job&, Time) override { stale_ = true; }
   void left(const Job&, Time) override { stale_ = true; }
@@ -57,11 +61,15 @@ class Sim : public JobPolicy {
     collect(view);
     shares_.clear();
     for (const std::uint32_t job : found_) shares_.push_back({job, CapSM{1}});
-    auto used = static_cast<std::uint32_t>(shares_.size());
-    if (used == view.capacity.count) return;  // nothing is left to advance anybody
+    if (found_.size() == view.capacity.count || found_.empty()) return;  // nothing is left to advance anybody
     tenants_.clear();
     heap_.clear();
-    for (const std::uint32_t job : found_) add(view, job);
+    const auto count = static_cast<std::uint32_t>(found_.size());
+    const auto part = static_cast<std::uint32_t>(std::lround(floor_ * view.capacity.count / count));
+    const std::uint32_t least = std::clamp(part, 1u, view.capacity.count / count);
+    for (const std::uint32_t job : found_) add(view, job, least);
+    std::uint32_t used = 0;
+    for (const Tenant& tenant : tenants_) used += tenant.capsm;
     for (std::size_t i = heap_.size() / 2; i-- > 0;) sink(i);
     while (!heap_.empty() && used < view.capacity.count) {
       Tenant& tenant = tenants_[heap_.front().tenant];
@@ -119,7 +127,8 @@ class Sim : public JobPolicy {
     found_.resize(found);
     next = static_cast<std::uint32_t>(first);  // kNoJob if there is none
   }
-  void add(const View& view, std::uint32_t index) {
+  /// With `least` CapSM, or as many as it can use.
+  void add(const View& view, std::uint32_t index, std::uint32_t least) {
     const Job& job = view.jobs[index];
     Tenant tenant{index, 1, std::min(job.need, view.capacity).count, 0, {}, static_cast<double>(job.remaining.count())};
     if (curves_) tenant.curve = curves_(job.kernel);
@@ -129,6 +138,9 @@ class Sim : public JobPolicy {
       tenant.scale /= time_with(tenant.curve, job.need);
       tenant.most = std::min(tenant.most, tenant.curve.back().capsm.count);
     }
+    tenant.capsm = std::min(least, tenant.most);
+    if (!tenant.curve.empty())
+      while (tenant.curve[tenant.point].capsm.count < tenant.capsm) ++tenant.point;
     heap_.push_back({remaining(tenant), job.sequence, static_cast<std::uint32_t>(tenants_.size())});
     tenants_.push_back(tenant);
   }
@@ -151,6 +163,7 @@ class Sim : public JobPolicy {
 
   CurveSource curves_;
   Time refine_;
+  double floor_;
   std::vector<Tenant> tenants_;
   std::vector<Entry> heap_;
   std::vector<std::uint32_t> found_;
@@ -164,7 +177,8 @@ class Sim : public JobPolicy {
 MadePolicy make_sim(const PolicyInputs& inputs) {
   OptionReader options(inputs);
   const Time refine = options.milliseconds("refine_ms", 10, 0, 10'000);
-  return finish_policy<Sim>(options, inputs.curves, refine);
+  const double floor = options.number("floor", 0.25, 0, 1);
+  return finish_policy<Sim>(options, inputs.curves, refine, floor);
 }
 
 }  // namespace gpuctl::sched

@@ -243,6 +243,23 @@ TEST(Sim, IsTheGreedyAlgorithm) {
   EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, 4}}));
 }
 
+TEST(Sim, LeavesEachAPartOfAnEqualShareIfItCanUseSoMuch) {
+  const std::vector<CurvePoint> flat{{CapSM{1}, ms(12)}, {CapSM{3}, ms(8)}};
+  const CurveSource curves = [&](std::uint32_t kernel) {
+    return kernel == 1 ? std::span<const CurvePoint>(flat) : std::span<const CurvePoint>{};
+  };
+  const auto divided = [&](const char* policy) {
+    Instant d(policy, CapSM{12}, {curves});
+    d.arrive(1, ms(1));  // of no use beyond 3
+    d.arrive(2, ms(1));  // short: the long one would have nearly all
+    d.arrive(3, ms(1000));
+    return d.running();
+  };
+  EXPECT_EQ(divided("sim:floor=0"), (std::map<JobId, std::uint32_t>{{1, 1}, {2, 1}, {3, 10}}));
+  EXPECT_EQ(divided("sim:floor=0.5"), (std::map<JobId, std::uint32_t>{{1, 2}, {2, 2}, {3, 8}}));
+  EXPECT_EQ(divided("sim:floor=1"), (std::map<JobId, std::uint32_t>{{1, 3}, {2, 4}, {3, 5}}));
+}
+
 TEST(Sim, WithMoreJobsThanSmsGivesOneToTheFirst) {
   Instant d("sim", CapSM{2});
   for (JobId id = 1; id <= 4; ++id) d.arrive(id, ms(5));
