@@ -40,8 +40,8 @@ sched::LaunchShape shape_of(const Launch& launch) {
 }
 
 /// On the whole device, from the time that a worker is at one block-task; 0: that is not known. Of a launch that was
-/// evicted that is what single workers measured: those that get on faster than their neighbours measure more often, and
-/// so does one that came back first and has its SM alone. So this is for launches of which nothing better is known.
+/// evicted the client knows that from its workers as it saw them come and go, or from one of them, whose SM may have been
+/// full or its own. So this is for launches of which nothing better is known.
 template <class Launch>
 Time from_tasks(const Launch& launch, std::uint32_t sms) {
   const std::uint64_t workers = std::min<std::uint64_t>(launch.total, std::uint64_t{launch.per_sm} * sms);

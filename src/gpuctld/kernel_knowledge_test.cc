@@ -58,7 +58,7 @@ TEST(KernelKnowledge, TakesTheTimeOnTheWholeDeviceFromTheCurve) {
   EXPECT_EQ(knowledge.learn(launch(20 * kMs), kSms, held(2, 20 * kMs)), sched::Time{20 * kMs});
 }
 
-TEST(KernelKnowledge, TakesTheTimeOfAnEvictedLaunchFromWhatItHeldNotFromWhatOneWorkerMeasured) {
+TEST(KernelKnowledge, TakesTheTimeOfAnEvictedLaunchFromWhatItHeldNotFromItsBlockTasks) {
   KernelKnowledge knowledge;
   const auto whole = [](std::uint64_t took_ns) {
     ipc::Record record = launch(took_ns);
