@@ -1,4 +1,4 @@
-// A kernel that scales with the SMs it has, or one that does not: scaling KIND, where KIND is
+// A kernel that scales with the SMs it has, or one that does not: scaling KIND [BLOCKS], where KIND is
 //   paced    block i is done i ms after the first block began, however many run at once: as a kernel that memory holds
 //   up scales   each block takes 10 ms
 // Blocks sleep, so that neither depends on what else the processor has to do. One launch after the other until SIGTERM,
@@ -6,6 +6,7 @@
 // results, M wrong"; exit status 0, or 3 when one was wrong.
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -71,16 +72,17 @@ volatile std::sig_atomic_t over = 0;
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string kind = argc == 2 ? argv[1] : "";
-  if (kind != "paced" && kind != "scales") {
-    std::fprintf(stderr, "scaling paced|scales\n");
+  const std::string kind = argc == 2 || argc == 3 ? argv[1] : "";
+  const int wanted = argc == 3 ? std::atoi(argv[2]) : kind == "paced" ? 40 : 160;
+  if ((kind != "paced" && kind != "scales") || wanted < 1) {
+    std::fprintf(stderr, "scaling paced|scales [BLOCKS]\n");
     return 2;
   }
   std::signal(SIGTERM, [](int) { over = 1; });
   DRIVER_CHECK(cuInit(0));
   use_first_gpu();
   CUfunction kernel = load_kernel(kPtx, kind.c_str());
-  const unsigned blocks = kind == "paced" ? 40 : 160;
+  const auto blocks = static_cast<unsigned>(wanted);
   std::vector<unsigned> words(blocks);
   CUdeviceptr out = 0, start = 0;
   DRIVER_CHECK(cuMemAlloc(&out, blocks * sizeof(unsigned)));
