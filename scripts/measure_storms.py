@@ -95,7 +95,7 @@ def step_evict(lab):
     """From the daemon's decision to SMs free, for block-tasks of several lengths."""
     shrinks = lab.size(200, 10)
     for task_us in lab.size((10, 20, 50, 100), (5000,)):
-        with lab.gpuctld():
+        with lab.gpuctld(), lab.company():
             lab.gpuctl("create-slice", "batch")
             sized = lab.bench(None, "work", "--task-us", task_us, "--calibrate-us", lab.size(500, 100) * task_us,
                               "--count", 2, "--check", "last")

@@ -26,9 +26,13 @@ void Board::renew(std::vector<Member> members) {
 }
 
 void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput> nodes, std::uint64_t turn) {
-  for (std::size_t i = 0; i < members_.size(); ++i)
-    inputs_[i] = {members_[i].client->node, sched::CapSM{slot(members_[i]).admitted_demand()},
-                  sched::CapSM{slot(members_[i]).admitted}};
+  const bool any_demand =
+      std::any_of(members_.begin(), members_.end(), [&](const Member& member) { return slot(member).admitted_demand() > 0; });
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    Client::Slot& s = slot(members_[i]);
+    if (any_demand) s.latest = s.admitted_demand() > 0;
+    inputs_[i] = {members_[i].client->node, sched::CapSM{s.admitted_demand()}, sched::CapSM{s.admitted}, s.latest};
+  }
   allocator.decide(nodes, inputs_, capacity_, turn, decision_);
   if (by_turns_) decide_by_turns(nodes);
   count_rest(nodes);

@@ -72,6 +72,7 @@ class Client {
     std::uint32_t admitted = ipc::kUnlimited;  ///< CapSM that a policy for jobs lets it have, as the next says
     std::uint32_t told_jobs = ipc::kNoJobs;    ///< Grant::jobs
     std::uint32_t flags = 0;                   ///< Grant::flags
+    bool latest = false;        ///< among those who had demand when anybody last had
     bool disobeying = false;
     std::uint64_t obeyed_ns = 0;  ///< when it was last seen to hold no more than its grant
 

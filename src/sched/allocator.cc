@@ -28,18 +28,20 @@ void Allocator::link(std::span<const NodeInput> nodes, std::span<const ClientInp
   nodes_.assign(nodes.size(), Node{});
   demands_.resize(clients.size());
   const std::span<Vessel> demands = demands_;
-  scattered_ = false;
+  scattered_ = any_demand_ = false;
   // Neighbours are often in the same node: what is counted for it stays in registers until another one comes.
   for (std::size_t c = 0; c < clients.size();) {
     const std::uint32_t index = clients[c].node;
     const std::size_t begin = c;
     std::uint64_t want = 0;
     std::uint32_t most = 0;
+    bool latest = false;
     for (; c < clients.size() && clients[c].node == index; ++c) {
       const CapSM demand = std::min(std::min(clients[c].demand, clients[c].most), capacity);
       demands[c].room = demand;
       want += demand.count;
       most |= clients[c].most.count;
+      latest |= clients[c].latest;
     }
     Node& node = nodes_[index];
     scattered_ |= node.clients > 0;
@@ -48,6 +50,8 @@ void Allocator::link(std::span<const NodeInput> nodes, std::span<const ClientInp
     want = std::min<std::uint64_t>(want, kUnlimitedCapSM.count);
     node.own_want = bounded_sum(node.own_want, CapSM{static_cast<std::uint32_t>(want)}, kUnlimitedCapSM);
     node.open |= most > 0;
+    node.latest = node.own_latest |= latest;
+    any_demand_ |= want > 0;
   }
   if (scattered_) gather_clients(clients, capacity);
   for (Node& node : nodes_) node.inhabited = node.open;
@@ -56,6 +60,7 @@ void Allocator::link(std::span<const NodeInput> nodes, std::span<const ClientInp
     nodes_[i].next_sibling = parent.first_child;
     parent.first_child = static_cast<std::int32_t>(i);
     parent.inhabited |= nodes_[i].inhabited;
+    parent.latest |= nodes_[i].latest;
   }
 }
 
@@ -94,8 +99,8 @@ void Allocator::gather(std::span<const NodeInput> nodes, CapSM capacity, Decisio
   }
 }
 
-/// Top down: divides what the node was given by its policy, and what remains of it as headroom: among those who have demand,
-/// as their blocks are faster with an SM for fewer of them, and what they may not have among the others.
+/// Top down: divides what the node was given by its policy, and what remains of it as headroom: among those who have demand, as
+/// blocks are faster with an SM for fewer of them, or who had it last; what they may not have among the others.
 void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, std::span<const ClientInput> clients,
                        CapSM capacity, std::uint64_t turn, Decision& decision) {
   const Node& node = nodes_[index];
@@ -127,13 +132,15 @@ void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, std:
   pool -= own;
   filler_.poured.resize(n + 1);
   CapSM own_headroom{};
-  for (const bool busy : {true, false}) {
+  const auto comes_first = [&](std::size_t c) { return any_demand_ ? decision.nodes[c].demand > CapSM{} : nodes_[c].latest; };
+  const bool own_comes_first = any_demand_ ? node.own_want > CapSM{} : node.own_latest;
+  for (const bool first : {true, false}) {
     filler_.vessels.clear();
     each_child([&](std::size_t c) {
-      const bool welcome = nodes_[c].inhabited && (decision.nodes[c].demand > CapSM{}) == busy;
+      const bool welcome = nodes_[c].inhabited && comes_first(c) == first;
       filler_.vessels.push_back({welcome ? std::min(nodes[c].max, capacity) - decision.nodes[c].given : CapSM{}, nodes[c].weight});
     });
-    filler_.vessels.push_back({node.open && (node.own_want > CapSM{}) == busy ? pool : CapSM{}, kWeightDefault});
+    filler_.vessels.push_back({node.open && own_comes_first == first ? pool : CapSM{}, kWeightDefault});
     filler_.fill(filler_.vessels, pool, 0, filler_.poured);
     n = 0;
     each_child([&](std::size_t c) {
@@ -171,11 +178,11 @@ void Allocator::divide_among_clients(std::size_t index, std::span<const ClientIn
     return;
   }
   each([&](std::size_t n, std::size_t c) { decided[c].own = parts[n]; });
-  for (const bool busy : {true, false}) {
+  const auto comes_first = [&](const ClientInput& client) { return any_demand_ ? client.demand > CapSM{} : client.latest; };
+  for (const bool first : {true, false}) {
     if (headroom.count == 0) break;
     each([&](std::size_t n, std::size_t c) {
-      const bool welcome = (clients[c].demand > CapSM{}) == busy;
-      vessels[n].room = welcome ? std::min(headroom, clients[c].most - decided[c].own) : CapSM{};
+      vessels[n].room = comes_first(clients[c]) == first ? std::min(headroom, clients[c].most - decided[c].own) : CapSM{};
     });
     filler_.fill(vessels, headroom, 0, parts);
     each([&](std::size_t n, std::size_t c) {

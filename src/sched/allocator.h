@@ -4,8 +4,8 @@
 // Two kinds of capacity reach a client:
 //   busy     its part of what its slice was given against its demand;
 //   headroom what it may start with, or grow into, without asking first: what nobody demands. It is divided among those who
-//            have demand, whose blocks then need not share SMs; among all while nobody has, so that a launch on an idle
-//            device needs no decision at all. It counts for nothing as soon as somebody demands it. All of this is
+//            have demand, whose blocks then need not share SMs, and while nobody has, among those who had it last: who goes
+//            on where he was needs no decision at all. It counts for nothing as soon as somebody demands it. All of this is
 //            disjoint: in sum never more than the device has. Who is to start at once beside others has a strict reserve.
 // One exception, wanted: a strict reserve that its slice is not using is headroom for *every* client of that slice,
 // because each of them was promised a start without waiting. Two that start in the same instant hold up to twice
@@ -39,6 +39,7 @@ struct ClientInput {
   CapSM demand{};  ///< what its outstanding launches could fill; 0 = idle
   CapSM most =
       kUnlimitedCapSM;  ///< what a policy for jobs lets it have, idle or not; then `demand` is no more than that
+  bool latest = false;  ///< when somebody last had demand it was this client, perhaps among others; matters while nobody has
 };
 
 struct NodeDecision {
@@ -72,6 +73,8 @@ class Allocator {
     CapSM want{}, floor{};
     bool inhabited = false;  ///< it or a node below it has a client that may have something
     bool open = false;       ///< one of these is directly in it
+    bool latest = false;     ///< it or a node below it has one of the latest
+    bool own_latest = false;  ///< directly
   };
 
   void link(std::span<const NodeInput> nodes, std::span<const ClientInput> clients, CapSM capacity);
@@ -83,6 +86,7 @@ class Allocator {
                             bool leaf, std::uint64_t turn, Decision& decision);
 
   std::vector<Node> nodes_;
+  bool any_demand_ = false;
   bool scattered_ = false;                ///< the clients of some node do not stand side by side in the input
   std::vector<Vessel> demands_;           ///< of the clients, node by node, bounded by the device; of weight 1
   std::vector<std::uint32_t> residents_;  ///< indices of these, when scattered

@@ -93,6 +93,18 @@ TEST(Allocator, WhatNobodyDemandsIsHeadroom) {
             (Counts{32 + 50, 1 + 49}));
 }
 
+TEST(Allocator, WhileNobodyHasDemandHeadroomStaysWithTheLatest) {
+  ClientInput latest = client(1, 0), other = client(2, 0);
+  latest.latest = true;
+  const std::vector<NodeInput> nodes{root(), child(0, 0, true), child(0, 0, true, 60)};
+  EXPECT_EQ(grants(decide(nodes, {latest, other})), (Counts{132, 0}));
+  EXPECT_EQ(grants(decide(nodes, {latest, client(2, 1)})), (Counts{72, 60}));
+  other.node = 1;
+  EXPECT_EQ(grants(decide(nodes, {latest, other})), (Counts{132, 0}));
+  latest.node = 2;
+  EXPECT_EQ(grants(decide(nodes, {latest, other})), (Counts{60, 72}));  // what it may not have
+}
+
 TEST(Allocator, HeadroomIsForThoseOfASliceWhoHaveDemand) {
   EXPECT_EQ(grants(decide({root(), child(0, 0, true)}, {client(1, 10), client(1, 0)})), (Counts{132, 0}));
   EXPECT_EQ(grants(decide({root(), child(0, 0, true)}, {client(0, 0), client(1, 10)})), (Counts{0, 132}));
