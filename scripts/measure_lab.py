@@ -225,6 +225,15 @@ class Lab:
         finally:
             program.kill()
 
+    @contextlib.contextmanager
+    def environment(self, **variables):
+        """Of all programs that are started meanwhile."""
+        before, self.env = self.env, {**self.env, **variables}
+        try:
+            yield
+        finally:
+            self.env = before
+
     def gpuctl(self, *arguments):
         subprocess.run([self.gpuctl_path, *map(str, arguments)], env=self.env, check=True, stdout=subprocess.DEVNULL,
                        timeout=30)

@@ -148,7 +148,7 @@ class Schedulers:
 
 def step_schedulers(lab):
     """Policies for jobs: FLEP's pairs against plain MPS, FRS's set against the simulator, shares of ffs."""
-    with lab.gpuctld():
+    with lab.gpuctld(), lab.environment(CUDA_DEVICE_MAX_CONNECTIONS="2"):  # MPS has no more for so many programs
         lab.gpuctl("create-slice", "high", "--priority", 10, "--weight", 200)
         lab.gpuctl("create-slice", "low", "--weight", 100)
         lab.gpuctl("create-slice", "set")

@@ -28,9 +28,15 @@ std::string own_path() {
   return error ? "" : path.string();
 }
 
+/// What of the daemon a program's environment depends on.
+struct Surroundings {
+  bool software = false;  ///< its devices are software GPUs
+  std::int64_t clients = 0;
+};
+
 /// Asks the daemon for the path of the slice and whether we may join it, by joining it for a moment: the rules are
-/// the daemon's alone. True when its devices are software GPUs.
-Outcome<bool> check_slice(const Context& context, const std::string& slice) {
+/// the daemon's alone.
+Outcome<Surroundings> check_slice(const Context& context, const std::string& slice) {
   Outcome<Daemon> daemon = Daemon::connect(context);
   if (!daemon) return daemon.error();
   const auto reply = daemon->call("GetStatus");
@@ -41,8 +47,8 @@ Outcome<bool> check_slice(const Context& context, const std::string& slice) {
   for (const ipc::Device& device : status->devices) uuids.emplace_back(device.uuid);
   const auto attached = daemon->call("Attach", {{"slice", slice}, {"device_uuids", uuids}, {"resumed", false}});
   if (!attached) return attached.error();
-  return std::any_of(status->devices.begin(), status->devices.end(),
-                     [](const ipc::Device& d) { return d.kind == "software"; });
+  const auto is_software = [](const ipc::Device& d) { return d.kind == "software"; };
+  return Surroundings{std::any_of(status->devices.begin(), status->devices.end(), is_software), status->clients};
 }
 
 Failure exec_failure(const std::string& program, int error) {
@@ -71,8 +77,8 @@ Action declare_run(CLI::App& app) {
     if (context.command.empty()) return usage("run: no program given; write gpuctl run --slice NAME PROGRAM ARGUMENTS");
     const Outcome<std::string> path = slice_path(*name);
     if (!path) return path.error();
-    const Outcome<bool> software = check_slice(context, *path);
-    if (!software) return software.error();
+    const Outcome<Surroundings> there = check_slice(context, *path);
+    if (!there) return there.error();
 
     RunPlan plan;
     plan.socket = std::filesystem::absolute(context.socket);
@@ -80,11 +86,12 @@ Action declare_run(CLI::App& app) {
     plan.ld_preload = variable("LD_PRELOAD");
     plan.ld_library_path = variable("LD_LIBRARY_PATH");
     plan.connections = variable("CUDA_DEVICE_MAX_CONNECTIONS");
+    plan.clients = there->clients;
     const std::string self = own_path();
     const Result<std::string> library = find_library(self);
     if (!library) return Failure{kExitRunFailed, "run: " + library.error().message};
     plan.library = *library;
-    if (*software) {
+    if (there->software) {
       const Result<std::string> directory = find_software_gpu(self);
       if (!directory) return Failure{kExitRunFailed, "run: " + directory.error().message};
       plan.software_gpu = *directory;

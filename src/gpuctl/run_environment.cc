@@ -42,9 +42,13 @@ Result<std::string> usable(const std::string& path, const char* file, const char
   return {boost::system::in_place_value, path};
 }
 
-/// Hardware queues that the program asks for. Without MPS the driver makes as many by itself; under MPS it makes 2 (measured), and two
-/// streams that wait are enough to hold up all that a program launches, and its workers. With many more, MPS runs out of them soon.
-constexpr char kConnections[] = "8";
+/// Hardware queues that the program asks for. Without MPS the driver makes 8 by itself; under MPS it makes 2 (measured), and two
+/// streams that wait are enough to hold up all that a program launches, and its workers. But MPS has some 120 in all (measured), and
+/// who finds none left does not start: the more programs there are, the fewer for a new one. Null: what the driver makes.
+const char* connections_beside(std::int64_t clients) {
+  if (clients < 6) return "8";
+  return clients < 18 ? "4" : nullptr;
+}
 
 }  // namespace
 
@@ -54,7 +58,8 @@ std::vector<std::pair<std::string, std::string>> run_environment(const RunPlan& 
       {"GPUCTL_SLICE", plan.slice},
       {"LD_PRELOAD", in_front(plan.library, plan.ld_preload, ": ")},
   };
-  if (plan.connections.empty()) variables.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", kConnections);
+  if (const char* connections = connections_beside(plan.clients); plan.connections.empty() && connections != nullptr)
+    variables.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", connections);
   if (!plan.software_gpu.empty())
     variables.emplace_back("LD_LIBRARY_PATH", in_front(plan.software_gpu, plan.ld_library_path, ":;"));
   return variables;

@@ -1,6 +1,7 @@
 // What `gpuctl run` adds to the environment of a program, and where it finds the libraries.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@ struct RunPlan {
   std::string ld_preload;       ///< as it is now
   std::string ld_library_path;  ///< as it is now
   std::string connections;      ///< CUDA_DEVICE_MAX_CONNECTIONS, as it is now
+  std::int64_t clients = 0;     ///< programs that the daemon has now
 };
 
 /// The variables to set. What LD_PRELOAD and LD_LIBRARY_PATH hold is kept, behind ours; running inside a `gpuctl run`

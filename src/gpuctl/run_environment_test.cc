@@ -30,6 +30,18 @@ TEST(RunEnvironment, LeavesTheNumberOfQueuesToWhoSetIt) {
   EXPECT_FALSE(environment({"/run/s", "ls", "/lib/l.so", "", "", "", "16"}).contains("CUDA_DEVICE_MAX_CONNECTIONS"));
 }
 
+TEST(RunEnvironment, AsksForFewerQueuesBesideMorePrograms) {
+  const auto queues = [](std::int64_t clients) {
+    const auto set = environment({"/run/s", "ls", "/lib/l.so", "", "", "", "", clients});
+    const auto found = set.find("CUDA_DEVICE_MAX_CONNECTIONS");
+    return found == set.end() ? "" : found->second;
+  };
+  EXPECT_EQ(queues(5), "8");
+  EXPECT_EQ(queues(6), "4");
+  EXPECT_EQ(queues(17), "4");
+  EXPECT_EQ(queues(18), "");
+}
+
 TEST(RunEnvironment, KeepsWhatIsThereBehindOurs) {
   const auto set = environment({"/s", "ls", "/l.so", "/soft", "a.so:/b.so c.so", "/x:/y;/z"});
   EXPECT_EQ(set.at("LD_PRELOAD"), "/l.so:a.so:/b.so:c.so");

@@ -173,8 +173,12 @@ void Context::publish_usage() {
   bool news = wanted != ipc::kNoJobs && tell_head(wanted);
   ipc::store(out->demand, demand);
   ipc::store(out->outstanding, outstanding_);
-  // The daemon need not hear of demand that the standing grant covers.
-  news |= demand > told_demand_ && demand > granted();
+  // The daemon need not hear of demand that the standing grant covers. But what others leave idle it gives to those it knows to
+  // have demand: who begins with a part of the GPU says so, once for each such part.
+  const std::uint32_t now = granted();
+  const bool part = now > reserve() && now < sms_;
+  news |= demand > told_demand_ && demand > now;
+  news |= demand > 0 && told_demand_ == 0 && part && std::exchange(told_part_, now) != now;
   news |= wanted != ipc::kNoJobs && (demand == 0) != (told_demand_ == 0);
   if (news) Client::get().kick();
   told_demand_ = demand;

@@ -219,6 +219,7 @@ class Context {
   std::uint32_t outstanding_ = 0;
   std::uint64_t graph_launches_ = 0;
   std::uint32_t told_demand_ = 0;
+  std::uint32_t told_part_ = 0;  ///< what it was granted when it last said that it began with less than all
   std::uint64_t launches_ = 0;                       ///< persistent ones so far
   std::uint64_t told_head_ = 0;                      ///< ipc::Head::launch as last written
   Opaque opaque_{*this};
