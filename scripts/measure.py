@@ -20,6 +20,7 @@ import measure_memcheck
 import measure_opaque
 import measure_overhead
 import measure_programs
+import measure_random
 import measure_schedulers
 import measure_side_by_side
 import measure_storms
@@ -32,7 +33,7 @@ STEPS = {"evict": (measure_storms.step_evict, 120), "latency": (measure_latency.
          "suitealone": (measure_overhead.step_suite_alone, 400),
          "storms": (measure_storms.step_storms, 400), "opaque": (measure_opaque.step_opaque, 120),
          "programs": (measure_programs.step_programs, 200), "timeslice": (measure_timeslice.step_timeslice, 100),
-         "memcheck": (measure_memcheck.step_memcheck, 150),
+         "memcheck": (measure_memcheck.step_memcheck, 150), "random": (measure_random.step_random, 3600),
          "schedulers": (measure_schedulers.step_schedulers, 180), "sidebyside": (measure_side_by_side.step_side_by_side, 120)}
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")
 
@@ -95,6 +96,7 @@ def main():
     for name in ("build", "out", "scratch"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--steps", default=",".join(STANDARD))
+    parser.add_argument("--seconds", type=int, default=120)
     parser.add_argument("--rehearse", action="store_true")
     options = parser.parse_args()
     names = options.steps.split(",")

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Measures what docs/measurements.md reports, on the GPU there is, under MPS: both sides of each figure in one run.
-#   scripts/measure.sh [--build DIR] [--out DIR] [--steps NAME,...] [--no-mps] [--rehearse]
+#   scripts/measure.sh [--build DIR] [--out DIR] [--steps NAME,...] [--seconds N] [--no-mps] [--rehearse]
 # One after the other: evict, latency, overhead, launch, identical; about four minutes in all on an H200. With --steps suite,suitealone,storms
 # overhead and storms of all benchmark kernels; with --steps opaque, which needs PyTorch, beside cuBLAS; with
 # --steps programs real programs (docs/compatibility.md); with --steps schedulers policies for jobs, with --steps sidebyside
 # pairs under sim (docs/policies.md);
+# with --steps random the kernels of tests/random, new ones for so many seconds (120);
 # with --no-mps --steps timeslice, beside cuBLAS where programs take turns; with --no-mps --steps memcheck under
 # compute-sanitizer. Each step has a gpuctld of its own and a time limit; one that fails leaves its rows
 # so far, and the next goes on.
@@ -25,16 +26,16 @@ while (($#)); do
   case $1 in
     --build) binaries=$(cd "$2" && pwd); shift 2 ;;
     --out) out=$2; shift 2 ;;
-    --steps) options+=(--steps "$2"); shift 2 ;;
+    --steps | --seconds) options+=("$1" "$2"); shift 2 ;;
     --no-mps) mps=; shift ;;
     --rehearse) options+=(--rehearse); mps=; shift ;;
-    *) fail "usage: measure.sh [--build DIR] [--out DIR] [--steps NAME,...] [--no-mps] [--rehearse]" ;;
+    *) fail "usage: measure.sh [--build DIR] [--out DIR] [--steps NAME,...] [--seconds N] [--no-mps] [--rehearse]" ;;
   esac
 done
 if [[ -z $binaries ]]; then
   bootstrap
   build_tree
-  build_tree tests/cuda/vector_add_static tests/cuda/matrix_mul_static tests/cuda/reduction_static real-programs
+  build_tree tests/cuda/vector_add_static tests/cuda/matrix_mul_static tests/cuda/reduction_static tests/random/random-kernels real-programs
   binaries=$build
 fi
 # shellcheck source=scripts/instance.sh
