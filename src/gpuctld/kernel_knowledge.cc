@@ -24,6 +24,9 @@ constexpr std::uint64_t kLongestLaunchNs =
 constexpr std::uint32_t kSteady = 2;
 /// ... and, if the number changed, ran so long that the few block-tasks in which a change takes hold do not matter.
 constexpr std::uint64_t kSettledNs = 1'000'000;
+/// When so many in a row had more, the last of them is a point all the same, or a long kernel whose neighbours come and go
+/// would never be known. With the mean of what it had it is right if the kernel scales, and right if it does not care.
+constexpr std::uint32_t kUnsteady = 4;
 
 std::string to_key(std::uint64_t hash) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -106,8 +109,10 @@ double KernelKnowledge::speed(std::uint32_t id, std::uint32_t granted, std::uint
 }
 
 /// A point of its curve. Of a launch whose grant changed too much the mean says little.
-void KernelKnowledge::learn_curve(const Kernel& kernel, const ipc::Record& launch, const GrantHistory::Held& held) {
-  if (held.most > kSteady * held.least || (held.most != held.least && held.ns < kSettledNs)) return;
+void KernelKnowledge::learn_curve(Kernel& kernel, const ipc::Record& launch, const GrantHistory::Held& held) {
+  if (held.most != held.least && held.ns < kSettledNs) return;
+  if (held.most > kSteady * held.least && ++kernel.unsteady < kUnsteady) return;
+  kernel.unsteady = 0;
   const auto capsm = static_cast<std::uint32_t>(std::lround(held.capsm));
   predictor_.learn_curve(kernel.id, sched::CapSM{capsm}, launch.total, Time{static_cast<std::int64_t>(held.ns)});
 }
@@ -126,7 +131,7 @@ Time KernelKnowledge::learn(const ipc::Record& launch, std::uint32_t sms,
   if (launch.done_ns > launch.start_ns && launch.done_ns - launch.start_ns >= kLongestLaunchNs) return Time{0};
   if (held) {
     // First: with this point the curve may say how long the launch takes alone.
-    if (const Kernel* known = find_or_add(launch.kernel)) learn_curve(*known, launch, *held);
+    if (Kernel* known = find_or_add(launch.kernel)) learn_curve(*known, launch, *held);
     changed_ = true;
   }
   const Time took = alone(launch, sms, held);

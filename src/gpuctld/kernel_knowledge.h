@@ -70,9 +70,10 @@ class KernelKnowledge {
     std::uint64_t launches = 0;
     double mean_ns = 0;       ///< of all launches, each as long as alone on the whole device
     double predicted_ns = 0;  ///< of the latest
+    std::uint32_t unsteady = 0;  ///< launches in a row whose SMs changed too much for a point of the curve
   };
   sched::Time alone(const ipc::Record& launch, std::uint32_t sms, const std::optional<GrantHistory::Held>& held);
-  void learn_curve(const Kernel& kernel, const ipc::Record& launch, const GrantHistory::Held& held);
+  void learn_curve(Kernel& kernel, const ipc::Record& launch, const GrantHistory::Held& held);
   Kernel* find_or_add(std::uint64_t hash);
 
   sched::Predictor predictor_;

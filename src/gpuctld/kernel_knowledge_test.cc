@@ -96,6 +96,16 @@ TEST(KernelKnowledge, LearnsNoPointFromAGrantThatChangedMuch) {
   EXPECT_EQ(points(knowledge).size(), 1u) << "nobody knows what it held";
 }
 
+TEST(KernelKnowledge, LearnsAPointFromGrantsThatChangeMuchWhenAllOfThemDo) {
+  KernelKnowledge knowledge;
+  const GrantHistory::Held changing{.capsm = 5, .ns = 10 * kMs, .least = 1, .most = 8};
+  for (int i = 0; i < 3; ++i) knowledge.learn(launch(10 * kMs), kSms, changing);
+  EXPECT_TRUE(points(knowledge).empty());
+  knowledge.learn(launch(10 * kMs), kSms, changing);
+  ASSERT_EQ(points(knowledge).size(), 1u);
+  EXPECT_EQ(points(knowledge)[0].sms, 5);
+}
+
 TEST(KernelKnowledge, KeepsCurvesOverARestart) {
   KernelKnowledge before, after;
   before.learn(launch(20 * kMs), kSms, held(8, 20 * kMs));
