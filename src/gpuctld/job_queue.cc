@@ -154,10 +154,9 @@ void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, s
   if (slot.job.launch == kUnknownLaunch) scheduler_.observe(job->id, std::max(kUnknownDuration, slot.job.ran), now);
   const std::optional<ipc::Head> head = member.client->head(member.slot, now_ns);
   if (!head || head->launch != slot.job.launch || head->claimed <= slot.job.claimed) {
-    // Time alone finishes no block-task: a launch whose workers do not get on would seem to be over, and get still less.
-    // A claim that is only late should not change what everybody has, so this waits until nothing would be left.
-    if (job->remaining == Time{0} && slot.job.unclaimed > Time{0})
-      scheduler_.observe(job->id, slot.job.unclaimed, now);
+    // Time alone finishes no block-task: a launch whose workers do not get on would seem to be over, and get still
+    // less. A claim that is only late should not change what everybody has, so this waits until nothing would be left.
+    if (job->remaining == Time{0} && slot.job.unclaimed > Time{0}) scheduler_.observe(job->id, slot.job.unclaimed, now);
     return;
   }
   slot.job.claimed = head->claimed;

@@ -24,8 +24,9 @@ constexpr std::uint64_t kLongestLaunchNs =
 constexpr std::uint32_t kSteady = 2;
 /// ... and, if the number changed, ran so long that the few block-tasks in which a change takes hold do not matter.
 constexpr std::uint64_t kSettledNs = 1'000'000;
-/// When so many in a row had more, the last of them is a point all the same, or a long kernel whose neighbours come and go
-/// would never be known. With the mean of what it had it is right if the kernel scales, and right if it does not care.
+/// When so many in a row had more, the last of them is a point all the same, or a long kernel whose neighbours come and
+/// go would never be known. With the mean of what it had it is right if the kernel scales, and right if it does not
+/// care.
 constexpr std::uint32_t kUnsteady = 4;
 
 std::string to_key(std::uint64_t hash) {
@@ -43,8 +44,8 @@ sched::LaunchShape shape_of(const Launch& launch) {
 }
 
 /// On the whole device, from the time that a worker is at one block-task; 0: that is not known. Of a launch that was
-/// evicted the client knows that from its workers as it saw them come and go, or from one of them, whose SM may have been
-/// full or its own. So this is for launches of which nothing better is known.
+/// evicted the client knows that from its workers as it saw them come and go, or from one of them, whose SM may have
+/// been full or its own. So this is for launches of which nothing better is known.
 template <class Launch>
 Time from_tasks(const Launch& launch, std::uint32_t sms) {
   const std::uint64_t workers = std::min<std::uint64_t>(launch.total, std::uint64_t{launch.per_sm} * sms);

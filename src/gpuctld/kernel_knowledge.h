@@ -68,8 +68,8 @@ class KernelKnowledge {
     std::uint32_t id = 0;  ///< in predictor_
     std::string name, module;
     std::uint64_t launches = 0;
-    double mean_ns = 0;       ///< of all launches, each as long as alone on the whole device
-    double predicted_ns = 0;  ///< of the latest
+    double mean_ns = 0;          ///< of all launches, each as long as alone on the whole device
+    double predicted_ns = 0;     ///< of the latest
     std::uint32_t unsteady = 0;  ///< launches in a row whose SMs changed too much for a point of the curve
   };
   sched::Time alone(const ipc::Record& launch, std::uint32_t sms, const std::optional<GrantHistory::Held>& held);

@@ -14,7 +14,7 @@
 namespace gpuctl::sched {
 
 namespace {
-// Where evictions cost nothing T would be 0. Some evictions of the measured 20 us fit into this.
+// Where evictions cost nothing T would be 0. One eviction of the measured 66 us fits into this.
 constexpr Time kLeastEpoch = std::chrono::microseconds{100};
 constexpr std::size_t kIdleAccounts = 64;  // remembered beyond the owners that have jobs
 

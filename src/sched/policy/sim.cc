@@ -6,9 +6,9 @@
 //
 // Good at: throughput with kernels that cannot use a whole device: their curves are flat, and somebody else gets the
 // rest. Bad at: responsiveness: everybody is slowed down so that all end at about the same time; and a short kernel
-// beside a long one gets little, which `floor` bounds: each starts with that part of an equal share of the device, as far
-// as it can use so much. Knows no priorities.
-// Without a curve (not yet profiled) a kernel counts as scaling perfectly up to what it can fill.
+// beside a long one gets little, which `floor` bounds: each starts with that part of an equal share of the device, as
+// far as it can use so much. Knows no priorities. Without a curve (not yet profiled) a kernel counts as scaling
+// perfectly up to what it can fill.
 #include <algorithm>
 #include <cmath>
 
