@@ -18,9 +18,11 @@ constexpr double kWorthAClaimNs = 6000;
 constexpr double kBetweenClaimsNs = 9;
 /// Towards the end chunks are shorter by this, as workers then wait for the last one: nearly all of the time there is one claim.
 constexpr double kLastShorter = 2;
-/// Chunks are at most so much longer for it than a worker may take to leave.
+/// A chunk may take so much of the target: the grant has to be polled, and that the last worker has left to be seen.
+constexpr double kOfTarget = 0.75;
+/// Chunks are at most so much longer for it than the target.
 constexpr double kLongerForClaims = 1.5;
-/// An eager worker may do one chunk more, before it leaves.
+/// An eager worker may do one chunk more, before it leaves: only where block-tasks are short, so that most leave in good time.
 constexpr double kEagerTaskNs = 5000;
 constexpr double kMostPerClaim = 0xffff;
 /// Strided numbers end at most this much above the last block-task.
@@ -35,7 +37,7 @@ Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std
   const double worth = std::max(kWorthAClaimNs, kBetweenClaimsNs * static_cast<double>(workers));
   chunks.eager = task_ns <= kEagerTaskNs && worth <= target_ns / 2;
   const double tasks_worth = std::ceil(worth / task_ns);
-  const double longest = std::max(chunks.eager ? target_ns / 2 : target_ns, std::min(tasks_worth * task_ns, kLongerForClaims * target_ns));
+  const double longest = std::max(kOfTarget * target_ns, std::min(tasks_worth * task_ns, kLongerForClaims * target_ns));
   // Neighbours of two dimensions are far apart in the order of the grid.
   const bool strided = grid[1] > 1 && grid[2] == 1 && tasks < kMostStrided;
   const auto step_bits = static_cast<std::uint32_t>(std::bit_width(workers)) - 1;
