@@ -16,6 +16,8 @@ constexpr double kWorthAClaimNs = 6000;
 /// Claims are atomics on one word, executed one after the other in some 3 ns each (measured). Nobody should have to queue for
 /// long, so for two thirds of the time there is none.
 constexpr double kBetweenClaimsNs = 9;
+/// That much of it will do: one block-task more is no small thing where they are long.
+constexpr double kNearlyWorth = 0.95;
 /// Towards the end chunks are shorter by this, as workers then wait for the last one: nearly all of the time there is one claim.
 constexpr double kLastShorter = 2;
 /// A chunk may take so much of the target: the grant has to be polled, and that the last worker has left to be seen.
@@ -36,7 +38,7 @@ Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std
   if (task_ns <= 0) return chunks;
   const double worth = std::max(kWorthAClaimNs, kBetweenClaimsNs * static_cast<double>(workers));
   chunks.eager = task_ns <= kEagerTaskNs && worth <= target_ns / 2;
-  const double tasks_worth = std::ceil(worth / task_ns);
+  const double tasks_worth = std::ceil(kNearlyWorth * worth / task_ns);
   const double longest = std::max(kOfTarget * target_ns, std::min(tasks_worth * task_ns, kLongerForClaims * target_ns));
   // Neighbours of two dimensions are far apart in the order of the grid.
   const bool strided = grid[1] > 1 && grid[2] == 1 && tasks < kMostStrided;
