@@ -26,6 +26,9 @@ class CacheDirectory {
   /// user's, or that others may enter, is not used.
   explicit CacheDirectory(std::string path, std::uint64_t most_bytes = kCacheBytes) : path_(std::move(path)), most_bytes_(most_bytes) {}
 
+  /// Whether there is a directory at all.
+  bool keeps() const { return !path_.empty(); }
+
   /// The body kept under `key`, or nothing. `kind` ends the file's name. Any thread; all failures mean nothing.
   std::optional<std::string> get(const ContentHash& key, const char* kind) const;
 

@@ -194,6 +194,17 @@ void Context::opaque_started(std::uint64_t blocks) {
   if (agent_asleep_.load(std::memory_order_acquire)) wake_agent();
 }
 
+bool Context::idle() {
+  {
+    std::lock_guard lock(mutex_);
+    if (outstanding_ > 0) return false;
+    // The agent takes opaque_busy_ back for as long as it looks.
+    if (opaque_demand_ == 0 && !opaque_busy_.load()) return true;
+  }
+  CUcontext current = nullptr;  // of others the agent knows soon enough
+  return driver().cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context_ && opaque_.demand() == 0;
+}
+
 void Context::wake_agent() {
   agent_futex_.fetch_add(1, std::memory_order_release);
   Agent::wake(agent_futex_);

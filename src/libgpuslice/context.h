@@ -163,6 +163,8 @@ class Context {
   Opaque& opaque() { return opaque_; }
   /// A kernel of so many blocks, in original form, is about to be launched where none was on the GPU.
   void opaque_started(std::uint64_t blocks);
+  /// No launch is known to be on the GPU. The context need not be current.
+  bool idle();
   int device_index() const { return device_index_; }
   CUcontext handle() const { return context_; }
 

@@ -7,6 +7,7 @@
 #include "libgpuslice/driver.h"
 #include "libgpuslice/first_launch.h"
 #include "libgpuslice/graph_shape.h"
+#include "libgpuslice/late_forms.h"
 #include "libgpuslice/launch_params.h"
 
 namespace gpuslice {
@@ -164,6 +165,10 @@ void read_params(const CUDA_KERNEL_NODE_PARAMS& params, GraphKernel& out) {
   Context* context = kernel ? Context::current() : nullptr;
   if (!context || (params.ctx && params.ctx != context->handle())) return;
   load_before_first_launch(kernel, params.func ? params.func : reinterpret_cast<CUfunction>(params.kern));
+  if (kernel->late && !kernel->persistent) {
+    kernel->late->load_if_idle();
+    if (!kernel->persistent) kernel->original_in_graph = "it was made ready to run before its persistent form was there";
+  }
   if (!kernel->persistent || out.not_in_this_graph || !out.config.threads() ||
       !fits_whole_warps(*kernel, out.config.grid, out.config.block))
     return;

@@ -11,7 +11,7 @@ namespace {
 /// Sets it on the persistent form, now where that exists and later where it will be made (Context::instance_of).
 void set_attribute_too(const void* handle, CUfunction_attribute attribute, int value) {
   KernelInfo* kernel = Kernels::get().find(handle);
-  if (!kernel || !kernel->persistent) return;
+  if (!kernel || (!kernel->persistent && !kernel->late)) return;
   std::lock_guard lock(kernel->mutex);
   kernel->attributes[attribute] = value;
   for (const std::unique_ptr<Instance>& instance : kernel->instances) {
@@ -21,7 +21,7 @@ void set_attribute_too(const void* handle, CUfunction_attribute attribute, int v
 
 void set_cache_config_too(const void* handle, CUfunc_cache config) {
   KernelInfo* kernel = Kernels::get().find(handle);
-  if (!kernel || !kernel->persistent) return;
+  if (!kernel || (!kernel->persistent && !kernel->late)) return;
   std::lock_guard lock(kernel->mutex);
   kernel->cache_config = config;
   for (const std::unique_ptr<Instance>& instance : kernel->instances) {

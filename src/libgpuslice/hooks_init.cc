@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "libgpuslice/background.h"
 #include "libgpuslice/channels.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/context.h"
@@ -43,6 +44,7 @@ std::vector<std::string> device_uuids(int count) {
 }
 
 void start_over_in_child() {
+  Background::get().forget_after_fork();
   Client::get().forget_after_fork();
   Kernels::get().forget_after_fork();
   Modules::get().forget_after_fork();

@@ -7,6 +7,7 @@
 #include "libgpuslice/first_launch.h"
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/kernels.h"
+#include "libgpuslice/late_forms.h"
 #include "libgpuslice/launch_params.h"
 #include "libgpuslice/opaque.h"
 #include "libgpuslice/together.h"
@@ -60,6 +61,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
   return guarded([&] {
     if (capturing(stream)) return plain(stream);  // its graph's turn comes when that is instantiated (graph_exec.h)
     KernelInfo* kernel = Kernels::get().find(function);
+    if (kernel && kernel->late && !kernel->persistent) kernel->late->load_if_idle();
     load_before_first_launch(kernel, function);
     if (kernel) {
       kernel->launches.fetch_add(1, std::memory_order_relaxed);
@@ -68,6 +70,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     const std::uint64_t blocks = config.block_tasks();
     const std::uint32_t threads = config.threads(), shared = config.shared;
     CUresult result = CUDA_SUCCESS;
+    const bool has_form = kernel && kernel->persistent;
     const bool taken = take_attributes(attributes, count, config.attributes);
     for (CUlaunchAttribute& attribute : config.attributes) {
       if (attribute.id == CU_LAUNCH_ATTRIBUTE_PRIORITY) attribute.value.priority = below_the_agent(attribute.value.priority);
@@ -77,7 +80,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     if (outcome == Context::Outcome::kLaunched) return result;
     if (outcome == Context::Outcome::kAsItIs) return plain(stream);
     const Together together = blocks_together(attributes, count, blocks);
-    if (kernel) {
+    if (has_form) {
       kernel->original_launch = together ? together.how : taken ? "with blocks its persistent form cannot have" : "with attributes its persistent form cannot have";
     }
     return launch_opaque(kernel, stream, {.blocks = blocks, .least = least_sms(together, function, threads, shared)}, plain);

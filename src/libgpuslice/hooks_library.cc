@@ -52,8 +52,10 @@ GPUSLICE_HOOK cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_
 GPUSLICE_HOOK cuLibraryUnload(CUlibrary library) {
   return guarded([&] {
     Quiet quiet;
-    Modules::get().remove(library);
-    return driver().cuLibraryUnload(library);
+    const std::shared_ptr<LoadedImage> image = Modules::get().remove(library);
+    const CUresult result = driver().cuLibraryUnload(library);
+    unload_forms(image);
+    return result;
   });
 }
 

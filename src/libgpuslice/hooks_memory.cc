@@ -1,8 +1,10 @@
 // Calls that free memory or end contexts: they block in the driver until the device is idle.
+#include "libgpuslice/background.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/held_memory.h"
 #include "libgpuslice/hooks.h"
+#include "libgpuslice/primary_context.h"
 #include "libgpuslice/quiet.h"
 
 namespace gpuslice {
@@ -33,6 +35,15 @@ void forget_contexts_of(CUdevice device) {
 }
 
 }  // namespace
+
+void after_primary_release(CUdevice device) {
+  unsigned flags = 0;
+  int active = 1;
+  if (!driver().cuDevicePrimaryCtxGetState || driver().cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || active) return;
+  forget_contexts_of(device);
+  HeldMemory::get().forget_device(device);
+}
+
 }  // namespace gpuslice
 
 using namespace gpuslice;
@@ -48,6 +59,7 @@ GPUSLICE_HOOK cuMipmappedArrayDestroy(CUmipmappedArray array) { return destroy_a
 GPUSLICE_HOOK cuCtxDestroy_v2(CUcontext context) {
   return guarded([&] {
     if (!driver().cuCtxDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
+    Background::get().leave(context);
     Quiet quiet;
     Context::forget(context);
     const CUresult result = driver().cuCtxDestroy_v2(context);
@@ -59,6 +71,7 @@ GPUSLICE_HOOK cuCtxDestroy_v2(CUcontext context) {
 GPUSLICE_HOOK cuDevicePrimaryCtxReset_v2(CUdevice device) {
   return guarded([&] {
     if (!driver().cuDevicePrimaryCtxReset_v2) return CUDA_ERROR_NOT_INITIALIZED;
+    Background::get().leave_device(device);
     Quiet quiet;
     forget_contexts_of(device);
     const CUresult result = driver().cuDevicePrimaryCtxReset_v2(device);
@@ -71,14 +84,8 @@ GPUSLICE_HOOK cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return guarded([&] {
     if (!driver().cuDevicePrimaryCtxRelease_v2) return CUDA_ERROR_NOT_INITIALIZED;
     Quiet quiet;
-    CUresult result = driver().cuDevicePrimaryCtxRelease_v2(device);
-    unsigned flags = 0;
-    int active = 1;
-    if (result == CUDA_SUCCESS && driver().cuDevicePrimaryCtxGetState &&
-        driver().cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && !active) {
-      forget_contexts_of(device);
-      HeldMemory::get().forget_device(device);
-    }
+    const CUresult result = driver().cuDevicePrimaryCtxRelease_v2(device);
+    if (result == CUDA_SUCCESS) after_primary_release(device);
     return result;
   });
 }

@@ -50,8 +50,10 @@ GPUSLICE_HOOK cuModuleLoad(CUmodule* module, const char* path) {
 GPUSLICE_HOOK cuModuleUnload(CUmodule module) {
   return guarded([&] {
     Quiet quiet;
-    Modules::get().remove(module);
-    return driver().cuModuleUnload(module);
+    const std::shared_ptr<LoadedImage> image = Modules::get().remove(module);
+    const CUresult result = driver().cuModuleUnload(module);
+    unload_forms(image);
+    return result;
   });
 }
 

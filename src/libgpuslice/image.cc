@@ -22,6 +22,7 @@ PreparedImage opaque(PreparedImage image, std::string reason) {
 struct Source {
   std::string text;
   int max_registers = 0;
+  bool machine_code = false;
 };
 
 /// The PTX that a cubin of unknown origin was made of, if that was seen, and the device can run what is made of it.
@@ -33,7 +34,7 @@ std::optional<Source> source_of_cubin(const void* data, std::optional<std::size_
   const ptx::Bytes bytes(reinterpret_cast<const std::byte*>(known->text.data()), known->text.size());
   const gpuctl::Result<std::vector<ptx::FatbinEntry>> entries = ptx::read_image(bytes);
   if (!entries || !ptx::choose_ptx(*entries, sm)) return std::nullopt;
-  return Source{std::move(known->text), known->max_registers};
+  return Source{std::move(known->text), known->max_registers, true};
 }
 
 gpuctl::Result<Source> find_source(const void* data, std::optional<std::size_t> size, unsigned sm) {
@@ -50,7 +51,7 @@ gpuctl::Result<Source> find_source(const void* data, std::optional<std::size_t> 
   if (!text) return text.error();
   const std::optional<int> registers = fatbin_register_limit(entry.options);
   if (!registers) return gpuctl::fail("compiled with options the rewriter does not know: " + entry.options);
-  return Source{std::move(*text), *registers};
+  return Source{std::move(*text), *registers, ptx::has_machine_code(*entries, sm)};
 }
 
 }  // namespace
@@ -62,11 +63,13 @@ PreparedImage prepare_image(const void* data, std::optional<std::size_t> size, u
   if (!source) return opaque(std::move(image), source.error().message);
   image.label = "ptx " + to_text(content_hash(source->text)).substr(0, 8);
   image.max_registers = source->max_registers;
+  image.machine_code = source->machine_code;
   Rewritten rewritten = rewrite_once(source->text, CacheDirectory::of_user());
   if (!rewritten.reason.empty()) return opaque(std::move(image), rewritten.reason);
   // With no reason of its own the image leaves each kernel the one the rewriter gave.
   image.kernels = std::move(rewritten.kernels);
   image.text = std::move(rewritten.text);
+  image.stands_alone = rewritten.stands_alone;
   return image;
 }
 

@@ -25,6 +25,8 @@ struct PreparedImage {
   std::vector<ImageKernel> kernels;  ///< of the PTX
   std::string reason;                ///< why a kernel not listed is opaque; one line
   int max_registers = 0;             ///< option recorded with the PTX; 0 = none
+  bool machine_code = false;         ///< the image has some for this device besides the PTX
+  bool stands_alone = false;         ///< gpuctl::ptx::stands_alone() of the PTX
 };
 
 /// Finds PTX usable on a device of compute capability `sm` (90 for 9.0) in the image and rewrites it. `size` is known

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "libgpuslice/driver.h"
+#include "libgpuslice/late_forms.h"
 
 namespace gpuslice {
 
@@ -94,7 +95,8 @@ std::string limits_of_opaque(const KernelInfo& kernel) {
 }
 
 std::string reason_of(const KernelInfo& kernel) {
-  std::string reason = kernel.reason;
+  const char* waits = kernel.late && !kernel.persistent ? kernel.late->phrase() : nullptr;
+  std::string reason = waits ? waits : kernel.reason;
   const auto add = [&reason](const std::string& more) { reason += (reason.empty() ? "" : "; ") + more; };
   if (!kernel.persistent) add(limits_of_opaque(kernel));
   const char* how = kernel.original_launch.load();

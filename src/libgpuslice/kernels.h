@@ -26,6 +26,7 @@ struct Parameter {
 };
 
 struct KernelInfo;
+class LateForms;
 
 /// A kernel in one context, ready to be launched in persistent form.
 struct Instance {
@@ -50,7 +51,8 @@ struct Instance {
 struct KernelInfo {
   std::string name;
   std::string module;               ///< short label of the image
-  bool persistent = false;          ///< has a persistent form
+  std::atomic<bool> persistent{false};  ///< has a persistent form; the functions below are written before it
+  std::shared_ptr<LateForms> late;  ///< its image's, if it may get a persistent form later; as it was when the kernel became known
   std::string reason;               ///< why this form; one line
   std::vector<Parameter> params;    ///< of the program, without ours
   std::uint32_t args_offset = 0;    ///< of LaunchArgs in the parameter block of the persistent form

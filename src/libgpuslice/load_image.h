@@ -13,21 +13,36 @@
 #include "libgpuslice/debug.h"
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/jit_options.h"
+#include "libgpuslice/late_forms.h"
 #include "libgpuslice/modules.h"
 #include "libgpuslice/quiet.h"
 #include "libgpuslice/register_limit.h"
 #include "libgpuslice/stage.h"
+#include "libgpuslice/when_to_compile.h"
 
 namespace gpuslice {
 
 /// Compute capability of the current device, or of the first: libraries are loaded before there is a context.
 unsigned device_sm();
 
+/// That of the current context, or the first.
+CUdevice current_device();
+
 /// Threads that may compile so much PTX in this process.
 unsigned compile_threads_here(std::size_t text_bytes);
 
 /// Makes the driver compile now what it would compile at the first use, while the plain image can still be loaded.
-bool persistent_forms_load(const LoadedImage& image);
+bool persistent_forms_load(const std::vector<ImageKernel>& kernels, CUlibrary library, CUmodule module);
+inline bool persistent_forms_load(const LoadedImage& image) {
+  return persistent_forms_load(image.image.kernels, image.library, image.module);
+}
+
+/// How an image is to be loaded: what the rewritten text was compiled to before, if that is known, or when it is to be compiled.
+struct LoadPlan {
+  std::optional<std::string> compiled;
+  Compile when = Compile::kNow;
+};
+LoadPlan plan_load(const PreparedImage& image, const CUjit_option* options, unsigned count);
 
 /// Limits for its persistent forms, loaded without any.
 std::vector<RegisterLimit> wanted_limits(const LoadedImage& image);
@@ -73,7 +88,29 @@ CUresult load_image(Handle* out, Handle LoadedImage::*member, const void* data, 
       return prepare_image(data, size, device_sm());
     }();
     const long long prepared_us = preparing.us();
-    if (!image->image.text.empty()) {
+    const LoadPlan plan = plan_load(image->image, options, count);
+    if (plan.compiled) {
+      const Stage stage_of_it("the driver's loading of what was compiled before");
+      JitOptions jit(options, values, count, 0, 1);
+      Handle handle{};
+      if (load(&handle, plan.compiled->data(), jit) == CUDA_SUCCESS) {
+        (*image).*member = handle;
+        image->rewritten_ = persistent_forms_load(*image);
+        if (!image->rewritten_) {
+          unload(handle);
+          (*image).*member = nullptr;
+        }
+      }
+      if (image->rewritten_) jit.give_back();
+      debug("%s: %s", image->image.label.c_str(), image->rewritten_ ? "compiled before" : "the driver refused what was compiled before");
+    } else if (plan.when != Compile::kNow) {
+      const Stage as_it_is("the driver's loading of the image as it is, to be compiled later");
+      if (plain() == CUDA_SUCCESS) {
+        (*image).*member = *out;
+        image->late = LateForms::begin(image, plan.when);
+      }
+    }
+    if (!image->rewritten_ && !image->late && !image->image.text.empty()) {
       const Stage compiling("the driver's loading of rewritten text");
       const Stopwatch loading;
       JitOptions jit(options, values, count, image->image.max_registers, compile_threads_here(image->image.text.size()));
@@ -98,9 +135,9 @@ CUresult load_image(Handle* out, Handle LoadedImage::*member, const void* data, 
         JitOptions again(options, values, count, image->image.max_registers, compile_threads_here(image->image.text.size()));
         limit_loaded(*image, member, [&](Handle* handle, const char* text) { return load(handle, text, again); }, unload);
       }
-      image->image.text = {};
     }
-    if (!image->rewritten_) {
+    image->image.text = {};
+    if (!image->rewritten_ && !image->late) {
       const Stage as_it_is("the driver's loading of the image as it is");
       const Stopwatch loading;
       CUresult result = plain();

@@ -4,6 +4,7 @@
 
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
+#include "libgpuslice/late_forms.h"
 #include "ptx/persistent_abi.h"
 
 namespace gpuslice {
@@ -19,24 +20,45 @@ std::shared_ptr<KernelInfo> LoadedImage::kernel(const std::string& name, const v
     auto listed = std::find_if(image.kernels.begin(), image.kernels.end(), [&](const ImageKernel& k) { return k.name == name; });
     // What the PTX says of the kernel, unless the whole image was refused.
     if (listed != image.kernels.end() && known->reason.empty()) known->reason = listed->reason;
-    if (rewritten() && listed != image.kernels.end()) {
+    if ((rewritten() || late) && listed != image.kernels.end()) {
       known->params = listed->params;
       known->args_offset = listed->args_offset;
       known->needs_whole_warps = listed->needs_whole_warps;
-      const std::string persistent = name + gpuctl::ptx::kPersistentSuffix;
-      if (listed->persistent && library) {
-        known->persistent = driver().cuLibraryGetKernel(&known->persistent_kernel, library, persistent.c_str()) == CUDA_SUCCESS;
-      } else if (listed->persistent) {
-        known->persistent = driver().cuModuleGetFunction(&known->persistent_function, module, persistent.c_str()) == CUDA_SUCCESS;
-      }
-      if (listed->persistent && !known->persistent) known->reason = "the driver does not find its persistent form";
+      if (listed->persistent) known->late = late;
+      find_form(*known);
     }
+    const char* waits = known->late ? known->late->phrase() : nullptr;
     debug("kernel %s of %s: %s, %s", name.c_str(), known->module.c_str(), known->persistent ? "persistent" : "opaque",
-          known->reason.c_str());
+          waits ? waits : known->reason.c_str());
   }
   if (is_library_kernel) known->is_library_kernel = true;
   Kernels::get().add(handle, known);
   return known;
+}
+
+void LoadedImage::find_form(KernelInfo& kernel) const {
+  const CUlibrary from_library = rewritten() ? library : forms_library;
+  const CUmodule from_module = rewritten() ? module : forms_module;
+  const auto listed = std::find_if(image.kernels.begin(), image.kernels.end(), [&](const ImageKernel& k) { return k.name == kernel.name; });
+  if (listed == image.kernels.end() || !listed->persistent || (!from_library && !from_module)) return;
+  const std::string name = kernel.name + gpuctl::ptx::kPersistentSuffix;
+  const CUresult found = from_library ? driver().cuLibraryGetKernel(&kernel.persistent_kernel, from_library, name.c_str())
+                                      : driver().cuModuleGetFunction(&kernel.persistent_function, from_module, name.c_str());
+  if (found == CUDA_SUCCESS) {
+    kernel.persistent.store(true, std::memory_order_release);  // last: launches read the rest behind it
+  } else {
+    std::lock_guard lock(kernel.mutex);
+    kernel.reason = "the driver does not find its persistent form";
+  }
+}
+
+void unload_forms(const std::shared_ptr<LoadedImage>& image) {
+  if (!image) return;
+  std::lock_guard lock(image->mutex);
+  if (image->forms_library) driver().cuLibraryUnload(image->forms_library);
+  if (image->forms_module) driver().cuModuleUnload(image->forms_module);
+  image->forms_library = nullptr;
+  image->forms_module = nullptr;
 }
 
 Modules& Modules::get() {
@@ -55,15 +77,16 @@ std::shared_ptr<LoadedImage> Modules::find(const void* handle) {
   return found == images_.end() ? nullptr : found->second;
 }
 
-void Modules::remove(const void* handle) {
+std::shared_ptr<LoadedImage> Modules::remove(const void* handle) {
   std::lock_guard lock(mutex_);
   auto found = images_.find(handle);
-  if (found == images_.end()) return;
+  if (found == images_.end()) return nullptr;
   std::shared_ptr<LoadedImage> image = found->second;
   std::erase_if(images_, [&](const auto& entry) { return entry.second == image; });
   std::vector<std::shared_ptr<KernelInfo>> kernels;
   for (const auto& [name, kernel] : image->kernels) kernels.push_back(kernel);
   Kernels::get().remove(kernels);
+  return image;
 }
 
 void Modules::forget_after_fork() { new (this) Modules; }

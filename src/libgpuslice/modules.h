@@ -19,7 +19,10 @@ struct LoadedImage {
   PreparedImage image;  ///< without its text
   CUlibrary library = nullptr;
   CUmodule module = nullptr;
-  std::mutex mutex;
+  CUlibrary forms_library = nullptr;  ///< where its persistent forms are, if they were loaded in addition to it (late_forms.h)
+  CUmodule forms_module = nullptr;
+  std::shared_ptr<LateForms> late;    ///< set before the image is known to Modules; or null
+  std::mutex mutex;  ///< guards kernels and forms_*
   std::map<std::string, std::shared_ptr<KernelInfo>> kernels;  ///< asked for so far
 
   bool rewritten() const { return rewritten_; }
@@ -27,7 +30,13 @@ struct LoadedImage {
 
   /// The kernel of this name, known from now on under `handle` too. Resolves its persistent form at the first call.
   std::shared_ptr<KernelInfo> kernel(const std::string& name, const void* handle, bool is_library_kernel);
+
+  /// Gives the kernel its persistent form, if it is listed with one, from where they are now, if they are loaded. With mutex.
+  void find_form(KernelInfo& kernel) const;
 };
+
+/// Unloads what was loaded in addition to the image, after it was forgotten; null does nothing.
+void unload_forms(const std::shared_ptr<LoadedImage>& image);
 
 /// By CUmodule or CUlibrary. Any thread.
 class Modules {
@@ -35,8 +44,8 @@ class Modules {
   static Modules& get();
   void add(const void* handle, std::shared_ptr<LoadedImage> image);
   std::shared_ptr<LoadedImage> find(const void* handle);
-  /// Forgets the image and all its kernels; every handle that leads to it.
-  void remove(const void* handle);
+  /// Forgets the image and all its kernels; every handle that leads to it. Returns it, or null: it is not known.
+  std::shared_ptr<LoadedImage> remove(const void* handle);
   void forget_after_fork();
 
  private:

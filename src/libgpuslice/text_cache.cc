@@ -55,6 +55,7 @@ Rewritten rewrite(std::string_view text) {
     made.reason = "PTX not understood: " + result.error().message;
     return made;
   }
+  made.stands_alone = result->stands_alone;
   bool any = false;
   for (const gpuctl::ptx::EntryReport& report : result->entries) {
     ImageKernel& kernel = made.kernels.emplace_back();
@@ -76,6 +77,7 @@ std::string pack(const Rewritten& rewritten) {
   Packer packer;
   packer.text(rewritten.reason);
   packer.text(rewritten.text);
+  packer.number(rewritten.stands_alone);
   packer.number(rewritten.kernels.size());
   for (const ImageKernel& kernel : rewritten.kernels) {
     packer.text(kernel.name);
@@ -97,6 +99,7 @@ std::optional<Rewritten> unpack(std::string_view bytes) {
   Rewritten rewritten;
   rewritten.reason = unpacker.text();
   rewritten.text = unpacker.text();
+  rewritten.stands_alone = unpacker.number() != 0;
   for (std::uint64_t left = unpacker.number(); left > 0 && unpacker.whole; --left) {
     ImageKernel& kernel = rewritten.kernels.emplace_back();
     kernel.name = unpacker.text();

@@ -15,6 +15,7 @@ namespace gpuslice {
 struct Rewritten {
   std::string text;                  ///< empty: no kernel has a persistent form
   std::vector<ImageKernel> kernels;
+  bool stands_alone = false;         ///< gpuctl::ptx::stands_alone() of the PTX
   std::string reason;                ///< why nothing could be rewritten, nor any kernel be listed; one line
 };
 

@@ -42,6 +42,7 @@ std::string long_ptx() { return kPtx + std::string(5000, '\n'); }
 void expect_same(const Rewritten& a, const Rewritten& b) {
   EXPECT_EQ(a.text, b.text);
   EXPECT_EQ(a.reason, b.reason);
+  EXPECT_EQ(a.stands_alone, b.stands_alone);
   ASSERT_EQ(a.kernels.size(), b.kernels.size());
   for (std::size_t i = 0; i < a.kernels.size(); ++i) {
     const ImageKernel &left = a.kernels[i], &right = b.kernels[i];

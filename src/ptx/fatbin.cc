@@ -185,4 +185,10 @@ Result<std::size_t> choose_ptx(std::span<const FatbinEntry> entries, std::uint32
   return fail(lto ? "no PTX, only link-time IR" : "no PTX, only machine code");
 }
 
+bool has_machine_code(std::span<const FatbinEntry> entries, std::uint32_t device_sm) {
+  return std::any_of(entries.begin(), entries.end(), [device_sm](const FatbinEntry& entry) {
+    return entry.kind == FatbinKind::kElf && entry.sm / 10 == device_sm / 10 && runs_on(entry, device_sm);
+  });
+}
+
 }  // namespace gpuctl::ptx

@@ -57,4 +57,8 @@ Result<std::string> ptx_text(const FatbinEntry& entry);
 /// The error is the reason why there is none.
 Result<std::size_t> choose_ptx(std::span<const FatbinEntry> entries, std::uint32_t device_sm);
 
+/// Whether there is machine code for such a device: of its own major number and not a later minor one, `a` code of its own
+/// architecture, `f` code of its family.
+bool has_machine_code(std::span<const FatbinEntry> entries, std::uint32_t device_sm);
+
 }  // namespace gpuctl::ptx

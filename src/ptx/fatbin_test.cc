@@ -152,5 +152,24 @@ TEST(Fatbin, ChoosesTheHighestUsable) {
   EXPECT_EQ(choose_ptx(entries, 70).error().message, "no PTX for sm_70 (only sm_75, sm_90, sm_90a, sm_100f, sm_120)");
 }
 
+TEST(Fatbin, KnowsWhichMachineCodeRuns) {
+  const auto runs = [](std::uint32_t sm, char suffix, std::uint32_t device) {
+    FatbinEntry entry = ptx(sm, suffix);
+    entry.kind = FatbinKind::kElf;
+    const std::vector<FatbinEntry> entries = {ptx(device), entry};
+    return has_machine_code(entries, device);
+  };
+  EXPECT_TRUE(runs(90, '\0', 90));
+  EXPECT_TRUE(runs(80, '\0', 86));
+  EXPECT_FALSE(runs(86, '\0', 80));
+  EXPECT_FALSE(runs(80, '\0', 90));
+  EXPECT_TRUE(runs(90, 'a', 90));
+  EXPECT_FALSE(runs(120, 'a', 121));
+  EXPECT_TRUE(runs(100, 'f', 103));
+  EXPECT_FALSE(runs(100, 'f', 101));
+  const std::vector<FatbinEntry> text_alone = {ptx(90)};
+  EXPECT_FALSE(has_machine_code(text_alone, 90));
+}
+
 }  // namespace
 }  // namespace gpuctl::ptx

@@ -1,5 +1,6 @@
 #include "ptx/rewrite.h"
 
+#include <algorithm>
 #include <set>
 
 #include "ptx/facts.h"
@@ -128,11 +129,24 @@ RewriteResult rewrite(const Module& module, const DumpHook& dump) {
   return result;
 }
 
+bool stands_alone(const Module& module) {
+  const ModuleFacts facts(module);
+  return std::all_of(module.items.begin(), module.items.end(), [&facts](const Item& item) {
+    if (const auto* variable = std::get_if<Variable>(&item)) {
+      return variable->space == "shared" || std::all_of(variable->names.begin(), variable->names.end(),
+                                                        [](const Declarator& name) { return name.name.starts_with("$str"); });
+    }
+    const auto* function = std::get_if<Function>(&item);
+    const FunctionFacts* known = function && function->body ? facts.find(function->name) : nullptr;
+    return !known || !known->calls_indirectly;
+  });
+}
+
 Result<RewrittenText> rewrite_text(std::string_view text) {
   const Result<Module> module = parse(text);
   if (!module) return module.error();
   RewriteResult result = rewrite(*module);
-  return RewrittenText{print(result.module), std::move(result.entries)};
+  return RewrittenText{print(result.module), std::move(result.entries), stands_alone(*module)};
 }
 
 }  // namespace gpuctl::ptx

@@ -59,7 +59,13 @@ RewriteResult rewrite(const Module& module, const DumpHook& dump = {});
 struct RewrittenText {
   std::string text;  ///< of the whole module
   std::vector<EntryReport> entries;
+  bool stands_alone = false;  ///< stands_alone() of the module
 };
+
+/// Whether a second copy of the module beside the first would do the same: it has no variables that outlive a kernel (but
+/// for the compiler's own strings, `$str`, which nobody writes), and calls nothing through pointers, which may come from
+/// the other copy.
+bool stands_alone(const Module& module);
 
 /// Parses, rewrites and prints. Errors: those of parse().
 Result<RewrittenText> rewrite_text(std::string_view text);

@@ -385,5 +385,21 @@ TEST(Rewrite, GivesEveryLoopOneEntry) {
   EXPECT_GT(persistent, 60);
 }
 
+TEST(StandsAlone, OnlyWithoutVariablesAndPointersToFunctions) {
+  const auto alone = [](const std::string& before, const std::string& body = "ret;") {
+    const auto rewritten = rewrite_text(".version 8.0\n.target sm_90\n.address_size 64\n" + before + ".visible .entry k()\n{\n" + kRegisters + body + "\n}\n");
+    EXPECT_TRUE(rewritten) << (rewritten ? "" : rewritten.error().message);
+    return rewritten && rewritten->stands_alone;
+  };
+  EXPECT_TRUE(alone(""));
+  EXPECT_TRUE(alone(".extern .shared .align 4 .b8 dynamic[];\n"));
+  EXPECT_TRUE(alone(".global .align 1 .b8 $str[3] = {104, 105, 0};\n.global .align 1 .b8 $str$1[2] = {104, 0};\n"));
+  EXPECT_FALSE(alone(".global .align 4 .u32 counter;\n"));
+  EXPECT_FALSE(alone(".const .align 4 .f32 table[2];\n"));
+  EXPECT_FALSE(alone(".global .texref texture;\n"));
+  EXPECT_FALSE(alone(".extern .global .align 4 .u32 elsewhere;\n"));
+  EXPECT_FALSE(alone("", "{ pr: .callprototype _ (); call %rd1, pr; }\nret;"));
+}
+
 }  // namespace
 }  // namespace gpuctl::ptx

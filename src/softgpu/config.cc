@@ -39,6 +39,7 @@ Config read_config() {
   config.work_queues = number_from_env("SOFTGPU_WORK_QUEUES", 0, 128, config.work_queues);
   config.warp_instruction_ns =
       number_from_env("SOFTGPU_WARP_INSTRUCTION_NS", 0, 1'000'000'000, kDefaultWarpInstructionNs);
+  if (const char* file = std::getenv("SOFTGPU_COMPILE_UNTIL")) config.compile_until = file;
   config.memory_bytes = number_from_env("SOFTGPU_MEMORY_MIB", 1, 1 << 20, config.memory_bytes >> 20) << 20;
   return config;
 }

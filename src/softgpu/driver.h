@@ -21,6 +21,7 @@
 #include "softgpu/graph/exec.h"
 #include "softgpu/graph/graph.h"
 #include "softgpu/graph/memory.h"
+#include "softgpu/linker.h"
 #include "softgpu/module.h"
 #include "softgpu/registry.h"
 #include "softgpu/table.h"
@@ -90,6 +91,7 @@ class Driver {
   Registry<CUfunction, Function> functions;
   Registry<CUlibrary, Library> libraries;
   Registry<CUkernel, Kernel> kernels;
+  Registry<CUlinkState, Linker> linkers;
 
   std::mutex graph_mutex;  ///< guards captures, graphs and executable graphs, which programs may not use in parallel
   Captures captures{*this};

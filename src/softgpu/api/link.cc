@@ -1,0 +1,58 @@
+// cuLink*: one PTX text, nothing else.
+#include <cuda.h>
+
+#include "ptx/parser.h"
+#include "softgpu/driver.h"
+#include "softgpu/linker.h"
+
+using namespace gpuctl::softgpu;
+
+namespace {
+
+template <class Body>
+CUresult with_linker(CUlinkState state, Body&& body) noexcept {
+  return with_driver([&](Driver& driver) {
+    const std::shared_ptr<Linker> linker = driver.linkers.find(state);
+    return linker == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_HANDLE) : body(*linker);
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult CUDAAPI cuLinkCreate_v2(unsigned int, CUjit_option*, void**, CUlinkState* result) {
+  return with_context([&](Driver& driver, Context&) {
+    if (result == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *result = driver.linkers.add(std::make_shared<Linker>());
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void* data, size_t size, const char*, unsigned int,
+                                  CUjit_option*, void**) {
+  return with_linker(state, [&](Linker& linker) {
+    if (data == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (type != CU_JIT_INPUT_PTX || !linker.text.empty()) return CUDA_ERROR_NOT_SUPPORTED;
+    const std::string_view text(static_cast<const char*>(data), size);
+    linker.text = text.substr(0, text.find('\0'));
+    return gpuctl::ptx::parse(linker.text) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;
+  });
+}
+
+CUresult CUDAAPI cuLinkComplete(CUlinkState state, void** image, size_t* size) {
+  return with_linker(state, [&](Linker& linker) {
+    if (image == nullptr || linker.text.empty()) return CUDA_ERROR_INVALID_VALUE;
+    take_time_to_compile();
+    linker.image = compiled_image(linker.text);
+    *image = linker.image.data();
+    if (size != nullptr) *size = linker.image.size();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuLinkDestroy(CUlinkState state) {
+  return with_driver([&](Driver& driver) { return driver.linkers.remove(state) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS; });
+}
+
+}  // extern "C"
