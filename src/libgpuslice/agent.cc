@@ -111,6 +111,7 @@ void Agent::adopt_stub_page() {
   c_.targets_ = Client::get().targets();
   c_.told_demand_ = 0;
   c_.told_head_ = 0;
+  c_.told_part_ = 0;
   if (stub) c_.publish_usage();
 }
 

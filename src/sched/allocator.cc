@@ -135,6 +135,7 @@ void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, std:
   const auto comes_first = [&](std::size_t c) { return any_demand_ ? decision.nodes[c].demand > CapSM{} : nodes_[c].latest; };
   const bool own_comes_first = any_demand_ ? node.own_want > CapSM{} : node.own_latest;
   for (const bool first : {true, false}) {
+    if (pool.count == 0) break;
     filler_.vessels.clear();
     each_child([&](std::size_t c) {
       const bool welcome = nodes_[c].inhabited && comes_first(c) == first;

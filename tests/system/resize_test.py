@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""gpuctl set shrinks a kernel while it runs, and grows it again: SMs change hands, the kernel and its result do not."""
+"""gpuctl set shrinks a kernel while it runs, and grows it again: SMs change hands, the kernel and its result do not. And what
+nobody demands is for those who have something to run."""
 import instance
+
+IDLE_PROGRAM = (instance.BUILD / "tests/random/random-kernels", "0:1", "--linger")
 
 
 class Resize(instance.SystemTest):
@@ -23,6 +26,20 @@ class Resize(instance.SystemTest):
         self.assertEqual(last["outstanding"], 1, "the kernel had ended before it was grown")
         self.assertEqual(last["launches"], first["launches"])
         self.assertGreaterEqual(last["evictions"], first["evictions"] + 1)
+        self.assertRightResults(client.report())
+
+    def test_a_kernel_of_few_blocks_has_what_an_idle_program_leaves(self):
+        self.start_daemon()
+        for path in ("one", "idle"):
+            self.gpuctl("create-slice", path)
+        idle = self.start_in("idle", *IDLE_PROGRAM)
+        instance.wait_until(lambda: "done" in idle.err(), "the idle program to be idle")
+        client = self.start_bench("one", "work", "--blocks", 4, "--iterations", 200, "--seconds", 20, "--announce")
+        client.wait_started()
+        instance.wait_until(lambda: (self.usage("one", client.pid) or {}).get("granted") == instance.SMS,
+                            f"all SMs; now: {self.usage('one', client.pid)}")
+        self.assertLess(self.usage("one", client.pid)["demand"], instance.SMS / 2)
+        client.process.terminate()
         self.assertRightResults(client.report())
 
     def wait_holding(self, client, sms):
