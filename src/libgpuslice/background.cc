@@ -101,6 +101,8 @@ void Background::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Background::forget_after_fork() { new (this) Background; }
+void Background::forget_after_fork() {
+  new (this) Background;
+}
 
 }  // namespace gpuslice

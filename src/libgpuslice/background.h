@@ -1,8 +1,10 @@
-// The thread that compiles beside the program: one at a time, at a low priority, and gone when there is nothing left to do.
+// The thread that compiles beside the program: one at a time, at a low priority, and gone when there is nothing left to
+// do.
 //
-// Its priority is nice, not SCHED_IDLE: the driver may hold locks while it compiles that the program waits for, so on a machine without
-// an idle processor it must still get on. What has begun cannot be broken off. So the end of the process, or of the context it is done in, waits for
-// it, as the load would have; what has not begun by then is dropped.
+// Its priority is nice, not SCHED_IDLE: the driver may hold locks while it compiles that the program waits for, so on a
+// machine without an idle processor it must still get on. What has begun cannot be broken off. So the end of the
+// process, or of the context it is done in, waits for it, as the load would have; what has not begun by then is
+// dropped.
 #pragma once
 
 #include <cuda.h>
@@ -21,10 +23,10 @@ class Background {
   static Background& get();
 
   struct Job {
-    CUcontext context = nullptr;     ///< that it is done in
-    CUdevice device = 0;             ///< of which that is a context
-    std::function<void()> run;       ///< on the thread; throws nothing
-    std::function<void()> dropped;   ///< called instead, by whoever drops it
+    CUcontext context = nullptr;    ///< that it is done in
+    CUdevice device = 0;            ///< of which that is a context
+    std::function<void()> run;      ///< on the thread; throws nothing
+    std::function<void()> dropped;  ///< called instead, by whoever drops it
   };
   /// False: no thread could be started, and nothing is called.
   bool add(Job job);
@@ -47,11 +49,11 @@ class Background {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Job> waiting_;
-  Job running_;             ///< its functions are moved from
-  bool working_ = false;    ///< the thread has not decided to end
-  bool busy_ = false;       ///< it runs a job
+  Job running_;           ///< its functions are moved from
+  bool working_ = false;  ///< the thread has not decided to end
+  bool busy_ = false;     ///< it runs a job
   bool stopped_ = false;
-  bool at_exit_ = false;    ///< stop() is called at the end of the process
+  bool at_exit_ = false;  ///< stop() is called at the end of the process
   std::thread thread_;
 };
 

@@ -12,7 +12,9 @@
 namespace gpuslice {
 namespace {
 
-CUcontext context(std::uintptr_t number) { return reinterpret_cast<CUcontext>(number); }
+CUcontext context(std::uintptr_t number) {
+  return reinterpret_cast<CUcontext>(number);
+}
 
 /// A job that waits to be let go on, and says what became of it.
 struct Held {
@@ -21,12 +23,14 @@ struct Held {
   std::atomic<bool> done{false}, dropped{false};
 
   Background::Job job(CUcontext where = nullptr, CUdevice device = 0) {
-    return {.context = where, .device = device,
-            .run = [this] {
-              begun.set_value();
-              go_on.get_future().wait();
-              done = true;
-            },
+    return {.context = where,
+            .device = device,
+            .run =
+                [this] {
+                  begun.set_value();
+                  go_on.get_future().wait();
+                  done = true;
+                },
             .dropped = [this] { dropped = true; }};
   }
 };
@@ -36,10 +40,12 @@ TEST(Background, DoesOneAfterTheOther) {
   std::vector<int> order;
   std::promise<void> last;
   for (int i = 0; i < 5; ++i) {
-    ASSERT_TRUE(background.add({.run = [&, i] {
-      order.push_back(i);
-      if (i == 4) last.set_value();
-    }, .dropped = {}}));
+    ASSERT_TRUE(background.add({.run =
+                                    [&, i] {
+                                      order.push_back(i);
+                                      if (i == 4) last.set_value();
+                                    },
+                                .dropped = {}}));
   }
   last.get_future().wait();
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4}));
@@ -49,11 +55,14 @@ TEST(Background, DoesOneAfterTheOther) {
 TEST(Background, TheThreadIsNicerAndTakesNoSignals) {
   Background background;
   std::promise<std::pair<int, bool>> told;
-  ASSERT_TRUE(background.add({.run = [&] {
-    sigset_t blocked;
-    pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
-    told.set_value({getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))), sigismember(&blocked, SIGTERM) == 1});
-  }, .dropped = {}}));
+  ASSERT_TRUE(background.add({.run =
+                                  [&] {
+                                    sigset_t blocked;
+                                    pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+                                    told.set_value({getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))),
+                                                    sigismember(&blocked, SIGTERM) == 1});
+                                  },
+                              .dropped = {}}));
   const auto [nice, blocked] = told.get_future().get();
   EXPECT_TRUE(nice > getpriority(PRIO_PROCESS, 0) || nice == 19);
   EXPECT_TRUE(blocked);
@@ -68,7 +77,10 @@ TEST(Background, AContextThatEndsWaitsForItsOwnAlone) {
   ASSERT_TRUE(background.add(other.job(context(2))));
   running.begun.get_future().wait();
   background.leave(context(3));  // not held up
-  std::thread ends([&] { background.leave(context(1)); EXPECT_TRUE(running.done); });
+  std::thread ends([&] {
+    background.leave(context(1));
+    EXPECT_TRUE(running.done);
+  });
   while (!same.dropped) std::this_thread::yield();
   running.go_on.set_value();
   ends.join();

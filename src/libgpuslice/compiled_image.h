@@ -1,4 +1,5 @@
-// What the driver's compiler made of rewritten text, kept for the next start: the driver keeps only what it compiled in a load.
+// What the driver's compiler made of rewritten text, kept for the next start: the driver keeps only what it compiled in
+// a load.
 #pragma once
 
 #include <optional>
@@ -14,7 +15,7 @@ struct CompileKey {
   std::string_view text;   ///< rewritten
   int driver_version = 0;  ///< as cuDriverGetVersion() gives it
   unsigned sm = 0;
-  int max_registers = 0;   ///< 0 = no limit
+  int max_registers = 0;  ///< 0 = no limit
 };
 
 /// An empty one: it could not be compiled in this way.

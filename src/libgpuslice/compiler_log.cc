@@ -16,7 +16,8 @@ constexpr std::string_view kUsed = ": Used ";
 std::optional<int> number_at(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
   int number = 0;
-  return std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc() ? std::optional(number) : std::nullopt;
+  return std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc() ? std::optional(number)
+                                                                                           : std::nullopt;
 }
 
 }  // namespace
@@ -40,7 +41,8 @@ std::map<std::string, CompiledKernel> read_compiler_log(std::string_view log) {
     } else if (const std::size_t stack = line.find(kStack); stack != line.npos && own_properties) {
       if (const std::optional<int> bytes = number_at(line)) (kernel = &kernels[name])->local_bytes = *bytes;
     } else if (const std::size_t used = line.find(kUsed); used != line.npos && kernel) {
-      if (const std::optional<int> registers = number_at(line.substr(used + kUsed.size()))) kernel->registers = *registers;
+      if (const std::optional<int> registers = number_at(line.substr(used + kUsed.size())))
+        kernel->registers = *registers;
     }
   }
   std::erase_if(kernels, [](const auto& one) { return one.second.registers == 0; });

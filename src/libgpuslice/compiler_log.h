@@ -1,5 +1,5 @@
-// What the driver's compiler says of each kernel when it is asked to be verbose, as ptxas -v does: how many registers and how much local
-// memory it uses, without loading it.
+// What the driver's compiler says of each kernel when it is asked to be verbose, as ptxas -v does: how many registers
+// and how much local memory it uses, without loading it.
 #pragma once
 
 #include <map>

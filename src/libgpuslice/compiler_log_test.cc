@@ -30,8 +30,10 @@ TEST(CompilerLog, LeavesOutWhatItDoesNotUnderstand) {
   EXPECT_TRUE(read_compiler_log("").empty());
   EXPECT_TRUE(read_compiler_log("ptxas info    : Used 12 registers\n").empty());
   EXPECT_TRUE(read_compiler_log("Compiling entry function 'k' for 'sm_90'\nsomething else").empty());
-  EXPECT_TRUE(read_compiler_log("ptxas info : Compiling entry function 'k' for 'sm_90'\nptxas info : Function properties for k\n"
-                                " 0 bytes stack frame\nptxas info : Used many registers\n").empty());
+  EXPECT_TRUE(read_compiler_log(
+                  "ptxas info : Compiling entry function 'k' for 'sm_90'\nptxas info : Function properties for k\n"
+                  " 0 bytes stack frame\nptxas info : Used many registers\n")
+                  .empty());
 }
 
 }  // namespace

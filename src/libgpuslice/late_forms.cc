@@ -44,7 +44,8 @@ std::shared_ptr<LateForms> LateForms::begin(const std::shared_ptr<LoadedImage>& 
   driver().cuCtxGetCurrent(&forms->context_);
   const CUdevice device = current_device();
   auto hold = std::make_shared<PrimaryHold>(forms->context_, device);
-  const bool added = Background::get().add({.context = forms->context_, .device = device,
+  const bool added = Background::get().add({.context = forms->context_,
+                                            .device = device,
                                             .run = [forms, hold] { forms->compile(); },
                                             .dropped = [forms] { forms->become(State::kNotStarted); }});
   if (!added) forms->state_ = State::kNotStarted;
@@ -53,14 +54,24 @@ std::shared_ptr<LateForms> LateForms::begin(const std::shared_ptr<LoadedImage>& 
 
 const char* LateForms::phrase() const {
   switch (state_.load(std::memory_order_acquire)) {
-    case State::kCompiling: return "original form until its persistent form is compiled";
-    case State::kCompiled: return "original form until its persistent form is loaded, which waits for a launch with nothing of the program on the GPU";
-    case State::kLoaded: return nullptr;
-    case State::kForNextStart: return "original form; persistent from the next start on (its module has variables), once it is compiled";
-    case State::kKeptForNextStart: return "original form; persistent from the next start on (its module has variables)";
-    case State::kNotKept: return "original form: its module has variables, and its persistent form could not be kept for the next start";
-    case State::kRefused: return "original form: the driver's linker refused the rewritten PTX; loaded as a whole at the next start";
-    case State::kNotStarted: return "original form: its persistent form was not compiled before its context ended, or no thread could be started";
+    case State::kCompiling:
+      return "original form until its persistent form is compiled";
+    case State::kCompiled:
+      return "original form until its persistent form is loaded, which waits for a launch with nothing of the program "
+             "on the GPU";
+    case State::kLoaded:
+      return nullptr;
+    case State::kForNextStart:
+      return "original form; persistent from the next start on (its module has variables), once it is compiled";
+    case State::kKeptForNextStart:
+      return "original form; persistent from the next start on (its module has variables)";
+    case State::kNotKept:
+      return "original form: its module has variables, and its persistent form could not be kept for the next start";
+    case State::kRefused:
+      return "original form: the driver's linker refused the rewritten PTX; loaded as a whole at the next start";
+    case State::kNotStarted:
+      return "original form: its persistent form was not compiled before its context ended, or no thread could be "
+             "started";
   }
   return nullptr;
 }
@@ -71,7 +82,8 @@ void LateForms::compile() try {
   const Stopwatch watch;
   int version = 0;
   const CacheDirectory& cache = CacheDirectory::of_user();
-  if (driver().cuCtxSetCurrent(context_) != CUDA_SUCCESS || driver().cuDriverGetVersion(&version) != CUDA_SUCCESS) return become(State::kRefused);
+  if (driver().cuCtxSetCurrent(context_) != CUDA_SUCCESS || driver().cuDriverGetVersion(&version) != CUDA_SUCCESS)
+    return become(State::kRefused);
   const RelaxedCapture relaxed;
   const CompileKey key{.text = text_, .driver_version = version, .sm = sm_, .max_registers = max_registers_};
   std::optional<std::string> made = find_compiled(key, cache);  // another copy of the image, or another process
@@ -87,7 +99,8 @@ void LateForms::compile() try {
     made = std::move(*linked);
     kept = keep_compiled(key, *made, cache);
   }
-  debug("%zu bytes of rewritten text compiled beside the program in %lld us, %s", text_.size(), watch.us(), kept ? "kept" : "not kept");
+  debug("%zu bytes of rewritten text compiled beside the program in %lld us, %s", text_.size(), watch.us(),
+        kept ? "kept" : "not kept");
   text_ = {};
   if (state_ == State::kForNextStart) return become(kept ? State::kKeptForNextStart : State::kNotKept);
   compiled_ = std::move(*made);
@@ -135,7 +148,8 @@ void LateForms::load_now_or_never_mind() {
   const bool loaded = load(*image);
   compiled_ = {};
   become(loaded ? State::kLoaded : State::kRefused);
-  debug("%s: %s", image->image.label.c_str(), loaded ? "its persistent forms are there" : "the driver refused what it compiled");
+  debug("%s: %s", image->image.label.c_str(),
+        loaded ? "its persistent forms are there" : "the driver refused what it compiled");
 }
 
 /// Nothing of the image is changed where this fails.
@@ -143,8 +157,9 @@ bool LateForms::load(LoadedImage& image) const {
   const Driver& d = driver();
   CUlibrary library = nullptr;
   CUmodule module = nullptr;
-  const CUresult result = image.library ? d.cuLibraryLoadData(&library, compiled_.data(), nullptr, nullptr, 0, nullptr, nullptr, 0)
-                                        : d.cuModuleLoadDataEx(&module, compiled_.data(), 0, nullptr, nullptr);
+  const CUresult result =
+      image.library ? d.cuLibraryLoadData(&library, compiled_.data(), nullptr, nullptr, 0, nullptr, nullptr, 0)
+                    : d.cuModuleLoadDataEx(&module, compiled_.data(), 0, nullptr, nullptr);
   if (result != CUDA_SUCCESS) return false;
   if (!persistent_forms_load(image.image.kernels, library, module)) {
     if (library) d.cuLibraryUnload(library);

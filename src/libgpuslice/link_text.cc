@@ -12,10 +12,13 @@ namespace gpuslice {
 
 namespace {
 
-/// Of the compiler's log, for what it says of all modules that have not thousands of kernels; behind it there are no limits.
+/// Of the compiler's log, for what it says of all modules that have not thousands of kernels; behind it there are no
+/// limits.
 constexpr std::size_t kLogBytes = std::size_t{1} << 20;
 
-void* as_value(std::uintptr_t number) { return reinterpret_cast<void*>(number); }
+void* as_value(std::uintptr_t number) {
+  return reinterpret_cast<void*>(number);
+}
 
 struct Linked {
   CUresult result = CUDA_ERROR_NOT_SUPPORTED;
@@ -23,14 +26,16 @@ struct Linked {
   std::map<std::string, CompiledKernel> kernels;
 };
 
-/// What PTX for one architecture alone (`.target sm_90a`) is to be compiled for, as CUjit_target; 0: left to the driver. Headers before CUDA 12 lack the names.
+/// What PTX for one architecture alone (`.target sm_90a`) is to be compiled for, as CUjit_target; 0: left to the
+/// driver. Headers before CUDA 12 lack the names.
 unsigned own_target(const std::string& text) {
   constexpr std::string_view kTarget = ".target sm_";
   const std::size_t at = text.find(kTarget);
   if (at == text.npos) return 0;
   std::size_t end = at + kTarget.size();
   unsigned sm = 0;
-  for (; end < text.size() && text[end] >= '0' && text[end] <= '9'; ++end) sm = sm * 10 + static_cast<unsigned>(text[end] - '0');
+  for (; end < text.size() && text[end] >= '0' && text[end] <= '9'; ++end)
+    sm = sm * 10 + static_cast<unsigned>(text[end] - '0');
   const char suffix = end < text.size() ? text[end] : '\0';
   return suffix == 'a' ? sm + 0x10000 : suffix == 'f' ? sm + 0x20000 : 0;
 }
@@ -56,7 +61,8 @@ Linked link(const std::string& text, int max_registers, unsigned target) {
   if (linked.result != CUDA_SUCCESS) return linked;
   void* image = nullptr;
   std::size_t size = 0;
-  linked.result = d.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, const_cast<char*>(text.c_str()), text.size() + 1, "rewritten", 0, nullptr, nullptr);
+  linked.result = d.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, const_cast<char*>(text.c_str()), text.size() + 1,
+                                     "rewritten", 0, nullptr, nullptr);
   if (linked.result == CUDA_SUCCESS) linked.result = d.cuLinkComplete(state, &image, &size);
   if (linked.result == CUDA_SUCCESS) linked.image.assign(static_cast<const char*>(image), size);
   d.cuLinkDestroy(state);
@@ -70,7 +76,8 @@ std::vector<RegisterLimit> wanted_limits(const Linked& linked, const std::vector
     const std::string form = kernel.name + gpuctl::ptx::kPersistentSuffix;
     const auto original = linked.kernels.find(kernel.name), persistent = linked.kernels.find(form);
     if (!kernel.persistent || original == linked.kernels.end() || persistent == linked.kernels.end()) continue;
-    if (const std::optional<int> limit = register_limit(original->second.registers, persistent->second.registers)) limits.push_back({form, *limit});
+    if (const std::optional<int> limit = register_limit(original->second.registers, persistent->second.registers))
+      limits.push_back({form, *limit});
   }
   return limits;
 }
@@ -86,7 +93,8 @@ long long local_bytes(const Linked& linked, const std::vector<ImageKernel>& kern
 
 }  // namespace
 
-gpuctl::Result<std::string> link_text(const std::string& text, const std::vector<ImageKernel>& kernels, int max_registers) {
+gpuctl::Result<std::string> link_text(const std::string& text, const std::vector<ImageKernel>& kernels,
+                                      int max_registers) {
   unsigned target = 0;
   Linked linked = link(text, max_registers, target);
   if (linked.result != CUDA_SUCCESS && (target = own_target(text)) != 0) linked = link(text, max_registers, target);
@@ -95,8 +103,8 @@ gpuctl::Result<std::string> link_text(const std::string& text, const std::vector
   if (!limits.empty()) {
     Linked limited = link(limit_registers(text, limits), max_registers, target);
     const bool kept = limited.result == CUDA_SUCCESS && local_bytes(limited, kernels) <= local_bytes(linked, kernels);
-    debug("%s with at most %d registers, and %zu more: %s", limits.front().entry.c_str(), limits.front().registers, limits.size() - 1,
-          kept ? "kept" : "they spill");
+    debug("%s with at most %d registers, and %zu more: %s", limits.front().entry.c_str(), limits.front().registers,
+          limits.size() - 1, kept ? "kept" : "they spill");
     if (kept) linked.image = std::move(limited.image);
   }
   return {boost::system::in_place_value, std::move(linked.image)};

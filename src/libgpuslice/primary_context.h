@@ -5,7 +5,8 @@
 
 namespace gpuslice {
 
-/// After a use of the primary context of `device` was given back: forgets what was kept about it if that was the last. In hooks_memory.cc.
+/// After a use of the primary context of `device` was given back: forgets what was kept about it if that was the last.
+/// In hooks_memory.cc.
 void after_primary_release(CUdevice device);
 
 /// Keeps `context` alive if it is the primary one of the device: then the program's giving it back does not end it.

@@ -19,9 +19,12 @@ using Milliseconds = std::chrono::duration<double, std::milli>;
 
 Clock::time_point g_loaded;
 
-double ms_since_loaded() { return Milliseconds(Clock::now() - g_loaded).count(); }
+double ms_since_loaded() {
+  return Milliseconds(Clock::now() - g_loaded).count();
+}
 
-/// Since the process was forked, in ms; what it was before exec (gpuctl run) counts too. The system counts in ticks of 10 ms.
+/// Since the process was forked, in ms; what it was before exec (gpuctl run) counts too. The system counts in ticks of
+/// 10 ms.
 double process_age_ms() {
   char text[1024];
   const gpuctl::ipc::UniqueFd file(open("/proc/self/stat", O_RDONLY | O_CLOEXEC));
@@ -39,7 +42,9 @@ double process_age_ms() {
 
 __attribute__((constructor)) void loaded() {
   g_loaded = Clock::now();
-  if (debugging()) debug("start +0.000 ms: libgpuslice is loaded; the process began %.0f ms before, give or take 10", process_age_ms());
+  if (debugging())
+    debug("start +0.000 ms: libgpuslice is loaded; the process began %.0f ms before, give or take 10",
+          process_age_ms());
 }
 
 __attribute__((destructor)) void ends() {
@@ -55,7 +60,8 @@ Stage::Stage(const char* what) : what_(debugging() ? what : nullptr) {
 }
 
 Stage::~Stage() {
-  if (what_) debug("start +%.3f ms: %s ends, %.3f ms", ms_since_loaded(), what_, Milliseconds(Clock::now() - begin_).count());
+  if (what_)
+    debug("start +%.3f ms: %s ends, %.3f ms", ms_since_loaded(), what_, Milliseconds(Clock::now() - begin_).count());
 }
 
 }  // namespace gpuslice

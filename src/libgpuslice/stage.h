@@ -5,8 +5,9 @@
 
 namespace gpuslice {
 
-/// While it lives the program is held up by `what` (a literal). Two lines in the debug file, when it begins and when it ends, with
-/// milliseconds since the library was loaded, which is the first thing that happens in a process. Stages lie within each other.
+/// While it lives the program is held up by `what` (a literal). Two lines in the debug file, when it begins and when it
+/// ends, with milliseconds since the library was loaded, which is the first thing that happens in a process. Stages lie
+/// within each other.
 class Stage {
  public:
   explicit Stage(const char* what);

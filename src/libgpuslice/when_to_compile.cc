@@ -28,7 +28,9 @@ bool only_talks(CUjit_option option) {
 
 }  // namespace
 
-std::chrono::nanoseconds estimated_compile_time(std::size_t text_bytes) { return kPerByte * static_cast<long long>(text_bytes); }
+std::chrono::nanoseconds estimated_compile_time(std::size_t text_bytes) {
+  return kPerByte * static_cast<long long>(text_bytes);
+}
 
 bool options_change_code(unsigned count, const CUjit_option* options) {
   return options && !std::all_of(options, options + count, only_talks);

@@ -6,7 +6,8 @@ namespace gpuslice {
 namespace {
 
 constexpr std::size_t kLong = 100'000;
-constexpr LoadFacts kUsual{.text_bytes = kLong, .machine_code = true, .stands_alone = true, .has_context = true, .has_cache = true};
+constexpr LoadFacts kUsual{
+    .text_bytes = kLong, .machine_code = true, .stands_alone = true, .has_context = true, .has_cache = true};
 
 TEST(WhenToCompile, LongTextsOfProgramsWithMachineCodeWait) {
   EXPECT_EQ(when_to_compile(kUsual), Compile::kLater);

@@ -37,7 +37,8 @@ std::string entry(ptx::FatbinKind kind, std::string_view payload) {
 }  // namespace
 
 std::string compiled_image(std::string_view text) {
-  const std::string entries = entry(ptx::FatbinKind::kElf, std::string_view("\0", 1)) + entry(ptx::FatbinKind::kPtx, text);
+  const std::string entries =
+      entry(ptx::FatbinKind::kElf, std::string_view("\0", 1)) + entry(ptx::FatbinKind::kPtx, text);
   std::string image(ptx::kFatbinHeaderBytes, '\0');
   put(image, 0, ptx::kFatbinMagic);
   put(image, 4, std::uint16_t{1});

@@ -12,8 +12,8 @@ struct Linker {
   std::string image;  ///< what was made of it, for as long as the program keeps the linker
 };
 
-/// A fatbin with the text and, beside it, an empty entry of machine code for this device: what is loaded from it counts as
-/// compiled (load_image()).
+/// A fatbin with the text and, beside it, an empty entry of machine code for this device: what is loaded from it counts
+/// as compiled (load_image()).
 std::string compiled_image(std::string_view text);
 
 /// Takes as long as SOFTGPU_COMPILE_UNTIL says that compiling lasts.

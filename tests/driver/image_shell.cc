@@ -1,13 +1,11 @@
-// A program that loads images and runs their kernels (../cuda/long_image.cu) as it is told, a command a line, and answers each with one
-// line.
+// A program that loads images and runs their kernels (../cuda/long_image.cu) as it is told, a command a line, and
+// answers each with one line.
 //
-//   module FILE | library FILE   -> "ok": loaded, as that; what was loaded before stays loaded, but is not used any more
-//   run BLOCKS                   -> "right" or "wrong": scale, compared with what it should give
-//   shared BYTES                 -> "ok": so much dynamic shared memory has scale from now on
-//   add BLOCKS | total           -> "ok" | the variable's value (a module)
-//   hold | release               -> "ok": wait_for is on the GPU from the one to the other
-//   unload                       -> "ok"
-//   fork                         -> exit status of a child that ends at once, by exit()
+//   module FILE | library FILE   -> "ok": loaded, as that; what was loaded before stays loaded, but is not used any
+//   more run BLOCKS                   -> "right" or "wrong": scale, compared with what it should give shared BYTES ->
+//   "ok": so much dynamic shared memory has scale from now on add BLOCKS | total           -> "ok" | the variable's
+//   value (a module) hold | release               -> "ok": wait_for is on the GPU from the one to the other unload ->
+//   "ok" fork                         -> exit status of a child that ends at once, by exit()
 // It ends, in good order, with its input.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -111,14 +109,16 @@ std::string run(Arguments& arguments) {
 
 std::string shared(Arguments& arguments) {
   shared_bytes = next<unsigned>(arguments);
-  DRIVER_CHECK(cuFuncSetAttribute(scale, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared_bytes)));
+  DRIVER_CHECK(
+      cuFuncSetAttribute(scale, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared_bytes)));
   return "ok";
 }
 
 std::string add(Arguments& arguments) {
   unsigned amount = 1;
   void* parameters[] = {&amount};
-  DRIVER_CHECK(cuLaunchKernel(function("add"), next<unsigned>(arguments), 1, 1, kThreads, 1, 1, 0, nullptr, parameters, nullptr));
+  DRIVER_CHECK(cuLaunchKernel(function("add"), next<unsigned>(arguments), 1, 1, kThreads, 1, 1, 0, nullptr, parameters,
+                              nullptr));
   DRIVER_CHECK(cuCtxSynchronize());
   return "ok";
 }
@@ -160,8 +160,10 @@ std::string fork_child(Arguments&) {
 }
 
 const std::map<std::string, std::string (*)(Arguments&)> kCommands = {
-    {"module", load_module}, {"library", load_library}, {"unload", unload}, {"run", run},
-    {"shared", shared},      {"add", add},              {"total", total},   {"hold", hold},
+    {"module", load_module}, {"library", load_library},
+    {"unload", unload},      {"run", run},
+    {"shared", shared},      {"add", add},
+    {"total", total},        {"hold", hold},
     {"release", release},    {"fork", fork_child},
 };
 

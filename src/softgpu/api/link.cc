@@ -29,8 +29,8 @@ CUresult CUDAAPI cuLinkCreate_v2(unsigned int, CUjit_option*, void**, CUlinkStat
   });
 }
 
-CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void* data, size_t size, const char*, unsigned int,
-                                  CUjit_option*, void**) {
+CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void* data, size_t size, const char*,
+                                  unsigned int, CUjit_option*, void**) {
   return with_linker(state, [&](Linker& linker) {
     if (data == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
     if (type != CU_JIT_INPUT_PTX || !linker.text.empty()) return CUDA_ERROR_NOT_SUPPORTED;
@@ -52,7 +52,9 @@ CUresult CUDAAPI cuLinkComplete(CUlinkState state, void** image, size_t* size) {
 }
 
 CUresult CUDAAPI cuLinkDestroy(CUlinkState state) {
-  return with_driver([&](Driver& driver) { return driver.linkers.remove(state) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS; });
+  return with_driver([&](Driver& driver) {
+    return driver.linkers.remove(state) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+  });
 }
 
 }  // extern "C"
