@@ -72,7 +72,7 @@ fuzz() {
   UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
     "$tree/tests/fuzz/fuzz-$1" "${options[@]}" "$tree/corpus/$1" "$tree/seeds/$1" >"$log" 2>&1 &
   pid=$!
-  limit_cpu "$pid" $((minutes * 60)) &
+  if ((minutes)); then limit_cpu "$pid" $((minutes * 60)) & fi  # with -runs=0 it ends by itself
   wait "$pid" || status=$?
   wait
   count=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

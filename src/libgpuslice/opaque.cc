@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "libgpuslice/capture.h"
 #include "libgpuslice/context.h"
@@ -38,6 +39,7 @@ struct Lane {
   std::uint32_t launches = 0;
   std::uint64_t blocks = 0;             ///< of the largest launch since the stream was last empty
   std::atomic<bool> busy{false};
+  std::uint32_t launches_when_empty = 0;  ///< how many it had when demand() last found it empty
 
   ~Lane() {
     for (CUevent event : {fork, join, marks[0], marks[1]}) {
@@ -78,8 +80,8 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   lane_->blocks = lane_->busy.load(std::memory_order_relaxed) ? std::max(lane_->blocks, launch.blocks) : launch.blocks;
   if (!lane_->busy.exchange(true)) opaque.context_.opaque_started(launch.blocks);
   opaque.wait_for_grant();
-  const RelaxedCapture relaxed;  // another thread may have begun one meanwhile
   if (CUevent mark = lane_->marks[lane_->launches / kMarkEvery % 2]; mark && lane_->launches % kMarkEvery == 0) {
+    const RelaxedCapture relaxed;  // another thread may have begun a capture meanwhile
     // The mark made a round ago; one that was never made counts as reached.
     const auto until = std::chrono::steady_clock::now() + kLongestWait;
     while (driver().cuEventQuery(mark) == CUDA_ERROR_NOT_READY && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(20us);
@@ -87,6 +89,7 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   const std::uint32_t granted = opaque.context_.granted();
   confined_.none = granted >= opaque.context_.sms() ? "all are granted" : "the driver made no events";
   if (!launch.confine || granted == 0 || granted >= opaque.context_.sms() || !lane_->fork || !lane_->join) return;
+  const RelaxedCapture relaxed;
   const GreenContexts::Confined there =
       opaque.green_.stream(opaque.context_.first_sm(), granted, launch.least, stream, lane_);
   if (!there.stream) {
@@ -105,6 +108,8 @@ Opaque::Turn::~Turn() {
   }
 }
 
+// A stream that was found empty twice, with nothing launched in between, is over: to begin again costs a launch more than to go on, and
+// a program that is hardly ahead of the GPU would do so all the time.
 std::uint32_t Opaque::demand() {
   std::uint64_t blocks = 0;
   std::lock_guard lock(mutex_);
@@ -113,7 +118,7 @@ std::uint32_t Opaque::demand() {
     std::unique_lock turn(lane->mutex, std::try_to_lock);
     if (!turn.owns_lock()) {  // a launch is under way
       ++blocks;
-    } else if (is_over(*lane)) {
+    } else if (is_over(*lane) && std::exchange(lane->launches_when_empty, lane->launches) == lane->launches) {
       lane->busy.store(false, std::memory_order_release);
     } else {
       blocks += lane->blocks;
