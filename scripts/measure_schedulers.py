@@ -135,6 +135,24 @@ class Schedulers:
                 took = statistics.median(end - begin for begin, end in of_one)
                 setattr(application, "managed_ms" if slice_path else "plain_ms", took)
 
+    def simulate(self, name, members, policies, dispatch_ms, preempt_ms):
+        """For each policy the turnarounds in ms, by name, of these (name, ms alone, device, start in ms)."""
+        lab = self.lab
+        path = lab.out / f"{name}.toml"
+        devices = 1 + max(device for _, _, device, _ in members)
+        lines = [f'title = "{name} as measured"', "[device]", f"capsm = {lab.sms()}", f"count = {devices}",
+                 f"preempt_us = {1000 * preempt_ms:.1f}", f"dispatch_us = {1000 * dispatch_ms:.1f}"]
+        for member, alone_ms, device, start_ms in members:
+            lines += ["[[application]]", f'name = "{member}"', f"alone_ms = {alone_ms:.6f}", f"task_us = {TASK_US}", f"device = {device}",
+                      f"start_ms = {start_ms}"]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        command = [lab.gpuctl_path, "--json", "simulate", path, "--policy", ",".join(policies)]
+        run = subprocess.run(command, env=lab.env, check=True, capture_output=True, text=True, timeout=30)
+        for result in json.loads(run.stdout):
+            turnarounds = {application["name"]: application["p50_ms"] for application in result["applications"]}
+            lab.record(simulated=result["policy"], turnarounds_ms=turnarounds, evictions=result["evictions"], workload=name)
+            yield result["policy"], turnarounds
+
     @staticmethod
     def metrics(alone_ms, launches):
         """Means over the repetitions of (ANTT, STP, DNTT)."""
@@ -154,8 +172,8 @@ def step_schedulers(lab):
         lab.gpuctl("create-slice", "set")
         schedulers = Schedulers(lab)
         schedulers.calibrate()
-        yield from measure_flep.pairs(schedulers)
         costs = yield from switches(schedulers)
+        yield from measure_flep.pairs(schedulers, costs[1:])
         yield from applications_of_frs(schedulers, *costs)
         yield from shares(schedulers)
         yield ("wrong results", "0", str(schedulers.wrong))
@@ -217,20 +235,9 @@ def applications_of_frs(schedulers, block_ms, dispatch_ms, preempt_ms):
 
 def simulate(schedulers, applications, block_ms, dispatch_ms, preempt_ms, number):
     """Turnarounds in ms of each policy, in the order of the applications."""
-    lab = schedulers.lab
-    path = lab.out / f"frs-{number}.toml"
-    lines = ['title = "FRS Table I as measured"', "[device]", f"capsm = {lab.sms()}", f"preempt_us = {1000 * preempt_ms:.1f}",
-             f"dispatch_us = {1000 * dispatch_ms:.1f}"]
-    for position, application in enumerate(applications):
-        lines += ["[[application]]", f'name = "{application.name}"', f"alone_ms = {application.extent[0] * block_ms:.6f}",
-                  f"task_us = {TASK_US}", f"start_ms = {position * GAP_MS}"]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    command = [lab.gpuctl_path, "--json", "simulate", path, "--policy", ",".join(FRS_POLICIES)]
-    run = subprocess.run(command, env=lab.env, check=True, capture_output=True, text=True, timeout=30)
-    for result in json.loads(run.stdout):
-        turnarounds = {application["name"]: application["p50_ms"] for application in result["applications"]}
-        lab.record(simulated=result["policy"], turnarounds_ms=turnarounds, evictions=result["evictions"], order=number)
-        yield result["policy"], [turnarounds[application.name] for application in applications]
+    members = [(application.name, application.extent[0] * block_ms, 0, position * GAP_MS) for position, application in enumerate(applications)]
+    for policy, turnarounds in schedulers.simulate(f"frs-{number}", members, FRS_POLICIES, dispatch_ms, preempt_ms):
+        yield policy, [turnarounds[application.name] for application in applications]
 
 
 def done_by(launches, at_ms):

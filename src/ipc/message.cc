@@ -3,6 +3,9 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <algorithm>
+#include <cmath>
+
 #include "ipc/fields.h"
 
 namespace gpuctl::ipc {
@@ -16,6 +19,15 @@ std::string framed(const json::object& object) {
   return text;
 }
 
+/// JSON has no infinity: what is read as one could not be written again.
+bool is_finite(const json::value& value) {
+  if (const double* number = value.if_double()) return std::isfinite(*number);
+  if (const json::array* array = value.if_array()) return std::all_of(array->begin(), array->end(), is_finite);
+  if (const json::object* object = value.if_object())
+    return std::all_of(object->begin(), object->end(), [](const auto& member) { return is_finite(member.value()); });
+  return true;
+}
+
 Result<json::object> parse_object(std::string_view message) {
   boost::system::error_code error;
   json::parse_options options;
@@ -23,6 +35,7 @@ Result<json::object> parse_object(std::string_view message) {
   json::value value = json::parse({message.data(), message.size()}, error, {}, options);
   if (error) return fail("message is not valid JSON: " + error.message());
   if (!value.is_object()) return fail("message is not a JSON object");
+  if (!is_finite(value)) return fail("message holds a number that is too large");
   return std::move(value.get_object());
 }
 

@@ -87,6 +87,15 @@ TEST(Message, DeepNestingIsRefusedNotFollowed) {
   }
 }
 
+TEST(Message, NumbersThatCannotBeWrittenAreRefused) {
+  for (const char* parameters : {R"({"a":1e400})", R"({"a":[0,{"b":-1e99999}]})"}) {
+    const auto call = decode_call(std::string(R"({"method":"a.B","parameters":)") + parameters + "}");
+    ASSERT_FALSE(call);
+    EXPECT_EQ(call.error().message, "message holds a number that is too large");
+  }
+  EXPECT_TRUE(decode_call(R"({"method":"a.B","parameters":{"a":1e300}})"));
+}
+
 TEST(Message, EveryPrefixOfACallIsRefused) {
   const std::string text = R"({"method":"io.gpuctl.SetSlice","parameters":{"path":"ls","settings":{"max":4}}})";
   for (std::size_t n = 0; n < text.size(); ++n) EXPECT_FALSE(decode_call(text.substr(0, n))) << n;
