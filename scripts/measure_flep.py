@@ -99,7 +99,7 @@ def simulated(schedulers, large, small, measured, dispatch_ms, preempt_ms):
     members = []
     for device, ((long, short), at) in enumerate(measured.items()):
         for name, application, start_ms in ((long, large[long], 0), (short, small[short], at["gap"])):
-            members.append((f"{long}_{short}/{name}", max(application.managed_ms - dispatch_ms, 0.001), device, start_ms))
+            members.append((f"{long}_{short}/{name}", max(application.managed_ms - dispatch_ms, 0.001), device, start_ms, 0))
     found = {}
     for _, turnarounds in schedulers.simulate("flep", members, ("hpf",), dispatch_ms, preempt_ms) if members else ():
         for long, short in measured:

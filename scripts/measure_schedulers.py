@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import time
 
+import measure_effisha
 import measure_flep
 
 TASK_US = 20
@@ -136,15 +137,15 @@ class Schedulers:
                 setattr(application, "managed_ms" if slice_path else "plain_ms", took)
 
     def simulate(self, name, members, policies, dispatch_ms, preempt_ms):
-        """For each policy the turnarounds in ms, by name, of these (name, ms alone, device, start in ms)."""
+        """For each policy the turnarounds in ms, by name, of these (name, ms alone, device, start in ms, priority)."""
         lab = self.lab
         path = lab.out / f"{name}.toml"
-        devices = 1 + max(device for _, _, device, _ in members)
+        devices = 1 + max(device for _, _, device, _, _ in members)
         lines = [f'title = "{name} as measured"', "[device]", f"capsm = {lab.sms()}", f"count = {devices}",
                  f"preempt_us = {1000 * preempt_ms:.1f}", f"dispatch_us = {1000 * dispatch_ms:.1f}"]
-        for member, alone_ms, device, start_ms in members:
+        for member, alone_ms, device, start_ms, priority in members:
             lines += ["[[application]]", f'name = "{member}"', f"alone_ms = {alone_ms:.6f}", f"task_us = {TASK_US}", f"device = {device}",
-                      f"start_ms = {start_ms}"]
+                      f"start_ms = {start_ms}", f"priority = {priority}"]
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         command = [lab.gpuctl_path, "--json", "simulate", path, "--policy", ",".join(policies)]
         run = subprocess.run(command, env=lab.env, check=True, capture_output=True, text=True, timeout=30)
@@ -165,7 +166,7 @@ class Schedulers:
 
 
 def step_schedulers(lab):
-    """Policies for jobs: FLEP's pairs against plain MPS, FRS's set against the simulator, shares of ffs."""
+    """Policies for jobs: FLEP's pairs against plain MPS, FRS's and EffiSha's sets against the simulator, shares of ffs."""
     with lab.gpuctld(), lab.environment(CUDA_DEVICE_MAX_CONNECTIONS="2"):  # MPS has no more for so many programs
         lab.gpuctl("create-slice", "high", "--priority", 10, "--weight", 200)
         lab.gpuctl("create-slice", "low", "--weight", 100)
@@ -175,6 +176,7 @@ def step_schedulers(lab):
         costs = yield from switches(schedulers)
         yield from measure_flep.pairs(schedulers, costs[1:])
         yield from applications_of_frs(schedulers, *costs)
+        yield from measure_effisha.sets(schedulers, *costs)
         yield from shares(schedulers)
         yield ("wrong results", "0", str(schedulers.wrong))
 
@@ -235,7 +237,7 @@ def applications_of_frs(schedulers, block_ms, dispatch_ms, preempt_ms):
 
 def simulate(schedulers, applications, block_ms, dispatch_ms, preempt_ms, number):
     """Turnarounds in ms of each policy, in the order of the applications."""
-    members = [(application.name, application.extent[0] * block_ms, 0, position * GAP_MS) for position, application in enumerate(applications)]
+    members = [(application.name, application.extent[0] * block_ms, 0, position * GAP_MS, 0) for position, application in enumerate(applications)]
     for policy, turnarounds in schedulers.simulate(f"frs-{number}", members, FRS_POLICIES, dispatch_ms, preempt_ms):
         yield policy, [turnarounds[application.name] for application in applications]
 
