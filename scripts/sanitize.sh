@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"
 
 declare -A checks=([address]="address,undefined" [thread]=thread)
 # public_api watches kernels by copying half a megabyte from under them: with thread checks that takes minutes.
-both="identical streams daemon_restart graphs ioctl cooperative confine cubin defects ways_in"
+both="identical streams daemon_restart graphs ioctl cooperative confine cubin defects ways_in late_forms resize"
 declare -A system_tests=([address]="$both public_api" [thread]="$both")
 declare -A runtimes=([address]=libasan.so [thread]=libtsan.so)
 
@@ -42,8 +42,8 @@ check_system() {
   local reports=$2/sanitizer-reports
   rm -rf "$reports" && mkdir "$reports"
   say "$1: system tests"
-  ninja -C "$2" tests/driver/{defects,graph_storm,graphs,ioctls,slice_shell,streams,ways_in} \
-    tests/cuda/{cubin_program,cubin_program_linked,libcubin_plugin.so} >>"$2/last-build.log" 2>&1 ||
+  ninja -C "$2" tests/driver/{defects,graph_storm,graphs,image_shell,ioctls,slice_shell,streams,ways_in} \
+    tests/cuda/{cubin_program,cubin_program_linked,libcubin_plugin.so,long_image.fatbin,long_image_with_variable.fatbin} >>"$2/last-build.log" 2>&1 ||
     fail "the system tests' programs cannot be built"
   export ASAN_OPTIONS=$address_options:verify_asan_link_order=0:log_path=$reports/address
   export UBSAN_OPTIONS=$undefined_options:log_path=$reports/undefined TSAN_OPTIONS=$thread_options:log_path=$reports/thread
