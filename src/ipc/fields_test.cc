@@ -86,6 +86,15 @@ INSTANTIATE_TEST_SUITE_P(
             },
             "field 'resreve' is not known here"}));
 
+TEST(Fields, WhatTheySayIsOneLineWhateverFieldsAreCalled) {
+  boost::json::object object;
+  object["a\nb\x7f"] = 1;
+  Fields fields(object);
+  fields.refuse_unknown();
+  ASSERT_FALSE(fields.ok());
+  EXPECT_EQ(fields.error().message.find("field 'a?b?'"), 0u) << fields.error().message;
+}
+
 TEST(Fields, TheFirstProblemIsKept) {
   const auto object = parse(R"({"a":1})");
   Fields fields(object);
