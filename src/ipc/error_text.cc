@@ -2,18 +2,12 @@
 
 #include <string_view>
 
+#include "base/one_line.h"
 #include "ipc/fields.h"
 #include "ipc/interface.h"
 
 namespace gpuctl::ipc {
 namespace {
-
-/// Peers may put anything into a string; the line stays one line.
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  return text;
-}
 
 std::string quoted(const std::string& text) {
   return "'" + text + "'";

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/one_line.h"
+
 namespace gpuctl::ipc {
 namespace {
 
@@ -63,9 +65,7 @@ void Fields::wrong_type(std::string_view name, std::string_view wanted, const js
 
 Error Fields::error() const {
   // The name of a field that nobody knows can be anything.
-  std::string field = problem_->field;
-  std::ranges::replace_if(field, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-  return fail("field '" + field + "' " + problem_->reason);
+  return fail("field '" + one_line(problem_->field, '?') + "' " + problem_->reason);
 }
 
 const json::value* Fields::find(std::string_view name) {

@@ -18,6 +18,22 @@ void* as_value(std::uintptr_t number) { return reinterpret_cast<void*>(number); 
 
 }  // namespace
 
+bool leaves_code_alone(CUjit_option option) {
+  switch (option) {
+    case CU_JIT_WALL_TIME:
+    case CU_JIT_INFO_LOG_BUFFER:
+    case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+    case CU_JIT_ERROR_LOG_BUFFER:
+    case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+    case CU_JIT_LOG_VERBOSE:
+    case CU_JIT_TARGET_FROM_CUCONTEXT:
+    case CU_JIT_FALLBACK_STRATEGY:
+      return true;
+    default:
+      return false;
+  }
+}
+
 unsigned compile_threads(int driver_version, std::size_t text_bytes, unsigned cpus) {
   if (driver_version < kFirstDriver || text_bytes < kWorthThreadsBytes) return 1;
   return std::clamp(cpus, 1u, kMostThreads);

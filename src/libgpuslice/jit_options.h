@@ -19,6 +19,9 @@ inline constexpr CUjit_option kCompileThreads = static_cast<CUjit_option>(34);
 /// those that the process may use.
 unsigned compile_threads(int driver_version, std::size_t text_bytes, unsigned cpus);
 
+/// Of one that says where messages go, or how images are chosen: the code that is made is the same with it.
+bool leaves_code_alone(CUjit_option option);
+
 class JitOptions {
  public:
   /// `given` and `values`, `count` each, are the program's; both may be null. `max_registers`: 0 = no limit. What the program says

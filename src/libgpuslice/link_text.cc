@@ -6,7 +6,6 @@
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/register_limit.h"
-#include "ptx/persistent_abi.h"
 
 namespace gpuslice {
 
@@ -70,25 +69,13 @@ Linked link(const std::string& text, int max_registers, unsigned target) {
   return linked;
 }
 
-std::vector<RegisterLimit> wanted_limits(const Linked& linked, const std::vector<ImageKernel>& kernels) {
-  std::vector<RegisterLimit> limits;
-  for (const ImageKernel& kernel : kernels) {
-    const std::string form = kernel.name + gpuctl::ptx::kPersistentSuffix;
-    const auto original = linked.kernels.find(kernel.name), persistent = linked.kernels.find(form);
-    if (!kernel.persistent || original == linked.kernels.end() || persistent == linked.kernels.end()) continue;
-    if (const std::optional<int> limit = register_limit(original->second.registers, persistent->second.registers))
-      limits.push_back({form, *limit});
-  }
-  return limits;
+CompiledKernel compiled(const Linked& linked, const std::string& name) {
+  const auto found = linked.kernels.find(name);
+  return found == linked.kernels.end() ? CompiledKernel{} : found->second;
 }
 
 long long local_bytes(const Linked& linked, const std::vector<ImageKernel>& kernels) {
-  long long bytes = 0;
-  for (const ImageKernel& kernel : kernels) {
-    const auto persistent = linked.kernels.find(kernel.name + gpuctl::ptx::kPersistentSuffix);
-    if (kernel.persistent && persistent != linked.kernels.end()) bytes += persistent->second.local_bytes;
-  }
-  return bytes;
+  return gpuslice::local_bytes(kernels, [&](const std::string& name) { return compiled(linked, name).local_bytes; });
 }
 
 }  // namespace
@@ -99,7 +86,8 @@ gpuctl::Result<std::string> link_text(const std::string& text, const std::vector
   Linked linked = link(text, max_registers, target);
   if (linked.result != CUDA_SUCCESS && (target = own_target(text)) != 0) linked = link(text, max_registers, target);
   if (linked.result != CUDA_SUCCESS) return gpuctl::fail("CUDA error " + std::to_string(linked.result));
-  const std::vector<RegisterLimit> limits = wanted_limits(linked, kernels);
+  const std::vector<RegisterLimit> limits =
+      wanted_limits(kernels, [&](const std::string& name) { return compiled(linked, name).registers; });
   if (!limits.empty()) {
     Linked limited = link(limit_registers(text, limits), max_registers, target);
     const bool kept = limited.result == CUDA_SUCCESS && local_bytes(limited, kernels) <= local_bytes(linked, kernels);

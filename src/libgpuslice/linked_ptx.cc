@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <new>
 
+#include "libgpuslice/jit_options.h"
+
 namespace gpuslice {
 
 namespace {
@@ -11,22 +13,10 @@ namespace {
 std::optional<int> register_limit_of(unsigned count, const CUjit_option* options, void* const* values) {
   int limit = 0;
   for (unsigned i = 0; options && values && i < count; ++i) {
-    switch (options[i]) {
-      case CU_JIT_MAX_REGISTERS:
-        limit = static_cast<int>(reinterpret_cast<std::uintptr_t>(values[i]));
-        break;
-      case CU_JIT_WALL_TIME:
-      case CU_JIT_INFO_LOG_BUFFER:
-      case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
-      case CU_JIT_ERROR_LOG_BUFFER:
-      case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
-      case CU_JIT_LOG_VERBOSE:
-      case CU_JIT_TARGET_FROM_CUCONTEXT:
-      case CU_JIT_TARGET:
-      case CU_JIT_FALLBACK_STRATEGY:
-        break;
-      default:
-        return std::nullopt;
+    if (options[i] == CU_JIT_MAX_REGISTERS) {
+      limit = static_cast<int>(reinterpret_cast<std::uintptr_t>(values[i]));
+    } else if (options[i] != CU_JIT_TARGET && !leaves_code_alone(options[i])) {
+      return std::nullopt;
     }
   }
   return limit;

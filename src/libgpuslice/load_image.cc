@@ -121,24 +121,13 @@ int attribute_of(const LoadedImage& image, const std::string& name, CUfunction_a
 }  // namespace
 
 std::vector<RegisterLimit> wanted_limits(const LoadedImage& image) {
-  std::vector<RegisterLimit> limits;
-  for (const ImageKernel& kernel : image.image.kernels) {
-    if (!kernel.persistent) continue;
-    const std::string name = kernel.name + gpuctl::ptx::kPersistentSuffix;
-    const std::optional<int> limit = register_limit(attribute_of(image, kernel.name, CU_FUNC_ATTRIBUTE_NUM_REGS),
-                                                    attribute_of(image, name, CU_FUNC_ATTRIBUTE_NUM_REGS));
-    if (limit) limits.push_back({name, *limit});
-  }
-  return limits;
+  return wanted_limits(image.image.kernels,
+                       [&](const std::string& name) { return attribute_of(image, name, CU_FUNC_ATTRIBUTE_NUM_REGS); });
 }
 
-std::size_t local_bytes(const LoadedImage& image) {
-  std::size_t bytes = 0;
-  for (const ImageKernel& kernel : image.image.kernels) {
-    if (!kernel.persistent) continue;
-    bytes += static_cast<std::size_t>(attribute_of(image, kernel.name + gpuctl::ptx::kPersistentSuffix, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
-  }
-  return bytes;
+long long local_bytes(const LoadedImage& image) {
+  return local_bytes(image.image.kernels,
+                     [&](const std::string& name) { return attribute_of(image, name, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES); });
 }
 
 std::optional<std::vector<char>> read_file(const char* path) {

@@ -47,8 +47,8 @@ LoadPlan plan_load(const PreparedImage& image, const CUjit_option* options, unsi
 /// Limits for its persistent forms, loaded without any.
 std::vector<RegisterLimit> wanted_limits(const LoadedImage& image);
 
-/// Local memory of its persistent forms together, in bytes a thread: it grows where registers do not suffice.
-std::size_t local_bytes(const LoadedImage& image);
+/// Local memory of its persistent forms together, in bytes a thread.
+long long local_bytes(const LoadedImage& image);
 
 /// The bytes of a file, with a NUL behind them (PTX is text); nothing when it cannot be read.
 std::optional<std::vector<char>> read_file(const char* path);
@@ -60,7 +60,7 @@ void limit_loaded(LoadedImage& image, Handle LoadedImage::*member, Load load, Un
   if (limits.empty()) return;
   const Stage stage("loading it once more with limits for registers");
   const std::string text = limit_registers(image.image.text, limits);
-  const std::size_t before = local_bytes(image);
+  const long long before = local_bytes(image);
   const Handle unlimited = image.*member;
   Handle limited{};
   if (text == image.image.text || load(&limited, text.c_str()) != CUDA_SUCCESS) return;

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ptx/persistent_abi.h"
+
 namespace gpuslice {
 
 /// Registers a thread of the persistent form may have, if it needs few enough more than fit as often as the original's.
@@ -20,6 +22,28 @@ struct RegisterLimit {
   std::string entry;  ///< name
   int registers = 0;
 };
+
+/// For the persistent forms of these kernels (ImageKernel). `registers_of(name)`: what an entry has; 0 if that is not known.
+template <class Kernels, class RegistersOf>
+std::vector<RegisterLimit> wanted_limits(const Kernels& kernels, RegistersOf registers_of) {
+  std::vector<RegisterLimit> limits;
+  for (const auto& kernel : kernels) {
+    if (!kernel.persistent) continue;
+    const std::string form = kernel.name + gpuctl::ptx::kPersistentSuffix;
+    if (const std::optional<int> limit = register_limit(registers_of(kernel.name), registers_of(form))) limits.push_back({form, *limit});
+  }
+  return limits;
+}
+
+/// Local memory of these forms together, in bytes a thread: it grows where registers do not suffice. `local_of(name)` as above.
+template <class Kernels, class LocalOf>
+long long local_bytes(const Kernels& kernels, LocalOf local_of) {
+  long long bytes = 0;
+  for (const auto& kernel : kernels) {
+    if (kernel.persistent) bytes += local_of(kernel.name + gpuctl::ptx::kPersistentSuffix);
+  }
+  return bytes;
+}
 
 /// The text with `.maxnreg` for these entries. Nothing for one that is not there, or says something of the kind already, since the
 /// directives do not go together.

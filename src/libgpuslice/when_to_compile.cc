@@ -2,28 +2,17 @@
 
 #include <algorithm>
 
+#include "libgpuslice/jit_options.h"
+
 namespace gpuslice {
 
 namespace {
 
 constexpr std::chrono::nanoseconds kPerByte{2'200};
 
-bool only_talks(CUjit_option option) {
-  switch (option) {
-    case CU_JIT_WALL_TIME:
-    case CU_JIT_INFO_LOG_BUFFER:
-    case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
-    case CU_JIT_ERROR_LOG_BUFFER:
-    case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
-    case CU_JIT_LOG_VERBOSE:
-    case CU_JIT_FALLBACK_STRATEGY:
-    case CU_JIT_GENERATE_LINE_INFO:
-    case CU_JIT_CACHE_MODE:
-    case CU_JIT_TARGET_FROM_CUCONTEXT:
-      return true;
-    default:
-      return false;
-  }
+/// Nor does one about line numbers or the driver's cache change a load.
+bool same_code(CUjit_option option) {
+  return leaves_code_alone(option) || option == CU_JIT_GENERATE_LINE_INFO || option == CU_JIT_CACHE_MODE;
 }
 
 }  // namespace
@@ -33,7 +22,7 @@ std::chrono::nanoseconds estimated_compile_time(std::size_t text_bytes) {
 }
 
 bool options_change_code(unsigned count, const CUjit_option* options) {
-  return options && !std::all_of(options, options + count, only_talks);
+  return options && !std::all_of(options, options + count, same_code);
 }
 
 Compile when_to_compile(const LoadFacts& facts) {

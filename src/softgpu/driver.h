@@ -127,6 +127,15 @@ CUresult with_driver(Body&& body) noexcept {
   }
 }
 
+/// Runs `body(driver, found)` with what has that handle in one of the driver's tables.
+template <class Handles, class Handle, class Body>
+CUresult with_found(Handles Driver::*table, Handle handle, Body&& body) noexcept {
+  return with_driver([&](Driver& driver) {
+    const auto found = (driver.*table).find(handle);
+    return found == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_HANDLE) : body(driver, *found);
+  });
+}
+
 /// Runs `body(driver, context)` with the current context, which must be usable.
 template <class Body>
 CUresult with_context(Body&& body) noexcept {

@@ -14,18 +14,12 @@ namespace {
 
 template <class Body>
 CUresult with_library(CUlibrary handle, Body&& body) noexcept {
-  return with_driver([&](Driver& driver) {
-    const std::shared_ptr<Library> library = driver.libraries.find(handle);
-    return library == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_HANDLE) : body(driver, *library);
-  });
+  return with_found(&Driver::libraries, handle, body);
 }
 
 template <class Body>
 CUresult with_kernel(CUkernel handle, Body&& body) noexcept {
-  return with_driver([&](Driver& driver) {
-    const std::shared_ptr<Kernel> kernel = driver.kernels.find(handle);
-    return kernel == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_HANDLE) : body(driver, *kernel);
-  });
+  return with_found(&Driver::kernels, handle, body);
 }
 
 CUresult load(CUlibrary* result, const void* image, const JitLog& log) {

@@ -11,10 +11,7 @@ namespace {
 
 template <class Body>
 CUresult with_linker(CUlinkState state, Body&& body) noexcept {
-  return with_driver([&](Driver& driver) {
-    const std::shared_ptr<Linker> linker = driver.linkers.find(state);
-    return linker == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_HANDLE) : body(*linker);
-  });
+  return with_found(&Driver::linkers, state, [&](Driver&, Linker& linker) { return body(linker); });
 }
 
 }  // namespace
