@@ -36,7 +36,6 @@ def sets(schedulers, block_ms, dispatch_ms, preempt_ms):
         for metric, ours, simulated in zip(("ANTT", "STP", "DNTT"), schedulers.metrics(managed_ms, launches), there):
             yield (f"EffiSha's set, {assignment} priorities, {POLICY}: {metric} measured, simulated; difference", "<= 10 %",
                    f"{ours:.2f}, {simulated:.2f}; {100 * (ours / simulated - 1):+.1f} %")
-        slowdowns = sorted((member["priority"], statistics.mean((end - begin) / alone for begin, end in of_one))
-                           for member, of_one, alone in zip(members, launches, managed_ms))
-        yield (f"EffiSha's set, {assignment} priorities: NTT, from the lowest priority to the highest", "",
-               ", ".join(f"{slowdown:.2f}" for _, slowdown in slowdowns))
+        slowdowns = {member["name"]: statistics.mean((end - begin) / alone for begin, end in of_one)
+                     for member, of_one, alone in zip(members, launches, managed_ms)}
+        yield (f"EffiSha's set, {assignment} priorities: NTT", "", ", ".join(f"{name} {slowdown:.2f}" for name, slowdown in slowdowns.items()))
