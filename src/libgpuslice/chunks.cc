@@ -21,11 +21,9 @@ constexpr double kNearlyWorth = 0.95;
 /// Towards the end chunks are shorter by this, as workers then wait for the last one: nearly all of the time there is one claim.
 constexpr double kLastShorter = 2;
 /// A chunk may take so much of the target: the grant has to be polled, and that the last worker has left to be seen.
-constexpr double kOfTarget = 0.75;
+constexpr double kOfTarget = 0.9;
 /// Chunks are at most so much longer for it than the target.
 constexpr double kLongerForClaims = 1.5;
-/// An eager worker may do one chunk more, before it leaves: only where block-tasks are short, so that most leave in good time.
-constexpr double kEagerTaskNs = 5000;
 constexpr double kMostPerClaim = 0xffff;
 /// Strided numbers end at most this much above the last block-task.
 constexpr std::uint64_t kMostStrided = std::uint64_t{1} << 29;
@@ -37,7 +35,7 @@ Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std
   Chunks chunks{.taper = static_cast<std::uint32_t>(std::bit_width(2 * workers - 1)), .total = static_cast<std::uint32_t>(tasks)};
   if (task_ns <= 0) return chunks;
   const double worth = std::max(kWorthAClaimNs, kBetweenClaimsNs * static_cast<double>(workers));
-  chunks.eager = task_ns <= kEagerTaskNs && worth <= target_ns / 2;
+  chunks.eager = task_ns <= target_ns;  // where they are longer, the time it takes to look first is nothing
   const double tasks_worth = std::ceil(kNearlyWorth * worth / task_ns);
   const double longest = std::max(kOfTarget * target_ns, std::min(tasks_worth * task_ns, kLongerForClaims * target_ns));
   // Neighbours of two dimensions are far apart in the order of the grid.

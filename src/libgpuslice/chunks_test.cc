@@ -21,22 +21,24 @@ TEST(Chunks, AreSingleBlockTasksUntilTheirDurationIsKnown) {
 TEST(Chunks, LeaveTimeForWhatAnEvictionTakesBeside) {
   const Chunks slow = plan_chunks({100'000, 1, 1}, 7'400, 1056, 20'000);
   EXPECT_EQ(slow.most, 2u);
-  EXPECT_FALSE(slow.eager);
   const Chunks quick = plan_chunks({1'000'000, 1, 1}, 1'000, 1056, 20'000);
-  EXPECT_EQ(quick.most, 15u);  // and perhaps as many again
-  EXPECT_TRUE(quick.eager);
+  EXPECT_EQ(quick.most, 18u);
   EXPECT_EQ(plan_chunks({100'000, 1, 1}, 9'900, 1056, 20'000).most, 1u);
   EXPECT_EQ(plan_chunks({100'000, 1, 1}, 50'000, 1056, 20'000).most, 1u);
+}
+
+TEST(Chunks, AreClaimedEagerlyWhereThatCounts) {
+  EXPECT_TRUE(plan_chunks({1'000'000, 1, 1}, 1'000, 2112, 20'000).eager);
+  EXPECT_TRUE(plan_chunks({75'000, 1, 1}, 11'000, 1056, 20'000).eager);
+  EXPECT_FALSE(plan_chunks({75'000, 1, 1}, 100'000, 1056, 20'000).eager);
 }
 
 TEST(Chunks, AreWorthTheirClaims) {
   EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 528, 20'000).least, 3u);
   EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 1056, 20'000).least, 5u);  // of many workers, fewer at a time
   EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 2112, 20'000).least, 10u);
-  EXPECT_FALSE(plan_chunks({1'000'000, 1, 1}, 1'000, 2112, 20'000).eager);
   EXPECT_EQ(plan_chunks({75'000, 1, 1}, 8'700, 2112, 20'000).most, 3u);
   EXPECT_EQ(plan_chunks({75'000, 1, 1}, 9'400, 1056, 20'000).most, 1u);  // nearly worth it
-  EXPECT_FALSE(plan_chunks({75'000, 1, 1}, 8'700, 528, 20'000).eager);  // one more would be as long as a worker may take to leave
   EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 8'700, 4224, 20'000).most, 3u);  // but not longer than half as long again
   EXPECT_EQ(plan_chunks({8'448, 1, 1}, 1'000, 1056, 20'000).most, 2u);  // four for each worker
   EXPECT_EQ(plan_chunks({8'448, 1, 1}, 1'000, 1056, 20'000).least, 2u);

@@ -6,10 +6,10 @@
 //
 // A worker is a thread block of a persistent grid (1-D). The first grid of a launch runs in the program's stream with
 // `workers` workers; the agent may launch further grids (kAgentGrid) on its own streams, whose leaders add 1 to `extra`
-// when they enter. The leader, the thread with linear tid 0, claims chunks of block-tasks in rising order with one
-// atomic add on `next`. Numbers that are claimed are those of block-tasks, in the order of the grid, unless the launch is
-// strided (task_order()): then a run of them stands for block-tasks `step` apart, so that what workers do at the same time
-// lies together in the grid, as it does where the hardware hands out blocks. Neighbours share what they read, in caches.
+// when they enter. One of its threads, the leader, claims chunks of block-tasks in rising order with one atomic add on `next`, or on
+// `looked` (below). Numbers that are claimed are those of block-tasks, in the order of the grid, unless the launch is strided
+// (task_order()): then a run of them stands for block-tasks `step` apart, so that what workers do at the same time lies together
+// in the grid, as it does where the hardware hands out blocks. Neighbours share what they read, in caches.
 //
 // SMs. A grant is a number of SMs, n, and a worker obeys it for the SM it runs on: it may stay where %smid < n. Before each
 // claim it looks; elsewhere it leaves, so whole SMs become free. Under MPS %smid is not the name of an SM but counts, for
@@ -17,8 +17,11 @@
 // (measured: docs/measurements.md). The hardware places workers wherever there is room, so some of a grid leave at once;
 // the runtime starts as many more. The range of one stream can be narrower than that of its client.
 //
-// Eager claims (kEager, for short chunks). To look and then to claim is two round trips to memory. An eager leader sends
-// both at once; one that learns that its SM is not allowed does the chunk it has, and looks first from then on.
+// Eager claims (kEager, for short block-tasks). To look and then to claim is two round trips to memory, a tenth of the time of
+// kernels with chunks of 15 us. An eager leader sends both at once. So that no worker takes a chunk too many when SMs are
+// taken away, who learns of that from the host closes `next`: it puts kClosed there, and what was there, with kClosed, into
+// `looked`, where claims go on for those who have looked first. A claim that finds kClosed claimed nothing; that leader looks first
+// from then on. One worker in kLooksEach looks first always, and it is these that poll: an eager one would have a chunk by then.
 //
 // First chunks. Where all SMs are allowed when a launch is issued, each worker of its in-stream grid has its first chunk
 // without a claim, whichever SM it comes to: all of them at one counter at once is what a short kernel would notice. Nor does a
@@ -61,8 +64,9 @@ namespace gpuctl::ptx {
 
 /// In device memory, 128-byte aligned. Fields are written by workers alone, after the host zeroed them.
 struct DeviceSlot {
-  std::uint32_t next;     ///< first unclaimed number, less workers * first; ends at total or above
-  std::uint32_t alone[31];  ///< every claim is an atomic there: what is only read is elsewhere, for another part of the memory to serve
+  std::uint32_t next;     ///< first unclaimed number, less workers * first; ends at total or above, or at kClosed or above
+  std::uint32_t looked;   ///< the same with kClosed, once `next` is closed; 0 before
+  std::uint32_t alone[30];  ///< every claim is an atomic there: what is only read is elsewhere, for another part of the memory to serve
   std::uint32_t polling;  ///< %globaltimer_lo, made odd, when the latest poll of the host began; 0 = none yet
   std::uint32_t range;    ///< of SMs that may be used (pack_range); 0 = not polled yet
   std::uint32_t extra;    ///< workers of agent grids that entered
@@ -136,6 +140,11 @@ inline constexpr std::uint32_t kAgentGrid = 1;
 /// To claim without having looked.
 inline constexpr std::uint32_t kEager = 2;
 
+/// DeviceSlot::next: nothing is claimed here any more.
+inline constexpr std::uint32_t kClosed = 0x80000000;
+/// One in so many workers looks before it claims, though the launch is eager. A power of two.
+inline constexpr std::uint32_t kLooksEach = 32;
+
 /// LaunchArgs::order of chunks of 2^run block-tasks that are 2^step apart; 0 where they are one behind the other. Chunk c, of
 /// the numbers from c << run on, has the block-tasks b, b + 2^step, ... with b = (c >> step << (step + run)) + c % 2^step. So
 /// `total` is a multiple of 2^(step + run), chunks are claimed whole, and some of the last have fewer block-tasks, or none.
@@ -159,9 +168,11 @@ constexpr std::uint32_t advance(std::uint32_t tasks, std::uint32_t step) {
 /// The host is read, and written, no more often.
 inline constexpr std::uint32_t kPollEveryNs = 10'000;
 inline constexpr std::uint32_t kPostEveryNs = 50'000;
+/// By those who claimed already: only if nobody else did.
+inline constexpr std::uint32_t kPollEagerlyNs = 2 * kPollEveryNs;
 
-/// `next` must not wrap when every worker of every grid claims once past the end.
-inline constexpr std::uint64_t kMaxBlockTasks = 0x7fffffff;
+/// `next` must not come to kClosed, nor `looked` wrap, when every worker of every grid claims once past the end.
+inline constexpr std::uint64_t kMaxBlockTasks = 0x3fffffff;
 
 /// Appended to the name of an entry to name its persistent form.
 inline constexpr char kPersistentSuffix[] = "__gpuslice_persistent";

@@ -28,7 +28,13 @@ class Preemptible(instance.SystemTest):
         return kernels[0]
 
     def test_storm(self):
-        self.start_daemon("--evict-storm", STORM_US)
+        self.storm()
+
+    def test_storm_of_eager_workers(self):
+        self.storm(config=instance.ALL_SHORT)
+
+    def storm(self, **daemon):
+        self.start_daemon("--evict-storm", STORM_US, **daemon)
         self.gpuctl("create-slice", "s")
         evictions = rounds = 0
         while evictions < LEAST_EVICTIONS:

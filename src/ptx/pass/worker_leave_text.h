@@ -17,7 +17,7 @@ $gpuslice_leave:
   ld.param.u64 %gpuslice_d0, [@SLOT];
   ld.param.u64 %gpuslice_d4, [@HOST];
   ld.shared.u64 %gpuslice_d3, [gpuslice_shared+16];
-  ld.shared.u32 %gpuslice_r1, [gpuslice_shared+24];
+  ld.shared.u32 %gpuslice_r1, [gpuslice_shared+36];
   setp.ne.u64 %gpuslice_q, %gpuslice_d3, 1;
   @%gpuslice_q bra $gpuslice_not_evicted;
   mov.u64 %gpuslice_d2, %globaltimer;

@@ -41,8 +41,8 @@ constexpr std::string_view kHere = R"(
 // Posts are stores of four words, left, progress, task_ns and entered; the last store writes started and done.
 static_assert(offsetof(HostSlot, left) == 16 && offsetof(HostSlot, progress) == 20 && offsetof(HostSlot, task_ns) == 24 && offsetof(HostSlot, entered) == 28 &&
               offsetof(HostSlot, started) == 0 && offsetof(HostSlot, done) == 4);
-// Loads of two words read polling and range, of four left, gone, posted and task_ns; left and gone are one atomic of 64 bits.
-static_assert(offsetof(DeviceSlot, polling) % 8 == 0 && offsetof(DeviceSlot, range) == offsetof(DeviceSlot, polling) + 4 &&
+// Loads of two words read next and looked, and polling and range, of four left, gone, posted and task_ns; left and gone are one atomic of 64 bits.
+static_assert(offsetof(DeviceSlot, looked) == offsetof(DeviceSlot, next) + 4 && offsetof(DeviceSlot, polling) % 8 == 0 && offsetof(DeviceSlot, range) == offsetof(DeviceSlot, polling) + 4 &&
               offsetof(DeviceSlot, left) % 16 == 0 && offsetof(DeviceSlot, gone) == offsetof(DeviceSlot, left) + 4 &&
               offsetof(DeviceSlot, posted) == offsetof(DeviceSlot, left) + 8 &&
               offsetof(DeviceSlot, task_ns) == offsetof(DeviceSlot, left) + 12);
@@ -89,6 +89,10 @@ std::string WorkerNames::word(std::string_view name) const {
   };
   static constexpr Row kNumbers[] = {
       {"NEXT", offsetof(DeviceSlot, next)},
+      {"LOOKED", offsetof(DeviceSlot, looked)},
+      {"CLOSED", kClosed},
+      {"NUMBERS", kClosed - 1},
+      {"LOOKS_EACH", kLooksEach - 1},
       {"STATE", offsetof(DeviceSlot, polling)},
       {"POLLING", offsetof(DeviceSlot, polling)},
       {"SLOT_RANGE", offsetof(DeviceSlot, range)},
@@ -109,6 +113,7 @@ std::string WorkerNames::word(std::string_view name) const {
       {"AGENT_GRID", kAgentGrid},
       {"EAGER", kEager},
       {"POLL_EVERY", kPollEveryNs},
+      {"POLL_EAGERLY", kPollEagerlyNs},
       {"POST_EVERY", kPostEveryNs},
   };
   if (name == "OUTSIDE") return std::string(kOutside);

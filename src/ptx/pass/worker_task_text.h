@@ -149,7 +149,16 @@ inline constexpr std::string_view kRunOnOther = R"(
   @%gpuslice_p bra.uni $gpuslice_other_task;
 )";
 
+/// Whose warp is the first to be through leads from here on: it claims while the others are still at work.
 inline constexpr std::string_view kToNext = R"(
+  mov.u32 %gpuslice_r0, %laneid;
+  setp.ne.u32 %gpuslice_others, %gpuslice_r0, 0;
+  selp.b32 %gpuslice_r2, 4, 0, %gpuslice_odd;
+  mov.u32 %gpuslice_r3, gpuslice_shared;
+  add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
+  mov.u32 %gpuslice_r1, 1;
+  @!%gpuslice_others atom.shared.add.u32 %gpuslice_r1, [%gpuslice_r2+40], %gpuslice_r1;
+  @!%gpuslice_others setp.ne.u32 %gpuslice_others, %gpuslice_r1, 0;
   mov.u32 %gpuslice_r9, 0;
   bra $gpuslice_next;
 )";

@@ -16,13 +16,17 @@
 //
 // What is published, the word of a run of block-tasks (index_mask()), stands in one of two places, in turn: the leader writes
 // it before a barrier, while slow threads may still be about to read what it wrote last, from the other place. The place they
-// read is written again only after the next such barrier, to which they come after reading. The leader claims right after
-// its own part of the body, so its round trips to memory overlap with the work of the other warps.
+// read is written again only after the next such barrier, to which they come after reading.
+//
+// The leader is thread 0 for the first chunk, then the first lane of whichever warp is through with the chunk first: its round trips
+// to memory overlap with the work of the other warps. They count themselves in shared memory, in two places by turns; the leader
+// zeroes the place for the next turn before the barrier. What a leader must know stands in shared memory too. (To let each warp's first
+// lane go on towards the claim until it knows gained nothing, and left wrong memory on the GPU: what was said of the loop's entry.)
 //
 // Everybody goes through the published block-tasks by himself. Kernels whose threads share something, memory or barriers,
 // meet between two of them, or in the next one where that is late enough (meet_late), unless they meet at its beginning anyway. With two bodies (split_early_return) there are
 // two such loops, and no way back from the second to the first but through `next`. The run's word (%gpuslice_at) lives across
-// the body and, in predicates, the turn (%gpuslice_odd) and who leads (%gpuslice_others). What else is needed between two
+// the body and, in a predicate, the turn (%gpuslice_odd). What else is needed between two
 // block-tasks is in parameters: each instruction there counts, in a kernel of short ones. So does each register that lives
 // across the body: with one more, ptxas made the inner loop of binomialOptions wait and collide (1.25 of the time).
 //
@@ -39,6 +43,8 @@
 #include "ptx/pass/worker_claim_text.h"
 #include "ptx/pass/worker_leave_text.h"
 #include "ptx/pass/worker_names.h"
+#include "ptx/pass/worker_publish_text.h"
+#include "ptx/pass/worker_start_text.h"
 #include "ptx/pass/worker_task_text.h"
 
 namespace gpuctl::ptx::pass {

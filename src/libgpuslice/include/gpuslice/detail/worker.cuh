@@ -1,5 +1,6 @@
 // What the leader of a worker does, for <gpuslice/device.cuh>: a worker as persistent_abi.h describes it. The same in PTX,
-// which the rewriter puts around kernels, is src/ptx/pass/worker_*_text.h; when one of them changes so must the other.
+// which the rewriter puts around kernels, is src/ptx/pass/worker_*_text.h; when one of them changes so must the other. (Here thread 0
+// always leads.)
 #pragma once
 
 #include <cstddef>
@@ -82,6 +83,11 @@ __device__ inline unsigned replace(address at, unsigned expected, unsigned value
                : "=r"(before) : "l"(at), "r"(expected), "r"(value) : "memory");
   return before;
 }
+__device__ inline unsigned exchange(address at, unsigned value) {
+  unsigned before;
+  asm volatile("atom.global.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(at), "r"(value) : "memory");
+  return before;
+}
 __device__ inline void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 __device__ inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
@@ -125,7 +131,7 @@ __device__ inline bool enter(const LaunchArgs& args, worker_state& worker) {
   worker.about = kNothing;
   worker.started_on = sm;
   worker.known = 0;
-  worker.looks = false;
+  worker.looks = of_agent(args) || is_outside(args.range, sm);
   count_here(args, sm, true);
   if (of_agent(args)) {
     add(args.slot + offsetof(DeviceSlot, extra), 1);
@@ -139,8 +145,17 @@ __device__ inline bool enter(const LaunchArgs& args, worker_state& worker) {
   return args.first != 0 || !is_outside(args.range, sm);
 }
 
+/// To be called when SMs are taken away: eager claims claim nothing from here on. False if they did not anyway.
+__device__ inline bool close(const LaunchArgs& args) {
+  const unsigned next = exchange(args.slot + offsetof(DeviceSlot, next), gpuctl::ptx::kClosed);
+  if ((next & gpuctl::ptx::kClosed) != 0) return false;
+  store(args.slot + offsetof(DeviceSlot, looked), next | gpuctl::ptx::kClosed);
+  return true;
+}
+
 /// Reads what is allowed from the host, for everybody, and posts how far the launch is if that is due. Returns the range.
-__device__ inline unsigned poll(const LaunchArgs& args, bool resting, unsigned now, unsigned next) {
+/// `before`: what it was; `closed` becomes true if this closes the launch.
+__device__ inline unsigned poll(const LaunchArgs& args, bool resting, unsigned now, unsigned next, unsigned before, bool& closed) {
   const uint4 polled = load4(args.polled);  // a gpuctl::Polled
   const unsigned two = args.limit < 2 ? polled.y : args.limit < 4 ? polled.z : polled.w;
   const unsigned limit = two >> (args.limit & 1) * 16;
@@ -149,6 +164,7 @@ __device__ inline unsigned poll(const LaunchArgs& args, bool resting, unsigned n
   const bool lone = resting && load(args.host + offsetof(HostSlot, lone)) != 0;
   const unsigned range = lone ? gpuctl::kMaxSms << 16 : first < end ? end << 16 | first : 0xffff;
   store(args.slot + offsetof(DeviceSlot, range), range);
+  if ((range & 0xffff) > (before & 0xffff) || range >> 16 < before >> 16) closed |= close(args);
 
   static_assert(offsetof(DeviceSlot, posted) == offsetof(DeviceSlot, left) + 8 && offsetof(DeviceSlot, task_ns) == offsetof(DeviceSlot, left) + 12);
   static_assert(offsetof(HostSlot, progress) == offsetof(HostSlot, left) + 4 && offsetof(HostSlot, task_ns) == offsetof(HostSlot, left) + 8 &&
@@ -205,14 +221,28 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
   bool measure = at_once && blockIdx.x == 0;  // of the first chunks, that of worker 0
   if (at_once && args.first != 0) return take(args, worker, blockIdx.x * args.first, args.first, measure);
   unsigned next = given;
+  bool closed = false;
   if (!at_once) {
-    static_assert(offsetof(DeviceSlot, range) == offsetof(DeviceSlot, polling) + 4);
-    const bool eager = (args.flags & gpuctl::ptx::kEager) != 0 && !worker.looks;
+    static_assert(offsetof(DeviceSlot, range) == offsetof(DeviceSlot, polling) + 4 && offsetof(DeviceSlot, looked) == offsetof(DeviceSlot, next) + 4);
     const unsigned known = max(worker.known, given);
+    const bool something_left = known < args.total;
+    bool eager = something_left && (args.flags & gpuctl::ptx::kEager) != 0 && !worker.looks && blockIdx.x % gpuctl::ptx::kLooksEach != 0;
     const unsigned count = size_of_claim(args, known);
-    next = known >= args.total ? known : given + (eager ? add(next_at, count) : load(next_at));
-    const uint2 state = load2(args.slot + offsetof(DeviceSlot, polling));  // polling, range
-    unsigned range = state.y;
+    uint2 counters = {0, 0};  // next, looked
+    if (eager) counters.x = add(next_at, count);
+    else if (something_left) counters = load2(next_at);
+    uint2 state = load2(args.slot + offsetof(DeviceSlot, polling));  // polling, range
+    if (eager && (counters.x & gpuctl::ptx::kClosed) != 0) {
+      eager = false;
+      worker.looks = true;
+      counters = load2(next_at);
+      state = load2(args.slot + offsetof(DeviceSlot, polling));
+    }
+    closed = (counters.y & gpuctl::ptx::kClosed) != 0;
+    const unsigned counter = closed ? counters.y & ~gpuctl::ptx::kClosed : counters.x;
+    if ((counter & gpuctl::ptx::kClosed) != 0) return {0, 0};  // where claims go on is about to be said
+    next = something_left ? given + counter : known;
+    unsigned range = state.y == 0 ? args.range : state.y;
     worker.known = next;
     if (worker.about > kResting) {
       const unsigned long long ns = min(clock_ns() - worker.about, 0xffffffffull);
@@ -221,18 +251,24 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
     }
     if (next >= args.total) return {kNoTask, kNoTask};
     const unsigned now = static_cast<unsigned>(clock_ns()) | 1;
-    if (state.x == 0 || now - state.x > gpuctl::ptx::kPollEveryNs) {
+    if (state.x == 0 || now - state.x > (eager ? gpuctl::ptx::kPollEagerlyNs : gpuctl::ptx::kPollEveryNs)) {
       if (replace(args.slot + offsetof(DeviceSlot, polling), state.x, now) == state.x) {
-        range = poll(args, worker.about == kResting, now, next);
+        range = poll(args, worker.about == kResting, now, next, range, closed);
         measure = true;
       }
     }
-    worker.looks = is_outside(range == 0 ? args.range : range, sm_id());
+    const bool outside = is_outside(range, sm_id());
+    worker.looks = closed || outside;
     if (eager) return take(args, worker, next, count, measure);
-    if (worker.looks) return leave_or_rest(args, worker) ? uint2{kNoTask, kNoTask} : uint2{0, 0};
+    if (outside) return leave_or_rest(args, worker) ? uint2{kNoTask, kNoTask} : uint2{0, 0};
   }
   const unsigned count = size_of_claim(args, next);
-  const unsigned begin = add(next_at, count) + given;
+  const unsigned claimed = add(closed ? args.slot + offsetof(DeviceSlot, looked) : next_at, count);
+  if (!closed && (claimed & gpuctl::ptx::kClosed) != 0) {
+    worker.looks = true;
+    return {0, 0};
+  }
+  const unsigned begin = (claimed & ~gpuctl::ptx::kClosed) + given;
   if (worker.about == kResting) {
     store(args.host + offsetof(HostSlot, resting), 0);
     count_here(args, worker.started_on, true);
