@@ -35,7 +35,7 @@ Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std
   Chunks chunks{.taper = static_cast<std::uint32_t>(std::bit_width(2 * workers - 1)), .total = static_cast<std::uint32_t>(tasks)};
   if (task_ns <= 0) return chunks;
   const double worth = std::max(kWorthAClaimNs, kBetweenClaimsNs * static_cast<double>(workers));
-  chunks.eager = task_ns <= target_ns;  // where they are longer, the time it takes to look first is nothing
+  chunks.eager = task_ns <= kOfTarget * target_ns;  // where they are longer, the time it takes to look first is nothing
   const double tasks_worth = std::ceil(kNearlyWorth * worth / task_ns);
   const double longest = std::max(kOfTarget * target_ns, std::min(tasks_worth * task_ns, kLongerForClaims * target_ns));
   // Neighbours of two dimensions are far apart in the order of the grid.

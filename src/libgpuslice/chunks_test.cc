@@ -30,7 +30,7 @@ TEST(Chunks, LeaveTimeForWhatAnEvictionTakesBeside) {
 TEST(Chunks, AreClaimedEagerlyWhereThatCounts) {
   EXPECT_TRUE(plan_chunks({1'000'000, 1, 1}, 1'000, 2112, 20'000).eager);
   EXPECT_TRUE(plan_chunks({75'000, 1, 1}, 11'000, 1056, 20'000).eager);
-  EXPECT_FALSE(plan_chunks({75'000, 1, 1}, 100'000, 1056, 20'000).eager);
+  EXPECT_FALSE(plan_chunks({75'000, 1, 1}, 19'000, 1056, 20'000).eager);
 }
 
 TEST(Chunks, AreWorthTheirClaims) {
