@@ -87,7 +87,7 @@ done:
   .reg .b64 %rd<1>;
   ld.param.u64 %rd0, [address];
   ld.param.u32 %r0, [value];
-  st.global.u32 [%rd0], %r0;
+  st.relaxed.sys.global.u32 [%rd0], %r0;
   ret;
 }
 

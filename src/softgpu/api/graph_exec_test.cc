@@ -77,10 +77,10 @@ TEST_F(GraphExecApi, ALaunchKeepsTheOrderOfItsStream) {
 }
 
 TEST_F(GraphExecApi, RunsAgainAndAgainAndAfterItsGraphIsGone) {
-  Word* word = words(3);
+  Word* word = words(4);
   const CUgraphNode first = add_mark(graph_, {}, word, word + 1);
   add_mark(graph_, {first}, word, word + 2);
-  add_mark(graph_, {first}, word, word + 2);
+  add_mark(graph_, {first}, word, word + 3);
   const CUgraphExec exec = instantiate(graph_);
   EXPECT_CU(cuGraphDestroy(graph_));
   for (int i = 0; i < 100; ++i) EXPECT_CU(cuGraphLaunch(exec, stream_));
