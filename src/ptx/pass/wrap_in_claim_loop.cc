@@ -21,7 +21,7 @@
 // The leader is thread 0 for the first chunk, then the first lane of whichever warp is through with the chunk first: its round trips
 // to memory overlap with the work of the other warps. They count themselves in shared memory, in two places by turns; the leader
 // zeroes the place for the next turn before the barrier. What a leader must know stands in shared memory too. (To let each warp's first
-// lane go on towards the claim until it knows gained nothing, and left wrong memory on the GPU: what was said of the loop's entry.)
+// lane go on towards the claim until it knows gained nothing, and random kernels made illegal accesses on the GPU: see what was said of the loop's entry.)
 //
 // Everybody goes through the published block-tasks by himself. Kernels whose threads share something, memory or barriers,
 // meet between two of them, or in the next one where that is late enough (meet_late), unless they meet at its beginning anyway. With two bodies (split_early_return) there are
