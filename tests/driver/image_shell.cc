@@ -1,11 +1,15 @@
 // A program that loads images and runs their kernels (../cuda/long_image.cu) as it is told, a command a line, and
 // answers each with one line.
 //
-//   module FILE | library FILE   -> "ok": loaded, as that; what was loaded before stays loaded, but is not used any
-//   more run BLOCKS                   -> "right" or "wrong": scale, compared with what it should give shared BYTES ->
-//   "ok": so much dynamic shared memory has scale from now on add BLOCKS | total           -> "ok" | the variable's
-//   value (a module) hold | release               -> "ok": wait_for is on the GPU from the one to the other unload ->
-//   "ok" fork                         -> exit status of a child that ends at once, by exit()
+// clang-format off
+//   module FILE | library FILE   -> "ok": loaded, as that; what was loaded before stays loaded, but is not used any more
+//   run BLOCKS                   -> "right" or "wrong": scale, compared with what it should give
+//   shared BYTES                 -> "ok": so much dynamic shared memory has scale from now on
+//   add BLOCKS | total           -> "ok" | the variable's value (a module)
+//   hold | release               -> "ok": wait_for is on the GPU from the one to the other
+//   unload                       -> "ok"
+//   fork                         -> exit status of a child that ends at once, by exit()
+// clang-format on
 // It ends, in good order, with its input.
 #include <sys/wait.h>
 #include <unistd.h>

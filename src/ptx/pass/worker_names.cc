@@ -38,6 +38,13 @@ constexpr std::string_view kHere = R"(
   shl.b32 %gpuslice_r2, %gpuslice_r0, %gpuslice_r2;
 )";
 
+/// Where this turn's of two shared words stands, less its offset: r2. The turns': r3.
+constexpr std::string_view kTurn = R"(
+  selp.b32 %gpuslice_r2, 4, 0, %gpuslice_odd;
+  mov.u32 %gpuslice_r3, gpuslice_shared;
+  add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
+)";
+
 // Posts are stores of four words, left, progress, task_ns and entered; the last store writes started and done.
 static_assert(offsetof(HostSlot, left) == 16 && offsetof(HostSlot, progress) == 20 && offsetof(HostSlot, task_ns) == 24 && offsetof(HostSlot, entered) == 28 &&
               offsetof(HostSlot, started) == 0 && offsetof(HostSlot, done) == 4);
@@ -118,6 +125,7 @@ std::string WorkerNames::word(std::string_view name) const {
   };
   if (name == "OUTSIDE") return std::string(kOutside);
   if (name == "HERE") return std::string(kHere);
+  if (name == "TURN") return std::string(kTurn);
   if (name == "SIZE") return expand(kSize);
   for (const Row& row : kArgs) {
     if (row.name == name) return args_ + "+" + std::to_string(row.offset);

@@ -92,9 +92,7 @@ inline constexpr std::string_view kPublish = R"(
   mad.lo.u32 %gpuslice_r4, %gpuslice_r5, %gpuslice_r3, %gpuslice_r4;
   add.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r5;
 $gpuslice_say:
-  selp.b32 %gpuslice_r2, 4, 0, %gpuslice_odd;
-  mov.u32 %gpuslice_r3, gpuslice_shared;
-  add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
+  @TURN
   st.shared.u32 [%gpuslice_r2], %gpuslice_r4;
   selp.b32 %gpuslice_r2, 0, 4, %gpuslice_odd;
   add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;

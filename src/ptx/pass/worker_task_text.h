@@ -39,10 +39,8 @@ inline constexpr std::string_view kPlainOrJoin = R"(
 )";
 
 inline constexpr std::string_view kRead = R"(
-  selp.b32 %gpuslice_r2, 4, 0, %gpuslice_odd;
+  @TURN
   not.pred %gpuslice_odd, %gpuslice_odd;
-  mov.u32 %gpuslice_r3, gpuslice_shared;
-  add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
   ld.shared.u32 %gpuslice_at, [%gpuslice_r2];
   setp.eq.u32 %gpuslice_p, %gpuslice_at, 0;
   @%gpuslice_p bra.uni $gpuslice_leave;
@@ -153,9 +151,7 @@ inline constexpr std::string_view kRunOnOther = R"(
 inline constexpr std::string_view kToNext = R"(
   mov.u32 %gpuslice_r0, %laneid;
   setp.ne.u32 %gpuslice_others, %gpuslice_r0, 0;
-  selp.b32 %gpuslice_r2, 4, 0, %gpuslice_odd;
-  mov.u32 %gpuslice_r3, gpuslice_shared;
-  add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
+  @TURN
   mov.u32 %gpuslice_r1, 1;
   @!%gpuslice_others atom.shared.add.u32 %gpuslice_r1, [%gpuslice_r2+40], %gpuslice_r1;
   @!%gpuslice_others setp.ne.u32 %gpuslice_others, %gpuslice_r1, 0;

@@ -20,8 +20,9 @@
 //
 // The leader is thread 0 for the first chunk, then the first lane of whichever warp is through with the chunk first: its round trips
 // to memory overlap with the work of the other warps. They count themselves in shared memory, in two places by turns; the leader
-// zeroes the place for the next turn before the barrier. What a leader must know stands in shared memory too. (To let each warp's first
-// lane go on towards the claim until it knows gained nothing, and random kernels made illegal accesses on the GPU: see what was said of the loop's entry.)
+// zeroes the place for the next turn before the barrier. What a leader must know stands in shared memory too. (To let each
+// warp's first lane go on towards the claim until it knows gained nothing, and random kernels made illegal accesses on the GPU:
+// see what was said of the loop's entry.)
 //
 // Everybody goes through the published block-tasks by himself. Kernels whose threads share something, memory or barriers,
 // meet between two of them, or in the next one where that is late enough (meet_late), unless they meet at its beginning anyway. With two bodies (split_early_return) there are
@@ -106,7 +107,7 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
     text += end_of_task;
     text += names.expand(index.advance);
     text += names.expand(kernel.meets_at_branch || kernel.meets_inside ? kRunOn : kMeetAndRunOn);
-    text += kToNext;
+    text += names.expand(kToNext);
     text += kCrossingLabel;
     if (kernel.meets_inside) text += kPlainBarrier;
   }
@@ -123,7 +124,7 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   } else {
     text += names.expand(shares && !kernel.meets_inside ? kMeetAndRunOn : kRunOn);
   }
-  text += kToNext;
+  text += names.expand(kToNext);
   text += names.expand(kLeave);
   text += "}\n";
   Result<Module> worker = parse(text);
