@@ -57,7 +57,7 @@ Context* Context::create(CUcontext context) {
     debug("context not managed: %s", slots.error().message.c_str());
     return nullptr;
   }
-  load_driver_kernels(slots->device_address(0));  // all zero still
+  load_driver_kernels(slots->scratch());
   auto* created = new Context(context, device, static_cast<std::uint32_t>(sms), std::move(*slots));
   if (!Agent::start(*created)) {
     debug("context not managed: the driver lacks streams or stream memory operations");

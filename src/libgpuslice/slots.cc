@@ -32,12 +32,9 @@ Result<Slots> Slots::create() {
   }
   std::memset(host, 0, host_bytes);
   if (driver().cuMemHostGetDevicePointer_v2(&slots.host_device_, host, 0) != CUDA_SUCCESS ||
-      driver().cuMemAlloc_v2(&slots.device_, kSlots * sizeof(DeviceSlot)) != CUDA_SUCCESS) {
+      driver().cuMemAlloc_v2(&slots.device_, kSlots * sizeof(DeviceSlot) + kScratchBytes) != CUDA_SUCCESS) {
     driver().cuMemFreeHost(host);
     return fail("no device memory for launch blocks");
-  }
-  if (driver().cuMemsetD8_v2(slots.device_, 0, kSlots * sizeof(DeviceSlot)) != CUDA_SUCCESS) {
-    return fail("cannot clear launch blocks");
   }
   slots.host_ = static_cast<HostSlot*>(host);
   slots.zeros_ = reinterpret_cast<DeviceSlot*>(slots.host_ + kSlots);
@@ -48,7 +45,20 @@ Result<Slots> Slots::create() {
   slots.free_.reserve(kSlots);
   slots.dirty_.reserve(kSlots);
   for (std::uint32_t i = kSlots; i-- > 0;) slots.free_.push_back(i);
+  if (!slots.zero_all()) return fail("cannot clear launch blocks");
   return slots;
+}
+
+// And waits until they are zero. The driver's memset would not: it returns before anything is set, in the order of the default
+// stream alone, so that it came in the middle of the first launch in another stream (seen where programs take turns on a GPU).
+bool Slots::zero_all() const {
+  CUstream stream;
+  if (driver().cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) return false;
+  std::vector<std::uint32_t> all(kSlots);
+  std::iota(all.begin(), all.end(), 0);
+  const bool done = zero(all, stream) == CUDA_SUCCESS && driver().cuStreamSynchronize(stream) == CUDA_SUCCESS;
+  driver().cuStreamDestroy_v2(stream);
+  return done;
 }
 
 std::optional<std::uint32_t> Slots::take() {

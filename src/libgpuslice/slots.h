@@ -20,7 +20,7 @@ inline constexpr std::uint32_t kSlots = 4096;
 /// that reaches the driver.
 class Slots {
  public:
-  /// Allocates device and mapped host memory in the current context.
+  /// Allocates device and mapped host memory in the current context, and waits until it is zero.
   static gpuctl::Result<Slots> create();
 
   /// A slot whose both halves are zero, or nothing while all are in use or dirty.
@@ -44,6 +44,10 @@ class Slots {
   /// The slots last taken by take_dirty() are zero again: they may be used.
   void zeroed();
 
+  /// Device memory that is of no use to anybody.
+  CUdeviceptr scratch() const { return device_address(kSlots); }
+  static constexpr std::size_t kScratchBytes = 256;
+
   gpuctl::ptx::HostSlot& host(std::uint32_t slot) const { return host_[slot]; }
   CUdeviceptr device_address(std::uint32_t slot) const { return device_ + slot * sizeof(gpuctl::ptx::DeviceSlot); }
   CUdeviceptr host_address(std::uint32_t slot) const { return host_device_ + slot * sizeof(gpuctl::ptx::HostSlot); }
@@ -61,6 +65,8 @@ class Slots {
   std::uint32_t here(std::uint32_t index) const;
 
  private:
+  bool zero_all() const;
+
   CUdeviceptr device_ = 0;
   gpuctl::ptx::HostSlot* host_ = nullptr;
   CUdeviceptr host_device_ = 0;

@@ -1,7 +1,7 @@
 // The agent's streams, for grids of additional workers.
 //
 // A GPU takes work from few hardware queues per program, 2 under MPS unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise (`gpuctl run`
-// asks for 8), and streams share them by turns. A stream of the program that waits for something holds up everything behind it in its queue; if what it waits
+// asks for 4), and streams share them by turns. A stream of the program that waits for something holds up everything behind it in its queue; if what it waits
 // for is behind the very kernel that is to get more workers, these come too late to help it. So there are several streams, and
 // one whose workers do not begin (sent_workers.h) is left alone: they are sent once more, by another one. Those that come late
 // find nothing left to do. To ask for many more queues is no way out: MPS sets each client's aside from one pool, so fewer programs

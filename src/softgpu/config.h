@@ -14,6 +14,7 @@ struct Config {
   std::size_t work_queues = 0;        ///< SOFTGPU_WORK_QUEUES of a process (work_queue.h); 0: one for each stream
   std::uint64_t warp_instruction_ns;  ///< SOFTGPU_WARP_INSTRUCTION_NS, see pacing.h
   std::string compile_until;          ///< SOFTGPU_COMPILE_UNTIL: compiling a PTX text lasts until this file exists
+  std::uint64_t memset_us = 0;        ///< SOFTGPU_MEMSET_US: what a memset takes at least, as where others have the GPU
   std::size_t memory_bytes = std::size_t{4} << 30;  ///< SOFTGPU_MEMORY_MIB: device memory of this process
 };
 

@@ -11,6 +11,7 @@ STREAMS = 4
 LEAST_EVICTIONS = 200
 LEAST_LAUNCHES = 20
 ONE_QUEUE_LAUNCHES = 5
+MEMSET_US = 100_000  # a third of what a launch takes
 
 
 class Streams(instance.SystemTest):
@@ -31,6 +32,14 @@ class Streams(instance.SystemTest):
         client.process.terminate()
         self.assertEqual(client.wait(), 0, client.err() + client.out())
         self.assertRegex(client.out(), r"streams: \d+ results, 0 wrong\n")
+
+    def test_first_launches_where_a_memset_takes_long(self):
+        """None of ours comes in the middle of a launch in another stream, whose launch block it would empty."""
+        self.env["SOFTGPU_MEMSET_US"] = str(MEMSET_US)
+        self.start_daemon()
+        self.gpuctl("create-slice", "s")
+        report = self.start_bench("s", "work", "--blocks", 2000, "--iterations", 20, "--count", 5, "--depth", 2).report()
+        self.assertRightResults(report)
 
     def storm(self, critical):
         self.start_daemon("--evict-storm", STORM_US)

@@ -1,9 +1,11 @@
 // cuMemcpy*, cuMemset*.
 //
 // An asynchronous copy from pageable memory takes the source's bytes before it returns and one to pageable memory
-// returns when it is done, as with the real driver; only page-locked memory is used later.
+// returns when it is done, as with the real driver; only page-locked memory is used later. No call waits for a copy
+// from device memory to device memory, or for a memset, those without a stream neither.
 #include <cuda.h>
 
+#include <optional>
 #include <vector>
 
 #include "softgpu/driver.h"
@@ -14,6 +16,11 @@ namespace {
 
 std::uint64_t address_of(const void* pointer) {
   return reinterpret_cast<std::uint64_t>(pointer);
+}
+
+bool is_on_device(const Driver& driver, std::uint64_t address) {
+  const std::optional<Allocation> found = driver.memory.lookup(address);
+  return found && (found->kind == MemoryKind::kDevice || found->kind == MemoryKind::kVariable);
 }
 
 /// A copy between two ends that are what their types say; CU_MEMORYTYPE_UNIFIED is to be found out.
@@ -39,7 +46,8 @@ CUresult copy(CUstream handle, const CUDA_MEMCPY3D& what, bool wait) {
                             what.WidthInBytes);
       work.staged = bytes;
     }
-    const bool must_wait = wait || !driver.memory.lookup(copy_target(what)) || (from_program && !flat);
+    const bool waits = wait && !(is_on_device(driver, copy_source(what)) && is_on_device(driver, copy_target(what)));
+    const bool must_wait = waits || !driver.memory.lookup(copy_target(what)) || (from_program && !flat);
     if (!must_wait) return perform(driver, stream, std::move(work));
     Context* context = stream->context();
     return submit_and_wait(stream, [&driver, context, work] {

@@ -1,6 +1,8 @@
 // Copies and memsets: checks and running them.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "softgpu/driver.h"
 #include "softgpu/graph/work.h"
@@ -145,6 +147,7 @@ void run_copy(Driver& driver, const CopyWork& work) {
 }
 
 void run_set(Driver& driver, const SetWork& work) {
+  std::this_thread::sleep_for(std::chrono::microseconds(driver.config.memset_us));
   if (work.what.elementSize == 1) fill<std::uint8_t>(work.what);
   if (work.what.elementSize == 2) fill<std::uint16_t>(work.what);
   if (work.what.elementSize == 4) fill<std::uint32_t>(work.what);
