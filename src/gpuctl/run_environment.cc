@@ -42,13 +42,10 @@ Result<std::string> usable(const std::string& path, const char* file, const char
   return {boost::system::in_place_value, path};
 }
 
-/// Hardware queues that the program asks for. Without MPS the driver makes 8 by itself; under MPS it makes 2 (measured), and two
-/// streams that wait are enough to hold up all that a program launches, and its workers. But MPS has some 120 in all (measured), and
-/// who finds none left does not start: the more programs there are, the fewer for a new one. Null: what the driver makes.
-const char* connections_beside(std::int64_t clients) {
-  if (clients < 6) return "8";
-  return clients < 18 ? "4" : nullptr;
-}
+/// Hardware queues that the program asks for. Without MPS the driver makes 8 by itself; under MPS it makes 2, and two streams that
+/// wait are enough to hold up all that a program launches, and its workers. With 4 they are not. With 8 a program would
+/// start 60 ms later, and MPS has some 120 in all, and who finds none left does not start (all measured). Null: what the driver makes.
+const char* connections_beside(std::int64_t clients) { return clients < 18 ? "4" : nullptr; }
 
 }  // namespace
 

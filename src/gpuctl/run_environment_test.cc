@@ -23,21 +23,19 @@ TEST(RunEnvironment, SetsWhatIsNeeded) {
             (std::map<std::string, std::string>{{"GPUCTL_SOCKET", "/run/s"},
                                                 {"GPUCTL_SLICE", "ls"},
                                                 {"LD_PRELOAD", "/lib/l.so"},
-                                                {"CUDA_DEVICE_MAX_CONNECTIONS", "8"}}));
+                                                {"CUDA_DEVICE_MAX_CONNECTIONS", "4"}}));
 }
 
 TEST(RunEnvironment, LeavesTheNumberOfQueuesToWhoSetIt) {
   EXPECT_FALSE(environment({"/run/s", "ls", "/lib/l.so", "", "", "", "16"}).contains("CUDA_DEVICE_MAX_CONNECTIONS"));
 }
 
-TEST(RunEnvironment, AsksForFewerQueuesBesideMorePrograms) {
+TEST(RunEnvironment, AsksForNoQueuesBesideManyPrograms) {
   const auto queues = [](std::int64_t clients) {
     const auto set = environment({"/run/s", "ls", "/lib/l.so", "", "", "", "", clients});
     const auto found = set.find("CUDA_DEVICE_MAX_CONNECTIONS");
     return found == set.end() ? "" : found->second;
   };
-  EXPECT_EQ(queues(5), "8");
-  EXPECT_EQ(queues(6), "4");
   EXPECT_EQ(queues(17), "4");
   EXPECT_EQ(queues(18), "");
 }
