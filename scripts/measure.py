@@ -30,8 +30,9 @@ import measure_timeslice
 STEPS = {"evict": (measure_storms.step_evict, 120), "latency": (measure_latency.step_latency, 240),
          "overhead": (measure_overhead.step_overhead, 240), "launch": (measure_overhead.step_launch, 90),
          "identical": (measure_storms.step_identical, 420), "suite": (measure_overhead.step_suite, 400),
-         "suitealone": (measure_overhead.step_suite_alone, 400),
-         "storms": (measure_storms.step_storms, 400), "opaque": (measure_opaque.step_opaque, 120),
+         "suitealone": (measure_overhead.step_suite_alone, 400), "sizes": (measure_overhead.step_sizes, 120),
+         "storms": (measure_storms.step_storms, 400), "crowd": (measure_storms.step_crowd, 100),
+         "opaque": (measure_opaque.step_opaque, 120),
          "programs": (measure_programs.step_programs, 200), "timeslice": (measure_timeslice.step_timeslice, 100),
          "memcheck": (measure_memcheck.step_memcheck, 150), "random": (measure_random.step_random, 3600),
          "schedulers": (measure_schedulers.step_schedulers, 180), "sidebyside": (measure_side_by_side.step_side_by_side, 120)}

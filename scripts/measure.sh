@@ -6,6 +6,7 @@
 # --steps programs real programs (docs/compatibility.md); with --steps schedulers policies for jobs, with --steps sidebyside
 # pairs under sim (docs/policies.md);
 # with --steps random the kernels of tests/random, new ones for so many seconds (120);
+# with --steps sizes some kernels at several sizes; with --steps crowd, also --no-mps, all of them, eight programs at a time;
 # with --no-mps --steps timeslice, beside cuBLAS where programs take turns; with --no-mps --steps memcheck under
 # compute-sanitizer. Each step has a gpuctld of its own and a time limit; one that fails leaves its rows
 # so far, and the next goes on.

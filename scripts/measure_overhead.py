@@ -5,6 +5,10 @@ from measure_lab import KERNELS
 
 # Who is alone has four times as much.
 ALONE_FROM_48_US = "[daemon]\nlatency_target_us = 12\n"
+# Of kernels that lose most.
+SIZES = {"reduction": ("32000101", "64000101", "128000101", "256000101", "512000101"),
+         "stencil2D": ("2001,4003,4", "4001,4003,4", "8001,4003,4", "8001,8003,4"), "convolution": ("6001,3003", "6001,6003", "12001,6003"),
+         "fft": ("25000", "50000", "100000", "200000"), "spmv": ("300001,100", "600001,100"), "scan": ("64000003", "128000003")}
 
 
 def paired(lab, arguments, pairs, burst, kernel_us, check="last"):
@@ -93,22 +97,37 @@ def suite(lab):
     ratios = {}
     lab.gpuctl("create-slice", "s")
     for kernel in lab.kernels():
-        arguments = (kernel, "--size", lab.size("large", "trivial"), "--depth", 4)
         try:
-            plain_us = lab.bench(None, *arguments, "--count", 5, "--check", "none")["gpu_us"]["p50"]
-            burst = max(3, min(40, round(5000 / plain_us)))
-            bursts = paired(lab, arguments, lab.size(7, 3), burst, plain_us, check="none")
+            plain_us, ratio, _ = plain_and_rewritten(lab, (kernel, "--size", lab.size("large", "trivial"), "--depth", 4))
         except RuntimeError as error:  # of one kernel, which should not hide the others
             yield (f"{kernel}: NOT MEASURED", "", str(error)[:120])
             continue
-        plain_us = statistics.median(gpu_us(plain) for plain, _ in bursts)
-        ratio = statistics.median(gpu_us(rewritten) / gpu_us(plain) for plain, rewritten in bursts)
         if plain_us >= 100:
             ratios[kernel] = ratio
         yield (f"{kernel}, {plain_us:.0f} us: rewritten / original, GPU time", "<= 1.05" if plain_us >= 100 else "", f"{ratio:.3f}")
     yield (f"{len(ratios)} kernels of 100 us and more: geometric mean", "<= 1.01", f"{statistics.geometric_mean(ratios.values()):.3f}")
     worst = max(ratios, key=ratios.get)
     yield ("the worst of them", "<= 1.05", f"{ratios[worst]:.3f} ({worst})")
+
+
+def plain_and_rewritten(lab, arguments):
+    """GPU time of a kernel plain, the ratio of rewritten to plain, and the difference in microseconds: medians of bursts by turns."""
+    plain_us = lab.bench(None, *arguments, "--count", 5, "--check", "none")["gpu_us"]["p50"]
+    burst = max(3, min(40, round(5000 / plain_us)))
+    bursts = paired(lab, arguments, lab.size(7, 3), burst, plain_us, check="none")
+    times = [(gpu_us(plain), gpu_us(rewritten)) for plain, rewritten in bursts]
+    return (statistics.median(plain for plain, _ in times), statistics.median(rewritten / plain for plain, rewritten in times),
+            statistics.median(rewritten - plain for plain, rewritten in times))
+
+
+def step_sizes(lab):
+    """What rewritten kernels lose at several sizes: how much of it is of the launch, how much of the work."""
+    with lab.gpuctld(), lab.company():
+        lab.gpuctl("create-slice", "s")
+        for kernel, extents in SIZES.items():
+            for extent in lab.size(extents, (extents[0],)):
+                plain_us, ratio, more_us = plain_and_rewritten(lab, (kernel, *lab.size(("--extent", extent), ("--size", "trivial")), "--depth", 4))
+                yield (f"{kernel} {extent}, {plain_us:.0f} us: rewritten / original, GPU time", "", f"{ratio:.3f}, {more_us:+.1f} us")
 
 
 def step_launch(lab):

@@ -12,6 +12,8 @@ STORM_LIMIT_S = 40
 CHECKED_STORM_S = 8
 SUITE_STORM_S = 6
 REHEARSED_STORM_LIMIT_S = 20
+AT_ONCE = 8
+CROWD_LIMIT_S = 30
 # Kernels of some hundred milliseconds on the software GPU, of many short block-tasks.
 REHEARSAL = {"vectorAdd": ("--extent", 400_011), "matrixMul": ("--extent", "200,200,20"),
              "reduction": ("--extent", 300_101), "histogram": ("--extent", 400_003), "work": ("--extent", "1000,20")}
@@ -72,6 +74,29 @@ def step_storms(lab):
             yield storm_row(lab, kernel, report["launches"], usage, f"{report['mismatches']} of {report['checked']} wrong")
     yield ("evictions in all", ">= 10000", str(total))
     yield ("mean of the kernels' mean eviction times", "<= 40 us", f"{sum(means) / len(means):.0f} us")
+
+
+def step_crowd(lab):
+    """Eight programs at a time on one GPU, from their first launch on: all end, and all results are right."""
+    kernels = lab.size(lab.kernels(), ["vectorAdd", "work", "reduction"])
+    with lab.gpuctld(config=ALWAYS_REWRITTEN):
+        lab.gpuctl("create-slice", "s")
+        right, waiting, running = 0, list(kernels), []
+        while waiting or running:
+            while waiting and len(running) < lab.size(AT_ONCE, 2):
+                kernel = waiting.pop(0)
+                running.append((kernel, lab.start_bench("s", kernel, "--size", lab.size("small", "trivial"), "--depth", 2, "--seconds", 2,
+                                                        "--check", "last", limit_s=CROWD_LIMIT_S)))
+            kernel, program = running.pop(0)
+            try:
+                wrong = program.report()["mismatches"]
+            except RuntimeError as error:  # of one program, which should not hide the others
+                yield (f"{kernel}: FAILED", "", str(error)[:160])
+                continue
+            right += wrong == 0
+            if wrong:
+                yield (f"{kernel}: WRONG", "0", str(wrong))
+        yield (f"programs that ended with the right results, of {len(kernels)}", str(len(kernels)), str(right))
 
 
 def storm(lab, program, least, limit_s):
