@@ -12,7 +12,7 @@
 
 namespace gpuslice {
 
-/// Slots per context: several times what a driver queues (about 1,000 launches a stream). 1.3 MiB on the device, a quarter
+/// Slots per context: several times what a driver queues (about 1,000 launches a stream). 2 MiB on the device, an eighth
 /// of that in mapped host memory.
 inline constexpr std::uint32_t kSlots = 4096;
 

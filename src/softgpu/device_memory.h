@@ -20,6 +20,9 @@ enum class MemoryKind {
   kVariable,    ///< `.global` or `.const` of a loaded module
 };
 
+/// In device memory for good, where the host cannot reach it.
+inline bool is_device_only(MemoryKind kind) { return kind == MemoryKind::kDevice || kind == MemoryKind::kVariable; }
+
 struct Allocation {
   std::uint64_t address = 0;
   std::size_t bytes = 0;  ///< as asked for

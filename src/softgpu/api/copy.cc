@@ -20,7 +20,7 @@ std::uint64_t address_of(const void* pointer) {
 
 bool is_on_device(const Driver& driver, std::uint64_t address) {
   const std::optional<Allocation> found = driver.memory.lookup(address);
-  return found && (found->kind == MemoryKind::kDevice || found->kind == MemoryKind::kVariable);
+  return found && is_device_only(found->kind);
 }
 
 /// A copy between two ends that are what their types say; CU_MEMORYTYPE_UNIFIED is to be found out.

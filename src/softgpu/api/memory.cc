@@ -29,7 +29,7 @@ CUresult free_graph_memory(Driver& driver, const std::shared_ptr<GraphMemory>& m
 }
 
 bool on_device(MemoryKind kind) {
-  return kind == MemoryKind::kDevice || kind == MemoryKind::kVariable || kind == MemoryKind::kManaged;
+  return is_device_only(kind) || kind == MemoryKind::kManaged;
 }
 
 template <class T>
@@ -51,7 +51,7 @@ CUresult pointer_attribute(Driver& driver, void* data, CUpointer_attribute attri
       answer(data, pointer);
       break;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      if (found->kind == MemoryKind::kDevice || found->kind == MemoryKind::kVariable) return CUDA_ERROR_INVALID_VALUE;
+      if (is_device_only(found->kind)) return CUDA_ERROR_INVALID_VALUE;
       answer(data, pointer);
       break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
