@@ -67,6 +67,15 @@ constexpr Refusal kRefusals[] = {
     {"barrier", "arrive", "arrives at a barrier without waiting (barrier.arrive)"},
 };
 
+/// How many operands, at least, the instructions have whose operands the passes look at. ptxas refuses fewer, but what it would
+/// refuse comes here first.
+struct Operands {
+  std::string_view opcode;
+  std::size_t least;
+};
+constexpr Operands kOperands[] = {{"bra", 1}, {"ld", 2}, {"mov", 2}, {"not", 2}, {"add", 3}, {"and", 3},
+                                  {"div", 3}, {"mul", 3}, {"or", 3}, {"setp", 3}, {"shr", 3}, {"sub", 3}, {"mad", 4}};
+
 bool is_literal_zero(const Operand& operand) { return operand.kind == Operand::Kind::kImmediate && operand.bits == 0; }
 
 }  // namespace
@@ -98,6 +107,9 @@ std::string refusal(const Instruction& instruction) {
     }
   }
   if (opcode_kind(instruction.opcode) == OpcodeKind::kUnknown) return "instruction '" + instruction.opcode + "' is not known";
+  for (const Operands& row : kOperands) {
+    if (row.opcode == instruction.opcode && instruction.operands.size() < row.least) return "'" + instruction.opcode + "' has too few operands";
+  }
   for (const std::string& modifier : instruction.modifiers) {
     if (modifier == "cluster" || modifier.find("::cluster") != modifier.npos) return "uses thread block clusters";
   }

@@ -162,6 +162,7 @@ TEST(Rewrite, GivesEachOpaqueReason) {
       {"wgmma.fence.sync.aligned; ret;", "uses wgmma"},
       {"alloca.u64 %rd1, 16; ret;", "allocates stack at run time (alloca)"},
       {"frobnicate.u32 %r1, 1; ret;", "instruction 'frobnicate' is not known"},
+      {"mad.lo.u32 %r1, %r1, 2; ret;", "'mad' has too few operands"},
       {"bar.arrive 1, 64; ret;", "arrives at a barrier without waiting (bar.arrive)"},
       {"bar.sync 0, 64; ret;", "uses barrier 0 with a thread count"},
       {"bar.sync %r1; ret;", "uses a barrier whose number is not a constant"},
