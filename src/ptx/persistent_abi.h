@@ -150,19 +150,19 @@ inline constexpr std::uint32_t kLooksEach = 32;
 /// `total` is a multiple of 2^(step + run), chunks are claimed whole, and some of the last have fewer block-tasks, or none.
 constexpr std::uint32_t task_order(std::uint32_t step, std::uint32_t run) { return run << 8 | step; }
 
-/// What the threads of a worker know of the run of block-tasks they go through is one word: the next one, under this mask, and
-/// above it how many are left. With the end of the run in a second register, bodies that just fit theirs were slower. Where
-/// block-tasks are 2^step apart, what would be next after the last one is below tasks + 2^step.
+/// What the threads of a worker know of the run of block-tasks they go through is one word: the next one, under this mask, less
+/// (mask + 1) times how many are left; so it is negative until the run is done. With the end of the run in a second register, bodies
+/// that just fit theirs were slower. Where block-tasks are 2^step apart, what would be next after the last one is below tasks + 2^step.
 constexpr std::uint32_t index_mask(std::uint32_t tasks, std::uint32_t step) {
   std::uint32_t mask = 1;
   while (mask < tasks - 1 + (std::uint32_t{1} << step)) mask = 2 * mask + 1;
   return mask;
 }
 /// The longest run such a word can hold.
-constexpr std::uint32_t longest_run(std::uint32_t tasks, std::uint32_t step) { return ~std::uint32_t{0} / (index_mask(tasks, step) + 1); }
+constexpr std::uint32_t longest_run(std::uint32_t tasks, std::uint32_t step) { return 0x80000000 / (index_mask(tasks, step) + 1); }
 /// What leads from one of its words to the next.
 constexpr std::uint32_t advance(std::uint32_t tasks, std::uint32_t step) {
-  return (std::uint32_t{1} << step) - 1 - index_mask(tasks, step);
+  return (std::uint32_t{1} << step) + 1 + index_mask(tasks, step);
 }
 
 /// The host is read, and written, no more often.

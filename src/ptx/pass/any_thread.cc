@@ -18,12 +18,14 @@ namespace {
 constexpr std::uint64_t kMostThreads = 1024;
 constexpr std::uint64_t kMostThreadsZ = 64;
 constexpr std::uint64_t kMostSpan = 0x7fffffff;  // a value that rises by less wraps around once at most
+constexpr char kZero[] = "0";  // a thread's index begins there, and rises without wrapping around
 
 /// A 32-bit value in the first and in the last thread of the block, as operands.
 struct Ends {
   std::string first;
   std::string last;
   std::uint64_t span;  ///< it rises by this at most; 0: the same in all threads
+  std::string end = {};  ///< one more than `last`, if that is at hand
 };
 
 class Writer {
@@ -66,10 +68,9 @@ class Writer {
 
   std::optional<Ends> of_thread_index(const Operand& special) {
     if (special.text != "%tid" || (special.component != "x" && special.component != "y" && special.component != "z")) return {};
-    const std::string last = word();
-    add("mov.u32 " + last + ", %ntid." + special.component);
-    add("sub.u32 " + last + ", " + last + ", 1");
-    return Ends{"0", last, (special.component == "z" ? kMostThreadsZ : kMostThreads) - 1};
+    const std::string end = word();
+    add("mov.u32 " + end + ", %ntid." + special.component);
+    return Ends{kZero, compute("sub.u32", end, "1"), (special.component == "z" ? kMostThreadsZ : kMostThreads) - 1, end};
   }
 
   std::optional<Ends> value(const Operand& operand) {
@@ -181,10 +182,14 @@ class Writer {
     if (row == nullptr || !a || !b) return {};
     const std::string type = "." + i.modifiers.back();
     std::string result = predicate();
-    const std::string& left = row->of_large ? a->last : a->first;
-    add("setp." + std::string(row->name) + type + " " + result + ", " + left + ", " + (row->of_large ? b->first : b->last));
+    std::string name = row->name, left = row->of_large ? a->last : a->first;
+    if (!a->end.empty() && (name == "ge" || name == "hs")) {
+      name = name == "ge" ? "gt" : "hi";
+      left = a->end;
+    }
+    add("setp." + name + type + " " + result + ", " + left + ", " + (row->of_large ? b->first : b->last));
     for (const auto& side : {*a, *b}) {
-      if (side.span == 0) continue;
+      if (side.span == 0 || side.first == kZero) continue;
       const std::string wraps = predicate();
       add("setp.lt.or" + type + " " + wraps + ", " + side.last + ", " + side.first + ", " + result);
       result = wraps;

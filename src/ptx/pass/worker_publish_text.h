@@ -86,18 +86,25 @@ $gpuslice_publish:
   add.u32 %gpuslice_r5, %gpuslice_r5, 1;
 )";
 
-/// The run's word (index_mask()), or 0 to leave, 1 to come back without a block-task.
+/// The run's word (index_mask()), or 0 to leave, 1 to come back without a block-task. r3: -(mask + 1).
 inline constexpr std::string_view kPublish = R"(
   ld.param.u32 %gpuslice_r3, [@INDEX_MASK];
+  not.b32 %gpuslice_r3, %gpuslice_r3;
   mad.lo.u32 %gpuslice_r4, %gpuslice_r5, %gpuslice_r3, %gpuslice_r4;
-  add.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r5;
 $gpuslice_say:
   @TURN
   st.shared.u32 [%gpuslice_r2], %gpuslice_r4;
+)";
+
+/// For kFirstLeads.
+inline constexpr std::string_view kCountAnew = R"(
   selp.b32 %gpuslice_r2, 0, 4, %gpuslice_odd;
   add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
   mov.u32 %gpuslice_r4, 0;
   st.shared.u32 [%gpuslice_r2+40], %gpuslice_r4;
+)";
+
+inline constexpr std::string_view kWait = R"(
 $gpuslice_wait:
 )";
 

@@ -42,11 +42,8 @@ inline constexpr std::string_view kRead = R"(
   @TURN
   not.pred %gpuslice_odd, %gpuslice_odd;
   ld.shared.u32 %gpuslice_at, [%gpuslice_r2];
-  setp.eq.u32 %gpuslice_p, %gpuslice_at, 0;
-  @%gpuslice_p bra.uni $gpuslice_leave;
-  setp.eq.u32 %gpuslice_p, %gpuslice_at, 1;
-  mov.u32 %gpuslice_r9, 0;
-  @%gpuslice_p bra $gpuslice_next;
+  setp.ge.s32 %gpuslice_p, %gpuslice_at, 0;
+  @%gpuslice_p bra.uni $gpuslice_no_task;
 )";
 
 inline constexpr std::string_view kTaskLabel = R"(
@@ -118,7 +115,8 @@ inline constexpr std::string_view kFinishCopies = R"(
 
 inline constexpr std::string_view kAdvance = R"(
   ld.param.u32 %gpuslice_r2, [@INDEX_MASK];
-  sub.u32 %gpuslice_at, %gpuslice_at, %gpuslice_r2;
+  add.u32 %gpuslice_at, %gpuslice_at, %gpuslice_r2;
+  add.u32 %gpuslice_at, %gpuslice_at, 2;
 )";
 
 inline constexpr std::string_view kAdvanceInOrder = R"(
@@ -127,14 +125,12 @@ inline constexpr std::string_view kAdvanceInOrder = R"(
 )";
 
 inline constexpr std::string_view kRunOn = R"(
-  ld.param.u32 %gpuslice_r2, [@INDEX_MASK];
-  setp.gt.u32 %gpuslice_p, %gpuslice_at, %gpuslice_r2;
+  setp.lt.s32 %gpuslice_p, %gpuslice_at, 0;
   @%gpuslice_p bra.uni $gpuslice_task;
 )";
 
 inline constexpr std::string_view kMeetAndRunOn = R"(
-  ld.param.u32 %gpuslice_r2, [@INDEX_MASK];
-  setp.gt.u32 %gpuslice_p, %gpuslice_at, %gpuslice_r2;
+  setp.lt.s32 %gpuslice_p, %gpuslice_at, 0;
   @!%gpuslice_p bra.uni $gpuslice_last;
   bar.sync 0;
   bra.uni $gpuslice_task;
@@ -142,21 +138,31 @@ $gpuslice_last:
 )";
 
 inline constexpr std::string_view kRunOnOther = R"(
-  ld.param.u32 %gpuslice_r2, [@INDEX_MASK];
-  setp.gt.u32 %gpuslice_p, %gpuslice_at, %gpuslice_r2;
+  setp.lt.s32 %gpuslice_p, %gpuslice_at, 0;
   @%gpuslice_p bra.uni $gpuslice_other_task;
 )";
 
-/// Whose warp is the first to be through leads from here on: it claims while the others are still at work.
+/// In front of where it leaves: nothing to do.
+inline constexpr std::string_view kNoTask = R"(
+$gpuslice_no_task:
+  setp.ne.u32 %gpuslice_p, %gpuslice_at, 0;
+  mov.u32 %gpuslice_r9, 0;
+  @%gpuslice_p bra.uni $gpuslice_next;
+)";
+
 inline constexpr std::string_view kToNext = R"(
+  mov.u32 %gpuslice_r9, 0;
+  bra $gpuslice_next;
+)";
+
+/// Whose warp is the first to be through leads from here on: it claims while the others are still at work.
+inline constexpr std::string_view kFirstLeads = R"(
   mov.u32 %gpuslice_r0, %laneid;
   setp.ne.u32 %gpuslice_others, %gpuslice_r0, 0;
   @TURN
   mov.u32 %gpuslice_r1, 1;
   @!%gpuslice_others atom.shared.add.u32 %gpuslice_r1, [%gpuslice_r2+40], %gpuslice_r1;
   @!%gpuslice_others setp.ne.u32 %gpuslice_others, %gpuslice_r1, 0;
-  mov.u32 %gpuslice_r9, 0;
-  bra $gpuslice_next;
 )";
 
 }  // namespace gpuctl::ptx::pass

@@ -18,11 +18,12 @@
 // it before a barrier, while slow threads may still be about to read what it wrote last, from the other place. The place they
 // read is written again only after the next such barrier, to which they come after reading.
 //
-// The leader is thread 0 for the first chunk, then the first lane of whichever warp is through with the chunk first: its round trips
-// to memory overlap with the work of the other warps. They count themselves in shared memory, in two places by turns; the leader
-// zeroes the place for the next turn before the barrier. What a leader must know stands in shared memory too. (To let each
+// The leader is thread 0. Where the warps of a block do not meet within each block-task, they may be through with a chunk at
+// different times: there it is thread 0 for the first chunk, then the first lane of whichever warp is through first, and its
+// round trips to memory overlap with the work of the others. They count themselves in shared memory, in two places by turns; the
+// leader zeroes the place for the next turn before the barrier. What a leader must know stands in shared memory. (To let each
 // warp's first lane go on towards the claim until it knows gained nothing, and random kernels made illegal accesses on the GPU:
-// see what was said of the loop's entry.)
+// see what was said of the loop's entry. They did too when thread 0 published the next chunk while its block was at work on this one.)
 //
 // Everybody goes through the published block-tasks by himself. Kernels whose threads share something, memory or barriers,
 // meet between two of them, or in the next one where that is late enough (meet_late), unless they meet at its beginning anyway. With two bodies (split_early_return) there are
@@ -37,6 +38,7 @@
 // to whoever sees the addition to `left` and fences. The holder waits for all of those, and fences, before its grid ends.
 #include "ptx/pass/wrap_in_claim_loop.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "ptx/parser.h"
@@ -53,6 +55,11 @@ namespace {
 
 void append(std::vector<Statement>& to, std::vector<Statement> from) {
   std::move(from.begin(), from.end(), std::back_inserter(to));
+}
+
+bool is_own_shared_variable(const Statement& statement) {
+  const auto* variable = std::get_if<Variable>(&statement);
+  return variable != nullptr && variable->space.starts_with("shared") && variable->names[0].name != "gpuslice_shared";
 }
 
 /// Where the block index comes from, and what a part of a chunk must not go beyond.
@@ -85,6 +92,9 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   const std::string start_of_task = names.expand(index.text + std::string(reads_size ? kGridSize : ""));
   const std::string_view end_of_task = kernel.closure.uses_async_copy ? kFinishCopies : "";
 
+  const bool meets = kernel.meets_at_branch || kernel.meets_inside;
+  const std::string to_next = names.expand(std::string(meets ? "" : kFirstLeads)) + std::string(kToNext);
+
   std::string text = ".version 6.3\n.target sm_70\n.address_size 64\n.entry worker()\n{";
   text += kDeclarations;
   text += kStart;
@@ -98,6 +108,8 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   if (index.in_parts) text += names.expand(kPart);
   text += names.expand(index.count);
   text += names.expand(kPublish);
+  if (!meets) text += kCountAnew;
+  text += kWait;
   text += kPlainBarrier;
   text += names.expand(kRead);
   if (two_bodies) {
@@ -106,8 +118,8 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
     text += kPlainTaskEndLabel;
     text += end_of_task;
     text += names.expand(index.advance);
-    text += names.expand(kernel.meets_at_branch || kernel.meets_inside ? kRunOn : kMeetAndRunOn);
-    text += names.expand(kToNext);
+    text += meets ? kRunOn : kMeetAndRunOn;
+    text += to_next;
     text += kCrossingLabel;
     if (kernel.meets_inside) text += kPlainBarrier;
   }
@@ -120,11 +132,12 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   if (joins) {
     if (skips) text += kPlainOrJoin;
     text += kJoiningBarrier;
-    text += names.expand(two_bodies ? kRunOnOther : kRunOn);
+    text += two_bodies ? kRunOnOther : kRunOn;
   } else {
-    text += names.expand(shares && !kernel.meets_inside ? kMeetAndRunOn : kRunOn);
+    text += shares && !kernel.meets_inside ? kMeetAndRunOn : kRunOn;
   }
-  text += names.expand(kToNext);
+  text += to_next;
+  text += kNoTask;
   text += names.expand(kLeave);
   text += "}\n";
   Result<Module> worker = parse(text);
@@ -138,6 +151,8 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
     result.push_back(std::move(statement));
   }
   kernel.plain_body.reset();
+  // The program's own first: they keep their addresses, which then need no instruction more.
+  std::stable_partition(result.begin(), result.end(), is_own_shared_variable);
   kernel.entry.body = std::move(result);
   return {};
 }
