@@ -6,6 +6,9 @@ import time
 
 import instance
 
+# What makes the first program the one that has been at it longer, however quickly programs start.
+HEAD_START_S = 0.5
+
 
 class SideBySide(instance.SystemTest):
     def start_kernel(self, kind):
@@ -103,7 +106,9 @@ class SideBySide(instance.SystemTest):
             for flat in (first, second, None):
                 file.write_text(self.curves_file(keys if flat else {}, flat))
                 self.start_daemon()
-                programs = [self.start_long(kind, blocks[kind]) for kind in (first, second)]
+                programs = [self.start_long(first, blocks[first])]
+                time.sleep(HEAD_START_S)
+                programs.append(self.start_long(second, blocks[second]))
                 means = self.mean_grants(*programs, samples=20)
                 print(f"{first} and {second}, {flat} flat: {means}", file=sys.stderr)
                 if flat == first:
