@@ -20,7 +20,7 @@ bool leaves(const Instruction& i, const std::set<std::string>& ends) {
 
 bool waits_for_others(const Statement& statement) {
   const auto* i = std::get_if<Instruction>(&statement);
-  return i != nullptr && opcode_kind(i->opcode) == OpcodeKind::kBarrier;
+  return i != nullptr && is_barrier(*i);
 }
 
 bool is_access(const Instruction& i) {

@@ -93,7 +93,7 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   const std::string_view end_of_task = kernel.closure.uses_async_copy ? kFinishCopies : "";
 
   const bool meets = kernel.meets_at_branch || kernel.meets_inside;
-  const std::string to_next = names.expand(std::string(meets ? "" : kFirstLeads)) + std::string(kToNext);
+  const std::string to_next = names.expand(meets ? std::string_view() : kFirstLeads) + std::string(kToNext);
 
   std::string text = ".version 6.3\n.target sm_70\n.address_size 64\n.entry worker()\n{";
   text += kDeclarations;
