@@ -87,8 +87,9 @@ void Context::plan(Launch& launch, const Stream& stream) {
                  .by_grid_x = gpuctl::ptx::divisor(config.grid[0]),
                  .by_grid_y = gpuctl::ptx::divisor(config.grid[1]),
                  .order = gpuctl::ptx::task_order(chunks.step_bits, chunks.run_bits),
+                 .advance = gpuctl::ptx::advance(tasks, chunks.step_bits),
                  .index_mask = gpuctl::ptx::index_mask(tasks, chunks.step_bits),
-                 .advance = gpuctl::ptx::advance(tasks, chunks.step_bits)};
+                 .minus_grid_x = 0 - config.grid[0]};
   if (gpuctl::range_size(launch.args.range) == sms_) launch.args.first = std::clamp(chunks.total >> chunks.taper, chunks.least, chunks.most);
 }
 

@@ -130,8 +130,9 @@ struct LaunchArgs {
   Divisor by_grid_x;     ///< where the index of a block is read in two dimensions
   Divisor by_grid_y;     ///< and in three
   std::uint32_t order;   ///< task_order()
-  std::uint32_t index_mask;  ///< index_mask()
   std::uint32_t advance;  ///< advance()
+  std::uint32_t index_mask;  ///< index_mask()
+  std::uint32_t minus_grid_x;  ///< -grid_x: beside index_mask, to be loaded with it, and so that a remainder needs no negation
 };
 static_assert(sizeof(LaunchArgs) == 104 && alignof(LaunchArgs) == 8);
 

@@ -86,7 +86,7 @@ std::string WorkerNames::word(std::string_view name) const {
       {"TAPER", offsetof(LaunchArgs, taper)},   {"WORKERS", offsetof(LaunchArgs, workers)},
       {"TASKS", offsetof(LaunchArgs, tasks)},   {"ORDER", offsetof(LaunchArgs, order)},
       {"INDEX_MASK", offsetof(LaunchArgs, index_mask)},
-      {"ADVANCE", offsetof(LaunchArgs, advance)},
+      {"ADVANCE", offsetof(LaunchArgs, advance)}, {"MINUS_X", offsetof(LaunchArgs, minus_grid_x)},
       {"FLAGS", offsetof(LaunchArgs, flags)},   {"LIMIT", offsetof(LaunchArgs, limit)},
       {"RANGE", offsetof(LaunchArgs, range)},   {"FIRST", offsetof(LaunchArgs, first)},
       {"X_MAGIC", offsetof(LaunchArgs, by_grid_x) + offsetof(Divisor, magic)},

@@ -64,8 +64,12 @@ inline constexpr std::string_view kIndexInRow = R"(
   and.b32 %gpuslice_ctaid_x, %gpuslice_at, %gpuslice_r1;
 )";
 
-/// Divides `index` by the grid's size along `axis`, X or Y, by a multiplication. `rest` may be `index`.
-inline std::string divide_index(std::string_view index, char axis, std::string_view quotient, std::string_view rest) {
+inline constexpr std::string_view kMinusX = "  ld.param.u32 %gpuslice_r2, [@MINUS_X];\n";
+inline constexpr std::string_view kMinusY = "  ld.param.u32 %gpuslice_r2, [@GRID_Y];\n  neg.s32 %gpuslice_r2, %gpuslice_r2;\n";
+
+/// Divides `index` by the grid's size along `axis`, X or Y, by a multiplication; `minus` brings that size, negated, to r2. `rest`
+/// may be `index`.
+inline std::string divide_index(std::string_view index, char axis, std::string_view minus, std::string_view quotient, std::string_view rest) {
   std::string text;
   const auto line = [&](auto... parts) { ((text += parts), ...) += '\n'; };
   line("  shl.b32 %gpuslice_r1, ", index, ", 1;");
@@ -73,21 +77,20 @@ inline std::string divide_index(std::string_view index, char axis, std::string_v
   line("  mul.hi.u32 %gpuslice_r1, %gpuslice_r1, %gpuslice_r2;");
   line("  ld.param.u32 %gpuslice_r2, [@", axis, "_SHIFT];");
   line("  shr.u32 ", quotient, ", %gpuslice_r1, %gpuslice_r2;");
-  line("  ld.param.u32 %gpuslice_r2, [@GRID_", axis, "];");
-  line("  mul.lo.u32 %gpuslice_r1, ", quotient, ", %gpuslice_r2;");
-  line("  sub.u32 ", rest, ", ", index, ", %gpuslice_r1;");
+  text += minus;
+  line("  mad.lo.u32 ", rest, ", ", quotient, ", %gpuslice_r2, ", index, ";");
   return text;
 }
 
 inline std::string index_in_plane() {
   return "  ld.param.u32 %gpuslice_r3, [@INDEX_MASK];\n"
          "  and.b32 %gpuslice_r3, %gpuslice_at, %gpuslice_r3;\n" +
-         divide_index("%gpuslice_r3", 'X', "%gpuslice_ctaid_y", "%gpuslice_ctaid_x");
+         divide_index("%gpuslice_r3", 'X', kMinusX, "%gpuslice_ctaid_y", "%gpuslice_ctaid_x");
 }
 
 /// Divides once more: the plane's y counts through all planes.
 inline std::string index_in_space() {
-  return index_in_plane() + divide_index("%gpuslice_ctaid_y", 'Y', "%gpuslice_ctaid_z", "%gpuslice_ctaid_y");
+  return index_in_plane() + divide_index("%gpuslice_ctaid_y", 'Y', kMinusY, "%gpuslice_ctaid_z", "%gpuslice_ctaid_y");
 }
 
 inline constexpr std::string_view kGridSize = R"(
