@@ -18,7 +18,12 @@ class Batch:
         self.program = self.run(None)
 
     def run(self, slice_path):
-        return self.lab.start(slice_path, self.lab.build / "tests/random/random-kernels", self.seeds, "--linger", limit_s=PROCESS_LIMIT_S)
+        """Guarded kernels too, though a storm mostly leaves them a part of the SMs."""
+        self.lab.env["GPUSLICE_GUARD"] = "1"
+        try:
+            return self.lab.start(slice_path, self.lab.build / "tests/random/random-kernels", self.seeds, "--linger", limit_s=PROCESS_LIMIT_S)
+        finally:
+            del self.lab.env["GPUSLICE_GUARD"]
 
     def done(self):
         """Whether nothing is left to run. What is wrong comes as an exception that names the seeds."""

@@ -60,6 +60,8 @@ std::string form_name(ptx::Form form) {
   switch (form) {
     case ptx::Form::kPersistent:
       return "persistent";
+    case ptx::Form::kGuarded:
+      return "guarded";
     case ptx::Form::kOpaque:
       return "opaque";
   }

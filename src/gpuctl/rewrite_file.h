@@ -31,7 +31,7 @@ Result<RewrittenFile> rewrite_file(const std::string& path);
 /// and makes that directory. Returns the paths. A file is complete or, after an error, as it was before.
 Result<std::vector<std::string>> write_modules(const RewrittenFile& file, const std::string& out);
 
-/// "persistent" or "opaque", as everywhere.
+/// "persistent", "guarded" or "opaque", as everywhere.
 std::string form_name(ptx::Form form);
 
 }  // namespace gpuctl::cli

@@ -20,4 +20,7 @@ struct Chunks {
 /// `target_ns` is what a worker may take to leave.
 Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std::uint64_t workers, double target_ns);
 
+/// One at a time, in order: for guarded kernels, whose workers run one each.
+inline Chunks single_tasks(std::uint32_t tasks) { return {.taper = 31, .total = tasks}; }
+
 }  // namespace gpuslice

@@ -75,6 +75,22 @@ Stream& Context::stream_of(CUstream handle) {
   return *stream;
 }
 
+void Context::use_stream(CUstream stream) {
+  std::unique_lock lock(mutex_);
+  use_stream(lock, stream);
+}
+
+void Context::use_stream(std::unique_lock<std::mutex>& lock, CUstream handle) {
+  if (several_streams_) return;
+  const StreamKey key = stream_key(handle);
+  if (only_stream_.value_or(key) == key) {
+    only_stream_ = key;
+    return;
+  }
+  several_streams_ = true;
+  while (guarded_ > 0) wait_for_agent(lock);
+}
+
 std::uint32_t Context::granted() const {
   const Polled* polled = polled_.load(std::memory_order_acquire);
   return std::min(polled ? ipc::load(polled->capsm) : ipc::kUnlimited, sms_);

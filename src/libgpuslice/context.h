@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "ipc/stub.h"
@@ -56,6 +57,7 @@ struct Launch {
   WorkTime work;                   ///< of as many as the SMs hold that it was allowed
   std::uint64_t issued_ns = 0;     ///< CLOCK_MONOTONIC
   TopUpTries tries;                  ///< of the agent, to add workers
+  std::uint32_t claimed = 0;         ///< of a guarded kernel: block-tasks when the agent last looked
   std::uint64_t wanted_ns = 0;       ///< since when it could have more workers if it had started; 0: not
   std::uint64_t given_ns = 0;        ///< when all its workers but the holder were sent at once; 0: they were not
   std::uint32_t topped_up_for = 0;   ///< the range of SMs it was allowed at the latest top-up
@@ -68,6 +70,8 @@ struct Launch {
   std::uint64_t evict_ns = 0;      ///< what its evictions took, together, and coming back
   std::uint32_t evictions = 0;
   bool counts = true;              ///< as one of what is in the stream: of a graph launch only its last kernel does
+
+  bool once() const { return instance->kernel->once; }
 };
 
 /// Launches, and launches of graphs, that may wait in a stream: below what makes the driver block in a launch (about 1,000
@@ -161,6 +165,11 @@ class Context {
   std::uint32_t first_sm() const;
   std::uint32_t sms() const { return sms_; }
   Opaque& opaque() { return opaque_; }
+  /// The program is about to put something into a stream that may wait there. What guarded kernels (KernelInfo::once) leave when
+  /// they are evicted only new workers can take, and these must come to the GPU though the program's stream holds up what is
+  /// behind it in its hardware queue (worker_streams.h). That is certain with one such stream, not with several. So a program's second
+  /// stream waits here until no guarded launch is incomplete; from then on there are none.
+  void use_stream(CUstream stream);
   /// A kernel of so many blocks, in original form, is about to be launched where none was on the GPU.
   void opaque_started(std::uint64_t blocks);
   /// No launch is known to be on the GPU. The context need not be current.
@@ -174,6 +183,7 @@ class Context {
   explicit Context(CUcontext context, int device_index, std::uint32_t sms, Slots slots);
   static Context* create(CUcontext context);
 
+  void use_stream(std::unique_lock<std::mutex>& lock, CUstream handle);
   Stream& stream_of(CUstream handle);
   /// What to launch, and how many workers one SM holds of it; 0: it has no persistent form, or not of this shape.
   struct Fit {
@@ -181,6 +191,7 @@ class Context {
     int per_sm;
   };
   Fit fit_of(Instance& instance, const LaunchConfig& config);
+  const char* why_unguarded(const Instance& instance) const;
   bool short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm);
   void plan(Launch& launch, const Stream& stream);
   void book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t slot);
@@ -219,6 +230,9 @@ class Context {
   int quiescing_ = 0;
   Targets targets_;
   std::uint32_t outstanding_ = 0;
+  std::uint32_t guarded_ = 0;                        ///< of these, in guarded form
+  std::optional<StreamKey> only_stream_;             ///< that the program has used so far
+  bool several_streams_ = false;
   std::uint64_t graph_launches_ = 0;
   std::uint32_t told_demand_ = 0;
   std::uint32_t told_part_ = 0;  ///< what it was granted when it last said that it began with less than all

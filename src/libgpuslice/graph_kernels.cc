@@ -169,6 +169,10 @@ void read_params(const CUDA_KERNEL_NODE_PARAMS& params, GraphKernel& out) {
     kernel->late->load_if_idle();
     if (!kernel->persistent) kernel->original_in_graph = "it was made ready to run before its persistent form was there";
   }
+  if (kernel->persistent && kernel->once) {
+    kernel->original_in_graph = "guarded kernels are evicted outside of graphs only";
+    return;
+  }
   if (!kernel->persistent || out.not_in_this_graph || !out.config.threads() ||
       !fits_whole_warps(*kernel, out.config.grid, out.config.block))
     return;

@@ -41,7 +41,8 @@ CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate
   }
   Stream* stream = nullptr;
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    use_stream(lock, handle);
     std::erase_if(booked, [&](const Booked& b) {
       return short_enough(*b.launch->instance, b.launch->config.block_tasks(), b.launch->per_sm);
     });

@@ -60,6 +60,7 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
     // Made before this program came into a slice: nothing is known of it.
     Context* context = capturing_anything() ? nullptr : Context::current();
     if (!context) return plain();
+    context->use_stream(where);
     const Opaque::Turn turn(context->opaque(), where, {.blocks = context->sms(), .confine = false});
     return plain();
   });

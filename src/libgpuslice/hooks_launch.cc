@@ -35,6 +35,14 @@ std::uint32_t least_sms(const Together& together, CUfunction function, std::uint
   return sms_for(together, static_cast<std::uint64_t>(per_sm));
 }
 
+/// Why a kernel with a persistent or guarded form was launched in its original one: as `gpuctl explain` goes on after "launched".
+const char* why_original(const KernelInfo& kernel, const Together& together, bool takes_attributes) {
+  if (together) return together.how;
+  if (!takes_attributes) return "with attributes its other form cannot have";
+  const char* unguarded = kernel.once ? kernel.original_launch.load() : nullptr;  // Context::launch()
+  return unguarded ? unguarded : "with blocks its other form cannot have";
+}
+
 /// A kernel without another form, when and where its slice may start it.
 template <class Plain>
 CUresult launch_opaque(KernelInfo* kernel, CUstream stream, const Opaque::Launch& launch, Plain plain) {
@@ -42,6 +50,7 @@ CUresult launch_opaque(KernelInfo* kernel, CUstream stream, const Opaque::Launch
   Context* context = capture ? nullptr : Context::current();
   if (kernel) kernel->unlimited = context ? nullptr : capture ? "a stream was being captured" : "its context is not managed";
   if (!context) return plain(stream);
+  context->use_stream(stream);
   const Opaque::Turn turn(context->opaque(), stream, launch);
   const CUresult result = plain(turn.stream());
   const bool refused = result != CUDA_SUCCESS && turn.confined();
@@ -80,9 +89,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     if (outcome == Context::Outcome::kLaunched) return result;
     if (outcome == Context::Outcome::kAsItIs) return plain(stream);
     const Together together = blocks_together(attributes, count, blocks);
-    if (has_form) {
-      kernel->original_launch = together ? together.how : taken ? "with blocks its persistent form cannot have" : "with attributes its persistent form cannot have";
-    }
+    if (has_form) kernel->original_launch = why_original(*kernel, together, taken);
     return launch_opaque(kernel, stream, {.blocks = blocks, .least = least_sms(together, function, threads, shared)}, plain);
   });
 }

@@ -1,4 +1,4 @@
-// Streams: priorities are kept below the agent's, and captures are noticed.
+// Streams: priorities are kept below the agent's; captures, and streams that wait, are noticed.
 #include <atomic>
 #include <mutex>
 #include <shared_mutex>
@@ -78,6 +78,15 @@ CUresult end_capture(CUstream stream, CUgraph* graph) {
   return result;
 }
 
+CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
+  return guarded([&] {
+    if (!driver().cuStreamWaitEvent) return CUDA_ERROR_NOT_INITIALIZED;
+    Context* context = Client::get().wanted() && !capturing_anything() ? Context::current() : nullptr;
+    if (context) context->use_stream(stream);
+    return driver().cuStreamWaitEvent(stream, event, flags);
+  });
+}
+
 }  // namespace
 }  // namespace gpuslice
 
@@ -94,6 +103,13 @@ GPUSLICE_HOOK cuStreamDestroy_v2(CUstream stream) {
     for (Context* context : Context::all()) context->stream_destroyed(stream);
     return driver().cuStreamDestroy_v2(stream);
   });
+}
+
+GPUSLICE_HOOK cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+  return wait_event(explicit_stream(stream, false), event, flags);
+}
+GPUSLICE_HOOK cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned flags) {
+  return wait_event(explicit_stream(stream, true), event, flags);
 }
 
 GPUSLICE_HOOK cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {

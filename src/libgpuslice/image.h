@@ -12,7 +12,8 @@ namespace gpuslice {
 
 struct ImageKernel {
   std::string name;
-  bool persistent = false;
+  bool persistent = false;        ///< it has a form that gives SMs back
+  bool once = false;              ///< the guarded one: each worker runs one block-task
   std::string reason;             ///< one line
   std::vector<Parameter> params;  ///< of the program
   std::uint32_t args_offset = 0;

@@ -28,6 +28,7 @@ GPUSLICE_HOOK cuStreamBeginCapture_v2_ptsz(CUstream, CUstreamCaptureMode);
 GPUSLICE_HOOK cuStreamBeginCaptureToGraph_ptsz(CUstream, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, size_t,
                                                CUstreamCaptureMode);
 GPUSLICE_HOOK cuStreamEndCapture_ptsz(CUstream, CUgraph*);
+GPUSLICE_HOOK cuStreamWaitEvent_ptsz(CUstream, CUevent, unsigned);
 #undef cuGraphInstantiate
 #undef cuGraphExecUpdate
 #undef cuGraphExecKernelNodeSetParams
@@ -114,6 +115,8 @@ const Hook kHooks[] = {
     ROW(cuStreamBeginCaptureToGraph_ptsz, "cuStreamBeginCaptureToGraph", 12030, true),
     ROW(cuStreamEndCapture, "cuStreamEndCapture", 10000, false),
     ROW(cuStreamEndCapture_ptsz, "cuStreamEndCapture", 10000, true),
+    ROW(cuStreamWaitEvent, "cuStreamWaitEvent", 3020, false),
+    ROW(cuStreamWaitEvent_ptsz, "cuStreamWaitEvent", 7000, true),
     ROW(cuGraphInstantiate, "cuGraphInstantiate", 10000, false),
     ROW(cuGraphInstantiate_v2, "cuGraphInstantiate", 11000, false),
     ROW(cuGraphInstantiateWithFlags, "cuGraphInstantiate", 12000, false),

@@ -118,7 +118,7 @@ std::vector<gpuctl::ipc::Kernel> Kernels::report(bool all) {
     std::lock_guard detail(kernel->mutex);
     list.push_back({.name = kernel->name,
                     .module = kernel->module,
-                    .form = kernel->persistent ? "persistent" : "opaque",
+                    .form = !kernel->persistent ? "opaque" : kernel->once ? "guarded" : "persistent",
                     .reason = reason_of(*kernel),
                     .launches = static_cast<std::int64_t>(kernel->launches.load()),
                     .registers = kernel->registers,

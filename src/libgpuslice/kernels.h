@@ -51,7 +51,8 @@ struct Instance {
 struct KernelInfo {
   std::string name;
   std::string module;               ///< short label of the image
-  std::atomic<bool> persistent{false};  ///< has a persistent form; the functions below are written before it
+  std::atomic<bool> persistent{false};  ///< has a persistent form, or a guarded one; the functions below are written before it
+  bool once = false;                ///< it is guarded: each worker runs one block-task
   std::shared_ptr<LateForms> late;  ///< its image's, if it may get a persistent form later; as it was when the kernel became known
   std::string reason;               ///< why this form; one line
   std::vector<Parameter> params;    ///< of the program, without ours

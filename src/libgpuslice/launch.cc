@@ -1,6 +1,7 @@
 // The launch path: everything between the program's launch call and the driver's. It makes no system call while the
 // agent is awake and no policy for jobs is in force, and one allocation set per launch.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "libgpuslice/agent.h"
@@ -20,6 +21,17 @@ namespace {
 constexpr std::uint32_t kMeasureEvery = 1000;
 constexpr double kShortInReserveNs = 1'000'000;
 constexpr double kTargetsWhenAlone = 4;
+/// What a guarded kernel's blocks pay (three round trips to memory) is a few percent of such block-tasks.
+constexpr double kWorthGuardingNs = 100'000;
+
+/// GPUSLICE_GUARD is 1.
+bool always_guards() {
+  static const bool always = [] {
+    const char* wanted = std::getenv("GPUSLICE_GUARD");
+    return wanted && std::strcmp(wanted, "1") == 0;
+  }();
+  return always;
+}
 
 }  // namespace
 
@@ -66,7 +78,7 @@ void Context::plan(Launch& launch, const Stream& stream) {
   const LaunchConfig& config = launch.config;
   const std::uint64_t full = std::uint64_t{sms_} * launch.per_sm;
   const auto tasks = static_cast<std::uint32_t>(config.block_tasks());
-  const Chunks chunks = plan_chunks({config.grid[0], config.grid[1], config.grid[2]}, launch.instance->task_ns, full,
+  const Chunks chunks = launch.once() ? single_tasks(tasks) : plan_chunks({config.grid[0], config.grid[1], config.grid[2]}, launch.instance->task_ns, full,
                                     static_cast<double>(std::chrono::nanoseconds(targets_.block_task).count()) * (alone() ? kTargetsWhenAlone : 1));
   launch.chunk = chunks.most;
   launch.args = {.slot = slots_.device_address(launch.slot),
@@ -90,14 +102,16 @@ void Context::plan(Launch& launch, const Stream& stream) {
                  .advance = gpuctl::ptx::advance(tasks, chunks.step_bits),
                  .index_mask = gpuctl::ptx::index_mask(tasks, chunks.step_bits),
                  .minus_grid_x = 0 - config.grid[0]};
-  if (gpuctl::range_size(launch.args.range) == sms_) launch.args.first = std::clamp(chunks.total >> chunks.taper, chunks.least, chunks.most);
+  if (gpuctl::range_size(launch.args.range) == sms_ && !launch.once()) launch.args.first = std::clamp(chunks.total >> chunks.taper, chunks.least, chunks.most);
 }
 
 // As many as the allowed SMs hold, and twice as many again as fit on idle SMs that are not allowed: the hardware fills the
 // emptiest SMs first, where they leave at once. With nothing allowed one worker still goes: the holder, who keeps the
-// launch's place in its stream.
+// launch's place in its stream. Guarded kernels have one for each block-task: those of them that come to an SM that is not
+// allowed leave without one, and the agent adds others.
 std::uint32_t Context::workers_for(const Launch& launch, std::uint32_t allowed) const {
   if (allowed == 0) return 1;
+  if (launch.once()) return launch.args.tasks;
   const std::uint64_t sms = allowed;
   const std::uint64_t chunks = (std::uint64_t{launch.args.total} + launch.chunk - 1) / launch.chunk;
   const std::uint64_t wanted = std::min(chunks, sms * launch.per_sm);
@@ -136,6 +150,7 @@ void Context::book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t 
   stream.outstanding.push_back(std::move(owned));
   stream.queued += launch.counts;
   ++outstanding_;
+  guarded_ += launch.once();
   plan(launch, stream);
   if (first) {
     active_.push_back(&stream);
@@ -152,14 +167,28 @@ void Context::rouse_agent() {
   if (work_begins_.exchange(false, std::memory_order_relaxed) || agent_asleep_.load(std::memory_order_acquire)) wake_agent();
 }
 
+/// Why a kernel that has a guarded form is not to run in it now, as `gpuctl explain` goes on after "launched"; null: it is. Each of
+/// its blocks pays for that with some microseconds; and where it has a part of the SMs from the beginning, a green context of that
+/// size (opaque.h) is better than workers that come to the wrong ones. With mutex_.
+const char* Context::why_unguarded(const Instance& instance) const {
+  if (several_streams_) return "by a program with several streams";
+  if (always_guards()) return nullptr;
+  if (alone()) return "with the GPU to itself";
+  if (granted() < sms_) return "with a part of the SMs";
+  if (instance.task_ns > 0 && instance.task_ns < kWorthGuardingNs) return "with short block-tasks";
+  return nullptr;
+}
+
 Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result) {
   const Fit fit = fit_of(instance, config);
   if (fit.per_sm <= 0) return Outcome::kCannot;
 
   Stream* stream;
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    use_stream(lock, config.stream);
     if (short_enough(instance, config.block_tasks(), static_cast<std::uint32_t>(fit.per_sm))) return Outcome::kAsItIs;
+    if (instance.kernel->once && (instance.kernel->original_launch = why_unguarded(instance))) return Outcome::kCannot;
     stream = &stream_of(config.stream);
   }
   auto owned = std::make_unique<Launch>();
@@ -175,6 +204,10 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
     std::unique_lock lock(mutex_);
     std::optional<std::uint32_t> slot;
     while (quiescing_ > 0 || stream->queued >= kMaxQueuedPerStream || !(slot = slots_.take())) wait_for_agent(lock);
+    if (launch.once() && several_streams_) {
+      slots_.give_back(*slot, false);
+      return Outcome::kCannot;
+    }
     book(*stream, std::move(owned), *slot);
   }
   rouse_agent();

@@ -60,7 +60,8 @@ Rewritten rewrite(std::string_view text) {
   for (const gpuctl::ptx::EntryReport& report : result->entries) {
     ImageKernel& kernel = made.kernels.emplace_back();
     kernel.name = report.name;
-    kernel.persistent = report.form == gpuctl::ptx::Form::kPersistent;
+    kernel.persistent = report.form != gpuctl::ptx::Form::kOpaque;
+    kernel.once = report.form == gpuctl::ptx::Form::kGuarded;
     kernel.reason = report.reason;
     for (const gpuctl::ptx::ParamLayout& param : report.params) kernel.params.push_back({param.offset, param.size});
     kernel.args_offset = report.args_offset;
@@ -83,6 +84,7 @@ std::string pack(const Rewritten& rewritten) {
     packer.text(kernel.name);
     packer.text(kernel.reason);
     packer.number(kernel.persistent);
+    packer.number(kernel.once);
     packer.number(kernel.needs_whole_warps);
     packer.number(kernel.args_offset);
     packer.number(kernel.params.size());
@@ -105,6 +107,7 @@ std::optional<Rewritten> unpack(std::string_view bytes) {
     kernel.name = unpacker.text();
     kernel.reason = unpacker.text();
     kernel.persistent = unpacker.number() != 0;
+    kernel.once = unpacker.number() != 0;
     kernel.needs_whole_warps = unpacker.number() != 0;
     kernel.args_offset = static_cast<std::uint32_t>(unpacker.number());
     for (std::uint64_t params = unpacker.number(); params > 0 && unpacker.whole; --params) {

@@ -48,6 +48,7 @@ void expect_same(const Rewritten& a, const Rewritten& b) {
     const ImageKernel &left = a.kernels[i], &right = b.kernels[i];
     EXPECT_EQ(left.name, right.name);
     EXPECT_EQ(left.persistent, right.persistent);
+    EXPECT_EQ(left.once, right.once);
     EXPECT_EQ(left.reason, right.reason);
     EXPECT_EQ(left.args_offset, right.args_offset);
     EXPECT_EQ(left.needs_whole_warps, right.needs_whole_warps);
@@ -82,7 +83,7 @@ class TextCacheTest : public testing::Test {
 
 TEST_F(TextCacheTest, PacksEverything) {
   Rewritten made{.text = std::string("te\0xt", 5), .kernels = {}, .reason = "reason"};
-  made.kernels.push_back({.name = "a", .persistent = true, .reason = "fine", .params = {{0, 8}, {8, 4}}, .args_offset = 16, .needs_whole_warps = true});
+  made.kernels.push_back({.name = "a", .persistent = true, .once = true, .reason = "fine", .params = {{0, 8}, {8, 4}}, .args_offset = 16, .needs_whole_warps = true});
   made.kernels.push_back({.name = "b", .persistent = false, .reason = "", .params = {}, .args_offset = 0, .needs_whole_warps = false});
   const std::string bytes = pack(made);
   const std::optional<Rewritten> back = unpack(bytes);

@@ -21,6 +21,8 @@ class TopUpTries {
     range_ = range;
     return before;
   }
+  /// What was missing has come, and is missing again.
+  void try_again() { next_ns_ = 0; }
   /// From when on a try may be made.
   std::uint64_t next_ns() const { return next_ns_; }
   void tried(std::uint64_t now_ns) {

@@ -65,6 +65,7 @@ void merge(Closure& closure, const FunctionFacts& facts) {
   closure.reads_shared_state |= facts.reads_shared_state;
   closure.uses_shared |= facts.uses_shared;
   closure.uses_async_copy |= facts.uses_async_copy;
+  closure.uses_bulk_copy |= facts.uses_bulk_copy;
   closure.calls_indirectly |= facts.calls_indirectly;
 }
 
@@ -127,7 +128,12 @@ FunctionFacts ModuleFacts::read(const Function& function) const {
   facts.uses_shared = !shared.empty();
 
   for_each_instruction(*function.body, [&](const Instruction& instruction) {
-    refuse(ptx::refusal(instruction));
+    Refusal refusal = ptx::refusal(instruction);
+    if (!refusal.once) {
+      refuse(std::move(refusal.reason));
+    } else if (facts.once.empty()) {
+      facts.once = std::move(refusal.reason);
+    }
     if (is_barrier(instruction)) {
       facts.has_barrier = true;
       if (!is_block_barrier(instruction) || !instruction.has("sync")) facts.has_other_barrier = true;
@@ -135,6 +141,7 @@ FunctionFacts ModuleFacts::read(const Function& function) const {
     facts.has_warp_sync |= is_warp_sync(instruction);
     facts.reads_shared_state |= is_shared_state_read(instruction);
     facts.uses_async_copy |= instruction.opcode == "cp";
+    facts.uses_bulk_copy |= instruction.opcode == "cp" && instruction.has("bulk");
     facts.uses_shared |= instruction.has("shared") || instruction.has("shared::cta");
     if (instruction.opcode == "exit" && !function.is_entry) refuse("a called function ends its thread (exit)");
     if (instruction.opcode == "call") {
@@ -192,9 +199,11 @@ const Closure& ModuleFacts::closure(const std::string& start) const {
       continue;
     }
     merge(closure, *facts);
-    if (!facts->refusal.empty() && closure.refusal.empty()) {
-      closure.refusal = first ? facts->refusal : "calls '" + name + "': " + facts->refusal;
-    }
+    const auto note = [&](const std::string& reason, std::string& of_all) {
+      if (!reason.empty() && of_all.empty()) of_all = first ? reason : "calls '" + name + "': " + reason;
+    };
+    note(facts->refusal, closure.refusal);
+    note(facts->once, closure.once);
     first = false;
     for (const std::string& callee : facts->calls) visit(callee);
     if (facts->calls_indirectly && !pointers_followed) {

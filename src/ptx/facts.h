@@ -25,7 +25,8 @@ enum GridReads : std::uint8_t {
 /// Facts of one function body.
 struct FunctionFacts {
   const Function* function = nullptr;
-  std::string refusal;  ///< why nothing that runs this function can be persistent; empty when it can
+  std::string refusal;  ///< why nothing that runs this function can be persistent or guarded; empty when it can
+  std::string once;     ///< why it can only be guarded
   std::uint8_t grid_reads = 0;
   bool has_barrier = false;         ///< any barrier among threads of the block
   bool has_other_barrier = false;   ///< one that is not a plain `bar.sync 0`: a named one, or one that reduces
@@ -33,6 +34,7 @@ struct FunctionFacts {
   bool reads_shared_state = false;  ///< see is_shared_state_read()
   bool uses_shared = false;
   bool uses_async_copy = false;     ///< cp.async, whose writes to shared memory may be outstanding at the end
+  bool uses_bulk_copy = false;      ///< cp.async.bulk, whose writes to global memory may be
   bool calls_indirectly = false;
   std::set<std::string> calls;      ///< names called directly
 };
@@ -40,6 +42,7 @@ struct FunctionFacts {
 /// The same over everything a function may call, itself included.
 struct Closure {
   std::string refusal;  ///< "f: reason" for a called function, or the name of one that has no body
+  std::string once;
   std::uint8_t grid_reads = 0;
   bool has_barrier = false;
   bool has_other_barrier = false;
@@ -47,6 +50,7 @@ struct Closure {
   bool reads_shared_state = false;
   bool uses_shared = false;
   bool uses_async_copy = false;
+  bool uses_bulk_copy = false;
   bool calls_indirectly = false;
   std::set<std::string> functions;  ///< with bodies, called directly or not; the start only when it calls itself
   std::set<std::string> by_address; ///< those of `functions` that may be called through a pointer

@@ -43,28 +43,30 @@ const std::unordered_map<std::string_view, OpcodeKind>& table() {
   return *kTable;
 }
 
-/// Instructions with a reason of their own; `modifier` empty: whatever the modifiers.
-struct Refusal {
+/// Instructions with a reason of their own; `modifier` empty: whatever the modifiers. `once`: what they leave behind, in shared
+/// memory, barriers or the registers of a warp, is in the way of another block-task, but not of one.
+struct Row {
   std::string_view opcode;
   std::string_view modifier;
   std::string_view reason;
+  bool once = false;
 };
-constexpr Refusal kRefusals[] = {
-    {"mbarrier", "", "uses mbarrier"},
-    {"cp", "bulk", "uses bulk copies (cp.async.bulk)"},
-    {"cp", "reduce", "uses bulk copies (cp.reduce.async.bulk)"},
-    {"cp", "mbarrier", "uses mbarrier"},
-    {"setmaxnreg", "", "uses setmaxnreg"},
+constexpr Row kRefusals[] = {
+    {"mbarrier", "", "uses mbarrier", true},
+    {"cp", "bulk", "uses bulk copies (cp.async.bulk)", true},
+    {"cp", "reduce", "uses bulk copies (cp.reduce.async.bulk)", true},
+    {"cp", "mbarrier", "uses mbarrier", true},
+    {"setmaxnreg", "", "uses setmaxnreg", true},
     {"griddepcontrol", "", "uses griddepcontrol (programmatic dependent launch)"},
-    {"wgmma", "", "uses wgmma"},
+    {"wgmma", "", "uses wgmma", true},
     {"barrier", "cluster", "uses thread block clusters"},
     {"mapa", "", "uses thread block clusters"},
     {"getctarank", "", "uses thread block clusters"},
-    {"alloca", "", "allocates stack at run time (alloca)"},
-    {"stacksave", "", "allocates stack at run time (stacksave)"},
-    {"stackrestore", "", "allocates stack at run time (stackrestore)"},
-    {"bar", "arrive", "arrives at a barrier without waiting (bar.arrive)"},
-    {"barrier", "arrive", "arrives at a barrier without waiting (barrier.arrive)"},
+    {"alloca", "", "allocates stack at run time (alloca)", true},
+    {"stacksave", "", "allocates stack at run time (stacksave)", true},
+    {"stackrestore", "", "allocates stack at run time (stackrestore)", true},
+    {"bar", "arrive", "arrives at a barrier without waiting (bar.arrive)", true},
+    {"barrier", "arrive", "arrives at a barrier without waiting (barrier.arrive)", true},
 };
 
 /// How many operands, at least, the instructions have whose operands the passes look at. ptxas refuses fewer, but what it would
@@ -100,25 +102,29 @@ bool writes_first_operand(const Instruction& instruction) {
   }
 }
 
-std::string refusal(const Instruction& instruction) {
-  for (const Refusal& row : kRefusals) {
+Refusal refusal(const Instruction& instruction) {
+  for (const Row& row : kRefusals) {
     if (row.opcode == instruction.opcode && (row.modifier.empty() || instruction.has(row.modifier))) {
-      return std::string(row.reason);
+      if (instruction.has("multicast::cluster")) return {"uses thread block clusters"};
+      return {std::string(row.reason), row.once};
     }
   }
-  if (opcode_kind(instruction.opcode) == OpcodeKind::kUnknown) return "instruction '" + instruction.opcode + "' is not known";
+  if (opcode_kind(instruction.opcode) == OpcodeKind::kUnknown) return {"instruction '" + instruction.opcode + "' is not known"};
   for (const Operands& row : kOperands) {
-    if (row.opcode == instruction.opcode && instruction.operands.size() < row.least) return "'" + instruction.opcode + "' has too few operands";
+    if (row.opcode == instruction.opcode && instruction.operands.size() < row.least) return {"'" + instruction.opcode + "' has too few operands"};
   }
+  // A fence of cluster scope asks for no more than that its own block sees what it did.
   for (const std::string& modifier : instruction.modifiers) {
-    if (modifier == "cluster" || modifier.find("::cluster") != modifier.npos) return "uses thread block clusters";
+    if ((modifier == "cluster" && instruction.opcode != "fence") || modifier.find("::cluster") != modifier.npos) {
+      return {"uses thread block clusters"};
+    }
   }
   // On resource 0 every thread of the block must meet, or the loop around the block-tasks would meet the wrong ones.
   if (is_barrier(instruction) && !is_block_barrier(instruction)) {
     const std::size_t id = instruction.has("red") ? 1 : 0;
     const bool literal = id < instruction.operands.size() && instruction.operands[id].kind == Operand::Kind::kImmediate;
-    if (!literal) return "uses a barrier whose number is not a constant";
-    if (instruction.operands[id].bits == 0) return "uses barrier 0 with a thread count";
+    if (!literal) return {"uses a barrier whose number is not a constant", true};
+    if (instruction.operands[id].bits == 0) return {"uses barrier 0 with a thread count", true};
   }
   return {};
 }

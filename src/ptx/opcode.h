@@ -27,8 +27,12 @@ OpcodeKind opcode_kind(std::string_view opcode);
 /// True when operand 0 is written.
 bool writes_first_operand(const Instruction& instruction);
 
-/// Why no kernel with this instruction can be persistent, whatever surrounds it; empty when it can.
-std::string refusal(const Instruction& instruction);
+/// Why no kernel with this instruction can be persistent, whatever surrounds it.
+struct Refusal {
+  std::string reason;  ///< empty: it can
+  bool once = false;   ///< a block may do it once all the same: the kernel can be guarded
+};
+Refusal refusal(const Instruction& instruction);
 
 /// A barrier of the whole block that names resource 0 and no thread count: `bar.sync 0`, `barrier.cta.red.popc.u32 r, 0, p`.
 bool is_block_barrier(const Instruction& instruction);

@@ -24,6 +24,7 @@ namespace {
 struct Pass {
   std::string_view name;
   pass::Refused (*run)(pass::Kernel&);
+  bool repeats = false;  ///< for kernels whose blocks run one block-task after the other: not for guarded ones
 };
 
 /// The pipeline. A pass that refuses ends it: the kernel stays opaque.
@@ -35,9 +36,9 @@ constexpr Pass kPasses[] = {
     // Decides whether finished threads must keep coming to barriers; refuses lanes that could be missed by their warp.
     {"find_early_return", pass::find_early_return},
     // Block-tasks in which nobody returns early get a body of their own, with plain barriers.
-    {"split_early_return", pass::split_early_return},
+    {"split_early_return", pass::split_early_return, true},
     // Threads that share something meet between two block-tasks as late as they can.
-    {"meet_late", pass::meet_late},
+    {"meet_late", pass::meet_late, true},
     // Adds the LaunchArgs parameter and renames the entry.
     {"append_launch_args", pass::append_launch_args},
     // ret and exit become jumps to the end of the block-task.
@@ -45,13 +46,14 @@ constexpr Pass kPasses[] = {
     // %ctaid and %nctaid become registers, handed on to copies of called functions.
     {"replace_block_index", pass::replace_block_index},
     // Barriers count who is finished, where that is needed.
-    {"join_finished_threads", pass::join_finished_threads},
-    // The loop that claims block-tasks goes around the body.
+    {"join_finished_threads", pass::join_finished_threads, true},
+    // The loop that claims block-tasks goes around the body; of a guarded kernel, in front of it.
     {"wrap_in_claim_loop", pass::wrap_in_claim_loop},
 };
 
-std::string form_reason(const EntryReport& report) {
-  if (report.needs_finished_barrier) return "all constructs understood; finished threads join its barriers";
+std::string form_reason(const pass::Kernel& kernel) {
+  if (kernel.once()) return kernel.closure.once + ": each block runs one block-task";
+  if (kernel.report.needs_finished_barrier) return "all constructs understood; finished threads join its barriers";
   return "all constructs understood";
 }
 
@@ -60,6 +62,7 @@ pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, cons
   pass::Kernel kernel{facts, entry, facts.closure(entry.name), entry, {}, {}};
   kernel.report.name = entry.name;
   for (const Pass& pass : kPasses) {
+    if (pass.repeats && kernel.once()) continue;
     const bool taken = names.count(entry.name + kPersistentSuffix) != 0 || names.count(pass::kMeetFunction) != 0;
     const pass::Refused refused = taken ? pass::Refused("the module was rewritten already") : pass.run(kernel);
     if (dump) {
@@ -79,8 +82,8 @@ pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, cons
       return kernel;
     }
   }
-  kernel.report.form = Form::kPersistent;
-  kernel.report.reason = form_reason(kernel.report);
+  kernel.report.form = kernel.once() ? Form::kGuarded : Form::kPersistent;
+  kernel.report.reason = form_reason(kernel);
   return kernel;
 }
 
@@ -108,7 +111,7 @@ RewriteResult rewrite(const Module& module, const DumpHook& dump) {
     const auto* function = std::get_if<Function>(&item);
     if (function == nullptr || !function->is_entry || !function->body) continue;
     pass::Kernel kernel = rewrite_entry(facts, *function, names, dump);
-    if (kernel.report.form == Form::kPersistent) {
+    if (kernel.report.form != Form::kOpaque) {
       for (pass::CopiedFunction& copy : kernel.functions) {
         if (!copied.insert(copy.function.name).second) continue;  // another kernel brought the same one
         Function prototype = copy.function;

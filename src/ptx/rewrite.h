@@ -1,7 +1,9 @@
-// The rewriter: to the kernels of a module it adds their persistent forms (DESIGN section 5, persistent_abi.h).
+// The rewriter: to the kernels of a module it adds their persistent or guarded forms (DESIGN section 5, persistent_abi.h).
 //
-// A kernel gets one only when every construct in it is understood and known to behave the same when its blocks are run
-// one after the other by fewer, longer-lived blocks. All else stays as it is and is reported as opaque, with the reason.
+// A kernel gets a persistent form only when every construct in it is understood and known to behave the same when its blocks
+// are run one after the other by fewer, longer-lived blocks. Where only the second run of a block is in doubt, it gets a guarded
+// form: each of its blocks claims one block-task, or finds that it must not, and ends. All else stays as it is and is reported as
+// opaque, with the reason.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +17,7 @@
 
 namespace gpuctl::ptx {
 
-enum class Form { kPersistent, kOpaque };
+enum class Form { kPersistent, kGuarded, kOpaque };
 
 /// Where a parameter lies in the parameter block of a kernel, in bytes.
 struct ParamLayout {
@@ -30,11 +32,11 @@ inline constexpr std::uint8_t kReadsY = 2;
 inline constexpr std::uint8_t kReadsZ = 4;
 
 struct EntryReport {
-  std::string name;  ///< of the original entry; the persistent one is called name + kPersistentSuffix
+  std::string name;  ///< of the original entry; the persistent or guarded one is called name + kPersistentSuffix
   Form form = Form::kOpaque;
   std::string reason;               ///< one line: why this form
   std::vector<ParamLayout> params;  ///< of the program, in order
-  std::uint32_t args_offset = 0;    ///< of LaunchArgs in the persistent entry's parameter block
+  std::uint32_t args_offset = 0;    ///< of LaunchArgs in the added entry's parameter block
   std::uint32_t params_bytes = 0;   ///< of the program's parameters together
   std::uint8_t reads_block_index = 0;  ///< components of %ctaid read, by called functions too
   bool uses_barrier = false;
@@ -46,7 +48,7 @@ struct EntryReport {
 };
 
 struct RewriteResult {
-  Module module;  ///< the original's items, untouched and in order, then the persistent entries and what they call
+  Module module;  ///< the original's items, untouched and in order, then the added entries and what they call
   std::vector<EntryReport> entries;  ///< one for each entry with a body, in order
 };
 

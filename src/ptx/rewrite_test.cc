@@ -155,17 +155,9 @@ TEST(Rewrite, GivesEachOpaqueReason) {
       {"mov.u32 %r1, %cluster_ctarank; ret;", "uses thread block clusters"},
       {"barrier.cluster.arrive; barrier.cluster.wait; ret;", "uses thread block clusters"},
       {"ld.shared::cluster.u32 %r1, [s]; ret;", "uses thread block clusters"},
-      {"setmaxnreg.inc.sync.aligned.u32 96; ret;", "uses setmaxnreg"},
-      {"mbarrier.init.shared.b64 [s], 1; ret;", "uses mbarrier"},
-      {"cp.async.bulk.commit_group; ret;", "uses bulk copies (cp.async.bulk)"},
       {"griddepcontrol.wait; ret;", "uses griddepcontrol (programmatic dependent launch)"},
-      {"wgmma.fence.sync.aligned; ret;", "uses wgmma"},
-      {"alloca.u64 %rd1, 16; ret;", "allocates stack at run time (alloca)"},
       {"frobnicate.u32 %r1, 1; ret;", "instruction 'frobnicate' is not known"},
       {"mad.lo.u32 %r1, %r1, 2; ret;", "'mad' has too few operands"},
-      {"bar.arrive 1, 64; ret;", "arrives at a barrier without waiting (bar.arrive)"},
-      {"bar.sync 0, 64; ret;", "uses barrier 0 with a thread count"},
-      {"bar.sync %r1; ret;", "uses a barrier whose number is not a constant"},
       {"t: brx.idx %r1, t; ret;", "jumps through a table (brx) that is not in sight"},
       {"bra nowhere; ret;", "branches to 'nowhere', which is no label of the function"},
       {"mul.lo.u16 %h1, %ctaid.x, 2; ret;", "reads 16 bits of %ctaid in 'mul'"},
@@ -179,6 +171,41 @@ TEST(Rewrite, GivesEachOpaqueReason) {
       {"ret;", "target sm_60 is too old (sm_70 is needed)", "", "sm_60"},
       {"ret;", "compiled for the debugger (.target debug)", "", "sm_90, debug"},
       {".shared .align 4 .b8 big[49100]; ret;", "static shared memory leaves no room for ours"},
+  };
+  for (const OpaqueCase& c : kCases) EXPECT_EQ(reason_for(c.body, c.before, c.target), c.reason) << c.body;
+}
+
+TEST(Rewrite, GuardsKernelsWhoseBlocksCanRunOnce) {
+  const OpaqueCase kCases[] = {
+      {"setmaxnreg.inc.sync.aligned.u32 96; ret;", "uses setmaxnreg"},
+      {"mbarrier.init.shared.b64 [s], 1; fence.mbarrier_init.release.cluster; ret;", "uses mbarrier"},
+      {"cp.async.bulk.commit_group; ret;", "uses bulk copies (cp.async.bulk)"},
+      {"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 16, [s]; ret;", "uses bulk copies (cp.async.bulk)"},
+      {"wgmma.fence.sync.aligned; ret;", "uses wgmma"},
+      {"alloca.u64 %rd1, 16; ret;", "allocates stack at run time (alloca)"},
+      {"bar.arrive 1, 64; ret;", "arrives at a barrier without waiting (bar.arrive)"},
+      {"bar.sync 0, 64; ret;", "uses barrier 0 with a thread count"},
+      {"bar.sync %r1; ret;", "uses a barrier whose number is not a constant"},
+      {"call f; ret;", "calls 'f': uses wgmma", ".func f { wgmma.fence.sync.aligned; }"},
+  };
+  for (const OpaqueCase& c : kCases) {
+    const EntryReport report = report_on(c.body, c.before, c.target);
+    EXPECT_EQ(report.form, Form::kGuarded) << c.body;
+    EXPECT_EQ(report.reason, std::string(c.reason) + ": each block runs one block-task");
+  }
+}
+
+TEST(Rewrite, GuardsNothingThatIsInDoubtAllTheSame) {
+  const OpaqueCase kCases[] = {
+      {"wgmma.fence.sync.aligned; mov.u64 %rd1, %gridid; ret;", "reads %gridid"},
+      {"wgmma.fence.sync.aligned; barrier.cluster.wait; ret;", "uses thread block clusters"},
+      {"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [s], [%rd1], 16, [s], %h1; ret;",
+       "uses thread block clusters"},
+      {"wgmma.fence.sync.aligned; l: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
+       "a loop may wait for another block (volatile, acquire or atomic read of global memory)"},
+      // A thread that is through might keep its warp, and so the barrier, from going on.
+      {"mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 7; @%p1 ret; wgmma.fence.sync.aligned; bar.sync 0; ret;",
+       "uses wgmma, and threads may return before its barriers"},
   };
   for (const OpaqueCase& c : kCases) EXPECT_EQ(reason_for(c.body, c.before, c.target), c.reason) << c.body;
 }

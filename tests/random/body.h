@@ -30,6 +30,7 @@ struct Traits {
   bool initialised = false;            ///< all threads cleared it first
   bool warp = false;                   ///< shuffles and votes: warps are whole and nobody returns
   bool reductions = false;             ///< barriers that reduce: nobody returns
+  bool hands_over = false;             ///< some warps arrive at a barrier without waiting: nobody returns, warps are whole
   bool local = false;                  ///< a local array
   std::vector<std::string> functions;  ///< that may be called: of (word, word) -> word
   std::string meeting;                 ///< one with a barrier: of (word, thread, cells) -> word; none if empty

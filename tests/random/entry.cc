@@ -48,8 +48,9 @@ Traits choose_traits(Rng& rng, const Offer& offer, const KernelShape& shape) {
   const bool any = traits.returns == Returns::kFirst || traits.returns == Returns::kAnywhere;
   traits.initialised = traits.shared && (any || (traits.returns == Returns::kNone && rng.chance(50)));
   const bool all_stay = traits.returns == Returns::kNone;
-  traits.warp = all_stay && shape.threads_per_block() % 32 == 0 && rng.chance(30);
+  traits.warp = all_stay && shape.threads_per_block() % 32 == 0 && rng.chance(45);
   traits.reductions = all_stay && rng.chance(60);
+  traits.hands_over = all_stay && shape.threads_per_block() % 32 == 0 && rng.chance(50);
   traits.local = rng.chance(30);
   if (rng.chance(60)) traits.functions = offer.functions;
   if (traits.shared && rng.chance(40)) traits.meeting = offer.meeting;
@@ -79,6 +80,7 @@ class EntryWriter {
     Place place;
     place.may_return = traits_.returns == Returns::kAnywhere;
     body_.statements(rng_.between(5, 16), place);
+    if (traits_.hands_over) hand_over();
     finish();
     return text();
   }
@@ -205,6 +207,19 @@ class EntryWriter {
     const std::string base = code_.reg(Kind::kLong);
     code_.add("mov.u64 ", base, ", ", body_.local);
     for (unsigned i = 0; i < 8; ++i) code_.add("st.local.u32 [", base, "+", 4 * i, "], ", body_.varying[i % 3]);
+  }
+
+  /// Such a kernel can only be guarded: to the next block-task of the same block the barrier might be half full.
+  void hand_over() {
+    const std::uint32_t threads = shape_.threads_per_block();
+    const std::string arrives = code_.reg(Kind::kPredicate), arrive = code_.label(), after = code_.label();
+    code_.add("setp.lt.u32 ", arrives, ", ", body_.thread, ", ", 32 * rng_.below(threads / 32));
+    code_.add("@", arrives, " bra ", arrive);
+    code_.add("bar.sync 1, ", threads);
+    code_.add("bra ", after);
+    code_.place(arrive);
+    code_.add("bar.arrive 1, ", threads);
+    code_.place(after);
   }
 
   void finish() {

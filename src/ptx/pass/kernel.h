@@ -1,4 +1,4 @@
-// What the passes of the rewriter work on: one entry on its way to its persistent form.
+// What the passes of the rewriter work on: one entry on its way to its persistent or guarded form.
 #pragma once
 
 #include <optional>
@@ -20,9 +20,11 @@ struct Kernel {
   const ModuleFacts& facts;
   const Function& original;
   const Closure& closure;           ///< of the original
-  Function entry;                   ///< becomes the persistent entry
+  Function entry;                   ///< becomes the added entry
   std::vector<CopiedFunction> functions;
   EntryReport report;
+  /// Its blocks run one block-task each: it becomes guarded.
+  bool once() const { return !closure.once.empty(); }
   /// Set when one branch decides for all threads of the block, before any barrier, who returns: its place among the
   /// instructions of the entry, and whether a thread returns when the branch is taken.
   struct ReturnBranch {

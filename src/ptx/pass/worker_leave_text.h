@@ -49,11 +49,40 @@ $gpuslice_not_here:
   setp.eq.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r5;
   @%gpuslice_p st.volatile.global.u32 [%gpuslice_d4+@HOST_LEFT], %gpuslice_r4;
   bra $gpuslice_return;
+)";
+
+/// The holder of a guarded kernel cannot take what is left to claim: it waits for the agent's workers to do that, and tells the
+/// agent where they are.
+inline constexpr std::string_view kHoldUntilClaimed = R"(
+$gpuslice_hold:
+  ld.param.u32 %gpuslice_r10, [@TOTAL];
+$gpuslice_unclaimed:
+  ld.volatile.global.v2.u32 {%gpuslice_r6, %gpuslice_r8}, [%gpuslice_d0+@NEXT];
+  setp.lt.s32 %gpuslice_p, %gpuslice_r6, 0;
+  and.b32 %gpuslice_r8, %gpuslice_r8, @NUMBERS;
+  selp.b32 %gpuslice_r6, %gpuslice_r8, %gpuslice_r6, %gpuslice_p;
+  setp.ge.u32 %gpuslice_p, %gpuslice_r6, %gpuslice_r10;
+  @%gpuslice_p bra $gpuslice_await;
+  ld.volatile.global.v4.u32 {%gpuslice_r4, %gpuslice_r5, %gpuslice_r8, %gpuslice_r7}, [%gpuslice_d0+@LEFT];
+  ld.volatile.global.u32 %gpuslice_r9, [%gpuslice_d0+@EXTRA];
+  st.volatile.global.v4.u32 [%gpuslice_d4+@HOST_LEFT], {%gpuslice_r4, %gpuslice_r6, %gpuslice_r7, %gpuslice_r9};
+  nanosleep.u32 10000;
+  bra $gpuslice_unclaimed;
+)";
+
+/// Until everybody has left, if not all have already.
+inline constexpr std::string_view kAwait = R"(
 $gpuslice_await:
   nanosleep.u32 100;
   ld.volatile.global.u32 %gpuslice_r4, [%gpuslice_d0+@LEFT];
   ld.volatile.global.u32 %gpuslice_r9, [%gpuslice_d0+@EXTRA];
+)";
+
+inline constexpr std::string_view kHoldLabel = R"(
 $gpuslice_hold:
+)";
+
+inline constexpr std::string_view kComplete = R"(
   add.u32 %gpuslice_r5, %gpuslice_r3, %gpuslice_r9;
   setp.ne.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r5;
   @%gpuslice_p bra $gpuslice_await;

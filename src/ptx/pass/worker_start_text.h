@@ -3,7 +3,8 @@
 // Shared words: +0 and +4 the block-tasks to take next, by turns (kPublish); +8 what is left of the leader's chunk to
 // publish: where it begins and ends; +16 (64 bits) what it is about (below); +24 below this number all are claimed, as far as it
 // knows; +28 whether it looks before it claims: 0 no, 1 for now, 2 always; +32 block-tasks in its chunk; +36 the SM it started
-// on; +40 and +44 how many warps are through with what was published, by turns (kFirstLeads).
+// on; +40 and +44 how many warps are through with what was published, by turns (kFirstLeads);
+// of a guarded kernel +40 counts the threads that are through with their block-task (kEndOnce).
 //
 // What it is about: the time when a chunk to be measured began; 0 nothing; 1 it leaves because of its SM; 2 it rests.
 #pragma once
@@ -25,6 +26,11 @@ inline constexpr std::string_view kDeclarations = R"(
 
 inline constexpr std::string_view kStart = R"(
   setp.ne.u32 %gpuslice_odd, 0, 0;
+)";
+
+/// In front of kNext: a worker of a guarded kernel may begin long after its launch, so it looks before it claims.
+inline constexpr std::string_view kLookFirst = R"(
+  mov.u32 %gpuslice_r9, 0;
 )";
 
 /// The leader announces its worker. r9: what it is to do first, as kNext says.

@@ -116,6 +116,40 @@ inline constexpr std::string_view kFinishCopies = R"(
   cp.async.wait_all;
 )";
 
+/// They, and copies into global memory, are part of what the block-task did, for those who go on when it is counted.
+inline constexpr std::string_view kFinishBulkCopies = R"(
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group 0;
+  fence.proxy.async;
+)";
+
+/// A thread of a guarded kernel ends here. The last of its block leaves for all: the others' writes happened before it counted.
+inline constexpr std::string_view kEndOnce = R"(
+  mov.u32 %gpuslice_r0, %ntid.x;
+  mov.u32 %gpuslice_r1, %ntid.y;
+  mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r1;
+  mov.u32 %gpuslice_r1, %ntid.z;
+  mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r1;
+  mov.u32 %gpuslice_r1, 1;
+  atom.acq_rel.cta.shared.add.u32 %gpuslice_r1, [gpuslice_shared+40], %gpuslice_r1;
+  add.u32 %gpuslice_r1, %gpuslice_r1, 1;
+  setp.ne.u32 %gpuslice_others, %gpuslice_r1, %gpuslice_r0;
+  @%gpuslice_others bra $gpuslice_return;
+  ld.shared.u64 %gpuslice_d4, [gpuslice_shared+16];
+  setp.eq.u64 %gpuslice_p, %gpuslice_d4, 0;
+  @%gpuslice_p bra $gpuslice_leave;
+  mov.u64 %gpuslice_d1, %globaltimer;
+  sub.u64 %gpuslice_d1, %gpuslice_d1, %gpuslice_d4;
+  max.u64 %gpuslice_d1, %gpuslice_d1, 1;
+  min.u64 %gpuslice_d1, %gpuslice_d1, 0xffffffff;
+  cvt.u32.u64 %gpuslice_r3, %gpuslice_d1;
+  ld.param.u64 %gpuslice_d0, [@SLOT];
+  st.volatile.global.u32 [%gpuslice_d0+@TASK_NS], %gpuslice_r3;
+  mov.u64 %gpuslice_d4, 0;
+  st.shared.u64 [gpuslice_shared+16], %gpuslice_d4;
+  bra $gpuslice_leave;
+)";
+
 inline constexpr std::string_view kAdvance = R"(
   ld.param.u32 %gpuslice_r2, [@INDEX_MASK];
   add.u32 %gpuslice_at, %gpuslice_at, %gpuslice_r2;

@@ -32,6 +32,9 @@
 // block-tasks is in parameters: each instruction there counts, in a kernel of short ones. So does each register that lives
 // across the body: with one more, ptxas made the inner loop of binomialOptions wait and collide (1.25 of the time).
 //
+// A guarded kernel's worker goes through the loop only until it has one block-task (or rests); its threads end with the body, each
+// for itself, and the last of them leaves for all. What is left when SMs were taken away, other workers take: the agent's.
+//
 // Visibility: all threads' writes of all their block-tasks happen before the last barrier. What a worker of the in-stream
 // grid wrote is visible to what follows in the stream because that comes after this grid. An agent's grid is in no such
 // order, so its leaders fence after the barrier, which is cumulative over their block: the writes are visible, system-wide,
@@ -99,6 +102,7 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   text += kDeclarations;
   text += kStart;
   text += names.expand(kPrologue);
+  if (kernel.once()) text += kLookFirst;
   text += kNext;
   if (index.in_parts) text += kNextPart;
   text += names.expand(kClaim);
@@ -108,7 +112,7 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   if (index.in_parts) text += names.expand(kPart);
   text += names.expand(index.count);
   text += names.expand(kPublish);
-  if (!meets) text += kCountAnew;
+  if (!meets && !kernel.once()) text += kCountAnew;
   text += kWait;
   text += kPlainBarrier;
   text += names.expand(kRead);
@@ -127,18 +131,27 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   text += start_of_task;
   if (skips) text += kNotPlain;
   text += kTaskEndLabel;
-  text += end_of_task;
-  text += names.expand(index.advance);
-  if (joins) {
-    if (skips) text += kPlainOrJoin;
-    text += kJoiningBarrier;
-    text += two_bodies ? kRunOnOther : kRunOn;
+  if (kernel.once()) {
+    if (kernel.closure.uses_bulk_copy) text += kFinishBulkCopies;
+    text += names.expand(kEndOnce);
   } else {
-    text += shares && !kernel.meets_inside ? kMeetAndRunOn : kRunOn;
+    text += end_of_task;
+    text += names.expand(index.advance);
+    if (joins) {
+      if (skips) text += kPlainOrJoin;
+      text += kJoiningBarrier;
+      text += two_bodies ? kRunOnOther : kRunOn;
+    } else {
+      text += shares && !kernel.meets_inside ? kMeetAndRunOn : kRunOn;
+    }
+    text += to_next;
   }
-  text += to_next;
   text += kNoTask;
   text += names.expand(kLeave);
+  if (kernel.once()) text += names.expand(kHoldUntilClaimed);
+  text += names.expand(kAwait);
+  if (!kernel.once()) text += kHoldLabel;
+  text += names.expand(kComplete);
   text += "}\n";
   Result<Module> worker = parse(text);
   if (!worker) return "the worker's own text does not parse: " + worker.error().message;

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""A kernel whose blocks can run but one block-task each (tests/driver/guarded.cc) is evicted between them, and each of its block-tasks
+runs once all the same."""
+import sys
+import time
+
+import instance
+
+PROGRAM = instance.DRIVER_PROGRAMS / "guarded"
+IDLE_PROGRAM = (instance.BUILD / "tests/random/random-kernels", "0:1", "--linger")
+LEAST_EVICTIONS = 100
+STORM_US = 10000  # between two random grants
+
+
+class Guarded(instance.SystemTest):
+    warp_instruction_ns = 2000
+
+    def start_program(self, *arguments, guard="0"):
+        program = self.start_in("s", PROGRAM, *arguments, env={**self.env, "GPUSLICE_GUARD": guard})
+        program.wait_started()
+        return program
+
+    def start_beside_another(self):
+        """One launch of many seconds, of a program that has not the GPU to itself."""
+        self.gpuctl("create-slice", "s")
+        self.gpuctl("create-slice", "other")
+        idle = self.start_in("other", *IDLE_PROGRAM)
+        instance.wait_until(lambda: "done" in idle.err(), "the idle program to be idle")
+        program = self.start_in("s", PROGRAM, 3000)
+        instance.wait_until(lambda: (self.usage("s", program.pid) or {}).get("holding") == instance.SMS, "all SMs to be held")
+        return program
+
+    def evictions(self, program):
+        return (self.usage("s", program.pid) or {"evictions": 0})["evictions"]
+
+    def assertAllRight(self, program):
+        program.process.terminate()
+        self.assertEqual(program.wait(), 0, program.err() + program.out())
+        self.assertRegex(program.out(), r"guarded: [1-9]\d* results, 0 wrong")
+        print(program.out().strip(), file=sys.stderr)
+
+    def kernel(self, program):
+        kernels = self.kernels_of(program, "hand_over")
+        self.assertEqual(len(kernels), 1, kernels)
+        return kernels[0]
+
+    def test_storm(self):
+        self.start_daemon("--evict-storm", STORM_US)
+        self.gpuctl("create-slice", "s")
+        program = self.start_program(guard="1")
+        kernel = self.kernel(program)
+        self.assertEqual((kernel["form"], kernel["reason"]),
+                         ("guarded", "arrives at a barrier without waiting (bar.arrive): each block runs one block-task"))
+        instance.wait_until(lambda: self.evictions(program) >= LEAST_EVICTIONS, f"{LEAST_EVICTIONS} evictions")
+        self.assertAllRight(program)
+
+    def test_sms_are_given_up_and_taken_back(self):
+        self.start_daemon()
+        program = self.start_beside_another()
+        for most in (2, 5, 8):
+            self.gpuctl("set", "s", f"max={most}")
+            instance.wait_until(lambda: (self.usage("s", program.pid) or {}).get("holding") == most,
+                                f"{most} SMs held, now {self.usage('s', program.pid)}")
+        self.assertAllRight(program)
+
+    def test_a_reserve_that_was_lent_is_given_back(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "ls", "--reserve", "4", "--reserve-mode", "lend")
+        program = self.start_beside_another()
+        other = self.start_bench("ls", "work", "--blocks", 16, "--iterations", 20, "--count", 50)
+        self.assertRightResults(other.report())
+        self.assertGreater(self.evictions(program), 0)
+        self.assertAllRight(program)
+
+    def test_alone_it_stays_as_it_is(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "s")
+        program = self.start_program()
+        self.assertIn("launched with the GPU to itself in its original form", self.kernel(program)["reason"])
+        self.assertAllRight(program)
+
+    def test_with_a_second_stream_it_is_not_evicted(self):
+        self.start_daemon("--evict-storm", STORM_US)
+        self.gpuctl("create-slice", "s")
+        program = self.start_program(16, 2, guard="1")
+        wanted = "launched by a program with several streams in its original form"
+        instance.wait_until(lambda: wanted in self.kernel(program)["reason"], wanted)
+        time.sleep(1)
+        self.assertAllRight(program)
+
+
+if __name__ == "__main__":
+    instance.main()
