@@ -38,8 +38,10 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
     wants_workers_ |= watch_return(head, allowed_before, allowed, target);
     // Who was just told of it may grant something at any moment.
     wants_workers_ |= takes_turns && capacity == 0 && now - head.issued_ns < kSoonNs;
-    // Workers of guarded kernels leave after one block-task, so more are missing all the time.
-    if (head.once() && std::exchange(head.claimed, claimed) != claimed) head.tries.try_again();
+    if (head.once()) {  // its workers leave after one block-task, so that soon some are missing again
+      if (std::exchange(head.claimed, claimed) != claimed) head.tries.try_again();
+      wants_workers_ |= target > 0 && present(head) <= capacity;
+    }
     const std::uint64_t chunk_ns = static_cast<std::uint64_t>(head.instance->task_ns * head.chunk);
     const std::uint32_t overdue = head.sent.overdue(ipc::load(host.entered), 2 * chunk_ns, now);
     if (overdue > 0) streams_.stuck(&head);
