@@ -19,7 +19,7 @@ class Batch:
 
     def run(self, slice_path):
         """Guarded kernels too, though a storm mostly leaves them a part of the SMs."""
-        self.lab.env["GPUSLICE_GUARD"] = "1"
+        self.lab.env["GPUSLICE_GUARD"] = "always"
         try:
             return self.lab.start(slice_path, self.lab.build / "tests/random/random-kernels", self.seeds, "--linger", limit_s=PROCESS_LIMIT_S)
         finally:

@@ -7,6 +7,7 @@
 #include "libgpuslice/client.h"
 #include "libgpuslice/divide.h"
 #include "libgpuslice/driver.h"
+#include "libgpuslice/guard.h"
 #include "libgpuslice/relaxed_capture.h"
 #include "libgpuslice/stage.h"
 
@@ -76,12 +77,13 @@ Stream& Context::stream_of(CUstream handle) {
 }
 
 void Context::use_stream(CUstream stream) {
+  if (guard() == Guard::kNever) return;
   std::unique_lock lock(mutex_);
   use_stream(lock, stream);
 }
 
 void Context::use_stream(std::unique_lock<std::mutex>& lock, CUstream handle) {
-  if (several_streams_) return;
+  if (guard() == Guard::kNever || several_streams_) return;
   const StreamKey key = stream_key(handle);
   if (only_stream_.value_or(key) == key) {
     only_stream_ = key;

@@ -6,6 +6,7 @@
 #include "libgpuslice/capture.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/driver.h"
+#include "libgpuslice/guard.h"
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/context.h"
 
@@ -81,8 +82,8 @@ CUresult end_capture(CUstream stream, CUgraph* graph) {
 CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
   return guarded([&] {
     if (!driver().cuStreamWaitEvent) return CUDA_ERROR_NOT_INITIALIZED;
-    Context* context = Client::get().wanted() && !capturing_anything() ? Context::current() : nullptr;
-    if (context) context->use_stream(stream);
+    const bool matters = guard() != Guard::kNever && Client::get().wanted() && !capturing_anything();
+    if (Context* context = matters ? Context::current() : nullptr) context->use_stream(stream);
     return driver().cuStreamWaitEvent(stream, event, flags);
   });
 }

@@ -1,7 +1,6 @@
 // The launch path: everything between the program's launch call and the driver's. It makes no system call while the
 // agent is awake and no policy for jobs is in force, and one allocation set per launch.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "libgpuslice/agent.h"
@@ -10,6 +9,7 @@
 #include "libgpuslice/context.h"
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
+#include "libgpuslice/guard.h"
 
 namespace gpuslice {
 
@@ -23,15 +23,6 @@ constexpr double kShortInReserveNs = 1'000'000;
 constexpr double kTargetsWhenAlone = 4;
 /// What a guarded kernel's blocks pay (three round trips to memory) is a few percent of such block-tasks.
 constexpr double kWorthGuardingNs = 100'000;
-
-/// GPUSLICE_GUARD is 1.
-bool always_guards() {
-  static const bool always = [] {
-    const char* wanted = std::getenv("GPUSLICE_GUARD");
-    return wanted && std::strcmp(wanted, "1") == 0;
-  }();
-  return always;
-}
 
 }  // namespace
 
@@ -172,7 +163,7 @@ void Context::rouse_agent() {
 /// size (opaque.h) is better than workers that come to the wrong ones. With mutex_.
 const char* Context::why_unguarded(const Instance& instance) const {
   if (several_streams_) return "by a program with several streams";
-  if (always_guards()) return nullptr;
+  if (guard() == Guard::kAlways) return nullptr;
   if (alone()) return "with the GPU to itself";
   if (granted() < sms_) return "with a part of the SMs";
   if (instance.task_ns > 0 && instance.task_ns < kWorthGuardingNs) return "with short block-tasks";

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "libgpuslice/guard.h"
 #include "libgpuslice/rewriter_version.h"
 #include "ptx/rewrite.h"
 
@@ -50,7 +51,7 @@ struct Unpacker {
 
 Rewritten rewrite(std::string_view text) {
   Rewritten made;
-  gpuctl::Result<gpuctl::ptx::RewrittenText> result = gpuctl::ptx::rewrite_text(text);
+  gpuctl::Result<gpuctl::ptx::RewrittenText> result = gpuctl::ptx::rewrite_text(text, guard() == Guard::kNever ? gpuctl::ptx::Guards::kNo : gpuctl::ptx::Guards::kYes);
   if (!result) {
     made.reason = "PTX not understood: " + result.error().message;
     return made;
@@ -121,7 +122,7 @@ std::optional<Rewritten> unpack(std::string_view bytes) {
 
 Rewritten rewrite_once(std::string_view text, const CacheDirectory& cache) {
   if (text.size() < kWorthKeepingBytes) return rewrite(text);
-  const ContentHash key = content_hash(text, kRewriterVersion);
+  const ContentHash key = content_hash(text, kRewriterVersion + (guard() != Guard::kNever));
   if (const std::optional<std::string> kept = cache.get(key, kKind)) {
     if (std::optional<Rewritten> known = unpack(*kept)) return std::move(*known);
   }

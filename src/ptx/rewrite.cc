@@ -58,9 +58,11 @@ std::string form_reason(const pass::Kernel& kernel) {
 }
 
 /// Runs the passes over one entry.
-pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, const std::set<std::string>& names, const DumpHook& dump) {
+pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, const std::set<std::string>& names, const DumpHook& dump, Guards guards) {
   pass::Kernel kernel{facts, entry, facts.closure(entry.name), entry, {}, {}};
   kernel.report.name = entry.name;
+  kernel.report.reason = kernel.closure.once;
+  if (kernel.once() && guards == Guards::kNo) return kernel;
   for (const Pass& pass : kPasses) {
     if (pass.repeats && kernel.once()) continue;
     const bool taken = names.count(entry.name + kPersistentSuffix) != 0 || names.count(pass::kMeetFunction) != 0;
@@ -97,7 +99,7 @@ std::size_t insertion_point(const Module& module) {
 
 }  // namespace
 
-RewriteResult rewrite(const Module& module, const DumpHook& dump) {
+RewriteResult rewrite(const Module& module, const DumpHook& dump, Guards guards) {
   const ModuleFacts facts(module);
   RewriteResult result;
   std::set<std::string> names;
@@ -110,7 +112,7 @@ RewriteResult rewrite(const Module& module, const DumpHook& dump) {
   for (const Item& item : module.items) {
     const auto* function = std::get_if<Function>(&item);
     if (function == nullptr || !function->is_entry || !function->body) continue;
-    pass::Kernel kernel = rewrite_entry(facts, *function, names, dump);
+    pass::Kernel kernel = rewrite_entry(facts, *function, names, dump, guards);
     if (kernel.report.form != Form::kOpaque) {
       for (pass::CopiedFunction& copy : kernel.functions) {
         if (!copied.insert(copy.function.name).second) continue;  // another kernel brought the same one
@@ -145,10 +147,10 @@ bool stands_alone(const Module& module) {
   });
 }
 
-Result<RewrittenText> rewrite_text(std::string_view text) {
+Result<RewrittenText> rewrite_text(std::string_view text, Guards guards) {
   const Result<Module> module = parse(text);
   if (!module) return module.error();
-  RewriteResult result = rewrite(*module);
+  RewriteResult result = rewrite(*module, {}, guards);
   return RewrittenText{print(result.module), std::move(result.entries), stands_alone(*module)};
 }
 

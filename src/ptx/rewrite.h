@@ -55,8 +55,11 @@ struct RewriteResult {
 /// Called after each pass over each entry: the pass's name and the entry as text.
 using DumpHook = std::function<void(std::string_view pass, std::string_view entry)>;
 
+/// Whether there are to be guarded forms: without, what could be guarded is opaque, for the same reason.
+enum class Guards { kNo, kYes };
+
 /// Never fails: what cannot be rewritten is opaque.
-RewriteResult rewrite(const Module& module, const DumpHook& dump = {});
+RewriteResult rewrite(const Module& module, const DumpHook& dump = {}, Guards guards = Guards::kYes);
 
 struct RewrittenText {
   std::string text;  ///< of the whole module
@@ -70,6 +73,6 @@ struct RewrittenText {
 bool stands_alone(const Module& module);
 
 /// Parses, rewrites and prints. Errors: those of parse().
-Result<RewrittenText> rewrite_text(std::string_view text);
+Result<RewrittenText> rewrite_text(std::string_view text, Guards guards = Guards::kYes);
 
 }  // namespace gpuctl::ptx

@@ -195,6 +195,14 @@ TEST(Rewrite, GuardsKernelsWhoseBlocksCanRunOnce) {
   }
 }
 
+TEST(Rewrite, GuardsOnlyWhereThatIsWanted) {
+  const auto rewritten = rewrite_text(golden_text("wrap_in_claim_loop/once_sm_90a.ptx"), Guards::kNo);
+  ASSERT_TRUE(rewritten);
+  EXPECT_EQ(rewritten->entries.at(0).form, Form::kOpaque);
+  EXPECT_EQ(rewritten->entries.at(0).reason, "uses mbarrier");
+  EXPECT_EQ(rewritten->text.find("gpuslice"), std::string::npos);
+}
+
 TEST(Rewrite, GuardsNothingThatIsInDoubtAllTheSame) {
   const OpaqueCase kCases[] = {
       {"wgmma.fence.sync.aligned; mov.u64 %rd1, %gridid; ret;", "reads %gridid"},

@@ -15,7 +15,7 @@ STORM_US = 10000  # between two random grants
 class Guarded(instance.SystemTest):
     warp_instruction_ns = 2000
 
-    def start_program(self, *arguments, guard="0"):
+    def start_program(self, *arguments, guard="1"):
         program = self.start_in("s", PROGRAM, *arguments, env={**self.env, "GPUSLICE_GUARD": guard})
         program.wait_started()
         return program
@@ -26,7 +26,7 @@ class Guarded(instance.SystemTest):
         self.gpuctl("create-slice", "other")
         idle = self.start_in("other", *IDLE_PROGRAM)
         instance.wait_until(lambda: "done" in idle.err(), "the idle program to be idle")
-        program = self.start_in("s", PROGRAM, 3000)
+        program = self.start_in("s", PROGRAM, 3000, env={**self.env, "GPUSLICE_GUARD": "1"})
         instance.wait_until(lambda: (self.usage("s", program.pid) or {}).get("holding") == instance.SMS, "all SMs to be held")
         return program
 
@@ -47,7 +47,7 @@ class Guarded(instance.SystemTest):
     def test_storm(self):
         self.start_daemon("--evict-storm", STORM_US)
         self.gpuctl("create-slice", "s")
-        program = self.start_program(guard="1")
+        program = self.start_program(guard="always")
         kernel = self.kernel(program)
         self.assertEqual((kernel["form"], kernel["reason"]),
                          ("guarded", "arrives at a barrier without waiting (bar.arrive): each block runs one block-task"))
@@ -79,10 +79,19 @@ class Guarded(instance.SystemTest):
         self.assertIn("launched with the GPU to itself in its original form", self.kernel(program)["reason"])
         self.assertAllRight(program)
 
+    def test_nobody_asked_for_it(self):
+        self.start_daemon("--evict-storm", STORM_US)
+        self.gpuctl("create-slice", "s")
+        program = self.start_program(guard="")
+        kernel = self.kernel(program)
+        self.assertEqual(kernel["form"], "opaque")
+        self.assertTrue(kernel["reason"].startswith("arrives at a barrier without waiting (bar.arrive); starts when"), kernel)
+        self.assertAllRight(program)
+
     def test_with_a_second_stream_it_is_not_evicted(self):
         self.start_daemon("--evict-storm", STORM_US)
         self.gpuctl("create-slice", "s")
-        program = self.start_program(16, 2, guard="1")
+        program = self.start_program(16, 2, guard="always")
         wanted = "launched by a program with several streams in its original form"
         instance.wait_until(lambda: wanted in self.kernel(program)["reason"], wanted)
         time.sleep(1)

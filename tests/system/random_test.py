@@ -67,7 +67,7 @@ class Random(instance.SystemTest):
     def compare(self, seeds, way, expected, options=(), warp_instruction_ns=0, resize=False):
         """Runs the seeds in a slice and returns how often they were evicted."""
         with self.slice(options, warp_instruction_ns):
-            client = self.start_in("s", RANDOM_KERNELS, f"{seeds.start}:{seeds.stop}", "--linger", env={**self.env, "GPUSLICE_GUARD": "1"})
+            client = self.start_in("s", RANDOM_KERNELS, f"{seeds.start}:{seeds.stop}", "--linger", env={**self.env, "GPUSLICE_GUARD": "always"})
             self.follow(client, seeds, way, lambda: "done" in client.err(), resize)
             for right, found in zip(expected, client.out().splitlines(), strict=True):
                 if right != found:
