@@ -11,7 +11,7 @@ class Resize(instance.SystemTest):
         self.start_daemon()
         self.gpuctl("create-slice", "batch")
         # Hundreds of waves of block-tasks of some milliseconds: one launch that takes long enough for all that follows.
-        client = self.start_bench("batch", "work", "--blocks", 20000 * instance.SLOWER, "--iterations", 10, "--count", 1, "--warmup", 1,
+        client = self.start_bench("batch", "work", "--blocks", 20000 * instance.SLOWER, "--iterations", 10, "--count", 1, "--warmup", 0,
                                   "--announce")
         client.wait_started()
         self.wait_holding(client, instance.SMS)
