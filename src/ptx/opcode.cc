@@ -53,6 +53,7 @@ struct Row {
 };
 constexpr Row kRefusals[] = {
     {"mbarrier", "", "uses mbarrier", true},
+    {"cp", "multicast::cluster", "uses thread block clusters"},
     {"cp", "bulk", "uses bulk copies (cp.async.bulk)", true},
     {"cp", "reduce", "uses bulk copies (cp.reduce.async.bulk)", true},
     {"cp", "mbarrier", "uses mbarrier", true},
@@ -105,7 +106,6 @@ bool writes_first_operand(const Instruction& instruction) {
 Refusal refusal(const Instruction& instruction) {
   for (const Row& row : kRefusals) {
     if (row.opcode == instruction.opcode && (row.modifier.empty() || instruction.has(row.modifier))) {
-      if (instruction.has("multicast::cluster")) return {"uses thread block clusters"};
       return {std::string(row.reason), row.once};
     }
   }

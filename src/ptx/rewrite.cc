@@ -61,8 +61,10 @@ std::string form_reason(const pass::Kernel& kernel) {
 pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, const std::set<std::string>& names, const DumpHook& dump, Guards guards) {
   pass::Kernel kernel{facts, entry, facts.closure(entry.name), entry, {}, {}};
   kernel.report.name = entry.name;
-  kernel.report.reason = kernel.closure.once;
-  if (kernel.once() && guards == Guards::kNo) return kernel;
+  if (kernel.once() && guards == Guards::kNo) {
+    kernel.report.reason = kernel.closure.once;
+    return kernel;
+  }
   for (const Pass& pass : kPasses) {
     if (pass.repeats && kernel.once()) continue;
     const bool taken = names.count(entry.name + kPersistentSuffix) != 0 || names.count(pass::kMeetFunction) != 0;

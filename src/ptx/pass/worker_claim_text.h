@@ -134,16 +134,7 @@ inline constexpr std::string_view kClaimed = R"(
   @%gpuslice_p bra $gpuslice_rest;
   bra $gpuslice_part;
 $gpuslice_measure:
-  mov.u64 %gpuslice_d1, %globaltimer;
-  sub.u64 %gpuslice_d1, %gpuslice_d1, %gpuslice_d4;
-  min.u64 %gpuslice_d1, %gpuslice_d1, 0xffffffff;
-  cvt.u32.u64 %gpuslice_r3, %gpuslice_d1;
-  ld.shared.u32 %gpuslice_r5, [gpuslice_shared+32];
-  div.u32 %gpuslice_r3, %gpuslice_r3, %gpuslice_r5;
-  max.u32 %gpuslice_r3, %gpuslice_r3, 1;
-  st.volatile.global.u32 [%gpuslice_d0+@TASK_NS], %gpuslice_r3;
-  mov.u64 %gpuslice_d4, 0;
-  st.shared.u64 [gpuslice_shared+16], %gpuslice_d4;
+  @MEASURE
   bra $gpuslice_measured;
 $gpuslice_poll:
   atom.global.cas.b32 %gpuslice_r5, [%gpuslice_d0+@POLLING], %gpuslice_r7, %gpuslice_r3;

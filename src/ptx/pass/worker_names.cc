@@ -38,6 +38,29 @@ constexpr std::string_view kHere = R"(
   shl.b32 %gpuslice_r2, %gpuslice_r0, %gpuslice_r2;
 )";
 
+/// How many threads the block has: r0.
+constexpr std::string_view kThreads = R"(
+  mov.u32 %gpuslice_r0, %ntid.x;
+  mov.u32 %gpuslice_r2, %ntid.y;
+  mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r2;
+  mov.u32 %gpuslice_r2, %ntid.z;
+  mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r2;
+)";
+
+/// What a block-task took, of the chunk that was to be measured and began at d4, is noted; it is about that no more. d0 slot.
+constexpr std::string_view kMeasure = R"(
+  mov.u64 %gpuslice_d1, %globaltimer;
+  sub.u64 %gpuslice_d1, %gpuslice_d1, %gpuslice_d4;
+  min.u64 %gpuslice_d1, %gpuslice_d1, 0xffffffff;
+  cvt.u32.u64 %gpuslice_r3, %gpuslice_d1;
+  ld.shared.u32 %gpuslice_r5, [gpuslice_shared+32];
+  div.u32 %gpuslice_r3, %gpuslice_r3, %gpuslice_r5;
+  max.u32 %gpuslice_r3, %gpuslice_r3, 1;
+  st.volatile.global.u32 [%gpuslice_d0+@TASK_NS], %gpuslice_r3;
+  mov.u64 %gpuslice_d4, 0;
+  st.shared.u64 [gpuslice_shared+16], %gpuslice_d4;
+)";
+
 /// Where this turn's of two shared words stands, less its offset: r2. The turns': r3.
 constexpr std::string_view kTurn = R"(
   selp.b32 %gpuslice_r2, 4, 0, %gpuslice_odd;
@@ -126,6 +149,8 @@ std::string WorkerNames::word(std::string_view name) const {
   if (name == "OUTSIDE") return std::string(kOutside);
   if (name == "HERE") return std::string(kHere);
   if (name == "TURN") return std::string(kTurn);
+  if (name == "THREADS") return std::string(kThreads);
+  if (name == "MEASURE") return expand(kMeasure);
   if (name == "SIZE") return expand(kSize);
   for (const Row& row : kArgs) {
     if (row.name == name) return args_ + "+" + std::to_string(row.offset);

@@ -21,11 +21,7 @@ $gpuslice_join:
     call (gpuslice_count), gpuslice_meet, (gpuslice_finished);
     ld.param.b32 %gpuslice_r1, [gpuslice_count];
   }
-  mov.u32 %gpuslice_r0, %ntid.x;
-  mov.u32 %gpuslice_r2, %ntid.y;
-  mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r2;
-  mov.u32 %gpuslice_r2, %ntid.z;
-  mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r2;
+  @THREADS
   setp.ne.u32 %gpuslice_p, %gpuslice_r1, %gpuslice_r0;
   @%gpuslice_p bra.uni $gpuslice_join;
 $gpuslice_joined:
@@ -125,11 +121,7 @@ inline constexpr std::string_view kFinishBulkCopies = R"(
 
 /// A thread of a guarded kernel ends here. The last of its block leaves for all: the others' writes happened before it counted.
 inline constexpr std::string_view kEndOnce = R"(
-  mov.u32 %gpuslice_r0, %ntid.x;
-  mov.u32 %gpuslice_r1, %ntid.y;
-  mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r1;
-  mov.u32 %gpuslice_r1, %ntid.z;
-  mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r1;
+  @THREADS
   mov.u32 %gpuslice_r1, 1;
   atom.acq_rel.cta.shared.add.u32 %gpuslice_r1, [gpuslice_shared+40], %gpuslice_r1;
   add.u32 %gpuslice_r1, %gpuslice_r1, 1;
@@ -138,15 +130,8 @@ inline constexpr std::string_view kEndOnce = R"(
   ld.shared.u64 %gpuslice_d4, [gpuslice_shared+16];
   setp.eq.u64 %gpuslice_p, %gpuslice_d4, 0;
   @%gpuslice_p bra $gpuslice_leave;
-  mov.u64 %gpuslice_d1, %globaltimer;
-  sub.u64 %gpuslice_d1, %gpuslice_d1, %gpuslice_d4;
-  max.u64 %gpuslice_d1, %gpuslice_d1, 1;
-  min.u64 %gpuslice_d1, %gpuslice_d1, 0xffffffff;
-  cvt.u32.u64 %gpuslice_r3, %gpuslice_d1;
   ld.param.u64 %gpuslice_d0, [@SLOT];
-  st.volatile.global.u32 [%gpuslice_d0+@TASK_NS], %gpuslice_r3;
-  mov.u64 %gpuslice_d4, 0;
-  st.shared.u64 [gpuslice_shared+16], %gpuslice_d4;
+  @MEASURE
   bra $gpuslice_leave;
 )";
 

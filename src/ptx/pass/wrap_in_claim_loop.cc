@@ -139,7 +139,7 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
     text += names.expand(index.advance);
     if (joins) {
       if (skips) text += kPlainOrJoin;
-      text += kJoiningBarrier;
+      text += names.expand(kJoiningBarrier);
       text += two_bodies ? kRunOnOther : kRunOn;
     } else {
       text += shares && !kernel.meets_inside ? kMeetAndRunOn : kRunOn;
