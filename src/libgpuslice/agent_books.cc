@@ -48,7 +48,7 @@ void Agent::reap() {
       Launch& head = *stream->outstanding.front();
       if (!head.issued.load(std::memory_order_acquire)) break;
       if (!head.failed && !ipc::load(c_.slots_.host(head.slot).done)) break;
-      const bool counts = head.counts, once = head.instance->kernel->once;
+      const bool counts = head.counts;
       if (returning_ == &head) has_returned();
       if (head.failed) {
         c_.slots_.give_back(head.slot, false);
@@ -60,7 +60,6 @@ void Agent::reap() {
       stream->queued -= counts;
       stream->outstanding.pop_front();
       --c_.outstanding_;
-      c_.guarded_ -= once;
       heads_changed = true;
     }
   }

@@ -16,11 +16,8 @@ struct Chunks {
   bool eager = false;        ///< kEager
 };
 
-/// `grid` has 1 to kMaxBlockTasks block-tasks of `task_ns` each, 0 if that is not known yet, and `workers` fit on the GPU.
+/// `grid` has 1 to kMaxBlockTasks block-tasks of `task_ns` each, 0 if that is not known yet (then they are handed out one at a time, in order), and `workers` fit on the GPU.
 /// `target_ns` is what a worker may take to leave.
 Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std::uint64_t workers, double target_ns);
-
-/// One at a time, in order: for guarded kernels, whose workers run one each.
-inline Chunks single_tasks(std::uint32_t tasks) { return {.taper = 31, .total = tasks}; }
 
 }  // namespace gpuslice

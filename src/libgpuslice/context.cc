@@ -83,14 +83,17 @@ void Context::use_stream(CUstream stream) {
 }
 
 void Context::use_stream(std::unique_lock<std::mutex>& lock, CUstream handle) {
-  if (guard() == Guard::kNever || several_streams_) return;
+  if (several_streams_) return;
   const StreamKey key = stream_key(handle);
   if (only_stream_.value_or(key) == key) {
     only_stream_ = key;
     return;
   }
   several_streams_ = true;
-  while (guarded_ > 0) wait_for_agent(lock);
+  const auto has_guarded = [](const Stream* stream) {
+    return std::any_of(stream->outstanding.begin(), stream->outstanding.end(), [](const auto& launch) { return launch->once(); });
+  };
+  while (std::any_of(active_.begin(), active_.end(), has_guarded)) wait_for_agent(lock);
 }
 
 std::uint32_t Context::granted() const {

@@ -230,7 +230,6 @@ class Context {
   int quiescing_ = 0;
   Targets targets_;
   std::uint32_t outstanding_ = 0;
-  std::uint32_t guarded_ = 0;                        ///< of these, in guarded form
   std::optional<StreamKey> only_stream_;             ///< that the program has used so far
   bool several_streams_ = false;
   std::uint64_t graph_launches_ = 0;

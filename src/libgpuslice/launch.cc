@@ -69,7 +69,8 @@ void Context::plan(Launch& launch, const Stream& stream) {
   const LaunchConfig& config = launch.config;
   const std::uint64_t full = std::uint64_t{sms_} * launch.per_sm;
   const auto tasks = static_cast<std::uint32_t>(config.block_tasks());
-  const Chunks chunks = launch.once() ? single_tasks(tasks) : plan_chunks({config.grid[0], config.grid[1], config.grid[2]}, launch.instance->task_ns, full,
+  const double task_ns = launch.once() ? 0 : launch.instance->task_ns;  // guarded workers take one each, however short
+  const Chunks chunks = plan_chunks({config.grid[0], config.grid[1], config.grid[2]}, task_ns, full,
                                     static_cast<double>(std::chrono::nanoseconds(targets_.block_task).count()) * (alone() ? kTargetsWhenAlone : 1));
   launch.chunk = chunks.most;
   launch.args = {.slot = slots_.device_address(launch.slot),
@@ -141,7 +142,6 @@ void Context::book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t 
   stream.outstanding.push_back(std::move(owned));
   stream.queued += launch.counts;
   ++outstanding_;
-  guarded_ += launch.once();
   plan(launch, stream);
   if (first) {
     active_.push_back(&stream);

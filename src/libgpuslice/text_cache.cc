@@ -49,9 +49,13 @@ struct Unpacker {
   }
 };
 
+using gpuctl::ptx::Guards;
+
+Guards guards() { return guard() == Guard::kNever ? Guards::kNo : Guards::kYes; }
+
 Rewritten rewrite(std::string_view text) {
   Rewritten made;
-  gpuctl::Result<gpuctl::ptx::RewrittenText> result = gpuctl::ptx::rewrite_text(text, guard() == Guard::kNever ? gpuctl::ptx::Guards::kNo : gpuctl::ptx::Guards::kYes);
+  gpuctl::Result<gpuctl::ptx::RewrittenText> result = gpuctl::ptx::rewrite_text(text, guards());
   if (!result) {
     made.reason = "PTX not understood: " + result.error().message;
     return made;
@@ -122,7 +126,7 @@ std::optional<Rewritten> unpack(std::string_view bytes) {
 
 Rewritten rewrite_once(std::string_view text, const CacheDirectory& cache) {
   if (text.size() < kWorthKeepingBytes) return rewrite(text);
-  const ContentHash key = content_hash(text, kRewriterVersion + (guard() != Guard::kNever));
+  const ContentHash key = content_hash(text, kRewriterVersion + (guards() == Guards::kYes));
   if (const std::optional<std::string> kept = cache.get(key, kKind)) {
     if (std::optional<Rewritten> known = unpack(*kept)) return std::move(*known);
   }
