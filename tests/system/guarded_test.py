@@ -7,7 +7,6 @@ import time
 import instance
 
 PROGRAM = instance.DRIVER_PROGRAMS / "guarded"
-IDLE_PROGRAM = (instance.BUILD / "tests/random/random-kernels", "0:1", "--linger")
 LEAST_EVICTIONS = 100
 STORM_US = 10000  # between two random grants
 
@@ -24,8 +23,7 @@ class Guarded(instance.SystemTest):
         """One launch of many seconds, of a program that has not the GPU to itself."""
         self.gpuctl("create-slice", "s")
         self.gpuctl("create-slice", "other")
-        idle = self.start_in("other", *IDLE_PROGRAM)
-        instance.wait_until(lambda: "done" in idle.err(), "the idle program to be idle")
+        self.start_idle_in("other")
         program = self.start_in("s", PROGRAM, 3000, env={**self.env, "GPUSLICE_GUARD": "1"})
         instance.wait_until(lambda: (self.usage("s", program.pid) or {}).get("holding") == instance.SMS, "all SMs to be held")
         return program

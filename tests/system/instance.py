@@ -190,6 +190,12 @@ class SystemTest(unittest.TestCase):
         self.programs.append(program)
         return program
 
+    def start_idle_in(self, slice_path):
+        """Starts a program that has used the GPU and has nothing more to do."""
+        program = self.start_in(slice_path, BUILD / "tests/random/random-kernels", "0:1", "--linger")
+        wait_until(lambda: "done" in program.err(), "the idle program to be idle")
+        return program
+
     def start_bench(self, slice_path, *arguments):
         """gpuslice-bench run ARGUMENTS --json, in a slice or, with None, without gpuctl."""
         command = [BENCH, "run", *arguments, "--json"]

@@ -3,8 +3,6 @@
 nobody demands is for those who have something to run."""
 import instance
 
-IDLE_PROGRAM = (instance.BUILD / "tests/random/random-kernels", "0:1", "--linger")
-
 
 class Resize(instance.SystemTest):
     def test_one_kernel_shrinks_and_grows(self):
@@ -32,8 +30,7 @@ class Resize(instance.SystemTest):
         self.start_daemon()
         for path in ("one", "idle"):
             self.gpuctl("create-slice", path)
-        idle = self.start_in("idle", *IDLE_PROGRAM)
-        instance.wait_until(lambda: "done" in idle.err(), "the idle program to be idle")
+        self.start_idle_in("idle")
         client = self.start_bench("one", "work", "--blocks", 4, "--iterations", 200, "--seconds", 20, "--announce")
         client.wait_started()
         instance.wait_until(lambda: (self.usage("one", client.pid) or {}).get("granted") == instance.SMS,
