@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"
 
 declare -A checks=([address]="address,undefined" [thread]=thread)
 # public_api watches kernels by copying half a megabyte from under them: with thread checks that takes minutes.
-both="identical streams daemon_restart graphs ioctl cooperative confine cubin defects ways_in late_forms resize guarded"
+both="identical streams daemon_restart graphs ioctl cooperative confine cubin defects ways_in late_forms resize guarded shared_memory"
 declare -A system_tests=([address]="$both public_api" [thread]="$both")
 declare -A runtimes=([address]=libasan.so [thread]=libtsan.so)
 
@@ -42,7 +42,7 @@ check_system() {
   local reports=$2/sanitizer-reports
   rm -rf "$reports" && mkdir "$reports"
   say "$1: system tests"
-  ninja -C "$2" tests/driver/{defects,graph_storm,graphs,guarded,image_shell,ioctls,slice_shell,streams,ways_in} \
+  ninja -C "$2" tests/driver/{defects,graph_storm,graphs,guarded,image_shell,ioctls,shared_memory,slice_shell,streams,ways_in} \
     tests/cuda/{cubin_program,cubin_program_linked,libcubin_plugin.so,long_image.fatbin,long_image_with_variable.fatbin} >>"$2/last-build.log" 2>&1 ||
     fail "the system tests' programs cannot be built"
   # Leaks are for the unit tests: at the end of these programs the leak checker itself crashes on its way through their thread-local

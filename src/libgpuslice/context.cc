@@ -17,6 +17,12 @@ namespace ipc = gpuctl::ipc;
 using gpuctl::Polled;
 using gpuctl::ptx::HostSlot;
 
+namespace {
+
+constexpr int kUsualDynamicShared = 48 * 1024;  ///< bytes; on every architecture
+
+}  // namespace
+
 std::uint64_t monotonic_ns() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -59,6 +65,12 @@ Instance* Context::instance_of(KernelInfo& kernel) {
   driver().cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, instance.persistent);
   kernel.registers = registers;
   driver().cuFuncGetAttribute(&instance.max_threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, instance.persistent);
+  int fixed_shared = 0;
+  driver().cuDeviceGetAttribute(&instance.most_dynamic_shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device_index_);
+  driver().cuFuncGetAttribute(&fixed_shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, instance.persistent);
+  instance.most_dynamic_shared -= fixed_shared;
+  // What every kernel may have unless its program says otherwise.
+  if (kernel.words_behind) apply_attribute(instance, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kUsualDynamicShared);
   for (const auto& [attribute, value] : kernel.attributes) {
     if (instance.persistent) apply_attribute(instance, attribute, value);
   }

@@ -125,6 +125,7 @@ CUresult ExecutableGraph::rewrite(GraphKernel& kernel, const Launch& launch) {
   params.kern = nullptr;
   params.gridDimX = launch.args.workers;
   params.gridDimY = params.gridDimZ = 1;
+  params.sharedMemBytes = dynamic_shared(*kernel.kernel, params.sharedMemBytes);
   const CUresult result = set_params(kernel, params, launch.params.data(), true);
   if (result == CUDA_SUCCESS) {
     kernel.rewritten = true;

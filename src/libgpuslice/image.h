@@ -18,6 +18,7 @@ struct ImageKernel {
   std::vector<Parameter> params;  ///< of the program
   std::uint32_t args_offset = 0;
   bool needs_whole_warps = false;
+  bool words_behind = false;  ///< gpuctl::ptx::EntryReport::words_behind
 };
 
 struct PreparedImage {

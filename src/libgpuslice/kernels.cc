@@ -5,6 +5,7 @@
 
 #include "libgpuslice/driver.h"
 #include "libgpuslice/late_forms.h"
+#include "ptx/persistent_abi.h"
 
 namespace gpuslice {
 
@@ -25,7 +26,14 @@ std::size_t way_of(const void* handle) {
 
 }  // namespace
 
+std::uint32_t dynamic_shared(const KernelInfo& kernel, std::uint32_t bytes) {
+  return kernel.words_behind ? gpuctl::ptx::with_shared_words(bytes) : bytes;
+}
+
 void apply_attribute(Instance& instance, CUfunction_attribute attribute, int value) {
+  if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
+    value = std::min(static_cast<int>(dynamic_shared(*instance.kernel, static_cast<std::uint32_t>(value))), instance.most_dynamic_shared);
+  }
   if (driver().cuFuncSetAttribute(instance.persistent, attribute, value) != CUDA_SUCCESS) {
     instance.persistent = nullptr;
     instance.kernel->reason = "its persistent form cannot have function attribute " + std::to_string(attribute) + " = " +

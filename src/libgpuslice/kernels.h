@@ -34,6 +34,7 @@ struct Instance {
   CUcontext context = nullptr;
   CUfunction persistent = nullptr;  ///< null: this kernel stays in its original form here (KernelInfo::reason). KernelInfo::mutex
   int max_threads = 0;
+  int most_dynamic_shared = 0;    ///< bytes, beside its static variables
 
   /// Workers one SM holds, for the block sizes seen; asked of the driver once each. Guarded by KernelInfo::mutex.
   struct Occupancy {
@@ -58,6 +59,7 @@ struct KernelInfo {
   std::vector<Parameter> params;    ///< of the program, without ours
   std::uint32_t args_offset = 0;    ///< of LaunchArgs in the parameter block of the persistent form
   bool needs_whole_warps = false;   ///< for other blocks than gpuctl::ptx::EntryReport says, it is launched in original form
+  bool words_behind = false;        ///< gpuctl::ptx::EntryReport::words_behind
   CUkernel persistent_kernel = nullptr;    ///< image loaded as a library
   CUfunction persistent_function = nullptr;  ///< image loaded as a module, which belongs to one context
   bool is_library_kernel = false;   ///< the handle it is known by is a CUkernel
@@ -82,8 +84,12 @@ struct KernelInfo {
   std::optional<CUfunc_cache> cache_config;        ///< set by the program
 };
 
-/// Gives the persistent form an attribute of the original. When it cannot have it (the claim word leaves no room for
-/// the last bytes of shared memory), the kernel stays in its original form in that context. With KernelInfo::mutex.
+/// The dynamic shared memory, in bytes, that the persistent form is launched with where the program asks for `bytes`.
+std::uint32_t dynamic_shared(const KernelInfo& kernel, std::uint32_t bytes);
+
+/// Gives the persistent form an attribute of the original. As it may have less dynamic shared memory than that, it gets as much as it
+/// can, and launches with more are in original form (Context::fit_of). If it cannot have another attribute, all are, in that context.
+/// With KernelInfo::mutex.
 void apply_attribute(Instance& instance, CUfunction_attribute attribute, int value);
 
 /// All kernels of this process. Any thread; find() is on the launch path and takes no lock in the usual case.

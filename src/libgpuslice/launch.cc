@@ -47,7 +47,7 @@ bool Context::short_enough(Instance& instance, std::uint64_t tasks, std::uint32_
 
 Context::Fit Context::fit_of(Instance& instance, const LaunchConfig& config) {
   const std::uint64_t tasks = config.block_tasks();
-  const std::uint32_t threads = config.threads(), shared = config.shared;
+  const std::uint32_t threads = config.threads(), shared = dynamic_shared(*instance.kernel, config.shared);
   if (tasks == 0 || tasks > gpuctl::ptx::kMaxBlockTasks || threads > static_cast<std::uint32_t>(instance.max_threads)) return {nullptr, 0};
   std::lock_guard lock(instance.kernel->mutex);
   if (!instance.persistent) return {nullptr, 0};
@@ -112,11 +112,12 @@ std::uint32_t Context::workers_for(const Launch& launch, std::uint32_t allowed) 
 
 CUresult Context::issue(const Launch& launch, CUstream stream, std::uint32_t workers, std::vector<std::byte>& params) {
   const LaunchConfig& config = launch.config;
+  const std::uint32_t shared = dynamic_shared(*launch.instance->kernel, config.shared);
   std::size_t size = params.size();
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
   if (config.attributes.empty()) {
     return driver().cuLaunchKernel(launch.function, workers, 1, 1, config.block[0], config.block[1], config.block[2],
-                                   config.shared, stream, nullptr, extra);
+                                   shared, stream, nullptr, extra);
   }
   CUlaunchConfig full{};
   full.gridDimX = workers;
@@ -124,7 +125,7 @@ CUresult Context::issue(const Launch& launch, CUstream stream, std::uint32_t wor
   full.blockDimX = config.block[0];
   full.blockDimY = config.block[1];
   full.blockDimZ = config.block[2];
-  full.sharedMemBytes = config.shared;
+  full.sharedMemBytes = shared;
   full.hStream = stream;
   full.attrs = const_cast<CUlaunchAttribute*>(config.attributes.data());
   full.numAttrs = static_cast<unsigned>(config.attributes.size());

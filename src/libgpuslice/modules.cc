@@ -24,6 +24,7 @@ std::shared_ptr<KernelInfo> LoadedImage::kernel(const std::string& name, const v
       known->params = listed->params;
       known->args_offset = listed->args_offset;
       known->needs_whole_warps = listed->needs_whole_warps;
+      known->words_behind = listed->words_behind;
       known->once = listed->once;
       if (listed->persistent) known->late = late;
       find_form(*known);

@@ -71,6 +71,7 @@ Rewritten rewrite(std::string_view text) {
     for (const gpuctl::ptx::ParamLayout& param : report.params) kernel.params.push_back({param.offset, param.size});
     kernel.args_offset = report.args_offset;
     kernel.needs_whole_warps = report.needs_whole_warps;
+    kernel.words_behind = report.words_behind;
     any = any || kernel.persistent;
   }
   if (any) made.text = std::move(result->text);
@@ -91,6 +92,7 @@ std::string pack(const Rewritten& rewritten) {
     packer.number(kernel.persistent);
     packer.number(kernel.once);
     packer.number(kernel.needs_whole_warps);
+    packer.number(kernel.words_behind);
     packer.number(kernel.args_offset);
     packer.number(kernel.params.size());
     for (const Parameter& param : kernel.params) {
@@ -114,6 +116,7 @@ std::optional<Rewritten> unpack(std::string_view bytes) {
     kernel.persistent = unpacker.number() != 0;
     kernel.once = unpacker.number() != 0;
     kernel.needs_whole_warps = unpacker.number() != 0;
+    kernel.words_behind = unpacker.number() != 0;
     kernel.args_offset = static_cast<std::uint32_t>(unpacker.number());
     for (std::uint64_t params = unpacker.number(); params > 0 && unpacker.whole; --params) {
       const auto offset = static_cast<std::uint32_t>(unpacker.number());

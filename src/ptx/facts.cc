@@ -18,7 +18,7 @@ bool is_harmless_special(std::string_view name) {
       "%tid",         "%ntid",        "%laneid",      "%warpid",      "%nwarpid",     "%smid",
       "%nsmid",       "%clock",       "%clock_hi",    "%clock64",     "%globaltimer", "%globaltimer_lo",
       "%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge", "%lanemask_gt", "%globaltimer_hi",
-      "WARP_SZ",      "%dynamic_smem_size"};
+      "WARP_SZ"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
@@ -64,6 +64,8 @@ void merge(Closure& closure, const FunctionFacts& facts) {
   closure.has_warp_sync |= facts.has_warp_sync;
   closure.reads_shared_state |= facts.reads_shared_state;
   closure.uses_shared |= facts.uses_shared;
+  closure.uses_dynamic_shared |= facts.uses_dynamic_shared;
+  closure.reads_dynamic_size |= facts.reads_dynamic_size;
   closure.uses_async_copy |= facts.uses_async_copy;
   closure.uses_bulk_copy |= facts.uses_bulk_copy;
   closure.calls_indirectly |= facts.calls_indirectly;
@@ -77,7 +79,9 @@ ModuleFacts::ModuleFacts(const Module& module) : module_(module) {
       names_.insert(function->name);
     } else if (const auto* variable = std::get_if<Variable>(&item)) {
       for (const Declarator& name : variable->names) {
-        if (variable->space.starts_with("shared")) shared_.insert(name.name);
+        if (!variable->space.starts_with("shared")) continue;
+        shared_.insert(name.name);
+        if (variable->is_extern) dynamic_shared_.insert(name.name);
       }
     }
   }
@@ -156,11 +160,14 @@ FunctionFacts ModuleFacts::read(const Function& function) const {
       for_each_operand(operand, [&](const Operand& inner) {
         if (inner.kind == Operand::Kind::kSymbol) {
           facts.uses_shared |= shared_.count(inner.text) != 0;
+          facts.uses_dynamic_shared |= dynamic_shared_.count(inner.text) != 0;
         } else if (inner.kind == Operand::Kind::kSpecial) {
           if (inner.text == "%ctaid") {
             facts.grid_reads |= component_bits(inner.component);
           } else if (inner.text == "%nctaid") {
             facts.grid_reads |= static_cast<std::uint8_t>(component_bits(inner.component) << 3);
+          } else if (inner.text == "%dynamic_smem_size") {
+            facts.reads_dynamic_size = true;
           } else if (!is_harmless_special(inner.text)) {
             refuse(special_refusal(inner.text));
           }

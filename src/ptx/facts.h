@@ -33,6 +33,8 @@ struct FunctionFacts {
   bool has_warp_sync = false;
   bool reads_shared_state = false;  ///< see is_shared_state_read()
   bool uses_shared = false;
+  bool uses_dynamic_shared = false;   ///< names shared memory of which launches say how much
+  bool reads_dynamic_size = false;    ///< reads how much that is
   bool uses_async_copy = false;     ///< cp.async, whose writes to shared memory may be outstanding at the end
   bool uses_bulk_copy = false;      ///< cp.async.bulk, whose writes to global memory may be
   bool calls_indirectly = false;
@@ -49,6 +51,8 @@ struct Closure {
   bool has_warp_sync = false;
   bool reads_shared_state = false;
   bool uses_shared = false;
+  bool uses_dynamic_shared = false;
+  bool reads_dynamic_size = false;
   bool uses_async_copy = false;
   bool uses_bulk_copy = false;
   bool calls_indirectly = false;
@@ -78,7 +82,7 @@ class ModuleFacts {
   const Module& module_;
   std::map<std::string, FunctionFacts, std::less<>> functions_;
   std::set<std::string> names_;          // every function, prototypes included
-  std::set<std::string> shared_;
+  std::set<std::string> shared_, dynamic_shared_;
   std::set<std::string> address_taken_;
   mutable std::unordered_map<std::string, Closure> closures_;
 };

@@ -179,6 +179,13 @@ inline constexpr std::uint32_t kPollEagerlyNs = 2 * kPollEveryNs;
 /// `next` must not come to kClosed, nor `looked` wrap, when every worker of every grid claims once past the end.
 inline constexpr std::uint64_t kMaxBlockTasks = 0x3fffffff;
 
+/// What a worker's leader must remember lies in shared memory.
+inline constexpr std::uint32_t kSharedWordsBytes = 48;
+/// Dynamic shared memory of a launch, in bytes, with those words behind it (EntryReport::words_behind); its own begins at a multiple of 16.
+constexpr std::uint32_t with_shared_words(std::uint32_t bytes) {
+  return bytes > 1u << 30 ? bytes : ((bytes + 15) & ~std::uint32_t{15}) + kSharedWordsBytes;
+}
+
 /// Appended to the name of an entry to name its persistent form.
 inline constexpr char kPersistentSuffix[] = "__gpuslice_persistent";
 

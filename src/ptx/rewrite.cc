@@ -14,6 +14,7 @@
 #include "ptx/pass/refuse_waiting_blocks.h"
 #include "ptx/pass/replace_block_index.h"
 #include "ptx/pass/replace_returns.h"
+#include "ptx/pass/words_behind.h"
 #include "ptx/pass/wrap_in_claim_loop.h"
 #include "ptx/persistent_abi.h"
 #include "ptx/printer.h"
@@ -111,6 +112,7 @@ RewriteResult rewrite(const Module& module, const DumpHook& dump, Guards guards)
   std::vector<Item> prototypes;
   std::vector<Item> added;
   std::set<std::string> copied;
+  bool words_behind = false;
   for (const Item& item : module.items) {
     const auto* function = std::get_if<Function>(&item);
     if (function == nullptr || !function->is_entry || !function->body) continue;
@@ -124,9 +126,11 @@ RewriteResult rewrite(const Module& module, const DumpHook& dump, Guards guards)
         added.emplace_back(std::move(copy.function));
       }
       added.emplace_back(std::move(kernel.entry));
+      words_behind = words_behind || kernel.report.words_behind;
     }
     result.entries.push_back(std::move(kernel.report));
   }
+  if (words_behind) prototypes.insert(prototypes.begin(), pass::dynamic_shared_variable());
   result.module = module;
   auto& items = result.module.items;
   auto at = items.begin() + static_cast<std::ptrdiff_t>(insertion_point(module));

@@ -45,6 +45,7 @@ struct EntryReport {
   bool needs_whole_warps = false;         ///< only for blocks whose x size is a multiple of 32, and fewer than 2^31 threads in x
   bool returns_only_first = false;        ///< then: each thread returns before all barriers or comes to all of them
   std::uint32_t static_shared_bytes = 0;  ///< of the original entry's own variables
+  bool words_behind = false;              ///< the worker's shared words lie behind the dynamic shared memory: with_shared_words()
 };
 
 struct RewriteResult {

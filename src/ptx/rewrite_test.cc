@@ -170,7 +170,8 @@ TEST(Rewrite, GivesEachOpaqueReason) {
        "a function called through a pointer ('f') reads %ctaid or %nctaid", ".func f { .reg .b32 a; mov.u32 a, %ctaid.x; ret; }"},
       {"ret;", "target sm_60 is too old (sm_70 is needed)", "", "sm_60"},
       {"ret;", "compiled for the debugger (.target debug)", "", "sm_90, debug"},
-      {".shared .align 4 .b8 big[49100]; ret;", "static shared memory leaves no room for ours"},
+      {"mov.u32 %r1, d; mov.u32 %r1, %dynamic_smem_size; ret;", "reads %dynamic_smem_size, and ours must lie behind its shared memory",
+       ".extern .shared .align 4 .b8 d[];"},
   };
   for (const OpaqueCase& c : kCases) EXPECT_EQ(reason_for(c.body, c.before, c.target), c.reason) << c.body;
 }

@@ -154,6 +154,10 @@ class EntryWriter {
       body_.varying.push_back(word());
       code_.add("mad.lo.u32 ", body_.varying.back(), ", ", body_.varying[0], ", ", rng_.below(0x7fffffff), ", ", more);
     }
+    if (body_.array == kDynamicArray) {  // where it begins is a part of the results
+      body_.uniform.push_back(word());
+      code_.add("mov.u32 ", body_.uniform.back(), ", ", body_.array);
+    }
     for (unsigned more = rng_.between(1, 4); more > 0; --more) {
       body_.uniform.push_back(word());
       code_.add("mad.lo.u32 ", body_.uniform.back(), ", ", block_, ", ", rng_.below(0x7fffffff), ", ", more);
@@ -268,7 +272,7 @@ class EntryWriter {
         break;
       case 1:
         body_.array = kDynamicArray;
-        shape_.dynamic_shared_bytes = 4 * kArrayWords;
+        shape_.dynamic_shared_bytes = 4 * kArrayWords + rng_.below(200);
         break;
       default:
         body_.array = own_array_ = parameter("array");

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kMaxParamBytes = 4096;     // of a kernel, on every architecture
 constexpr std::uint32_t kMaxSharedBytes = 49152;   // of static variables, on every architecture
-constexpr std::uint32_t kOwnSharedBytes = 48 + 16;  // ours, and the alignment it may cost
+constexpr std::uint32_t kOwnSharedBytes = kSharedWordsBytes + 16;  // ours, and the alignment it may cost
 constexpr std::uint32_t kMinSm = 70;               // barrier without .aligned, fence
 constexpr std::uint32_t kMinPtx = 603;             // nanosleep
 
@@ -102,7 +102,8 @@ Refused refuse_unsupported(Kernel& kernel) {
   if (std::string reason = lay_out_params(kernel); !reason.empty()) return reason;
   if (std::string reason = check_target(kernel.facts.module()); !reason.empty()) return reason;
   if (!kernel.closure.refusal.empty()) return kernel.closure.refusal;
-  if (shared + kOwnSharedBytes > kMaxSharedBytes) return "static shared memory leaves no room for ours";
+  report.words_behind = kernel.closure.uses_dynamic_shared || shared + kOwnSharedBytes > kMaxSharedBytes;
+  if (report.words_behind && kernel.closure.reads_dynamic_size) return "reads %dynamic_smem_size, and ours must lie behind its shared memory";
   return {};
 }
 

@@ -46,6 +46,7 @@
 
 #include "ptx/parser.h"
 #include "ptx/pass/join_finished_threads.h"
+#include "ptx/pass/words_behind.h"
 #include "ptx/pass/worker_claim_text.h"
 #include "ptx/pass/worker_leave_text.h"
 #include "ptx/pass/worker_names.h"
@@ -153,6 +154,7 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   if (!kernel.once()) text += kHoldLabel;
   text += names.expand(kComplete);
   text += "}\n";
+  if (kernel.report.words_behind) text = put_words_behind(text);
   Result<Module> worker = parse(text);
   if (!worker) return "the worker's own text does not parse: " + worker.error().message;
 
