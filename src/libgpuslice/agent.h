@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "libgpuslice/clock_offset.h"
 #include "libgpuslice/context.h"
 #include "libgpuslice/end_watch.h"
 #include "libgpuslice/worker_streams.h"
@@ -33,8 +34,6 @@ class Agent {
   void adopt_stub_page();
   void reap();
   void complete(const Launch& launch, std::uint64_t now);
-  void compare_clocks(const Launch& launch, const gpuctl::ptx::HostSlot& host, std::uint64_t now);
-  std::int64_t clock_offset() const;
   static bool undisturbed(const Launch& launch, const gpuctl::ptx::HostSlot& host);
   struct Stretch {
     std::uint64_t from_ns = 0;
@@ -104,12 +103,7 @@ class Agent {
   std::uint64_t last_reap_ns_ = 0;
   std::uint64_t latest_left_ = 0;       ///< HostSlot::left_ns, the latest of the running launches ...
   std::uint64_t left_seen_ns_ = 0;      ///< ... and when this thread saw it
-  /// Bounds for the host's clock minus %globaltimer, from launches of about a second.
-  struct Clocks {
-    std::uint64_t began_ns = 0;
-    std::int64_t least = INT64_MIN / 2, most = INT64_MAX;
-  };
-  Clocks clocks_, clocks_before_;
+  ClockOffset clocks_;
 };
 
 }  // namespace gpuslice

@@ -82,7 +82,7 @@ void Agent::reap() {
 void Agent::complete(const Launch& launch, std::uint64_t now) {
   const HostSlot& host = c_.slots_.host(launch.slot);
   Instance& instance = *launch.instance;
-  compare_clocks(launch, host, now);
+  clocks_.add(launch.issued_ns, ipc::load(host.start_ns), ipc::load(host.done_ns), now);
   const Stretch stretch = undisturbed_stretch(launch, host);
   if (const double task_ns = task_time(launch, host, stretch); task_ns > 0) {
     instance.task_ns = instance.task_ns == 0 ? task_ns : 0.75 * instance.task_ns + 0.25 * task_ns;
@@ -91,14 +91,14 @@ void Agent::complete(const Launch& launch, std::uint64_t now) {
   ipc::Usage* out = c_.usage();
   if (!out) return;
   const auto done_ns = static_cast<std::int64_t>(ipc::load(host.done_ns));
-  const std::int64_t latency = done_ns + clock_offset() - static_cast<std::int64_t>(launch.issued_ns);
+  const std::int64_t latency = done_ns + clocks_.ns() - static_cast<std::int64_t>(launch.issued_ns);
   const auto latency_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(latency, 0));
   add<std::uint64_t>(out->launches, 1);
   add<std::uint64_t>(out->block_tasks, launch.args.tasks);
   ipc::store(out->latency_ns_last, latency_ns);
   add(out->latency_us_log2[log2_bucket(latency_ns / 1000, std::size(out->latency_us_log2))], 1u);
   if (c_.jobs() != ipc::kNoJobs)
-    c_.record(launch, clock_offset(), stretch.sms == c_.sms_ ? stretch.from_ns : 0);
+    c_.record(launch, clocks_.ns(), stretch.sms == c_.sms_ ? stretch.from_ns : 0);
 }
 
 // Follows the grant: learns when a shrink holds on the GPU, for the daemon and the user. It took until this thread, which

@@ -1,4 +1,4 @@
-// When launches ran, on whose clock, and what their block-tasks took.
+// When launches ran, and what their block-tasks took.
 #include <algorithm>
 
 #include "libgpuslice/agent.h"
@@ -11,31 +11,8 @@ using gpuctl::ptx::HostSlot;
 namespace {
 
 constexpr std::uint64_t kAtOnceNs = 20'000;
-/// From the issue of a launch to its start on an idle GPU.
-constexpr std::int64_t kLaunchNs = 5'000;
-constexpr std::uint64_t kClockWindowNs = 1'000'000'000;
 
 }  // namespace
-
-// The host's clock minus the GPU's lies between two bounds: no launch starts before it is issued, and none is seen complete
-// before it is. The first is nearly tight when a launch starts at once; the second suffers from this thread's naps. The
-// clocks drift apart, so only the last seconds count.
-void Agent::compare_clocks(const Launch& launch, const HostSlot& host, std::uint64_t now) {
-  if (now - clocks_.began_ns > kClockWindowNs) {
-    clocks_before_ = clocks_;
-    clocks_ = {.began_ns = now};
-  }
-  const auto since = [](std::uint64_t host_ns, std::uint64_t gpu_ns) {
-    return static_cast<std::int64_t>(host_ns) - static_cast<std::int64_t>(gpu_ns);
-  };
-  clocks_.least = std::max(clocks_.least, since(launch.issued_ns, ipc::load(host.start_ns)));
-  clocks_.most = std::min(clocks_.most, since(now, ipc::load(host.done_ns)));
-}
-
-/// Host clock minus %globaltimer. After the first compare_clocks().
-std::int64_t Agent::clock_offset() const {
-  return std::min({clocks_.most, clocks_before_.most, std::max(clocks_.least, clocks_before_.least) + kLaunchNs});
-}
 
 /// Whether it had the same workers all the time, but for those that started on SMs where they may not be and left at once.
 bool Agent::undisturbed(const Launch& launch, const HostSlot& host) {
@@ -46,7 +23,7 @@ bool Agent::undisturbed(const Launch& launch, const HostSlot& host) {
 /// known. A launch whose turn came later than its issue had its holder alone until the agent sent all the others.
 Agent::Stretch Agent::undisturbed_stretch(const Launch& launch, const HostSlot& host) const {
   const std::uint64_t start = ipc::load(host.start_ns), left = ipc::load(host.left_ns);
-  const auto on_host = [this](std::uint64_t gpu_ns) { return gpu_ns + static_cast<std::uint64_t>(clock_offset()); };
+  const auto on_host = [this](std::uint64_t gpu_ns) { return gpu_ns + static_cast<std::uint64_t>(clocks_.ns()); };
   if (undisturbed(launch, host)) return {on_host(start), gpuctl::range_size(launch.args.range)};
   const bool only_once = launch.given_ns != 0 && launch.evictions == 0;
   if (!only_once || (left != 0 && on_host(left) > launch.given_ns + kAtOnceNs)) return {};
@@ -61,10 +38,10 @@ std::uint32_t Agent::workers_on(const Launch& launch, std::uint32_t sms) {
 /// Follows how many workers a launch that runs has.
 void Agent::watch_work(Launch& launch, const HostSlot& host, std::uint32_t allowed) {
   const bool seen_before = launch.work.known();
-  if (!seen_before && clocks_.most == INT64_MAX && clocks_before_.most == INT64_MAX) return;  // who knows when it started
+  if (!seen_before && !clocks_.known()) return;  // who knows when it started
   if (!seen_before) {
     launch.work.set(workers_on(launch, gpuctl::range_size(launch.args.range)),
-                    ipc::load(host.start_ns) + static_cast<std::uint64_t>(clock_offset()));
+                    ipc::load(host.start_ns) + static_cast<std::uint64_t>(clocks_.ns()));
   }
   launch.work.set(workers_on(launch, gpuctl::range_size(allowed)), monotonic_ns());
 }
@@ -72,7 +49,7 @@ void Agent::watch_work(Launch& launch, const HostSlot& host, std::uint32_t allow
 // How long a worker is at one block-task, as an average over all, whether it had the same workers all the time or not. If nobody
 // saw it run, what one leader measured, whose warp may be favoured or starved on its SM: that can be off by ten times.
 double Agent::task_time(const Launch& launch, const HostSlot& host, const Stretch& stretch) const {
-  const std::uint64_t done = ipc::load(host.done_ns) + static_cast<std::uint64_t>(clock_offset());
+  const std::uint64_t done = ipc::load(host.done_ns) + static_cast<std::uint64_t>(clocks_.ns());
   if (stretch.from_ns != 0 && done > stretch.from_ns)
     return static_cast<double>(done - stretch.from_ns) * workers_on(launch, stretch.sms) / launch.args.tasks;
   return launch.work.known() ? launch.work.until(done) / launch.args.tasks : ipc::load(host.task_ns);
