@@ -3,7 +3,8 @@
 #   scripts/measure.sh [--build DIR] [--out DIR] [--steps NAME,...] [--seconds N] [--no-mps] [--rehearse]
 # One after the other: evict, latency, overhead, launch, identical; about four minutes in all on an H200. With --steps suite,suitealone,storms
 # overhead and storms of all benchmark kernels; with --steps opaque, which needs PyTorch, beside cuBLAS; with
-# --steps programs real programs (docs/compatibility.md); with --steps schedulers policies for jobs, with --steps sidebyside
+# --steps programs real programs (docs/compatibility.md); with --steps guard, which needs Triton, a kernel that can
+# only be guarded; with --steps schedulers policies for jobs, with --steps sidebyside
 # pairs under sim (docs/policies.md);
 # with --steps random the kernels of tests/random, new ones for so many seconds (120);
 # with --steps sizes some kernels at several sizes; with --steps crowd, also --no-mps, all of them, eight programs at a time;

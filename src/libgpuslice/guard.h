@@ -1,4 +1,5 @@
-// Whether kernels that can only be guarded are: not unless the user asks for it, as no guarded kernel has been measured on a GPU yet.
+// Whether kernels that can only be guarded are: not unless the user asks for it, as it costs them some percent and gains others little
+// where the GPU itself lets blocks of a greater priority go first (docs/measurements.md, "Guarded kernels").
 #pragma once
 
 #include <cstdlib>

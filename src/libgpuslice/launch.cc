@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint32_t kMeasureEvery = 1000;
 constexpr double kShortInReserveNs = 1'000'000;
 constexpr double kTargetsWhenAlone = 4;
-/// What a guarded kernel's blocks pay (three round trips to memory) is a few percent of such block-tasks.
+/// Guarded kernels take 1.025 of the time with block-tasks of 120 us, 1.035 with such of 50 us (docs/measurements.md).
 constexpr double kWorthGuardingNs = 100'000;
 
 }  // namespace
@@ -85,7 +85,7 @@ void Context::plan(Launch& launch, const Stream& stream) {
                  .taper = chunks.taper,
                  .workers = 0,
                  .first = 0,
-                 .flags = chunks.eager ? gpuctl::ptx::kEager : 0,
+                 .flags = chunks.eager || launch.once() ? gpuctl::ptx::kEager : 0,
                  .limit = stream.limit,
                  .range = allowed(stream),
                  .by_grid_x = gpuctl::ptx::divisor(config.grid[0]),
