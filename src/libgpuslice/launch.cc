@@ -54,11 +54,14 @@ Context::Fit Context::fit_of(Instance& instance, const LaunchConfig& config) {
   for (const Instance::Occupancy& known : instance.occupancy) {
     if (known.threads == threads && known.shared == shared) return {instance.persistent, known.per_sm};
   }
-  int per_sm = 0;
-  if (driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, instance.persistent, static_cast<int>(threads), shared) !=
-      CUDA_SUCCESS) {
-    per_sm = 0;
-  }
+  const auto fitting = [&](std::uint32_t bytes) {
+    int blocks = 0;
+    const CUresult result = driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, instance.persistent, static_cast<int>(threads), bytes);
+    return result == CUDA_SUCCESS ? blocks : 0;
+  };
+  int per_sm = fitting(shared);
+  // Blocks that just fit so many to an SM: to be evicted is not worth a quarter of the speed.
+  if (shared != config.shared && 4 * per_sm <= 3 * fitting(config.shared)) per_sm = 0;
   instance.occupancy[instance.occupancy_next++ % instance.occupancy.size()] = {threads, shared, per_sm};
   instance.kernel->per_sm = per_sm;
   return {instance.persistent, per_sm};

@@ -1,8 +1,9 @@
 // A kernel that counts on where its dynamic shared memory begins, as swizzled layouts do: threads hand words to each other at addresses
-// of which some bits are turned by others. Until SIGTERM its launches have, by turns, no more of it than they need, somewhat more, and
-// all that a block can have; the program asks for all of it first, whatever it launches with. Each word of each result is checked.
-// The last line is "shared_memory: R results, W wrong"; exit status 0, or 3 when one was wrong.
+// of which some bits are turned by others. shared_memory [BYTES]: until SIGTERM its launches have so much of it or, by turns, no more than
+// they need, somewhat more, and all that a block can have; the program asks for all of it first, whatever it launches with. Each word
+// of each result is checked. The last line is "shared_memory: R results, W wrong"; exit status 0, or 3 when one was wrong.
 #include <csignal>
+#include <cstdlib>
 #include <vector>
 
 #include "driver.h"
@@ -59,7 +60,7 @@ volatile std::sig_atomic_t over = 0;
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   std::signal(SIGTERM, [](int) { over = 1; });
   DRIVER_CHECK(cuInit(0));
   use_first_gpu();
@@ -67,7 +68,8 @@ int main() {
   int most = 0;
   DRIVER_CHECK(cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 0));
   DRIVER_CHECK(cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most));
-  const unsigned sizes[] = {4 * kThreads, 4 * kThreads + 1, 40'000, static_cast<unsigned>(most)};
+  std::vector<unsigned> sizes = {4 * kThreads, 4 * kThreads + 1, 40'000, static_cast<unsigned>(most)};
+  if (argc > 1) sizes = {static_cast<unsigned>(std::atoi(argv[1]))};
   std::vector<unsigned> words(std::size_t{kThreads} * kBlocks);
   CUdeviceptr out = 0;
   DRIVER_CHECK(cuMemAlloc(&out, words.size() * sizeof(unsigned)));
@@ -75,7 +77,7 @@ int main() {
   while (over == 0) {
     unsigned seed = results, steps = 2 * kSteps;  // even: each thread's word comes back to it
     void* parameters[] = {&out, &seed, &steps};
-    DRIVER_CHECK(cuLaunchKernel(kernel, kBlocks, 1, 1, kThreads, 1, 1, sizes[results++ % 4], nullptr, parameters, nullptr));
+    DRIVER_CHECK(cuLaunchKernel(kernel, kBlocks, 1, 1, kThreads, 1, 1, sizes[results++ % sizes.size()], nullptr, parameters, nullptr));
     DRIVER_CHECK(cuMemcpyDtoH(words.data(), out, words.size() * sizeof(unsigned)));
     bool right = true;
     for (unsigned i = 0; i < words.size(); ++i) right &= words[i] == seed + i + steps;
