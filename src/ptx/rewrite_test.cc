@@ -219,6 +219,20 @@ TEST(Rewrite, GuardsNothingThatIsInDoubtAllTheSame) {
   for (const OpaqueCase& c : kCases) EXPECT_EQ(reason_for(c.body, c.before, c.target), c.reason) << c.body;
 }
 
+TEST(Rewrite, LeavesDynamicSharedMemoryWhereItIs) {
+  const std::string before = ".extern .shared .align 4 .b8 d[]; .func f { .reg .b32 a; mov.u32 a, d; ret; }\n";
+  EXPECT_TRUE(report_on("mov.u32 %r1, d; ret;", before).words_behind);
+  EXPECT_TRUE(report_on("call f; ret;", before).words_behind);
+  EXPECT_FALSE(report_on("mov.u32 %r1, s; ret;", before).words_behind);
+  EXPECT_FALSE(report_on("mov.u32 %r1, %dynamic_smem_size; ret;", before).words_behind);
+  const EntryReport full = report_on(".shared .align 4 .b8 big[49080]; ret;");
+  EXPECT_EQ(full.form, Form::kPersistent) << full.reason;
+  EXPECT_TRUE(full.words_behind);
+  EXPECT_EQ(with_shared_words(0), 48u);
+  EXPECT_EQ(with_shared_words(1), 64u);
+  EXPECT_EQ(with_shared_words(0xffffffff), 0xffffffff);  // of which the driver says what there is to say
+}
+
 TEST(Rewrite, RefusesClustersAndFullParameterBlocks) {
   const auto cluster = rewrite_text(".version 8.0 .target sm_90 .address_size 64 .entry k() .reqnctapercluster 2, 1, 1 { ret; }");
   ASSERT_TRUE(cluster);
