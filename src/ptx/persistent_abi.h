@@ -42,8 +42,8 @@
 // claim it waits until left == workers + extra. If no agent's grid can start (worker_streams.h) the runtime says so: then a holder
 // that rests and polls finds all SMs allowed, until somebody polls again. One block on an SM too many is better than a launch that never ends.
 //
-// Guarded kernels. Their workers run one block-task each, so there is one for each block-task (chunk is 1, first is 0), which
-// looks before it claims; the last of its threads to end leaves for all. Who leaves last of the in-stream grid may have had its
+// Guarded kernels. Their workers run one block-task each, so there is one for each block-task (chunk is 1, first is 0), which it
+// claims eagerly; the last of its threads to end leaves for all. Who leaves last of the in-stream grid may have had its
 // block-task while some are unclaimed: as the holder it waits for agent's grids to take those, and posts, so that the agent knows.
 //
 // `here` counts by SM the workers that may claim; a resting holder is not among them. While an eviction is under way the

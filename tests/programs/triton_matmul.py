@@ -11,7 +11,7 @@ import triton.language as tl
 
 import rounds
 
-SIZE = int(sys.argv[2]) if sys.argv[1] == "--size" else 8192  # of the matrices, each way
+SIZE = int(sys.argv[2]) if sys.argv[1:2] == ["--size"] else 8192  # of the matrices, each way
 ROWS, COLUMNS, DEPTH = 128, 256, 64  # of a block
 
 

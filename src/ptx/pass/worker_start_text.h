@@ -28,7 +28,7 @@ inline constexpr std::string_view kStart = R"(
   setp.ne.u32 %gpuslice_odd, 0, 0;
 )";
 
-/// In front of kNext: a worker of a guarded kernel may begin long after its launch, so it looks before it claims.
+/// In front of kNext: a worker of a guarded kernel may begin long after its launch, so it does not claim without a look.
 inline constexpr std::string_view kLookFirst = R"(
   mov.u32 %gpuslice_r9, 0;
 )";
