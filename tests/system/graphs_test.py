@@ -81,10 +81,11 @@ class Graphs(instance.SystemTest):
         for sms in (2, 5):
             self.gpuctl("set", "s", f"max={sms}")
             self.wait_holding(client, sms)
+            # An eviction that is over, but not yet counted when SMs come back, is none.
+            instance.wait_until(lambda: self.usage("s", client.pid)["evictions"] > first["evictions"], "the eviction to be counted")
         self.gpuctl("set", "s", "max=none")
         self.wait_holding(client, instance.SMS)
         last = self.usage("s", client.pid)
-        self.assertGreaterEqual(last["evictions"], first["evictions"] + 1)
         self.assertGreaterEqual(last["outstanding"], 1, "the graph had ended before it was grown")
         self.assertEqual(client.wait(), 0, client.err() + client.out())
         self.assertRegex(client.out(), r"long: \d+ words, 0 wrong\n")
