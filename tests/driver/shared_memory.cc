@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr unsigned kThreads = 256, kBlocks = 250, kSteps = 300;
+constexpr unsigned kThreads = 256, kBlocks = 250, kSteps = 60;
 constexpr char kPtx[] = R"(.version 6.4
 .target sm_75
 .address_size 64

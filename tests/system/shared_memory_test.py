@@ -42,7 +42,7 @@ class SharedMemory(instance.SystemTest):
 
     def test_blocks_that_just_fit_an_sm_so_often(self):
         program = self.start_program(FOUR_FIT)
-        instance.wait_until(lambda: self.launches(program) >= 20, "20 launches")
+        instance.wait_until(lambda: self.launches(program) >= 10, "10 launches")
         self.assertKeepsSomeOriginal(program)
         self.assertEqual(self.evictions(program), 0)
         self.assertAllRight(program)
