@@ -2,7 +2,7 @@
 import statistics
 import time
 
-from measure_programs import Case, Run, explain, guarded, python
+from measure_programs import Case, Run, explain, guarded, over_plain, python, take_turns
 
 SIZES = {1024: 5000, 2048: 1500, 4096: 300, 8192: 40}  # of triton_matmul.py, which says how long blocks take: rounds at a time
 SECONDS = 5
@@ -36,21 +36,16 @@ def cost(lab, size, rounds):
             sides[side].first_result_s()
         for run in sides.values():
             run.run(rounds)
-        bursts = []
-        for number in range(7):
-            order = ("plain", "slice") if number % 2 == 0 else ("slice", "plain")
-            seconds = {side: sides[side].run(rounds) for side in order}
-            bursts.append((seconds["plain"], seconds["slice"]))
+        bursts = take_turns(sides, rounds, 7)
         kernel = next(kernel for kernel in explain(lab, "s", f"guard-{size}") if kernel["name"] == "multiply")
         same = len({run.finish() for run in sides.values()}) == 1
     finally:
         for run in sides.values():
             run.end()
-    ratios = sorted(in_slice / plain for plain, in_slice in bursts)
     plain_us = statistics.median(plain for plain, _ in bursts) / rounds * 1e6
     lab.record(size=size, rounds=rounds, bursts_s=bursts, kernel=kernel)
-    yield (f"size {size}: {plain_us:.0f} us, block-tasks of {kernel['block_task_ns'] / 1000:.1f} us, {kernel['form']}; over plain ({len(ratios)} pairs)", "",
-           f"{statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f}); results {'the same' if same else 'DIFFER'}")
+    yield (f"size {size}: {plain_us:.0f} us, block-tasks of {kernel['block_task_ns'] / 1000:.1f} us, {kernel['form']}; over plain ({len(bursts)} pairs)", "",
+           f"{over_plain(bursts)}; results {'the same' if same else 'DIFFER'}")
 
 
 def beside(lab, how, ls_settings, policy):

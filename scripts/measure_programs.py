@@ -182,11 +182,7 @@ def by_turns(lab, case, deadline, plain, first):
             seconds = sides["plain"].run(burst)
             sides["slice"].run(burst)
             burst = max(1, min(5000, round(burst * lab.size(BURST_S, 1) / max(seconds, 1e-6))))
-        bursts = []
-        for number in range(lab.size(9, 3)):
-            order = ("plain", "slice") if number % 2 == 0 else ("slice", "plain")
-            seconds = {side: sides[side].run(burst) for side in order}
-            bursts.append((seconds["plain"], seconds["slice"]))
+        bursts = take_turns(sides, burst, lab.size(9, 3))
         usage = lab.usage("s")
         kernels = explain(lab, "s", case.name)
         hashes = {side: run.finish() for side, run in sides.items()}
@@ -196,13 +192,27 @@ def by_turns(lab, case, deadline, plain, first):
         for run in sides.values():
             run.end()
     lab.record(program=case.name, rounds_per_burst=burst, bursts_s=bursts, first_start_s=starts, hashes=hashes, usage=usage, kernels=kernels)
-    ratios = sorted(in_slice / alone for alone, in_slice in bursts)
     each_ms = statistics.median(alone for alone, _ in bursts) / burst * 1000
     yield (f"{case.name}: {len(bursts)} x {burst} rounds of {each_ms:.2f} ms, alone in a slice / plain", "<= 1.02",
-           f"{statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f}); results "
+           f"{over_plain(bursts)}; results "
            + ("the same" if hashes["plain"] == hashes["slice"] else "DIFFER"))
     forms = [kernel["form"] for kernel in kernels]
     yield (f"{case.name}: kernels", "", ", ".join(f"{forms.count(form)} {form}" for form in sorted(set(forms))) or "none")
+
+
+def take_turns(sides, rounds, pairs):
+    """So many bursts of so many rounds of each side; their seconds, plain and in the slice."""
+    bursts = []
+    for number in range(pairs):
+        order = ("plain", "slice") if number % 2 == 0 else ("slice", "plain")
+        seconds = {side: sides[side].run(rounds) for side in order}
+        bursts.append((seconds["plain"], seconds["slice"]))
+    return bursts
+
+
+def over_plain(bursts):
+    ratios = sorted(in_slice / plain for plain, in_slice in bursts)
+    return f"{statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
 
 
 def explain(lab, slice_path, name):

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """A kernel whose blocks can run but one block-task each (tests/driver/guarded.cc) is evicted between them, and each of its block-tasks
 runs once all the same."""
-import sys
 import time
 
 import instance
@@ -28,15 +27,6 @@ class Guarded(instance.SystemTest):
         instance.wait_until(lambda: (self.usage("s", program.pid) or {}).get("holding") == instance.SMS, "all SMs to be held")
         return program
 
-    def evictions(self, program):
-        return (self.usage("s", program.pid) or {"evictions": 0})["evictions"]
-
-    def assertAllRight(self, program):
-        program.process.terminate()
-        self.assertEqual(program.wait(), 0, program.err() + program.out())
-        self.assertRegex(program.out(), r"guarded: [1-9]\d* results, 0 wrong")
-        print(program.out().strip(), file=sys.stderr)
-
     def kernel(self, program):
         kernels = self.kernels_of(program, "hand_over")
         self.assertEqual(len(kernels), 1, kernels)
@@ -49,8 +39,8 @@ class Guarded(instance.SystemTest):
         kernel = self.kernel(program)
         self.assertEqual((kernel["form"], kernel["reason"]),
                          ("guarded", "arrives at a barrier without waiting (bar.arrive): each block runs one block-task"))
-        instance.wait_until(lambda: self.evictions(program) >= LEAST_EVICTIONS, f"{LEAST_EVICTIONS} evictions")
-        self.assertAllRight(program)
+        instance.wait_until(lambda: self.evictions_of("s", program) >= LEAST_EVICTIONS, f"{LEAST_EVICTIONS} evictions")
+        self.assertAllRight(program, "guarded")
 
     def test_sms_are_given_up_and_taken_back(self):
         self.start_daemon()
@@ -59,7 +49,7 @@ class Guarded(instance.SystemTest):
             self.gpuctl("set", "s", f"max={most}")
             instance.wait_until(lambda: (self.usage("s", program.pid) or {}).get("holding") == most,
                                 f"{most} SMs held, now {self.usage('s', program.pid)}")
-        self.assertAllRight(program)
+        self.assertAllRight(program, "guarded")
 
     def test_a_reserve_that_was_lent_is_given_back(self):
         self.start_daemon()
@@ -67,15 +57,15 @@ class Guarded(instance.SystemTest):
         program = self.start_beside_another()
         other = self.start_bench("ls", "work", "--blocks", 16, "--iterations", 20, "--count", 50)
         self.assertRightResults(other.report())
-        self.assertGreater(self.evictions(program), 0)
-        self.assertAllRight(program)
+        self.assertGreater(self.evictions_of("s", program), 0)
+        self.assertAllRight(program, "guarded")
 
     def test_alone_it_stays_as_it_is(self):
         self.start_daemon()
         self.gpuctl("create-slice", "s")
         program = self.start_program()
         self.assertIn("launched with the GPU to itself in its original form", self.kernel(program)["reason"])
-        self.assertAllRight(program)
+        self.assertAllRight(program, "guarded")
 
     def test_nobody_asked_for_it(self):
         self.start_daemon("--evict-storm", STORM_US)
@@ -84,7 +74,7 @@ class Guarded(instance.SystemTest):
         kernel = self.kernel(program)
         self.assertEqual(kernel["form"], "opaque")
         self.assertTrue(kernel["reason"].startswith("arrives at a barrier without waiting (bar.arrive); starts when"), kernel)
-        self.assertAllRight(program)
+        self.assertAllRight(program, "guarded")
 
     def test_with_a_second_stream_it_is_not_evicted(self):
         self.start_daemon("--evict-storm", STORM_US)
@@ -93,7 +83,7 @@ class Guarded(instance.SystemTest):
         wanted = "launched by a program with several streams in its original form"
         instance.wait_until(lambda: wanted in self.kernel(program)["reason"], wanted)
         time.sleep(1)
-        self.assertAllRight(program)
+        self.assertAllRight(program, "guarded")
 
 
 if __name__ == "__main__":

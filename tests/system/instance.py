@@ -258,6 +258,16 @@ class SystemTest(unittest.TestCase):
                 return client["usage"][0]
         return None
 
+    def evictions_of(self, slice_path, program):
+        return (self.usage(slice_path, program.pid) or {"evictions": 0})["evictions"]
+
+    def assertAllRight(self, program, name):
+        """Ends a program that runs until SIGTERM and then says as `name` how many of its results were wrong."""
+        program.process.terminate()
+        self.assertEqual(program.wait(), 0, program.err() + program.out())
+        self.assertRegex(program.out(), rf"^{name}: [1-9]\d* results, 0 wrong$")
+        print(program.out().strip(), file=sys.stderr)
+
     def kernels_of(self, program, *names):
         """What gpuctl explain says of a program's kernels, once there are any, and those of all these names.
 

@@ -20,32 +20,24 @@ class SharedMemory(instance.SystemTest):
         kernel, = self.kernels_of(program, "swizzled")
         return kernel["launches"]
 
-    def evictions(self, program):
-        return (self.usage("s", program.pid) or {"evictions": 0})["evictions"]
-
     def assertKeepsSomeOriginal(self, program):
         kernel, = self.kernels_of(program, "swizzled")
         self.assertEqual(kernel["form"], "persistent")
         self.assertTrue(kernel["reason"].startswith("all constructs understood; launched with blocks its other form cannot have in its original form"),
                         kernel)
 
-    def assertAllRight(self, program):
-        program.process.terminate()
-        self.assertEqual(program.wait(), 0, program.err() + program.out())
-        self.assertRegex(program.out(), r"^shared_memory: [1-9]\d* results, 0 wrong$")
-
     def test_swizzled_addresses(self):
         program = self.start_program()
-        instance.wait_until(lambda: self.evictions(program) >= EVICTIONS, f"{EVICTIONS} evictions")
+        instance.wait_until(lambda: self.evictions_of("s", program) >= EVICTIONS, f"{EVICTIONS} evictions")
         self.assertKeepsSomeOriginal(program)
-        self.assertAllRight(program)
+        self.assertAllRight(program, "shared_memory")
 
     def test_blocks_that_just_fit_an_sm_so_often(self):
         program = self.start_program(FOUR_FIT)
         instance.wait_until(lambda: self.launches(program) >= 10, "10 launches")
         self.assertKeepsSomeOriginal(program)
-        self.assertEqual(self.evictions(program), 0)
-        self.assertAllRight(program)
+        self.assertEqual(self.evictions_of("s", program), 0)
+        self.assertAllRight(program, "shared_memory")
 
 
 if __name__ == "__main__":

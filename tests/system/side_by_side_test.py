@@ -57,11 +57,6 @@ class SideBySide(instance.SystemTest):
                 return [(point["sms"], point["block_task_us"]) for point in known["curve"]]
         return []
 
-    def assertAllRight(self, program):
-        program.process.terminate()
-        self.assertEqual(program.wait(), 0, program.err() + program.out())
-        self.assertRegex(program.out(), r"scaling: [1-9]\d* results, 0 wrong")
-
     def test_side_by_side_by_curves_that_are_kept(self):
         daemon = self.start_daemon()
         self.gpuctl("set", "/", "policy=sim")
@@ -78,8 +73,8 @@ class SideBySide(instance.SystemTest):
 
         instance.wait_until(divided, "most SMs to go to the kernel that can use them")
         print(f"SMs of paced and scales: {means}; {self.curve('paced')}, {self.curve('scales')}", file=sys.stderr)
-        self.assertAllRight(paced)
-        self.assertAllRight(scales)
+        self.assertAllRight(paced, "scaling")
+        self.assertAllRight(scales, "scaling")
 
         instance.wait_until(lambda: not self.clients("/"), "both to be gone")
         before = self.curve("paced"), self.curve("scales")
