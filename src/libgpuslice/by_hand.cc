@@ -29,9 +29,9 @@ using gpuctl::ptx::HostSlot;
 using gpuctl::ptx::LaunchArgs;
 
 // Kernels that are compiled already go by these. Whoever changes them counts GPUSLICE_DEVICE_ABI up.
-static_assert(GPUSLICE_DEVICE_ABI == 2);
-static_assert(sizeof(LaunchArgs) == 104 && offsetof(LaunchArgs, slot) == 0 && offsetof(LaunchArgs, total) == 24 &&
-              offsetof(LaunchArgs, chunk) == 44 && offsetof(LaunchArgs, order) == 88);
+static_assert(GPUSLICE_DEVICE_ABI == 3);
+static_assert(sizeof(LaunchArgs) == 112 && offsetof(LaunchArgs, slot) == 0 && offsetof(LaunchArgs, total) == 24 &&
+              offsetof(LaunchArgs, chunk) == 44 && offsetof(LaunchArgs, order) == 96);
 static_assert(sizeof(DeviceSlot) == 512 && offsetof(DeviceSlot, left) == 144 && offsetof(DeviceSlot, here) == 256);
 static_assert(sizeof(HostSlot) == 64 && offsetof(HostSlot, left) == 16 && offsetof(HostSlot, start_ns) == 32);
 

@@ -4,8 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "ptx/persistent_abi.h"
-
 namespace gpuslice {
 namespace {
 
@@ -53,6 +51,12 @@ Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std
     chunks.total = static_cast<std::uint32_t>((tasks + group - 1) / group * group);
   }
   return chunks;
+}
+
+std::uint32_t quick_below(const gpuctl::ptx::LaunchArgs& args) {
+  const std::uint64_t most = args.chunk & 0xffff, least = args.chunk >> 16;
+  const std::uint64_t at_the_end = std::max(most * args.workers, most > least ? most << args.taper : 0);
+  return at_the_end < args.total ? args.total - static_cast<std::uint32_t>(at_the_end) : 0;
 }
 
 }  // namespace gpuslice

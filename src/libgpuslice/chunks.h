@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "ptx/persistent_abi.h"
+
 namespace gpuslice {
 
 struct Chunks {
@@ -19,5 +21,8 @@ struct Chunks {
 /// `grid` has 1 to kMaxBlockTasks block-tasks of `task_ns` each, 0 if that is not known yet (then they are handed out one at a time, in order), and `workers` fit on the GPU.
 /// `target_ns` is what a worker may take to leave.
 Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std::uint64_t workers, double target_ns);
+
+/// LaunchArgs::quick_below, from its total, chunk, taper and workers.
+std::uint32_t quick_below(const gpuctl::ptx::LaunchArgs& args);
 
 }  // namespace gpuslice

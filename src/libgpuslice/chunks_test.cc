@@ -52,6 +52,19 @@ TEST(Chunks, AreNoLongerThanTheirWordCanSay) {
   EXPECT_EQ(plan_chunks({(std::uint32_t{1} << 28) - 1, 1, 1}, 10, 1056, 20'000).most, 8u);
 }
 
+TEST(Chunks, AreClaimedQuicklyUntilTheyShrinkOrMayBeTheLast) {
+  gpuctl::ptx::LaunchArgs args{};
+  args.total = 100'000;
+  args.workers = 1000;
+  args.taper = 11;
+  args.chunk = 16 << 16 | 16;
+  EXPECT_EQ(quick_below(args), 84'000u);
+  args.chunk = 1 << 16 | 16;
+  EXPECT_EQ(quick_below(args), 67'232u);  // from there on (total - next) >> taper is less than 16
+  args.total = 16'000;
+  EXPECT_EQ(quick_below(args), 0u);
+}
+
 TEST(Chunks, WordsOfRunsGoOnToTheirEnd) {
   for (const std::uint32_t tasks : {1u, 2u, 3u, 1000u, 1024u, 1u << 20, 0x7fffffffu}) {
     for (const std::uint32_t step : {0u, 3u, 10u}) {

@@ -86,8 +86,10 @@ void Context::plan(Launch& launch, const Stream& stream) {
                  .grid_z = config.grid[2],
                  .chunk = chunks.least << 16 | chunks.most,
                  .taper = chunks.taper,
+                 .quick_below = 0,
                  .workers = 0,
                  .first = 0,
+                 .given = 0,
                  .flags = chunks.eager || launch.once() ? gpuctl::ptx::kEager : 0,
                  .limit = stream.limit,
                  .range = allowed(stream),
@@ -154,6 +156,8 @@ void Context::book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t 
   }
   if (outstanding_ == 1 && jobs() != ipc::kNoJobs) work_begins_.store(true, std::memory_order_relaxed);
   launch.args.workers = launch.launched = workers_for(launch, gpuctl::range_size(launch.args.range));
+  launch.args.given = launch.args.first * launch.args.workers;
+  launch.args.quick_below = quick_below(launch.args);
   std::memcpy(launch.params.data() + launch.instance->kernel->args_offset, &launch.args, sizeof launch.args);
 }
 

@@ -19,7 +19,7 @@ TEST(RegisterLimit, IsForTheFewThatAreTooMany) {
 constexpr char kText[] = R"(.version 8.0
 .visible .entry first(
 	.param .u64 a,
-	.param .align 8 .b8 args[104]
+	.param .align 8 .b8 args[112]
 )
 {
 	ret;
@@ -33,7 +33,7 @@ constexpr char kText[] = R"(.version 8.0
 
 TEST(RegisterLimit, IsWrittenBehindTheParameters) {
   const std::string limited = limit_registers(kText, {{"first", 40}});
-  EXPECT_NE(limited.find("args[104]\n)\n.maxnreg 40\n{"), limited.npos) << limited;
+  EXPECT_NE(limited.find("args[112]\n)\n.maxnreg 40\n{"), limited.npos) << limited;
   EXPECT_EQ(limited.size(), sizeof kText - 1 + std::string("\n.maxnreg 40").size());
 }
 

@@ -18,10 +18,14 @@
 // the runtime starts as many more. The range of one stream can be narrower than that of its client.
 //
 // Eager claims (kEager, for short block-tasks). To look and then to claim is two round trips to memory, a tenth of the time of
-// kernels with chunks of 15 us. An eager leader sends both at once. So that no worker takes a chunk too many when SMs are
+// kernels with chunks of 15 us. An eager leader sends both at once. Nearly all of its claims are quick: one of `chunk` numbers that
+// ends up below `quick_below`, with `range` as it was and the latest poll not long ago, leaves nothing to think about. So that no worker takes a chunk too many when SMs are
 // taken away, who learns of that from the host closes `next`: it puts kClosed there, and what was there, with kClosed, into
 // `looked`, where claims go on for those who have looked first. A claim that finds kClosed claimed nothing; that leader looks first
 // from then on. One worker in kLooksEach looks first always, and it is these that poll: an eager one would have a chunk by then.
+//
+// Counting out early. At the end of a launch all workers would claim once in vain, and then add 1 to `gone` (see the holder) and wait
+// for the answer. So an eager claim that may be the worker's last adds to both at once: the words are neighbours.
 //
 // First chunks. Where all SMs are allowed when a launch is issued, each worker of its in-stream grid has its first chunk
 // without a claim, whichever SM it comes to: all of them at one counter at once is what a short kernel would notice. Nor does a
@@ -37,9 +41,8 @@
 //
 // The holder. The last worker of the in-stream grid does not leave before all block-tasks are complete, so the program's
 // stream does not go on before: order in the stream is kept by the kernel itself, with no stream operation behind it.
-// Whoever leaves the in-stream grid adds 1 to `gone`; the one that makes it `workers` is the holder. On an SM that is
-// not allowed it takes that back and rests: it takes nothing and looks again. With nothing left to
-// claim it waits until left == workers + extra. If no agent's grid can start (worker_streams.h) the runtime says so: then a holder
+// Each worker of the in-stream grid adds 1 to `gone`, when it leaves or with a claim that may be its last; the one that makes it `workers` is the holder. On an
+// SM that is not allowed it rests: it takes nothing and looks again. With nothing left to claim it waits until left == workers + extra. If no agent's grid can start (worker_streams.h) the runtime says so: then a holder
 // that rests and polls finds all SMs allowed, until somebody polls again. One block on an SM too many is better than a launch that never ends.
 //
 // Guarded kernels. Their workers run one block-task each, so there is one for each block-task (chunk is 1, first is 0), which it
@@ -50,11 +53,10 @@
 // runtime reads it, to learn that no worker is left on a forbidden SM.
 //
 // Every leaving worker of an agent's grid fences at system scope first, because its kernel boundary is not in the program's
-// stream (the in-stream grid needs none: what follows in the stream comes after it); then adds 1 to `left`, and in the
-// in-stream grid, if it was not evicted, to `gone` with the same atomic; l is the new `left`. One that leaves because of its
-// SM has posted left_ns. The holder, when l == workers + extra, writes HostSlot::done_ns and done = 1: every claimed chunk
+// stream (the in-stream grid needs none: what follows in the stream comes after it). All add 1 to `left`. One that leaves because of its
+// SM has posted left_ns. The holder, when left == workers + extra, writes HostSlot::done_ns and done = 1: every claimed chunk
 // is finished by its claimer before that one counts as left, so then all block-tasks are complete and visible. Workers of
-// an agent's grid that come later find nothing to claim, and post l.
+// an agent's grid that come later find nothing to claim, and post `left`.
 //
 // Nobody waits for posts to arrive; so the runtime lets a slot rest for some milliseconds before it zeroes it.
 #pragma once
@@ -68,15 +70,16 @@ namespace gpuctl::ptx {
 
 /// In device memory, 128-byte aligned. Fields are written by workers alone, after the host zeroed them.
 struct DeviceSlot {
-  std::uint32_t next;     ///< first unclaimed number, less workers * first; ends at total or above, or at kClosed or above
-  std::uint32_t looked;   ///< the same with kClosed, once `next` is closed; 0 before
-  std::uint32_t alone[30];  ///< every claim is an atomic there: what is only read is elsewhere, for another part of the memory to serve
+  std::uint32_t next;     ///< first unclaimed number, less `given`; ends at total or above, or at kClosed or above
+  std::uint32_t gone;     ///< workers of the in-stream grid that left, are leaving, or may have their last chunk
+  std::uint32_t looked;   ///< as `next`, with kClosed, once that is closed; 0 before
+  std::uint32_t alone[29];  ///< every claim is an atomic there: what is only read is elsewhere, for another part of the memory to serve
   std::uint32_t polling;  ///< %globaltimer_lo, made odd, when the latest poll of the host began; 0 = none yet
   std::uint32_t range;    ///< of SMs that may be used (pack_range); 0 = not polled yet
   std::uint32_t extra;    ///< workers of agent grids that entered
   std::uint32_t reserved;
   std::uint32_t left;     ///< workers that left, for whatever reason
-  std::uint32_t gone;     ///< those of the in-stream grid that left, or are leaving
+  std::uint32_t reserved3;
   std::uint32_t posted;   ///< %globaltimer_lo, made odd, of the latest post to the HostSlot; 0 = none yet
   std::uint32_t task_ns;  ///< duration of one block-task, of the latest chunk measured; 0 = none yet
   std::uint32_t reserved2[24];
@@ -126,8 +129,10 @@ struct LaunchArgs {
   std::uint32_t grid_z;
   std::uint32_t chunk;   ///< block-tasks per claim: the least number, at least 1, in the upper half, the most in the lower
   std::uint32_t taper;   ///< a claim takes (total - next) >> taper block-tasks within those bounds
+  std::uint32_t quick_below;  ///< a claim that begins below this number takes the most, and is nobody's last
   std::uint32_t workers;  ///< workers of the in-stream grid, whichever grid this is
   std::uint32_t first;   ///< block-tasks that worker w of the in-stream grid has from w * first on, without a claim; 0: none
+  std::uint32_t given;   ///< first * workers
   std::uint32_t flags;   ///< kAgentGrid
   std::uint32_t limit;   ///< which of Polled::limits is this stream's
   std::uint32_t range;   ///< of SMs that may be used until the first poll (pack_range)
@@ -138,7 +143,7 @@ struct LaunchArgs {
   std::uint32_t index_mask;  ///< index_mask()
   std::uint32_t minus_grid_x;  ///< -grid_x: beside index_mask, to be loaded with it, and so that a remainder needs no negation
 };
-static_assert(sizeof(LaunchArgs) == 104 && alignof(LaunchArgs) == 8);
+static_assert(sizeof(LaunchArgs) == 112 && alignof(LaunchArgs) == 8);
 
 /// LaunchArgs::flags: this grid was launched by the agent, not in the program's stream.
 inline constexpr std::uint32_t kAgentGrid = 1;
@@ -180,7 +185,7 @@ inline constexpr std::uint32_t kPollEagerlyNs = 2 * kPollEveryNs;
 inline constexpr std::uint64_t kMaxBlockTasks = 0x3fffffff;
 
 /// What a worker's leader must remember lies in shared memory.
-inline constexpr std::uint32_t kSharedWordsBytes = 48;
+inline constexpr std::uint32_t kSharedWordsBytes = 64;
 /// Dynamic shared memory of a launch, in bytes, with those words behind it (EntryReport::words_behind); its own begins at a multiple of 16.
 constexpr std::uint32_t with_shared_words(std::uint32_t bytes) {
   return bytes > 1u << 30 ? bytes : ((bytes + 15) & ~std::uint32_t{15}) + kSharedWordsBytes;

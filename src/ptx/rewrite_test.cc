@@ -228,8 +228,8 @@ TEST(Rewrite, LeavesDynamicSharedMemoryWhereItIs) {
   const EntryReport full = report_on(".shared .align 4 .b8 big[49080]; ret;");
   EXPECT_EQ(full.form, Form::kPersistent) << full.reason;
   EXPECT_TRUE(full.words_behind);
-  EXPECT_EQ(with_shared_words(0), 48u);
-  EXPECT_EQ(with_shared_words(1), 64u);
+  EXPECT_EQ(with_shared_words(0), 64u);
+  EXPECT_EQ(with_shared_words(1), 80u);
   EXPECT_EQ(with_shared_words(0xffffffff), 0xffffffff);  // of which the driver says what there is to say
 }
 
@@ -237,7 +237,7 @@ TEST(Rewrite, RefusesClustersAndFullParameterBlocks) {
   const auto cluster = rewrite_text(".version 8.0 .target sm_90 .address_size 64 .entry k() .reqnctapercluster 2, 1, 1 { ret; }");
   ASSERT_TRUE(cluster);
   EXPECT_EQ(cluster->entries.at(0).reason, "uses thread block clusters");
-  for (const auto& [bytes, fits] : {std::pair{3992, true}, std::pair{3993, false}}) {
+  for (const auto& [bytes, fits] : {std::pair{3984, true}, std::pair{3985, false}}) {
     const auto full = rewrite_text(".version 8.0 .target sm_90 .address_size 64 .entry k(.param .b8 p[" + std::to_string(bytes) + "]) { ret; }");
     ASSERT_TRUE(full);
     EXPECT_EQ(full->entries.at(0).form == Form::kPersistent, fits) << bytes;

@@ -21,6 +21,8 @@ inline constexpr std::string_view kNextPart = R"(
   @%gpuslice_p bra $gpuslice_part;
 )";
 
+// An eager claim that may be the last one counts its worker out. p, until that is done: it does.
+//
 // r1 SM, r3 time, r6 next or what was claimed from there, r7 polling, r8 range, r9 looked, then the range before a poll, r10 total,
 // r11 the size of a chunk; d0 slot, d4 what the leader is about; closed: claims go on at looked; q: it has polled, so the chunk is
 // measured. Of the first chunks, that of worker 0 is. Before, q: for all it knows something is left; else it asks for nothing, but
@@ -33,11 +35,25 @@ $gpuslice_claim:
   setp.lt.u32 %gpuslice_q, %gpuslice_r6, %gpuslice_r10;
   @SIZE
   setp.eq.and.u32 %gpuslice_eager, %gpuslice_r2, 0, %gpuslice_q;
-  @%gpuslice_eager atom.global.add.u32 %gpuslice_r6, [%gpuslice_d0+@NEXT], %gpuslice_r11;
+  ld.param.u32 %gpuslice_r3, [@WORKERS];
+  mad.lo.u32 %gpuslice_r5, %gpuslice_r3, %gpuslice_r11, %gpuslice_r6;
+  ld.shared.u32 %gpuslice_r4, [gpuslice_shared+56];
+  setp.ge.and.u32 %gpuslice_p, %gpuslice_r5, %gpuslice_r10, %gpuslice_eager;
+  setp.eq.and.u32 %gpuslice_p, %gpuslice_r4, 0, %gpuslice_p;
+  selp.b32 %gpuslice_r5, 1, 0, %gpuslice_p;
+  mov.b64 %gpuslice_d1, {%gpuslice_r11, %gpuslice_r5};
+  @%gpuslice_eager atom.global.add.u64 %gpuslice_d1, [%gpuslice_d0+@NEXT], %gpuslice_d1;
+  @%gpuslice_eager mov.b64 {%gpuslice_r6, %gpuslice_r5}, %gpuslice_d1;
+  add.u32 %gpuslice_r5, %gpuslice_r5, 1;
+  setp.eq.u32 %gpuslice_closed, %gpuslice_r5, %gpuslice_r3;
+  selp.b32 %gpuslice_r5, 2, 1, %gpuslice_closed;
+  @%gpuslice_p st.shared.u32 [gpuslice_shared+56], %gpuslice_r5;
   mov.u32 %gpuslice_r9, 0;
   xor.pred %gpuslice_p, %gpuslice_eager, %gpuslice_q;
-  @%gpuslice_p ld.volatile.global.v2.u32 {%gpuslice_r6, %gpuslice_r9}, [%gpuslice_d0+@NEXT];
+  @%gpuslice_p ld.volatile.global.u32 %gpuslice_r6, [%gpuslice_d0+@NEXT];
+  @%gpuslice_p ld.volatile.global.u32 %gpuslice_r9, [%gpuslice_d0+@LOOKED];
   ld.volatile.global.v2.u32 {%gpuslice_r7, %gpuslice_r8}, [%gpuslice_d0+@STATE];
+$gpuslice_asked:
   mov.u32 %gpuslice_r1, %smid;
   ld.shared.u64 %gpuslice_d4, [gpuslice_shared+16];
   setp.lt.s32 %gpuslice_p, %gpuslice_r6, 0;
@@ -45,9 +61,8 @@ $gpuslice_claim:
   or.pred %gpuslice_p, %gpuslice_p, %gpuslice_closed;
   @%gpuslice_p bra $gpuslice_is_closed;
 $gpuslice_known:
-  ld.param.u32 %gpuslice_r4, [@FIRST];
-  ld.param.u32 %gpuslice_r5, [@WORKERS];
-  mad.lo.u32 %gpuslice_r6, %gpuslice_r4, %gpuslice_r5, %gpuslice_r6;
+  ld.param.u32 %gpuslice_r4, [@GIVEN];
+  add.u32 %gpuslice_r6, %gpuslice_r6, %gpuslice_r4;
   setp.gt.u64 %gpuslice_p, %gpuslice_d4, 2;
   @%gpuslice_p bra $gpuslice_measure;
 $gpuslice_measured:
@@ -62,6 +77,7 @@ $gpuslice_measured:
   setp.gt.or.u32 %gpuslice_p, %gpuslice_r5, %gpuslice_r4, %gpuslice_p;
   @%gpuslice_p bra $gpuslice_poll;
 $gpuslice_decide:
+  mov.u32 %gpuslice_r12, %gpuslice_r8;
   ld.param.u32 %gpuslice_r5, [@RANGE];
   setp.eq.u32 %gpuslice_p, %gpuslice_r8, 0;
   selp.b32 %gpuslice_r8, %gpuslice_r5, %gpuslice_r8, %gpuslice_p;
@@ -70,13 +86,23 @@ $gpuslice_decide:
   @!%gpuslice_eager bra $gpuslice_looked;
   mov.u32 %gpuslice_r3, 1;
   @%gpuslice_p st.shared.u32 [gpuslice_shared+28], %gpuslice_r3;
+  or.pred %gpuslice_p, %gpuslice_p, %gpuslice_q;
+  ld.param.u32 %gpuslice_r5, [@QUICK_BELOW];
+  setp.ge.or.u32 %gpuslice_p, %gpuslice_r6, %gpuslice_r5, %gpuslice_p;
+  ld.param.u32 %gpuslice_r3, [@CHUNK];
+  and.b32 %gpuslice_r3, %gpuslice_r3, 0xffff;
+  selp.b32 %gpuslice_r3, 0, %gpuslice_r3, %gpuslice_p;
+  st.shared.v2.u32 [gpuslice_shared+48], {%gpuslice_r3, %gpuslice_r12};
   bra $gpuslice_awake;
 $gpuslice_is_closed:
   mov.u32 %gpuslice_r4, 1;
   @!%gpuslice_eager bra $gpuslice_go_on;
   st.shared.u32 [gpuslice_shared+28], %gpuslice_r4;
   setp.ne.u32 %gpuslice_eager, 0, 0;
-  ld.volatile.global.v2.u32 {%gpuslice_r6, %gpuslice_r9}, [%gpuslice_d0+@NEXT];
+  mov.u32 %gpuslice_r4, 0;
+  st.shared.u32 [gpuslice_shared+48], %gpuslice_r4;
+  ld.volatile.global.u32 %gpuslice_r6, [%gpuslice_d0+@NEXT];
+  ld.volatile.global.u32 %gpuslice_r9, [%gpuslice_d0+@LOOKED];
   ld.volatile.global.v2.u32 {%gpuslice_r7, %gpuslice_r8}, [%gpuslice_d0+@STATE];
 $gpuslice_go_on:
   setp.lt.s32 %gpuslice_closed, %gpuslice_r9, 0;
@@ -112,9 +138,8 @@ $gpuslice_take:
   @%gpuslice_p st.shared.u32 [gpuslice_shared+28], %gpuslice_r3;
   @%gpuslice_p bra $gpuslice_rest;
   and.b32 %gpuslice_r4, %gpuslice_r4, @NUMBERS;
-  ld.param.u32 %gpuslice_r2, [@FIRST];
-  ld.param.u32 %gpuslice_r3, [@WORKERS];
-  mad.lo.u32 %gpuslice_r4, %gpuslice_r2, %gpuslice_r3, %gpuslice_r4;
+  ld.param.u32 %gpuslice_r2, [@GIVEN];
+  add.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r2;
   setp.eq.u64 %gpuslice_p, %gpuslice_d4, 2;
   @%gpuslice_p bra $gpuslice_wake;
 $gpuslice_awake:
@@ -195,20 +220,14 @@ $gpuslice_polled:
   st.volatile.global.v4.u32 [%gpuslice_d2+@HOST_LEFT], {%gpuslice_r12, %gpuslice_r13, %gpuslice_r15, %gpuslice_r5};
   bra $gpuslice_decide;
 $gpuslice_forbidden:
-  ld.param.u32 %gpuslice_r5, [@FLAGS];
-  and.b32 %gpuslice_r5, %gpuslice_r5, @AGENT_GRID;
-  setp.ne.u32 %gpuslice_p, %gpuslice_r5, 0;
-  @%gpuslice_p bra $gpuslice_evicted;
   setp.eq.u64 %gpuslice_p, %gpuslice_d4, 2;
   @%gpuslice_p bra $gpuslice_rest;
-  mov.u32 %gpuslice_r5, 1;
-  atom.global.add.u32 %gpuslice_r5, [%gpuslice_d0+@GONE], %gpuslice_r5;
-  add.u32 %gpuslice_r5, %gpuslice_r5, 1;
-  ld.param.u32 %gpuslice_r4, [@WORKERS];
-  setp.ne.u32 %gpuslice_p, %gpuslice_r5, %gpuslice_r4;
+  ld.param.u32 %gpuslice_r3, [@WORKERS];
+  ld.shared.u32 %gpuslice_r4, [gpuslice_shared+56];
+  @COUNT_OUT
+  st.shared.u32 [gpuslice_shared+56], %gpuslice_r4;
+  setp.ne.u32 %gpuslice_p, %gpuslice_r4, 2;
   @%gpuslice_p bra $gpuslice_evicted;
-  mov.u32 %gpuslice_r5, 0xffffffff;
-  red.global.add.u32 [%gpuslice_d0+@GONE], %gpuslice_r5;
   mov.u64 %gpuslice_d4, 2;
   st.shared.u64 [gpuslice_shared+16], %gpuslice_d4;
   ld.param.u64 %gpuslice_d1, [@HOST];

@@ -8,9 +8,8 @@ namespace gpuctl::ptx::pass {
 // Nothing is acquired where everybody leaves: that would empty the SM's first-level cache under the workers that still run
 // there (measured: a kernel of one wave took a quarter longer). The holder fences when it must, at the end.
 //
-// r1 the SM it started on, r2 flags, r3 workers, r4 left, r5 gone, r7 task_ns, r9 extra (asked for with the atomic, and not
-// after it: who is about to be the last one is waited for by all); d0 slot, d3 what it was about, d4 host; p: of
-// the in-stream grid and not evicted, q: not evicted.
+// r1 the SM it started on, r2 flags, r3 workers, r4 as in the shared word +56, then left, r7 task_ns, r9 extra (asked for with the
+// atomic, and not after it: who is about to be the last one is waited for by all); d0 slot, d3 what it was about, d4 host.
 inline constexpr std::string_view kLeave = R"(
 $gpuslice_leave:
   @%gpuslice_others bra $gpuslice_return;
@@ -18,8 +17,8 @@ $gpuslice_leave:
   ld.param.u64 %gpuslice_d4, [@HOST];
   ld.shared.u64 %gpuslice_d3, [gpuslice_shared+16];
   ld.shared.u32 %gpuslice_r1, [gpuslice_shared+36];
-  setp.ne.u64 %gpuslice_q, %gpuslice_d3, 1;
-  @%gpuslice_q bra $gpuslice_not_evicted;
+  setp.ne.u64 %gpuslice_p, %gpuslice_d3, 1;
+  @%gpuslice_p bra $gpuslice_not_evicted;
   mov.u64 %gpuslice_d2, %globaltimer;
   st.volatile.global.u64 [%gpuslice_d4+@LEFT_NS], %gpuslice_d2;
 $gpuslice_not_evicted:
@@ -30,34 +29,49 @@ $gpuslice_not_evicted:
   red.global.add.u32 [%gpuslice_d1+@HERE_BYTES], %gpuslice_r2;
 $gpuslice_not_here:
   ld.param.u32 %gpuslice_r3, [@WORKERS];
+  ld.shared.u32 %gpuslice_r4, [gpuslice_shared+56];
+  @COUNT_OUT
+  setp.eq.u32 %gpuslice_p, %gpuslice_r4, 2;
+  @%gpuslice_p bra $gpuslice_hold;
   ld.param.u32 %gpuslice_r2, [@FLAGS];
   and.b32 %gpuslice_r2, %gpuslice_r2, @AGENT_GRID;
   setp.ne.u32 %gpuslice_p, %gpuslice_r2, 0;
-  @%gpuslice_p fence.acq_rel.sys;
-  setp.eq.and.u32 %gpuslice_p, %gpuslice_r2, 0, %gpuslice_q;
-  mov.u64 %gpuslice_d1, 1;
-  @%gpuslice_p mov.u64 %gpuslice_d1, 0x100000001;
-  atom.global.add.u64 %gpuslice_d1, [%gpuslice_d0+@LEFT], %gpuslice_d1;
+  mov.u32 %gpuslice_r2, 1;
+  @%gpuslice_p bra $gpuslice_agent_leaves;
+  red.global.add.u32 [%gpuslice_d0+@LEFT], %gpuslice_r2;
+  bra $gpuslice_return;
+$gpuslice_agent_leaves:
+  fence.acq_rel.sys;
+  atom.global.add.u32 %gpuslice_r4, [%gpuslice_d0+@LEFT], %gpuslice_r2;
   ld.volatile.global.u32 %gpuslice_r9, [%gpuslice_d0+@EXTRA];
-  ld.volatile.global.u32 %gpuslice_r7, [%gpuslice_d0+@TASK_NS];
-  mov.b64 {%gpuslice_r4, %gpuslice_r5}, %gpuslice_d1;
   add.u32 %gpuslice_r4, %gpuslice_r4, 1;
-  add.u32 %gpuslice_r5, %gpuslice_r5, 1;
-  setp.eq.and.u32 %gpuslice_p, %gpuslice_r5, %gpuslice_r3, %gpuslice_p;
-  @%gpuslice_p bra $gpuslice_hold;
   add.u32 %gpuslice_r5, %gpuslice_r3, %gpuslice_r9;
   setp.eq.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r5;
   @%gpuslice_p st.volatile.global.u32 [%gpuslice_d4+@HOST_LEFT], %gpuslice_r4;
   bra $gpuslice_return;
 )";
 
+/// The holder counts itself and asks whether all the others have left.
+inline constexpr std::string_view kHold = R"(
+$gpuslice_hold:
+  mov.u32 %gpuslice_r2, 1;
+  atom.global.add.u32 %gpuslice_r4, [%gpuslice_d0+@LEFT], %gpuslice_r2;
+  ld.volatile.global.u32 %gpuslice_r9, [%gpuslice_d0+@EXTRA];
+  ld.volatile.global.u32 %gpuslice_r7, [%gpuslice_d0+@TASK_NS];
+  add.u32 %gpuslice_r4, %gpuslice_r4, 1;
+  bra $gpuslice_all_left;
+)";
+
 /// The holder of a guarded kernel cannot take what is left to claim: it waits for the agent's workers to do that, and tells the
 /// agent where they are.
 inline constexpr std::string_view kHoldUntilClaimed = R"(
 $gpuslice_hold:
+  mov.u32 %gpuslice_r2, 1;
+  red.global.add.u32 [%gpuslice_d0+@LEFT], %gpuslice_r2;
   ld.param.u32 %gpuslice_r10, [@TOTAL];
 $gpuslice_unclaimed:
-  ld.volatile.global.v2.u32 {%gpuslice_r6, %gpuslice_r8}, [%gpuslice_d0+@NEXT];
+  ld.volatile.global.u32 %gpuslice_r6, [%gpuslice_d0+@NEXT];
+  ld.volatile.global.u32 %gpuslice_r8, [%gpuslice_d0+@LOOKED];
   setp.lt.s32 %gpuslice_p, %gpuslice_r6, 0;
   and.b32 %gpuslice_r8, %gpuslice_r8, @NUMBERS;
   selp.b32 %gpuslice_r6, %gpuslice_r8, %gpuslice_r6, %gpuslice_p;
@@ -70,19 +84,17 @@ $gpuslice_unclaimed:
   bra $gpuslice_unclaimed;
 )";
 
-/// Until everybody has left, if not all have already.
+/// Until everybody has left.
 inline constexpr std::string_view kAwait = R"(
 $gpuslice_await:
   nanosleep.u32 100;
   ld.volatile.global.u32 %gpuslice_r4, [%gpuslice_d0+@LEFT];
   ld.volatile.global.u32 %gpuslice_r9, [%gpuslice_d0+@EXTRA];
-)";
-
-inline constexpr std::string_view kHoldLabel = R"(
-$gpuslice_hold:
+  ld.volatile.global.u32 %gpuslice_r7, [%gpuslice_d0+@TASK_NS];
 )";
 
 inline constexpr std::string_view kComplete = R"(
+$gpuslice_all_left:
   add.u32 %gpuslice_r5, %gpuslice_r3, %gpuslice_r9;
   setp.ne.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r5;
   @%gpuslice_p bra $gpuslice_await;

@@ -27,6 +27,19 @@ constexpr std::string_view kSize = R"(
   max.u32 %gpuslice_r11, %gpuslice_r5, %gpuslice_r3;
 )";
 
+/// Block-task r4 of chunks in order (task_order()): r4. r8: its step.
+constexpr std::string_view kInOrder = R"(
+  ld.param.u32 %gpuslice_r2, [@ORDER];
+  and.b32 %gpuslice_r8, %gpuslice_r2, 255;
+  shr.u32 %gpuslice_r2, %gpuslice_r2, 8;
+  shr.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r2;
+  bfe.u32 %gpuslice_r6, %gpuslice_r4, 0, %gpuslice_r8;
+  shr.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r8;
+  add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r8;
+  shl.b32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r2;
+  add.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r6;
+)";
+
 /// The address in `here` for SM r1, and what to add there: d1, r2. d0 slot.
 constexpr std::string_view kHere = R"(
   and.b32 %gpuslice_r2, %gpuslice_r1, 252;
@@ -45,6 +58,17 @@ constexpr std::string_view kThreads = R"(
   mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r2;
   mov.u32 %gpuslice_r2, %ntid.z;
   mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r2;
+)";
+
+/// Counts a worker out that is not yet, and knows then whether it is the holder: r4 as in the shared word. r3 workers, d0 slot.
+constexpr std::string_view kCountOut = R"(
+  setp.eq.u32 %gpuslice_p, %gpuslice_r4, 0;
+  mov.u32 %gpuslice_r5, 1;
+  @%gpuslice_p atom.global.add.u32 %gpuslice_r5, [%gpuslice_d0+@GONE], %gpuslice_r5;
+  add.u32 %gpuslice_r5, %gpuslice_r5, 1;
+  @%gpuslice_p mov.u32 %gpuslice_r4, 1;
+  setp.eq.and.u32 %gpuslice_p, %gpuslice_r5, %gpuslice_r3, %gpuslice_p;
+  @%gpuslice_p mov.u32 %gpuslice_r4, 2;
 )";
 
 /// What a block-task took, of the chunk that was to be measured and began at d4, is noted; it is about that no more. d0 slot.
@@ -71,11 +95,13 @@ constexpr std::string_view kTurn = R"(
 // Posts are stores of four words, left, progress, task_ns and entered; the last store writes started and done.
 static_assert(offsetof(HostSlot, left) == 16 && offsetof(HostSlot, progress) == 20 && offsetof(HostSlot, task_ns) == 24 && offsetof(HostSlot, entered) == 28 &&
               offsetof(HostSlot, started) == 0 && offsetof(HostSlot, done) == 4);
-// Loads of two words read next and looked, and polling and range, of four left, gone, posted and task_ns; left and gone are one atomic of 64 bits.
-static_assert(offsetof(DeviceSlot, looked) == offsetof(DeviceSlot, next) + 4 && offsetof(DeviceSlot, polling) % 8 == 0 && offsetof(DeviceSlot, range) == offsetof(DeviceSlot, polling) + 4 &&
-              offsetof(DeviceSlot, left) % 16 == 0 && offsetof(DeviceSlot, gone) == offsetof(DeviceSlot, left) + 4 &&
-              offsetof(DeviceSlot, posted) == offsetof(DeviceSlot, left) + 8 &&
+// Loads of two words read polling and range, of four left, nothing, posted and task_ns; next and gone are one atomic of 64 bits.
+static_assert(offsetof(DeviceSlot, next) % 8 == 0 && offsetof(DeviceSlot, gone) == offsetof(DeviceSlot, next) + 4 && offsetof(DeviceSlot, polling) % 8 == 0 &&
+              offsetof(DeviceSlot, range) == offsetof(DeviceSlot, polling) + 4 &&
+              offsetof(DeviceSlot, left) % 16 == 0 && offsetof(DeviceSlot, posted) == offsetof(DeviceSlot, left) + 8 &&
               offsetof(DeviceSlot, task_ns) == offsetof(DeviceSlot, left) + 12);
+// Who is an agent's counts as counted out (worker_start_text.h).
+static_assert(kAgentGrid == 1);
 // The prologue and the end use 252 and 3 to find an SM's byte.
 static_assert(kMaxSms == 256);
 
@@ -106,7 +132,8 @@ std::string WorkerNames::word(std::string_view name) const {
       {"POLLED", offsetof(LaunchArgs, polled)}, {"TOTAL", offsetof(LaunchArgs, total)},
       {"GRID_X", offsetof(LaunchArgs, grid_x)}, {"GRID_Y", offsetof(LaunchArgs, grid_y)},
       {"GRID_Z", offsetof(LaunchArgs, grid_z)}, {"CHUNK", offsetof(LaunchArgs, chunk)},
-      {"TAPER", offsetof(LaunchArgs, taper)},   {"WORKERS", offsetof(LaunchArgs, workers)},
+      {"TAPER", offsetof(LaunchArgs, taper)},   {"QUICK_BELOW", offsetof(LaunchArgs, quick_below)},
+      {"GIVEN", offsetof(LaunchArgs, given)},   {"WORKERS", offsetof(LaunchArgs, workers)},
       {"TASKS", offsetof(LaunchArgs, tasks)},   {"ORDER", offsetof(LaunchArgs, order)},
       {"INDEX_MASK", offsetof(LaunchArgs, index_mask)},
       {"ADVANCE", offsetof(LaunchArgs, advance)}, {"MINUS_X", offsetof(LaunchArgs, minus_grid_x)},
@@ -152,6 +179,8 @@ std::string WorkerNames::word(std::string_view name) const {
   if (name == "THREADS") return std::string(kThreads);
   if (name == "MEASURE") return expand(kMeasure);
   if (name == "SIZE") return expand(kSize);
+  if (name == "IN_ORDER") return expand(kInOrder);
+  if (name == "COUNT_OUT") return expand(kCountOut);
   for (const Row& row : kArgs) {
     if (row.name == name) return args_ + "+" + std::to_string(row.offset);
   }

@@ -17,15 +17,7 @@ inline constexpr std::string_view kTasksInRow = R"(
 )";
 
 inline constexpr std::string_view kTasksInOrder = R"(
-  ld.param.u32 %gpuslice_r2, [@ORDER];
-  and.b32 %gpuslice_r8, %gpuslice_r2, 255;
-  shr.u32 %gpuslice_r2, %gpuslice_r2, 8;
-  shr.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r2;
-  bfe.u32 %gpuslice_r6, %gpuslice_r4, 0, %gpuslice_r8;
-  shr.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r8;
-  add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r8;
-  shl.b32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r2;
-  add.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r6;
+  @IN_ORDER
   shl.b32 %gpuslice_r5, %gpuslice_r11, %gpuslice_r8;
   add.u32 %gpuslice_r5, %gpuslice_r4, %gpuslice_r5;
   ld.param.u32 %gpuslice_r3, [@TASKS];
@@ -86,8 +78,9 @@ $gpuslice_publish:
   add.u32 %gpuslice_r5, %gpuslice_r5, 1;
 )";
 
-/// The run's word (index_mask()), or 0 to leave, 1 to come back without a block-task. r3: -(mask + 1).
+/// The run's word (index_mask()) of r5 block-tasks from r4 on, or 0 to leave, 1 to come back without a block-task. r3: -(mask + 1).
 inline constexpr std::string_view kPublish = R"(
+$gpuslice_run:
   ld.param.u32 %gpuslice_r3, [@INDEX_MASK];
   not.b32 %gpuslice_r3, %gpuslice_r3;
   mad.lo.u32 %gpuslice_r4, %gpuslice_r5, %gpuslice_r3, %gpuslice_r4;

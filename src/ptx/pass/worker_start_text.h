@@ -4,7 +4,9 @@
 // publish: where it begins and ends; +16 (64 bits) what it is about (below); +24 below this number all are claimed, as far as it
 // knows; +28 whether it looks before it claims: 0 no, 1 for now, 2 always; +32 block-tasks in its chunk; +36 the SM it started
 // on; +40 and +44 how many warps are through with what was published, by turns (kFirstLeads);
-// of a guarded kernel +40 counts the threads that are through with their block-task (kEndOnce).
+// of a guarded kernel +40 counts the threads that are through with their block-task (kEndOnce); +48 the size of the next claim if
+// that may be a quick one, else 0; +52 the range in DeviceSlot as it saw it last; +56 whether it is counted in `gone`: 0 no, 1 yes, or an
+// agent's, 2 yes and it is the holder.
 //
 // What it is about: the time when a chunk to be measured began; 0 nothing; 1 it leaves because of its SM; 2 it rests.
 #pragma once
@@ -21,7 +23,7 @@ inline constexpr std::string_view kDeclarations = R"(
   .reg .b32 %gpuslice_nctaid_x, %gpuslice_nctaid_y, %gpuslice_nctaid_z;
   .reg .b32 %gpuslice_r<16>;
   .reg .b64 %gpuslice_d<5>;
-  .shared .align 16 .b8 gpuslice_shared[48];
+  .shared .align 16 .b8 gpuslice_shared[64];
 )";
 
 inline constexpr std::string_view kStart = R"(
@@ -46,14 +48,13 @@ inline constexpr std::string_view kPrologue = R"(
   st.shared.u64 [gpuslice_shared+16], %gpuslice_d4;
   st.shared.u64 [gpuslice_shared+8], %gpuslice_d4;
   st.shared.u64 [gpuslice_shared+40], %gpuslice_d4;
+  st.shared.u64 [gpuslice_shared+48], %gpuslice_d4;
   ld.param.u64 %gpuslice_d0, [@SLOT];
   mov.u32 %gpuslice_r1, %smid;
   @HERE
   red.global.add.u32 [%gpuslice_d1+@HERE_BYTES], %gpuslice_r2;
   st.shared.u32 [gpuslice_shared+36], %gpuslice_r1;
-  ld.param.u32 %gpuslice_r4, [@FIRST];
-  ld.param.u32 %gpuslice_r5, [@WORKERS];
-  mul.lo.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r5;
+  ld.param.u32 %gpuslice_r4, [@GIVEN];
   st.shared.u32 [gpuslice_shared+24], %gpuslice_r4;
   mov.u32 %gpuslice_r2, %ctaid.x;
   and.b32 %gpuslice_r2, %gpuslice_r2, @LOOKS_EACH;
@@ -65,6 +66,7 @@ inline constexpr std::string_view kPrologue = R"(
   st.shared.u32 [gpuslice_shared+28], %gpuslice_r2;
   mov.u32 %gpuslice_r2, 1;
   and.b32 %gpuslice_r0, %gpuslice_r0, @AGENT_GRID;
+  st.shared.u32 [gpuslice_shared+56], %gpuslice_r0;
   setp.eq.u32 %gpuslice_p, %gpuslice_r0, 0;
   @%gpuslice_p bra $gpuslice_in_stream;
   red.global.add.u32 [%gpuslice_d0+@EXTRA], %gpuslice_r2;
@@ -85,6 +87,13 @@ $gpuslice_announced:
   or.pred %gpuslice_q, %gpuslice_q, %gpuslice_p;
   mov.u32 %gpuslice_r2, 0;
   @!%gpuslice_q st.shared.u32 [gpuslice_shared+28], %gpuslice_r2;
+  ld.param.u32 %gpuslice_r4, [@GIVEN];
+  ld.param.u32 %gpuslice_r5, [@QUICK_BELOW];
+  setp.ge.or.u32 %gpuslice_q, %gpuslice_r4, %gpuslice_r5, %gpuslice_q;
+  ld.param.u32 %gpuslice_r3, [@CHUNK];
+  and.b32 %gpuslice_r3, %gpuslice_r3, 0xffff;
+  selp.b32 %gpuslice_r3, 0, %gpuslice_r3, %gpuslice_q;
+  st.shared.u32 [gpuslice_shared+48], %gpuslice_r3;
   ld.param.u32 %gpuslice_r5, [@FIRST];
   setp.eq.and.u32 %gpuslice_p, %gpuslice_r5, 0, %gpuslice_p;
   selp.b32 %gpuslice_r9, 0, 1, %gpuslice_p;

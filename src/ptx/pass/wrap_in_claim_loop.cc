@@ -2,6 +2,7 @@
 //
 //   prologue     the leader announces its worker
 //   next         the loop begins; the leader alone goes on from here to publish
+//   quick claim  claims a chunk, if nothing else is to be done
 //   claim        polls, obeys the grant, claims a chunk
 //   part         cuts from its chunk what can be published at once
 //   publish      writes to shared memory which block-tasks are next
@@ -51,6 +52,7 @@
 #include "ptx/pass/worker_leave_text.h"
 #include "ptx/pass/worker_names.h"
 #include "ptx/pass/worker_publish_text.h"
+#include "ptx/pass/worker_quick_text.h"
 #include "ptx/pass/worker_start_text.h"
 #include "ptx/pass/worker_task_text.h"
 
@@ -68,6 +70,7 @@ bool is_own_shared_variable(const Statement& statement) {
 
 /// Where the block index comes from, and what a part of a chunk must not go beyond.
 struct Index {
+  std::string_view quick;  ///< what is to be done with a quick claim
   std::string_view tasks;  ///< of the chunk
   std::string_view part;
   std::string_view count;
@@ -77,9 +80,9 @@ struct Index {
 };
 
 Index index_for(std::uint8_t reads) {
-  if ((reads & kReadsCtaidZ) != 0) return {kTasksInOrder, kWholeChunk, kCountInOrder, false, index_in_space(), kAdvanceInOrder};
-  if ((reads & kReadsCtaidY) != 0) return {kTasksInOrder, kPartOfPlane, kCountInOrder, true, index_in_plane(), kAdvanceInOrder};
-  return {kTasksInRow, kPartOfRow, kCountInRow, true, std::string((reads & kReadsCtaidX) != 0 ? kIndexInRow : ""), kAdvance};
+  if ((reads & kReadsCtaidZ) != 0) return {"@IN_ORDER\n", kTasksInOrder, kWholeChunk, kCountInOrder, false, index_in_space(), kAdvanceInOrder};
+  if ((reads & kReadsCtaidY) != 0) return {kQuickPlane, kTasksInOrder, kPartOfPlane, kCountInOrder, true, index_in_plane(), kAdvanceInOrder};
+  return {kQuickRow, kTasksInRow, kPartOfRow, kCountInRow, true, std::string((reads & kReadsCtaidX) != 0 ? kIndexInRow : ""), kAdvance};
 }
 
 }  // namespace
@@ -106,6 +109,11 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   if (kernel.once()) text += kLookFirst;
   text += kNext;
   if (index.in_parts) text += kNextPart;
+  if (!kernel.once()) {
+    text += names.expand(kQuickClaim);
+    text += names.expand(index.quick);
+    text += names.expand(kQuickRun);
+  }
   text += names.expand(kClaim);
   text += names.expand(index.tasks);
   text += names.expand(kClaimed);
@@ -149,9 +157,8 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
   }
   text += kNoTask;
   text += names.expand(kLeave);
-  if (kernel.once()) text += names.expand(kHoldUntilClaimed);
+  text += names.expand(kernel.once() ? kHoldUntilClaimed : kHold);
   text += names.expand(kAwait);
-  if (!kernel.once()) text += kHoldLabel;
   text += names.expand(kComplete);
   text += "}\n";
   if (kernel.report.words_behind) text = put_words_behind(text);

@@ -58,7 +58,7 @@ int gpuslice_set_priority_hint(int priority);
 int gpuslice_stream_latency_critical(void* stream, int on);
 
 /* The version of what kernels made with <gpuslice/device.cuh> and the library agree upon. Compiled kernels depend on it. */
-#define GPUSLICE_DEVICE_ABI 2
+#define GPUSLICE_DEVICE_ABI 3
 
 /* A launch of a kernel that is written preemptible by hand. */
 typedef struct gpuslice_launch_config {

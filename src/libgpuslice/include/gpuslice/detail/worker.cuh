@@ -1,6 +1,6 @@
 // What the leader of a worker does, for <gpuslice/device.cuh>: a worker as persistent_abi.h describes it. The same in PTX,
 // which the rewriter puts around kernels, is src/ptx/pass/worker_*_text.h; when one of them changes so must the other. (Here thread 0
-// always leads.)
+// always leads, no claim is quick, and nobody counts out early.)
 #pragma once
 
 #include <cstddef>
@@ -35,6 +35,7 @@ struct worker_state {
   unsigned chunk;            ///< block-tasks of the chunk to be measured
   unsigned known;            ///< below this number all are claimed, as far as it knows
   bool looks;                ///< before it claims, though the launch is eager
+  bool holds;                ///< it is the holder
 };
 
 // Memory that other blocks, other grids and the host change meanwhile.
@@ -70,11 +71,6 @@ __device__ inline void store64(address at, unsigned long long value) {
 __device__ inline unsigned add(address at, unsigned more) {
   unsigned before;
   asm volatile("atom.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(at), "r"(more) : "memory");
-  return before;
-}
-__device__ inline unsigned long long add64(address at, unsigned long long more) {
-  unsigned long long before;
-  asm volatile("atom.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(at), "l"(more) : "memory");
   return before;
 }
 __device__ inline unsigned replace(address at, unsigned expected, unsigned value) {
@@ -130,7 +126,8 @@ __device__ inline bool enter(const LaunchArgs& args, worker_state& worker) {
   const unsigned sm = sm_id();
   worker.about = kNothing;
   worker.started_on = sm;
-  worker.known = 0;
+  worker.known = args.given;
+  worker.holds = false;
   worker.looks = of_agent(args) || is_outside(args.range, sm);
   count_here(args, sm, true);
   if (of_agent(args)) {
@@ -169,7 +166,7 @@ __device__ inline unsigned poll(const LaunchArgs& args, bool resting, unsigned n
   static_assert(offsetof(DeviceSlot, posted) == offsetof(DeviceSlot, left) + 8 && offsetof(DeviceSlot, task_ns) == offsetof(DeviceSlot, left) + 12);
   static_assert(offsetof(HostSlot, progress) == offsetof(HostSlot, left) + 4 && offsetof(HostSlot, task_ns) == offsetof(HostSlot, left) + 8 &&
                 offsetof(HostSlot, entered) == offsetof(HostSlot, left) + 12);
-  const uint4 known = load4(args.slot + offsetof(DeviceSlot, left));  // left, gone, posted, task_ns
+  const uint4 known = load4(args.slot + offsetof(DeviceSlot, left));  // left, nothing, posted, task_ns
   if (known.z == 0 || now - known.z > gpuctl::ptx::kPostEveryNs) {
     store(args.slot + offsetof(DeviceSlot, posted), now);
     store4(args.host + offsetof(HostSlot, left), {known.x, min(next, args.total), known.w, load(args.slot + offsetof(DeviceSlot, extra))});
@@ -177,15 +174,19 @@ __device__ inline unsigned poll(const LaunchArgs& args, bool resting, unsigned n
   return range;
 }
 
+/// Counts a worker out that is neither an agent's nor the holder. True: now it is the holder.
+__device__ inline bool count_out(const LaunchArgs& args, worker_state& worker) {
+  worker.holds = add(args.slot + offsetof(DeviceSlot, gone), 1) + 1 == args.workers;
+  return worker.holds;
+}
+
 /// On an SM that is not allowed. True: this worker leaves. False: it is the holder, and rests.
 __device__ inline bool leave_or_rest(const LaunchArgs& args, worker_state& worker) {
   if (worker.about != kResting) {
-    const bool last = !of_agent(args) && add(args.slot + offsetof(DeviceSlot, gone), 1) + 1 == args.workers;
-    if (!last) {
+    if (!worker.holds && (of_agent(args) || !count_out(args, worker))) {
       worker.about = kEvicted;
       return true;
     }
-    add(args.slot + offsetof(DeviceSlot, gone), 0u - 1);
     worker.about = kResting;
     store(args.host + offsetof(HostSlot, resting), 1);
     count_here(args, worker.started_on, false);
@@ -206,6 +207,11 @@ __device__ inline uint2 take(const LaunchArgs& args, worker_state& worker, unsig
   return {first, end};
 }
 
+/// DeviceSlot::next and looked.
+__device__ inline uint2 load_counters(const LaunchArgs& args) {
+  return {load(args.slot + offsetof(DeviceSlot, next)), load(args.slot + offsetof(DeviceSlot, looked))};
+}
+
 /// How many numbers to claim from `next` on.
 __device__ inline unsigned size_of_claim(const LaunchArgs& args, unsigned next) {
   const unsigned most = args.chunk & 0xffff, least = args.chunk >> 16;
@@ -216,32 +222,31 @@ __device__ inline unsigned size_of_claim(const LaunchArgs& args, unsigned next) 
 /// leave. `at_once`: as enter() said. Nothing waits in here: the threads of the leader's warp would not come together again
 /// before the body.
 __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool at_once) {
-  const unsigned given = args.first * args.workers;  // without a claim
   const address next_at = args.slot + offsetof(DeviceSlot, next);
   bool measure = at_once && blockIdx.x == 0;  // of the first chunks, that of worker 0
   if (at_once && args.first != 0) return take(args, worker, blockIdx.x * args.first, args.first, measure);
-  unsigned next = given;
+  unsigned next = args.given;
   bool closed = false;
   if (!at_once) {
-    static_assert(offsetof(DeviceSlot, range) == offsetof(DeviceSlot, polling) + 4 && offsetof(DeviceSlot, looked) == offsetof(DeviceSlot, next) + 4);
-    const unsigned known = max(worker.known, given);
+    static_assert(offsetof(DeviceSlot, range) == offsetof(DeviceSlot, polling) + 4);
+    const unsigned known = worker.known;
     const bool something_left = known < args.total;
     bool eager = something_left && (args.flags & gpuctl::ptx::kEager) != 0 && !worker.looks && blockIdx.x % gpuctl::ptx::kLooksEach != 0;
     const unsigned count = size_of_claim(args, known);
     uint2 counters = {0, 0};  // next, looked
     if (eager) counters.x = add(next_at, count);
-    else if (something_left) counters = load2(next_at);
+    else if (something_left) counters = load_counters(args);
     uint2 state = load2(args.slot + offsetof(DeviceSlot, polling));  // polling, range
     if (eager && (counters.x & gpuctl::ptx::kClosed) != 0) {
       eager = false;
       worker.looks = true;
-      counters = load2(next_at);
+      counters = load_counters(args);
       state = load2(args.slot + offsetof(DeviceSlot, polling));
     }
     closed = (counters.y & gpuctl::ptx::kClosed) != 0;
     const unsigned counter = closed ? counters.y & ~gpuctl::ptx::kClosed : counters.x;
     if ((counter & gpuctl::ptx::kClosed) != 0) return {0, 0};  // where claims go on is about to be said
-    next = something_left ? given + counter : known;
+    next = something_left ? args.given + counter : known;
     unsigned range = state.y == 0 ? args.range : state.y;
     worker.known = next;
     if (worker.about > kResting) {
@@ -268,7 +273,7 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
     worker.looks = true;
     return {0, 0};
   }
-  const unsigned begin = (claimed & ~gpuctl::ptx::kClosed) + given;
+  const unsigned begin = (claimed & ~gpuctl::ptx::kClosed) + args.given;
   if (worker.about == kResting) {
     store(args.host + offsetof(HostSlot, resting), 0);
     count_here(args, worker.started_on, true);
@@ -278,19 +283,16 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
 
 /// After the barrier behind which all threads read that there is nothing to do: everything they wrote happens before this.
 __device__ inline void leave(const LaunchArgs& args, worker_state& worker) {
-  static_assert(offsetof(DeviceSlot, gone) == offsetof(DeviceSlot, left) + 4 && offsetof(DeviceSlot, left) % 8 == 0);
   const bool evicted = worker.about == kEvicted;
   if (evicted) store64(args.host + offsetof(HostSlot, left_ns), clock_ns());
   if (worker.about != kResting) count_here(args, worker.started_on, false);
   if (of_agent(args)) fence_system();  // what follows in the program's stream does not wait for this grid
-  const bool may_hold = !of_agent(args) && !evicted;
+  else if (!evicted && !worker.holds) count_out(args, worker);
   // Nothing is acquired here: that would empty the SM's cache under the workers that still run there.
-  const unsigned long long before = add64(args.slot + offsetof(DeviceSlot, left), may_hold ? 0x100000001ull : 1ull);
-  unsigned left = static_cast<unsigned>(before) + 1;
+  unsigned left = add(args.slot + offsetof(DeviceSlot, left), 1) + 1;
   unsigned extra = load(args.slot + offsetof(DeviceSlot, extra));
-  const unsigned gone = static_cast<unsigned>(before >> 32) + 1;
-  if (!may_hold || gone != args.workers) {
-    if (left == args.workers + extra) store(args.host + offsetof(HostSlot, left), left);
+  if (!worker.holds) {
+    if (of_agent(args) && left == args.workers + extra) store(args.host + offsetof(HostSlot, left), left);
     return;
   }
   while (left != args.workers + extra) {
