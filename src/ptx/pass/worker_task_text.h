@@ -35,9 +35,9 @@ inline constexpr std::string_view kPlainOrJoin = R"(
 )";
 
 inline constexpr std::string_view kRead = R"(
-  ld.shared.v2.u32 {%gpuslice_r0, %gpuslice_r1}, [gpuslice_shared+0];
-  selp.b32 %gpuslice_at, %gpuslice_r1, %gpuslice_r0, %gpuslice_odd;
+  @TURN
   not.pred %gpuslice_odd, %gpuslice_odd;
+  ld.shared.u32 %gpuslice_at, [%gpuslice_r2];
   setp.ge.s32 %gpuslice_p, %gpuslice_at, 0;
   @%gpuslice_p bra.uni $gpuslice_no_task;
 )";
