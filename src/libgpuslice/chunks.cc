@@ -5,6 +5,9 @@
 #include <cmath>
 
 namespace gpuslice {
+
+using gpuctl::ptx::LaunchArgs;
+
 namespace {
 
 /// Chunks per worker at least. They shrink towards the end of a launch (LaunchArgs::taper), which keeps its idle tail short.
@@ -53,10 +56,40 @@ Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std
   return chunks;
 }
 
-std::uint32_t quick_below(const gpuctl::ptx::LaunchArgs& args) {
-  const std::uint64_t most = args.chunk & 0xffff, least = args.chunk >> 16;
-  const std::uint64_t at_the_end = std::max(most * args.workers, most > least ? most << args.taper : 0);
-  return at_the_end < args.total ? args.total - static_cast<std::uint32_t>(at_the_end) : 0;
+LaunchArgs lay_out(const std::array<std::uint32_t, 3>& grid, const Chunks& chunks) {
+  const std::uint32_t tasks = grid[0] * grid[1] * grid[2];
+  return {.slot = 0,
+          .host = 0,
+          .polled = 0,
+          .total = chunks.total,
+          .tasks = tasks,
+          .grid_x = grid[0],
+          .grid_y = grid[1],
+          .grid_z = grid[2],
+          .chunk = chunks.least << 16 | chunks.most,
+          .taper = chunks.taper,
+          .quick_below = 0,
+          .workers = 0,
+          .first = 0,
+          .given = 0,
+          .flags = chunks.eager ? gpuctl::ptx::kEager : 0,
+          .limit = 0,
+          .range = 0,
+          .by_grid_x = gpuctl::ptx::divisor(grid[0]),
+          .by_grid_y = gpuctl::ptx::divisor(grid[1]),
+          .order = gpuctl::ptx::task_order(chunks.step_bits, chunks.run_bits),
+          .advance = gpuctl::ptx::advance(tasks, chunks.step_bits),
+          .index_mask = gpuctl::ptx::index_mask(tasks, chunks.step_bits),
+          .minus_grid_x = 0 - grid[0]};
+}
+
+void set_workers(LaunchArgs& args, std::uint32_t workers, bool first_given) {
+  const std::uint32_t most = args.chunk & 0xffff, least = args.chunk >> 16;
+  args.workers = workers;
+  args.first = first_given ? std::clamp(args.total >> args.taper, least, most) : 0;
+  args.given = args.first * workers;
+  const std::uint64_t at_the_end = std::max(std::uint64_t{most} * workers, most > least ? std::uint64_t{most} << args.taper : 0);
+  args.quick_below = at_the_end < args.total ? args.total - static_cast<std::uint32_t>(at_the_end) : 0;
 }
 
 }  // namespace gpuslice

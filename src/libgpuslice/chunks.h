@@ -22,7 +22,10 @@ struct Chunks {
 /// `target_ns` is what a worker may take to leave.
 Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std::uint64_t workers, double target_ns);
 
-/// LaunchArgs::quick_below, from its total, chunk, taper and workers.
-std::uint32_t quick_below(const gpuctl::ptx::LaunchArgs& args);
+/// The LaunchArgs of such a launch, but for its slot, who may run where, and who gets what: set_workers().
+gpuctl::ptx::LaunchArgs lay_out(const std::array<std::uint32_t, 3>& grid, const Chunks& chunks);
+
+/// Of its in-stream grid. `first_given`: each has its first chunk without a claim (LaunchArgs::first).
+void set_workers(gpuctl::ptx::LaunchArgs& args, std::uint32_t workers, bool first_given);
 
 }  // namespace gpuslice

@@ -53,16 +53,24 @@ TEST(Chunks, AreNoLongerThanTheirWordCanSay) {
 }
 
 TEST(Chunks, AreClaimedQuicklyUntilTheyShrinkOrMayBeTheLast) {
-  gpuctl::ptx::LaunchArgs args{};
-  args.total = 100'000;
-  args.workers = 1000;
-  args.taper = 11;
-  args.chunk = 16 << 16 | 16;
-  EXPECT_EQ(quick_below(args), 84'000u);
+  Chunks chunks;
+  chunks.most = chunks.least = 16;
+  chunks.taper = 11;
+  chunks.total = 100'000;
+  gpuctl::ptx::LaunchArgs args = lay_out({100'000, 1, 1}, chunks);
+  set_workers(args, 1000, true);
+  EXPECT_EQ(args.first, 16u);
+  EXPECT_EQ(args.given, 16'000u);
+  EXPECT_EQ(args.quick_below, 84'000u);
+  set_workers(args, 1000, false);
+  EXPECT_EQ(args.given, 0u);
   args.chunk = 1 << 16 | 16;
-  EXPECT_EQ(quick_below(args), 67'232u);  // from there on (total - next) >> taper is less than 16
+  set_workers(args, 1000, true);
+  EXPECT_EQ(args.quick_below, 67'232u);  // from there on (total - next) >> taper is less than 16
   args.total = 16'000;
-  EXPECT_EQ(quick_below(args), 0u);
+  set_workers(args, 1000, true);
+  EXPECT_EQ(args.first, 7u);
+  EXPECT_EQ(args.quick_below, 0u);
 }
 
 TEST(Chunks, WordsOfRunsGoOnToTheirEnd) {

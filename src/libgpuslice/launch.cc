@@ -71,35 +71,18 @@ Context::Fit Context::fit_of(Instance& instance, const LaunchConfig& config) {
 void Context::plan(Launch& launch, const Stream& stream) {
   const LaunchConfig& config = launch.config;
   const std::uint64_t full = std::uint64_t{sms_} * launch.per_sm;
-  const auto tasks = static_cast<std::uint32_t>(config.block_tasks());
   const double task_ns = launch.once() ? 0 : launch.instance->task_ns;  // guarded workers take one each, however short
-  const Chunks chunks = plan_chunks({config.grid[0], config.grid[1], config.grid[2]}, task_ns, full,
+  const std::array<std::uint32_t, 3> grid = {config.grid[0], config.grid[1], config.grid[2]};
+  const Chunks chunks = plan_chunks(grid, task_ns, full,
                                     static_cast<double>(std::chrono::nanoseconds(targets_.block_task).count()) * (alone() ? kTargetsWhenAlone : 1));
   launch.chunk = chunks.most;
-  launch.args = {.slot = slots_.device_address(launch.slot),
-                 .host = slots_.host_address(launch.slot),
-                 .polled = polled_address_,
-                 .total = chunks.total,
-                 .tasks = tasks,
-                 .grid_x = config.grid[0],
-                 .grid_y = config.grid[1],
-                 .grid_z = config.grid[2],
-                 .chunk = chunks.least << 16 | chunks.most,
-                 .taper = chunks.taper,
-                 .quick_below = 0,
-                 .workers = 0,
-                 .first = 0,
-                 .given = 0,
-                 .flags = chunks.eager || launch.once() ? gpuctl::ptx::kEager : 0,
-                 .limit = stream.limit,
-                 .range = allowed(stream),
-                 .by_grid_x = gpuctl::ptx::divisor(config.grid[0]),
-                 .by_grid_y = gpuctl::ptx::divisor(config.grid[1]),
-                 .order = gpuctl::ptx::task_order(chunks.step_bits, chunks.run_bits),
-                 .advance = gpuctl::ptx::advance(tasks, chunks.step_bits),
-                 .index_mask = gpuctl::ptx::index_mask(tasks, chunks.step_bits),
-                 .minus_grid_x = 0 - config.grid[0]};
-  if (gpuctl::range_size(launch.args.range) == sms_ && !launch.once()) launch.args.first = std::clamp(chunks.total >> chunks.taper, chunks.least, chunks.most);
+  launch.args = lay_out(grid, chunks);
+  launch.args.slot = slots_.device_address(launch.slot);
+  launch.args.host = slots_.host_address(launch.slot);
+  launch.args.polled = polled_address_;
+  if (launch.once()) launch.args.flags = gpuctl::ptx::kEager;
+  launch.args.limit = stream.limit;
+  launch.args.range = allowed(stream);
 }
 
 // As many as the allowed SMs hold, and twice as many again as fit on idle SMs that are not allowed: the hardware fills the
@@ -155,9 +138,9 @@ void Context::book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t 
     publish_usage();
   }
   if (outstanding_ == 1 && jobs() != ipc::kNoJobs) work_begins_.store(true, std::memory_order_relaxed);
-  launch.args.workers = launch.launched = workers_for(launch, gpuctl::range_size(launch.args.range));
-  launch.args.given = launch.args.first * launch.args.workers;
-  launch.args.quick_below = quick_below(launch.args);
+  const std::uint32_t allowed = gpuctl::range_size(launch.args.range);
+  launch.launched = workers_for(launch, allowed);
+  set_workers(launch.args, launch.launched, allowed == sms_ && !launch.once());
   std::memcpy(launch.params.data() + launch.instance->kernel->args_offset, &launch.args, sizeof launch.args);
 }
 
