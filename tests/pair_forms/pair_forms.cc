@@ -1,0 +1,255 @@
+// pair-forms [--size trivial|small|large] [--pairs N] KERNEL FILE...: a kernel of gpuslice-bench as it stands in each FILE, PTX that
+// `gpuctl rewrite` made of kernels/KERNEL.ptx, or what somebody made of that; original against rewritten, by turns, in one
+// process, without a daemon and without libgpuslice. So a change of the worker's text can be tried by hand, and what a piece of
+// it costs be told to a tenth of a microsecond, before it is built.
+//
+// For each step of the kernel, it prints the time of a launch in both forms, the difference, and how the block-tasks were handed
+// out; then whether both forms left the same output. Exit status: 0, 1 something failed, 2 wrong usage, 3 the outputs differ.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "base/sm_range.h"
+#include "kernels/gpu.h"
+#include "kernels/kernel_table.h"
+#include "libgpuslice/chunks.h"
+
+namespace {
+
+using namespace gpuctl::bench;
+using gpuctl::ptx::DeviceSlot;
+using gpuctl::ptx::HostSlot;
+using gpuctl::ptx::LaunchArgs;
+
+constexpr double kTargetNs = 20'000;  // as gpuctl.toml has it for block-tasks
+constexpr int kLaunches = 20;         // a burst
+constexpr std::uint32_t kPairs = 30;  // of bursts
+constexpr int kLearn = 6;  // launches until the block-task's duration is known well enough
+
+/// Launch blocks, all zero, enough for a burst and for all steps of a kernel.
+class Slots {
+ public:
+  Slots() { reset(); }
+  void reset() {
+    next_ = 0;
+    CUDA_CALL(cuMemcpyHtoD_v2, device_.address(), zero_.data(), zero_.size());
+    std::memset(host_.data(), 0, kCount * sizeof(HostSlot));
+  }
+  void take(LaunchArgs& args) {
+    args.slot = device_.address() + next_ * sizeof(DeviceSlot);
+    args.host = reinterpret_cast<CUdeviceptr>(host_.data()) + next_ * sizeof(HostSlot);
+    ++next_;
+  }
+  /// What a block-task of the last launch took.
+  std::uint32_t task_ns() const {
+    DeviceSlot slot;
+    CUDA_CALL(cuMemcpyDtoH_v2, &slot, device_.address() + (next_ - 1) * sizeof slot, sizeof slot);
+    return slot.task_ns;
+  }
+
+ private:
+  static constexpr std::size_t kCount = 512;
+  DeviceMemory device_{kCount * sizeof(DeviceSlot)};
+  PinnedWords host_{kCount * sizeof(HostSlot) / sizeof(std::uint32_t)};
+  std::vector<char> zero_ = std::vector<char>(kCount * sizeof(DeviceSlot));
+  std::size_t next_ = 0;
+};
+
+/// The kernel's memory, and its steps in one form or the other.
+class Pair {
+ public:
+  Pair(const Gpu& gpu, const KernelSpec& spec, const Problem& problem, const std::string& ptx) : gpu_(gpu), problem_(problem), module_(load_module(ptx)) {
+    for (const Words& words : problem.inputs) {
+      inputs_.emplace_back(words.size() * sizeof words[0]);
+      CUDA_CALL(cuMemcpyHtoD_v2, inputs_.back().address(), words.data(), words.size() * sizeof words[0]);
+    }
+    for (const Scratch& scratch : problem.scratch) scratch_.emplace_back(scratch.words * sizeof(std::uint32_t));
+    const gpuctl::Polled polled{static_cast<std::uint32_t>(gpu.sms()), {gpuctl::kNoLimit, gpuctl::kNoLimit, gpuctl::kNoLimit, gpuctl::kNoLimit, gpuctl::kNoLimit, gpuctl::kNoLimit}};
+    std::memcpy(polled_.data(), &polled, sizeof polled);
+    for (const Step& step : problem.steps) find(step, std::string(step.entry.empty() ? spec.name : step.entry));
+    for (std::size_t i = 0; i < steps_.size(); ++i) learn(i);
+  }
+
+  std::size_t steps() const { return steps_.size(); }
+
+  /// The output of all steps, one after the other, in that form.
+  Words output(bool rewritten) {
+    run_before(steps_.size(), rewritten);
+    Words words(problem_.output_words);
+    CUDA_CALL(cuMemcpyDtoH_v2, words.data(), output_.address(), words.size() * sizeof words[0]);
+    return words;
+  }
+
+  /// Prints a step's line.
+  void measure(std::size_t index, const char* file, std::uint32_t pairs) {
+    Prepared& step = steps_[index];
+    if (step.persistent == nullptr) return void(std::printf("%s %s: has no rewritten form\n", file, step.name.c_str()));
+    run_before(index, false);
+    std::vector<double> plain, rewritten, more;
+    for (std::uint32_t i = 0; i < pairs; ++i) {
+      plain.push_back(burst_us(step, false));
+      rewritten.push_back(burst_us(step, true));
+      more.push_back(rewritten.back() - plain.back());
+    }
+    const double us = median(plain);
+    std::printf("%s %s: %.2f us, rewritten %+.2f us, %.4f; block-task %.0f ns, %u workers, chunks of %u to %u, quick below %u of %u\n", file, step.name.c_str(), us, median(more),
+                median(rewritten) / us, step.task_ns, step.args.workers, step.args.chunk >> 16, step.args.chunk & 0xffff, step.args.quick_below, step.args.total);
+  }
+
+ private:
+  struct Prepared {
+    std::string name;
+    const Step* step;
+    CUfunction original;
+    CUfunction persistent;  ///< null: there is none
+    std::uint32_t per_sm;
+    LaunchArgs args;
+    double task_ns;
+  };
+
+  void find(const Step& step, const std::string& name) {
+    Prepared prepared{name, &step, find_entry(module_, name), nullptr, 0, {}, 0};
+    int per_sm = 0;
+    const auto found = driver().cuModuleGetFunction(&prepared.persistent, module_, (name + gpuctl::ptx::kPersistentSuffix).c_str());
+    if (found == CUDA_SUCCESS) CUDA_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, &per_sm, prepared.persistent, static_cast<int>(step.block.count()), 0);
+    prepared.per_sm = static_cast<std::uint32_t>(per_sm);
+    steps_.push_back(prepared);
+  }
+
+  /// From fresh memory, the steps before that one: it may count on what they leave, and not bear their being run twice.
+  void run_before(std::size_t index, bool rewritten) {
+    fill(output_.address(), problem_.output_words, problem_.poison);
+    for (std::size_t i = 0; i < scratch_.size(); ++i) fill(scratch_[i].address(), problem_.scratch[i].words, problem_.scratch[i].fill);
+    slots_.reset();
+    for (std::size_t i = 0; i < index; ++i) launch(steps_[i], rewritten);
+    CUDA_CALL(cuStreamSynchronize, stream_.get());
+  }
+
+  /// How long its block-tasks take, and so how they are to be handed out.
+  void learn(std::size_t index) {
+    Prepared& step = steps_[index];
+    run_before(index, false);
+    for (int i = 0; step.persistent != nullptr && i < kLearn; ++i) {
+      plan(step);
+      slots_.reset();
+      launch(step, true);
+      CUDA_CALL(cuStreamSynchronize, stream_.get());
+      if (const std::uint32_t ns = slots_.task_ns(); ns != 0) step.task_ns = ns;
+    }
+    if (step.persistent != nullptr) plan(step);
+  }
+
+  /// As libgpuslice does with all SMs granted.
+  void plan(Prepared& step) {
+    const std::array<std::uint32_t, 3> grid = {step.step->grid.x, step.step->grid.y, step.step->grid.z};
+    const auto sms = static_cast<std::uint32_t>(gpu_.sms());
+    const gpuslice::Chunks chunks = gpuslice::plan_chunks(grid, step.task_ns, std::uint64_t{sms} * step.per_sm, kTargetNs);
+    step.args = gpuslice::lay_out(grid, chunks);
+    step.args.polled = reinterpret_cast<CUdeviceptr>(polled_.data());
+    step.args.range = sms << 16;
+    gpuslice::set_workers(step.args, std::min(divide_up(step.args.total, chunks.most), sms * step.per_sm), true);
+  }
+
+  void launch(Prepared& step, bool rewritten) {
+    rewritten = rewritten && step.persistent != nullptr;
+    std::vector<CUdeviceptr> values;  // little endian: numbers begin where addresses do
+    for (const Argument& argument : step.step->arguments) {
+      switch (argument.kind) {
+        case Argument::Kind::kInput: values.push_back(inputs_[argument.value].address()); break;
+        case Argument::Kind::kOutput: values.push_back(output_.address()); break;
+        case Argument::Kind::kScratch: values.push_back(scratch_[argument.value].address()); break;
+        case Argument::Kind::kNumber: values.push_back(argument.value); break;
+      }
+    }
+    std::vector<void*> pointers;
+    for (CUdeviceptr& value : values) pointers.push_back(&value);
+    if (rewritten) slots_.take(step.args);
+    pointers.push_back(&step.args);
+    const Dim3 grid = rewritten ? Dim3{step.args.workers, 1, 1} : step.step->grid;
+    const Dim3 block = step.step->block;
+    CUDA_CALL(cuLaunchKernel, rewritten ? step.persistent : step.original, grid.x, grid.y, grid.z, block.x, block.y, block.z, 0, stream_.get(), pointers.data(), nullptr);
+  }
+
+  /// Of one launch, of several back to back.
+  double burst_us(Prepared& step, bool rewritten) {
+    slots_.reset();
+    launch(step, rewritten);  // what comes behind finds the GPU at work
+    CUDA_CALL(cuEventRecord, begin_.get(), stream_.get());
+    for (int i = 0; i < kLaunches; ++i) launch(step, rewritten);
+    CUDA_CALL(cuEventRecord, end_.get(), stream_.get());
+    CUDA_CALL(cuEventSynchronize, end_.get());
+    float ms = 0;
+    CUDA_CALL(cuEventElapsedTime, &ms, begin_.get(), end_.get());
+    return 1000.0 * ms / kLaunches;
+  }
+
+  static double median(std::vector<double> values) {
+    std::ranges::sort(values);
+    return values[values.size() / 2];
+  }
+
+  void fill(CUdeviceptr at, std::size_t words, std::uint32_t word) {
+    const Words same(words, word);
+    CUDA_CALL(cuMemcpyHtoD_v2, at, same.data(), words * sizeof word);
+  }
+
+  const Gpu& gpu_;
+  const Problem& problem_;
+  CUmodule module_;
+  std::vector<DeviceMemory> inputs_, scratch_;
+  DeviceMemory output_{problem_.output_words * sizeof(std::uint32_t)};
+  PinnedWords polled_{sizeof(gpuctl::Polled) / sizeof(std::uint32_t)};
+  Slots slots_;
+  Stream stream_{Priority::kNone};
+  Event begin_{true}, end_{true};
+  std::vector<Prepared> steps_;
+};
+
+struct Options {
+  std::string kernel;
+  std::string size = "large";
+  std::uint32_t pairs = kPairs;
+  std::vector<std::string> files;
+};
+
+int run(const Options& options) {
+  const Gpu gpu;
+  const KernelSpec& spec = *find_kernel(options.kernel);
+  const Problem problem = spec.generate(spec.sizes[static_cast<std::size_t>(std::ranges::find(kSizeNames, options.size) - kSizeNames.begin())], 1);
+  bool same = true;
+  for (const std::string& file : options.files) {
+    std::ifstream in(file);
+    Pair pair(gpu, spec, problem, {std::istreambuf_iterator<char>(in), {}});
+    for (std::size_t i = 0; i < pair.steps(); ++i) pair.measure(i, file.c_str(), options.pairs);
+    const bool equal = pair.output(false) == pair.output(true);
+    std::printf("%s: %s\n", file.c_str(), equal ? "both forms leave the same" : "THE OUTPUTS DIFFER");
+    same = same && equal;
+  }
+  return same ? 0 : 3;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  Options options;
+  std::vector<std::string> kernels;
+  for (const KernelSpec& spec : kernel_table()) kernels.emplace_back(spec.name);
+  CLI::App app("A kernel's original form against its rewritten one, by turns, from PTX that gpuctl rewrite made.", "pair-forms");
+  app.add_option("--size", options.size, "of the problem: trivial, small or large (default)")->check(CLI::IsMember({"trivial", "small", "large"}));
+  app.add_option("--pairs", options.pairs, "pairs of bursts to measure (default 30)")->check(CLI::PositiveNumber);
+  app.add_option("KERNEL", options.kernel, "as gpuslice-bench list names it")->required()->check(CLI::IsMember(kernels));
+  app.add_option("FILE", options.files, "PTX")->required()->check(CLI::ExistingFile);
+  try {
+    app.parse(argc, argv);
+    return run(options);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "pair-forms: %s\n", failure.what());
+    return 1;
+  }
+}
