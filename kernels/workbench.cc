@@ -83,35 +83,39 @@ void Workbench::poison(std::size_t output) {
 }
 
 void Workbench::launch(std::size_t output, CUstream stream) {
+  for (std::size_t s = 0; s < problem_.steps.size(); ++s) launch_step(s, output, stream);
+}
+
+void Workbench::launch_step(std::size_t step, std::size_t output, CUstream stream, const Other* other) {
   union Value {
     CUdeviceptr address;
     std::uint32_t number;
   };
   std::array<Value, kMostArguments> values;
-  std::array<void*, kMostArguments> pointers;
-  for (std::size_t s = 0; s < problem_.steps.size(); ++s) {
-    const auto& [entry, grid, block, arguments] = problem_.steps[s];
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      const Argument& argument = arguments[i];
-      switch (argument.kind) {
-        case Argument::Kind::kInput:
-          values[i].address = inputs_[argument.value].address();
-          break;
-        case Argument::Kind::kOutput:
-          values[i].address = outputs_[output].output.address();
-          break;
-        case Argument::Kind::kScratch:
-          values[i].address = outputs_[output].scratch[argument.value].address();
-          break;
-        case Argument::Kind::kNumber:
-          values[i].number = argument.value;
-          break;
-      }
-      pointers[i] = &values[i];
+  std::array<void*, kMostArguments + 1> pointers;
+  const auto& [entry, grid, block, arguments] = problem_.steps[step];
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const Argument& argument = arguments[i];
+    switch (argument.kind) {
+      case Argument::Kind::kInput:
+        values[i].address = inputs_[argument.value].address();
+        break;
+      case Argument::Kind::kOutput:
+        values[i].address = outputs_[output].output.address();
+        break;
+      case Argument::Kind::kScratch:
+        values[i].address = outputs_[output].scratch[argument.value].address();
+        break;
+      case Argument::Kind::kNumber:
+        values[i].number = argument.value;
+        break;
     }
-    CUDA_CALL(cuLaunchKernel, functions_[s], grid.x, grid.y, grid.z, block.x, block.y, block.z, 0, stream,
-              pointers.data(), nullptr);
+    pointers[i] = &values[i];
   }
+  if (other) pointers[arguments.size()] = other->parameter;
+  const Dim3 blocks = other ? other->grid : grid;
+  CUDA_CALL(cuLaunchKernel, other ? other->function : functions_[step], blocks.x, blocks.y, blocks.z, block.x, block.y, block.z, 0, stream,
+            pointers.data(), nullptr);
 }
 
 std::optional<std::string> Workbench::verify(std::size_t output) {

@@ -45,6 +45,15 @@ class Workbench {
   /// Launches every step into a stream, for one output, and returns at once.
   void launch(std::size_t output, CUstream stream);
 
+  /// What takes the place of a step's function: one with a parameter more behind the step's own, and a grid of its own.
+  struct Other {
+    CUfunction function;
+    Dim3 grid;
+    void* parameter;
+  };
+  /// Launches one step as launch() does, or in that form.
+  void launch_step(std::size_t step, std::size_t output, CUstream stream, const Other* other = nullptr);
+
   /// Reads an output back, bit for bit: nothing when it is right, else one line about the first wrong word.
   /// The run into it must be complete.
   std::optional<std::string> verify(std::size_t output);

@@ -13,8 +13,7 @@
 #include <iterator>
 
 #include "base/sm_range.h"
-#include "kernels/gpu.h"
-#include "kernels/kernel_table.h"
+#include "kernels/workbench.h"
 #include "libgpuslice/chunks.h"
 
 namespace {
@@ -29,13 +28,13 @@ constexpr int kLaunches = 20;         // a burst
 constexpr std::uint32_t kPairs = 30;  // of bursts
 constexpr int kLearn = 6;  // launches until the block-task's duration is known well enough
 
-/// Launch blocks, all zero, enough for a burst and for all steps of a kernel.
+/// Launch blocks, enough for a burst and for all steps of a kernel.
 class Slots {
  public:
-  Slots() { reset(); }
-  void reset() {
+  /// They are all zero then. None may be in use.
+  void reset(Workbench& workbench) {
     next_ = 0;
-    CUDA_CALL(cuMemcpyHtoD_v2, device_.address(), zero_.data(), zero_.size());
+    workbench.upload(zero_, device_.address());
     std::memset(host_.data(), 0, kCount * sizeof(HostSlot));
   }
   void take(LaunchArgs& args) {
@@ -54,33 +53,29 @@ class Slots {
   static constexpr std::size_t kCount = 512;
   DeviceMemory device_{kCount * sizeof(DeviceSlot)};
   PinnedWords host_{kCount * sizeof(HostSlot) / sizeof(std::uint32_t)};
-  std::vector<char> zero_ = std::vector<char>(kCount * sizeof(DeviceSlot));
+  Words zero_ = Words(kCount * sizeof(DeviceSlot) / sizeof(std::uint32_t));
   std::size_t next_ = 0;
 };
 
-/// The kernel's memory, and its steps in one form or the other.
+/// The kernel on its workbench, and its steps in one form or the other.
 class Pair {
  public:
-  Pair(const Gpu& gpu, const KernelSpec& spec, const Problem& problem, const std::string& ptx) : gpu_(gpu), problem_(problem), module_(load_module(ptx)) {
-    for (const Words& words : problem.inputs) {
-      inputs_.emplace_back(words.size() * sizeof words[0]);
-      CUDA_CALL(cuMemcpyHtoD_v2, inputs_.back().address(), words.data(), words.size() * sizeof words[0]);
-    }
-    for (const Scratch& scratch : problem.scratch) scratch_.emplace_back(scratch.words * sizeof(std::uint32_t));
+  /// `spec` has the PTX of the file.
+  Pair(const Gpu& gpu, const KernelSpec& spec, const Extent& extent) : gpu_(gpu), workbench_(spec, extent, 1, 1, false) {
     const gpuctl::Polled polled{static_cast<std::uint32_t>(gpu.sms()), {gpuctl::kNoLimit, gpuctl::kNoLimit, gpuctl::kNoLimit, gpuctl::kNoLimit, gpuctl::kNoLimit, gpuctl::kNoLimit}};
     std::memcpy(polled_.data(), &polled, sizeof polled);
-    for (const Step& step : problem.steps) find(step, std::string(step.entry.empty() ? spec.name : step.entry));
+    CUmodule module = load_module(spec.ptx);
+    for (const Step& step : workbench_.problem().steps) find(step, module, std::string(step.entry.empty() ? spec.name : step.entry));
     for (std::size_t i = 0; i < steps_.size(); ++i) learn(i);
   }
 
   std::size_t steps() const { return steps_.size(); }
 
-  /// The output of all steps, one after the other, in that form.
-  Words output(bool rewritten) {
+  /// Of the output of all steps, one after the other, in that form.
+  std::uint64_t hash_of_output(bool rewritten) {
     run_before(steps_.size(), rewritten);
-    Words words(problem_.output_words);
-    CUDA_CALL(cuMemcpyDtoH_v2, words.data(), output_.address(), words.size() * sizeof words[0]);
-    return words;
+    workbench_.verify(0);  // without a reference it only reads back
+    return workbench_.hash_of_last();
   }
 
   /// Prints a step's line.
@@ -90,8 +85,8 @@ class Pair {
     run_before(index, false);
     std::vector<double> plain, rewritten, more;
     for (std::uint32_t i = 0; i < pairs; ++i) {
-      plain.push_back(burst_us(step, false));
-      rewritten.push_back(burst_us(step, true));
+      plain.push_back(burst_us(index, false));
+      rewritten.push_back(burst_us(index, true));
       more.push_back(rewritten.back() - plain.back());
     }
     const double us = median(plain);
@@ -102,18 +97,17 @@ class Pair {
  private:
   struct Prepared {
     std::string name;
-    const Step* step;
-    CUfunction original;
+    Dim3 grid;
     CUfunction persistent;  ///< null: there is none
     std::uint32_t per_sm;
     LaunchArgs args;
     double task_ns;
   };
 
-  void find(const Step& step, const std::string& name) {
-    Prepared prepared{name, &step, find_entry(module_, name), nullptr, 0, {}, 0};
+  void find(const Step& step, CUmodule module, const std::string& name) {
+    Prepared prepared{name, step.grid, nullptr, 0, {}, 0};
     int per_sm = 0;
-    const auto found = driver().cuModuleGetFunction(&prepared.persistent, module_, (name + gpuctl::ptx::kPersistentSuffix).c_str());
+    const auto found = driver().cuModuleGetFunction(&prepared.persistent, module, (name + gpuctl::ptx::kPersistentSuffix).c_str());
     if (found == CUDA_SUCCESS) CUDA_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, &per_sm, prepared.persistent, static_cast<int>(step.block.count()), 0);
     prepared.per_sm = static_cast<std::uint32_t>(per_sm);
     steps_.push_back(prepared);
@@ -121,10 +115,9 @@ class Pair {
 
   /// From fresh memory, the steps before that one: it may count on what they leave, and not bear their being run twice.
   void run_before(std::size_t index, bool rewritten) {
-    fill(output_.address(), problem_.output_words, problem_.poison);
-    for (std::size_t i = 0; i < scratch_.size(); ++i) fill(scratch_[i].address(), problem_.scratch[i].words, problem_.scratch[i].fill);
-    slots_.reset();
-    for (std::size_t i = 0; i < index; ++i) launch(steps_[i], rewritten);
+    workbench_.poison(0);
+    slots_.reset(workbench_);
+    for (std::size_t i = 0; i < index; ++i) launch(i, rewritten);
     CUDA_CALL(cuStreamSynchronize, stream_.get());
   }
 
@@ -134,8 +127,8 @@ class Pair {
     run_before(index, false);
     for (int i = 0; step.persistent != nullptr && i < kLearn; ++i) {
       plan(step);
-      slots_.reset();
-      launch(step, true);
+      slots_.reset(workbench_);
+      launch(index, true);
       CUDA_CALL(cuStreamSynchronize, stream_.get());
       if (const std::uint32_t ns = slots_.task_ns(); ns != 0) step.task_ns = ns;
     }
@@ -144,7 +137,7 @@ class Pair {
 
   /// As libgpuslice does with all SMs granted.
   void plan(Prepared& step) {
-    const std::array<std::uint32_t, 3> grid = {step.step->grid.x, step.step->grid.y, step.step->grid.z};
+    const std::array<std::uint32_t, 3> grid = {step.grid.x, step.grid.y, step.grid.z};
     const auto sms = static_cast<std::uint32_t>(gpu_.sms());
     const gpuslice::Chunks chunks = gpuslice::plan_chunks(grid, step.task_ns, std::uint64_t{sms} * step.per_sm, kTargetNs);
     step.args = gpuslice::lay_out(grid, chunks);
@@ -153,32 +146,20 @@ class Pair {
     gpuslice::set_workers(step.args, std::min(divide_up(step.args.total, chunks.most), sms * step.per_sm), true);
   }
 
-  void launch(Prepared& step, bool rewritten) {
-    rewritten = rewritten && step.persistent != nullptr;
-    std::vector<CUdeviceptr> values;  // little endian: numbers begin where addresses do
-    for (const Argument& argument : step.step->arguments) {
-      switch (argument.kind) {
-        case Argument::Kind::kInput: values.push_back(inputs_[argument.value].address()); break;
-        case Argument::Kind::kOutput: values.push_back(output_.address()); break;
-        case Argument::Kind::kScratch: values.push_back(scratch_[argument.value].address()); break;
-        case Argument::Kind::kNumber: values.push_back(argument.value); break;
-      }
-    }
-    std::vector<void*> pointers;
-    for (CUdeviceptr& value : values) pointers.push_back(&value);
-    if (rewritten) slots_.take(step.args);
-    pointers.push_back(&step.args);
-    const Dim3 grid = rewritten ? Dim3{step.args.workers, 1, 1} : step.step->grid;
-    const Dim3 block = step.step->block;
-    CUDA_CALL(cuLaunchKernel, rewritten ? step.persistent : step.original, grid.x, grid.y, grid.z, block.x, block.y, block.z, 0, stream_.get(), pointers.data(), nullptr);
+  void launch(std::size_t index, bool rewritten) {
+    Prepared& step = steps_[index];
+    if (!rewritten || step.persistent == nullptr) return workbench_.launch_step(index, 0, stream_.get());
+    slots_.take(step.args);
+    const Workbench::Other form{step.persistent, {step.args.workers, 1, 1}, &step.args};
+    workbench_.launch_step(index, 0, stream_.get(), &form);
   }
 
   /// Of one launch, of several back to back.
-  double burst_us(Prepared& step, bool rewritten) {
-    slots_.reset();
-    launch(step, rewritten);  // what comes behind finds the GPU at work
+  double burst_us(std::size_t index, bool rewritten) {
+    slots_.reset(workbench_);
+    launch(index, rewritten);  // what comes behind finds the GPU at work
     CUDA_CALL(cuEventRecord, begin_.get(), stream_.get());
-    for (int i = 0; i < kLaunches; ++i) launch(step, rewritten);
+    for (int i = 0; i < kLaunches; ++i) launch(index, rewritten);
     CUDA_CALL(cuEventRecord, end_.get(), stream_.get());
     CUDA_CALL(cuEventSynchronize, end_.get());
     float ms = 0;
@@ -191,16 +172,8 @@ class Pair {
     return values[values.size() / 2];
   }
 
-  void fill(CUdeviceptr at, std::size_t words, std::uint32_t word) {
-    const Words same(words, word);
-    CUDA_CALL(cuMemcpyHtoD_v2, at, same.data(), words * sizeof word);
-  }
-
   const Gpu& gpu_;
-  const Problem& problem_;
-  CUmodule module_;
-  std::vector<DeviceMemory> inputs_, scratch_;
-  DeviceMemory output_{problem_.output_words * sizeof(std::uint32_t)};
+  Workbench workbench_;
   PinnedWords polled_{sizeof(gpuctl::Polled) / sizeof(std::uint32_t)};
   Slots slots_;
   Stream stream_{Priority::kNone};
@@ -218,13 +191,16 @@ struct Options {
 int run(const Options& options) {
   const Gpu gpu;
   const KernelSpec& spec = *find_kernel(options.kernel);
-  const Problem problem = spec.generate(spec.sizes[static_cast<std::size_t>(std::ranges::find(kSizeNames, options.size) - kSizeNames.begin())], 1);
+  const Extent& extent = spec.sizes[static_cast<std::size_t>(std::ranges::find(kSizeNames, options.size) - kSizeNames.begin())];
   bool same = true;
   for (const std::string& file : options.files) {
     std::ifstream in(file);
-    Pair pair(gpu, spec, problem, {std::istreambuf_iterator<char>(in), {}});
+    const std::string ptx{std::istreambuf_iterator<char>(in), {}};
+    KernelSpec in_file = spec;
+    in_file.ptx = ptx;
+    Pair pair(gpu, in_file, extent);
     for (std::size_t i = 0; i < pair.steps(); ++i) pair.measure(i, file.c_str(), options.pairs);
-    const bool equal = pair.output(false) == pair.output(true);
+    const bool equal = pair.hash_of_output(false) == pair.hash_of_output(true);
     std::printf("%s: %s\n", file.c_str(), equal ? "both forms leave the same" : "THE OUTPUTS DIFFER");
     same = same && equal;
   }
