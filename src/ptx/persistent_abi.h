@@ -6,10 +6,11 @@
 //
 // A worker is a thread block of a persistent grid (1-D). The first grid of a launch runs in the program's stream with
 // `workers` workers; the agent may launch further grids (kAgentGrid) on its own streams, whose leaders add 1 to `extra`
-// when they enter. One of its threads, the leader, claims chunks of block-tasks in rising order with one atomic add on `next`, or on
-// `looked` (below). Numbers that are claimed are those of block-tasks, in the order of the grid, unless the launch is strided
-// (task_order()): then a run of them stands for block-tasks `step` apart, so that what workers do at the same time lies together
-// in the grid, as it does where the hardware hands out blocks. Neighbours share what they read, in caches.
+// when they enter. One of its threads, the leader, claims chunks of block-tasks in rising order with one atomic add on
+// `next`, or on `looked` (below). Numbers that are claimed are those of block-tasks, in the order of the grid, unless the
+// launch is strided (task_order()): then a run of them stands for block-tasks `step` apart, so that what workers do at the
+// same time lies together in the grid, as it does where the hardware hands out blocks. Neighbours share what they read, in
+// caches.
 //
 // SMs. A grant is a number of SMs, n, and a worker obeys it for the SM it runs on: it may stay where %smid < n. Before each
 // claim it looks; elsewhere it leaves, so whole SMs become free. Under MPS %smid is not the name of an SM but counts, for
@@ -17,15 +18,17 @@
 // (measured: docs/measurements.md). The hardware places workers wherever there is room, so some of a grid leave at once;
 // the runtime starts as many more. The range of one stream can be narrower than that of its client.
 //
-// Eager claims (kEager, for short block-tasks). To look and then to claim is two round trips to memory, a tenth of the time of
-// kernels with chunks of 15 us. An eager leader sends both at once. Nearly all of its claims are quick: one of `chunk` numbers that
-// ends up below `quick_below`, with `range` as it was and the latest poll not long ago, leaves nothing to think about. So that no worker takes a chunk too many when SMs are
-// taken away, who learns of that from the host closes `next`: it puts kClosed there, and what was there, with kClosed, into
-// `looked`, where claims go on for those who have looked first. A claim that finds kClosed claimed nothing; that leader looks first
-// from then on. One worker in kLooksEach looks first always, and it is these that poll: an eager one would have a chunk by then.
+// Eager claims (kEager, for short block-tasks). To look and then to claim is two round trips to memory, a tenth of the time
+// of kernels with chunks of 15 us. An eager leader sends both at once. Nearly all of its claims are quick: one of `chunk`
+// numbers that ends up below `quick_below`, with `range` as it was and the latest poll not long ago, leaves nothing to
+// think about. So that no worker takes a chunk too many when SMs are taken away, who learns of that from the host closes
+// `next`: it puts kClosed there, and what was there, with kClosed, into `looked`, where claims go on for those who have
+// looked first. A claim that finds kClosed claimed nothing; that leader looks first from then on. One worker in kLooksEach
+// looks first always, and it is these that poll: an eager one would have a chunk by then.
 //
-// Counting out early. At the end of a launch all workers would claim once in vain, and then add 1 to `gone` (see the holder) and wait
-// for the answer. So an eager claim that may be the worker's last adds to both at once: the words are neighbours.
+// Counting out early. At the end of a launch all workers would claim once in vain, and then add 1 to `gone` (see the
+// holder) and wait for the answer. So an eager claim that may be the worker's last adds to both at once: the words are
+// neighbours.
 //
 // First chunks. Where all SMs are allowed when a launch is issued, each worker of its in-stream grid has its first chunk
 // without a claim, whichever SM it comes to: all of them at one counter at once is what a short kernel would notice. Nor does a
@@ -40,10 +43,12 @@
 // kPostEveryNs it also posts `left`, progress, `task_ns` and `extra` to the HostSlot.
 //
 // The holder. The last worker of the in-stream grid does not leave before all block-tasks are complete, so the program's
-// stream does not go on before: order in the stream is kept by the kernel itself, with no stream operation behind it.
-// Each worker of the in-stream grid adds 1 to `gone`, when it leaves or with a claim that may be its last; the one that makes it `workers` is the holder. On an
-// SM that is not allowed it rests: it takes nothing and looks again. With nothing left to claim it waits until left == workers + extra. If no agent's grid can start (worker_streams.h) the runtime says so: then a holder
-// that rests and polls finds all SMs allowed, until somebody polls again. One block on an SM too many is better than a launch that never ends.
+// stream does not go on before: order in the stream is kept by the kernel itself, with no stream operation behind it. Each
+// worker of the in-stream grid adds 1 to `gone`, when it leaves or with a claim that may be its last; the one that makes it
+// `workers` is the holder. On an SM that is not allowed it rests: it takes nothing and looks again. With nothing left to
+// claim it waits until left == workers + extra. If no agent's grid can start (worker_streams.h) the runtime says so: then a
+// holder that rests and polls finds all SMs allowed, until somebody polls again. One block on an SM too many is better than
+// a launch that never ends.
 //
 // Guarded kernels. Their workers run one block-task each, so there is one for each block-task (chunk is 1, first is 0), which it
 // claims eagerly; the last of its threads to end leaves for all. Who leaves last of the in-stream grid may have had its
@@ -53,10 +58,10 @@
 // runtime reads it, to learn that no worker is left on a forbidden SM.
 //
 // Every leaving worker of an agent's grid fences at system scope first, because its kernel boundary is not in the program's
-// stream (the in-stream grid needs none: what follows in the stream comes after it). All add 1 to `left`. One that leaves because of its
-// SM has posted left_ns. The holder, when left == workers + extra, writes HostSlot::done_ns and done = 1: every claimed chunk
-// is finished by its claimer before that one counts as left, so then all block-tasks are complete and visible. Workers of
-// an agent's grid that come later find nothing to claim, and post `left`.
+// stream (the in-stream grid needs none: what follows in the stream comes after it). All add 1 to `left`. One that leaves
+// because of its SM has posted left_ns. The holder, when left == workers + extra, writes HostSlot::done_ns and done = 1:
+// every claimed chunk is finished by its claimer before that one counts as left, so then all block-tasks are complete and
+// visible. Workers of an agent's grid that come later find nothing to claim, and post `left`.
 //
 // Nobody waits for posts to arrive; so the runtime lets a slot rest for some milliseconds before it zeroes it.
 #pragma once
