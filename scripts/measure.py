@@ -32,9 +32,11 @@ STEPS = {"evict": (measure_storms.step_evict, 120), "latency": (measure_latency.
          "overhead": (measure_overhead.step_overhead, 240), "launch": (measure_overhead.step_launch, 90),
          "identical": (measure_storms.step_identical, 420), "suite": (measure_overhead.step_suite, 400),
          "suitealone": (measure_overhead.step_suite_alone, 400), "sizes": (measure_overhead.step_sizes, 120),
-         "storms": (measure_storms.step_storms, 400), "crowd": (measure_storms.step_crowd, 100),
+         "storms": (measure_storms.step_storms, 400), "byhand": (measure_storms.step_by_hand, 120),
+         "crowd": (measure_storms.step_crowd, 100),
          "opaque": (measure_opaque.step_opaque, 120), "guard": (measure_guard.step_guard, 200),
-         "programs": (measure_programs.step_programs, 310), "timeslice": (measure_timeslice.step_timeslice, 100),
+         "programs": (measure_programs.step_programs, 310), "starts": (measure_programs.step_starts, 300),
+         "timeslice": (measure_timeslice.step_timeslice, 100),
          "memcheck": (measure_memcheck.step_memcheck, 150), "random": (measure_random.step_random, 3600),
          "schedulers": (measure_schedulers.step_schedulers, 180), "sidebyside": (measure_side_by_side.step_side_by_side, 120)}
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")

@@ -3,11 +3,12 @@
 #   scripts/measure.sh [--build DIR] [--out DIR] [--steps NAME,...] [--seconds N] [--no-mps] [--rehearse]
 # One after the other: evict, latency, overhead, launch, identical; about four minutes in all on an H200. With --steps suite,suitealone,storms
 # overhead and storms of all benchmark kernels; with --steps opaque, which needs PyTorch, beside cuBLAS; with
-# --steps programs real programs (docs/compatibility.md); with --steps guard, which needs Triton, a kernel that can
-# only be guarded; with --steps schedulers policies for jobs, with --steps sidebyside
-# pairs under sim (docs/policies.md);
+# --steps programs real programs (docs/compatibility.md), with --steps starts how soon one of PyTorch is there; with
+# --steps guard, which needs Triton, a kernel that can only be guarded; with --steps schedulers policies for jobs,
+# with --steps sidebyside pairs under sim (docs/policies.md);
 # with --steps random the kernels of tests/random, new ones for so many seconds (120);
-# with --steps sizes some kernels at several sizes; with --steps crowd, also --no-mps, all of them, eight programs at a time;
+# with --steps byhand a kernel that is preemptible by hand; with --steps sizes some kernels at several sizes;
+# with --steps crowd, also --no-mps, all of them, eight programs at a time;
 # with --no-mps --steps timeslice, beside cuBLAS where programs take turns; with --no-mps --steps memcheck under
 # compute-sanitizer. Each step has a gpuctld of its own and a time limit; one that fails leaves its rows
 # so far, and the next goes on.
@@ -37,7 +38,7 @@ done
 if [[ -z $binaries ]]; then
   bootstrap
   build_tree
-  build_tree tests/cuda/vector_add_static tests/cuda/matrix_mul_static tests/cuda/reduction_static tests/random/random-kernels real-programs
+  build_tree tests/cuda/vector_add_static tests/cuda/matrix_mul_static tests/cuda/reduction_static tests/cuda/preemptible tests/random/random-kernels real-programs
   binaries=$build
 fi
 # shellcheck source=scripts/instance.sh

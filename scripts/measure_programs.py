@@ -16,6 +16,7 @@ BUDGET_S = 240  # for the whole step
 STORM_S = 45  # of it, kept for the storm
 FIRST_RESULT_S = 40  # a program of which nothing was kept from earlier starts
 BURST_S = 0.2
+STARTS = 10  # pairs, in the step that measures nothing else
 LAST_LINE = re.compile(r": (\d+) rounds, hash ([0-9a-f]{16}), loop ([0-9.]+) s, first result ([0-9.]+) s after its start")
 
 
@@ -245,7 +246,25 @@ def later_starts(lab, case, deadline, first):
         return
     plain_s, slice_s = (statistics.median(pair[side] for pair in later) for side in (0, 1))
     yield (f"{case.name}: start to first result, in a slice / plain ({len(later)} pairs)", "<= 1.05",
-           f"{slice_s / plain_s:.3f} ({slice_s:.2f} / {plain_s:.2f} s); {at_first}")
+           f"{over_plain(later)}, medians {slice_s:.2f} / {plain_s:.2f} s; {at_first}")
+
+
+def step_starts(lab):
+    """Start-up of a PyTorch program, in a slice and plain by turns."""
+    case = cases(lab)[0]._replace(later_starts=STARTS)
+    deadline = time.monotonic() + BUDGET_S
+    if reason := case.lacks():
+        yield (f"{case.name}: NOT MEASURED", "", reason)
+        return
+    read_from_disk(lab, [case])
+    with lab.gpuctld():
+        lab.gpuctl("create-slice", "s")
+        first = {}
+        for side, slice_path in (("plain", None), ("slice", "s")):
+            run = Run(lab, case, side, slice_path)
+            first[side] = run.first_result_s()
+            run.finish()
+        yield from later_starts(lab, case, deadline, first)
 
 
 def in_storm(lab, ready, deadline, plain):

@@ -14,6 +14,7 @@ SUITE_STORM_S = 6
 REHEARSED_STORM_LIMIT_S = 20
 AT_ONCE = 8
 CROWD_LIMIT_S = 30
+BY_HAND_ROUNDS = 3000  # of some milliseconds each, a hundred times what its kernel takes
 # Kernels of some hundred milliseconds on the software GPU, of many short block-tasks.
 REHEARSAL = {"vectorAdd": ("--extent", 400_011), "matrixMul": ("--extent", "200,200,20"),
              "reduction": ("--extent", 300_101), "histogram": ("--extent", 400_003), "work": ("--extent", "1000,20")}
@@ -74,6 +75,21 @@ def step_storms(lab):
             yield storm_row(lab, kernel, report["launches"], usage, f"{report['mismatches']} of {report['checked']} wrong")
     yield ("evictions in all", ">= 10000", str(total))
     yield ("mean of the kernels' mean eviction times", "<= 40 us", f"{sum(means) / len(means):.0f} us")
+
+
+def step_by_hand(lab):
+    """Storm of evictions: a kernel that is written preemptible by hand (examples/preemptible.cu)."""
+    rounds = lab.size(BY_HAND_ROUNDS, 30)
+    with lab.gpuctld("--evict-storm", lab.size(20, 3000), config=ALWAYS_REWRITTEN):
+        lab.gpuctl("create-slice", "s")
+        with lab.environment(GPUCTL_SLICE="s"):
+            program = lab.start(None, lab.build / "tests/cuda/preemptible", rounds)
+        last = {"launches": 0, "evictions": 0, "evict_us_mean": 0, "evict_us_max": 0}
+        while program.process.poll() is None:
+            last = lab.usage("s") or last
+            time.sleep(0.005)
+        line = re.search(r"(\d+) rounds of \d+ block-tasks, (\d+) wrong", program.finish())
+        yield storm_row(lab, "preemptible", last["launches"], last, f"{line.group(2)} of {line.group(1)} wrong")
 
 
 def step_crowd(lab):

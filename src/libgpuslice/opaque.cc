@@ -11,6 +11,7 @@
 #include "libgpuslice/context.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/relaxed_capture.h"
+#include "libgpuslice/run_ahead.h"
 
 namespace gpuslice {
 
@@ -18,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kMarkEvery = 16;  // launches; a program is at most twice as many ahead, and those before a mark
+constexpr std::uint32_t kMarkEvery = 16;  // launches (run_ahead.h)
 // A program may only go on when it has launched more, to set what its kernels wait for: so it is not held up for long.
 constexpr auto kLongestWait = 200ms;
 
@@ -28,6 +29,9 @@ CUevent make_event() {
   return event;
 }
 
+/// An event that the driver could not make, or that was never recorded, counts as reached.
+bool is_reached(CUevent event) { return !event || driver().cuEventQuery(event) != CUDA_ERROR_NOT_READY; }
+
 }  // namespace
 
 /// The opaque launches of one stream of the program.
@@ -35,18 +39,42 @@ struct Lane {
   std::mutex mutex;
   CUstream stream = nullptr;
   CUevent fork = make_event(), join = make_event();
-  std::array<CUevent, 2> marks{make_event(), make_event()};  ///< behind the launches number 16, 32, 48, ... by turns
-  std::uint32_t launches = 0;
+  std::array<CUevent, RunAhead::kMost + 1> marks;  ///< behind the launches number 16, 32, 48, ... by turns; mark 1 is behind the 16th
+  RunAhead ahead;
+  std::uint64_t launches = 0;
   std::uint64_t blocks = 0;             ///< of the largest launch since the stream was last empty
   std::atomic<bool> busy{false};
-  std::uint32_t launches_when_empty = 0;  ///< how many it had when demand() last found it empty
+  std::uint64_t launches_when_empty = 0;  ///< how many it had when demand() last found it empty
 
+  Lane() { std::generate(marks.begin(), marks.end(), make_event); }
   ~Lane() {
-    for (CUevent event : {fork, join, marks[0], marks[1]}) {
+    const auto destroy = [](CUevent event) {
       if (event) driver().cuEventDestroy_v2(event);
-    }
+    };
+    for (CUevent event : {fork, join}) destroy(event);
+    std::for_each(marks.begin(), marks.end(), destroy);
   }
+
+  CUevent& mark(std::uint64_t number) { return marks[number % marks.size()]; }
+  void wait_for_gpu(bool alone);
 };
+
+/// Before a launch: until the program is not too far ahead.
+void Lane::wait_for_gpu(bool alone) {
+  if (launches % kMarkEvery != 0) return;
+  const std::uint64_t latest = launches / kMarkEvery, before = ahead.marks(alone);
+  if (latest <= before) return;
+  const RelaxedCapture relaxed;  // another thread may have begun a capture meanwhile
+  const CUevent awaited = mark(latest - before);
+  bool reached = is_reached(awaited);
+  const bool waits = !reached;
+  const auto until = std::chrono::steady_clock::now() + kLongestWait;
+  while (!reached && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(20us);
+    reached = is_reached(awaited);
+  }
+  if (reached) ahead.reached(latest - before, waits, monotonic_ns());
+}
 
 namespace {
 
@@ -80,12 +108,7 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   lane_->blocks = lane_->busy.load(std::memory_order_relaxed) ? std::max(lane_->blocks, launch.blocks) : launch.blocks;
   if (!lane_->busy.exchange(true)) opaque.context_.opaque_started(launch.blocks);
   opaque.wait_for_grant();
-  if (CUevent mark = lane_->marks[lane_->launches / kMarkEvery % 2]; mark && lane_->launches % kMarkEvery == 0) {
-    const RelaxedCapture relaxed;  // another thread may have begun a capture meanwhile
-    // The mark made a round ago; one that was never made counts as reached.
-    const auto until = std::chrono::steady_clock::now() + kLongestWait;
-    while (driver().cuEventQuery(mark) == CUDA_ERROR_NOT_READY && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(20us);
-  }
+  lane_->wait_for_gpu(opaque.context_.alone());
   const std::uint32_t granted = opaque.context_.granted();
   confined_.none = granted >= opaque.context_.sms() ? "all are granted" : "the driver made no events";
   if (!launch.confine || granted == 0 || granted >= opaque.context_.sms() || !lane_->fork || !lane_->join) return;
@@ -104,7 +127,7 @@ Opaque::Turn::~Turn() {
   if (confined() && driver().cuEventRecord(lane_->join, confined_.stream) == CUDA_SUCCESS) driver().cuStreamWaitEvent(stream_, lane_->join, 0);
   if (stream_ == CU_STREAM_PER_THREAD && lane_->join) driver().cuEventRecord(lane_->join, stream_);  // for demand()
   if (++lane_->launches % kMarkEvery == 0) {
-    if (CUevent mark = lane_->marks[(lane_->launches / kMarkEvery + 1) % 2]) driver().cuEventRecord(mark, stream_);
+    if (CUevent mark = lane_->mark(lane_->launches / kMarkEvery)) driver().cuEventRecord(mark, stream_);
   }
 }
 

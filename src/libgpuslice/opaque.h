@@ -7,8 +7,8 @@
 //   says (Grant::first), so that two such clients do not get the same.
 //   A launch whose blocks wait for each other goes there only if they fit (together.h); the driver would refuse it,
 //   though it fits the GPU that the program asked about.
-// - A program may be no more than a few dozen launches ahead of the GPU in each stream, or a new grant would take effect long
-//   after it was made.
+// - A program may be no more than some milliseconds ahead of the GPU in each stream (run_ahead.h), or a new grant would take
+//   effect long after it was made.
 //
 // While such launches are on the GPU the client has demand, as many SMs as the largest of them has blocks.
 #pragma once
