@@ -56,9 +56,9 @@ class RunAhead(instance.SystemTest):
         return int(ahead)
 
     def test_short_kernels(self):
-        """Of 0.1 ms: 20 ms with nobody else there are 12 marks, the last of which is not complete."""
-        self.ahead(COUNT, 100)
-        self.assertGreater(self.ahead(COUNT, 100), 4 * MARK)
+        """Of 0.2 ms: 20 ms with nobody else there are six marks, the last of which is not complete. Fewer on a slow machine."""
+        self.ahead(COUNT, 200)
+        self.assertGreater(self.ahead(COUNT, 200), 2.5 * MARK)
 
     def test_long_kernels(self):
         """Of 5 ms: no more than can be."""
