@@ -20,7 +20,8 @@ class Batch:
     def run(self, slice_path):
         """Guarded kernels too, though a storm mostly leaves them a part of the SMs."""
         with self.lab.environment(GPUSLICE_GUARD="always"):
-            return self.lab.start(slice_path, self.lab.build / "tests/random/random-kernels", self.seeds, "--linger", limit_s=PROCESS_LIMIT_S)
+            return self.lab.start(slice_path, self.lab.build / "tests/random/random-kernels", self.seeds, "--calls-together", "--linger",
+                                  limit_s=PROCESS_LIMIT_S)
 
     def done(self):
         """Whether nothing is left to run. What is wrong comes as an exception that names the seeds."""

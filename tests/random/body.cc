@@ -31,7 +31,7 @@ void Body::statements(unsigned count, const Place& place) {
       {2, traits_.entry, &Body::add_to_sums},
       {2, traits_.entry, &Body::read_input},
       {3, traits_.local, &Body::local_array},
-      {2, !traits_.functions.empty(), &Body::call},
+      {2, !traits_.functions.empty() && (place.together || traits_.calls_apart), &Body::call},
       {5, together, &Body::exchange},
       {3, traits_.shared, &Body::read_shared},
       {2, together && traits_.initialised, &Body::count},

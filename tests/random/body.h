@@ -33,6 +33,7 @@ struct Traits {
   bool hands_over = false;             ///< some warps arrive at a barrier without waiting: nobody returns, warps are whole
   bool local = false;                  ///< a local array
   std::vector<std::string> functions;  ///< that may be called: of (word, word) -> word
+  bool calls_apart = true;             ///< also where not all threads come
   std::string meeting;                 ///< one with a barrier: of (word, thread, cells) -> word; none if empty
 };
 

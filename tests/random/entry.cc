@@ -53,6 +53,7 @@ Traits choose_traits(Rng& rng, const Offer& offer, const KernelShape& shape) {
   traits.hands_over = all_stay && shape.threads_per_block() % 32 == 0 && rng.chance(50);
   traits.local = rng.chance(30);
   if (rng.chance(60)) traits.functions = offer.functions;
+  traits.calls_apart = offer.calls == Calls::kAnywhere;
   if (traits.shared && rng.chance(40)) traits.meeting = offer.meeting;
   return traits;
 }

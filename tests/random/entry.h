@@ -11,6 +11,7 @@ namespace gpuctl::random_kernels {
 
 /// What a module offers its kernels.
 struct Offer {
+  Calls calls = Calls::kAnywhere;
   std::vector<std::string> functions;  ///< make_function
   std::string meeting;                 ///< make_meeting; none if empty
 };

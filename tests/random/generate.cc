@@ -19,15 +19,15 @@ std::string variables(Rng& rng) {
 
 }  // namespace
 
-RandomModule generate(std::uint64_t seed) {
+RandomModule generate(std::uint64_t seed, Calls calls) {
   Rng rng(seed);
   RandomModule module;
   module.ptx = variables(rng);
   const std::string prefix = "s" + std::to_string(seed);
-  Offer offer;
+  Offer offer{.calls = calls};
   for (unsigned count = rng.below(3); count > 0; --count) {
     const std::string name = prefix + "_function" + std::to_string(offer.functions.size());
-    module.ptx += make_function(rng, name, offer.functions) + "\n";
+    module.ptx += make_function(rng, name, calls == Calls::kAnywhere ? offer.functions : std::vector<std::string>()) + "\n";
     offer.functions.push_back(name);
   }
   if (rng.chance(50)) {

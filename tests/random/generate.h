@@ -46,6 +46,12 @@ struct RandomModule {
   std::vector<KernelShape> kernels;  ///< one to three
 };
 
-RandomModule generate(std::uint64_t seed);
+/// Where functions without barriers may be called: a compiler may get calls wrong that not all threads make (docs/testing.md).
+enum class Calls {
+  kAnywhere,
+  kTogether,  ///< only where all threads of the block come that have not returned
+};
+
+RandomModule generate(std::uint64_t seed, Calls calls = Calls::kAnywhere);
 
 }  // namespace gpuctl::random_kernels

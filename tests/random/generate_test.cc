@@ -51,6 +51,27 @@ TEST(Generate, ShapesAreWithinTheirBounds) {
   EXPECT_GT(remainders.size(), 20u);
 }
 
+/// A branch that not all threads take, and a function, are where calls would be made by some threads only.
+TEST(Generate, CallsTogetherAreFewer) {
+  const auto calls = [](const std::string& text) {
+    unsigned count = 0;
+    for (std::size_t at = text.find("_function"); at != text.npos; at = text.find("_function", at + 1)) {
+      count += text.compare(text.rfind('\n', at) + 1, 11, "  call.uni ") == 0;
+    }
+    return count;
+  };
+  unsigned anywhere = 0, together = 0, in_functions = 0;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    anywhere += calls(generate(seed).ptx);
+    const std::string text = generate(seed, Calls::kTogether).ptx;
+    together += calls(text);
+    in_functions += calls(text.substr(0, text.find(".visible .entry")));
+  }
+  EXPECT_GT(together, kSeeds / 10);
+  EXPECT_GT(anywhere, together + together / 2);
+  EXPECT_EQ(in_functions, 0u);
+}
+
 /// Everything the kernels are for occurs, and often enough.
 TEST(Generate, TextHasEveryConstruct) {
   std::map<std::string, unsigned> modules;

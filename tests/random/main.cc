@@ -3,8 +3,8 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <string_view>
+#include <vector>
 
 #include <unistd.h>
 
@@ -14,10 +14,13 @@
 
 namespace {
 
+using namespace gpuctl::random_kernels;
+
 constexpr char kUsage[] =
-    "usage: random-kernels FIRST:END [--linger]   run the modules of these seeds, END not included\n"
-    "       random-kernels --ptx SEED             print a module\n"
-    "--linger: when done, say so on stderr and stay until SIGTERM\n";
+    "usage: random-kernels FIRST:END [--linger] [--calls-together]   run the modules of these seeds, END not included\n"
+    "       random-kernels --ptx SEED [--calls-together]             print a module\n"
+    "--linger: when done, say so on stderr and stay until SIGTERM\n"
+    "--calls-together: functions are called only where all threads of a block come\n";
 
 volatile std::sig_atomic_t over = 0;
 
@@ -31,8 +34,8 @@ int usage() {
   return 2;
 }
 
-void print_module(std::uint64_t seed) {
-  const gpuctl::random_kernels::RandomModule module = gpuctl::random_kernels::generate(seed);
+void print_module(std::uint64_t seed, Calls calls) {
+  const RandomModule module = generate(seed, calls);
   for (const auto& kernel : module.kernels) {
     std::printf("// %s: grid %u %u %u, block %u %u %u, dynamic shared memory %u\n", kernel.name.c_str(), kernel.grid[0],
                 kernel.grid[1], kernel.grid[2], kernel.block[0], kernel.block[1], kernel.block[2],
@@ -44,25 +47,31 @@ void print_module(std::uint64_t seed) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  using namespace gpuctl::random_kernels;
-  if (argc < 2 || argc > 3) return usage();
+  const std::vector<std::string_view> arguments(argv + 1, argv + argc);
+  std::vector<std::string_view> named;
+  bool linger = false, print = false;
+  Calls calls = Calls::kAnywhere;
+  for (const std::string_view argument : arguments) {
+    if (argument == "--linger") linger = true;
+    else if (argument == "--ptx") print = true;
+    else if (argument == "--calls-together") calls = Calls::kTogether;
+    else named.push_back(argument);
+  }
+  if (named.size() != 1 || (print && linger)) return usage();
   std::uint64_t first = 0, end = 0;
-  if (std::strcmp(argv[1], "--ptx") == 0) {
-    if (argc != 3 || !parse_number(argv[2], first)) return usage();
-    print_module(first);
+  if (print) {
+    if (!parse_number(named[0], first)) return usage();
+    print_module(first, calls);
     return 0;
   }
-  const std::string_view range = argv[1];
-  const std::size_t colon = range.find(':');
-  if (colon == range.npos || !parse_number(range.substr(0, colon), first) ||
-      !parse_number(range.substr(colon + 1), end)) {
+  const std::size_t colon = named[0].find(':');
+  if (colon == named[0].npos || !parse_number(named[0].substr(0, colon), first) ||
+      !parse_number(named[0].substr(colon + 1), end)) {
     return usage();
   }
-  const bool linger = argc == 3;
-  if (linger && std::strcmp(argv[2], "--linger") != 0) return usage();
   std::signal(SIGTERM, [](int) { over = 1; });
   try {
-    Runner runner;
+    Runner runner(calls);
     for (std::uint64_t seed = first; seed < end && !over; ++seed) {
       runner.run(seed, [&](const std::string& kernel, std::uint64_t hash) {
         std::printf("%llu %s %016llx\n", static_cast<unsigned long long>(seed), kernel.c_str(),

@@ -20,7 +20,7 @@ void add_to_hash(std::uint64_t& hash, const std::uint32_t* words, std::size_t co
 
 }  // namespace
 
-Runner::Runner() : words_(kMostWords), fill_(kMostWords), read_(kMostWords) {
+Runner::Runner(Calls calls) : calls_(calls), words_(kMostWords), fill_(kMostWords), read_(kMostWords) {
   CUcontext context = nullptr;
   CUDA_CALL(cuInit, 0);
   CUDA_CALL(cuDevicePrimaryCtxRetain, &context, 0);
@@ -43,9 +43,10 @@ Runner::Loaded Runner::load(const RandomModule& module) const {
   return loaded;
 }
 
+// In the kernels' stream: a copy of a few words in the default stream may return before they are there.
 void Runner::fill(const Loaded& loaded) {
-  CUDA_CALL(cuMemcpyHtoD_v2, memory_, fill_.data(), used_ * sizeof(std::uint32_t));
-  CUDA_CALL(cuMemcpyHtoD_v2, loaded.tally, fill_.data(), kTallyWords * sizeof(std::uint32_t));
+  CUDA_CALL(cuMemcpyHtoDAsync_v2, memory_, fill_.data(), used_ * sizeof(std::uint32_t), stream_);
+  CUDA_CALL(cuMemcpyHtoDAsync_v2, loaded.tally, fill_.data(), kTallyWords * sizeof(std::uint32_t), stream_);
 }
 
 // Parameters go to the driver as pointers or, packed, as a buffer: programs do either.
@@ -80,7 +81,7 @@ std::uint64_t Runner::hash(const Loaded& loaded) {
 }
 
 void Runner::run(std::uint64_t seed, const Found& found) {
-  const RandomModule module = generate(seed);
+  const RandomModule module = generate(seed, calls_);
   const Loaded loaded = load(module);
   std::size_t threads = 0;
   for (const KernelShape& shape : module.kernels) threads = std::max<std::size_t>(threads, shape.threads());

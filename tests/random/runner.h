@@ -15,7 +15,7 @@ namespace gpuctl::random_kernels {
 /// Opens the first GPU of the process's CUDA driver. Used by one thread; every member throws bench::Failure.
 class Runner {
  public:
-  Runner();
+  explicit Runner(Calls calls);
 
   /// Called with the name of a kernel and a hash of all memory it could have written: the same whenever it runs right.
   using Found = std::function<void(const std::string& kernel, std::uint64_t hash)>;
@@ -36,6 +36,7 @@ class Runner {
   void launch(CUfunction function, const KernelShape& shape, bool packed) const;
   std::uint64_t hash(const Loaded& loaded);
 
+  const Calls calls_;
   CUstream stream_ = nullptr;
   CUdeviceptr memory_ = 0;           ///< sums, input, cells
   std::size_t words_ = 0;            ///< of it

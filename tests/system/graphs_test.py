@@ -10,6 +10,7 @@ KINDS = ["chain", "branches", "updated_branches", "nodes", "updated", "mixed", "
 STORM_US = 10000  # between two random grants
 LEAST_EVICTIONS = 200
 LEAST_LAUNCHES = 300
+AT_WORK_US = 200_000
 # Rewritten ones of one round of each kind: 3 * 3 + 1, 4, 0 but in the first round, 3 or 4, 2, and 2 with one between them
 # that has no other form; nested has 1 and 2 * 2.
 MOST_LAUNCHES_A_ROUND = 27
@@ -77,6 +78,8 @@ class Graphs(instance.SystemTest):
         instance.wait_until(lambda: "started" in client.err(), "the graph to be launched")
         self.wait_holding(client, instance.SMS)
         instance.wait_until(lambda: self.usage("s", client.pid)["outstanding"] == 2, "both kernels to be in the books")
+        # And workers to be where the books say that they are.
+        instance.wait_until(lambda: self.usage("s", client.pid)["busy_us"] > AT_WORK_US * instance.SLOWER, "the kernel to be at work")
         first = self.usage("s", client.pid)
         for sms in (2, 5):
             self.gpuctl("set", "s", f"max={sms}")
