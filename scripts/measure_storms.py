@@ -89,6 +89,8 @@ def step_by_hand(lab):
             last = lab.usage("s") or last
             time.sleep(0.005)
         line = re.search(r"(\d+) rounds of \d+ block-tasks, (\d+) wrong", program.finish())
+        if line is None:
+            raise program.failure("no result")
         yield storm_row(lab, "preemptible", last["launches"], last, f"{line.group(2)} of {line.group(1)} wrong")
 
 

@@ -20,7 +20,6 @@ class Loop {
   }
   /// The program waits until all is done, and does something else for so long.
   void pause(std::uint64_t us) { now_ns_ = std::max(now_ns_, done_ns_.back()) + us * kUs; }
-  std::uint64_t now_us() const { return now_ns_ / kUs; }
   /// How far it is ahead now, in GPU time.
   std::uint64_t ahead_us() const { return (std::max(now_ns_, done_ns_.back()) - now_ns_) / kUs; }
   const RunAhead& ahead() const { return ahead_; }
