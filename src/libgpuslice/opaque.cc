@@ -59,9 +59,8 @@ struct Lane {
   void wait_for_gpu(bool alone);
 };
 
-/// Before a launch: until the program is not too far ahead.
+/// Before the first launch behind a mark: until the program is not too far ahead.
 void Lane::wait_for_gpu(bool alone) {
-  if (launches % kMarkEvery != 0) return;
   const std::uint64_t latest = launches / kMarkEvery, before = ahead.marks(alone);
   if (latest <= before) return;
   const RelaxedCapture relaxed;  // another thread may have begun a capture meanwhile
@@ -108,7 +107,7 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   lane_->blocks = lane_->busy.load(std::memory_order_relaxed) ? std::max(lane_->blocks, launch.blocks) : launch.blocks;
   if (!lane_->busy.exchange(true)) opaque.context_.opaque_started(launch.blocks);
   opaque.wait_for_grant();
-  lane_->wait_for_gpu(opaque.context_.alone());
+  if (lane_->launches % kMarkEvery == 0) lane_->wait_for_gpu(opaque.context_.alone());
   const std::uint32_t granted = opaque.context_.granted();
   confined_.none = granted >= opaque.context_.sms() ? "all are granted" : "the driver made no events";
   if (!launch.confine || granted == 0 || granted >= opaque.context_.sms() || !lane_->fork || !lane_->join) return;
