@@ -224,6 +224,17 @@ def explain(lab, slice_path, name):
     return lab.call("Explain", pid=pid)["kernels"]
 
 
+def start_s(lab, case, side):
+    """Seconds to the first result of a program that is started for that alone."""
+    run = Run(lab, case, side, "s" if side == "slice" else None)
+    try:
+        seconds = run.first_result_s()
+        run.finish()
+        return seconds
+    finally:
+        run.end()
+
+
 def later_starts(lab, case, deadline, first):
     """Starts that find what the first one left in caches; the sides take turns."""
     later = []
@@ -232,12 +243,7 @@ def later_starts(lab, case, deadline, first):
             break
         seconds = {}
         for side in ("plain", "slice") if number % 2 == 0 else ("slice", "plain"):
-            run = Run(lab, case, side, "s" if side == "slice" else None)
-            try:
-                seconds[side] = run.first_result_s()
-                run.finish()
-            finally:
-                run.end()
+            seconds[side] = start_s(lab, case, side)
         later.append((seconds["plain"], seconds["slice"]))
     lab.record(program=case.name, later_starts_s=later)
     at_first = f"the first {first['slice'] / first['plain']:.3f} ({first['slice']:.2f} / {first['plain']:.2f} s)"
@@ -259,11 +265,7 @@ def step_starts(lab):
     read_from_disk(lab, [case])
     with lab.gpuctld():
         lab.gpuctl("create-slice", "s")
-        first = {}
-        for side, slice_path in (("plain", None), ("slice", "s")):
-            run = Run(lab, case, side, slice_path)
-            first[side] = run.first_result_s()
-            run.finish()
+        first = {side: start_s(lab, case, side) for side in ("plain", "slice")}
         yield from later_starts(lab, case, deadline, first)
 
 

@@ -1,4 +1,5 @@
 """What storms of evictions change in results (nothing), and how long an eviction takes."""
+import math
 import random
 import re
 import time
@@ -14,6 +15,7 @@ SUITE_STORM_S = 6
 REHEARSED_STORM_LIMIT_S = 20
 AT_ONCE = 8
 CROWD_LIMIT_S = 30
+BY_HAND_LIMIT_S = 100
 BY_HAND_ROUNDS = 3000  # of some milliseconds each, a hundred times what its kernel takes
 # Kernels of some hundred milliseconds on the software GPU, of many short block-tasks.
 REHEARSAL = {"vectorAdd": ("--extent", 400_011), "matrixMul": ("--extent", "200,200,20"),
@@ -84,14 +86,11 @@ def step_by_hand(lab):
         lab.gpuctl("create-slice", "s")
         with lab.environment(GPUCTL_SLICE="s"):
             program = lab.start(None, lab.build / "tests/cuda/preemptible", rounds)
-        last = {"launches": 0, "evictions": 0, "evict_us_mean": 0, "evict_us_max": 0}
-        while program.process.poll() is None:
-            last = lab.usage("s") or last
-            time.sleep(0.005)
+        usage = storm(lab, program, math.inf, BY_HAND_LIMIT_S)
         line = re.search(r"(\d+) rounds of \d+ block-tasks, (\d+) wrong", program.finish())
         if line is None:
             raise program.failure("no result")
-        yield storm_row(lab, "preemptible", last["launches"], last, f"{line.group(2)} of {line.group(1)} wrong")
+        yield storm_row(lab, "preemptible", rounds, usage, f"{line.group(2)} of {line.group(1)} wrong")
 
 
 def step_crowd(lab):
