@@ -17,6 +17,7 @@
 #include "libgpuslice/client.h"
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
+#include "libgpuslice/driver_errors.h"
 #include "libgpuslice/relaxed_capture.h"
 #include "libgpuslice/stage.h"
 
@@ -38,6 +39,8 @@ constexpr std::uint64_t kShortTickNs = 50'000;
 /// no wake-up for each.
 constexpr std::uint64_t kLingerNs = 100'000'000;
 constexpr std::uint64_t kIdleNs = 250'000'000;
+/// A query costs 1 us; the program's own call has the error at once in any case.
+constexpr std::uint64_t kFaultEveryNs = 5'000'000;
 /// How much later than asked for the system may end a nap of this thread; 50 us unless told otherwise.
 constexpr unsigned long kTimerSlackNs = 1'000;
 
@@ -120,7 +123,7 @@ void Agent::run() {
   prctl(PR_SET_TIMERSLACK, kTimerSlackNs);
   const RelaxedCapture relaxed;
   last_active_ns_ = last_reap_ns_ = monotonic_ns();
-  while (!c_.gone_.load(std::memory_order_acquire)) {
+  while (wait_while_held()) {
     const std::uint32_t futex_seen = c_.agent_futex_.load(std::memory_order_acquire);
     if (Client::get().stub() != stub_) adopt_stub_page();
     const std::uint32_t epoch_seen = stub_ ? ipc::load(stub_->grant[c_.device_index_].epoch) : 0;
@@ -142,11 +145,64 @@ void Agent::run() {
     look_for_return();
     look_at_opaque();
     look_at_time_slice();
+    look_for_fault();
+    if (c_.ended()) continue;
     for (const TopUp& order : orders) top_up(order);
     keep_slots();
     report_slow();
     sleep(futex_seen, epoch_seen);
   }
+  if (Context::exiting()) finish_at_exit();
+  const CUresult fault = c_.fault_.load();
+  c_.agent_is_.store(Context::AgentIs::kOver);
+  if (fault != CUDA_SUCCESS) Client::get().report_fault(c_.device_index_, fault, error_name(fault));
+}
+
+/// False once the context is not managed any more.
+bool Agent::wait_while_held() {
+  for (;;) {
+    if (c_.ended()) return false;
+    const std::uint32_t futex_seen = c_.agent_futex_.load(std::memory_order_acquire);
+    if (c_.agent_holds_.load() == 0) {
+      c_.agent_is_.store(Context::AgentIs::kAtWork);
+      if (c_.agent_holds_.load() == 0) return true;  // else somebody may have seen it held before that
+    }
+    c_.agent_is_.store(Context::AgentIs::kHeld);
+    wait_for_news(futex_seen, 0, kIdleNs, false);
+  }
+}
+
+/// Asks for an error of the context while something runs there: whoever waits for it in vain is let go.
+void Agent::look_for_fault() {
+  const std::uint64_t now = monotonic_ns();
+  if (now - last_active_ns_ > kLingerNs || now - looked_for_fault_ns_ < kFaultEveryNs) return;
+  looked_for_fault_ns_ = now;
+  c_.heed(driver().cuStreamQuery(housekeeping_));
+}
+
+/// The process exits, and its exiting thread waits for this. What is on the GPU goes on without an agent: evicted launches get
+/// all the workers that fit, which nobody evicts any more, and a holder that rests works.
+void Agent::finish_at_exit() {
+  ipc::store(c_.slots_.polled().capsm, ipc::kUnlimited);
+  std::vector<TopUp> orders;
+  {
+    std::unique_lock lock(c_.mutex_, std::try_to_lock);  // the exiting thread may have been interrupted while it held this
+    if (!lock.owns_lock()) return;
+    for (const Stream* stream : c_.active_) {
+      stream->visit_heads([&](Launch& head) {
+        HostSlot& host = c_.slots_.host(head.slot);
+        ipc::store(host.lone, 1u);
+        if (!head.issued.load(std::memory_order_acquire) || head.failed || !ipc::load(host.started) || ipc::load(host.done)) return;
+        const std::uint64_t missing = workers_on(head, c_.sms_) - std::min<std::uint64_t>(workers_on(head, c_.sms_), present(head));
+        if (missing == 0) return;
+        head.topped_up_for = gpuctl::pack_range(c_.sms_, gpuctl::kNoLimit);
+        head.args.polled = c_.slots_.polled_address();
+        head.args.limit = 0;
+        orders.push_back({&head, static_cast<std::uint32_t>(missing)});
+      });
+    }
+  }
+  for (const TopUp& order : orders) top_up(order);
 }
 
 /// What kernels in original form still occupy.
@@ -241,11 +297,11 @@ void Agent::sleep(std::uint32_t futex_seen, std::uint32_t epoch_seen) {
     std::lock_guard lock(c_.mutex_);
     if (c_.outstanding_ > 0) timeout = 0;
   }
-  if (timeout > 0) wait_for_news(futex_seen, epoch_seen, timeout);
+  if (timeout > 0) wait_for_news(futex_seen, epoch_seen, timeout, stub_ != nullptr);
   c_.agent_asleep_.store(false, std::memory_order_relaxed);
 }
 
-void Agent::wait_for_news(std::uint32_t futex_seen, std::uint32_t epoch_seen, std::uint64_t timeout_ns) {
+void Agent::wait_for_news(std::uint32_t futex_seen, std::uint32_t epoch_seen, std::uint64_t timeout_ns, bool epoch_counts) {
 #ifndef SYS_futex_waitv
   constexpr long SYS_futex_waitv = 449;
 #endif
@@ -254,7 +310,7 @@ void Agent::wait_for_news(std::uint32_t futex_seen, std::uint32_t epoch_seen, st
   waiters[0].uaddr = reinterpret_cast<std::uintptr_t>(&c_.agent_futex_);
   waiters[0].flags = FUTEX_32;
   unsigned count = 1;
-  if (stub_) {
+  if (epoch_counts) {
     waiters[1].val = epoch_seen;
     waiters[1].uaddr = reinterpret_cast<std::uintptr_t>(&stub_->grant[c_.device_index_].epoch);
     waiters[1].flags = FUTEX_32;

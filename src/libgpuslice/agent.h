@@ -63,7 +63,10 @@ class Agent {
   void keep_slots();
   void report_slow();
   void sleep(std::uint32_t futex_seen, std::uint32_t epoch_seen);
-  void wait_for_news(std::uint32_t futex_seen, std::uint32_t epoch_seen, std::uint64_t timeout_ns);
+  void wait_for_news(std::uint32_t futex_seen, std::uint32_t epoch_seen, std::uint64_t timeout_ns, bool epoch_counts);
+  bool wait_while_held();
+  void look_for_fault();
+  void finish_at_exit();
 
   Context& c_;
   WorkerStreams streams_;
@@ -96,6 +99,7 @@ class Agent {
   std::uint64_t nap_ns_ = UINT64_MAX;   ///< no longer than this until the next look at what runs
   std::uint64_t last_active_ns_ = 0;
   std::uint64_t looked_at_opaque_ns_ = 0;
+  std::uint64_t looked_for_fault_ns_ = 0;
   std::uint32_t time_slice_us_ = 0;     ///< as asked for latest, when there were so many groups
   std::uint32_t groups_made_ = 0;
   bool tell_time_slice_ = false;        ///< a new stub page does not know of it

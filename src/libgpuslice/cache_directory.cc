@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -106,14 +107,17 @@ std::optional<std::string> CacheDirectory::get(const ContentHash& key, const cha
   return body;
 }
 
+UniqueFd CacheDirectory::open_or_make() const {
+  UniqueFd directory = open_private(path_);
+  if (directory) return directory;
+  make_directories(path_);
+  return open_private(path_);
+}
+
 bool CacheDirectory::put(const ContentHash& key, const char* kind, std::string_view body) const {
   if (path_.empty() || body.size() > most_bytes_ / 4) return false;
-  UniqueFd directory = open_private(path_);
-  if (directory.get() < 0) {
-    make_directories(path_);
-    directory = open_private(path_);
-    if (directory.get() < 0) return false;
-  }
+  const UniqueFd directory = open_or_make();
+  if (!directory) return false;
   static std::atomic<unsigned> count{0};
   const std::string unfinished = std::string(kUnfinished) + std::to_string(getpid()) + '.' + std::to_string(++count);
   Header header{};
@@ -133,6 +137,27 @@ bool CacheDirectory::put(const ContentHash& key, const char* kind, std::string_v
   }
   make_room(directory.get());
   return true;
+}
+
+CacheDirectory::Turn::~Turn() {
+  if (file_) unlinkat(directory_.get(), name_.c_str(), 0);
+}
+
+CacheDirectory::Turn CacheDirectory::take_turn(const ContentHash& key) const {
+  Turn turn;
+  if (path_.empty() || !(turn.directory_ = open_or_make())) return turn;
+  turn.name_ = std::string(kUnfinished) + to_text(key) + ".turn";
+  for (;;) {
+    UniqueFd file(openat(turn.directory_.get(), turn.name_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file || flock(file.get(), LOCK_EX) != 0) return turn;
+    // Whoever had it before may have removed the file meanwhile: then this is not the one that others wait for.
+    struct stat mine, there;
+    if (fstat(file.get(), &mine) == 0 && fstatat(turn.directory_.get(), turn.name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+        mine.st_ino == there.st_ino) {
+      turn.file_ = std::move(file);
+      return turn;
+    }
+  }
 }
 
 // All files are looked at each time something is kept, which takes a microsecond a file; what is kept took milliseconds.

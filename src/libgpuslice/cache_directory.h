@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "ipc/unique_fd.h"
 #include "libgpuslice/content_hash.h"
 
 namespace gpuslice {
@@ -35,7 +36,24 @@ class CacheDirectory {
   /// Keeps `body`, in the place of what was kept before. Any thread; false: it could not be kept.
   bool put(const ContentHash& key, const char* kind, std::string_view body) const;
 
+  /// The right to make what is kept under a key, until it is destroyed. One process of the user has it at a time; without a
+  /// directory, everybody.
+  class Turn {
+    friend class CacheDirectory;
+    gpuctl::ipc::UniqueFd directory_, file_;
+    std::string name_;
+
+   public:
+    Turn() = default;
+    Turn(Turn&&) noexcept = default;
+    Turn& operator=(Turn&&) = delete;
+    ~Turn();
+  };
+  /// Waits while another process has it.
+  Turn take_turn(const ContentHash& key) const;
+
  private:
+  gpuctl::ipc::UniqueFd open_or_make() const;
   void make_room(int directory) const;
 
   std::string path_;

@@ -39,14 +39,14 @@ Context::Context(CUcontext context, int device_index, std::uint32_t sms, Slots s
 Instance* Context::instance_of(KernelInfo& kernel) {
   std::lock_guard lock(kernel.mutex);
   for (const std::unique_ptr<Instance>& known : kernel.instances) {
-    if (known->context == context_) return known->persistent ? known.get() : nullptr;
+    if (known->context == this) return known->persistent ? known.get() : nullptr;
   }
   const Stage stage("loading a persistent form before its first launch");
   const RelaxedCapture relaxed;
   auto made = std::make_unique<Instance>();
   Instance& instance = *made;
   instance.kernel = &kernel;
-  instance.context = context_;
+  instance.context = this;
   instance.persistent = kernel.persistent_function;
   if (kernel.persistent_kernel &&
       driver().cuKernelGetFunction(&instance.persistent, kernel.persistent_kernel) != CUDA_SUCCESS) {
@@ -105,7 +105,7 @@ void Context::use_stream(std::unique_lock<std::mutex>& lock, CUstream handle) {
   const auto has_guarded = [](const Stream* stream) {
     return std::any_of(stream->outstanding.begin(), stream->outstanding.end(), [](const auto& launch) { return launch->once(); });
   };
-  while (std::any_of(active_.begin(), active_.end(), has_guarded)) wait_for_agent(lock);
+  while (!ended() && std::any_of(active_.begin(), active_.end(), has_guarded)) wait_for_agent(lock);
 }
 
 std::uint32_t Context::granted() const {
@@ -246,7 +246,7 @@ void Context::wake_agent() {
 void Context::quiesce() {
   std::unique_lock lock(mutex_);
   ++quiescing_;
-  while (outstanding_ > 0) wait_for_agent(lock);
+  while (outstanding_ > 0 && !ended()) wait_for_agent(lock);
 }
 
 void Context::wait_for_agent(std::unique_lock<std::mutex>& lock) {

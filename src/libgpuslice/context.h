@@ -9,6 +9,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -114,8 +115,19 @@ class Context {
   static Context* current();
   /// All contexts of the process.
   static std::vector<Context*> all();
-  /// The program destroyed (or reset) this context: its agent ends. Its memory in this process stays.
+  /// The program is about to destroy this context: its agent ends before this returns. Its memory in this process stays.
   static void forget(CUcontext handle);
+  /// The same for all contexts of the device.
+  static void forget_device(CUdevice device);
+  /// The process begins to exit: from now on nothing is managed, and no agent calls the driver. Waits for the agents, no
+  /// longer than kLongestExit. What is on the GPU still completes.
+  static constexpr std::chrono::milliseconds kLongestExit{20};
+  /// How long a thread of the program waits for an agent that is in the middle of a driver call, where no exit is under way.
+  static constexpr std::chrono::seconds kPatience{2};
+  static void end_all_at_exit();
+  /// Has that called at the exit of the process, before all that the driver has asked for until now.
+  static void end_before_driver();
+  static bool exiting();
   /// In a forked child.
   static void forget_after_fork();
 
@@ -176,6 +188,25 @@ class Context {
   bool idle();
   int device_index() const { return device_index_; }
   CUcontext handle() const { return context_; }
+
+  /// Nothing is managed here any more: the driver said that the context is broken, the program ends it, or the process
+  /// exits. Whoever waits for launches does not wait any longer.
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
+  /// Takes note of what the driver answered to any call in this context. An error that breaks the context ends all that is
+  /// managed there; the agent tells the daemon.
+  void heed(CUresult result);
+
+  /// While one of these lives the agent neither calls the driver nor touches memory that belongs to the context.
+  class AgentHeld {
+   public:
+    explicit AgentHeld(CUdevice device);
+    ~AgentHeld();
+    AgentHeld(const AgentHeld&) = delete;
+    AgentHeld& operator=(const AgentHeld&) = delete;
+
+   private:
+    std::vector<Context*> contexts_;
+  };
 
  private:
   friend class Agent;
@@ -245,7 +276,16 @@ class Context {
   std::atomic<std::uint32_t> agent_futex_{0};        ///< +1 to wake the agent
   std::atomic<bool> work_begins_{false};             ///< a policy for jobs is in force, and a launch is outstanding again
 
-  std::atomic<bool> gone_{false};
+  std::atomic<bool> ended_{false};
+  std::atomic<CUresult> fault_{CUDA_SUCCESS};        ///< why, if the driver said that the context is broken
+  std::atomic<int> agent_holds_{0};                  ///< AgentHeld that live
+  /// What the agent is at, for those who wait for it.
+  enum class AgentIs { kAtWork, kHeld, kOver };
+  std::atomic<AgentIs> agent_is_{AgentIs::kAtWork};
+
+  void end();
+  void end_with_agent();
+  bool wait_until_agent_is(AgentIs what, std::chrono::steady_clock::time_point until);
 
   std::atomic<int> waiting_for_agent_{0};            ///< threads of the program held up until launches complete
 

@@ -1,5 +1,7 @@
 // Which contexts are managed.
 #include <algorithm>
+#include <cstdlib>
+#include <thread>
 
 #include "libgpuslice/agent.h"
 #include "libgpuslice/context.h"
@@ -24,6 +26,7 @@ Registry* registry() {
   return instance;
 }
 
+std::atomic<bool> g_exiting{false};
 std::atomic<std::uint64_t> g_generation{1};  ///< +1 when a CUcontext handle may mean something else
 
 /// The driver's own kernels (those behind cuMemset and some copies) are loaded at their first use, which blocks until
@@ -63,6 +66,7 @@ Context* Context::create(CUcontext context) {
     debug("context not managed: the driver lacks streams or stream memory operations");
     return nullptr;  // leaked on purpose: its memory belongs to a context that may be broken
   }
+  end_before_driver();
   debug("context managed: device %d, %d SMs", device, sms);
   return created;
 }
@@ -77,8 +81,10 @@ Context* Context::current() {
   CUcontext handle = nullptr;
   if (!driver().cuCtxGetCurrent || driver().cuCtxGetCurrent(&handle) != CUDA_SUCCESS || !handle) return nullptr;
   const std::uint64_t generation = g_generation.load(std::memory_order_acquire);
-  if (handle == last.handle && generation == last.generation) return last.context;
+  const auto usable = [](Context* context) { return context && !context->ended() ? context : nullptr; };
+  if (handle == last.handle && generation == last.generation) return usable(last.context);
 
+  if (exiting()) return nullptr;
   Registry& all = *registry();
   std::lock_guard lock(all.mutex);
   auto found = std::find_if(all.contexts.begin(), all.contexts.end(), [&](const auto& c) { return c.first == handle; });
@@ -87,7 +93,7 @@ Context* Context::current() {
     found = all.contexts.end() - 1;
   }
   last = {handle, generation, found->second};
-  return found->second;
+  return usable(found->second);
 }
 
 std::vector<Context*> Context::all() {
@@ -95,22 +101,90 @@ std::vector<Context*> Context::all() {
   std::lock_guard lock(all.mutex);
   std::vector<Context*> contexts;
   for (const auto& [handle, context] : all.contexts) {
-    if (context) contexts.push_back(context);
+    if (context && !context->ended()) contexts.push_back(context);
   }
   return contexts;
 }
 
-void Context::forget(CUcontext handle) {
+namespace {
+
+/// Takes those out of the registry of which `which(context)` holds.
+template <class Which>
+std::vector<Context*> take_out(Which which) {
   Registry& all = *registry();
   std::lock_guard lock(all.mutex);
-  for (auto& [known, context] : all.contexts) {
-    if (known != handle || !context) continue;
-    context->gone_ = true;
-    context->wake_agent();
-    all.forgotten.push_back(context);
-  }
-  std::erase_if(all.contexts, [&](const auto& c) { return c.first == handle; });
+  std::vector<Context*> taken;
+  std::erase_if(all.contexts, [&](const auto& known) {
+    if (known.second && which(*known.second)) taken.push_back(known.second);
+    return known.second ? which(*known.second) : false;
+  });
+  all.forgotten.insert(all.forgotten.end(), taken.begin(), taken.end());
   ++g_generation;
+  return taken;
+}
+
+}  // namespace
+
+void Context::forget(CUcontext handle) {
+  {
+    Registry& all = *registry();
+    std::lock_guard lock(all.mutex);
+    std::erase(all.contexts, std::pair<CUcontext, Context*>(handle, nullptr));
+  }
+  for (Context* context : take_out([handle](const Context& c) { return c.context_ == handle; })) context->end_with_agent();
+}
+
+void Context::forget_device(CUdevice device) {
+  for (Context* context : take_out([device](const Context& c) { return c.device_index_ == device; })) context->end_with_agent();
+}
+
+void Context::end_all_at_exit() {
+  g_exiting.store(true);
+  const auto until = std::chrono::steady_clock::now() + kLongestExit;
+  Registry& all = *registry();
+  // The thread that exits may have been interrupted by a signal while it held this.
+  std::unique_lock lock(all.mutex, std::defer_lock);
+  while (!lock.try_lock()) {
+    if (std::chrono::steady_clock::now() > until) return;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  for (const auto& [handle, context] : all.contexts) {
+    if (context) context->end();
+  }
+  for (const auto& [handle, context] : all.contexts) {
+    if (context) context->wait_until_agent_is(AgentIs::kOver, until);
+  }
+}
+
+void Context::end_before_driver() {
+  constexpr int kOftenEnough = 64;  // a program may make contexts all the time
+  static std::atomic<int> times{0};
+  if (times.fetch_add(1) < kOftenEnough) std::atexit(&Context::end_all_at_exit);
+}
+
+bool Context::exiting() { return g_exiting.load(std::memory_order_relaxed); }
+
+Context::AgentHeld::AgentHeld(CUdevice device) {
+  {
+    Registry& all = *registry();
+    std::lock_guard lock(all.mutex);
+    for (const auto& [handle, context] : all.contexts) {
+      if (context && context->device_index_ == device) contexts_.push_back(context);
+    }
+  }
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  for (Context* context : contexts_) {
+    ++context->agent_holds_;
+    context->wake_agent();
+    context->wait_until_agent_is(AgentIs::kHeld, until);
+  }
+}
+
+Context::AgentHeld::~AgentHeld() {
+  for (Context* context : contexts_) {
+    --context->agent_holds_;
+    context->wake_agent();
+  }
 }
 
 void Context::forget_after_fork() {

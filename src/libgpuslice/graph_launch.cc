@@ -54,8 +54,9 @@ CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate
     issue = std::unique_lock(stream->issue);
     std::unique_lock lock(mutex_);
     std::optional<std::vector<std::uint32_t>> slots;
-    while (quiescing_ > 0 || stream->queued >= kMaxQueuedPerStream || !(slots = slots_.take(booked.size())))
+    while (!ended() && (quiescing_ > 0 || stream->queued >= kMaxQueuedPerStream || !(slots = slots_.take(booked.size()))))
       wait_for_agent(lock);
+    if (!slots) booked.clear();  // all kernels keep, or get back, their original form
     ++graph_launches_;
     for (std::size_t i = 0; i < booked.size(); ++i) {
       booked[i].launch->graph = graph_launches_;
@@ -63,7 +64,7 @@ CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate
       book(*stream, std::move(booked[i].owned), (*slots)[i]);
     }
   }
-  if (stream) rouse_agent();
+  if (!booked.empty()) rouse_agent();
 
   // From here on nothing may throw: the books name launches that only `issued` ends.
   CUresult result = CUDA_SUCCESS;

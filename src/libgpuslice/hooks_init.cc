@@ -3,9 +3,9 @@
 
 #include <cstdio>
 
-#include "libgpuslice/background.h"
 #include "libgpuslice/channels.h"
 #include "libgpuslice/client.h"
+#include "libgpuslice/compile_queue.h"
 #include "libgpuslice/context.h"
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
@@ -44,7 +44,7 @@ std::vector<std::string> device_uuids(int count) {
 }
 
 void start_over_in_child() {
-  Background::get().forget_after_fork();
+  CompileQueue::get().forget_after_fork();
   Client::get().forget_after_fork();
   Kernels::get().forget_after_fork();
   Modules::get().forget_after_fork();
@@ -64,7 +64,11 @@ void start_client_if_initialised() {
   if (!Client::get().wanted() || !driver().cuDeviceGetCount || driver().cuDeviceGetCount(&count) != CUDA_SUCCESS) return;
   static const int registered = pthread_atfork(nullptr, nullptr, start_over_in_child);
   (void)registered;
-  Client::get().set_kernel_source([](bool all) { return Kernels::get().report(all); });
+  Context::end_before_driver();
+  Client::get().set_kernel_source([](bool all) {
+    CompileQueue::get().tick();
+    return Kernels::get().report(all);
+  });
   Client::get().start(device_uuids(count));
 }
 

@@ -1,24 +1,41 @@
 // Libraries: as modules (hooks_module.cc), but of no context.
+#include "libgpuslice/client.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/load_image.h"
 #include "libgpuslice/own_entries.h"
+#include "libgpuslice/quiet.h"
 
 namespace gpuslice {
 
 namespace {
 
-template <class Plain>
-CUresult load_library(CUlibrary* out, const void* data, std::optional<std::size_t> size, CUjit_option* options,
-                      void** values, unsigned count, CUlibraryOption* library_options, void** library_values,
-                      unsigned library_count, Plain plain) {
+/// The program's options for a library, beside those for the compiler, where other code is loaded in its place. That the
+/// program keeps its image in memory says nothing about that code: the driver must make a copy, or it reads what is gone
+/// when it loads a kernel at its first use.
+struct LibraryOptions {
+  LibraryOptions(const CUlibraryOption* given, void* const* given_values, unsigned count) {
+    for (unsigned i = 0; given && i < count; ++i) {
+      if (given[i] == CU_LIBRARY_BINARY_IS_PRESERVED) continue;
+      names.push_back(given[i]);
+      values.push_back(given_values ? given_values[i] : nullptr);
+    }
+  }
+  std::vector<CUlibraryOption> names;
+  std::vector<void*> values;
+};
+
+CUresult load_library(CUlibrary* out, const ImageToLoad& image, LibraryOptions about, std::function<CUresult()> plain) {
   return load_image(
-      out, &LoadedImage::library, data, size, options, values, count,
-      [&](CUlibrary* library, const char* text, JitOptions& jit) {
-        return driver().cuLibraryLoadData(library, text, jit.names(), jit.values(), jit.count(), library_options,
-                                          library_values, library_count);
-      },
-      [](CUlibrary library) { driver().cuLibraryUnload(library); }, plain);
+      reinterpret_cast<void**>(out), image,
+      {.plain = std::move(plain),
+       .load =
+           [image, about = std::move(about)](void** library, const void* code) mutable {
+             return driver().cuLibraryLoadData(reinterpret_cast<CUlibrary*>(library), code, const_cast<CUjit_option*>(image.options),
+                                               const_cast<void**>(image.values), image.count, about.names.data(),
+                                               about.values.data(), static_cast<unsigned>(about.names.size()));
+           },
+       .unload = [](void* library) { driver().cuLibraryUnload(static_cast<CUlibrary>(library)); }});
 }
 
 }  // namespace
@@ -29,11 +46,12 @@ using namespace gpuslice;
 GPUSLICE_HOOK cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* options, void** values,
                                 unsigned count, CUlibraryOption* library_options, void** library_values,
                                 unsigned library_count) {
-  return load_library(library, code, std::nullopt, options, values, count, library_options, library_values,
-                      library_count, [&] {
-                        return driver().cuLibraryLoadData(library, code, options, values, count, library_options,
-                                                          library_values, library_count);
-                      });
+  return load_library(
+      library, {.data = code, .size = {}, .options = options, .values = values, .count = count, .is_library = true},
+      {library_options, library_values, library_count}, [&] {
+        return driver().cuLibraryLoadData(library, code, options, values, count, library_options, library_values,
+                                          library_count);
+      });
 }
 
 GPUSLICE_HOOK cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* options, void** values,
@@ -45,8 +63,9 @@ GPUSLICE_HOOK cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_
   };
   std::optional<std::vector<char>> file = path && Client::get().wanted() ? read_file(path) : std::nullopt;
   if (!file) return plain();
-  return load_library(library, file->data(), file->size(), options, values, count, library_options, library_values,
-                      library_count, plain);
+  return load_library(library,
+                      {.data = file->data(), .size = file->size(), .options = options, .values = values, .count = count, .is_library = true},
+                      {library_options, library_values, library_count}, plain);
 }
 
 GPUSLICE_HOOK cuLibraryUnload(CUlibrary library) {

@@ -1,5 +1,6 @@
 // The driver's linker: what its cubins are made of is remembered (linked_ptx.h).
 #include "libgpuslice/client.h"
+#include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/linked_ptx.h"

@@ -1,10 +1,8 @@
 // Calls that free memory or end contexts: they block in the driver until the device is idle.
-#include "libgpuslice/background.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/held_memory.h"
 #include "libgpuslice/hooks.h"
-#include "libgpuslice/primary_context.h"
 #include "libgpuslice/quiet.h"
 
 namespace gpuslice {
@@ -27,23 +25,15 @@ CUresult destroy_array(Function function, Array array) {
   });
 }
 
-/// After the primary context of `device` may have ended.
-void forget_contexts_of(CUdevice device) {
-  for (Context* context : Context::all()) {
-    if (context->device_index() == device) Context::forget(context->handle());
-  }
+/// Whether the primary context of the device is not there any more.
+bool primary_context_ended(CUdevice device) {
+  unsigned flags = 0;
+  int active = 1;
+  return driver().cuDevicePrimaryCtxGetState &&
+         driver().cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && !active;
 }
 
 }  // namespace
-
-void after_primary_release(CUdevice device) {
-  unsigned flags = 0;
-  int active = 1;
-  if (!driver().cuDevicePrimaryCtxGetState || driver().cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || active) return;
-  forget_contexts_of(device);
-  HeldMemory::get().forget_device(device);
-}
-
 }  // namespace gpuslice
 
 using namespace gpuslice;
@@ -59,7 +49,6 @@ GPUSLICE_HOOK cuMipmappedArrayDestroy(CUmipmappedArray array) { return destroy_a
 GPUSLICE_HOOK cuCtxDestroy_v2(CUcontext context) {
   return guarded([&] {
     if (!driver().cuCtxDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
-    Background::get().leave(context);
     Quiet quiet;
     Context::forget(context);
     const CUresult result = driver().cuCtxDestroy_v2(context);
@@ -71,9 +60,8 @@ GPUSLICE_HOOK cuCtxDestroy_v2(CUcontext context) {
 GPUSLICE_HOOK cuDevicePrimaryCtxReset_v2(CUdevice device) {
   return guarded([&] {
     if (!driver().cuDevicePrimaryCtxReset_v2) return CUDA_ERROR_NOT_INITIALIZED;
-    Background::get().leave_device(device);
     Quiet quiet;
-    forget_contexts_of(device);
+    Context::forget_device(device);
     const CUresult result = driver().cuDevicePrimaryCtxReset_v2(device);
     if (result == CUDA_SUCCESS) HeldMemory::get().forget_device(device);
     return result;
@@ -84,8 +72,12 @@ GPUSLICE_HOOK cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return guarded([&] {
     if (!driver().cuDevicePrimaryCtxRelease_v2) return CUDA_ERROR_NOT_INITIALIZED;
     Quiet quiet;
+    // This may be the last use of it, and so the end of memory that the agent looks at; nobody says before.
+    const Context::AgentHeld held(device);
     const CUresult result = driver().cuDevicePrimaryCtxRelease_v2(device);
-    if (result == CUDA_SUCCESS) after_primary_release(device);
+    if (result != CUDA_SUCCESS || !primary_context_ended(device)) return result;
+    Context::forget_device(device);
+    HeldMemory::get().forget_device(device);
     return result;
   });
 }

@@ -1,22 +1,25 @@
 // Modules: loading them (load_image.h) and looking into them.
+#include "libgpuslice/client.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/load_image.h"
 #include "libgpuslice/own_entries.h"
+#include "libgpuslice/quiet.h"
 
 namespace gpuslice {
 
 namespace {
 
-template <class Plain>
 CUresult load_module(CUmodule* out, const void* data, std::optional<std::size_t> size, CUjit_option* options,
-                     void** values, unsigned count, Plain plain) {
-  return load_image(
-      out, &LoadedImage::module, data, size, options, values, count,
-      [](CUmodule* module, const char* text, JitOptions& jit) {
-        return driver().cuModuleLoadDataEx(module, text, jit.count(), jit.names(), jit.values());
-      },
-      [](CUmodule module) { driver().cuModuleUnload(module); }, plain);
+                     void** values, unsigned count, std::function<CUresult()> plain) {
+  return load_image(reinterpret_cast<void**>(out),
+                    {.data = data, .size = size, .options = options, .values = values, .count = count, .is_library = false},
+                    {.plain = std::move(plain),
+                     .load =
+                         [=](void** module, const void* code) {
+                           return driver().cuModuleLoadDataEx(reinterpret_cast<CUmodule*>(module), code, count, options, values);
+                         },
+                     .unload = [](void* module) { driver().cuModuleUnload(static_cast<CUmodule>(module)); }});
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 #include "libgpuslice/image.h"
 
+#include "libgpuslice/cache_directory.h"
 #include "libgpuslice/compile_options.h"
 #include "libgpuslice/content_hash.h"
-#include "libgpuslice/debug.h"
 #include "libgpuslice/known_ptx.h"
-#include "libgpuslice/text_cache.h"
 #include "ptx/image.h"
 
 namespace gpuslice {
@@ -13,16 +12,9 @@ namespace ptx = gpuctl::ptx;
 
 namespace {
 
-PreparedImage opaque(PreparedImage image, std::string reason) {
-  image.reason = std::move(reason);
-  debug("%s loads as it is: %s", image.label.c_str(), image.reason.c_str());
-  return image;
-}
-
 struct Source {
   std::string text;
   int max_registers = 0;
-  bool machine_code = false;
 };
 
 /// The PTX that a cubin of unknown origin was made of, if that was seen, and the device can run what is made of it.
@@ -34,7 +26,7 @@ std::optional<Source> source_of_cubin(const void* data, std::optional<std::size_
   const ptx::Bytes bytes(reinterpret_cast<const std::byte*>(known->text.data()), known->text.size());
   const gpuctl::Result<std::vector<ptx::FatbinEntry>> entries = ptx::read_image(bytes);
   if (!entries || !ptx::choose_ptx(*entries, sm)) return std::nullopt;
-  return Source{std::move(known->text), known->max_registers, true};
+  return Source{std::move(known->text), known->max_registers};
 }
 
 gpuctl::Result<Source> find_source(const void* data, std::optional<std::size_t> size, unsigned sm) {
@@ -51,26 +43,22 @@ gpuctl::Result<Source> find_source(const void* data, std::optional<std::size_t> 
   if (!text) return text.error();
   const std::optional<int> registers = fatbin_register_limit(entry.options);
   if (!registers) return gpuctl::fail("compiled with options the rewriter does not know: " + entry.options);
-  return Source{std::move(*text), *registers, ptx::has_machine_code(*entries, sm)};
+  return Source{std::move(*text), *registers};
 }
 
 }  // namespace
 
-PreparedImage prepare_image(const void* data, std::optional<std::size_t> size, unsigned sm) {
-  PreparedImage image;
-  image.label = "image";
-  const gpuctl::Result<Source> source = find_source(data, size, sm);
-  if (!source) return opaque(std::move(image), source.error().message);
-  image.label = "ptx " + to_text(content_hash(source->text)).substr(0, 8);
-  image.max_registers = source->max_registers;
-  image.machine_code = source->machine_code;
-  Rewritten rewritten = rewrite_once(source->text, CacheDirectory::of_user());
-  if (!rewritten.reason.empty()) return opaque(std::move(image), rewritten.reason);
-  // With no reason of its own the image leaves each kernel the one the rewriter gave.
-  image.kernels = std::move(rewritten.kernels);
-  image.text = std::move(rewritten.text);
-  image.stands_alone = rewritten.stands_alone;
-  return image;
+ImagePtx ptx_of_image(const void* data, std::optional<std::size_t> size, unsigned sm) {
+  ImagePtx ptx;
+  gpuctl::Result<Source> source = find_source(data, size, sm);
+  if (!source) {
+    ptx.reason = std::move(source.error().message);
+    return ptx;
+  }
+  ptx.label = "ptx " + to_text(content_hash(source->text)).substr(0, 8);
+  ptx.max_registers = source->max_registers;
+  ptx.text = std::move(source->text);
+  return ptx;
 }
 
 }  // namespace gpuslice

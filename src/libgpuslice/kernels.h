@@ -26,12 +26,13 @@ struct Parameter {
 };
 
 struct KernelInfo;
+class Context;
 class LateForms;
 
 /// A kernel in one context, ready to be launched in persistent form.
 struct Instance {
   KernelInfo* kernel = nullptr;
-  CUcontext context = nullptr;
+  const Context* context = nullptr;  ///< not its handle, which can mean another one after a reset
   CUfunction persistent = nullptr;  ///< null: this kernel stays in its original form here (KernelInfo::reason). KernelInfo::mutex
   int max_threads = 0;
   int most_dynamic_shared = 0;    ///< bytes, beside its static variables
@@ -55,6 +56,7 @@ struct KernelInfo {
   std::atomic<bool> persistent{false};  ///< has a persistent form, or a guarded one; the functions below are written before it
   bool once = false;                ///< it is guarded: each worker runs one block-task
   std::shared_ptr<LateForms> late;  ///< its image's, if it may get a persistent form later; as it was when the kernel became known
+  std::atomic<bool> may_get_form{true};  ///< false once it is known that `late` brings none
   std::string reason;               ///< why this form; one line
   std::vector<Parameter> params;    ///< of the program, without ours
   std::uint32_t args_offset = 0;    ///< of LaunchArgs in the parameter block of the persistent form

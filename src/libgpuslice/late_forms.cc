@@ -2,17 +2,12 @@
 
 #include <thread>
 
-#include "libgpuslice/background.h"
-#include "libgpuslice/cache_directory.h"
 #include "libgpuslice/capture.h"
-#include "libgpuslice/compiled_image.h"
 #include "libgpuslice/context.h"
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
-#include "libgpuslice/link_text.h"
 #include "libgpuslice/load_image.h"
 #include "libgpuslice/modules.h"
-#include "libgpuslice/primary_context.h"
 #include "libgpuslice/quiet.h"
 #include "libgpuslice/relaxed_capture.h"
 #include "libgpuslice/stage.h"
@@ -33,22 +28,12 @@ bool idle() {
 
 }  // namespace
 
-std::shared_ptr<LateForms> LateForms::begin(const std::shared_ptr<LoadedImage>& image, Compile when) {
+std::shared_ptr<LateForms> LateForms::begin(const std::shared_ptr<LoadedImage>& image, CompileJob job, bool kept) {
   auto forms = std::make_shared<LateForms>();
   forms->image_ = image;
-  forms->sm_ = device_sm();
-  forms->text_ = std::move(image->image.text);
-  forms->kernels_ = image->image.kernels;
-  forms->max_registers_ = image->image.max_registers;
-  forms->state_ = when == Compile::kLater ? State::kCompiling : State::kForNextStart;
+  forms->kept_ = kept;
   driver().cuCtxGetCurrent(&forms->context_);
-  const CUdevice device = current_device();
-  auto hold = std::make_shared<PrimaryHold>(forms->context_, device);
-  const bool added = Background::get().add({.context = forms->context_,
-                                            .device = device,
-                                            .run = [forms, hold] { forms->compile(); },
-                                            .dropped = [forms] { forms->become(State::kNotStarted); }});
-  if (!added) forms->state_ = State::kNotStarted;
+  CompileQueue::get().add(std::move(job), [forms](CompileResult result) { forms->compiled(std::move(result)); });
   return forms;
 }
 
@@ -59,55 +44,40 @@ const char* LateForms::phrase() const {
     case State::kCompiled:
       return "original form until its persistent form is loaded, which waits for a launch with nothing of the program "
              "on the GPU";
-    case State::kLoaded:
-      return nullptr;
     case State::kForNextStart:
-      return "original form; persistent from the next start on (its module has variables), once it is compiled";
-    case State::kKeptForNextStart:
       return "original form; persistent from the next start on (its module has variables)";
     case State::kNotKept:
       return "original form: its module has variables, and its persistent form could not be kept for the next start";
     case State::kRefused:
-      return "original form: the driver's linker refused the rewritten PTX; loaded as a whole at the next start";
-    case State::kNotStarted:
-      return "original form: its persistent form was not compiled before its context ended, or no thread could be "
-             "started";
+      return "original form: the driver refused the machine code of its persistent form";
+    case State::kNotCompiled:
+      return not_compiled_.c_str();
+    case State::kLoaded:
+    case State::kNone:
+      return nullptr;
   }
   return nullptr;
 }
 
-/// The compiling thread's. Whatever is thrown (out of memory) means that there are none.
-void LateForms::compile() try {
-  const Stage stage("compiling beside the program");
-  const Stopwatch watch;
-  int version = 0;
-  const CacheDirectory& cache = CacheDirectory::of_user();
-  if (driver().cuCtxSetCurrent(context_) != CUDA_SUCCESS || driver().cuDriverGetVersion(&version) != CUDA_SUCCESS)
-    return become(State::kRefused);
-  const RelaxedCapture relaxed;
-  const CompileKey key{.text = text_, .driver_version = version, .sm = sm_, .max_registers = max_registers_};
-  std::optional<std::string> made = find_compiled(key, cache);  // another copy of the image, or another process
-  if (made && made->empty()) made.reset();
-  bool kept = made.has_value();
-  if (!made) {
-    gpuctl::Result<std::string> linked = link_text(text_, kernels_, max_registers_);
-    if (!linked) {
-      debug("not compiled: %s", linked.error().message.c_str());
-      keep_compiled(key, {}, cache);  // the next start need not try, but leaves it to the load
-      return become(State::kRefused);
-    }
-    made = std::move(*linked);
-    kept = keep_compiled(key, *made, cache);
+/// On whichever thread found the result. Whatever is thrown (out of memory) means that there are no forms.
+void LateForms::compiled(CompileResult result) try {
+  const std::shared_ptr<LoadedImage> image = image_.lock();
+  if (!image) return;
+  if (!result) {
+    debug("%s: not compiled: %s", image->label.c_str(), result.error().message.c_str());
+    not_compiled_ = "original form: its persistent form was not compiled: " + result.error().message;
+    return become(State::kNotCompiled);
   }
-  debug("%zu bytes of rewritten text compiled beside the program in %lld us, %s", text_.size(), watch.us(),
-        kept ? "kept" : "not kept");
-  text_ = {};
-  if (state_ == State::kForNextStart) return become(kept ? State::kKeptForNextStart : State::kNotKept);
-  compiled_ = std::move(*made);
+  debug("%s: %zu bytes of machine code compiled beside the program", image->label.c_str(), result->code.size());
+  const bool alone = result->stands_alone;
+  code_ = std::move(result->code);
+  image->set_kernels(std::move(result->kernels), std::move(result->reason));
+  if (code_.empty()) return become(State::kNone);
+  if (!alone) return become(kept_ ? State::kForNextStart : State::kNotKept);
   next_hold_ = Clock::now() + kFirstHoldAfter;
   become(State::kCompiled);
 } catch (...) {
-  become(State::kRefused);
+  become(State::kNone);
 }
 
 void LateForms::become(State state) {
@@ -146,9 +116,9 @@ void LateForms::load_now_or_never_mind() {
   const Stage stage("loading what was compiled beside the program");
   const Quiet quiet;
   const bool loaded = load(*image);
-  compiled_ = {};
+  code_ = {};
   become(loaded ? State::kLoaded : State::kRefused);
-  debug("%s: %s", image->image.label.c_str(),
+  debug("%s: %s", image->label.c_str(),
         loaded ? "its persistent forms are there" : "the driver refused what it compiled");
 }
 
@@ -158,10 +128,10 @@ bool LateForms::load(LoadedImage& image) const {
   CUlibrary library = nullptr;
   CUmodule module = nullptr;
   const CUresult result =
-      image.library ? d.cuLibraryLoadData(&library, compiled_.data(), nullptr, nullptr, 0, nullptr, nullptr, 0)
-                    : d.cuModuleLoadDataEx(&module, compiled_.data(), 0, nullptr, nullptr);
+      image.library ? d.cuLibraryLoadData(&library, code_.data(), nullptr, nullptr, 0, nullptr, nullptr, 0)
+                    : d.cuModuleLoadDataEx(&module, code_.data(), 0, nullptr, nullptr);
   if (result != CUDA_SUCCESS) return false;
-  if (!persistent_forms_load(image.image.kernels, library, module)) {
+  if (!persistent_forms_load(image.listed, library, module)) {
     if (library) d.cuLibraryUnload(library);
     if (module) d.cuModuleUnload(module);
     return false;

@@ -185,7 +185,8 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
   {
     std::unique_lock lock(mutex_);
     std::optional<std::uint32_t> slot;
-    while (quiescing_ > 0 || stream->queued >= kMaxQueuedPerStream || !(slot = slots_.take())) wait_for_agent(lock);
+    while (!ended() && (quiescing_ > 0 || stream->queued >= kMaxQueuedPerStream || !(slot = slots_.take()))) wait_for_agent(lock);
+    if (!slot) return Outcome::kCannot;
     if (launch.once() && several_streams_) {
       slots_.give_back(*slot, false);
       return Outcome::kCannot;
@@ -199,6 +200,7 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
   if (*result != CUDA_SUCCESS) {
     debug("launch of %s refused: %d", instance.kernel->name.c_str(), *result);
     launch.failed = true;
+    heed(*result);
   }
   launch.issued.store(true, std::memory_order_release);
   return Outcome::kLaunched;

@@ -1,28 +1,10 @@
 #include "libgpuslice/linked_ptx.h"
 
-#include <cstdint>
 #include <new>
 
 #include "libgpuslice/jit_options.h"
 
 namespace gpuslice {
-
-namespace {
-
-/// The register limit among the options, 0 for none; nothing if one of them shapes the code otherwise.
-std::optional<int> register_limit_of(unsigned count, const CUjit_option* options, void* const* values) {
-  int limit = 0;
-  for (unsigned i = 0; options && values && i < count; ++i) {
-    if (options[i] == CU_JIT_MAX_REGISTERS) {
-      limit = static_cast<int>(reinterpret_cast<std::uintptr_t>(values[i]));
-    } else if (options[i] != CU_JIT_TARGET && !leaves_code_alone(options[i])) {
-      return std::nullopt;
-    }
-  }
-  return limit;
-}
-
-}  // namespace
 
 LinkedPtx& LinkedPtx::get() {
   static LinkedPtx* linked = new LinkedPtx;

@@ -1,18 +1,31 @@
 #include "libgpuslice/load_image.h"
 
-#include <sched.h>
+#include <dlfcn.h>
+#include <link.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
-#include "libgpuslice/cache_directory.h"
-#include "libgpuslice/compiled_image.h"
+#include "libgpuslice/client.h"
+#include "libgpuslice/compile_queue.h"
+#include "libgpuslice/debug.h"
+#include "libgpuslice/dlsym.h"
 #include "libgpuslice/driver.h"
+#include "libgpuslice/guard.h"
+#include "libgpuslice/hooks.h"
+#include "libgpuslice/jit_options.h"
+#include "libgpuslice/late_forms.h"
+#include "libgpuslice/quiet.h"
+#include "libgpuslice/stage.h"
 #include "ptx/persistent_abi.h"
 
 namespace gpuslice {
+
+using gpuctl::fail;
+using gpuctl::Result;
 
 namespace {
 
@@ -33,55 +46,144 @@ bool devices_are_alike() {
   return true;
 }
 
-/// GPUSLICE_BACKGROUND is not 0.
-bool may_wait() {
-  static const bool may = [] {
-    const char* wanted = std::getenv("GPUSLICE_BACKGROUND");
-    return !wanted || std::strcmp(wanted, "0") != 0;
-  }();
-  return may;
-}
-
-}  // namespace
-
 CUdevice current_device() {
   CUdevice device = 0;
-  // Libraries are loaded before there is a context.
   if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS) driver().cuDeviceGet(&device, 0);
   return device;
 }
 
-LoadPlan plan_load(const PreparedImage& image, const CUjit_option* options, unsigned count) {
-  CUcontext context = nullptr;
-  LoadFacts facts{.text_bytes = image.text.size(),
-                  .machine_code = image.machine_code && !image.text.empty() && devices_are_alike(),
-                  .stands_alone = image.stands_alone,
-                  .changed_by_options = options_change_code(count, options),
-                  .has_context = driver().cuCtxGetCurrent(&context) == CUDA_SUCCESS && context,
-                  .has_cache = CacheDirectory::of_user().keeps(),
-                  .may_wait = may_wait()};
-  LoadPlan plan{.compiled = {}, .when = when_to_compile(facts)};
-  // What is kept may be loaded by those too who would rather wait, or have no context yet.
-  facts.may_wait = facts.has_context = true;
-  int version = 0;
-  if (when_to_compile(facts) != Compile::kNow && driver().cuDriverGetVersion(&version) == CUDA_SUCCESS) {
-    plan.compiled = find_compiled({.text = image.text, .driver_version = version, .sm = device_sm(), .max_registers = image.max_registers},
-                                  CacheDirectory::of_user());
-  }
-  if (plan.compiled && plan.compiled->empty()) return {};
-  return plan;
+/// GPUSLICE_BACKGROUND=0: a program waits for what is compiled, so that its first launches can be evicted too.
+bool waits_for_compiling() {
+  static const bool waits = [] {
+    const char* wanted = std::getenv("GPUSLICE_BACKGROUND");
+    return wanted && std::strcmp(wanted, "0") == 0;
+  }();
+  return waits;
 }
 
-unsigned device_sm() {
-  return sm_of(current_device());
+/// The software GPU says so by a name that no driver has.
+bool is_software_gpu() {
+  static const bool software = libcuda_function("cuSoftwareGpu") != nullptr;
+  return software;
 }
 
-unsigned compile_threads_here(std::size_t text_bytes) {
-  int version = 0;
-  cpu_set_t cpus;
-  if (driver().cuDriverGetVersion(&version) != CUDA_SUCCESS || sched_getaffinity(0, sizeof cpus, &cpus) != 0) return 1;
-  return compile_threads(version, text_bytes, static_cast<unsigned>(CPU_COUNT(&cpus)));
+/// Path of an nvJitLink that the program has loaded, as PyTorch's wheels bring one along; empty: none.
+std::string loaded_linker() {
+  std::string found;
+  dl_iterate_phdr(
+      [](dl_phdr_info* library, std::size_t, void* result) {
+        if (std::string_view(library->dlpi_name).find("/libnvJitLink.so") == std::string_view::npos) return 0;
+        *static_cast<std::string*>(result) = library->dlpi_name;
+        return 1;
+      },
+      &found);
+  return found;
 }
+
+/// What the compile helper is to make of the image; an error: why its kernels have no other form.
+Result<CompileRequest> request_for(const ImageToLoad& image, std::string& label) {
+  ImagePtx ptx = ptx_of_image(image.data, image.size, device_sm());
+  label = ptx.label;
+  if (ptx.text.empty()) return fail(ptx.reason);
+  const std::optional<int> limit = register_limit_of(image.count, image.options, image.values);
+  if (!limit) return fail("loaded with options of the program that shape the code");
+  if (!devices_are_alike()) return fail("the GPUs here are of several architectures");
+  int version = 0;
+  driver().cuDriverGetVersion(&version);
+  CompileRequest request{.ptx = std::move(ptx.text),
+                         .key = {},
+                         .sm = device_sm(),
+                         .max_registers = *limit != 0 ? *limit : ptx.max_registers,
+                         .guards = guard() != Guard::kNever,
+                         .software_gpu = is_software_gpu(),
+                         .linker = loaded_linker()};
+  request.key = cache_key({.ptx = request.ptx,
+                           .sm = request.sm,
+                           .max_registers = request.max_registers,
+                           .driver_version = version,
+                           .guards = request.guards});
+  return {boost::system::in_place_value, std::move(request)};
+}
+
+/// The forms, if they were compiled before, or the program waits for it.
+std::optional<Forms> forms_now(const CompileRequest& request, const CacheDirectory& cache) {
+  if (std::optional<Forms> kept = find_forms(request.key, cache)) return kept;
+  if (!waits_for_compiling()) return std::nullopt;
+  const Stage stage("waiting for the compile helper");
+  Result<CompileJob> job = CompileJob::create(request);
+  if (!job) return std::nullopt;
+  CompileResult made = CompileQueue::compile_and_wait(std::move(*job));
+  if (made) return std::move(*made);
+  return Forms{.code = {}, .kernels = {}, .reason = "not compiled: " + made.error().message};
+}
+
+void set_handle(LoadedImage& image, void* handle, bool is_library) {
+  if (is_library)
+    image.library = static_cast<CUlibrary>(handle);
+  else
+    image.module = static_cast<CUmodule>(handle);
+}
+
+/// Loads the code that holds all forms in place of the image; null if the driver refuses it.
+void* load_forms(LoadedImage& image, const Forms& forms, bool is_library, const ImageCalls& calls) {
+  const Stage stage("the driver's loading of what was compiled before");
+  void* handle = nullptr;
+  if (calls.load(&handle, forms.code.data()) != CUDA_SUCCESS) return nullptr;
+  set_handle(image, handle, is_library);
+  if (persistent_forms_load(forms.kernels, image.library, image.module)) return handle;
+  calls.unload(handle);
+  set_handle(image, nullptr, is_library);
+  return nullptr;
+}
+
+/// The image is loaded as it is: from now on the compile helper is at work on its forms.
+void compile_later(const std::shared_ptr<LoadedImage>& image, const CompileRequest& request, bool kept) {
+  Result<CompileJob> job = CompileJob::create(request);
+  if (job)
+    image->late = LateForms::begin(image, std::move(*job), kept);
+  else
+    image->reason = job.error().message;
+}
+
+}  // namespace
+
+CUresult load_image(void** out, const ImageToLoad& asked, const ImageCalls& calls) {
+  if (!Client::get().wanted() || !out || !asked.data) return calls.plain();
+  return guarded([&] {
+    const Stage stage("loading an image");
+    const Quiet quiet;
+    const Stopwatch watch;
+    const CacheDirectory& cache = CacheDirectory::of_user();
+    auto image = std::make_shared<LoadedImage>();
+    const Result<CompileRequest> request = request_for(asked, image->label);
+    std::optional<Forms> forms = request ? forms_now(*request, cache) : std::nullopt;
+    const long long looked_us = watch.us();
+    void* handle = forms && !forms->code.empty() ? load_forms(*image, *forms, asked.is_library, calls) : nullptr;
+    image->has_forms = handle != nullptr;
+    if (!handle) {
+      const CUresult result = calls.plain();
+      if (result != CUDA_SUCCESS) return result;
+      handle = *out;
+      set_handle(*image, handle, asked.is_library);
+    }
+    if (forms) {
+      if (!image->has_forms && !forms->code.empty()) forms->reason = "the driver refused the machine code of its other forms";
+      image->set_kernels(std::move(forms->kernels), std::move(forms->reason));
+    } else if (request) {
+      compile_later(image, *request, cache.keeps());
+    } else {
+      image->reason = request.error().message;
+    }
+    debug("%s: looked at for %lld us, loaded %s in %lld us%s%s", image->label.c_str(), looked_us,
+          image->has_forms ? "with its other forms" : "as it is", watch.us() - looked_us, image->reason.empty() ? "" : ": ",
+          image->reason.c_str());
+    *out = handle;
+    Modules::get().add(handle, image);
+    return CUDA_SUCCESS;
+  });
+}
+
+unsigned device_sm() { return sm_of(current_device()); }
 
 bool persistent_forms_load(const std::vector<ImageKernel>& kernels, CUlibrary library, CUmodule module) {
   for (const ImageKernel& kernel : kernels) {
@@ -95,39 +197,6 @@ bool persistent_forms_load(const std::vector<ImageKernel>& kernels, CUlibrary li
     return driver().cuModuleGetFunction(&found, module, name.c_str()) == CUDA_SUCCESS;
   }
   return true;
-}
-
-namespace {
-
-/// An attribute of one of its kernels on the device whose turn it is; 0 if that cannot be learnt.
-int attribute_of(const LoadedImage& image, const std::string& name, CUfunction_attribute attribute) {
-  int value = 0;
-  if (image.library) {
-    CUkernel kernel;
-    if (!driver().cuKernelGetAttribute || driver().cuLibraryGetKernel(&kernel, image.library, name.c_str()) != CUDA_SUCCESS ||
-        driver().cuKernelGetAttribute(&value, attribute, kernel, current_device()) != CUDA_SUCCESS) {
-      return 0;
-    }
-    return value;
-  }
-  CUfunction function;
-  if (driver().cuModuleGetFunction(&function, image.module, name.c_str()) != CUDA_SUCCESS ||
-      driver().cuFuncGetAttribute(&value, attribute, function) != CUDA_SUCCESS) {
-    return 0;
-  }
-  return value;
-}
-
-}  // namespace
-
-std::vector<RegisterLimit> wanted_limits(const LoadedImage& image) {
-  return wanted_limits(image.image.kernels,
-                       [&](const std::string& name) { return attribute_of(image, name, CU_FUNC_ATTRIBUTE_NUM_REGS); });
-}
-
-long long local_bytes(const LoadedImage& image) {
-  return local_bytes(image.image.kernels,
-                     [&](const std::string& name) { return attribute_of(image, name, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES); });
 }
 
 std::optional<std::vector<char>> read_file(const char* path) {

@@ -12,7 +12,8 @@ source, output, depfile = map(pathlib.Path, sys.argv[1:])
 directories = [source / "ptx", source / "ptx/pass", source / "base"]
 files = sorted(path for directory in directories for path in directory.iterdir()
                if path.suffix in (".h", ".cc") and not path.stem.endswith("_test"))
-files += [source / "libgpuslice" / name for name in ("image.h", "kernels.h", "text_cache.cc")]
+files += [source / "libgpuslice" / name for name in ("image.h", "kernels.h", "forms.cc", "register_limit.cc")]
+files += sorted((source / "gpuslice-compile").glob("*.cc"))
 sha = hashlib.sha256()
 for path in files:
     content = path.read_bytes()

@@ -9,27 +9,38 @@
 
 namespace gpuslice {
 
+const ImageKernel* LoadedImage::find_listed(const std::string& name) const {
+  const auto found = std::find_if(listed.begin(), listed.end(), [&](const ImageKernel& kernel) { return kernel.name == name; });
+  return found == listed.end() ? nullptr : &*found;
+}
+
+/// With mutex. No launch reads what is written here before KernelInfo::persistent is set.
+void LoadedImage::describe(KernelInfo& kernel) const {
+  const ImageKernel* found = find_listed(kernel.name);
+  std::lock_guard lock(kernel.mutex);
+  // What the PTX says of the kernel, unless the whole image was refused.
+  kernel.reason = found && reason.empty() ? found->reason : reason;
+  if (!found) return;
+  kernel.params = found->params;
+  kernel.args_offset = found->args_offset;
+  kernel.needs_whole_warps = found->needs_whole_warps;
+  kernel.words_behind = found->words_behind;
+  kernel.once = found->once;
+  kernel.may_get_form.store(found->persistent);
+  kernel.changed.store(true);
+}
+
 std::shared_ptr<KernelInfo> LoadedImage::kernel(const std::string& name, const void* handle, bool is_library_kernel) {
   std::lock_guard lock(mutex);
   std::shared_ptr<KernelInfo>& known = kernels[name];
   if (!known) {
     known = std::make_shared<KernelInfo>();
     known->name = name;
-    known->module = image.label;
-    known->reason = image.reason;
-    auto listed = std::find_if(image.kernels.begin(), image.kernels.end(), [&](const ImageKernel& k) { return k.name == name; });
-    // What the PTX says of the kernel, unless the whole image was refused.
-    if (listed != image.kernels.end() && known->reason.empty()) known->reason = listed->reason;
-    if ((rewritten() || late) && listed != image.kernels.end()) {
-      known->params = listed->params;
-      known->args_offset = listed->args_offset;
-      known->needs_whole_warps = listed->needs_whole_warps;
-      known->words_behind = listed->words_behind;
-      known->once = listed->once;
-      if (listed->persistent) known->late = late;
-      find_form(*known);
-    }
-    const char* waits = known->late ? known->late->phrase() : nullptr;
+    known->module = label;
+    known->late = late;
+    describe(*known);
+    find_form(*known);
+    const char* waits = known->late && known->may_get_form ? known->late->phrase() : nullptr;
     debug("kernel %s of %s: %s, %s", name.c_str(), known->module.c_str(), known->persistent ? "persistent" : "opaque",
           waits ? waits : known->reason.c_str());
   }
@@ -38,15 +49,23 @@ std::shared_ptr<KernelInfo> LoadedImage::kernel(const std::string& name, const v
   return known;
 }
 
+void LoadedImage::set_kernels(std::vector<ImageKernel> now_listed, std::string now_reason) {
+  std::lock_guard lock(mutex);
+  listed = std::move(now_listed);
+  reason = std::move(now_reason);
+  for (const auto& [name, kernel] : kernels) describe(*kernel);
+}
+
 void LoadedImage::find_form(KernelInfo& kernel) const {
-  const CUlibrary from_library = rewritten() ? library : forms_library;
-  const CUmodule from_module = rewritten() ? module : forms_module;
-  const auto listed = std::find_if(image.kernels.begin(), image.kernels.end(), [&](const ImageKernel& k) { return k.name == kernel.name; });
-  if (listed == image.kernels.end() || !listed->persistent || (!from_library && !from_module)) return;
+  const CUlibrary from_library = has_forms ? library : forms_library;
+  const CUmodule from_module = has_forms ? module : forms_module;
+  const ImageKernel* found = find_listed(kernel.name);
+  if (!found || !found->persistent || (!from_library && !from_module)) return;
   const std::string name = kernel.name + gpuctl::ptx::kPersistentSuffix;
-  const CUresult found = from_library ? driver().cuLibraryGetKernel(&kernel.persistent_kernel, from_library, name.c_str())
-                                      : driver().cuModuleGetFunction(&kernel.persistent_function, from_module, name.c_str());
-  if (found == CUDA_SUCCESS) {
+  const CUresult result = from_library
+                              ? driver().cuLibraryGetKernel(&kernel.persistent_kernel, from_library, name.c_str())
+                              : driver().cuModuleGetFunction(&kernel.persistent_function, from_module, name.c_str());
+  if (result == CUDA_SUCCESS) {
     kernel.persistent.store(true, std::memory_order_release);  // last: launches read the rest behind it
   } else {
     std::lock_guard lock(kernel.mutex);

@@ -16,23 +16,30 @@ namespace gpuslice {
 
 /// One loaded image. `library` or `module` is set, never both.
 struct LoadedImage {
-  PreparedImage image;  ///< without its text
+  std::string label;                  ///< for people: ImagePtx::label
   CUlibrary library = nullptr;
   CUmodule module = nullptr;
+  bool has_forms = false;             ///< its own code holds the persistent forms too: it was loaded in place of the program's
   CUlibrary forms_library = nullptr;  ///< where its persistent forms are, if they were loaded in addition to it (late_forms.h)
   CUmodule forms_module = nullptr;
   std::shared_ptr<LateForms> late;    ///< set before the image is known to Modules; or null
-  std::mutex mutex;  ///< guards kernels and forms_*
+  std::mutex mutex;                   ///< guards what follows, and forms_*
+  std::vector<ImageKernel> listed;    ///< the kernels of its PTX, once they are known
+  std::string reason;                 ///< why a kernel that is not listed is opaque; one line
   std::map<std::string, std::shared_ptr<KernelInfo>> kernels;  ///< asked for so far
-
-  bool rewritten() const { return rewritten_; }
-  bool rewritten_ = false;
 
   /// The kernel of this name, known from now on under `handle` too. Resolves its persistent form at the first call.
   std::shared_ptr<KernelInfo> kernel(const std::string& name, const void* handle, bool is_library_kernel);
 
+  /// What is known of its kernels by now, for those too that were asked for before.
+  void set_kernels(std::vector<ImageKernel> now_listed, std::string now_reason);
+
   /// Gives the kernel its persistent form, if it is listed with one, from where they are now, if they are loaded. With mutex.
   void find_form(KernelInfo& kernel) const;
+
+ private:
+  const ImageKernel* find_listed(const std::string& name) const;
+  void describe(KernelInfo& kernel) const;
 };
 
 /// Unloads what was loaded in addition to the image, after it was forgotten; null does nothing.

@@ -99,7 +99,7 @@ Lane& Opaque::lane_of(CUstream stream) {
 }
 
 void Opaque::wait_for_grant() const {
-  while (context_.granted() == 0) std::this_thread::sleep_for(50us);
+  while (context_.granted() == 0 && !context_.ended()) std::this_thread::sleep_for(50us);
 }
 
 Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)

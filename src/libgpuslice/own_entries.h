@@ -13,8 +13,8 @@ namespace gpuslice {
 
 /// How many entries were added to the image behind this handle.
 inline unsigned added_entries(const std::shared_ptr<LoadedImage>& image) {
-  if (!image || !image->rewritten()) return 0;
-  return static_cast<unsigned>(std::count_if(image->image.kernels.begin(), image->image.kernels.end(),
+  if (!image || !image->has_forms) return 0;
+  return static_cast<unsigned>(std::count_if(image->listed.begin(), image->listed.end(),
                                              [](const ImageKernel& kernel) { return kernel.persistent; }));
 }
 
@@ -29,7 +29,7 @@ CUresult enumerate_own(Handle* out, unsigned wanted, Container container, Count 
   std::vector<Handle> all(total);
   if (CUresult result = enumerate(all.data(), total, container); result != CUDA_SUCCESS) return result;
   std::vector<Handle> ours;
-  for (const ImageKernel& kernel : image->image.kernels) {
+  for (const ImageKernel& kernel : image->listed) {
     Handle handle{};
     if (kernel.persistent &&
         find(&handle, container, (kernel.name + gpuctl::ptx::kPersistentSuffix).c_str()) == CUDA_SUCCESS) {

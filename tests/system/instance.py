@@ -152,6 +152,7 @@ class SystemTest(unittest.TestCase):
             SOFTGPU_SMS=str(SMS),
             XDG_CACHE_HOME=str(self.scratch / "cache"),
             GPUCTL_SOCKET=str(self.socket),
+            GPUSLICE_BACKGROUND="0",  # what a program's kernels can be evicted with is there from its first launch on
         )
         if self.warp_instruction_ns is not None:
             self.env["SOFTGPU_WARP_INSTRUCTION_NS"] = str(self.warp_instruction_ns)

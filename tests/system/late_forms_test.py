@@ -22,6 +22,7 @@ class LateForms(instance.SystemTest):
         super().setUp()
         self.compiled = self.scratch / "compiled"
         self.env["SOFTGPU_COMPILE_UNTIL"] = str(self.compiled)
+        del self.env["GPUSLICE_BACKGROUND"]
         self.start_daemon()
         self.gpuctl("create-slice", "s")
 

@@ -18,6 +18,9 @@ CUresult with_linker(CUlinkState state, Body&& body) noexcept {
 
 extern "C" {
 
+/// No driver has this name: by it others know that code for a GPU is of no use here.
+void cuSoftwareGpu() {}
+
 CUresult CUDAAPI cuLinkCreate_v2(unsigned int, CUjit_option*, void**, CUlinkState* result) {
   return with_context([&](Driver& driver, Context&) {
     if (result == nullptr) return CUDA_ERROR_INVALID_VALUE;

@@ -1,0 +1,44 @@
+// What makes machine code of a PTX text. None of them is in the program's process.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "libgpuslice/compiler_log.h"
+
+namespace gpuctl::compile {
+
+struct Source {
+  std::string text;
+  unsigned sm = 0;        ///< compute capability, 90 for 9.0
+  char suffix = '\0';     ///< 'a' or 'f' where the text is for this architecture alone
+  int max_registers = 0;  ///< for each thread; 0 = no limit
+};
+
+struct MachineCode {
+  std::string image;                                          ///< a cubin
+  std::map<std::string, gpuslice::CompiledKernel> kernels;  ///< by name, as far as the compiler says
+};
+
+/// Makes machine code, or says in one line why it does not.
+using Compiler = Result<MachineCode> (*)(const Source& source, const std::string& where);
+
+/// NVIDIA's nvJitLink, a library of the toolkit and of the wheels that frameworks bring. It needs no driver and no context.
+/// `where`: its path; empty: look for it.
+Result<MachineCode> compile_by_nvjitlink(const Source& source, const std::string& where);
+
+/// The toolkit's ptxas, found in PATH, CUDA_HOME or /usr/local/cuda.
+Result<MachineCode> compile_by_ptxas(const Source& source, const std::string& where);
+
+/// The driver's linker. It needs a context: some hundred MB of device memory and, under MPS, a place.
+Result<MachineCode> compile_by_driver(const Source& source, const std::string& where);
+
+/// The suffix of the text's `.target`; a text has one.
+char target_suffix(const std::string& text);
+
+/// "sm_90a".
+std::string architecture(const Source& source);
+
+}  // namespace gpuctl::compile

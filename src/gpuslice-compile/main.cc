@@ -1,0 +1,69 @@
+// gpuslice-compile: the compile helper. libgpuslice starts it, with one descriptor for each job (compile_job.h) from 3 on and
+// their number as its argument. It makes the forms of each job's kernels, keeps them in the user's cache directory for the
+// next start, and hands them to the program that asked, if that is still there.
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "gpuslice-compile/make_forms.h"
+#include "libgpuslice/cache_directory.h"
+#include "libgpuslice/compile_job.h"
+#include "libgpuslice/forms.h"
+
+namespace {
+
+using namespace gpuslice;
+
+constexpr int kFirstDescriptor = 3;
+/// A tenth of the processor time of an ordinary process.
+constexpr int kNice = 10;
+/// Of processor time in all. What takes longer is stuck.
+constexpr rlim_t kMostSeconds = 1800;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+/// Other helpers may be at the same work: who comes second waits, and finds it done.
+void run(CompileJob& job) {
+  const gpuctl::Result<CompileRequest> request = job.request();
+  if (!request) return;
+  const CacheDirectory& cache = CacheDirectory::of_user();
+  const CacheDirectory::Turn turn = cache.take_turn(request->key);
+  std::optional<Forms> forms = find_forms(request->key, cache);
+  if (!forms) {
+    forms = gpuctl::compile::make_forms(*request, variable("GPUSLICE_COMPILER"));
+    keep_forms(request->key, *forms, cache);
+  }
+  job.answer(*forms);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) try {
+  sigset_t none;
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  setpriority(PRIO_PROCESS, 0, std::min(getpriority(PRIO_PROCESS, 0) + kNice, 19));
+  const rlimit most{kMostSeconds, kMostSeconds};
+  setrlimit(RLIMIT_CPU, &most);
+  const int jobs = count == 2 ? std::atoi(arguments[1]) : 0;
+  if (jobs <= 0) {
+    std::fputs("gpuslice-compile: libgpuslice starts this program; it does nothing by itself\n", stderr);
+    return 2;
+  }
+  for (int i = 0; i < jobs; ++i) {
+    gpuctl::Result<CompileJob> job = CompileJob::open(kFirstDescriptor + i);
+    if (job) run(*job);
+  }
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "gpuslice-compile: %s\n", error.what());
+  return 1;
+}

@@ -1,0 +1,99 @@
+#include "gpuslice-compile/make_forms.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "gpuslice-compile/compiler.h"
+#include "libgpuslice/register_limit.h"
+#include "ptx/rewrite.h"
+
+namespace gpuctl::compile {
+namespace {
+
+using gpuslice::CompileRequest;
+using gpuslice::Forms;
+using gpuslice::ImageKernel;
+
+constexpr std::array<std::pair<std::string_view, Compiler>, 3> kCompilers = {{
+    {"nvjitlink", compile_by_nvjitlink},
+    {"ptxas", compile_by_ptxas},
+    {"driver", compile_by_driver},
+}};
+
+ImageKernel described(const ptx::EntryReport& report) {
+  ImageKernel kernel{.name = report.name,
+                     .persistent = report.form != ptx::Form::kOpaque,
+                     .once = report.form == ptx::Form::kGuarded,
+                     .reason = report.reason,
+                     .params = {},
+                     .args_offset = report.args_offset,
+                     .needs_whole_warps = report.needs_whole_warps,
+                     .words_behind = report.words_behind};
+  for (const ptx::ParamLayout& param : report.params) kernel.params.push_back({param.offset, param.size});
+  return kernel;
+}
+
+Result<MachineCode> compile(const Source& source, const std::string& where, std::string_view wanted) {
+  std::string errors;
+  for (const auto& [name, compiler] : kCompilers) {
+    if (!wanted.empty() && wanted != name) continue;
+    Result<MachineCode> made = compiler(source, where);
+    if (made) return made;
+    errors += (errors.empty() ? "" : "; ") + made.error().message;
+  }
+  return fail(errors.empty() ? "there is no compiler '" + std::string(wanted) + "'" : errors);
+}
+
+gpuslice::CompiledKernel compiled(const MachineCode& code, const std::string& name) {
+  const auto found = code.kernels.find(name);
+  return found == code.kernels.end() ? gpuslice::CompiledKernel{} : found->second;
+}
+
+/// Compiles once more with limits for registers where some forms should have any, and keeps what does not spill.
+void limit(MachineCode& code, const Source& source, const std::vector<ImageKernel>& kernels, const std::string& where,
+           std::string_view wanted) {
+  const auto limits = gpuslice::wanted_limits(kernels, [&](const std::string& name) { return compiled(code, name).registers; });
+  if (limits.empty()) return;
+  Source limited = source;
+  limited.text = gpuslice::limit_registers(source.text, limits);
+  Result<MachineCode> again = compile(limited, where, wanted);
+  if (!again) return;
+  const auto local = [&](const MachineCode& of) {
+    return gpuslice::local_bytes(kernels, [&](const std::string& name) { return compiled(of, name).local_bytes; });
+  };
+  if (local(*again) <= local(code)) code.image = std::move(again->image);
+}
+
+}  // namespace
+
+Forms make_forms(const CompileRequest& request, const std::string& compiler) {
+  Forms forms;
+  Result<ptx::RewrittenText> rewritten = ptx::rewrite_text(request.ptx, request.guards ? ptx::Guards::kYes : ptx::Guards::kNo);
+  if (!rewritten) {
+    forms.reason = "PTX not understood: " + rewritten.error().message;
+    return forms;
+  }
+  forms.stands_alone = rewritten->stands_alone;
+  bool any = false;
+  for (const ptx::EntryReport& report : rewritten->entries) {
+    forms.kernels.push_back(described(report));
+    any = any || forms.kernels.back().persistent;
+  }
+  if (!any) return forms;
+  const Source source{.text = std::move(rewritten->text),
+                      .sm = request.sm,
+                      .suffix = target_suffix(request.ptx),
+                      .max_registers = request.max_registers};
+  const std::string_view wanted = request.software_gpu ? "driver" : std::string_view(compiler);
+  Result<MachineCode> code = compile(source, request.linker, wanted);
+  if (!code) {
+    forms.reason = "its rewritten PTX was not compiled: " + code.error().message;
+    return forms;
+  }
+  limit(*code, source, forms.kernels, request.linker, wanted);
+  forms.code = std::move(code->image);
+  return forms;
+}
+
+}  // namespace gpuctl::compile

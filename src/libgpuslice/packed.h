@@ -1,0 +1,46 @@
+// Numbers and texts as a row of bytes, and back: for what one process of a user writes and another reads.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace gpuslice {
+
+struct Packer {
+  std::string bytes;
+
+  void number(std::uint64_t value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof value); }
+  void text(std::string_view text) {
+    number(text.size());
+    bytes += text;
+  }
+};
+
+/// After the first thing that is not there all else is zero or empty, and `whole` false.
+struct Unpacker {
+  std::string_view bytes;
+  bool whole = true;
+
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    if (bytes.size() < sizeof value) {
+      whole = false;
+      bytes = {};
+      return 0;
+    }
+    std::memcpy(&value, bytes.data(), sizeof value);
+    bytes.remove_prefix(sizeof value);
+    return value;
+  }
+  std::string text() {
+    const std::uint64_t size = number();
+    if (size > bytes.size()) whole = false;
+    const std::string_view text = bytes.substr(0, size);
+    bytes.remove_prefix(text.size());
+    return std::string(text);
+  }
+};
+
+}  // namespace gpuslice
