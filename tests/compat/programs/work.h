@@ -27,7 +27,7 @@ inline int scaled(int gpu, int software) {
 /// `work_rounds()` of them some tens of milliseconds.
 inline int work_threads() { return scaled(1 << 19, 1 << 10); }
 inline int work_steps() { return scaled(1000, 4); }
-inline int work_rounds() { return scaled(200, 3); }
+inline int work_rounds() { return scaled(200, 8); }
 
 /// Ends the program with status 1 if what was computed is not what the host expects.
 template <class T>
