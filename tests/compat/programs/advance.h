@@ -9,7 +9,8 @@ static __global__ void advance(std::uint32_t* values, int count, int steps, std:
   if (i < count) values[i] = mix(values[i] + i + salt, steps);
 }
 
-inline void launch_advance(std::uint32_t* values, int count, int steps, std::uint32_t salt, cudaStream_t stream = nullptr) {
+inline void launch_advance(std::uint32_t* values, int count, int steps, std::uint32_t salt,
+                           cudaStream_t stream = nullptr) {
   advance<<<(count + 255) / 256, 256, 0, stream>>>(values, count, steps, salt);
   CHECK(cudaGetLastError());
 }

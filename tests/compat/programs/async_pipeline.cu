@@ -11,8 +11,8 @@ __global__ void by_ptx(const uint4* from, std::uint32_t* sums, int tiles, int st
   from += static_cast<std::size_t>(blockIdx.x % 50) * tiles * kThreads;
   const auto request = [&](int tile) {
     if (tile < tiles) {
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<std::uint32_t>(
-                       __cvta_generic_to_shared(&ring[tile % kStages][threadIdx.x]))),
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                       static_cast<std::uint32_t>(__cvta_generic_to_shared(&ring[tile % kStages][threadIdx.x]))),
                    "l"(from + tile * kThreads + threadIdx.x)
                    : "memory");
     }
@@ -37,7 +37,8 @@ __global__ void by_intrinsics(const uint4* from, std::uint32_t* sums, int tiles,
   __pipeline_commit();
   std::uint32_t sum = sums[blockIdx.x * kThreads + threadIdx.x];
   for (int tile = 0; tile < tiles; ++tile) {
-    if (tile + 1 < tiles) __pipeline_memcpy_async(&pair[(tile + 1) % 2][threadIdx.x], from + (tile + 1) * kThreads + threadIdx.x, 16);
+    if (tile + 1 < tiles)
+      __pipeline_memcpy_async(&pair[(tile + 1) % 2][threadIdx.x], from + (tile + 1) * kThreads + threadIdx.x, 16);
     __pipeline_commit();
     __pipeline_wait_prior(1);
     __syncthreads();

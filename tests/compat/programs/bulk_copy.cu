@@ -12,11 +12,10 @@ __global__ void stream_through(std::uint32_t* values, int pieces, int steps) {
     std::uint32_t* at = values + (static_cast<std::size_t>(blockIdx.x) * pieces + piece) * kWords;
     if (threadIdx.x == 0) {
       arrive_expecting(&barrier, kWords * 4);
-      asm volatile(
-          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-              shared_address(buffer)),
-          "l"(__cvta_generic_to_global(at)), "r"(kWords * 4), "r"(shared_address(&barrier))
-          : "memory");
+      asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                       shared_address(buffer)),
+                   "l"(__cvta_generic_to_global(at)), "r"(kWords * 4), "r"(shared_address(&barrier))
+                   : "memory");
     }
     wait_for(&barrier, piece & 1);
     for (int k = threadIdx.x; k < kWords; k += blockDim.x) buffer[k] = mix(buffer[k] + k + piece, steps);

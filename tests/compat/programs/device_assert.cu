@@ -17,7 +17,8 @@ __global__ void checked(std::uint32_t* values, int count, int steps) {
 int main() {
   const int count = work_threads();
   std::uint32_t* values = zeros<std::uint32_t>(count);
-  for (int round = 0; round < work_rounds(); ++round) checked<<<(count + 255) / 256, 256>>>(values, count, work_steps());
+  for (int round = 0; round < work_rounds(); ++round)
+    checked<<<(count + 255) / 256, 256>>>(values, count, work_steps());
   CHECK(cudaGetLastError());
   print_device_hash("asserted", values, count);
 }

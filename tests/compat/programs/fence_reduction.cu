@@ -9,7 +9,8 @@ __global__ void reduce(const std::uint32_t* values, int count, int steps, volati
   __shared__ unsigned long long sums[256];
   __shared__ bool last;
   unsigned long long sum = 0;
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) sum += mix(values[i], steps);
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x)
+    sum += mix(values[i], steps);
   sums[threadIdx.x] = sum;
   __syncthreads();
   for (int step = 128; step > 0; step /= 2) {

@@ -40,7 +40,8 @@ int main() {
   print_device_hash("e5m2", e5m2, 256);
   const int count = work_threads();
   std::uint32_t* values = zeros<std::uint32_t>(count);
-  for (int round = 0; round < work_rounds(); ++round) compute<<<(count + 255) / 256, 256>>>(values, count, scaled(1000, 16));
+  for (int round = 0; round < work_rounds(); ++round)
+    compute<<<(count + 255) / 256, 256>>>(values, count, scaled(1000, 16));
   CHECK(cudaGetLastError());
   print_device_hash("fp8", values, count);
 }

@@ -4,8 +4,12 @@
 
 using Function = std::uint32_t (*)(std::uint32_t, int);
 
-__host__ __device__ __noinline__ std::uint32_t add(std::uint32_t value, int steps) { return mix(value + 1, steps); }
-__host__ __device__ __noinline__ std::uint32_t flip(std::uint32_t value, int steps) { return ~mix(value, steps / 2); }
+__host__ __device__ __noinline__ std::uint32_t add(std::uint32_t value, int steps) {
+  return mix(value + 1, steps);
+}
+__host__ __device__ __noinline__ std::uint32_t flip(std::uint32_t value, int steps) {
+  return ~mix(value, steps / 2);
+}
 __host__ __device__ __noinline__ std::uint32_t turn(std::uint32_t value, int steps) {
   return (value << 7 | value >> 25) + steps;
 }

@@ -15,9 +15,9 @@ int main() {
   const int rounds = scaled(40, 2), steps = work_steps() / 2;
   const struct {
     dim3 grid, block;
-  } shapes[] = {{dim3(7, 11, 13), dim3(5, 7, 3)},     {dim3(1, 1, 997), dim3(1, 1, 64)}, {dim3(1, 6001, 1), dim3(32, 2)},
-                {dim3(3, 1, 1), dim3(1, 1024, 1)},    {dim3(129, 17, 2), dim3(16, 16)},  {dim3(1, 65535, 1), dim3(8)},
-                {dim3(1, 2, 65535), dim3(2, 2, 2)},   {dim3(1, 1, 1), dim3(1, 1, 1)}};
+  } shapes[] = {{dim3(7, 11, 13), dim3(5, 7, 3)},   {dim3(1, 1, 997), dim3(1, 1, 64)}, {dim3(1, 6001, 1), dim3(32, 2)},
+                {dim3(3, 1, 1), dim3(1, 1024, 1)},  {dim3(129, 17, 2), dim3(16, 16)},  {dim3(1, 65535, 1), dim3(8)},
+                {dim3(1, 2, 65535), dim3(2, 2, 2)}, {dim3(1, 1, 1), dim3(1, 1, 1)}};
   for (const auto& shape : shapes) {
     dim3 grid = shape.grid;
     grid.y = grid.y > 100 ? scaled(grid.y, 101) : grid.y;

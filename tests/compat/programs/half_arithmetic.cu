@@ -24,7 +24,8 @@ __global__ void compute(std::uint32_t* values, int count, int steps) {
 int main() {
   const int count = work_threads();
   std::uint32_t* values = zeros<std::uint32_t>(count);
-  for (int round = 0; round < work_rounds(); ++round) compute<<<(count + 255) / 256, 256>>>(values, count, scaled(1000, 16));
+  for (int round = 0; round < work_rounds(); ++round)
+    compute<<<(count + 255) / 256, 256>>>(values, count, scaled(1000, 16));
   CHECK(cudaGetLastError());
   print_device_hash("half", values, count);
 }

@@ -1,5 +1,5 @@
-// compat: inline PTX: predicates, labels in scopes, votes, shuffles, masks, bit fields, wide arithmetic, special registers
-// soft: yes
+// compat: inline PTX: predicates, labels in scopes, votes, shuffles, masks, bit fields, wide arithmetic, special
+// registers soft: yes
 #include "work.h"
 
 __device__ std::uint32_t collatz(std::uint32_t value) {
@@ -49,7 +49,8 @@ __global__ void kernel(std::uint32_t* values, int count) {
   asm("mul.hi.u32 %0, %1, %2;" : "=r"(high) : "r"(mix(value, 3)), "r"(0x9e3779b9u));
   asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(wide) : "r"(value), "r"(field + 7), "l"(1ull << 40 | lane));
   std::uint32_t chosen;
-  asm("{.reg .pred a, b, c; setp.lt.u32 a, %1, 1000; setp.eq.and.u32 b|c, %2, 3, a; selp.u32 %0, 17, 23, b; @c add.u32 %0, %0, 5;}"
+  asm("{.reg .pred a, b, c; setp.lt.u32 a, %1, 1000; setp.eq.and.u32 b|c, %2, 3, a; selp.u32 %0, 17, 23, b; @c add.u32 "
+      "%0, %0, 5;}"
       : "=r"(chosen)
       : "r"(value), "r"(lane));
   values[i] = block * 3 + blocks + less % 1001 + active + vote + shuffled + field + permuted + found + high +

@@ -27,7 +27,11 @@ int main() {
   CHECK(cudaEventCreate(&event));
   volatile bool let_go = false;
   CHECK(cudaLaunchHostFunc(
-      free_one, [](void* flag) { while (!*static_cast<volatile bool*>(flag)) continue; }, const_cast<bool*>(&let_go)));
+      free_one,
+      [](void* flag) {
+        while (!*static_cast<volatile bool*>(flag)) continue;
+      },
+      const_cast<bool*>(&let_go)));
   launch_advance(values, count, steps, rounds);
   CHECK(cudaStreamSynchronize(nullptr));
   std::printf("the non-blocking stream still waits: %d\n", cudaStreamQuery(free_one) == cudaErrorNotReady);

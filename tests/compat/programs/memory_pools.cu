@@ -36,7 +36,8 @@ int main() {
   std::uint64_t used = 1, read = 0;
   CHECK(cudaMemPoolGetAttribute(own, cudaMemPoolAttrUsedMemCurrent, &used));
   CHECK(cudaMemPoolGetAttribute(usual, cudaMemPoolAttrReleaseThreshold, &read));
-  std::printf("used %llu threshold %llu\n", static_cast<unsigned long long>(used), static_cast<unsigned long long>(read));
+  std::printf("used %llu threshold %llu\n", static_cast<unsigned long long>(used),
+              static_cast<unsigned long long>(read));
   CHECK(cudaMemPoolTrimTo(own, 0));
   CHECK(cudaMemPoolDestroy(own));
 }

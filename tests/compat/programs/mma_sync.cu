@@ -43,10 +43,9 @@ __global__ void integer_products(const signed char* a, const signed char* b, int
   int sum[4];
   for (int i = 0; i < 4; ++i) sum[i] = c[(group + i / 2 * 8) * 8 + four * 2 + i % 2];
   for (int k = 0; k < repeats; ++k) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
-        : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+                 : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
   }
   for (int i = 0; i < 4; ++i) c[(group + i / 2 * 8) * 8 + four * 2 + i % 2] = sum[i];
 }

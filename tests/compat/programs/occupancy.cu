@@ -35,8 +35,8 @@ int main() {
   std::uint32_t* values = zeros<std::uint32_t>(count);
   for (int round = 0; round < work_rounds(); ++round) plain<<<grid, block>>>(values, count, work_steps());
   int ignored = 0;
-  CHECK(cudaOccupancyMaxPotentialBlockSizeVariableSMem(&ignored, &block_with_memory, with_memory,
-                                                       [](int threads) { return threads * 4; }, 512));
+  CHECK(cudaOccupancyMaxPotentialBlockSizeVariableSMem(
+      &ignored, &block_with_memory, with_memory, [](int threads) { return threads * 4; }, 512));
   std::printf("block %d, with memory %d\n", block, block_with_memory);
   with_memory<<<(count + 511) / 512, 512, 2048>>>(values, count, work_steps());
   CHECK(cudaGetLastError());

@@ -16,7 +16,8 @@ int main() {
   for (int round = 0; round < rounds; ++round) {
     launch_advance(device, count, steps, round, stream);
     CHECK(cudaMemcpyAsync(round % 2 ? plain : portable, device, bytes, cudaMemcpyDeviceToHost, stream));
-    if (round % 3 == 0) CHECK(cudaMemcpyAsync(device, round % 2 ? plain : portable, bytes, cudaMemcpyHostToDevice, stream));
+    if (round % 3 == 0)
+      CHECK(cudaMemcpyAsync(device, round % 2 ? plain : portable, bytes, cudaMemcpyHostToDevice, stream));
   }
   CHECK(cudaStreamSynchronize(stream));
   const std::uint32_t* last = rounds % 2 ? portable : plain;

@@ -15,11 +15,15 @@ __global__ void call(std::uint32_t* values, int count, int steps) {
 
 __device__ std::uint32_t shared_table[64] = {5, 6, 7};
 __constant__ std::uint32_t shared_factor = 3;
-__device__ __noinline__ std::uint32_t inner(std::uint32_t value, int steps) { return mix(value, steps) * shared_factor; }
+__device__ __noinline__ std::uint32_t inner(std::uint32_t value, int steps) {
+  return mix(value, steps) * shared_factor;
+}
 __device__ __noinline__ std::uint32_t outer(std::uint32_t value, int steps) {
   return inner(value, steps / 2) ^ inner(value + blockIdx.x, steps / 2);
 }
-__device__ __noinline__ void store(std::uint32_t* to, std::uint32_t value) { *to = value; }
+__device__ __noinline__ void store(std::uint32_t* to, std::uint32_t value) {
+  *to = value;
+}
 
 int main() {
   const int count = work_threads(), steps = work_steps(), rounds = work_rounds();

@@ -49,11 +49,10 @@ int main() {
   const std::vector<std::uint32_t> none(kSide * kSide * kSide, 0);
   const cudaExtent line = make_cudaExtent(kSide, 1, 1), plane = make_cudaExtent(kSide, kSide, 1);
   const cudaExtent cube = make_cudaExtent(kSide, kSide, kSide), layers = make_cudaExtent(kSide, kSide, kLayers);
-  const cudaArray_t arrays[] = {
-      array_of(none, make_cudaExtent(kSide, 0, 0), line, cudaArraySurfaceLoadStore),
-      array_of(none, make_cudaExtent(kSide, kSide, 0), plane, cudaArraySurfaceLoadStore),
-      array_of(none, cube, cube, cudaArraySurfaceLoadStore),
-      array_of(none, layers, layers, cudaArrayLayered | cudaArraySurfaceLoadStore)};
+  const cudaArray_t arrays[] = {array_of(none, make_cudaExtent(kSide, 0, 0), line, cudaArraySurfaceLoadStore),
+                                array_of(none, make_cudaExtent(kSide, kSide, 0), plane, cudaArraySurfaceLoadStore),
+                                array_of(none, cube, cube, cudaArraySurfaceLoadStore),
+                                array_of(none, layers, layers, cudaArrayLayered | cudaArraySurfaceLoadStore)};
   std::vector<cudaSurfaceObject_t> surfaces;
   for (cudaArray_t array : arrays) surfaces.push_back(surface_of(array));
   for (int round = 0; round < rounds; ++round) {

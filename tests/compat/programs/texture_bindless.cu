@@ -3,8 +3,7 @@
 
 constexpr int kTextures = 96, kSide = 16;
 
-__global__ void fetch(const cudaTextureObject_t* textures, int count, int steps, float* fetched,
-                      std::uint32_t* mixed) {
+__global__ void fetch(const cudaTextureObject_t* textures, int count, int steps, float* fetched, std::uint32_t* mixed) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) return;
   const cudaTextureObject_t texture = textures[i / 32 % kTextures];  // the same for a warp
@@ -19,9 +18,9 @@ int main() {
   std::vector<std::vector<float>> values;
   for (int i = 0; i < kTextures; ++i) {
     values.push_back(small_numbers(kSide * kSide, 100 + i));
-    textures.push_back(texture_of(array_of(values.back(), make_cudaExtent(kSide, kSide, 0),
-                                           make_cudaExtent(kSide, kSide, 1), cudaArrayDefault),
-                                  texture_description()));
+    textures.push_back(texture_of(
+        array_of(values.back(), make_cudaExtent(kSide, kSide, 0), make_cudaExtent(kSide, kSide, 1), cudaArrayDefault),
+        texture_description()));
   }
   const cudaTextureObject_t* table = on_device(textures);
   float* fetched = zeros<float>(count);

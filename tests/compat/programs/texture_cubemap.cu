@@ -7,12 +7,18 @@ constexpr int kSide = 16, kCubes = 3;
 __host__ __device__ inline float3 direction(int face, int u, int v) {
   const float s = (2 * u + 1) / static_cast<float>(kSide) - 1, t = (2 * v + 1) / static_cast<float>(kSide) - 1;
   switch (face) {
-    case 0: return make_float3(1, -t, -s);
-    case 1: return make_float3(-1, -t, s);
-    case 2: return make_float3(s, 1, t);
-    case 3: return make_float3(s, -1, -t);
-    case 4: return make_float3(s, -t, 1);
-    default: return make_float3(-s, -t, -1);
+    case 0:
+      return make_float3(1, -t, -s);
+    case 1:
+      return make_float3(-1, -t, s);
+    case 2:
+      return make_float3(s, 1, t);
+    case 3:
+      return make_float3(s, -1, -t);
+    case 4:
+      return make_float3(s, -t, 1);
+    default:
+      return make_float3(-s, -t, -1);
   }
 }
 

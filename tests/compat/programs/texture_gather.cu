@@ -25,8 +25,8 @@ int main() {
   const std::vector<float> numbers = small_numbers(kSide * kSide * 4, 7);
   std::vector<float4> values(kSide * kSide);
   std::memcpy(values.data(), numbers.data(), values.size() * sizeof(float4));
-  const cudaArray_t array = array_of(values, make_cudaExtent(kSide, kSide, 0), make_cudaExtent(kSide, kSide, 1),
-                                     cudaArrayTextureGather);
+  const cudaArray_t array =
+      array_of(values, make_cudaExtent(kSide, kSide, 0), make_cudaExtent(kSide, kSide, 1), cudaArrayTextureGather);
   const cudaTextureObject_t texture = texture_of(array, texture_description());
   float4* first = zeros<float4>(count);
   std::uint32_t* mixed = zeros<std::uint32_t>(count);

@@ -42,7 +42,8 @@ cudaArray_t array_of(const std::vector<T>& values, cudaExtent extent, cudaExtent
   cudaArray_t array = nullptr;
   CHECK(cudaMalloc3DArray(&array, &format, extent, flags));
   cudaMemcpy3DParms copy{};
-  copy.srcPtr = make_cudaPitchedPtr(const_cast<T*>(values.data()), copied.width * sizeof(T), copied.width, copied.height);
+  copy.srcPtr =
+      make_cudaPitchedPtr(const_cast<T*>(values.data()), copied.width * sizeof(T), copied.width, copied.height);
   copy.dstArray = array;
   copy.extent = copied;
   copy.kind = cudaMemcpyHostToDevice;

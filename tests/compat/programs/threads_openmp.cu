@@ -23,5 +23,6 @@ int main() {
     if (task == 0) must_have_advanced("task", got.data(), count, steps, rounds);
     hashes[task] = hash_of(got.data(), count * sizeof(std::uint32_t));
   }
-  for (int task = 0; task < 32; ++task) std::printf("%d %016llx\n", task, static_cast<unsigned long long>(hashes[task]));
+  for (int task = 0; task < 32; ++task)
+    std::printf("%d %016llx\n", task, static_cast<unsigned long long>(hashes[task]));
 }

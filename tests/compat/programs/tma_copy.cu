@@ -16,8 +16,8 @@ __global__ void change(const __grid_constant__ CUtensorMap map, int steps) {
   if (threadIdx.x == 0) {
     arrive_expecting(&barrier, sizeof box);
     asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::
-            "r"(shared_address(box)),
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
+        "[%4];" ::"r"(shared_address(box)),
         "l"(at), "r"(x), "r"(y), "r"(shared_address(&barrier))
         : "memory");
   }

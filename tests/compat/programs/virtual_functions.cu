@@ -25,8 +25,10 @@ __global__ void construct(unsigned char* room, Shape** shapes, int count) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) return;
   void* at = room + static_cast<std::size_t>(i) * kRoom;
-  if (i % 3) shapes[i] = new (at) Square(i);
-  else shapes[i] = new (at) Stripe(i, i % 7);
+  if (i % 3)
+    shapes[i] = new (at) Square(i);
+  else
+    shapes[i] = new (at) Stripe(i, i % 7);
 }
 
 __global__ void use(Shape** shapes, std::uint32_t* values, int count, int steps) {

@@ -13,7 +13,8 @@ __global__ void whole(std::uint32_t* values, int steps) {
   value += __any_sync(0xffffffff, value % 64 == 0) * 3 + __all_sync(0xffffffff, value != 5) * 5;
   value ^= __match_any_sync(0xffffffff, value % 4);
   int same = 0;
-  value += __match_all_sync(0xffffffff, sum, &same) + same;
+  value += __match_all_sync(0xffffffff, sum, &same);
+  value += same;
   value += __reduce_add_sync(0xffffffff, value) ^ __reduce_max_sync(0xffffffff, value);
   value ^= __reduce_min_sync(0xffffffff, static_cast<int>(value)) + __reduce_xor_sync(0xffffffff, value);
   value ^= __reduce_and_sync(0xffffffff, value | 0xff) + __reduce_or_sync(0xffffffff, value & 0xff);

@@ -31,16 +31,16 @@ __global__ void __launch_bounds__(128) multiply(const __half* a, const __half* b
   float* mine = c + (warp * 16 + lane / 4) * kN + lane % 4 * 2;
   float sum[4] = {mine[0], mine[1], mine[8 * kN], mine[8 * kN + 1]};
   const std::uint64_t a_at = descriptor(left, 128, 256), b_at = descriptor(right, 128, 256);
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll 1
   for (int k = 0; k < repeats; ++k) {
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, %4, %5, 1, 1, 1, 0, 0;"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "l"(a_at), "l"(b_at)
-        : "memory");
+    asm volatile("wgmma.fence.sync.aligned;" : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])::"memory");
+    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, %4, %5, 1, 1, 1, 0, 0;"
+                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+                 : "l"(a_at), "l"(b_at)
+                 : "memory");
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    asm volatile("wgmma.wait_group.sync.aligned 0;" : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])::"memory");
   }
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-  asm volatile("wgmma.wait_group.sync.aligned 0;" : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])::"memory");
   mine[0] = sum[0], mine[1] = sum[1], mine[8 * kN] = sum[2], mine[8 * kN + 1] = sum[3];
 }
 

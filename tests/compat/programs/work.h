@@ -25,9 +25,15 @@ inline int scaled(int gpu, int software) {
 
 /// With these a kernel that does `work_steps()` steps in each of `work_threads()` threads lasts about 0.1 ms, and
 /// `work_rounds()` of them some tens of milliseconds.
-inline int work_threads() { return scaled(1 << 19, 1 << 10); }
-inline int work_steps() { return scaled(1000, 4); }
-inline int work_rounds() { return scaled(200, 8); }
+inline int work_threads() {
+  return scaled(1 << 19, 1 << 10);
+}
+inline int work_steps() {
+  return scaled(1000, 4);
+}
+inline int work_rounds() {
+  return scaled(200, 8);
+}
 
 /// Ends the program with status 1 if what was computed is not what the host expects.
 template <class T>
