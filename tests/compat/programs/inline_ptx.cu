@@ -1,5 +1,5 @@
-// compat: inline PTX: predicates, labels in scopes, votes, shuffles, masks, bit fields, wide arithmetic, special
-// registers soft: yes
+// compat: inline PTX: predicates, labels in scopes, votes, shuffles, masks, bit fields, special registers
+// soft: yes
 #include "work.h"
 
 __device__ std::uint32_t collatz(std::uint32_t value) {
