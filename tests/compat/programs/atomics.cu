@@ -1,4 +1,5 @@
 // compat: atomics of every operation, type and scope, in global, shared and mapped memory
+// soft: yes
 #include <cuda_fp16.h>
 
 #include "work.h"

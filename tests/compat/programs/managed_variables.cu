@@ -1,4 +1,5 @@
 // compat: __managed__ variables, read and written by both sides in turns
+// soft: yes
 #include "work.h"
 
 __managed__ std::uint32_t cells[1 << 14];

@@ -1,5 +1,4 @@
 // compat: memory pools: the default one, one of the program's own, thresholds and attributes
-// soft: yes
 #include "advance.h"
 
 int main() {

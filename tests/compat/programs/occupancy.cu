@@ -16,6 +16,10 @@ __global__ void with_memory(std::uint32_t* values, int count, int steps) {
   if (i < count) values[i] += fixed[threadIdx.x ^ 1] + dynamic[threadIdx.x ^ 2];
 }
 
+struct WordEach {
+  __host__ __device__ std::size_t operator()(int threads) const { return threads * sizeof(std::uint32_t); }
+};
+
 int main() {
   for (const int threads : {32, 96, 128, 256, 512, 1000, 1024}) {
     int a = 0, b = 0, c = 0;
@@ -35,8 +39,7 @@ int main() {
   std::uint32_t* values = zeros<std::uint32_t>(count);
   for (int round = 0; round < work_rounds(); ++round) plain<<<grid, block>>>(values, count, work_steps());
   int ignored = 0;
-  CHECK(cudaOccupancyMaxPotentialBlockSizeVariableSMem(
-      &ignored, &block_with_memory, with_memory, [](int threads) { return threads * 4; }, 512));
+  CHECK(cudaOccupancyMaxPotentialBlockSizeVariableSMem(&ignored, &block_with_memory, with_memory, WordEach(), 512));
   std::printf("block %d, with memory %d\n", block, block_with_memory);
   with_memory<<<(count + 511) / 512, 512, 2048>>>(values, count, work_steps());
   CHECK(cudaGetLastError());

@@ -1,6 +1,5 @@
 // compat: the per-thread default stream, in several threads
 // flags: --default-stream per-thread
-// soft: yes
 #include <thread>
 
 #include "advance.h"

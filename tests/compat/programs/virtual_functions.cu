@@ -1,4 +1,5 @@
 // compat: virtual functions of objects that a kernel constructs and another one uses
+// soft: yes
 #include <new>
 
 #include "work.h"
