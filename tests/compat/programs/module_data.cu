@@ -1,0 +1,77 @@
+// compat: cuModuleLoadData of PTX text, machine code and a fatbin
+// libs: nvrtc cuda
+// builds: both ptx shared
+// args: ptx
+// args: cubin
+// args: fatbin
+#include <elf.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "compile.h"
+
+/// For the fatbin that nvcc puts into this program.
+extern "C" __global__ void work(unsigned* data, unsigned count, unsigned depth) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  unsigned x = data[i];
+  for (unsigned done = 0; done < depth; ++done) x = (x * 1664525u + 1013904223u) ^ (x >> 7);
+  data[i] = x;
+}
+
+namespace {
+
+/// The fatbin of this program, from its own file: the container in the section .nv_fatbin.
+std::vector<char> own_fatbin() {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const auto* header = reinterpret_cast<const Elf64_Ehdr*>(bytes.data());
+  const auto* sections = reinterpret_cast<const Elf64_Shdr*>(bytes.data() + header->e_shoff);
+  const char* names = bytes.data() + sections[header->e_shstrndx].sh_offset;
+  for (int i = 0; i < header->e_shnum; ++i)
+    if (std::strcmp(names + sections[i].sh_name, ".nv_fatbin") == 0) {
+      const char* from = bytes.data() + sections[i].sh_offset;
+      return {from, from + sections[i].sh_size};
+    }
+  std::fprintf(stderr, "no section .nv_fatbin\n");
+  std::exit(2);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* kind = argc > 1 ? argv[1] : "ptx";
+  const CUdevice device = use_device();
+  std::vector<char> image;
+  if (std::strcmp(kind, "ptx") == 0) {
+    image.assign(kWorkPtx, kWorkPtx + std::strlen(kWorkPtx) + 1);
+  } else if (std::strcmp(kind, "cubin") == 0) {
+    image = cubin_of(compile(kWorkSource, {real_option(device)}));
+  } else {
+    image = own_fatbin();
+  }
+  CUmodule module;
+  CUfunction function;
+  if (std::strcmp(kind, "fatbin") == 0) {
+    CHECK_DRIVER(cuModuleLoadFatBinary(&module, image.data()));
+    CHECK_DRIVER(cuModuleGetFunction(&function, module, "work"));
+    run_work("fatbin", function, amount());
+    CHECK_DRIVER(cuModuleUnload(module));
+  }
+  CHECK_DRIVER(cuModuleLoadData(&module, image.data()));
+  image.assign(image.size(), 0);
+  CHECK_DRIVER(cuModuleGetFunction(&function, module, "work"));
+  run_work(kind, function, amount());
+  CUfunction absent;
+  const char* name = nullptr;
+  CHECK_DRIVER(cuGetErrorName(cuModuleGetFunction(&absent, module, "absent"), &name));
+  std::printf("absent kernel: %s\n", name);
+  int threads = 0;
+  CHECK_DRIVER(cuFuncGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function));
+  std::printf("threads %d\n", threads);
+  CHECK_DRIVER(cuModuleUnload(module));
+  CHECK_DRIVER(cuGetErrorName(cuModuleLoadData(&module, ".version 7.8\n.target sm_80\n.entry broken( {"), &name));
+  std::printf("broken PTX: %s\n", name);
+  return 0;
+}
