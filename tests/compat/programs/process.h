@@ -11,7 +11,7 @@
 
 extern char** environ;
 
-/// Mixes numbers on the GPU, which must not have been used in this process before the call; whether the result is right.
+/// Mixes numbers on the GPU; whether the result is right.
 inline bool compute(unsigned seed, std::uint64_t* hash = nullptr) {
   const bool small = on_software();
   const int count = small ? 1024 : 1 << 19, depth = small ? 3 : 300;
