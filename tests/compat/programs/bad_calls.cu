@@ -1,6 +1,6 @@
 // compat: calls that return an error and harm nothing: launches that cannot be, too much memory, wrong arguments
 // soft: yes
-#include "fault.h"
+#include "mix.h"
 
 int main() {
   const bool small = on_software();

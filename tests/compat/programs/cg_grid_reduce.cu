@@ -1,5 +1,4 @@
-// compat: blocks that meet at grid.sync() many times in a loop to add and to decide together, in two streams
-// soft: yes
+// compat: blocks that meet at grid.sync() many times in a loop to add and to decide together, launched by attribute in two streams
 #include <cooperative_groups.h>
 
 #include "mix.h"
@@ -51,8 +50,16 @@ int main() {
   }
   CHECK(cudaDeviceSynchronize());
   for (int i = 0; i < 2; ++i) {
-    void* arguments[] = {&data[i], &count, &words[i], &most};
-    CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(level), dim3(4), dim3(128), arguments, 0, streams[i]));
+    cudaLaunchAttribute cooperative = {};
+    cooperative.id = cudaLaunchAttributeCooperative;
+    cooperative.val.cooperative = 1;
+    cudaLaunchConfig_t configuration = {};
+    configuration.gridDim = dim3(4);
+    configuration.blockDim = dim3(128);
+    configuration.stream = streams[i];
+    configuration.attrs = &cooperative;
+    configuration.numAttrs = 1;
+    CHECK(cudaLaunchKernelEx(&configuration, level, data[i], count, words[i], most));
   }
   CHECK(cudaDeviceSynchronize());
   unsigned long long turns = 0;

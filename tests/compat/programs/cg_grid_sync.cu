@@ -1,5 +1,4 @@
 // compat: cooperative launches: grid.sync() in a loop, on as many blocks as fit and on a few
-// soft: yes
 #include <cooperative_groups.h>
 
 #include <algorithm>

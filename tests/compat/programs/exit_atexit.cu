@@ -3,7 +3,7 @@
 // args: after
 // args: twice
 // soft: yes
-#include "fault.h"
+#include "mix.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 // args: local
 // args: thread_local
 // soft: yes
-#include "fault.h"
+#include "mix.h"
 
 namespace {
 

@@ -18,13 +18,14 @@
 // args: stack reset
 // args: print_assert return
 // args: print_assert exit
+// soft: yes
 #include "fault.h"
 
 int main(int argc, char** argv) {
   if (argc < 3) return 64;
   const Fault fault = fault_named(argv[1]);
   unsigned* data = fault_data();
-  for (unsigned round = 0; round < 100; ++round) launch_mix(data, kFaultCount, round, 300);
+  for (int round = 0; round < fault_length(100); ++round) launch_mix(data, fault_count(), static_cast<unsigned>(round), fault_length(300));
   print_error("launch", launch_fault(data, fault));
   print_error("synchronize", cudaDeviceSynchronize());
   print_error("again", cudaDeviceSynchronize());
@@ -37,13 +38,13 @@ int main(int argc, char** argv) {
   if (std::strcmp(argv[2], "exit") == 0) std::exit(3);
   if (std::strcmp(argv[2], "reset") == 0) {
     print_error("reset", cudaDeviceReset());
-    const cudaError_t error = cudaMalloc(&more, kFaultCount * sizeof(unsigned));
+    const cudaError_t error = cudaMalloc(&more, static_cast<std::size_t>(fault_count()) * sizeof(unsigned));
     print_error("malloc", error);
     if (error != cudaSuccess) return 4;
-    number_kernel<<<blocks_for(kFaultCount), 256>>>(more, kFaultCount);
+    number_kernel<<<blocks_for(fault_count()), 256>>>(more, fault_count());
     print_error("launch", cudaGetLastError());
-    for (unsigned round = 0; round < 20; ++round) launch_mix(more, kFaultCount, round, 100);
-    checked_results("anew", more, kFaultCount, 20, 100);
+    for (unsigned round = 0; round < 20; ++round) launch_mix(more, fault_count(), round, fault_length(100));
+    checked_results("anew", more, fault_count(), 20, fault_length(100));
     print_error("free", cudaFree(more));
   }
   return 0;

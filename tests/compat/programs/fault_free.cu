@@ -3,6 +3,7 @@
 // args: null at_once
 // args: assert synchronized
 // args: misaligned at_once
+// soft: yes
 #include "fault.h"
 
 int main(int argc, char** argv) {

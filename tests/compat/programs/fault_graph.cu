@@ -1,6 +1,7 @@
 // compat: a fault in a kernel of a graph
 // args: null
 // args: assert
+// soft: yes
 #include "fault.h"
 
 int main(int argc, char** argv) {
@@ -20,7 +21,7 @@ int main(int argc, char** argv) {
   CHECK(cudaStreamEndCapture(stream, &bad));
   CHECK(cudaGraphInstantiate(&exec_good, good, 0));
   CHECK(cudaGraphInstantiate(&exec_bad, bad, 0));
-  for (int i = 0; i < 50; ++i) CHECK(cudaGraphLaunch(exec_good, stream));
+  for (int i = 0; i < fault_length(50); ++i) CHECK(cudaGraphLaunch(exec_good, stream));
   print_error("good", cudaStreamSynchronize(stream));
   print_error("launch", cudaGraphLaunch(exec_bad, stream));
   print_error("bad", cudaStreamSynchronize(stream));

@@ -1,6 +1,7 @@
 // compat: a fault while another host thread waits in cudaStreamSynchronize, and a third in cudaEventSynchronize
 // args: null
 // args: assert
+// soft: yes
 #include <thread>
 
 #include "fault.h"
@@ -15,12 +16,12 @@ int main(int argc, char** argv) {
   CHECK(cudaEventCreateWithFlags(&behind, cudaEventDisableTiming));
   CHECK(cudaEventCreateWithFlags(&end, cudaEventDisableTiming | cudaEventBlockingSync));
   // What waits is behind the fault, by an event, so it can never be done.
-  for (unsigned round = 0; round < 1000; ++round) launch_mix(one, kFaultCount, round, 3000, faulting);
+  for (int round = 0; round < fault_length(1000); ++round) launch_mix(one, fault_count(), static_cast<unsigned>(round), fault_length(3000), faulting);
   cudaError_t first = cudaSuccess, second = cudaSuccess;
   CHECK(launch_fault(one, fault, faulting));
   CHECK(cudaEventRecord(behind, faulting));
   CHECK(cudaStreamWaitEvent(waiting, behind, 0));
-  launch_mix(other, kFaultCount, 0, 100, waiting);
+  launch_mix(other, fault_count(), 0, fault_length(100), waiting);
   CHECK(cudaEventRecord(end, waiting));
   std::thread stream_waiter([&] { first = cudaStreamSynchronize(waiting); });
   std::thread event_waiter([&] { second = cudaEventSynchronize(end); });

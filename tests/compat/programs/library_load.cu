@@ -1,6 +1,7 @@
 // compat: libraries of the driver, loaded lazily or eagerly: their kernels, variables and modules
 // libs: cuda
 // builds: both shared
+// soft: yes
 // args: LAZY
 // args: EAGER
 #include <algorithm>

@@ -21,6 +21,11 @@ __global__ void number_kernel(unsigned* data, int count) {
   if (i < count) data[i] = static_cast<unsigned>(i);
 }
 
+inline void print_error(const char* what, cudaError_t error) {
+  std::printf("%s: %s\n", what, cudaGetErrorName(error));
+  std::fflush(stdout);
+}
+
 inline int blocks_for(int count) { return (count + 255) / 256; }
 
 inline void launch_mix(unsigned* data, int count, unsigned round, int depth, cudaStream_t stream = nullptr) {

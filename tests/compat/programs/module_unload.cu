@@ -1,6 +1,7 @@
 // compat: a module and a library loaded, run and unloaded fifty times, with work of another module in flight
 // libs: cuda
 // builds: both shared
+// soft: yes
 #include "driver.h"
 
 int main() {
