@@ -42,7 +42,8 @@ int main() {
   float elapsed = 0;
   print_error("events not recorded", cudaEventElapsedTime(&elapsed, begin, end));
   cudaGetLastError();
-  print_error("attributes of no function", cudaFuncSetAttribute(static_cast<const void*>(&value), cudaFuncAttributeMaxDynamicSharedMemorySize, 1000));
+  print_error("attributes of no function", cudaFuncSetAttribute(static_cast<const void*>(&value),
+                                                                cudaFuncAttributeMaxDynamicSharedMemorySize, 1000));
   cudaGetLastError();
   work();
   CHECK(cudaDeviceSynchronize());

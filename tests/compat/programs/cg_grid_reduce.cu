@@ -1,4 +1,4 @@
-// compat: blocks that meet at grid.sync() many times in a loop to add and to decide together, launched by attribute in two streams
+// compat: blocks that meet at grid.sync() in a loop to add and decide, launched by attribute in two streams
 #include <cooperative_groups.h>
 
 #include "mix.h"
@@ -14,7 +14,8 @@ __global__ void level(unsigned* data, int count, unsigned long long* words, int 
     if (grid.thread_rank() == 0) words[0] = words[1] = 0;
     grid.sync();
     unsigned long long sum = 0, above = 0;
-    for (unsigned long long i = grid.thread_rank(); i < static_cast<unsigned long long>(count); i += grid.size()) sum += data[i];
+    for (unsigned long long i = grid.thread_rank(); i < static_cast<unsigned long long>(count); i += grid.size())
+      sum += data[i];
     atomicAdd(&words[0], sum);
     grid.sync();
     const unsigned long long mean = words[0] / static_cast<unsigned long long>(count);

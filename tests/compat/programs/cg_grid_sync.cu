@@ -9,14 +9,18 @@ namespace cg = cooperative_groups;
 
 namespace {
 
-__host__ __device__ unsigned step(unsigned left, unsigned here, unsigned right) { return (left * 3 + here * 5 + right * 7) ^ (here >> 9); }
+__host__ __device__ unsigned step(unsigned left, unsigned here, unsigned right) {
+  return (left * 3 + here * 5 + right * 7) ^ (here >> 9);
+}
 
 /// `steps` of a ring in two buffers; every step reads what others wrote in the one before.
 __global__ void ring(unsigned* a, unsigned* b, int count, int steps) {
   const cg::grid_group grid = cg::this_grid();
   for (int turn = 0; turn < steps; ++turn) {
-    for (unsigned i = static_cast<unsigned>(grid.thread_rank()); i < static_cast<unsigned>(count); i += static_cast<unsigned>(grid.size())) {
-      const unsigned left = i == 0 ? static_cast<unsigned>(count) - 1 : i - 1, right = i + 1 == static_cast<unsigned>(count) ? 0 : i + 1;
+    for (unsigned i = static_cast<unsigned>(grid.thread_rank()); i < static_cast<unsigned>(count);
+         i += static_cast<unsigned>(grid.size())) {
+      const unsigned left = i == 0 ? static_cast<unsigned>(count) - 1 : i - 1,
+                     right = i + 1 == static_cast<unsigned>(count) ? 0 : i + 1;
       b[i] = step(a[left], a[i], a[right]);
     }
     grid.sync();
@@ -47,17 +51,21 @@ int main() {
   void* arguments[] = {&a, &b, &count, &steps};
   for (const int blocks : {1, 4, processors * per_processor}) {
     for (int i = 0; i < launches; ++i)
-      CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(ring), dim3(static_cast<unsigned>(blocks)), dim3(256), arguments, 0, nullptr));
+      CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(ring), dim3(static_cast<unsigned>(blocks)), dim3(256),
+                                        arguments, 0, nullptr));
     CHECK(cudaDeviceSynchronize());
     for (int turn = 0; turn < steps * launches; ++turn) {
-      for (std::size_t i = 0; i < now.size(); ++i) next[i] = step(now[i == 0 ? now.size() - 1 : i - 1], now[i], now[i + 1 == now.size() ? 0 : i + 1]);
+      for (std::size_t i = 0; i < now.size(); ++i)
+        next[i] = step(now[i == 0 ? now.size() - 1 : i - 1], now[i], now[i + 1 == now.size() ? 0 : i + 1]);
       std::swap(now, next);
     }
     CHECK(cudaMemcpy(got.data(), a, got.size() * sizeof(unsigned), cudaMemcpyDeviceToHost));
-    std::printf("%s %s\n", blocks <= 4 ? (blocks == 1 ? "one block" : "four blocks") : "all that fit", got == now ? "right" : "WRONG");
+    std::printf("%s %s\n", blocks <= 4 ? (blocks == 1 ? "one block" : "four blocks") : "all that fit",
+                got == now ? "right" : "WRONG");
     print_hash("ring", got.data(), got.size() * sizeof(unsigned));
   }
-  const cudaError_t refused = cudaLaunchCooperativeKernel(reinterpret_cast<void*>(ring), dim3(1 << 20), dim3(256), arguments, 0, nullptr);
+  const cudaError_t refused =
+      cudaLaunchCooperativeKernel(reinterpret_cast<void*>(ring), dim3(1 << 20), dim3(256), arguments, 0, nullptr);
   std::printf("too many: %s\n", cudaGetErrorName(refused));
   cudaGetLastError();
   CHECK(cudaDeviceSynchronize());

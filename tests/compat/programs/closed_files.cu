@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   const bool right = compute(4, &hash);
   leave_running();
   const cudaError_t error = cudaDeviceSynchronize();
-  dprintf(out, "%s %016llx, %s\n", right ? "right" : "WRONG", static_cast<unsigned long long>(hash), cudaGetErrorName(error));
+  dprintf(out, "%s %016llx, %s\n", right ? "right" : "WRONG", static_cast<unsigned long long>(hash),
+          cudaGetErrorName(error));
   return 0;
 }

@@ -27,8 +27,12 @@ __device__ void exchange(unsigned* data, int turns) {
   data[blockIdx.x * kThreads + threadIdx.x] = x;
 }
 
-__global__ void by_attribute(unsigned* data, int turns) { exchange(data, turns); }
-__global__ void __cluster_dims__(2, 1, 1) by_declaration(unsigned* data, int turns) { exchange(data, turns); }
+__global__ void by_attribute(unsigned* data, int turns) {
+  exchange(data, turns);
+}
+__global__ void __cluster_dims__(2, 1, 1) by_declaration(unsigned* data, int turns) {
+  exchange(data, turns);
+}
 
 /// What the kernels leave, for the first clusters only.
 std::vector<unsigned> expected(int size, int clusters, int turns) {
@@ -73,7 +77,8 @@ int main() {
     std::vector<unsigned> got(kCount);
     CHECK(cudaMemcpy(got.data(), data, kCount * sizeof(unsigned), cudaMemcpyDeviceToHost));
     const std::vector<unsigned> wanted = expected(size ? static_cast<int>(size) : 2, 3, kTurns * kLaunches);
-    std::printf("clusters of %u %s\n", size ? size : 2, std::equal(wanted.begin(), wanted.end(), got.begin()) ? "right" : "WRONG");
+    std::printf("clusters of %u %s\n", size ? size : 2,
+                std::equal(wanted.begin(), wanted.end(), got.begin()) ? "right" : "WRONG");
     print_hash("data", got.data(), kCount * sizeof(unsigned));
   }
   cudaLaunchAttribute attribute = {};
@@ -85,7 +90,8 @@ int main() {
   configuration.blockDim = dim3(kThreads);
   configuration.attrs = &attribute;
   configuration.numAttrs = 1;
-  std::printf("a grid that is no multiple: %s\n", cudaGetErrorName(cudaLaunchKernelEx(&configuration, by_attribute, data, kTurns)));
+  std::printf("a grid that is no multiple: %s\n",
+              cudaGetErrorName(cudaLaunchKernelEx(&configuration, by_attribute, data, kTurns)));
   cudaGetLastError();
   CHECK(cudaDeviceSynchronize());
   return 0;

@@ -43,5 +43,9 @@ inline std::vector<char> cubin_of(nvrtcProgram program) {
   return code;
 }
 
-inline std::string virtual_option(CUdevice device) { return "-arch=compute_" + std::to_string(architecture(device)); }
-inline std::string real_option(CUdevice device) { return "-arch=sm_" + std::to_string(architecture(device)); }
+inline std::string virtual_option(CUdevice device) {
+  return "-arch=compute_" + std::to_string(architecture(device));
+}
+inline std::string real_option(CUdevice device) {
+  return "-arch=sm_" + std::to_string(architecture(device));
+}

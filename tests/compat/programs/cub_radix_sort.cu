@@ -33,13 +33,16 @@ void sorts(std::size_t size) {
   const auto digits = [&](unsigned place) { return host[place] >> 4 & 0xffff; };
   std::stable_sort(places.begin(), places.end(), [&](unsigned a, unsigned b) { return digits(a) > digits(b); });
   compare("pairs", download(sorted_values, size), places);
-  for (void* memory : {static_cast<void*>(in), static_cast<void*>(out), static_cast<void*>(values), static_cast<void*>(sorted_values), temporary})
+  for (void* memory : {static_cast<void*>(in), static_cast<void*>(out), static_cast<void*>(values),
+                       static_cast<void*>(sorted_values), temporary})
     CHECK(cudaFree(memory));
 }
 
 }  // namespace
 
 int main() {
-  for (const std::size_t size : {std::size_t{100}, std::size_t{5000}, std::size_t{65'536}, std::size_t{1'000'003}, std::size_t{1} << 22}) sorts(size);
+  for (const std::size_t size :
+       {std::size_t{100}, std::size_t{5000}, std::size_t{65'536}, std::size_t{1'000'003}, std::size_t{1} << 22})
+    sorts(size);
   return 0;
 }

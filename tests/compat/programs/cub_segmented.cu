@@ -29,7 +29,9 @@ int main() {
   std::vector<int> offsets{0};
   for (unsigned i = 0; i < kSegments; ++i) {
     const unsigned key = key_at(i);
-    offsets.push_back(offsets.back() + static_cast<int>(key % 100 == 0 ? key % 20'000 : key % 4 == 0 ? key % 900 : key % 20));
+    offsets.push_back(offsets.back() + static_cast<int>(key % 100 == 0 ? key % 20'000
+                                                        : key % 4 == 0 ? key % 900
+                                                                       : key % 20));
   }
   const std::size_t size = static_cast<std::size_t>(offsets.back());
   const int count = offsets.back();
@@ -43,14 +45,18 @@ int main() {
   unsigned* out = upload(host);
   int* at = upload(offsets);
 
-  repeat([&](void* temporary, std::size_t& bytes) { return cub::DeviceSegmentedSort::SortKeys(temporary, bytes, in, out, count, kSegments, at, at + 1); });
+  repeat([&](void* temporary, std::size_t& bytes) {
+    return cub::DeviceSegmentedSort::SortKeys(temporary, bytes, in, out, count, kSegments, at, at + 1);
+  });
   compare("segmented sort", download(out, size), wanted);
   CHECK(cudaMemset(out, 0, size * sizeof(unsigned)));
   repeat([&](void* temporary, std::size_t& bytes) {
     return cub::DeviceSegmentedRadixSort::SortKeys(temporary, bytes, in, out, count, kSegments, at, at + 1);
   });
   compare("segmented radix sort", download(out, size), wanted);
-  repeat([&](void* temporary, std::size_t& bytes) { return cub::DeviceSegmentedReduce::Sum(temporary, bytes, in, out, kSegments, at, at + 1); });
+  repeat([&](void* temporary, std::size_t& bytes) {
+    return cub::DeviceSegmentedReduce::Sum(temporary, bytes, in, out, kSegments, at, at + 1);
+  });
   compare("segmented sum", download(out, kSegments), sums);
   return 0;
 }

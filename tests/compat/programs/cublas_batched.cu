@@ -12,7 +12,9 @@ namespace {
 constexpr int kStreams = 4, kSize = 64, kBatch = 100, kRounds = 25;
 constexpr std::size_t kMatrix = kSize * kSize;
 
-float element(std::size_t i, unsigned seed) { return static_cast<float>(static_cast<int>((i * 2654435761u + seed) >> 9 & 7) - 3); }
+float element(std::size_t i, unsigned seed) {
+  return static_cast<float>(static_cast<int>((i * 2654435761u + seed) >> 9 & 7) - 3);
+}
 
 struct Lane {
   cudaStream_t stream;
@@ -37,7 +39,8 @@ Lane make_lane(unsigned seed) {
   CHECK(cudaMemcpy(lane.b, b.data(), b.size() * sizeof(float), cudaMemcpyHostToDevice));
   CHECK(cudaMemset(lane.c, 0, a.size() * sizeof(float)));
   std::vector<float*> as, bs, cs;
-  for (int i = 0; i < kBatch; ++i) as.push_back(lane.a + i * kMatrix), bs.push_back(lane.b + i * kMatrix), cs.push_back(lane.c + i * kMatrix);
+  for (int i = 0; i < kBatch; ++i)
+    as.push_back(lane.a + i * kMatrix), bs.push_back(lane.b + i * kMatrix), cs.push_back(lane.c + i * kMatrix);
   CHECK(cudaMalloc(&lane.as, kBatch * sizeof(float*)));
   CHECK(cudaMalloc(&lane.bs, kBatch * sizeof(float*)));
   CHECK(cudaMalloc(&lane.cs, kBatch * sizeof(float*)));
@@ -59,11 +62,12 @@ int main() {
   const float one = 1;
   for (unsigned round = 0; round < kRounds; ++round)
     for (Lane& lane : lanes) {
-      CHECK_ZERO(cublasSgemmBatched(lane.handle, CUBLAS_OP_N, CUBLAS_OP_T, kSize, kSize, kSize, &one, lane.as, kSize, lane.bs,
-                                    kSize, &one, lane.cs, kSize, kBatch));
+      CHECK_ZERO(cublasSgemmBatched(lane.handle, CUBLAS_OP_N, CUBLAS_OP_T, kSize, kSize, kSize, &one, lane.as, kSize,
+                                    lane.bs, kSize, &one, lane.cs, kSize, kBatch));
       launch_mix(lane.words, 1 << 16, round, 100, lane.stream);
-      CHECK_ZERO(cublasSgemmStridedBatched(lane.handle, CUBLAS_OP_T, CUBLAS_OP_N, kSize, kSize, kSize, &one, lane.a, kSize,
-                                           kMatrix, lane.b, kSize, kMatrix, &one, lane.c, kSize, kMatrix, kBatch));
+      CHECK_ZERO(cublasSgemmStridedBatched(lane.handle, CUBLAS_OP_T, CUBLAS_OP_N, kSize, kSize, kSize, &one, lane.a,
+                                           kSize, kMatrix, lane.b, kSize, kMatrix, &one, lane.c, kSize, kMatrix,
+                                           kBatch));
     }
   CHECK(cudaDeviceSynchronize());
   for (unsigned i = 0; i < kStreams; ++i) {

@@ -23,7 +23,8 @@ T* matrix(unsigned seed, int rows, int columns, bool transposed = false) {
   std::vector<T> host(static_cast<std::size_t>(rows) * columns);
   for (int c = 0; c < columns; ++c)
     for (int r = 0; r < rows; ++r) {
-      const std::size_t at = transposed ? static_cast<std::size_t>(r) * columns + c : static_cast<std::size_t>(c) * rows + r;
+      const std::size_t at =
+          transposed ? static_cast<std::size_t>(r) * columns + c : static_cast<std::size_t>(c) * rows + r;
       host[at] = static_cast<T>(static_cast<float>(element(seed, r, c)));
     }
   T* device = nullptr;
@@ -45,7 +46,8 @@ void product(cublasHandle_t handle, const char* name, int m, int n, int k, cudaD
   const Scalar one = 1, zero = 0;
   for (int round = 0; round < kRounds; ++round)
     CHECK_ZERO(cublasGemmEx(handle, transposed ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a, in,
-                            transposed ? k : m, b, in, k, round == 0 ? &zero : &one, c, out, m, compute, CUBLAS_GEMM_DEFAULT));
+                            transposed ? k : m, b, in, k, round == 0 ? &zero : &one, c, out, m, compute,
+                            CUBLAS_GEMM_DEFAULT));
   std::vector<Out> got(size);
   CHECK(cudaMemcpy(got.data(), c, size * sizeof(Out), cudaMemcpyDeviceToHost));
   int wrong = 0;
@@ -54,7 +56,8 @@ void product(cublasHandle_t handle, const char* name, int m, int n, int k, cudaD
     const int column = static_cast<int>(sample * 104729u % static_cast<unsigned>(n));
     long long sum = 0;
     for (int i = 0; i < k; ++i) sum += element(1, row, i) * element(2, i, column);
-    if (static_cast<double>(got[static_cast<std::size_t>(column) * m + row]) != static_cast<double>(kRounds * sum)) ++wrong;
+    if (static_cast<double>(got[static_cast<std::size_t>(column) * m + row]) != static_cast<double>(kRounds * sum))
+      ++wrong;
   }
   std::printf("%s %dx%dx%d %s\n", name, m, n, k, wrong == 0 ? "right" : "WRONG");
   print_hash(name, got.data(), size * sizeof(Out));
@@ -75,7 +78,8 @@ int main() {
   for (const int size : {128, 1024})
     product<double, double, double>(handle, "dgemm", size, size, size, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F);
   for (const int size : {128, 2048}) {
-    product<float, float, float>(handle, "tf32", size, size, size, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32);
+    product<float, float, float>(handle, "tf32", size, size, size, CUDA_R_32F, CUDA_R_32F,
+                                 CUBLAS_COMPUTE_32F_FAST_TF32);
     product<__half, float, float>(handle, "half", size, size, size, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F);
     product<signed char, int, int>(handle, "int8", size, size, size, CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, true);
   }

@@ -14,13 +14,17 @@ namespace {
 constexpr std::size_t kWorkspace = 32 << 20;
 
 int element(unsigned seed, int row, int column) {
-  return static_cast<int>(((static_cast<unsigned>(row) * 2654435761u) ^ (static_cast<unsigned>(column) * 40503u + seed)) >> 12) % 5 - 2;
+  return static_cast<int>(
+             ((static_cast<unsigned>(row) * 2654435761u) ^ (static_cast<unsigned>(column) * 40503u + seed)) >> 12) %
+             5 -
+         2;
 }
 
 __half* matrix(unsigned seed, int rows, int columns) {
   std::vector<__half> host(static_cast<std::size_t>(rows) * columns);
   for (int c = 0; c < columns; ++c)
-    for (int r = 0; r < rows; ++r) host[static_cast<std::size_t>(c) * rows + r] = __float2half(static_cast<float>(element(seed, r, c)));
+    for (int r = 0; r < rows; ++r)
+      host[static_cast<std::size_t>(c) * rows + r] = __float2half(static_cast<float>(element(seed, r, c)));
   __half* device = nullptr;
   CHECK(cudaMalloc(&device, host.size() * sizeof(__half)));
   CHECK(cudaMemcpy(device, host.data(), host.size() * sizeof(__half), cudaMemcpyHostToDevice));
@@ -45,17 +49,20 @@ void product(cublasLtHandle_t handle, int m, int n, int k, void* workspace) {
   CHECK_ZERO(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
   CHECK_ZERO(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
   const cudaDataType_t bias_type = CUDA_R_32F;
-  CHECK_ZERO(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &bias_type, sizeof bias_type));
+  CHECK_ZERO(
+      cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &bias_type, sizeof bias_type));
   cublasLtMatrixLayout_t layout_a, layout_b, layout_c;
   CHECK_ZERO(cublasLtMatrixLayoutCreate(&layout_a, CUDA_R_16F, m, k, m));
   CHECK_ZERO(cublasLtMatrixLayoutCreate(&layout_b, CUDA_R_16F, k, n, k));
   CHECK_ZERO(cublasLtMatrixLayoutCreate(&layout_c, CUDA_R_32F, m, n, m));
   cublasLtMatmulPreference_t preference;
   CHECK_ZERO(cublasLtMatmulPreferenceCreate(&preference));
-  CHECK_ZERO(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspace, sizeof kWorkspace));
+  CHECK_ZERO(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspace,
+                                                  sizeof kWorkspace));
   cublasLtMatmulHeuristicResult_t found[4];
   int count = 0;
-  CHECK_ZERO(cublasLtMatmulAlgoGetHeuristic(handle, operation, layout_a, layout_b, layout_c, layout_c, preference, 4, found, &count));
+  CHECK_ZERO(cublasLtMatmulAlgoGetHeuristic(handle, operation, layout_a, layout_b, layout_c, layout_c, preference, 4,
+                                            found, &count));
   cudaStream_t stream;
   CHECK(cudaStreamCreate(&stream));
   const float one = 1, zero = 0;
@@ -77,10 +84,12 @@ void product(cublasLtHandle_t handle, int m, int n, int k, void* workspace) {
   std::printf("%dx%dx%d %s\n", m, n, k, wrong == 0 ? "right" : "WRONG");
   print_hash("product", got.data(), size * sizeof(float));
   CHECK_ZERO(cublasLtMatmulPreferenceDestroy(preference));
-  for (const cublasLtMatrixLayout_t layout : {layout_a, layout_b, layout_c}) CHECK_ZERO(cublasLtMatrixLayoutDestroy(layout));
+  for (const cublasLtMatrixLayout_t layout : {layout_a, layout_b, layout_c})
+    CHECK_ZERO(cublasLtMatrixLayoutDestroy(layout));
   CHECK_ZERO(cublasLtMatmulDescDestroy(operation));
   CHECK(cudaStreamDestroy(stream));
-  for (void* memory : {static_cast<void*>(a), static_cast<void*>(b), static_cast<void*>(c), static_cast<void*>(bias)}) CHECK(cudaFree(memory));
+  for (void* memory : {static_cast<void*>(a), static_cast<void*>(b), static_cast<void*>(c), static_cast<void*>(bias)})
+    CHECK(cudaFree(memory));
 }
 
 }  // namespace

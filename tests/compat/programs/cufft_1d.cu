@@ -46,7 +46,8 @@ void real_plan(int size) {
   CHECK(cudaMemcpy(&mean, spectrum, sizeof mean, cudaMemcpyDeviceToHost));
   long long sum = 0;
   for (const float value : host) sum += static_cast<long long>(value);
-  std::printf("real %d, sum %s\n", size, std::fabs(mean.x - static_cast<float>(sum)) < 1 + std::fabs(mean.x) * 1e-4f ? "right" : "WRONG");
+  std::printf("real %d, sum %s\n", size,
+              std::fabs(mean.x - static_cast<float>(sum)) < 1 + std::fabs(mean.x) * 1e-4f ? "right" : "WRONG");
   CHECK(cudaMemset(data, 0, host.size() * sizeof(float)));
   CHECK_ZERO(cufftExecC2R(back, spectrum, data));
   std::vector<float> got(host.size());

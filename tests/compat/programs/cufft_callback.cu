@@ -10,18 +10,21 @@
 
 namespace {
 
-constexpr const char* kCallbacks = R"(
+constexpr const char* kLoad = R"(
 extern "C" __device__ float2 load_doubled(void* data, unsigned long long offset, void* info, void* shared) {
   const float2 value = static_cast<float2*>(data)[offset];
   return make_float2(value.x * 2.0f, value.y * 2.0f);
 }
+)";
+
+constexpr const char* kStore = R"(
 extern "C" __device__ void store_counted(void* data, unsigned long long offset, float2 value, void* info, void* shared) {
   static_cast<float2*>(data)[offset] = value;
   atomicAdd(static_cast<unsigned*>(info), 1u);
 }
 )";
 
-std::vector<char> lto_code() {
+std::vector<char> lto_code(const char* source) {
   int device = 0, major = 0, minor = 0;
   CHECK(cudaGetDevice(&device));
   CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
@@ -29,7 +32,7 @@ std::vector<char> lto_code() {
   const std::string architecture = "-arch=compute_" + std::to_string(major * 10 + minor);
   const char* options[] = {architecture.c_str(), "-dlto", "--relocatable-device-code=true", "-default-device"};
   nvrtcProgram program;
-  CHECK_ZERO(nvrtcCreateProgram(&program, kCallbacks, "callbacks.cu", 0, nullptr, nullptr));
+  CHECK_ZERO(nvrtcCreateProgram(&program, source, "callbacks.cu", 0, nullptr, nullptr));
   CHECK_ZERO(nvrtcCompileProgram(program, 4, options));
   std::size_t bytes = 0;
   CHECK_ZERO(nvrtcGetLTOIRSize(program, &bytes));
@@ -55,12 +58,12 @@ int main() {
   CHECK(cudaMemset(stores, 0, sizeof(unsigned)));
   CHECK(cudaMemcpy(data, host.data(), kCount * sizeof(cufftComplex), cudaMemcpyHostToDevice));
 
-  const std::vector<char> code = lto_code();
+  const std::vector<char> load = lto_code(kLoad), store = lto_code(kStore);
   cufftHandle plan, back;
   CHECK_ZERO(cufftCreate(&plan));
-  CHECK_ZERO(cufftXtSetJITCallback(plan, "load_doubled", code.data(), code.size(), CUFFT_CB_LD_COMPLEX, nullptr));
+  CHECK_ZERO(cufftXtSetJITCallback(plan, "load_doubled", load.data(), load.size(), CUFFT_CB_LD_COMPLEX, nullptr));
   void* info[] = {stores};
-  CHECK_ZERO(cufftXtSetJITCallback(plan, "store_counted", code.data(), code.size(), CUFFT_CB_ST_COMPLEX, info));
+  CHECK_ZERO(cufftXtSetJITCallback(plan, "store_counted", store.data(), store.size(), CUFFT_CB_ST_COMPLEX, info));
   std::size_t bytes = 0;
   CHECK_ZERO(cufftMakePlan1d(plan, kSize, CUFFT_C2C, kBatch, &bytes));
   CHECK_ZERO(cufftPlan1d(&back, kSize, CUFFT_C2C, kBatch));

@@ -1,4 +1,4 @@
-// compat: cuFFT plans of many transforms with strides, in a work area of the program, and double precision in three dimensions
+// compat: cuFFT plans of many strided transforms in a work area of the program, and of three dimensions
 // libs: cufft
 // builds: both shared
 #include "fft.h"

@@ -19,7 +19,8 @@ void numbers(const char* name, curandRngType_t type, bool pseudo) {
   CHECK_ZERO(curandSetStream(generator, stream));
   if (pseudo) {
     CHECK_ZERO(curandSetPseudoRandomGeneratorSeed(generator, 20240607));
-    CHECK_ZERO(curandSetGeneratorOrdering(generator, CURAND_ORDERING_PSEUDO_LEGACY));
+    if (type == CURAND_RNG_PSEUDO_XORWOW)
+      CHECK_ZERO(curandSetGeneratorOrdering(generator, CURAND_ORDERING_PSEUDO_LEGACY));
   } else {
     CHECK_ZERO(curandSetQuasiRandomGeneratorDimensions(generator, 4));
   }

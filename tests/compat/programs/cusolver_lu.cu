@@ -70,7 +70,8 @@ void solve(cusolverDnHandle_t handle, int size) {
   CHECK(cudaMemcpy(&status, info, sizeof status, cudaMemcpyDeviceToHost));
   CHECK_ZERO(status);
   print_solution("cholesky", b, size);
-  for (void* memory : {static_cast<void*>(a), static_cast<void*>(b), static_cast<void*>(work), static_cast<void*>(pivots), static_cast<void*>(info)})
+  for (void* memory : {static_cast<void*>(a), static_cast<void*>(b), static_cast<void*>(work),
+                       static_cast<void*>(pivots), static_cast<void*>(info)})
     CHECK(cudaFree(memory));
 }
 
@@ -79,14 +80,17 @@ void eigenvalues(cusolverDnHandle_t handle, int size) {
   const std::size_t side = static_cast<std::size_t>(size);
   std::vector<double> matrix(side * side), values(side);
   for (int column = 0; column < size; ++column)
-    for (int row = 0; row < size; ++row) matrix[static_cast<std::size_t>(column) * side + static_cast<std::size_t>(row)] = element(row, column, size);
+    for (int row = 0; row < size; ++row)
+      matrix[static_cast<std::size_t>(column) * side + static_cast<std::size_t>(row)] = element(row, column, size);
   double* a = upload(matrix);
   double* w = upload(values);
   int* info = upload(std::vector<int>(1));
   int words = 0;
-  CHECK_ZERO(cusolverDnDsyevd_bufferSize(handle, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, size, a, size, w, &words));
+  CHECK_ZERO(
+      cusolverDnDsyevd_bufferSize(handle, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, size, a, size, w, &words));
   double* work = upload(std::vector<double>(static_cast<std::size_t>(words) + 1));
-  CHECK_ZERO(cusolverDnDsyevd(handle, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, size, a, size, w, work, words, info));
+  CHECK_ZERO(
+      cusolverDnDsyevd(handle, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, size, a, size, w, work, words, info));
   CHECK(cudaMemcpy(values.data(), w, side * sizeof(double), cudaMemcpyDeviceToHost));
   double sum = 0;
   for (const double value : values) sum += value;

@@ -23,7 +23,8 @@ template <typename Function>
 Function by_driver(const char* name) {
   void* found = nullptr;
   CUdriverProcAddressQueryResult status;
-  CHECK_ZERO(by_name<decltype(&cuGetProcAddress)>("cuGetProcAddress_v2")(name, &found, 12000, CU_GET_PROC_ADDRESS_DEFAULT, &status));
+  CHECK_ZERO(by_name<decltype(&cuGetProcAddress)>("cuGetProcAddress_v2")(name, &found, 12000,
+                                                                         CU_GET_PROC_ADDRESS_DEFAULT, &status));
   CHECK_ZERO(status);
   return reinterpret_cast<Function>(found);
 }
@@ -46,7 +47,8 @@ void compute(const char* name, decltype(&cuModuleLoadData) load, decltype(&cuLau
   CHECK_ZERO(by_name<decltype(&cuMemAlloc)>("cuMemAlloc_v2")(&data, count * sizeof(unsigned)));
   CHECK_ZERO(by_name<decltype(&cuMemcpyHtoD)>("cuMemcpyHtoD_v2")(data, host.data(), count * sizeof(unsigned)));
   void* arguments[] = {&data, &count, &depth};
-  for (int i = 0; i < 20; ++i) CHECK_ZERO(launch(function, count / 256, 1, 1, 256, 1, 1, 0, nullptr, arguments, nullptr));
+  for (int i = 0; i < 20; ++i)
+    CHECK_ZERO(launch(function, count / 256, 1, 1, 256, 1, 1, 0, nullptr, arguments, nullptr));
   CHECK_ZERO(by_name<decltype(&cuCtxSynchronize)>("cuCtxSynchronize")());
   CHECK_ZERO(by_name<decltype(&cuMemcpyDtoH)>("cuMemcpyDtoH_v2")(host.data(), data, count * sizeof(unsigned)));
   int wrong = 0;
@@ -67,9 +69,11 @@ int main() {
   for (int time = 0; time < 2; ++time) {
     library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return 2;
-    compute("by name", by_name<decltype(&cuModuleLoadData)>("cuModuleLoadData"), by_name<decltype(&cuLaunchKernel)>("cuLaunchKernel"));
+    compute("by name", by_name<decltype(&cuModuleLoadData)>("cuModuleLoadData"),
+            by_name<decltype(&cuLaunchKernel)>("cuLaunchKernel"));
     CHECK_ZERO(by_name<decltype(&cuInit)>("cuInit")(0));
-    compute("by the driver", by_driver<decltype(&cuModuleLoadData)>("cuModuleLoadData"), by_driver<decltype(&cuLaunchKernel)>("cuLaunchKernel"));
+    compute("by the driver", by_driver<decltype(&cuModuleLoadData)>("cuModuleLoadData"),
+            by_driver<decltype(&cuLaunchKernel)>("cuLaunchKernel"));
     std::printf("closed %d\n", dlclose(library));
   }
   return 0;

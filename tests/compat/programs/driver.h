@@ -1,4 +1,5 @@
-// What the programs of the driver's interface share: a context, the names of errors, and a kernel in PTX with its result.
+// What the programs of the driver's interface share: a context, the names of errors, and a kernel in PTX with its
+// result.
 #pragma once
 
 #include <cuda.h>
@@ -10,15 +11,15 @@
 
 #include "check.h"
 
-#define CHECK_DRIVER(call)                                                                 \
-  do {                                                                                     \
-    const CUresult check_result_ = (call);                                                 \
-    if (check_result_ != CUDA_SUCCESS) {                                                   \
-      const char* check_name_ = "?";                                                       \
-      cuGetErrorName(check_result_, &check_name_);                                         \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, check_name_);     \
-      std::exit(2);                                                                        \
-    }                                                                                      \
+#define CHECK_DRIVER(call)                                                             \
+  do {                                                                                 \
+    const CUresult check_result_ = (call);                                             \
+    if (check_result_ != CUDA_SUCCESS) {                                               \
+      const char* check_name_ = "?";                                                   \
+      cuGetErrorName(check_result_, &check_name_);                                     \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, check_name_); \
+      std::exit(2);                                                                    \
+    }                                                                                  \
   } while (0)
 
 /// The primary context of device 0, current to this thread.
@@ -40,7 +41,9 @@ inline int architecture(CUdevice device) {
 }
 
 /// `turn` of an element, which the kernels of these programs do `depth` times.
-inline unsigned turn(unsigned x) { return (x * 1664525u + 1013904223u) ^ (x >> 7); }
+inline unsigned turn(unsigned x) {
+  return (x * 1664525u + 1013904223u) ^ (x >> 7);
+}
 
 /// The same in CUDA C++, for NVRTC: work(data, count, depth).
 inline constexpr const char* kWorkSource = R"(

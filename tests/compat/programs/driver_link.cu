@@ -36,7 +36,8 @@ int main() {
   CHECK_DRIVER(cuLinkCreate(5, names, values, &link));
   for (const char* source : {kKernel, kFunction}) {
     std::vector<char> ptx = ptx_of(compile(source, {virtual_option(device), "-rdc=true"}));
-    CHECK_DRIVER(cuLinkAddData(link, CU_JIT_INPUT_PTX, ptx.data(), ptx.size(), source == kKernel ? "kernel" : "function", 0, nullptr, nullptr));
+    CHECK_DRIVER(cuLinkAddData(link, CU_JIT_INPUT_PTX, ptx.data(), ptx.size(),
+                               source == kKernel ? "kernel" : "function", 0, nullptr, nullptr));
   }
   void* code = nullptr;
   std::size_t bytes = 0;

@@ -19,8 +19,8 @@ int main(int argc, char** argv) {
     std::vector<char*> kept;
     for (char** variable = environ; *variable; ++variable) {
       const bool preload = std::strncmp(*variable, "LD_PRELOAD=", 11) == 0;
-      const bool needed = std::strncmp(*variable, "LD_LIBRARY_PATH=", 16) == 0 || std::strncmp(*variable, "CUDA_", 5) == 0 ||
-                          std::strncmp(*variable, "SOFTGPU_", 8) == 0;
+      const bool needed = std::strncmp(*variable, "LD_LIBRARY_PATH=", 16) == 0 ||
+                          std::strncmp(*variable, "CUDA_", 5) == 0 || std::strncmp(*variable, "SOFTGPU_", 8) == 0;
       if (what == "empty" ? needed : !preload) kept.push_back(*variable);
     }
     kept.push_back(nullptr);

@@ -17,7 +17,8 @@ struct Buffer {
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     CHECK(cudaMalloc(&data, static_cast<std::size_t>(count) * sizeof(unsigned)));
     number_kernel<<<blocks_for(count), 256, 0, stream>>>(data, count);
-    for (unsigned round = 0; round < (small ? 3 : 200); ++round) launch_mix(data, count, round, small ? 3 : 500, stream);
+    for (unsigned round = 0; round < (small ? 3 : 200); ++round)
+      launch_mix(data, count, round, small ? 3 : 500, stream);
   }
 
   ~Buffer() {

@@ -37,16 +37,20 @@ struct Work {
   cudaStream_t streams[2];
 };
 
-/// Launches without an end, or until `end`; what a launch returns while another thread ends the program is not looked at.
+/// Launches without an end, or until `end`; what a launch returns while another thread ends the program is not looked
+/// at.
 void launch_until(const Work& work, Clock::time_point end) {
   for (unsigned round = 0; Clock::now() < end; ++round) {
-    for (int i = 0; i < 2; ++i) mix_kernel<<<blocks_for(work.count), 256, 0, work.streams[i]>>>(work.data[i], work.count, round, work.depth);
+    for (int i = 0; i < 2; ++i)
+      mix_kernel<<<blocks_for(work.count), 256, 0, work.streams[i]>>>(work.data[i], work.count, round, work.depth);
     if (cudaGetLastError() != cudaSuccess) break;
     if (round % 64 == 63) cudaStreamSynchronize(work.streams[0]);
   }
 }
 
-void ended(int) { _exit(7); }
+void ended(int) {
+  _exit(7);
+}
 
 }  // namespace
 

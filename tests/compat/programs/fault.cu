@@ -25,7 +25,8 @@ int main(int argc, char** argv) {
   if (argc < 3) return 64;
   const Fault fault = fault_named(argv[1]);
   unsigned* data = fault_data();
-  for (int round = 0; round < fault_length(100); ++round) launch_mix(data, fault_count(), static_cast<unsigned>(round), fault_length(300));
+  for (int round = 0; round < fault_length(100); ++round)
+    launch_mix(data, fault_count(), static_cast<unsigned>(round), fault_length(300));
   print_error("launch", launch_fault(data, fault));
   print_error("synchronize", cudaDeviceSynchronize());
   print_error("again", cudaDeviceSynchronize());

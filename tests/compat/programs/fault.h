@@ -8,7 +8,8 @@
 enum class Fault { kAssert, kTrap, kNull, kWild, kMisaligned, kShared, kSpace, kStack, kPrintAssert, kNone };
 
 inline Fault fault_named(const char* name) {
-  const char* const names[] = {"assert", "trap", "null", "wild", "misaligned", "shared", "space", "stack", "print_assert"};
+  const char* const names[] = {"assert", "trap",  "null",  "wild",        "misaligned",
+                               "shared", "space", "stack", "print_assert"};
   for (int i = 0; i < 9; ++i)
     if (std::strcmp(names[i], name) == 0) return static_cast<Fault>(i);
   std::fprintf(stderr, "no fault %s\n", name);
@@ -23,7 +24,8 @@ __device__ __noinline__ unsigned recurse(unsigned depth, unsigned seed) {
   return recurse(depth - 1, frame[depth % 64] * 3 + 1) + frame[seed % 64];
 }
 
-/// All blocks work; one thread of block 50 then does what is wrong. A kernel for each fault, so that none has the needs of another.
+/// All blocks work; one thread of block 50 then does what is wrong. A kernel for each fault, so that none has the needs
+/// of another.
 template <Fault kFault>
 __global__ void fault_kernel(unsigned* data, int count, int depth) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -60,10 +62,14 @@ inline bool fault_is_small() {
   return small;
 }
 
-inline int fault_count() { return fault_is_small() ? 1 << 14 : 1 << 16; }
+inline int fault_count() {
+  return fault_is_small() ? 1 << 14 : 1 << 16;
+}
 
 /// How long the kernels, or a series of them, are to be.
-inline int fault_length(int on_gpu) { return fault_is_small() ? 3 : on_gpu; }
+inline int fault_length(int on_gpu) {
+  return fault_is_small() ? 3 : on_gpu;
+}
 
 inline unsigned* fault_data() {
   unsigned* data = nullptr;
@@ -82,16 +88,26 @@ cudaError_t launch_this_fault(unsigned* data, cudaStream_t stream) {
 
 inline cudaError_t launch_fault(unsigned* data, Fault fault, cudaStream_t stream = nullptr) {
   switch (fault) {
-    case Fault::kAssert: return launch_this_fault<Fault::kAssert>(data, stream);
-    case Fault::kTrap: return launch_this_fault<Fault::kTrap>(data, stream);
-    case Fault::kNull: return launch_this_fault<Fault::kNull>(data, stream);
-    case Fault::kWild: return launch_this_fault<Fault::kWild>(data, stream);
-    case Fault::kMisaligned: return launch_this_fault<Fault::kMisaligned>(data, stream);
-    case Fault::kShared: return launch_this_fault<Fault::kShared>(data, stream);
-    case Fault::kSpace: return launch_this_fault<Fault::kSpace>(data, stream);
-    case Fault::kStack: return launch_this_fault<Fault::kStack>(data, stream);
-    case Fault::kPrintAssert: return launch_this_fault<Fault::kPrintAssert>(data, stream);
-    case Fault::kNone: break;
+    case Fault::kAssert:
+      return launch_this_fault<Fault::kAssert>(data, stream);
+    case Fault::kTrap:
+      return launch_this_fault<Fault::kTrap>(data, stream);
+    case Fault::kNull:
+      return launch_this_fault<Fault::kNull>(data, stream);
+    case Fault::kWild:
+      return launch_this_fault<Fault::kWild>(data, stream);
+    case Fault::kMisaligned:
+      return launch_this_fault<Fault::kMisaligned>(data, stream);
+    case Fault::kShared:
+      return launch_this_fault<Fault::kShared>(data, stream);
+    case Fault::kSpace:
+      return launch_this_fault<Fault::kSpace>(data, stream);
+    case Fault::kStack:
+      return launch_this_fault<Fault::kStack>(data, stream);
+    case Fault::kPrintAssert:
+      return launch_this_fault<Fault::kPrintAssert>(data, stream);
+    case Fault::kNone:
+      break;
   }
   return launch_this_fault<Fault::kNone>(data, stream);
 }

@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
   // When the fault comes is not determined, so what these launches return is not looked at.
   const int rounds = 2 * fault_length(100);
   for (int round = 0; round < rounds; ++round)
-    for (int i = 0; i < kStreams; ++i) launch_fault(data[i], i == 2 && round == rounds / 2 ? fault : Fault::kNone, streams[i]);
+    for (int i = 0; i < kStreams; ++i)
+      launch_fault(data[i], i == 2 && round == rounds / 2 ? fault : Fault::kNone, streams[i]);
   print_error("its stream", cudaStreamSynchronize(streams[2]));
   for (int i = 0; i < kStreams; ++i) print_error("stream", cudaStreamSynchronize(streams[i]));
   for (int i = 0; i < kStreams; ++i) print_error("query", cudaStreamQuery(streams[i]));

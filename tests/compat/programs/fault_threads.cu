@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
   CHECK(cudaEventCreateWithFlags(&behind, cudaEventDisableTiming));
   CHECK(cudaEventCreateWithFlags(&end, cudaEventDisableTiming | cudaEventBlockingSync));
   // What waits is behind the fault, by an event, so it can never be done.
-  for (int round = 0; round < fault_length(1000); ++round) launch_mix(one, fault_count(), static_cast<unsigned>(round), fault_length(3000), faulting);
+  for (int round = 0; round < fault_length(1000); ++round)
+    launch_mix(one, fault_count(), static_cast<unsigned>(round), fault_length(3000), faulting);
   cudaError_t first = cudaSuccess, second = cudaSuccess;
   CHECK(launch_fault(one, fault, faulting));
   CHECK(cudaEventRecord(behind, faulting));

@@ -8,7 +8,9 @@
 
 #include "check.h"
 
-inline float sample_at(std::size_t i) { return static_cast<float>(static_cast<int>((i * 2654435761u >> 13) % 201) - 100); }
+inline float sample_at(std::size_t i) {
+  return static_cast<float>(static_cast<int>((i * 2654435761u >> 13) % 201) - 100);
+}
 
 inline std::vector<float> samples(std::size_t count) {
   std::vector<float> values(count);
@@ -17,7 +19,8 @@ inline std::vector<float> samples(std::size_t count) {
 }
 
 /// Prints whether `values`, scaled by 1 / `scale` and rounded, are the samples again, and a hash of what they are.
-inline void print_samples(const char* name, const std::vector<float>& values, std::size_t scale, std::size_t stride = 1) {
+inline void print_samples(const char* name, const std::vector<float>& values, std::size_t scale,
+                          std::size_t stride = 1) {
   std::vector<int> rounded;
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < values.size(); i += stride) {

@@ -23,7 +23,9 @@ int main() {
   parameters.gridDim = dim3(static_cast<unsigned>(blocks_for(count)));
   parameters.blockDim = dim3(256);
   parameters.kernelParams = arguments;
-  for (; round < 3; ++round) CHECK(cudaGraphAddKernelNode(&nodes[round], graph, round ? &nodes[round - 1] : nullptr, round ? 1 : 0, &parameters));
+  for (; round < 3; ++round)
+    CHECK(
+        cudaGraphAddKernelNode(&nodes[round], graph, round ? &nodes[round - 1] : nullptr, round ? 1 : 0, &parameters));
 
   CHECK(cudaGraphClone(&clone, graph));
   arguments[0] = &other;

@@ -5,7 +5,9 @@ namespace {
 
 constexpr int kCount = 1 << 16, kDepth = 100;
 
-__global__ void set_flag(cudaGraphConditionalHandle handle, unsigned value) { cudaGraphSetConditional(handle, value); }
+__global__ void set_flag(cudaGraphConditionalHandle handle, unsigned value) {
+  cudaGraphSetConditional(handle, value);
+}
 
 /// Counts down and goes on while it has not reached 0.
 __global__ void count_down(cudaGraphConditionalHandle handle, unsigned* left) {
@@ -81,7 +83,8 @@ int main() {
     cudaGraphConditionalHandle handle;
     CHECK(cudaGraphCreate(&graph, 0));
     CHECK(cudaGraphConditionalHandleCreate(&handle, graph, 0, 0));
-    const std::vector<cudaGraph_t> bodies = conditional(graph, flag_node(graph, handle, taken), handle, cudaGraphCondTypeIf, 2);
+    const std::vector<cudaGraph_t> bodies =
+        conditional(graph, flag_node(graph, handle, taken), handle, cudaGraphCondTypeIf, 2);
     fill(bodies[0], data, 1);
     fill(bodies[1], data, 2);
     launch(graph, 3);
@@ -115,7 +118,8 @@ int main() {
     cudaGraphConditionalHandle handle;
     CHECK(cudaGraphCreate(&graph, 0));
     CHECK(cudaGraphConditionalHandleCreate(&handle, graph, 0, 0));
-    const std::vector<cudaGraph_t> bodies = conditional(graph, flag_node(graph, handle, way), handle, cudaGraphCondTypeSwitch, 3);
+    const std::vector<cudaGraph_t> bodies =
+        conditional(graph, flag_node(graph, handle, way), handle, cudaGraphCondTypeSwitch, 3);
     for (unsigned i = 0; i < 3; ++i) fill(bodies[i], data, 10 + i);
     launch(graph, 1);
     print_result("switch", data, way < 3 ? std::vector<unsigned>{10 + way} : std::vector<unsigned>{});

@@ -9,7 +9,9 @@ constexpr int kCount = 1 << 16, kDepth = 100, kTimes = 20;
 
 __device__ int left;
 
-__global__ void launch_inner(cudaGraphExec_t inner) { cudaGraphLaunch(inner, cudaStreamGraphFireAndForget); }
+__global__ void launch_inner(cudaGraphExec_t inner) {
+  cudaGraphLaunch(inner, cudaStreamGraphFireAndForget);
+}
 
 /// Launches the graph that it is in once more, until none are left.
 __global__ void launch_again() {

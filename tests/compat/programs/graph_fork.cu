@@ -1,4 +1,4 @@
-// compat: a capture that forks over streams and joins them again, and one that is broken by a call that may not be in it
+// compat: a capture that forks over streams and joins them again, and one that a wrong call breaks
 // soft: yes
 #include "mix.h"
 
@@ -24,7 +24,8 @@ int main() {
   CHECK(cudaEventRecord(fork, streams[0]));
   for (int i = 1; i < kBranches; ++i) {
     CHECK(cudaStreamWaitEvent(streams[i], fork, 0));
-    for (unsigned round = 0; round < static_cast<unsigned>(i); ++round) launch_mix(data[i], count, round, depth, streams[i]);
+    for (unsigned round = 0; round < static_cast<unsigned>(i); ++round)
+      launch_mix(data[i], count, round, depth, streams[i]);
     CHECK(cudaEventRecord(joins[i], streams[i]));
   }
   launch_mix(data[0], count, 1, depth, streams[0]);
@@ -47,7 +48,8 @@ int main() {
     CHECK(cudaMemcpy(got.data(), data[branch], got.size() * sizeof(unsigned), cudaMemcpyDeviceToHost));
     unsigned x = 19;
     for (int i = 0; i < launches; ++i)
-      for (unsigned round = 0; round < static_cast<unsigned>(branch == 0 ? 3 : branch); ++round) x = mix(x, round, depth);
+      for (unsigned round = 0; round < static_cast<unsigned>(branch == 0 ? 3 : branch); ++round)
+        x = mix(x, round, depth);
     std::printf("branch %d %s\n", branch, got[19] == x ? "right" : "WRONG");
     print_hash("branch", got.data(), got.size() * sizeof(unsigned));
   }

@@ -7,9 +7,12 @@ struct Calls {
   int count = 0;
 };
 
-void CUDART_CB count_call(void* calls) { ++static_cast<Calls*>(calls)->count; }
+void CUDART_CB count_call(void* calls) {
+  ++static_cast<Calls*>(calls)->count;
+}
 
-cudaGraphNode_t kernel_node(cudaGraph_t graph, std::vector<cudaGraphNode_t> after, unsigned* data, int count, unsigned round, int depth) {
+cudaGraphNode_t kernel_node(cudaGraph_t graph, std::vector<cudaGraphNode_t> after, unsigned* data, int count,
+                            unsigned round, int depth) {
   void* arguments[] = {&data, &count, &round, &depth};
   cudaKernelNodeParams parameters = {};
   parameters.func = reinterpret_cast<void*>(mix_kernel);

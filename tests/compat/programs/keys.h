@@ -14,7 +14,8 @@ __host__ __device__ inline unsigned key_at(unsigned i) {
 
 inline std::vector<unsigned> keys(std::size_t count, unsigned below = 0) {
   std::vector<unsigned> made(count);
-  for (std::size_t i = 0; i < count; ++i) made[i] = below ? key_at(static_cast<unsigned>(i)) % below : key_at(static_cast<unsigned>(i));
+  for (std::size_t i = 0; i < count; ++i)
+    made[i] = below ? key_at(static_cast<unsigned>(i)) % below : key_at(static_cast<unsigned>(i));
   return made;
 }
 

@@ -26,7 +26,9 @@ inline void print_error(const char* what, cudaError_t error) {
   std::fflush(stdout);
 }
 
-inline int blocks_for(int count) { return (count + 255) / 256; }
+inline int blocks_for(int count) {
+  return (count + 255) / 256;
+}
 
 inline void launch_mix(unsigned* data, int count, unsigned round, int depth, cudaStream_t stream = nullptr) {
   mix_kernel<<<blocks_for(count), 256, 0, stream>>>(data, count, round, depth);
@@ -43,7 +45,8 @@ inline bool on_software() {
 }
 
 /// The results of `data`, after a check of some of them: element i was i, and has been mixed with rounds 0 to `rounds`.
-inline std::vector<unsigned> checked_results(const char* name, const unsigned* data, int count, unsigned rounds, int depth) {
+inline std::vector<unsigned> checked_results(const char* name, const unsigned* data, int count, unsigned rounds,
+                                             int depth) {
   std::vector<unsigned> got(static_cast<std::size_t>(count));
   CHECK(cudaMemcpy(got.data(), data, got.size() * sizeof(unsigned), cudaMemcpyDefault));
   int wrong = 0;

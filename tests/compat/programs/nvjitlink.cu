@@ -42,7 +42,8 @@ void run(CUdevice device, const char* kind) {
     } else {
       code = ptx_of(program);
     }
-    CHECK_ZERO(nvJitLinkAddData(link, lto ? NVJITLINK_INPUT_LTOIR : NVJITLINK_INPUT_PTX, code.data(), code.size(), source == kKernel ? "kernel" : "function"));
+    CHECK_ZERO(nvJitLinkAddData(link, lto ? NVJITLINK_INPUT_LTOIR : NVJITLINK_INPUT_PTX, code.data(), code.size(),
+                                source == kKernel ? "kernel" : "function"));
   }
   CHECK_ZERO(nvJitLinkComplete(link));
   std::size_t bytes = 0;

@@ -38,8 +38,10 @@ int main(int argc, char** argv) {
   const std::string kernel_name = kernel, variable_name = variable;
   const std::vector<char> code = cubin ? cubin_of(program) : ptx_of(program);
   CUmodule module;
-  if (cubin) CHECK_DRIVER(cuModuleLoadData(&module, code.data()));
-  else CHECK_DRIVER(cuModuleLoadDataEx(&module, code.data(), 0, nullptr, nullptr));
+  if (cubin)
+    CHECK_DRIVER(cuModuleLoadData(&module, code.data()));
+  else
+    CHECK_DRIVER(cuModuleLoadDataEx(&module, code.data(), 0, nullptr, nullptr));
   CUfunction function;
   CHECK_DRIVER(cuModuleGetFunction(&function, module, kernel_name.c_str()));
   CUdeviceptr table = 0;

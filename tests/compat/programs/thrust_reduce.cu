@@ -54,11 +54,15 @@ void all(unsigned size) {
 
   wanted.clear();
   for (unsigned i = 0; i < size; ++i)
-    if (i == 0 || runs[i] != runs[i - 1]) wanted.push_back(host[i]);
-    else wanted.back() += host[i];
+    if (i == 0 || runs[i] != runs[i - 1])
+      wanted.push_back(host[i]);
+    else
+      wanted.back() += host[i];
   std::size_t count = 0;
   for (int round = 0; round < 10; ++round)
-    count = static_cast<std::size_t>(thrust::reduce_by_key(keys.begin(), keys.end(), values.begin(), out.begin(), sums.begin()).second - sums.begin());
+    count = static_cast<std::size_t>(
+        thrust::reduce_by_key(keys.begin(), keys.end(), values.begin(), out.begin(), sums.begin()).second -
+        sums.begin());
   compare("by key", on_host(sums, count), wanted);
 
   count = static_cast<std::size_t>(thrust::unique(keys.begin(), keys.end()) - keys.begin());

@@ -55,6 +55,8 @@ void sorts(std::size_t size) {
 }  // namespace
 
 int main() {
-  for (const std::size_t size : {std::size_t{1}, std::size_t{1000}, std::size_t{100'003}, std::size_t{1} << 20, std::size_t{3'000'000}}) sorts(size);
+  for (const std::size_t size :
+       {std::size_t{1}, std::size_t{1000}, std::size_t{100'003}, std::size_t{1} << 20, std::size_t{3'000'000}})
+    sorts(size);
   return 0;
 }

@@ -9,13 +9,18 @@ namespace {
 
 volatile sig_atomic_t signals = 0;
 
-void count_signal(int) { signals = signals + 1; }
+void count_signal(int) {
+  signals = signals + 1;
+}
 
 void print_wait(const char* when) {
   int status = 0;
   errno = 0;
   const pid_t got = waitpid(-1, &status, WNOHANG);
-  std::printf("%s: %s", when, got == -1 && errno == ECHILD ? "no child" : got == 0 ? "A CHILD THAT RUNS" : "A CHILD THAT ENDED");
+  std::printf("%s: %s", when,
+              got == -1 && errno == ECHILD ? "no child"
+              : got == 0                   ? "A CHILD THAT RUNS"
+                                           : "A CHILD THAT ENDED");
   siginfo_t information = {};
   errno = 0;
   const int also = waitid(P_ALL, 0, &information, WEXITED | WNOHANG | WNOWAIT | __WALL);
