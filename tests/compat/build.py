@@ -105,7 +105,7 @@ class Builder:
         """Builds that differ in how they are linked alone."""
         form = builds[0] if builds[0] in ("ptx", "cubin", "rdc") else "both"
         compiled = self.directory / f"{program.name}.{form}.o"
-        error = None
+        error, sources = None, []
         for build in builds:
             to = self.path_of(program, build)
             commands = [self.compile_command(program, form, compiled), self.link_command(program, build, compiled, to)]
@@ -116,8 +116,9 @@ class Builder:
                 continue
             if error is None:
                 error = run_compiler(commands[0])
+                sources = [program.path, *self.dependencies(pathlib.Path(f"{compiled}.d"))]
             failed = error or run_compiler(commands[1])
-            self.note(stamp, commands, failed, [program.path, *dependencies(pathlib.Path(f"{compiled}.d"))])
+            self.note(stamp, commands, failed, sources)
             yield build, Built(to, failed)
         compiled.unlink(missing_ok=True)
 
@@ -129,6 +130,17 @@ class Builder:
             return None
         same = noted["commands"] == commands and noted["compiler"] == self.version
         return noted["error"] if same and all(content(path) == was for path, was in noted["sources"].items()) else None
+
+    def dependencies(self, depfile):
+        """The sources that a depfile names, but for the toolkit's; none if it was not written."""
+        try:
+            text = depfile.read_text(encoding="utf-8")
+        except OSError:
+            return []
+        depfile.unlink()
+        toolkit = self.nvcc.parent.parent
+        named = {pathlib.Path(path).resolve() for path in text.replace("\\\n", " ").partition(": ")[2].split()}
+        return sorted(path for path in named if toolkit not in path.parents)
 
     def note(self, stamp, commands, error, sources):
         noted = {"commands": commands, "compiler": self.version, "error": error,
@@ -151,13 +163,3 @@ def content(path):
         return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
     except OSError:
         return None
-
-
-def dependencies(depfile):
-    """The sources that a depfile names; none if it was not written."""
-    try:
-        text = depfile.read_text(encoding="utf-8")
-    except OSError:
-        return []
-    depfile.unlink()
-    return sorted(set(text.replace("\\\n", " ").partition(": ")[2].split()))

@@ -166,8 +166,8 @@ class Builds(unittest.TestCase):
         directory = tempfile.TemporaryDirectory(prefix="gpuctl-test.")
         self.addCleanup(directory.cleanup)
         self.root = pathlib.Path(directory.name)
-        (self.root / "bin").mkdir()
-        nvcc = self.root / "bin/nvcc"
+        (self.root / "toolkit/bin").mkdir(parents=True)
+        nvcc = self.root / "toolkit/bin/nvcc"  # writes no depfile
         nvcc.write_text('#!/bin/sh\necho "$@" >>"$0.log"\n[ "$1" = --version ] && exit\n'
                         'for last; do case $to in next) to=$last;; esac; [ "$last" = -o ] && to=next; done\n'
                         'grep -q broken "$last" 2>/dev/null && { echo "a.cu(1): error: broken"; exit 1; }\ncp /bin/true "$to"\n')
@@ -182,9 +182,9 @@ class Builds(unittest.TestCase):
 
     def make(self):
         """What was made, and how often the compiler ran."""
-        (self.root / "bin/nvcc.log").unlink(missing_ok=True)
+        (self.root / "toolkit/bin/nvcc.log").unlink(missing_ok=True)
         made = build.Builder(self.root / "out", "90", nvcc=self.nvcc).make_all([self.program], head.BUILDS, 2)
-        return made, len((self.root / "bin/nvcc.log").read_text().splitlines()) - 1
+        return made, len((self.root / "toolkit/bin/nvcc.log").read_text().splitlines()) - 1
 
     def test_only_what_changed_is_made(self):
         made, ran = self.make()
@@ -192,6 +192,15 @@ class Builds(unittest.TestCase):
         self.assertEqual(ran, 5)  # two objects, three programs
         self.assertEqual(self.make()[1], 0)
         self.write("// compat: a\n// builds: both shared ptx\n// libs: cublas\n")
+        self.assertEqual(self.make()[1], 5)
+
+    def test_a_header_counts_for_all_builds(self):
+        header = self.root / "a.h"
+        header.write_text("1")
+        script = self.nvcc.read_text().replace("cp /bin", f'case $to in *.o) echo "$to: a.cu {header}" >"$to.d";; esac; cp /bin')
+        self.nvcc.write_text(script)
+        self.assertEqual([self.make()[1] for _ in range(2)], [5, 0])
+        header.write_text("2")
         self.assertEqual(self.make()[1], 5)
 
     def test_an_error_is_kept_until_the_source_changes(self):

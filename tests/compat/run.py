@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import resource
+import subprocess
 import sys
 import tempfile
 
@@ -47,6 +48,7 @@ def parse_arguments(arguments=None):
     parser.add_argument("--json", metavar="FILE", help="all results")
     parser.add_argument("--limit-s", type=float, default=3600, help="skip what is left after so many seconds")
     options = parser.parse_args(arguments)
+    options.build_dir = pathlib.Path(options.build_dir).resolve()
     options.modes = options.modes or (TIME_SLICED,)
     options.builds, options.runs = options.builds.split(","), [kind for kind in RUNS if kind in options.runs.split(",")]
     for name in options.builds:
@@ -80,7 +82,7 @@ def built_cells(options, programs, arch, deadline):
     """Builds the programs; the cells of those that could be, in the order of the builds, and a row for each build."""
     if not programs:
         return [], []
-    builder = Builder(pathlib.Path(options.build_dir) / "compat", arch, SOFTWARE in options.modes)
+    builder = Builder(options.build_dir / "compat", arch, SOFTWARE in options.modes)
     made = builder.make_all(programs, options.builds, os.cpu_count(), deadline.share(0.5))
     cells, rows = [], []
     for build in BUILDS:
@@ -96,9 +98,8 @@ def built_cells(options, programs, arch, deadline):
 
 
 def run_matrix(options, cells, deadline):
-    """The rows of all modes."""
-    rows = []
-    results = pathlib.Path(options.build_dir) / "compat" / "results"
+    """The rows of all modes; a mode that could not be gone through has one that says so."""
+    results = options.build_dir / "compat" / "results"
     with tempfile.TemporaryDirectory(prefix="compat.", ignore_cleanup_errors=True) as scratch:
         lab = CompatLab(options.build_dir, results, pathlib.Path(scratch), SOFTWARE in options.modes)
         matrix = Matrix(lab, cells, options.jobs, deadline, empty(results / "failed"))
@@ -109,12 +110,15 @@ def run_matrix(options, cells, deadline):
                 for number, mode in enumerate(options.modes):
                     last = number == len(options.modes) - 1
                     matrix.deadline = deadline if last else deadline.share(FIRST_MODE_SHARE)
-                    matrix.run_mode(mode, options.runs)
+                    try:
+                        matrix.run_mode(mode, options.runs)
+                    except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+                        matrix.rows.append(Row(mode, "", "the runner", "-", WRONG, " ".join(str(error).split())))
+                    lab.leave()
         finally:
-            rows = matrix.rows
             kill_all()
             lab.leave()
-    return rows
+    return matrix.rows
 
 
 def main():

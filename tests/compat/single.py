@@ -34,13 +34,14 @@ class Session:
     """A lab and built programs."""
 
     def __init__(self, options):
+        options.build_dir = pathlib.Path(options.build_dir).resolve()
         self.options = options
         self.software = SOFTWARE in options.modes
         self.deadline = Deadline(options.limit_s)
         gpu = ("90", 1, []) if self.software else gpus()
         if gpu is None:
             sys.exit("compat: no GPU here (nvidia-smi); --software takes the software GPU")
-        self.builder = Builder(pathlib.Path(options.build_dir) / "compat", gpu[0], self.software)
+        self.builder = Builder(options.build_dir / "compat", gpu[0], self.software)
         self.build = "shared" if self.software else "both"
         self.lab = None
 
@@ -49,7 +50,7 @@ class Session:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         end_on_signals()
         with tempfile.TemporaryDirectory(prefix="compat.", ignore_cleanup_errors=True) as scratch:
-            results = pathlib.Path(self.options.build_dir) / "compat" / "results"
+            results = self.options.build_dir / "compat" / "results"
             self.lab = CompatLab(self.options.build_dir, results, pathlib.Path(scratch), self.software)
             try:
                 yield
