@@ -31,6 +31,14 @@ def gpus():
     return (said[0].partition(",")[0].strip().replace(".", ""), len(said), said) if said else None
 
 
+def runs(pid):
+    """Whether there is such a process, and it is not one that has ended and that nobody waited for."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 class Mps:
     """A private MPS: a control daemon of our own, and the servers that it starts."""
 
@@ -85,9 +93,7 @@ class Mps:
         self.ask("quit -t 5")
         deadline = time.monotonic() + MPS_ANSWERS_S
         while time.monotonic() < deadline:
-            try:
-                os.kill(control, 0)
-            except ProcessLookupError:
+            if not runs(control):
                 return
             time.sleep(0.05)
         with contextlib.suppress(ProcessLookupError):

@@ -26,8 +26,11 @@ QUIET_S, QUIET_LIMIT_S = 1.0, 10.0
 RIGHT, WRONG, UNSOUND, SKIPPED = "right", "wrong", "unsound", "skipped"
 NO_TIME = "no time left"
 LOG_LINES = 3
-KEPT = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "NUMBA_CACHE_DIR", "PYTORCH_KERNEL_CACHE_PATH",
-        "TORCHINDUCTOR_CACHE_DIR")  # where a program or a front end keeps things from start to start
+FIRST_BUILDS = ("both", "ptx", PYTHON_BUILD)
+ALONE_JOBS = 4
+# Where a program, or a front end, keeps things from start to start.
+KEPT = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH")
+KEPT_BY_PYTHON = ("TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "NUMBA_CACHE_DIR", "PYTORCH_KERNEL_CACHE_PATH", "TORCHINDUCTOR_CACHE_DIR")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,17 +81,24 @@ class Matrix:
         self.lock = threading.Lock()
 
     def run_mode(self, mode, runs):
+        """The builds that say most go through all phases first: what is skipped for want of time are the others."""
         with self.lab.mode(mode):
-            plain = self.plain_phase(mode)
-            cells = [cell for cell in self.cells if cell in plain]
-            for storm in (False, True):
-                wanted = [kind for kind in runs if (kind in (STORM, PAIR)) == storm]
-                if wanted and cells:
-                    with self.lab.serving(storm):
-                        for kind in wanted:
-                            self.phase(mode, kind, cells, lambda cell, kind=kind: self.compare(mode, kind, cell, *plain[cell]))
-                            if kind == COLD:
-                                self.wait_until_compiled(mode)
+            for first in (True, False):
+                cells = [cell for cell in self.cells if (cell.build in FIRST_BUILDS) == first]
+                if cells:
+                    self.run_phases(mode, runs, cells)
+
+    def run_phases(self, mode, runs, cells):
+        plain = self.plain_phase(mode, cells)
+        cells = [cell for cell in cells if cell in plain]
+        for storm in (False, True):
+            wanted = [kind for kind in runs if (kind in (STORM, PAIR)) == storm]
+            if wanted and cells:
+                with self.lab.serving(storm):
+                    for kind in wanted:
+                        self.phase(mode, kind, cells, lambda cell, kind=kind: self.compare(mode, kind, cell, *plain[cell]))
+                        if kind == COLD:
+                            self.wait_until_compiled(mode)
 
     def scout(self):
         """Finds out, where they cannot, which programs reach others under MPS: each once, in one build."""
@@ -106,7 +116,7 @@ class Matrix:
     def note_alone(self, outcomes):
         self.alone |= {cell.program.name for cell, outcome in outcomes.items() if is_sticky(outcome)}
 
-    def plain_phase(self, mode):
+    def plain_phase(self, mode, cells):
         """Two plain outcomes of each cell that is sound."""
         outcomes = {}
 
@@ -125,7 +135,7 @@ class Matrix:
                     outcomes[cell] = (first, second)
             return row
 
-        self.phase(mode, "plain", self.cells, twice)
+        self.phase(mode, "plain", cells, twice)
         self.note_alone({cell: second for cell, (_, second) in outcomes.items()})
         return outcomes
 
@@ -144,7 +154,8 @@ class Matrix:
                 wrong = sum(row.verdict == WRONG for row in self.rows)
                 self.state = f"{mode} {kind}: {done[0]} of {len(cells)}, {time.monotonic() - began:.0f} s; {wrong} wrong so far"
 
-        for group, jobs in ((crowd, self.jobs), (alone, 1)):
+        # Without MPS a fault stays where it is.
+        for group, jobs in ((crowd, self.jobs), (alone, 1 if self.lab.mps else min(self.jobs, ALONE_JOBS))):
             with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
                 for future in [pool.submit(one, cell) for cell in group]:
                     future.result()
@@ -191,7 +202,7 @@ class Matrix:
 
     def caches(self, mode, side, cell):
         root = self.lab.scratch / "kept" / mode / side / cell.id
-        directories = {name: str(root / name.lower()) for name in KEPT}
+        directories = {name: str(root / name.lower()) for name in KEPT + (KEPT_BY_PYTHON if cell.program.is_python else ())}
         for directory in directories.values():
             os.makedirs(directory, mode=0o700, exist_ok=True)
         return directories

@@ -57,7 +57,7 @@ for name in "${steps[@]}"; do
     mps) step mps "$here/run.py" --mps --json "$out/mps.json" ${options[@]+"${options[@]}"} ;;
     starts) step starts "$here/starts.py" --both-modes 100 ;;
     faults) step faults "$here/faults.py" --both-modes --at-once 2 100 ;;
-    frameworks) step frameworks "$here/run.py" --frameworks --both-modes --jobs 3 --runs slice,storm --json "$out/frameworks.json" ;;
+    frameworks) step frameworks "$here/run.py" --frameworks --both-modes --jobs 3 --runs slice-cold,slice,storm --json "$out/frameworks.json" ;;
   esac
 done
 for name in "${steps[@]}"; do
