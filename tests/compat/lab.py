@@ -39,6 +39,14 @@ def runs(pid):
         return False
 
 
+def ends(pid, seconds):
+    """Waits for that."""
+    deadline = time.monotonic() + seconds
+    while runs(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not runs(pid)
+
+
 class Mps:
     """A private MPS: a control daemon of our own, and the servers that it starts."""
 
@@ -91,13 +99,10 @@ class Mps:
         except (OSError, ValueError):
             return
         self.ask("quit -t 5")
-        deadline = time.monotonic() + MPS_ANSWERS_S
-        while time.monotonic() < deadline:
-            if not runs(control):
-                return
-            time.sleep(0.05)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(control, signal.SIGKILL)
+        if not ends(control, MPS_ANSWERS_S):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(control, signal.SIGKILL)
+            ends(control, MPS_ANSWERS_S)
 
 
 class CompatLab(Lab):
