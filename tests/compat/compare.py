@@ -57,7 +57,7 @@ def unsound(program, first, second):
     for outcome in (first, second):
         if outcome.ended == "timeout":
             return f"plain: {outcome.status_text()}"
-        if outcome.status != 0 and not program.may_fail:
+        if outcome.status != 0 and not program.at_fault:
             last = (outcome.err.strip() or outcome.out.strip()).splitlines()
             return f"plain: {outcome.status_text()}" + (f": {last[-1][:LONGEST]}" if last else "")
     apart = difference(first, second, program.unordered)

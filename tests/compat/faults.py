@@ -176,7 +176,7 @@ def main():
     session = Session(options)
     status = 0
     with session.open():
-        programs = session.programs(lambda program: program.reaches_others and options.only in program.name)
+        programs = session.programs(lambda program: program.at_fault and options.only in program.name)
         short = session.programs(lambda program: program.name == SHORT)
         if not programs or not short:
             print("compat: no fault programs, or no short one", file=sys.stderr)

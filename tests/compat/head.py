@@ -11,8 +11,7 @@ PYTHON_BUILD = "python"
 KEYS = ("compat", "libs", "flags", "builds", "arch", "args", "soft", "output", "needs", "modules")
 MANY = ("args",)  # keys that may occur more than once
 LINE = re.compile(r"(?://|#) ?([a-z]+):(?: (.*))?$")
-ALONE = ("fault_", "exit_kill")  # programs that reach others under MPS
-MAY_FAIL = ("fault_", "exit_")  # programs that end with a status other than 0
+AT_FAULT = ("fault", "exit")  # programs that may end with a status other than 0, and reach others under MPS
 
 
 class HeadError(ValueError):
@@ -39,12 +38,9 @@ class Program:
         return self.path.suffix == ".py"
 
     @property
-    def reaches_others(self):
-        return self.name.startswith(ALONE)
-
-    @property
-    def may_fail(self):
-        return self.name.startswith(MAY_FAIL)
+    def at_fault(self):
+        """It ends in the middle of its work, or with an error: under MPS that may reach others."""
+        return self.name.startswith(AT_FAULT)
 
 
 def parse(path, text):

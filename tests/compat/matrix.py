@@ -1,7 +1,7 @@
 """Runs programs x builds in each kind of run, many at a time, and says of each whether it did what it does plain.
 
 The phases of a mode: plain, twice; then with a gpuctld the first start with empty caches and another with full ones; then, with
-one that storms, one and two at once. In each phase programs that would reach others under MPS run after all others.
+one that storms, one and two at once. Programs that would reach others under MPS go through them after all others.
 """
 import concurrent.futures
 import contextlib
@@ -28,6 +28,7 @@ NO_TIME = "no time left"
 LOG_LINES = 3
 FIRST_BUILDS = ("both", "ptx", PYTHON_BUILD)
 ALONE_JOBS = 4
+ALONE_NOTE = "a program that may reach others, in a build that --alone-builds does not name"
 # Where a program, or a front end, keeps things from start to start.
 KEPT = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH")
 KEPT_BY_PYTHON = ("TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "NUMBA_CACHE_DIR", "PYTORCH_KERNEL_CACHE_PATH", "TORCHINDUCTOR_CACHE_DIR")
@@ -72,31 +73,40 @@ class Row:
 
 
 class Matrix:
-    def __init__(self, lab, cells, jobs, deadline, kept):
+    def __init__(self, lab, cells, jobs, deadline, kept, alone_builds=FIRST_BUILDS):
         self.lab, self.cells, self.jobs, self.deadline = lab, cells, jobs, deadline
+        self.alone_builds = alone_builds
         self.kept = pathlib.Path(kept)  # what failing runs left
         self.rows = []
-        self.alone = {cell.program.name for cell in cells if cell.program.reaches_others}
+        self.alone = {cell.program.name for cell in cells if cell.program.at_fault}
         self.state = "starting"
         self.lock = threading.Lock()
 
     def run_mode(self, mode, runs):
-        """The builds that say most go through all phases first: what is skipped for want of time are the others."""
+        """What says most goes through all phases first; what is skipped for want of time is what says least."""
         with self.lab.mode(mode):
             for first in (True, False):
-                cells = [cell for cell in self.cells if (cell.build in FIRST_BUILDS) == first]
-                if cells:
-                    self.run_phases(mode, runs, cells)
+                self.run_phases(mode, runs, [cell for cell in self.cells if cell.program.name not in self.alone and
+                                             (cell.build in FIRST_BUILDS) == first], self.jobs)
+            alone = [cell for cell in self.cells if cell.program.name in self.alone]
+            self.rows += [Row(mode, "plain", cell.name, cell.build, SKIPPED, ALONE_NOTE) for cell in alone if cell.build not in self.alone_builds]
+            # Without MPS a fault stays where it is.
+            self.run_phases(mode, runs, [cell for cell in alone if cell.build in self.alone_builds],
+                            1 if self.lab.mps else min(self.jobs, ALONE_JOBS))
 
-    def run_phases(self, mode, runs, cells):
-        plain = self.plain_phase(mode, cells)
-        cells = [cell for cell in cells if cell in plain]
+    def run_phases(self, mode, runs, cells, jobs):
+        before = set(self.alone)
+        plain = self.plain_phase(mode, cells, jobs)
+        # Those that turned out to reach others begin again with the others of that kind.
+        deferred = {cell.name for cell in cells if cell.program.name in self.alone - before}
+        self.rows = [row for row in self.rows if (row.mode, row.run) != (mode, "plain") or row.program not in deferred]
+        cells = [cell for cell in cells if cell in plain and cell.name not in deferred]
         for storm in (False, True):
             wanted = [kind for kind in runs if (kind in (STORM, PAIR)) == storm]
             if wanted and cells:
                 with self.lab.serving(storm):
                     for kind in wanted:
-                        self.phase(mode, kind, cells, lambda cell, kind=kind: self.compare(mode, kind, cell, *plain[cell]))
+                        self.phase(mode, kind, cells, lambda cell, kind=kind: self.compare(mode, kind, cell, *plain[cell]), jobs)
                         if kind == COLD:
                             self.wait_until_compiled(mode)
 
@@ -110,13 +120,13 @@ class Matrix:
             return None
 
         with self.lab.mode("time-sliced"):
-            self.phase("scout", "plain", list(first.values()), look)
+            self.phase("scout", "plain", list(first.values()), look, self.jobs)
         self.note_alone(found)
 
     def note_alone(self, outcomes):
         self.alone |= {cell.program.name for cell, outcome in outcomes.items() if is_sticky(outcome)}
 
-    def plain_phase(self, mode, cells):
+    def plain_phase(self, mode, cells, jobs):
         """Two plain outcomes of each cell that is sound."""
         outcomes = {}
 
@@ -135,15 +145,13 @@ class Matrix:
                     outcomes[cell] = (first, second)
             return row
 
-        self.phase(mode, "plain", cells, twice)
+        self.phase(mode, "plain", cells, twice, jobs)
         self.note_alone({cell: second for cell, (_, second) in outcomes.items()})
         return outcomes
 
-    def phase(self, mode, kind, cells, do):
+    def phase(self, mode, kind, cells, do, jobs):
         """Adds a row for each cell: what do(cell) says or, when there is no time, that it was skipped."""
         done, began = [0], time.monotonic()
-        crowd = [cell for cell in cells if cell.program.name not in self.alone]
-        alone = [cell for cell in cells if cell.program.name in self.alone]
 
         def one(cell):
             row = Row(mode, kind, cell.name, cell.build, SKIPPED, NO_TIME) if self.deadline.passed() else do(cell)
@@ -154,11 +162,9 @@ class Matrix:
                 wrong = sum(row.verdict == WRONG for row in self.rows)
                 self.state = f"{mode} {kind}: {done[0]} of {len(cells)}, {time.monotonic() - began:.0f} s; {wrong} wrong so far"
 
-        # Without MPS a fault stays where it is.
-        for group, jobs in ((crowd, self.jobs), (alone, 1 if self.lab.mps else min(self.jobs, ALONE_JOBS))):
-            with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-                for future in [pool.submit(one, cell) for cell in group]:
-                    future.result()
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            for future in [pool.submit(one, cell) for cell in cells]:
+                future.result()
         if kind != "plain" and (failure := self.lab.daemon_failure()):
             self.rows.append(Row(mode, kind, "gpuctld", "-", WRONG, failure))
 

@@ -103,7 +103,8 @@ class Phases(unittest.TestCase):
     def test_programs_that_reach_others_are_alone(self):
         self.run_matrix("fault_trap", "sticky", "ordinary", runs=("slice",))
         self.assertEqual(self.matrix.alone, {"fault_trap", "sticky"})
-        self.assertEqual([row.program for row in self.matrix.rows if row.run == "slice"][0], "ordinary")
+        self.assertEqual([row.program for row in self.matrix.rows if row.run == "slice"], ["ordinary", "fault_trap", "sticky"])
+        self.assertEqual(sorted(row.program for row in self.matrix.rows if row.run == "plain"), ["fault_trap", "ordinary", "sticky"])
 
     def test_what_there_is_no_time_for_is_skipped(self):
         rows = self.run_matrix("ordinary", seconds=0)

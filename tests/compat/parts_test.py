@@ -51,11 +51,9 @@ class Head(unittest.TestCase):
             with self.subTest(text), self.assertRaisesRegex(head.HeadError, words):
                 parse(text)
 
-    def test_names_tell_what_a_program_does_to_others(self):
-        said = {name: (program.reaches_others, program.may_fail) for name in ("fault_trap", "exit_kill_9", "exit_status", "streams")
-                for program in [parse("// compat: a\n", f"{name}.cu")]}
-        self.assertEqual(said, {"fault_trap": (True, True), "exit_kill_9": (True, True), "exit_status": (False, True),
-                                "streams": (False, False)})
+    def test_names_tell_which_programs_reach_others(self):
+        said = {name: parse("// compat: a\n", f"{name}.cu").at_fault for name in ("fault_trap", "exits", "streams", "default_stream")}
+        self.assertEqual(said, {"fault_trap": True, "exits": True, "streams": False, "default_stream": False})
 
     def test_what_a_program_lacks(self):
         wgmma = parse("// compat: a\n// arch: 90a\n")

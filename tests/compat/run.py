@@ -19,7 +19,7 @@ from build import Builder, find_nvcc
 from execute import Deadline, end_on_signals, kill_all
 from head import BUILDS, PYTHON_BUILD, lacks, read_all
 from lab import MPS, SOFTWARE, TIME_SLICED, CompatLab, gpus
-from matrix import RIGHT, RUNS, SKIPPED, WRONG, Cell, Matrix, Row, empty
+from matrix import FIRST_BUILDS, RIGHT, RUNS, SKIPPED, WRONG, Cell, Matrix, Row, empty
 from table import all_right, document, report
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -33,6 +33,8 @@ def parse_arguments(arguments=None):
     parser.add_argument("--programs", default=HERE / "programs", help="where the programs are")
     parser.add_argument("--only", default="*", metavar="PATTERN", help="names of programs, as the shell matches them")
     parser.add_argument("--builds", default=",".join(BUILDS), help="some of " + ",".join(BUILDS))
+    parser.add_argument("--alone-builds", default=",".join(FIRST_BUILDS), help="those of programs that may reach others, which take long as "
+                        "they run one at a time under MPS (default: %(default)s)")
     parser.add_argument("--runs", default=",".join(RUNS), help="some of " + ",".join(RUNS) + "; plain is always run")
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--mps", dest="modes", action="store_const", const=(MPS,), help="under an MPS of its own")
@@ -102,7 +104,8 @@ def run_matrix(options, cells, deadline):
     results = options.build_dir / "compat" / "results"
     with tempfile.TemporaryDirectory(prefix="compat.", ignore_cleanup_errors=True) as scratch:
         lab = CompatLab(options.build_dir, results, pathlib.Path(scratch), SOFTWARE in options.modes)
-        matrix = Matrix(lab, cells, options.jobs, deadline, empty(results / "failed"))
+        matrix = Matrix(lab, cells, options.jobs, deadline, empty(results / "failed"),
+                        BUILDS if SOFTWARE in options.modes else options.alone_builds.split(","))
         try:
             with matrix.progress():
                 if options.modes == (MPS,):
