@@ -89,11 +89,10 @@ class Phases(unittest.TestCase):
     def test_hangs_are_ended(self):
         SCRIPTS["hangs"] = '[ -z "$IN_SLICE" ] || { echo waits for X >"$GPUSLICE_DEBUG"; sleep 60; }'
         self.addCleanup(SCRIPTS.pop, "hangs")
-        more, matrix.MORE_S = matrix.MORE_S, 0.5
+        more, matrix.MORE_S = matrix.MORE_S, 4
         self.addCleanup(setattr, matrix, "MORE_S", more)
-        rows = self.run_matrix("hangs", "ordinary", runs=("slice",))
+        rows = self.run_matrix("hangs", runs=("slice",))
         self.assertRegex(rows["hangs", "slice"].note, "got timeout after .*; last in its log: waits for X")
-        self.assertEqual(rows["ordinary", "slice"].verdict, "right")
 
     def test_what_says_nothing_is_not_counted(self):
         rows = self.run_matrix("fails", "unsteady", "absent")
@@ -103,7 +102,8 @@ class Phases(unittest.TestCase):
     def test_programs_that_reach_others_are_alone(self):
         self.run_matrix("fault_trap", "sticky", "ordinary", runs=("slice",))
         self.assertEqual(self.matrix.alone, {"fault_trap", "sticky"})
-        self.assertEqual([row.program for row in self.matrix.rows if row.run == "slice"], ["ordinary", "fault_trap", "sticky"])
+        order = [row.program for row in self.matrix.rows if row.run == "slice"]
+        self.assertEqual((order[0], sorted(order[1:])), ("ordinary", ["fault_trap", "sticky"]))
         self.assertEqual(sorted(row.program for row in self.matrix.rows if row.run == "plain"), ["fault_trap", "ordinary", "sticky"])
 
     def test_what_there_is_no_time_for_is_skipped(self):
