@@ -144,6 +144,10 @@ class Table(unittest.TestCase):
         self.assertEqual(lines[0], ["both", "ptx", "unsound", "skipped"])
         self.assertEqual(lines[2], ["time-sliced", "slice", "1/2", "1/1", "0", "1"])
 
+    def test_what_has_no_build_is_counted_as_skipped(self):
+        lines = table.counts([Row("", "compile", "a", "both", "right"), Row("", "compile", "b", "-", "skipped", "needs two GPUs")])
+        self.assertEqual([line.split() for line in lines], [["both", "unsound", "skipped"], ["compile", "1/1", "0", "1"]])
+
     def test_report_names_failures_and_ratios(self):
         text = "\n".join(table.report(self.rows))
         self.assertIn("WRONG: 1\n  b [both] time-sliced slice: exit 3", text)

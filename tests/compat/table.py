@@ -16,7 +16,8 @@ def in_order(values, order):
 
 def counts(rows):
     """Right of counted, for each mode and kind of run, and each build."""
-    builds = in_order({row.build for row in rows}, (*BUILDS, PYTHON_BUILD))
+    every = {row.build for row in rows}
+    builds = in_order(every - {"-"}, (*BUILDS, PYTHON_BUILD))
     kinds = list(dict.fromkeys((row.mode, row.run) for row in rows))
     found = collections.Counter((row.mode, row.run, row.build, row.verdict) for row in rows)
     table = [["", *builds, "unsound", "skipped"]]
@@ -24,7 +25,7 @@ def counts(rows):
         def number(build, *verdicts, key=(mode, run)):
             return sum(found[*key, build, verdict] for verdict in verdicts)
         cells = [f"{number(build, RIGHT)}/{number(build, *COUNTED)}" if number(build, *COUNTED) else "-" for build in builds]
-        table.append([f"{mode} {run}".strip(), *cells, *(str(sum(number(build, verdict) for build in builds)) for verdict in (UNSOUND, SKIPPED))])
+        table.append([f"{mode} {run}".strip(), *cells, *(str(sum(number(build, verdict) for build in every)) for verdict in (UNSOUND, SKIPPED))])
     return aligned(table)
 
 
