@@ -42,7 +42,7 @@ step() {
   left=$((left - 1))
   if ((seconds < 10)); then echo "== $name: no time left" >"$out/$name.txt"; status=1; return; fi
   echo "== $name: $seconds s at most" >&2
-  timeout -k 20 $((seconds + 15)) "$@" --build-dir "$build" --limit-s "$seconds" >"$out/$name.txt"
+  timeout -k 45 $((seconds + 15)) "$@" --build-dir "$build" --limit-s "$seconds" >"$out/$name.txt"
   result=$?
   ((result == 0 || result == 77)) || status=1
   ((result == 0)) || echo "== exit status $result" >>"$out/$name.txt"
