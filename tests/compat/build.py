@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 
+from execute import ending
 from head import BUILDS
 
 ERROR = re.compile(r"\berror\b|\bfatal\b|undefined reference", re.IGNORECASE)
@@ -79,7 +80,7 @@ class Builder:
         return [str(self.nvcc), "-O2", *code_options(build, arch, self.software), *program.flags, *runtime, *where,
                 "-o", str(to), str(what), *(f"-l{name}" for name in program.libs)]
 
-    def make_all(self, programs, wanted, jobs, deadline=None, tell=lambda: None):
+    def make_all(self, programs, wanted, jobs, deadline=None):
         """{(name, build): Built}; those for which there was no time are absent."""
         tasks = {}
         for program in programs:
@@ -90,11 +91,10 @@ class Builder:
 
         def make(task):
             (program, _), builds = task
-            if deadline and deadline.passed():
+            if ending() or (deadline and deadline.passed()):
                 return
             for build, built in self.make(program, builds):
                 made[program.name, build] = built
-                tell()
 
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             for future in [pool.submit(make, task) for task in tasks.items()]:

@@ -73,6 +73,11 @@ def kill_all():
             kill_group(process)
 
 
+def ending():
+    """Whether kill_all() was called."""
+    return _closed
+
+
 def run(command, env, limit_s, deadline=None, directory=None):
     """The outcome of one run, in a working directory of its own."""
     until_deadline = deadline.left() if deadline else limit_s + 1

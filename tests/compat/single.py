@@ -20,6 +20,7 @@ LIMIT_S = 60  # for any one run
 def parser(about):
     options = argparse.ArgumentParser(description=about)
     options.add_argument("--build-dir", default="build", help="of gpuctl; programs are built in its directory compat (default: build)")
+    options.add_argument("--programs", default=HERE / "programs", help="where the programs are")
     options.add_argument("--at-once", type=int, default=1, metavar="K", help="as many at the same time (default: 1)")
     options.add_argument("--limit-s", type=float, default=3600, help="ends after so many seconds, with what it has")
     modes = options.add_mutually_exclusive_group()
@@ -60,7 +61,7 @@ class Session:
 
     def programs(self, wanted):
         """[(program, path)] of the programs that `wanted` says yes to and that could be built."""
-        found = [program for program in read_all(HERE / "programs")[0]
+        found = [program for program in read_all(self.options.programs)[0]
                  if wanted(program) and (program.soft if self.software else self.build in program.builds)]
         made = self.builder.make_all(found, (self.build,), os.cpu_count(), self.deadline.share(0.5))
         for program in found:
