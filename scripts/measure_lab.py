@@ -190,14 +190,14 @@ class Lab:
         return [program.report() for program in programs]
 
     @contextlib.contextmanager
-    def gpuctld(self, *options, config=""):
+    def gpuctld(self, *options, config="", limit_s=900):
         config_path = self.scratch / "gpuctl.toml"
         config_path.write_text(config)
         state = self.scratch / f"{self.step}.state"
         shutil.rmtree(state, ignore_errors=True)
         command = [self.build / "src/gpuctld/gpuctld", "--socket", self.env["GPUCTL_SOCKET"], "--config", config_path,
                    "--state", state, *options, *(["--software-gpu"] if self.options.rehearse else [])]
-        daemon = self.start(None, *command, limit_s=900)
+        daemon = self.start(None, *command, limit_s=limit_s)
         try:
             deadline = time.monotonic() + STARTUP_S
             while subprocess.run([self.gpuctl_path, "status"], env=self.env, capture_output=True).returncode != 0:
@@ -205,7 +205,7 @@ class Lab:
                     raise daemon.failure("does not start")
                 time.sleep(0.05)
             self.connection = Connection(self.env["GPUCTL_SOCKET"])
-            yield
+            yield daemon
         finally:
             if self.connection:
                 self.connection.close()

@@ -1,0 +1,64 @@
+"""What differs between a plain run and another one of the same program: nothing is ignored."""
+import re
+
+# Errors after which the CUDA context of a program is of no more use.
+STICKY = re.compile(
+    r"cudaError(IllegalAddress|LaunchFailure|LaunchTimeout|Assert|IllegalInstruction|MisalignedAddress|InvalidAddressSpace|InvalidPc"
+    r"|HardwareStackError|ECCUncorrectable|Contained|TensorMemoryLeak)\b"
+    r"|CUDA_ERROR_(ILLEGAL_ADDRESS|LAUNCH_FAILED|LAUNCH_TIMEOUT|ASSERT|ILLEGAL_INSTRUCTION|MISALIGNED_ADDRESS|INVALID_ADDRESS_SPACE"
+    r"|INVALID_PC|HARDWARE_STACK_ERROR|ECC_UNCORRECTABLE|CONTAINED)\b")
+SKIP_STATUS = 77  # of a program that says why it cannot run here
+LONGEST = 160
+
+
+def lines(text, unordered):
+    """Those of the output; white space at its two ends does not count."""
+    split = text.strip().splitlines()
+    return sorted(split) if unordered else split
+
+
+def shown(line):
+    if line is None:
+        return "no such line"
+    return repr(line if len(line) <= LONGEST else line[:LONGEST] + "...")
+
+
+def first_difference(plain, got, unordered=False):
+    """The first line that differs, or None."""
+    if not unordered and plain == got:
+        return None
+    ours, theirs = lines(plain, unordered), lines(got, unordered)
+    for number in range(max(len(ours), len(theirs))):
+        left, right = (side[number] if number < len(side) else None for side in (ours, theirs))
+        if left != right:
+            return f"line {number + 1}: plain {shown(left)}, got {shown(right)}"
+    return None
+
+
+def difference(plain, got, unordered=False):
+    """One line that says how an outcome differs from the plain one, or None."""
+    said = []
+    if got.status_text() != plain.status_text():
+        said.append(f"plain {plain.status_text()}, got {got.status_text()}")
+    for name, left, right in (("stdout", plain.out, got.out), ("stderr", plain.err, got.err)):
+        found = first_difference(left, right, unordered)
+        if found:
+            said.append(f"{name} {found}")
+    return "; ".join(said) or None
+
+
+def is_sticky(outcome):
+    """Whether a program ran into an error that, under MPS, reaches others."""
+    return bool(STICKY.search(outcome.out) or STICKY.search(outcome.err))
+
+
+def unsound(program, first, second):
+    """Why two plain runs of a program say nothing about others, or None."""
+    for outcome in (first, second):
+        if outcome.ended == "timeout":
+            return f"plain: {outcome.status_text()}"
+        if outcome.status != 0 and not program.at_fault:
+            last = (outcome.err.strip() or outcome.out.strip()).splitlines()
+            return f"plain: {outcome.status_text()}" + (f": {last[-1][:LONGEST]}" if last else "")
+    apart = difference(first, second, program.unordered)
+    return f"two plain runs differ: {apart}" if apart else None

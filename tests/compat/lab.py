@@ -1,0 +1,157 @@
+"""The lab of the compatibility suite: that of scripts/measure_lab.py, with time-slicing or an MPS of its own, and a gpuctld that
+storms if it is asked to."""
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import types
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "scripts"))
+
+from measure_lab import ALWAYS_REWRITTEN, Lab  # noqa: E402
+
+TIME_SLICED, MPS, SOFTWARE = "time-sliced", "mps", "software"
+STORM_US = 300
+SOFTWARE_STORM_US = 2000
+DAEMON_LIMIT_S = 7200
+MPS_ANSWERS_S = 20
+MPS_RECOVERS_S = 5
+
+
+def gpus():
+    """The architecture of the first GPU ("90"), how many there are, and what nvidia-smi says of them; None without any."""
+    try:
+        said = subprocess.run(["nvidia-smi", "--query-gpu=compute_cap,name,driver_version", "--format=csv,noheader"],
+                              capture_output=True, text=True, check=True, timeout=60).stdout.strip().splitlines()
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return (said[0].partition(",")[0].strip().replace(".", ""), len(said), said) if said else None
+
+
+def runs(pid):
+    """Whether there is such a process, and it is not one that has ended and that nobody waited for."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def ends(pid, seconds):
+    """Waits for that."""
+    deadline = time.monotonic() + seconds
+    while runs(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not runs(pid)
+
+
+class Mps:
+    """A private MPS: a control daemon of our own, and the servers that it starts."""
+
+    def __init__(self, scratch):
+        self.pipe, self.log = scratch / "mps", scratch / "mps-log"
+        self.restarts = 0
+
+    @property
+    def env(self):
+        return {"CUDA_MPS_PIPE_DIRECTORY": str(self.pipe), "CUDA_MPS_LOG_DIRECTORY": str(self.log)}
+
+    def start(self):
+        for directory in (self.pipe, self.log):
+            directory.mkdir(exist_ok=True)
+        subprocess.run(["setsid", "nvidia-cuda-mps-control", "-d"], env={**os.environ, **self.env}, check=True, timeout=MPS_ANSWERS_S,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def ask(self, words):
+        """The answer of the control daemon, or None if it does not give one."""
+        try:
+            done = subprocess.run(["nvidia-cuda-mps-control"], env={**os.environ, **self.env}, input=words + "\n", capture_output=True,
+                                  text=True, timeout=MPS_ANSWERS_S)
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return done.stdout if done.returncode == 0 else None
+
+    def serves(self):
+        """Whether new programs get a server that is well."""
+        servers = self.ask("get_server_list")
+        if servers is None:
+            return False
+        states = [self.ask(f"get_server_status {server}") for server in servers.split() if server.isdigit()]
+        return not any(state is None or "FAULT" in state.upper() for state in states)
+
+    def mend(self):
+        """After a program that may have taken the server with it: waits for its recovery, or starts all anew."""
+        deadline = time.monotonic() + MPS_RECOVERS_S
+        while not self.serves():
+            if time.monotonic() > deadline:
+                self.stop()
+                self.start()
+                self.restarts += 1
+                return
+            time.sleep(0.05)
+
+    def stop(self):
+        """In good order or, if it does not answer, by its process id."""
+        try:
+            control = int((self.pipe / "nvidia-cuda-mps-control.pid").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return
+        self.ask("quit -t 5")
+        if not ends(control, MPS_ANSWERS_S):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(control, signal.SIGKILL)
+            ends(control, MPS_ANSWERS_S)
+
+
+class CompatLab(Lab):
+    def __init__(self, build, out, scratch, software):
+        for directory in (out, scratch):
+            pathlib.Path(directory).mkdir(parents=True, exist_ok=True)
+        super().__init__(types.SimpleNamespace(build=build, out=out, scratch=scratch, rehearse=software))
+        self.software = software
+        if software:  # fast enough for programs that give a GPU work for a tenth of a second
+            self.env["SOFTGPU_WARP_INSTRUCTION_NS"] = os.environ.get("SOFTGPU_WARP_INSTRUCTION_NS", "1000")
+        self.mps = None
+        self.daemon = None
+
+    @contextlib.contextmanager
+    def mode(self, name):
+        """Time-sliced, whatever MPS runs on the machine, or under one of our own."""
+        self.enter(name)
+        if name != MPS:
+            with self.environment(CUDA_MPS_PIPE_DIRECTORY=str(self.scratch / "no-mps")):
+                yield
+            return
+        self.mps = Mps(self.scratch)
+        try:
+            self.mps.start()
+            with self.environment(**self.mps.env):
+                yield
+        finally:
+            self.mps.stop()
+            self.mps = None
+
+    @contextlib.contextmanager
+    def serving(self, storm=False):
+        """A gpuctld with a slice s."""
+        storm_us = SOFTWARE_STORM_US if self.software else STORM_US
+        options, config = (("--evict-storm", storm_us), ALWAYS_REWRITTEN) if storm else ((), "")
+        with self.gpuctld(*options, config=config, limit_s=DAEMON_LIMIT_S) as self.daemon:
+            self.gpuctl("create-slice", "s")
+            try:
+                yield
+            finally:
+                self.daemon = None
+
+    def daemon_failure(self):
+        """What became of gpuctld, if it is not well."""
+        status = self.daemon.process.poll()
+        if status is not None:
+            return f"gpuctld ended with status {status}: {(self.daemon.err().splitlines() or [''])[-1]}"
+        answer = subprocess.run([self.gpuctl_path, "status"], env=self.env, capture_output=True, text=True, timeout=60)
+        return None if answer.returncode == 0 else f"gpuctl status: {answer.stderr.strip()}"
+
+    def in_slice(self, command):
+        return [self.gpuctl_path, "run", "--slice", "s", "--", *command]

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""The phases of the compatibility suite's runner, with shell scripts for programs and a lab without a GPU."""
+import contextlib
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import matrix
+from execute import Deadline
+from head import Program
+
+SCRIPTS = {
+    "ordinary": "echo one; echo two >&2; exit 0",
+    "other_output": 'echo "${IN_SLICE:-plain}"',
+    "other_status": '[ -z "$IN_SLICE" ] || exit 3',
+    "crashes": '[ -z "$IN_SLICE" ] || kill -SEGV $$',
+    "storm_only": '[ "$IN_SLICE" != storm ] || echo evicted',
+    "fails": "echo no memory >&2; exit 2",
+    "unsteady": "echo $$",
+    "absent": "echo needs another GPU >&2; exit 77",
+    "fault_trap": "echo cudaErrorLaunchFailure; exit 4",
+    "sticky": "echo cudaErrorAssert",
+    "keeps": 'touch "$XDG_CACHE_HOME/it"',
+}
+
+
+class FakeLab:
+    """Programs in a slice find IN_SLICE in their environment."""
+    mps = None
+
+    def __init__(self, scratch):
+        self.scratch, self.env, self.storm, self.dead = scratch, dict(os.environ), False, None
+
+    @contextlib.contextmanager
+    def mode(self, _):
+        yield
+
+    @contextlib.contextmanager
+    def serving(self, storm=False):
+        self.storm = storm
+        yield
+
+    def in_slice(self, command):
+        return ["env", f"IN_SLICE={'storm' if self.storm else 'yes'}", *command]
+
+    def daemon_failure(self):
+        return self.dead
+
+
+class Phases(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="gpuctl-test.")
+        self.addCleanup(directory.cleanup)
+        self.scratch = pathlib.Path(directory.name)
+        self.lab = FakeLab(self.scratch)
+
+    def run_matrix(self, *names, runs=matrix.RUNS, seconds=100):
+        """{(program, run): row}"""
+        cells = []
+        for name in names:
+            path = self.scratch / name
+            path.write_text(f"#!/bin/sh\n{SCRIPTS[name]}\n")
+            path.chmod(0o755)
+            cells.append(matrix.Cell(Program(name, path, "a test"), 0, "both", path))
+        self.matrix = matrix.Matrix(self.lab, cells, 4, Deadline(seconds), matrix.empty(self.scratch / "failed"))
+        self.matrix.run_mode("time-sliced", runs)
+        return {(row.program, row.run): row for row in self.matrix.rows}
+
+    def verdicts(self, rows, name):
+        return [rows[name, kind].verdict for kind in ("plain", *matrix.RUNS) if (name, kind) in rows]
+
+    def test_what_is_the_same_is_right(self):
+        rows = self.run_matrix("ordinary", "fault_trap")
+        for name in ("ordinary", "fault_trap"):
+            self.assertEqual(self.verdicts(rows, name), ["right"] * 5)
+        self.assertEqual(list((self.scratch / "failed").iterdir()), [])
+
+    def test_what_differs_is_wrong(self):
+        rows = self.run_matrix("other_output", "other_status", "crashes", "storm_only")
+        self.assertIn("line 1: plain 'plain', got 'yes'", rows["other_output", "slice"].note)
+        self.assertEqual(rows["other_status", "slice-cold"].note, "plain exit 0, got exit 3")
+        self.assertEqual(rows["crashes", "storm"].note, "plain exit 0, got SIGSEGV")
+        self.assertEqual(self.verdicts(rows, "storm_only"), ["right", "right", "right", "wrong", "wrong"])
+        self.assertIn(" AND ", rows["crashes", "storm-pair"].note)
+        self.assertEqual((self.scratch / "failed/time-sliced.slice.other_output.0.both.0.out").read_text(), "yes\n")
+
+    def test_hangs_are_ended(self):
+        SCRIPTS["hangs"] = '[ -z "$IN_SLICE" ] || { echo waits for X >"$GPUSLICE_DEBUG"; sleep 60; }'
+        self.addCleanup(SCRIPTS.pop, "hangs")
+        more, matrix.MORE_S = matrix.MORE_S, 4
+        self.addCleanup(setattr, matrix, "MORE_S", more)
+        rows = self.run_matrix("hangs", runs=("slice",))
+        self.assertRegex(rows["hangs", "slice"].note, "got timeout after .*; last in its log: waits for X")
+
+    def test_what_says_nothing_is_not_counted(self):
+        rows = self.run_matrix("fails", "unsteady", "absent")
+        self.assertEqual([self.verdicts(rows, name) for name in ("fails", "unsteady", "absent")], [["unsound"], ["unsound"], ["skipped"]])
+        self.assertEqual(rows["absent", "plain"].note, "needs another GPU")
+
+    def test_programs_that_reach_others_are_alone(self):
+        self.run_matrix("fault_trap", "sticky", "ordinary", runs=("slice",))
+        self.assertEqual(self.matrix.alone, {"fault_trap", "sticky"})
+        order = [row.program for row in self.matrix.rows if row.run == "slice"]
+        self.assertEqual((order[0], sorted(order[1:])), ("ordinary", ["fault_trap", "sticky"]))
+        self.assertEqual(sorted(row.program for row in self.matrix.rows if row.run == "plain"), ["fault_trap", "ordinary", "sticky"])
+
+    def test_what_there_is_no_time_for_is_skipped(self):
+        rows = self.run_matrix("ordinary", seconds=0)
+        self.assertEqual((rows["ordinary", "plain"].verdict, rows["ordinary", "plain"].note), ("skipped", matrix.NO_TIME))
+
+    def test_a_dead_daemon_is_wrong(self):
+        self.lab.dead = "gpuctld ended with status 1"
+        rows = self.run_matrix("ordinary", runs=("slice",))
+        self.assertEqual(rows["gpuctld", "slice"].verdict, "wrong")
+
+    def test_each_side_has_caches_of_its_own(self):
+        self.run_matrix("keeps", runs=("slice-cold", "slice"))
+        kept = sorted(path.relative_to(self.scratch / "kept").parts[1] for path in (self.scratch / "kept").rglob("it"))
+        self.assertEqual(kept, ["plain", "slice"])
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main(verbosity=2))
