@@ -171,6 +171,15 @@ void Client::tell_memory(int device, std::uint64_t bytes) {
   if (!connection_->send(call)) connection_.reset();
 }
 
+void Client::report_fault(int device, int error, const std::string& name) {
+  std::lock_guard lock(mutex_);
+  if (!connection_) return;
+  const ipc::Call call{.method = "io.gpuctl.ReportFault",
+                       .parameters = {{"device", device}, {"error", error}, {"name", ipc::to_utf8(name)}},
+                       .oneway = true};
+  if (!connection_->send(call)) connection_.reset();
+}
+
 void Client::report_kernels(bool all) {
   KernelSource source = kernel_source_.load();
   if (!source) return;

@@ -65,6 +65,9 @@ class Client {
   /// Says what is held, without waiting for an answer.
   void tell_memory(int device, std::uint64_t bytes);
 
+  /// Says that the driver broke the context on a device for good, with which error, without waiting for an answer.
+  void report_fault(int device, int error, const std::string& name);
+
   Targets targets() const;
 
   /// In a forked child: forgets connection and thread (they belong to the parent).
