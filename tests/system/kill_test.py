@@ -170,6 +170,7 @@ esac
                 os.setgroups([])
                 os.setgid(65534)
                 os.setuid(65534)
+                self.daemon.process.poll = lambda: None  # it is not this process's child
                 try:
                     self.call("Kill", **parameters)
                     os.write(write, b"done")
