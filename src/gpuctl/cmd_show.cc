@@ -32,6 +32,7 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   line("owner", owner_text(s));
   line("granted", sms(s.granted) + " of " + std::to_string(s.demand) + " wanted");
   line("clients", std::to_string(s.clients));
+  line("faults", std::to_string(s.faults));
 }
 
 Table client_table(const std::vector<ipc::Client>& clients) {

@@ -13,7 +13,8 @@ void print_status(std::ostream& out, const ipc::Status& status, const std::strin
     return std::to_string(n) + ' ' + word + (n == 1 ? "" : "s");
   };
   out << "gpuctld " << printable(status.version) << " at " << socket << ", up " << format_duration_s(status.uptime_s)
-      << ", " << plural(status.slices, "slice") << ", " << plural(status.clients, "client") << "\n\n";
+      << ", " << plural(status.slices, "slice") << ", " << plural(status.clients, "client")
+      << (status.faults == 0 ? "" : ", " + plural(status.faults, "fault")) << "\n\n";
   using enum Table::Align;
   Table table({{"GPU", right},
                {"NAME", left},

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/json/parse.hpp>
 #include <sstream>
 
@@ -105,6 +106,7 @@ TEST_F(CommandLine, ShowTellsEverythingOfASlice) {
   usage.launches = 12400;
   usage.granted = 8;
   usage.memory = 3 << 20;
+  slices_[2].faults = 2;
   daemon_.on("GetSlice",
              {{"slice", to_json(slices_[2])},
               {"clients", to_json(std::vector<ipc::Client>{{42, 0, "./a b", "batch", "running", {usage}}})}});
@@ -120,11 +122,50 @@ TEST_F(CommandLine, ShowTellsEverythingOfASlice) {
             "owner         root\n"
             "granted       0 SMs of 0 wanted\n"
             "clients       0\n"
+            "faults        2\n"
             "\n"
             "PID  USER  GPU  STATE    GRANTED  HOLDING  DEMAND  MEMORY  LAUNCHES  EVICTIONS  EVICT MEAN  EVICT MAX  "
             "COMMAND\n"
             " 42  root    0  running        8        0       0   3 MiB     12.4k          0           -          -  "
             "./a b\n");
+}
+
+TEST_F(CommandLine, KillNamesAProgramOrASlice) {
+  const ipc::EndedClient a{42, "./a b", "batch", "not active", {"SIGTERM"}, true};
+  const ipc::EndedClient b{43, "./b", "batch/x", "terminated", {"SIGTERM", "SIGKILL"}, true};
+  daemon_.on("Kill", {{"clients", to_json(std::vector{a, b})}});
+  const Ran ran = gpuctl({"kill", "batch"});
+  EXPECT_EQ(ran.status, kExitOk) << ran.err;
+  EXPECT_EQ(ran.out,
+            "42  ./a b  in slice batch: ended after SIGTERM\n"
+            "43  ./b  in slice batch/x: ended after SIGTERM and SIGKILL; its work on the GPU was terminated before\n");
+  EXPECT_EQ(daemon_.asked("Kill"), R"({"slice":"batch"})");
+  gpuctl({"kill", "42", "--signal", "int", "--timeout", "0"});
+  EXPECT_EQ(daemon_.asked("Kill"), R"({"pid":42,"signal":"int","timeout_ms":0})");
+  gpuctl({"kill", "/42/"});
+  EXPECT_EQ(daemon_.asked("Kill"), R"({"slice":"42"})");
+  EXPECT_EQ(boost::json::parse(gpuctl({"kill", "/", "--json"}).out).at("clients").at(1).at("pid"), 43);
+}
+
+TEST_F(CommandLine, KillSaysWhatIsStillThereAndWhatFailed) {
+  const ipc::EndedClient stuck{42, "./a", "batch", "no answer\nat all", {"SIGKILL"}, false};
+  daemon_.on("Kill", {{"clients", to_json(std::vector{stuck})}});
+  const Ran ran = gpuctl({"kill", "42"});
+  EXPECT_EQ(ran.status, kExitRefused);
+  EXPECT_EQ(ran.out.rfind("42  ./a  in slice batch: still there after SIGKILL; its work on the GPU was not terminated "
+                          "before: no answer",
+                          0),
+            0u)
+      << ran.out;
+  EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1);
+  daemon_.on("Kill", {{"clients", boost::json::array()}});
+  EXPECT_EQ(gpuctl({"kill", "ls"}).out, "no programs are in slice ls\n");
+  daemon_.refuse("Kill", "NoSuchClient", {{"pid", 7}});
+  expect_error({"kill", "7"}, kExitRefused, "process 7 is not attached to a slice");
+  daemon_.refuse("Kill", "NoSuchSlice", {{"path", "bacth"}});
+  expect_error({"kill", "bacth"}, kExitRefused, "slice 'bacth' does not exist; did you mean 'batch'?");
+  daemon_.refuse("Kill", "InvalidValue", {{"field", "signal"}, {"reason", "must be TERM"}});
+  expect_error({"kill", "7", "--signal", "STOP"}, kExitRefused, "signal: must be TERM");
 }
 
 TEST_F(CommandLine, StatusAndExplain) {
@@ -201,6 +242,10 @@ TEST_F(CommandLine, UsageErrorsExitWithTwoAndAskNothing) {
   expect_error({"show"}, kExitUsage, "show: give the name of a slice, or --kernels");
   expect_error({"explain", "ls"}, kExitUsage,
                "PID: 'ls' is not a process id; 'gpuctl top --once' shows those of the attached programs");
+  expect_error({"kill"}, kExitUsage, "kill: PID|SLICE is required; see 'gpuctl kill --help'");
+  expect_error({"kill", "0"}, kExitUsage, "kill: '0' is not a process id");
+  expect_error({"kill", "7", "--timeout", "1h"}, kExitUsage,
+               "--timeout: '1h' is not a number of milliseconds from 0 to 60000");
   expect_error({"top", "--interval", "0"}, kExitUsage, "--interval: '0' is not a number of seconds from 0.1 to 60");
   EXPECT_TRUE(nothing_asked());
 }

@@ -47,8 +47,9 @@ Outcome<boost::json::object> Daemon::judge(const Result<ipc::Reply>& reply) {
   return Failure{kExitRefused, text};
 }
 
-Outcome<boost::json::object> Daemon::call(std::string_view member, boost::json::object parameters) {
-  return judge(connection_.call(make_call(member, std::move(parameters))));
+Outcome<boost::json::object> Daemon::call(std::string_view member, boost::json::object parameters,
+                                          std::chrono::milliseconds timeout) {
+  return judge(connection_.call(make_call(member, std::move(parameters)), timeout));
 }
 
 Outcome<void> Daemon::start(std::string_view member, boost::json::object parameters) {

@@ -18,7 +18,8 @@ class Daemon {
 
   /// Calls io.gpuctl.`member`. A refusal of the daemon becomes kExitRefused with its reason and, for a slice that does
   /// not exist, a close name; anything else that goes wrong becomes kExitUnreachable.
-  Outcome<boost::json::object> call(std::string_view member, boost::json::object parameters = {});
+  Outcome<boost::json::object> call(std::string_view member, boost::json::object parameters = {},
+                                    std::chrono::milliseconds timeout = ipc::kDefaultTimeout);
 
   /// Starts a call with `more`; the replies come from next().
   Outcome<void> start(std::string_view member, boost::json::object parameters);

@@ -13,6 +13,8 @@ constexpr std::array kVerbs{
     Verb{"list", "List the slices as a tree", "gpuctl list", declare_list},
     Verb{"show", "Show one slice and the programs in it", "gpuctl show batch", declare_show},
     Verb{"run", "Run a program in a slice", "gpuctl run --slice batch python3 train.py --epochs 3", declare_run},
+    Verb{"kill", "End a program, or all programs of a slice, without harm to others", "gpuctl kill batch --signal INT",
+         declare_kill},
     Verb{"top", "Watch devices, slices and programs live", "gpuctl top --interval 0.5", declare_top},
     Verb{"explain", "Say how each kernel of a program is run, and why", "gpuctl explain 4711", declare_explain},
     Verb{"rewrite", "Rewrite the PTX in a file, and say how each kernel would be run",

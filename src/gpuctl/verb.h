@@ -42,6 +42,7 @@ Action declare_list(CLI::App& app);
 Action declare_show(CLI::App& app);
 Action declare_run(CLI::App& app);
 Action declare_top(CLI::App& app);
+Action declare_kill(CLI::App& app);
 Action declare_explain(CLI::App& app);
 Action declare_rewrite(CLI::App& app);
 Action declare_status(CLI::App& app);

@@ -62,7 +62,12 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms) {
     if (slot.device < 0) continue;
     const ipc::Usage& usage = stub_->usage[i];
     const std::uint32_t most = sms[static_cast<std::size_t>(slot.device)];
-    const std::uint32_t demand = std::min(ipc::load(usage.demand), most);
+    const std::uint32_t said = ipc::load(usage.demand), demand = std::min(said, most);
+    if (slot.faulted) {
+      slot.faulted = said == 0 || said == slot.faulted_demand;
+      if (said == 0) slot.faulted_demand = 0;
+      if (slot.faulted) continue;
+    }
     changed |= demand != slot.demand;
     slot.demand = demand;
     slot.holding = std::min(ipc::load(usage.holding), most);
@@ -73,6 +78,15 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms) {
     slot.disobeying = false;
   }
   return changed;
+}
+
+void Client::fault(std::size_t index) {
+  Slot& slot = slots_[index];
+  slot.faulted = true;
+  slot.faulted_demand = ipc::load(stub_->usage[index].demand);
+  slot.demand = slot.holding = slot.outstanding = 0;
+  slot.latest = slot.disobeying = false;
+  slot.held.rest();
 }
 
 void Client::write_grant(std::size_t index, std::uint32_t capsm, std::uint32_t idle, std::uint64_t now_ns) {
@@ -234,17 +248,18 @@ ipc::Client Client::describe() const {
   result.uid = identity_.uid;
   result.command = identity_.command;
   result.slice = slice_;
-  bool disobeying = false, waiting = false;
+  bool disobeying = false, waiting = false, faulted = false;
   std::string job;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const Slot& slot = slots_[i];
     if (slot.device < 0) continue;
     result.usage.push_back(usage(i));
     disobeying |= slot.disobeying;
+    faulted |= slot.faulted;
     waiting |= slot.demand != 0 && slot.decided == 0;
     if (const std::string_view state = job_state(slot); !state.empty()) job = state;
   }
-  result.state = disobeying ? "disobeying" : !job.empty() ? job : waiting ? "waiting" : busy() ? "running" : "idle";
+  result.state = disobeying ? "disobeying" : faulted ? "faulted" : !job.empty() ? job : waiting ? "waiting" : busy() ? "running" : "idle";
   return result;
 }
 

@@ -74,6 +74,8 @@ class Client {
     std::uint32_t flags = 0;                   ///< Grant::flags
     bool latest = false;        ///< among those who had demand when anybody last had
     bool disobeying = false;
+    bool faulted = false;              ///< its context is broken: what the page says of its work does not count
+    std::uint32_t faulted_demand = 0;  ///< what the page said then; something else, and it counts again
     std::uint64_t obeyed_ns = 0;  ///< when it was last seen to hold no more than its grant
 
     bool busy() const { return demand != 0 || outstanding != 0; }
@@ -86,6 +88,9 @@ class Client {
   /// Reads what the client says about its devices. `sms[d]` bounds what is believed about device d. True if a demand
   /// changed.
   bool read_usage(const std::vector<std::uint32_t>& sms);
+
+  /// The driver broke its context there: as if it had nothing to run, until its demand changes.
+  void fault(std::size_t slot);
 
   /// Writes a grant and wakes the client. The order of the stores is the contract of ipc/stub.h.
   void write_grant(std::size_t slot, std::uint32_t capsm, std::uint32_t idle, std::uint64_t now_ns);

@@ -18,6 +18,7 @@ void Client::write_jobs(std::size_t index, std::uint32_t wanted) {
 }
 
 std::optional<ipc::Head> Client::head(std::size_t index, std::uint64_t now_ns) const {
+  if (slots_[index].faulted) return std::nullopt;
   const ipc::Head& shared = stub_->head[index];
   for (int i = 0; i < kTries; ++i) {
     const std::uint32_t version = ipc::load(shared.version);

@@ -1,7 +1,5 @@
 #include "gpuctld/manager.h"
 
-#include <signal.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -99,6 +97,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
       configured_(std::move(configured)),
       log_(std::move(log)),
       scheduler_(std::move(devices), std::move(tree), config_.daemon.evict_deadline),
+      mps_(context),
       tick_timer_(context),
       storm_timer_(context),
       started_ns_(now_ns()) {}
@@ -134,12 +133,16 @@ void Manager::stop() {
   save_kernels();
   tick_timer_.cancel();
   storm_timer_.cancel();
+  mps_.stop();
+  for (const auto& ending : endings_) ending->cancel();
+  endings_.clear();
   if (server_) server_->stop();
 }
 
 void Manager::change_tree(sched::SliceTree tree) {
   look_for_mps();
   scheduler_.set_tree(std::move(tree), now_ns());
+  faults_.keep([this](const std::string& slice) { return scheduler_.tree().find(slice) != nullptr; });
   arm_tick();
   save();
 }
@@ -247,11 +250,8 @@ void Manager::punish(Client& client) {
   const bool stop = config_.daemon.on_disobey == OnDisobey::stop;
   log_(who + " has not given back SMs within its deadline" + (stop ? ": it is stopped" : ""));
   if (!stop) return;
-  for (const auto& [session, member] : members_) {
-    if (&member->client != &client || !member->exit.is_open()) continue;
-    if (::syscall(SYS_pidfd_send_signal, member->exit.native_handle(), SIGKILL, nullptr, 0) != 0)
-      log_(who + " cannot be stopped: " + std::strerror(errno));
-  }
+  for (const auto& [session, member] : members_)
+    if (&member->client == &client) end({member}, {.signal = SIGKILL, .timeout = {}}, [](const auto&) {});
 }
 
 void Manager::arm_storm() {

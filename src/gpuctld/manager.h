@@ -1,5 +1,5 @@
 // The daemon without its process: event loop, clients, slices, state. The methods of the interface are in
-// manager_varlink.cc and manager_clients.cc. Everything happens on the thread that runs the io_context.
+// manager_varlink.cc, manager_clients.cc and manager_end.cc. Everything happens on the thread that runs the io_context.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -9,12 +9,16 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "gpuctld/arrivals.h"
 #include "gpuctld/config.h"
+#include "gpuctld/end_client.h"
+#include "gpuctld/faults.h"
+#include "gpuctld/mps_control.h"
 #include "gpuctld/scheduler.h"
 #include "gpuctld/state.h"
 #include "gpuctld/varlink_server.h"
@@ -75,7 +79,7 @@ class Manager {
     boost::asio::posix::stream_descriptor kick;  ///< eventfd: its demand rose above its grant
     boost::asio::posix::stream_descriptor exit;  ///< pidfd
     bool gone = false, resting = false;
-    int kicks = 0;
+    int kicks = 0, faults = 0;
     void wait_for_kick();
     void wait_for_exit();
   };
@@ -90,12 +94,16 @@ class Manager {
   void tick();
   void arm_storm();
   void punish(Client& client);
+  using Members = std::vector<std::shared_ptr<Member>>;
+  using AllEnded = std::function<void(std::vector<ipc::EndedClient>)>;
+  void end(const Members& members, EndOrder order, const AllEnded& done);
+  Members members_of(std::optional<std::int64_t> pid, const std::optional<std::string>& slice) const;
   void save();
   void load_kernels();
   void save_kernels();
   void change_tree(sched::SliceTree tree);
 
-  // manager_varlink.cc, manager_clients.cc
+  // manager_varlink.cc, manager_clients.cc, manager_end.cc
   Answer call(Session& session, const ipc::Call& call);
   Answer get_info(const ipc::Call& call);
   Answer get_interface_description(const ipc::Call& call);
@@ -114,6 +122,8 @@ class Manager {
   Answer report_kernels(Session& session, ipc::Fields& fields);
   Answer set_hint(Session& session, ipc::Fields& fields);
   Answer hold_memory(Session& session, ipc::Fields& fields);
+  Answer kill(Session& session, ipc::Fields& fields);
+  Answer report_fault(Session& session, ipc::Fields& fields);
   using Method = Answer (Manager::*)(Session&, ipc::Fields&);
   static const std::map<std::string_view, Method>& methods();
   Answer slice_reply(const std::string& path) const;
@@ -131,6 +141,9 @@ class Manager {
   std::unique_ptr<VarlinkServer> server_;
   std::map<Session*, std::shared_ptr<Member>> members_;
   Arrivals arrivals_;
+  Faults faults_;
+  MpsControl mps_;
+  std::set<std::shared_ptr<Ending>> endings_;
   boost::asio::steady_timer tick_timer_, storm_timer_;
   bool tick_armed_ = false, stopped_ = false;
   std::chrono::steady_clock::time_point tick_at_;

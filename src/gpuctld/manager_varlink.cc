@@ -1,5 +1,5 @@
-// The methods of io.gpuctl and org.varlink.service; those about programs are in manager_clients.cc. Protocol only: what
-// they do is in manager.cc and scheduler.cc.
+// The methods of io.gpuctl and org.varlink.service; those about programs are in manager_clients.cc and manager_end.cc.
+// Protocol only: what they do is in manager.cc and scheduler.cc.
 #include <algorithm>
 
 #include "gpuctld/answers.h"
@@ -49,6 +49,8 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"HoldMemory", &Manager::hold_memory},
       {"ReportKernels", &Manager::report_kernels},
       {"SetHint", &Manager::set_hint},
+      {"Kill", &Manager::kill},
+      {"ReportFault", &Manager::report_fault},
   };
   return table;
 }
@@ -151,6 +153,7 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   status.slices = static_cast<std::int64_t>(scheduler_.tree().slices().size());
   status.clients = static_cast<std::int64_t>(scheduler_.clients().size());
   status.uptime_s = static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000'000);
+  status.faults = faults_.total();
   status.notes = options_.notes;
   if (std::any_of(status.devices.begin(), status.devices.end(), [](const auto& d) { return d.mode == "time-sliced"; })) {
     status.notes.push_back("MPS is not active: programs take turns on the whole GPU and do not run side by side");
@@ -187,6 +190,7 @@ std::vector<ipc::Slice> Manager::describe_slices() const {
     described.granted = used.granted.count;
     described.demand = used.demand.count;
     described.clients = static_cast<std::int64_t>(scheduler_.clients_in(path));
+    described.faults = faults_.of(path);
     result.push_back(std::move(described));
   }
   return result;

@@ -1,13 +1,30 @@
 #include "gpuctld/mps.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 namespace gpuctl::daemon {
 
 bool mps_active() {
+  return mps_active_in(mps_pipe_directory());
+}
+
+std::string mps_pipe_directory() {
   const char* directory = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
-  return mps_active_in(directory != nullptr && *directory != '\0' ? directory : "/tmp/nvidia-mps");
+  return directory != nullptr && *directory != '\0' ? directory : "/tmp/nvidia-mps";
+}
+
+std::string mps_control_program() {
+  const char* path = std::getenv("PATH");
+  std::istringstream directories(path == nullptr ? "" : path);
+  for (std::string directory; std::getline(directories, directory, ':');) {
+    const std::string program = directory + "/nvidia-cuda-mps-control";
+    if (directory.starts_with('/') && ::access(program.c_str(), X_OK) == 0) return program;
+  }
+  return "/usr/bin/nvidia-cuda-mps-control";
 }
 
 bool mps_active_in(const std::string& pipe_directory, const std::string& proc) {

@@ -9,7 +9,13 @@ namespace gpuctl::daemon {
 /// directory are not seen.
 bool mps_active();
 
-/// The same for a given pipe directory; `proc` is where processes are looked up.
+/// $CUDA_MPS_PIPE_DIRECTORY, else /tmp/nvidia-mps.
+std::string mps_pipe_directory();
+
+/// nvidia-cuda-mps-control, MPS's control program: that in PATH, else the one in /usr/bin.
+std::string mps_control_program();
+
+/// The same as mps_active() for a given pipe directory; `proc` is where processes are looked up.
 bool mps_active_in(const std::string& pipe_directory, const std::string& proc = "/proc");
 
 }  // namespace gpuctl::daemon

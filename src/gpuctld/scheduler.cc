@@ -60,6 +60,14 @@ void Scheduler::set_hint(Client& client, std::int32_t priority, std::uint64_t no
   rebuild_queues(now_ns);
 }
 
+void Scheduler::fault(Client& client, std::size_t slot, std::uint64_t now_ns) {
+  learn();
+  read_usage();
+  client.fault(slot);
+  take_turns(now_ns);
+  decide(now_ns);
+}
+
 void Scheduler::apply_priorities(std::uint64_t now_ns) {
   for (Client& client : clients_) {
     const std::int32_t allowed = nodes_[client.node].priority;

@@ -53,6 +53,10 @@ class Scheduler {
   /// A hint is bounded by the priority of the client's slice.
   void set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns);
 
+  /// The client's context on a device is broken: what it had there is granted to others before this returns. It counts
+  /// again when its demand there changes.
+  void fault(Client& client, std::size_t slot, std::uint64_t now_ns);
+
   /// What HoldMemory answers: whether the client may hold `bytes` of a device's memory. No total: nothing limits it.
   struct MemoryAnswer {
     bool granted = true;

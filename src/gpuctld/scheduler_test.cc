@@ -67,6 +67,45 @@ TEST(Scheduler, ARemovedClientsGrantIsFreeAtOnce) {
   EXPECT_EQ(a.granted(), 132u);
 }
 
+TEST(Scheduler, WhatAFaultedClientHadIsFreeUntilItAsksAnew) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend), std::chrono::seconds(60));
+  FakeProgram a(scheduler, "batch"), b(scheduler, "batch");
+  a.demand(100);
+  b.demand(132);
+  ipc::store(a.stub->usage[0].outstanding, 2u);
+  ipc::store(a.stub->usage[0].holding, 66u);
+  scheduler.update(2);
+  EXPECT_EQ(a.granted(), 66u);
+  scheduler.fault(*a.client, 0, 3);
+  EXPECT_EQ(b.granted(), 132u);  // at once, though it says that it holds SMs and has left none
+  EXPECT_EQ(a.client->describe().state, "faulted");
+  scheduler.update(4);
+  EXPECT_EQ(b.granted(), 132u);
+  EXPECT_FALSE(a.client->busy());
+  a.demand(0);
+  scheduler.update(5);
+  EXPECT_EQ(a.client->describe().state, "faulted");
+  a.demand(100);
+  scheduler.update(6);
+  EXPECT_EQ(a.client->describe().state, "running");
+  EXPECT_EQ(a.granted(), 0u);  // b has not left yet
+  b.apply();
+  scheduler.update(7);
+  EXPECT_EQ(a.granted(), 66u);
+}
+
+TEST(Scheduler, AFaultIsOneDevicesAlone) {
+  Scheduler scheduler({gpu(132), gpu(100, 1)}, ls_and_batch(sched::ReserveMode::lend));
+  FakeProgram both(scheduler, "batch", {1, 0});
+  both.demand(100, 0);
+  both.demand(132, 1);
+  scheduler.update(2);
+  scheduler.fault(*both.client, 0, 3);
+  EXPECT_EQ(both.client->slots()[0].demand, 0u);
+  EXPECT_EQ(both.client->slots()[1].demand, 132u);
+  EXPECT_EQ(both.granted(1), 132u);
+}
+
 TEST(Scheduler, NothingThatAClientWritesIsBelieved) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram liar(scheduler, "batch"), other(scheduler, "batch");

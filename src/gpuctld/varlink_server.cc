@@ -62,7 +62,7 @@ bool Session::take(std::string_view bytes) {
 
 /// Answers what has arrived, one after the other; then reads on.
 void Session::serve_next() {
-  while (!closed_ && out_.empty() && !streaming_) {
+  while (!closed_ && out_.empty() && !streaming_ && !unanswered_) {
     const auto message = splitter_.next();
     if (!message) break;
     auto call = ipc::decode_call(*message);
@@ -78,7 +78,19 @@ void Session::serve_next() {
 
 void Session::serve(const ipc::Call& call) {
   Answer result = server_.handler_.call(*this, call);
-  if (!closed_) answer(call, std::move(result));
+  if (closed_) return;
+  if (result.later)
+    unanswered_ = call;
+  else
+    answer(call, std::move(result));
+}
+
+void Session::finish(Answer late) {
+  if (closed_ || !unanswered_) return;
+  const ipc::Call call = *std::exchange(unanswered_, std::nullopt);
+  const auto self = shared_from_this();
+  answer(call, std::move(late));
+  serve_next();
 }
 
 void Session::answer(const ipc::Call& call, Answer answer) {

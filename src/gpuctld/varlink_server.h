@@ -36,6 +36,7 @@ struct Answer {
   std::vector<ipc::UniqueFd> fds;  ///< sent with the reply, then closed here; at most kMaxFdsPerReply
   /// Set: the call wanted `more`; ask the same again after this time and let the replies continue.
   std::optional<std::chrono::milliseconds> again;
+  bool later = false;  ///< nothing is sent yet: Session::finish() brings the answer
 };
 
 class VarlinkServer;
@@ -53,6 +54,9 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void start();
   void close();
+
+  /// The answer to the call that was answered with `later`. Not from within that call.
+  void finish(Answer answer);
 
  private:
   void read();
@@ -75,6 +79,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t out_sent_ = 0;
   std::vector<ipc::UniqueFd> out_fds_;
   std::optional<ipc::Call> streaming_;
+  std::optional<ipc::Call> unanswered_;  ///< its answer comes later; meanwhile no other call is served
   std::chrono::milliseconds interval_{};
   std::array<char, 16384> buffer_;
 };

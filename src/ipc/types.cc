@@ -63,6 +63,7 @@ json::object to_json(const Slice& s) {
       .put("granted", s.granted)
       .put("demand", s.demand)
       .put("clients", s.clients)
+      .put("faults", s.faults)
       .take();
 }
 
@@ -80,6 +81,7 @@ void read(Fields& fields, Slice& s) {
   s.granted = amount(fields, "granted");
   s.demand = amount(fields, "demand");
   s.clients = amount(fields, "clients");
+  s.faults = amount(fields, "faults");
 }
 
 json::object to_json(const SliceSettings& s) {
@@ -267,6 +269,7 @@ json::object to_json(const Status& s) {
       .put("clients", s.clients)
       .put("uptime_s", s.uptime_s)
       .put("notes", texts_to_json(s.notes))
+      .put("faults", s.faults)
       .take();
 }
 
@@ -277,6 +280,27 @@ void read(Fields& fields, Status& s) {
   s.clients = amount(fields, "clients");
   s.uptime_s = amount(fields, "uptime_s");
   s.notes = fields.texts("notes");
+  s.faults = amount(fields, "faults");
+}
+
+json::object to_json(const EndedClient& c) {
+  return Writer()
+      .put("pid", c.pid)
+      .put("command", c.command)
+      .put("slice", c.slice)
+      .put("mps", c.mps)
+      .put("signals", texts_to_json(c.signals))
+      .put("ended", c.ended)
+      .take();
+}
+
+void read(Fields& fields, EndedClient& c) {
+  c.pid = amount(fields, "pid");
+  c.command = fields.text("command");
+  c.slice = fields.text("slice");
+  c.mps = fields.text("mps");
+  c.signals = fields.texts("signals");
+  c.ended = fields.boolean("ended");
 }
 
 json::object to_json(const Snapshot& s) {

@@ -31,6 +31,7 @@ struct Slice {
   std::int64_t granted = 0;
   std::int64_t demand = 0;
   std::int64_t clients = 0;
+  std::int64_t faults = 0;  ///< since the daemon started
 };
 
 /// Absent: leave as it is.
@@ -128,6 +129,17 @@ struct Status {
   std::int64_t clients = 0;
   std::int64_t uptime_s = 0;
   std::vector<std::string> notes;
+  std::int64_t faults = 0;  ///< since the daemon started
+};
+
+/// What Kill did to a program.
+struct EndedClient {
+  std::int64_t pid = 0;
+  std::string command;
+  std::string slice;
+  std::string mps;  ///< "not active", "not listed", "terminated", or why that failed
+  std::vector<std::string> signals;
+  bool ended = false;
 };
 
 /// One reply of Monitor.
@@ -148,6 +160,7 @@ boost::json::object to_json(const Kernel& kernel);
 boost::json::object to_json(const KernelPoint& point);
 boost::json::object to_json(const KernelDurations& kernel);
 boost::json::object to_json(const Status& status);
+boost::json::object to_json(const EndedClient& client);
 boost::json::object to_json(const Snapshot& snapshot);
 
 /// An array of any of them.
@@ -170,6 +183,7 @@ void read(Fields& fields, Kernel& kernel);
 void read(Fields& fields, KernelPoint& point);
 void read(Fields& fields, KernelDurations& kernel);
 void read(Fields& fields, Status& status);
+void read(Fields& fields, EndedClient& client);
 void read(Fields& fields, Snapshot& snapshot);
 
 /// `fields.objects(name)`, each read as T.

@@ -13,8 +13,8 @@ Snapshot sample() {
   Snapshot s;
   s.time_ns = 123456789;
   s.devices = {{0, "Software GPU", "SOFT-0", "software", 8, 1 << 30, "software"}};
-  s.slices = {{"/", 0, "strict", {}, 100, 0, {}, "share", 0, 0, 8, 9, 1},
-              {"ls", 8, "lend", 40, 50, -2, 1 << 20, "hpf", 1000, 1001, 4, 5, 1}};
+  s.slices = {{"/", 0, "strict", {}, 100, 0, {}, "share", 0, 0, 8, 9, 1, 0},
+              {"ls", 8, "lend", 40, 50, -2, 1 << 20, "hpf", 1000, 1001, 4, 5, 1, 3}};
   s.clients = {{42,
                 1000,
                 "./server --port 1",
@@ -39,8 +39,10 @@ TEST(Types, SnapshotGoesRoundTrip) {
 TEST(Types, KernelAndStatusGoRoundTrip) {
   const auto kernel = to_json(Kernel{"_Z3addPf", "m", "persistent", "within rules", 5, 34, 30, 8, 21000});
   EXPECT_EQ(to_json(*from_json<Kernel>(kernel)), kernel);
-  const auto status = to_json(Status{"0.1.0", sample().devices, 2, 1, 60, {"no MPS"}});
+  const auto status = to_json(Status{"0.1.0", sample().devices, 2, 1, 60, {"no MPS"}, 3});
   EXPECT_EQ(to_json(*from_json<Status>(status)), status);
+  const auto ended = to_json(EndedClient{42, "./a", "ls", "terminated", {"SIGTERM", "SIGKILL"}, true});
+  EXPECT_EQ(to_json(*from_json<EndedClient>(ended)), ended);
 }
 
 TEST(Types, AbsentOptionalsAreLeftOut) {

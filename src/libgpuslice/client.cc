@@ -175,7 +175,7 @@ void Client::report_fault(int device, int error, const std::string& name) {
   std::lock_guard lock(mutex_);
   if (!connection_) return;
   const ipc::Call call{.method = "io.gpuctl.ReportFault",
-                       .parameters = {{"device", device}, {"error", error}, {"name", name}},
+                       .parameters = {{"device", device}, {"error", error}, {"name", ipc::to_utf8(name)}},
                        .oneway = true};
   if (!connection_->send(call)) connection_.reset();
 }

@@ -65,7 +65,7 @@ class Client {
   /// Says what is held, without waiting for an answer.
   void tell_memory(int device, std::uint64_t bytes);
 
-  /// Says that a context of the device is broken, and why, without waiting for an answer.
+  /// Says that the driver broke the context on a device for good, with which error, without waiting for an answer.
   void report_fault(int device, int error, const std::string& name);
 
   Targets targets() const;

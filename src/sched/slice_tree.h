@@ -35,6 +35,9 @@ class SliceTree {
   /// Whether a program of the caller may join: in the root everybody, below it whoever may change things below `path`.
   SliceResult<void> may_join(std::string_view path, const Caller& caller) const;
 
+  /// Whether the caller is root or owns `path` or a slice above it: it may change what is below, and end its programs.
+  bool may_change_below(std::string_view path, const Caller& caller) const;
+
   /// Null when there is none. Valid until the next create or remove.
   const Slice* find(std::string_view path) const;
 
@@ -53,7 +56,6 @@ class SliceTree {
   CapSM capacity() const { return capacity_; }
 
  private:
-  bool may_change_below(std::string_view path, const Caller& caller) const;
   SliceResult<void> admit(std::string_view path, const Slice& now, const Slice& wanted) const;
   CapSM reserved_by_children(std::string_view path, std::string_view except) const;
 
