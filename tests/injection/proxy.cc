@@ -5,6 +5,7 @@
 //   INJECT_AFTER=20                 from its 20th call on (1)
 //   INJECT_COUNT=1                  so many times (without end)
 //   INJECT_ALL=1                    whoever calls; else only calls that return into libgpuslice.so are counted and fail
+//   INJECT_OWN_THREADS=1            only in threads that are not the process's first: in a program with one thread, the library's
 //   INJECT_CALLS=FILE               where counts are kept: a Row for each exported function, of all processes together
 //
 // Calls come here through trampolines_*.S, which know nothing of signatures.
@@ -47,10 +48,10 @@ constexpr std::size_t kCount = std::size(kExported);
 
 /// injection_test.py reads these.
 struct Row {
-  char name[48];
-  std::atomic<std::uint64_t> calls, injected;
+  char name[64];
+  std::atomic<std::uint64_t> calls, own, injected;  ///< own: those of threads that are not the first of their process
 };
-static_assert(sizeof(Row) == 64);
+static_assert(sizeof(Row) == 88);
 
 [[noreturn]] void give_up(const char* what, const char* which) {
   std::fprintf(stderr, "injection: %s: %s\n", what, which);
@@ -133,8 +134,10 @@ class Proxy {
   bool fails(std::size_t which, const void* caller) {
     const auto address = reinterpret_cast<std::uintptr_t>(caller);
     if (!all_ && (address < library_.begin || address >= library_.end)) return false;
+    const bool own = gettid() != getpid();
     const std::uint64_t call = rows_[which].calls.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (which != failing_ || call < after_ || call - after_ >= count_) return false;
+    if (own) rows_[which].own.fetch_add(1, std::memory_order_relaxed);
+    if (which != failing_ || (own_threads_ && !own) || call < after_ || call - after_ >= count_) return false;
     rows_[which].injected.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
@@ -163,7 +166,7 @@ class Proxy {
   Range library_;
   std::size_t failing_ = kCount;
   const std::uint64_t error_ = number("INJECT_ERROR", 999), after_ = number("INJECT_AFTER", 1), count_ = number("INJECT_COUNT", UINT64_MAX);
-  const bool all_ = number("INJECT_ALL", 0) != 0;
+  const bool all_ = number("INJECT_ALL", 0) != 0, own_threads_ = number("INJECT_OWN_THREADS", 0) != 0;
 };
 
 Proxy& proxy() {
