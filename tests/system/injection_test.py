@@ -46,6 +46,8 @@ ALWAYS, SOMETIMES = True, False
 KNOWN = {
     # The agent's thread ends at once, and all that waits for launches to end (Context::quiesce) waits for ever.
     **{(program, "cuCtxSetCurrent", place): SOMETIMES for program in ("calls", "contexts", "graph_calls", "graphs") for place in PLACES},
+    # An evicted launch whose holder waits for workers that the agent cannot launch (Agent::top_up) never goes on.
+    **{(program, "cuLaunchKernel", "own"): SOMETIMES for program in ONE_THREAD},
 }
 # Programs that fail now and then with no error at all, so that they are run with --full only.
 UNSTABLE = {"contexts": "the agent reads launch blocks that ended with their context"}
@@ -75,7 +77,7 @@ def stacks(pid):
 
 
 class Injection(instance.SystemTest):
-    warp_instruction_ns = 300
+    warp_instruction_ns = 1000  # so that most kernels are evicted
 
     def setUp(self):
         super().setUp()
@@ -108,6 +110,7 @@ class Injection(instance.SystemTest):
             self.expected[program] = plain.out()
             verdict, calls, _ = self.run_one(program, {})
             self.assertTrue(verdict is None or program in UNSTABLE, verdict)
+            self.exported = calls.keys()
             called[program] = {name: count for name, count in calls.items() if count.all > 0}
         cases = self.cases(called)
         injected, failures, mended = 0, [], []
@@ -128,7 +131,9 @@ class Injection(instance.SystemTest):
             self.assertIsNone(self.run_one(program, {})[0])
         everywhere = set().union(*called.values())
         missing = [name for name in listed() if name not in everywhere]
-        print(f"{len(cases)} runs, an error in {injected} of them; {len(everywhere)} functions. Never called: {' '.join(missing)}", file=sys.stderr)
+        print(f"{len(cases)} runs, an error in {injected} of them; {len(everywhere)} functions", file=sys.stderr)
+        print("never called:", *(name for name in missing if name in self.exported), file=sys.stderr)
+        print("not in this driver:", *(name for name in missing if name not in self.exported), file=sys.stderr)
         self.assertEqual(failures, [])
         self.assertEqual(mended, [], "take them out of KNOWN")
         if not (options.function or options.place):
