@@ -1,6 +1,7 @@
-// Uses as many functions of the driver as it can, but for graphs: calls WAY FATBIN SCRATCH. Every answer is looked at and every result
-// compared: "calls: R results, 0 wrong" and exit status 0, 1 with a line on stderr when the driver answered with an error, 3 when a result was wrong.
-// WAY: "code" (memory, streams, modules and libraries) or "contexts" (made and destroyed); FATBIN: a file with a kernel in it
+// Uses as many functions of the driver as it can, but for graphs: calls WAY FATBIN SCRATCH. Every answer is looked at
+// and every result compared: "calls: R results, 0 wrong" and exit status 0, 1 with a line on stderr when the driver
+// answered with an error, 3 when a result was wrong. WAY: "code" (memory, streams, modules and libraries) or "contexts"
+// (made and destroyed); FATBIN: a file with a kernel in it
 // (../cuda/vector_add.cu); SCRATCH: a file that may be written.
 #include <cstdint>
 #include <cstring>
@@ -65,11 +66,13 @@ void run_and_compare(CUfunction kernel, unsigned seed) {
   expect(host.data(), seed);
 }
 
-/// Adds `add` to each word, as often as wanted, and scrambles it: in a form of its own only, whose blocks could wait for *flag.
+/// Adds `add` to each word, as often as wanted, and scrambles it: in a form of its own only, whose blocks could wait
+/// for *flag.
 void step(CUfunction opaque, unsigned times, CUstream stream, CUdeviceptr words, unsigned add, CUdeviceptr flag) {
   unsigned iterations = kIterations;
   void* parameters[] = {&words, &add, &iterations, &flag};
-  for (; times > 0; --times) DRIVER_CHECK(cuLaunchKernel(opaque, kBlocks, 1, 1, kThreads, 1, 1, 0, stream, parameters, nullptr));
+  for (; times > 0; --times)
+    DRIVER_CHECK(cuLaunchKernel(opaque, kBlocks, 1, 1, kThreads, 1, 1, 0, stream, parameters, nullptr));
 }
 
 void expect_stepped(const std::vector<unsigned>& words, unsigned value, unsigned times, unsigned add) {
@@ -150,7 +153,8 @@ void modules(const char* fatbin, const char* scratch) {
     if (way == 2) DRIVER_CHECK(cuModuleLoadFatBinary(&module, container.data()));
     if (way >= 3) {
       DRIVER_CHECK(cuLinkCreate(0, nullptr, nullptr, &link));
-      DRIVER_CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, const_cast<char*>(kScramblePtx), sizeof kScramblePtx, "scramble", 0, nullptr, nullptr));
+      DRIVER_CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, const_cast<char*>(kScramblePtx), sizeof kScramblePtx,
+                                 "scramble", 0, nullptr, nullptr));
       DRIVER_CHECK(cuLinkComplete(link, &cubin, &size));
       DRIVER_CHECK(cuModuleLoadDataEx(&module, cubin, 1, &limit, &value));
       DRIVER_CHECK(cuLinkDestroy(link));

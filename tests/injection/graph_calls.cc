@@ -1,5 +1,5 @@
-// What else there is about graphs, beside what ../driver/graph_storm.cc does: nodes of any type, captures to a graph, parts that change.
-// Answers and results are looked at as in calls.cc.
+// What else there is about graphs, beside what ../driver/graph_storm.cc does: nodes of any type, captures to a graph,
+// parts that change. Answers and results are looked at as in calls.cc.
 #include <vector>
 
 #include "../driver/graph_work.h"
@@ -47,14 +47,16 @@ void round(CUkernel kernel, unsigned number) {
   const CUgraph child = stepping(buffer, 5);
   DRIVER_CHECK(cuGraphAddChildGraphNode(&child_node, graph, &node, 1, child));
   DRIVER_CHECK(cuGraphDestroy(child));
-  DRIVER_CHECK(cuStreamBeginCaptureToGraph(stream, graph, &child_node, nullptr, 1, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  DRIVER_CHECK(
+      cuStreamBeginCaptureToGraph(stream, graph, &child_node, nullptr, 1, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   download(buffer, stream);
   DRIVER_CHECK(cuStreamEndCapture(stream, &graph));
   DRIVER_CHECK(cuGraphAddNode_v2(&superfluous, graph, &child_node, nullptr, 1, &params));
   DRIVER_CHECK(cuGraphDestroyNode(superfluous));
 
   CUDA_GRAPH_INSTANTIATE_PARAMS how{};
-  DRIVER_CHECK(number % 2 ? cuGraphInstantiateWithParams(&executable, graph, &how) : cuGraphInstantiate(&executable, graph, 0));
+  DRIVER_CHECK(number % 2 ? cuGraphInstantiateWithParams(&executable, graph, &how)
+                          : cuGraphInstantiate(&executable, graph, 0));
   buffer.fill(number);
   upload(buffer, stream);
   DRIVER_CHECK(cuGraphLaunch(executable, stream));

@@ -5,8 +5,9 @@
 //   INJECT_AFTER=20                 from its 20th call on (1)
 //   INJECT_COUNT=1                  so many times (without end)
 //   INJECT_ALL=1                    whoever calls; else only calls that return into libgpuslice.so are counted and fail
-//   INJECT_OWN_THREADS=1            only in threads that are not the process's first: in a program with one thread, the library's
-//   INJECT_CALLS=FILE               where counts are kept: a Row for each exported function, of all processes together
+//   INJECT_OWN_THREADS=1            only in threads that are not the process's first: in a program with one thread, the
+//   library's INJECT_CALLS=FILE               where counts are kept: a Row for each exported function, of all processes
+//   together
 //
 // Calls come here through trampolines_*.S, which know nothing of signatures.
 #include <dlfcn.h>
@@ -89,7 +90,8 @@ Range library_range() {
         out.begin = info->dlpi_addr;
         for (int i = 0; i < info->dlpi_phnum; ++i) {
           const ElfW(Phdr)& part = info->dlpi_phdr[i];
-          if (part.p_type == PT_LOAD) out.end = std::max<std::uintptr_t>(out.end, info->dlpi_addr + part.p_vaddr + part.p_memsz);
+          if (part.p_type == PT_LOAD)
+            out.end = std::max<std::uintptr_t>(out.end, info->dlpi_addr + part.p_vaddr + part.p_memsz);
         }
         return 1;
       },
@@ -101,7 +103,8 @@ Row* open_rows() {
   const char* path = std::getenv("INJECT_CALLS");
   const int file = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
   if (path && (file < 0 || ftruncate(file, kCount * sizeof(Row)) != 0)) give_up("cannot write", path);
-  void* memory = mmap(nullptr, kCount * sizeof(Row), PROT_READ | PROT_WRITE, path ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, file, 0);
+  void* memory = mmap(nullptr, kCount * sizeof(Row), PROT_READ | PROT_WRITE,
+                      path ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, file, 0);
   if (memory == MAP_FAILED) give_up("no memory for counts", "");
   if (file >= 0) close(file);
   return static_cast<Row*>(memory);
@@ -124,8 +127,10 @@ class Proxy {
       if (!real_[i]) give_up("not in this driver", one.name);
       by_address_.emplace(real_[i], reinterpret_cast<void*>(one.trampoline));
       if (wanted && std::strcmp(wanted, one.name) == 0) failing_ = i;
-      if (std::strcmp(one.name, "cuGetProcAddress") == 0) replace(i, real_get_, reinterpret_cast<void*>(&get_proc_address));
-      if (std::strcmp(one.name, "cuGetProcAddress_v2") == 0) replace(i, real_get_v2_, reinterpret_cast<void*>(&get_proc_address_v2));
+      if (std::strcmp(one.name, "cuGetProcAddress") == 0)
+        replace(i, real_get_, reinterpret_cast<void*>(&get_proc_address));
+      if (std::strcmp(one.name, "cuGetProcAddress_v2") == 0)
+        replace(i, real_get_v2_, reinterpret_cast<void*>(&get_proc_address_v2));
     }
     if (wanted && failing_ == kCount) give_up("INJECT_FUNCTION is not exported", wanted);
   }
@@ -165,7 +170,8 @@ class Proxy {
   std::unordered_map<void*, void*> by_address_;
   Range library_;
   std::size_t failing_ = kCount;
-  const std::uint64_t error_ = number("INJECT_ERROR", 999), after_ = number("INJECT_AFTER", 1), count_ = number("INJECT_COUNT", UINT64_MAX);
+  const std::uint64_t error_ = number("INJECT_ERROR", 999), after_ = number("INJECT_AFTER", 1),
+                      count_ = number("INJECT_COUNT", UINT64_MAX);
   const bool all_ = number("INJECT_ALL", 0) != 0, own_threads_ = number("INJECT_OWN_THREADS", 0) != 0;
 };
 

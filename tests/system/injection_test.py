@@ -83,8 +83,11 @@ class Injection(instance.SystemTest):
 
     def setUp(self):
         super().setUp()
-        if not (PROXY / "libcuda.so.1").exists():
+        if not (PROXY / "libinjected.so").exists():
             self.skipTest("the proxy is not built for this processor")
+        self.driver = self.scratch / "driver"
+        self.driver.mkdir()
+        (self.driver / "libcuda.so.1").symlink_to(PROXY / "libinjected.so")
         self.lock = threading.Lock()
         self.runs = 0
         self.commands = {
@@ -176,7 +179,7 @@ class Injection(instance.SystemTest):
             self.runs += 1
             number = self.runs
             path = self.scratch / f"{number}.calls"
-            env = {**self.env, **env, "GPUCTL_SOFTGPU": str(PROXY), "INJECT_DRIVER": str(instance.SOFTGPU / "libcuda.so.1"),
+            env = {**self.env, **env, "GPUCTL_SOFTGPU": str(self.driver), "INJECT_DRIVER": str(instance.SOFTGPU / "libcuda.so.1"),
                    "INJECT_CALLS": str(path)}
             started = self.start_in("s", *self.command(program, number), env=env)
         detail = ""
