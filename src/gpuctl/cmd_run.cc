@@ -31,6 +31,7 @@ std::string own_path() {
 /// What of the daemon a program's environment depends on.
 struct Surroundings {
   bool software = false;  ///< its devices are software GPUs
+  bool mps = false;       ///< some GPU is shared under MPS
   std::int64_t clients = 0;
 };
 
@@ -48,7 +49,9 @@ Outcome<Surroundings> check_slice(const Context& context, const std::string& sli
   const auto attached = daemon->call("Attach", {{"slice", slice}, {"device_uuids", uuids}, {"resumed", false}});
   if (!attached) return attached.error();
   const auto is_software = [](const ipc::Device& d) { return d.kind == "software"; };
-  return Surroundings{std::any_of(status->devices.begin(), status->devices.end(), is_software), status->clients};
+  const auto is_shared = [](const ipc::Device& d) { return d.mode == "mps"; };
+  const auto any = [&](const auto& holds) { return std::any_of(status->devices.begin(), status->devices.end(), holds); };
+  return Surroundings{.software = any(is_software), .mps = any(is_shared), .clients = status->clients};
 }
 
 Failure exec_failure(const std::string& program, int error) {
@@ -87,6 +90,7 @@ Action declare_run(CLI::App& app) {
     plan.ld_library_path = variable("LD_LIBRARY_PATH");
     plan.connections = variable("CUDA_DEVICE_MAX_CONNECTIONS");
     plan.clients = there->clients;
+    plan.mps = there->mps;
     const std::string self = own_path();
     const Result<std::string> library = find_library(self);
     if (!library) return Failure{kExitRunFailed, "run: " + library.error().message};

@@ -19,6 +19,7 @@ struct RunPlan {
   std::string ld_library_path;  ///< as it is now
   std::string connections;      ///< CUDA_DEVICE_MAX_CONNECTIONS, as it is now
   std::int64_t clients = 0;     ///< programs that the daemon has now
+  bool mps = false;             ///< some GPU is shared under MPS
 };
 
 /// The variables to set. What LD_PRELOAD and LD_LIBRARY_PATH hold is kept, behind ours; running inside a `gpuctl run`

@@ -23,7 +23,7 @@ TEST(RunEnvironment, SetsWhatIsNeeded) {
             (std::map<std::string, std::string>{{"GPUCTL_SOCKET", "/run/s"},
                                                 {"GPUCTL_SLICE", "ls"},
                                                 {"LD_PRELOAD", "/lib/l.so"},
-                                                {"CUDA_DEVICE_MAX_CONNECTIONS", "4"}}));
+                                                {"CUDA_DEVICE_MAX_CONNECTIONS", "8"}}));
 }
 
 TEST(RunEnvironment, LeavesTheNumberOfQueuesToWhoSetIt) {
@@ -32,7 +32,7 @@ TEST(RunEnvironment, LeavesTheNumberOfQueuesToWhoSetIt) {
 
 TEST(RunEnvironment, AsksForNoQueuesBesideManyPrograms) {
   const auto queues = [](std::int64_t clients) {
-    const auto set = environment({"/run/s", "ls", "/lib/l.so", "", "", "", "", clients});
+    const auto set = environment({"/run/s", "ls", "/lib/l.so", "", "", "", "", clients, /*mps=*/true});
     const auto found = set.find("CUDA_DEVICE_MAX_CONNECTIONS");
     return found == set.end() ? "" : found->second;
   };

@@ -119,7 +119,10 @@ void Agent::adopt_stub_page() {
 }
 
 void Agent::run() {
-  if (driver().cuCtxSetCurrent(c_.context_) != CUDA_SUCCESS) return;
+  if (const CUresult result = driver().cuCtxSetCurrent(c_.context_); result != CUDA_SUCCESS) {
+    debug("the agent cannot work in its context: %d; nothing is managed there", result);
+    c_.end();
+  }
   prctl(PR_SET_TIMERSLACK, kTimerSlackNs);
   const RelaxedCapture relaxed;
   last_active_ns_ = last_reap_ns_ = monotonic_ns();
@@ -248,7 +251,10 @@ void Agent::keep_slots() {
   }
   if (!dirty.empty()) {
     zeroing_ = c_.slots_.zero(dirty, housekeeping_) == CUDA_SUCCESS;
-    if (!zeroing_) debug("zeroing launch blocks failed: they stay out of use");
+    if (!zeroing_) {
+      debug("zeroing launch blocks failed: nothing is managed in this context any more");
+      c_.end();
+    }
   }
   grids_over_ = waits && streams_.all_idle();
   if (!zeroing_ || driver().cuStreamQuery(housekeeping_) != CUDA_SUCCESS) return;
@@ -263,6 +269,7 @@ void Agent::report_slow() {
   const std::uint64_t now = monotonic_ns();
   if (now - reported_ns_ < 1'000'000'000) return;
   reported_ns_ = now;
+  if (debugging()) c_.opaque_.report_slow();
   std::lock_guard lock(c_.mutex_);
   for (const Stream* stream : c_.active_) {
     const Launch& head = *stream->outstanding.front();

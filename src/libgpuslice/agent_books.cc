@@ -160,8 +160,10 @@ void Agent::look_for_remaining() {
     remaining_ = Remaining::kAsked;
     return;
   }
-  if (driver().cuStreamQuery(housekeeping_) != CUDA_SUCCESS) return;
-  bool none = true;
+  const CUresult copied = driver().cuStreamQuery(housekeeping_);
+  if (copied == CUDA_ERROR_NOT_READY) return;
+  bool none = true;  // where they cannot be looked at, nobody is to wait for them
+  if (copied != CUDA_SUCCESS) looked_.clear();
   for (std::uint32_t i = 0; i < looked_.size(); ++i) none &= !c_.slots_.here_outside(i, looked_[i].allowed);
   remaining_ = none ? Remaining::kNone : Remaining::kUnknown;
 }

@@ -71,6 +71,7 @@ void Agent::top_up(const TopUp& order) {
   Launch& launch = *order.launch;
   CUstream stream = streams_.take(order.launch);
   std::uint32_t& lone = c_.slots_.host(launch.slot).lone;
+  if (!stream) c_.crowded_until_ns_.store(monotonic_ns() + Context::kCrowdedForNs);
   if (!stream && !ipc::load(lone)) debug("no workers for %s: all streams for them are stuck", launch.instance->kernel->name.c_str());
   ipc::store(lone, std::uint32_t{stream == nullptr});
   if (!stream) return;
@@ -82,6 +83,8 @@ void Agent::top_up(const TopUp& order) {
   const CUresult result = Context::issue(launch, stream, order.workers, params);
   if (result != CUDA_SUCCESS) {
     debug("adding %u workers to %s failed: %d", order.workers, launch.instance->kernel->name.c_str(), result);
+    ipc::store(lone, 1u);
+    c_.heed(result);
     return;
   }
   debug("adds %u workers to %s: %u of %u left, allowed on %u SMs", order.workers, launch.instance->kernel->name.c_str(),

@@ -148,8 +148,9 @@ int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, voi
   Instance* instance = context ? context->instance_of(kernel) : nullptr;
   kernel.registers_original = kernel.registers.load();
   CUresult result = CUDA_SUCCESS;
+  const char* why = nullptr;
   // It takes the block only if it launches.
-  if (instance && context->launch(*instance, LaunchConfig(config), std::vector<std::byte>(block), &result) == Context::Outcome::kLaunched)
+  if (instance && context->launch(*instance, LaunchConfig(config), std::vector<std::byte>(block), &result, &why) == Context::Outcome::kLaunched)
     return result;
   result = launch_plain(function, config, block);
   if (result != CUDA_SUCCESS && instance) {

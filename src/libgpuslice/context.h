@@ -79,6 +79,9 @@ struct Launch {
 /// entries a stream).
 inline constexpr std::size_t kMaxQueuedPerStream = 384;
 
+/// Of these the driver puts work into by turns, for each program; what waits in one holds up all streams behind it.
+unsigned hardware_queues();
+
 struct Stream {
   CUstream handle = nullptr;
   std::mutex issue;
@@ -141,8 +144,9 @@ class Context {
     kCannot,    ///< not launched: there is no persistent form of this launch
   };
   /// `params` is the packed parameter block, args_offset + sizeof(LaunchArgs) bytes. The context must be current. `result` is
-  /// what the driver said, if it was asked.
-  Outcome launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result);
+  /// what the driver said, if it was asked; `why`, with kCannot, as `gpuctl explain` goes on after "launched", if there is more to
+  /// say than that its shape has no such form.
+  Outcome launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result, const char** why);
 
   /// Launches a graph. The candidates, at most kMostGraphKernels, come in an order in which they may run; `branches`:
   /// some of them may run beside each other. For each of them, in that order, `arm(number, launch)` is called, to put the
@@ -157,6 +161,9 @@ class Context {
   /// (DESIGN section 11). Must be followed by resume_launches().
   void quiesce();
   void resume_launches();
+
+  /// How long kernels keep their original form after streams of the program held up all those of the agent.
+  static constexpr std::uint64_t kCrowdedForNs = 10'000'000'000;
 
   void set_latency_critical(CUstream stream, bool on);
   /// The program destroys the stream; its launches, if any, still complete.
@@ -223,6 +230,7 @@ class Context {
   };
   Fit fit_of(Instance& instance, const LaunchConfig& config);
   const char* why_unguarded(const Instance& instance) const;
+  const char* why_crowded(const Stream& stream) const;
   bool short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm);
   void plan(Launch& launch, const Stream& stream);
   void book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t slot);
@@ -269,6 +277,7 @@ class Context {
   std::uint64_t launches_ = 0;                       ///< persistent ones so far
   std::uint64_t told_head_ = 0;                      ///< ipc::Head::launch as last written
   Opaque opaque_{*this};
+  std::atomic<std::uint64_t> crowded_until_ns_{0};   ///< why_crowded()
   std::atomic<bool> opaque_busy_{false};             ///< such kernels may be on the GPU
   std::uint32_t opaque_demand_ = 0;                  ///< theirs, in SMs; guarded by mutex_
   std::uint32_t launched_as_they_are_ = 0;           ///< launches in original form that Usage does not count yet

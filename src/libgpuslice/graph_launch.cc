@@ -47,6 +47,7 @@ CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate
       return short_enough(*b.launch->instance, b.launch->config.block_tasks(), b.launch->per_sm);
     });
     if (!booked.empty()) stream = &stream_of(handle);
+    if (stream && why_crowded(*stream)) booked.clear(), stream = nullptr;
   }
   std::unique_lock<std::mutex> issue;
   if (stream) {

@@ -3,6 +3,7 @@
 #include "libgpuslice/capture.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/context.h"
+#include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/first_launch.h"
 #include "libgpuslice/hooks.h"
@@ -16,14 +17,20 @@ namespace gpuslice {
 
 namespace {
 
-Context::Outcome launch_managed(KernelInfo* kernel, LaunchConfig&& config, void** params, void** extra, CUresult* result) {
-  if (!kernel || !kernel->persistent || !config.threads()) return Context::Outcome::kCannot;
+/// The driver refuses other grids; that of a persistent form always fits. The same on every architecture.
+bool fits_grid_limits(const LaunchConfig& config) {
+  return config.grid[0] <= 0x7fffffff && config.grid[1] <= 65535 && config.grid[2] <= 65535;
+}
+
+/// `why`: as for Context::launch().
+Context::Outcome launch_managed(KernelInfo* kernel, LaunchConfig&& config, void** params, void** extra, CUresult* result, const char** why) {
+  if (!kernel || !kernel->persistent || !config.threads() || !fits_grid_limits(config)) return Context::Outcome::kCannot;
   if (!fits_whole_warps(*kernel, config.grid, config.block)) return Context::Outcome::kCannot;
   Context* context = Context::current();
   Instance* instance = context ? context->instance_of(*kernel) : nullptr;
   std::vector<std::byte> block;
   if (!instance || !pack(*kernel, params, extra, block)) return Context::Outcome::kCannot;
-  return context->launch(*instance, std::move(config), std::move(block), result);
+  return context->launch(*instance, std::move(config), std::move(block), result, why);
 }
 
 /// SMs without which blocks that wait for each other cannot run.
@@ -36,11 +43,10 @@ std::uint32_t least_sms(const Together& together, CUfunction function, std::uint
 }
 
 /// Why a kernel with a persistent or guarded form was launched in its original one: as `gpuctl explain` goes on after "launched".
-const char* why_original(const KernelInfo& kernel, const Together& together, bool takes_attributes) {
+const char* why_original(const Together& together, bool takes_attributes, const char* said) {
   if (together) return together.how;
   if (!takes_attributes) return "with attributes its other form cannot have";
-  const char* unguarded = kernel.once ? kernel.original_launch.load() : nullptr;  // Context::launch()
-  return unguarded ? unguarded : "with blocks its other form cannot have";
+  return said ? said : "with blocks its other form cannot have";
 }
 
 /// A kernel without another form, when and where its slice may start it.
@@ -61,6 +67,23 @@ CUresult launch_opaque(KernelInfo* kernel, CUstream stream, const Opaque::Launch
   return refused ? plain(stream) : result;
 }
 
+/// A kernel that the program found by other ways than its name, as cuFFT does; made known by what the driver says of it.
+KernelInfo* find_unknown(CUfunction function) {
+  const char* name = nullptr;
+  const Driver& d = driver();
+  const bool is_function = d.cuFuncGetName && d.cuFuncGetName(&name, function) == CUDA_SUCCESS;
+  const bool is_kernel = !is_function && d.cuKernelGetName && d.cuKernelGetName(&name, reinterpret_cast<CUkernel>(function)) == CUDA_SUCCESS;
+  if ((!is_function && !is_kernel) || !name) return nullptr;
+  auto kernel = std::make_shared<KernelInfo>();
+  kernel->name = name;
+  kernel->module = "image";
+  kernel->reason = "the program did not ask for it by its name";
+  kernel->is_library_kernel = is_kernel;
+  kernel->blocks_wait = blocks_may_wait(kernel->name);
+  Kernels::get().add(function, kernel);
+  return Kernels::get().find(function);
+}
+
 /// `plain(stream)` is the driver's call.
 template <class Plain>
 CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttribute* attributes, unsigned count, void** params,
@@ -70,6 +93,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
   return guarded([&] {
     if (capturing(stream)) return plain(stream);  // its graph's turn comes when that is instantiated (graph_exec.h)
     KernelInfo* kernel = Kernels::get().find(function);
+    if (!kernel) kernel = find_unknown(function);
     if (kernel && kernel->late && !kernel->persistent) kernel->late->load_if_idle();
     load_before_first_launch(kernel, function);
     if (kernel) {
@@ -79,18 +103,23 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     const std::uint64_t blocks = config.block_tasks();
     const std::uint32_t threads = config.threads(), shared = config.shared;
     CUresult result = CUDA_SUCCESS;
+    const char* why = nullptr;
     const bool has_form = kernel && kernel->persistent;
     const bool taken = take_attributes(attributes, count, config.attributes);
     for (CUlaunchAttribute& attribute : config.attributes) {
       if (attribute.id == CU_LAUNCH_ATTRIBUTE_PRIORITY) attribute.value.priority = below_the_agent(attribute.value.priority);
     }
     const Context::Outcome outcome =
-        taken ? launch_managed(kernel, std::move(config), params, extra, &result) : Context::Outcome::kCannot;
+        taken ? launch_managed(kernel, std::move(config), params, extra, &result, &why) : Context::Outcome::kCannot;
     if (outcome == Context::Outcome::kLaunched) return result;
     if (outcome == Context::Outcome::kAsItIs) return plain(stream);
-    const Together together = blocks_together(attributes, count, blocks);
-    if (has_form) kernel->original_launch = why_original(*kernel, together, taken);
-    return launch_opaque(kernel, stream, {.blocks = blocks, .least = least_sms(together, function, threads, shared)}, plain);
+    Together together = blocks_together(attributes, count, blocks);
+    if (!together && kernel && kernel->blocks_wait) together = {.blocks = blocks, .how = "with blocks that wait for each other"};
+    if (has_form) kernel->original_launch = why_original(together, taken, why);
+    const Opaque::Launch asked{.blocks = blocks, .least = least_sms(together, function, threads, shared), .name = kernel ? kernel->name.c_str() : "a kernel"};
+    result = launch_opaque(kernel, stream, asked, plain);
+    if (result != CUDA_SUCCESS) debug("launch of %s in its original form refused: %d", asked.name, result);
+    return result;
   });
 }
 

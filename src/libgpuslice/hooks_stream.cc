@@ -74,8 +74,11 @@ CUresult begin_capture_to_graph(CUstream stream, CUgraph graph, const CUgraphNod
 CUresult end_capture(CUstream stream, CUgraph* graph) {
   if (!driver().cuStreamEndCapture) return CUDA_ERROR_NOT_INITIALIZED;
   const bool was = capturing(stream);
-  CUresult result = driver().cuStreamEndCapture(stream, graph);
-  if (was && !capturing(stream)) --g_captures;
+  const CUresult result = driver().cuStreamEndCapture(stream, graph);
+  int captures = g_captures.load();
+  if (!was || capturing(stream)) return result;
+  while (captures > 0 && !g_captures.compare_exchange_weak(captures, captures - 1)) {
+  }
   return result;
 }
 

@@ -64,6 +64,7 @@ struct KernelInfo {
   bool words_behind = false;        ///< gpuctl::ptx::EntryReport::words_behind
   CUkernel persistent_kernel = nullptr;    ///< image loaded as a library
   CUfunction persistent_function = nullptr;  ///< image loaded as a module, which belongs to one context
+  bool blocks_wait = false;         ///< blocks_may_wait() of its name
   bool is_library_kernel = false;   ///< the handle it is known by is a CUkernel
   std::atomic<const char*> original_in_graph{nullptr};  ///< why it was last kept in its original form in a graph
 

@@ -161,7 +161,17 @@ const char* Context::why_unguarded(const Instance& instance) const {
   return nullptr;
 }
 
-Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result) {
+/// Why a launch into this stream is to be in original form, as `gpuctl explain` goes on after "launched"; null: it need not. A
+/// stream whose kernel is evicted holds up its hardware queue, and so do streams that wait for it; with all queues held up no
+/// worker would come to the GPU any more. With mutex_.
+const char* Context::why_crowded(const Stream& stream) const {
+  const std::uint64_t until = crowded_until_ns_.load(std::memory_order_relaxed);
+  if (until != 0 && monotonic_ns() < until) return "while the program's streams hold up each other";
+  if (!stream.outstanding.empty() || active_.size() < std::max(1u, hardware_queues() / 2)) return nullptr;
+  return "beside kernels in other streams of the program";
+}
+
+Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result, const char** why) {
   const Fit fit = fit_of(instance, config);
   if (fit.per_sm <= 0) return Outcome::kCannot;
 
@@ -170,8 +180,9 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
     std::unique_lock lock(mutex_);
     use_stream(lock, config.stream);
     if (short_enough(instance, config.block_tasks(), static_cast<std::uint32_t>(fit.per_sm))) return Outcome::kAsItIs;
-    if (instance.kernel->once && (instance.kernel->original_launch = why_unguarded(instance))) return Outcome::kCannot;
+    if (instance.kernel->once && (*why = why_unguarded(instance))) return Outcome::kCannot;
     stream = &stream_of(config.stream);
+    if ((*why = why_crowded(*stream))) return Outcome::kCannot;
   }
   auto owned = std::make_unique<Launch>();
   Launch& launch = *owned;
@@ -189,6 +200,7 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
     if (!slot) return Outcome::kCannot;
     if (launch.once() && several_streams_) {
       slots_.give_back(*slot, false);
+      *why = why_unguarded(instance);
       return Outcome::kCannot;
     }
     book(*stream, std::move(owned), *slot);

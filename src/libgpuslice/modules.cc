@@ -5,6 +5,7 @@
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/late_forms.h"
+#include "libgpuslice/together.h"
 #include "ptx/persistent_abi.h"
 
 namespace gpuslice {
@@ -37,6 +38,7 @@ std::shared_ptr<KernelInfo> LoadedImage::kernel(const std::string& name, const v
     known = std::make_shared<KernelInfo>();
     known->name = name;
     known->module = label;
+    known->blocks_wait = blocks_may_wait(name);
     known->late = late;
     describe(*known);
     find_form(*known);

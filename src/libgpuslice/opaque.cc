@@ -9,6 +9,7 @@
 
 #include "libgpuslice/capture.h"
 #include "libgpuslice/context.h"
+#include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/relaxed_capture.h"
 #include "libgpuslice/run_ahead.h"
@@ -44,6 +45,9 @@ struct Lane {
   std::uint64_t launches = 0;
   std::uint64_t blocks = 0;             ///< of the largest launch since the stream was last empty
   std::atomic<bool> busy{false};
+  std::atomic<const char*> latest{nullptr};  ///< Opaque::Launch::name
+  std::atomic<std::uint64_t> latest_ns{0};   ///< when it was launched; CLOCK_MONOTONIC
+  std::atomic<std::uint32_t> latest_sms{0};  ///< on how many SMs; 0: on any
   std::uint64_t launches_when_empty = 0;  ///< how many it had when demand() last found it empty
 
   Lane() { std::generate(marks.begin(), marks.end(), make_event); }
@@ -105,6 +109,9 @@ void Opaque::wait_for_grant() const {
 Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
     : stream_(stream), lane_(&opaque.lane_of(stream)), lock_(lane_->mutex) {
   lane_->blocks = lane_->busy.load(std::memory_order_relaxed) ? std::max(lane_->blocks, launch.blocks) : launch.blocks;
+  lane_->latest = launch.name;
+  lane_->latest_ns = monotonic_ns();
+  lane_->latest_sms = 0;
   if (!lane_->busy.exchange(true)) opaque.context_.opaque_started(launch.blocks);
   opaque.wait_for_grant();
   if (lane_->launches % kMarkEvery == 0) lane_->wait_for_gpu(opaque.context_.alone());
@@ -119,11 +126,15 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   } else if (driver().cuEventRecord(lane_->fork, stream) == CUDA_SUCCESS &&
              driver().cuStreamWaitEvent(there.stream, lane_->fork, 0) == CUDA_SUCCESS) {
     confined_ = there;
+    lane_->latest_sms = there.sms;
   }
 }
 
 Opaque::Turn::~Turn() {
-  if (confined() && driver().cuEventRecord(lane_->join, confined_.stream) == CUDA_SUCCESS) driver().cuStreamWaitEvent(stream_, lane_->join, 0);
+  if (confined() && (driver().cuEventRecord(lane_->join, confined_.stream) != CUDA_SUCCESS ||
+                     driver().cuStreamWaitEvent(stream_, lane_->join, 0) != CUDA_SUCCESS)) {
+    driver().cuStreamSynchronize(confined_.stream);  // what follows in the program's stream must come after it
+  }
   if (stream_ == CU_STREAM_PER_THREAD && lane_->join) driver().cuEventRecord(lane_->join, stream_);  // for demand()
   if (++lane_->launches % kMarkEvery == 0) {
     if (CUevent mark = lane_->mark(lane_->launches / kMarkEvery)) driver().cuEventRecord(mark, stream_);
@@ -147,6 +158,17 @@ std::uint32_t Opaque::demand() {
     }
   }
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, context_.sms()));
+}
+
+void Opaque::report_slow() {
+  constexpr std::uint64_t kSlowNs = 1'000'000'000;
+  std::lock_guard lock(mutex_);
+  const std::uint64_t now = monotonic_ns();
+  for (const auto& [key, lane] : lanes_) {
+    if (!lane->busy.load() || now - lane->latest_ns < kSlowNs) continue;
+    debug("%s, in its original form, %llu ms ago was the latest in a stream that does not end; on %u SMs (0: any), granted %u", lane->latest.load(),
+          static_cast<unsigned long long>((now - lane->latest_ns) / 1'000'000), lane->latest_sms.load(), context_.granted());
+  }
 }
 
 void Opaque::stream_destroyed(CUstream stream) {

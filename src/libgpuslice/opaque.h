@@ -37,6 +37,7 @@ class Opaque {
     std::uint64_t blocks;
     bool confine = true;      ///< if need be to some SMs; a graph cannot be
     std::uint32_t least = 0;  ///< SMs without which it cannot run
+    const char* name = "a graph";  ///< of the kernel, which outlives the launch
   };
 
   /// One launch, from before it to behind it; other threads' launches into the same stream wait meanwhile. The context
@@ -64,6 +65,8 @@ class Opaque {
 
   /// SMs that launches on the GPU now could fill; 0 when all are complete. Asks the driver. The agent's.
   std::uint32_t demand();
+  /// Says in the debug file what does not end.
+  void report_slow();
   /// The program is about to destroy the stream.
   void stream_destroyed(CUstream stream);
 

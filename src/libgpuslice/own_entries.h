@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "libgpuslice/debug.h"
 #include "libgpuslice/modules.h"
 #include "ptx/persistent_abi.h"
 
@@ -28,6 +29,7 @@ CUresult enumerate_own(Handle* out, unsigned wanted, Container container, Count 
   if (CUresult result = count(&total, container); result != CUDA_SUCCESS) return result;
   std::vector<Handle> all(total);
   if (CUresult result = enumerate(all.data(), total, container); result != CUDA_SUCCESS) return result;
+  debug("%u of %u entries of %s are told", wanted, total, image->label.c_str());
   std::vector<Handle> ours;
   for (const ImageKernel& kernel : image->listed) {
     Handle handle{};

@@ -9,16 +9,20 @@ namespace gpuslice {
 /// While it lives no capture, of whichever thread, forbids this thread a call that has nothing to do with streams.
 class RelaxedCapture {
  public:
-  RelaxedCapture() { exchange(); }
-  ~RelaxedCapture() { exchange(); }
+  RelaxedCapture() : exchanged_(exchange()) {}
+  ~RelaxedCapture() {
+    if (exchanged_) exchange();
+  }
   RelaxedCapture(const RelaxedCapture&) = delete;
   RelaxedCapture& operator=(const RelaxedCapture&) = delete;
 
  private:
-  void exchange() {
-    if (driver().cuThreadExchangeStreamCaptureMode) driver().cuThreadExchangeStreamCaptureMode(&mode_);
+  bool exchange() {
+    const auto call = driver().cuThreadExchangeStreamCaptureMode;
+    return call && call(&mode_) == CUDA_SUCCESS;
   }
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+  bool exchanged_;
 };
 
 }  // namespace gpuslice

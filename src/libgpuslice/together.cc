@@ -1,6 +1,7 @@
 #include "libgpuslice/together.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace gpuslice {
 
@@ -11,6 +12,12 @@ namespace {
 constexpr std::uint64_t kMostInAnyPart = 8;
 
 }  // namespace
+
+bool blocks_may_wait(std::string_view kernel) {
+  static constexpr std::string_view kParts[] = {"spsv",  "spsm",  "csrsv", "csrsm",   "csrilu",        "csric",      "bsrsv",
+                                                "bsrsm", "bsrilu", "bsric", "trsv", "blockPersist", "ncclDevKernel", "ncclKernel", "nvshmem"};
+  return std::any_of(std::begin(kParts), std::end(kParts), [kernel](std::string_view part) { return kernel.find(part) != kernel.npos; });
+}
 
 Together blocks_together(const CUlaunchAttribute* attributes, unsigned count, std::uint64_t blocks) {
   Together together;

@@ -5,6 +5,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <string_view>
 
 namespace gpuslice {
 
@@ -15,6 +16,11 @@ struct Together {
 
   explicit operator bool() const { return how != nullptr; }
 };
+
+/// Whether the kernel is known for blocks that wait for any other block of an ordinary launch, so that all must be on the GPU at
+/// the same time though nobody says so: solvers of sparse triangular systems and factorizations, triangular solves of cuBLAS,
+/// persistent recurrent layers, collectives. By its name, as nothing else is known of machine code.
+bool blocks_may_wait(std::string_view kernel);
 
 /// What a launch of `blocks` blocks with these attributes needs.
 Together blocks_together(const CUlaunchAttribute* attributes, unsigned count, std::uint64_t blocks);
