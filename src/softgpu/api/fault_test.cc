@@ -19,7 +19,7 @@ constexpr char kFaultPtx[] = R"(
 .extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);
 .global .align 1 .b8 said[6] = {120, 32, 62, 32, 48, 0};
 .global .align 1 .b8 file[5] = {97, 46, 99, 117, 0};
-.global .align 1 .b8 func[8] = {118, 111, 105, 100, 32, 102, 40, 41};
+.global .align 1 .b8 func[33] = {97, 95, 102, 117, 110, 99, 116, 105, 111, 110, 95, 119, 105, 116, 104, 95, 97, 95, 108, 111, 110, 103, 95, 110, 97, 109, 101, 40, 105, 110, 116, 41, 0};
 
 .visible .entry trap_or_wait(.param .u64 flag)
 {
@@ -57,7 +57,7 @@ done:
   st.param.b64 [p0], %rd0;
   st.param.b64 [p1], %rd1;
   st.param.b32 [p2], 42;
-  st.param.b64 [p3], %rd1;
+  st.param.b64 [p3], %rd2;
   st.param.b64 [p4], 1;
   call.uni __assertfail, (p0, p1, p2, p3, p4);
 done:
@@ -175,7 +175,7 @@ TEST_F(FaultApi, AFailedAssertionSaysWhereItStood) {
   EXPECT_CU(launch("assertion", 1, 2, nullptr));
   EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_ASSERT);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "a.cu:42: a.cu: block: [0,0,0], thread: [1,0,0] Assertion `x > 0` failed.\n");
+            "a.cu:42: a_function_with_a_long_name(int): block: [0,0,0], thread: [1,0,0] Assertion `x > 0` failed.\n");
 }
 
 TEST_F(FaultApi, StopsTheOtherBlocksOfItsKernel) {

@@ -1,6 +1,7 @@
 // Calls: arguments move between frames, each lane has its own stack of call records.
 #include <algorithm>
 #include <cstring>
+#include <sstream>
 
 #include "softgpu/engine/block.h"
 
@@ -10,7 +11,26 @@ namespace {
 /// Registers of all frames of one warp: far more than any program needs that does not recurse without end.
 constexpr std::size_t kMaxRegisterBytes = 64u << 20;
 
+std::string position(const Dim3& at) {
+  std::ostringstream text;
+  text << '[' << at.x << ',' << at.y << ',' << at.z << ']';
+  return text.str();
+}
+
 }  // namespace
+
+/// What a lane handed to __assertfail.
+Block::Assertion Block::assertion_of(Warp& warp, const CallSite& site, int lane) {
+  std::uint64_t value[4] = {};  // message, file, line, function
+  for (std::size_t k = 0; k < std::min<std::size_t>(4, site.arguments.size()); ++k) {
+    std::memcpy(&value[k], place(warp, lane, site.arguments[k], warp.frame[lane], warp.local_frame[lane]),
+                std::min<std::size_t>(8, site.arguments[k].size));
+  }
+  const auto text = [](std::uint64_t address) { return address != 0 ? reinterpret_cast<const char*>(address) : "?"; };
+  std::ostringstream where;
+  where << text(value[1]) << ':' << static_cast<std::uint32_t>(value[2]) << ": " << text(value[3]);
+  return {where.str(), text(value[0])};
+}
 
 std::byte* Block::place(Warp& warp, int lane, const Place& place, std::uint32_t frame, std::uint32_t local_frame) {
   if (!place.in_register)
@@ -129,24 +149,16 @@ void Block::return_from(Warp& warp, const Instruction&, Mask mask) {
 /// Tells what each of the lanes has to say of its assertion, in the words of NVIDIA's driver, and faults.
 void Block::fail_assertion(Warp& warp, const Instruction& in, const CallSite& site, Mask mask) {
   std::string first;
-  for_lanes(mask, [&](int i) {
-    std::uint64_t value[4] = {};  // message, file, line, function
-    for (std::size_t k = 0; k < std::min<std::size_t>(4, site.arguments.size()); ++k)
-      std::memcpy(&value[k], place(warp, i, site.arguments[k], warp.frame[i], warp.local_frame[i]),
-                  std::min<std::size_t>(8, site.arguments[k].size));
-    const auto text = [&](int k) { return std::string(value[k] != 0 ? reinterpret_cast<const char*>(value[k]) : "?"); };
-    const auto position = [](Dim3 at) {
-      return "[" + std::to_string(at.x) + "," + std::to_string(at.y) + "," + std::to_string(at.z) + "]";
-    };
-    const auto special = [&](Special which) {
-      return reinterpret_cast<const std::uint32_t*>(warp.special.data() + which * kSlot32)[i];
-    };
-    const std::string where = text(1) + ":" + std::to_string(static_cast<std::uint32_t>(value[2])) + ": " + text(3);
-    if (first.empty()) first = where + ": `" + text(0) + "`";
+  for_lanes(mask, [&](int lane) {
+    const Assertion failed = assertion_of(warp, site, lane);
+    if (first.empty()) first = failed.where + ": `" + failed.expression + "`";
     if (launch_.print == nullptr) return;
-    launch_.print->assertion_failed(where + ": block: " + position(launch_.ctaid) +
-                                    ", thread: " + position({special(kTidX), special(kTidY), special(kTidZ)}) +
-                                    " Assertion `" + text(0) + "` failed.\n");
+    const auto special = [&](Special which) {
+      return reinterpret_cast<const std::uint32_t*>(warp.special.data() + which * kSlot32)[lane];
+    };
+    const Dim3 thread{special(kTidX), special(kTidY), special(kTidZ)};
+    launch_.print->assertion_failed(failed.where + ": block: " + position(launch_.ctaid) + ", thread: " +
+                                    position(thread) + " Assertion `" + failed.expression + "` failed.\n");
   });
   throw Fault{FaultKind::kAssertion, in.line, "assertion failed: " + first};
 }
