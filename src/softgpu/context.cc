@@ -25,6 +25,11 @@ void Context::fail(CUresult error) {
   stopped_.store(true);
 }
 
+void Context::end(CUresult error) {
+  error_.store(error);
+  stopped_.store(true);
+}
+
 std::shared_ptr<Stream> Context::create_stream(Stream::Kind kind, int priority) {
   const std::lock_guard lock(mutex_);
   const int clamped = std::clamp(priority, kGreatestPriority, kLeastPriority);
@@ -77,14 +82,19 @@ std::uint64_t Context::submit(const std::shared_ptr<Stream>& stream, std::functi
   return stream->submit(std::move(operation), std::move(after));
 }
 
+std::vector<StreamPoint> Context::all_points() {
+  const std::lock_guard lock(mutex_);
+  std::vector<StreamPoint> all = points(true);
+  all.push_back({legacy_, legacy_->last()});
+  return all;
+}
+
 void Context::synchronize() {
-  std::vector<StreamPoint> all;
-  {
-    const std::lock_guard lock(mutex_);
-    all = points(true);
-    all.push_back({legacy_, legacy_->last()});
-  }
-  for (const StreamPoint& point : all) point.stream->wait(point.number);
+  for (const StreamPoint& point : all_points()) point.stream->wait_unless_stopped(point.number);
+}
+
+void Context::drain() {
+  for (const StreamPoint& point : all_points()) point.stream->wait(point.number);
 }
 
 bool Context::legacy_idle() {
@@ -93,8 +103,8 @@ bool Context::legacy_idle() {
 }
 
 void Context::destroy() {
-  fail(CUDA_ERROR_CONTEXT_IS_DESTROYED);
-  synchronize();
+  end(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  drain();
   const std::lock_guard lock(mutex_);
   for (const auto& stream : streams_) stream->close();
   streams_.clear();

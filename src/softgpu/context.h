@@ -27,6 +27,9 @@ class Context {
   /// Makes the context unusable, the first reason counts. Kernels that run end at the next check, waits are over.
   void fail(CUresult error);
 
+  /// The same, whatever the reason was before: the context is destroyed, or the process exits.
+  void end(CUresult error);
+
   /// True once fail() was called; for those who run or poll.
   const std::atomic<bool>& stopped() const { return stopped_; }
 
@@ -42,17 +45,21 @@ class Context {
   /// Submits to a stream of this context with the order that the legacy default stream demands. 0: no thread left.
   std::uint64_t submit(const std::shared_ptr<Stream>& stream, std::function<void()> operation);
 
-  /// Waits until all work submitted so far is over.
+  /// Waits until all work submitted so far is over, or until soon after the context was stopped.
   void synchronize();
+
+  /// Waits until all work submitted so far is over: of a stopped context that is what runs now.
+  void drain();
 
   /// True if all work submitted so far that the legacy default stream would wait for is over.
   bool legacy_idle();
 
-  /// Ends all work and all streams.
+  /// Ends all work and all streams. What has not begun never does.
   void destroy();
 
  private:
   std::vector<StreamPoint> points(bool with_non_blocking);
+  std::vector<StreamPoint> all_points();
   std::shared_ptr<WorkQueue> queue_for(std::uint64_t stream_id) const;
 
   const std::uint64_t id_;

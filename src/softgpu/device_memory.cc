@@ -46,6 +46,7 @@ std::uint64_t Memory::allocate(std::size_t bytes, MemoryKind kind, unsigned flag
   Entry entry;
   if (in_arena(kind)) {
     entry.reserved = align_up(bytes, kAllocAlign);
+    if (entry.reserved > limit_ - used_) return 0;
     auto hole = holes_.begin();
     while (hole != holes_.end() && hole->second < entry.reserved) ++hole;
     if (hole == holes_.end()) return 0;
@@ -66,6 +67,18 @@ std::uint64_t Memory::allocate(std::size_t bytes, MemoryKind kind, unsigned flag
   entry.id = next_id_++;
   entries_.emplace(entry.address, entry);
   return entry.address;
+}
+
+bool Memory::take(std::size_t bytes) {
+  const std::unique_lock lock(mutex_);
+  if (bytes > limit_ - used_) return false;
+  used_ += bytes;
+  return true;
+}
+
+void Memory::give(std::size_t bytes) {
+  const std::unique_lock lock(mutex_);
+  used_ -= bytes;
 }
 
 bool Memory::add(const Allocation& allocation) {
@@ -133,6 +146,12 @@ const Memory::Entry* Memory::find_entry(std::uint64_t address) const {
   return address - entry.address < entry.bytes ? &entry : nullptr;
 }
 
+void Memory::set_flags(std::uint64_t address, unsigned flags) {
+  const std::unique_lock lock(mutex_);
+  const auto found = entries_.find(address);
+  if (found != entries_.end()) found->second.flags = flags;
+}
+
 std::optional<Allocation> Memory::lookup(std::uint64_t address) const {
   const std::shared_lock lock(mutex_);
   const Entry* entry = find_entry(address);
@@ -142,8 +161,8 @@ std::optional<Allocation> Memory::lookup(std::uint64_t address) const {
 
 bool Memory::covers(std::uint64_t address, std::size_t bytes) const {
   const std::shared_lock lock(mutex_);
-  const Entry* entry = find_entry(address);
-  return entry != nullptr && bytes <= entry->bytes - (address - entry->address);
+  const Range range = usable_range(address);
+  return range.end > range.begin && bytes <= range.end - address;
 }
 
 std::size_t Memory::free_bytes() const {
@@ -153,9 +172,28 @@ std::size_t Memory::free_bytes() const {
 
 engine::MemoryMap::Range Memory::find(std::uint64_t address) const {
   const std::shared_lock lock(mutex_);
+  return usable_range(address);
+}
+
+/// Mappings that touch each other are one range: a program that maps more behind what it has goes on through it.
+Memory::Range Memory::usable_range(std::uint64_t address) const {
   const Entry* entry = find_entry(address);
   if (entry == nullptr) return {};
-  return {entry->address, entry->address + entry->bytes};
+  Range range{entry->address, entry->address + entry->bytes};
+  if (entry->kind != MemoryKind::kMapped) return range;
+  const auto joins = [](const Entry& other) { return other.kind == MemoryKind::kMapped && other.flags != 0; };
+  if (!joins(*entry)) return {};
+  const auto start = entries_.find(entry->address);
+  for (auto next = std::next(start); next != entries_.end() && next->first == range.end && joins(next->second);
+       ++next) {
+    range.end += next->second.bytes;
+  }
+  for (auto at = start; at != entries_.begin();) {
+    const Entry& previous = (--at)->second;
+    if (previous.address + previous.bytes != range.begin || !joins(previous)) break;
+    range.begin = previous.address;
+  }
+  return range;
 }
 
 }  // namespace gpuctl::softgpu

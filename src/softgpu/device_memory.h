@@ -18,16 +18,19 @@ enum class MemoryKind {
   kHost,        ///< page-locked, allocated here
   kRegistered,  ///< page-locked memory of the program
   kVariable,    ///< `.global` or `.const` of a loaded module
+  kMapped,      ///< a mapping of cuMemMap; its flags say whether it may be used
 };
 
 /// In device memory for good, where the host cannot reach it.
-inline bool is_device_only(MemoryKind kind) { return kind == MemoryKind::kDevice || kind == MemoryKind::kVariable; }
+inline bool is_device_only(MemoryKind kind) {
+  return kind == MemoryKind::kDevice || kind == MemoryKind::kVariable || kind == MemoryKind::kMapped;
+}
 
 struct Allocation {
   std::uint64_t address = 0;
   std::size_t bytes = 0;  ///< as asked for
   MemoryKind kind = MemoryKind::kDevice;
-  unsigned flags = 0;           ///< of cuMemHostAlloc, cuMemHostRegister
+  unsigned flags = 0;           ///< of cuMemHostAlloc, cuMemHostRegister; kMapped: CUmemAccess_flags, 0 for no access
   const void* owner = nullptr;  ///< the context
   std::uint64_t id = 0;         ///< unique in this process, CU_POINTER_ATTRIBUTE_BUFFER_ID
 };
@@ -44,6 +47,10 @@ class Memory : public engine::MemoryMap {
   /// Address of new memory, or 0 if there is not enough (kRegistered, kVariable: see add()).
   std::uint64_t allocate(std::size_t bytes, MemoryKind kind, unsigned flags, const void* owner);
 
+  /// Counts physical memory that lies elsewhere. False if there is not so much left.
+  bool take(std::size_t bytes);
+  void give(std::size_t bytes);
+
   /// Makes memory that exists already known. False if it overlaps with something known.
   bool add(const Allocation& allocation);
 
@@ -53,10 +60,13 @@ class Memory : public engine::MemoryMap {
   /// Frees and forgets everything that belongs to a context.
   void release_owner(const void* owner);
 
+  /// Changes the flags of what starts at `address`.
+  void set_flags(std::uint64_t address, unsigned flags);
+
   /// What holds that address.
   std::optional<Allocation> lookup(std::uint64_t address) const;
 
-  /// True if all of [address, address + bytes) lies in one allocation.
+  /// True if all of [address, address + bytes) lies in one allocation, or in mappings side by side, and may be used.
   bool covers(std::uint64_t address, std::size_t bytes) const;
 
   std::size_t limit() const { return limit_; }
@@ -70,6 +80,7 @@ class Memory : public engine::MemoryMap {
   };
   void give_back(const Entry& entry);
   const Entry* find_entry(std::uint64_t address) const;
+  Range usable_range(std::uint64_t address) const;
 
   const std::size_t limit_;
   mutable std::shared_mutex mutex_;

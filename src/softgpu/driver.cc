@@ -3,9 +3,11 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
+#include "softgpu/exit.h"
 #include "softgpu/zero_stream.h"
 
 namespace gpuctl::softgpu {
@@ -13,14 +15,13 @@ namespace {
 
 std::atomic<Driver*> the_driver{nullptr};
 std::atomic<bool> forked{false};
+std::atomic<bool> exiting{false};
+/// How long an exit waits for blocks and copies, which look at their context's state far more often than that.
+constexpr std::chrono::seconds kExitPatience{2};
 std::mutex start_mutex;
 
 void in_forked_child() {
   if (the_driver.load() != nullptr) forked.store(true);
-}
-
-__attribute__((destructor)) void at_exit() {
-  Driver::stop();
 }
 
 }  // namespace
@@ -29,27 +30,43 @@ Driver::Driver(Config settings, std::unique_ptr<Table> shared)
     : config(std::move(settings)),
       table(std::move(shared)),
       memory(config.memory_bytes),
-      executor(*table, memory, config.warp_instruction_ns) {}
+      executor(*table, memory, activity, config.warp_instruction_ns) {}
 
 CUresult Driver::start() {
   if (forked.load()) return CUDA_ERROR_NOT_INITIALIZED;
   const std::lock_guard lock(start_mutex);
+  if (exiting.load()) return refuse("cuInit");
   if (the_driver.load() != nullptr) return CUDA_SUCCESS;
   Config config = read_config();
   Result<std::unique_ptr<Table>> table = Table::open(config.table_path, config.sms);
   if (table.has_error()) return CUDA_ERROR_OPERATING_SYSTEM;
   pthread_atfork(nullptr, nullptr, in_forked_child);
+  // Now and not when this library is loaded: handlers and static objects of the program that are older run without a
+  // driver.
+  std::atexit(stop);
   the_driver.store(new Driver(std::move(config), std::move(*table)));
   return CUDA_SUCCESS;
 }
 
 Driver* Driver::get() {
-  return forked.load(std::memory_order_relaxed) ? nullptr : the_driver.load();
+  const bool usable = !forked.load(std::memory_order_relaxed) && !exiting.load(std::memory_order_relaxed);
+  return usable ? the_driver.load() : nullptr;
+}
+
+CUresult Driver::refuse(const char* call) {
+  if (forked.load() || !exiting.load()) return CUDA_ERROR_NOT_INITIALIZED;
+  complain_of_late_use(std::string(call) + " is called after the driver's exit handler has run");
+  return CUDA_ERROR_DEINITIALIZED;
 }
 
 void Driver::stop() {
   Driver* driver = get();
-  if (driver == nullptr) return;
+  if (driver == nullptr || exiting.exchange(true)) return;
+  {
+    const std::lock_guard lock(driver->mutex_);
+    for (const auto& context : driver->all_contexts_) context->end(CUDA_ERROR_DEINITIALIZED);
+  }
+  driver->activity.wait_until_idle(kExitPatience);
   const Table::Lock lock(*driver->table);
   if (driver->table->closed()) return;
   driver->table->close();
@@ -113,6 +130,8 @@ void Driver::set_primary_flags(unsigned flags) {
 void Driver::destroy_context(Context& context) {
   contexts.remove(reinterpret_cast<CUcontext>(&context));
   captures.forget(context);
+  context.end(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  executor.drop_queued(context.stopped());
   context.destroy();
   const auto belongs = [&](const auto& object) { return object.context() == &context; };
   streams.remove_if(belongs);
@@ -132,7 +151,7 @@ void Driver::synchronize_all() {
     const std::lock_guard lock(mutex_);
     all = all_contexts_;
   }
-  for (const auto& context : all) context->synchronize();
+  for (const auto& context : all) context->drain();
 }
 
 std::shared_ptr<Stream> Driver::stream(Context& current, CUstream handle) const {

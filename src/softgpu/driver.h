@@ -11,6 +11,7 @@
 #include <new>
 #include <utility>
 
+#include "softgpu/activity.h"
 #include "softgpu/config.h"
 #include "softgpu/context.h"
 #include "softgpu/device_memory.h"
@@ -25,6 +26,7 @@
 #include "softgpu/module.h"
 #include "softgpu/registry.h"
 #include "softgpu/table.h"
+#include "softgpu/virtual_memory.h"
 
 namespace gpuctl::softgpu {
 
@@ -33,10 +35,15 @@ class Driver {
   /// cuInit: makes the driver unless it is there.
   static CUresult start();
 
-  /// The driver, or nullptr before start() and in a forked child. Takes no lock.
+  /// The driver, or nullptr before start(), in a forked child, and once the process exits. Takes no lock.
   static Driver* get();
 
-  /// Gives the process's SMs back; its threads stop at their next look at the table. Called when the process exits.
+  /// What that API function answers when there is no driver (see get()). With SOFTGPU_STRICT_EXIT=1 it does not return
+  /// if the reason is that the process exits.
+  static CUresult refuse(const char* call);
+
+  /// Ends all contexts: kernels are stopped, nothing touches memory any more, waits are over, the SMs are given back.
+  /// Called when the process exits, by a handler that the first cuInit has registered.
   static void stop();
 
   Context* create_context(unsigned flags);
@@ -53,7 +60,7 @@ class Driver {
   /// Ends a context's work and frees its streams, events, modules and memory.
   void destroy_context(Context& context);
 
-  /// Waits until all work submitted so far in any context is over.
+  /// Waits until all work submitted so far in any context is over. Stopped contexts do what they have begun, no more.
   void synchronize_all();
 
   /// The stream a handle means in the current context; nullptr if there is none such.
@@ -82,6 +89,9 @@ class Driver {
   const Config config;
   const std::unique_ptr<Table> table;
   Memory memory;
+  VirtualMemory virtual_memory{memory};
+  PhysicalHandles physical_handles;
+  Activity activity;
   Executor executor;
   Doorbell doorbell;
   Registry<CUcontext, Context> contexts;
@@ -113,11 +123,12 @@ class Driver {
   std::vector<std::shared_ptr<Context>> all_contexts_;
 };
 
-/// Runs `body(driver)` for an API function; nothing it throws gets out.
+/// Runs `body(driver)` for an API function; nothing it throws gets out. `call`, here and below: the name of that
+/// function, handed on by helpers between it and these.
 template <class Body>
-CUresult with_driver(Body&& body) noexcept {
+CUresult with_driver(Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
   Driver* driver = Driver::get();
-  if (driver == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (driver == nullptr) return Driver::refuse(call);
   try {
     return std::forward<Body>(body)(*driver);
   } catch (const std::bad_alloc&) {
@@ -129,33 +140,40 @@ CUresult with_driver(Body&& body) noexcept {
 
 /// Runs `body(driver, found)` with what has that handle in one of the driver's tables.
 template <class Handles, class Handle, class Body>
-CUresult with_found(Handles Driver::*table, Handle handle, Body&& body) noexcept {
-  return with_driver([&](Driver& driver) {
-    const auto found = (driver.*table).find(handle);
-    return found == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_HANDLE) : body(driver, *found);
-  });
+CUresult with_found(Handles Driver::*table, Handle handle, Body&& body,
+                    const char* call = __builtin_FUNCTION()) noexcept {
+  return with_driver(
+      [&](Driver& driver) {
+        const auto found = (driver.*table).find(handle);
+        return found == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_HANDLE) : body(driver, *found);
+      },
+      call);
 }
 
 /// Runs `body(driver, context)` with the current context, which must be usable.
 template <class Body>
-CUresult with_context(Body&& body) noexcept {
-  return with_driver([&](Driver& driver) {
-    if (context_stack().empty() || context_stack().back() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-    Context& context = *context_stack().back();
-    if (context.error() != CUDA_SUCCESS) return context.error();
-    return body(driver, context);
-  });
+CUresult with_context(Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
+  return with_driver(
+      [&](Driver& driver) {
+        if (context_stack().empty() || context_stack().back() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+        Context& context = *context_stack().back();
+        if (context.error() != CUDA_SUCCESS) return context.error();
+        return body(driver, context);
+      },
+      call);
 }
 
 /// Runs `body(driver, stream)`; `stream` is of a usable context.
 template <class Body>
-CUresult with_stream(CUstream handle, Body&& body) noexcept {
-  return with_context([&](Driver& driver, Context& context) {
-    const std::shared_ptr<Stream> stream = driver.stream(context, handle);
-    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    if (stream->context()->error() != CUDA_SUCCESS) return stream->context()->error();
-    return body(driver, stream);
-  });
+CUresult with_stream(CUstream handle, Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
+  return with_context(
+      [&](Driver& driver, Context& context) {
+        const std::shared_ptr<Stream> stream = driver.stream(context, handle);
+        if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+        if (stream->context()->error() != CUDA_SUCCESS) return stream->context()->error();
+        return body(driver, stream);
+      },
+      call);
 }
 
 /// Submits an operation and returns what the API function should: an error only if no thread could be had.
@@ -163,11 +181,15 @@ inline CUresult submit(const std::shared_ptr<Stream>& stream, std::function<void
   return stream->context()->submit(stream, std::move(operation)) != 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/// Submits an operation and waits for it.
+/// Submits an operation and waits for it. If the context is stopped before the operation has begun, it never begins.
 inline CUresult submit_and_wait(const std::shared_ptr<Stream>& stream, std::function<void()> operation) {
-  const std::uint64_t number = stream->context()->submit(stream, std::move(operation));
+  const auto claimed = std::make_shared<std::atomic<bool>>(false);
+  const std::uint64_t number = stream->context()->submit(stream, [claimed, operation = std::move(operation)] {
+    if (!claimed->exchange(true)) operation();
+  });
   if (number == 0) return CUDA_ERROR_OUT_OF_MEMORY;
-  stream->wait(number);
+  if (!stream->wait_unless_stopped(number) && claimed->exchange(true))
+    stream->wait(number);  // it uses the caller's memory
   return stream->context()->error();
 }
 

@@ -6,6 +6,8 @@
 #include <memory>
 #include <mutex>
 
+#include "softgpu/wait.h"
+
 namespace gpuctl::softgpu {
 
 class Context;
@@ -31,6 +33,12 @@ class Recording {
   void wait() const {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return passed_; });
+  }
+
+  /// The same, but false soon after `stopped` became true if it is not passed then.
+  bool wait_unless(const std::atomic<bool>& stopped) const {
+    std::unique_lock lock(mutex_);
+    return wait_until_stopped(changed_, lock, stopped, [this] { return passed_; });
   }
 
   /// Valid once passed.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <thread>
+#include <utility>
 
 #include "softgpu/device_limits.h"
 #include "softgpu/pacing.h"
@@ -19,10 +20,11 @@ constexpr auto kSweepInterval = 10ms;
 /// How soon a full table is tried again. 512 kernels at the heads of streams at one time are not a normal load.
 constexpr auto kFullTableRetry = 1ms;
 
-/// What kernels print goes where the program prints.
+/// What kernels print goes where the program prints, failed assertions where it complains.
 class StandardOutput : public engine::PrintSink {
  public:
   void print(std::string_view text) override { std::fwrite(text.data(), 1, text.size(), stdout); }
+  void assertion_failed(std::string_view line) override { std::fwrite(line.data(), 1, line.size(), stderr); }
 };
 
 engine::Dim3 unfold(std::uint64_t index, const engine::Dim3& grid) {
@@ -38,7 +40,8 @@ engine::Dim3 unfold(std::uint64_t index, const engine::Dim3& grid) {
 struct Executor::Run {
   const KernelLaunch* launch = nullptr;
   const std::atomic<bool>* abort = nullptr;
-  std::uint64_t blocks = 0;
+  const std::function<void(const KernelFault&)>* on_fault = nullptr;
+  std::atomic<std::uint64_t> blocks{0};  ///< to be run; fewer than in the grid once drop_queued() has been there
   std::uint64_t gridid = 0;
   std::atomic<std::uint64_t> next{0};  ///< linear index of the next block to start
 
@@ -50,26 +53,66 @@ struct Executor::Run {
   std::mutex mutex;  ///< guards what follows; run() frees this object once it saw `done` under it
   std::condition_variable changed;
   bool done = false;
-  std::string fault;
+  bool faulted = false;
 };
 
-Executor::Executor(Table& table, const engine::MemoryMap& memory, std::uint64_t warp_instruction_ns)
-    : table_(table), memory_(memory), warp_instruction_ns_(warp_instruction_ns), numbers_(table.sms()) {}
+Executor::Executor(Table& table, const engine::MemoryMap& memory, Activity& activity, std::uint64_t warp_instruction_ns)
+    : table_(table),
+      memory_(memory),
+      activity_(activity),
+      warp_instruction_ns_(warp_instruction_ns),
+      numbers_(table.sms()) {}
 
-Result<void> Executor::run(const KernelLaunch& launch, const std::atomic<bool>& abort) {
+void Executor::run(const KernelLaunch& launch, const std::atomic<bool>& abort,
+                   const std::function<void(const KernelFault&)>& on_fault) {
   std::call_once(watcher_, [this] { start_thread("softgpu-table", [this] { watch_table(); }); });
   Run run;
   run.launch = &launch;
   run.abort = &abort;
+  run.on_fault = &on_fault;
   run.blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
   while (!start(run)) {
-    if (abort.load()) return fail("stopped before it started");
+    if (abort.load()) return;
     std::this_thread::sleep_for(kFullTableRetry);
   }
   std::unique_lock lock(run.mutex);
   run.changed.wait(lock, [&] { return run.done; });
-  if (!run.fault.empty()) return fail(run.fault);
-  return {};
+}
+
+void Executor::drop_queued(const std::atomic<bool>& abort) {
+  std::vector<Task> tasks;
+  std::vector<Run*> over;
+  {
+    const Table::Lock lock(table_);
+    if (table_.closed()) return;
+    for (Run* run : active_) {
+      if (run->abort != &abort) continue;
+      std::uint64_t placed = 0;
+      for (std::uint32_t sm = 0; sm < table_.sms(); ++sm)
+        placed += run->row->granted[sm].load(std::memory_order_relaxed);
+      run->blocks = placed;
+      run->row->blocks.store(placed, std::memory_order_relaxed);
+      if (run->finished == placed) over.push_back(run);
+    }
+    for (Run* run : over) remove(*run);
+    table_.place();  // what was behind them
+    tasks = collect();
+  }
+  post(tasks, 0);
+  for (Run* run : over) notify(*run);
+}
+
+/// Of a run that is over, with the table's mutex held.
+void Executor::remove(Run& run) {
+  table_.remove(*run.row);
+  active_.erase(std::find(active_.begin(), active_.end(), &run));
+}
+
+/// Afterwards `run` may be gone.
+void Executor::notify(Run& run) {
+  const std::lock_guard lock(run.mutex);
+  run.done = true;
+  run.changed.notify_all();
 }
 
 bool Executor::start(Run& run) {
@@ -77,6 +120,7 @@ bool Executor::start(Run& run) {
   {
     const Table::Lock lock(table_);
     if (table_.closed()) return false;  // the process is ending; its threads stop where they are
+    if (run.abort->load()) return false;  // drop_queued() may have been here already
     const std::uint32_t threads = run.launch->block.x * run.launch->block.y * run.launch->block.z;
     KernelRequest request;
     request.blocks = run.blocks;
@@ -161,10 +205,12 @@ BlockClock::Clock::duration Executor::run_block(const Task& task, engine::BlockS
                                                 BlockClock::Clock::duration carried) {
   Run& run = *task.run;
   const KernelLaunch& launch = *run.launch;
+  const Activity::Scope scope(activity_);
   const std::uint64_t index = run.next.fetch_add(1, std::memory_order_relaxed);
-  if (run.abort->load(std::memory_order_relaxed)) return {};
+  if (run.abort->load()) return {};
   StandardOutput print;
-  BlockClock clock(launch.block.x * launch.block.y * launch.block.z, warp_instruction_ns_, carried);
+  BlockClock clock(launch.block.x * launch.block.y * launch.block.z, warp_instruction_ns_, carried, *run.abort);
+  KernelFault fault;
   engine::BlockLaunch block;
   block.program = launch.program.get();
   block.kernel = launch.kernel;
@@ -183,13 +229,19 @@ BlockClock::Clock::duration Executor::run_block(const Task& task, engine::BlockS
   block.pace = [](void* context, std::uint64_t warp_instructions) {
     static_cast<const BlockClock*>(context)->pace(warp_instructions);
   };
+  block.fault = &fault.kind;
   const Result<engine::BlockStats> stats = engine::run_block(block, scratch);
   if (stats.has_value()) {
     const bool more = run.next.load(std::memory_order_relaxed) < run.blocks;
-    return clock.finish(stats->warp_instructions, more, *run.abort);
+    return clock.finish(stats->warp_instructions, more);
   }
-  const std::lock_guard lock(run.mutex);
-  if (run.fault.empty()) run.fault = stats.error().message;
+  if (run.abort->load()) return {};
+  {
+    const std::lock_guard lock(run.mutex);
+    if (std::exchange(run.faulted, true)) return {};
+  }
+  fault.message = stats.error().message;
+  (*run.on_fault)(fault);
   return {};
 }
 
@@ -204,19 +256,12 @@ Executor::Task Executor::finish(const Task& task) {
     table_.free_block(*run.row, task.sm);
     numbers_.leave(task.sm);
     last = ++run.finished == run.blocks;
-    if (last) {
-      table_.remove(*run.row);
-      active_.erase(std::find(active_.begin(), active_.end(), &run));
-    }
+    if (last) remove(run);
     table_.place();
     tasks = collect();
   }
   post(tasks, 1);
-  if (last) {
-    const std::lock_guard lock(run.mutex);
-    run.done = true;
-    run.changed.notify_all();  // under the mutex: afterwards `run` may be gone
-  }
+  if (last) notify(run);
   return tasks.empty() ? Task{} : tasks.front();
 }
 

@@ -13,12 +13,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "softgpu/activity.h"
 #include "softgpu/engine/engine.h"
 #include "softgpu/sm_numbers.h"
 #include "softgpu/table.h"
@@ -36,16 +38,28 @@ struct KernelLaunch {
   std::vector<std::byte> params;     ///< laid out as Kernel::params say
 };
 
+/// What a kernel did wrong.
+struct KernelFault {
+  engine::FaultKind kind = engine::FaultKind::kNone;
+  std::string message;  ///< names the kernel, the line and the cause
+};
+
 class Executor {
  public:
-  /// `table` and `memory` must outlive the executor, which lives as long as the process.
-  Executor(Table& table, const engine::MemoryMap& memory, std::uint64_t warp_instruction_ns);
+  /// `table`, `memory` and `activity` must outlive the executor, which lives as long as the process.
+  Executor(Table& table, const engine::MemoryMap& memory, Activity& activity, std::uint64_t warp_instruction_ns);
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
   /// Queues the kernel and returns when all its blocks have finished. Any thread, several at a time. When `abort`
-  /// becomes true, its remaining blocks end at once. Fails with the first fault of a block.
-  Result<void> run(const KernelLaunch& launch, const std::atomic<bool>& abort);
+  /// becomes true, the blocks on SMs end at once. `on_fault` is told of the first fault of a block while others may
+  /// still run; whoever runs the block calls it, with no lock held. A block that cannot be run for want of memory is a
+  /// fault too.
+  void run(const KernelLaunch& launch, const std::atomic<bool>& abort,
+           const std::function<void(const KernelFault&)>& on_fault);
+
+  /// Makes kernels whose `abort` is that one (and true) leave the queue: their blocks without an SM are forgotten.
+  void drop_queued(const std::atomic<bool>& abort);
 
  private:
   struct Run;
@@ -63,10 +77,13 @@ class Executor {
   std::chrono::steady_clock::duration run_block(const Task& task, engine::BlockScratch& scratch,
                                                 std::chrono::steady_clock::duration carried);
   Task finish(const Task& task);
+  void remove(Run& run);
+  static void notify(Run& run);
   void watch_table();
 
   Table& table_;
   const engine::MemoryMap& memory_;
+  Activity& activity_;
   const std::uint64_t warp_instruction_ns_;
   std::once_flag watcher_;
 

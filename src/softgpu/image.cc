@@ -1,10 +1,12 @@
 #include "softgpu/image.h"
 
 #include <cstring>
+#include <optional>
 
 #include "ptx/image.h"
 #include "ptx/parser.h"
 #include "softgpu/device_limits.h"
+#include "softgpu/exit.h"
 #include "softgpu/linker.h"
 
 namespace gpuctl::softgpu {
@@ -33,7 +35,11 @@ LoadedImage load_image(const void* image) {
   if (bytes.has_error()) return refuse(CUDA_ERROR_INVALID_IMAGE, bytes.error());
   const Result<std::vector<ptx::FatbinEntry>> entries = ptx::read_image(*bytes);
   if (entries.has_error()) return refuse(CUDA_ERROR_INVALID_IMAGE, entries.error());
-  if (!ptx::has_machine_code(*entries, kComputeMajor * 10 + kComputeMinor)) take_time_to_compile();
+  std::optional<CompilerUse> use;
+  if (!ptx::has_machine_code(*entries, kComputeMajor * 10 + kComputeMinor)) {
+    use.emplace();
+    take_time_to_compile();
+  }
   const Result<std::size_t> chosen = ptx::choose_ptx(*entries, kComputeMajor * 10 + kComputeMinor);
   if (chosen.has_error()) return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, chosen.error());
   const Result<std::string> text = ptx::ptx_text((*entries)[*chosen]);

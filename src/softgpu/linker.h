@@ -16,7 +16,7 @@ struct Linker {
 /// as compiled (load_image()).
 std::string compiled_image(std::string_view text);
 
-/// Takes as long as SOFTGPU_COMPILE_UNTIL says that compiling lasts.
+/// Takes as long as SOFTGPU_COMPILE_UNTIL says that compiling lasts. For those who hold a CompilerUse (exit.h).
 void take_time_to_compile();
 
 }  // namespace gpuctl::softgpu

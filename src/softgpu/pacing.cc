@@ -17,8 +17,10 @@ constexpr auto kLookAtAbort = 10ms;
 
 }  // namespace
 
-BlockClock::BlockClock(std::uint32_t threads, std::uint64_t warp_instruction_ns, Clock::duration carried)
-    : start_(Clock::now() + carried),
+BlockClock::BlockClock(std::uint32_t threads, std::uint64_t warp_instruction_ns, Clock::duration carried,
+                       const std::atomic<bool>& abort)
+    : abort_(abort),
+      start_(Clock::now() + carried),
       instruction_ns_(static_cast<double>(warp_instruction_ns) / (occupied_threads(threads) / kWarpThreads)) {}
 
 BlockClock::Clock::time_point BlockClock::due(std::uint64_t warp_instructions) const {
@@ -26,21 +28,25 @@ BlockClock::Clock::time_point BlockClock::due(std::uint64_t warp_instructions) c
   return start_ + std::chrono::nanoseconds(ns);
 }
 
-void BlockClock::pace(std::uint64_t warp_instructions) const {
-  const Clock::time_point until = due(warp_instructions);
-  if (until - Clock::now() >= kWorthASleep) std::this_thread::sleep_until(until);
-}
-
-BlockClock::Clock::duration BlockClock::finish(std::uint64_t warp_instructions, bool may_carry,
-                                               const std::atomic<bool>& abort) const {
-  const Clock::time_point end = due(warp_instructions);
-  while (!abort.load(std::memory_order_relaxed)) {
+/// Sleeps until `end` or an abort. False if less than `least` is left until then, for which it does not sleep.
+bool BlockClock::sleep_until(Clock::time_point end, Clock::duration least) const {
+  while (!abort_.load(std::memory_order_relaxed)) {
     const Clock::time_point now = Clock::now();
     if (now >= end) break;
-    if (may_carry && end - now < kWorthASleep) return end - now;
+    if (end - now < least) return false;
     std::this_thread::sleep_until(std::min<Clock::time_point>(end, now + kLookAtAbort));
   }
-  return {};
+  return true;
+}
+
+void BlockClock::pace(std::uint64_t warp_instructions) const {
+  sleep_until(due(warp_instructions), kWorthASleep);
+}
+
+BlockClock::Clock::duration BlockClock::finish(std::uint64_t warp_instructions, bool may_carry) const {
+  const Clock::time_point end = due(warp_instructions);
+  if (sleep_until(end, may_carry ? kWorthASleep : Clock::duration{})) return {};
+  return std::max(end - Clock::now(), Clock::duration{});
 }
 
 }  // namespace gpuctl::softgpu

@@ -33,20 +33,23 @@ class BlockClock {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// The block starts now, `carried` ahead of the host.
-  BlockClock(std::uint32_t threads, std::uint64_t warp_instruction_ns, Clock::duration carried);
+  /// The block starts now, `carried` ahead of the host. Once `abort` is true, nothing sleeps for long.
+  BlockClock(std::uint32_t threads, std::uint64_t warp_instruction_ns, Clock::duration carried,
+             const std::atomic<bool>& abort);
 
   /// Sleeps until the modelled time of that many warp instructions, if it is far enough ahead to be worth a sleep.
   void pace(std::uint64_t warp_instructions) const;
 
-  /// Sleeps until the modelled end of a block that executed that many warp instructions, or until `abort`. A small
-  /// lead may instead be returned, to be carried over, if `may_carry`.
-  Clock::duration finish(std::uint64_t warp_instructions, bool may_carry, const std::atomic<bool>& abort) const;
+  /// Sleeps until the modelled end of a block that executed that many warp instructions. A small lead may instead be
+  /// returned, to be carried over, if `may_carry`.
+  Clock::duration finish(std::uint64_t warp_instructions, bool may_carry) const;
 
  private:
   /// When that many warp instructions are over.
   Clock::time_point due(std::uint64_t warp_instructions) const;
+  bool sleep_until(Clock::time_point end, Clock::duration least) const;
 
+  const std::atomic<bool>& abort_;
   Clock::time_point start_;
   double instruction_ns_;  ///< modelled time of one warp instruction of the block
 };

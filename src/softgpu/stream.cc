@@ -1,6 +1,8 @@
 #include "softgpu/stream.h"
 
+#include "softgpu/context.h"
 #include "softgpu/thread.h"
+#include "softgpu/wait.h"
 
 namespace gpuctl::softgpu {
 
@@ -26,6 +28,11 @@ bool Stream::finished(std::uint64_t number) const {
 void Stream::wait(std::uint64_t number) const {
   std::unique_lock lock(mutex_);
   finished_.wait(lock, [&] { return completed_ >= number; });
+}
+
+bool Stream::wait_unless_stopped(std::uint64_t number) const {
+  std::unique_lock lock(mutex_);
+  return wait_until_stopped(finished_, lock, context_->stopped(), [&] { return completed_ >= number; });
 }
 
 void Stream::close() {

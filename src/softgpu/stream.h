@@ -55,6 +55,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool finished(std::uint64_t number) const;
   void wait(std::uint64_t number) const;
 
+  /// The same, but false soon after the context was stopped if that is not over then: a host function may still run.
+  bool wait_unless_stopped(std::uint64_t number) const;
+
   /// No more operations will come: the thread ends when it has done what is queued.
   void close();
 

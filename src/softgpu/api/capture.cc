@@ -16,16 +16,20 @@ struct CaptureInfo {
   const std::vector<CUgraphNode>* last = nullptr;
 };
 
-CUresult capture_info(CUstream handle, CaptureInfo* info) {
-  return with_stream(handle, [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
-    if (const CUresult refused = driver.captures.check_legacy(*stream); refused != CUDA_SUCCESS) return refused;
-    const std::lock_guard lock(driver.graph_mutex);
-    info->capture = driver.captures.find(*stream);
-    if (info->capture == nullptr) return CUDA_SUCCESS;
-    info->last = &info->capture->streams.at(stream.get()).last;
-    info->status = info->capture->invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    return CUDA_SUCCESS;
-  });
+CUresult capture_info(CUstream handle, CaptureInfo* info, const char* call = __builtin_FUNCTION()) {
+  return with_stream(
+      handle,
+      [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
+        if (const CUresult refused = driver.captures.check_legacy(*stream); refused != CUDA_SUCCESS) return refused;
+        const std::lock_guard lock(driver.graph_mutex);
+        info->capture = driver.captures.find(*stream);
+        if (info->capture == nullptr) return CUDA_SUCCESS;
+        info->last = &info->capture->streams.at(stream.get()).last;
+        info->status =
+            info->capture->invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+        return CUDA_SUCCESS;
+      },
+      call);
 }
 
 }  // namespace

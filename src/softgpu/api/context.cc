@@ -17,15 +17,17 @@ bool find_context(Driver& driver, CUcontext handle, Context** context) {
   return *context != nullptr || handle == nullptr;
 }
 
-CUresult create_context(CUcontext* result, unsigned flags, CUdevice device) {
-  return with_driver([&](Driver& driver) {
-    if (result == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    Context* context = driver.create_context(flags);
-    context_stack().push_back(context);
-    *result = handle_of(context);
-    return CUDA_SUCCESS;
-  });
+CUresult create_context(CUcontext* result, unsigned flags, CUdevice device, const char* call = __builtin_FUNCTION()) {
+  return with_driver(
+      [&](Driver& driver) {
+        if (result == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+        Context* context = driver.create_context(flags);
+        context_stack().push_back(context);
+        *result = handle_of(context);
+        return CUDA_SUCCESS;
+      },
+      call);
 }
 
 /// Values of limits are accepted and remembered, none of them binds the interpreter.

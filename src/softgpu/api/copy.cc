@@ -24,45 +24,49 @@ bool is_on_device(const Driver& driver, std::uint64_t address) {
 }
 
 /// A copy between two ends that are what their types say; CU_MEMORYTYPE_UNIFIED is to be found out.
-CUresult copy(CUstream handle, const CUDA_MEMCPY3D& what, bool wait) {
-  return with_stream(handle, [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
-    bool capturing = false;
-    const CUresult refused = driver.captures.check_work(*stream, &capturing);
-    if (refused != CUDA_SUCCESS) return refused;
-    if (wait) {
-      const CUresult unsafe = driver.captures.check_unsafe();
-      if (unsafe != CUDA_SUCCESS) return unsafe;
-    }
-    if (what.WidthInBytes == 0 || what.Height == 0 || what.Depth == 0) return CUDA_SUCCESS;
-    if (const CUresult checked = check_copy(driver, what); checked != CUDA_SUCCESS) return checked;
-    CopyWork work{what, nullptr};
-    if (capturing) return driver.captures.add(*stream, std::move(work));
-    const bool from_program = !driver.memory.lookup(copy_source(what));
-    const bool flat = what.Height == 1 && what.Depth == 1;
-    if (!wait && flat && from_program) {
-      const auto* source = reinterpret_cast<const std::byte*>(copy_source(what));
-      const auto bytes = std::make_shared<std::vector<std::byte>>(source, source + what.WidthInBytes);
-      work.what = flat_copy(what.dstMemoryType, copy_target(what), CU_MEMORYTYPE_HOST, address_of(bytes->data()),
-                            what.WidthInBytes);
-      work.staged = bytes;
-    }
-    const bool waits = wait && !(is_on_device(driver, copy_source(what)) && is_on_device(driver, copy_target(what)));
-    const bool must_wait = waits || !driver.memory.lookup(copy_target(what)) || (from_program && !flat);
-    if (!must_wait) return perform(driver, stream, std::move(work));
-    Context* context = stream->context();
-    return submit_and_wait(stream, [&driver, context, work] {
-      if (!context->stopped().load()) run_copy(driver, work);
-    });
-  });
+CUresult copy(CUstream handle, const CUDA_MEMCPY3D& what, bool wait, const char* call = __builtin_FUNCTION()) {
+  return with_stream(
+      handle,
+      [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
+        bool capturing = false;
+        const CUresult refused = driver.captures.check_work(*stream, &capturing);
+        if (refused != CUDA_SUCCESS) return refused;
+        if (wait) {
+          const CUresult unsafe = driver.captures.check_unsafe();
+          if (unsafe != CUDA_SUCCESS) return unsafe;
+        }
+        if (what.WidthInBytes == 0 || what.Height == 0 || what.Depth == 0) return CUDA_SUCCESS;
+        if (const CUresult checked = check_copy(driver, what); checked != CUDA_SUCCESS) return checked;
+        CopyWork work{what, nullptr};
+        if (capturing) return driver.captures.add(*stream, std::move(work));
+        const bool from_program = !driver.memory.lookup(copy_source(what));
+        const bool flat = what.Height == 1 && what.Depth == 1;
+        if (!wait && flat && from_program) {
+          const auto* source = reinterpret_cast<const std::byte*>(copy_source(what));
+          const auto bytes = std::make_shared<std::vector<std::byte>>(source, source + what.WidthInBytes);
+          work.what = flat_copy(what.dstMemoryType, copy_target(what), CU_MEMORYTYPE_HOST, address_of(bytes->data()),
+                                what.WidthInBytes);
+          work.staged = bytes;
+        }
+        const bool waits =
+            wait && !(is_on_device(driver, copy_source(what)) && is_on_device(driver, copy_target(what)));
+        const bool must_wait = waits || !driver.memory.lookup(copy_target(what)) || (from_program && !flat);
+        if (!must_wait) return perform(driver, stream, std::move(work));
+        Context* context = stream->context();
+        return submit_and_wait(stream, [&driver, context, work = Work(std::move(work))] {
+          run_work(driver, *context, work, kLeastPriority, false);
+        });
+      },
+      call);
 }
 
 /// Consecutive bytes.
 CUresult copy(CUstream handle, std::uint64_t to, CUmemorytype to_type, std::uint64_t from, CUmemorytype from_type,
-              std::size_t bytes, bool wait) {
-  return copy(handle, flat_copy(to_type, to, from_type, from, bytes), wait);
+              std::size_t bytes, bool wait, const char* call = __builtin_FUNCTION()) {
+  return copy(handle, flat_copy(to_type, to, from_type, from, bytes), wait, call);
 }
 
-CUresult copy_2d(CUstream handle, const CUDA_MEMCPY2D* copy_of, bool wait) {
+CUresult copy_2d(CUstream handle, const CUDA_MEMCPY2D* copy_of, bool wait, const char* call = __builtin_FUNCTION()) {
   if (copy_of == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUDA_MEMCPY3D what{};
   what.srcXInBytes = copy_of->srcXInBytes;
@@ -80,21 +84,24 @@ CUresult copy_2d(CUstream handle, const CUDA_MEMCPY2D* copy_of, bool wait) {
   what.WidthInBytes = copy_of->WidthInBytes;
   what.Height = copy_of->Height;
   what.Depth = 1;
-  return copy(handle, what, wait);
+  return copy(handle, what, wait, call);
 }
 
-CUresult copy_3d(CUstream handle, const CUDA_MEMCPY3D* what, bool wait) {
-  return what == nullptr ? CUDA_ERROR_INVALID_VALUE : copy(handle, *what, wait);
+CUresult copy_3d(CUstream handle, const CUDA_MEMCPY3D* what, bool wait, const char* call = __builtin_FUNCTION()) {
+  return what == nullptr ? CUDA_ERROR_INVALID_VALUE : copy(handle, *what, wait, call);
 }
 
 /// `width` elements of `unit` bytes in each of `height` rows, `pitch` bytes apart.
 CUresult set(CUstream handle, CUdeviceptr to, std::size_t pitch, unsigned unit, unsigned value, std::size_t width,
-             std::size_t height) {
-  return with_stream(handle, [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
-    const CUDA_MEMSET_NODE_PARAMS what{to, pitch, value, unit, width, height};
-    const CUresult checked = check_set(driver, what);
-    return checked == CUDA_SUCCESS ? perform(driver, stream, SetWork{what}) : checked;
-  });
+             std::size_t height, const char* call = __builtin_FUNCTION()) {
+  return with_stream(
+      handle,
+      [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
+        const CUDA_MEMSET_NODE_PARAMS what{to, pitch, value, unit, width, height};
+        const CUresult checked = check_set(driver, what);
+        return checked == CUDA_SUCCESS ? perform(driver, stream, SetWork{what}) : checked;
+      },
+      call);
 }
 
 }  // namespace

@@ -13,9 +13,10 @@ namespace {
 constexpr char kUuid[17] = "gpuctl-softgpu-0";
 
 template <class Body>
-CUresult with_device(CUdevice device, Body&& body) noexcept {
+CUresult with_device(CUdevice device, Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
   return with_driver(
-      [&](Driver& driver) { return device == 0 ? body(driver) : static_cast<CUresult>(CUDA_ERROR_INVALID_DEVICE); });
+      [&](Driver& driver) { return device == 0 ? body(driver) : static_cast<CUresult>(CUDA_ERROR_INVALID_DEVICE); },
+      call);
 }
 
 /// -1 stands for "the number of SMs", known at run time only.
@@ -79,6 +80,7 @@ constexpr AttributeRow kAttributes[] = {
     {CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1, 1},
     {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
     {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1},
+    {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1},
 };
 
 }  // namespace

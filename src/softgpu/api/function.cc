@@ -10,11 +10,13 @@ using namespace gpuctl::softgpu;
 namespace {
 
 template <class Body>
-CUresult with_function(CUfunction handle, Body&& body) noexcept {
-  return with_context([&](Driver& driver, Context&) {
-    const std::shared_ptr<Function> function = driver.function(handle);
-    return function == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_HANDLE) : body(driver, *function);
-  });
+CUresult with_function(CUfunction handle, Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
+  return with_context(
+      [&](Driver& driver, Context&) {
+        const std::shared_ptr<Function> function = driver.function(handle);
+        return function == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_HANDLE) : body(driver, *function);
+      },
+      call);
 }
 
 }  // namespace

@@ -13,39 +13,48 @@
 namespace gpuctl::softgpu {
 
 template <class Body>
-CUresult with_graph(CUgraph handle, Body&& body) noexcept {
-  return with_driver([&](Driver& driver) {
-    const std::lock_guard lock(driver.graph_mutex);
-    const std::shared_ptr<Graph> graph = driver.graphs.find(handle);
-    return graph == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_VALUE) : body(driver, graph);
-  });
+CUresult with_graph(CUgraph handle, Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
+  return with_driver(
+      [&](Driver& driver) {
+        const std::lock_guard lock(driver.graph_mutex);
+        const std::shared_ptr<Graph> graph = driver.graphs.find(handle);
+        return graph == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_VALUE) : body(driver, graph);
+      },
+      call);
 }
 
 template <class Body>
-CUresult with_node(CUgraphNode handle, Body&& body) noexcept {
-  return with_driver([&](Driver& driver) {
-    const std::lock_guard lock(driver.graph_mutex);
-    const std::shared_ptr<Node> node = driver.nodes.find(handle);
-    return node == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_VALUE) : body(driver, node);
-  });
+CUresult with_node(CUgraphNode handle, Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
+  return with_driver(
+      [&](Driver& driver) {
+        const std::lock_guard lock(driver.graph_mutex);
+        const std::shared_ptr<Node> node = driver.nodes.find(handle);
+        return node == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_VALUE) : body(driver, node);
+      },
+      call);
 }
 
 /// Runs `body(node, work)` with a node whose work is of type `Kind`.
 template <class Kind, class Body>
-CUresult with_node_of(CUgraphNode handle, Body&& body) noexcept {
-  return with_node(handle, [&](Driver&, const std::shared_ptr<Node>& node) {
-    auto* work = std::get_if<Kind>(&node->work);
-    return work == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_VALUE) : body(*node, *work);
-  });
+CUresult with_node_of(CUgraphNode handle, Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
+  return with_node(
+      handle,
+      [&](Driver&, const std::shared_ptr<Node>& node) {
+        auto* work = std::get_if<Kind>(&node->work);
+        return work == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_VALUE) : body(*node, *work);
+      },
+      call);
 }
 
 template <class Body>
-CUresult with_graph_exec(CUgraphExec handle, Body&& body) noexcept {
-  return with_driver([&](Driver& driver) {
-    const std::lock_guard lock(driver.graph_mutex);
-    const std::shared_ptr<GraphExec> exec = driver.graph_execs.find(handle);
-    return exec == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_VALUE) : body(driver, *exec);
-  });
+CUresult with_graph_exec(CUgraphExec handle, Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
+  return with_driver(
+      [&](Driver& driver) {
+        const std::lock_guard lock(driver.graph_mutex);
+        const std::shared_ptr<GraphExec> exec = driver.graph_execs.find(handle);
+        return exec == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_VALUE) : body(driver, *exec);
+      },
+      call);
 }
 
 inline CUgraph handle_of(const Graph& graph) {
@@ -77,11 +86,12 @@ CUresult give_nodes(const std::vector<Node*>& found, CUgraphNode* nodes, CUgraph
 
 /// Adds a node to a graph.
 CUresult add_node(CUgraphNode* result, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData* data,
-                  std::size_t count, CUgraphNodeParams& params);
+                  std::size_t count, CUgraphNodeParams& params, const char* call = __builtin_FUNCTION());
 
 /// Changes the parameters of a node, or of its counterpart in an executable graph; the type stays.
-CUresult set_params(CUgraphNode node, CUgraphNodeParams& params);
-CUresult set_exec_params(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams& params);
+CUresult set_params(CUgraphNode node, CUgraphNodeParams& params, const char* call = __builtin_FUNCTION());
+CUresult set_exec_params(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams& params,
+                         const char* call = __builtin_FUNCTION());
 
 /// Parameters as cuGraphAddNode takes them, from those of the functions for one type.
 CUgraphNodeParams params_of(const CUDA_KERNEL_NODE_PARAMS& kernel);

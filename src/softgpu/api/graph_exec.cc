@@ -20,38 +20,45 @@ constexpr unsigned long long kFlags = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_L
                                       CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |
                                       CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
 
-CUresult instantiate(CUgraphExec* result, CUgraph handle, unsigned long long flags, CUgraphInstantiateResult* why) {
+CUresult instantiate(CUgraphExec* result, CUgraph handle, unsigned long long flags, CUgraphInstantiateResult* why,
+                     const char* call = __builtin_FUNCTION()) {
   *why = CUDA_GRAPH_INSTANTIATE_ERROR;
-  return with_context([&](Driver& driver, Context& context) {
-    const std::lock_guard lock(driver.graph_mutex);
-    const std::shared_ptr<Graph> graph = driver.graphs.find(handle);
-    if (result == nullptr || graph == nullptr || (flags & ~kFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-    if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
-      *why = CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
-      return CUDA_ERROR_NOT_SUPPORTED;
-    }
-    if (has_cycle(*graph)) {
-      *why = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    const bool once = graph->has_memory_nodes();
-    if (once && !graph->instance().expired()) return CUDA_ERROR_INVALID_VALUE;
-    const auto exec = std::make_shared<GraphExec>(driver, context, graph->clone(), flags);
-    if (once) graph->instance() = exec;
-    *result = driver.graph_execs.add(exec);
-    *why = CUDA_GRAPH_INSTANTIATE_SUCCESS;
-    return CUDA_SUCCESS;
-  });
+  return with_context(
+      [&](Driver& driver, Context& context) {
+        const std::lock_guard lock(driver.graph_mutex);
+        const std::shared_ptr<Graph> graph = driver.graphs.find(handle);
+        if (result == nullptr || graph == nullptr || (flags & ~kFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+        if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
+          *why = CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
+          return CUDA_ERROR_NOT_SUPPORTED;
+        }
+        if (has_cycle(*graph)) {
+          *why = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
+          return CUDA_ERROR_INVALID_VALUE;
+        }
+        const bool once = graph->has_memory_nodes();
+        if (once && !graph->instance().expired()) return CUDA_ERROR_INVALID_VALUE;
+        const auto exec = std::make_shared<GraphExec>(driver, context, graph->clone(), flags);
+        if (once) graph->instance() = exec;
+        *result = driver.graph_execs.add(exec);
+        *why = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+        return CUDA_SUCCESS;
+      },
+      call);
 }
 
 /// Runs `body(exec, node)` with the node of an executable graph that stands for a node of the graph it was made from.
 template <class Body>
-CUresult with_exec_node(CUgraphExec exec_handle, CUgraphNode handle, Body&& body) {
-  return with_graph_exec(exec_handle, [&](Driver& driver, GraphExec& exec) {
-    const std::shared_ptr<Node> original = driver.nodes.find(handle);
-    Node* node = original == nullptr ? nullptr : exec.find(original->id);
-    return node == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_VALUE) : body(driver, exec, *node);
-  });
+CUresult with_exec_node(CUgraphExec exec_handle, CUgraphNode handle, Body&& body,
+                        const char* call = __builtin_FUNCTION()) {
+  return with_graph_exec(
+      exec_handle,
+      [&](Driver& driver, GraphExec& exec) {
+        const std::shared_ptr<Node> original = driver.nodes.find(handle);
+        Node* node = original == nullptr ? nullptr : exec.find(original->id);
+        return node == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_VALUE) : body(driver, exec, *node);
+      },
+      call);
 }
 
 /// What an executable graph may be changed to node by node.
@@ -77,28 +84,31 @@ bool can_be_disabled(const Node& node) {
 
 }  // namespace
 
-CUresult set_exec_params(CUgraphExec exec_handle, CUgraphNode handle, CUgraphNodeParams& params) {
-  return with_exec_node(exec_handle, handle, [&](Driver& driver, GraphExec& exec, Node& node) {
-    if (params.type != type_of(node.work)) return CUDA_ERROR_INVALID_VALUE;
-    if (const auto* child = std::get_if<ChildWork>(&node.work)) {
-      const std::shared_ptr<Graph> graph = driver.graphs.find(params.graph.graph);
-      CUgraphExecUpdateResultInfo info{};
-      const bool updated = graph != nullptr && exec.update(*child->graph, *graph, &info) == CUDA_SUCCESS;
-      return updated ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    }
-    if (params.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || params.type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
-      return CUDA_ERROR_NOT_SUPPORTED;
-    }
-    NodeContent content;
-    const CUresult made = make_content(driver, params, &content);
-    if (made != CUDA_SUCCESS) return made;
-    if (!may_become(node, content)) return CUDA_ERROR_INVALID_VALUE;
-    if (auto* kernel = std::get_if<KernelWork>(&content.work)) {
-      kernel->attributes = std::get<KernelWork>(node.work).attributes;
-    }
-    exec.set_work(node, std::move(content.work));
-    return CUDA_SUCCESS;
-  });
+CUresult set_exec_params(CUgraphExec exec_handle, CUgraphNode handle, CUgraphNodeParams& params, const char* call) {
+  return with_exec_node(
+      exec_handle, handle,
+      [&](Driver& driver, GraphExec& exec, Node& node) {
+        if (params.type != type_of(node.work)) return CUDA_ERROR_INVALID_VALUE;
+        if (const auto* child = std::get_if<ChildWork>(&node.work)) {
+          const std::shared_ptr<Graph> graph = driver.graphs.find(params.graph.graph);
+          CUgraphExecUpdateResultInfo info{};
+          const bool updated = graph != nullptr && exec.update(*child->graph, *graph, &info) == CUDA_SUCCESS;
+          return updated ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        }
+        if (params.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || params.type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
+          return CUDA_ERROR_NOT_SUPPORTED;
+        }
+        NodeContent content;
+        const CUresult made = make_content(driver, params, &content);
+        if (made != CUDA_SUCCESS) return made;
+        if (!may_become(node, content)) return CUDA_ERROR_INVALID_VALUE;
+        if (auto* kernel = std::get_if<KernelWork>(&content.work)) {
+          kernel->attributes = std::get<KernelWork>(node.work).attributes;
+        }
+        exec.set_work(node, std::move(content.work));
+        return CUDA_SUCCESS;
+      },
+      call);
 }
 
 }  // namespace gpuctl::softgpu

@@ -21,42 +21,48 @@ bool is_within(const Graph& graph, CUgraph outer) {
 }  // namespace
 
 CUresult add_node(CUgraphNode* result, CUgraph handle, const CUgraphNode* dependencies, const CUgraphEdgeData* data,
-                  std::size_t count, CUgraphNodeParams& params) {
-  return with_graph(handle, [&](Driver& driver, const std::shared_ptr<Graph>& graph) {
-    if (result == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (!ordinary_edges(data, count)) return CUDA_ERROR_NOT_SUPPORTED;
-    std::vector<Node*> after;
-    if (!find_nodes(driver, *graph, dependencies, count, &after)) return CUDA_ERROR_INVALID_VALUE;
-    if (params.type == CU_GRAPH_NODE_TYPE_GRAPH && is_within(*graph, params.graph.graph)) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    NodeContent content;
-    const CUresult made = make_content(driver, params, &content);
-    if (made != CUDA_SUCCESS) return made;
-    const std::shared_ptr<Node> node = graph->add(content.context, std::move(content.work), after);
-    if (const auto* child = std::get_if<ChildWork>(&node->work)) params.graph.graph = handle_of(*child->graph);
-    *result = driver.add_node(node);
-    return CUDA_SUCCESS;
-  });
+                  std::size_t count, CUgraphNodeParams& params, const char* call) {
+  return with_graph(
+      handle,
+      [&](Driver& driver, const std::shared_ptr<Graph>& graph) {
+        if (result == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        if (!ordinary_edges(data, count)) return CUDA_ERROR_NOT_SUPPORTED;
+        std::vector<Node*> after;
+        if (!find_nodes(driver, *graph, dependencies, count, &after)) return CUDA_ERROR_INVALID_VALUE;
+        if (params.type == CU_GRAPH_NODE_TYPE_GRAPH && is_within(*graph, params.graph.graph)) {
+          return CUDA_ERROR_INVALID_VALUE;
+        }
+        NodeContent content;
+        const CUresult made = make_content(driver, params, &content);
+        if (made != CUDA_SUCCESS) return made;
+        const std::shared_ptr<Node> node = graph->add(content.context, std::move(content.work), after);
+        if (const auto* child = std::get_if<ChildWork>(&node->work)) params.graph.graph = handle_of(*child->graph);
+        *result = driver.add_node(node);
+        return CUDA_SUCCESS;
+      },
+      call);
 }
 
-CUresult set_params(CUgraphNode handle, CUgraphNodeParams& params) {
-  return with_node(handle, [&](Driver& driver, const std::shared_ptr<Node>& node) {
-    if (params.type != type_of(node->work)) return CUDA_ERROR_INVALID_VALUE;
-    if (params.type == CU_GRAPH_NODE_TYPE_GRAPH || params.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
-        params.type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
-      return CUDA_ERROR_NOT_SUPPORTED;
-    }
-    NodeContent content;
-    const CUresult made = make_content(driver, params, &content);
-    if (made != CUDA_SUCCESS) return made;
-    if (auto* kernel = std::get_if<KernelWork>(&content.work)) {
-      kernel->attributes = std::get<KernelWork>(node->work).attributes;
-    }
-    node->work = std::move(content.work);
-    node->context = content.context;
-    return CUDA_SUCCESS;
-  });
+CUresult set_params(CUgraphNode handle, CUgraphNodeParams& params, const char* call) {
+  return with_node(
+      handle,
+      [&](Driver& driver, const std::shared_ptr<Node>& node) {
+        if (params.type != type_of(node->work)) return CUDA_ERROR_INVALID_VALUE;
+        if (params.type == CU_GRAPH_NODE_TYPE_GRAPH || params.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+            params.type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
+          return CUDA_ERROR_NOT_SUPPORTED;
+        }
+        NodeContent content;
+        const CUresult made = make_content(driver, params, &content);
+        if (made != CUDA_SUCCESS) return made;
+        if (auto* kernel = std::get_if<KernelWork>(&content.work)) {
+          kernel->attributes = std::get<KernelWork>(node->work).attributes;
+        }
+        node->work = std::move(content.work);
+        node->context = content.context;
+        return CUDA_SUCCESS;
+      },
+      call);
 }
 
 }  // namespace gpuctl::softgpu
@@ -64,36 +70,39 @@ CUresult set_params(CUgraphNode handle, CUgraphNodeParams& params) {
 namespace {
 
 template <class Params>
-CUresult show_kernel(CUgraphNode handle, Params* params) {
+CUresult show_kernel(CUgraphNode handle, Params* params, const char* call = __builtin_FUNCTION()) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return with_node_of<KernelWork>(handle, [&](Node& node, KernelWork& work) {
-    Node::Shown& shown = node.shown;
-    shown.values.clear();
-    for (const engine::Param& param : work.launch.kernel->params) {
-      shown.values.push_back(work.launch.params.data() + param.offset);
-    }
-    shown.bytes = work.launch.params.size();
-    void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, work.launch.params.data(), CU_LAUNCH_PARAM_BUFFER_SIZE,
-                     &shown.bytes, CU_LAUNCH_PARAM_END};
-    std::copy(std::begin(extra), std::end(extra), shown.extra);
-    *params = {};
-    params->func = work.func;
-    params->gridDimX = work.launch.grid.x;
-    params->gridDimY = work.launch.grid.y;
-    params->gridDimZ = work.launch.grid.z;
-    params->blockDimX = work.launch.block.x;
-    params->blockDimY = work.launch.block.y;
-    params->blockDimZ = work.launch.block.z;
-    params->sharedMemBytes = work.launch.dynamic_shared;
-    (work.as_buffer ? params->extra : params->kernelParams) = work.as_buffer ? shown.extra : shown.values.data();
-    if constexpr (requires { params->kern; }) {
-      params->kern = work.kern;
-      params->ctx = reinterpret_cast<CUcontext>(node.context);
-    } else if (work.func == nullptr) {
-      params->func = reinterpret_cast<CUfunction>(work.kern);
-    }
-    return CUDA_SUCCESS;
-  });
+  return with_node_of<KernelWork>(
+      handle,
+      [&](Node& node, KernelWork& work) {
+        Node::Shown& shown = node.shown;
+        shown.values.clear();
+        for (const engine::Param& param : work.launch.kernel->params) {
+          shown.values.push_back(work.launch.params.data() + param.offset);
+        }
+        shown.bytes = work.launch.params.size();
+        void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, work.launch.params.data(), CU_LAUNCH_PARAM_BUFFER_SIZE,
+                         &shown.bytes, CU_LAUNCH_PARAM_END};
+        std::copy(std::begin(extra), std::end(extra), shown.extra);
+        *params = {};
+        params->func = work.func;
+        params->gridDimX = work.launch.grid.x;
+        params->gridDimY = work.launch.grid.y;
+        params->gridDimZ = work.launch.grid.z;
+        params->blockDimX = work.launch.block.x;
+        params->blockDimY = work.launch.block.y;
+        params->blockDimZ = work.launch.block.z;
+        params->sharedMemBytes = work.launch.dynamic_shared;
+        (work.as_buffer ? params->extra : params->kernelParams) = work.as_buffer ? shown.extra : shown.values.data();
+        if constexpr (requires { params->kern; }) {
+          params->kern = work.kern;
+          params->ctx = reinterpret_cast<CUcontext>(node.context);
+        } else if (work.func == nullptr) {
+          params->func = reinterpret_cast<CUfunction>(work.kern);
+        }
+        return CUDA_SUCCESS;
+      },
+      call);
 }
 
 }  // namespace

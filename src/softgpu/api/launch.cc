@@ -20,32 +20,37 @@ CUresult check_cooperative(Driver& driver, Stream& stream, const KernelWork& wor
   return blocks > room ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
-CUresult launch(const CUlaunchConfig& config, CUfunction handle, void** values, void** extra) {
-  return with_stream(config.hStream, [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
-    CUDA_KERNEL_NODE_PARAMS params{};
-    params.func = handle;
-    params.gridDimX = config.gridDimX;
-    params.gridDimY = config.gridDimY;
-    params.gridDimZ = config.gridDimZ;
-    params.blockDimX = config.blockDimX;
-    params.blockDimY = config.blockDimY;
-    params.blockDimZ = config.blockDimZ;
-    params.sharedMemBytes = config.sharedMemBytes;
-    params.kernelParams = values;
-    params.extra = extra;
-    KernelWork work;
-    if (const CUresult made = make_kernel(driver, params, &work); made != CUDA_SUCCESS) return made;
-    CUlaunchAttributeValue priority{};
-    priority.priority = stream->priority();
-    work.attributes[CU_LAUNCH_ATTRIBUTE_PRIORITY] = priority;
-    for (unsigned i = 0; i < config.numAttrs; ++i) {
-      const bool cooperative = config.attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && config.attrs[i].value.cooperative != 0;
-      const CUresult taken = cooperative ? check_cooperative(driver, *stream, work, config)
-                                         : set_attribute(work, config.attrs[i].id, config.attrs[i].value);
-      if (taken != CUDA_SUCCESS) return taken;
-    }
-    return perform(driver, stream, std::move(work));
-  });
+CUresult launch(const CUlaunchConfig& config, CUfunction handle, void** values, void** extra,
+                const char* call = __builtin_FUNCTION()) {
+  return with_stream(
+      config.hStream,
+      [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
+        CUDA_KERNEL_NODE_PARAMS params{};
+        params.func = handle;
+        params.gridDimX = config.gridDimX;
+        params.gridDimY = config.gridDimY;
+        params.gridDimZ = config.gridDimZ;
+        params.blockDimX = config.blockDimX;
+        params.blockDimY = config.blockDimY;
+        params.blockDimZ = config.blockDimZ;
+        params.sharedMemBytes = config.sharedMemBytes;
+        params.kernelParams = values;
+        params.extra = extra;
+        KernelWork work;
+        if (const CUresult made = make_kernel(driver, params, &work); made != CUDA_SUCCESS) return made;
+        CUlaunchAttributeValue priority{};
+        priority.priority = stream->priority();
+        work.attributes[CU_LAUNCH_ATTRIBUTE_PRIORITY] = priority;
+        for (unsigned i = 0; i < config.numAttrs; ++i) {
+          const bool cooperative =
+              config.attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && config.attrs[i].value.cooperative != 0;
+          const CUresult taken = cooperative ? check_cooperative(driver, *stream, work, config)
+                                             : set_attribute(work, config.attrs[i].id, config.attrs[i].value);
+          if (taken != CUDA_SUCCESS) return taken;
+        }
+        return perform(driver, stream, std::move(work));
+      },
+      call);
 }
 
 }  // namespace

@@ -13,35 +13,37 @@ using namespace gpuctl::softgpu;
 namespace {
 
 template <class Body>
-CUresult with_library(CUlibrary handle, Body&& body) noexcept {
-  return with_found(&Driver::libraries, handle, body);
+CUresult with_library(CUlibrary handle, Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
+  return with_found(&Driver::libraries, handle, body, call);
 }
 
 template <class Body>
-CUresult with_kernel(CUkernel handle, Body&& body) noexcept {
-  return with_found(&Driver::kernels, handle, body);
+CUresult with_kernel(CUkernel handle, Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
+  return with_found(&Driver::kernels, handle, body, call);
 }
 
-CUresult load(CUlibrary* result, const void* image, const JitLog& log) {
-  return with_driver([&](Driver& driver) {
-    if (result == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    const LoadedImage loaded = load_image(image);
-    log.write(loaded);
-    if (!loaded.message.empty()) driver.debug(loaded.message);
-    if (loaded.program == nullptr) return loaded.result;
-    const auto library = std::make_shared<Library>();
-    library->module = std::make_shared<Module>(loaded.program);
-    for (const auto& [name, function] : library->module->functions) {
-      auto kernel = std::make_shared<Kernel>();
-      kernel->library = library.get();
-      kernel->function = function;
-      driver.kernels.add(kernel);
-      library->kernels.emplace(name, std::move(kernel));
-    }
-    driver.add_module(library->module);
-    *result = driver.libraries.add(library);
-    return CUDA_SUCCESS;
-  });
+CUresult load(CUlibrary* result, const void* image, const JitLog& log, const char* call = __builtin_FUNCTION()) {
+  return with_driver(
+      [&](Driver& driver) {
+        if (result == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        const LoadedImage loaded = load_image(image);
+        log.write(loaded);
+        if (!loaded.message.empty()) driver.debug(loaded.message);
+        if (loaded.program == nullptr) return loaded.result;
+        const auto library = std::make_shared<Library>();
+        library->module = std::make_shared<Module>(loaded.program);
+        for (const auto& [name, function] : library->module->functions) {
+          auto kernel = std::make_shared<Kernel>();
+          kernel->library = library.get();
+          kernel->function = function;
+          driver.kernels.add(kernel);
+          library->kernels.emplace(name, std::move(kernel));
+        }
+        driver.add_module(library->module);
+        *result = driver.libraries.add(library);
+        return CUDA_SUCCESS;
+      },
+      call);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "ptx/parser.h"
 #include "softgpu/driver.h"
+#include "softgpu/exit.h"
 #include "softgpu/linker.h"
 
 using namespace gpuctl::softgpu;
@@ -10,8 +11,9 @@ using namespace gpuctl::softgpu;
 namespace {
 
 template <class Body>
-CUresult with_linker(CUlinkState state, Body&& body) noexcept {
-  return with_found(&Driver::linkers, state, [&](Driver&, Linker& linker) { return body(linker); });
+CUresult with_linker(CUlinkState state, Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
+  return with_found(
+      &Driver::linkers, state, [&](Driver&, Linker& linker) { return body(linker); }, call);
 }
 
 }  // namespace
@@ -24,6 +26,7 @@ void cuSoftwareGpu() {}
 CUresult CUDAAPI cuLinkCreate_v2(unsigned int, CUjit_option*, void**, CUlinkState* result) {
   return with_context([&](Driver& driver, Context&) {
     if (result == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const CompilerUse use;
     *result = driver.linkers.add(std::make_shared<Linker>());
     return CUDA_SUCCESS;
   });
@@ -34,6 +37,7 @@ CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void* 
   return with_linker(state, [&](Linker& linker) {
     if (data == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
     if (type != CU_JIT_INPUT_PTX || !linker.text.empty()) return CUDA_ERROR_NOT_SUPPORTED;
+    const CompilerUse use;
     const std::string_view text(static_cast<const char*>(data), size);
     linker.text = text.substr(0, text.find('\0'));
     return gpuctl::ptx::parse(linker.text) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;
@@ -43,6 +47,7 @@ CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void* 
 CUresult CUDAAPI cuLinkComplete(CUlinkState state, void** image, size_t* size) {
   return with_linker(state, [&](Linker& linker) {
     if (image == nullptr || linker.text.empty()) return CUDA_ERROR_INVALID_VALUE;
+    const CompilerUse use;
     take_time_to_compile();
     linker.image = compiled_image(linker.text);
     *image = linker.image.data();

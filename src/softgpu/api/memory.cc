@@ -139,9 +139,10 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address) {
     if (address == 0) return CUDA_SUCCESS;
     if (const CUresult unsafe = driver.captures.check_unsafe(); unsafe != CUDA_SUCCESS) return unsafe;
     context.synchronize();
+    if (context.error() != CUDA_SUCCESS) return context.error();
     if (const auto of_graph = driver.graph_memories.find(address)) return free_graph_memory(driver, of_graph);
     const bool freed = driver.memory.release(address, MemoryKind::kDevice, MemoryKind::kManaged);
-    return freed ? context.error() : static_cast<CUresult>(CUDA_ERROR_INVALID_VALUE);
+    return freed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   });
 }
 
@@ -174,8 +175,9 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
     if (capturing && of_graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (capturing) return driver.captures.add(*stream, FreeWork{of_graph});
     if (of_graph != nullptr) return free_graph_memory(driver, of_graph);
-    return submit(stream,
-                  [&driver, address] { driver.memory.release(address, MemoryKind::kDevice, MemoryKind::kDevice); });
+    return submit(stream, [&driver, address, context = stream->context()] {
+      if (!context->stopped().load()) driver.memory.release(address, MemoryKind::kDevice, MemoryKind::kDevice);
+    });
   });
 }
 
@@ -208,9 +210,10 @@ CUresult CUDAAPI cuMemFreeHost(void* pointer) {
   return with_context([&](Driver& driver, Context& context) {
     if (const CUresult unsafe = driver.captures.check_unsafe(); unsafe != CUDA_SUCCESS) return unsafe;
     context.synchronize();
+    if (context.error() != CUDA_SUCCESS) return context.error();
     const auto address = reinterpret_cast<std::uint64_t>(pointer);
     const bool freed = driver.memory.release(address, MemoryKind::kHost, MemoryKind::kHost);
-    return freed ? context.error() : static_cast<CUresult>(CUDA_ERROR_INVALID_VALUE);
+    return freed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   });
 }
 
@@ -232,9 +235,10 @@ CUresult CUDAAPI cuMemHostUnregister(void* pointer) {
   return with_context([&](Driver& driver, Context& context) {
     if (const CUresult unsafe = driver.captures.check_unsafe(); unsafe != CUDA_SUCCESS) return unsafe;
     context.synchronize();
+    if (context.error() != CUDA_SUCCESS) return context.error();
     const auto address = reinterpret_cast<std::uint64_t>(pointer);
     const bool found = driver.memory.release(address, MemoryKind::kRegistered, MemoryKind::kRegistered);
-    return found ? context.error() : static_cast<CUresult>(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+    return found ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
   });
 }
 

@@ -12,19 +12,21 @@ using namespace gpuctl::softgpu;
 
 namespace {
 
-CUresult load(CUmodule* result, const void* image, const JitLog& log) {
-  return with_context([&](Driver& driver, Context& context) {
-    if (result == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    const LoadedImage loaded = load_image(image);
-    log.write(loaded);
-    if (!loaded.message.empty()) driver.debug(loaded.message);
-    if (loaded.program == nullptr) return loaded.result;
-    const auto module = std::make_shared<Module>(loaded.program);
-    module->context = &context;
-    driver.add_module(module);
-    *result = reinterpret_cast<CUmodule>(module.get());
-    return CUDA_SUCCESS;
-  });
+CUresult load(CUmodule* result, const void* image, const JitLog& log, const char* call = __builtin_FUNCTION()) {
+  return with_context(
+      [&](Driver& driver, Context& context) {
+        if (result == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        const LoadedImage loaded = load_image(image);
+        log.write(loaded);
+        if (!loaded.message.empty()) driver.debug(loaded.message);
+        if (loaded.program == nullptr) return loaded.result;
+        const auto module = std::make_shared<Module>(loaded.program);
+        module->context = &context;
+        driver.add_module(module);
+        *result = reinterpret_cast<CUmodule>(module.get());
+        return CUDA_SUCCESS;
+      },
+      call);
 }
 
 }  // namespace
@@ -59,6 +61,7 @@ CUresult CUDAAPI cuModuleUnload(CUmodule handle) {
     const std::shared_ptr<Module> module = driver.modules.find(handle);
     if (module == nullptr || module->context == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     context.synchronize();  // the variables are gone afterwards
+    if (context.error() != CUDA_SUCCESS) return context.error();
     driver.remove_module(*module);
     return CUDA_SUCCESS;
   });

@@ -7,15 +7,17 @@ using namespace gpuctl::softgpu;
 
 namespace {
 
-CUresult create_stream(CUstream* result, unsigned flags, int priority) {
-  return with_context([&](Driver& driver, Context& context) {
-    if (result == nullptr || (flags & ~static_cast<unsigned>(CU_STREAM_NON_BLOCKING)) != 0) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    const auto kind = flags == CU_STREAM_NON_BLOCKING ? Stream::Kind::kNonBlocking : Stream::Kind::kBlocking;
-    *result = driver.streams.add(context.create_stream(kind, priority));
-    return CUDA_SUCCESS;
-  });
+CUresult create_stream(CUstream* result, unsigned flags, int priority, const char* call = __builtin_FUNCTION()) {
+  return with_context(
+      [&](Driver& driver, Context& context) {
+        if (result == nullptr || (flags & ~static_cast<unsigned>(CU_STREAM_NON_BLOCKING)) != 0) {
+          return CUDA_ERROR_INVALID_VALUE;
+        }
+        const auto kind = flags == CU_STREAM_NON_BLOCKING ? Stream::Kind::kNonBlocking : Stream::Kind::kBlocking;
+        *result = driver.streams.add(context.create_stream(kind, priority));
+        return CUDA_SUCCESS;
+      },
+      call);
 }
 
 bool stream_idle(const std::shared_ptr<Stream>& stream) {
@@ -23,22 +25,24 @@ bool stream_idle(const std::shared_ptr<Stream>& stream) {
   return stream->finished(stream->last());
 }
 
-CUresult elapsed(float* milliseconds, CUevent begin, CUevent end) {
-  return with_driver([&](Driver& driver) {
-    const std::shared_ptr<Event> events[] = {driver.events.find(begin), driver.events.find(end)};
-    if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    for (const auto& event : events) {
-      if (event == nullptr || (event->flags() & CU_EVENT_DISABLE_TIMING) != 0 || event->recording() == nullptr) {
-        return CUDA_ERROR_INVALID_HANDLE;
-      }
-      if (event->context()->error() != CUDA_SUCCESS) return event->context()->error();
-    }
-    const std::shared_ptr<Recording> first = events[0]->recording();
-    const std::shared_ptr<Recording> second = events[1]->recording();
-    if (!first->passed() || !second->passed()) return CUDA_ERROR_NOT_READY;
-    *milliseconds = std::chrono::duration<float, std::milli>(second->time() - first->time()).count();
-    return CUDA_SUCCESS;
-  });
+CUresult elapsed(float* milliseconds, CUevent begin, CUevent end, const char* call = __builtin_FUNCTION()) {
+  return with_driver(
+      [&](Driver& driver) {
+        const std::shared_ptr<Event> events[] = {driver.events.find(begin), driver.events.find(end)};
+        if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        for (const auto& event : events) {
+          if (event == nullptr || (event->flags() & CU_EVENT_DISABLE_TIMING) != 0 || event->recording() == nullptr) {
+            return CUDA_ERROR_INVALID_HANDLE;
+          }
+          if (event->context()->error() != CUDA_SUCCESS) return event->context()->error();
+        }
+        const std::shared_ptr<Recording> first = events[0]->recording();
+        const std::shared_ptr<Recording> second = events[1]->recording();
+        if (!first->passed() || !second->passed()) return CUDA_ERROR_NOT_READY;
+        *milliseconds = std::chrono::duration<float, std::milli>(second->time() - first->time()).count();
+        return CUDA_SUCCESS;
+      },
+      call);
 }
 
 /// Whether the host may ask about an event, or wait for it, as far as captures go.
@@ -65,7 +69,7 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream handle) {
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     driver.captures.forget(*stream);
     stream->context()->remove_stream(stream);
-    return CUDA_SUCCESS;
+    return stream->context()->error();  // it is gone all the same
   });
 }
 
@@ -74,7 +78,7 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream handle) {
     if (const CUresult refused = driver.captures.check_wait(*stream); refused != CUDA_SUCCESS) return refused;
     // For the legacy stream the wait includes the blocking streams: an empty operation depends on all of them.
     if (stream->kind() == Stream::Kind::kLegacy) return submit_and_wait(stream, [] {});
-    stream->wait(stream->last());
+    stream->wait_unless_stopped(stream->last());
     return stream->context()->error();
   });
 }
@@ -136,7 +140,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsign
     if (done || captured != CUDA_SUCCESS) return captured;
     const std::shared_ptr<Recording> recording = event->recording();
     if (recording == nullptr || recording->passed()) return CUDA_SUCCESS;
-    return submit(stream, [recording] { recording->wait(); });
+    return submit(stream, [recording, context = stream->context()] { recording->wait_unless(context->stopped()); });
   });
 }
 
@@ -167,7 +171,8 @@ CUresult CUDAAPI cuEventCreate(CUevent* result, unsigned int flags) {
 
 CUresult CUDAAPI cuEventDestroy_v2(CUevent handle) {
   return with_driver([&](Driver& driver) {
-    return driver.events.remove(handle) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    const std::shared_ptr<Event> event = driver.events.remove(handle);
+    return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : event->context()->error();  // it is gone all the same
   });
 }
 
@@ -209,7 +214,8 @@ CUresult CUDAAPI cuEventSynchronize(CUevent handle) {
     const std::shared_ptr<Event> event = driver.events.find(handle);
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (const CUresult refused = check_host_wait(driver, *event); refused != CUDA_SUCCESS) return refused;
-    if (const std::shared_ptr<Recording> recording = event->recording()) recording->wait();
+    if (const std::shared_ptr<Recording> recording = event->recording())
+      recording->wait_unless(event->context()->stopped());
     return event->context()->error();
   });
 }

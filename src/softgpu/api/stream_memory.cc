@@ -9,31 +9,36 @@ using namespace gpuctl::softgpu;
 
 namespace {
 
-CUresult batch(CUstream handle, std::vector<CUstreamBatchMemOpParams> steps) {
-  return with_stream(handle, [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
-    const CUresult checked = check_batch(driver, steps);
-    return checked == CUDA_SUCCESS ? perform(driver, stream, BatchWork{std::move(steps)}) : checked;
-  });
+CUresult batch(CUstream handle, std::vector<CUstreamBatchMemOpParams> steps, const char* call = __builtin_FUNCTION()) {
+  return with_stream(
+      handle,
+      [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
+        const CUresult checked = check_batch(driver, steps);
+        return checked == CUDA_SUCCESS ? perform(driver, stream, BatchWork{std::move(steps)}) : checked;
+      },
+      call);
 }
 
 template <class T>
-CUresult wait_value(CUstream handle, CUdeviceptr address, T value, unsigned flags) {
+CUresult wait_value(CUstream handle, CUdeviceptr address, T value, unsigned flags,
+                    const char* call = __builtin_FUNCTION()) {
   CUstreamBatchMemOpParams step{};
   step.waitValue.operation = sizeof(T) == 8 ? CU_STREAM_MEM_OP_WAIT_VALUE_64 : CU_STREAM_MEM_OP_WAIT_VALUE_32;
   step.waitValue.address = address;
   step.waitValue.value64 = value;  // its low word is `value`
   step.waitValue.flags = flags;
-  return batch(handle, {step});
+  return batch(handle, {step}, call);
 }
 
 template <class T>
-CUresult write_value(CUstream handle, CUdeviceptr address, T value, unsigned flags) {
+CUresult write_value(CUstream handle, CUdeviceptr address, T value, unsigned flags,
+                     const char* call = __builtin_FUNCTION()) {
   CUstreamBatchMemOpParams step{};
   step.writeValue.operation = sizeof(T) == 8 ? CU_STREAM_MEM_OP_WRITE_VALUE_64 : CU_STREAM_MEM_OP_WRITE_VALUE_32;
   step.writeValue.address = address;
   step.writeValue.value64 = value;
   step.writeValue.flags = flags;
-  return batch(handle, {step});
+  return batch(handle, {step}, call);
 }
 
 }  // namespace

@@ -127,9 +127,12 @@ cudaError_t CUDARTAPI cudaDeviceSynchronize(void) {
 }
 
 cudaError_t CUDARTAPI cudaDeviceReset(void) {
-  const cudaError_t error = RUN(cuDevicePrimaryCtxReset, 0);
-  if (error == cudaSuccess) DRIVER(cuCtxSetCurrent)(nullptr);
-  return error;
+  const CUresult result = reset_device();
+  if (result == CUDA_SUCCESS) {
+    DRIVER(cuCtxSetCurrent)(nullptr);
+    forget_faults();
+  }
+  return report(result);
 }
 
 cudaError_t CUDARTAPI cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
@@ -142,6 +145,29 @@ cudaError_t CUDARTAPI cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
 
 cudaError_t CUDARTAPI cudaDeviceGetLimit(size_t* value, enum cudaLimit limit) {
   return RUN(cuCtxGetLimit, value, static_cast<CUlimit>(limit));
+}
+
+cudaError_t CUDARTAPI cudaGetDeviceFlags(unsigned int* flags) {
+  return RUN(cuCtxGetFlags, flags);
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetCacheConfig(enum cudaFuncCache* config) {
+  return RUN(cuCtxGetCacheConfig, reinterpret_cast<CUfunc_cache*>(config));
+}
+
+cudaError_t CUDARTAPI cudaDeviceSetCacheConfig(enum cudaFuncCache config) {
+  return RUN(cuCtxSetCacheConfig, static_cast<CUfunc_cache>(config));
+}
+
+cudaError_t CUDARTAPI cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int version,
+                                                       unsigned long long flags,
+                                                       enum cudaDriverEntryPointQueryResult* status) {
+  const CUresult entered = enter();
+  if (entered != CUDA_SUCCESS) return report(entered);
+  CUdriverProcAddressQueryResult why = CU_GET_PROC_ADDRESS_SUCCESS;
+  const CUresult result = DRIVER(cuGetProcAddress)(symbol, function, static_cast<int>(version), flags, &why);
+  if (status != nullptr) *status = static_cast<cudaDriverEntryPointQueryResult>(why);
+  return result == CUDA_ERROR_NOT_FOUND && status != nullptr ? cudaSuccess : report(result);
 }
 
 cudaError_t CUDARTAPI cudaDriverGetVersion(int* version) {

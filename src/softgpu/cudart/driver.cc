@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <mutex>
 
 namespace gpuctl::softgpu::cudart {
@@ -32,6 +33,9 @@ CUresult start() {
   return DRIVER(cuInit)(0);
 }
 
+std::atomic<unsigned> resets{0};
+thread_local unsigned seen_resets = 0;
+
 CUcontext primary_context(CUresult* result) {
   static std::mutex mutex;
   static CUcontext context = nullptr;
@@ -57,13 +61,25 @@ const DriverFunctions& driver() {
 
 CUresult enter() {
   static const CUresult started = start();
+  unsigned flags = 0;
   if (started != CUDA_SUCCESS) return started;
   CUcontext current = nullptr;
   const CUresult got = DRIVER(cuCtxGetCurrent)(&current);
-  if (got != CUDA_SUCCESS || current != nullptr) return got;
+  if (got != CUDA_SUCCESS) return got;
+  const unsigned reset = resets.load();
+  const bool stale = seen_resets != reset && DRIVER(cuCtxGetFlags)(&flags) == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  seen_resets = reset;
+  if (current != nullptr && !stale) return CUDA_SUCCESS;
   CUresult result = CUDA_SUCCESS;
   const CUcontext primary = primary_context(&result);
   return result == CUDA_SUCCESS ? DRIVER(cuCtxSetCurrent)(primary) : result;
+}
+
+CUresult reset_device() {
+  const CUresult entered = enter();
+  const CUresult result = entered == CUDA_SUCCESS ? DRIVER(cuDevicePrimaryCtxReset)(0) : entered;
+  if (result == CUDA_SUCCESS) ++resets;
+  return result;
 }
 
 }  // namespace gpuctl::softgpu::cudart

@@ -12,6 +12,7 @@
   ROW(cuDevicePrimaryCtxRetain) ROW(cuDevicePrimaryCtxReset) ROW(cuDevicePrimaryCtxGetState) \
   ROW(cuDevicePrimaryCtxSetFlags) ROW(cuCtxGetCurrent) ROW(cuCtxSetCurrent) ROW(cuCtxSynchronize) \
   ROW(cuCtxGetStreamPriorityRange) ROW(cuCtxSetLimit) ROW(cuCtxGetLimit) \
+  ROW(cuCtxGetFlags) ROW(cuCtxGetCacheConfig) ROW(cuCtxSetCacheConfig) ROW(cuGetProcAddress) \
   ROW(cuLibraryLoadData) ROW(cuLibraryGetKernel) ROW(cuLibraryGetGlobal) \
   ROW(cuKernelGetFunction) ROW(cuKernelGetAttribute) ROW(cuKernelSetAttribute) ROW(cuKernelSetCacheConfig) \
   ROW(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags) ROW(cuOccupancyAvailableDynamicSMemPerBlock) \
@@ -19,7 +20,7 @@
   ROW(cuMemFreeAsync) ROW(cuMemHostAlloc) ROW(cuMemFreeHost) ROW(cuMemHostRegister) ROW(cuMemHostUnregister) \
   ROW(cuMemHostGetDevicePointer) ROW(cuMemHostGetFlags) ROW(cuPointerGetAttributes) \
   ROW(cuMemcpyAsync) ROW(cuMemcpyHtoD) ROW(cuMemcpyDtoH) ROW(cuMemcpyDtoD) ROW(cuMemcpyHtoDAsync) \
-  ROW(cuMemcpyDtoHAsync) ROW(cuMemcpyDtoDAsync) ROW(cuMemcpy) ROW(cuMemcpy2D) ROW(cuMemcpy2DAsync) \
+  ROW(cuMemcpyDtoHAsync) ROW(cuMemcpyDtoDAsync) ROW(cuMemcpy) ROW(cuMemcpy2D) ROW(cuMemcpy2DAsync) ROW(cuMemcpy3D) ROW(cuMemcpy3DAsync) \
   ROW(cuMemsetD8) ROW(cuMemsetD8Async) ROW(cuMemsetD2D8) ROW(cuMemsetD2D8Async) \
   ROW(cuStreamCreate) ROW(cuStreamCreateWithPriority) ROW(cuStreamDestroy) ROW(cuStreamSynchronize) \
   ROW(cuStreamQuery) ROW(cuStreamWaitEvent) ROW(cuStreamAddCallback) ROW(cuStreamGetPriority) ROW(cuStreamGetFlags) \
@@ -34,7 +35,7 @@
   ROW(cuGraphAddHostNode) ROW(cuGraphAddChildGraphNode) ROW(cuGraphAddEmptyNode) ROW(cuGraphInstantiateWithFlags) \
   ROW(cuGraphInstantiateWithParams) ROW(cuGraphExecDestroy) ROW(cuGraphUpload) ROW(cuGraphLaunch) \
   ROW(cuGraphExecUpdate) ROW(cuGraphExecKernelNodeSetParams) ROW(cuGraphNodeSetEnabled) \
-  ROW(cuLaunchKernel) ROW(cuLaunchKernelEx) ROW(cuProfilerStart) ROW(cuProfilerStop)
+  ROW(cuLaunchKernel) ROW(cuLaunchKernelEx) ROW(cuLaunchCooperativeKernel) ROW(cuKernelGetName) ROW(cuProfilerStart) ROW(cuProfilerStop)
 // clang-format on
 
 namespace gpuctl::softgpu::cudart {
@@ -53,6 +54,9 @@ const DriverFunctions& driver();
 /// Makes sure that the driver is there, initialised, and that the calling thread has a current context (the primary
 /// one if it has none). Every function of the runtime that needs the device starts with it.
 CUresult enter();
+
+/// Resets the primary context. Every thread for which it was current gets a new one with its next call.
+CUresult reset_device();
 
 }  // namespace gpuctl::softgpu::cudart
 

@@ -3,12 +3,32 @@
 
 #include <cuda_runtime_api.h>
 
-#include <utility>
+#include <atomic>
 
 namespace gpuctl::softgpu::cudart {
 namespace {
 
 thread_local cudaError_t last_error = cudaSuccess;
+thread_local unsigned noted_in = 0;  ///< `resets` when it was noted
+std::atomic<unsigned> resets{0};
+
+/// What leaves a context broken.
+bool is_fault(cudaError_t error) {
+  switch (error) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+      return true;
+    default:
+      return false;
+  }
+}
 
 struct ErrorRow {
   cudaError_t error;
@@ -22,6 +42,7 @@ constexpr ErrorRow kErrors[] = {
     ROW(cudaSuccess, "no error"),
     ROW(cudaErrorInvalidValue, "an argument has a value that is not allowed"),
     ROW(cudaErrorMemoryAllocation, "not enough memory"),
+    ROW(cudaErrorCudartUnloading, "the driver is shutting down"),
     ROW(cudaErrorInitializationError, "the driver could not be initialised in this process"),
     ROW(cudaErrorInvalidConfiguration, "the launch asks for a grid or block that is not possible"),
     ROW(cudaErrorInvalidSymbol, "the symbol is not known"),
@@ -44,7 +65,26 @@ constexpr ErrorRow kErrors[] = {
     ROW(cudaErrorContextIsDestroyed, "the context has been destroyed"),
     ROW(cudaErrorAssert, "a device-side assertion failed"),
     ROW(cudaErrorMisalignedAddress, "a kernel used a misaligned address"),
+    ROW(cudaErrorLaunchTimeout, "the kernel took too long"),
+    ROW(cudaErrorHardwareStackError, "a kernel's call stack overflowed"),
+    ROW(cudaErrorIllegalInstruction, "a kernel has an instruction that cannot be executed"),
+    ROW(cudaErrorInvalidAddressSpace, "a kernel used an address of the wrong space"),
+    ROW(cudaErrorInvalidPc, "a kernel went to where there is no code"),
     ROW(cudaErrorLaunchFailure, "a kernel failed"),
+    ROW(cudaErrorCooperativeLaunchTooLarge, "the cooperative grid does not fit the device"),
+    ROW(cudaErrorNotPermitted, "the operation is not permitted"),
+    ROW(cudaErrorIllegalState, "that is not possible in this state"),
+    ROW(cudaErrorStreamCaptureUnsupported, "the operation cannot be captured"),
+    ROW(cudaErrorStreamCaptureInvalidated, "an earlier error broke the capture"),
+    ROW(cudaErrorStreamCaptureMerge, "the operation would merge two captures"),
+    ROW(cudaErrorStreamCaptureUnmatched, "the capture was begun in another stream"),
+    ROW(cudaErrorStreamCaptureUnjoined, "a stream of the capture was not joined"),
+    ROW(cudaErrorStreamCaptureIsolation, "a captured operation would depend on one that is not"),
+    ROW(cudaErrorStreamCaptureImplicit, "the legacy default stream cannot take part in a capture"),
+    ROW(cudaErrorCapturedEvent, "the event was last recorded in a capture"),
+    ROW(cudaErrorStreamCaptureWrongThread, "the capture belongs to another thread"),
+    ROW(cudaErrorGraphExecUpdateFailure, "the executable graph cannot be updated that way"),
+    ROW(cudaErrorInvalidMemcpyDirection, "the direction of the copy is not one"),
     ROW(cudaErrorNotSupported, "the software GPU does not offer this"),
     ROW(cudaErrorUnknown, "unknown error"),
 };
@@ -60,16 +100,26 @@ const ErrorRow* find(cudaError_t error) {
 }  // namespace
 
 cudaError_t report(cudaError_t error) {
-  if (error != cudaSuccess && error != cudaErrorNotReady) last_error = error;
+  if (error != cudaSuccess && error != cudaErrorNotReady) {
+    last_error = error;
+    noted_in = resets.load();
+  }
   return error;
 }
 
-cudaError_t take_last_error() {
-  return std::exchange(last_error, cudaSuccess);
+void forget_faults() {
+  ++resets;
 }
 
 cudaError_t peek_last_error() {
+  if (is_fault(last_error) && noted_in != resets.load()) last_error = cudaSuccess;
   return last_error;
+}
+
+cudaError_t take_last_error() {
+  const cudaError_t error = peek_last_error();
+  if (!is_fault(error)) last_error = cudaSuccess;
+  return error;
 }
 
 }  // namespace gpuctl::softgpu::cudart

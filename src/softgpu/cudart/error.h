@@ -9,7 +9,11 @@
 namespace gpuctl::softgpu::cudart {
 
 /// Remembers an error as the calling thread's last one and returns it. cudaSuccess and cudaErrorNotReady are not kept.
+/// A fault of a kernel cannot be taken back by cudaGetLastError, only by cudaDeviceReset.
 cudaError_t report(cudaError_t error);
+
+/// Faults that were remembered before count no more, in any thread: the broken context is gone.
+void forget_faults();
 
 inline cudaError_t report(CUresult error) {
   return report(static_cast<cudaError_t>(error));

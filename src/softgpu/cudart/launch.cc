@@ -95,6 +95,22 @@ cudaError_t CUDARTAPI cudaLaunchKernelExC(const cudaLaunchConfig_t* config, cons
   });
 }
 
+cudaError_t CUDARTAPI cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** params,
+                                                  size_t shared, cudaStream_t stream) {
+  return with_kernel(function, [&](CUkernel kernel) {
+    return DRIVER(cuLaunchCooperativeKernel)(reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x,
+                                             block.y, block.z, static_cast<unsigned>(shared), stream, params);
+  });
+}
+
+cudaError_t CUDARTAPI cudaFuncGetName(const char** name, const void* function) {
+  return with_kernel(function, [&](CUkernel kernel) { return DRIVER(cuKernelGetName)(name, kernel); });
+}
+
+cudaError_t CUDARTAPI cudaGetFuncBySymbol(cudaFunction_t* result, const void* function) {
+  return with_kernel(function, [&](CUkernel kernel) { return DRIVER(cuKernelGetFunction)(result, kernel); });
+}
+
 cudaError_t CUDARTAPI cudaFuncGetAttributes(struct cudaFuncAttributes* attributes, const void* function) {
   return with_kernel(function, [&](CUkernel kernel) {
     *attributes = {};

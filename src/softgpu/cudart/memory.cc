@@ -72,6 +72,45 @@ CUDA_MEMCPY2D describe_2d(void* to, std::size_t to_pitch, const void* from, std:
   return result;
 }
 
+/// Of linear memory; there are no arrays.
+CUDA_MEMCPY3D describe_3d(const cudaMemcpy3DParms& of) {
+  CUDA_MEMCPY3D result{};
+  const CUDA_MEMCPY2D flat =
+      describe_2d(of.dstPtr.ptr, of.dstPtr.pitch, of.srcPtr.ptr, of.srcPtr.pitch, of.extent.width, 1, of.kind);
+  const bool arrays = of.srcArray != nullptr || of.dstArray != nullptr;
+  result.srcMemoryType = arrays ? CU_MEMORYTYPE_ARRAY : flat.srcMemoryType;
+  result.dstMemoryType = flat.dstMemoryType;
+  result.srcHost = flat.srcHost;
+  result.srcDevice = flat.srcDevice;
+  result.srcPitch = flat.srcPitch;
+  result.srcHeight = of.srcPtr.ysize;
+  result.srcXInBytes = of.srcPos.x;
+  result.srcY = of.srcPos.y;
+  result.srcZ = of.srcPos.z;
+  result.dstHost = flat.dstHost;
+  result.dstDevice = flat.dstDevice;
+  result.dstPitch = flat.dstPitch;
+  result.dstHeight = of.dstPtr.ysize;
+  result.dstXInBytes = of.dstPos.x;
+  result.dstY = of.dstPos.y;
+  result.dstZ = of.dstPos.z;
+  result.WidthInBytes = of.extent.width;
+  result.Height = of.extent.height;
+  result.Depth = of.extent.depth;
+  return result;
+}
+
+/// Sets one slice after the other.
+cudaError_t set_3d(const cudaPitchedPtr& to, int value, const cudaExtent& extent, cudaStream_t stream, bool wait) {
+  for (std::size_t slice = 0; slice < extent.depth; ++slice) {
+    void* start = static_cast<char*>(to.ptr) + slice * to.pitch * to.ysize;
+    const cudaError_t error = wait ? cudaMemset2D(start, to.pitch, value, extent.width, extent.height)
+                                   : cudaMemset2DAsync(start, to.pitch, value, extent.width, extent.height, stream);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
 /// The address `offset` bytes into a variable, of which `bytes` must be left.
 CUresult symbol_place(const void* symbol, std::size_t offset, std::size_t bytes, void** place) {
   CUdeviceptr address = 0;
@@ -167,6 +206,33 @@ cudaError_t CUDARTAPI cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* f
                                         size_t height, enum cudaMemcpyKind kind, cudaStream_t stream) {
   const CUDA_MEMCPY2D parameters = describe_2d(to, to_pitch, from, from_pitch, width, height, kind);
   return RUN(cuMemcpy2DAsync, &parameters, stream);
+}
+
+cudaError_t CUDARTAPI cudaMalloc3D(struct cudaPitchedPtr* result, struct cudaExtent extent) {
+  if (result == nullptr) return report(cudaErrorInvalidValue);
+  *result = {nullptr, 0, extent.width, extent.height};
+  return cudaMallocPitch(&result->ptr, &result->pitch, extent.width, extent.height * extent.depth);
+}
+
+cudaError_t CUDARTAPI cudaMemcpy3D(const struct cudaMemcpy3DParms* parameters) {
+  if (parameters == nullptr) return report(cudaErrorInvalidValue);
+  const CUDA_MEMCPY3D copy_of = describe_3d(*parameters);
+  return RUN(cuMemcpy3D, &copy_of);
+}
+
+cudaError_t CUDARTAPI cudaMemcpy3DAsync(const struct cudaMemcpy3DParms* parameters, cudaStream_t stream) {
+  if (parameters == nullptr) return report(cudaErrorInvalidValue);
+  const CUDA_MEMCPY3D copy_of = describe_3d(*parameters);
+  return RUN(cuMemcpy3DAsync, &copy_of, stream);
+}
+
+cudaError_t CUDARTAPI cudaMemset3D(struct cudaPitchedPtr to, int value, struct cudaExtent extent) {
+  return set_3d(to, value, extent, nullptr, true);
+}
+
+cudaError_t CUDARTAPI cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
+                                        cudaStream_t stream) {
+  return set_3d(to, value, extent, stream, false);
 }
 
 cudaError_t CUDARTAPI cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset,

@@ -1,5 +1,9 @@
 // A program as nvcc builds it, without a word about the software GPU. Exits with the number of failed checks.
+#include <cassert>
 #include <cstdio>
+#include <cstring>
+#include <future>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -168,6 +172,73 @@ void test_launch_queries() {
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
 }
 
+__global__ void fail(int how) {
+  if (how == 0) __trap();
+  assert(how != 1);
+}
+
+__global__ void sum_grid(int* counts, int* result) {
+  if (threadIdx.x == 0) atomicAdd(result, counts[blockIdx.x]);
+}
+
+/// A fault stays until the device is reset, then the same program goes on. `how` as in the kernel.
+void test_fault(int how, cudaError_t expected) {
+  int* data = nullptr;
+  CHECK(cudaMalloc(&data, 4) == cudaSuccess && cudaGetLastError() == cudaSuccess);
+  fail<<<1, 1>>>(how);
+  CHECK(cudaDeviceSynchronize() == expected);
+  CHECK(cudaPeekAtLastError() == expected);
+  CHECK(cudaGetLastError() == expected);
+  CHECK(cudaGetLastError() == expected);
+  CHECK(cudaFree(data) == expected && cudaMalloc(&data, 4) == expected);
+  fail<<<1, 1>>>(7);
+  CHECK(cudaGetLastError() == expected);
+  std::thread([&] { CHECK(cudaDeviceSynchronize() == expected); }).join();
+  CHECK(std::strcmp(cudaGetErrorName(expected), "unrecognized error code") != 0);
+
+  std::promise<void> reset, used;
+  std::thread other([&] {
+    CHECK(cudaDeviceSynchronize() == expected);
+    used.set_value();
+    reset.get_future().wait();
+    CHECK(cudaGetLastError() == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess);
+  });
+  used.get_future().wait();
+  CHECK(cudaDeviceReset() == cudaSuccess);
+  reset.set_value();
+  other.join();
+  CHECK(cudaGetLastError() == cudaSuccess);
+  fail<<<1, 1>>>(7);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+}
+
+void test_cooperative() {
+  int* data = nullptr;
+  CHECK(cudaMallocManaged(&data, 5 * sizeof(int)) == cudaSuccess);
+  for (int i = 0; i < 5; ++i) data[i] = i < 4 ? i : 0;
+  int* result = data + 4;
+  void* arguments[] = {&data, &result};
+  CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(sum_grid), 4, 32, arguments, 0, nullptr) == cudaSuccess);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess && *result == 6);
+  CHECK(cudaFree(data) == cudaSuccess);
+}
+
+void test_3d() {
+  const cudaExtent extent = make_cudaExtent(20, 3, 2);
+  cudaPitchedPtr box = {};
+  CHECK(cudaMalloc3D(&box, extent) == cudaSuccess && box.pitch >= 20);
+  CHECK(cudaMemset3D(box, 7, extent) == cudaSuccess);
+  char host[2][3][20] = {};
+  cudaMemcpy3DParms copy = {};
+  copy.srcPtr = box;
+  copy.dstPtr = make_cudaPitchedPtr(host, 20, 20, 3);
+  copy.extent = make_cudaExtent(10, 3, 2);
+  copy.kind = cudaMemcpyDeviceToHost;
+  CHECK(cudaMemcpy3D(&copy) == cudaSuccess);
+  CHECK(host[0][0][9] == 7 && host[0][0][10] == 0 && host[1][2][9] == 7 && host[1][2][10] == 0);
+  CHECK(cudaFree(box.ptr) == cudaSuccess);
+}
+
 }  // namespace
 
 int main() {
@@ -177,5 +248,9 @@ int main() {
   test_streams();
   test_graphs();
   test_launch_queries();
+  test_cooperative();
+  test_3d();
+  test_fault(0, cudaErrorLaunchFailure);
+  test_fault(1, cudaErrorAssert);
   return failures;
 }

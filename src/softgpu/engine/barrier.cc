@@ -10,7 +10,8 @@ namespace gpuctl::softgpu::engine {
 void Block::arrive(Warp& warp, const Instruction& in, Mask mask) {
   const auto* numbers = at<std::uint32_t>(in.op[1]);
   const std::uint32_t number = numbers[__builtin_ctz(mask)];
-  if (number >= kBarriers) throw Fault{in.line, "barrier " + std::to_string(number) + " does not exist"};
+  if (number >= kBarriers)
+    throw Fault{FaultKind::kIllegalInstruction, in.line, "barrier " + std::to_string(number) + " does not exist"};
   // Lanes that name another barrier stay where they are and come here again.
   Mask same = 0;
   for_lanes(mask, [&](int i) { same |= Mask(numbers[i] == number) << i; });
@@ -20,7 +21,8 @@ void Block::arrive(Warp& warp, const Instruction& in, Mask mask) {
   const auto op = static_cast<BarrierOp>(in.sub);
   std::uint32_t expected = in.op[2] == kNoOperand ? 0 : at<std::uint32_t>(in.op[2])[__builtin_ctz(mask)];
   if (expected % kLanes != 0)
-    throw Fault{in.line, "barrier count " + std::to_string(expected) + " is no multiple of the warp size"};
+    throw Fault{FaultKind::kIllegalInstruction, in.line,
+                "barrier count " + std::to_string(expected) + " is no multiple of the warp size"};
   if (expected >= static_cast<std::uint32_t>(warp_count_) * kLanes) expected = 0;
   if (!barrier.active) {
     barrier = Barrier{};

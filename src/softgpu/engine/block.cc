@@ -155,7 +155,8 @@ void Block::sleep_until_first() {
 }
 
 Result<BlockStats> Block::run() {
-  const auto failure = [this](std::uint32_t line, const std::string& what) {
+  const auto failure = [this](std::uint32_t line, const std::string& what, FaultKind kind = FaultKind::kNone) {
+    if (launch_.fault != nullptr) *launch_.fault = kind;
     return fail("kernel " + launch_.kernel->name + (line != 0 ? ", PTX line " + std::to_string(line) : "") +
                 ", block (" + std::to_string(launch_.ctaid.x) + "," + std::to_string(launch_.ctaid.y) + "," +
                 std::to_string(launch_.ctaid.z) + "): " + what);
@@ -181,11 +182,11 @@ Result<BlockStats> Block::run() {
         sched_yield();
       }
       if (ran || woke) continue;
-      if (!sleepers_) return failure(0, "all remaining threads wait for each other");
+      if (!sleepers_) return failure(0, "all remaining threads wait for each other", FaultKind::kTrap);
       sleep_until_first();
     }
   } catch (const Fault& fault) {
-    return failure(fault.line, fault.message);
+    return failure(fault.line, fault.message, fault.kind);
   } catch (const std::bad_alloc&) {
     return failure(0, "no memory for its registers");
   }

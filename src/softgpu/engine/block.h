@@ -117,6 +117,12 @@ class Block {
   // call.cc
   void call(Warp& warp, const Instruction& in, const Group& group, Mask active);
   void call_function(Warp& warp, const Instruction& in, const Function& callee, Mask mask, std::uint32_t pc);
+  struct Assertion {
+    std::string where;  ///< file, line and function
+    std::string expression;
+  };
+  Assertion assertion_of(Warp& warp, const CallSite& site, int lane);
+  [[noreturn]] void fail_assertion(Warp& warp, const Instruction& in, const CallSite& site, Mask mask);
   void call_builtin(Warp& warp, const Instruction& in, const CallSite& site, Mask mask);
   void return_from(Warp& warp, const Instruction& in, Mask mask);
   std::uint32_t free_frame(const Warp& warp, const Function& callee, std::uint32_t frame, Mask mask) const;

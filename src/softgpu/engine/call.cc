@@ -1,6 +1,7 @@
 // Calls: arguments move between frames, each lane has its own stack of call records.
 #include <algorithm>
 #include <cstring>
+#include <sstream>
 
 #include "softgpu/engine/block.h"
 
@@ -10,7 +11,26 @@ namespace {
 /// Registers of all frames of one warp: far more than any program needs that does not recurse without end.
 constexpr std::size_t kMaxRegisterBytes = 64u << 20;
 
+std::string position(const Dim3& at) {
+  std::ostringstream text;
+  text << '[' << at.x << ',' << at.y << ',' << at.z << ']';
+  return text.str();
+}
+
 }  // namespace
+
+/// What a lane handed to __assertfail.
+Block::Assertion Block::assertion_of(Warp& warp, const CallSite& site, int lane) {
+  std::uint64_t value[4] = {};  // message, file, line, function
+  for (std::size_t k = 0; k < std::min<std::size_t>(4, site.arguments.size()); ++k) {
+    std::memcpy(&value[k], place(warp, lane, site.arguments[k], warp.frame[lane], warp.local_frame[lane]),
+                std::min<std::size_t>(8, site.arguments[k].size));
+  }
+  const auto text = [](std::uint64_t address) { return address != 0 ? reinterpret_cast<const char*>(address) : "?"; };
+  std::ostringstream where;
+  where << text(value[1]) << ':' << static_cast<std::uint32_t>(value[2]) << ": " << text(value[3]);
+  return {where.str(), text(value[0])};
+}
 
 std::byte* Block::place(Warp& warp, int lane, const Place& place, std::uint32_t frame, std::uint32_t local_frame) {
   if (!place.in_register)
@@ -48,17 +68,20 @@ void Block::call(Warp& warp, const Instruction& in, const Group& group, Mask act
     const auto known = std::find_if(program_.functions.begin(), program_.functions.end(), [&](const auto& function) {
       return reinterpret_cast<std::uint64_t>(function.get()) == target;
     });
-    if (known == program_.functions.end()) throw Fault{in.line, "call of an address that is no function"};
+    if (known == program_.functions.end())
+      throw Fault{FaultKind::kInvalidPc, in.line, "call of an address that is no function"};
     callee = known->get();
-    if (!callee->defined || callee->entry) throw Fault{in.line, "call of " + callee->name + ", which cannot be called"};
+    if (!callee->defined || callee->entry)
+      throw Fault{FaultKind::kInvalidPc, in.line, "call of " + callee->name + ", which cannot be called"};
     Mask same = 0;
     for_lanes(active, [&](int i) { same |= Mask(pointer[i] == target) << i; });
     set_pc(warp, active & ~same, group.pc);
     active = same;
   }
-  if (!callee->error.empty()) throw Fault{in.line, "call of " + callee->name + ": " + callee->error};
+  if (!callee->error.empty())
+    throw Fault{FaultKind::kIllegalInstruction, in.line, "call of " + callee->name + ": " + callee->error};
   if (callee->parameters.size() != site.arguments.size() || callee->results.size() < site.results.size())
-    throw Fault{in.line, "call of " + callee->name + " with other parameters than it has"};
+    throw Fault{FaultKind::kInvalidPc, in.line, "call of " + callee->name + " with other parameters than it has"};
   call_function(warp, in, *callee, active, group.pc);
 }
 
@@ -90,11 +113,13 @@ void Block::call_function(Warp& warp, const Instruction& in, const Function& cal
   const int first = __builtin_ctz(mask);
   const Function& caller = *warp.function[first];
   const std::uint32_t frame = free_frame(warp, callee, warp.frame[first] + caller.register_bytes, mask);
-  if (frame + std::size_t{callee.register_bytes} > kMaxRegisterBytes) throw Fault{in.line, "stack overflow"};
+  if (frame + std::size_t{callee.register_bytes} > kMaxRegisterBytes)
+    throw Fault{FaultKind::kStackOverflow, in.line, "stack overflow"};
   warp.registers.reserve(frame + std::size_t{callee.register_bytes});
   for_lanes(mask, [&](int i) {
     const std::uint32_t local = warp.local_frame[i] + caller.local_bytes;
-    if (local + std::size_t{callee.local_bytes} > ctx_.local_bytes) throw Fault{in.line, "stack overflow"};
+    if (local + std::size_t{callee.local_bytes} > ctx_.local_bytes)
+      throw Fault{FaultKind::kStackOverflow, in.line, "stack overflow"};
     for (std::size_t k = 0; k < site.arguments.size(); ++k)
       copy(warp, i, callee.parameters[k], frame, local, site.arguments[k], warp.frame[i], warp.local_frame[i]);
     warp.calls[i].push_back({pc + 1, in.target, warp.frame[i], warp.local_frame[i], &caller});
@@ -121,7 +146,25 @@ void Block::return_from(Warp& warp, const Instruction&, Mask mask) {
   });
 }
 
+/// Tells what each of the lanes has to say of its assertion, in the words of NVIDIA's driver, and faults.
+void Block::fail_assertion(Warp& warp, const Instruction& in, const CallSite& site, Mask mask) {
+  std::string first;
+  for_lanes(mask, [&](int lane) {
+    const Assertion failed = assertion_of(warp, site, lane);
+    if (first.empty()) first = failed.where + ": `" + failed.expression + "`";
+    if (launch_.print == nullptr) return;
+    const auto special = [&](Special which) {
+      return reinterpret_cast<const std::uint32_t*>(warp.special.data() + which * kSlot32)[lane];
+    };
+    const Dim3 thread{special(kTidX), special(kTidY), special(kTidZ)};
+    launch_.print->assertion_failed(failed.where + ": block: " + position(launch_.ctaid) + ", thread: " +
+                                    position(thread) + " Assertion `" + failed.expression + "` failed.\n");
+  });
+  throw Fault{FaultKind::kAssertion, in.line, "assertion failed: " + first};
+}
+
 void Block::call_builtin(Warp& warp, const Instruction& in, const CallSite& site, Mask mask) {
+  if (site.builtin == kAssertFail) fail_assertion(warp, in, site, mask);
   for_lanes(mask, [&](int i) {
     const auto argument = [&](std::size_t k) {
       std::uint64_t value = 0;
@@ -130,15 +173,8 @@ void Block::call_builtin(Warp& warp, const Instruction& in, const CallSite& site
                     std::min<std::size_t>(8, site.arguments[k].size));
       return value;
     };
-    if (site.builtin == kAssertFail) {
-      const char* what = reinterpret_cast<const char*>(argument(0));
-      const char* file = reinterpret_cast<const char*>(argument(1));
-      throw Fault{in.line, std::string("assertion failed: ") + (what != nullptr ? what : "?") + " (" +
-                               (file != nullptr ? file : "?") + ":" +
-                               std::to_string(static_cast<std::uint32_t>(argument(2))) + ")"};
-    }
     const char* format = reinterpret_cast<const char*>(argument(0));
-    if (format == nullptr) throw Fault{in.line, "printf without a format"};
+    if (format == nullptr) throw Fault{FaultKind::kIllegalAddress, in.line, "printf without a format"};
     const std::string text = format_print(format, reinterpret_cast<const std::byte*>(argument(1)));
     if (launch_.print != nullptr) launch_.print->print(text);
     if (!site.results.empty()) {

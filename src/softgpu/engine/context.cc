@@ -31,8 +31,9 @@ void check_addresses(Context& ctx, const Instruction& in, Mask mask, unsigned by
     const int i = __builtin_ctz(mask);
     const std::uint64_t address = ctx.address[i];
     if ((address & (bytes - 1)) != 0)
-      throw Fault{in.line, "misaligned address " + hex(address) + " for " + std::to_string(bytes) + " bytes"};
-    if (address < kNullPage) throw Fault{in.line, "null address " + hex(address)};
+      throw Fault{FaultKind::kMisalignedAddress, in.line,
+                  "misaligned address " + hex(address) + " for " + std::to_string(bytes) + " bytes"};
+    if (address < kNullPage) throw Fault{FaultKind::kIllegalAddress, in.line, "null address " + hex(address)};
     int range = range_of(ranges, address, bytes);
     if (range < 0 && ctx.memory != nullptr) {
       const MemoryMap::Range found = ctx.memory->find(address);
@@ -44,7 +45,9 @@ void check_addresses(Context& ctx, const Instruction& in, Mask mask, unsigned by
         ranges.size[range] = found.end - found.begin;
       }
     }
-    if (range < 0) throw Fault{in.line, "invalid address " + hex(address) + " for " + std::to_string(bytes) + " bytes"};
+    if (range < 0)
+      throw Fault{FaultKind::kIllegalAddress, in.line,
+                  "invalid address " + hex(address) + " for " + std::to_string(bytes) + " bytes"};
     ranges.hint[RangeCache::slot_of(in)] = static_cast<std::uint8_t>(range);
   }
 }
@@ -56,10 +59,11 @@ void check_window(Context& ctx, const Instruction& in, Mask mask, unsigned bytes
     const std::uint64_t offset = ctx.address[i] - begin - stride * static_cast<std::uint64_t>(i);
     const char* space = in.space == Space::kShared ? "shared" : "local";
     if ((offset & (bytes - 1)) != 0)
-      throw Fault{in.line, std::string("misaligned ") + space + " address " + hex(offset) + " for " +
-                               std::to_string(bytes) + " bytes"};
+      throw Fault{
+          FaultKind::kMisalignedAddress, in.line,
+          std::string("misaligned ") + space + " address " + hex(offset) + " for " + std::to_string(bytes) + " bytes"};
     if (offset + bytes > size)
-      throw Fault{in.line,
+      throw Fault{FaultKind::kIllegalAddress, in.line,
                   std::string(space) + " address " + hex(offset) + " is outside of " + std::to_string(size) + " bytes"};
   }
 }

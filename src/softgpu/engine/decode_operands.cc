@@ -83,21 +83,22 @@ OperandRef Decoder::special(const Operand& operand, Type type) {
   if (name.starts_with("%envreg") || name.starts_with("%pm") || name == "%is_explicit_cluster")
     return wide ? pool_.word64(0) : pool_.word32(0);
 
-  static const std::unordered_map<std::string_view, Special> kVectors = {
+  static const auto& kVectors = *new std::unordered_map<std::string_view, Special>{
       {"%tid", kTidX}, {"%ntid", kNtidX}, {"%ctaid", kCtaidX}, {"%nctaid", kNctaidX}};
-  static const std::unordered_map<std::string_view, Special> kScalars = {{"%laneid", kLaneId},
-                                                                         {"%warpid", kWarpId},
-                                                                         {"%nwarpid", kNwarpId},
-                                                                         {"%smid", kSmId},
-                                                                         {"%nsmid", kNsmId},
-                                                                         {"%lanemask_eq", kLanemaskEq},
-                                                                         {"%lanemask_lt", kLanemaskLt},
-                                                                         {"%lanemask_le", kLanemaskLe},
-                                                                         {"%lanemask_gt", kLanemaskGt},
-                                                                         {"%lanemask_ge", kLanemaskGe},
-                                                                         {"%dynamic_smem_size", kDynamicSmemSize},
-                                                                         {"%total_smem_size", kTotalSmemSize},
-                                                                         {"%aggr_smem_size", kTotalSmemSize}};
+  static const auto& kScalars =
+      *new std::unordered_map<std::string_view, Special>{{"%laneid", kLaneId},
+                                                         {"%warpid", kWarpId},
+                                                         {"%nwarpid", kNwarpId},
+                                                         {"%smid", kSmId},
+                                                         {"%nsmid", kNsmId},
+                                                         {"%lanemask_eq", kLanemaskEq},
+                                                         {"%lanemask_lt", kLanemaskLt},
+                                                         {"%lanemask_le", kLanemaskLe},
+                                                         {"%lanemask_gt", kLanemaskGt},
+                                                         {"%lanemask_ge", kLanemaskGe},
+                                                         {"%dynamic_smem_size", kDynamicSmemSize},
+                                                         {"%total_smem_size", kTotalSmemSize},
+                                                         {"%aggr_smem_size", kTotalSmemSize}};
   std::uint32_t index = 0;
   if (const auto vector = kVectors.find(name); vector != kVectors.end() && operand.component.size() == 1) {
     const std::size_t axis = std::string_view("xyzw").find(operand.component);

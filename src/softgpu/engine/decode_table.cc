@@ -4,7 +4,8 @@
 namespace gpuctl::softgpu::engine {
 
 const std::unordered_map<std::string_view, Decoder::Member>& Decoder::table() {
-  static const std::unordered_map<std::string_view, Member> kTable = {
+  // Never destroyed, like those of operands: a thread may compile while the process exits.
+  static const auto& kTable = *new std::unordered_map<std::string_view, Member>{
       {"add", &Decoder::arithmetic},
       {"sub", &Decoder::arithmetic},
       {"mul", &Decoder::arithmetic},

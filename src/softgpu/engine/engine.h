@@ -110,6 +110,20 @@ class PrintSink {
  public:
   virtual ~PrintSink() = default;
   virtual void print(std::string_view text) = 0;
+  /// The line of a failed assertion of one thread, with its line feed.
+  virtual void assertion_failed(std::string_view) {}
+};
+
+/// What a kernel did wrong.
+enum class FaultKind {
+  kNone,            ///< run_block failed for another reason: it was aborted, or there was no memory for the block
+  kTrap,            ///< `trap`, and whatever has no kind of its own
+  kAssertion,       ///< a failed assert()
+  kIllegalAddress,  ///< memory that is not the kernel's
+  kMisalignedAddress,
+  kIllegalInstruction,  ///< an instruction that cannot be executed, or operands for which it has no meaning
+  kInvalidPc,           ///< a branch or call to what is no code
+  kStackOverflow,
 };
 
 /// One block to run. Everything pointed to must stay alive until run_block returns.
@@ -130,6 +144,7 @@ struct BlockLaunch {
   /// Called between rounds of the block's warps with the warp instructions issued so far; may sleep. nullptr: not.
   void (*pace)(void* context, std::uint64_t warp_instructions) = nullptr;
   void* pace_context = nullptr;
+  FaultKind* fault = nullptr;  ///< receives what the kernel did wrong when run_block fails; nullptr: not wanted
 };
 
 struct BlockStats {

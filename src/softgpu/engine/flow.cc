@@ -171,7 +171,7 @@ bool Block::control(Warp& warp, const Instruction& in, Group& group, Mask active
       sleep(warp, in, active);
       return false;
     case Kind::kTrap:
-      throw Fault{in.line, "trap"};
+      throw Fault{FaultKind::kTrap, in.line, "trap"};
   }
   return true;
 }
@@ -181,7 +181,7 @@ void Block::branch_table(Warp& warp, const Instruction& in, Mask active) {
   const auto* index = at<std::uint32_t>(in.op[0]);
   for_lanes(active, [&](int i) {
     if (index[i] >= table.size())
-      throw Fault{in.line, "branch index " + std::to_string(index[i]) + " is outside its table"};
+      throw Fault{FaultKind::kInvalidPc, in.line, "branch index " + std::to_string(index[i]) + " is outside its table"};
     warp.pc[i] = table[index[i]];
   });
 }

@@ -125,7 +125,8 @@ struct GraphExec::Run {
     if (std::holds_alternative<RecordWork>(*step.work)) {
       event->pass();
     } else if (std::holds_alternative<WaitWork>(*step.work)) {
-      if (event != nullptr) event->wait();
+      const Context& where = step.context != nullptr ? *step.context : context;
+      if (event != nullptr) event->wait_unless(where.stopped());
     } else if (step.enabled) {
       run_work(driver, step.context != nullptr ? *step.context : context, *step.work, priority, own_priority);
     }

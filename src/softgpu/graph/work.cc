@@ -13,6 +13,15 @@ constexpr CUgraphNodeType kTypes[] = {
     CU_GRAPH_NODE_TYPE_MEM_FREE,   CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
 static_assert(std::size(kTypes) == std::variant_size_v<Work>);
 
+/// What reads and writes memory itself. Not to be begun once the context is stopped: the memory may be gone.
+void run_on_memory(Driver& driver, Context& context, const Work& work) {
+  const Activity::Scope scope(driver.activity);
+  if (context.stopped().load()) return;
+  if (const auto* copy = std::get_if<CopyWork>(&work)) run_copy(driver, *copy);
+  if (const auto* set = std::get_if<SetWork>(&work)) run_set(driver, *set);
+  if (const auto* batch = std::get_if<BatchWork>(&work)) run_batch(driver, context, *batch);
+}
+
 }  // namespace
 
 CUgraphNodeType type_of(const Work& work) {
@@ -25,14 +34,10 @@ void run_work(Driver& driver, Context& context, const Work& work, int priority, 
     const auto own = kernel->attributes.find(CU_LAUNCH_ATTRIBUTE_PRIORITY);
     const bool use_own = own_priority && own != kernel->attributes.end();
     run_kernel(driver, context, *kernel, use_own ? own->second.priority : priority);
-  } else if (const auto* copy = std::get_if<CopyWork>(&work)) {
-    run_copy(driver, *copy);
-  } else if (const auto* set = std::get_if<SetWork>(&work)) {
-    run_set(driver, *set);
   } else if (const auto* host = std::get_if<HostWork>(&work)) {
     host->function(host->data);
-  } else if (const auto* batch = std::get_if<BatchWork>(&work)) {
-    run_batch(driver, context, *batch);
+  } else {
+    run_on_memory(driver, context, work);
   }
 }
 

@@ -58,11 +58,23 @@ CUresult check_shape(const Function& function, const CUDA_KERNEL_NODE_PARAMS& la
 }
 
 /// Which CUDA error a fault of the engine is. Its message says more, SOFTGPU_DEBUG shows it.
-CUresult error_of_fault(const std::string& message) {
-  if (message.find("misaligned") != std::string::npos) return CUDA_ERROR_MISALIGNED_ADDRESS;
-  if (message.find("assert") != std::string::npos) return CUDA_ERROR_ASSERT;
-  if (message.find("address") != std::string::npos) return CUDA_ERROR_ILLEGAL_ADDRESS;
-  return CUDA_ERROR_LAUNCH_FAILED;
+CUresult error_of_fault(engine::FaultKind kind) {
+  switch (kind) {
+    case engine::FaultKind::kAssertion:
+      return CUDA_ERROR_ASSERT;
+    case engine::FaultKind::kIllegalAddress:
+      return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case engine::FaultKind::kMisalignedAddress:
+      return CUDA_ERROR_MISALIGNED_ADDRESS;
+    case engine::FaultKind::kIllegalInstruction:
+      return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+    case engine::FaultKind::kInvalidPc:
+      return CUDA_ERROR_INVALID_PC;
+    case engine::FaultKind::kStackOverflow:
+      return CUDA_ERROR_HARDWARE_STACK_ERROR;
+    default:
+      return CUDA_ERROR_LAUNCH_FAILED;
+  }
 }
 
 }  // namespace
@@ -105,11 +117,12 @@ CUresult set_attribute(KernelWork& work, CUlaunchAttributeID id, const CUlaunchA
 void run_kernel(Driver& driver, Context& context, const KernelWork& work, int priority) {
   KernelLaunch launch = work.launch;
   launch.urgency = driver.config.priorities ? -std::clamp(priority, kGreatestPriority, kLeastPriority) : 0;
-  const Result<void> ran = driver.executor.run(launch, context.stopped());
-  if (ran.has_error()) {
-    driver.debug(ran.error().message);
-    context.fail(error_of_fault(ran.error().message));
-  }
+  driver.executor.run(launch, context.stopped(), [&](const KernelFault& fault) {
+    driver.debug(fault.message);
+    context.fail(error_of_fault(
+        fault.kind));  // now, not at the kernel's end: its other blocks may wait for the one that faulted
+    driver.executor.drop_queued(context.stopped());
+  });
   driver.doorbell.ring();
 }
 
