@@ -127,6 +127,7 @@ void Agent::run() {
   const RelaxedCapture relaxed;
   last_active_ns_ = last_reap_ns_ = monotonic_ns();
   while (wait_while_held()) {
+    c_.agent_looked_ns_.store(monotonic_ns(), std::memory_order_relaxed);
     const std::uint32_t futex_seen = c_.agent_futex_.load(std::memory_order_acquire);
     if (Client::get().stub() != stub_) adopt_stub_page();
     const std::uint32_t epoch_seen = stub_ ? ipc::load(stub_->grant[c_.device_index_].epoch) : 0;
@@ -206,6 +207,18 @@ void Agent::finish_at_exit() {
     }
   }
   for (const TopUp& order : orders) top_up(order);
+  // Workers look at memory of this process, which goes with it, also where they find nothing left to do. Under MPS that would be a
+  // fault for all programs on the GPU.
+  while (monotonic_ns() < Context::exit_deadline_ns() && !all_left()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+}
+
+/// Whether no worker is on the GPU, or on its way.
+bool Agent::all_left() {
+  std::unique_lock lock(c_.mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  reap();
+  grids_over_ = streams_.all_idle();
+  return c_.outstanding_ == 0 && (c_.leaving_.empty() || grids_over_);
 }
 
 /// What kernels in original form still occupy.

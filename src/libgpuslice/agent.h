@@ -67,6 +67,7 @@ class Agent {
   bool wait_while_held();
   void look_for_fault();
   void finish_at_exit();
+  bool all_left();
 
   Context& c_;
   WorkerStreams streams_;

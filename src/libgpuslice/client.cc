@@ -193,6 +193,7 @@ void Client::report_kernels(bool all) {
 // Waits for the end of the connection, reports kernels meanwhile, and attaches again when the daemon is back.
 void Client::run() {
   for (;;) {
+    if (const Tick tick = tick_.load()) tick();
     int fd = -1;
     {
       std::lock_guard lock(mutex_);

@@ -53,6 +53,10 @@ class Client {
   using KernelSource = std::vector<gpuctl::ipc::Kernel> (*)(bool all);
   void set_kernel_source(KernelSource source) { kernel_source_.store(source); }
 
+  /// Called by the client's thread every `kReportInterval`, whether there is a daemon or not.
+  using Tick = void (*)();
+  void set_tick(Tick tick) { tick_.store(tick); }
+
   gpuctl::Result<void> set_hint(int priority);
 
   /// What the daemon says to holding so many bytes of a device's memory (HoldMemory of io.gpuctl).
@@ -83,6 +87,7 @@ class Client {
   std::atomic<gpuctl::ipc::Stub*> stub_{nullptr};
   std::atomic<int> kick_fd_{-1};
   std::atomic<KernelSource> kernel_source_{nullptr};
+  std::atomic<Tick> tick_{nullptr};
   mutable std::mutex mutex_;  ///< guards what follows
   std::string socket_;
   std::string slice_;

@@ -128,9 +128,15 @@ class Context {
   /// How long a thread of the program waits for an agent that is in the middle of a driver call, where no exit is under way.
   static constexpr std::chrono::seconds kPatience{2};
   static void end_all_at_exit();
+  static std::uint64_t exit_deadline_ns();
   /// Has that called at the exit of the process, before all that the driver has asked for until now.
   static void end_before_driver();
   static bool exiting();
+  /// Whether any context was ever managed in this process, and not in a parent of it. No lock; safe in a child of vfork.
+  static bool any_managed();
+  /// For a thread that never calls the driver, some times a second. Where an agent is stuck in a driver call, which may wait for an
+  /// evicted launch that waits for the agent, the workers that rest are told to work after all.
+  static void rescue_stuck();
   /// In a forked child.
   static void forget_after_fork();
 
@@ -291,7 +297,9 @@ class Context {
   /// What the agent is at, for those who wait for it.
   enum class AgentIs { kAtWork, kHeld, kOver };
   std::atomic<AgentIs> agent_is_{AgentIs::kAtWork};
+  std::atomic<std::uint64_t> agent_looked_ns_{0};    ///< when the agent began its latest round; CLOCK_MONOTONIC
 
+  void rescue(std::uint64_t now_ns);
   void end();
   void end_with_agent();
   bool wait_until_agent_is(AgentIs what, std::chrono::steady_clock::time_point until);

@@ -21,6 +21,18 @@ void Context::heed(CUresult result) {
   end();
 }
 
+void Context::rescue(std::uint64_t now_ns) {
+  // The agent's naps are shorter while launches are outstanding.
+  constexpr std::uint64_t kStuckNs = 100'000'000;
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || outstanding_ == 0 || now_ns - agent_looked_ns_.load() < kStuckNs) return;
+  debug("the agent is stuck in the driver: what rests works after all");
+  crowded_until_ns_.store(now_ns + kCrowdedForNs);
+  for (const Stream* stream : active_) {
+    for (const auto& launch : stream->outstanding) ipc::store(slots_.host(launch->slot).lone, 1u);
+  }
+}
+
 /// Any thread. The agent notices, and ends.
 void Context::end() {
   if (ended_.exchange(true)) return;

@@ -1,4 +1,6 @@
 // Which contexts are managed.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <thread>
@@ -27,6 +29,8 @@ Registry* registry() {
 }
 
 std::atomic<bool> g_exiting{false};
+std::atomic<std::uint64_t> g_exit_deadline_ns{0};
+std::atomic<pid_t> g_managed_by{0};  ///< the process that made the first context here
 std::atomic<std::uint64_t> g_generation{1};  ///< +1 when a CUcontext handle may mean something else
 
 /// The driver's own kernels (those behind cuMemset and some copies) are loaded at their first use, which blocks until
@@ -67,6 +71,7 @@ Context* Context::create(CUcontext context) {
     return nullptr;  // leaked on purpose: its memory belongs to a context that may be broken
   }
   end_before_driver();
+  g_managed_by.store(getpid());
   debug("context managed: device %d, %d SMs", device, sms);
   return created;
 }
@@ -139,8 +144,9 @@ void Context::forget_device(CUdevice device) {
 }
 
 void Context::end_all_at_exit() {
-  g_exiting.store(true);
+  if (!any_managed() || g_exiting.exchange(true)) return;
   const auto until = std::chrono::steady_clock::now() + kLongestExit;
+  g_exit_deadline_ns.store(monotonic_ns() + std::chrono::nanoseconds(kLongestExit).count() * 3 / 4);
   Registry& all = *registry();
   // The thread that exits may have been interrupted by a signal while it held this.
   std::unique_lock lock(all.mutex, std::defer_lock);
@@ -159,7 +165,17 @@ void Context::end_all_at_exit() {
 void Context::end_before_driver() {
   constexpr int kOftenEnough = 64;  // a program may make contexts all the time
   static std::atomic<int> times{0};
-  if (times.fetch_add(1) < kOftenEnough) std::atexit(&Context::end_all_at_exit);
+  const int before = times.fetch_add(1);
+  if (before < kOftenEnough) std::atexit(&Context::end_all_at_exit);
+  if (before == 0) std::at_quick_exit(&Context::end_all_at_exit);
+}
+
+bool Context::any_managed() { return g_managed_by.load(std::memory_order_relaxed) == getpid(); }
+
+std::uint64_t Context::exit_deadline_ns() { return g_exit_deadline_ns.load(); }
+
+void Context::rescue_stuck() {
+  for (Context* context : all()) context->rescue(monotonic_ns());
 }
 
 bool Context::exiting() { return g_exiting.load(std::memory_order_relaxed); }

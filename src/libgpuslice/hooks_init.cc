@@ -65,9 +65,10 @@ void start_client_if_initialised() {
   static const int registered = pthread_atfork(nullptr, nullptr, start_over_in_child);
   (void)registered;
   Context::end_before_driver();
-  Client::get().set_kernel_source([](bool all) {
+  Client::get().set_kernel_source([](bool all) { return Kernels::get().report(all); });
+  Client::get().set_tick([] {
     CompileQueue::get().tick();
-    return Kernels::get().report(all);
+    Context::rescue_stuck();
   });
   Client::get().start(device_uuids(count));
 }

@@ -115,32 +115,11 @@ void LateForms::load_now_or_never_mind() {
   if (!this_is_the_moment()) return;
   const Stage stage("loading what was compiled beside the program");
   const Quiet quiet;
-  const bool loaded = load(*image);
+  const bool loaded = image->load_forms(code_, image->listed, image->library != nullptr);
   code_ = {};
   become(loaded ? State::kLoaded : State::kRefused);
   debug("%s: %s", image->label.c_str(),
         loaded ? "its persistent forms are there" : "the driver refused what it compiled");
-}
-
-/// Nothing of the image is changed where this fails.
-bool LateForms::load(LoadedImage& image) const {
-  const Driver& d = driver();
-  CUlibrary library = nullptr;
-  CUmodule module = nullptr;
-  const CUresult result =
-      image.library ? d.cuLibraryLoadData(&library, code_.data(), nullptr, nullptr, 0, nullptr, nullptr, 0)
-                    : d.cuModuleLoadDataEx(&module, code_.data(), 0, nullptr, nullptr);
-  if (result != CUDA_SUCCESS) return false;
-  if (!persistent_forms_load(image.listed, library, module)) {
-    if (library) d.cuLibraryUnload(library);
-    if (module) d.cuModuleUnload(module);
-    return false;
-  }
-  std::lock_guard lock(image.mutex);
-  image.forms_library = library;
-  image.forms_module = module;
-  for (const auto& [name, kernel] : image.kernels) image.find_form(*kernel);
-  return true;
 }
 
 }  // namespace gpuslice

@@ -48,7 +48,6 @@ class LateForms : public std::enable_shared_from_this<LateForms> {
   void compiled(CompileResult result);
   void load_now_or_never_mind();
   bool this_is_the_moment();
-  bool load(LoadedImage& image) const;
   void become(State state);
 
   std::atomic<State> state_{State::kCompiling};

@@ -20,7 +20,6 @@
 #include "libgpuslice/late_forms.h"
 #include "libgpuslice/quiet.h"
 #include "libgpuslice/stage.h"
-#include "ptx/persistent_abi.h"
 
 namespace gpuslice {
 
@@ -136,6 +135,13 @@ void* load_forms(LoadedImage& image, const Forms& forms, bool is_library, const 
   return nullptr;
 }
 
+/// Loads the code that holds all forms beside the image, which is loaded as it is. Then all that the program asks of its image
+/// is answered by the image itself. Quiet, which the caller has, covers this load too.
+bool load_forms_beside(LoadedImage& image, const Forms& forms, bool is_library) {
+  const Stage stage("the driver's loading of what was compiled before, beside the image");
+  return image.load_forms(forms.code, forms.kernels, is_library);
+}
+
 /// The image is loaded as it is: from now on the compile helper is at work on its forms.
 void compile_later(const std::shared_ptr<LoadedImage>& image, const CompileRequest& request, bool kept) {
   Result<CompileJob> job = CompileJob::create(request);
@@ -158,7 +164,8 @@ CUresult load_image(void** out, const ImageToLoad& asked, const ImageCalls& call
     const Result<CompileRequest> request = request_for(asked, image->label);
     std::optional<Forms> forms = request ? forms_now(*request, cache) : std::nullopt;
     const long long looked_us = watch.us();
-    void* handle = forms && !forms->code.empty() ? load_forms(*image, *forms, asked.is_library, calls) : nullptr;
+    const bool beside = forms && forms->stands_alone;
+    void* handle = forms && !forms->code.empty() && !beside ? load_forms(*image, *forms, asked.is_library, calls) : nullptr;
     image->has_forms = handle != nullptr;
     if (!handle) {
       const CUresult result = calls.plain();
@@ -167,7 +174,9 @@ CUresult load_image(void** out, const ImageToLoad& asked, const ImageCalls& call
       set_handle(*image, handle, asked.is_library);
     }
     if (forms) {
-      if (!image->has_forms && !forms->code.empty()) forms->reason = "the driver refused the machine code of its other forms";
+      const bool wanted = !forms->code.empty();
+      const bool loaded = image->has_forms || (wanted && beside && load_forms_beside(*image, *forms, asked.is_library));
+      if (wanted && !loaded) forms->reason = "the driver refused the machine code of its other forms";
       image->set_kernels(std::move(forms->kernels), std::move(forms->reason));
     } else if (request) {
       compile_later(image, *request, cache.keeps());
@@ -184,20 +193,6 @@ CUresult load_image(void** out, const ImageToLoad& asked, const ImageCalls& call
 }
 
 unsigned device_sm() { return sm_of(current_device()); }
-
-bool persistent_forms_load(const std::vector<ImageKernel>& kernels, CUlibrary library, CUmodule module) {
-  for (const ImageKernel& kernel : kernels) {
-    if (!kernel.persistent) continue;
-    const std::string name = kernel.name + gpuctl::ptx::kPersistentSuffix;
-    if (library) {
-      CUkernel found;
-      return driver().cuLibraryGetKernel(&found, library, name.c_str()) == CUDA_SUCCESS;
-    }
-    CUfunction found;
-    return driver().cuModuleGetFunction(&found, module, name.c_str()) == CUDA_SUCCESS;
-  }
-  return true;
-}
 
 std::optional<std::vector<char>> read_file(const char* path) {
   std::ifstream file(path, std::ios::binary);

@@ -38,10 +38,6 @@ struct ImageCalls {
 /// `out` is where the program wants the handle, null if nowhere.
 CUresult load_image(void** out, const ImageToLoad& image, const ImageCalls& calls);
 
-/// Whether the first persistent form of these is there. It makes the driver load the code now that it would load at the
-/// first use, while the plain image can still be loaded.
-bool persistent_forms_load(const std::vector<ImageKernel>& kernels, CUlibrary library, CUmodule module);
-
 /// The bytes of a file, with a NUL behind them (PTX is text); nothing when it cannot be read.
 std::optional<std::vector<char>> read_file(const char* path);
 

@@ -58,6 +58,24 @@ void LoadedImage::set_kernels(std::vector<ImageKernel> now_listed, std::string n
   for (const auto& [name, kernel] : kernels) describe(*kernel);
 }
 
+bool LoadedImage::load_forms(const std::string& code, const std::vector<ImageKernel>& its_kernels, bool is_library) {
+  CUlibrary new_library = nullptr;
+  CUmodule new_module = nullptr;
+  const CUresult result = is_library ? driver().cuLibraryLoadData(&new_library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0)
+                                     : driver().cuModuleLoadDataEx(&new_module, code.data(), 0, nullptr, nullptr);
+  if (result != CUDA_SUCCESS) return false;
+  if (!persistent_forms_load(its_kernels, new_library, new_module)) {
+    if (new_library) driver().cuLibraryUnload(new_library);
+    if (new_module) driver().cuModuleUnload(new_module);
+    return false;
+  }
+  std::lock_guard lock(mutex);
+  forms_library = new_library;
+  forms_module = new_module;
+  for (const auto& [name, kernel] : kernels) find_form(*kernel);
+  return true;
+}
+
 void LoadedImage::find_form(KernelInfo& kernel) const {
   const CUlibrary from_library = has_forms ? library : forms_library;
   const CUmodule from_module = has_forms ? module : forms_module;
@@ -73,6 +91,20 @@ void LoadedImage::find_form(KernelInfo& kernel) const {
     std::lock_guard lock(kernel.mutex);
     kernel.reason = "the driver does not find its persistent form";
   }
+}
+
+bool persistent_forms_load(const std::vector<ImageKernel>& kernels, CUlibrary library, CUmodule module) {
+  for (const ImageKernel& kernel : kernels) {
+    if (!kernel.persistent) continue;
+    const std::string name = kernel.name + gpuctl::ptx::kPersistentSuffix;
+    if (library) {
+      CUkernel found;
+      return driver().cuLibraryGetKernel(&found, library, name.c_str()) == CUDA_SUCCESS;
+    }
+    CUfunction found;
+    return driver().cuModuleGetFunction(&found, module, name.c_str()) == CUDA_SUCCESS;
+  }
+  return true;
 }
 
 void unload_forms(const std::shared_ptr<LoadedImage>& image) {

@@ -34,6 +34,10 @@ struct LoadedImage {
   /// What is known of its kernels by now, for those too that were asked for before.
   void set_kernels(std::vector<ImageKernel> now_listed, std::string now_reason);
 
+  /// Loads code that holds the persistent forms of these kernels beside the image. False: the driver refuses it, and nothing is
+  /// changed. In the context of the image, where that is a module.
+  bool load_forms(const std::string& code, const std::vector<ImageKernel>& its_kernels, bool is_library);
+
   /// Gives the kernel its persistent form, if it is listed with one, from where they are now, if they are loaded. With mutex.
   void find_form(KernelInfo& kernel) const;
 
@@ -41,6 +45,10 @@ struct LoadedImage {
   const ImageKernel* find_listed(const std::string& name) const;
   void describe(KernelInfo& kernel) const;
 };
+
+/// Whether the first persistent form of these is there. It makes the driver load the code now that it would load at the
+/// first use, while the plain image can still be loaded.
+bool persistent_forms_load(const std::vector<ImageKernel>& kernels, CUlibrary library, CUmodule module);
 
 /// Unloads what was loaded in addition to the image, after it was forgotten; null does nothing.
 void unload_forms(const std::shared_ptr<LoadedImage>& image);

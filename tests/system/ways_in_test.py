@@ -28,8 +28,10 @@ class WaysIn(instance.SystemTest):
                 self.assertEqual(program.wait(), 0, program.err() + program.out())
                 self.assertEqual(program.err(), "")
                 self.assertEqual(program.out(), f"ways_in {way}: {RESULTS.get(way, rounds)} results, 0 wrong\n")
-                self.assertGreater(launches, 0)
-                self.assertGreater(evictions, 0)
+                # Once a program exits nothing of it is managed: no agent may be in the driver then.
+                if way != "destructor":
+                    self.assertGreater(launches, 0)
+                    self.assertGreater(evictions, 0)
                 print(f"{way}: {launches} launches, {evictions} evictions", file=sys.stderr)
 
 
