@@ -2,7 +2,7 @@
 # Runs the compatibility suite on a machine with a GPU and nvcc, from a checkout with a build directory that was made elsewhere:
 #   tests/compat/on_gpu.sh [--build-dir DIR] [--limit-s N] [--out DIR] [STEP...] [-- OPTION...]
 # Steps (default: build matrix starts): build (compiles the programs only; what is up to date stays), matrix (both modes), sliced and
-# mps (the matrix in one mode), starts, faults, frameworks. --limit-s: for all of them together (default: 560). Options behind --
+# mps (the matrix in one mode), starts, faults, endings, frameworks. --limit-s: for all of them together (default: 560). Options behind --
 # go to run.py (--only, --builds, --runs, --jobs). The build directory needs src/gpuctl/gpuctl, src/gpuctld/gpuctld and
 # src/libgpuslice/libgpuslice.so; where the machine lacks libtomlplusplus, lib/libtomlplusplus.so.3 as well. The tables, and
 # JSON of each step, are left in DIR (default: compat/results of the build directory); the tables are printed last.
@@ -20,7 +20,7 @@ while (($#)); do
     --limit-s) limit_s=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
     --) shift; options=("$@"); break ;;
-    build | matrix | sliced | mps | starts | faults | frameworks) steps+=("$1"); shift ;;
+    build | matrix | sliced | mps | starts | faults | endings | frameworks) steps+=("$1"); shift ;;
     *) echo "usage: on_gpu.sh [--build-dir DIR] [--limit-s N] [--out DIR] [STEP...] [-- OPTION...]" >&2; exit 2 ;;
   esac
 done
@@ -57,6 +57,7 @@ for name in "${steps[@]}"; do
     mps) step mps "$here/run.py" --mps --json "$out/mps.json" ${options[@]+"${options[@]}"} ;;
     starts) step starts "$here/starts.py" --both-modes 100 ;;
     faults) step faults "$here/faults.py" --both-modes --at-once 2 100 ;;
+    endings) step endings "$here/endings.py" --both-modes 3 ;;
     frameworks) step frameworks "$here/run.py" --frameworks --both-modes --jobs 3 --runs slice-cold,slice,storm --json "$out/frameworks.json" ;;
   esac
 done
