@@ -133,6 +133,7 @@ class Lab:
         self.raw = open(self.out / "raw.jsonl", "w", buffering=1, encoding="utf-8")
         self.env = {key: value for key, value in os.environ.items() if not key.startswith(("GPUCTL_", "GPUSLICE_"))}
         self.env["XDG_CACHE_HOME"] = str(self.scratch / "cache")
+        self.env["GPUSLICE_BACKGROUND"] = "0"  # kernels can be evicted from their first launch on
         if options.rehearse:
             paths = [str(self.build / "src/softgpu"), self.env.get("LD_LIBRARY_PATH")]
             self.env["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)

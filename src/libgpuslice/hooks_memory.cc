@@ -25,12 +25,13 @@ CUresult destroy_array(Function function, Array array) {
   });
 }
 
-/// Whether the primary context of the device is not there any more.
+/// Whether the primary context of the device is not there any more. Where the driver does not say so it counts as ended: one that
+/// is there all the same is managed anew at its next launch.
 bool primary_context_ended(CUdevice device) {
   unsigned flags = 0;
-  int active = 1;
-  return driver().cuDevicePrimaryCtxGetState &&
-         driver().cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && !active;
+  int active = 0;
+  const auto ask = driver().cuDevicePrimaryCtxGetState;
+  return !ask || ask(device, &flags, &active) != CUDA_SUCCESS || !active;
 }
 
 }  // namespace

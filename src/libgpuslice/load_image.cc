@@ -164,18 +164,22 @@ CUresult load_image(void** out, const ImageToLoad& asked, const ImageCalls& call
     const Result<CompileRequest> request = request_for(asked, image->label);
     std::optional<Forms> forms = request ? forms_now(*request, cache) : std::nullopt;
     const long long looked_us = watch.us();
-    const bool beside = forms && forms->stands_alone;
-    void* handle = forms && !forms->code.empty() && !beside ? load_forms(*image, *forms, asked.is_library, calls) : nullptr;
+    const bool wanted = forms && !forms->code.empty();
+    const bool beside = wanted && forms->stands_alone;
+    void* handle = wanted && !beside ? load_forms(*image, *forms, asked.is_library, calls) : nullptr;
     image->has_forms = handle != nullptr;
     if (!handle) {
       const CUresult result = calls.plain();
-      if (result != CUDA_SUCCESS) return result;
-      handle = *out;
-      set_handle(*image, handle, asked.is_library);
+      if (result == CUDA_SUCCESS) {
+        set_handle(*image, handle = *out, asked.is_library);
+      } else if (beside && is_software_gpu()) {  // it runs no machine code of GPUs: the forms stand for that
+        handle = load_forms(*image, *forms, asked.is_library, calls);
+        image->has_forms = handle != nullptr;
+      }
+      if (!handle) return result;
     }
     if (forms) {
-      const bool wanted = !forms->code.empty();
-      const bool loaded = image->has_forms || (wanted && beside && load_forms_beside(*image, *forms, asked.is_library));
+      const bool loaded = image->has_forms || (beside && load_forms_beside(*image, *forms, asked.is_library));
       if (wanted && !loaded) forms->reason = "the driver refused the machine code of its other forms";
       image->set_kernels(std::move(forms->kernels), std::move(forms->reason));
     } else if (request) {

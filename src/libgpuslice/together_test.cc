@@ -65,5 +65,12 @@ TEST(Together, ACooperativeGridOfClustersNeedsAll) {
 
 TEST(Together, WhereItDoesNotFitAnSmAtAllTheDriverIsAsked) { EXPECT_EQ(sms_for(of({cooperative()}), 0), kAllSms); }
 
+TEST(TogetherTest, KernelsWhoseBlocksWaitAreKnownByTheirNames) {
+  EXPECT_TRUE(blocks_may_wait("_ZN8cusparse17csrilu02_kernel_1ILi128EEEv"));
+  EXPECT_TRUE(blocks_may_wait("ncclDevKernel_AllReduce_Sum_f32_RING_LL"));
+  EXPECT_FALSE(blocks_may_wait("_Z9vectorAddPKfS0_Pfi"));
+  EXPECT_FALSE(blocks_may_wait(""));
+}
+
 }  // namespace
 }  // namespace gpuslice

@@ -1,4 +1,4 @@
-"""What differs between a plain run and another one of the same program: nothing is ignored."""
+"""What differs between a plain run and another one of the same program: nothing is ignored but what its head names."""
 import re
 
 # Errors after which the CUDA context of a program is of no more use.
@@ -35,12 +35,14 @@ def first_difference(plain, got, unordered=False):
     return None
 
 
-def difference(plain, got, unordered=False):
-    """One line that says how an outcome differs from the plain one, or None."""
+def difference(plain, got, unordered=False, ignore=""):
+    """One line that says how an outcome differs from the plain one, or None. What matches `ignore` does not count."""
     said = []
     if got.status_text() != plain.status_text():
         said.append(f"plain {plain.status_text()}, got {got.status_text()}")
     for name, left, right in (("stdout", plain.out, got.out), ("stderr", plain.err, got.err)):
+        if ignore:
+            left, right = (re.sub(ignore, "...", text) for text in (left, right))
         found = first_difference(left, right, unordered)
         if found:
             said.append(f"{name} {found}")
@@ -60,5 +62,5 @@ def unsound(program, first, second):
         if outcome.status != 0 and not program.at_fault:
             last = (outcome.err.strip() or outcome.out.strip()).splitlines()
             return f"plain: {outcome.status_text()}" + (f": {last[-1][:LONGEST]}" if last else "")
-    apart = difference(first, second, program.unordered)
+    apart = difference(first, second, program.unordered, program.ignore)
     return f"two plain runs differ: {apart}" if apart else None

@@ -8,7 +8,7 @@ import shlex
 
 BUILDS = ("both", "ptx", "cubin", "rdc", "shared")
 PYTHON_BUILD = "python"
-KEYS = ("compat", "libs", "flags", "builds", "arch", "args", "soft", "output", "needs", "modules")
+KEYS = ("compat", "libs", "flags", "builds", "arch", "args", "soft", "output", "needs", "modules", "ignore")
 MANY = ("args",)  # keys that may occur more than once
 LINE = re.compile(r"(?://|#) ?([a-z]+):(?: (.*))?$")
 AT_FAULT = ("fault", "exit")  # programs that may end with a status other than 0, and reach others under MPS
@@ -32,6 +32,7 @@ class Program:
     unordered: bool = False
     needs: tuple = ()
     modules: tuple = ()  # of Python
+    ignore: str = ""  # a pattern in its output that does not count; its head says why
 
     @property
     def is_python(self):
@@ -82,7 +83,7 @@ def _program(path, said):
         name=path.stem, path=path, feature=one("compat"), libs=tuple(one("libs").split()), flags=tuple(shlex.split(one("flags"))),
         builds=builds, arch=one("arch"), variants=tuple(tuple(shlex.split(line)) for line in said.get("args", [""])),
         soft=one("soft") == "yes", unordered=one("output") == "unordered", needs=tuple(one("needs").replace("|", " ").split()),
-        modules=tuple(one("modules").split()))
+        modules=tuple(one("modules").split()), ignore=one("ignore"))
 
 
 def read_all(directory, suffix=".cu"):

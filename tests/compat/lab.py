@@ -111,6 +111,7 @@ class CompatLab(Lab):
             pathlib.Path(directory).mkdir(parents=True, exist_ok=True)
         super().__init__(types.SimpleNamespace(build=build, out=out, scratch=scratch, rehearse=software))
         self.software = software
+        del self.env["GPUSLICE_BACKGROUND"]  # programs start as users start them
         if software:  # fast enough for programs that give a GPU work for a tenth of a second
             self.env["SOFTGPU_WARP_INSTRUCTION_NS"] = os.environ.get("SOFTGPU_WARP_INSTRUCTION_NS", "1000")
         self.mps = None

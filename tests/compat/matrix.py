@@ -181,7 +181,7 @@ class Matrix:
         row.wall_s = max(outcome.wall_s for outcome in outcomes)
         notes = []
         for outcome, log in zip(outcomes, logs):
-            apart = difference(plain, outcome, cell.program.unordered)
+            apart = difference(plain, outcome, cell.program.unordered, cell.program.ignore)
             if outcome.ended == NO_TIME:
                 row.verdict, row.note = SKIPPED, NO_TIME
             elif apart:

@@ -44,15 +44,11 @@ Calls = collections.namedtuple("Calls", "all own injected", defaults=(0, 0, 0))
 # well; SOMETIMES: as threads come.
 ALWAYS, SOMETIMES = True, False
 KNOWN = {
-    # The agent's thread ends at once, and all that waits for launches to end (Context::quiesce) waits for ever.
-    **{(program, "cuCtxSetCurrent", place): SOMETIMES for program in ("calls", "contexts", "graph_calls", "graphs") for place in PLACES},
     # Slots::zero_all() gives up its stream with copies in it, and the software GPU goes on with them when their context has ended.
     ("contexts", "cuStreamSynchronize", "lasting"): SOMETIMES,
-    # An evicted launch whose holder waits for workers that the agent cannot launch (Agent::top_up) never goes on.
-    **{(program, "cuLaunchKernel", "own"): SOMETIMES for program in ONE_THREAD},
 }
 # Programs that fail now and then with no error at all, so that they are run with --full only.
-UNSTABLE = {"contexts": "the agent reads launch blocks that ended with their context"}
+UNSTABLE = {}
 
 options = argparse.Namespace(full=False, function=None, place=None, jobs=os.cpu_count())
 

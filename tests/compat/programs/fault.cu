@@ -1,4 +1,5 @@
 // compat: each kind of fault in a kernel: what the calls after it return, and how the program ends or goes on
+// ignore: block: \[\d+,\d+,\d+\]
 // args: assert return
 // args: assert exit
 // args: assert reset

@@ -1,4 +1,5 @@
 // compat: after a fault: frees, destructions, queries and copies, behind a synchronize or at once
+// ignore: block: \[\d+,\d+,\d+\]
 // args: null synchronized
 // args: null at_once
 // args: assert synchronized

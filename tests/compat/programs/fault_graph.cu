@@ -1,4 +1,5 @@
 // compat: a fault in a kernel of a graph
+// ignore: block: \[\d+,\d+,\d+\]
 // args: null
 // args: assert
 // soft: yes

@@ -1,4 +1,5 @@
 // compat: a fault in one stream while others run
+// ignore: block: \[\d+,\d+,\d+\]
 // args: null
 // args: trap
 // soft: yes

@@ -1,4 +1,5 @@
 // compat: a fault while another host thread waits in cudaStreamSynchronize, and a third in cudaEventSynchronize
+// ignore: block: \[\d+,\d+,\d+\]
 // args: null
 // args: assert
 // soft: yes

@@ -1,0 +1,91 @@
+#include "gpuslice-compile/make_forms.h"
+
+#include <gtest/gtest.h>
+
+#include "gpuslice-compile/compiler.h"
+#include "ptx/persistent_abi.h"
+
+namespace gpuctl::compile {
+namespace {
+
+using gpuslice::Forms;
+
+constexpr char kPtx[] = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry one(.param .u64 one_0)
+{
+  .reg .b32 %r<4>;
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [one_0];
+  mov.u32 %r1, %ctaid.x;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r1;
+  ret;
+}
+.visible .entry none()
+{
+  .reg .b32 %r<4>;
+  mov.u32 %r1, %clusterid.x;
+  ret;
+}
+)";
+
+Forms make(const std::string& ptx, const std::string& compiler = "") {
+  return make_forms({.ptx = ptx, .key = {}, .sm = 90, .max_registers = 0, .guards = false, .software_gpu = false, .linker = {}}, compiler);
+}
+
+std::string only_opaque() {
+  const std::string text = kPtx;
+  const std::size_t begin = text.find(".visible .entry one"), end = text.find(".visible .entry none");
+  return text.substr(0, begin) + text.substr(end);
+}
+
+TEST(MakeFormsTest, MakesMachineCodeWithBothEntries) {
+  for (const char* compiler : {"nvjitlink", "ptxas"}) {
+    const Forms forms = make(kPtx, compiler);
+    if (forms.reason.find("there is no") != std::string::npos) {
+      std::cerr << "not tried: " << forms.reason << '\n';
+      continue;
+    }
+    EXPECT_EQ(forms.reason, "") << compiler;
+    EXPECT_TRUE(forms.code.starts_with("\x7f" "ELF")) << compiler;
+    EXPECT_NE(forms.code.find(std::string("one") + ptx::kPersistentSuffix), std::string::npos) << compiler;
+    ASSERT_EQ(forms.kernels.size(), 2u);
+    EXPECT_TRUE(forms.kernels[0].persistent);
+    EXPECT_FALSE(forms.kernels[1].persistent);
+    EXPECT_TRUE(forms.stands_alone);
+  }
+}
+
+TEST(MakeFormsTest, SaysWhatItDoesNotUnderstand) {
+  const Forms forms = make(".version 8.0\n.target sm_80\n.visible .entry x( {");
+  EXPECT_TRUE(forms.reason.starts_with("PTX not understood: ")) << forms.reason;
+  EXPECT_EQ(forms.code, "");
+}
+
+TEST(MakeFormsTest, CompilesNothingWhereNoKernelHasAnotherForm) {
+  const Forms forms = make(only_opaque(), "no such compiler");
+  EXPECT_EQ(forms.reason, "");
+  EXPECT_EQ(forms.code, "");
+  ASSERT_EQ(forms.kernels.size(), 1u);
+  EXPECT_FALSE(forms.kernels[0].reason.empty());
+}
+
+TEST(MakeFormsTest, SaysWhyItDidNotCompile) {
+  const Forms forms = make(kPtx, "no such compiler");
+  EXPECT_EQ(forms.reason, "its rewritten PTX was not compiled: there is no compiler 'no such compiler'");
+  EXPECT_EQ(forms.kernels.size(), 2u);
+}
+
+TEST(MakeFormsTest, ArchitecturesHaveTheirSuffix) {
+  EXPECT_EQ(target_suffix(".version 8.0\n.target sm_90a\n"), 'a');
+  EXPECT_EQ(target_suffix(".version 8.0\n.target sm_100f, debug\n"), 'f');
+  EXPECT_EQ(target_suffix(".version 8.0\n.target sm_90\n"), '\0');
+  EXPECT_EQ(target_suffix("no target"), '\0');
+  EXPECT_EQ(architecture({.text = {}, .sm = 90, .suffix = 'a'}), "sm_90a");
+}
+
+}  // namespace
+}  // namespace gpuctl::compile
