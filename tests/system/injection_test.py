@@ -45,7 +45,7 @@ Calls = collections.namedtuple("Calls", "all own injected", defaults=(0, 0, 0))
 ALWAYS, SOMETIMES = True, False
 KNOWN = {
     # Slots::zero_all() gives up its stream with copies in it, and the software GPU goes on with them when their context has ended.
-    ("contexts", "cuStreamSynchronize", "lasting"): SOMETIMES,
+    **{("contexts", "cuStreamSynchronize", place): SOMETIMES for place in ("first", "lasting")},
 }
 # Programs that fail now and then with no error at all, so that they are run with --full only.
 UNSTABLE = {}
