@@ -18,15 +18,15 @@ struct Source {
 };
 
 struct MachineCode {
-  std::string image;                                          ///< a cubin
+  std::string image;                                        ///< a cubin
   std::map<std::string, gpuslice::CompiledKernel> kernels;  ///< by name, as far as the compiler says
 };
 
 /// Makes machine code, or says in one line why it does not.
 using Compiler = Result<MachineCode> (*)(const Source& source, const std::string& where);
 
-/// NVIDIA's nvJitLink, a library of the toolkit and of the wheels that frameworks bring. It needs no driver and no context.
-/// `where`: its path; empty: look for it.
+/// NVIDIA's nvJitLink, a library of the toolkit and of the wheels that frameworks bring. It needs no driver and no
+/// context. `where`: its path; empty: look for it.
 Result<MachineCode> compile_by_nvjitlink(const Source& source, const std::string& where);
 
 /// The toolkit's ptxas, found in PATH, CUDA_HOME or /usr/local/cuda.

@@ -53,7 +53,9 @@ Result<Api> prepare() {
   return api;
 }
 
-void* as_value(std::uintptr_t number) { return reinterpret_cast<void*>(number); }
+void* as_value(std::uintptr_t number) {
+  return reinterpret_cast<void*>(number);
+}
 
 }  // namespace
 
@@ -76,7 +78,8 @@ Result<MachineCode> compile_by_driver(const Source& source, const std::string&) 
   void* image = nullptr;
   std::size_t bytes = 0;
   MachineCode made;
-  result = api.cuLinkAddData(state, CU_JIT_INPUT_PTX, const_cast<char*>(source.text.c_str()), source.text.size() + 1, "rewritten", 0, nullptr, nullptr);
+  result = api.cuLinkAddData(state, CU_JIT_INPUT_PTX, const_cast<char*>(source.text.c_str()), source.text.size() + 1,
+                             "rewritten", 0, nullptr, nullptr);
   if (result == CUDA_SUCCESS) result = api.cuLinkComplete(state, &image, &bytes);
   if (result == CUDA_SUCCESS) made.image.assign(static_cast<const char*>(image), bytes);
   api.cuLinkDestroy(state);

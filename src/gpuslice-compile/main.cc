@@ -1,6 +1,6 @@
-// gpuslice-compile: the compile helper. libgpuslice starts it, with one descriptor for each job (compile_job.h) from 3 on and
-// their number as its argument. It makes the forms of each job's kernels, keeps them in the user's cache directory for the
-// next start, and hands them to the program that asked, if that is still there.
+// gpuslice-compile: the compile helper. libgpuslice starts it, with one descriptor for each job (compile_job.h) from 3
+// on and their number as its argument. It makes the forms of each job's kernels, keeps them in the user's cache
+// directory for the next start, and hands them to the program that asked, if that is still there.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>

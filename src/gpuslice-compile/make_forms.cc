@@ -53,7 +53,8 @@ gpuslice::CompiledKernel compiled(const MachineCode& code, const std::string& na
 /// Compiles once more with limits for registers where some forms should have any, and keeps what does not spill.
 void limit(MachineCode& code, const Source& source, const std::vector<ImageKernel>& kernels, const std::string& where,
            std::string_view wanted) {
-  const auto limits = gpuslice::wanted_limits(kernels, [&](const std::string& name) { return compiled(code, name).registers; });
+  const auto limits =
+      gpuslice::wanted_limits(kernels, [&](const std::string& name) { return compiled(code, name).registers; });
   if (limits.empty()) return;
   Source limited = source;
   limited.text = gpuslice::limit_registers(source.text, limits);
@@ -69,7 +70,8 @@ void limit(MachineCode& code, const Source& source, const std::vector<ImageKerne
 
 Forms make_forms(const CompileRequest& request, const std::string& compiler) {
   Forms forms;
-  Result<ptx::RewrittenText> rewritten = ptx::rewrite_text(request.ptx, request.guards ? ptx::Guards::kYes : ptx::Guards::kNo);
+  Result<ptx::RewrittenText> rewritten =
+      ptx::rewrite_text(request.ptx, request.guards ? ptx::Guards::kYes : ptx::Guards::kNo);
   if (!rewritten) {
     forms.reason = "PTX not understood: " + rewritten.error().message;
     return forms;

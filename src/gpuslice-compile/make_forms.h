@@ -5,8 +5,8 @@
 
 namespace gpuctl::compile {
 
-/// Never fails: what cannot be made is said in Forms::reason, or in each kernel's. `compiler`: GPUSLICE_COMPILER; "nvjitlink",
-/// "ptxas" or "driver" for that one, empty for the first of these that does it.
+/// Never fails: what cannot be made is said in Forms::reason, or in each kernel's. `compiler`: GPUSLICE_COMPILER;
+/// "nvjitlink", "ptxas" or "driver" for that one, empty for the first of these that does it.
 gpuslice::Forms make_forms(const gpuslice::CompileRequest& request, const std::string& compiler);
 
 }  // namespace gpuctl::compile

@@ -33,7 +33,9 @@ constexpr char kPtx[] = R"(.version 8.0
 )";
 
 Forms make(const std::string& ptx, const std::string& compiler = "") {
-  return make_forms({.ptx = ptx, .key = {}, .sm = 90, .max_registers = 0, .guards = false, .software_gpu = false, .linker = {}}, compiler);
+  return make_forms(
+      {.ptx = ptx, .key = {}, .sm = 90, .max_registers = 0, .guards = false, .software_gpu = false, .linker = {}},
+      compiler);
 }
 
 std::string only_opaque() {
@@ -50,7 +52,10 @@ TEST(MakeFormsTest, MakesMachineCodeWithBothEntries) {
       continue;
     }
     EXPECT_EQ(forms.reason, "") << compiler;
-    EXPECT_TRUE(forms.code.starts_with("\x7f" "ELF")) << compiler;
+    EXPECT_TRUE(
+        forms.code.starts_with("\x7f"
+                               "ELF"))
+        << compiler;
     EXPECT_NE(forms.code.find(std::string("one") + ptx::kPersistentSuffix), std::string::npos) << compiler;
     ASSERT_EQ(forms.kernels.size(), 2u);
     EXPECT_TRUE(forms.kernels[0].persistent);

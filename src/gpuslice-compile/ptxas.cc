@@ -35,17 +35,21 @@ std::string find_ptxas() {
 
 UniqueFd memory_file(const char* name, const std::string& content = {}) {
   UniqueFd file(memfd_create(name, 0));
-  if (file && write(file.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size())) return UniqueFd();
+  if (file && write(file.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size()))
+    return UniqueFd();
   return file;
 }
 
-std::string path_of(const UniqueFd& file) { return "/proc/self/fd/" + std::to_string(file.get()); }
+std::string path_of(const UniqueFd& file) {
+  return "/proc/self/fd/" + std::to_string(file.get());
+}
 
 std::string content_of(const UniqueFd& file) {
   std::string content;
   char piece[65536];
   off_t at = 0;
-  for (ssize_t got; (got = pread(file.get(), piece, sizeof piece, at)) > 0; at += got) content.append(piece, static_cast<std::size_t>(got));
+  for (ssize_t got; (got = pread(file.get(), piece, sizeof piece, at)) > 0; at += got)
+    content.append(piece, static_cast<std::size_t>(got));
   return content;
 }
 
@@ -73,12 +77,15 @@ Result<MachineCode> compile_by_ptxas(const Source& source, const std::string&) {
   if (program.empty()) return fail("there is no ptxas");
   const UniqueFd text = memory_file("ptx", source.text), cubin = memory_file("cubin"), log = memory_file("log");
   if (!text || !cubin || !log) return fail("no memory for the files of ptxas");
-  std::vector<std::string> command = {program, "-arch=" + architecture(source), "-v", path_of(text), "-o", path_of(cubin)};
-  if (source.max_registers > 0) command.insert(command.begin() + 1, "-maxrregcount=" + std::to_string(source.max_registers));
+  std::vector<std::string> command = {program,       "-arch=" + architecture(source), "-v", path_of(text), "-o",
+                                      path_of(cubin)};
+  if (source.max_registers > 0)
+    command.insert(command.begin() + 1, "-maxrregcount=" + std::to_string(source.max_registers));
   const int status = run(std::move(command), log);
   const std::string said = content_of(log);
   if (status != 0) return fail("ptxas: " + said.substr(0, said.find('\n')));
-  return {boost::system::in_place_value, MachineCode{.image = content_of(cubin), .kernels = gpuslice::read_compiler_log(said)}};
+  return {boost::system::in_place_value,
+          MachineCode{.image = content_of(cubin), .kernels = gpuslice::read_compiler_log(said)}};
 }
 
 }  // namespace gpuctl::compile

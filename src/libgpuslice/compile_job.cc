@@ -39,7 +39,9 @@ struct CompileJob::Header {
   std::size_t room() const { return bytes - sizeof(Header) - request_bytes; }
 };
 
-void CompileJob::Unmap::operator()(Header* header) const { munmap(header, bytes); }
+void CompileJob::Unmap::operator()(Header* header) const {
+  munmap(header, bytes);
+}
 
 Result<CompileJob> CompileJob::create(const CompileRequest& request) {
   Packer packer;
@@ -52,10 +54,12 @@ Result<CompileJob> CompileJob::create(const CompileRequest& request) {
   packer.text(request.ptx);
   const std::size_t bytes = sizeof(Header) + packer.bytes.size() * (1 + kRoomPerByte) + kRoomBytes;
   UniqueFd descriptor(memfd_create("gpuslice-compile", MFD_CLOEXEC));
-  if (!descriptor || ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0) return fail("no memory to share: " + std::string(std::strerror(errno)));
+  if (!descriptor || ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0)
+    return fail("no memory to share: " + std::string(std::strerror(errno)));
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor.get(), 0);
   if (memory == MAP_FAILED) return fail("no memory to share: " + std::string(std::strerror(errno)));
-  auto* header = new (memory) Header{.magic = kMagic, .bytes = bytes, .request_bytes = packer.bytes.size(), .answer_bytes = 0, .answered = 0};
+  auto* header = new (memory)
+      Header{.magic = kMagic, .bytes = bytes, .request_bytes = packer.bytes.size(), .answer_bytes = 0, .answered = 0};
   std::memcpy(reinterpret_cast<char*>(header + 1), packer.bytes.data(), packer.bytes.size());
   return CompileJob(std::move(descriptor), header, bytes);
 }
@@ -68,7 +72,8 @@ Result<CompileJob> CompileJob::open(int descriptor) {
   if (memory == MAP_FAILED) return fail("cannot map the job: " + std::string(std::strerror(errno)));
   CompileJob job(UniqueFd(), static_cast<Header*>(memory), bytes);
   const Header& header = *job.header_;
-  if (header.magic != kMagic || header.bytes != bytes || header.request_bytes > bytes - sizeof(Header)) return fail("not a job");
+  if (header.magic != kMagic || header.bytes != bytes || header.request_bytes > bytes - sizeof(Header))
+    return fail("not a job");
   return job;
 }
 
@@ -90,14 +95,17 @@ Result<CompileRequest> CompileJob::request() const {
 
 void CompileJob::answer(const Forms& forms) {
   std::string bytes = pack(forms);
-  if (bytes.size() > header_->room()) bytes = pack({.code = {}, .kernels = {}, .reason = "its machine code is too long"});
+  if (bytes.size() > header_->room())
+    bytes = pack({.code = {}, .kernels = {}, .reason = "its machine code is too long"});
   if (bytes.size() > header_->room()) return;
   std::memcpy(header_->answer(), bytes.data(), bytes.size());
   header_->answer_bytes = bytes.size();
   std::atomic_ref(header_->answered).store(1, std::memory_order_release);
 }
 
-bool CompileJob::answered() const { return std::atomic_ref(header_->answered).load(std::memory_order_acquire) != 0; }
+bool CompileJob::answered() const {
+  return std::atomic_ref(header_->answered).load(std::memory_order_acquire) != 0;
+}
 
 std::optional<Forms> CompileJob::take_answer() const {
   if (!answered() || header_->answer_bytes > header_->room()) return std::nullopt;

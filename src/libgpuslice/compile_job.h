@@ -1,8 +1,8 @@
 // One image for the compile helper (src/gpuslice-compile): memory that this process shares with it.
 //
-// The memory is a memfd. It holds the request, and later the answer. The program keeps a mapping and no descriptor, since a
-// program may close descriptors that it did not open. So nothing here waits, and a program that ends leaves the helper to
-// finish for the next start.
+// The memory is a memfd. It holds the request, and later the answer. The program keeps a mapping and no descriptor,
+// since a program may close descriptors that it did not open. So nothing here waits, and a program that ends leaves the
+// helper to finish for the next start.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@
 namespace gpuslice {
 
 struct CompileRequest {
-  std::string ptx;        ///< one PTX text
-  ContentHash key;        ///< under which the forms are kept
-  unsigned sm = 0;        ///< compute capability, 90 for 9.0
-  int max_registers = 0;  ///< for each thread; 0 = no limit
-  bool guards = false;    ///< make guarded forms too
+  std::string ptx;            ///< one PTX text
+  ContentHash key;            ///< under which the forms are kept
+  unsigned sm = 0;            ///< compute capability, 90 for 9.0
+  int max_registers = 0;      ///< for each thread; 0 = no limit
+  bool guards = false;        ///< make guarded forms too
   bool software_gpu = false;  ///< the driver is the software GPU's, so only its own linker makes code that it runs
   std::string linker;         ///< path of an nvJitLink that the program has loaded; empty: look for one
 };

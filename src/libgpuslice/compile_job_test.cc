@@ -8,7 +8,13 @@ namespace gpuslice {
 namespace {
 
 CompileRequest some_request() {
-  return {.ptx = ".version 8.0\n", .key = {1, 2, 3}, .sm = 90, .max_registers = 40, .guards = true, .software_gpu = false, .linker = "/a/linker"};
+  return {.ptx = ".version 8.0\n",
+          .key = {1, 2, 3},
+          .sm = 90,
+          .max_registers = 40,
+          .guards = true,
+          .software_gpu = false,
+          .linker = "/a/linker"};
 }
 
 TEST(CompileJobTest, TheHelperReadsWhatIsAsked) {

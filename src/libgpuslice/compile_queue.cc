@@ -43,7 +43,9 @@ Result<pid_t> start(std::span<const int> descriptors) {
   return start_unseen(*helper, descriptors);
 }
 
-bool lives(pid_t process) { return kill(process, 0) == 0 || errno != ESRCH; }
+bool lives(pid_t process) {
+  return kill(process, 0) == 0 || errno != ESRCH;
+}
 
 /// Of a job whose helper has answered, or ended.
 CompileResult result_of(const CompileJob& job) {
@@ -112,6 +114,8 @@ CompileResult CompileQueue::compile_and_wait(CompileJob job) {
   return result_of(job);
 }
 
-void CompileQueue::forget_after_fork() { new (this) CompileQueue; }
+void CompileQueue::forget_after_fork() {
+  new (this) CompileQueue;
+}
 
 }  // namespace gpuslice

@@ -1,5 +1,5 @@
-// Images that wait for the compile helper, and the helper that works on some of them. There is one helper of this process at
-// a time; it takes all jobs that wait when it is started. Nothing here calls the driver.
+// Images that wait for the compile helper, and the helper that works on some of them. There is one helper of this
+// process at a time; it takes all jobs that wait when it is started. Nothing here calls the driver.
 #pragma once
 
 #include <chrono>

@@ -298,8 +298,9 @@ class Context {
   enum class AgentIs { kAtWork, kHeld, kOver };
   std::atomic<AgentIs> agent_is_{AgentIs::kAtWork};
   std::atomic<std::uint64_t> agent_looked_ns_{0};    ///< when the agent began its latest round; CLOCK_MONOTONIC
+  std::uint64_t looked_at_rescue_ns_ = 0;            ///< that, as rescue() last found it with launches outstanding; else 0
 
-  void rescue(std::uint64_t now_ns);
+  void rescue();
   void end();
   void end_with_agent();
   bool wait_until_agent_is(AgentIs what, std::chrono::steady_clock::time_point until);

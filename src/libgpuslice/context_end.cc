@@ -1,8 +1,8 @@
 // How the management of a context ends: by a fault on the GPU, with the context, or with the process.
 //
-// After a fault the driver refuses every call in the context with the same error, and memory that it shares with the GPU is
-// gone when the context is. So whoever waits for launches there is let go, and the agent ends. The books keep what they
-// hold: a thread of the program may be in the middle of a launch.
+// After a fault the driver refuses every call in the context with the same error, and memory that it shares with the
+// GPU is gone when the context is. So whoever waits for launches there is let go, and the agent ends. The books keep
+// what they hold: a thread of the program may be in the middle of a launch.
 #include <thread>
 
 #include "libgpuslice/context.h"
@@ -21,13 +21,17 @@ void Context::heed(CUresult result) {
   end();
 }
 
-void Context::rescue(std::uint64_t now_ns) {
-  // The agent's naps are shorter while launches are outstanding.
-  constexpr std::uint64_t kStuckNs = 100'000'000;
+void Context::rescue() {
   std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || outstanding_ == 0 || now_ns - agent_looked_ns_.load() < kStuckNs) return;
+  if (!lock.owns_lock()) return;
+  // Its naps are far shorter while launches are outstanding, and a launch wakes it: with some outstanding at both looks, and
+  // no round begun in between, it is in a driver call.
+  const std::uint64_t looked = outstanding_ > 0 ? agent_looked_ns_.load() : 0;
+  const bool stuck = looked != 0 && looked == looked_at_rescue_ns_;
+  looked_at_rescue_ns_ = looked;
+  if (!stuck) return;
   debug("the agent is stuck in the driver: what rests works after all");
-  crowded_until_ns_.store(now_ns + kCrowdedForNs);
+  crowded_until_ns_.store(monotonic_ns() + kCrowdedForNs);
   for (const Stream* stream : active_) {
     for (const auto& launch : stream->outstanding) ipc::store(slots_.host(launch->slot).lone, 1u);
   }

@@ -175,7 +175,7 @@ bool Context::any_managed() { return g_managed_by.load(std::memory_order_relaxed
 std::uint64_t Context::exit_deadline_ns() { return g_exit_deadline_ns.load(); }
 
 void Context::rescue_stuck() {
-  for (Context* context : all()) context->rescue(monotonic_ns());
+  for (Context* context : all()) context->rescue();
 }
 
 bool Context::exiting() { return g_exiting.load(std::memory_order_relaxed); }

@@ -39,13 +39,16 @@ constexpr Named kBreaking[] = {
 };
 
 const Named* find(CUresult result) {
-  const auto* found = std::find_if(std::begin(kBreaking), std::end(kBreaking), [result](const Named& one) { return one.error == static_cast<int>(result); });
+  const auto* found = std::find_if(std::begin(kBreaking), std::end(kBreaking),
+                                   [result](const Named& one) { return one.error == static_cast<int>(result); });
   return found == std::end(kBreaking) ? nullptr : found;
 }
 
 }  // namespace
 
-bool breaks_context(CUresult result) { return find(result) != nullptr; }
+bool breaks_context(CUresult result) {
+  return find(result) != nullptr;
+}
 
 const char* error_name(CUresult result) {
   const Named* known = find(result);

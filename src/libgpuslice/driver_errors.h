@@ -5,8 +5,8 @@
 
 namespace gpuslice {
 
-/// Whether this error says that the context it was answered for is of no use any more: a fault of a kernel, of the device, or
-/// of MPS. The driver answers every later call there with it.
+/// Whether this error says that the context it was answered for is of no use any more: a fault of a kernel, of the
+/// device, or of MPS. The driver answers every later call there with it.
 bool breaks_context(CUresult result);
 
 /// "CUDA_ERROR_ASSERT"; never null. A literal.

@@ -12,8 +12,16 @@ namespace fs = std::filesystem;
 
 Forms some_forms() {
   Forms forms{.code = std::string("co\0de", 5), .kernels = {}, .stands_alone = true, .reason = "reason"};
-  forms.kernels.push_back({.name = "a", .persistent = true, .once = true, .reason = "fine", .params = {{0, 8}, {8, 4}}, .args_offset = 16, .needs_whole_warps = true, .words_behind = true});
-  forms.kernels.push_back({.name = "b", .persistent = false, .reason = "", .params = {}, .args_offset = 0, .needs_whole_warps = false});
+  forms.kernels.push_back({.name = "a",
+                           .persistent = true,
+                           .once = true,
+                           .reason = "fine",
+                           .params = {{0, 8}, {8, 4}},
+                           .args_offset = 16,
+                           .needs_whole_warps = true,
+                           .words_behind = true});
+  forms.kernels.push_back(
+      {.name = "b", .persistent = false, .reason = "", .params = {}, .args_offset = 0, .needs_whole_warps = false});
   return forms;
 }
 

@@ -5,7 +5,8 @@
 
 namespace gpuslice {
 
-/// What the variable says, as the driver reads it; without it the driver makes 8, under MPS 2 (measured: docs/measurements.md).
+/// What the variable says, as the driver reads it; without it the driver makes 8, under MPS 2 (measured:
+/// docs/measurements.md).
 unsigned hardware_queues() {
   static const unsigned queues = [] {
     const char* asked = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");

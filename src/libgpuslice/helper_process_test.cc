@@ -37,7 +37,8 @@ class HelperProcessTest : public testing::Test {
   }
 
   bool done() const {
-    for (int i = 0; i < 10000 && !std::filesystem::exists(scratch_ / "done"); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (int i = 0; i < 10000 && !std::filesystem::exists(scratch_ / "done"); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return std::filesystem::exists(scratch_ / "done");
   }
 
@@ -54,7 +55,8 @@ TEST_F(HelperProcessTest, HasItsDescriptorsAndNoOthers) {
   const int first = memfd_create("first", MFD_CLOEXEC), second = memfd_create("second", MFD_CLOEXEC);
   const int other = open("/dev/zero", O_RDONLY);  // not closed by exec()
   const int descriptors[] = {second, first};
-  const auto pid = start_unseen(script("echo $1 >&3; readlink /proc/$$/fd/0 >&4; ls /proc/$$/fd | tr '\\n' ' ' >&4"), descriptors);
+  const auto pid =
+      start_unseen(script("echo $1 >&3; readlink /proc/$$/fd/0 >&4; ls /proc/$$/fd | tr '\\n' ' ' >&4"), descriptors);
   ASSERT_TRUE(pid) << pid.error().message;
   ASSERT_TRUE(done());
   EXPECT_EQ(content(second), "2\n");
@@ -65,7 +67,8 @@ TEST_F(HelperProcessTest, HasItsDescriptorsAndNoOthers) {
 }
 
 TEST_F(HelperProcessTest, IsNoChildOfTheProgram) {
-  struct sigaction count {}, before {};
+  struct sigaction count {
+  }, before{};
   count.sa_handler = [](int) { ++child_signals; };
   sigaction(SIGCHLD, &count, &before);
   const auto pid = start_unseen(script(""), {});
@@ -81,7 +84,8 @@ TEST_F(HelperProcessTest, IsNoChildOfTheProgram) {
 TEST_F(HelperProcessTest, HasASessionOfItsOwnAndNoPreload) {
   setenv("LD_PRELOAD", "/nowhere/libnothing.so", 1);
   const int out = memfd_create("out", MFD_CLOEXEC);
-  const auto pid = start_unseen(script("echo \"[$LD_PRELOAD]\" >&3; cut -d' ' -f6 /proc/$$/stat >&3; echo $$ >&3"), {&out, 1});
+  const auto pid =
+      start_unseen(script("echo \"[$LD_PRELOAD]\" >&3; cut -d' ' -f6 /proc/$$/stat >&3; echo $$ >&3"), {&out, 1});
   unsetenv("LD_PRELOAD");
   ASSERT_TRUE(pid) << pid.error().message;
   ASSERT_TRUE(done());

@@ -1,9 +1,9 @@
-// The ways out of a process that run no exit handlers: exec and _exit. Workers of kernels look at memory of this process, and
-// under MPS it is a fault for every program on the GPU if that goes while one is there. So they are waited for, as at any exit
-// and no longer (Context::end_all_at_exit). A signal that kills the process leaves no such moment.
+// The ways out of a process that run no exit handlers: exec and _exit. Workers of kernels look at memory of this
+// process, and under MPS it is a fault for every program on the GPU if that goes while one is there. So they are waited
+// for, as at any exit and no longer (Context::end_all_at_exit). A signal that kills the process leaves no such moment.
 //
-// In a child of fork() and of vfork() there is nothing to wait for: Context::any_managed(). In a process that never used a GPU
-// these functions only pass.
+// In a child of fork() and of vfork() there is nothing to wait for: Context::any_managed(). In a process that never
+// used a GPU these functions only pass.
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
@@ -43,7 +43,9 @@ GPUSLICE_EXIT int execve(const char* path, char* const* arguments, char* const* 
   return static_cast<int>(syscall(SYS_execve, path, arguments, environment));
 }
 
-GPUSLICE_EXIT int execv(const char* path, char* const* arguments) noexcept { return execve(path, arguments, environ); }
+GPUSLICE_EXIT int execv(const char* path, char* const* arguments) noexcept {
+  return execve(path, arguments, environ);
+}
 
 GPUSLICE_EXIT int execvp(const char* file, char* const* arguments) noexcept {
   end_before_exec();
@@ -76,4 +78,6 @@ GPUSLICE_EXIT void _exit(int status) {
   for (;;) syscall(SYS_exit_group, status);
 }
 
-GPUSLICE_EXIT void _Exit(int status) { _exit(status); }
+GPUSLICE_EXIT void _Exit(int status) {
+  _exit(status);
+}

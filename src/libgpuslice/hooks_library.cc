@@ -10,9 +10,9 @@ namespace gpuslice {
 
 namespace {
 
-/// The program's options for a library, beside those for the compiler, where other code is loaded in its place. That the
-/// program keeps its image in memory says nothing about that code: the driver must make a copy, or it reads what is gone
-/// when it loads a kernel at its first use.
+/// The program's options for a library, beside those for the compiler, where other code is loaded in its place. That
+/// the program keeps its image in memory says nothing about that code: the driver must make a copy, or it reads what is
+/// gone when it loads a kernel at its first use.
 struct LibraryOptions {
   LibraryOptions(const CUlibraryOption* given, void* const* given_values, unsigned count) {
     for (unsigned i = 0; given && i < count; ++i) {
@@ -26,16 +26,16 @@ struct LibraryOptions {
 };
 
 CUresult load_library(CUlibrary* out, const ImageToLoad& image, LibraryOptions about, std::function<CUresult()> plain) {
-  return load_image(
-      reinterpret_cast<void**>(out), image,
-      {.plain = std::move(plain),
-       .load =
-           [image, about = std::move(about)](void** library, const void* code) mutable {
-             return driver().cuLibraryLoadData(reinterpret_cast<CUlibrary*>(library), code, const_cast<CUjit_option*>(image.options),
-                                               const_cast<void**>(image.values), image.count, about.names.data(),
-                                               about.values.data(), static_cast<unsigned>(about.names.size()));
-           },
-       .unload = [](void* library) { driver().cuLibraryUnload(static_cast<CUlibrary>(library)); }});
+  return load_image(reinterpret_cast<void**>(out), image,
+                    {.plain = std::move(plain),
+                     .load =
+                         [image, about = std::move(about)](void** library, const void* code) mutable {
+                           return driver().cuLibraryLoadData(
+                               reinterpret_cast<CUlibrary*>(library), code, const_cast<CUjit_option*>(image.options),
+                               const_cast<void**>(image.values), image.count, about.names.data(), about.values.data(),
+                               static_cast<unsigned>(about.names.size()));
+                         },
+                     .unload = [](void* library) { driver().cuLibraryUnload(static_cast<CUlibrary>(library)); }});
 }
 
 }  // namespace
@@ -64,7 +64,12 @@ GPUSLICE_HOOK cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_
   std::optional<std::vector<char>> file = path && Client::get().wanted() ? read_file(path) : std::nullopt;
   if (!file) return plain();
   return load_library(library,
-                      {.data = file->data(), .size = file->size(), .options = options, .values = values, .count = count, .is_library = true},
+                      {.data = file->data(),
+                       .size = file->size(),
+                       .options = options,
+                       .values = values,
+                       .count = count,
+                       .is_library = true},
                       {library_options, library_values, library_count}, plain);
 }
 

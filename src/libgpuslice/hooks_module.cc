@@ -12,14 +12,15 @@ namespace {
 
 CUresult load_module(CUmodule* out, const void* data, std::optional<std::size_t> size, CUjit_option* options,
                      void** values, unsigned count, std::function<CUresult()> plain) {
-  return load_image(reinterpret_cast<void**>(out),
-                    {.data = data, .size = size, .options = options, .values = values, .count = count, .is_library = false},
-                    {.plain = std::move(plain),
-                     .load =
-                         [=](void** module, const void* code) {
-                           return driver().cuModuleLoadDataEx(reinterpret_cast<CUmodule*>(module), code, count, options, values);
-                         },
-                     .unload = [](void* module) { driver().cuModuleUnload(static_cast<CUmodule>(module)); }});
+  return load_image(
+      reinterpret_cast<void**>(out),
+      {.data = data, .size = size, .options = options, .values = values, .count = count, .is_library = false},
+      {.plain = std::move(plain),
+       .load =
+           [=](void** module, const void* code) {
+             return driver().cuModuleLoadDataEx(reinterpret_cast<CUmodule*>(module), code, count, options, values);
+           },
+       .unload = [](void* module) { driver().cuModuleUnload(static_cast<CUmodule>(module)); }});
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ std::optional<Source> source_of_cubin(const void* data, std::optional<std::size_
 gpuctl::Result<Source> find_source(const void* data, std::optional<std::size_t> size, unsigned sm) {
   if (std::optional<Source> source = source_of_cubin(data, size, sm)) return std::move(*source);
   const gpuctl::Result<ptx::Bytes> bytes =
-      size ? gpuctl::Result<ptx::Bytes>(ptx::Bytes{static_cast<const std::byte*>(data), *size}) : ptx::image_in_memory(data);
+      size ? gpuctl::Result<ptx::Bytes>(ptx::Bytes{static_cast<const std::byte*>(data), *size})
+           : ptx::image_in_memory(data);
   if (!bytes) return bytes.error();
   const gpuctl::Result<std::vector<ptx::FatbinEntry>> entries = ptx::read_image(*bytes);
   if (!entries) return entries.error();

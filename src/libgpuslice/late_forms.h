@@ -1,14 +1,15 @@
 // Forms of kernels that are not there yet when a program loads their image. The image is loaded as it is, at once; the
-// compile helper makes the forms beside the program (compile_queue.h) and keeps them for its next start. Where a second copy
-// of the image does no harm, they are also loaded in addition to it, in this start.
+// compile helper makes the forms beside the program (compile_queue.h) and keeps them for its next start. Where a second
+// copy of the image does no harm, they are also loaded in addition to it, in this start.
 //
-// Loading code blocks in the driver until the device is idle (quiet.h), and here the program did not choose the moment. So
-// the program's own thread does it, at a launch, when none of the program's launches is known to be on the GPU. A program
-// that always has work on the GPU is held up for it now and then, outside of the driver and for no longer than kLongestHold.
-// Until then, and with kernels that are longer for all of this start, its launches are those of the original.
+// Loading code blocks in the driver until the device is idle (quiet.h), and here the program did not choose the moment.
+// So the program's own thread does it, at a launch, when none of the program's launches is known to be on the GPU. A
+// program that always has work on the GPU is held up for it now and then, outside of the driver and for no longer than
+// kLongestHold. Until then, and with kernels that are longer for all of this start, its launches are those of the
+// original.
 //
-// A launch sees a form or it does not: KernelInfo::persistent is written last. Functions that the program has stay those of
-// the image it loaded.
+// A launch sees a form or it does not: KernelInfo::persistent is written last. Functions that the program has stay
+// those of the image it loaded.
 #pragma once
 
 #include <cuda.h>

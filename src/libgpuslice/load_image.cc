@@ -135,8 +135,8 @@ void* load_forms(LoadedImage& image, const Forms& forms, bool is_library, const 
   return nullptr;
 }
 
-/// Loads the code that holds all forms beside the image, which is loaded as it is. Then all that the program asks of its image
-/// is answered by the image itself. Quiet, which the caller has, covers this load too.
+/// Loads the code that holds all forms beside the image, which is loaded as it is. Then all that the program asks of
+/// its image is answered by the image itself. Quiet, which the caller has, covers this load too.
 bool load_forms_beside(LoadedImage& image, const Forms& forms, bool is_library) {
   const Stage stage("the driver's loading of what was compiled before, beside the image");
   return image.load_forms(forms.code, forms.kernels, is_library);
@@ -188,15 +188,17 @@ CUresult load_image(void** out, const ImageToLoad& asked, const ImageCalls& call
       image->reason = request.error().message;
     }
     debug("%s: looked at for %lld us, loaded %s in %lld us%s%s", image->label.c_str(), looked_us,
-          image->has_forms ? "with its other forms" : "as it is", watch.us() - looked_us, image->reason.empty() ? "" : ": ",
-          image->reason.c_str());
+          image->has_forms ? "with its other forms" : "as it is", watch.us() - looked_us,
+          image->reason.empty() ? "" : ": ", image->reason.c_str());
     *out = handle;
     Modules::get().add(handle, image);
     return CUDA_SUCCESS;
   });
 }
 
-unsigned device_sm() { return sm_of(current_device()); }
+unsigned device_sm() {
+  return sm_of(current_device());
+}
 
 std::optional<std::vector<char>> read_file(const char* path) {
   std::ifstream file(path, std::ios::binary);

@@ -1,6 +1,7 @@
-// Loading an image. Where its kernels' other forms are compiled already, machine code that holds the original entries and
-// the added ones is loaded instead of the image, so that globals and constants exist once; the program never sees the added
-// entries. Else the image is loaded as it is, and the compile helper makes the forms beside the program (late_forms.h).
+// Loading an image. Where its kernels' other forms are compiled already, machine code that holds the original entries
+// and the added ones is loaded instead of the image, so that globals and constants exist once; the program never sees
+// the added entries. Else the image is loaded as it is, and the compile helper makes the forms beside the program
+// (late_forms.h).
 #pragma once
 
 #include <cuda.h>
@@ -30,7 +31,7 @@ struct ImageToLoad {
 
 /// The driver's functions for this kind of container. `Handle` is CUmodule or CUlibrary, as void*.
 struct ImageCalls {
-  std::function<CUresult()> plain;                              ///< the program's own call; puts the handle where it wants it
+  std::function<CUresult()> plain;  ///< the program's own call; puts the handle where it wants it
   std::function<CUresult(void** handle, const void* code)> load;  ///< the same with other code
   std::function<void(void* handle)> unload;
 };

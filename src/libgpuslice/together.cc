@@ -7,16 +7,18 @@ namespace gpuslice {
 
 namespace {
 
-/// The blocks of a cluster run on SMs that are near each other. A part of the GPU is promised to have such SMs for clusters
-/// of up to so many blocks.
+/// The blocks of a cluster run on SMs that are near each other. A part of the GPU is promised to have such SMs for
+/// clusters of up to so many blocks.
 constexpr std::uint64_t kMostInAnyPart = 8;
 
 }  // namespace
 
 bool blocks_may_wait(std::string_view kernel) {
-  static constexpr std::string_view kParts[] = {"spsv",  "spsm",  "csrsv", "csrsm",   "csrilu",        "csric",      "bsrsv",
-                                                "bsrsm", "bsrilu", "bsric", "trsv", "blockPersist", "ncclDevKernel", "ncclKernel", "nvshmem"};
-  return std::any_of(std::begin(kParts), std::end(kParts), [kernel](std::string_view part) { return kernel.find(part) != kernel.npos; });
+  static constexpr std::string_view kParts[] = {"spsv",  "spsm",         "csrsv",         "csrsm",      "csrilu",
+                                                "csric", "bsrsv",        "bsrsm",         "bsrilu",     "bsric",
+                                                "trsv",  "blockPersist", "ncclDevKernel", "ncclKernel", "nvshmem"};
+  return std::any_of(std::begin(kParts), std::end(kParts),
+                     [kernel](std::string_view part) { return kernel.find(part) != kernel.npos; });
 }
 
 Together blocks_together(const CUlaunchAttribute* attributes, unsigned count, std::uint64_t blocks) {

@@ -1,5 +1,5 @@
-// Launches some of whose blocks must be on the GPU at the same time, because they wait for each other: all of a cooperative
-// grid, those of each cluster. Pure.
+// Launches some of whose blocks must be on the GPU at the same time, because they wait for each other: all of a
+// cooperative grid, those of each cluster. Pure.
 #pragma once
 
 #include <cuda.h>
@@ -17,9 +17,9 @@ struct Together {
   explicit operator bool() const { return how != nullptr; }
 };
 
-/// Whether the kernel is known for blocks that wait for any other block of an ordinary launch, so that all must be on the GPU at
-/// the same time though nobody says so: solvers of sparse triangular systems and factorizations, triangular solves of cuBLAS,
-/// persistent recurrent layers, collectives. By its name, as nothing else is known of machine code.
+/// Whether the kernel is known for blocks that wait for any other block of an ordinary launch, so that all must be on
+/// the GPU at the same time though nobody says so: solvers of sparse triangular systems and factorizations, triangular
+/// solves of cuBLAS, persistent recurrent layers, collectives. By its name, as nothing else is known of machine code.
 bool blocks_may_wait(std::string_view kernel);
 
 /// What a launch of `blocks` blocks with these attributes needs.
@@ -27,8 +27,8 @@ Together blocks_together(const CUlaunchAttribute* attributes, unsigned count, st
 
 inline constexpr std::uint32_t kAllSms = 0xffffffff;
 
-/// The least SMs of a part of the GPU on which that can run, when one SM holds `per_sm` of its blocks; kAllSms where it is not
-/// certain for any part.
+/// The least SMs of a part of the GPU on which that can run, when one SM holds `per_sm` of its blocks; kAllSms where it
+/// is not certain for any part.
 std::uint32_t sms_for(const Together& together, std::uint64_t per_sm);
 
 }  // namespace gpuslice

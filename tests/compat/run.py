@@ -31,7 +31,7 @@ def parse_arguments(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build-dir", default="build", help="of gpuctl; programs are built in its directory compat (default: build)")
     parser.add_argument("--programs", default=HERE / "programs", help="where the programs are")
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="names of programs, as the shell matches them")
+    parser.add_argument("--only", default="*", metavar="PATTERN,...", help="names of programs, as the shell matches them")
     parser.add_argument("--builds", default=",".join(BUILDS), help="some of " + ",".join(BUILDS))
     parser.add_argument("--alone-builds", default=",".join(FIRST_BUILDS), help="those of programs that may reach others, which take long as "
                         "they run one at a time under MPS (default: %(default)s)")
@@ -59,14 +59,18 @@ def parse_arguments(arguments=None):
     return options
 
 
+def is_chosen(name, patterns):
+    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns.split(","))
+
+
 def chosen(options, found, arch, count):
     """The programs to run, and a row for each that is not."""
     programs, errors = found
     software = SOFTWARE in options.modes
-    rows = [Row("", "compile", name, "-", WRONG, error) for name, error in errors if fnmatch.fnmatch(name, options.only)]
+    rows = [Row("", "compile", name, "-", WRONG, error) for name, error in errors if is_chosen(name, options.only)]
     wanted = []
     for program in programs:
-        if fnmatch.fnmatch(program.name, options.only):
+        if is_chosen(program.name, options.only):
             reason = lacks(program, arch, count, options.without.split(","), software) or missing_modules(program)
             if reason:
                 rows.append(Row("", "compile", program.name, "-", SKIPPED, reason))

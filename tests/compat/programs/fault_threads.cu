@@ -3,6 +3,7 @@
 // args: null
 // args: assert
 // soft: yes
+#include <atomic>
 #include <thread>
 
 #include "fault.h"
@@ -20,6 +21,12 @@ int main(int argc, char** argv) {
   for (int round = 0; round < fault_length(1000); ++round)
     launch_mix(one, fault_count(), static_cast<unsigned>(round), fault_length(3000), faulting);
   cudaError_t first = cudaSuccess, second = cudaSuccess;
+  // The fault comes when all that is to meet it is there, however slow this thread is.
+  std::atomic<bool> ready{false};
+  const auto wait_until_ready = [](void* flag) {
+    while (!static_cast<std::atomic<bool>*>(flag)->load()) std::this_thread::yield();
+  };
+  CHECK(cudaLaunchHostFunc(faulting, wait_until_ready, &ready));
   CHECK(launch_fault(one, fault, faulting));
   CHECK(cudaEventRecord(behind, faulting));
   CHECK(cudaStreamWaitEvent(waiting, behind, 0));
@@ -27,6 +34,7 @@ int main(int argc, char** argv) {
   CHECK(cudaEventRecord(end, waiting));
   std::thread stream_waiter([&] { first = cudaStreamSynchronize(waiting); });
   std::thread event_waiter([&] { second = cudaEventSynchronize(end); });
+  ready = true;
   const cudaError_t third = cudaStreamSynchronize(faulting);
   stream_waiter.join();
   event_waiter.join();
