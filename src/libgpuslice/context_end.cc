@@ -23,7 +23,7 @@ void Context::heed(CUresult result) {
 
 void Context::rescue() {
   std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return;
+  if (!lock.owns_lock() || ended()) return;
   // Its naps are far shorter while launches are outstanding, and a launch wakes it: with some outstanding at both looks, and
   // no round begun in between, it is in a driver call.
   const std::uint64_t looked = outstanding_ > 0 ? agent_looked_ns_.load() : 0;
@@ -52,6 +52,7 @@ void Context::end() {
 void Context::end_with_agent() {
   end();
   wait_until_agent_is(AgentIs::kOver, std::chrono::steady_clock::now() + kPatience);
+  std::lock_guard lock(mutex_);  // rescue() is through, or finds that this has ended
 }
 
 /// False: it is not so by then.
