@@ -45,10 +45,10 @@ Result<std::string> usable(const std::string& path, const char* file, const char
 /// Hardware queues that the program asks for. Without MPS the driver makes 8 by itself; to ask for as many tells the library. Under
 /// MPS it makes 2, and two streams that wait are enough to hold up all that a program launches, and its workers. With 4 they
 /// are not. With 8 a program would start 60 ms later, and MPS has some 120 in all, and who finds none left does not start
-/// (all measured). Null: what the driver makes.
+/// (all measured).
 const char* connections_for(const RunPlan& plan) {
   if (!plan.mps) return "8";
-  return plan.clients < 18 ? "4" : nullptr;
+  return plan.clients < 18 ? "4" : "2";
 }
 
 }  // namespace
@@ -59,8 +59,7 @@ std::vector<std::pair<std::string, std::string>> run_environment(const RunPlan& 
       {"GPUCTL_SLICE", plan.slice},
       {"LD_PRELOAD", in_front(plan.library, plan.ld_preload, ": ")},
   };
-  if (const char* connections = connections_for(plan); plan.connections.empty() && connections != nullptr)
-    variables.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", connections);
+  if (plan.connections.empty()) variables.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", connections_for(plan));
   if (!plan.software_gpu.empty())
     variables.emplace_back("LD_LIBRARY_PATH", in_front(plan.software_gpu, plan.ld_library_path, ":;"));
   return variables;

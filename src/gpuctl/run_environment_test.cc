@@ -30,14 +30,14 @@ TEST(RunEnvironment, LeavesTheNumberOfQueuesToWhoSetIt) {
   EXPECT_FALSE(environment({"/run/s", "ls", "/lib/l.so", "", "", "", "16"}).contains("CUDA_DEVICE_MAX_CONNECTIONS"));
 }
 
-TEST(RunEnvironment, AsksForNoQueuesBesideManyPrograms) {
+TEST(RunEnvironment, AsksForNoMoreQueuesBesideManyPrograms) {
   const auto queues = [](std::int64_t clients) {
     const auto set = environment({"/run/s", "ls", "/lib/l.so", "", "", "", "", clients, /*mps=*/true});
     const auto found = set.find("CUDA_DEVICE_MAX_CONNECTIONS");
     return found == set.end() ? "" : found->second;
   };
   EXPECT_EQ(queues(17), "4");
-  EXPECT_EQ(queues(18), "");
+  EXPECT_EQ(queues(18), "2");
 }
 
 TEST(RunEnvironment, KeepsWhatIsThereBehindOurs) {

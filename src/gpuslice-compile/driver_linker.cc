@@ -27,8 +27,8 @@ struct Api {
 };
 
 /// With a context of the first device current; an error where there is none.
-Result<Api> prepare() {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW);
+Result<Api> prepare(const std::string& where) {
+  void* library = dlopen(where.empty() ? "libcuda.so.1" : where.c_str(), RTLD_NOW);
   if (!library) return fail("there is no CUDA driver");
   Api api;
   bool whole = true;
@@ -59,8 +59,8 @@ void* as_value(std::uintptr_t number) {
 
 }  // namespace
 
-Result<MachineCode> compile_by_driver(const Source& source, const std::string&) {
-  static const Result<Api> prepared = prepare();
+Result<MachineCode> compile_by_driver(const Source& source, const std::string& where) {
+  static const Result<Api> prepared = prepare(where);
   if (!prepared) return prepared.error();
   const Api& api = *prepared;
   std::string log(kLogBytes, '\0');

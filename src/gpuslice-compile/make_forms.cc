@@ -15,10 +15,18 @@ using gpuslice::CompileRequest;
 using gpuslice::Forms;
 using gpuslice::ImageKernel;
 
+constexpr std::string_view kDriver = "driver";
+
+/// Where the program has what compilers need; empty: look for it.
+struct Places {
+  std::string nvjitlink;
+  std::string driver;
+};
+
 constexpr std::array<std::pair<std::string_view, Compiler>, 3> kCompilers = {{
     {"nvjitlink", compile_by_nvjitlink},
     {"ptxas", compile_by_ptxas},
-    {"driver", compile_by_driver},
+    {kDriver, compile_by_driver},
 }};
 
 ImageKernel described(const ptx::EntryReport& report) {
@@ -34,11 +42,11 @@ ImageKernel described(const ptx::EntryReport& report) {
   return kernel;
 }
 
-Result<MachineCode> compile(const Source& source, const std::string& where, std::string_view wanted) {
+Result<MachineCode> compile(const Source& source, const Places& places, std::string_view wanted) {
   std::string errors;
   for (const auto& [name, compiler] : kCompilers) {
     if (!wanted.empty() && wanted != name) continue;
-    Result<MachineCode> made = compiler(source, where);
+    Result<MachineCode> made = compiler(source, name == kDriver ? places.driver : places.nvjitlink);
     if (made) return made;
     errors += (errors.empty() ? "" : "; ") + made.error().message;
   }
@@ -51,14 +59,14 @@ gpuslice::CompiledKernel compiled(const MachineCode& code, const std::string& na
 }
 
 /// Compiles once more with limits for registers where some forms should have any, and keeps what does not spill.
-void limit(MachineCode& code, const Source& source, const std::vector<ImageKernel>& kernels, const std::string& where,
+void limit(MachineCode& code, const Source& source, const std::vector<ImageKernel>& kernels, const Places& places,
            std::string_view wanted) {
   const auto limits =
       gpuslice::wanted_limits(kernels, [&](const std::string& name) { return compiled(code, name).registers; });
   if (limits.empty()) return;
   Source limited = source;
   limited.text = gpuslice::limit_registers(source.text, limits);
-  Result<MachineCode> again = compile(limited, where, wanted);
+  Result<MachineCode> again = compile(limited, places, wanted);
   if (!again) return;
   const auto local = [&](const MachineCode& of) {
     return gpuslice::local_bytes(kernels, [&](const std::string& name) { return compiled(of, name).local_bytes; });
@@ -87,13 +95,15 @@ Forms make_forms(const CompileRequest& request, const std::string& compiler) {
                       .sm = request.sm,
                       .suffix = target_suffix(request.ptx),
                       .max_registers = request.max_registers};
-  const std::string_view wanted = request.software_gpu ? "driver" : std::string_view(compiler);
-  Result<MachineCode> code = compile(source, request.linker, wanted);
+  const std::string_view wanted = request.software_gpu ? kDriver : std::string_view(compiler);
+  const Places places = request.software_gpu ? Places{.nvjitlink = {}, .driver = request.linker}
+                                             : Places{.nvjitlink = request.linker, .driver = {}};
+  Result<MachineCode> code = compile(source, places, wanted);
   if (!code) {
     forms.reason = "its rewritten PTX was not compiled: " + code.error().message;
     return forms;
   }
-  limit(*code, source, forms.kernels, request.linker, wanted);
+  limit(*code, source, forms.kernels, places, wanted);
   forms.code = std::move(code->image);
   return forms;
 }

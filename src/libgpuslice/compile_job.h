@@ -24,7 +24,7 @@ struct CompileRequest {
   int max_registers = 0;      ///< for each thread; 0 = no limit
   bool guards = false;        ///< make guarded forms too
   bool software_gpu = false;  ///< the driver is the software GPU's, so only its own linker makes code that it runs
-  std::string linker;         ///< path of an nvJitLink that the program has loaded; empty: look for one
+  std::string linker;  ///< path of the nvJitLink, or software GPU, that the program has loaded; empty: look for one
 };
 
 /// One thread at a time, but for answered().

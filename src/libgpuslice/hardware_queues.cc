@@ -5,13 +5,19 @@
 
 namespace gpuslice {
 
-/// What the variable says, as the driver reads it; without it the driver makes 8, under MPS 2 (measured:
-/// docs/measurements.md).
+namespace {
+
+constexpr unsigned kUsual = 8, kMost = 32;
+
+}  // namespace
+
+/// What the variable says, as the driver reads it; `gpuctl run` sets it. Without it the driver makes 8, but 2 under MPS
+/// (measured: docs/measurements.md): programs that link the library and find no such variable are taken not to be.
 unsigned hardware_queues() {
   static const unsigned queues = [] {
     const char* asked = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
     const int number = asked ? std::atoi(asked) : 0;
-    return number > 0 ? static_cast<unsigned>(std::min(number, 32)) : 2u;
+    return number > 0 ? std::min(static_cast<unsigned>(number), kMost) : kUsual;
   }();
   return queues;
 }

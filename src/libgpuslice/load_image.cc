@@ -66,17 +66,22 @@ bool is_software_gpu() {
   return software;
 }
 
-/// Path of an nvJitLink that the program has loaded, as PyTorch's wheels bring one along; empty: none.
+/// Path of the library that the program has loaded and the helper is to compile with: the software GPU's driver, or an
+/// nvJitLink, as PyTorch's wheels bring one along; empty: none.
 std::string loaded_linker() {
-  std::string found;
+  struct Search {
+    std::string_view part;
+    std::string found;
+  } search{is_software_gpu() ? "/libcuda.so" : "/libnvJitLink.so", {}};
   dl_iterate_phdr(
       [](dl_phdr_info* library, std::size_t, void* result) {
-        if (std::string_view(library->dlpi_name).find("/libnvJitLink.so") == std::string_view::npos) return 0;
-        *static_cast<std::string*>(result) = library->dlpi_name;
+        auto& wanted = *static_cast<Search*>(result);
+        if (std::string_view(library->dlpi_name).find(wanted.part) == std::string_view::npos) return 0;
+        wanted.found = library->dlpi_name;
         return 1;
       },
-      &found);
-  return found;
+      &search);
+  return search.found;
 }
 
 /// What the compile helper is to make of the image; an error: why its kernels have no other form.
