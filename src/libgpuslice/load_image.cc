@@ -100,7 +100,7 @@ Result<CompileRequest> request_for(const ImageToLoad& image, std::string& label)
                          .max_registers = *limit != 0 ? *limit : ptx.max_registers,
                          .guards = guard() != Guard::kNever,
                          .software_gpu = is_software_gpu(),
-                         .linker = loaded_linker()};
+                         .linker = {}};
   request.key = cache_key({.ptx = request.ptx,
                            .sm = request.sm,
                            .max_registers = request.max_registers,
@@ -109,12 +109,18 @@ Result<CompileRequest> request_for(const ImageToLoad& image, std::string& label)
   return {boost::system::in_place_value, std::move(request)};
 }
 
+/// What is looked for only where the helper is needed goes with the job, not with each load.
+Result<CompileJob> job_for(CompileRequest request) {
+  request.linker = loaded_linker();
+  return CompileJob::create(request);
+}
+
 /// The forms, if they were compiled before, or the program waits for it.
 std::optional<Forms> forms_now(const CompileRequest& request, const CacheDirectory& cache) {
   if (std::optional<Forms> kept = find_forms(request.key, cache)) return kept;
   if (!waits_for_compiling()) return std::nullopt;
   const Stage stage("waiting for the compile helper");
-  Result<CompileJob> job = CompileJob::create(request);
+  Result<CompileJob> job = job_for(request);
   if (!job) return std::nullopt;
   CompileResult made = CompileQueue::compile_and_wait(std::move(*job));
   if (made) return std::move(*made);
@@ -149,7 +155,7 @@ bool load_forms_beside(LoadedImage& image, const Forms& forms, bool is_library) 
 
 /// The image is loaded as it is: from now on the compile helper is at work on its forms.
 void compile_later(const std::shared_ptr<LoadedImage>& image, const CompileRequest& request, bool kept) {
-  Result<CompileJob> job = CompileJob::create(request);
+  Result<CompileJob> job = job_for(request);
   if (job)
     image->late = LateForms::begin(image, std::move(*job), kept);
   else
