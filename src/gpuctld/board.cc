@@ -28,10 +28,11 @@ void Board::renew(std::vector<Member> members) {
 void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput> nodes, std::uint64_t turn) {
   const bool any_demand =
       std::any_of(members_.begin(), members_.end(), [&](const Member& member) { return slot(member).admitted_demand() > 0; });
+  look_what_is_in_force(nodes);
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Client::Slot& s = slot(members_[i]);
     if (any_demand) s.latest = s.admitted_demand() > 0;
-    inputs_[i] = {members_[i].client->node, sched::CapSM{s.admitted_demand()}, sched::CapSM{s.admitted}, s.latest};
+    inputs_[i] = {members_[i].client->node, sched::CapSM{demand_that_counts(nodes, i)}, sched::CapSM{s.admitted}, s.latest};
   }
   allocator.decide(nodes, inputs_, capacity_, turn, decision_);
   if (by_turns_) decide_by_turns(nodes);
@@ -47,6 +48,37 @@ void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput
     const bool alone = !storms_ && members_.size() == 1 && s.queue == nullptr && limit(nodes, inputs_[i].node) == capacity_;
     members_[i].client->write_alone(members_[i].slot, alone);
   }
+}
+
+void Board::look_what_is_in_force(std::span<const sched::NodeInput> nodes) {
+  std::vector<Resident> residents;
+  for (const Member& member : members_) residents.push_back({member.client->node, slot(member).told_jobs != ipc::kNoJobs});
+  in_force_ = what_is_in_force(nodes, residents, {.capacity = capacity_, .by_turns = by_turns_, .storms = storms_});
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const auto& [client, index] = members_[i];
+    client->write_in_force(index, in_force_[i]);
+    client->write_tell_work(index, !by_turns_ && may_be_lent(nodes, client->node));
+  }
+}
+
+bool Board::may_be_lent(std::span<const sched::NodeInput> nodes, std::size_t index) {
+  for (auto n = static_cast<std::int32_t>(index); nodes[static_cast<std::size_t>(n)].parent >= 0; n = nodes[static_cast<std::size_t>(n)].parent) {
+    const sched::NodeInput& node = nodes[static_cast<std::size_t>(n)];
+    if (node.reserve > sched::CapSM{} && !node.strict) return true;
+  }
+  return false;
+}
+
+std::uint32_t Board::demand_that_counts(std::span<const sched::NodeInput> nodes, std::size_t member) const {
+  const std::uint32_t demand = slot(members_[member]).admitted_demand();
+  if (by_turns_ || !is_free(member)) return demand;
+  const bool all_free = std::all_of(in_force_.begin(), in_force_.end(), [](InForce what) { return what == InForce::nothing; });
+  if (all_free) return demand;  // nobody obeys: the numbers only say who wants what
+  sched::CapSM reserved{};
+  for (auto n = static_cast<std::int32_t>(members_[member].client->node); nodes[static_cast<std::size_t>(n)].parent >= 0;
+       n = nodes[static_cast<std::size_t>(n)].parent)
+    reserved = std::max(reserved, nodes[static_cast<std::size_t>(n)].reserve);
+  return std::min(demand, reserved.count);
 }
 
 sched::CapSM Board::limit(std::span<const sched::NodeInput> nodes, std::size_t index) const {
@@ -111,7 +143,7 @@ void Board::hand_over(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
     const auto& [client, index] = members_[i];
     const Client::Slot& s = client->slots()[index];
     const bool leaving = s.busy() && !client->overdue(index, deadline, now_ns);
-    most_[i] = leaving ? s.may_use() : std::min(s.written, s.decided);
+    most_[i] = is_free(i) ? s.decided : leaving ? s.may_use() : std::min(s.written, s.decided);
     Node& node = nodes_[inputs_[i].node];
     node.there = std::max(node.there, std::min(most_[i], node.at_rest));
     used += beyond(most_[i], node.at_rest);
@@ -156,16 +188,17 @@ void Board::write_next(std::uint64_t now_ns) {
   place();
   std::uint32_t used = 0;
   for (std::size_t i = 0; i < members_.size(); ++i)
-    if (const Client::Slot& s = slot(members_[i]); s.busy()) used += std::max(next_[i], s.may_use());
+    if (const Client::Slot& s = slot(members_[i]); s.busy()) used += is_free(i) ? next_[i] : std::max(next_[i], s.may_use());
   const std::uint32_t unused = beyond(capacity_.count, used);
   for (const bool losers : {true, false}) {
     for (std::size_t i = 0; i < members_.size(); ++i) {
       const auto& [client, index] = members_[i];
       const Client::Slot& s = client->slots()[index];
-      if ((next_[i] < s.written) != losers) continue;
+      const std::uint32_t told = is_free(i) ? capacity_.count : next_[i];
+      if ((told < s.written) != losers) continue;
       const std::uint32_t idle = s.busy() ? unused : beyond(unused, next_[i]);
-      if (next_[i] != s.written || s.epoch == 0)
-        client->write_grant(index, next_[i], idle, now_ns);
+      if (told != s.written || s.epoch == 0)
+        client->write_grant(index, told, idle, now_ns);
       else if (idle != s.idle)
         client->write_idle(index, idle);
     }

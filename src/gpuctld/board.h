@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "gpuctld/client.h"
+#include "gpuctld/in_force.h"
 #include "sched/allocator.h"
 
 namespace gpuctl::daemon {
@@ -73,6 +74,15 @@ class Board {
   void count_rest(std::span<const sched::NodeInput> nodes);
   /// Grant::reserve: what nobody outside of the slice can have. None for a slice that is limited too, itself or above it,
   /// because launches that rely on their reserve are not limited.
+  /// What is in force for each member; tells them.
+  void look_what_is_in_force(std::span<const sched::NodeInput> nodes);
+  /// It may use the whole device, beside whoever else is there. What is decided for it is what others keep clear of.
+  bool is_free(std::size_t member) const { return in_force_[member] == InForce::nothing; }
+  /// Whether others may use what is reserved for the slice, until it has work.
+  static bool may_be_lent(std::span<const sched::NodeInput> nodes, std::size_t index);
+  /// Of its demand, what is set aside for the client: where nothing is in force for it, its slice's reserve alone. Beyond that
+  /// the GPU decides who gets in, whatever is granted to others.
+  std::uint32_t demand_that_counts(std::span<const sched::NodeInput> nodes, std::size_t member) const;
   std::uint32_t own_reserve(std::span<const sched::NodeInput> nodes, std::size_t index) const;
   void hand_over(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
   void place();
@@ -80,7 +90,8 @@ class Board {
 
   sched::CapSM capacity_;
   std::vector<Member> members_;
-  std::vector<sched::ClientInput> inputs_;  ///< by member, as are the next two
+  std::vector<InForce> in_force_;           ///< by member, as are the next three
+  std::vector<sched::ClientInput> inputs_;
   std::vector<std::uint32_t> next_;         ///< what is about to be written
   std::vector<std::uint32_t> most_;         ///< what the client may be using
   std::vector<Node> nodes_;                 ///< by node

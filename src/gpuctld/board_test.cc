@@ -96,7 +96,7 @@ TEST_F(Handover, OutstandingLaunchesHoldSmsWithoutDemandToo) {
 
 TEST_F(Handover, WhatIsFreeIsGrantedAtOnce) {
   sched::SliceTree tree = scheduler.tree();
-  ASSERT_TRUE(tree.change("batch", {.max = 100}, kRoot));
+  ASSERT_TRUE(tree.change("batch", {.max = 100, .weight = 200}, kRoot));
   scheduler.set_tree(tree, 3);
   batch.apply();
   scheduler.update(4);
@@ -129,7 +129,7 @@ TEST_F(Handover, AClientThatGoesHoldsNothing) {
 TEST(Board, WhatOneHasLeftGoesToAReserveFirst) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
   for (const char* slice : {"one", "two", "three"}) ASSERT_TRUE(tree.create(slice, {}, kRoot));
-  ASSERT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = "lend"}, kRoot));
+  ASSERT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = "lend", .weight = 200}, kRoot));
   Scheduler scheduler({gpu(132)}, tree);
   FakeProgram one(scheduler, "one"), two(scheduler, "two"), three(scheduler, "three"), ls(scheduler, "ls");
   one.demand(132);
@@ -157,7 +157,7 @@ TEST(Board, WhatOneHasLeftGoesToAReserveFirst) {
 
 TEST(Board, AnIdleClientKeepsWhatIsDecidedForIt) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
-  ASSERT_TRUE(tree.create("busy", {.max = 84}, kRoot));
+  ASSERT_TRUE(tree.create("busy", {.max = 84, .weight = 200}, kRoot));
   ASSERT_TRUE(tree.create("idle", {}, kRoot));
   ASSERT_TRUE(tree.create("small", {.max = 50}, kRoot));
   Scheduler scheduler({gpu(132)}, tree);
@@ -221,7 +221,7 @@ TEST(Board, WhoRunsInTurnsTakesNothingFromOthers) {
 TEST(Board, ANewReserveIsGrantedWhenOthersHaveLeftIt) {
   Scheduler scheduler({gpu(132)}, sched::SliceTree(sched::CapSM{132}, 0));
   sched::SliceTree tree = scheduler.tree();
-  ASSERT_TRUE(tree.create("batch", {}, kRoot));
+  ASSERT_TRUE(tree.create("batch", {.weight = 200}, kRoot));
   ASSERT_TRUE(tree.create("ls", {}, kRoot));
   scheduler.set_tree(tree, 1);
   FakeProgram batch(scheduler, "batch"), a(scheduler, "ls"), b(scheduler, "ls");
@@ -237,6 +237,45 @@ TEST(Board, ANewReserveIsGrantedWhenOthersHaveLeftIt) {
   scheduler.update(4);
   EXPECT_EQ(a.granted(), 8u);
   EXPECT_EQ(b.granted(), 8u);
+}
+
+TEST(Board, WhereNothingIsInForceAllMayUseAll) {
+  sched::SliceTree tree(sched::CapSM{132}, 0);
+  for (const char* slice : {"a", "b"}) ASSERT_TRUE(tree.create(slice, {}, kRoot));
+  Scheduler scheduler({gpu(132)}, tree);
+  FakeProgram a(scheduler, "a"), b(scheduler, "b");
+  a.demand(132);
+  b.demand(132);
+  scheduler.update(2);
+  for (const FakeProgram* program : {&a, &b}) {
+    EXPECT_EQ(program->granted(), 132u);
+    EXPECT_TRUE(program->stub->grant[0].flags & ipc::kFree);
+  }
+  EXPECT_FALSE(scheduler.waiting());
+  ASSERT_TRUE(tree.change("a", {.weight = 200}, kRoot));
+  scheduler.set_tree(tree, 3);
+  EXPECT_EQ(a.granted(), 88u) << "it only loses";
+  EXPECT_FALSE(a.stub->grant[0].flags & ipc::kFree);
+  EXPECT_EQ(b.granted(), 44u);
+}
+
+TEST(Board, OfAFreeClientsDemandOnlyItsReserveIsKeptClear) {
+  Scheduler scheduler({gpu(132)}, [] {
+    sched::SliceTree tree(sched::CapSM{132}, 0);
+    EXPECT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = "lend"}, kRoot));
+    EXPECT_TRUE(tree.create("batch", {}, kRoot));
+    return tree;
+  }());
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");
+  batch.demand(132);
+  scheduler.update(2);
+  EXPECT_EQ(batch.granted(), 132u);
+  EXPECT_TRUE(ls.stub->grant[0].flags & ipc::kTellWork);
+  EXPECT_FALSE(batch.stub->grant[0].flags & ipc::kTellWork);
+  ls.demand(132);
+  scheduler.update(3);
+  EXPECT_EQ(batch.granted(), 124u);
+  EXPECT_EQ(ls.granted(), 132u);
 }
 
 TEST(Board, ClientsOfOneSliceShareItsReserveAtRest) {
@@ -279,7 +318,10 @@ class Crowd {
           EXPECT_TRUE(tree.create("a", {.reserve = 6, .reserve_mode = reserve_mode, .max = 6}, kRoot));
           EXPECT_TRUE(tree.create("b", {.weight = 300}, kRoot));
           return tree;
-        }()) {}
+        }()) {
+    // Somebody is in both at all times: slices of different weight, so that all obey.
+    for (const char* slice : {"a", "b"}) clients.push_back({FakeProgram(scheduler, slice), slice});
+  }
 
   void step(std::uint64_t now_ns) {
     const char* const slices[] = {"a", "b", "/"};
@@ -288,7 +330,7 @@ class Crowd {
       clients.push_back({FakeProgram(scheduler, slice), slice});
     } else if (!clients.empty()) {
       const auto at = clients.begin() + number(static_cast<std::uint32_t>(clients.size() - 1));
-      if (number(100) == 0) {
+      if (number(100) == 0 && at - clients.begin() >= 2) {
         scheduler.remove(*at->program.client, now_ns);
         clients.erase(at);
       } else if (number(2) == 0) {

@@ -124,6 +124,15 @@ void Client::write_alone(std::size_t index, bool alone) {
   write_flag(index, ipc::kAlone, alone);
 }
 
+void Client::write_in_force(std::size_t index, InForce what) {
+  slots_[index].in_force = what;
+  write_flag(index, ipc::kFree, what == InForce::nothing);
+}
+
+void Client::write_tell_work(std::size_t index, bool on) {
+  write_flag(index, ipc::kTellWork, on);
+}
+
 void Client::write_flag(std::size_t index, std::uint32_t flag, bool on) {
   Slot& slot = slots_[index];
   const std::uint32_t flags = on ? slot.flags | flag : slot.flags & ~flag;
@@ -182,11 +191,16 @@ void Client::report(std::vector<ipc::Kernel> kernels) {
   }
 }
 
-void Client::set_priority(std::int32_t priority, std::uint64_t now_ns) {
-  if (priority == priority_) return;
+void Client::set_priority(std::int32_t priority, ipc::PriorityBand band, std::uint64_t now_ns) {
+  if (priority == priority_ && band == band_) return;
   priority_ = priority;
-  for (std::size_t i = 0; i < slots_.size(); ++i)
-    if (slots_[i].device >= 0) write_grant(i, slots_[i].written, slots_[i].idle, now_ns);
+  band_ = band;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].device < 0) continue;
+    write_flag(i, ipc::kBandMask, false);
+    write_flag(i, ipc::pack_band(band), true);
+    write_grant(i, slots_[i].written, slots_[i].idle, now_ns);
+  }
 }
 
 void Client::set_time_slice(std::size_t index, std::uint32_t us, std::uint64_t now_ns) {

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "gpuctld/grant_history.h"
 #include "gpuctld/held_capsm.h"
+#include "gpuctld/in_force.h"
 #include "ipc/stub_map.h"
 #include "ipc/types.h"
 #include "ipc/unique_fd.h"
@@ -72,6 +73,7 @@ class Client {
     std::uint32_t admitted = ipc::kUnlimited;  ///< CapSM that a policy for jobs lets it have, as the next says
     std::uint32_t told_jobs = ipc::kNoJobs;    ///< Grant::jobs
     std::uint32_t flags = 0;                   ///< Grant::flags
+    InForce in_force = InForce::nothing;       ///< as kFree says
     bool latest = false;        ///< among those who had demand when anybody last had
     bool disobeying = false;
     bool faulted = false;              ///< its context is broken: what the page says of its work does not count
@@ -103,6 +105,10 @@ class Client {
   void write_reserve(std::size_t slot, std::uint32_t reserve);
   /// The same for kAlone.
   void write_alone(std::size_t slot, bool alone);
+  /// The same for kFree.
+  void write_in_force(std::size_t slot, InForce what);
+  /// The same for kTellWork.
+  void write_tell_work(std::size_t slot, bool on);
   /// The same for Grant::jobs.
   void write_jobs(std::size_t slot, std::uint32_t wanted);
 
@@ -127,7 +133,8 @@ class Client {
   /// Keeps what is new or changed, within the bounds above.
   void report(std::vector<ipc::Kernel> kernels);
 
-  void set_priority(std::int32_t priority, std::uint64_t now_ns);
+  void set_priority(std::int32_t priority, ipc::PriorityBand band, std::uint64_t now_ns);
+  std::int32_t priority() const { return priority_; }
   /// Grant::time_slice_us.
   void set_time_slice(std::size_t slot, std::uint32_t us, std::uint64_t now_ns);
   /// What the client says became of it.
@@ -158,6 +165,7 @@ class Client {
   ipc::StubMap stub_;
   std::vector<Slot> slots_;
   std::int32_t priority_ = 0;
+  ipc::PriorityBand band_;
   std::uint64_t longest_task_ns_ = 0;
   std::uint32_t records_read_ = 0;  ///< the daemon's own copy
   std::map<std::pair<std::string, std::string>, ipc::Kernel> kernels_;  ///< by module and name

@@ -23,7 +23,7 @@ inline sched::SliceTree ls_and_batch(sched::ReserveMode mode) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
   EXPECT_TRUE(
       tree.create("ls", {.reserve = 8, .reserve_mode = mode == sched::ReserveMode::strict ? "strict" : "lend"}, kRoot));
-  EXPECT_TRUE(tree.create("batch", {.priority = -5}, kRoot));
+  EXPECT_TRUE(tree.create("batch", {.weight = 101, .priority = -5}, kRoot));  // another weight: so that both obey
   return tree;
 }
 

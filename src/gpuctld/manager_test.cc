@@ -27,7 +27,7 @@ TEST_F(ManagerTest, SlicesAreCreatedChangedListedAndDeleted) {
 
 TEST_F(ManagerTest, AttachGrantsAndKicksMoveGrants) {
   create("ls", {{"reserve", 8}, {"reserve_mode", "lend"}});
-  create("batch", {});
+  create("batch", {{"weight", 200}});
   FakeProgram batch(connect(), "batch"), ls(connect(), "ls");
   ASSERT_EQ(batch.reply.error, "");
   EXPECT_EQ(batch.reply.parameters.at("stub_bytes"), ipc::kStubBytes);
@@ -58,7 +58,7 @@ TEST_F(ManagerTest, AnSmIsHandedOverAsSoonAsItWasLeft) {
   patient.daemon.evict_deadline = 60s;
   start({}, patient);
   create("ls", {{"reserve", 8}, {"reserve_mode", "lend"}});
-  create("batch", {});
+  create("batch", {{"weight", 200}});
   FakeProgram batch(connect(), "batch"), ls(connect(), "ls");
   batch.demand(132);
   EXPECT_TRUE(eventually([&] { return batch.granted() == 132; }));
@@ -115,19 +115,21 @@ TEST_F(ManagerTest, AttachRefusesWhatItCannotDo) {
 }
 
 TEST_F(ManagerTest, AClosedConnectionFreesItsGrant) {
+  create("ls", {{"reserve", 8}});
   create("batch", {});
   FakeProgram stays(connect(), "batch");
   stays.demand(132);
   {
     FakeProgram goes(connect(), "batch");
     goes.demand(132);
-    EXPECT_TRUE(eventually([&] { return stays.granted() == 66; }));
+    EXPECT_TRUE(eventually([&] { return stays.granted() == 62; }));
     EXPECT_EQ(call("DeleteSlice", {{"path", "batch"}}).error, "io.gpuctl.SliceBusy");
   }
-  EXPECT_TRUE(eventually([&] { return stays.granted() == 132; }));
+  EXPECT_TRUE(eventually([&] { return stays.granted() == 124; }));
 }
 
 TEST_F(ManagerTest, ADeadProcessFreesItsGrantEvenIfItsConnectionLives) {
+  create("ls", {{"reserve", 8}});
   create("batch", {});
   FakeProgram stays(connect(), "batch");
   stays.demand(132);
@@ -154,9 +156,9 @@ TEST_F(ManagerTest, ADeadProcessFreesItsGrantEvenIfItsConnectionLives) {
     ::sendmsg(pair[1], &message, 0);
     for (;;) ::pause();
   }
-  EXPECT_TRUE(eventually([&] { return stays.granted() == 66; }));
+  EXPECT_TRUE(eventually([&] { return stays.granted() == 62; }));
   ASSERT_EQ(::kill(child, SIGKILL), 0);  // the copy, unread in the pair, keeps the connection open
-  EXPECT_TRUE(eventually([&] { return stays.granted() == 132; }));
+  EXPECT_TRUE(eventually([&] { return stays.granted() == 124; }));
   ::waitpid(child, nullptr, 0);
   ::close(pair[0]);
   ::close(pair[1]);

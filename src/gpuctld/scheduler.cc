@@ -1,6 +1,8 @@
 #include "gpuctld/scheduler.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "gpuctld/time_slices.h"
@@ -68,10 +70,22 @@ void Scheduler::fault(Client& client, std::size_t slot, std::uint64_t now_ns) {
   decide(now_ns);
 }
 
+std::int32_t Scheduler::priority_of(const Client& client) const {
+  const std::int32_t allowed = nodes_[client.node].priority;
+  return std::min(client.hint.value_or(allowed), allowed);
+}
+
+/// Every slice counts, inhabited or not: what a client's streams have changes when an administrator changes the tree, not whenever
+/// another program starts or ends.
 void Scheduler::apply_priorities(std::uint64_t now_ns) {
+  std::set<std::int32_t> different;
+  for (const sched::NodeInput& node : nodes_) different.insert(node.priority);
+  for (const Client& client : clients_) different.insert(priority_of(client));
+  const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(different.size(), ipc::kMostBands));
   for (Client& client : clients_) {
-    const std::int32_t allowed = nodes_[client.node].priority;
-    client.set_priority(std::min(client.hint.value_or(allowed), allowed), now_ns);
+    const std::int32_t priority = priority_of(client);
+    const auto rank = static_cast<std::uint32_t>(std::distance(different.begin(), different.find(priority)));
+    client.set_priority(priority, {.rank = std::min(rank, count - 1), .count = count}, now_ns);
   }
 }
 

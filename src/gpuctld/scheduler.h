@@ -112,6 +112,8 @@ class Scheduler {
   bool read_usage();
   void decide(std::uint64_t now_ns);
   void write(std::uint64_t now_ns);
+  /// What its slice allows, or less if the program asked for less.
+  std::int32_t priority_of(const Client& client) const;
   void apply_priorities(std::uint64_t now_ns);
   void apply_memory_limits();
   void apply_time_slices(std::uint64_t now_ns);

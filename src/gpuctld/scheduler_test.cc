@@ -56,31 +56,50 @@ TEST(Scheduler, ChangedSettingsReachTheClients) {
   EXPECT_EQ(batch.stub->grant[0].priority, 3);
 }
 
+TEST(Scheduler, APriorityIsARankAmongAllThatThereAre) {
+  sched::SliceTree tree(sched::CapSM{132}, 0);
+  ASSERT_TRUE(tree.create("ls", {.priority = 50}, kRoot));
+  ASSERT_TRUE(tree.create("ls/inner", {.priority = 70}, kRoot));
+  ASSERT_TRUE(tree.create("batch", {.priority = -5}, kRoot));
+  Scheduler scheduler({gpu(132)}, tree);
+  FakeProgram root(scheduler, "/"), inner(scheduler, "ls/inner"), batch(scheduler, "batch");
+  const auto band = [](const FakeProgram& program) { return ipc::band_of(ipc::load(program.stub->grant[0].flags)); };
+  EXPECT_EQ(band(batch), (ipc::PriorityBand{0, 3}));
+  EXPECT_EQ(band(root), (ipc::PriorityBand{1, 3}));
+  EXPECT_EQ(band(inner), (ipc::PriorityBand{2, 3})) << "50: its parent allows no more";
+  ASSERT_TRUE(tree.change("batch", {.priority = 0}, kRoot));
+  scheduler.set_tree(tree, 2);
+  EXPECT_EQ(band(batch), (ipc::PriorityBand{0, 2}));
+  EXPECT_EQ(band(inner), (ipc::PriorityBand{1, 2}));
+  scheduler.set_hint(*inner.client, 10, 3);
+  EXPECT_EQ(band(inner), (ipc::PriorityBand{1, 3}));
+}
+
 TEST(Scheduler, ARemovedClientsGrantIsFreeAtOnce) {
-  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram a(scheduler, "batch"), b(scheduler, "batch");
   a.demand(132);
   b.demand(132);
   scheduler.update(2);
-  EXPECT_EQ(a.granted(), 66u);
+  EXPECT_EQ(a.granted(), 62u);
   scheduler.remove(*b.client, 3);
-  EXPECT_EQ(a.granted(), 132u);
+  EXPECT_EQ(a.granted(), 124u);
 }
 
 TEST(Scheduler, WhatAFaultedClientHadIsFreeUntilItAsksAnew) {
-  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend), std::chrono::seconds(60));
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict), std::chrono::seconds(60));
   FakeProgram a(scheduler, "batch"), b(scheduler, "batch");
   a.demand(100);
   b.demand(132);
   ipc::store(a.stub->usage[0].outstanding, 2u);
   ipc::store(a.stub->usage[0].holding, 66u);
   scheduler.update(2);
-  EXPECT_EQ(a.granted(), 66u);
+  EXPECT_EQ(a.granted(), 62u);
   scheduler.fault(*a.client, 0, 3);
-  EXPECT_EQ(b.granted(), 132u);  // at once, though it says that it holds SMs and has left none
+  EXPECT_EQ(b.granted(), 124u);  // at once, though it says that it holds SMs and has left none
   EXPECT_EQ(a.client->describe().state, "faulted");
   scheduler.update(4);
-  EXPECT_EQ(b.granted(), 132u);
+  EXPECT_EQ(b.granted(), 124u);
   EXPECT_FALSE(a.client->busy());
   a.demand(0);
   scheduler.update(5);
@@ -91,7 +110,7 @@ TEST(Scheduler, WhatAFaultedClientHadIsFreeUntilItAsksAnew) {
   EXPECT_EQ(a.granted(), 0u);  // b has not left yet
   b.apply();
   scheduler.update(7);
-  EXPECT_EQ(a.granted(), 66u);
+  EXPECT_EQ(a.granted(), 62u);
 }
 
 TEST(Scheduler, AFaultIsOneDevicesAlone) {
@@ -209,7 +228,9 @@ TEST(Scheduler, ADisobeyingClientIsFoundOncePerEpisode) {
   batch.apply();
   scheduler.update(1001 * kMs);
   EXPECT_EQ(batch.client->describe().state, "running");
-  ls.demand(132);
+  ls.demand(0);
+  scheduler.update(1001 * kMs);
+  ls.demand(8);
   scheduler.update(1002 * kMs);
   EXPECT_TRUE(scheduler.check_deadlines(1050 * kMs).empty());
   EXPECT_EQ(scheduler.check_deadlines(1053 * kMs).size(), 1u);

@@ -15,7 +15,7 @@
 namespace gpuctl::ipc {
 
 inline constexpr std::uint32_t kStubMagic = 0x67637462;  // "gctb"
-inline constexpr std::uint32_t kStubVersion = 5;
+inline constexpr std::uint32_t kStubVersion = 6;
 inline constexpr std::uint32_t kMaxDevices = 16;
 /// "No limit", as a number of CapSM: more than any GPU has, small enough that times 32 workers it still fits 32 bits.
 inline constexpr std::uint32_t kUnlimited = 0x00ffffff;
@@ -30,7 +30,7 @@ struct alignas(64) Grant {
   std::uint64_t decided_ns;  ///< CLOCK_MONOTONIC when the daemon decided the current grant
   std::uint32_t idle;        ///< SMs nobody uses now and this client may not: blocks it starts may fall on them first
   std::uint32_t reserve;     ///< SMs that nobody but the clients of its slice can have: the slice's strict reserve
-  std::uint32_t flags;       ///< kMemoryLimited, kAlone
+  std::uint32_t flags;       ///< kMemoryLimited, kAlone, kFree, kTellWork, and a band of priorities (pack_band)
   std::uint32_t first;       ///< where its SMs begin, for kernels that can only be confined by number; no two overlap
   std::uint64_t memory_max;  ///< bytes, when limited: the least limit of its slice and those above, for all in there
   std::uint32_t time_slice_us;  ///< of its channel groups, where programs take turns; 0: leave them alone
@@ -39,6 +39,24 @@ struct alignas(64) Grant {
 /// Grant::flags.
 inline constexpr std::uint32_t kMemoryLimited = 1;  ///< before it holds more memory the client asks whether it may (HoldMemory)
 inline constexpr std::uint32_t kAlone = 2;          ///< no other client is on this GPU, and its slice may have all of it
+inline constexpr std::uint32_t kFree = 4;           ///< nothing in force needs its kernels to give SMs back: they keep their original form
+inline constexpr std::uint32_t kTellWork = 8;       ///< wake the daemon when work begins: SMs that are its slice's may be lent
+
+/// Grant::flags: which part of the GPU's priority levels the client's streams use. All clients of a GPU that have the same
+/// priority have the same rank, the least priority has rank 0; `count` different priorities there are. {0, 1}: all levels.
+struct PriorityBand {
+  std::uint32_t rank = 0;
+  std::uint32_t count = 1;
+  bool operator==(const PriorityBand&) const = default;
+};
+inline constexpr std::uint32_t kBandShift = 8, kBandMask = 0xffff00;
+inline constexpr std::uint32_t kMostBands = 255;
+constexpr std::uint32_t pack_band(PriorityBand band) { return band.rank << kBandShift | band.count << (kBandShift + 8); }
+/// Whatever the page says, `rank` is below `count`.
+constexpr PriorityBand band_of(std::uint32_t flags) {
+  const std::uint32_t count = flags >> (kBandShift + 8) & 0xff, rank = flags >> kBandShift & 0xff;
+  return count == 0 || rank >= count ? PriorityBand{} : PriorityBand{rank, count};
+}
 
 /// Grant::jobs. Only with a policy for jobs in force, or somebody recording, does a client do anything for it.
 inline constexpr std::uint32_t kNoJobs = 0;

@@ -29,7 +29,7 @@ struct NodeInput {
   bool strict = true;
   CapSM max = kUnlimitedCapSM;
   std::uint32_t weight = 1;
-  std::int32_t priority = 0;
+  std::int32_t priority = 0;  ///< within what slices above it allow, but for the root
   const Policy* policy = nullptr;  ///< not null
 };
 

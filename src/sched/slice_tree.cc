@@ -152,6 +152,7 @@ std::vector<NodeInput> SliceTree::nodes() const {
   for (const auto& [path, slice] : slices_) {
     index.emplace(path, static_cast<std::int32_t>(nodes.size()));
     const std::int32_t parent = path == "/" ? -1 : index.at(parent_path(path));
+    const std::int32_t above = parent > 0 ? nodes[static_cast<std::size_t>(parent)].priority : kPriorityMax;
     const bool below_turns = parent >= 0 && takes_turns[static_cast<std::size_t>(parent)];
     takes_turns.push_back(below_turns || !slice.job_policy.empty());
     nodes.push_back({.parent = parent,
@@ -159,7 +160,7 @@ std::vector<NodeInput> SliceTree::nodes() const {
                      .strict = slice.reserve_mode == ReserveMode::strict,
                      .max = slice.max,
                      .weight = slice.weight,
-                     .priority = slice.priority,
+                     .priority = std::min(slice.priority, above),
                      .policy = slice.policy});
   }
   return nodes;

@@ -1,0 +1,41 @@
+// What is in force for a client on a device: why its kernels must be able to give SMs back while they run. Where nothing is, they
+// keep their original form, and the GPU's own scheduling of blocks, by priority, is all there is. Pure.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "sched/allocator.h"
+
+namespace gpuctl::daemon {
+
+enum class InForce {
+  nothing,
+  max,      ///< its slice, or one above it, may not have the whole device
+  reserve,  ///< SMs are kept, or may be wanted back, for a slice that it is not in
+  weights,  ///< it competes with slices of another weight
+  jobs,     ///< it takes turns under a policy for jobs, or somebody records its launches
+  storm,    ///< gpuctld --evict-storm
+};
+
+/// For programs, as `gpuctl show` and JSON say it.
+std::string_view name_of(InForce what);
+
+/// A client of the device.
+struct Resident {
+  std::uint32_t node = 0;  ///< its slice
+  bool tells_jobs = false;  ///< it is to say what it launches (ipc::Grant::jobs)
+};
+
+struct Circumstances {
+  sched::CapSM capacity{};
+  bool by_turns = false;  ///< clients are never on the device at the same time: only their own limits matter
+  bool storms = false;
+};
+
+/// One entry for each of `clients`, the first reason in the order above but for storms, which come before all.
+std::vector<InForce> what_is_in_force(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients, const Circumstances& where);
+
+}  // namespace gpuctl::daemon
