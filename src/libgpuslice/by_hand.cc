@@ -18,6 +18,7 @@
 #include "libgpuslice/driver.h"
 #include "libgpuslice/kernels.h"
 #include "libgpuslice/launch_params.h"
+#include "libgpuslice/stream_priority.h"
 #include "ptx/persistent_abi.h"
 
 namespace gpuslice {
@@ -141,6 +142,7 @@ int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, voi
   if (!pack(layout.params, layout.bytes, params, nullptr, block)) return GPUSLICE_ERROR_INVALID;
   if (!known) return launch_plain(function, config, block);
 
+  if (const auto priority = StreamPriorities::get().before_launch(config.stream)) config.attributes = with_priority(nullptr, 0, *priority);
   KernelInfo& kernel = *known->kernel;
   kernel.launches.fetch_add(1, std::memory_order_relaxed);
   kernel.changed.store(true, std::memory_order_relaxed);

@@ -11,10 +11,6 @@ bool capturing(CUstream stream);
 /// Stream 0 spelled out: the legacy or the per-thread default stream, as the called variant means it.
 CUstream explicit_stream(CUstream stream, bool per_thread);
 
-/// What a program gets of a priority it asks for. The greatest is the agent's alone (numerically the least): a stream of the program may be
-/// held by an evicted launch, and what resumes that must not share its hardware queue.
-int below_the_agent(int priority);
-
 /// True while some capture is under way.
 bool capturing_anything();
 

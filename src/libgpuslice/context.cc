@@ -138,6 +138,14 @@ bool Context::alone() const {
   return grant() && (ipc::load(grant()->flags) & ipc::kAlone) != 0;
 }
 
+bool Context::free() const {
+  return grant() && (ipc::load(grant()->flags) & ipc::kFree) != 0;
+}
+
+bool Context::tells_work() const {
+  return grant() && (ipc::load(grant()->flags) & ipc::kTellWork) != 0;
+}
+
 std::uint32_t Context::first_sm() const {
   return grant() ? std::min(ipc::load(grant()->first), sms_) : 0;
 }
@@ -213,6 +221,7 @@ void Context::publish_usage() {
   news |= demand > told_demand_ && demand > now;
   news |= demand > 0 && told_demand_ == 0 && part && std::exchange(told_part_, now) != now;
   news |= wanted != ipc::kNoJobs && (demand == 0) != (told_demand_ == 0);
+  news |= demand > told_demand_ && tells_work();
   if (news) Client::get().kick();
   told_demand_ = demand;
 }

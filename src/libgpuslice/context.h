@@ -184,6 +184,10 @@ class Context {
   std::uint32_t reserve() const;
   /// Grant::jobs; kNoJobs without a daemon.
   std::uint32_t jobs() const;
+  /// Nothing in force needs its kernels to give SMs back.
+  bool free() const;
+  /// Its SMs may be lent to others until it says that it has work.
+  bool tells_work() const;
   /// Nobody else is on the GPU, of which it may have all.
   bool alone() const;
   /// Where its SMs begin, for kernels that can be confined to them only by number.

@@ -155,7 +155,7 @@ CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
       kernel.kernel->launches.fetch_add(1, std::memory_order_relaxed);
       kernel.kernel->changed.store(true, std::memory_order_relaxed);
     }
-    if (context && kernel.enabled && kernel.instance && !of_.refused && candidates.size() < kMostGraphKernels &&
+    if (context && !context->free() && kernel.enabled && kernel.instance && !of_.refused && candidates.size() < kMostGraphKernels &&
         context->instance_of(*kernel.kernel) == kernel.instance) {
       candidates.push_back({kernel.instance, &kernel.config, &kernel.values});
       kernels.push_back(&kernel);

@@ -10,6 +10,7 @@
 #include "libgpuslice/opaque.h"
 #include "libgpuslice/quiet.h"
 #include "libgpuslice/relaxed_capture.h"
+#include "libgpuslice/stream_priority.h"
 
 namespace gpuslice {
 
@@ -56,6 +57,7 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
   const auto plain = [&] { return driver().cuGraphLaunch(exec, where); };
   if (!Client::get().wanted()) return plain();
   return guarded([&] {
+    if (!capturing(where)) StreamPriorities::get().before_launch(where);
     if (const std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec)) return graph->launch(where, plain);
     // Made before this program came into a slice: nothing is known of it.
     Context* context = capturing_anything() ? nullptr : Context::current();

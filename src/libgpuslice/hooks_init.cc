@@ -16,6 +16,7 @@
 #include "libgpuslice/modules.h"
 #include "libgpuslice/physical_memory.h"
 #include "libgpuslice/stage.h"
+#include "libgpuslice/stream_priority.h"
 
 namespace gpuslice {
 
@@ -46,6 +47,7 @@ std::vector<std::string> device_uuids(int count) {
 void start_over_in_child() {
   CompileQueue::get().forget_after_fork();
   Client::get().forget_after_fork();
+  StreamPriorities::get().forget_after_fork();
   Kernels::get().forget_after_fork();
   Modules::get().forget_after_fork();
   HeldMemory::get().forget_after_fork();

@@ -11,11 +11,14 @@
 #include "libgpuslice/late_forms.h"
 #include "libgpuslice/launch_params.h"
 #include "libgpuslice/opaque.h"
+#include "libgpuslice/stream_priority.h"
 #include "libgpuslice/together.h"
 
 namespace gpuslice {
 
 namespace {
+
+constexpr char kNothingInForce[] = "with nothing in force";
 
 /// The driver refuses other grids; that of a persistent form always fits. The same on every architecture.
 bool fits_grid_limits(const LaunchConfig& config) {
@@ -23,10 +26,9 @@ bool fits_grid_limits(const LaunchConfig& config) {
 }
 
 /// `why`: as for Context::launch().
-Context::Outcome launch_managed(KernelInfo* kernel, LaunchConfig&& config, void** params, void** extra, CUresult* result, const char** why) {
+Context::Outcome launch_managed(Context* context, KernelInfo* kernel, LaunchConfig&& config, void** params, void** extra, CUresult* result, const char** why) {
   if (!kernel || !kernel->persistent || !config.threads() || !fits_grid_limits(config)) return Context::Outcome::kCannot;
   if (!fits_whole_warps(*kernel, config.grid, config.block)) return Context::Outcome::kCannot;
-  Context* context = Context::current();
   Instance* instance = context ? context->instance_of(*kernel) : nullptr;
   std::vector<std::byte> block;
   if (!instance || !pack(*kernel, params, extra, block)) return Context::Outcome::kCannot;
@@ -51,9 +53,9 @@ const char* why_original(const Together& together, bool takes_attributes, const 
 
 /// A kernel without another form, when and where its slice may start it.
 template <class Plain>
-CUresult launch_opaque(KernelInfo* kernel, CUstream stream, const Opaque::Launch& launch, Plain plain) {
+CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, const Opaque::Launch& launch, Plain plain) {
   const bool capture = capturing_anything();
-  Context* context = capture ? nullptr : Context::current();
+  if (capture) context = nullptr;
   if (kernel) kernel->unlimited = context ? nullptr : capture ? "a stream was being captured" : "its context is not managed";
   if (!context) return plain(stream);
   context->use_stream(stream);
@@ -84,17 +86,24 @@ KernelInfo* find_unknown(CUfunction function) {
   return Kernels::get().find(function);
 }
 
-/// `plain(stream)` is the driver's call.
+/// `plain(stream, priority)` is the driver's call, with a priority of its own if there is one.
 template <class Plain>
 CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttribute* attributes, unsigned count, void** params,
                 void** extra, Plain plain) {
   const CUstream stream = config.stream;
-  if (!Client::get().wanted()) return plain(stream);
+  if (!Client::get().wanted()) return plain(stream, std::nullopt);
   return guarded([&] {
-    if (capturing(stream)) return plain(stream);  // its graph's turn comes when that is instantiated (graph_exec.h)
+    StreamPriorities& priorities = StreamPriorities::get();
+    std::optional<int> priority = asked_priority(attributes, count);
+    if (priority) priority = priorities.for_new(*priority);
+    if (capturing(stream)) return plain(stream, priority);  // its graph's turn comes when that is instantiated (graph_exec.h)
+    if (!priority) priority = priorities.before_launch(stream);
+    const auto as_it_is = [&](CUstream where) { return plain(where, priority); };
+    Context* context = Context::current();
+    const bool free = context && context->free();
     KernelInfo* kernel = Kernels::get().find(function);
     if (!kernel) kernel = find_unknown(function);
-    if (kernel && kernel->late && !kernel->persistent) kernel->late->load_if_idle();
+    if (!free && kernel && kernel->late && !kernel->persistent) kernel->late->load_if_idle();
     load_before_first_launch(kernel, function);
     if (kernel) {
       kernel->launches.fetch_add(1, std::memory_order_relaxed);
@@ -105,29 +114,47 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     CUresult result = CUDA_SUCCESS;
     const char* why = nullptr;
     const bool has_form = kernel && kernel->persistent;
-    const bool taken = take_attributes(attributes, count, config.attributes);
-    for (CUlaunchAttribute& attribute : config.attributes) {
-      if (attribute.id == CU_LAUNCH_ATTRIBUTE_PRIORITY) attribute.value.priority = below_the_agent(attribute.value.priority);
+    Opaque::Launch asked{.blocks = blocks, .name = kernel ? kernel->name.c_str() : "a kernel"};
+    if (free) {
+      if (has_form) kernel->original_launch = kNothingInForce;
+      asked.confine = false;
+      return launch_opaque(context, kernel, stream, asked, as_it_is);
     }
+    const bool taken = take_attributes(attributes, count, config.attributes);
+    if (taken && priority) config.attributes = with_priority(config.attributes.data(), static_cast<unsigned>(config.attributes.size()), *priority);
     const Context::Outcome outcome =
-        taken ? launch_managed(kernel, std::move(config), params, extra, &result, &why) : Context::Outcome::kCannot;
+        taken ? launch_managed(context, kernel, std::move(config), params, extra, &result, &why) : Context::Outcome::kCannot;
     if (outcome == Context::Outcome::kLaunched) return result;
-    if (outcome == Context::Outcome::kAsItIs) return plain(stream);
+    if (outcome == Context::Outcome::kAsItIs) {
+      asked.confine = false;
+      return launch_opaque(context, kernel, stream, asked, as_it_is);
+    }
     Together together = blocks_together(attributes, count, blocks);
     if (!together && kernel && kernel->blocks_wait) together = {.blocks = blocks, .how = "with blocks that wait for each other"};
     if (has_form) kernel->original_launch = why_original(together, taken, why);
-    const Opaque::Launch asked{.blocks = blocks, .least = least_sms(together, function, threads, shared), .name = kernel ? kernel->name.c_str() : "a kernel"};
-    result = launch_opaque(kernel, stream, asked, plain);
+    asked.least = least_sms(together, function, threads, shared);
+    result = launch_opaque(context, kernel, stream, asked, as_it_is);
     if (result != CUDA_SUCCESS) debug("launch of %s in its original form refused: %d", asked.name, result);
     return result;
   });
+}
+
+/// The driver's call with attributes, to which the priority is added.
+CUresult launch_with(const CUlaunchAttribute* attributes, unsigned count, int priority, CUfunction f, CUlaunchConfig config, void** params, void** extra) {
+  std::vector<CUlaunchAttribute> all = with_priority(attributes, count, priority);
+  config.attrs = all.data();
+  config.numAttrs = static_cast<unsigned>(all.size());
+  return driver().cuLaunchKernelEx(&config, f, params, extra);
 }
 
 CUresult launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                        CUstream stream, void** params, void** extra) {
   if (!driver().cuLaunchKernel) return CUDA_ERROR_NOT_INITIALIZED;
   return launch(f, {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream}, nullptr, 0, params, extra,
-                [&](CUstream where) { return driver().cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, where, params, extra); });
+                [&](CUstream where, std::optional<int> priority) {
+                  if (!priority || !driver().cuLaunchKernelEx) return driver().cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, where, params, extra);
+                  return launch_with(nullptr, 0, *priority, f, {gx, gy, gz, bx, by, bz, shared, where, nullptr, 0}, params, extra);
+                });
 }
 
 CUresult launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -137,7 +164,9 @@ CUresult launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
   cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
   cooperative.value.cooperative = 1;
   return launch(f, {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream}, &cooperative, 1, params,
-                nullptr, [&](CUstream where) {
+                nullptr, [&](CUstream where, std::optional<int> priority) {
+                  if (priority && driver().cuLaunchKernelEx)
+                    return launch_with(&cooperative, 1, *priority, f, {gx, gy, gz, bx, by, bz, shared, where, nullptr, 0}, params, nullptr);
                   return driver().cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, where, params);
                 });
 }
@@ -152,8 +181,9 @@ CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction f, void** par
                  .block = {c.blockDimX, c.blockDimY, c.blockDimZ},
                  .shared = c.sharedMemBytes,
                  .stream = c.hStream},
-                c.attrs, c.numAttrs, params, extra, [&](CUstream where) {
+                c.attrs, c.numAttrs, params, extra, [&](CUstream where, std::optional<int> priority) {
                   c.hStream = where;
+                  if (priority) return launch_with(c.attrs, c.numAttrs, *priority, f, c, params, extra);
                   return driver().cuLaunchKernelEx(&c, f, params, extra);
                 });
 }

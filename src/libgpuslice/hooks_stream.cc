@@ -1,4 +1,4 @@
-// Streams: priorities are kept below the agent's; captures, and streams that wait, are noticed.
+// Streams: captures, and streams that wait, are noticed.
 #include <atomic>
 #include <mutex>
 #include <shared_mutex>
@@ -9,6 +9,7 @@
 #include "libgpuslice/guard.h"
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/context.h"
+#include "libgpuslice/stream_priority.h"
 
 namespace gpuslice {
 
@@ -18,12 +19,6 @@ std::atomic<int> g_captures{0};
 std::shared_mutex g_beginning;  // of captures: exclusive
 
 }  // namespace
-
-int below_the_agent(int priority) {
-  int least = 0, greatest = 0;
-  if (!Client::get().wanted() || driver().cuCtxGetStreamPriorityRange(&least, &greatest) != CUDA_SUCCESS) return priority;
-  return greatest < least && priority <= greatest ? greatest + 1 : priority;
-}
 
 bool capturing(CUstream stream) {
   if (g_captures.load(std::memory_order_relaxed) <= 0) return false;
@@ -96,15 +91,11 @@ CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
 
 using namespace gpuslice;
 
-GPUSLICE_HOOK cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priority) {
-  if (!driver().cuStreamCreateWithPriority) return CUDA_ERROR_NOT_INITIALIZED;
-  return driver().cuStreamCreateWithPriority(stream, flags, below_the_agent(priority));
-}
-
 GPUSLICE_HOOK cuStreamDestroy_v2(CUstream stream) {
   return guarded([&] {
     if (!driver().cuStreamDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
     for (Context* context : Context::all()) context->stream_destroyed(stream);
+    StreamPriorities::get().destroyed(stream);
     return driver().cuStreamDestroy_v2(stream);
   });
 }

@@ -24,6 +24,10 @@ GPUSLICE_HOOK cuLaunchCooperativeKernel_ptsz(CUfunction, unsigned, unsigned, uns
 GPUSLICE_HOOK cuMemAllocAsync_ptsz(CUdeviceptr*, size_t, CUstream);
 GPUSLICE_HOOK cuMemAllocFromPoolAsync_ptsz(CUdeviceptr*, size_t, CUmemoryPool, CUstream);
 GPUSLICE_HOOK cuMemFreeAsync_ptsz(CUdeviceptr, CUstream);
+GPUSLICE_HOOK cuStreamGetPriority_ptsz(CUstream, int*);
+GPUSLICE_HOOK cuStreamGetAttribute_ptsz(CUstream, CUstreamAttrID, CUstreamAttrValue*);
+GPUSLICE_HOOK cuStreamSetAttribute_ptsz(CUstream, CUstreamAttrID, const CUstreamAttrValue*);
+GPUSLICE_HOOK cuStreamCopyAttributes_ptsz(CUstream, CUstream);
 GPUSLICE_HOOK cuStreamBeginCapture_v2_ptsz(CUstream, CUstreamCaptureMode);
 GPUSLICE_HOOK cuStreamBeginCaptureToGraph_ptsz(CUstream, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, size_t,
                                                CUstreamCaptureMode);
@@ -107,7 +111,16 @@ const Hook kHooks[] = {
     ROW(cuCtxDestroy_v2, "cuCtxDestroy", 4000, false),
     ROW(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, false),
     ROW(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, false),
+    ROW(cuStreamCreate, "cuStreamCreate", 2000, false),
     ROW(cuStreamCreateWithPriority, "cuStreamCreateWithPriority", 5050, false),
+    ROW(cuStreamGetPriority, "cuStreamGetPriority", 5050, false),
+    ROW(cuStreamGetPriority_ptsz, "cuStreamGetPriority", 7000, true),
+    ROW(cuStreamGetAttribute, "cuStreamGetAttribute", 11000, false),
+    ROW(cuStreamGetAttribute_ptsz, "cuStreamGetAttribute", 11000, true),
+    ROW(cuStreamSetAttribute, "cuStreamSetAttribute", 11000, false),
+    ROW(cuStreamSetAttribute_ptsz, "cuStreamSetAttribute", 11000, true),
+    ROW(cuStreamCopyAttributes, "cuStreamCopyAttributes", 11000, false),
+    ROW(cuStreamCopyAttributes_ptsz, "cuStreamCopyAttributes", 11000, true),
     ROW(cuStreamDestroy_v2, "cuStreamDestroy", 4000, false),
     ROW(cuStreamBeginCapture_v2, "cuStreamBeginCapture", 10010, false),
     ROW(cuStreamBeginCapture_v2_ptsz, "cuStreamBeginCapture", 10010, true),

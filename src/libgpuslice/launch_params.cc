@@ -36,6 +36,25 @@ bool fits_whole_warps(const KernelInfo& kernel, const std::uint32_t (&grid)[3], 
   return !kernel.needs_whole_warps || (block[0] % 32 == 0 && std::uint64_t{grid[0]} * block[0] >> 31 == 0);
 }
 
+std::vector<CUlaunchAttribute> with_priority(const CUlaunchAttribute* attributes, unsigned count, int priority) {
+  std::vector<CUlaunchAttribute> all;
+  for (unsigned i = 0; i < count; ++i) {
+    if (attributes[i].id != CU_LAUNCH_ATTRIBUTE_PRIORITY) all.push_back(attributes[i]);
+  }
+  CUlaunchAttribute own{};
+  own.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+  own.value.priority = priority;
+  all.push_back(own);
+  return all;
+}
+
+std::optional<int> asked_priority(const CUlaunchAttribute* attributes, unsigned count) {
+  for (unsigned i = 0; i < count; ++i) {
+    if (attributes[i].id == CU_LAUNCH_ATTRIBUTE_PRIORITY) return attributes[i].value.priority;
+  }
+  return std::nullopt;
+}
+
 bool take_attributes(const CUlaunchAttribute* attributes, unsigned count, std::vector<CUlaunchAttribute>& keep) {
   for (unsigned i = 0; i < count; ++i) {
     switch (attributes[i].id) {

@@ -4,6 +4,7 @@
 #include <cuda.h>
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "libgpuslice/kernels.h"
@@ -20,6 +21,12 @@ bool pack(const KernelInfo& kernel, void** params, void** extra, std::vector<std
 
 /// Whether a kernel that keeps its form for blocks of parts of warps may change it.
 bool fits_whole_warps(const KernelInfo& kernel, const std::uint32_t (&grid)[3], const std::uint32_t (&block)[3]);
+
+/// The attributes of a launch, with this priority in place of the one they have, if any.
+std::vector<CUlaunchAttribute> with_priority(const CUlaunchAttribute* attributes, unsigned count, int priority);
+
+/// The priority that a launch asks for itself.
+std::optional<int> asked_priority(const CUlaunchAttribute* attributes, unsigned count);
 
 /// Attributes under which the persistent form means the same as the original; `keep` those that it should carry.
 bool take_attributes(const CUlaunchAttribute* attributes, unsigned count, std::vector<CUlaunchAttribute>& keep);
