@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from . import plot, table
+from . import flep, plot, table
 from .configurations import CONFIGURATIONS, OURS, TIME_SLICED
 from .results import Results
 from .rounds import Rounds
@@ -44,6 +44,7 @@ def parse():
     parser.add_argument("--only-ls", metavar="NAME,...")
     parser.add_argument("--only-batch", metavar="NAME,...")
     parser.add_argument("--configurations", metavar="NAME,...")
+    parser.add_argument("--pairs", choices=("flep",), help="instead of the matrix: FLEP's 28 pairs of kernels (Figure 8)")
     parser.add_argument("--limit-s", type=float, default=3600, help="begin nothing that would not be over by then")
     parser.add_argument("--quick", action="store_true", help="all rounds of a configuration in one start of its programs")
     parser.add_argument("--software", action="store_true", help="the synthetic programs on the software GPU: figures mean nothing")
@@ -120,6 +121,24 @@ def matrix(options, scratch, out):
     return results.data
 
 
+def pairs(options, scratch, out):
+    """FLEP's pairs, in some configurations under MPS."""
+    configurations = chosen(options.configurations or ",".join(flep.DEFAULT), CONFIGURATIONS, "configuration")
+    results = Results(options.json or out / "corun.json", head(options, configurations))
+    end = time.monotonic() + options.limit_s
+
+    def say(configuration, number, count):
+        print(f"corun: FLEP, {configuration.name}, round {number + 1}: {count} pairs", file=sys.stderr)
+
+    stage = Stage(options.build_dir, scratch, options.software)
+    try:
+        flep.run(stage, results, options, configurations, lambda: end - time.monotonic(), say)
+    finally:
+        stage.close()
+        results.save()
+    return results.data
+
+
 def main():
     options = parse()
     if options.list:
@@ -130,10 +149,11 @@ def main():
     out = pathlib.Path(options.out or pathlib.Path(options.build_dir) / "corun")
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="corun.") as scratch:
-        data = matrix(options, pathlib.Path(scratch), out)
+        data = (pairs if options.pairs else matrix)(options, pathlib.Path(scratch), out)
     text = "\n".join(table.lines(data))
     (out / "corun.txt").write_text(text + "\n", encoding="utf-8")
-    (out / "corun.svg").write_text("\n".join(plot.svg(data)) + "\n", encoding="utf-8")
+    if data["cells"]:
+        (out / "corun.svg").write_text("\n".join(plot.svg(data)) + "\n", encoding="utf-8")
     print(text)
     return 1 if data["missing"] else 0
 

@@ -5,6 +5,7 @@
 import json
 import sys
 
+from . import flep_figures
 from .configurations import OURS
 
 COLUMNS = ("configuration", "LS p50 us", "LS p99 us", "batch /s", "of alone", "distance")
@@ -78,7 +79,13 @@ def summary_row(cell):
 def lines(data):
     machine, options = data["machine"], data["options"]
     yield f"{machine['gpu']}, {machine['cores']} cores, {machine['when']}, commit {machine['commit']}"
-    yield (f"rounds {options['rounds']} of {options['seconds']} s after {options['settle']} s, median (least..greatest); {data['order']}")
+    if "flep" in data:
+        yield f"FLEP's pairs, {options['rounds']} rounds by turns: median time of the short kernel, issue to end, in ms (speed-up over {flep_figures.BASE})"
+        yield from aligned(flep_figures.lines(data["flep"]))
+        for name, reason in dict.fromkeys((missing["configuration"], missing["reason"]) for missing in data["missing"]):
+            yield f"not run: {name}: {reason}"
+        return
+    yield f"rounds {options['rounds']} of {options['seconds']} s after {options['settle']} s, median (least..greatest); {data['order']}"
     yield "* on the frontier of the stock configurations; + ours, dominated by none of them; distance: less than 1 is beyond that frontier by this factor"
     for note in data["notes"]:
         yield f"note: {note}"
