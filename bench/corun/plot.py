@@ -1,6 +1,6 @@
 """The results as one SVG: a panel for each LS x batch, LS p99 (logarithmic) against batch throughput as a part of that alone.
 
-Each configuration is a point: circles are stock, triangles ours. The line joins the stock configurations that none of the others dominates.
+Each configuration is a point with the number that the legend gives it: circles are stock, triangles ours. The line joins the stock configurations that none of the others dominates.
 
     python3 -m corun.plot FILE.json > FILE.svg
 """
@@ -9,17 +9,19 @@ import json
 import math
 import sys
 
-from .configurations import OURS
+from .configurations import ALONE, OURS
 
 WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM = 520, 380, 60, 20, 44, 44
 ACROSS = 2
 COLORS = {"stock": "#1f6fb4", "ours": "#c8321e"}
-ROW = 11  # of a label
+LEGEND_ACROSS, LEGEND_ROW = 4, 16
+NEAR = 9  # numbers are moved apart if they are as near as that
 
 
 class Panel:
     def __init__(self, cell, configurations):
         self.cell, self.kinds = cell, {name: about["kind"] for name, about in configurations.items()}
+        self.numbers = numbered(configurations)
         whole = cell["alone"]["throughput"]
         self.whole = whole["median"] if whole else max((at["throughput"]["median"] for at in cell["points"].values()), default=0)
         latencies = [at["p99_us"][end] for at in cell["points"].values() for end in ("least", "greatest")]
@@ -78,27 +80,44 @@ class Panel:
         x, y = self.x(at["throughput"]["median"]), self.y(at["p99_us"]["median"])
         yield (f'<path d="M{x:.1f} {self.y(at["p99_us"]["least"]):.1f}V{self.y(at["p99_us"]["greatest"]):.1f}'
                f'M{self.x(at["throughput"]["least"]):.1f} {y:.1f}H{self.x(at["throughput"]["greatest"]):.1f}" stroke="{color}" opacity="0.5"/>')
-        if self.kinds[name] == OURS:
-            yield f'<path d="M{x:.1f} {y - 5:.1f}l5 9h-10z" fill="{color}"/>'
-        else:
-            yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{color}"/>'
-        left = x > WIDE * 0.7
-        at_y = y + 3
-        while any(abs(at_y - other) < ROW - 1 and left == side and abs(x - other_x) < 110 for other, side, other_x in taken):
-            at_y += ROW
-        taken.append((at_y, left, x))
-        yield (f'<text x="{x - 7 if left else x + 7:.1f}" y="{at_y:.1f}" text-anchor="{"end" if left else "start"}" '
-               f'fill="{color}" font-size="9">{html.escape(name)}</text>')
+        yield symbol(x, y, self.kinds[name])
+        at_x, at_y = x + 7, y - 3
+        while any(abs(at_x - other_x) < NEAR * 1.5 and abs(at_y - other_y) < NEAR for other_x, other_y in taken):
+            at_x += NEAR * 1.5
+        taken.append((at_x, at_y))
+        yield f'<text x="{at_x:.1f}" y="{at_y:.1f}" fill="{color}" font-size="10">{self.numbers[name]}<title>{html.escape(name)}</title></text>'
+
+
+def numbered(configurations):
+    return {name: number for number, name in enumerate((name for name, about in configurations.items() if about["kind"] != ALONE), 1)}
+
+
+def symbol(x, y, kind):
+    if kind == OURS:
+        return f'<path d="M{x:.1f} {y - 5:.1f}l5 9h-10z" fill="{COLORS[kind]}"/>'
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{COLORS[kind]}"/>'
+
+
+def legend(configurations, wide):
+    numbers = numbered(configurations)
+    for place, (name, number) in enumerate(numbers.items()):
+        x, y = 20 + place % LEGEND_ACROSS * (wide - 20) / LEGEND_ACROSS, LEGEND_ROW * (1 + place // LEGEND_ACROSS)
+        kind = configurations[name]["kind"]
+        yield symbol(x, y - 4, kind)
+        yield f'<text x="{x + 10:.1f}" y="{y}" fill="{COLORS[kind]}">{number} {html.escape(name)}</text>'
 
 
 def svg(data):
     cells = data["cells"]
     rows = math.ceil(len(cells) / ACROSS)
     wide, high = WIDE * min(ACROSS, max(1, len(cells))), HIGH * max(1, rows)
+    above = LEGEND_ROW * (math.ceil(len(numbered(data["configurations"])) / LEGEND_ACROSS) + 1)
+    high += above
     yield f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" font-family="sans-serif" font-size="11">'
     yield f'<rect width="{wide}" height="{high}" fill="white"/>'
+    yield from legend(data["configurations"], wide)
     for number, cell in enumerate(cells):
-        yield f'<g transform="translate({number % ACROSS * WIDE} {number // ACROSS * HIGH})">'
+        yield f'<g transform="translate({number % ACROSS * WIDE} {above + number // ACROSS * HIGH})">'
         yield from Panel(cell, data["configurations"]).draw()
         yield "</g>"
     yield "</svg>"

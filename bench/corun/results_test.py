@@ -87,7 +87,7 @@ class ResultsTest(unittest.TestCase):
     def test_plot(self):
         drawing = xml.etree.ElementTree.fromstring("\n".join(plot.svg(self.data)))
         texts = {text.text for text in drawing.iter("{http://www.w3.org/2000/svg}text")}
-        self.assertLessEqual({"short x long", "mps", "mps-stream", "ours-strict", "ours-lend", "alone"}, texts)
+        self.assertLessEqual({"short x long", "1 mps", "2 mps-stream", "3 ours-strict", "4 ours-lend", "1", "2", "3", "4", "alone"}, texts)
 
     def test_nothing_was_run(self):
         empty = Results(self.results.path, {key: self.data[key] for key in ("machine", "order", "options", "configurations", "workloads")})
