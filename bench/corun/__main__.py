@@ -12,7 +12,7 @@ import tempfile
 import time
 
 from . import flep, plot, table
-from .configurations import CONFIGURATIONS, OURS, TIME_SLICED
+from .configurations import CONFIGURATIONS, MPS, OURS, TIME_SLICED
 from .results import Results
 from .rounds import Rounds
 from .stage import ROOT, Stage
@@ -124,6 +124,8 @@ def matrix(options, scratch, out):
 def pairs(options, scratch, out):
     """FLEP's pairs, in some configurations under MPS."""
     configurations = chosen(options.configurations or ",".join(flep.DEFAULT), CONFIGURATIONS, "configuration")
+    if any(configuration.mode != MPS for configuration in configurations):
+        raise SystemExit("corun: FLEP's pairs are measured under MPS only")
     results = Results(options.json or out / "corun.json", head(options, configurations))
     end = time.monotonic() + options.limit_s
 
@@ -155,7 +157,7 @@ def main():
     if data["cells"]:
         (out / "corun.svg").write_text("\n".join(plot.svg(data)) + "\n", encoding="utf-8")
     print(text)
-    return 1 if data["missing"] else 0
+    return 1 if any(not missing["refused"] for missing in data["missing"]) else 0
 
 
 if __name__ == "__main__":

@@ -68,7 +68,9 @@ def run(stage, results, options, configurations, time_left, say):
                     pairs = one_round(stage, applications, configuration, longs, shorts)
                     results.data["flep"]["rounds"].append({"configuration": configuration.name, "round": number, "pairs": pairs})
                     say(configuration, number, len(pairs))
-                except (Refused, RuntimeError, OSError) as failure:
+                except Refused as refusal:
+                    results.miss(None, None, configuration, [number], str(refusal), refused=True)
+                except (RuntimeError, OSError) as failure:
                     results.miss(None, None, configuration, [number], f"{type(failure).__name__}: {failure}"[:2000])
                 finally:
                     clear(stage.lab)

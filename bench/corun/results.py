@@ -1,6 +1,7 @@
 """What was measured, in one JSON file that is written anew after each cell, and the points that it makes.
 
-A run: names of ls, batch (null in a run alone) and configuration, the number of the round, what LS and each batch program reported.
+A run: names of ls, batch (null in a run alone) and configuration, the number of the round, what LS and each batch program reported, and in
+slices what the daemon says of them.
 A point of a cell and a configuration: median, least and greatest of the rounds for LS p50 and p99 (us) and batch throughput.
 """
 import json
@@ -29,15 +30,18 @@ class Results:
         key = names(ls, batch, configuration, number)
         return any(all(run[field] == value for field, value in key.items()) for run in self.data["runs"])
 
-    def add(self, ls, batch, configuration, number, reports):
+    def add(self, ls, batch, configuration, number, reports, usage=None):
         run = names(ls, batch, configuration, number)
         run["ls_report"] = reports[0] if ls else None
         run["batch_reports"] = reports[1 if ls else 0:]
+        if usage:
+            run["usage"] = usage
         self.data["runs"].append(run)
 
-    def miss(self, ls, batch, configuration, numbers, reason):
+    def miss(self, ls, batch, configuration, numbers, reason, refused=False):
+        """`refused`: by gpuctl, which does not know what the configuration needs."""
         for number in numbers:
-            self.data["missing"].append({**names(ls, batch, configuration, number), "reason": reason})
+            self.data["missing"].append({**names(ls, batch, configuration, number), "reason": reason, "refused": refused})
 
     def save(self):
         self.data["cells"] = cells(self.data)

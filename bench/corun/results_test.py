@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """From runs to points, cells, table and plot."""
+import json
 import pathlib
 import tempfile
 import types
 import unittest
 import xml.etree.ElementTree
 
-from corun import plot, table
+from corun import merge, plot, table
 from corun.configurations import CONFIGURATIONS
 from corun.results import Results, point, spread
 
@@ -88,6 +89,20 @@ class ResultsTest(unittest.TestCase):
         drawing = xml.etree.ElementTree.fromstring("\n".join(plot.svg(self.data)))
         texts = {text.text for text in drawing.iter("{http://www.w3.org/2000/svg}text")}
         self.assertLessEqual({"short x long", "1 mps", "2 mps-stream", "3 ours-strict", "4 ours-lend", "1", "2", "3", "4", "alone"}, texts)
+
+    def test_merged(self):
+        fewer = json.loads(json.dumps(self.data))
+        fewer["machine"]["when"] = "tomorrow"
+        del fewer["cells"][0]["points"]["ours-lend"]
+        other = json.loads(json.dumps(fewer))
+        other["cells"][0]["ls"] = "other"
+        other["workloads"]["other"] = {"ls": "other kernels"}
+        whole = merge.merged([self.data, fewer, other])
+        self.assertEqual([(cell["ls"], cell["machine"]["when"], len(cell["points"])) for cell in whole["cells"]],
+                         [("short", "today", 4), ("other", "tomorrow", 3)])
+        self.assertEqual(len(whole["missing"]), 2)
+        self.assertIn("    a GPU, tomorrow, commit none", list(table.lines(whole)))
+        self.assertEqual(merge.merged([whole])["cells"], whole["cells"])
 
     def test_nothing_was_run(self):
         empty = Results(self.results.path, {key: self.data[key] for key in ("machine", "order", "options", "configurations", "workloads")})

@@ -46,20 +46,20 @@ class Rounds:
         if not numbers:
             return
         if configuration.name in self.refused:
-            return self.results.miss(ls, batch, configuration, numbers, self.refused[configuration.name])
+            return self.results.miss(ls, batch, configuration, numbers, self.refused[configuration.name], refused=True)
         synthetic = all(workload is None or workload.synthetic for workload in (ls, batch))
         expected = self.took[synthetic] + len(numbers) * (self.options.settle + self.options.seconds)
         if self.left_s() < expected:
             return self.results.miss(ls, batch, configuration, numbers, "no time left")
         began, done = time.monotonic(), 0
         try:
-            for number, reports in self.play(ls, batch, configuration, numbers):
-                self.results.add(ls, batch, configuration, number, reports)
+            for number, reports, usage in self.play(ls, batch, configuration, numbers):
+                self.results.add(ls, batch, configuration, number, reports, usage)
                 done += 1
             self.took[synthetic] = max(1.0, time.monotonic() - began - len(numbers) * (self.options.settle + self.options.seconds))
         except Refused as refusal:
             self.refused[configuration.name] = str(refusal)
-            self.results.miss(ls, batch, configuration, numbers, str(refusal))
+            self.results.miss(ls, batch, configuration, numbers, str(refusal), refused=True)
         except (RuntimeError, OSError, ValueError, subprocess.SubprocessError) as failure:
             self.results.miss(ls, batch, configuration, numbers[done:], f"{type(failure).__name__}: {failure}"[:2000])
         self.say(ls, batch, configuration, numbers, time.monotonic() - began)
@@ -71,7 +71,8 @@ class Rounds:
             wanted += [(batch_slice, configuration.batch_env, self.command(batch, "none"))] * batch.copies if batch else []
             with self.stage.programs(wanted, max(self.left_s(), 1)) as members:
                 for number in numbers:
-                    yield number, self.stage.play(members, self.options.settle, self.options.seconds, 1 + 100 * number)
+                    reports = self.stage.play(members, self.options.settle, self.options.seconds, 1 + 100 * number)
+                    yield number, reports, self.stage.usage()
 
     def command(self, workload, priority):
         return workload.command(self.stage.corun_kernels, self.sizes.get(workload.name), priority, self.stage.software)

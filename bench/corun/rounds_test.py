@@ -36,6 +36,9 @@ class FakeStage:
         self.starts += 1
         yield [command[1] for _, _, command in wanted]
 
+    def usage(self):
+        return {}
+
     def play(self, members, settle_s, seconds, seed):
         if self.name == self.fails:
             raise RuntimeError("it ended")
@@ -83,7 +86,8 @@ class RoundsTest(unittest.TestCase):
         self.stage.refuses = "ours-strict"
         self.run_rounds()
         self.assertNotIn("ours-strict", dict(self.order()))
-        self.assertEqual([(entry["round"], entry["reason"]) for entry in self.results.data["missing"]], [(0, "not known"), (1, "not known")])
+        self.assertEqual([(entry["round"], entry["reason"], entry["refused"]) for entry in self.results.data["missing"]],
+                         [(0, "not known", True), (1, "not known", True)])
 
     def test_a_failure_is_noted_and_the_next_goes_on(self):
         self.stage.fails = "mps"

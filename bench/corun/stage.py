@@ -21,6 +21,7 @@ END_S = 15
 LATE_S = 90  # after the end of a round: a last request may have waited for all of batch
 LEAD_S = 0.1  # from the word to all programs to the beginning
 DAEMON_LIMIT_S = 7200
+USAGE = ("launches", "block_tasks", "evictions", "evict_us_mean", "time_slice", "time_slice_us")
 
 
 class Refused(Exception):
@@ -111,6 +112,16 @@ class Stage:
             if configuration.policy:
                 self.lab.gpuctl("set", "/", f"policy={configuration.policy}")
             yield "ls", "batch"
+
+    def usage(self):
+        """What the daemon says of the programs in slices, since their start; empty without one."""
+        if not self.lab.connection:
+            return {}
+        found = {}
+        for name in ("ls", "batch"):
+            clients = self.lab.call("GetSlice", path=name)["clients"]
+            found[name] = [{key: client["usage"][0][key] for key in USAGE} for client in clients if client["usage"]]
+        return found
 
     @contextlib.contextmanager
     def programs(self, wanted, limit_s):

@@ -39,6 +39,8 @@ def mark(cell, name):
 def block(cell, data):
     yield f"{cell['ls']} x {cell['batch']}: LS {data['workloads'][cell['ls']]['ls']}"
     yield f"    batch {data['workloads'][cell['batch']]['batch']}"
+    if "machine" in cell:
+        yield f"    {cell['machine']['gpu']}, {cell['machine']['when']}, commit {cell['machine']['commit']}"
     alone = cell["alone"]
     rows = [["  " + COLUMNS[0], *COLUMNS[1:]], ["  alone", ranged(alone["p50_us"]), ranged(alone["p99_us"]), ranged(alone["throughput"]), "", ""]]
     for name in data["configurations"]:
