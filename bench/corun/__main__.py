@@ -1,0 +1,164 @@
+"""Runs the co-run matrix; bench/corun.sh starts this. docs/corun.md says what it measures."""
+import argparse
+import contextlib
+import datetime
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from . import flep, plot, table
+from .configurations import CONFIGURATIONS, MPS, OURS, TIME_SLICED
+from .results import Results
+from .rounds import Rounds
+from .stage import ROOT, Stage
+from .workloads import BATCH, LS
+
+ORDER = {False: "by turns: for each LS x batch, for each round, for each configuration, programs started anew",
+         True: "quick: for each LS x batch, for each configuration, all rounds in one start of the programs"}
+SOFTWARE_SMS = "8"
+
+
+def chosen(text, known, what):
+    """Those of a table that a list of names says; all without one."""
+    if text is None:
+        return list(known.values())
+    unknown = [name for name in text.split(",") if name not in known]
+    if unknown:
+        raise SystemExit(f"corun: no such {what}: {', '.join(unknown)}; there are {', '.join(known)}")
+    return [known[name] for name in known if name in text.split(",")]
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="corun.sh", description="LS x batch x configuration: LS latency against batch throughput.")
+    parser.add_argument("--build-dir", default="build", help="a build directory of gpuctl")
+    parser.add_argument("--out", help="directory for corun.json, corun.txt, corun.svg and gpuctld.log (default: corun in the build directory)")
+    parser.add_argument("--json", help="file for the results (default: corun.json there)")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=4, help="of a round, that count")
+    parser.add_argument("--settle", type=float, default=0.5, help="seconds of a round before those, that do not")
+    parser.add_argument("--only-ls", metavar="NAME,...")
+    parser.add_argument("--only-batch", metavar="NAME,...")
+    parser.add_argument("--configurations", metavar="NAME,...")
+    parser.add_argument("--pairs", choices=("flep",), help="instead of the matrix: FLEP's 28 pairs of kernels (Figure 8)")
+    parser.add_argument("--limit-s", type=float, default=3600, help="begin nothing that would not be over by then")
+    parser.add_argument("--quick", action="store_true", help="all rounds of a configuration in one start of its programs")
+    parser.add_argument("--software", action="store_true", help="the synthetic programs on the software GPU: figures mean nothing")
+    parser.add_argument("--list", action="store_true", help="print the names and what they are")
+    return parser.parse_args()
+
+
+def print_names():
+    for title, known in (("LS", LS), ("batch", BATCH), ("configurations", CONFIGURATIONS)):
+        print(title)
+        for entry in known.values():
+            print(f"  {entry.name:22}{entry.description}")
+
+
+def machine(software):
+    def said(*command):
+        try:
+            return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, cwd=ROOT).stdout.strip().splitlines()[0]
+        except (OSError, subprocess.SubprocessError, IndexError):
+            return "?"
+    gpu = "software GPU" if software else said("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return {"gpu": gpu, "cores": os.cpu_count(), "when": f"{now:%Y-%m-%d %H:%M} UTC",
+            "commit": os.environ.get("CORUN_COMMIT") or said("git", "rev-parse", "--short", "HEAD")}
+
+
+def head(options, configurations):
+    workloads = {}
+    for workload in (*LS.values(), *BATCH.values()):
+        workloads.setdefault(workload.name, {})[workload.role] = workload.description
+    return {"version": 1, "machine": machine(options.software), "order": ORDER[options.quick], "software": options.software,
+            "options": {"rounds": options.rounds, "seconds": options.seconds, "settle": options.settle, "quick": options.quick},
+            "configurations": {configuration.name: {"description": configuration.description, "kind": configuration.kind, "mode": configuration.mode}
+                               for configuration in configurations},
+            "workloads": workloads}
+
+
+def calibrated(stage, workloads, results):
+    """Blocks and iterations of the synthetic programs, found alone on the GPU, before all runs."""
+    stage.enter_mode(TIME_SLICED)
+    sizes, known = {}, {}
+    for workload in workloads:
+        if workload.sizes and not stage.software:
+            if workload.sizes not in known:
+                known[workload.sizes] = stage.calibrate(workload.sizes)
+            sizes[workload.name] = known[workload.sizes]
+    results.data["sizes"] = sizes
+    return sizes
+
+
+def matrix(options, scratch, out):
+    configurations = chosen(options.configurations, CONFIGURATIONS, "configuration")
+    ls, batch = chosen(options.only_ls, LS, "LS"), chosen(options.only_batch, BATCH, "batch program")
+    if options.software:
+        ls, batch = ([workload for workload in of_role if workload.synthetic] for of_role in (ls, batch))
+    results = Results(options.json or out / "corun.json", head(options, configurations))
+    options.primed_in = next((configuration for configuration in configurations if configuration.kind == OURS), None)
+
+    def say(of_ls, of_batch, configuration, numbers, seconds):
+        pair = " x ".join(workload.name for workload in (of_ls, of_batch) if workload)
+        print(f"corun: {pair}, {configuration.name}, round {', '.join(str(number + 1) for number in numbers)}: {seconds:.1f} s", file=sys.stderr)
+
+    began = time.monotonic()
+    stage = Stage(options.build_dir, scratch, options.software)
+    try:
+        sizes = calibrated(stage, ls + batch, results)
+        options.limit_s -= time.monotonic() - began
+        Rounds(stage, results, options, sizes, say).run([(one, other) for one in ls for other in batch], configurations)
+    finally:
+        stage.close()
+        results.save()
+        with contextlib.suppress(OSError):
+            shutil.copy(scratch / "gpuctld.log", out / "gpuctld.log")
+    return results.data
+
+
+def pairs(options, scratch, out):
+    """FLEP's pairs, in some configurations under MPS."""
+    configurations = chosen(options.configurations or ",".join(flep.DEFAULT), CONFIGURATIONS, "configuration")
+    if any(configuration.mode != MPS for configuration in configurations):
+        raise SystemExit("corun: FLEP's pairs are measured under MPS only")
+    results = Results(options.json or out / "corun.json", head(options, configurations))
+    end = time.monotonic() + options.limit_s
+
+    def say(configuration, number, count):
+        print(f"corun: FLEP, {configuration.name}, round {number + 1}: {count} pairs", file=sys.stderr)
+
+    stage = Stage(options.build_dir, scratch, options.software)
+    try:
+        flep.run(stage, results, options, configurations, lambda: end - time.monotonic(), say)
+    finally:
+        stage.close()
+        results.save()
+    return results.data
+
+
+def main():
+    options = parse()
+    if options.list:
+        return print_names()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if options.software:
+        os.environ.setdefault("SOFTGPU_SMS", SOFTWARE_SMS)
+    out = pathlib.Path(options.out or pathlib.Path(options.build_dir) / "corun")
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="corun.") as scratch:
+        data = (pairs if options.pairs else matrix)(options, pathlib.Path(scratch), out)
+    text = "\n".join(table.lines(data))
+    (out / "corun.txt").write_text(text + "\n", encoding="utf-8")
+    if data["cells"]:
+        (out / "corun.svg").write_text("\n".join(plot.svg(data)) + "\n", encoding="utf-8")
+    print(text)
+    return 1 if any(not missing["refused"] for missing in data["missing"]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

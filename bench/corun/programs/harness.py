@@ -1,0 +1,136 @@
+"""What the PyTorch programs of the matrix share: options, stream, rounds, and the figures of a round.
+
+A program makes its model, calls `Program`, warms up, and calls serve_requests() or run_steps(), which talk as kernels.cu says: READY, then
+`GO start_ns settle_s seconds seed` and a line of JSON for each round. --tiny: small sizes, on the CPU where there is no GPU, to try it.
+"""
+import argparse
+import collections
+import contextlib
+import json
+import math
+import random
+import sys
+import time
+
+SPIN_S = 0.0002
+HIGH = -5  # the greatest stream priority; PyTorch takes what the GPU has
+
+
+def need(*modules):
+    """These modules; ends the program with one line if one is missing."""
+    found = []
+    for name in modules:
+        try:
+            found.append(__import__(name))
+        except ImportError as error:
+            sys.exit(f"{sys.argv[0]}: Python has no {name} here: {error}")
+    return found[0] if len(found) == 1 else found
+
+
+class Program:
+    def __init__(self, period_s=None, depth=2):
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--priority", choices=("high", "low", "none"), default="none", help="of the stream")
+        parser.add_argument("--tiny", action="store_true", help="small sizes, on the CPU where there is no GPU")
+        if period_s:
+            parser.add_argument("--period-s", type=float, default=period_s, help="mean time between requests")
+        else:
+            parser.add_argument("--depth", type=int, default=depth, help="steps issued ahead")
+        self.options = parser.parse_args()
+        self.torch = need("torch")
+        self.gpu = self.torch.cuda.is_available()
+        if not self.gpu and not self.options.tiny:
+            sys.exit(f"{sys.argv[0]}: PyTorch finds no GPU")
+        self.device = "cuda" if self.gpu else "cpu"
+        self.torch.manual_seed(1)
+
+    def size(self, real, tiny):
+        return tiny if self.options.tiny else real
+
+    def stream(self):
+        """Everything of the program is in this stream, if a priority was asked for."""
+        if not self.gpu or self.options.priority == "none":
+            return contextlib.nullcontext()
+        stream = self.torch.cuda.Stream(priority=HIGH if self.options.priority == "high" else 0)
+        stream.wait_stream(self.torch.cuda.current_stream())
+        return self.torch.cuda.stream(stream)
+
+    def synchronize(self):
+        if self.gpu:
+            self.torch.cuda.current_stream().synchronize()
+
+    def serve_requests(self, request):
+        """request() returns when its answer is there."""
+        for start, counts_from, end, seed in self.rounds():
+            print(json.dumps(self.requests(request, start, counts_from, end, random.Random(seed))), flush=True)
+
+    def requests(self, request, start, counts_from, end, rng):
+        latencies, services, unserved, due = [], [], 0, start
+        while (due := due + rng.expovariate(1 / self.options.period_s)) < end:
+            wait_until(due)
+            begin = time.monotonic()
+            if begin >= end:
+                if due >= counts_from:
+                    unserved += 1
+                    latencies.append(end - due)
+                continue
+            request()
+            done = time.monotonic()
+            if due >= counts_from:
+                latencies.append(done - due)
+                services.append(done - begin)
+        return {"count": len(latencies), "unserved": unserved, **{f"p{part}_us": percentile(latencies, part) for part in (50, 90, 99)},
+                "max_us": percentile(latencies, 100), "service_p50_us": percentile(services, 50), "service_p99_us": percentile(services, 99)}
+
+    def run_steps(self, step):
+        """step() issues one step; some are issued ahead."""
+        for start, counts_from, end, _ in self.rounds():
+            wait_until(start)
+            ends = []
+            in_flight = collections.deque()
+            while not ends or ends[-1] < end:
+                while len(in_flight) < self.options.depth:
+                    step()
+                    in_flight.append(self.mark())
+                self.wait(in_flight.popleft())
+                ends.append(time.monotonic())
+            self.synchronize()
+            counted = [at for at in ends if at >= counts_from]
+            rate = (len(counted) - 1) / (counted[-1] - counted[0]) if len(counted) > 1 else 1 / (ends[-1] - start)
+            print(json.dumps({"count": len(counted), "rate": rate}), flush=True)
+
+    def mark(self):
+        if not self.gpu:
+            return None
+        event = self.torch.cuda.Event()
+        event.record()
+        return event
+
+    @staticmethod
+    def wait(event):
+        if event is not None:
+            event.synchronize()
+
+    def rounds(self):
+        self.synchronize()
+        print("READY", flush=True)
+        for line in sys.stdin:
+            word, start_ns, settle_s, seconds, seed = line.split()
+            if word != "GO":
+                sys.exit(f"{sys.argv[0]}: not a round: {line}")
+            start = int(start_ns) / 1e9
+            yield start, start + float(settle_s), start + float(settle_s) + float(seconds), int(seed)
+
+
+def wait_until(at):
+    """Wakes early and spins."""
+    time.sleep(max(0, at - SPIN_S - time.monotonic()))
+    while time.monotonic() < at:
+        pass
+
+
+def percentile(values, part):
+    """The smallest value, in us, that at least this part of all does not exceed."""
+    if not values:
+        return 0.0
+    return round(1e6 * sorted(values)[max(1, math.ceil(part / 100 * len(values))) - 1], 1)

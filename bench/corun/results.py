@@ -1,0 +1,91 @@
+"""What was measured, in one JSON file that is written anew after each cell, and the points that it makes.
+
+A run: names of ls, batch (null in a run alone) and configuration, the number of the round, what LS and each batch program reported, and in
+slices what the daemon says of them.
+A point of a cell and a configuration: median, least and greatest of the rounds for LS p50 and p99 (us) and batch throughput.
+"""
+import json
+import os
+import pathlib
+import statistics
+
+from . import frontier
+from .configurations import ALONE, OURS, STOCK
+
+
+def spread(values):
+    """Median and range; None without values."""
+    return {"median": statistics.median(values), "least": min(values), "greatest": max(values), "rounds": len(values)} if values else None
+
+
+class Results:
+    def __init__(self, path, head):
+        self.path = pathlib.Path(path)
+        self.data = {**head, "notes": [], "runs": [], "missing": [], "cells": []}
+
+    def note(self, text):
+        self.data["notes"].append(text)
+
+    def has(self, ls, batch, configuration, number):
+        key = names(ls, batch, configuration, number)
+        return any(all(run[field] == value for field, value in key.items()) for run in self.data["runs"])
+
+    def add(self, ls, batch, configuration, number, reports, usage=None):
+        run = names(ls, batch, configuration, number)
+        run["ls_report"] = reports[0] if ls else None
+        run["batch_reports"] = reports[1 if ls else 0:]
+        if usage:
+            run["usage"] = usage
+        self.data["runs"].append(run)
+
+    def miss(self, ls, batch, configuration, numbers, reason, refused=False):
+        """`refused`: by gpuctl, which does not know what the configuration needs."""
+        for number in numbers:
+            self.data["missing"].append({**names(ls, batch, configuration, number), "reason": reason, "refused": refused})
+
+    def save(self):
+        self.data["cells"] = cells(self.data)
+        partial = self.path.with_suffix(".part")
+        partial.write_text(json.dumps(self.data, indent=1) + "\n", encoding="utf-8")
+        os.replace(partial, self.path)
+
+
+def names(ls, batch, configuration, number):
+    return {"ls": ls.name if ls else None, "batch": batch.name if batch else None, "configuration": configuration.name, "round": number}
+
+
+def throughput(run):
+    return sum(report["rate"] for report in run["batch_reports"])
+
+
+def point(runs):
+    """Of the runs of one cell in one configuration, or of a program alone."""
+    ls_reports = [run["ls_report"] for run in runs if run["ls_report"]]
+    return {"p50_us": spread([report["p50_us"] for report in ls_reports]), "p99_us": spread([report["p99_us"] for report in ls_reports]),
+            "unserved": sum(report["unserved"] for report in ls_reports),
+            "throughput": spread([throughput(run) for run in runs if run["batch_reports"]])}
+
+
+def cells(data):
+    """Each LS x batch of which something was measured: its points, and where ours lie beside the stock ones."""
+    kinds = {name: about["kind"] for name, about in data["configurations"].items()}
+    grouped = {}
+    for run in data["runs"]:
+        grouped.setdefault((run["ls"], run["batch"], run["configuration"]), []).append(run)
+    found = []
+    for ls, batch in dict.fromkeys((ls, batch) for ls, batch, _ in grouped if ls and batch):
+        points = {name: point(runs) for (of_ls, of_batch, name), runs in grouped.items() if (of_ls, of_batch) == (ls, batch)}
+        alone = {**point(grouped.get((ls, None, ALONE), [])), "throughput": point(grouped.get((None, batch, ALONE), []))["throughput"]}
+        for at in points.values():
+            at["share"] = at["throughput"]["median"] / alone["throughput"]["median"] if alone["throughput"] else None
+        found.append({"ls": ls, "batch": batch, "alone": alone, "points": points, **compare(points, kinds)})
+    return found
+
+
+def compare(points, kinds):
+    """By medians: the frontier of the stock configurations, the place of each of ours beside it, and the best of ours."""
+    medians = {name: (at["p99_us"]["median"], at["throughput"]["median"]) for name, at in points.items()}
+    stock = {name: at for name, at in medians.items() if kinds[name] == STOCK}
+    places = {name: frontier.place(at, stock) for name, at in medians.items() if kinds[name] == OURS} if stock else {}
+    best = min(places, key=lambda name: places[name]["distance"], default=None)
+    return {"stock_frontier": frontier.frontier(stock), "ours": places, "best_of_ours": best}

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""bench/corun.sh on the software GPU: one small cell, what it leaves, and how it says what it did not run. No speeds."""
+import json
+import pathlib
+import subprocess
+import xml.etree.ElementTree
+
+import instance
+
+CORUN = pathlib.Path(__file__).resolve().parent.parent.parent / "bench/corun.sh"
+CELL = ("--only-ls", "short", "--only-batch", "compute-100us", "--rounds", "1", "--seconds", "0.3", "--settle", "0.1")
+
+
+class Corun(instance.SystemTest):
+    def corun(self, *options):
+        command = [CORUN, "--build-dir", instance.BUILD, "--software", "--out", self.scratch / "out", *options]
+        done = subprocess.run([str(word) for word in command], env=self.env, capture_output=True, text=True, timeout=200)
+        path = self.scratch / "out/corun.json"
+        return done, json.loads(path.read_text()) if path.exists() else None
+
+    def test_a_cell(self):
+        done, data = self.corun(*CELL, "--configurations", "alone,mps,ours-strict")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(data["missing"], [])
+        self.assertEqual([(run["ls"], run["batch"], run["configuration"]) for run in data["runs"]],
+                         [("short", None, "alone"), (None, "compute-100us", "alone"), ("short", "compute-100us", "mps"),
+                          ("short", "compute-100us", "ours-strict")])
+        cell, = data["cells"]
+        self.assertEqual(cell["stock_frontier"], ["mps"])
+        self.assertEqual((list(cell["ours"]), cell["best_of_ours"]), (["ours-strict"], "ours-strict"))
+        for at in cell["points"].values():
+            self.assertGreater(at["p99_us"]["median"], 0)
+            self.assertGreater(at["throughput"]["median"], 0)
+        self.assertIn("\n* mps ", done.stdout)
+        self.assertEqual(done.stdout, (self.scratch / "out/corun.txt").read_text())
+        xml.etree.ElementTree.parse(self.scratch / "out/corun.svg")
+
+    def test_programs_play_all_rounds_of_a_quick_run(self):
+        done, data = self.corun(*CELL, "--quick", "--rounds", "2", "--configurations", "mps-stream")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([run["round"] for run in data["runs"]], [0, 1])
+        self.assertEqual(data["cells"][0]["points"]["mps-stream"]["p99_us"]["rounds"], 2)
+
+    def test_no_time(self):
+        done, data = self.corun(*CELL, "--configurations", "mps", "--limit-s", "0")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual([entry["reason"] for entry in data["missing"]], ["no time left"])
+        self.assertIn("not run: short x compute-100us: no time left", done.stdout)
+
+    def test_unknown_names(self):
+        for options in (("--only-ls", "nope"), ("--only-batch", "nope"), ("--configurations", "mps,nope")):
+            with self.subTest(options):
+                done, data = self.corun(*options)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIsNone(data)
+                self.assertIn("nope", done.stderr)
+
+
+if __name__ == "__main__":
+    instance.main()
