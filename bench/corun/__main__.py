@@ -95,6 +95,13 @@ def calibrated(stage, workloads, results):
     return sizes
 
 
+def close(stage, results, scratch, out):
+    stage.close()
+    results.save()
+    with contextlib.suppress(OSError):
+        shutil.copy(scratch / "gpuctld.log", out / "gpuctld.log")
+
+
 def matrix(options, scratch, out):
     configurations = chosen(options.configurations, CONFIGURATIONS, "configuration")
     ls, batch = chosen(options.only_ls, LS, "LS"), chosen(options.only_batch, BATCH, "batch program")
@@ -114,10 +121,7 @@ def matrix(options, scratch, out):
         options.limit_s -= time.monotonic() - began
         Rounds(stage, results, options, sizes, say).run([(one, other) for one in ls for other in batch], configurations)
     finally:
-        stage.close()
-        results.save()
-        with contextlib.suppress(OSError):
-            shutil.copy(scratch / "gpuctld.log", out / "gpuctld.log")
+        close(stage, results, scratch, out)
     return results.data
 
 
@@ -136,8 +140,7 @@ def pairs(options, scratch, out):
     try:
         flep.run(stage, results, options, configurations, lambda: end - time.monotonic(), say)
     finally:
-        stage.close()
-        results.save()
+        close(stage, results, scratch, out)
     return results.data
 
 

@@ -15,7 +15,7 @@ import measure_schedulers  # noqa: E402
 
 DEFAULT = ("mps", "mps-stream", "mps-client", "ours-priority", "ours-hpf")
 LONG, SHORT = "batch", "ls"  # slices, and the roles of stock programs
-ROUND_S = 12.0
+ROUND_S = 20.0
 
 
 class Applications(measure_schedulers.Schedulers):

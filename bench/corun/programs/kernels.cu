@@ -1,16 +1,24 @@
-// The synthetic programs of the co-run matrix: a latency-sensitive one (ls) and a batch one, with kernels whose size is given in blocks.
-//   corun-kernels ls compute|memory --blocks N --iterations N [--period-us X] [--arrival poisson|periodic] [--priority high|low|none]
-//   corun-kernels batch compute|memory --blocks N --iterations N [--depth N] [--priority high|low|none]
-//   corun-kernels calibrate --blocks N --kernel-us X      iterations for a kernel of N blocks
-//   corun-kernels calibrate --block-us X --kernel-us Y    iterations for a block while the GPU is full; blocks for the kernel
-// compute: blocks of 256 threads, each a chain of `iterations` multiply-adds. memory: blocks * 256 float4 are read from two arrays and
-// written to a third; `iterations` is not used.
+// The synthetic programs of the co-run matrix: a latency-sensitive one (ls) and a batch one.
 //
-// ls and batch warm up and print READY. Then each line `GO start_ns settle_s seconds seed` on standard input is one round, which begins
-// at that CLOCK_MONOTONIC time and ends with one line of JSON. The first settle_s do not count. The end of standard input ends the program.
+//   corun-kernels ls compute|memory [--blocks N] [--iterations N] [--period-us X] [--arrival poisson|periodic]
+//   corun-kernels batch compute|memory [--blocks N] [--iterations N] [--depth N]
+//   corun-kernels calibrate --blocks N --kernel-us X
+//   corun-kernels calibrate --block-us X --kernel-us Y
 //
-// ls: a request is one launch and a wait for it. Its latency runs from its arrival, which does not depend on earlier requests. Requests that
-// arrived in time but did not begin until the end of the round count with their age at that end (`unserved` says how many).
+// --priority high|low|none: of the stream of ls or batch. calibrate finds iterations for a kernel of so many blocks, or
+// iterations for a block while the GPU is full and blocks for the kernel.
+//
+// compute: blocks of 256 threads, each a chain of `iterations` multiply-adds. memory: blocks * 256 float4 are read from
+// two arrays and written to a third; `iterations` is not used.
+//
+// ls and batch warm up and print READY. Then each line `GO start_ns settle_s seconds seed` on standard input is one
+// round. It begins at that CLOCK_MONOTONIC time and ends with one line of JSON; its first settle_s do not count. The
+// end of standard input ends the program.
+//
+// ls: a request is one launch and a wait for it. Its latency runs from its arrival, which does not depend on earlier
+// requests. Requests that arrived in time but did not begin until the end of the round count with their age at that
+// end; `unserved` says how many.
+//
 // batch: `depth` launches are in flight. The rate is that between the first and the last completion that count.
 #include <algorithm>
 #include <cmath>
@@ -26,13 +34,13 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#define CHECK(call)                                                                                          \
-  do {                                                                                                       \
-    const cudaError_t status = (call);                                                                       \
-    if (status != cudaSuccess) {                                                                             \
-      std::fprintf(stderr, "corun-kernels: %s: %s\n", #call, cudaGetErrorString(status));                    \
-      std::exit(1);                                                                                          \
-    }                                                                                                        \
+#define CHECK(call)                                                                       \
+  do {                                                                                    \
+    const cudaError_t status = (call);                                                    \
+    if (status != cudaSuccess) {                                                          \
+      std::fprintf(stderr, "corun-kernels: %s: %s\n", #call, cudaGetErrorString(status)); \
+      std::exit(1);                                                                       \
+    }                                                                                     \
   } while (0)
 
 namespace {
@@ -84,7 +92,8 @@ using Options = std::map<std::string, std::string>;
 Options read_options(int count, char** words, int first) {
   Options options;
   for (int i = first; i < count; i += 2) {
-    if (std::strncmp(words[i], "--", 2) != 0 || i + 1 == count) fail(std::string("not an option with a value: ") + words[i]);
+    if (std::strncmp(words[i], "--", 2) != 0 || i + 1 == count)
+      fail(std::string("not an option with a value: ") + words[i]);
     options[words[i] + 2] = words[i + 1];
   }
   return options;
@@ -114,7 +123,8 @@ class Kernel {
   Kernel(const std::string& name, unsigned blocks, unsigned iterations)
       : memory_bound_(name == "memory"), blocks_(blocks), iterations_(iterations) {
     if (!memory_bound_ && name != "compute") fail("no such kernel: " + name);
-    const std::size_t bytes = memory_bound_ ? std::size_t{blocks} * kThreads * sizeof(float4) : std::size_t{kKept} * kThreads * sizeof(float);
+    const std::size_t bytes =
+        memory_bound_ ? std::size_t{blocks} * kThreads * sizeof(float4) : std::size_t{kKept} * kThreads * sizeof(float);
     for (int i = 0; i < (memory_bound_ ? 3 : 1); ++i) {
       CHECK(cudaMalloc(&arrays_[i], bytes));
       CHECK(cudaMemset(arrays_[i], 0, bytes));
@@ -154,7 +164,8 @@ bool read_round(Round& round) {
   double settle_s, seconds;
   unsigned long long seed;
   if (!std::fgets(line, sizeof line, stdin)) return false;
-  if (std::sscanf(line, "GO %lld %lf %lf %llu", &start, &settle_s, &seconds, &seed) != 4) fail(std::string("not a round: ") + line);
+  if (std::sscanf(line, "GO %lld %lf %lf %llu", &start, &settle_s, &seconds, &seed) != 4)
+    fail(std::string("not a round: ") + line);
   const std::int64_t counts_from = start + static_cast<std::int64_t>(settle_s * 1e9);
   round = {start, counts_from, counts_from + static_cast<std::int64_t>(seconds * 1e9), seed};
   return true;
@@ -195,10 +206,11 @@ void ls_round(const Round& round, Kernel& kernel, cudaStream_t stream, const std
   }
   std::sort(latencies.begin(), latencies.end());
   std::sort(services.begin(), services.end());
-  std::printf("{\"count\": %zu, \"unserved\": %zu, \"p50_us\": %.1f, \"p90_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f, "
-              "\"service_p50_us\": %.1f, \"service_p99_us\": %.1f}\n",
-              latencies.size(), unserved, percentile(latencies, 0.5), percentile(latencies, 0.9), percentile(latencies, 0.99),
-              percentile(latencies, 1), percentile(services, 0.5), percentile(services, 0.99));
+  std::printf(
+      "{\"count\": %zu, \"unserved\": %zu, \"p50_us\": %.1f, \"p90_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f, "
+      "\"service_p50_us\": %.1f, \"service_p99_us\": %.1f}\n",
+      latencies.size(), unserved, percentile(latencies, 0.5), percentile(latencies, 0.9), percentile(latencies, 0.99),
+      percentile(latencies, 1), percentile(services, 0.5), percentile(services, 0.99));
 }
 
 void batch_round(const Round& round, Kernel& kernel, cudaStream_t stream, std::vector<cudaEvent_t>& events) {
@@ -268,13 +280,15 @@ void calibrate(const Options& options) {
   unsigned iterations = 0;
   if (block_us > 0) {
     // What one more wave of blocks adds is the time of a block.
-    iterations = iterations_for([&](unsigned n) { return (kernel_us((1 + kMoreWaves) * wave, n) - kernel_us(wave, n)) / kMoreWaves; }, block_us);
+    iterations = iterations_for(
+        [&](unsigned n) { return (kernel_us((1 + kMoreWaves) * wave, n) - kernel_us(wave, n)) / kMoreWaves; },
+        block_us);
     blocks = wave * static_cast<unsigned>(std::max(1.0, std::round(target_us / block_us)));
   } else {
     iterations = iterations_for([&](unsigned n) { return kernel_us(blocks, n); }, target_us);
   }
-  std::printf("{\"blocks\": %u, \"iterations\": %u, \"kernel_us\": %.1f, \"wave\": %u, \"sms\": %d}\n", blocks, iterations,
-              kernel_us(blocks, iterations), wave, sms);
+  std::printf("{\"blocks\": %u, \"iterations\": %u, \"kernel_us\": %.1f, \"wave\": %u, \"sms\": %d}\n", blocks,
+              iterations, kernel_us(blocks, iterations), wave, sms);
 }
 
 }  // namespace
@@ -284,9 +298,11 @@ int main(int argc, char** argv) {
   prctl(PR_SET_TIMERSLACK, 1);
   const std::string verb = argc > 1 ? argv[1] : "";
   if (verb == "calibrate") return calibrate(read_options(argc, argv, 2)), 0;
-  if ((verb != "ls" && verb != "batch") || argc < 3) fail("usage: corun-kernels ls|batch compute|memory OPTION..., or calibrate OPTION...");
+  if ((verb != "ls" && verb != "batch") || argc < 3)
+    fail("usage: corun-kernels ls|batch compute|memory OPTION..., or calibrate OPTION...");
   const Options options = read_options(argc, argv, 3);
-  Kernel kernel(argv[2], static_cast<unsigned>(number(options, "blocks", 64)), static_cast<unsigned>(number(options, "iterations", 1000)));
+  Kernel kernel(argv[2], static_cast<unsigned>(number(options, "blocks", 64)),
+                static_cast<unsigned>(number(options, "iterations", 1000)));
   const cudaStream_t stream = make_stream(word(options, "priority", "none"));
   std::vector<cudaEvent_t> events(static_cast<std::size_t>(number(options, "depth", 4)));
   for (cudaEvent_t& event : events) CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
