@@ -14,7 +14,7 @@ import subprocess
 import time
 
 KERNELS = ("vectorAdd", "matrixMul", "reduction", "histogram", "work")
-ALWAYS_REWRITTEN = "[daemon]\nlatency_target_us = 1\n"  # short kernels too
+ALWAYS_REWRITTEN = "[daemon]\nlatency_target_us = 1\nalways_preemptible = true\n"  # short kernels too
 STARTUP_S = 60
 PROGRAM_LIMIT_S = 120
 

@@ -20,6 +20,8 @@ Board::Board(std::uint32_t sms) : capacity_{std::min(sms, kMaxSms)} {}
 
 void Board::renew(std::vector<Member> members) {
   members_ = std::move(members);
+  residents_.clear();
+  look_again_ = true;
   inputs_.resize(members_.size());
   next_.resize(members_.size());
   most_.resize(members_.size());
@@ -28,7 +30,7 @@ void Board::renew(std::vector<Member> members) {
 void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput> nodes, std::uint64_t turn) {
   const bool any_demand =
       std::any_of(members_.begin(), members_.end(), [&](const Member& member) { return slot(member).admitted_demand() > 0; });
-  look_what_is_in_force(nodes);
+  if (residents_changed()) look_what_is_in_force(nodes);
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Client::Slot& s = slot(members_[i]);
     if (any_demand) s.latest = s.admitted_demand() > 0;
@@ -50,10 +52,18 @@ void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput
   }
 }
 
+bool Board::residents_changed() {
+  const auto told = [this](const Resident& resident) {
+    return slot(members_[static_cast<std::size_t>(&resident - residents_.data())]).told_jobs != ipc::kNoJobs;
+  };
+  return std::exchange(look_again_, false) ||
+         std::any_of(residents_.begin(), residents_.end(), [&](const Resident& resident) { return resident.tells_jobs != told(resident); });
+}
+
 void Board::look_what_is_in_force(std::span<const sched::NodeInput> nodes) {
-  std::vector<Resident> residents;
-  for (const Member& member : members_) residents.push_back({member.client->node, slot(member).told_jobs != ipc::kNoJobs});
-  in_force_ = what_is_in_force(nodes, residents, {.capacity = capacity_, .by_turns = by_turns_, .storms = storms_});
+  residents_.clear();
+  for (const Member& member : members_) residents_.push_back({member.client->node, slot(member).told_jobs != ipc::kNoJobs});
+  in_force_ = what_is_in_force(nodes, residents_, {.capacity = capacity_, .by_turns = by_turns_, .storms = storms_, .always = always_});
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const auto& [client, index] = members_[i];
     client->write_in_force(index, in_force_[i]);
@@ -207,7 +217,7 @@ void Board::write_next(std::uint64_t now_ns) {
 
 void Board::storm(std::mt19937_64& random, std::uint64_t now_ns) {
   waiting_ = false;
-  storms_ = true;
+  look_again_ |= !std::exchange(storms_, true);
   for (const auto& [client, index] : members_) client->write_alone(index, false);
   for (std::size_t i = 0; i < members_.size(); ++i)
     next_[i] = std::uniform_int_distribution<std::uint32_t>(0, slot(members_[i]).decided)(random);

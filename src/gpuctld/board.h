@@ -39,7 +39,15 @@ class Board {
 
   /// Whether the device's clients never run at the same time, but in turns (no MPS). Then nobody takes SMs from anybody: each has
   /// in its turns what its slice may have at most.
-  void set_by_turns(bool on) { by_turns_ = on; }
+  void set_by_turns(bool on) {
+    look_again_ |= by_turns_ != on;
+    by_turns_ = on;
+  }
+  /// Whether all clients are to be ready to give SMs back, whatever is in force.
+  void set_always_preemptible(bool on) {
+    look_again_ |= always_ != on;
+    always_ = on;
+  }
   bool by_turns() const { return by_turns_; }
 
   /// Decides how many SMs each client is to have. Writes nothing.
@@ -74,6 +82,7 @@ class Board {
   void count_rest(std::span<const sched::NodeInput> nodes);
   /// Grant::reserve: what nobody outside of the slice can have. None for a slice that is limited too, itself or above it,
   /// because launches that rely on their reserve are not limited.
+  bool residents_changed();
   /// What is in force for each member; tells them.
   void look_what_is_in_force(std::span<const sched::NodeInput> nodes);
   /// It may use the whole device, beside whoever else is there. What is decided for it is what others keep clear of.
@@ -90,13 +99,15 @@ class Board {
 
   sched::CapSM capacity_;
   std::vector<Member> members_;
+  std::vector<Resident> residents_;         ///< as in_force_ was decided for them
   std::vector<InForce> in_force_;           ///< by member, as are the next three
   std::vector<sched::ClientInput> inputs_;
   std::vector<std::uint32_t> next_;         ///< what is about to be written
   std::vector<std::uint32_t> most_;         ///< what the client may be using
   std::vector<Node> nodes_;                 ///< by node
   sched::Decision decision_;
-  bool by_turns_ = false, waiting_ = false, starving_ = false;
+  bool by_turns_ = false, always_ = false, waiting_ = false, starving_ = false;
+  bool look_again_ = true;  ///< what is in force may have changed
   bool storms_ = false;  ///< there was one: nobody is to think that he is alone
 };
 

@@ -60,14 +60,8 @@ class Reader : public ConfigValues {
         problem(node.source(), field, "must be \"report\" or \"stop\"");
       return;
     }
-    if (key == "time_slices") {
-      const auto value = node.value_exact<bool>();
-      if (value)
-        options.time_slices = *value;
-      else
-        problem(node.source(), field, "must be true or false");
-      return;
-    }
+    if (key == "always_preemptible") return boolean(field, node, options.always_preemptible);
+    if (key == "time_slices") return boolean(field, node, options.time_slices);
     if (key == "socket_mode") {
       const auto value = text(field, node);
       if (!value) return;
@@ -83,8 +77,8 @@ class Reader : public ConfigValues {
       return;
     }
     problem(key.source(), field,
-            "unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, on_disobey, time_slices, "
-            "socket_mode, socket_group");
+            "unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, on_disobey, always_preemptible, "
+            "time_slices, socket_mode, socket_group");
   }
 
   void device_array(const toml::key& key, const toml::node& node) {

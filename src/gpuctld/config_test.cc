@@ -43,6 +43,7 @@ block_target_us = 10
 evict_deadline_ms = 100
 on_disobey = "stop"
 time_slices = false
+always_preemptible = true
 socket_mode = "0660"
 socket_group = 44
 
@@ -73,6 +74,7 @@ max = "unlimited"
   EXPECT_EQ(config.daemon.evict_deadline, std::chrono::milliseconds(100));
   EXPECT_EQ(config.daemon.on_disobey, OnDisobey::stop);
   EXPECT_FALSE(config.daemon.time_slices);
+  EXPECT_TRUE(config.daemon.always_preemptible);
   EXPECT_EQ(config.daemon.socket_mode, 0660u);
   EXPECT_EQ(config.daemon.socket_group, 44u);
   ASSERT_EQ(config.devices.size(), 2u);
@@ -89,7 +91,7 @@ max = "unlimited"
 TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_EQ(problem("[daemon]\nlatency_traget_us = 5\n"),
             "2:1: daemon.latency_traget_us: unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, "
-            "on_disobey, time_slices, socket_mode, socket_group");
+            "on_disobey, always_preemptible, time_slices, socket_mode, socket_group");
   EXPECT_EQ(problem("[slice.ls]\nreserve = \"8\"\n"), "2:11: slice.\"ls\".reserve: must be an integer");
   EXPECT_EQ(problem("[slice.ls]\nweight = 0\n"), "2:10: slice.\"ls\".weight: must be 1 to 10000, not 0");
   EXPECT_EQ(problem("[slice.ls]\npolicy = \"best\"\n"),
@@ -153,6 +155,7 @@ TEST(ShippedConfig, IsValidAndSaysTheDefaults) {
   EXPECT_EQ(outcome.config.daemon.evict_deadline, defaults.evict_deadline);
   EXPECT_EQ(outcome.config.daemon.on_disobey, defaults.on_disobey);
   EXPECT_EQ(outcome.config.daemon.time_slices, defaults.time_slices);
+  EXPECT_EQ(outcome.config.daemon.always_preemptible, defaults.always_preemptible);
   EXPECT_EQ(outcome.config.daemon.socket_mode, 0666u);
   ASSERT_EQ(outcome.config.slices.size(), 1u);
   const sched::SliceChange& slice = outcome.config.slices[0].change;

@@ -41,6 +41,13 @@ std::optional<std::string> ConfigValues::text(const std::string& field, const to
   return std::nullopt;
 }
 
+void ConfigValues::boolean(const std::string& field, const toml::node& node, bool& result) {
+  if (const auto value = node.value_exact<bool>())
+    result = *value;
+  else
+    problem(node.source(), field, "must be true or false");
+}
+
 std::optional<std::int64_t> ConfigValues::user(const std::string& field, const toml::node& node) {
   return id(field, node, user_id);
 }

@@ -29,6 +29,8 @@ class ConfigValues {
   std::optional<std::int64_t> user(const std::string& field, const toml::node& node);
   std::optional<std::int64_t> group(const std::string& field, const toml::node& node);
 
+  void boolean(const std::string& field, const toml::node& node, bool& result);
+
   /// 1 to `greatest`, in the unit of `result`, which stays as it was when there is a problem.
   template <class Duration>
   void duration(const std::string& field, const toml::node& node, std::int64_t greatest, Duration& result) {

@@ -10,7 +10,7 @@ namespace gpuctl::daemon {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> kNames = {"nothing", "max", "reserve", "weights", "jobs", "storm"};
+constexpr std::array<std::string_view, 7> kNames = {"nothing", "max", "reserve", "weights", "jobs", "storm", "always"};
 
 /// What each node of the tree has to say about the clients in it, and outside of it.
 struct NodeFacts {
@@ -67,7 +67,8 @@ InForce first_reason(const NodeFacts& facts, const Resident& client, const Circu
   if (facts.limited) return InForce::max;
   if (facts.beside_reserve && !where.by_turns) return InForce::reserve;
   if (facts.uneven && !where.by_turns) return InForce::weights;
-  return client.tells_jobs ? InForce::jobs : InForce::nothing;
+  if (client.tells_jobs) return InForce::jobs;
+  return where.always ? InForce::always : InForce::nothing;
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ enum class InForce {
   weights,  ///< it competes with slices of another weight
   jobs,     ///< it takes turns under a policy for jobs, or somebody records its launches
   storm,    ///< gpuctld --evict-storm
+  always,   ///< the administrator wants all kernels preemptible
 };
 
 /// For programs, as `gpuctl show` and JSON say it.
@@ -33,9 +34,10 @@ struct Circumstances {
   sched::CapSM capacity{};
   bool by_turns = false;  ///< clients are never on the device at the same time: only their own limits matter
   bool storms = false;
+  bool always = false;
 };
 
-/// One entry for each of `clients`, the first reason in the order above but for storms, which come before all.
+/// One entry for each of `clients`, the first reason in the order above, but that storms come before all.
 std::vector<InForce> what_is_in_force(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients, const Circumstances& where);
 
 }  // namespace gpuctl::daemon

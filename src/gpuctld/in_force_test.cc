@@ -74,7 +74,14 @@ TEST(InForce, AStormIsForAll) {
   EXPECT_EQ(look(nodes, {{1}, {0}}, false, true), (Found{InForce::storm, InForce::storm}));
 }
 
+TEST(InForce, AnAdministratorMayWantItAlways) {
+  const auto nodes = below_root({{.max = CapSM{40}, .weight = 100}, {.weight = 100}});
+  const std::vector<Resident> clients{{1}, {2}};
+  EXPECT_EQ(what_is_in_force(nodes, clients, {.capacity = CapSM{132}, .always = true}), (Found{InForce::max, InForce::always}));
+}
+
 TEST(InForce, EachHasAName) {
+  EXPECT_EQ(name_of(InForce::always), "always");
   EXPECT_EQ(name_of(InForce::nothing), "nothing");
   EXPECT_EQ(name_of(InForce::storm), "storm");
 }

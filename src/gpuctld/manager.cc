@@ -100,7 +100,9 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
       mps_(context),
       tick_timer_(context),
       storm_timer_(context),
-      started_ns_(now_ns()) {}
+      started_ns_(now_ns()) {
+  scheduler_.set_always_preemptible(config_.daemon.always_preemptible, started_ns_);
+}
 
 Manager::~Manager() {
   stop();
@@ -123,6 +125,7 @@ std::vector<std::string> Manager::reload() {
   configured_ = std::move(configured);
   config_ = std::move(outcome.config);
   scheduler_.set_deadline(config_.daemon.evict_deadline);
+  scheduler_.set_always_preemptible(config_.daemon.always_preemptible, now_ns());
   change_tree(std::move(tree));
   return {};
 }

@@ -96,6 +96,11 @@ void Scheduler::set_by_turns(bool on, bool time_slices, std::uint64_t now_ns) {
   decide(now_ns);
 }
 
+void Scheduler::set_always_preemptible(bool on, std::uint64_t now_ns) {
+  for (Board& board : boards_) board.set_always_preemptible(on);
+  decide(now_ns);
+}
+
 void Scheduler::apply_time_slices(std::uint64_t now_ns) {
   struct Place {
     Client* client;

@@ -67,6 +67,9 @@ class Scheduler {
   /// Whether programs take turns on the GPUs (no MPS), and whether the administrator wants to set how long those last.
   void set_by_turns(bool on, bool time_slices, std::uint64_t now_ns);
 
+  /// Board::set_always_preemptible, on all devices.
+  void set_always_preemptible(bool on, std::uint64_t now_ns);
+
   /// What became of the time slices that any client was given so far, on any device: whether they work here.
   ipc::TimeSlice time_slices_work() const;
 

@@ -29,6 +29,9 @@ void add(T& counter, T more) {
   ipc::store(counter, static_cast<T>(counter + more));  // one writer: this thread
 }
 
+/// The client's thread counts launches too (activity.h).
+void add_to_launches(ipc::Usage& out, std::uint32_t more) { __atomic_fetch_add(&out.launches, std::uint64_t{more}, __ATOMIC_RELAXED); }
+
 }  // namespace
 
 void Agent::reap() {
@@ -40,7 +43,7 @@ void Agent::reap() {
   last_reap_ns_ = now;
 
   if (ipc::Usage* out = c_.usage(); out && c_.launched_as_they_are_ > 0) {
-    add<std::uint64_t>(out->launches, std::exchange(c_.launched_as_they_are_, 0));
+    add_to_launches(*out, std::exchange(c_.launched_as_they_are_, 0));
   }
   bool heads_changed = false;
   for (Stream* stream : c_.active_) {
@@ -93,7 +96,7 @@ void Agent::complete(const Launch& launch, std::uint64_t now) {
   const auto done_ns = static_cast<std::int64_t>(ipc::load(host.done_ns));
   const std::int64_t latency = done_ns + clocks_.ns() - static_cast<std::int64_t>(launch.issued_ns);
   const auto latency_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(latency, 0));
-  add<std::uint64_t>(out->launches, 1);
+  add_to_launches(*out, 1);
   add<std::uint64_t>(out->block_tasks, launch.args.tasks);
   ipc::store(out->latency_ns_last, latency_ns);
   add(out->latency_us_log2[log2_bucket(latency_ns / 1000, std::size(out->latency_us_log2))], 1u);

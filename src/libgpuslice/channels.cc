@@ -60,8 +60,11 @@ void ChannelGroups::apply(Group group, std::uint32_t wanted) {
     there = control(group, kGetTimeSlice, us, status);
     if (there && status == 0) group.drivers_us = static_cast<std::uint32_t>(std::min<std::uint64_t>(us, kDriversTimeSlice - 1));
   }
-  if (there && group.drivers_us != 0) {
-    us = wanted == 0 || wanted == kDriversTimeSlice ? group.drivers_us : wanted;
+  const bool as_made = wanted == 0 || wanted == kDriversTimeSlice;
+  if (there && as_made && group.us == 0) {  // what is written there is not quite what the driver makes: nothing is
+    group.us = group.drivers_us;
+  } else if (there && group.drivers_us != 0) {
+    us = as_made ? group.drivers_us : wanted;
     there = control(group, kSetTimeSlice, us, status);
     if (there && status == 0) group.us = static_cast<std::uint32_t>(us);
   }

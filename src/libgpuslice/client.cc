@@ -192,8 +192,10 @@ void Client::report_kernels(bool all) {
 
 // Waits for the end of the connection, reports kernels meanwhile, and attaches again when the daemon is back.
 void Client::run() {
+  auto reported = std::chrono::steady_clock::now();
   for (;;) {
-    if (const Tick tick = tick_.load()) tick();
+    const Tick tick = tick_.load();
+    const std::chrono::milliseconds pause = tick ? tick() : kReportInterval;
     int fd = -1;
     {
       std::lock_guard lock(mutex_);
@@ -201,7 +203,7 @@ void Client::run() {
     }
     if (fd >= 0) {
       pollfd waiting{fd, POLLRDHUP, 0};
-      poll(&waiting, 1, static_cast<int>(kReportInterval.count()));
+      poll(&waiting, 1, static_cast<int>(pause.count()));
       std::lock_guard lock(mutex_);
       if (connection_ && connection_->fd() == fd && (waiting.revents & (POLLRDHUP | POLLHUP | POLLERR))) {
         debug("gpuctld went away; keeping the last grant");
@@ -220,7 +222,10 @@ void Client::run() {
       }
       continue;
     }
-    report_kernels(false);
+    if (const auto now = std::chrono::steady_clock::now(); now - reported >= kReportInterval) {
+      reported = now;
+      report_kernels(false);
+    }
   }
 }
 

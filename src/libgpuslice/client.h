@@ -53,8 +53,8 @@ class Client {
   using KernelSource = std::vector<gpuctl::ipc::Kernel> (*)(bool all);
   void set_kernel_source(KernelSource source) { kernel_source_.store(source); }
 
-  /// Called by the client's thread every `kReportInterval`, whether there is a daemon or not.
-  using Tick = void (*)();
+  /// Called by the client's thread, whether there is a daemon or not; says how long until the next call.
+  using Tick = std::chrono::milliseconds (*)();
   void set_tick(Tick tick) { tick_.store(tick); }
 
   gpuctl::Result<void> set_hint(int priority);

@@ -138,10 +138,6 @@ bool Context::alone() const {
   return grant() && (ipc::load(grant()->flags) & ipc::kAlone) != 0;
 }
 
-bool Context::free() const {
-  return grant() && (ipc::load(grant()->flags) & ipc::kFree) != 0;
-}
-
 bool Context::tells_work() const {
   return grant() && (ipc::load(grant()->flags) & ipc::kTellWork) != 0;
 }

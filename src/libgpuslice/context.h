@@ -137,6 +137,8 @@ class Context {
   /// For a thread that never calls the driver, some times a second. Where an agent is stuck in a driver call, which may wait for an
   /// evicted launch that waits for the agent, the workers that rest are told to work after all.
   static void rescue_stuck();
+  /// Says anew what all contexts have to do, of which something else was said meanwhile.
+  static void publish_all();
   /// In a forked child.
   static void forget_after_fork();
 
@@ -184,8 +186,6 @@ class Context {
   std::uint32_t reserve() const;
   /// Grant::jobs; kNoJobs without a daemon.
   std::uint32_t jobs() const;
-  /// Nothing in force needs its kernels to give SMs back.
-  bool free() const;
   /// Its SMs may be lent to others until it says that it has work.
   bool tells_work() const;
   /// Nobody else is on the GPU, of which it may have all.

@@ -203,6 +203,13 @@ Context::AgentHeld::~AgentHeld() {
   }
 }
 
+void Context::publish_all() {
+  for (Context* context : all()) {
+    std::lock_guard lock(context->mutex_);
+    context->publish_usage();
+  }
+}
+
 void Context::forget_after_fork() {
   new (registry()) Registry;
   ++g_generation;

@@ -155,7 +155,7 @@ CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
       kernel.kernel->launches.fetch_add(1, std::memory_order_relaxed);
       kernel.kernel->changed.store(true, std::memory_order_relaxed);
     }
-    if (context && !context->free() && kernel.enabled && kernel.instance && !of_.refused && candidates.size() < kMostGraphKernels &&
+    if (context && kernel.enabled && kernel.instance && !of_.refused && candidates.size() < kMostGraphKernels &&
         context->instance_of(*kernel.kernel) == kernel.instance) {
       candidates.push_back({kernel.instance, &kernel.config, &kernel.values});
       kernels.push_back(&kernel);
@@ -172,6 +172,14 @@ CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
     return launch ? rewrite(kernel, *launch) : restore(kernel);
   };
   return context->launch_graph(stream, candidates, !of_.chain, arm, call);
+}
+
+CUresult ExecutableGraph::launch_as_it_is(const Call& call) {
+  std::lock_guard lock(mutex_);
+  for (GraphKernel& kernel : of_.kernels) {
+    if (const CUresult result = restore(kernel); result != CUDA_SUCCESS) return result;
+  }
+  return call();
 }
 
 CUresult ExecutableGraph::set_kernel(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params, const Call& call) {

@@ -1,6 +1,7 @@
 // Graphs: what the program makes executable and launches, and what it changes about it (graph_exec.h).
 #include <cstring>
 
+#include "libgpuslice/activity.h"
 #include "libgpuslice/capture.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/dlsym.h"
@@ -37,7 +38,7 @@ CUresult instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long flags,
     GraphKernels kernels;
     {
       const RelaxedCapture relaxed;
-      if (!Context::current()) return plain();
+      if (Activity::free_device() >= 0 || !Context::current()) return plain();
       kernels = look_at_graph(graph, uses_priorities);
     }
     if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) kernels.refused = kDeviceLaunch;
@@ -58,7 +59,10 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
   if (!Client::get().wanted()) return plain();
   return guarded([&] {
     if (!capturing(where)) StreamPriorities::get().before_launch(where);
-    if (const std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec)) return graph->launch(where, plain);
+    const int free = Activity::free_device();
+    if (free >= 0) Activity::get().launched(free, 1);
+    if (const std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec)) return free >= 0 ? graph->launch_as_it_is(plain) : graph->launch(where, plain);
+    if (free >= 0) return plain();
     // Made before this program came into a slice: nothing is known of it.
     Context* context = capturing_anything() ? nullptr : Context::current();
     if (!context) return plain();

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "libgpuslice/activity.h"
 #include "libgpuslice/channels.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/compile_queue.h"
@@ -47,6 +48,7 @@ std::vector<std::string> device_uuids(int count) {
 void start_over_in_child() {
   CompileQueue::get().forget_after_fork();
   Client::get().forget_after_fork();
+  Activity::get().forget_after_fork();
   StreamPriorities::get().forget_after_fork();
   Kernels::get().forget_after_fork();
   Modules::get().forget_after_fork();
@@ -71,6 +73,7 @@ void start_client_if_initialised() {
   Client::get().set_tick([] {
     CompileQueue::get().tick();
     Context::rescue_stuck();
+    return Activity::get().look();
   });
   Client::get().start(device_uuids(count));
 }

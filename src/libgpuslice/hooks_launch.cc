@@ -1,5 +1,6 @@
 // Launches: the parameters are packed and the persistent form is tried; whatever cannot take it goes to the driver as
 // it came.
+#include "libgpuslice/activity.h"
 #include "libgpuslice/capture.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/context.h"
@@ -18,7 +19,7 @@ namespace gpuslice {
 
 namespace {
 
-constexpr char kNothingInForce[] = "with nothing in force";
+constexpr char kNothingInForce[] = "while nothing is in force for its slice";
 
 /// The driver refuses other grids; that of a persistent form always fits. The same on every architecture.
 bool fits_grid_limits(const LaunchConfig& config) {
@@ -99,11 +100,15 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     if (capturing(stream)) return plain(stream, priority);  // its graph's turn comes when that is instantiated (graph_exec.h)
     if (!priority) priority = priorities.before_launch(stream);
     const auto as_it_is = [&](CUstream where) { return plain(where, priority); };
+    if (const int device = Activity::free_device(); device >= 0) {
+      if (KernelInfo* kernel = Kernels::get().find(function)) kernel->launched_original(kNothingInForce);
+      Activity::get().launched(device, config.block_tasks());
+      return as_it_is(stream);
+    }
     Context* context = Context::current();
-    const bool free = context && context->free();
     KernelInfo* kernel = Kernels::get().find(function);
     if (!kernel) kernel = find_unknown(function);
-    if (!free && kernel && kernel->late && !kernel->persistent) kernel->late->load_if_idle();
+    if (kernel && kernel->late && !kernel->persistent) kernel->late->load_if_idle();
     load_before_first_launch(kernel, function);
     if (kernel) {
       kernel->launches.fetch_add(1, std::memory_order_relaxed);
@@ -115,11 +120,6 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     const char* why = nullptr;
     const bool has_form = kernel && kernel->persistent;
     Opaque::Launch asked{.blocks = blocks, .name = kernel ? kernel->name.c_str() : "a kernel"};
-    if (free) {
-      if (has_form) kernel->original_launch = kNothingInForce;
-      asked.confine = false;
-      return launch_opaque(context, kernel, stream, asked, as_it_is);
-    }
     const bool taken = take_attributes(attributes, count, config.attributes);
     if (taken && priority) config.attributes = with_priority(config.attributes.data(), static_cast<unsigned>(config.attributes.size()), *priority);
     const Context::Outcome outcome =

@@ -113,12 +113,11 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   lane_->latest_ns = monotonic_ns();
   lane_->latest_sms = 0;
   if (!lane_->busy.exchange(true)) opaque.context_.opaque_started(launch.blocks);
-  const bool free = opaque.context_.free();
-  if (!free) opaque.wait_for_grant();
-  if (lane_->launches % kMarkEvery == 0) lane_->wait_for_gpu(free || opaque.context_.alone());
+  opaque.wait_for_grant();
+  if (lane_->launches % kMarkEvery == 0) lane_->wait_for_gpu(opaque.context_.alone());
   const std::uint32_t granted = opaque.context_.granted();
-  confined_.none = free ? "nothing is in force" : granted >= opaque.context_.sms() ? "all are granted" : "the driver made no events";
-  if (free || !launch.confine || granted == 0 || granted >= opaque.context_.sms() || !lane_->fork || !lane_->join) return;
+  confined_.none = granted >= opaque.context_.sms() ? "all are granted" : "the driver made no events";
+  if (!launch.confine || granted == 0 || granted >= opaque.context_.sms() || !lane_->fork || !lane_->join) return;
   const RelaxedCapture relaxed;
   const GreenContexts::Confined there =
       opaque.green_.stream(opaque.context_.first_sm(), granted, launch.least, stream, lane_);

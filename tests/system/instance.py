@@ -26,7 +26,7 @@ DRIVER_PROGRAMS = BUILD / "tests/driver"
 
 SMS = 8
 # Every kernel is to run in its rewritten form, even those that end within microseconds.
-ALWAYS_REWRITTEN = "[daemon]\nlatency_target_us = 1\n"
+ALWAYS_REWRITTEN = "[daemon]\nlatency_target_us = 1\nalways_preemptible = true\n"
 # And block-tasks count as short, as they do on a GPU: workers claim them without having looked.
 ALL_SHORT = ALWAYS_REWRITTEN + "block_target_us = 1000000\n"
 SLOW_S = 5  # a test that takes longer says so
