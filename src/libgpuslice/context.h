@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "ipc/stub.h"
+#include "libgpuslice/agent_stuck.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/kernels.h"
 #include "libgpuslice/opaque.h"
@@ -297,8 +298,8 @@ class Context {
   /// What the agent is at, for those who wait for it.
   enum class AgentIs { kAtWork, kHeld, kOver };
   std::atomic<AgentIs> agent_is_{AgentIs::kAtWork};
-  std::atomic<std::uint64_t> agent_looked_ns_{0};    ///< when the agent began its latest round; CLOCK_MONOTONIC
-  std::uint64_t looked_at_rescue_ns_ = 0;            ///< that, as rescue() last found it with launches outstanding; else 0
+  DriverCalls driver_calls_;                         ///< the agent's
+  AgentLook seen_by_rescue_;                         ///< when rescue() last looked
 
   void rescue();
   void end();
