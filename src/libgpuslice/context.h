@@ -142,8 +142,11 @@ class Context {
   static void forget_after_fork();
 
   /// This context's copy of a kernel, made at the first call. The context must be current. Null: cannot be launched
-  /// in persistent form here.
+  /// in persistent form here, or not yet: loading its code blocks until the device is idle, and this is neither the kernel's
+  /// first launch, where its original would be loaded too, nor a moment for that (may_load.h).
   Instance* instance_of(KernelInfo& kernel);
+  /// Loads it, with such a moment.
+  void load_instance(KernelInfo& kernel);
 
   enum class Outcome {
     kLaunched,  ///< in persistent form
@@ -228,6 +231,7 @@ class Context {
   explicit Context(CUcontext context, int device_index, std::uint32_t sms, Slots slots);
   static Context* create(CUcontext context);
 
+  Instance* make_instance(KernelInfo& kernel);
   void use_stream(std::unique_lock<std::mutex>& lock, CUstream handle);
   Stream& stream_of(CUstream handle);
   /// What to launch, and how many workers one SM holds of it; 0: it has no persistent form, or not of this shape.

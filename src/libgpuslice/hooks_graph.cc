@@ -1,5 +1,6 @@
 // Graphs: what the program makes executable and launches, and what it changes about it (graph_exec.h).
 #include <cstring>
+#include <optional>
 
 #include "libgpuslice/capture.h"
 #include "libgpuslice/client.h"
@@ -10,6 +11,7 @@
 #include "libgpuslice/opaque.h"
 #include "libgpuslice/quiet.h"
 #include "libgpuslice/relaxed_capture.h"
+#include "libgpuslice/waiting_streams.h"
 
 namespace gpuslice {
 
@@ -56,6 +58,8 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
   const auto plain = [&] { return driver().cuGraphLaunch(exec, where); };
   if (!Client::get().wanted()) return plain();
   return guarded([&] {
+    std::optional<WaitingStreams::Putting> putting;  // it may hold a host function
+    if (!capturing(where)) putting.emplace(WaitingStreams::get(), where);
     if (const std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec)) return graph->launch(where, plain);
     // Made before this program came into a slice: nothing is known of it.
     Context* context = capturing_anything() ? nullptr : Context::current();

@@ -16,6 +16,7 @@
 #include "libgpuslice/modules.h"
 #include "libgpuslice/physical_memory.h"
 #include "libgpuslice/stage.h"
+#include "libgpuslice/waiting_streams.h"
 
 namespace gpuslice {
 
@@ -51,6 +52,7 @@ void start_over_in_child() {
   HeldMemory::get().forget_after_fork();
   PhysicalMemory::get().forget_after_fork();
   LinkedPtx::get().forget_after_fork();
+  WaitingStreams::get().forget_after_fork();
   ChannelGroups::get().forget_after_fork();
   ExecutableGraph::forget_after_fork();
   GraphSource::forget_after_fork();

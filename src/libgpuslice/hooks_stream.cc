@@ -9,6 +9,7 @@
 #include "libgpuslice/guard.h"
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/context.h"
+#include "libgpuslice/waiting_streams.h"
 
 namespace gpuslice {
 
@@ -105,6 +106,7 @@ GPUSLICE_HOOK cuStreamDestroy_v2(CUstream stream) {
   return guarded([&] {
     if (!driver().cuStreamDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
     for (Context* context : Context::all()) context->stream_destroyed(stream);
+    WaitingStreams::get().destroyed(stream);
     return driver().cuStreamDestroy_v2(stream);
   });
 }
