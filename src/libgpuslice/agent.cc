@@ -119,6 +119,10 @@ void Agent::adopt_stub_page() {
 }
 
 void Agent::run() {
+  const auto in_driver = [this](const auto& step) {
+    const DriverCalls::Inside call(c_.driver_calls_);
+    step();
+  };
   if (const CUresult result = driver().cuCtxSetCurrent(c_.context_); result != CUDA_SUCCESS) {
     debug("the agent cannot work in its context: %d; nothing is managed there", result);
     c_.end();
@@ -127,9 +131,8 @@ void Agent::run() {
   const RelaxedCapture relaxed;
   last_active_ns_ = last_reap_ns_ = monotonic_ns();
   while (wait_while_held()) {
-    c_.agent_looked_ns_.store(monotonic_ns(), std::memory_order_relaxed);
     const std::uint32_t futex_seen = c_.agent_futex_.load(std::memory_order_acquire);
-    if (Client::get().stub() != stub_) adopt_stub_page();
+    if (Client::get().stub() != stub_) in_driver([&] { adopt_stub_page(); });
     const std::uint32_t epoch_seen = stub_ ? ipc::load(stub_->grant[c_.device_index_].epoch) : 0;
     if (stub_ && (copies_ || !old_polled_.empty())) {
       const std::uint32_t capsm = ipc::load(stub_->grant[c_.device_index_].polled.capsm);
@@ -145,14 +148,14 @@ void Agent::run() {
       orders = plan_top_ups();
       nap_ns_ = look_for_ends();
     }
-    look_for_remaining();
-    look_for_return();
-    look_at_opaque();
-    look_at_time_slice();
-    look_for_fault();
+    in_driver([&] { look_for_remaining(); });
+    in_driver([&] { look_for_return(); });
+    in_driver([&] { look_at_opaque(); });
+    in_driver([&] { look_at_time_slice(); });
+    in_driver([&] { look_for_fault(); });
     if (c_.ended()) continue;
-    for (const TopUp& order : orders) top_up(order);
-    keep_slots();
+    for (const TopUp& order : orders) in_driver([&] { top_up(order); });
+    in_driver([&] { keep_slots(); });
     report_slow();
     sleep(futex_seen, epoch_seen);
   }

@@ -13,6 +13,7 @@
 #include "libgpuslice/clock_offset.h"
 #include "libgpuslice/context.h"
 #include "libgpuslice/end_watch.h"
+#include "libgpuslice/held_up.h"
 #include "libgpuslice/worker_streams.h"
 
 namespace gpuslice {
@@ -71,6 +72,7 @@ class Agent {
 
   Context& c_;
   WorkerStreams streams_;
+  HeldUp held_up_;
   CUstream housekeeping_ = nullptr;     ///< for zeroing launch blocks
   bool zeroing_ = false;                ///< ... which is under way
 

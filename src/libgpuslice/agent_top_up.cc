@@ -71,7 +71,10 @@ void Agent::top_up(const TopUp& order) {
   Launch& launch = *order.launch;
   CUstream stream = streams_.take(order.launch);
   std::uint32_t& lone = c_.slots_.host(launch.slot).lone;
-  if (!stream) c_.crowded_until_ns_.store(monotonic_ns() + Context::kCrowdedForNs);
+  if (held_up_.tried(stream != nullptr, monotonic_ns())) {
+    debug("the program's streams hold up those for workers: its launches keep their original form for a while");
+    c_.crowded_until_ns_.store(monotonic_ns() + Context::kCrowdedForNs);
+  }
   if (!stream && !ipc::load(lone)) debug("no workers for %s: all streams for them are stuck", launch.instance->kernel->name.c_str());
   ipc::store(lone, std::uint32_t{stream == nullptr});
   if (!stream) return;

@@ -8,6 +8,7 @@
 #include "libgpuslice/divide.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/guard.h"
+#include "libgpuslice/may_load.h"
 #include "libgpuslice/relaxed_capture.h"
 #include "libgpuslice/stage.h"
 
@@ -41,6 +42,18 @@ Instance* Context::instance_of(KernelInfo& kernel) {
   for (const std::unique_ptr<Instance>& known : kernel.instances) {
     if (known->context == this) return known->persistent ? known.get() : nullptr;
   }
+  if (kernel.late && kernel.launches.load(std::memory_order_relaxed) > 1 && !may_load_now()) return nullptr;
+  return make_instance(kernel);
+}
+
+void Context::load_instance(KernelInfo& kernel) {
+  std::lock_guard lock(kernel.mutex);
+  const auto here = [this](const std::unique_ptr<Instance>& known) { return known->context == this; };
+  if (std::none_of(kernel.instances.begin(), kernel.instances.end(), here)) make_instance(kernel);
+}
+
+/// With KernelInfo::mutex.
+Instance* Context::make_instance(KernelInfo& kernel) {
   const Stage stage("loading a persistent form before its first launch");
   const RelaxedCapture relaxed;
   auto made = std::make_unique<Instance>();

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "ipc/stub.h"
+#include "libgpuslice/agent_stuck.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/kernels.h"
 #include "libgpuslice/opaque.h"
@@ -143,8 +144,11 @@ class Context {
   static void forget_after_fork();
 
   /// This context's copy of a kernel, made at the first call. The context must be current. Null: cannot be launched
-  /// in persistent form here.
+  /// in persistent form here, or not yet: loading its code blocks until the device is idle, and this is neither the kernel's
+  /// first launch, where its original would be loaded too, nor a moment for that (may_load.h).
   Instance* instance_of(KernelInfo& kernel);
+  /// Loads it, with such a moment.
+  void load_instance(KernelInfo& kernel);
 
   enum class Outcome {
     kLaunched,  ///< in persistent form
@@ -231,6 +235,7 @@ class Context {
   explicit Context(CUcontext context, int device_index, std::uint32_t sms, Slots slots);
   static Context* create(CUcontext context);
 
+  Instance* make_instance(KernelInfo& kernel);
   void use_stream(std::unique_lock<std::mutex>& lock, CUstream handle);
   Stream& stream_of(CUstream handle);
   /// What to launch, and how many workers one SM holds of it; 0: it has no persistent form, or not of this shape.
@@ -301,8 +306,8 @@ class Context {
   /// What the agent is at, for those who wait for it.
   enum class AgentIs { kAtWork, kHeld, kOver };
   std::atomic<AgentIs> agent_is_{AgentIs::kAtWork};
-  std::atomic<std::uint64_t> agent_looked_ns_{0};    ///< when the agent began its latest round; CLOCK_MONOTONIC
-  std::uint64_t looked_at_rescue_ns_ = 0;            ///< that, as rescue() last found it with launches outstanding; else 0
+  DriverCalls driver_calls_;                         ///< the agent's
+  AgentLook seen_by_rescue_;                         ///< when rescue() last looked
 
   void rescue();
   void end();

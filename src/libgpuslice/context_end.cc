@@ -4,6 +4,7 @@
 // GPU is gone when the context is. So whoever waits for launches there is let go, and the agent ends. The books keep
 // what they hold: a thread of the program may be in the middle of a launch.
 #include <thread>
+#include <utility>
 
 #include "libgpuslice/context.h"
 #include "libgpuslice/debug.h"
@@ -24,12 +25,8 @@ void Context::heed(CUresult result) {
 void Context::rescue() {
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || ended()) return;
-  // Its naps are far shorter while launches are outstanding, and a launch wakes it: with some outstanding at both looks, and
-  // no round begun in between, it is in a driver call.
-  const std::uint64_t looked = outstanding_ > 0 ? agent_looked_ns_.load() : 0;
-  const bool stuck = looked != 0 && looked == looked_at_rescue_ns_;
-  looked_at_rescue_ns_ = looked;
-  if (!stuck) return;
+  const AgentLook now{.calls = driver_calls_.count(), .outstanding = outstanding_ > 0};
+  if (!is_stuck(std::exchange(seen_by_rescue_, now), now)) return;
   debug("the agent is stuck in the driver: what rests works after all");
   crowded_until_ns_.store(monotonic_ns() + kCrowdedForNs);
   for (const Stream* stream : active_) {

@@ -11,6 +11,7 @@
 #include "libgpuslice/driver.h"
 #include "libgpuslice/relaxed_capture.h"
 #include "libgpuslice/stage.h"
+#include "libgpuslice/waiting_streams.h"
 
 namespace gpuslice {
 
@@ -131,6 +132,7 @@ std::vector<Context*> take_out(Which which) {
 }  // namespace
 
 void Context::forget(CUcontext handle) {
+  WaitingStreams::get().forget(handle);
   {
     Registry& all = *registry();
     std::lock_guard lock(all.mutex);
@@ -140,7 +142,10 @@ void Context::forget(CUcontext handle) {
 }
 
 void Context::forget_device(CUdevice device) {
-  for (Context* context : take_out([device](const Context& c) { return c.device_index_ == device; })) context->end_with_agent();
+  for (Context* context : take_out([device](const Context& c) { return c.device_index_ == device; })) {
+    WaitingStreams::get().forget(context->context_);
+    context->end_with_agent();
+  }
 }
 
 void Context::end_all_at_exit() {

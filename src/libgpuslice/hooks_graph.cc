@@ -1,5 +1,6 @@
 // Graphs: what the program makes executable and launches, and what it changes about it (graph_exec.h).
 #include <cstring>
+#include <optional>
 
 #include "libgpuslice/activity.h"
 #include "libgpuslice/capture.h"
@@ -12,6 +13,7 @@
 #include "libgpuslice/quiet.h"
 #include "libgpuslice/relaxed_capture.h"
 #include "libgpuslice/stream_priority.h"
+#include "libgpuslice/waiting_streams.h"
 
 namespace gpuslice {
 
@@ -58,7 +60,11 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
   const auto plain = [&] { return driver().cuGraphLaunch(exec, where); };
   if (!Client::get().wanted()) return plain();
   return guarded([&] {
-    if (!capturing(where)) StreamPriorities::get().before_launch(where);
+    std::optional<WaitingStreams::Putting> putting;  // it may hold a host function
+    if (!capturing(where)) {
+      putting.emplace(WaitingStreams::get(), where);
+      StreamPriorities::get().before_launch(where);
+    }
     const int free = Activity::free_device();
     if (free >= 0) Activity::get().launched(free, 1);
     if (const std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec)) return free >= 0 ? graph->launch_as_it_is(plain) : graph->launch(where, plain);

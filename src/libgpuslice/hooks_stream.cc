@@ -10,6 +10,7 @@
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/context.h"
 #include "libgpuslice/stream_priority.h"
+#include "libgpuslice/waiting_streams.h"
 
 namespace gpuslice {
 
@@ -96,6 +97,7 @@ GPUSLICE_HOOK cuStreamDestroy_v2(CUstream stream) {
     if (!driver().cuStreamDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
     for (Context* context : Context::all()) context->stream_destroyed(stream);
     StreamPriorities::get().destroyed(stream);
+    WaitingStreams::get().destroyed(stream);
     return driver().cuStreamDestroy_v2(stream);
   });
 }

@@ -33,6 +33,21 @@ GPUSLICE_HOOK cuStreamBeginCaptureToGraph_ptsz(CUstream, CUgraph, const CUgraphN
                                                CUstreamCaptureMode);
 GPUSLICE_HOOK cuStreamEndCapture_ptsz(CUstream, CUgraph*);
 GPUSLICE_HOOK cuStreamWaitEvent_ptsz(CUstream, CUevent, unsigned);
+#undef cuStreamWaitValue32
+#undef cuStreamWaitValue64
+#undef cuStreamBatchMemOp
+GPUSLICE_HOOK cuLaunchHostFunc_ptsz(CUstream, CUhostFn, void*);
+GPUSLICE_HOOK cuStreamAddCallback_ptsz(CUstream, CUstreamCallback, void*, unsigned);
+GPUSLICE_HOOK cuStreamWaitValue32(CUstream, CUdeviceptr, cuuint32_t, unsigned);
+GPUSLICE_HOOK cuStreamWaitValue32_ptsz(CUstream, CUdeviceptr, cuuint32_t, unsigned);
+GPUSLICE_HOOK cuStreamWaitValue32_v2_ptsz(CUstream, CUdeviceptr, cuuint32_t, unsigned);
+GPUSLICE_HOOK cuStreamWaitValue64(CUstream, CUdeviceptr, cuuint64_t, unsigned);
+GPUSLICE_HOOK cuStreamWaitValue64_ptsz(CUstream, CUdeviceptr, cuuint64_t, unsigned);
+GPUSLICE_HOOK cuStreamWaitValue64_v2_ptsz(CUstream, CUdeviceptr, cuuint64_t, unsigned);
+GPUSLICE_HOOK cuStreamBatchMemOp(CUstream, unsigned, CUstreamBatchMemOpParams*, unsigned);
+GPUSLICE_HOOK cuStreamBatchMemOp_ptsz(CUstream, unsigned, CUstreamBatchMemOpParams*, unsigned);
+GPUSLICE_HOOK cuStreamBatchMemOp_v2_ptsz(CUstream, unsigned, CUstreamBatchMemOpParams*, unsigned);
+GPUSLICE_HOOK cuWaitExternalSemaphoresAsync_ptsz(const CUexternalSemaphore*, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS*, unsigned, CUstream);
 #undef cuGraphInstantiate
 #undef cuGraphExecUpdate
 #undef cuGraphExecKernelNodeSetParams
@@ -130,6 +145,24 @@ const Hook kHooks[] = {
     ROW(cuStreamEndCapture_ptsz, "cuStreamEndCapture", 10000, true),
     ROW(cuStreamWaitEvent, "cuStreamWaitEvent", 3020, false),
     ROW(cuStreamWaitEvent_ptsz, "cuStreamWaitEvent", 7000, true),
+    ROW(cuLaunchHostFunc, "cuLaunchHostFunc", 10000, false),
+    ROW(cuLaunchHostFunc_ptsz, "cuLaunchHostFunc", 10000, true),
+    ROW(cuStreamAddCallback, "cuStreamAddCallback", 5000, false),
+    ROW(cuStreamAddCallback_ptsz, "cuStreamAddCallback", 7000, true),
+    ROW(cuStreamWaitValue32, "cuStreamWaitValue32", 8000, false),
+    ROW(cuStreamWaitValue32_ptsz, "cuStreamWaitValue32", 8000, true),
+    ROW(cuStreamWaitValue32_v2, "cuStreamWaitValue32", 11070, false),
+    ROW(cuStreamWaitValue32_v2_ptsz, "cuStreamWaitValue32", 11070, true),
+    ROW(cuStreamWaitValue64, "cuStreamWaitValue64", 9000, false),
+    ROW(cuStreamWaitValue64_ptsz, "cuStreamWaitValue64", 9000, true),
+    ROW(cuStreamWaitValue64_v2, "cuStreamWaitValue64", 11070, false),
+    ROW(cuStreamWaitValue64_v2_ptsz, "cuStreamWaitValue64", 11070, true),
+    ROW(cuStreamBatchMemOp, "cuStreamBatchMemOp", 8000, false),
+    ROW(cuStreamBatchMemOp_ptsz, "cuStreamBatchMemOp", 8000, true),
+    ROW(cuStreamBatchMemOp_v2, "cuStreamBatchMemOp", 11070, false),
+    ROW(cuStreamBatchMemOp_v2_ptsz, "cuStreamBatchMemOp", 11070, true),
+    ROW(cuWaitExternalSemaphoresAsync, "cuWaitExternalSemaphoresAsync", 10000, false),
+    ROW(cuWaitExternalSemaphoresAsync_ptsz, "cuWaitExternalSemaphoresAsync", 10000, true),
     ROW(cuGraphInstantiate, "cuGraphInstantiate", 10000, false),
     ROW(cuGraphInstantiate_v2, "cuGraphInstantiate", 11000, false),
     ROW(cuGraphInstantiateWithFlags, "cuGraphInstantiate", 12000, false),

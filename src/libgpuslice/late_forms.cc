@@ -1,12 +1,14 @@
 #include "libgpuslice/late_forms.h"
 
 #include <thread>
+#include <vector>
 
 #include "libgpuslice/capture.h"
 #include "libgpuslice/context.h"
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/load_image.h"
+#include "libgpuslice/may_load.h"
 #include "libgpuslice/modules.h"
 #include "libgpuslice/quiet.h"
 #include "libgpuslice/relaxed_capture.h"
@@ -18,12 +20,21 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// No launch of the program is known to be on the GPU.
-bool idle() {
-  for (Context* context : Context::all()) {
-    if (!context->idle()) return false;
+/// The functions of kernels that the program has launched before are loaded together with their image, no more than so many.
+constexpr std::size_t kMostFunctions = 32;
+
+/// With a moment to load code: those of kernels that the program has launched.
+void load_functions(LoadedImage& image) {
+  Context* context = Context::current();
+  if (!context) return;
+  std::vector<std::shared_ptr<KernelInfo>> launched;
+  {
+    std::lock_guard lock(image.mutex);
+    for (const auto& [name, kernel] : image.kernels) {
+      if (kernel->persistent && kernel->launches.load() > 0 && launched.size() < kMostFunctions) launched.push_back(kernel);
+    }
   }
-  return true;
+  for (const auto& kernel : launched) context->load_instance(*kernel);
 }
 
 }  // namespace
@@ -90,11 +101,11 @@ void LateForms::become(State state) {
 
 /// With loading_.
 bool LateForms::this_is_the_moment() {
-  if (idle()) return true;
+  if (may_load_now()) return true;
   if (Clock::now() < next_hold_) return false;
   const Stage stage("holding up a launch, to load what was compiled");
   const auto until = Clock::now() + kLongestHold;
-  while (!idle()) {
+  while (!may_load_now()) {
     if (Clock::now() >= until) {
       next_hold_ = Clock::now() + kHoldEvery;
       return false;
@@ -117,6 +128,7 @@ void LateForms::load_now_or_never_mind() {
   const Quiet quiet;
   const bool loaded = image->load_forms(code_, image->listed, image->library != nullptr);
   code_ = {};
+  if (loaded) load_functions(*image);
   become(loaded ? State::kLoaded : State::kRefused);
   debug("%s: %s", image->label.c_str(),
         loaded ? "its persistent forms are there" : "the driver refused what it compiled");

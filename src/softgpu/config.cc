@@ -41,6 +41,8 @@ Config read_config() {
       number_from_env("SOFTGPU_WARP_INSTRUCTION_NS", 0, 1'000'000'000, kDefaultWarpInstructionNs);
   if (const char* file = std::getenv("SOFTGPU_COMPILE_UNTIL")) config.compile_until = file;
   config.memset_us = number_from_env("SOFTGPU_MEMSET_US", 0, 10'000'000, config.memset_us);
+  const char* loading = std::getenv("CUDA_MODULE_LOADING");
+  config.lazy_loading = loading != nullptr && std::strcmp(loading, "LAZY") == 0;
   config.strict_exit = number_from_env("SOFTGPU_STRICT_EXIT", 0, 1, 0) == 1;
   config.memory_bytes = number_from_env("SOFTGPU_MEMORY_MIB", 1, 1 << 20, config.memory_bytes >> 20) << 20;
   return config;

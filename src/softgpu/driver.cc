@@ -146,12 +146,24 @@ void Driver::destroy_context(Context& context) {
 }
 
 void Driver::synchronize_all() {
-  std::vector<std::shared_ptr<Context>> all;
-  {
-    const std::lock_guard lock(mutex_);
-    all = all_contexts_;
-  }
-  for (const auto& context : all) context->drain();
+  for (const auto& context : every_context()) context->drain();
+}
+
+std::vector<std::shared_ptr<Context>> Driver::every_context() {
+  const std::lock_guard lock(mutex_);
+  return all_contexts_;
+}
+
+void Driver::loads_image(Context* context) {
+  if (config.lazy_loading) return;
+  if (context != nullptr) return context->synchronize();
+  for (const auto& one : every_context()) one->synchronize();
+}
+
+void Driver::uses(Function& function, Context& context) {
+  if (!config.lazy_loading || function.loaded) return;
+  context.synchronize();
+  function.loaded = true;
 }
 
 std::shared_ptr<Stream> Driver::stream(Context& current, CUstream handle) const {

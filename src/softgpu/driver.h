@@ -63,6 +63,12 @@ class Driver {
   /// Waits until all work submitted so far in any context is over. Stopped contexts do what they have begun, no more.
   void synchronize_all();
 
+  /// Loading code waits as a real driver does: until all work submitted so far is over in the context, or in every one for a
+  /// library (null). Called when an image is loaded and when a kernel is used for the first time; either one waits, as
+  /// CUDA_MODULE_LOADING says.
+  void loads_image(Context* context);
+  void uses(Function& function, Context& context);
+
   /// The stream a handle means in the current context; nullptr if there is none such.
   std::shared_ptr<Stream> stream(Context& current, CUstream handle) const;
 
@@ -113,6 +119,7 @@ class Driver {
  private:
   Driver(Config settings, std::unique_ptr<Table> shared);
   void forget_variables(const Module& module);
+  std::vector<std::shared_ptr<Context>> every_context();
 
   std::mutex mutex_;  ///< guards what follows
   Context* primary_ = nullptr;

@@ -25,6 +25,7 @@ struct Function {
   std::shared_ptr<const engine::Program> program;
   const engine::Kernel* kernel = nullptr;
   std::atomic<int> max_dynamic_shared{0};  ///< bytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+  std::atomic<bool> loaded{false};         ///< where code is loaded at its first use: it was
   std::atomic<int> carveout{-1};           ///< percent, -1: the driver's choice
 
   CUresult get_attribute(CUfunction_attribute attribute, int* value) const;

@@ -4,9 +4,11 @@
 // clang-format off
 //   module FILE | library FILE   -> "ok": loaded, as that; what was loaded before stays loaded, but is not used any more
 //   run BLOCKS                   -> "right" or "wrong": scale, compared with what it should give
+//   more                         -> "ok": more_1 has run
 //   shared BYTES                 -> "ok": so much dynamic shared memory has scale from now on
 //   add BLOCKS | total           -> "ok" | the variable's value (a module)
 //   hold | release               -> "ok": wait_for is on the GPU from the one to the other
+//   wait | go                    -> "ok": a host function, in a stream of its own, waits from the one to the other
 //   unload                       -> "ok"
 //   fork                         -> exit status of a child that ends at once, by exit()
 // clang-format on
@@ -35,6 +37,7 @@ CUlibrary library_ = nullptr;
 CUfunction scale = nullptr;
 unsigned shared_bytes = 0;
 CUstream beside = nullptr;
+CUstream waiting = nullptr;
 unsigned* flag = nullptr;  // in host memory that wait_for reads
 
 using Arguments = std::istringstream;
@@ -111,6 +114,19 @@ std::string run(Arguments& arguments) {
   return right ? "right" : "wrong";  // the memory stays: freeing it waits for what hold put on the GPU
 }
 
+std::string more(Arguments&) {
+  constexpr unsigned kBlocks = 20;
+  CUdeviceptr values = 0;
+  CUstream stream = nullptr;
+  DRIVER_CHECK(cuMemAlloc(&values, kBlocks * kThreads * sizeof(float)));
+  DRIVER_CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  void* parameters[] = {&values};
+  DRIVER_CHECK(cuLaunchKernel(function("more_1"), kBlocks, 1, 1, kThreads, 1, 1, 0, stream, parameters, nullptr));
+  DRIVER_CHECK(cuStreamSynchronize(stream));
+  DRIVER_CHECK(cuStreamDestroy(stream));
+  return "ok";
+}
+
 std::string shared(Arguments& arguments) {
   shared_bytes = next<unsigned>(arguments);
   DRIVER_CHECK(
@@ -155,6 +171,26 @@ std::string release(Arguments&) {
   return "ok";
 }
 
+std::atomic<bool> gone_on{false};
+
+std::string wait_for_host(Arguments&) {
+  if (!waiting) DRIVER_CHECK(cuStreamCreate(&waiting, CU_STREAM_NON_BLOCKING));
+  gone_on = false;
+  DRIVER_CHECK(cuLaunchHostFunc(
+      waiting,
+      [](void*) {
+        while (!gone_on) usleep(100);
+      },
+      nullptr));
+  return "ok";
+}
+
+std::string go(Arguments&) {
+  gone_on = true;
+  DRIVER_CHECK(cuStreamSynchronize(waiting));
+  return "ok";
+}
+
 std::string fork_child(Arguments&) {
   const pid_t child = fork();
   if (child == 0) std::exit(0);
@@ -169,6 +205,8 @@ const std::map<std::string, std::string (*)(Arguments&)> kCommands = {
     {"shared", shared},      {"add", add},
     {"total", total},        {"hold", hold},
     {"release", release},    {"fork", fork_child},
+    {"wait", wait_for_host}, {"go", go},
+    {"more", more},
 };
 
 }  // namespace

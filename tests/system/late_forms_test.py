@@ -119,6 +119,39 @@ class LateForms(instance.SystemTest):
         self.assertEqual(shell.ask("release"), "ok")
         self.assertBecomesPersistent(shell)
 
+    def test_nothing_is_loaded_while_a_stream_waits_for_the_host(self):
+        """The host function may wait for the thread that would load, and the driver for the host function."""
+        shell = self.shell()
+        self.assertEqual(shell.ask("module", IMAGE), "ok")
+        self.assertEqual(shell.ask("run", 20), "right")
+        self.assertEqual(shell.ask("wait"), "ok")
+        self.compiled.touch()
+        self.assertIsOriginal(shell, WAITING)
+        deadline = time.monotonic() + 1.5  # long enough for the library to hold up a launch for it, in vain
+        while time.monotonic() < deadline:
+            self.assertEqual(shell.ask("run", 20), "right")
+        self.assertIsOriginal(shell, WAITING)
+        self.assertEqual(shell.ask("go"), "ok")
+        self.assertBecomesPersistent(shell)
+
+    def test_the_functions_of_launched_kernels_are_loaded_with_the_image(self):
+        shell = self.shell(CUDA_MODULE_LOADING="LAZY")
+        for kind in ("module", "library"):
+            with self.subTest(kind):
+                self.compiled.unlink(missing_ok=True)
+                for kept in self.compiled_images():
+                    kept.unlink()
+                self.assertEqual(shell.ask(kind, IMAGE), "ok")
+                self.assertEqual(shell.ask("more"), "ok")
+                self.assertEqual(shell.ask("run", 20), "right")
+                self.compiled.touch()
+                self.assertBecomesPersistent(shell)
+                self.assertEqual(shell.ask("wait"), "ok")
+                self.assertEqual(shell.ask("more"), "ok")
+                self.assertEqual(shell.ask("run", 20), "right")
+                self.assertEqual(shell.ask("go"), "ok")
+                self.assertEqual(shell.ask("unload"), "ok")
+
     def test_attributes_set_before_count_behind(self):
         shell = self.shell()
         self.assertEqual(shell.ask("module", IMAGE), "ok")

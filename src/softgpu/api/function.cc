@@ -58,15 +58,19 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction handle, size_t index, size_t* off
 }
 
 CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction handle) {
-  return with_function(handle, [&](Driver&, Function&) {
+  return with_function(handle, [&](Driver& driver, Function& function) {
     if (state == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *state = CU_FUNCTION_LOADING_STATE_LOADED;
+    const bool loaded = !driver.config.lazy_loading || function.loaded;
+    *state = loaded ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
     return CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuFuncLoad(CUfunction handle) {
-  return with_function(handle, [](Driver&, Function&) { return CUDA_SUCCESS; });
+  return with_function(handle, [](Driver& driver, Function& function) {
+    driver.uses(function, *context_stack().back());
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction handle, int threads,

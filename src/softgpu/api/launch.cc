@@ -48,6 +48,7 @@ CUresult launch(const CUlaunchConfig& config, CUfunction handle, void** values, 
                                              : set_attribute(work, config.attrs[i].id, config.attrs[i].value);
           if (taken != CUDA_SUCCESS) return taken;
         }
+        driver.uses(*work.function, *stream->context());
         return perform(driver, stream, std::move(work));
       },
       call);

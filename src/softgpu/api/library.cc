@@ -30,6 +30,7 @@ CUresult load(CUlibrary* result, const void* image, const JitLog& log, const cha
         log.write(loaded);
         if (!loaded.message.empty()) driver.debug(loaded.message);
         if (loaded.program == nullptr) return loaded.result;
+        driver.loads_image(nullptr);
         const auto library = std::make_shared<Library>();
         library->module = std::make_shared<Module>(loaded.program);
         for (const auto& [name, function] : library->module->functions) {
@@ -127,9 +128,10 @@ CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel* kernels, unsigned int capac
 }
 
 CUresult CUDAAPI cuKernelGetFunction(CUfunction* result, CUkernel handle) {
-  return with_kernel(handle, [&](Driver&, Kernel& kernel) {
+  return with_kernel(handle, [&](Driver& driver, Kernel& kernel) {
     if (result == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (context_stack().empty()) return CUDA_ERROR_INVALID_CONTEXT;
+    if (context_stack().back() != nullptr) driver.uses(*kernel.function, *context_stack().back());
     *result = reinterpret_cast<CUfunction>(kernel.function.get());
     return CUDA_SUCCESS;
   });

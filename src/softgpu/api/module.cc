@@ -20,6 +20,8 @@ CUresult load(CUmodule* result, const void* image, const JitLog& log, const char
         log.write(loaded);
         if (!loaded.message.empty()) driver.debug(loaded.message);
         if (loaded.program == nullptr) return loaded.result;
+        driver.loads_image(&context);
+        if (context.error() != CUDA_SUCCESS) return context.error();
         const auto module = std::make_shared<Module>(loaded.program);
         module->context = &context;
         driver.add_module(module);
@@ -117,9 +119,9 @@ CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction* functions, unsigned int 
 }
 
 CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
-  return with_driver([&](Driver&) {
+  return with_driver([&](Driver& driver) {
     if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *mode = CU_MODULE_EAGER_LOADING;
+    *mode = driver.config.lazy_loading ? CU_MODULE_LAZY_LOADING : CU_MODULE_EAGER_LOADING;
     return CUDA_SUCCESS;
   });
 }

@@ -1,0 +1,17 @@
+#include "libgpuslice/may_load.h"
+
+#include "libgpuslice/capture.h"
+#include "libgpuslice/context.h"
+#include "libgpuslice/waiting_streams.h"
+
+namespace gpuslice {
+
+bool may_load_now() {
+  for (Context* context : Context::all()) {
+    if (!context->idle()) return false;
+  }
+  const NoCapture none_begins;  // to ask about a stream that captures would end the capture
+  return none_begins && WaitingStreams::get().none();
+}
+
+}  // namespace gpuslice
