@@ -102,9 +102,18 @@ void Client::write_grant(std::size_t index, std::uint32_t capsm, std::uint32_t i
   ipc::store(grant.priority, priority_);
   write_idle(index, idle);
   ipc::store(grant.decided_ns, now_ns);
-  ipc::store(grant.polled.capsm, capsm);
+  if (!opened_) ipc::store(grant.polled.capsm, capsm);
   ipc::store(grant.epoch, slot.epoch);
   ipc::futex_wake(grant.epoch);
+}
+
+void Client::open_grants() {
+  opened_ = true;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Polled& polled = stub_->grant[i].polled;
+    for (Polled::Limit& limit : polled.limits) __atomic_store(&limit, &kNoLimit, __ATOMIC_RELEASE);
+    ipc::store(polled.capsm, ipc::kUnlimited);
+  }
 }
 
 void Client::write_idle(std::size_t index, std::uint32_t idle) {

@@ -127,6 +127,10 @@ class Client {
   /// Keeps what is new or changed, within the bounds above.
   void report(std::vector<ipc::Kernel> kernels);
 
+  /// For a client whose process has ended: what is left of it on the GPU may use all SMs, so it runs to its end. No grant that is
+  /// written later reaches the page.
+  void open_grants();
+
   void set_priority(std::int32_t priority, std::uint64_t now_ns);
   /// Grant::time_slice_us.
   void set_time_slice(std::size_t slot, std::uint32_t us, std::uint64_t now_ns);
@@ -158,6 +162,7 @@ class Client {
   ipc::StubMap stub_;
   std::vector<Slot> slots_;
   std::int32_t priority_ = 0;
+  bool opened_ = false;  ///< open_grants()
   std::uint64_t longest_task_ns_ = 0;
   std::uint32_t records_read_ = 0;  ///< the daemon's own copy
   std::map<std::pair<std::string, std::string>, ipc::Kernel> kernels_;  ///< by module and name

@@ -40,17 +40,20 @@ Client& Scheduler::add(Client client, std::uint64_t now_ns) {
   return added;
 }
 
-void Scheduler::remove(Client& client, std::uint64_t now_ns) {
+Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   time_slices_worked_ = time_slices_work();
   learn();
   for (auto& queues : queues_)
     for (auto& [path, queue] : queues) queue.forget(client, now_ns);
-  clients_.remove_if([&](const Client& other) { return &other == &client; });
+  const auto found = std::find_if(clients_.begin(), clients_.end(), [&](const Client& other) { return &other == &client; });
+  Client removed = std::move(*found);
+  clients_.erase(found);
   rebuild(now_ns);
   apply_time_slices(now_ns);
   read_usage();
   take_turns(now_ns);
   decide(now_ns);
+  return removed;
 }
 
 void Scheduler::set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns) {

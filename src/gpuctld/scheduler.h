@@ -47,8 +47,8 @@ class Scheduler {
   /// Takes the client in and grants it something. It stays until remove(). Its slice exists.
   Client& add(Client client, std::uint64_t now_ns);
 
-  /// What the client had is granted to others before this returns; nobody waits for a client that is gone.
-  void remove(Client& client, std::uint64_t now_ns);
+  /// What the client had is granted to others before this returns; nobody waits for a client that is gone. Its page stays as it is.
+  Client remove(Client& client, std::uint64_t now_ns);
 
   /// A hint is bounded by the priority of the client's slice.
   void set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns);
