@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "gpuctld/job_queue.h"
 #include "ipc/message.h"
@@ -55,7 +56,7 @@ Result<Client> Client::create(ClientIdentity identity, std::string slice, std::v
   return client;
 }
 
-bool Client::read_usage(const std::vector<std::uint32_t>& sms) {
+bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now_ns) {
   bool changed = false;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
@@ -72,6 +73,8 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms) {
     slot.demand = demand;
     slot.holding = std::min(ipc::load(usage.holding), most);
     slot.outstanding = ipc::load(usage.outstanding);
+    const std::uint64_t launches = ipc::load(usage.launches);
+    if (std::exchange(slot.launches, launches) != launches || slot.busy()) slot.work_ns = now_ns;
     if (slot.held.heard(ipc::load(usage.applied_epoch), slot.epoch, slot.written)) slot.disobeying = false;
     if (slot.busy()) continue;
     slot.held.rest();

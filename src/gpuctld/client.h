@@ -59,6 +59,8 @@ class Client {
     std::uint32_t demand = 0;   ///< as last read, bounded by the device; so is the next
     std::uint32_t holding = 0;
     std::uint32_t outstanding = 0;
+    std::uint64_t launches = 0;  ///< as last read
+    std::uint64_t work_ns = 0;   ///< when it was last seen to have something to run, or to have launched something
     std::uint32_t written = 0;  ///< what the stub page says: `decided` but for a handover or an eviction storm
     std::uint32_t idle = 0;     ///< as the stub page says; so is the next
     std::uint32_t time_slice_us = 0;
@@ -87,7 +89,7 @@ class Client {
 
   /// Reads what the client says about its devices. `sms[d]` bounds what is believed about device d. True if a demand
   /// changed.
-  bool read_usage(const std::vector<std::uint32_t>& sms);
+  bool read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now_ns);
 
   /// The driver broke its context there: as if it had nothing to run, until its demand changes.
   void fault(std::size_t slot);
