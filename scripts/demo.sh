@@ -115,7 +115,7 @@ choose_device
 choose_sizes
 round_of alone
 round_of unmanaged batch
-gpuctl create-slice ls --reserve "$reserve"
+gpuctl create-slice ls --reserve "$reserve" --reserve-mode strict
 gpuctl create-slice batch
 in_ls=("$binaries/src/gpuctl/gpuctl" run --slice ls)
 in_batch=("$binaries/src/gpuctl/gpuctl" run --slice batch)

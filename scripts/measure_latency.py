@@ -21,7 +21,7 @@ def step_latency(lab):
         full = ("work", "--blocks", 8 * reserve, "--iterations", iterations, *arrival)
         batch = ("work", "--blocks", batch_size["extent"][0], "--iterations", batch_size["extent"][1], "--depth", 2,
                  "--priority", "low", "--check", "last", *timing)
-        lab.gpuctl("create-slice", "ls", "--reserve", reserve)
+        lab.gpuctl("create-slice", "ls", "--reserve", reserve, "--reserve-mode", "strict")
         lab.gpuctl("create-slice", "batch")
         lab.gpuctl("create-slice", "full", "--max", reserve)
         yield (f"LS {ls_size['gpu_us']['p50']:.0f} us; batch {batch_size['gpu_us']['p50'] / 1000:.1f} ms, "

@@ -20,7 +20,7 @@ def step_opaque(lab):
         sized = lab.bench(None, "work", "--blocks", reserve, "--calibrate-us", 50, "--count", 20)
         ls = ("work", "--blocks", reserve, "--iterations", sized["extent"][1], "--arrival", "periodic", "--period-us", 2000,
               "--priority", "high", "--seconds", SECONDS, "--check", "last")
-        lab.gpuctl("create-slice", "ls", "--reserve", reserve)
+        lab.gpuctl("create-slice", "ls", "--reserve", reserve, "--reserve-mode", "strict")
         lab.gpuctl("create-slice", "batch")
         alone = lab.bench(None, *ls)
         batch_alone = finished(lab.start(None, sys.executable, MATMUL, SECONDS))

@@ -21,9 +21,12 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   const sched::Policy* policy = sched::find_policy(s.policy);
   const sched::JobPolicyRow* row = sched::find_job_policy(s.policy.substr(0, s.policy.find(':')));
   const std::string_view help = policy != nullptr ? policy->help : row != nullptr ? row->help : "";
-  const bool strict = s.reserve_mode == "strict";
+  const std::string hold = format_us(1000.0 * static_cast<double>(s.reserve_hold_ms));
+  const std::string kept = s.reserve_mode == "strict"   ? ", kept free"
+                           : s.reserve_mode == "active" ? ", kept free while active and " + hold + " longer"
+                                                        : ", lent until needed";
   line("slice", printable(s.path));
-  line("reserve", s.reserve == 0 ? "none" : sms(s.reserve) + (strict ? ", kept free" : ", lent until needed"));
+  line("reserve", s.reserve == 0 ? "none" : sms(s.reserve) + kept);
   line("max", s.max ? sms(*s.max) : "none");
   line("weight", std::to_string(s.weight));
   line("priority", std::to_string(s.priority));

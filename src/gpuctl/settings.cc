@@ -10,6 +10,7 @@
 #include "gpuctl/suggest.h"
 #include "gpuctl/units.h"
 #include "sched/policy.h"
+#include "sched/slice.h"
 #include "sched/temporal/job_policy.h"
 
 namespace gpuctl::cli {
@@ -69,6 +70,7 @@ Outcome<void> set_owner(std::string_view value, const std::string& where, ipc::S
 bool given(std::string_view key, const ipc::SliceSettings& s) {
   if (key == "reserve") return s.reserve.has_value();
   if (key == "reserve-mode") return s.reserve_mode.has_value();
+  if (key == "reserve-hold") return s.reserve_hold_ms.has_value();
   if (key == "max") return s.max || s.max_unlimited;
   if (key == "weight") return s.weight.has_value();
   if (key == "priority") return s.priority.has_value();
@@ -82,7 +84,8 @@ bool given(std::string_view key, const ipc::SliceSettings& s) {
 const std::vector<SettingKey>& setting_keys() {
   static const std::vector<SettingKey> keys{
       {"reserve", "N", "SMs of every GPU that are always there for the slice"},
-      {"reserve-mode", "strict|lend", "Keep the reserve free, or lend it to others until it is needed"},
+      {"reserve-mode", "strict|active|lend", "Keep the reserve free: always, while the slice is active (default), or never"},
+      {"reserve-hold", "TIME", "With mode active: how long after its last launch the slice counts as active (100ms)"},
       {"max", "N|none", "SMs of every GPU that the slice uses at most"},
       {"weight", "N", "Share of what is left after the reserves, relative to its siblings (100)"},
       {"priority", "N", "Greater goes first (0)"},
@@ -137,9 +140,15 @@ Outcome<void> apply_setting(std::string_view key, std::string_view value, const 
                    " is not a size; give bytes or a number with K, M, G or T such as 16G, or 'none'");
     }
   } else if (key == "reserve-mode") {
-    if (value != "strict" && value != "lend")
-      return usage(where + ": " + quoted(value) + " is not a mode of reserving" + hint(value, {"strict", "lend"}));
+    if (!sched::reserve_mode(value))
+      return usage(where + ": " + quoted(value) + " is not a mode of reserving" + hint(value, {"strict", "active", "lend"}));
     settings.reserve_mode = value;
+  } else if (key == "reserve-hold") {
+    const auto hold = parse_milliseconds(value);
+    if (!hold) return usage(where + ": " + quoted(value) + " is not a time; give whole milliseconds or seconds such as 100ms or 2s");
+    if (*hold < sched::kReserveHoldMin.count() || *hold > sched::kReserveHoldMax.count())
+      return usage(where + ": " + quoted(value) + " is not between 1ms and 3600s");
+    settings.reserve_hold_ms = *hold;
   } else {
     settings.policy = value;
   }

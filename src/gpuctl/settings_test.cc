@@ -21,9 +21,9 @@ std::string set(const std::vector<std::string>& assignments) {
 }
 
 TEST(Settings, EveryKey) {
-  EXPECT_EQ(set({"reserve=8", "reserve-mode=lend", "max=40", "weight=50", "priority=-3", "memory-max=16G",
+  EXPECT_EQ(set({"reserve=8", "reserve-mode=lend", "reserve-hold=50ms", "max=40", "weight=50", "priority=-3", "memory-max=16G",
                  "policy=share", "owner=0:0"}),
-            R"({"reserve":8,"reserve_mode":"lend","max":40,"weight":50,"priority":-3,"memory_max":17179869184,)"
+            R"({"reserve":8,"reserve_mode":"lend","reserve_hold_ms":50,"max":40,"weight":50,"priority":-3,"memory_max":17179869184,)"
             R"("policy":"share","owner_uid":0,"owner_gid":0})");
 }
 
@@ -45,6 +45,13 @@ TEST(Settings, ErrorsNameTheKeyAndWhatWouldBeRight) {
   EXPECT_EQ(set({"memory-max=lots"}),
             "memory-max: 'lots' is not a size; give bytes or a number with K, M, G or T such as 16G, or 'none'");
   EXPECT_EQ(set({"reserve-mode=lent"}), "reserve-mode: 'lent' is not a mode of reserving; did you mean 'lend'?");
+  EXPECT_EQ(set({"reserve-mode=activ"}), "reserve-mode: 'activ' is not a mode of reserving; did you mean 'active'?");
+  for (const char* value : {"100", "soon", "", "1.5ms", "-1s"})
+    EXPECT_EQ(set({std::string("reserve-hold=") + value}), "reserve-hold: '" + std::string(value) +
+              "' is not a time; give whole milliseconds or seconds such as 100ms or 2s");
+  EXPECT_EQ(set({"reserve-hold=0s"}), "reserve-hold: '0s' is not between 1ms and 3600s");
+  EXPECT_EQ(set({"reserve-hold=3601s"}), "reserve-hold: '3601s' is not between 1ms and 3600s");
+  EXPECT_EQ(set({"reserve-hold=1s", "reserve_hold=2s"}), "reserve-hold: is given twice; give it once");
   EXPECT_EQ(set({"owner=no-such-user"}), "owner: there is no user 'no-such-user'; give a user's name or number");
   EXPECT_EQ(set({"owner=0:no-such-group"}), "owner: there is no group 'no-such-group'; give a group's name or number");
   EXPECT_EQ(set({"owner=:0"}), "owner: ':0' names no user; give USER or USER:GROUP");

@@ -33,7 +33,7 @@ std::vector<TreeRow> tree_rows(const std::vector<ipc::Slice>& slices) {
 
 std::string reserve_text(const ipc::Slice& slice) {
   if (slice.reserve == 0) return "-";
-  return std::to_string(slice.reserve) + (slice.reserve_mode == "strict" ? "" : ' ' + printable(slice.reserve_mode));
+  return std::to_string(slice.reserve) + (slice.reserve_mode == "active" ? "" : ' ' + printable(slice.reserve_mode));
 }
 
 std::string max_text(const ipc::Slice& slice) {

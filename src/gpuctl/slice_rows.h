@@ -17,7 +17,7 @@ struct TreeRow {
 /// Depth first, siblings by name, parents before children. Points into `slices`.
 std::vector<TreeRow> tree_rows(const std::vector<ipc::Slice>& slices);
 
-std::string reserve_text(const ipc::Slice& slice);  ///< "-", "8", "8 lend"
+std::string reserve_text(const ipc::Slice& slice);  ///< "-", "8", "8 lend", "8 strict"
 std::string max_text(const ipc::Slice& slice);      ///< "-", "40"
 std::string owner_text(const ipc::Slice& slice);    ///< "root", "alice:ml"
 

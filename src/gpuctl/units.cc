@@ -55,6 +55,18 @@ std::optional<double> parse_seconds(std::string_view text) {
   return seconds && *seconds > 0 ? seconds : std::nullopt;
 }
 
+std::optional<std::int64_t> parse_milliseconds(std::string_view text) {
+  if (!text.ends_with('s')) return std::nullopt;
+  text.remove_suffix(1);
+  const bool milli = text.ends_with('m');
+  if (milli) text.remove_suffix(1);
+  const std::optional<double> number = parse_decimal(text);
+  if (!number) return std::nullopt;
+  const double ms = milli ? *number : *number * 1000;
+  if (ms > 1e12 || ms != std::floor(ms)) return std::nullopt;
+  return static_cast<std::int64_t>(ms);
+}
+
 std::optional<std::int64_t> parse_size(std::string_view text) {
   static constexpr std::string_view kUnits = "KMGT";
   const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());

@@ -14,6 +14,9 @@ std::optional<std::int64_t> parse_integer(std::string_view text);
 /// A positive decimal number such as "0.5" or "2".
 std::optional<double> parse_seconds(std::string_view text);
 
+/// "100ms", "2s", "1.5s": in milliseconds, if it is a whole number of them.
+std::optional<std::int64_t> parse_milliseconds(std::string_view text);
+
 /// Bytes: "4096", "512M", "1.5G", "2GiB"; K, M, G and T are powers of 1024, upper or lower case.
 std::optional<std::int64_t> parse_size(std::string_view text);
 

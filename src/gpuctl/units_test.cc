@@ -19,6 +19,15 @@ TEST(Units, Seconds) {
     EXPECT_EQ(parse_seconds(text), std::nullopt) << text;
 }
 
+TEST(Units, Milliseconds) {
+  EXPECT_EQ(parse_milliseconds("100ms"), 100);
+  EXPECT_EQ(parse_milliseconds("2s"), 2000);
+  EXPECT_EQ(parse_milliseconds("1.5s"), 1500);
+  EXPECT_EQ(parse_milliseconds("0ms"), 0);
+  for (const char* text : {"", "s", "ms", "100", "1.5ms", "0.0001s", "-1s", "1 s", "1us", "1e3s", "99999999999s"})
+    EXPECT_EQ(parse_milliseconds(text), std::nullopt) << text;
+}
+
 TEST(Units, Sizes) {
   EXPECT_EQ(parse_size("4096"), 4096);
   EXPECT_EQ(parse_size("4096B"), 4096);

@@ -113,10 +113,10 @@ std::uint32_t Board::own_reserve(std::span<const sched::NodeInput> nodes, std::s
   if (by_turns_) return limit(nodes, index) == capacity_ ? capacity_.count : 0;
   if (nodes[index].parent < 0) return 0;
   for (auto n = static_cast<std::int32_t>(index); n >= 0; n = nodes[static_cast<std::size_t>(n)].parent) {
-    const sched::NodeInput& node = nodes[static_cast<std::size_t>(n)];
-    if (!node.strict || node.max < capacity_) return 0;
+    if (nodes[static_cast<std::size_t>(n)].max < capacity_) return 0;
   }
-  return std::min(nodes[index].reserve, capacity_).count;
+  // Those above give it as much whatever their own mode is: what is kept free below a slice is owed to it too.
+  return nodes[index].keeps_reserve() ? std::min(nodes[index].reserve, capacity_).count : 0;
 }
 
 /// What each leaf has beyond its clients' own parts.

@@ -7,8 +7,8 @@
 // whatever nobody may be using, clients of slices with a reserve first. A client with nothing outstanding uses nothing,
 // so nobody waits for it; what it may start with counts all the same.
 //
-// What a leaf's clients share at rest (sched/allocator.h) counts once, and when its slice has no client too: a strict
-// reserve stays free during handovers. If several of its clients start in the same instant, others wait until they
+// What a leaf's clients share at rest (sched/allocator.h) counts once, and when its slice has no client too: a reserve
+// that is kept stays free during handovers. If several of its clients start in the same instant, others wait until they
 // have shared it out.
 #pragma once
 

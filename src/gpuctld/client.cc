@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "gpuctld/job_queue.h"
 #include "ipc/message.h"
@@ -55,7 +56,7 @@ Result<Client> Client::create(ClientIdentity identity, std::string slice, std::v
   return client;
 }
 
-bool Client::read_usage(const std::vector<std::uint32_t>& sms) {
+bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now_ns) {
   bool changed = false;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
@@ -72,6 +73,8 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms) {
     slot.demand = demand;
     slot.holding = std::min(ipc::load(usage.holding), most);
     slot.outstanding = ipc::load(usage.outstanding);
+    const std::uint64_t launches = ipc::load(usage.launches);
+    if (std::exchange(slot.launches, launches) != launches || slot.busy()) slot.work_ns = now_ns;
     if (slot.held.heard(ipc::load(usage.applied_epoch), slot.epoch, slot.written)) slot.disobeying = false;
     if (slot.busy()) continue;
     slot.held.rest();
@@ -102,9 +105,18 @@ void Client::write_grant(std::size_t index, std::uint32_t capsm, std::uint32_t i
   ipc::store(grant.priority, priority_);
   write_idle(index, idle);
   ipc::store(grant.decided_ns, now_ns);
-  ipc::store(grant.polled.capsm, capsm);
+  if (!opened_) ipc::store(grant.polled.capsm, capsm);
   ipc::store(grant.epoch, slot.epoch);
   ipc::futex_wake(grant.epoch);
+}
+
+void Client::open_grants() {
+  opened_ = true;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Polled& polled = stub_->grant[i].polled;
+    for (Polled::Limit& limit : polled.limits) __atomic_store(&limit, &kNoLimit, __ATOMIC_RELEASE);
+    ipc::store(polled.capsm, ipc::kUnlimited);
+  }
 }
 
 void Client::write_idle(std::size_t index, std::uint32_t idle) {

@@ -60,6 +60,8 @@ class Client {
     std::uint32_t demand = 0;   ///< as last read, bounded by the device; so is the next
     std::uint32_t holding = 0;
     std::uint32_t outstanding = 0;
+    std::uint64_t launches = 0;  ///< as last read
+    std::uint64_t work_ns = 0;   ///< when it was last seen to have something to run, or to have launched something
     std::uint32_t written = 0;  ///< what the stub page says: `decided` but for a handover or an eviction storm
     std::uint32_t idle = 0;     ///< as the stub page says; so is the next
     std::uint32_t time_slice_us = 0;
@@ -89,7 +91,7 @@ class Client {
 
   /// Reads what the client says about its devices. `sms[d]` bounds what is believed about device d. True if a demand
   /// changed.
-  bool read_usage(const std::vector<std::uint32_t>& sms);
+  bool read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now_ns);
 
   /// The driver broke its context there: as if it had nothing to run, until its demand changes.
   void fault(std::size_t slot);
@@ -133,6 +135,10 @@ class Client {
   /// Keeps what is new or changed, within the bounds above.
   void report(std::vector<ipc::Kernel> kernels);
 
+  /// For a client whose process has ended: what is left of it on the GPU may use all SMs, so it runs to its end. No grant that is
+  /// written later reaches the page.
+  void open_grants();
+
   void set_priority(std::int32_t priority, ipc::PriorityBand band, std::uint64_t now_ns);
   std::int32_t priority() const { return priority_; }
   /// Grant::time_slice_us.
@@ -166,6 +172,7 @@ class Client {
   std::vector<Slot> slots_;
   std::int32_t priority_ = 0;
   ipc::PriorityBand band_;
+  bool opened_ = false;  ///< open_grants()
   std::uint64_t longest_task_ns_ = 0;
   std::uint32_t records_read_ = 0;  ///< the daemon's own copy
   std::map<std::pair<std::string, std::string>, ipc::Kernel> kernels_;  ///< by module and name

@@ -136,6 +136,8 @@ class Reader : public ConfigValues {
       change.reserve = integer(field, node);
     else if (key == "reserve_mode")
       change.reserve_mode = text(field, node);
+    else if (key == "reserve_hold_ms")
+      change.reserve_hold_ms = integer(field, node);
     else if (key == "max") {
       change.max_unlimited = unlimited;
       change.max = unlimited ? std::nullopt : integer(field, node);
@@ -155,7 +157,8 @@ class Reader : public ConfigValues {
     else
       problem(
           key.source(), field,
-          "unknown key; known: reserve, reserve_mode, max, weight, priority, memory_max, policy, owner_uid, owner_gid");
+          "unknown key; known: reserve, reserve_mode, reserve_hold_ms, max, weight, priority, memory_max, policy, owner_uid, "
+          "owner_gid");
   }
 
   /// What is wrong whatever the rest of the tree and the GPU are like.

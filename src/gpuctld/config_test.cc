@@ -55,6 +55,7 @@ uuid = "GPU-00"
 [slice."ls"]
 reserve = 8
 reserve_mode = "lend"
+reserve_hold_ms = 250
 max = 100
 weight = 300
 priority = 10
@@ -160,7 +161,8 @@ TEST(ShippedConfig, IsValidAndSaysTheDefaults) {
   ASSERT_EQ(outcome.config.slices.size(), 1u);
   const sched::SliceChange& slice = outcome.config.slices[0].change;
   EXPECT_EQ(slice.reserve, 0);
-  EXPECT_EQ(slice.reserve_mode, "strict");
+  EXPECT_EQ(slice.reserve_mode, "active");
+  EXPECT_EQ(slice.reserve_hold_ms, 100);
   EXPECT_TRUE(slice.max_unlimited && slice.memory_unlimited);
   EXPECT_EQ(slice.weight, sched::kWeightDefault);
   EXPECT_EQ(slice.policy, "share");

@@ -11,6 +11,7 @@ static_assert(sched::kUnlimitedCapSM.count == ipc::kUnlimited);
 sched::SliceChange to_change(const ipc::SliceSettings& settings) {
   return {.reserve = settings.reserve,
           .reserve_mode = settings.reserve_mode,
+          .reserve_hold_ms = settings.reserve_hold_ms,
           .max = settings.max,
           .max_unlimited = settings.max_unlimited.value_or(false),
           .weight = settings.weight,
@@ -23,10 +24,6 @@ sched::SliceChange to_change(const ipc::SliceSettings& settings) {
 }
 
 namespace {
-
-const char* mode_name(sched::ReserveMode mode) {
-  return mode == sched::ReserveMode::strict ? "strict" : "lend";
-}
 
 std::optional<std::int64_t> limit(sched::CapSM max) {
   return max == sched::kUnlimitedCapSM ? std::nullopt : std::optional<std::int64_t>(max.count);
@@ -45,7 +42,8 @@ std::optional<std::int64_t> bytes(const std::optional<std::uint64_t>& value) {
 ipc::SliceSettings to_settings(const sched::Slice& slice) {
   ipc::SliceSettings settings;
   settings.reserve = slice.reserve.count;
-  settings.reserve_mode = mode_name(slice.reserve_mode);
+  settings.reserve_mode = sched::mode_name(slice.reserve_mode);
+  settings.reserve_hold_ms = slice.reserve_hold.count();
   settings.max = limit(slice.max);
   if (!settings.max) settings.max_unlimited = true;
   settings.weight = slice.weight;
@@ -62,7 +60,8 @@ ipc::Slice describe(const std::string& path, const sched::Slice& slice) {
   ipc::Slice result;
   result.path = path;
   result.reserve = slice.reserve.count;
-  result.reserve_mode = mode_name(slice.reserve_mode);
+  result.reserve_mode = sched::mode_name(slice.reserve_mode);
+  result.reserve_hold_ms = slice.reserve_hold.count();
   result.max = limit(slice.max);
   result.weight = slice.weight;
   result.priority = slice.priority;

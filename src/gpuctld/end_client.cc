@@ -138,6 +138,7 @@ void Ending::send(int signal) {
   sent_at_ = steady_clock::now();
   if (::syscall(SYS_pidfd_send_signal, exit_.native_handle(), signal, nullptr, 0) == 0) {
     result_.signals.push_back(signal_name(signal));
+    if (signal == SIGKILL && killed_) killed_();
   } else if (errno != ESRCH) {  // one that has ended is seen by exit_
     log_(who() + " cannot be sent " + signal_name(signal) + ": " + std::strerror(errno));
     progress_.refused = true;

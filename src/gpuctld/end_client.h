@@ -62,6 +62,9 @@ class Ending : public std::enable_shared_from_this<Ending> {
   static std::shared_ptr<Ending> create(boost::asio::io_context& context, ipc::UniqueFd pidfd, ipc::EndedClient who,
                                         EndOrder order, Log log, Done done);
 
+  /// Called once, when SIGKILL was sent: from then on the program does nothing itself.
+  void on_killed(std::function<void()> killed) { killed_ = std::move(killed); }
+
   /// Begins; with MPS, where it is active, someone is to tell mps_answered() what became of the program's work.
   void start(bool mps_active);
   void mps_answered(const MpsControl::Outcome& outcome);
@@ -93,6 +96,7 @@ class Ending : public std::enable_shared_from_this<Ending> {
   std::chrono::steady_clock::time_point sent_at_;
   Log log_;
   Done done_;
+  std::function<void()> killed_;
 };
 
 }  // namespace gpuctl::daemon

@@ -119,6 +119,24 @@ TEST_F(EndingTest, OneThatStaysIsKilled) {
   EXPECT_NE(log_[0].find("is still there 50 ms after SIGTERM"), std::string::npos) << log_[0];
 }
 
+TEST_F(EndingTest, WhoWantsToKnowIsToldOfSigkillAndOfNoOtherSignal) {
+  int killed = 0;
+  const pid_t goes = child([] {}), stays = child([] { ::signal(SIGTERM, SIG_IGN); });
+  const auto first = end(goes, {.signal = SIGTERM, .timeout = 60s});
+  first->on_killed([&] { ++killed; });
+  first->start(false);
+  context_.run();
+  context_.restart();
+  EXPECT_EQ(status(goes), -SIGTERM);
+  EXPECT_EQ(killed, 0);
+  const auto second = end(stays, {.signal = SIGTERM, .timeout = 50ms});
+  second->on_killed([&] { ++killed; });
+  second->start(false);
+  context_.run();
+  EXPECT_EQ(status(stays), -SIGKILL);
+  EXPECT_EQ(killed, 1);
+}
+
 TEST_F(EndingTest, NoSignalBeforeMpsHasAnswered) {
   const pid_t pid = child([] {});
   const auto ending = end(pid, {});

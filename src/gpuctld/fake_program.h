@@ -22,7 +22,7 @@ inline Gpu gpu(std::uint32_t sms, int index = 0) {
 inline sched::SliceTree ls_and_batch(sched::ReserveMode mode) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
   EXPECT_TRUE(
-      tree.create("ls", {.reserve = 8, .reserve_mode = mode == sched::ReserveMode::strict ? "strict" : "lend"}, kRoot));
+      tree.create("ls", {.reserve = 8, .reserve_mode = sched::mode_name(mode)}, kRoot));
   EXPECT_TRUE(tree.create("batch", {.weight = 101, .priority = -5}, kRoot));  // another weight: so that both obey
   return tree;
 }
@@ -41,6 +41,10 @@ struct FakeProgram {
   bool alone(std::size_t slot = 0) const { return (ipc::load(stub->grant[slot].flags) & ipc::kAlone) != 0; }
   std::uint32_t epoch(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].epoch); }
   void demand(std::uint32_t sms, std::size_t slot = 0) { ipc::store(stub->usage[slot].demand, sms); }
+  /// Launches that were over before anybody read their demand.
+  void launch(std::uint64_t count = 1, std::size_t slot = 0) {
+    ipc::store(stub->usage[slot].launches, ipc::load(stub->usage[slot].launches) + count);
+  }
   /// Says that it uses no more than its grant.
   void apply() { ipc::store(stub->usage[0].applied_epoch, epoch()); }
 

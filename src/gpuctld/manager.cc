@@ -98,6 +98,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
       log_(std::move(log)),
       scheduler_(std::move(devices), std::move(tree), config_.daemon.evict_deadline),
       mps_(context),
+      departed_(context),
       tick_timer_(context),
       storm_timer_(context),
       started_ns_(now_ns()) {
@@ -139,6 +140,7 @@ void Manager::stop() {
   mps_.stop();
   for (const auto& ending : endings_) ending->cancel();
   endings_.clear();
+  departed_.stop();
   if (server_) server_->stop();
 }
 
@@ -209,9 +211,9 @@ void Manager::on_closed(Session& session) {
   member->gone = true;
   error_code ignored;
   member->kick.close(ignored);
-  member->exit.close(ignored);
+  ipc::UniqueFd pidfd(member->exit.is_open() ? member->exit.release() : -1);
   if (stopped_) return;
-  scheduler_.remove(member->client, now_ns());
+  departed_.keep(scheduler_.remove(member->client, now_ns()), std::move(pidfd));
   arm_tick();
 }
 

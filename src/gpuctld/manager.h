@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "gpuctld/arrivals.h"
 #include "gpuctld/config.h"
+#include "gpuctld/departed.h"
 #include "gpuctld/end_client.h"
 #include "gpuctld/faults.h"
 #include "gpuctld/mps_control.h"
@@ -144,6 +145,7 @@ class Manager {
   Faults faults_;
   MpsControl mps_;
   std::set<std::shared_ptr<Ending>> endings_;
+  Departed departed_;
   boost::asio::steady_timer tick_timer_, storm_timer_;
   bool tick_armed_ = false, stopped_ = false;
   std::chrono::steady_clock::time_point tick_at_;

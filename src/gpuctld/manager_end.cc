@@ -109,6 +109,11 @@ void Manager::end(const Members& members, EndOrder order, const AllEnded& done) 
           std::erase_if(endings_, [&](const auto& e) { return e->pid() == result.pid && e->over(); });
           one_ended(result);
         });
+    // The work of a program that cannot go before its work is complete would wait for a grant: so would its end.
+    ending->on_killed([this, pid = identity.pid] {
+      for (const auto& [session, killed] : members_)
+        if (killed->client.identity().pid == pid) killed->client.open_grants();
+    });
     endings_.insert(ending);
     asked.emplace(identity.pid, ending);
     ending->start(mps);

@@ -1,10 +1,14 @@
 // Kill and ReportFault, through a manager in this process and programs in others.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
+#include <memory>
+#include <optional>
 
 #include "gpuctld/fake_mps_control.h"
 #include "gpuctld/manager_fixture.h"
@@ -177,6 +181,79 @@ TEST_F(ManagerEndTest, OthersMayNotUnlessTheyOwnTheSlice) {
   });
   EXPECT_EQ(as_nobody({{"pid", own}}), " ");
   EXPECT_EQ(signal_of(own), SIGTERM);
+}
+
+/// The page of a program of another process, which this one maps too.
+ipc::StubMap page_of(pid_t pid) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(entry, gone).string().find("memfd:gpuctl-stub") == std::string::npos) continue;
+    const ipc::UniqueFd fd(::open(entry.path().c_str(), O_RDWR | O_CLOEXEC));
+    if (auto map = ipc::StubMap::map(fd.get())) return std::move(*map);
+  }
+  ADD_FAILURE() << "process " << pid << " has no stub page";
+  return {};
+}
+
+/// A program whose kernels are evicted: another wants all SMs, and its slice comes first.
+class KilledWhileEvictedTest : public ManagerEndTest {
+ protected:
+  KilledWhileEvictedTest() {
+    create("first", {{"reserve", 132}, {"reserve_mode", "lend"}});
+    create("batch", {});
+    evicted_ = child([&] {
+      auto* attached = new FakeProgram(connect(), "batch", true);
+      for (auto& limit : attached->stub->grant[0].polled.limits) limit = {0, 3};
+      attached->demand(132);
+      ::signal(SIGTERM, SIG_IGN);
+    });
+    page_ = page_of(evicted_);
+    EXPECT_TRUE(eventually([&] { return capsm() == 132; }));
+    first_ = std::make_unique<FakeProgram>(connect(), "first");
+    first_->demand(132);
+    EXPECT_TRUE(eventually([&] { return capsm() == 0; }));
+  }
+  std::uint32_t capsm() const { return ipc::load(page_->grant[0].polled.capsm); }
+  bool unlimited() const {
+    return capsm() == ipc::kUnlimited && ipc::load(page_->grant[0].polled.limits[5].first) == 0 &&
+           ipc::load(page_->grant[0].polled.limits[5].last) == 255;
+  }
+  pid_t evicted_;
+  ipc::StubMap page_;
+  std::unique_ptr<FakeProgram> first_;
+};
+
+TEST_F(KilledWhileEvictedTest, WhatIsLeftOfItMayGoOnToItsEnd) {
+  ::kill(evicted_, SIGKILL);
+  EXPECT_TRUE(eventually([&] { return unlimited(); }));
+  EXPECT_TRUE(eventually([&] { return first_->granted() == 132; }));
+}
+
+TEST_F(KilledWhileEvictedTest, SoItMayIfItIsEndedAndMindsOnlySigkill) {
+  const auto reply = call("Kill", {{"pid", evicted_}, {"timeout_ms", 50}});
+  EXPECT_EQ(text(reply.parameters.at("clients").at(0).at("signals")), R"(["SIGTERM","SIGKILL"])");
+  EXPECT_TRUE(eventually([&] { return unlimited(); }));
+}
+
+TEST_F(KilledWhileEvictedTest, ASignalThatItMindsNotLeavesItsGrantAlone) {
+  auto asking = connect();
+  ASSERT_TRUE(asking.send({.method = "io.gpuctl.Kill", .parameters = {{"pid", evicted_}, {"timeout_ms", 60000}}}));
+  EXPECT_TRUE(eventually([&] { return logged("is ended by user") == 1; }));
+  EXPECT_EQ(slice("batch").at("clients"), 1);
+  EXPECT_EQ(capsm(), 0u);
+}
+
+TEST_F(ManagerEndTest, AProgramThatLosesItsConnectionAloneKeepsItsGrant) {
+  create("batch", {});
+  std::optional<FakeProgram> program(std::in_place, connect(), "batch");
+  program->demand(132);
+  EXPECT_TRUE(eventually([&] { return program->granted() == 132; }));
+  call("SetSlice", {{"path", "batch"}, {"settings", {{"max", 40}}}});
+  const ipc::StubMap page = std::move(program->stub);
+  EXPECT_EQ(ipc::load(page->grant[0].polled.capsm), 40u);
+  program.reset();
+  EXPECT_TRUE(eventually([&] { return slice("batch").at("clients") == 0; }));
+  EXPECT_EQ(ipc::load(page->grant[0].polled.capsm), 40u);
 }
 
 class ManagerEndUnderMpsTest : public ManagerEndTest {

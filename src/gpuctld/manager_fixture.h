@@ -111,7 +111,8 @@ class ManagerTest : public testing::Test {
 
 /// What libgpuslice does, without a GPU.
 struct FakeProgram {
-  FakeProgram(ipc::Connection established, const std::string& slice) : connection(std::move(established)) {
+  /// `keep`: the descriptor of its page stays open.
+  FakeProgram(ipc::Connection established, const std::string& slice, bool keep = false) : connection(std::move(established)) {
     ipc::Call request{.method = "io.gpuctl.Attach",
                       .parameters = {{"slice", slice}, {"device_uuids", {kUuid}}, {"resumed", false}}};
     reply = connection.call(request).value();
@@ -119,6 +120,7 @@ struct FakeProgram {
     if (fds.size() != 2) return;
     stub = std::move(ipc::StubMap::map(fds[0].get()).value());
     kick = std::move(fds[1]);
+    if (keep) page = std::move(fds[0]);
   }
   std::uint32_t granted() const { return ipc::load(stub->grant[0].polled.capsm); }
   void demand(std::uint32_t sms) {
@@ -130,7 +132,7 @@ struct FakeProgram {
   ipc::Connection connection;
   ipc::Reply reply;
   ipc::StubMap stub;
-  ipc::UniqueFd kick;
+  ipc::UniqueFd kick, page;
 };
 
 }  // namespace gpuctl::daemon

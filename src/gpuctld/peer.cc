@@ -1,10 +1,12 @@
 #include "gpuctld/peer.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -13,6 +15,20 @@
 #endif
 
 namespace gpuctl::daemon {
+
+namespace {
+
+constexpr unsigned long kExiting = 0x4;  // PF_EXITING of the kernel's include/linux/sched.h
+
+/// What stands behind the name in a stat file of /proc, which may hold anything: the state, then numbers.
+std::istringstream stat_fields(const std::filesystem::path& file) {
+  std::string line;
+  std::getline(std::ifstream(file), line);
+  const std::size_t name_end = line.rfind(')');
+  return std::istringstream(name_end == line.npos ? "" : line.substr(name_end + 1));
+}
+
+}  // namespace
 
 Peer peer_of(int socket) {
   Peer peer;
@@ -42,6 +58,23 @@ ipc::UniqueFd peer_pidfd(int socket, std::int32_t pid) {
   return ipc::UniqueFd(pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1);
 }
 
+bool process_ends(int pidfd, std::int32_t pid) {
+  pollfd ended{pidfd, POLLIN, 0};
+  if (::poll(&ended, 1, 0) == 1 && (ended.revents & POLLIN) != 0) return true;
+  std::error_code unreadable;
+  std::size_t threads = 0;
+  for (std::filesystem::directory_iterator at("/proc/" + std::to_string(pid) + "/task", unreadable), end; at != end;
+       at.increment(unreadable)) {
+    std::istringstream fields = stat_fields(at->path() / "stat");
+    std::string skipped;
+    unsigned long flags = kExiting;  // of a thread that went meanwhile
+    for (int field = 3; field < 9; ++field) fields >> skipped;
+    if (fields >> flags && (flags & kExiting) == 0) return false;
+    ++threads;
+  }
+  return !unreadable && threads > 0;
+}
+
 std::string command_of(std::int32_t pid) {
   constexpr std::streamsize kLongest = 256;
   const std::string directory = "/proc/" + std::to_string(pid);
@@ -57,11 +90,7 @@ std::string command_of(std::int32_t pid) {
 }
 
 std::uint64_t start_of(std::int32_t pid) {
-  std::string line;
-  std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/stat"), line);
-  const std::size_t name_end = line.rfind(')');  // the name may hold anything
-  if (name_end == line.npos) return 0;
-  std::istringstream fields(line.substr(name_end + 1));
+  std::istringstream fields = stat_fields("/proc/" + std::to_string(pid) + "/stat");
   std::string skipped;
   for (int field = 3; field < 22; ++field) fields >> skipped;
   std::uint64_t start = 0;

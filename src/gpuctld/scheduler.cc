@@ -16,6 +16,8 @@ Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, std::chron
     sms_.push_back(boards_.back().sms());
   }
   queues_.resize(boards_.size());
+  nodes_on_.assign(boards_.size(), nodes_);
+  work_.resize(boards_.size());
   rebuild(0);
   decide(0);
 }
@@ -23,10 +25,11 @@ Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, std::chron
 void Scheduler::set_tree(sched::SliceTree tree, std::uint64_t now_ns) {
   tree_ = std::move(tree);
   nodes_ = tree_.nodes();
+  nodes_on_.assign(boards_.size(), nodes_);
   rebuild(now_ns);
   apply_priorities(now_ns);
   apply_time_slices(now_ns);
-  read_usage();
+  read_usage(now_ns);
   take_turns(now_ns);
   decide(now_ns);
 }
@@ -36,23 +39,26 @@ Client& Scheduler::add(Client client, std::uint64_t now_ns) {
   rebuild(now_ns);
   apply_priorities(now_ns);
   apply_time_slices(now_ns);
-  read_usage();
+  read_usage(now_ns);
   take_turns(now_ns);
   decide(now_ns);
   return added;
 }
 
-void Scheduler::remove(Client& client, std::uint64_t now_ns) {
+Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   time_slices_worked_ = time_slices_work();
   learn();
   for (auto& queues : queues_)
     for (auto& [path, queue] : queues) queue.forget(client, now_ns);
-  clients_.remove_if([&](const Client& other) { return &other == &client; });
+  const auto found = std::find_if(clients_.begin(), clients_.end(), [&](const Client& other) { return &other == &client; });
+  Client removed = std::move(*found);
+  clients_.erase(found);
   rebuild(now_ns);
   apply_time_slices(now_ns);
-  read_usage();
+  read_usage(now_ns);
   take_turns(now_ns);
   decide(now_ns);
+  return removed;
 }
 
 void Scheduler::set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns) {
@@ -64,7 +70,7 @@ void Scheduler::set_hint(Client& client, std::int32_t priority, std::uint64_t no
 
 void Scheduler::fault(Client& client, std::size_t slot, std::uint64_t now_ns) {
   learn();
-  read_usage();
+  read_usage(now_ns);
   client.fault(slot);
   take_turns(now_ns);
   decide(now_ns);
@@ -153,15 +159,32 @@ void Scheduler::rebuild(std::uint64_t now_ns) {
 }
 
 /// True if a demand changed.
-bool Scheduler::read_usage() {
+bool Scheduler::read_usage(std::uint64_t now_ns) {
   bool changed = false;
-  for (Client& client : clients_) changed |= client.read_usage(sms_);
+  for (Client& client : clients_) changed |= client.read_usage(sms_, now_ns);
+  return changed;
+}
+
+/// True if a slice became active on a device, or is so no more.
+bool Scheduler::mark_active(std::uint64_t now_ns) {
+  for (auto& work : work_) work.clear();
+  for (const Client& client : clients_)
+    for (const Client::Slot& slot : client.slots())
+      if (slot.device >= 0) work_[static_cast<std::size_t>(slot.device)].push_back({client.node, slot.work_ns});
+  bool changed = false;
+  reserve_ends_ns_ = UINT64_MAX;
+  for (std::size_t device = 0; device < boards_.size(); ++device) {
+    const sched::Activity activity = sched::mark_active(nodes_on_[device], work_[device], now_ns);
+    changed |= activity.changed;
+    reserve_ends_ns_ = std::min(reserve_ends_ns_, activity.next_ns);
+  }
   return changed;
 }
 
 void Scheduler::update(std::uint64_t now_ns) {
   learn();
-  bool changed = read_usage(), starving = false;
+  bool changed = read_usage(now_ns), starving = false;
+  changed |= mark_active(now_ns);
   changed |= take_turns(now_ns);
   for (const Board& board : boards_) starving |= board.starving();
   const auto lasts = [now_ns](std::uint64_t since_ns) { return std::chrono::nanoseconds(now_ns - since_ns); };
@@ -179,7 +202,8 @@ void Scheduler::update(std::uint64_t now_ns) {
 }
 
 void Scheduler::decide(std::uint64_t now_ns) {
-  for (Board& board : boards_) board.decide(allocator_, nodes_, turn_);
+  mark_active(now_ns);
+  for (std::size_t device = 0; device < boards_.size(); ++device) boards_[device].decide(allocator_, nodes_on_[device], turn_);
   write(now_ns);
 }
 

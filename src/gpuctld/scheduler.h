@@ -19,6 +19,7 @@
 #include "gpuctld/job_queue.h"
 #include "gpuctld/kernel_knowledge.h"
 #include "gpuctld/recorder.h"
+#include "sched/activity.h"
 #include "sched/allocator.h"
 #include "sched/slice_tree.h"
 
@@ -47,8 +48,8 @@ class Scheduler {
   /// Takes the client in and grants it something. It stays until remove(). Its slice exists.
   Client& add(Client client, std::uint64_t now_ns);
 
-  /// What the client had is granted to others before this returns; nobody waits for a client that is gone.
-  void remove(Client& client, std::uint64_t now_ns);
+  /// What the client had is granted to others before this returns; nobody waits for a client that is gone. Its page stays as it is.
+  Client remove(Client& client, std::uint64_t now_ns);
 
   /// A hint is bounded by the priority of the client's slice.
   void set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns);
@@ -76,7 +77,7 @@ class Scheduler {
   /// Reads every client's usage, decides where a demand changed and goes on with handovers. Allocates nothing.
   void update(std::uint64_t now_ns);
 
-  /// When to call update() at the latest, for a policy for jobs: CLOCK_MONOTONIC; UINT64_MAX: no hurry.
+  /// When to call update() at the latest, for a policy for jobs, or as a reserve is to be lent: CLOCK_MONOTONIC; UINT64_MAX: no hurry.
   std::uint64_t again_ns() const;
 
   KernelKnowledge& knowledge() { return knowledge_; }
@@ -112,7 +113,8 @@ class Scheduler {
   std::optional<GrantHistory::Held> held_by(Client& client, std::size_t index, const ipc::Record& launch) const;
   void record(const Client& client, std::size_t slot, const ipc::Record& launch, sched::Time alone);
   bool take_turns(std::uint64_t now_ns);
-  bool read_usage();
+  bool read_usage(std::uint64_t now_ns);
+  bool mark_active(std::uint64_t now_ns);
   void decide(std::uint64_t now_ns);
   void write(std::uint64_t now_ns);
   /// What its slice allows, or less if the program asked for less.
@@ -125,6 +127,9 @@ class Scheduler {
   std::vector<std::uint32_t> sms_;  ///< that can be granted, per device
   sched::SliceTree tree_;
   std::vector<sched::NodeInput> nodes_;
+  std::vector<std::vector<sched::NodeInput>> nodes_on_;  ///< by device: which slices are active there
+  std::vector<std::vector<sched::Work>> work_;           ///< scratch, by device
+  std::uint64_t reserve_ends_ns_ = UINT64_MAX;  ///< when the first reserve is to be lent, unless its slice launches something
   std::list<Client> clients_;  ///< in the order of attachment; addresses stay
   std::vector<Board> boards_;
   sched::Allocator allocator_;

@@ -75,7 +75,7 @@ bool Scheduler::take_turns(std::uint64_t now_ns) {
 }
 
 std::uint64_t Scheduler::again_ns() const {
-  std::uint64_t again = UINT64_MAX;
+  std::uint64_t again = reserve_ends_ns_;
   for (const auto& queues : queues_)
     for (const auto& [path, queue] : queues) again = std::min(again, queue.again_ns());
   return again;

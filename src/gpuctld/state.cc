@@ -27,6 +27,7 @@ ipc::SliceSettings settings_of(const sched::SliceChange& change) {
   ipc::SliceSettings settings;
   settings.reserve = change.reserve;
   settings.reserve_mode = change.reserve_mode;
+  settings.reserve_hold_ms = change.reserve_hold_ms;
   settings.max = change.max;
   if (change.max_unlimited) settings.max_unlimited = true;
   settings.weight = change.weight;
@@ -106,6 +107,7 @@ void restore_slices(const State& state, sched::SliceTree& tree, std::vector<std:
     if (path == "/") {  // the GPU itself says these
       change.reserve.reset();
       change.reserve_mode.reset();
+      change.reserve_hold_ms.reset();
       change.weight.reset();
       change.priority.reset();
     }

@@ -30,7 +30,7 @@ sched::SliceTree tree_of(std::uint32_t sms) {
 TEST_F(StateTest, SlicesComeBackAsTheyWere) {
   sched::SliceTree tree = tree_of(132);
   ASSERT_TRUE(
-      tree.create("ls", {.reserve = 8, .reserve_mode = "lend", .weight = 3, .priority = -7, .owner_uid = 5}, kRoot));
+      tree.create("ls", {.reserve = 8, .reserve_mode = "lend", .reserve_hold_ms = 7, .weight = 3, .priority = -7, .owner_uid = 5}, kRoot));
   ASSERT_TRUE(tree.create("ls/a", {.reserve = 2, .max = 20, .memory_max = 1ll << 40, .owner_gid = 9}, kRoot));
   ASSERT_TRUE(tree.change("/", {.max = 100}, kRoot));
   ASSERT_TRUE(save_state(file_, current_state(tree, {{"ls", "{}"}})));
@@ -49,6 +49,20 @@ TEST_F(StateTest, SlicesComeBackAsTheyWere) {
   const auto again = current_state(restored, {{"ls", "{}"}});
   EXPECT_EQ(again.slices, state->slices);
   EXPECT_EQ(again.slices.size(), 3u);
+}
+
+TEST_F(StateTest, AStateWithoutHoldsKeepsItsModes) {
+  std::ofstream(file_) << R"({"version":1,"slices":[{"path":"a","settings":{"reserve":4,"reserve_mode":"strict"}},)"
+                       << R"({"path":"b","settings":{"reserve":4,"reserve_mode":"lend"}}],"configured":[]})";
+  const auto state = load_state(file_);
+  ASSERT_TRUE(state) << state.error().message;
+  sched::SliceTree restored = tree_of(132);
+  std::vector<std::string> notes;
+  restore_slices(*state, restored, notes);
+  EXPECT_TRUE(notes.empty());
+  EXPECT_EQ(restored.find("a")->reserve_mode, sched::ReserveMode::strict);
+  EXPECT_EQ(restored.find("b")->reserve_mode, sched::ReserveMode::lend);
+  EXPECT_EQ(restored.find("a")->reserve_hold, sched::kReserveHold);
 }
 
 TEST_F(StateTest, NoFileIsAnEmptyState) {

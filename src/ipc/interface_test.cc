@@ -175,7 +175,7 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   Slice slice;
   slice.max = slice.memory_max = 1;
   expect_same_fields(to_json(slice), i.types.at("Slice"), "Slice");
-  expect_same_fields(to_json(SliceSettings{1, "strict", 1, true, 1, 1, 1, true, "share", 1, 1}),
+  expect_same_fields(to_json(SliceSettings{1, "strict", 100, 1, true, 1, 1, 1, true, "share", 1, 1}),
                      i.types.at("SliceSettings"), "SliceSettings");
   expect_same_fields(to_json(Device{}), i.types.at("Device"), "Device");
   ClientUsage usage;

@@ -29,7 +29,7 @@ struct alignas(64) Grant {
   std::int32_t priority;     ///< of the client's slice
   std::uint64_t decided_ns;  ///< CLOCK_MONOTONIC when the daemon decided the current grant
   std::uint32_t idle;        ///< SMs nobody uses now and this client may not: blocks it starts may fall on them first
-  std::uint32_t reserve;     ///< SMs that nobody but the clients of its slice can have: the slice's strict reserve
+  std::uint32_t reserve;     ///< SMs that nobody but the clients of its slice can have: the slice's reserve while it is kept
   std::uint32_t flags;       ///< kMemoryLimited, kAlone, kFree, kTellWork, and a band of priorities (pack_band)
   std::uint32_t first;       ///< where its SMs begin, for kernels that can only be confined by number; no two overlap
   std::uint64_t memory_max;  ///< bytes, when limited: the least limit of its slice and those above, for all in there

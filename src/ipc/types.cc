@@ -53,6 +53,7 @@ json::object to_json(const Slice& s) {
       .put("path", s.path)
       .put("reserve", s.reserve)
       .put("reserve_mode", s.reserve_mode)
+      .put("reserve_hold_ms", s.reserve_hold_ms)
       .put("max", s.max)
       .put("weight", s.weight)
       .put("priority", s.priority)
@@ -71,6 +72,7 @@ void read(Fields& fields, Slice& s) {
   s.path = fields.text("path");
   s.reserve = amount(fields, "reserve");
   s.reserve_mode = fields.text("reserve_mode");
+  s.reserve_hold_ms = amount(fields, "reserve_hold_ms");
   s.max = fields.maybe_integer("max", 0);
   s.weight = amount(fields, "weight");
   s.priority = fields.integer("priority");
@@ -88,6 +90,7 @@ json::object to_json(const SliceSettings& s) {
   return Writer()
       .put("reserve", s.reserve)
       .put("reserve_mode", s.reserve_mode)
+      .put("reserve_hold_ms", s.reserve_hold_ms)
       .put("max", s.max)
       .put("max_unlimited", s.max_unlimited)
       .put("weight", s.weight)
@@ -103,6 +106,7 @@ json::object to_json(const SliceSettings& s) {
 void read(Fields& fields, SliceSettings& s) {
   s.reserve = fields.maybe_integer("reserve", 0);
   s.reserve_mode = fields.maybe_text("reserve_mode");
+  s.reserve_hold_ms = fields.maybe_integer("reserve_hold_ms", 0);
   s.max = fields.maybe_integer("max", 0);
   s.max_unlimited = fields.maybe_boolean("max_unlimited");
   s.weight = fields.maybe_integer("weight", 0);

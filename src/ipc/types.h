@@ -20,7 +20,8 @@ inline constexpr std::int64_t kNoGroup = -1;
 struct Slice {
   std::string path;
   std::int64_t reserve = 0;
-  std::string reserve_mode = "strict";
+  std::string reserve_mode = "active";
+  std::int64_t reserve_hold_ms = 100;
   std::optional<std::int64_t> max;  ///< absent: no limit
   std::int64_t weight = 100;
   std::int64_t priority = 0;
@@ -38,6 +39,7 @@ struct Slice {
 struct SliceSettings {
   std::optional<std::int64_t> reserve;
   std::optional<std::string> reserve_mode;
+  std::optional<std::int64_t> reserve_hold_ms;
   std::optional<std::int64_t> max;
   std::optional<bool> max_unlimited;
   std::optional<std::int64_t> weight;

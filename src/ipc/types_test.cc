@@ -13,8 +13,8 @@ Snapshot sample() {
   Snapshot s;
   s.time_ns = 123456789;
   s.devices = {{0, "Software GPU", "SOFT-0", "software", 8, 1 << 30, "software"}};
-  s.slices = {{"/", 0, "strict", {}, 100, 0, {}, "share", 0, 0, 8, 9, 1, 0},
-              {"ls", 8, "lend", 40, 50, -2, 1 << 20, "hpf", 1000, 1001, 4, 5, 1, 3}};
+  s.slices = {{"/", 0, "strict", 100, {}, 100, 0, {}, "share", 0, 0, 8, 9, 1, 0},
+              {"ls", 8, "lend", 70, 40, 50, -2, 1 << 20, "hpf", 1000, 1001, 4, 5, 1, 3}};
   s.clients = {{42,
                 1000,
                 "./server --port 1",

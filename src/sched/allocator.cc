@@ -89,7 +89,7 @@ void Allocator::gather(std::span<const NodeInput> nodes, CapSM capacity, Decisio
     NodeDecision& result = decision.nodes[i];
     result.demand = bounded_sum(result.demand, node.own_want, max);
     node.want = bounded_sum(node.want, node.own_want, max);
-    if (input.strict) node.want = std::max(node.want, reserve);
+    if (input.keeps_reserve()) node.want = std::max(node.want, reserve);
     node.floor = std::min(reserve, node.want);
     if (input.parent < 0) continue;
     Node& parent = nodes_[static_cast<std::size_t>(input.parent)];
@@ -154,7 +154,7 @@ void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, std:
   divide_among_clients(index, clients, own, own_headroom, false, turn, decision);
 }
 
-/// `leaf`: what of `capacity` nobody demands is a strict reserve at rest, and headroom for each of the clients.
+/// `leaf`: what of `capacity` nobody demands is a kept reserve at rest, and headroom for each of the clients.
 void Allocator::divide_among_clients(std::size_t index, std::span<const ClientInput> clients, CapSM capacity,
                                      CapSM headroom, bool leaf, std::uint64_t turn, Decision& decision) {
   const std::size_t first = nodes_[index].first_client, count = nodes_[index].clients;

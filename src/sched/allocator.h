@@ -6,12 +6,13 @@
 //   headroom what it may start with, or grow into, without asking first: what nobody demands. It is divided among those who
 //            have demand, whose blocks then need not share SMs, and while nobody has, among those who had it last: who goes
 //            on where he was needs no decision at all. It counts for nothing as soon as somebody demands it. All of this is
-//            disjoint: in sum never more than the device has. Who is to start at once beside others has a strict reserve.
-// One exception, wanted: a strict reserve that its slice is not using is headroom for *every* client of that slice,
+//            disjoint: in sum never more than the device has. Who is to start at once beside others has a reserve that is kept.
+// One exception, wanted: a reserve that is kept and that its slice is not using is headroom for *every* client of that slice,
 // because each of them was promised a start without waiting. Two that start in the same instant hold up to twice
 // the reserve until the next decision, at nobody's cost but their own.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -26,11 +27,17 @@ namespace gpuctl::sched {
 struct NodeInput {
   std::int32_t parent = -1;  ///< index of the parent, -1 for the root
   CapSM reserve{};           ///< the children's sum to no more than the parent's; the root's is the device
-  bool strict = true;
+  bool strict = true;        ///< the reserve is kept free, whatever its slice does
+  std::chrono::nanoseconds hold{};  ///< not strict: since the slice's last work the reserve is kept free for so long; 0: never
+  bool active = false;              ///< it is, by activity.h
   CapSM max = kUnlimitedCapSM;
   std::uint32_t weight = 1;
   std::int32_t priority = 0;  ///< within what slices above it allow, but for the root
   const Policy* policy = nullptr;  ///< not null
+  std::uint64_t active_until_ns = 0;  ///< of activity.h
+
+  /// Whether the reserve is kept free now while nobody demands it.
+  bool keeps_reserve() const { return strict || active; }
 };
 
 struct ClientInput {
@@ -49,7 +56,7 @@ struct NodeDecision {
 };
 
 struct ClientDecision {
-  CapSM grant{};  ///< what the client may use now: its own part plus the strict reserve its slice is not using
+  CapSM grant{};  ///< what the client may use now: its own part plus the kept reserve its slice is not using
   CapSM own{};    ///< the part nobody else has too
 };
 

@@ -250,7 +250,7 @@ TEST(AllocatorProperties, NeverMoreThanThereIs) {
       }
       ASSERT_LE(inside + at_rest, total.count);
       if (at_rest != 0) {
-        ASSERT_TRUE(is_leaf(c, node) && c.nodes[node].strict);
+        ASSERT_TRUE(is_leaf(c, node) && c.nodes[node].keeps_reserve());
         ASSERT_LE(at_rest, c.nodes[node].reserve.count);
       }
     }
@@ -264,7 +264,7 @@ TEST(AllocatorProperties, ReservesAreAlwaysHonoured) {
     const Decision decision = decide(c.nodes, c.clients, c.capacity.count, random() % 8);
     for (std::size_t node = 1; node < c.nodes.size(); ++node) {
       ASSERT_GE(decision.nodes[node].given, std::min(c.nodes[node].reserve, decision.nodes[node].demand));
-      if (c.nodes[node].strict) {
+      if (c.nodes[node].keeps_reserve()) {
         ASSERT_GE(decision.nodes[node].given, c.nodes[node].reserve);
       }
     }

@@ -32,13 +32,13 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
   if (change.reserve) result.reserve = CapSM{static_cast<std::uint32_t>(*change.reserve)};
 
   if (change.reserve_mode) {
-    if (*change.reserve_mode == "strict")
-      result.reserve_mode = ReserveMode::strict;
-    else if (*change.reserve_mode == "lend")
-      result.reserve_mode = ReserveMode::lend;
-    else
-      return invalid("reserve_mode", "must be strict or lend");
+    const std::optional<ReserveMode> mode = reserve_mode(*change.reserve_mode);
+    if (!mode) return invalid("reserve_mode", "must be " + std::string(kReserveModes));
+    result.reserve_mode = *mode;
   }
+  if (outside(change.reserve_hold_ms, kReserveHoldMin.count(), kReserveHoldMax.count()))
+    return not_between("reserve_hold_ms", kReserveHoldMin.count(), kReserveHoldMax.count(), *change.reserve_hold_ms);
+  if (change.reserve_hold_ms) result.reserve_hold = std::chrono::milliseconds(*change.reserve_hold_ms);
 
   if (change.max && change.max_unlimited) return invalid("max", "given together with max_unlimited");
   if (outside(change.max, 0, kSmsMax)) return not_between("max", 0, kSmsMax, *change.max);

@@ -8,6 +8,28 @@ std::string policy_text(const Slice& slice) {
   return slice.job_policy.empty() ? std::string(slice.policy->name) : slice.job_policy;
 }
 
+namespace {
+constexpr ReserveMode kModes[] = {ReserveMode::strict, ReserveMode::active, ReserveMode::lend};
+}
+
+const char* mode_name(ReserveMode mode) {
+  switch (mode) {
+    case ReserveMode::strict:
+      return "strict";
+    case ReserveMode::active:
+      return "active";
+    case ReserveMode::lend:
+      return "lend";
+  }
+  return "";
+}
+
+std::optional<ReserveMode> reserve_mode(std::string_view name) {
+  for (const ReserveMode mode : kModes)
+    if (mode_name(mode) == name) return mode;
+  return std::nullopt;
+}
+
 std::string SliceError::message() const {
   switch (code) {
     case Code::no_such_slice:

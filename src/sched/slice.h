@@ -2,11 +2,13 @@
 #pragma once
 
 #include <boost/system/result.hpp>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "sched/capsm.h"
 
@@ -16,8 +18,16 @@ struct Policy;
 
 enum class ReserveMode {
   strict,  ///< kept free while idle: its programs start without waiting (SMGuard's reservation)
-  lend,    ///< others may use it meanwhile; taken back on demand
+  active,  ///< kept free while the slice is active, and lent when it launched nothing for as long as its hold
+  lend,    ///< others may use it while idle; taken back on demand
 };
+const char* mode_name(ReserveMode mode);
+/// Nothing if there is no such mode.
+std::optional<ReserveMode> reserve_mode(std::string_view name);
+inline constexpr char kReserveModes[] = "strict, active or lend";
+
+/// Of mode `active`: since its last work a slice counts as active for so long.
+inline constexpr std::chrono::milliseconds kReserveHold{100}, kReserveHoldMin{1}, kReserveHoldMax{3'600'000};
 
 inline constexpr std::uint32_t kNobody = 0xffffffff;  ///< a gid that no process has: no group owns the slice
 inline constexpr std::uint32_t kWeightMin = 1, kWeightMax = 10000, kWeightDefault = 100;
@@ -26,7 +36,8 @@ inline constexpr std::int32_t kPriorityMin = -100, kPriorityMax = 100;
 /// The settings of one node of the tree, all of them valid.
 struct Slice {
   CapSM reserve{};
-  ReserveMode reserve_mode = ReserveMode::strict;
+  ReserveMode reserve_mode = ReserveMode::active;
+  std::chrono::milliseconds reserve_hold = kReserveHold;
   CapSM max = kUnlimitedCapSM;
   std::uint32_t weight = kWeightDefault;
   std::int32_t priority = 0;
@@ -44,6 +55,7 @@ std::string policy_text(const Slice& slice);
 struct SliceChange {
   std::optional<std::int64_t> reserve;
   std::optional<std::string> reserve_mode;
+  std::optional<std::int64_t> reserve_hold_ms;
   std::optional<std::int64_t> max;
   bool max_unlimited = false;
   std::optional<std::int64_t> weight;

@@ -67,6 +67,7 @@ bool SliceTree::PathLess::operator()(std::string_view a, std::string_view b) con
 SliceTree::SliceTree(CapSM capacity, std::uint32_t owner_uid, std::uint32_t owner_gid) : capacity_(capacity) {
   Slice root;
   root.reserve = capacity;
+  root.reserve_mode = ReserveMode::strict;
   root.policy = &policies().front();
   root.owner_uid = owner_uid;
   root.owner_gid = owner_gid;
@@ -99,11 +100,12 @@ SliceResult<void> SliceTree::change(std::string_view path, const SliceChange& ch
   const std::string_view authority = root || changes_only_policy(change) ? path : parent_path(path);
   if (!may_change_below(authority, caller)) return error(Code::permission_denied, path);
   if (root) {
-    const char* fixed = change.reserve        ? "reserve"
-                        : change.reserve_mode ? "reserve_mode"
-                        : change.weight       ? "weight"
-                        : change.priority     ? "priority"
-                                              : nullptr;
+    const char* fixed = change.reserve           ? "reserve"
+                        : change.reserve_mode    ? "reserve_mode"
+                        : change.reserve_hold_ms ? "reserve_hold_ms"
+                        : change.weight          ? "weight"
+                        : change.priority        ? "priority"
+                                                 : nullptr;
     if (fixed != nullptr) return invalid(path, fixed, "cannot be set on the root: it is the whole GPU");
   }
   Slice now = found->second;
@@ -155,9 +157,11 @@ std::vector<NodeInput> SliceTree::nodes() const {
     const std::int32_t above = parent > 0 ? nodes[static_cast<std::size_t>(parent)].priority : kPriorityMax;
     const bool below_turns = parent >= 0 && takes_turns[static_cast<std::size_t>(parent)];
     takes_turns.push_back(below_turns || !slice.job_policy.empty());
+    const bool lapses = slice.reserve_mode == ReserveMode::active && slice.reserve > CapSM{} && !below_turns;
     nodes.push_back({.parent = parent,
                      .reserve = below_turns ? CapSM{} : slice.reserve,
                      .strict = slice.reserve_mode == ReserveMode::strict,
+                     .hold = lapses ? slice.reserve_hold : std::chrono::milliseconds{},
                      .max = slice.max,
                      .weight = slice.weight,
                      .priority = std::min(slice.priority, above),

@@ -30,7 +30,9 @@ TEST(SliceTree, CreatesWithDefaults) {
   EXPECT_EQ(slice->max, kUnlimitedCapSM);
   EXPECT_EQ(slice->weight, 100u);
   EXPECT_EQ(slice->policy->name, "share");
-  EXPECT_EQ(slice->reserve_mode, ReserveMode::strict);
+  EXPECT_EQ(slice->reserve_mode, ReserveMode::active);
+  EXPECT_EQ(slice->reserve_hold, std::chrono::milliseconds(100));
+  EXPECT_EQ(tree.find("/")->reserve_mode, ReserveMode::strict);  // the whole GPU
 }
 
 TEST(SliceTree, RefusesBadPaths) {
@@ -106,11 +108,27 @@ TEST(SliceTree, AChangeIsAllOrNothing) {
   EXPECT_EQ(tree.find("a")->weight, 7u);
 }
 
+TEST(SliceTree, TheAllocatorLearnsWhichReservesLapse) {
+  SliceTree tree = tree_of_132();
+  ASSERT_TRUE(tree.create("a", {.reserve = 4, .reserve_mode = "active", .reserve_hold_ms = 20}, kRoot));
+  ASSERT_TRUE(tree.create("b", {.reserve = 4, .reserve_mode = "strict", .reserve_hold_ms = 20}, kRoot));
+  ASSERT_TRUE(tree.create("c", {.reserve = 4, .reserve_mode = "lend", .reserve_hold_ms = 20}, kRoot));
+  ASSERT_TRUE(tree.create("d", {}, kRoot));  // has none
+  const std::vector<NodeInput> nodes = tree.nodes();
+  EXPECT_EQ(nodes[1].hold, std::chrono::milliseconds(20));
+  EXPECT_FALSE(nodes[1].keeps_reserve());
+  EXPECT_TRUE(nodes[2].keeps_reserve());
+  EXPECT_FALSE(nodes[3].keeps_reserve());
+  for (const std::size_t other : {2u, 3u, 4u}) EXPECT_EQ(nodes[other].hold.count(), 0);
+}
+
 TEST(SliceTree, NamesTheFieldAtFault) {
   SliceTree tree = tree_of_132();
   const auto field = [&](const SliceChange& change) { return tree.create("x", change, kRoot).error().field; };
   EXPECT_EQ(field({.reserve = -1}), "reserve");
   EXPECT_EQ(field({.reserve_mode = "maybe"}), "reserve_mode");
+  EXPECT_EQ(field({.reserve_hold_ms = 0}), "reserve_hold_ms");
+  EXPECT_EQ(field({.reserve_hold_ms = 3'600'001}), "reserve_hold_ms");
   EXPECT_EQ(field({.max = 1 << 24}), "max");
   EXPECT_EQ(field({.max = 1, .max_unlimited = true}), "max");
   EXPECT_EQ(field({.weight = 10001}), "weight");

@@ -78,8 +78,9 @@ def ending():
     return _closed
 
 
-def run(command, env, limit_s, deadline=None, directory=None):
-    """The outcome of one run, in a working directory of its own."""
+def run(command, env, limit_s, deadline=None, directory=None, end=None):
+    """The outcome of one run, in a working directory of its own. `end`: called with the process id of one that takes too long, before it
+    is killed."""
     until_deadline = deadline.left() if deadline else limit_s + 1
     work = pathlib.Path(tempfile.mkdtemp(prefix="run.", dir=directory))
     try:
@@ -93,7 +94,7 @@ def run(command, env, limit_s, deadline=None, directory=None):
                 process = subprocess.Popen([str(part) for part in command], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                                            cwd=inside, start_new_session=True)
                 _running[process.pid] = process
-        status, late = _wait(process, min(limit_s, until_deadline))
+        status, late = _wait(process, min(limit_s, until_deadline), end)
         wall_s = time.monotonic() - began
         ended = "by itself" if not late else "timeout" if limit_s <= until_deadline else "no time left"
         return Outcome(status, read(work / "stdout"), read(work / "stderr"), wall_s, ended, limit_s, process.pid, began)
@@ -101,11 +102,13 @@ def run(command, env, limit_s, deadline=None, directory=None):
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _wait(process, seconds):
+def _wait(process, seconds, end):
     """The status, and whether it had to be killed. A process that cannot be killed (it is in the driver) is left behind."""
     try:
         late = not ends_within(process, seconds)
         if late:
+            if end and not _closed:
+                end(process.pid)
             kill_group(process)
             if not ends_within(process, KILLED_WITHIN_S):
                 return -signal.SIGKILL, True

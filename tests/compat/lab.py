@@ -19,6 +19,15 @@ SOFTWARE_STORM_US = 2000
 DAEMON_LIMIT_S = 7200
 MPS_ANSWERS_S = 20
 MPS_RECOVERS_S = 5
+PROBE_S = 20
+END_IN_SLICE_S = 20
+# A client of MPS that makes a context. Status 3: it could not.
+PROBE = """
+import ctypes, sys
+cuda, device, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_void_p()
+sys.exit(3 if cuda.cuInit(0) or cuda.cuDeviceGet(ctypes.byref(device), 0)
+         or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) else 0)
+"""
 
 
 def gpus():
@@ -37,6 +46,16 @@ def runs(pid):
         return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def group_of(leader):
+    """The processes of a group, its leader last."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            if int((entry / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[2]) == leader:
+                found.append(int(entry.name))
+    return sorted(found, key=lambda pid: (pid == leader, pid))
 
 
 def ends(pid, seconds):
@@ -81,10 +100,19 @@ class Mps:
         states = [self.ask(f"get_server_status {server}") for server in servers.split() if server.isdigit()]
         return not any(state is None or "FAULT" in state.upper() for state in states)
 
-    def mend(self):
-        """After a program that may have taken the server with it: waits for its recovery, or starts all anew."""
+    def takes_a_client(self):
+        """Whether a new program gets a context. The state of a server that waits for the work of a dead client says nothing of it."""
+        try:
+            done = subprocess.run([sys.executable, "-c", PROBE], env={**os.environ, **self.env}, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=PROBE_S)
+        except (OSError, subprocess.SubprocessError):
+            return False
+        return done.returncode == 0
+
+    def mend(self, probe=False):
+        """After a program that may have taken the server with it: waits for its recovery, or starts all anew. `probe`: with a client."""
         deadline = time.monotonic() + MPS_RECOVERS_S
-        while not self.serves():
+        while not (self.serves() and (not probe or self.takes_a_client())):
             if time.monotonic() > deadline:
                 self.stop()
                 self.start()
@@ -153,6 +181,13 @@ class CompatLab(Lab):
             return f"gpuctld ended with status {status}: {(self.daemon.err().splitlines() or [''])[-1]}"
         answer = subprocess.run([self.gpuctl_path, "status"], env=self.env, capture_output=True, text=True, timeout=60)
         return None if answer.returncode == 0 else f"gpuctl status: {answer.stderr.strip()}"
+
+    def end_in_slice(self, pid):
+        """Ends a program in a slice, and what it started, as a user is told to: their work on the GPU first. What is no client is left."""
+        for member in group_of(pid):
+            with contextlib.suppress(OSError, subprocess.SubprocessError):
+                subprocess.run([self.gpuctl_path, "kill", str(member)], env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, timeout=END_IN_SLICE_S)
 
     def in_slice(self, command):
         return [self.gpuctl_path, "run", "--slice", "s", "--", *command]

@@ -1,7 +1,8 @@
 """Runs programs x builds in each kind of run, many at a time, and says of each whether it did what it does plain.
 
 The phases of a mode: plain, twice; then with a gpuctld the first start with empty caches and another with full ones; then, with
-one that storms, one and two at once. Programs that would reach others under MPS go through them after all others.
+one that storms, one and two at once. Programs that would reach others under MPS go through them after all others. What a hang or crash of another
+program reached under MPS all the same is run again once, and the table says so.
 """
 import concurrent.futures
 import contextlib
@@ -13,6 +14,7 @@ import sys
 import threading
 import time
 
+from accidents import Accident, is_accident, was_reached
 from compare import SKIP_STATUS, difference, is_sticky, unsound
 from execute import run
 from head import PYTHON_BUILD, Program
@@ -70,6 +72,7 @@ class Row:
     note: str = ""
     wall_s: float = 0
     plain_s: float = 0
+    reached: str = ""  # what it did first, when a hang or crash of another program reached it: this is of a second time
 
 
 class Matrix:
@@ -80,7 +83,8 @@ class Matrix:
         self.rows = []
         self.alone = {cell.program.name for cell in cells if cell.program.at_fault}
         self.state = "starting"
-        self.lock = threading.Lock()
+        self.lock, self.mending = threading.Lock(), threading.Lock()
+        self.ran, self.accidents = {}, []  # the outcomes of each cell in the phase, and what happened under MPS
 
     def run_mode(self, mode, runs):
         """What says most goes through all phases first; what is skipped for want of time is what says least."""
@@ -151,22 +155,41 @@ class Matrix:
 
     def phase(self, mode, kind, cells, do, jobs):
         """Adds a row for each cell: what do(cell) says or, when there is no time, that it was skipped."""
-        done, began = [0], time.monotonic()
+        done, began, rows = [0], time.monotonic(), {}
+        self.ran.clear()
 
         def one(cell):
             row = Row(mode, kind, cell.name, cell.build, SKIPPED, NO_TIME) if self.deadline.passed() else do(cell)
             with self.lock:
                 if row:
+                    rows[cell] = row
                     self.rows.append(row)
                 done[0] += 1
                 wrong = sum(row.verdict == WRONG for row in self.rows)
                 self.state = f"{mode} {kind}: {done[0]} of {len(cells)}, {time.monotonic() - began:.0f} s; {wrong} wrong so far"
 
-        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            for future in [pool.submit(one, cell) for cell in cells]:
-                future.result()
+        self.each(one, cells, jobs)
+        reached = [cell for cell in cells if cell in rows and rows[cell].verdict in (WRONG, UNSOUND)
+                   and was_reached(self.ran.get(cell, []), self.accidents)]
+        self.each(lambda cell: self.run_again(rows[cell], cell, do), reached, jobs)
         if kind != "plain" and (failure := self.lab.daemon_failure()):
             self.rows.append(Row(mode, kind, "gpuctld", "-", WRONG, failure))
+
+    @staticmethod
+    def each(do, cells, jobs):
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            for future in [pool.submit(do, cell) for cell in cells]:
+                future.result()
+
+    def run_again(self, row, cell, do):
+        """Once, after another's accident. When there is no time left, what it did first stays."""
+        if self.deadline.passed():
+            return
+        again = do(cell)
+        if again.verdict != SKIPPED:
+            again.reached = row.note
+            with self.lock:
+                self.rows[next(i for i, other in enumerate(self.rows) if other is row)] = again
 
     def compare(self, mode, kind, cell, first, second):
         plain = first if kind == COLD else second
@@ -201,9 +224,19 @@ class Matrix:
         if log:
             log.unlink(missing_ok=True)
             env["GPUSLICE_DEBUG"] = str(log)
-        outcome = run(self.lab.in_slice(cell.command) if log else cell.command, env, limit_s, self.deadline, self.lab.scratch)
-        if self.lab.mps and (cell.program.name in self.alone or is_sticky(outcome)):
-            self.lab.mps.mend()
+        with self.mending:
+            pass  # nothing is started while MPS does not serve
+        outcome = run(self.lab.in_slice(cell.command) if log else cell.command, env, limit_s, self.deadline, self.lab.scratch,
+                      self.lab.end_in_slice if log else None)
+        with self.lock:
+            self.ran.setdefault(cell, []).append(outcome)
+        accident = is_accident(outcome)
+        if self.lab.mps and (accident or cell.program.name in self.alone or is_sticky(outcome)):
+            with self.mending:
+                self.lab.mps.mend(probe=accident)
+            if accident:
+                with self.lock:
+                    self.accidents.append(Accident(outcome.began, time.monotonic()))
         return outcome
 
     def caches(self, mode, side, cell):

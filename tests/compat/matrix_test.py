@@ -5,9 +5,11 @@ import os
 import pathlib
 import sys
 import tempfile
+import time
 import unittest
 
 import matrix
+import table
 from execute import Deadline
 from head import Program
 
@@ -26,11 +28,21 @@ SCRIPTS = {
 }
 
 
+class FakeMps:
+    """Serves again as soon as it was seen to."""
+
+    def __init__(self):
+        self.mends = []
+
+    def mend(self, probe=False):
+        self.mends.append(probe)
+
+
 class FakeLab:
     """Programs in a slice find IN_SLICE in their environment."""
-    mps = None
 
     def __init__(self, scratch):
+        self.mps, self.ended = None, []
         self.scratch, self.env, self.storm, self.dead = scratch, dict(os.environ), False, None
 
     @contextlib.contextmanager
@@ -45,11 +57,16 @@ class FakeLab:
     def in_slice(self, command):
         return ["env", f"IN_SLICE={'storm' if self.storm else 'yes'}", *command]
 
+    def end_in_slice(self, pid):
+        self.ended.append(pid)
+
     def daemon_failure(self):
         return self.dead
 
 
 class Phases(unittest.TestCase):
+    jobs = 4
+
     def setUp(self):
         directory = tempfile.TemporaryDirectory(prefix="gpuctl-test.")
         self.addCleanup(directory.cleanup)
@@ -64,7 +81,7 @@ class Phases(unittest.TestCase):
             path.write_text(f"#!/bin/sh\n{SCRIPTS[name]}\n")
             path.chmod(0o755)
             cells.append(matrix.Cell(Program(name, path, "a test"), 0, "both", path))
-        self.matrix = matrix.Matrix(self.lab, cells, 4, Deadline(seconds), matrix.empty(self.scratch / "failed"))
+        self.matrix = matrix.Matrix(self.lab, cells, self.jobs, Deadline(seconds), matrix.empty(self.scratch / "failed"))
         self.matrix.run_mode("time-sliced", runs)
         return {(row.program, row.run): row for row in self.matrix.rows}
 
@@ -86,13 +103,53 @@ class Phases(unittest.TestCase):
         self.assertIn(" AND ", rows["crashes", "storm-pair"].note)
         self.assertEqual((self.scratch / "failed/time-sliced.slice.other_output.0.both.0.out").read_text(), "yes\n")
 
-    def test_hangs_are_ended(self):
-        SCRIPTS["hangs"] = '[ -z "$IN_SLICE" ] || { echo waits for X >"$GPUSLICE_DEBUG"; sleep 60; }'
-        self.addCleanup(SCRIPTS.pop, "hangs")
+    def script(self, name, text):
+        SCRIPTS[name] = text
+        self.addCleanup(SCRIPTS.pop, name)
+
+    def impatient(self):
         more, matrix.MORE_S = matrix.MORE_S, 4
         self.addCleanup(setattr, matrix, "MORE_S", more)
+
+    def test_hangs_are_ended(self):
+        self.script("hangs", '[ -z "$IN_SLICE" ] || { echo waits for X >"$GPUSLICE_DEBUG"; sleep 60; }')
+        self.impatient()
         rows = self.run_matrix("hangs", runs=("slice",))
         self.assertRegex(rows["hangs", "slice"].note, "got timeout after .*; last in its log: waits for X")
+        self.assertEqual(len(self.lab.ended), 1)  # by gpuctl kill, before it was killed
+
+    def test_what_a_hang_reaches_is_run_again_and_said(self):
+        """`reached` fails with an error of MPS when the other hangs, then does not; `poor` fails with it each time."""
+        self.script("hangs", f'[ -z "$IN_SLICE" ] || {{ touch {self.scratch}/hangs-now; sleep 60; }}')
+        error = "cudaErrorMpsServerNotReady: the MPS server is not ready"
+        wait = f"while [ ! -e {self.scratch}/hangs-now ]; do sleep 0.02; done"
+        self.script("reached", f'[ -z "$IN_SLICE" ] || [ -e {self.scratch}/once ] || {{ {wait}; touch {self.scratch}/once; echo {error}; }}')
+        self.script("poor", f'[ -z "$IN_SLICE" ] || {{ {wait}; echo {error}; }}')
+        self.impatient()
+        self.lab.mps = FakeMps()
+        rows = self.run_matrix("hangs", "reached", "poor", "other_status", runs=("slice",))
+        self.assertEqual(self.verdicts(rows, "hangs"), ["right", "wrong"])
+        self.assertEqual(rows["hangs", "slice"].reached, "")
+        self.assertEqual(self.verdicts(rows, "reached"), ["right", "right"])
+        self.assertIn("cudaErrorMpsServerNotReady", rows["reached", "slice"].reached)
+        self.assertEqual(rows["poor", "slice"].verdict, "wrong")
+        self.assertIn("cudaErrorMpsServerNotReady", rows["poor", "slice"].reached)
+        self.assertEqual(rows["other_status", "slice"].reached, "")
+        self.assertEqual(self.lab.mps.mends, [True])
+        said = table.report(self.matrix.rows)
+        self.assertIn("reached by another's hang or crash, run again: 2, of these right: 1", said)
+        self.assertFalse(table.all_right(self.matrix.rows))
+
+    def test_nothing_starts_while_mps_does_not_serve(self):
+        self.script("crashes_first", '[ -z "$IN_SLICE" ] || kill -SEGV $$')
+        self.lab.mps = FakeMps()
+        order = []
+        self.lab.mps.mend = lambda probe: (order.append("mend"), time.sleep(0.3), order.append("serves"))
+        in_slice = self.lab.in_slice
+        self.lab.in_slice = lambda command: (order.append("start"), in_slice(command))[1]
+        self.jobs = 1
+        self.run_matrix("crashes_first", "ordinary", "keeps", runs=("slice",))
+        self.assertEqual(order, ["start", "mend", "serves", "start", "start"])
 
     def test_what_says_nothing_is_not_counted(self):
         rows = self.run_matrix("fails", "unsteady", "absent")

@@ -63,6 +63,24 @@ class Restarts(unittest.TestCase):
         self.assertEqual(self.mps.restarts, 1)
         self.assertTrue(self.mps.serves())
 
+    def test_a_server_that_takes_no_client_is_replaced(self):
+        """Its state says nothing of it."""
+        self.mps.takes_a_client = lambda: self.mps.restarts > 0
+        before = self.pid()
+        self.mps.mend()
+        self.assertEqual((self.pid(), self.mps.restarts), (before, 0))
+        self.mps.mend(probe=True)
+        self.assertNotEqual(self.pid(), before)
+        self.assertEqual(self.mps.restarts, 1)
+
+    def test_a_client_that_gets_no_context_is_seen(self):
+        with mock.patch.object(lab, "PROBE", "import sys; sys.exit(3)"):
+            self.assertFalse(self.mps.takes_a_client())
+        with mock.patch.object(lab, "PROBE", "import os, sys; sys.exit('CUDA_MPS_PIPE_DIRECTORY' not in os.environ)"):
+            self.assertTrue(self.mps.takes_a_client())
+        with mock.patch.multiple(lab, PROBE="import time; time.sleep(60)", PROBE_S=0.3):
+            self.assertFalse(self.mps.takes_a_client())
+
     def test_a_control_that_does_not_answer_is_ended(self):
         (self.scratch / "state").unlink()
         before = self.pid()

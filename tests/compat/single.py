@@ -78,4 +78,5 @@ class Session:
         for name in ("XDG_CACHE_HOME", "CUDA_CACHE_PATH"):
             env[name] = str(root / name.lower())
             os.makedirs(env[name], mode=0o700, exist_ok=True)
-        return run(self.lab.in_slice(command) if in_slice else command, env, LIMIT_S, None, self.lab.scratch)
+        return run(self.lab.in_slice(command) if in_slice else command, env, LIMIT_S, None, self.lab.scratch,
+                   self.lab.end_in_slice if in_slice else None)

@@ -20,12 +20,14 @@ def counts(rows):
     builds = in_order(every - {"-"}, (*BUILDS, PYTHON_BUILD))
     kinds = list(dict.fromkeys((row.mode, row.run) for row in rows))
     found = collections.Counter((row.mode, row.run, row.build, row.verdict) for row in rows)
-    table = [["", *builds, "unsound", "skipped"]]
+    again = collections.Counter((row.mode, row.run) for row in rows if row.reached)
+    table = [["", *builds, "unsound", "skipped", *(["again"] if again else [])]]
     for mode, run in kinds:
         def number(build, *verdicts, key=(mode, run)):
             return sum(found[*key, build, verdict] for verdict in verdicts)
         cells = [f"{number(build, RIGHT)}/{number(build, *COUNTED)}" if number(build, *COUNTED) else "-" for build in builds]
-        table.append([f"{mode} {run}".strip(), *cells, *(str(sum(number(build, verdict) for build in every)) for verdict in (UNSOUND, SKIPPED))])
+        table.append([f"{mode} {run}".strip(), *cells, *(str(sum(number(build, verdict) for build in every)) for verdict in (UNSOUND, SKIPPED)),
+                      *([str(again[mode, run])] if again else [])])
     return aligned(table)
 
 
@@ -50,6 +52,16 @@ def reasons(rows):
     return [f"skipped: {sum(found.values())}", *(f"  {count} {note}" for note, count in found.most_common())] if found else []
 
 
+def reached(rows):
+    """Those that were run a second time, and what both times brought."""
+    found = [row for row in rows if row.reached]
+    if not found:
+        return []
+    right = sum(row.verdict == RIGHT for row in found)
+    return [f"reached by another's hang or crash, run again: {len(found)}, of these right: {right}",
+            *(f"  {row.program} [{row.build}] {row.mode} {row.run}: first {row.reached}; again {row.verdict}" for row in found[:MOST_FAILURES])]
+
+
 def ratios(rows):
     """Wall time over that of the plain run, of what is right: {(mode, run): [ratio]}."""
     found = {}
@@ -70,8 +82,8 @@ def ratio_lines(rows):
 
 def report(rows):
     """The lines to print."""
-    parts = (counts(rows), listed(rows, WRONG, "WRONG"), listed(rows, UNSOUND, "unsound (plain already; not counted)"), reasons(rows),
-             ratio_lines(rows))
+    parts = (counts(rows), listed(rows, WRONG, "WRONG"), listed(rows, UNSOUND, "unsound (plain already; not counted)"), reached(rows),
+             reasons(rows), ratio_lines(rows))
     return [line for part in parts if part for line in (*part, "")][:-1]
 
 

@@ -8,7 +8,7 @@ class DaemonRestart(instance.SystemTest):
 
     def test_killed_and_restarted_three_times(self):
         daemon = self.start_daemon()
-        self.gpuctl("create-slice", "ls", "--reserve", 2)
+        self.gpuctl("create-slice", "ls", "--reserve", 2, "--reserve-hold", "250ms")
         self.gpuctl("create-slice", "batch", "--max", 5, "--weight", 30)
         slices = self.slices()
         batch = self.start_bench("batch", "work", "--blocks", 512, "--iterations", 30, "--count", 1000000, "--depth", 2,
@@ -34,7 +34,7 @@ class DaemonRestart(instance.SystemTest):
             self.assertEqual(client.err(), "started\n", "the program itself must not notice")
 
     def slices(self):
-        kept = ("path", "reserve", "reserve_mode", "max", "weight", "priority", "policy", "owner_uid", "owner_gid")
+        kept = ("path", "reserve", "reserve_mode", "reserve_hold_ms", "max", "weight", "priority", "policy", "owner_uid", "owner_gid")
         return [{key: node.get(key) for key in kept} for node in self.call("ListSlices")["slices"]]
 
     def launches(self, slice_path, client):

@@ -17,7 +17,7 @@ SECONDS = 5
 class HeadOfLine(instance.SystemTest):
     def test_reserve_keeps_the_short_kernel_short(self):
         self.start_daemon()
-        self.gpuctl("create-slice", "ls", "--reserve", 2)
+        self.gpuctl("create-slice", "ls", "--reserve", 2, "--reserve-mode", "strict")
         self.gpuctl("create-slice", "batch")
         if not self.managed_is_shorter():
             self.assertTrue(self.managed_is_shorter(), "twice in a row: see the lines above")
