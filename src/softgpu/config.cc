@@ -36,6 +36,7 @@ Config read_config() {
   const char* path = std::getenv("SOFTGPU_TABLE");
   config.table_path = path != nullptr && *path != '\0' ? path : default_table_path();
   config.priorities = number_from_env("SOFTGPU_PRIORITIES", 0, 1, 1) == 1;
+  config.below_normal = number_from_env("CUDA_MPS_CLIENT_PRIORITY", 0, 1, 0) == 1;
   config.work_queues = number_from_env("SOFTGPU_WORK_QUEUES", 0, 128, config.work_queues);
   config.warp_instruction_ns =
       number_from_env("SOFTGPU_WARP_INSTRUCTION_NS", 0, 1'000'000'000, kDefaultWarpInstructionNs);

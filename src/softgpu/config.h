@@ -10,7 +10,8 @@ namespace gpuctl::softgpu {
 struct Config {
   std::uint32_t sms = 8;              ///< SOFTGPU_SMS, 1 to 64; counts only for the process that creates the table
   std::string table_path;             ///< SOFTGPU_TABLE; default: one file per user on the machine's shared memory
-  bool priorities = true;             ///< SOFTGPU_PRIORITIES: order by stream priority inside this process
+  bool priorities = true;             ///< SOFTGPU_PRIORITIES: this process's kernels are placed by priority
+  bool below_normal = false;          ///< CUDA_MPS_CLIENT_PRIORITY=1: all of them behind those of normal clients
   std::size_t work_queues = 0;        ///< SOFTGPU_WORK_QUEUES of a process (work_queue.h); 0: one for each stream
   std::uint64_t warp_instruction_ns;  ///< SOFTGPU_WARP_INSTRUCTION_NS, see pacing.h
   std::string compile_until;          ///< SOFTGPU_COMPILE_UNTIL: compiling a PTX text lasts until this file exists

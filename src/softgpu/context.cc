@@ -32,9 +32,8 @@ void Context::end(CUresult error) {
 
 std::shared_ptr<Stream> Context::create_stream(Stream::Kind kind, int priority) {
   const std::lock_guard lock(mutex_);
-  const int clamped = std::clamp(priority, kGreatestPriority, kLeastPriority);
   const std::uint64_t id = next_stream_id_++;
-  streams_.push_back(std::make_shared<Stream>(this, kind, clamped, id, queue_for(id)));
+  streams_.push_back(std::make_shared<Stream>(this, kind, priority, id, queue_for(id)));
   return streams_.back();
 }
 

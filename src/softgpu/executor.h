@@ -34,7 +34,7 @@ struct KernelLaunch {
   engine::Dim3 grid;
   engine::Dim3 block;
   std::uint32_t dynamic_shared = 0;  ///< bytes
-  std::int32_t urgency = 0;          ///< greater goes first within this process
+  std::int32_t urgency = 0;          ///< greater goes first on the GPU
   std::vector<std::byte> params;     ///< laid out as Kernel::params say
 };
 

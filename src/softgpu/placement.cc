@@ -23,24 +23,20 @@ bool waiting(const KernelRow& kernel, std::uint32_t sms) {
   return kernel.ticket.load(kRelaxed) != 0 && placed_blocks(kernel, sms) < kernel.blocks.load(kRelaxed);
 }
 
+/// Whether it is the turn of `a` before that of `b`.
+bool goes_before(const KernelRow& a, const KernelRow& b) {
+  const std::int32_t left = a.urgency.load(kRelaxed);
+  const std::int32_t right = b.urgency.load(kRelaxed);
+  return left != right ? left > right : a.ticket.load(kRelaxed) < b.ticket.load(kRelaxed);
+}
+
 /// The kernel whose turn it is, or nullptr.
 KernelRow* head_kernel(TableData& table, std::uint32_t sms) {
   KernelRow* head = nullptr;
   for (KernelRow& kernel : rows_of(table)) {
-    if (!waiting(kernel, sms)) continue;
-    if (head == nullptr || kernel.ticket.load(kRelaxed) < head->ticket.load(kRelaxed)) head = &kernel;
+    if (waiting(kernel, sms) && (head == nullptr || goes_before(kernel, *head))) head = &kernel;
   }
-  if (head == nullptr) return nullptr;
-  KernelRow* chosen = head;
-  for (KernelRow& kernel : rows_of(table)) {
-    if (!waiting(kernel, sms) || kernel.client.load(kRelaxed) != head->client.load(kRelaxed)) continue;
-    const int urgency = kernel.urgency.load(kRelaxed);
-    const int best = chosen->urgency.load(kRelaxed);
-    if (urgency > best || (urgency == best && kernel.ticket.load(kRelaxed) < chosen->ticket.load(kRelaxed))) {
-      chosen = &kernel;
-    }
-  }
-  return chosen;
+  return head;
 }
 
 bool fits(const SmUse& use, const KernelRow& kernel) {

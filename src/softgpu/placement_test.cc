@@ -69,19 +69,34 @@ TEST_F(PlacementTest, TheHeadBlocksWhoeverIsBehindIt) {
   EXPECT_EQ(next.granted[0].load(), 1U);
 }
 
-TEST_F(PlacementTest, UrgencyCountsWithinAClientOnly) {
+TEST_F(PlacementTest, TheMostUrgentGoesFirstWhosoeverItIs) {
   KernelRow& head = queue(0, 6, 1024, 1024, 0);
-  KernelRow& other = queue(1, 1, 1024, 1024, 5);
   place_blocks(*table_);
-  KernelRow& urgent = queue(0, 1, 1024, 1024, 5);
-  free_block(*table_, head, 0);
+  KernelRow& same = queue(1, 1, 1024, 1024, 0);
+  KernelRow& behind = queue(2, 1, 1024, 1024, -6);
+  KernelRow& urgent = queue(1, 1, 1024, 1024, 4);
+  KernelRow& most = queue(2, 1, 1024, 1024, 5);
+  EXPECT_EQ(place_blocks(*table_), 0U);
+  EXPECT_EQ(placed(head), 4U);  // what is placed stays
+  KernelRow* const order[] = {&most, &urgent, &head, &head, &same, &behind};
+  for (KernelRow* next : order) {
+    const std::uint64_t before = placed(*next);
+    free_block(*table_, head, head.granted[0].load() != head.freed[0].load() ? 0 : 1);
+    EXPECT_EQ(place_blocks(*table_), std::uint64_t{1} << next->client.load());
+    EXPECT_EQ(placed(*next), before + 1);
+  }
+}
+
+TEST_F(PlacementTest, AnUrgentKernelThatDoesNotFitHoldsUpTheOthers) {
+  KernelRow& running = queue(0, 3, 1024);
   place_blocks(*table_);
-  EXPECT_EQ(placed(urgent), 1U);
-  EXPECT_EQ(placed(head), 4U);
-  EXPECT_EQ(placed(other), 0U);
-  free_block(*table_, head, 0);
-  place_blocks(*table_);
-  EXPECT_EQ(placed(head), 5U);
+  KernelRow& urgent = queue(1, 1, 32, occupied_shared(kBlockSharedOptin), 5);
+  KernelRow& small = queue(2, 1, 32);
+  EXPECT_EQ(place_blocks(*table_), 0U);
+  EXPECT_EQ(placed(small), 0U);
+  remove_kernel(*table_, urgent);
+  EXPECT_EQ(place_blocks(*table_), 4U);
+  EXPECT_EQ(placed(running), 3U);
 }
 
 TEST_F(PlacementTest, RecountRepairsWhatAnInterruptedPlacementLeft) {

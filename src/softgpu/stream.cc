@@ -35,6 +35,23 @@ bool Stream::wait_unless_stopped(std::uint64_t number) const {
   return wait_until_stopped(finished_, lock, context_->stopped(), [&] { return completed_ >= number; });
 }
 
+std::optional<CUstreamAttrValue> Stream::hint(CUstreamAttrID id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = hints_.find(id);
+  return found == hints_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Stream::set_hint(CUstreamAttrID id, const CUstreamAttrValue& value) {
+  const std::lock_guard lock(mutex_);
+  hints_[id] = value;
+}
+
+void Stream::copy_hints(const Stream& from) {
+  if (&from == this) return;
+  const std::scoped_lock lock(mutex_, from.mutex_);
+  hints_ = from.hints_;
+}
+
 void Stream::close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;

@@ -6,15 +6,22 @@
 // can wait in a circle.
 #pragma once
 
+#include <cuda.h>
+
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "softgpu/device_limits.h"
 #include "softgpu/work_queue.h"
 
 namespace gpuctl::softgpu {
@@ -38,11 +45,23 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   /// `queue` null: one of its own.
   Stream(Context* context, Kind kind, int priority, std::uint64_t id, std::shared_ptr<WorkQueue> queue)
-      : context_(context), kind_(kind), priority_(priority), id_(id), queue_(std::move(queue)) {}
+      : context_(context), kind_(kind), id_(id), queue_(std::move(queue)) {
+    set_priority(priority);
+  }
 
   Context* context() const { return context_; }
   Kind kind() const { return kind_; }
-  int priority() const { return priority_; }  ///< as CUDA numbers it: lower is more urgent
+  /// As CUDA numbers it: lower is more urgent. What is issued from now on has it; clamped to the range of the device.
+  int priority() const { return priority_.load(); }
+  void set_priority(int priority) {
+    priority_.store(std::clamp(priority, kGreatestPriority, kLeastPriority));
+  }
+
+  /// Attributes that only tune for speed: they mean nothing here, but are kept. Empty: never set.
+  std::optional<CUstreamAttrValue> hint(CUstreamAttrID id) const;
+  void set_hint(CUstreamAttrID id, const CUstreamAttrValue& value);
+  void copy_hints(const Stream& from);
+
   std::uint64_t id() const { return id_; }
 
   /// Appends an operation; it runs when all earlier ones and `after` are over. Returns its number, at least 1, or 0 if
@@ -71,7 +90,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   Context* const context_;
   const Kind kind_;
-  const int priority_;
+  std::atomic<int> priority_;
   const std::uint64_t id_;
   const std::shared_ptr<WorkQueue> queue_;
 
@@ -79,6 +98,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::condition_variable queued_;            ///< for the thread
   mutable std::condition_variable finished_;  ///< for those who wait
   std::deque<Operation> operations_;
+  std::map<CUstreamAttrID, CUstreamAttrValue> hints_;
   std::uint64_t submitted_ = 0;
   std::uint64_t completed_ = 0;
   bool started_ = false;

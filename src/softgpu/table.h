@@ -17,7 +17,7 @@ struct KernelRequest {
   std::uint64_t blocks = 0;
   std::uint32_t threads = 0;  ///< of a block on its SM (whole warps)
   std::uint32_t shared = 0;   ///< bytes, of a block on its SM
-  std::int32_t urgency = 0;   ///< greater goes first within this client
+  std::int32_t urgency = 0;   ///< greater goes first, whosever it is
 };
 
 /// The writable view of one process. All methods but wait() need a Lock to be held, from any thread.

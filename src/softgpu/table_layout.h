@@ -41,7 +41,7 @@ struct KernelRow {
   std::atomic<std::uint64_t> ticket;   ///< order of arrival; 0: the row is free. Stored last, cleared first
   std::atomic<std::uint64_t> blocks;   ///< of the grid
   std::atomic<std::uint32_t> client;   ///< index of the owner's ClientRow
-  std::atomic<std::int32_t> urgency;   ///< greater goes first among kernels of the same client
+  std::atomic<std::int32_t> urgency;   ///< greater goes first, whosever it is
   std::atomic<std::uint32_t> threads;  ///< each block occupies on its SM
   std::atomic<std::uint32_t> shared;   ///< bytes each block occupies on its SM
   std::atomic<std::uint32_t> granted[kMaxSms];

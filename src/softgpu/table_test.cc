@@ -115,6 +115,30 @@ TEST_F(TableTest, BlocksPlacedForAnotherClientWakeIt) {
   second->wait(seen, std::chrono::hours(1));  // returns at once
 }
 
+TEST_F(TableTest, TheMostUrgentClientIsWoken) {
+  const auto first = open(1);
+  const auto second = open(1);
+  const auto third = open(1);
+  KernelRow* head = nullptr;
+  {
+    const Table::Lock lock(*first);
+    head = first->enqueue(request(4, 1024));
+    first->place();
+    second->enqueue(request(1, 1024));
+    KernelRequest urgent = request(1, 1024);
+    urgent.urgency = 1;
+    third->enqueue(urgent);
+    EXPECT_FALSE(third->place());
+  }
+  const std::uint32_t seen = third->wake_count();
+  const std::uint32_t others = second->wake_count();
+  const Table::Lock lock(*first);
+  first->free_block(*head, 0);
+  EXPECT_FALSE(first->place());
+  EXPECT_NE(third->wake_count(), seen);
+  EXPECT_EQ(second->wake_count(), others);
+}
+
 TEST_F(TableTest, ADeadClientsBlocksAreSweptAway) {
   const auto table = open(1);
   const int status = in_child([&] {

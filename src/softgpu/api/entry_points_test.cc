@@ -44,6 +44,9 @@ TEST(EntryPoints, PerThreadVariantsOnlyWhereAskedFor) {
   EXPECT_EQ(ask("cuLaunchKernel").function, exported("cuLaunchKernel"));
   EXPECT_EQ(ask("cuLaunchKernel", CUDA_VERSION, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM).function,
             exported("cuLaunchKernel_ptsz"));
+  EXPECT_EQ(ask("cuStreamSetAttribute").function, exported("cuStreamSetAttribute"));
+  EXPECT_EQ(ask("cuStreamSetAttribute", CUDA_VERSION, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM).function,
+            exported("cuStreamSetAttribute_ptsz"));
   EXPECT_EQ(ask("cuGraphLaunch").function, exported("cuGraphLaunch"));
   EXPECT_EQ(ask("cuGraphLaunch", CUDA_VERSION, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM).function,
             exported("cuGraphLaunch_ptsz"));

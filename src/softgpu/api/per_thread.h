@@ -36,6 +36,9 @@
   ROW(cuMemAllocAsync, _ptsz, (CUdeviceptr* a, size_t b, CUstream c), (a, b, c)) \
   ROW(cuMemFreeAsync, _ptsz, (CUdeviceptr a, CUstream b), (a, b)) \
   ROW(cuStreamGetPriority, _ptsz, (CUstream a, int* b), (a, b)) \
+  ROW(cuStreamSetAttribute, _ptsz, (CUstream a, CUstreamAttrID b, const CUstreamAttrValue* c), (a, b, c)) \
+  ROW(cuStreamGetAttribute, _ptsz, (CUstream a, CUstreamAttrID b, CUstreamAttrValue* c), (a, b, c)) \
+  ROW(cuStreamCopyAttributes, _ptsz, (CUstream a, CUstream b), (a, b)) \
   ROW(cuStreamGetId, _ptsz, (CUstream a, unsigned long long* b), (a, b)) \
   ROW(cuStreamGetFlags, _ptsz, (CUstream a, unsigned int* b), (a, b)) \
   ROW(cuStreamGetDevice, _ptsz, (CUstream a, CUdevice* b), (a, b)) \

@@ -24,7 +24,8 @@
   ROW(cuMemsetD8) ROW(cuMemsetD8Async) ROW(cuMemsetD2D8) ROW(cuMemsetD2D8Async) \
   ROW(cuStreamCreate) ROW(cuStreamCreateWithPriority) ROW(cuStreamDestroy) ROW(cuStreamSynchronize) \
   ROW(cuStreamQuery) ROW(cuStreamWaitEvent) ROW(cuStreamAddCallback) ROW(cuStreamGetPriority) ROW(cuStreamGetFlags) \
-  ROW(cuStreamGetId) ROW(cuStreamIsCapturing) ROW(cuLaunchHostFunc) \
+  ROW(cuStreamSetAttribute) ROW(cuStreamGetAttribute) \
+  ROW(cuStreamCopyAttributes) ROW(cuStreamGetId) ROW(cuStreamIsCapturing) ROW(cuLaunchHostFunc) \
   ROW(cuEventCreate) ROW(cuEventDestroy) ROW(cuEventRecord) ROW(cuEventRecordWithFlags) ROW(cuEventQuery) \
   ROW(cuEventSynchronize) ROW(cuEventElapsedTime) \
   ROW(cuStreamBeginCapture) ROW(cuStreamBeginCaptureToGraph) ROW(cuStreamEndCapture) ROW(cuStreamGetCaptureInfo) \

@@ -91,6 +91,12 @@ void test_streams() {
   CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
   CHECK(cudaEventCreate(&begin) == cudaSuccess && cudaEventCreate(&end) == cudaSuccess);
   for (int i = 0; i < kCount; ++i) host[i] = 1.0f;
+  cudaStreamAttrValue attribute{};
+  attribute.priority = -2;
+  CHECK(cudaStreamSetAttribute(stream, cudaLaunchAttributePriority, &attribute) == cudaSuccess);
+  attribute.priority = 0;
+  CHECK(cudaStreamGetAttribute(stream, cudaLaunchAttributePriority, &attribute) == cudaSuccess && attribute.priority == -2);
+  CHECK(cudaStreamCopyAttributes(stream, stream) == cudaSuccess);
   CHECK(cudaEventRecord(begin, stream) == cudaSuccess);
   CHECK(cudaMemcpyAsync(data, host, kCount * sizeof(float), cudaMemcpyHostToDevice, stream) == cudaSuccess);
   sum_blocks<<<4, 128, 128 * sizeof(float), stream>>>(data, kCount, sums);

@@ -57,6 +57,23 @@ cudaError_t CUDARTAPI cudaStreamGetPriority(cudaStream_t stream, int* priority) 
   return RUN(cuStreamGetPriority, stream, priority);
 }
 
+// The runtime's attributes are the driver's by another name.
+cudaError_t CUDARTAPI cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID attribute,
+                                             const cudaStreamAttrValue* value) {
+  return RUN(cuStreamSetAttribute, stream, static_cast<CUstreamAttrID>(attribute),
+             reinterpret_cast<const CUstreamAttrValue*>(value));
+}
+
+cudaError_t CUDARTAPI cudaStreamGetAttribute(cudaStream_t stream, cudaStreamAttrID attribute,
+                                             cudaStreamAttrValue* value) {
+  return RUN(cuStreamGetAttribute, stream, static_cast<CUstreamAttrID>(attribute),
+             reinterpret_cast<CUstreamAttrValue*>(value));
+}
+
+cudaError_t CUDARTAPI cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
+  return RUN(cuStreamCopyAttributes, to, from);
+}
+
 cudaError_t CUDARTAPI cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags) {
   return RUN(cuStreamGetFlags, stream, flags);
 }

@@ -32,8 +32,8 @@ void run_work(Driver& driver, Context& context, const Work& work, int priority, 
   if (context.stopped().load()) return;
   if (const auto* kernel = std::get_if<KernelWork>(&work)) {
     const auto own = kernel->attributes.find(CU_LAUNCH_ATTRIBUTE_PRIORITY);
-    const bool use_own = own_priority && own != kernel->attributes.end();
-    run_kernel(driver, context, *kernel, use_own ? own->second.priority : priority);
+    const int of_its_own = own == kernel->attributes.end() ? 0 : own->second.priority;
+    run_kernel(driver, context, *kernel, own_priority ? of_its_own : priority);
   } else if (const auto* host = std::get_if<HostWork>(&work)) {
     host->function(host->data);
   } else {

@@ -77,6 +77,14 @@ CUresult error_of_fault(engine::FaultKind kind) {
   }
 }
 
+/// How urgent a kernel of that priority is among those of all processes.
+std::int32_t urgency_of(const Config& config, int priority) {
+  if (!config.priorities) return 0;
+  constexpr int kLevels = kLeastPriority - kGreatestPriority + 1;
+  const int within = kLeastPriority - std::clamp(priority, kGreatestPriority, kLeastPriority);
+  return config.below_normal ? within - kLevels : within;
+}
+
 }  // namespace
 
 CUresult make_kernel(Driver& driver, const CUDA_KERNEL_NODE_PARAMS& params, KernelWork* work) {
@@ -116,7 +124,7 @@ CUresult set_attribute(KernelWork& work, CUlaunchAttributeID id, const CUlaunchA
 
 void run_kernel(Driver& driver, Context& context, const KernelWork& work, int priority) {
   KernelLaunch launch = work.launch;
-  launch.urgency = driver.config.priorities ? -std::clamp(priority, kGreatestPriority, kLeastPriority) : 0;
+  launch.urgency = urgency_of(driver.config, priority);
   driver.executor.run(launch, context.stopped(), [&](const KernelFault& fault) {
     driver.debug(fault.message);
     context.fail(error_of_fault(

@@ -1,0 +1,83 @@
+// cuStreamSetAttribute, cuStreamGetAttribute, cuStreamCopyAttributes.
+#include <cuda.h>
+
+#include "softgpu/driver.h"
+
+using namespace gpuctl::softgpu;
+
+namespace {
+
+/// What setting the priority of the legacy default stream answers. What a driver does there is not documented, so
+/// programs must be ready for a refusal.
+constexpr CUresult kLegacyPriority = CUDA_ERROR_NOT_SUPPORTED;
+
+/// Whether cuda.h has that attribute for streams, and it only tunes for speed.
+bool is_hint(CUstreamAttrID id) {
+  switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// What a hint is before anybody sets it.
+CUstreamAttrValue default_of(CUstreamAttrID id) {
+  CUstreamAttrValue value{};
+  if (id == CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY) value.syncPolicy = CU_SYNC_POLICY_AUTO;
+  if (id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP) value.memSyncDomainMap = {0, 1};
+  return value;
+}
+
+CUresult set_priority(Stream& stream, int priority) {
+  if (stream.kind() == Stream::Kind::kLegacy) return kLegacyPriority;
+  stream.set_priority(priority);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult CUDAAPI cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, const CUstreamAttrValue* value) {
+  return with_stream(handle, [&](Driver&, const std::shared_ptr<Stream>& stream) {
+    if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (attribute == CU_LAUNCH_ATTRIBUTE_PRIORITY) return set_priority(*stream, value->priority);
+    if (!is_hint(attribute)) return CUDA_ERROR_INVALID_VALUE;
+    stream->set_hint(attribute, *value);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue* value) {
+  return with_stream(handle, [&](Driver&, const std::shared_ptr<Stream>& stream) {
+    if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (attribute == CU_LAUNCH_ATTRIBUTE_PRIORITY) {
+      *value = {};
+      value->priority = stream->priority();
+      return CUDA_SUCCESS;
+    }
+    if (!is_hint(attribute)) return CUDA_ERROR_INVALID_VALUE;
+    *value = stream->hint(attribute).value_or(default_of(attribute));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuStreamCopyAttributes(CUstream to_handle, CUstream from_handle) {
+  return with_stream(to_handle, [&](Driver& driver, const std::shared_ptr<Stream>& to) {
+    const std::shared_ptr<Stream> from = driver.stream(*to->context(), from_handle);
+    if (from == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (from->context() != to->context()) return CUDA_ERROR_INVALID_VALUE;
+    if (from->priority() != to->priority()) {
+      if (const CUresult refused = set_priority(*to, from->priority()); refused != CUDA_SUCCESS) return refused;
+    }
+    to->copy_hints(*from);
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // extern "C"
