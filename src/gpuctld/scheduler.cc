@@ -82,16 +82,23 @@ std::int32_t Scheduler::priority_of(const Client& client) const {
 }
 
 /// Every slice counts, inhabited or not: what a client's streams have changes when an administrator changes the tree, not whenever
-/// another program starts or ends.
+/// another program starts or ends. Among equals who has a reserve goes first: SMs that are kept for a slice are of little use to it while
+/// blocks of others wait before its own.
 void Scheduler::apply_priorities(std::uint64_t now_ns) {
-  std::set<std::int32_t> different;
-  for (const sched::NodeInput& node : nodes_) different.insert(node.priority);
-  for (const Client& client : clients_) different.insert(priority_of(client));
+  using Standing = std::pair<std::int32_t, bool>;  // priority, and a reserve
+  std::vector<bool> reserved;
+  std::set<Standing> different;
+  for (const sched::NodeInput& node : nodes_) {
+    const bool above = node.parent > 0 && reserved[static_cast<std::size_t>(node.parent)];
+    reserved.push_back(above || (node.parent >= 0 && node.reserve > sched::CapSM{}));
+    different.insert({node.priority, reserved.back()});
+  }
+  const auto standing = [&](const Client& client) { return Standing{priority_of(client), reserved[client.node]}; };
+  for (const Client& client : clients_) different.insert(standing(client));
   const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(different.size(), ipc::kMostBands));
   for (Client& client : clients_) {
-    const std::int32_t priority = priority_of(client);
-    const auto rank = static_cast<std::uint32_t>(std::distance(different.begin(), different.find(priority)));
-    client.set_priority(priority, {.rank = std::min(rank, count - 1), .count = count}, now_ns);
+    const auto rank = static_cast<std::uint32_t>(std::distance(different.begin(), different.find(standing(client))));
+    client.set_priority(priority_of(client), {.rank = std::min(rank, count - 1), .count = count}, now_ns);
   }
 }
 

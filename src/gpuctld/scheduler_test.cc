@@ -194,6 +194,10 @@ TEST(Scheduler, APriorityIsARankAmongAllThatThereAre) {
   EXPECT_EQ(band(inner), (ipc::PriorityBand{1, 2}));
   scheduler.set_hint(*inner.client, 10, 3);
   EXPECT_EQ(band(inner), (ipc::PriorityBand{1, 3}));
+  ASSERT_TRUE(tree.change("batch", {.reserve = 8}, kRoot));
+  scheduler.set_tree(tree, 4);
+  EXPECT_EQ(band(root), (ipc::PriorityBand{0, 4}));
+  EXPECT_EQ(band(batch), (ipc::PriorityBand{1, 4})) << "among equals who has a reserve goes first";
 }
 
 TEST(Scheduler, ARemovedClientsGrantIsFreeAtOnce) {
