@@ -53,9 +53,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   Kind kind() const { return kind_; }
   /// As CUDA numbers it: lower is more urgent. What is issued from now on has it; clamped to the range of the device.
   int priority() const { return priority_.load(); }
-  void set_priority(int priority) {
-    priority_.store(std::clamp(priority, kGreatestPriority, kLeastPriority));
-  }
+  void set_priority(int priority) { priority_.store(std::clamp(priority, kGreatestPriority, kLeastPriority)); }
 
   /// Attributes that only tune for speed: they mean nothing here, but are kept. Empty: never set.
   std::optional<CUstreamAttrValue> hint(CUstreamAttrID id) const;
