@@ -50,8 +50,8 @@ SOFT_LS = ("--blocks", 4, "--iterations", 20, "--period-us", 50_000, "--warm-ups
 SOFT_BATCH = ("--blocks", 64, "--iterations", 50, "--warm-ups", 2)
 
 LS = {workload.name: workload for workload in (
-    Workload("short", "64 blocks of 256 threads (8 SMs' worth), 50 us; Poisson, 500 a second", "ls", "compute",
-             sizes=("--blocks", 64, "--kernel-us", 50), options=("--period-us", 2000), software=SOFT_LS),
+    Workload("short", "64 blocks of 256 threads (8 SMs' worth), 50 us each wherever they run; Poisson, 500 a second", "ls", "spin",
+             fixed=("--blocks", 64, "--iterations", 50_000), options=("--period-us", 2000), software=SOFT_LS),
     Workload("fill", "one wave of blocks on all SMs, 300 us; Poisson, 250 a second", "ls", "compute",
              sizes=("--kernel-us", 300), options=("--period-us", 4000), reserve=0.5, software=SOFT_LS),
     Workload("memory", "reads 128 MiB and writes 64 MiB; Poisson, 500 a second", "ls", "memory",

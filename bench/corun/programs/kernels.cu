@@ -1,6 +1,6 @@
 // The synthetic programs of the co-run matrix: a latency-sensitive one (ls) and a batch one.
 //
-//   corun-kernels ls compute|memory [--blocks N] [--iterations N] [--period-us X] [--arrival poisson|periodic]
+//   corun-kernels ls compute|memory|spin [--blocks N] [--iterations N] [--period-us X] [--arrival poisson|periodic]
 //   corun-kernels batch compute|memory [--blocks N] [--iterations N] [--depth N]
 //   corun-kernels calibrate --blocks N --kernel-us X
 //   corun-kernels calibrate --block-us X --kernel-us Y
@@ -9,7 +9,8 @@
 // iterations for a block while the GPU is full and blocks for the kernel.
 //
 // compute: blocks of 256 threads, each a chain of `iterations` multiply-adds. memory: blocks * 256 float4 are read from
-// two arrays and written to a third; `iterations` is not used.
+// two arrays and written to a third; `iterations` is not used. spin: blocks of 256 threads, each of `iterations` ns, however
+// many share an SM.
 //
 // ls and batch warm up and print READY. Then each line `GO start_ns settle_s seconds seed` on standard input is one
 // round. It begins at that CLOCK_MONOTONIC time and ends with one line of JSON; its first settle_s do not count. The
@@ -57,6 +58,15 @@ __global__ void compute(float* out, unsigned iterations, float scale, float offs
 #pragma unroll 16
   for (unsigned i = 0; i < iterations; ++i) x = fmaf(x, scale, offset);
   out[(blockIdx.x % kKept) * kThreads + threadIdx.x] = x;
+}
+
+__global__ void spin(float* out, unsigned ns) {
+  unsigned long long began, now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(began));
+  do {
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  } while (now - began < ns);
+  if (threadIdx.x == 0) out[blockIdx.x % kKept] = 1;
 }
 
 __global__ void memory(float4* out, const float4* left, const float4* right, float scale) {
@@ -121,8 +131,8 @@ cudaStream_t make_stream(const std::string& priority) {
 class Kernel {
  public:
   Kernel(const std::string& name, unsigned blocks, unsigned iterations)
-      : memory_bound_(name == "memory"), blocks_(blocks), iterations_(iterations) {
-    if (!memory_bound_ && name != "compute") fail("no such kernel: " + name);
+      : memory_bound_(name == "memory"), spins_(name == "spin"), blocks_(blocks), iterations_(iterations) {
+    if (!memory_bound_ && !spins_ && name != "compute") fail("no such kernel: " + name);
     const std::size_t bytes =
         memory_bound_ ? std::size_t{blocks} * kThreads * sizeof(float4) : std::size_t{kKept} * kThreads * sizeof(float);
     for (int i = 0; i < (memory_bound_ ? 3 : 1); ++i) {
@@ -140,6 +150,8 @@ class Kernel {
     if (memory_bound_) {
       memory<<<blocks_, kThreads, 0, stream>>>(static_cast<float4*>(arrays_[0]), static_cast<const float4*>(arrays_[1]),
                                                static_cast<const float4*>(arrays_[2]), 0.5f);
+    } else if (spins_) {
+      spin<<<blocks_, kThreads, 0, stream>>>(static_cast<float*>(arrays_[0]), iterations_);
     } else {
       compute<<<blocks_, kThreads, 0, stream>>>(static_cast<float*>(arrays_[0]), iterations_, 0.998f, 0.5f);
     }
@@ -147,7 +159,7 @@ class Kernel {
   }
 
  private:
-  bool memory_bound_;
+  bool memory_bound_, spins_;
   unsigned blocks_, iterations_;
   void* arrays_[3] = {};
 };
