@@ -229,7 +229,7 @@ TEST(Board, ANewReserveIsGrantedWhenOthersHaveLeftIt) {
   scheduler.update(2);
   ASSERT_EQ(batch.granted(), 132u);
   tree = scheduler.tree();
-  ASSERT_TRUE(tree.change("ls", {.reserve = 8}, kRoot));
+  ASSERT_TRUE(tree.change("ls", {.reserve = 8, .reserve_mode = "strict"}, kRoot));
   scheduler.set_tree(tree, 3);
   EXPECT_EQ(batch.granted(), 124u);
   EXPECT_EQ(a.granted() + b.granted(), 0u);

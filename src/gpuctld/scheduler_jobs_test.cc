@@ -11,7 +11,7 @@ constexpr std::uint64_t kMs = 1'000'000;
 sched::SliceTree tree(const std::string& policy) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
   EXPECT_TRUE(tree.change("/", {.policy = policy}, kRoot));
-  EXPECT_TRUE(tree.create("high", {.reserve = 8, .priority = 10}, kRoot));
+  EXPECT_TRUE(tree.create("high", {.reserve = 8, .reserve_mode = "strict", .priority = 10}, kRoot));
   EXPECT_TRUE(tree.create("low", {.weight = 200}, kRoot));
   EXPECT_TRUE(tree.create("low/sub", {.priority = 50}, kRoot));
   return tree;
@@ -216,7 +216,7 @@ TEST(JobsInScheduler, ThePolicyChangesWhileJobsRunAndWaitAndGoes) {
 
 TEST(JobsInScheduler, OnlyTheSubtreeOfItsSliceTakesTurns) {
   sched::SliceTree shared(sched::CapSM{132}, 0);
-  ASSERT_TRUE(shared.create("ls", {.reserve = 32}, kRoot));
+  ASSERT_TRUE(shared.create("ls", {.reserve = 32, .reserve_mode = "strict"}, kRoot));
   ASSERT_TRUE(shared.create("batch", {.policy = "fcfs"}, kRoot));
   ASSERT_TRUE(shared.create("batch/a", {}, kRoot));
   Scheduler scheduler({gpu(132)}, shared);

@@ -273,7 +273,7 @@ TEST(Scheduler, NothingThatAClientWritesIsBelieved) {
 TEST(Scheduler, EachDeviceIsDividedByItself) {
   Scheduler scheduler({gpu(132, 0), gpu(60, 1)}, [] {
     sched::SliceTree tree(sched::CapSM{60}, 0);
-    EXPECT_TRUE(tree.create("a", {.reserve = 10}, kRoot));
+    EXPECT_TRUE(tree.create("a", {.reserve = 10, .reserve_mode = "strict"}, kRoot));
     return tree;
   }());
   FakeProgram both(scheduler, "/", {1, 0}), second(scheduler, "/", {1}), elsewhere(scheduler, "/", {0, -1});

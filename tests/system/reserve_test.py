@@ -17,13 +17,13 @@ class ActiveReserve(instance.SystemTest):
         self.batch.wait_started()
         self.wait_batch(instance.SMS)
 
-        # Launches at its start, and then nothing for a long time.
+        # Launches to warm up, and then nothing for a long time.
         self.gpuctl("set", "ls", "reserve-hold=600s")
-        pausing = self.start_bench("ls", "work", "--blocks", 4, "--iterations", 10, "--arrival", "periodic", "--period-us", 600_000_000,
+        pausing = self.start_bench("ls", "work", "--blocks", RESERVE, "--iterations", 10, "--arrival", "periodic", "--period-us", 600_000_000,
                                    "--count", 2, "--announce")
         pausing.wait_started()
-        instance.wait_until(lambda: self.is_idle(pausing), f"the launch to end; now: {self.usage('ls', pausing.pid)}")
         self.wait_batch(REST)
+        instance.wait_until(lambda: self.is_idle(pausing), "the launches to end")
         instance.wait_until(lambda: self.usage("batch", self.batch.pid)["holding"] <= REST, "batch to leave the reserve")
         self.assertTrue(self.is_idle(pausing))
         self.assertEqual(self.usage("ls", pausing.pid)["granted"], RESERVE)
@@ -33,7 +33,7 @@ class ActiveReserve(instance.SystemTest):
         self.assertEqual(self.usage("ls", pausing.pid)["granted"], 0)
         pausing.kill()
 
-        working = self.start_bench("ls", "work", "--blocks", 4, "--iterations", 200, "--count", 1000000, "--depth", 2, "--announce")
+        working = self.start_bench("ls", "work", "--blocks", RESERVE, "--iterations", 200, "--count", 1000000, "--depth", 2, "--announce")
         working.wait_started()
         self.wait_batch(REST)
         self.assertRightResults(working.stop())
@@ -57,7 +57,7 @@ class ActiveReserve(instance.SystemTest):
 
     def is_idle(self, client):
         usage = self.usage("ls", client.pid)
-        return usage and usage["launches"] > 0 and usage["demand"] == usage["outstanding"] == 0
+        return usage and usage["demand"] == usage["outstanding"] == 0
 
     def wait_batch(self, sms):
         instance.wait_until(lambda: (self.usage("batch", self.batch.pid) or {}).get("granted") == sms,
