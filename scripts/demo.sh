@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Shows what slices do, on the GPU there is, else on the software GPU. A latency-sensitive client (LS) issues a short
-# kernel every few milliseconds, a batch client runs long kernels back to back. Three rounds: LS alone; both, unmanaged;
-# both in slices of a private gpuctld, with SMs reserved for LS. Every result of every kernel is checked.
+# kernel every few milliseconds, a batch client runs long kernels back to back. Four rounds: LS alone; both, unmanaged;
+# both, unmanaged, with stream priorities that the programs set themselves; both in slices of a private gpuctld, with SMs
+# reserved for LS. Every result of every kernel is checked.
 # The last line sums it up. --seconds N: length of a round (default 8). --build DIR: use binaries that are built already.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
@@ -28,6 +29,8 @@ source "$here/instance.sh"
 bench=$binaries/kernels/gpuslice-bench
 in_ls=()     # what the clients are started with: nothing, or gpuctl run
 in_batch=()
+ls_priority=()  # of its stream, which the program sets itself
+batch_priority=()
 
 # Names the GPU that gpuctld found and sets what depends on it. Programs started without gpuctl need to be told where
 # the software GPU is; gpuctl run does that itself.
@@ -51,9 +54,9 @@ choose_sizes() {
   "$bench" run work --task-us $((2 * unit)) --calibrate-us $((200 * unit)) --count 1 --json >"$scratch/batch-size.json"
   period=$((unit * 8 > 2000 ? unit * 8 : 2000))
   ls_options=(--blocks "$reserve" --iterations "$(field "$scratch/ls-size.json" 'd["extent"][1]')"
-              --arrival periodic --period-us "$period" --priority high)
+              --arrival periodic --period-us "$period")
   batch_options=(--blocks "$(field "$scratch/batch-size.json" 'd["extent"][0]')"
-                 --iterations "$(field "$scratch/batch-size.json" 'd["extent"][1]')" --depth 2 --priority low)
+                 --iterations "$(field "$scratch/batch-size.json" 'd["extent"][1]')" --depth 2)
   say "LS: kernels of $(field "$scratch/ls-size.json" 'round(d["gpu_us"]["p50"])') us every $period us;" \
     "batch: kernels of $(field "$scratch/batch-size.json" 'round(d["gpu_us"]["p50"])') us," \
     "block-tasks of $((2 * unit)) us"
@@ -65,12 +68,12 @@ round_of() {
   local start batch_pid=
   start=$(soon 2)
   if [[ ${2-} == batch ]]; then
-    "${in_batch[@]}" "$bench" run work "${batch_options[@]}" --seconds "$seconds" --start-at "$start" --json \
+    "${in_batch[@]}" "$bench" run work "${batch_options[@]}" "${batch_priority[@]}" --seconds "$seconds" --start-at "$start" --json \
       >"$scratch/$1-batch.json" &
     batch_pid=$!
     started+=("$batch_pid")
   fi
-  "${in_ls[@]}" "$bench" run work "${ls_options[@]}" --seconds "$seconds" --start-at "$start" --json \
+  "${in_ls[@]}" "$bench" run work "${ls_options[@]}" "${ls_priority[@]}" --seconds "$seconds" --start-at "$start" --json \
     >"$scratch/$1-ls.json" &
   local ls_pid=$! status=0
   started+=("$ls_pid")
@@ -84,7 +87,7 @@ report() {
   python3 - "$scratch" "$device" <<'PYTHON'
 import json, pathlib, sys
 scratch, device = pathlib.Path(sys.argv[1]), sys.argv[2]
-rounds = ("alone", "unmanaged", "managed")
+rounds = ("alone", "unmanaged", "priorities", "managed")
 ls = {name: json.loads((scratch / f"{name}-ls.json").read_text()) for name in rounds}
 batch = {name: json.loads((scratch / f"{name}-batch.json").read_text()) for name in rounds[1:]}
 print(f"{'':10} {'LS p50 us':>10} {'p99 us':>10} {'max us':>10} {'kernels':>8} {'batch kernels/s':>16} {'checked':>8} {'wrong':>6}")
@@ -98,7 +101,7 @@ mismatches = sum(run["mismatches"] for run in [*ls.values(), *batch.values()])
 kept = batch["managed"]["kernels_per_s"] / batch["unmanaged"]["kernels_per_s"]
 p99 = {name: round(ls[name]["latency_us"]["p99"]) for name in rounds}
 print(f"demo: device={device} alone_p99_us={p99['alone']} unmanaged_p99_us={p99['unmanaged']} "
-      f"managed_p99_us={p99['managed']} batch_kept={kept:.2f} mismatches={mismatches}")
+      f"priorities_p99_us={p99['priorities']} managed_p99_us={p99['managed']} batch_kept={kept:.2f} mismatches={mismatches}")
 sys.exit(0 if mismatches == 0 else 3)
 PYTHON
 }
@@ -115,6 +118,11 @@ choose_device
 choose_sizes
 round_of alone
 round_of unmanaged batch
+ls_priority=(--priority high)
+batch_priority=(--priority low)
+round_of priorities batch
+ls_priority=()
+batch_priority=()
 gpuctl create-slice ls --reserve "$reserve" --reserve-mode strict
 gpuctl create-slice batch
 in_ls=("$binaries/src/gpuctl/gpuctl" run --slice ls)

@@ -37,6 +37,7 @@ Action declare_explain(CLI::App& app) {
     }
     context.out << explained->client.pid << "  " << printable(explained->client.command) << "  in slice "
                 << printable(explained->client.slice) << '\n';
+    for (const std::string& line : in_force_lines(explained->client)) context.out << line << '\n';
     for (const std::string& line : turn_lines(explained->client)) context.out << line << '\n';
     context.out << '\n';
     if (explained->kernels.empty()) {

@@ -33,6 +33,7 @@ struct Surroundings {
   bool software = false;  ///< its devices are software GPUs
   bool mps = false;       ///< some GPU is shared under MPS
   std::int64_t clients = 0;
+  bool needs_form = false;  ///< something in force needs the program's kernels to give SMs back
 };
 
 /// Asks the daemon for the path of the slice and whether we may join it, by joining it for a moment: the rules are
@@ -51,7 +52,9 @@ Outcome<Surroundings> check_slice(const Context& context, const std::string& sli
   const auto is_software = [](const ipc::Device& d) { return d.kind == "software"; };
   const auto is_shared = [](const ipc::Device& d) { return d.mode == "mps"; };
   const auto any = [&](const auto& holds) { return std::any_of(status->devices.begin(), status->devices.end(), holds); };
-  return Surroundings{.software = any(is_software), .mps = any(is_shared), .clients = status->clients};
+  ipc::Fields fields(*attached);
+  const std::string in_force = fields.text("in_force");
+  return Surroundings{.software = any(is_software), .mps = any(is_shared), .clients = status->clients, .needs_form = in_force != "nothing"};
 }
 
 Failure exec_failure(const std::string& program, int error) {
@@ -91,6 +94,7 @@ Action declare_run(CLI::App& app) {
     plan.connections = variable("CUDA_DEVICE_MAX_CONNECTIONS");
     plan.clients = there->clients;
     plan.mps = there->mps;
+    plan.needs_form = there->needs_form;
     const std::string self = own_path();
     const Result<std::string> library = find_library(self);
     if (!library) return Failure{kExitRunFailed, "run: " + library.error().message};

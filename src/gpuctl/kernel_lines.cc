@@ -27,6 +27,17 @@ std::string demangled(const std::string& name) {
   return status == 0 && text && name.starts_with("_Z") ? text.get() : name;
 }
 
+std::vector<std::string> in_force_lines(const ipc::Client& client) {
+  std::vector<std::string> lines;
+  for (const ipc::ClientUsage& u : client.usage) {
+    std::string line = "in force on GPU " + std::to_string(u.device) + ": " + printable(u.in_force);
+    if (u.in_force == "nothing") line += ", so its kernels keep their original form";
+    if (u.priorities > 1) line += "; priority " + std::to_string(u.priority_rank + 1) + " of " + std::to_string(u.priorities) + " from below";
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
 std::vector<std::string> turn_lines(const ipc::Client& client) {
   std::vector<std::string> lines;
   for (const ipc::ClientUsage& u : client.usage) {

@@ -28,6 +28,18 @@ TEST(KernelLines, OneLineEach) {
                    "guarded            0          -           2           -  never                 cluster launch"}));
 }
 
+TEST(InForceLines, SayWhatAndHowThePriorityStands) {
+  ipc::Client client;
+  EXPECT_EQ(in_force_lines(client), Lines{});
+  client.usage.resize(2);
+  client.usage[1].device = 1;
+  client.usage[1].in_force = "reserve";
+  client.usage[1].priority_rank = 1;
+  client.usage[1].priorities = 3;
+  EXPECT_EQ(in_force_lines(client), (Lines{"in force on GPU 0: nothing, so its kernels keep their original form",
+                                           "in force on GPU 1: reserve; priority 2 of 3 from below"}));
+}
+
 TEST(TurnLines, SayHowLongAndWhy) {
   ipc::Client client;
   EXPECT_EQ(turn_lines(client), Lines{});

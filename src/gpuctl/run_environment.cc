@@ -42,13 +42,16 @@ Result<std::string> usable(const std::string& path, const char* file, const char
   return {boost::system::in_place_value, path};
 }
 
-/// Hardware queues that the program asks for. Without MPS the driver makes 8 by itself; to ask for as many tells the library. Under
+/// Hardware queues. Without MPS the driver makes 8 by itself; to ask for as many makes a start 60 ms longer (measured). Under
 /// MPS it makes 2, and two streams that wait are enough to hold up all that a program launches, and its workers. With 4 they
-/// are not. With 8 a program would start 60 ms later, and MPS has some 120 in all, and who finds none left does not start
-/// (all measured).
-const char* connections_for(const RunPlan& plan) {
-  if (!plan.mps) return "8";
-  return plan.clients < 18 ? "4" : "2";
+/// are not; that is asked for where kernels have to give SMs back. With 8 a program would start 60 ms later, and MPS has some 120 in all,
+/// and who finds none left does not start (all measured).
+void choose_queues(const RunPlan& plan, std::vector<std::pair<std::string, std::string>>& variables) {
+  if (!plan.connections.empty() || !plan.mps) return;
+  if (plan.needs_form && plan.clients < 18)
+    variables.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", "4");
+  else
+    variables.emplace_back("GPUSLICE_HARDWARE_QUEUES", "2");  // so that the library knows
 }
 
 }  // namespace
@@ -59,7 +62,7 @@ std::vector<std::pair<std::string, std::string>> run_environment(const RunPlan& 
       {"GPUCTL_SLICE", plan.slice},
       {"LD_PRELOAD", in_front(plan.library, plan.ld_preload, ": ")},
   };
-  if (plan.connections.empty()) variables.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", connections_for(plan));
+  choose_queues(plan, variables);
   if (!plan.software_gpu.empty())
     variables.emplace_back("LD_LIBRARY_PATH", in_front(plan.software_gpu, plan.ld_library_path, ":;"));
   return variables;

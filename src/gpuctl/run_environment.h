@@ -20,6 +20,7 @@ struct RunPlan {
   std::string connections;      ///< CUDA_DEVICE_MAX_CONNECTIONS, as it is now
   std::int64_t clients = 0;     ///< programs that the daemon has now
   bool mps = false;             ///< some GPU is shared under MPS
+  bool needs_form = true;       ///< something in force needs its kernels to give SMs back
 };
 
 /// The variables to set. What LD_PRELOAD and LD_LIBRARY_PATH hold is kept, behind ours; running inside a `gpuctl run`

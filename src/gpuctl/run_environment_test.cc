@@ -22,22 +22,24 @@ TEST(RunEnvironment, SetsWhatIsNeeded) {
   EXPECT_EQ(environment({"/run/s", "ls", "/lib/l.so", "", "", "/old"}),
             (std::map<std::string, std::string>{{"GPUCTL_SOCKET", "/run/s"},
                                                 {"GPUCTL_SLICE", "ls"},
-                                                {"LD_PRELOAD", "/lib/l.so"},
-                                                {"CUDA_DEVICE_MAX_CONNECTIONS", "8"}}));
+                                                {"LD_PRELOAD", "/lib/l.so"}}));
 }
 
 TEST(RunEnvironment, LeavesTheNumberOfQueuesToWhoSetIt) {
-  EXPECT_FALSE(environment({"/run/s", "ls", "/lib/l.so", "", "", "", "16"}).contains("CUDA_DEVICE_MAX_CONNECTIONS"));
+  const auto set = environment({"/run/s", "ls", "/lib/l.so", "", "", "", "16", 0, /*mps=*/true});
+  EXPECT_FALSE(set.contains("CUDA_DEVICE_MAX_CONNECTIONS"));
+  EXPECT_FALSE(set.contains("GPUSLICE_HARDWARE_QUEUES"));
 }
 
 TEST(RunEnvironment, AsksForNoMoreQueuesBesideManyPrograms) {
-  const auto queues = [](std::int64_t clients) {
-    const auto set = environment({"/run/s", "ls", "/lib/l.so", "", "", "", "", clients, /*mps=*/true});
-    const auto found = set.find("CUDA_DEVICE_MAX_CONNECTIONS");
-    return found == set.end() ? "" : found->second;
+  const auto queues = [](std::int64_t clients, bool needs_form) {
+    const auto set = environment({"/run/s", "ls", "/lib/l.so", "", "", "", "", clients, /*mps=*/true, needs_form});
+    const auto asked = set.find("CUDA_DEVICE_MAX_CONNECTIONS"), told = set.find("GPUSLICE_HARDWARE_QUEUES");
+    return (asked == set.end() ? "-" : asked->second) + "/" + (told == set.end() ? "-" : told->second);
   };
-  EXPECT_EQ(queues(17), "4");
-  EXPECT_EQ(queues(18), "2");
+  EXPECT_EQ(queues(17, true), "4/-");
+  EXPECT_EQ(queues(18, true), "-/2") << "what the driver makes";
+  EXPECT_EQ(queues(1, false), "-/2");
 }
 
 TEST(RunEnvironment, KeepsWhatIsThereBehindOurs) {

@@ -141,6 +141,12 @@ void Client::write_in_force(std::size_t index, InForce what) {
   write_flag(index, ipc::kFree, what == InForce::nothing);
 }
 
+std::string_view Client::in_force() const {
+  for (const Slot& slot : slots_)
+    if (slot.device >= 0 && slot.in_force != InForce::nothing) return name_of(slot.in_force);
+  return name_of(InForce::nothing);
+}
+
 void Client::write_tell_work(std::size_t index, bool on) {
   write_flag(index, ipc::kTellWork, on);
 }
@@ -248,6 +254,9 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
   result.busy_us = bounded(ipc::load(shared.busy_ns) / 1000);
   result.memory = bounded(ipc::load(shared.memory));
   const ipc::TimeSlice time_slice = this->time_slice(index);
+  result.in_force = name_of(slot.in_force);
+  result.priority_rank = band_.rank;
+  result.priorities = band_.count;
   result.time_slice = kTimeSliceNames[static_cast<std::size_t>(time_slice)];
   if (time_slice == ipc::TimeSlice::in_force) result.time_slice_us = ipc::load(shared.time_slice_us);
   result.channel_groups = ipc::load(shared.channel_groups);

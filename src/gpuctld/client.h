@@ -151,6 +151,9 @@ class Client {
   ipc::Client describe() const;  ///< with the usage of every managed device
   bool busy() const;             ///< any demand or launch outstanding
 
+  /// What is in force for it on any of its devices, the first one first.
+  std::string_view in_force() const;
+
   const ClientIdentity& identity() const { return identity_; }
   const std::string& slice() const { return slice_; }
   std::vector<Slot>& slots() { return slots_; }

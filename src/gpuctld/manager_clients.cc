@@ -86,6 +86,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
     member->exit.assign(exit.release());
     member->wait_for_exit();
   }
+  answer.reply.parameters["in_force"] = added.in_force();
   if (arrivals_.news(peer.pid, slice) || resumed)
     log_("process " + std::to_string(peer.pid) + " (" + added.identity().command + ") " +
          (resumed ? "came back to" : "joined") + " slice " + slice);

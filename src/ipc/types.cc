@@ -155,6 +155,9 @@ json::object to_json(const ClientUsage& u) {
       .put("evict_us_max", u.evict_us_max)
       .put("busy_us", u.busy_us)
       .put("memory", u.memory)
+      .put("in_force", u.in_force)
+      .put("priority_rank", u.priority_rank)
+      .put("priorities", u.priorities)
       .put("time_slice", u.time_slice)
       .put("time_slice_us", u.time_slice_us)
       .put("channel_groups", u.channel_groups)
@@ -178,6 +181,9 @@ void read(Fields& fields, ClientUsage& u) {
   u.evict_us_max = fields.number("evict_us_max");
   u.busy_us = amount(fields, "busy_us");
   u.memory = amount(fields, "memory");
+  u.in_force = fields.text("in_force");
+  u.priority_rank = amount(fields, "priority_rank");
+  u.priorities = amount(fields, "priorities");
   u.time_slice = fields.text("time_slice");
   u.time_slice_us = amount(fields, "time_slice_us");
   u.channel_groups = amount(fields, "channel_groups");

@@ -76,6 +76,9 @@ struct ClientUsage {
   double evict_us_max = 0;
   std::int64_t busy_us = 0;
   std::int64_t memory = 0;  ///< bytes
+  std::string in_force = "nothing";  ///< why its kernels must be able to give SMs back
+  std::int64_t priority_rank = 0;    ///< of its slice among ...
+  std::int64_t priorities = 1;       ///< ... so many different ones
   std::string time_slice = "not tried";  ///< or "in force", "no channel groups", "refused"
   std::int64_t time_slice_us = 0;
   std::int64_t channel_groups = 0;

@@ -84,7 +84,7 @@ class Cooperative(instance.SystemTest):
         self.assertIn(f"launched cooperatively in its original form: {gate}", kernels["each"]["reason"])
 
         # Everything is kept for another slice: the launch waits, and says that it wants to run.
-        self.gpuctl("set", "other", f"reserve={instance.SMS}")
+        self.gpuctl("set", "other", f"reserve={instance.SMS}", "reserve-mode=strict")
         program.process.stdin.write("CooperativeKernel each 64\n")
         program.process.stdin.flush()
         instance.wait_until(lambda: self.clients("s")[0]["state"] == "waiting", "the launch to wait")

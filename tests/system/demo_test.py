@@ -12,7 +12,7 @@ import instance
 
 SCRIPT = instance.pathlib.Path(__file__).resolve().parents[2] / "scripts/demo.sh"
 LINE = re.compile(r"demo: device=\S+ alone_p99_us=(?P<alone>\d+) unmanaged_p99_us=(?P<unmanaged>\d+) "
-                  r"managed_p99_us=(?P<managed>\d+) batch_kept=(?P<kept>\d+\.\d+) mismatches=(?P<mismatches>\d+)")
+                  r"priorities_p99_us=\d+ managed_p99_us=(?P<managed>\d+) batch_kept=(?P<kept>\d+\.\d+) mismatches=(?P<mismatches>\d+)")
 
 
 class Demo(instance.SystemTest):

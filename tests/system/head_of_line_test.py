@@ -9,14 +9,14 @@ import time
 
 import instance
 
-LS = ("work", "--blocks", 8, "--iterations", 4, "--arrival", "periodic", "--period-us", 40000, "--priority", "high")
-BATCH = ("work", "--blocks", 4096, "--iterations", 20, "--depth", 2, "--priority", "low")
+LS = ("work", "--blocks", 8, "--iterations", 4, "--arrival", "periodic", "--period-us", 40000)
+BATCH = ("work", "--blocks", 4096, "--iterations", 20, "--depth", 2)
 SECONDS = 5
 
 
 class HeadOfLine(instance.SystemTest):
     def test_reserve_keeps_the_short_kernel_short(self):
-        self.start_daemon()
+        self.start_daemon(config="")
         self.gpuctl("create-slice", "ls", "--reserve", 2, "--reserve-mode", "strict")
         self.gpuctl("create-slice", "batch")
         if not self.managed_is_shorter():

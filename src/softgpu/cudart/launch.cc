@@ -22,7 +22,12 @@ struct Configuration {
 };
 
 /// What <<<...>>> pushes and the kernel's stub pops; a stack, since an argument may itself launch.
-thread_local std::vector<Configuration> configurations;
+/// Of this thread, from __cudaPushCallConfiguration to the launch. Never destroyed: programs launch in handlers of exit too, which run behind
+/// the destructors of thread_local objects.
+std::vector<Configuration>& configurations_of_thread() {
+  static thread_local auto* all = new std::vector<Configuration>;
+  return *all;
+}
 
 cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void** params, std::size_t shared, cudaStream_t stream) {
   if (kernel == nullptr) return report(cudaErrorInvalidDeviceFunction);
@@ -49,11 +54,12 @@ cudaError_t with_kernel(const void* host_function, Body&& body) {
 extern "C" {
 
 unsigned CUDARTAPI __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st* stream) {
-  configurations.push_back({grid, block, shared, stream});
+  configurations_of_thread().push_back({grid, block, shared, stream});
   return 0;
 }
 
 cudaError_t CUDARTAPI __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
+  std::vector<Configuration>& configurations = configurations_of_thread();
   if (configurations.empty()) return report(cudaErrorMissingConfiguration);
   const Configuration top = configurations.back();
   configurations.pop_back();
