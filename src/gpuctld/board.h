@@ -86,7 +86,7 @@ class Board {
   /// What is in force for each member; tells them.
   void look_what_is_in_force(std::span<const sched::NodeInput> nodes);
   /// It may use the whole device, beside whoever else is there. What is decided for it is what others keep clear of.
-  bool is_free(std::size_t member) const { return in_force_[member] == InForce::nothing; }
+  bool is_free(std::size_t member) const { return !storms_ && in_force_[member] == InForce::nothing; }
   /// Whether others may use what is reserved for the slice, until it has work.
   static bool may_be_lent(std::span<const sched::NodeInput> nodes, std::size_t index);
   /// Of its demand, what is set aside for the client: where nothing is in force for it, its slice's reserve alone. Beyond that

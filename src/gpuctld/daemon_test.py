@@ -91,7 +91,7 @@ class DaemonTest(DaemonTestCase):
         self.pretend_mps()
         self.start('--config', self.write('c.toml', '[daemon]\nevict_deadline_ms = 60000\n'))
         self.call('CreateSlice', path='ls', settings={'reserve': 8, 'reserve_mode': 'lend'})
-        self.call('CreateSlice', path='batch', settings={})
+        self.call('CreateSlice', path='batch', settings={'weight': 200})
         batch, ls = Program(self.path, 'batch'), Program(self.path, 'ls')
         batch.demand(132)
         self.assertTrue(eventually(lambda: batch.granted() == 132))

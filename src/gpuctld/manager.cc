@@ -102,7 +102,12 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
       tick_timer_(context),
       storm_timer_(context),
       started_ns_(now_ns()) {
-  scheduler_.set_always_preemptible(config_.daemon.always_preemptible, started_ns_);
+  set_always_preemptible();
+}
+
+/// In a storm of evictions all kernels have to be preemptible from the start, not from its first wave on.
+void Manager::set_always_preemptible() {
+  scheduler_.set_always_preemptible(config_.daemon.always_preemptible || options_.evict_storm.count() > 0, now_ns());
 }
 
 Manager::~Manager() {
@@ -126,7 +131,7 @@ std::vector<std::string> Manager::reload() {
   configured_ = std::move(configured);
   config_ = std::move(outcome.config);
   scheduler_.set_deadline(config_.daemon.evict_deadline);
-  scheduler_.set_always_preemptible(config_.daemon.always_preemptible, now_ns());
+  set_always_preemptible();
   change_tree(std::move(tree));
   return {};
 }

@@ -90,6 +90,7 @@ class Manager {
 
   void on_kick();
   void look_for_mps();
+  void set_always_preemptible();
   void on_closed(Session& session);
   void arm_tick();
   void tick();

@@ -63,11 +63,12 @@ class ManagerEndTest : public ManagerTest {
 };
 
 TEST_F(ManagerEndTest, AProgramIsEndedByItsPid) {
+  create("ls", {{"reserve", 8}, {"reserve_mode", "strict"}});
   create("batch", {});
   FakeProgram stays(connect(), "batch");
   stays.demand(132);
   const pid_t pid = program("batch");
-  EXPECT_TRUE(eventually([&] { return stays.granted() == 66; }));
+  EXPECT_TRUE(eventually([&] { return stays.granted() == 62; }));
   const auto reply = call("Kill", {{"pid", pid}});
   ASSERT_EQ(reply.error, "");
   const json::object ended = reply.parameters.at("clients").at(0).as_object();
@@ -76,7 +77,7 @@ TEST_F(ManagerEndTest, AProgramIsEndedByItsPid) {
   EXPECT_EQ(ended.at("mps"), "not active");
   EXPECT_EQ(text(ended.at("signals")), R"(["SIGTERM"])");
   EXPECT_EQ(ended.at("ended"), true);
-  EXPECT_TRUE(eventually([&] { return stays.granted() == 132; }));
+  EXPECT_TRUE(eventually([&] { return stays.granted() == 124; }));
   EXPECT_EQ(signal_of(pid), SIGTERM);
   EXPECT_EQ(call("Kill", {{"pid", pid}}).error, "io.gpuctl.NoSuchClient");
 }
@@ -321,14 +322,15 @@ ipc::Call fault(json::value device, json::value error, json::value name) {
 }
 
 TEST_F(ManagerEndTest, AFaultFreesTheGrantIsCountedAndLogged) {
+  create("ls", {{"reserve", 8}, {"reserve_mode", "strict"}});
   create("batch", {});
   FakeProgram broken(connect(), "batch"), other(connect(), "batch");
   broken.demand(132);
   other.demand(132);
-  EXPECT_TRUE(eventually([&] { return broken.granted() == 66 && other.granted() == 66; }));
+  EXPECT_TRUE(eventually([&] { return broken.granted() == 62 && other.granted() == 62; }));
   ipc::store(broken.stub->usage[0].outstanding, 3u);
   ASSERT_TRUE(broken.connection.send(fault(0, 700, "CUDA_ERROR_ILLEGAL_ADDRESS")));
-  EXPECT_TRUE(eventually([&] { return other.granted() == 132; }));
+  EXPECT_TRUE(eventually([&] { return other.granted() == 124; }));
   EXPECT_EQ(slice("batch").at("faults"), 1);
   EXPECT_EQ(slice("/").at("faults"), 0);
   EXPECT_EQ(call("GetStatus").parameters.at("faults"), 1);

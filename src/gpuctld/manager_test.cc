@@ -115,7 +115,7 @@ TEST_F(ManagerTest, AttachRefusesWhatItCannotDo) {
 }
 
 TEST_F(ManagerTest, AClosedConnectionFreesItsGrant) {
-  create("ls", {{"reserve", 8}});
+  create("ls", {{"reserve", 8}, {"reserve_mode", "strict"}});
   create("batch", {});
   FakeProgram stays(connect(), "batch");
   stays.demand(132);
@@ -129,7 +129,7 @@ TEST_F(ManagerTest, AClosedConnectionFreesItsGrant) {
 }
 
 TEST_F(ManagerTest, ADeadProcessFreesItsGrantEvenIfItsConnectionLives) {
-  create("ls", {{"reserve", 8}});
+  create("ls", {{"reserve", 8}, {"reserve_mode", "strict"}});
   create("batch", {});
   FakeProgram stays(connect(), "batch");
   stays.demand(132);

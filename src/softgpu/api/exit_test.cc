@@ -182,6 +182,7 @@ TEST_F(ExitApi, ThreadsThatWaitComeBackAndThoseThatGoOnDoNoHarm) {
       if (waited != CUDA_ERROR_DEINITIALIZED) _exit(2);
     });
     const CUcontext context = start();
+    const CUfunction count = load(kTestPtx, "count");  // before the device is busy: loading waits until it is not
     busy();
     static std::atomic<int> began;
     waiter = std::thread([context] {
@@ -190,9 +191,8 @@ TEST_F(ExitApi, ThreadsThatWaitComeBackAndThoseThatGoOnDoNoHarm) {
       waited = cuCtxSynchronize();
     });
     for (int i = 0; i < 3; ++i) {
-      std::thread([context] {
+      std::thread([context, count] {
         set_current(context);
-        const CUfunction count = load(kTestPtx, "count");
         ++began;
         while (true) cuLaunchKernel(count, 1, 1, 1, 1, 1, 1, 0, CU_STREAM_PER_THREAD, nullptr, nullptr);
       }).detach();

@@ -58,10 +58,11 @@ class ProcessPriority : public ProcessApi {
   /// A process that holds three SMs, and the fourth until `ready` is set.
   pid_t holder() {
     const pid_t child = client([&] {
+      const CUfunction wait = load("wait_for");  // before the context is busy: loading waits until it is not
       hold_three();
       Word* ready = &shared_->ready;
       void* params[] = {&ready};
-      launch_wide(load("wait_for"), 1, stream(0), params);
+      launch_wide(wait, 1, stream(0), params);
       EXPECT_CU(cuCtxSynchronize());
     });
     EXPECT_TRUE(shows(child, 3) && shows(child, 1));
@@ -74,20 +75,23 @@ class ProcessPriority : public ProcessApi {
     Word* place = &shared_->slot[slot];
     void* params[] = {&next, &place};
     EXPECT_TRUE(queued(getpid(), marks_++));  // streams bring their kernels to the table in any order
-    launch_wide(load("mark"), blocks, stream(priority), params);
+    if (!mark_) mark_ = load("mark");
+    launch_wide(mark_, blocks, stream(priority), params);
   }
 
   std::size_t marks_ = 0;  ///< of this process
+  CUfunction mark_ = nullptr;  ///< loaded before the first of them
 };
 
 TEST_F(ProcessPriority, GreaterPrioritiesGoFirstWheneverABlockEnds) {
   const pid_t batch = client([&] {
+    const CUfunction wait = load("wait_then_mark", kPtx);
     hold_three();
     Word* ready = &shared_->ready;
     Word* next = &shared_->next;
     Word* slot = &shared_->slot[0];
     void* params[] = {&ready, &next, &slot};
-    launch_wide(load("wait_then_mark", kPtx), 6, stream(0), params);
+    launch_wide(wait, 6, stream(0), params);
     EXPECT_CU(cuCtxSynchronize());
   });
   ASSERT_TRUE(shows(batch, 1));  // of six
