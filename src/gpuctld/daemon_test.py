@@ -137,6 +137,7 @@ class DaemonTest(DaemonTestCase):
     def test_grant_of_a_killed_client_is_free_at_once(self):
         self.pretend_mps()
         self.start()
+        self.call('CreateSlice', path='ls', settings={'reserve': 8, 'reserve_mode': 'strict'})  # so that the others obey
         stays = Program(self.path, '/')
         stays.demand(132)
         code = ('import sys, time; sys.path.insert(0, sys.argv[1]); import daemon_instance as t\n'
@@ -144,9 +145,9 @@ class DaemonTest(DaemonTestCase):
         client = subprocess.Popen([sys.executable, '-c', code, os.path.dirname(os.path.abspath(__file__)), self.path],
                                   stdout=subprocess.PIPE)
         client.stdout.readline()
-        self.assertTrue(eventually(lambda: stays.granted() == 66))
+        self.assertTrue(eventually(lambda: stays.granted() == 62))
         client.kill()
-        self.assertTrue(eventually(lambda: stays.granted() == 132))
+        self.assertTrue(eventually(lambda: stays.granted() == 124))
         client.communicate()
         stays.close()
 
