@@ -108,10 +108,11 @@ TEST_F(PriorityApi, PrioritiesOfStreamsAreClamped) {
   EXPECT_EQ(priority_of(ordinary_), 0);
 }
 
-TEST_F(PriorityApi, TheLegacyStreamKeepsItsPriorityAndThePerThreadOneDoesNot) {
-  EXPECT_EQ(set_priority(nullptr, -1), CUDA_ERROR_NOT_SUPPORTED);
-  EXPECT_EQ(set_priority(CU_STREAM_LEGACY, -1), CUDA_ERROR_NOT_SUPPORTED);
-  EXPECT_EQ(cuStreamCopyAttributes(nullptr, urgent_), CUDA_ERROR_NOT_SUPPORTED);
+TEST_F(PriorityApi, DefaultStreamsTakePrioritiesToo) {
+  EXPECT_CU(set_priority(nullptr, -1));
+  EXPECT_EQ(priority_of(CU_STREAM_LEGACY), -1);
+  EXPECT_CU(set_priority(CU_STREAM_LEGACY, -2));
+  EXPECT_EQ(priority_of(nullptr), -2);
   EXPECT_CU(cuStreamCopyAttributes(nullptr, ordinary_));
   EXPECT_EQ(priority_of(nullptr), 0);
   EXPECT_CU(set_priority(CU_STREAM_PER_THREAD, -1));

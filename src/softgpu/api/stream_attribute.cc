@@ -7,10 +7,6 @@ using namespace gpuctl::softgpu;
 
 namespace {
 
-/// What setting the priority of the legacy default stream answers. What a driver does there is not documented, so
-/// programs must be ready for a refusal.
-constexpr CUresult kLegacyPriority = CUDA_ERROR_NOT_SUPPORTED;
-
 /// Whether cuda.h has that attribute for streams, and it only tunes for speed.
 bool is_hint(CUstreamAttrID id) {
   switch (id) {
@@ -33,12 +29,6 @@ CUstreamAttrValue default_of(CUstreamAttrID id) {
   return value;
 }
 
-CUresult set_priority(Stream& stream, int priority) {
-  if (stream.kind() == Stream::Kind::kLegacy) return kLegacyPriority;
-  stream.set_priority(priority);
-  return CUDA_SUCCESS;
-}
-
 }  // namespace
 
 extern "C" {
@@ -46,7 +36,10 @@ extern "C" {
 CUresult CUDAAPI cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, const CUstreamAttrValue* value) {
   return with_stream(handle, [&](Driver&, const std::shared_ptr<Stream>& stream) {
     if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (attribute == CU_LAUNCH_ATTRIBUTE_PRIORITY) return set_priority(*stream, value->priority);
+    if (attribute == CU_LAUNCH_ATTRIBUTE_PRIORITY) {
+      stream->set_priority(value->priority);  // the legacy default stream takes one too (seen on an H100)
+      return CUDA_SUCCESS;
+    }
     if (!is_hint(attribute)) return CUDA_ERROR_INVALID_VALUE;
     stream->set_hint(attribute, *value);
     return CUDA_SUCCESS;
@@ -72,9 +65,7 @@ CUresult CUDAAPI cuStreamCopyAttributes(CUstream to_handle, CUstream from_handle
     const std::shared_ptr<Stream> from = driver.stream(*to->context(), from_handle);
     if (from == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (from->context() != to->context()) return CUDA_ERROR_INVALID_VALUE;
-    if (from->priority() != to->priority()) {
-      if (const CUresult refused = set_priority(*to, from->priority()); refused != CUDA_SUCCESS) return refused;
-    }
+    to->set_priority(from->priority());
     to->copy_hints(*from);
     return CUDA_SUCCESS;
   });
