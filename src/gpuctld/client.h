@@ -140,7 +140,6 @@ class Client {
   void open_grants();
 
   void set_priority(std::int32_t priority, ipc::PriorityBand band, std::uint64_t now_ns);
-  std::int32_t priority() const { return priority_; }
   /// Grant::time_slice_us.
   void set_time_slice(std::size_t slot, std::uint32_t us, std::uint64_t now_ns);
   /// What the client says became of it.

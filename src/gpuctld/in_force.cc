@@ -14,9 +14,9 @@ constexpr std::array<std::string_view, 7> kNames = {"nothing", "max", "reserve",
 
 /// What each node of the tree has to say about the clients in it, and outside of it.
 struct NodeFacts {
-  bool inhabited = false;  ///< it, or a node below it, has a client
-  bool own = false;        ///< a client is directly in it
-  bool limited = false;    ///< it, or one above it, has a max below the device
+  bool inhabited = false;       ///< it, or a node below it, has a client
+  bool own = false;             ///< a client is directly in it
+  bool limited = false;         ///< it, or one above it, has a max below the device
   bool beside_reserve = false;  ///< outside of a slice with a reserve that matters
   bool uneven = false;          ///< it, or one above it, competes with slices of another weight
 };
@@ -47,13 +47,15 @@ void compare_children(std::span<const sched::NodeInput> nodes, std::size_t paren
   for (std::size_t n = parent; n < nodes.size(); ++n) facts[n].uneven |= uneven && is_within(nodes, n, parent);
 }
 
-std::vector<NodeFacts> facts_of(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients, sched::CapSM capacity) {
+std::vector<NodeFacts> facts_of(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
+                                sched::CapSM capacity) {
   std::vector<NodeFacts> facts(nodes.size());
   for (const Resident& client : clients) facts[client.node].own = facts[client.node].inhabited = true;
   for (std::size_t n = nodes.size(); n-- > 1;)  // parents stand before their children
     facts[static_cast<std::size_t>(nodes[n].parent)].inhabited |= facts[n].inhabited;
   for (std::size_t n = 0; n < nodes.size(); ++n) {
-    facts[n].limited = nodes[n].max < capacity || (nodes[n].parent >= 0 && facts[static_cast<std::size_t>(nodes[n].parent)].limited);
+    facts[n].limited =
+        nodes[n].max < capacity || (nodes[n].parent >= 0 && facts[static_cast<std::size_t>(nodes[n].parent)].limited);
     compare_children(nodes, n, facts);
     if (!matters(nodes[n], facts[n])) continue;
     for (std::size_t other = 0; other < nodes.size(); ++other)
@@ -73,9 +75,12 @@ InForce first_reason(const NodeFacts& facts, const Resident& client, const Circu
 
 }  // namespace
 
-std::string_view name_of(InForce what) { return kNames[static_cast<std::size_t>(what)]; }
+std::string_view name_of(InForce what) {
+  return kNames[static_cast<std::size_t>(what)];
+}
 
-std::vector<InForce> what_is_in_force(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients, const Circumstances& where) {
+std::vector<InForce> what_is_in_force(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
+                                      const Circumstances& where) {
   const std::vector<NodeFacts> facts = facts_of(nodes, clients, where.capacity);
   std::vector<InForce> found;
   for (const Resident& client : clients) found.push_back(first_reason(facts[client.node], client, where));

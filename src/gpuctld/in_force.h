@@ -1,5 +1,6 @@
-// What is in force for a client on a device: why its kernels must be able to give SMs back while they run. Where nothing is, they
-// keep their original form, and the GPU's own scheduling of blocks, by priority, is all there is. Pure.
+// What is in force for a client on a device: why its kernels must be able to give SMs back while they run. Where
+// nothing is, they keep their original form, and the GPU's own scheduling of blocks, by priority, is all there is.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ std::string_view name_of(InForce what);
 
 /// A client of the device.
 struct Resident {
-  std::uint32_t node = 0;  ///< its slice
+  std::uint32_t node = 0;   ///< its slice
   bool tells_jobs = false;  ///< it is to say what it launches (ipc::Grant::jobs)
 };
 
@@ -38,6 +39,7 @@ struct Circumstances {
 };
 
 /// One entry for each of `clients`, the first reason in the order above, but that storms come before all.
-std::vector<InForce> what_is_in_force(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients, const Circumstances& where);
+std::vector<InForce> what_is_in_force(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
+                                      const Circumstances& where);
 
 }  // namespace gpuctl::daemon

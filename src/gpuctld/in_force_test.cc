@@ -18,7 +18,8 @@ std::vector<sched::NodeInput> below_root(std::vector<sched::NodeInput> slices) {
   return nodes;
 }
 
-Found look(const std::vector<sched::NodeInput>& nodes, const std::vector<Resident>& clients, bool by_turns = false, bool storms = false) {
+Found look(const std::vector<sched::NodeInput>& nodes, const std::vector<Resident>& clients, bool by_turns = false,
+           bool storms = false) {
   return what_is_in_force(nodes, clients, {.capacity = CapSM{132}, .by_turns = by_turns, .storms = storms});
 }
 
@@ -34,13 +35,17 @@ TEST(InForce, PrioritiesAreTheHardwares) {
 }
 
 TEST(InForce, AMaxBindsItsSliceAndThoseBelow) {
-  const auto nodes = below_root({{.max = CapSM{40}, .weight = 100}, {.weight = 100}, {.parent = 1, .weight = 100}, {.max = CapSM{132}, .weight = 100}});
+  const auto nodes = below_root({{.max = CapSM{40}, .weight = 100},
+                                 {.weight = 100},
+                                 {.parent = 1, .weight = 100},
+                                 {.max = CapSM{132}, .weight = 100}});
   EXPECT_EQ(look(nodes, {{1}, {2}, {3}, {4}}), (Found{InForce::max, InForce::nothing, InForce::max, InForce::nothing}));
 }
 
 TEST(InForce, AReserveBindsAllOutsideOfIt) {
   const auto nodes = below_root({{.reserve = CapSM{8}, .weight = 100}, {.weight = 100}, {.parent = 1, .weight = 100}});
-  EXPECT_EQ(look(nodes, {{1}, {2}, {3}, {0}}), (Found{InForce::nothing, InForce::reserve, InForce::nothing, InForce::reserve}));
+  EXPECT_EQ(look(nodes, {{1}, {2}, {3}, {0}}),
+            (Found{InForce::nothing, InForce::reserve, InForce::nothing, InForce::reserve}));
   EXPECT_EQ(look(nodes, {{2}}), Found{InForce::reserve}) << "a strict one is kept for nobody too";
 }
 
@@ -53,10 +58,12 @@ TEST(InForce, AReserveThatIsLentMattersWhileSomebodyIsThere) {
 TEST(InForce, WeightsMatterAmongThoseWhoAreThere) {
   const auto nodes = below_root({{.weight = 200}, {.weight = 100}, {.parent = 1, .weight = 7}});
   EXPECT_EQ(look(nodes, {{1}}), Found{InForce::nothing});
-  EXPECT_EQ(look(nodes, {{2}, {0}}), (Found{InForce::nothing, InForce::nothing})) << "the root's own count as one of default weight";
+  EXPECT_EQ(look(nodes, {{2}, {0}}), (Found{InForce::nothing, InForce::nothing}))
+      << "the root's own count as one of default weight";
   EXPECT_EQ(look(nodes, {{1}, {2}}), (Found{InForce::weights, InForce::weights}));
   EXPECT_EQ(look(nodes, {{3}, {2}}), (Found{InForce::weights, InForce::weights}));
-  EXPECT_EQ(look(nodes, {{3}, {1}}), (Found{InForce::weights, InForce::weights})) << "7 beside the default of its parent's own";
+  EXPECT_EQ(look(nodes, {{3}, {1}}), (Found{InForce::weights, InForce::weights}))
+      << "7 beside the default of its parent's own";
 }
 
 TEST(InForce, WhoTakesTurnsUnderAPolicyForJobs) {
@@ -65,8 +72,10 @@ TEST(InForce, WhoTakesTurnsUnderAPolicyForJobs) {
 }
 
 TEST(InForce, WhereProgramsAreNeverTogetherOnlyTheirOwnLimitsMatter) {
-  const auto nodes = below_root({{.reserve = CapSM{8}, .weight = 200}, {.max = CapSM{40}, .weight = 100}, {.weight = 100}});
-  EXPECT_EQ(look(nodes, {{1}, {2}, {3}, {3, true}}, true), (Found{InForce::nothing, InForce::max, InForce::nothing, InForce::jobs}));
+  const auto nodes =
+      below_root({{.reserve = CapSM{8}, .weight = 200}, {.max = CapSM{40}, .weight = 100}, {.weight = 100}});
+  EXPECT_EQ(look(nodes, {{1}, {2}, {3}, {3, true}}, true),
+            (Found{InForce::nothing, InForce::max, InForce::nothing, InForce::jobs}));
 }
 
 TEST(InForce, AStormIsForAll) {
@@ -77,7 +86,8 @@ TEST(InForce, AStormIsForAll) {
 TEST(InForce, AnAdministratorMayWantItAlways) {
   const auto nodes = below_root({{.max = CapSM{40}, .weight = 100}, {.weight = 100}});
   const std::vector<Resident> clients{{1}, {2}};
-  EXPECT_EQ(what_is_in_force(nodes, clients, {.capacity = CapSM{132}, .always = true}), (Found{InForce::max, InForce::always}));
+  EXPECT_EQ(what_is_in_force(nodes, clients, {.capacity = CapSM{132}, .always = true}),
+            (Found{InForce::max, InForce::always}));
 }
 
 TEST(InForce, EachHasAName) {

@@ -48,6 +48,7 @@ void Activity::launched(int index, std::uint64_t blocks) {
   const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, gpuctl::kMaxSms));
   if (most > device.blocks.load(std::memory_order_relaxed)) device.blocks.store(most, std::memory_order_relaxed);
   if (device.at_work.load(std::memory_order_relaxed) || device.at_work.exchange(true)) return;
+  any_.store(true, std::memory_order_relaxed);
   publish(index, std::max(most, 1u));
   if (ipc::load(grant_of(index)->flags) & ipc::kTellWork) Client::get().kick();
 }
@@ -79,6 +80,8 @@ std::chrono::milliseconds Activity::look() {
   return next;
 }
 
-void Activity::forget_after_fork() { new (this) Activity; }
+void Activity::forget_after_fork() {
+  new (this) Activity;
+}
 
 }  // namespace gpuslice

@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <thread>
 
+#include "libgpuslice/activity.h"
 #include "libgpuslice/agent.h"
+#include "libgpuslice/capture.h"
 #include "libgpuslice/context.h"
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
@@ -46,6 +48,13 @@ void load_driver_kernels(CUdeviceptr scratch) {
   if (driver().cuMemsetD2D16_v2) driver().cuMemsetD2D16_v2(scratch, 64, 0, 10, 4);
   if (driver().cuMemsetD2D32_v2) driver().cuMemsetD2D32_v2(scratch, 64, 0, 5, 4);
   if (driver().cuMemcpyDtoD_v2) driver().cuMemcpyDtoD_v2(scratch + 128, scratch, 64);
+}
+
+/// Whether a context may become managed now, in which the program launched already. That loads code and allocates, which may block
+/// until the device is idle: nothing of the program may wait there for the thread that asks.
+bool may_begin_now() {
+  const NoCapture none_begins;  // to ask about a stream that captures would end the capture
+  return none_begins && WaitingStreams::get().none();
 }
 
 }  // namespace
@@ -92,8 +101,17 @@ Context* Context::current() {
 
   if (exiting()) return nullptr;
   Registry& all = *registry();
-  std::lock_guard lock(all.mutex);
-  auto found = std::find_if(all.contexts.begin(), all.contexts.end(), [&](const auto& c) { return c.first == handle; });
+  const auto find = [&] {
+    return std::find_if(all.contexts.begin(), all.contexts.end(), [&](const auto& c) { return c.first == handle; });
+  };
+  std::unique_lock lock(all.mutex);
+  auto found = find();
+  if (found == all.contexts.end() && Activity::get().any()) {
+    lock.unlock();
+    if (!may_begin_now()) return nullptr;
+    lock.lock();
+    found = find();
+  }
   if (found == all.contexts.end()) {
     all.contexts.emplace_back(handle, create(handle));
     found = all.contexts.end() - 1;

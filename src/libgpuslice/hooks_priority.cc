@@ -65,7 +65,8 @@ GPUSLICE_HOOK cuStreamCreate(CUstream* stream, unsigned flags) {
   return guarded([&] {
     if (!driver().cuStreamCreate) return CUDA_ERROR_NOT_INITIALIZED;
     // As it came where nothing is to be changed.
-    if (!stream || !driver().cuStreamCreateWithPriority || StreamPriorities::get().for_new(0) == 0) return driver().cuStreamCreate(stream, flags);
+    if (!stream || !driver().cuStreamCreateWithPriority || StreamPriorities::get().for_new(0) == 0)
+      return driver().cuStreamCreate(stream, flags);
     return make_stream(stream, flags, 0);
   });
 }
@@ -78,8 +79,12 @@ GPUSLICE_HOOK cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int p
   });
 }
 
-GPUSLICE_HOOK cuStreamGetPriority(CUstream stream, int* priority) { return get_priority(explicit_stream(stream, false), priority); }
-GPUSLICE_HOOK cuStreamGetPriority_ptsz(CUstream stream, int* priority) { return get_priority(explicit_stream(stream, true), priority); }
+GPUSLICE_HOOK cuStreamGetPriority(CUstream stream, int* priority) {
+  return get_priority(explicit_stream(stream, false), priority);
+}
+GPUSLICE_HOOK cuStreamGetPriority_ptsz(CUstream stream, int* priority) {
+  return get_priority(explicit_stream(stream, true), priority);
+}
 
 GPUSLICE_HOOK cuStreamGetAttribute(CUstream stream, CUstreamAttrID id, CUstreamAttrValue* value) {
   return get_attribute(explicit_stream(stream, false), id, value);

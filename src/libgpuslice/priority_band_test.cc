@@ -33,7 +33,8 @@ TEST(PriorityBand, RanksNeverChangePlacesHoweverManyThereAre) {
     }
     EXPECT_EQ(banded(0, {0, count}, kSix), 0);
   }
-  for (unsigned rank = 1; rank < 5; ++rank) EXPECT_LT(banded(0, {rank, 5}, kSix), banded(-5, {rank - 1, 5}, kSix)) << "five levels hold five ranks";
+  for (unsigned rank = 1; rank < 5; ++rank)
+    EXPECT_LT(banded(0, {rank, 5}, kSix), banded(-5, {rank - 1, 5}, kSix)) << "five levels hold five ranks";
 }
 
 TEST(PriorityBand, OnADeviceWithTwoLevelsBothAreTheSlices) {

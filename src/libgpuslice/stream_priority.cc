@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "libgpuslice/capture.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
@@ -27,7 +28,8 @@ PriorityRange device_range() {
     return {static_cast<std::int16_t>(packed >> 16), static_cast<std::int16_t>(packed)};
   PriorityRange range;
   if (driver().cuCtxGetStreamPriorityRange(&range.least, &range.greatest) != CUDA_SUCCESS) return {};
-  known.store(std::uint64_t{1} << 32 | std::uint64_t{static_cast<std::uint16_t>(range.least)} << 16 | static_cast<std::uint16_t>(range.greatest));
+  known.store(std::uint64_t{1} << 32 | std::uint64_t{static_cast<std::uint16_t>(range.least)} << 16 |
+              static_cast<std::uint16_t>(range.greatest));
   return range;
 }
 
@@ -78,20 +80,23 @@ std::optional<int> StreamPriorities::before_launch(CUstream handle) {
   const auto [entry, added] = streams_.try_emplace(stream_key(handle));
   Stream& stream = entry->second;
   if (added && driver().cuStreamGetPriority) driver().cuStreamGetPriority(handle, &stream.own);
-  if (stream.band != band) {
+  if (stream.band != band && !capturing_anything()) {
     stream.band = band;
     stream.level = banded(stream.own, band, device_range());
     CUstreamAttrValue value{};
     value.priority = stream.level;
-    const CUresult result = driver().cuStreamSetAttribute ? driver().cuStreamSetAttribute(handle, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value)
-                                                          : CUDA_ERROR_NOT_SUPPORTED;
+    const CUresult result = driver().cuStreamSetAttribute
+                                ? driver().cuStreamSetAttribute(handle, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value)
+                                : CUDA_ERROR_NOT_SUPPORTED;
     stream.by_launch = result != CUDA_SUCCESS;
-    debug("stream %p: priority %d of the program is %d on the GPU, of rank %u of %u (%d)", static_cast<void*>(handle), stream.own, stream.level,
-          band.rank, band.count, result);
+    debug("stream %p: priority %d of the program is %d on the GPU, of rank %u of %u (%d)", static_cast<void*>(handle),
+          stream.own, stream.level, band.rank, band.count, result);
   }
   return stream.by_launch ? std::optional(stream.level) : std::nullopt;
 }
 
-void StreamPriorities::forget_after_fork() { new (&get()) StreamPriorities; }
+void StreamPriorities::forget_after_fork() {
+  new (&get()) StreamPriorities;
+}
 
 }  // namespace gpuslice

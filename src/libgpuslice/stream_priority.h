@@ -1,9 +1,9 @@
 // The priority of the program's streams on the GPU: the slice's first, the program's own within it.
 //
-// The GPU has a few levels of priority. Among programs that run at the same time, a block of a greater level is placed first whenever
-// another block ends. The daemon gives each client a band of these levels (ipc::PriorityBand), the agent has the greatest level for
-// itself. Each stream has the level in its client's band that its own priority asks for. When the band changes, a stream takes it
-// up at its next launch. The program sees its own values alone.
+// The GPU has a few levels of priority. Among programs that run at the same time, a block of a greater level is placed
+// first whenever another block ends. The daemon gives each client a band of these levels (ipc::PriorityBand), the agent
+// has the greatest level for itself. Each stream has the level in its client's band that its own priority asks for.
+// When the band changes, a stream takes it up at its next launch. The program sees its own values alone.
 #pragma once
 
 #include <cuda.h>
@@ -34,8 +34,8 @@ class StreamPriorities {
   /// What the program believes about a stream; nothing: what the driver says is the program's own.
   std::optional<int> own(CUstream stream);
 
-  /// Before a launch: has the stream follow the band. What the launch must say itself, because the driver does not take it for this
-  /// stream; nothing else to do otherwise. Not while the stream is captured.
+  /// Before a launch: has the stream follow the band. What the launch must say itself, because the driver does not take
+  /// it for this stream; nothing else to do otherwise. Not while the stream is captured.
   std::optional<int> before_launch(CUstream stream);
 
   void forget_after_fork();
