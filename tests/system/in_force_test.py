@@ -16,7 +16,11 @@ class InForce(instance.SystemTest):
 
     def launches_in(self, slice_path, program, more=3):
         """Waits for some more launches; how many block-tasks of rewritten kernels were done meanwhile."""
-        before = instance.wait_until(lambda: self.usage(slice_path, program.pid), "the program to attach")
+        def launched():  # `gpuctl run` is a client for a moment too, with none
+            usage = self.usage(slice_path, program.pid)
+            return usage if usage and usage["launches"] > 0 else None
+
+        before = instance.wait_until(launched, "the first launches")
         instance.wait_until(lambda: self.usage(slice_path, program.pid)["launches"] >= before["launches"] + more, "launches", interval=0.05)
         return self.usage(slice_path, program.pid)["block_tasks"] - before["block_tasks"]
 
