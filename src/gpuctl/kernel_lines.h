@@ -12,11 +12,11 @@ namespace gpuctl::cli {
 /// "scale(float*, float)" for "_Z5scalePff"; what is not a mangled name stays.
 std::string demangled(const std::string& name);
 
-/// How long a program keeps a GPU where programs take turns on it, and whether that was decided here: one line a GPU, none
-/// where they do not take turns.
 /// What is in force for the client on each GPU, and how its priority stands: a line each.
 std::vector<std::string> in_force_lines(const ipc::Client& client);
 
+/// How long a program keeps a GPU where programs take turns on it, and whether that was decided here: one line a GPU, none
+/// where they do not take turns.
 std::vector<std::string> turn_lines(const ipc::Client& client);
 
 /// What `explain` prints: one line a kernel, most launched first.

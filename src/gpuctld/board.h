@@ -80,8 +80,7 @@ class Board {
   sched::CapSM limit(std::span<const sched::NodeInput> nodes, std::size_t index) const;
   void decide_by_turns(std::span<const sched::NodeInput> nodes);
   void count_rest(std::span<const sched::NodeInput> nodes);
-  /// Grant::reserve: what nobody outside of the slice can have. None for a slice that is limited too, itself or above it,
-  /// because launches that rely on their reserve are not limited.
+  /// Whether what is in force has to be looked at again.
   bool residents_changed();
   /// What is in force for each member; tells them.
   void look_what_is_in_force(std::span<const sched::NodeInput> nodes);
@@ -92,6 +91,8 @@ class Board {
   /// Of its demand, what is set aside for the client: where nothing is in force for it, its slice's reserve alone. Beyond that
   /// the GPU decides who gets in, whatever is granted to others.
   std::uint32_t demand_that_counts(std::span<const sched::NodeInput> nodes, std::size_t member) const;
+  /// Grant::reserve: what nobody outside of the slice can have. None for a slice that is limited too, itself or above it,
+  /// because launches that rely on their reserve are not limited.
   std::uint32_t own_reserve(std::span<const sched::NodeInput> nodes, std::size_t index) const;
   void hand_over(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
   void place();

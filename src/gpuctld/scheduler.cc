@@ -123,11 +123,10 @@ void Scheduler::apply_time_slices(std::uint64_t now_ns) {
     std::vector<Place> places;
     std::vector<TimeShare> programs;
     for (Client& client : clients_) {
-      const std::int32_t allowed = nodes_[client.node].priority;
       for (std::size_t slot = 0; slot < client.slots().size(); ++slot) {
         if (client.slots()[slot].device != static_cast<int>(device)) continue;
         places.push_back({&client, slot});
-        programs.push_back({client.node, std::min(client.hint.value_or(allowed), allowed)});
+        programs.push_back({client.node, priority_of(client)});
       }
     }
     const bool on = sets_time_slices_ && !devices_[device].software;

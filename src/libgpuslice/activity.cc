@@ -18,12 +18,6 @@ constexpr std::chrono::milliseconds kUsually{200};
 /// Where others may have the SMs back as soon as there is no work.
 constexpr std::chrono::milliseconds kWhileLent{20};
 
-/// Null: there is no daemon, or it does not know the device.
-ipc::Grant* grant_of(int device) {
-  ipc::Stub* stub = Client::get().stub();
-  return stub && device >= 0 && device < static_cast<int>(ipc::kMaxDevices) ? &stub->grant[device] : nullptr;
-}
-
 }  // namespace
 
 Activity& Activity::get() {
@@ -34,7 +28,7 @@ Activity& Activity::get() {
 int Activity::free_device() {
   CUdevice device = -1;
   if (!driver().cuCtxGetDevice || driver().cuCtxGetDevice(&device) != CUDA_SUCCESS) return -1;
-  const ipc::Grant* grant = grant_of(device);
+  const ipc::Grant* grant = Client::get().grant(device);
   if (!grant || !(ipc::load(grant->flags) & ipc::kFree)) return -1;
   // Else the agent sets time slices, and does so for a managed context.
   const std::uint32_t slice = ipc::load(grant->time_slice_us);
@@ -50,7 +44,7 @@ void Activity::launched(int index, std::uint64_t blocks) {
   if (device.at_work.load(std::memory_order_relaxed) || device.at_work.exchange(true)) return;
   any_.store(true, std::memory_order_relaxed);
   publish(index, std::max(most, 1u));
-  if (ipc::load(grant_of(index)->flags) & ipc::kTellWork) Client::get().kick();
+  if (ipc::load(Client::get().grant(index)->flags) & ipc::kTellWork) Client::get().kick();
 }
 
 void Activity::publish(int device, std::uint32_t demand) {
@@ -66,7 +60,7 @@ std::chrono::milliseconds Activity::look() {
     device.seen = launches;
     if (stub && more > 0) __atomic_fetch_add(&stub->usage[i].launches, more, __ATOMIC_RELAXED);
     if (!device.at_work.load()) continue;
-    const ipc::Grant* grant = grant_of(static_cast<int>(i));
+    const ipc::Grant* grant = Client::get().grant(static_cast<int>(i));
     if (more > 0 && grant && (ipc::load(grant->flags) & ipc::kFree)) {
       publish(static_cast<int>(i), std::max(device.blocks.load(std::memory_order_relaxed), 1u));
       if (ipc::load(grant->flags) & ipc::kTellWork) next = kWhileLent;

@@ -144,8 +144,7 @@ int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, voi
 
   if (const auto priority = StreamPriorities::get().before_launch(config.stream)) config.attributes = with_priority(nullptr, 0, *priority);
   KernelInfo& kernel = *known->kernel;
-  kernel.launches.fetch_add(1, std::memory_order_relaxed);
-  kernel.changed.store(true, std::memory_order_relaxed);
+  kernel.count_launch();
   Context* context = Context::current();
   Instance* instance = context ? context->instance_of(kernel) : nullptr;
   kernel.registers_original = kernel.registers.load();

@@ -126,6 +126,11 @@ Targets Client::targets() const {
   return targets_;
 }
 
+const ipc::Grant* Client::grant(int device) const {
+  const ipc::Stub* page = stub();
+  return page && device >= 0 && device < static_cast<int>(ipc::kMaxDevices) ? &page->grant[device] : nullptr;
+}
+
 void Client::kick() const {
   int fd = kick_fd_.load(std::memory_order_relaxed);
   if (fd < 0) return;

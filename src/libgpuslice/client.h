@@ -46,6 +46,9 @@ class Client {
   /// The stub page in force, or null while none ever came. Pages are never unmapped, so the pointer stays valid.
   gpuctl::ipc::Stub* stub() const { return stub_.load(std::memory_order_acquire); }
 
+  /// The grant in force on a device of the program; null without a daemon, or for a device that it does not know.
+  const gpuctl::ipc::Grant* grant(int device) const;
+
   /// Tells the daemon to look at once (eventfd): demand rose above the grant, or a shrink holds. No-op when not attached.
   void kick() const;
 

@@ -131,8 +131,7 @@ std::uint32_t Context::allowed(const Stream& stream) const {
 }
 
 const ipc::Grant* Context::grant() const {
-  const ipc::Stub* stub = Client::get().stub();
-  return stub && device_index_ < static_cast<int>(ipc::kMaxDevices) ? &stub->grant[device_index_] : nullptr;
+  return Client::get().grant(device_index_);
 }
 
 std::uint32_t Context::idle_sms() const {

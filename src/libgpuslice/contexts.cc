@@ -7,10 +7,10 @@
 
 #include "libgpuslice/activity.h"
 #include "libgpuslice/agent.h"
-#include "libgpuslice/capture.h"
 #include "libgpuslice/context.h"
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
+#include "libgpuslice/may_load.h"
 #include "libgpuslice/relaxed_capture.h"
 #include "libgpuslice/stage.h"
 #include "libgpuslice/waiting_streams.h"
@@ -48,13 +48,6 @@ void load_driver_kernels(CUdeviceptr scratch) {
   if (driver().cuMemsetD2D16_v2) driver().cuMemsetD2D16_v2(scratch, 64, 0, 10, 4);
   if (driver().cuMemsetD2D32_v2) driver().cuMemsetD2D32_v2(scratch, 64, 0, 5, 4);
   if (driver().cuMemcpyDtoD_v2) driver().cuMemcpyDtoD_v2(scratch + 128, scratch, 64);
-}
-
-/// Whether a context may become managed now, in which the program launched already. That loads code and allocates, which may block
-/// until the device is idle: nothing of the program may wait there for the thread that asks.
-bool may_begin_now() {
-  const NoCapture none_begins;  // to ask about a stream that captures would end the capture
-  return none_begins && WaitingStreams::get().none();
 }
 
 }  // namespace
@@ -107,8 +100,9 @@ Context* Context::current() {
   std::unique_lock lock(all.mutex);
   auto found = find();
   if (found == all.contexts.end() && Activity::get().any()) {
+    // The program launched there already. Managing it loads code and allocates, which may block until the device is idle.
     lock.unlock();
-    if (!may_begin_now()) return nullptr;
+    if (!nothing_waits()) return nullptr;
     lock.lock();
     found = find();
   }

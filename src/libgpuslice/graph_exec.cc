@@ -151,10 +151,7 @@ CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
   std::vector<GraphKernel*> kernels;
   std::uint64_t blocks = 0;  // of the largest kernel without another form
   for (GraphKernel& kernel : of_.kernels) {
-    if (kernel.kernel && kernel.enabled && context) {
-      kernel.kernel->launches.fetch_add(1, std::memory_order_relaxed);
-      kernel.kernel->changed.store(true, std::memory_order_relaxed);
-    }
+    if (kernel.kernel && kernel.enabled && context) kernel.kernel->count_launch();
     if (context && kernel.enabled && kernel.instance && !of_.refused && candidates.size() < kMostGraphKernels &&
         context->instance_of(*kernel.kernel) == kernel.instance) {
       candidates.push_back({kernel.instance, &kernel.config, &kernel.values});

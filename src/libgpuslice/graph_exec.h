@@ -43,9 +43,10 @@ class ExecutableGraph {
 
   using Call = std::function<CUresult()>;  ///< to the driver
 
-  /// What the driver is asked to do with the executable graph, and what that means for its kernels.
   /// With its kernels in their original forms.
   CUresult launch_as_it_is(const Call& call);
+
+  /// What the driver is asked to do with the executable graph, and what that means for its kernels.
   CUresult launch(CUstream stream, const Call& call);
   CUresult set_kernel(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params, const Call& call);
   CUresult set_child(CUgraphNode node, const Call& call);

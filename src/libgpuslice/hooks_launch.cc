@@ -101,7 +101,10 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     if (!priority) priority = priorities.before_launch(stream);
     const auto as_it_is = [&](CUstream where) { return plain(where, priority); };
     if (const int device = Activity::free_device(); device >= 0) {
-      if (KernelInfo* kernel = Kernels::get().find(function)) kernel->launched_original(kNothingInForce);
+      if (KernelInfo* kernel = Kernels::get().find(function)) {
+        kernel->count_launch();
+        kernel->original_launch.store(kNothingInForce, std::memory_order_relaxed);
+      }
       Activity::get().launched(device, config.block_tasks());
       return as_it_is(stream);
     }
@@ -110,10 +113,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     if (!kernel) kernel = find_unknown(function);
     if (kernel && kernel->late && !kernel->persistent) kernel->late->load_if_idle();
     load_before_first_launch(kernel, function);
-    if (kernel) {
-      kernel->launches.fetch_add(1, std::memory_order_relaxed);
-      kernel->changed.store(true, std::memory_order_relaxed);
-    }
+    if (kernel) kernel->count_launch();
     const std::uint64_t blocks = config.block_tasks();
     const std::uint32_t threads = config.threads(), shared = config.shared;
     CUresult result = CUDA_SUCCESS;

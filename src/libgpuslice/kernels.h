@@ -81,11 +81,9 @@ struct KernelInfo {
   std::atomic<std::uint32_t> task_ns{0};
   std::atomic<bool> changed{true};  ///< since the last report to the daemon
 
-  /// It was launched in its original form: `how`, as `gpuctl explain` goes on after "launched".
-  void launched_original(const char* how) {
+  void count_launch() {
     launches.fetch_add(1, std::memory_order_relaxed);
-    if (original_launch.load(std::memory_order_relaxed) != how) original_launch.store(how, std::memory_order_relaxed);
-    if (!changed.load(std::memory_order_relaxed)) changed.store(true, std::memory_order_relaxed);
+    changed.store(true, std::memory_order_relaxed);
   }
 
   std::mutex mutex;  ///< guards what follows, and reason after loading

@@ -6,12 +6,16 @@
 
 namespace gpuslice {
 
+bool nothing_waits() {
+  const NoCapture none_begins;  // to ask about a stream that captures would end the capture
+  return none_begins && WaitingStreams::get().none();
+}
+
 bool may_load_now() {
   for (Context* context : Context::all()) {
     if (!context->idle()) return false;
   }
-  const NoCapture none_begins;  // to ask about a stream that captures would end the capture
-  return none_begins && WaitingStreams::get().none();
+  return nothing_waits();
 }
 
 }  // namespace gpuslice

@@ -6,6 +6,9 @@
 
 namespace gpuslice {
 
+/// None of the program's streams is known to wait for the host, and no capture is under way.
+bool nothing_waits();
+
 /// No launch of the program is known to be on the GPU, and none of its streams to wait. Asks the driver, with calls that do
 /// not block.
 bool may_load_now();

@@ -17,8 +17,8 @@ namespace {
 
 /// The daemon writes the same band for all devices of a client.
 PriorityBand current_band() {
-  const ipc::Stub* stub = Client::get().stub();
-  return stub ? ipc::band_of(ipc::load(stub->grant[0].flags)) : PriorityBand{};
+  const ipc::Grant* grant = Client::get().grant(0);
+  return grant ? ipc::band_of(ipc::load(grant->flags)) : PriorityBand{};
 }
 
 /// The same for all devices of a kind; asked for once, in whatever context is current.
