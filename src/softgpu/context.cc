@@ -6,6 +6,7 @@
 #include "softgpu/config.h"
 #include "softgpu/device_limits.h"
 #include "softgpu/per_thread.h"
+#include "softgpu/printed.h"
 
 namespace gpuctl::softgpu {
 
@@ -102,6 +103,7 @@ bool Context::legacy_idle() {
 }
 
 void Context::destroy() {
+  const WritesWhatWasPrinted writes;
   end(CUDA_ERROR_CONTEXT_IS_DESTROYED);
   drain();
   const std::lock_guard lock(mutex_);

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <thread>
 #include <utility>
 
 #include "softgpu/device_limits.h"
 #include "softgpu/pacing.h"
+#include "softgpu/printed.h"
 #include "softgpu/thread.h"
 
 namespace gpuctl::softgpu {
@@ -19,13 +19,6 @@ using namespace std::chrono_literals;
 constexpr auto kSweepInterval = 10ms;
 /// How soon a full table is tried again. 512 kernels at the heads of streams at one time are not a normal load.
 constexpr auto kFullTableRetry = 1ms;
-
-/// What kernels print goes where the program prints, failed assertions where it complains.
-class StandardOutput : public engine::PrintSink {
- public:
-  void print(std::string_view text) override { std::fwrite(text.data(), 1, text.size(), stdout); }
-  void assertion_failed(std::string_view line) override { std::fwrite(line.data(), 1, line.size(), stderr); }
-};
 
 engine::Dim3 unfold(std::uint64_t index, const engine::Dim3& grid) {
   engine::Dim3 result;
@@ -208,7 +201,7 @@ BlockClock::Clock::duration Executor::run_block(const Task& task, engine::BlockS
   const Activity::Scope scope(activity_);
   const std::uint64_t index = run.next.fetch_add(1, std::memory_order_relaxed);
   if (run.abort->load()) return {};
-  StandardOutput print;
+  Printed print;
   BlockClock clock(launch.block.x * launch.block.y * launch.block.z, warp_instruction_ns_, carried, *run.abort);
   KernelFault fault;
   engine::BlockLaunch block;

@@ -2,6 +2,7 @@
 #include <cuda.h>
 
 #include "softgpu/driver.h"
+#include "softgpu/printed.h"
 
 using namespace gpuctl::softgpu;
 
@@ -110,6 +111,7 @@ CUresult CUDAAPI cuCtxGetDevice(CUdevice* device) {
 }
 
 CUresult CUDAAPI cuCtxSynchronize(void) {
+  const WritesWhatWasPrinted writes;
   return with_context([](Driver& driver, Context& context) {
     if (const CUresult refused = driver.captures.check_wait_all(context); refused != CUDA_SUCCESS) return refused;
     context.synchronize();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "softgpu/driver.h"
+#include "softgpu/printed.h"
 
 using namespace gpuctl::softgpu;
 
@@ -25,6 +26,8 @@ bool is_on_device(const Driver& driver, std::uint64_t address) {
 
 /// A copy between two ends that are what their types say; CU_MEMORYTYPE_UNIFIED is to be found out.
 CUresult copy(CUstream handle, const CUDA_MEMCPY3D& what, bool wait, const char* call = __builtin_FUNCTION()) {
+  std::optional<WritesWhatWasPrinted> writes;
+  if (wait) writes.emplace();
   return with_stream(
       handle,
       [&](Driver& driver, const std::shared_ptr<Stream>& stream) {

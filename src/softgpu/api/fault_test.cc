@@ -178,6 +178,16 @@ TEST_F(FaultApi, AFailedAssertionSaysWhereItStood) {
             "a.cu:42: a_function_with_a_long_name(int): block: [0,0,0], thread: [1,0,0] Assertion `x > 0` failed.\n");
 }
 
+TEST_F(FaultApi, WhatAKernelSaysIsWrittenWhenTheProgramWaits) {
+  testing::internal::CaptureStderr();
+  EXPECT_CU(launch("assertion", 1, 2, nullptr));
+  while (cuStreamQuery(nullptr) != CUDA_ERROR_ASSERT) std::this_thread::yield();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_ASSERT);
+  EXPECT_NE(testing::internal::GetCapturedStderr(), "");
+}
+
 TEST_F(FaultApi, StopsTheOtherBlocksOfItsKernel) {
   EXPECT_CU(launch("trap_or_wait", 1000, 64, nullptr));  // more than fit: those that wait for an SM are not run either
   EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "softgpu/driver.h"
+#include "softgpu/printed.h"
 
 using namespace gpuctl::softgpu;
 
@@ -135,6 +136,7 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr* result, size_t bytes, unsigned i
 }
 
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address) {
+  const WritesWhatWasPrinted writes;
   return with_context([&](Driver& driver, Context& context) {
     if (address == 0) return CUDA_SUCCESS;
     if (const CUresult unsafe = driver.captures.check_unsafe(); unsafe != CUDA_SUCCESS) return unsafe;

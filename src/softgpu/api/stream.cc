@@ -2,6 +2,7 @@
 #include <cuda.h>
 
 #include "softgpu/driver.h"
+#include "softgpu/printed.h"
 
 using namespace gpuctl::softgpu;
 
@@ -74,6 +75,7 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream handle) {
 }
 
 CUresult CUDAAPI cuStreamSynchronize(CUstream handle) {
+  const WritesWhatWasPrinted writes;
   return with_stream(handle, [](Driver& driver, const std::shared_ptr<Stream>& stream) {
     if (const CUresult refused = driver.captures.check_wait(*stream); refused != CUDA_SUCCESS) return refused;
     // For the legacy stream the wait includes the blocking streams: an empty operation depends on all of them.
@@ -210,6 +212,7 @@ CUresult CUDAAPI cuEventQuery(CUevent handle) {
 }
 
 CUresult CUDAAPI cuEventSynchronize(CUevent handle) {
+  const WritesWhatWasPrinted writes;
   return with_driver([&](Driver& driver) {
     const std::shared_ptr<Event> event = driver.events.find(handle);
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
