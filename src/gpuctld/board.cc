@@ -60,10 +60,22 @@ bool Board::residents_changed() {
          std::any_of(residents_.begin(), residents_.end(), [&](const Resident& resident) { return resident.tells_jobs != told(resident); });
 }
 
+Circumstances Board::circumstances() const {
+  return {.capacity = capacity_, .by_turns = by_turns_, .storms = storms_, .always = always_};
+}
+
+std::vector<bool> Board::obeys_without_jobs(std::span<const sched::NodeInput> nodes) const {
+  std::vector<Resident> residents;
+  for (const Member& member : members_) residents.push_back({.node = member.client->node});
+  std::vector<bool> obeys;
+  for (const InForce what : what_is_in_force(nodes, residents, circumstances())) obeys.push_back(what != InForce::nothing);
+  return obeys;
+}
+
 void Board::look_what_is_in_force(std::span<const sched::NodeInput> nodes) {
   residents_.clear();
   for (const Member& member : members_) residents_.push_back({member.client->node, slot(member).told_jobs != ipc::kNoJobs});
-  in_force_ = what_is_in_force(nodes, residents_, {.capacity = capacity_, .by_turns = by_turns_, .storms = storms_, .always = always_});
+  in_force_ = what_is_in_force(nodes, residents_, circumstances());
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const auto& [client, index] = members_[i];
     client->write_in_force(index, in_force_[i]);

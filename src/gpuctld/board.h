@@ -50,6 +50,10 @@ class Board {
   }
   bool by_turns() const { return by_turns_; }
 
+  std::span<const Member> members() const { return members_; }
+  /// By member: whether anything but a policy for jobs would be in force.
+  std::vector<bool> obeys_without_jobs(std::span<const sched::NodeInput> nodes) const;
+
   /// Decides how many SMs each client is to have. Writes nothing.
   void decide(sched::Allocator& allocator, std::span<const sched::NodeInput> nodes, std::uint64_t turn);
 
@@ -82,6 +86,7 @@ class Board {
   void count_rest(std::span<const sched::NodeInput> nodes);
   /// Whether what is in force has to be looked at again.
   bool residents_changed();
+  Circumstances circumstances() const;
   /// What is in force for each member; tells them.
   void look_what_is_in_force(std::span<const sched::NodeInput> nodes);
   /// It may use the whole device, beside whoever else is there. What is decided for it is what others keep clear of.

@@ -26,22 +26,12 @@ void Scheduler::set_tree(sched::SliceTree tree, std::uint64_t now_ns) {
   tree_ = std::move(tree);
   nodes_ = tree_.nodes();
   nodes_on_.assign(boards_.size(), nodes_);
-  rebuild(now_ns);
-  apply_priorities(now_ns);
-  apply_time_slices(now_ns);
-  read_usage(now_ns);
-  take_turns(now_ns);
-  decide(now_ns);
+  begin_anew(now_ns);
 }
 
 Client& Scheduler::add(Client client, std::uint64_t now_ns) {
   Client& added = clients_.emplace_back(std::move(client));
-  rebuild(now_ns);
-  apply_priorities(now_ns);
-  apply_time_slices(now_ns);
-  read_usage(now_ns);
-  take_turns(now_ns);
-  decide(now_ns);
+  begin_anew(now_ns);
   return added;
 }
 
@@ -53,19 +43,22 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   const auto found = std::find_if(clients_.begin(), clients_.end(), [&](const Client& other) { return &other == &client; });
   Client removed = std::move(*found);
   clients_.erase(found);
-  rebuild(now_ns);
-  apply_time_slices(now_ns);
-  read_usage(now_ns);
-  take_turns(now_ns);
-  decide(now_ns);
+  begin_anew(now_ns);
   return removed;
 }
 
 void Scheduler::set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns) {
   client.hint = priority;
+  begin_anew(now_ns);
+}
+
+void Scheduler::begin_anew(std::uint64_t now_ns) {
+  rebuild(now_ns);
   apply_priorities(now_ns);
   apply_time_slices(now_ns);
-  rebuild_queues(now_ns);
+  read_usage(now_ns);
+  take_turns(now_ns);
+  decide(now_ns);
 }
 
 void Scheduler::fault(Client& client, std::size_t slot, std::uint64_t now_ns) {
@@ -84,7 +77,7 @@ std::int32_t Scheduler::priority_of(const Client& client) const {
 /// Every slice counts, inhabited or not: what a client's streams have changes when an administrator changes the tree, not whenever
 /// another program starts or ends. Among equals who has a reserve goes first: SMs that are kept for a slice are of little use to it while
 /// blocks of others wait before its own.
-void Scheduler::apply_priorities(std::uint64_t now_ns) {
+std::vector<ipc::PriorityBand> Scheduler::bands() const {
   using Standing = std::pair<std::int32_t, bool>;  // priority, and a reserve
   std::vector<bool> reserved;
   std::set<Standing> different;
@@ -96,22 +89,29 @@ void Scheduler::apply_priorities(std::uint64_t now_ns) {
   const auto standing = [&](const Client& client) { return Standing{priority_of(client), reserved[client.node]}; };
   for (const Client& client : clients_) different.insert(standing(client));
   const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(different.size(), ipc::kMostBands));
-  for (Client& client : clients_) {
+  std::vector<ipc::PriorityBand> bands;
+  for (const Client& client : clients_) {
     const auto rank = static_cast<std::uint32_t>(std::distance(different.begin(), different.find(standing(client))));
-    client.set_priority(priority_of(client), {.rank = std::min(rank, count - 1), .count = count}, now_ns);
+    bands.push_back({.rank = std::min(rank, count - 1), .count = count});
   }
+  return bands;
+}
+
+void Scheduler::apply_priorities(std::uint64_t now_ns) {
+  const std::vector<ipc::PriorityBand> all = bands();
+  auto band = all.begin();
+  for (Client& client : clients_) client.set_priority(priority_of(client), *band++, now_ns);
 }
 
 void Scheduler::set_by_turns(bool on, bool time_slices, std::uint64_t now_ns) {
   sets_time_slices_ = on && time_slices;
   for (std::size_t device = 0; device < devices_.size(); ++device) boards_[device].set_by_turns(on && !devices_[device].software);
-  apply_time_slices(now_ns);
-  decide(now_ns);
+  begin_anew(now_ns);
 }
 
 void Scheduler::set_always_preemptible(bool on, std::uint64_t now_ns) {
   for (Board& board : boards_) board.set_always_preemptible(on);
-  decide(now_ns);
+  begin_anew(now_ns);
 }
 
 void Scheduler::apply_time_slices(std::uint64_t now_ns) {

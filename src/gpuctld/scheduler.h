@@ -106,8 +106,19 @@ class Scheduler {
   std::vector<SliceUse> slice_use() const;
 
  private:
-  /// Membership or the tree changed.
+  /// Membership, the tree or what holds on a device changed: everything is decided anew.
+  void begin_anew(std::uint64_t now_ns);
   void rebuild(std::uint64_t now_ns);
+  /// What policies for jobs say of a slice.
+  struct Rule {
+    const std::string* path;
+    const sched::Slice* slice;
+    std::int32_t by = -1;        ///< index of the slice that rules; -1: none does
+    std::int32_t priority = 0;   ///< of a job in it
+    sched::CapSM most{};         ///< what it may have at all
+  };
+  /// In the order of tree().slices().
+  std::vector<Rule> rules() const;
   void rebuild_queues(std::uint64_t now_ns);
   void learn();
   std::optional<GrantHistory::Held> held_by(Client& client, std::size_t index, const ipc::Record& launch) const;
@@ -119,6 +130,8 @@ class Scheduler {
   void write(std::uint64_t now_ns);
   /// What its slice allows, or less if the program asked for less.
   std::int32_t priority_of(const Client& client) const;
+  /// By client: where it stands among all priorities.
+  std::vector<ipc::PriorityBand> bands() const;
   void apply_priorities(std::uint64_t now_ns);
   void apply_memory_limits();
   void apply_time_slices(std::uint64_t now_ns);

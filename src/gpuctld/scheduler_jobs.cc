@@ -1,69 +1,106 @@
 // Policies for jobs in the tree: which clients take turns with whom, and what their launches teach.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "gpuctld/scheduler.h"
 
 namespace gpuctl::daemon {
 
-/// The topmost slice with a policy for jobs on a path rules over all that is in and below it. A job's priority is its
-/// client's, but no slice gives more than those above it, up to the one that rules.
-void Scheduler::rebuild_queues(std::uint64_t now_ns) {
-  struct Ruled {
-    std::int32_t by = -1;  ///< index of the slice that rules
-    std::int32_t priority = 0;
-    sched::CapSM most{};  ///< what it may have at all
-  };
-  std::vector<Ruled> ruled;
-  std::vector<const std::string*> paths;
-  std::vector<const sched::Slice*> slices;
-  for (const auto& [path, slice] : tree_.slices()) {
-    const auto index = static_cast<std::int32_t>(ruled.size());
-    const std::int32_t parent = nodes_[ruled.size()].parent;
-    Ruled node{.by = -1, .priority = slice.priority, .most = slice.max};
-    if (parent >= 0) {
-      const Ruled& above = ruled[static_cast<std::size_t>(parent)];
-      node.by = above.by;
-      node.most = std::min(above.most, slice.max);
-      if (above.by >= 0 && above.by != parent) node.priority = std::min(above.priority, slice.priority);
-    }
-    if (node.by < 0 && !slice.job_policy.empty()) node.by = index;
-    ruled.push_back(node);
-    paths.push_back(&path);
-    slices.push_back(&slice);
+namespace {
+
+/// It takes turns with nobody.
+void release(Client& client, std::size_t index, std::uint32_t tells) {
+  Client::Slot& slot = client.slots()[index];
+  slot.queue = nullptr;
+  slot.job = {};
+  slot.admitted = ipc::kUnlimited;
+  client.write_jobs(index, tells);
+}
+
+/// Those whom one slice rules on a device.
+struct Ruled {
+  std::vector<JobQueue::Member> members;
+  std::set<std::int32_t> priorities;
+  std::set<std::uint32_t> ranks;
+  std::uint32_t bands = 1;
+  bool obey = false;  ///< something else than the policy is in force for one of them
+
+  void stand(std::int32_t priority, ipc::PriorityBand band, bool obeys) {
+    priorities.insert(priority);
+    ranks.insert(band.rank);
+    bands = band.count;
+    obey |= obeys;
   }
 
+  /// Whether the priorities of the GPU, where programs are on it together, do what the policy asks for. Then nobody's kernels
+  /// have to give SMs back: blocks of who comes first get in between those of the others.
+  bool left_to_gpu(const std::string& policy) const {
+    const bool apart = priorities.size() == members.size() && ranks.size() == members.size() && bands <= ipc::kBandsApart;
+    return apart && !obey && (*sched::make_job_policy(policy))->priority_decides();
+  }
+};
+
+}  // namespace
+
+/// The topmost slice with a policy for jobs on a path rules over all that is in and below it. A job's priority is its
+/// client's, but no slice gives more than those above it, up to the one that rules.
+std::vector<Scheduler::Rule> Scheduler::rules() const {
+  std::vector<Rule> rules;
+  for (const auto& [path, slice] : tree_.slices()) {
+    const auto index = static_cast<std::int32_t>(rules.size());
+    const std::int32_t parent = nodes_[rules.size()].parent;
+    Rule rule{.path = &path, .slice = &slice, .priority = slice.priority, .most = slice.max};
+    if (parent >= 0) {
+      const Rule& above = rules[static_cast<std::size_t>(parent)];
+      rule.by = above.by;
+      rule.most = std::min(above.most, slice.max);
+      if (above.by >= 0 && above.by != parent) rule.priority = std::min(above.priority, slice.priority);
+    }
+    if (rule.by < 0 && !slice.job_policy.empty()) rule.by = index;
+    rules.push_back(rule);
+  }
+  return rules;
+}
+
+void Scheduler::rebuild_queues(std::uint64_t now_ns) {
+  const std::vector<Rule> rules = this->rules();
+  const std::vector<ipc::PriorityBand> bands = this->bands();
+  std::map<const Client*, ipc::PriorityBand> band_of;
+  for (auto band = bands.begin(); const Client& client : clients_) band_of[&client] = *band++;
+  const std::uint32_t unruled = recorder_.wanted() ? ipc::kTellJobs : ipc::kNoJobs;
+
   for (std::size_t device = 0; device < boards_.size(); ++device) {
-    std::map<std::int32_t, std::vector<JobQueue::Member>> members;
-    for (Client& client : clients_) {
-      const Ruled& node = ruled[client.node];
-      for (std::size_t index = 0; index < client.slots().size(); ++index) {
-        Client::Slot& slot = client.slots()[index];
-        if (slot.device != static_cast<int>(device)) continue;
-        if (node.by >= 0) {
-          const std::int32_t priority = std::min(client.hint.value_or(node.priority), node.priority);
-          members[node.by].push_back({&client, index, priority, slices[client.node]->weight});
-        } else {
-          slot.queue = nullptr;
-          slot.job = {};
-          slot.admitted = ipc::kUnlimited;
-          client.write_jobs(index, recorder_.wanted() ? ipc::kTellJobs : ipc::kNoJobs);
-        }
+    const std::span<const Board::Member> there = boards_[device].members();
+    const std::vector<bool> obeys = boards_[device].obeys_without_jobs(nodes_on_[device]);
+    std::map<std::string, Ruled> ruled;  // by path of the slice that rules
+    for (std::size_t i = 0; i < there.size(); ++i) {
+      Client& client = *there[i].client;
+      const Rule& rule = rules[client.node];
+      if (rule.by < 0) {
+        release(client, there[i].slot, unruled);
+        continue;
       }
+      const std::int32_t priority = std::min(client.hint.value_or(rule.priority), rule.priority);
+      Ruled& queue = ruled[*rules[static_cast<std::size_t>(rule.by)].path];
+      queue.members.push_back({&client, there[i].slot, priority, rule.slice->weight});
+      queue.stand(priority, band_of.at(&client), obeys[i]);
     }
-    auto& queues = queues_[device];
-    for (std::size_t node = 0; node < ruled.size(); ++node) {
-      if (ruled[node].by != static_cast<std::int32_t>(node)) continue;
-      const std::string& policy = slices[node]->job_policy;
-      const sched::CapSM capacity = std::max(std::min(ruled[node].most, sched::CapSM{sms_[device]}), sched::CapSM{1});
-      const auto [queue, added] = queues.try_emplace(*paths[node], policy, capacity, sms_[device], knowledge_, jobs_);
-      queue->second.renew(policy, capacity, std::move(members[static_cast<std::int32_t>(node)]), now_ns);
+    std::map<std::string, JobQueue> before = std::exchange(queues_[device], {});
+    for (const Rule& rule : rules) {
+      if (rule.by < 0 || rules[static_cast<std::size_t>(rule.by)].path != rule.path) continue;
+      const std::string& policy = rule.slice->job_policy;
+      Ruled& queue = ruled[*rule.path];
+      if (!boards_[device].by_turns() && queue.left_to_gpu(policy)) {
+        for (const JobQueue::Member& member : queue.members) release(*member.client, member.slot, unruled);
+        continue;
+      }
+      const sched::CapSM capacity = std::max(std::min(rule.most, sched::CapSM{sms_[device]}), sched::CapSM{1});
+      queues_[device].insert(before.extract(*rule.path));
+      const auto [found, added] =
+          queues_[device].try_emplace(*rule.path, policy, capacity, sms_[device], knowledge_, jobs_);
+      found->second.renew(policy, capacity, std::move(queue.members), now_ns);
     }
-    std::erase_if(queues, [&](const auto& entry) {
-      const auto at = std::find_if(paths.begin(), paths.end(), [&](const auto* path) { return *path == entry.first; });
-      const auto node = static_cast<std::size_t>(at - paths.begin());
-      return at == paths.end() || ruled[node].by != static_cast<std::int32_t>(node);
-    });
   }
 }
 

@@ -80,6 +80,89 @@ TEST(JobsInScheduler, AHigherPriorityEvictsAndGetsTheSmsWhenTheyAreLeft) {
   EXPECT_EQ(low.granted(), 132u);
 }
 
+/// Nothing but the policy would make anybody obey.
+sched::SliceTree levels(const std::string& policy) {
+  sched::SliceTree tree(sched::CapSM{132}, 0);
+  EXPECT_TRUE(tree.change("/", {.policy = policy}, kRoot));
+  EXPECT_TRUE(tree.create("high", {.priority = 10}, kRoot));
+  EXPECT_TRUE(tree.create("low", {}, kRoot));
+  return tree;
+}
+
+bool is_free(const Job& job) {
+  return (ipc::load(job.stub->grant[0].flags) & ipc::kFree) != 0;
+}
+
+TEST(JobsInScheduler, PrioritiesThatDifferAreLeftToTheGpu) {
+  for (const char* policy : {"hpf", "hpf:spatial", "piv"}) {
+    Scheduler scheduler({gpu(132)}, levels(policy));
+    Job low(scheduler, "low"), high(scheduler, "high");
+    low.head(1, 132 * 100);
+    high.head(1);
+    scheduler.update(1 * kMs);
+    for (const Job* job : {&low, &high}) {
+      EXPECT_TRUE(is_free(*job)) << policy;
+      EXPECT_EQ(job->granted(), 132u) << policy;
+      EXPECT_EQ(job->state(), "") << policy;
+      EXPECT_EQ(ipc::load(job->stub->grant[0].jobs), ipc::kNoJobs) << policy;
+    }
+  }
+}
+
+TEST(JobsInScheduler, EqualsTakeTurnsAndSoDoAllBesideThem) {
+  Scheduler scheduler({gpu(132)}, levels("hpf"));
+  Job low(scheduler, "low"), high(scheduler, "high");
+  {
+    Job equal(scheduler, "low");
+    low.head(1, 132 * 100);
+    scheduler.update(1 * kMs);
+    low.apply();
+    high.head(1);
+    scheduler.update(2 * kMs);
+    for (const Job* job : {&low, &high, &equal}) EXPECT_FALSE(is_free(*job));
+    EXPECT_EQ(low.granted(), 0u);
+    EXPECT_EQ(low.state(), "to-evict");
+    scheduler.remove(*equal.client, 3 * kMs);
+  }
+  EXPECT_TRUE(is_free(low));
+  EXPECT_EQ(low.granted(), 132u);
+  EXPECT_EQ(low.state(), "");
+}
+
+TEST(JobsInScheduler, APriorityThatAProgramGaveUpMakesItAnEqual) {
+  Scheduler scheduler({gpu(132)}, levels("hpf"));
+  Job low(scheduler, "low"), high(scheduler, "high");
+  EXPECT_TRUE(is_free(low));
+  scheduler.set_hint(*high.client, 0, 1 * kMs);
+  EXPECT_FALSE(is_free(low));
+  EXPECT_EQ(high.state(), "idle");
+}
+
+TEST(JobsInScheduler, WhatProtectsFromStarvingIsNotLeftToTheGpu) {
+  Scheduler scheduler({gpu(132)}, levels("hpf:protect_ms=50"));
+  Job low(scheduler, "low"), high(scheduler, "high");
+  EXPECT_FALSE(is_free(low));
+}
+
+TEST(JobsInScheduler, NorIsWhatMoreLevelsWouldBeNeededFor) {
+  sched::SliceTree tree = levels("hpf");
+  for (std::int32_t priority = 1; priority <= 4; ++priority)
+    EXPECT_TRUE(tree.create("more" + std::to_string(priority), {.priority = priority}, kRoot));
+  Scheduler scheduler({gpu(132)}, tree);
+  Job low(scheduler, "low"), high(scheduler, "high");
+  EXPECT_FALSE(is_free(low)) << "six priorities, and five levels";
+}
+
+TEST(JobsInScheduler, NorWhereProgramsTakeTurnsOnTheGpu) {
+  Gpu hardware = gpu(132);
+  hardware.software = false;
+  Scheduler scheduler({hardware}, levels("hpf"));
+  Job low(scheduler, "low"), high(scheduler, "high");
+  EXPECT_TRUE(is_free(low));
+  scheduler.set_by_turns(true, false, 1 * kMs);
+  EXPECT_FALSE(is_free(low)) << "there is no priority between contexts that are never there together";
+}
+
 TEST(JobsInScheduler, APriorityIsBoundedByTheSlicesAbove) {
   Scheduler scheduler({gpu(132)}, tree("hpf"));
   Job high(scheduler, "high"), sub(scheduler, "low/sub");

@@ -51,6 +51,8 @@ struct PriorityBand {
 };
 inline constexpr std::uint32_t kBandShift = 8, kBandMask = 0xffff00;
 inline constexpr std::uint32_t kMostBands = 255;
+/// Of no more ranks than this each has a level of its own: GPUs have six, and the greatest is the agent's.
+inline constexpr std::uint32_t kBandsApart = 5;
 constexpr std::uint32_t pack_band(PriorityBand band) { return band.rank << kBandShift | band.count << (kBandShift + 8); }
 /// Whatever the page says, `rank` is below `count`.
 constexpr PriorityBand band_of(std::uint32_t flags) {

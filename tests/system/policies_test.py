@@ -33,6 +33,27 @@ class Policies(instance.SystemTest):
         self.assertGreaterEqual(hpf, 4 * max(fcfs, 1), f"{fcfs} launches under fcfs")
         self.assertTrue(states & {"evicted", "to-evict"}, states)
 
+    def test_priorities_that_differ_are_left_to_the_gpu(self):
+        """Nobody is evicted, and still a short launch comes between the blocks of a long one."""
+        self.start_daemon(config="")
+        self.gpuctl("set", "/", "policy=hpf")
+        self.gpuctl("create-slice", "high", "--priority", 10)
+        self.gpuctl("create-slice", "low")
+        programs = {"low": self.start_bench("low", *LONG, *ENDLESS)}
+        programs["low"].wait_started()
+        programs["high"] = self.start_bench("high", *SHORT, *ENDLESS, "--arrival", "periodic", "--period-us", 20000)
+        programs["high"].wait_started()
+
+        def launches(name):
+            return self.usage(name, programs[name].pid)["launches"]
+        before = {name: launches(name) for name in programs}
+        instance.wait_until(lambda: launches("high") >= before["high"] + 10, "launches of the short kernel")
+        self.assertLess(launches("low") - before["low"], 5)
+        for name, program in programs.items():
+            usage = self.usage(name, program.pid)
+            self.assertEqual((usage["in_force"], usage["evictions"]), ("nothing", 0), name)
+            self.assertRightResults(program.stop())
+
     def test_weights_divide_the_time(self):
         self.start_daemon()
         self.gpuctl("set", "/", "policy=ffs:max_overhead=0.05")

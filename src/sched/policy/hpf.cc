@@ -28,6 +28,7 @@ bool before(const Job& a, const Job& b) {
 class Hpf : public JobPolicy {
  public:
   void plan(const View& view, Plan& plan) override { plan.run(first_job(view.jobs, before), view.capacity); }
+  bool priority_decides() const override { return true; }
 };
 
 class SpatialHpf : public JobPolicy {
@@ -56,6 +57,7 @@ class SpatialHpf : public JobPolicy {
       left -= part;
     }
   }
+  bool priority_decides() const override { return true; }
 
  private:
   static std::uint32_t need(const Job& job, const View& view) { return std::min(job.need, view.capacity).count; }

@@ -18,6 +18,7 @@ class Piv : public JobPolicy {
     if (view.leader != kNoJob && view.jobs[view.leader].priority >= view.jobs[next].priority) next = view.leader;
     plan.run(next, view.capacity);
   }
+  bool priority_decides() const override { return true; }
 };
 }  // namespace
 

@@ -56,6 +56,9 @@ class JobPolicy {
   /// The leading job has used up its slice, or is asked to make room for good; plan() follows.
   virtual void slice_over(Job&, Time /*now*/) {}
   virtual void plan(const View& view, Plan& plan) = 0;
+  /// Whether of jobs of different priorities the greatest always goes first, however long the others wait. A GPU's own
+  /// priorities do that too.
+  virtual bool priority_decides() const { return false; }
 };
 
 /// A point of a kernel's curve: how long the whole kernel takes with so many SMs' worth of workers.

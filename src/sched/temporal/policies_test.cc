@@ -95,6 +95,13 @@ TEST(Hpf, SpatialTakesOnlyWhatTheWaitingJobFills) {
   EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, 15}}));
 }
 
+TEST(JobPolicies, SomeGoByPriorityWhateverElseIsThere) {
+  const auto decides = [](const char* policy) { return (*make_job_policy(policy))->priority_decides(); };
+  for (const char* policy : {"hpf", "hpf:spatial", "piv"}) EXPECT_TRUE(decides(policy)) << policy;
+  for (const char* policy : {"hpf:protect_ms=5", "piv:protect_ms=5", "dprr", "srt", "fcfs", "sim"})
+    EXPECT_FALSE(decides(policy)) << policy;
+}
+
 TEST(Ffs, GivesEpochsByWeightWithinTheOverhead) {
   Instant d("ffs:max_overhead=0.1");
   d.arrive(1, ms(100), 0, CapSM{15}, us(60), 2);
