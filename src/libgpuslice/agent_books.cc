@@ -42,9 +42,8 @@ void Agent::reap() {
   }
   last_reap_ns_ = now;
 
-  if (ipc::Usage* out = c_.usage(); out && c_.launched_as_they_are_ > 0) {
-    add_to_launches(*out, std::exchange(c_.launched_as_they_are_, 0));
-  }
+  if (ipc::Usage* out = c_.usage(); out && c_.launched_as_they_are_.load(std::memory_order_relaxed) > 0)
+    add_to_launches(*out, c_.launched_as_they_are_.exchange(0));
   bool heads_changed = false;
   for (Stream* stream : c_.active_) {
     while (!stream->outstanding.empty()) {

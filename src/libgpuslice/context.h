@@ -205,6 +205,8 @@ class Context {
   void use_stream(CUstream stream);
   /// A kernel of so many blocks, in original form, is about to be launched where none was on the GPU.
   void opaque_started(std::uint64_t blocks);
+  /// One launch, of a kernel or a graph, goes to the driver as it came.
+  void count_original_launch() { launched_as_they_are_.fetch_add(1, std::memory_order_relaxed); }
   /// No launch is known to be on the GPU. The context need not be current.
   bool idle();
   int device_index() const { return device_index_; }
@@ -295,7 +297,7 @@ class Context {
   std::atomic<std::uint64_t> crowded_until_ns_{0};   ///< why_crowded()
   std::atomic<bool> opaque_busy_{false};             ///< such kernels may be on the GPU
   std::uint32_t opaque_demand_ = 0;                  ///< theirs, in SMs; guarded by mutex_
-  std::uint32_t launched_as_they_are_ = 0;           ///< launches in original form that Usage does not count yet
+  std::atomic<std::uint32_t> launched_as_they_are_{0};  ///< launches in original form that Usage does not count yet
   std::atomic<bool> agent_asleep_{false};
   std::atomic<std::uint32_t> agent_futex_{0};        ///< +1 to wake the agent
   std::atomic<bool> work_begins_{false};             ///< a policy for jobs is in force, and a launch is outstanding again

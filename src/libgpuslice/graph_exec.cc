@@ -163,7 +163,10 @@ CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
   }
   if (!context) return call();
   std::optional<Opaque::Turn> turn;
-  if (blocks > 0 && !capturing_anything()) turn.emplace(context->opaque(), stream, Opaque::Launch{.blocks = blocks, .confine = false});
+  if (blocks > 0 && !capturing_anything()) {
+    context->count_original_launch();
+    turn.emplace(context->opaque(), stream, Opaque::Launch{.blocks = blocks, .confine = false});
+  }
   const auto arm = [&](std::size_t number, const Launch* launch) {
     GraphKernel& kernel = *kernels[number];
     return launch ? rewrite(kernel, *launch) : restore(kernel);

@@ -73,6 +73,7 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
     Context* context = capturing_anything() ? nullptr : Context::current();
     if (!context) return plain();
     context->use_stream(where);
+    context->count_original_launch();
     const Opaque::Turn turn(context->opaque(), where, {.blocks = context->sms(), .confine = false});
     return plain();
   });

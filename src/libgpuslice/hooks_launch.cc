@@ -133,6 +133,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     if (!together && kernel && kernel->blocks_wait) together = {.blocks = blocks, .how = "with blocks that wait for each other"};
     if (has_form) kernel->original_launch = why_original(together, taken, why);
     asked.least = least_sms(together, function, threads, shared);
+    if (context) context->count_original_launch();
     result = launch_opaque(context, kernel, stream, asked, as_it_is);
     if (result != CUDA_SUCCESS) debug("launch of %s in its original form refused: %d", asked.name, result);
     return result;

@@ -41,7 +41,7 @@ bool Context::short_enough(Instance& instance, std::uint64_t tasks, std::uint32_
     instance.skipped = 0;
     return false;
   }
-  ++launched_as_they_are_;
+  count_original_launch();
   return true;
 }
 

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """A kernel whose blocks can run but one block-task each (tests/driver/guarded.cc) is evicted between them, and each of its block-tasks
 runs once all the same."""
-import time
-
 import instance
 
 PROGRAM = instance.DRIVER_PROGRAMS / "guarded"
@@ -26,6 +24,10 @@ class Guarded(instance.SystemTest):
         program = self.start_in("s", PROGRAM, 3000, env={**self.env, "GPUSLICE_GUARD": "1"})
         instance.wait_until(lambda: (self.usage("s", program.pid) or {}).get("holding") == instance.SMS, "all SMs to be held")
         return program
+
+    def wait_for_launches(self, program, more):
+        before = self.usage("s", program.pid)["launches"]
+        instance.wait_until(lambda: self.usage("s", program.pid)["launches"] >= before + more, f"{more} launches")
 
     def kernel(self, program):
         kernels = self.kernels_of(program, "hand_over")
@@ -82,7 +84,10 @@ class Guarded(instance.SystemTest):
         program = self.start_program(16, 2, guard="always")
         wanted = "launched by a program with several streams in its original form"
         instance.wait_until(lambda: wanted in self.kernel(program)["reason"], wanted)
-        time.sleep(1)
+        self.wait_for_launches(program, 5)  # what it launched before its second stream is over
+        before = self.evictions_of("s", program)
+        self.wait_for_launches(program, 20)  # of some storms each
+        self.assertEqual(self.evictions_of("s", program), before)
         self.assertAllRight(program, "guarded")
 
 
