@@ -1,38 +1,32 @@
 #!/usr/bin/env python3
-"""A client dies by SIGKILL in the middle of a kernel: its grant is free within 100 ms, and others go on with it."""
-import sys
-import time
-
+"""A client dies by SIGKILL in the middle of a kernel: its grant is free at once, and others go on with it."""
 import instance
 
 BATCH = ("work", "--blocks", 20000, "--iterations", 10, "--count", 100, "--warmup", 0, "--announce")
 DEATHS = 5
+# So long gpuctld would wait for one that lives and does not leave. Nobody waits for one that is dead.
+DEADLINE = instance.ALWAYS_REWRITTEN + "evict_deadline_ms = 60000\n"
+MUCH_LESS_S = 20
 
 
 class ClientDeath(instance.SystemTest):
     def test_grant_is_back_at_once(self):
-        self.start_daemon()
+        self.start_daemon(config=DEADLINE)
         self.gpuctl("create-slice", "a")
         self.gpuctl("create-slice", "b")
         survivor = self.start_bench("b", "work", "--blocks", 2048, "--iterations", 10, "--count", 1000000, "--depth", 2,
                                     "--announce")
         survivor.wait_started()
-        delays = []
         for _ in range(DEATHS):
             victim = self.start_bench("a", *BATCH)
             victim.wait_started()
             instance.wait_until(lambda: (self.usage("a", victim.pid) or {}).get("holding", 0) > 0, "the victim to run")
             instance.wait_until(lambda: self.granted(survivor) < instance.SMS, "the survivor to give SMs up")
             victim.process.kill()
-            killed = time.monotonic()
-            instance.wait_until(lambda: self.granted(survivor) == instance.SMS, "the grant to come back", interval=0.001)
-            delays.append(time.monotonic() - killed)
+            instance.wait_until(lambda: self.granted(survivor) == instance.SMS, "the grant to come back", MUCH_LESS_S)
             self.assertEqual(self.clients("a"), [])
             instance.wait_until(lambda: self.usage("b", survivor.pid)["holding"] == instance.SMS,
                                 "the survivor to hold the freed SMs")
-        print("grant back after", ", ".join(f"{delay * 1000:.1f}" for delay in delays), "ms", file=sys.stderr)
-        # Not all five: another program may have the cores while this one waits for its turn to look.
-        self.assertLess(sorted(delays)[1], 0.1)
         self.assertRightResults(survivor.stop())
 
     def granted(self, client):

@@ -2,6 +2,7 @@
 """Long images with machine code do not hold up a program: their persistent forms are compiled beside it. The software GPU compiles for as
 long as a file is not there, so each test says when that is over."""
 import json
+import pathlib
 import time
 
 import instance
@@ -49,6 +50,15 @@ class LateForms(instance.SystemTest):
 
     def compiled_images(self):
         return list((self.scratch / "cache/gpuctl").glob("*.compiled"))
+
+    def helper_is_at_work(self):
+        """Whether there is a compile helper that was started for this test."""
+        def is_ours(process):
+            try:
+                return (process / "comm").read_text().startswith("gpuslice-comp") and str(self.compiled).encode() in (process / "environ").read_bytes()
+            except OSError:  # it has ended
+                return False
+        return any(is_ours(process) for process in pathlib.Path("/proc").glob("[0-9]*"))
 
     def wait_until_kept(self):
         instance.wait_until(self.compiled_images, "what was compiled to be kept")
@@ -210,7 +220,7 @@ class LateForms(instance.SystemTest):
         shell = self.shell(GPUSLICE_BACKGROUND="0")
         shell.process.stdin.write(f"module {IMAGE}\n")
         shell.process.stdin.flush()
-        time.sleep(0.3)
+        instance.wait_until(self.helper_is_at_work, "the compile helper")
         self.assertEqual(self.compiled_images(), [])
         self.compiled.touch()
         self.assertEqual(shell.answer("module"), "ok")

@@ -118,8 +118,9 @@ def flep_equal(gpuctl):
         row("ANTT improvement, mean", statistics.mean(gain.values()), paper)
         if workload == "flep-triplets":
             row("VA_SPMV_MM", gain["VA_SPMV_MM"], 20.2)
-            check("VA_SPMV_MM gains most of the triplets that begin with VA",
-                  max((p for p in gain if p.startswith("VA_")), key=gain.get) == "VA_SPMV_MM" or gain["VA_SPMV_MM"] > 10)
+            best = max(gain, key=gain.get)
+            row(f"the most, {best} (in the paper VA_SPMV_MM)", gain[best], 20.2)
+            check("VA_SPMV_MM gains what it does in the paper", gain["VA_SPMV_MM"] > 0.9 * 20.2)
         check(f"{workload}: every combination improves", min(gain.values()) > 1)
         check(f"{workload}: improves at least as the paper's mean, less 10 %", statistics.mean(gain.values()) > 0.9 * paper)
 
