@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "gpuctld/config.h"
+#include "gpuctld/config/config.h"
 
 using gpuctl::fuzz::require;
 

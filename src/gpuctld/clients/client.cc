@@ -1,0 +1,298 @@
+#include "gpuctld/clients/client.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "ipc/message.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+/// Longer than any block-task that is not a hang; bounds what a client can claim for itself.
+constexpr std::uint64_t kLongestBelievableTaskNs = 10'000'000'000;
+
+/// By ipc::TimeSlice.
+constexpr const char* kTimeSliceNames[] = {"not tried", "in force", "no channel groups", "refused"};
+
+std::int64_t bounded(std::uint64_t value) {
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(value, std::numeric_limits<std::int64_t>::max()));
+}
+
+double microseconds(std::uint64_t ns) {
+  return static_cast<double>(ns) / 1000.0;
+}
+
+template <std::size_t N>
+std::vector<std::int64_t> read_histogram(const std::uint32_t (&buckets)[N]) {
+  std::vector<std::int64_t> result;
+  result.reserve(N);
+  for (const std::uint32_t& bucket : buckets) result.push_back(ipc::load(bucket));
+  return result;
+}
+
+void cut(std::string& text) {
+  if (text.size() > kMaxKernelText) text = ipc::to_utf8(text.substr(0, kMaxKernelText));
+}
+
+}  // namespace
+
+Result<Client> Client::create(ClientIdentity identity, std::string slice, std::vector<int> devices) {
+  auto stub =
+      ipc::NewStub::create(static_cast<std::uint32_t>(devices.size()), static_cast<std::uint32_t>(identity.pid));
+  if (!stub) return stub.error();
+  Client client;
+  client.identity_ = std::move(identity);
+  client.slice_ = std::move(slice);
+  client.memfd_ = std::move(stub->fd);
+  client.stub_ = std::move(stub->map);
+  ipc::store(client.stub_->daemon_alive, 1u);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    client.slots_.push_back({.device = devices[i]});
+    if (devices[i] < 0) ipc::store(client.stub_->grant[i].polled.capsm, ipc::kUnlimited);
+  }
+  return client;
+}
+
+bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now_ns) {
+  bool changed = false;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    if (slot.device < 0) continue;
+    const ipc::Usage& usage = stub_->usage[i];
+    const std::uint32_t most = sms[static_cast<std::size_t>(slot.device)];
+    const std::uint32_t said = ipc::load(usage.demand), demand = std::min(said, most);
+    if (slot.faulted) {
+      slot.faulted = said == 0 || said == slot.faulted_demand;
+      if (said == 0) slot.faulted_demand = 0;
+      if (slot.faulted) continue;
+    }
+    changed |= demand != slot.demand;
+    slot.demand = demand;
+    slot.holding = std::min(ipc::load(usage.holding), most);
+    slot.outstanding = ipc::load(usage.outstanding);
+    const std::uint64_t launches = ipc::load(usage.launches);
+    if (std::exchange(slot.launches, launches) != launches || slot.busy()) slot.work_ns = now_ns;
+    if (slot.held.heard(ipc::load(usage.applied_epoch), slot.epoch, slot.written)) slot.disobeying = false;
+    if (slot.busy()) continue;
+    slot.held.rest();
+    slot.disobeying = false;
+  }
+  return changed;
+}
+
+void Client::fault(std::size_t index) {
+  Slot& slot = slots_[index];
+  slot.faulted = true;
+  slot.faulted_demand = ipc::load(stub_->usage[index].demand);
+  slot.demand = slot.holding = slot.outstanding = 0;
+  slot.latest = slot.disobeying = false;
+  slot.held.rest();
+}
+
+void Client::write_grant(std::size_t index, std::uint32_t capsm, std::uint32_t idle, std::uint64_t now_ns) {
+  Slot& slot = slots_[index];
+  ipc::Grant& grant = stub_->grant[index];
+  ++slot.epoch;
+  if (slot.busy())
+    slot.held.wrote(slot.written, capsm, slot.epoch, now_ns);
+  else
+    slot.held.rest();
+  slot.written = capsm;
+  if (capsm > 0 || !slot.job.tail) slot.history.wrote(capsm, now_ns);
+  ipc::store(grant.priority, priority_);
+  write_idle(index, idle);
+  ipc::store(grant.decided_ns, now_ns);
+  if (!opened_) ipc::store(grant.polled.capsm, capsm);
+  ipc::store(grant.epoch, slot.epoch);
+  ipc::futex_wake(grant.epoch);
+}
+
+void Client::open_grants() {
+  opened_ = true;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Polled& polled = stub_->grant[i].polled;
+    for (Polled::Limit& limit : polled.limits) __atomic_store(&limit, &kNoLimit, __ATOMIC_RELEASE);
+    ipc::store(polled.capsm, ipc::kUnlimited);
+  }
+}
+
+void Client::write_idle(std::size_t index, std::uint32_t idle) {
+  slots_[index].idle = idle;
+  ipc::store(stub_->grant[index].idle, idle);
+}
+
+void Client::write_first(std::size_t index, std::uint32_t first) {
+  ipc::store(stub_->grant[index].first, first);
+}
+
+void Client::write_reserve(std::size_t index, std::uint32_t reserve) {
+  ipc::store(stub_->grant[index].reserve, reserve);
+}
+
+void Client::write_alone(std::size_t index, bool alone) {
+  write_flag(index, ipc::kAlone, alone);
+}
+
+void Client::write_in_force(std::size_t index, InForce what) {
+  slots_[index].in_force = what;
+  write_flag(index, ipc::kFree, what == InForce::nothing);
+}
+
+std::string_view Client::in_force() const {
+  for (const Slot& slot : slots_)
+    if (slot.device >= 0 && slot.in_force != InForce::nothing) return name_of(slot.in_force);
+  return name_of(InForce::nothing);
+}
+
+void Client::write_tell_work(std::size_t index, bool on) {
+  write_flag(index, ipc::kTellWork, on);
+}
+
+void Client::write_flag(std::size_t index, std::uint32_t flag, bool on) {
+  Slot& slot = slots_[index];
+  const std::uint32_t flags = on ? slot.flags | flag : slot.flags & ~flag;
+  if (flags == slot.flags) return;
+  slot.flags = flags;
+  ipc::store(stub_->grant[index].flags, slot.flags);
+}
+
+void Client::write_memory_limit(std::size_t index, std::optional<std::uint64_t> bytes) {
+  ipc::Grant& grant = stub_->grant[index];
+  if (!bytes) slots_[index].promised = 0;
+  ipc::store(grant.memory_max, bytes.value_or(0));
+  write_flag(index, ipc::kMemoryLimited, bytes.has_value());
+}
+
+std::uint64_t Client::memory(std::size_t index, std::uint64_t size) const {
+  return std::min(std::max(slots_[index].promised, ipc::load(stub_->usage[index].memory)), size);
+}
+
+bool Client::past(std::uint64_t since_ns, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const {
+  return now_ns >= since_ns + static_cast<std::uint64_t>(deadline.count()) + longest_task_ns_;
+}
+
+bool Client::overdue(std::size_t index, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const {
+  const HeldCapsm& held = slots_[index].held;
+  return held.pending() && past(held.since_ns(), deadline, now_ns);
+}
+
+bool Client::check_deadline(std::size_t index, std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
+  Slot& slot = slots_[index];
+  if (!slot.held.pending()) return false;
+  if (slot.holding <= slot.written) {  // nothing to give back, whatever it has applied
+    slot.disobeying = false;
+    slot.obeyed_ns = now_ns;
+    return false;
+  }
+  if (slot.disobeying || !past(std::max(slot.held.since_ns(), slot.obeyed_ns), deadline, now_ns)) return false;
+  return slot.disobeying = true;
+}
+
+void Client::report(std::vector<ipc::Kernel> kernels) {
+  for (ipc::Kernel& kernel : kernels) {
+    cut(kernel.name);
+    cut(kernel.module);
+    cut(kernel.form);
+    cut(kernel.reason);
+    if (kernel.block_task_ns > 0)
+      longest_task_ns_ = std::min(std::max(longest_task_ns_, static_cast<std::uint64_t>(kernel.block_task_ns)),
+                                  kLongestBelievableTaskNs);
+    auto key = std::pair(kernel.module, kernel.name);
+    const auto found = kernels_.find(key);
+    if (found != kernels_.end())
+      found->second = std::move(kernel);
+    else if (kernels_.size() < kMaxKernels)
+      kernels_.emplace(std::move(key), std::move(kernel));
+  }
+}
+
+void Client::set_priority(std::int32_t priority, ipc::PriorityBand band, std::uint64_t now_ns) {
+  if (priority == priority_ && band == band_) return;
+  priority_ = priority;
+  band_ = band;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].device < 0) continue;
+    write_flag(i, ipc::kBandMask, false);
+    write_flag(i, ipc::pack_band(band), true);
+    write_grant(i, slots_[i].written, slots_[i].idle, now_ns);
+  }
+}
+
+void Client::set_time_slice(std::size_t index, std::uint32_t us, std::uint64_t now_ns) {
+  Slot& slot = slots_[index];
+  if (us == slot.time_slice_us) return;
+  slot.time_slice_us = us;
+  ipc::store(stub_->grant[index].time_slice_us, us);
+  if (slot.epoch != 0) write_grant(index, slot.written, slot.idle, now_ns);
+}
+
+ipc::TimeSlice Client::time_slice(std::size_t index) const {
+  const std::uint16_t state = ipc::load(stub_->usage[index].time_slice_state);
+  return state <= static_cast<std::uint16_t>(ipc::TimeSlice::refused) ? ipc::TimeSlice{state} : ipc::TimeSlice::not_tried;
+}
+
+ipc::ClientUsage Client::usage(std::size_t index) const {
+  const Slot& slot = slots_[index];
+  const ipc::Usage& shared = stub_->usage[index];
+  ipc::ClientUsage result;
+  result.device = slot.device;
+  result.granted = slot.decided;
+  result.demand = slot.demand;
+  result.holding = slot.holding;
+  result.outstanding = slot.outstanding;
+  result.launches = bounded(ipc::load(shared.launches));
+  result.block_tasks = bounded(ipc::load(shared.block_tasks));
+  const std::uint64_t evictions = ipc::load(shared.evictions);
+  result.evictions = bounded(evictions);
+  result.evict_us_last = microseconds(ipc::load(shared.evict_ns_last));
+  result.evict_us_mean =
+      evictions == 0 ? 0 : microseconds(ipc::load(shared.evict_ns_sum)) / static_cast<double>(evictions);
+  result.evict_us_max = microseconds(ipc::load(shared.evict_ns_max));
+  result.busy_us = bounded(ipc::load(shared.busy_ns) / 1000);
+  result.memory = bounded(ipc::load(shared.memory));
+  const ipc::TimeSlice time_slice = this->time_slice(index);
+  result.in_force = name_of(slot.in_force);
+  result.priority_rank = band_.rank;
+  result.priorities = band_.count;
+  result.time_slice = kTimeSliceNames[static_cast<std::size_t>(time_slice)];
+  if (time_slice == ipc::TimeSlice::in_force) result.time_slice_us = ipc::load(shared.time_slice_us);
+  result.channel_groups = ipc::load(shared.channel_groups);
+  result.latency_us_last = microseconds(ipc::load(shared.latency_ns_last));
+  result.latency_us_log2 = read_histogram(shared.latency_us_log2);
+  result.evict_us_log2 = read_histogram(shared.evict_us_log2);
+  return result;
+}
+
+std::vector<ipc::Kernel> Client::kernels() const {
+  std::vector<ipc::Kernel> result;
+  result.reserve(kernels_.size());
+  for (const auto& [key, kernel] : kernels_) result.push_back(kernel);
+  return result;
+}
+
+bool Client::busy() const {
+  return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.busy(); });
+}
+
+ipc::Client Client::describe(std::string_view job) const {
+  ipc::Client result;
+  result.pid = identity_.pid;
+  result.uid = identity_.uid;
+  result.command = identity_.command;
+  result.slice = slice_;
+  bool disobeying = false, waiting = false, faulted = false;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const Slot& slot = slots_[i];
+    if (slot.device < 0) continue;
+    result.usage.push_back(usage(i));
+    disobeying |= slot.disobeying;
+    faulted |= slot.faulted;
+    waiting |= slot.demand != 0 && slot.decided == 0;
+  }
+  result.state = disobeying ? "disobeying" : faulted ? "faulted" : !job.empty() ? std::string(job) : waiting ? "waiting" : busy() ? "running" : "idle";
+  return result;
+}
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,64 @@
+// What a client says about its launches, for policies for jobs.
+#include <algorithm>
+
+#include "gpuctld/clients/client.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+constexpr std::uint32_t kMostThreads = 1024, kMostPerSm = 64, kMostShared = 1u << 20;
+constexpr std::uint32_t kMostTasks = 0x7fffffff, kLongestTaskNs = 4'000'000'000;
+constexpr int kTries = 3;
+
+}  // namespace
+
+void Client::write_jobs(std::size_t index, std::uint32_t wanted) {
+  if (std::exchange(slots_[index].told_jobs, wanted) != wanted) ipc::store(stub_->grant[index].jobs, wanted);
+}
+
+std::optional<ipc::Head> Client::head(std::size_t index, std::uint64_t now_ns) const {
+  if (slots_[index].faulted) return std::nullopt;
+  const ipc::Head& shared = stub_->head[index];
+  for (int i = 0; i < kTries; ++i) {
+    const std::uint32_t version = ipc::load(shared.version);
+    ipc::Head copy{};
+    copy.launch = ipc::load(shared.launch);
+    copy.kernel = ipc::load(shared.kernel);
+    copy.issued_ns = std::min(ipc::load(shared.issued_ns), now_ns);
+    copy.total = std::clamp(ipc::load(shared.total), 1u, kMostTasks);
+    copy.claimed = std::min(ipc::load(shared.claimed), copy.total);
+    copy.threads = std::clamp(ipc::load(shared.threads), 1u, kMostThreads);
+    copy.shared = std::min(ipc::load(shared.shared), kMostShared);
+    copy.per_sm = std::clamp(ipc::load(shared.per_sm), 1u, kMostPerSm);
+    copy.task_ns = std::min(ipc::load(shared.task_ns), kLongestTaskNs);
+    if (version % 2 != 0 || ipc::load(shared.version) != version) continue;
+    if (copy.launch == 0) return std::nullopt;
+    return copy;
+  }
+  return std::nullopt;
+}
+
+void Client::take_records(std::vector<ipc::Record>& records) {
+  const std::uint32_t written = ipc::load(stub_->records_written);
+  if (written == records_read_) return;
+  // More than fit were never written: a client that says so is read from what it wrote last.
+  if (written - records_read_ > ipc::kRecords) records_read_ = written - ipc::kRecords;
+  for (; records_read_ != written; ++records_read_) {
+    const ipc::Record& shared = ipc::record_at(*stub_.get(), records_read_);
+    records.push_back({.kernel = ipc::load(shared.kernel),
+                       .issued_ns = ipc::load(shared.issued_ns),
+                       .start_ns = ipc::load(shared.start_ns),
+                       .done_ns = ipc::load(shared.done_ns),
+                       .evict_ns = ipc::load(shared.evict_ns),
+                       .evictions = ipc::load(shared.evictions),
+                       .total = std::clamp(ipc::load(shared.total), 1u, kMostTasks),
+                       .threads = std::clamp(ipc::load(shared.threads), 1u, kMostThreads),
+                       .shared = std::min(ipc::load(shared.shared), kMostShared),
+                       .per_sm = std::clamp(ipc::load(shared.per_sm), 1u, kMostPerSm),
+                       .task_ns = std::min(ipc::load(shared.task_ns), kLongestTaskNs)});
+  }
+  ipc::store(stub_->records_read, records_read_);
+}
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,141 @@
+// Grants of clients that are gone, as what is left of them on the GPU reads them.
+#include "gpuctld/clients/departed.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/sm_range.h"
+#include "gpuctld/protocol/peer.h"
+
+namespace gpuctl::daemon {
+namespace {
+
+static_assert(pack_range(ipc::kUnlimited, kNoLimit) == pack_range(kMaxSms, kNoLimit));
+
+/// Whether every worker of the client, whatever its stream, may use every SM.
+bool open(const ipc::StubMap& page, std::size_t device = 0) {
+  const Polled& polled = page->grant[device].polled;
+  const std::uint32_t capsm = ipc::load(polled.capsm);
+  return std::all_of(std::begin(polled.limits), std::end(polled.limits), [&](const Polled::Limit& limit) {
+    return pack_range(capsm, limit) == pack_range(kMaxSms, kNoLimit);
+  });
+}
+
+class DepartedTest : public testing::Test {
+ protected:
+  ~DepartedTest() override {
+    for (const pid_t pid : children_) end(pid);
+  }
+  pid_t child() {
+    const pid_t pid = ::fork();
+    if (pid == 0)
+      for (;;) ::pause();
+    children_.push_back(pid);
+    return pid;
+  }
+  void end(pid_t pid) {
+    std::erase(children_, pid);
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+  }
+  static ipc::UniqueFd pidfd(pid_t pid) { return ipc::UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
+
+  /// A client of two devices, evicted from the first and with little of the second, which it divides among its streams.
+  static Client client(pid_t pid) {
+    Client made = std::move(Client::create({pid, 0, "program"}, "/", {0, 1}).value());
+    made.write_grant(0, 0, 0, 1);
+    made.write_grant(1, 8, 0, 1);
+    ipc::StubMap page = ipc::StubMap::map(made.memfd()).value();
+    for (Polled::Limit& limit : page->grant[1].polled.limits) limit = {2, 3};
+    return made;
+  }
+
+  boost::asio::io_context context_{1};
+  Departed departed_{context_};
+  std::vector<pid_t> children_;
+};
+
+TEST_F(DepartedTest, TheGrantsOfAnEndedProcessAreOpened) {
+  const pid_t pid = child();
+  Client gone = client(pid);
+  const ipc::StubMap page = ipc::StubMap::map(gone.memfd()).value();
+  ipc::UniqueFd exit = pidfd(pid);
+  end(pid);
+  EXPECT_FALSE(open(page, 0));
+  EXPECT_FALSE(open(page, 1));
+  departed_.keep(std::move(gone), std::move(exit));
+  EXPECT_TRUE(open(page, 0));
+  EXPECT_TRUE(open(page, 1));
+  EXPECT_EQ(departed_.waiting(), 0u);
+}
+
+TEST_F(DepartedTest, AProcessThatLivesKeepsItsGrantUntilItEnds) {
+  const pid_t pid = child();
+  Client gone = client(pid);
+  const ipc::StubMap page = ipc::StubMap::map(gone.memfd()).value();
+  departed_.keep(std::move(gone), pidfd(pid));
+  EXPECT_EQ(departed_.waiting(), 1u);
+  context_.poll();
+  EXPECT_EQ(ipc::load(page->grant[0].polled.capsm), 0u);
+  EXPECT_EQ(ipc::load(page->grant[1].polled.capsm), 8u);
+  end(pid);
+  context_.run();  // until nobody is waited for
+  EXPECT_TRUE(open(page, 0));
+  EXPECT_TRUE(open(page, 1));
+  EXPECT_EQ(departed_.waiting(), 0u);
+}
+
+TEST_F(DepartedTest, NoGrantIsWrittenOverAnOpenOne) {
+  Client client = DepartedTest::client(::getpid());
+  const ipc::StubMap page = ipc::StubMap::map(client.memfd()).value();
+  client.open_grants();
+  client.write_grant(0, 4, 0, 2);
+  EXPECT_TRUE(open(page));
+}
+
+TEST_F(DepartedTest, StoppingLeavesEverythingAsItIs) {
+  const pid_t pid = child();
+  Client gone = client(pid);
+  const ipc::StubMap page = ipc::StubMap::map(gone.memfd()).value();
+  departed_.keep(std::move(gone), pidfd(pid));
+  departed_.stop();
+  end(pid);
+  context_.run();
+  EXPECT_EQ(ipc::load(page->grant[1].polled.capsm), 8u);
+}
+
+TEST_F(DepartedTest, AProcessThatComesAndGoesCostsNoMoreThanSoMuch) {
+  const pid_t pid = child(), other = child();
+  departed_.keep(client(other), pidfd(other));
+  for (std::size_t i = 0; i < 3 * kMaxDepartedPerProcess; ++i) departed_.keep(client(pid), pidfd(pid));
+  EXPECT_EQ(departed_.waiting(), kMaxDepartedPerProcess + 1);
+  context_.poll();
+  end(pid);
+  end(other);
+  context_.run();
+  EXPECT_EQ(departed_.waiting(), 0u);
+}
+
+TEST_F(DepartedTest, AProcessIsSeenToEnd) {
+  const pid_t pid = child();
+  const ipc::UniqueFd exit = pidfd(pid);
+  EXPECT_FALSE(process_ends(exit.get(), pid));
+  EXPECT_FALSE(process_ends(pidfd(::getpid()).get(), ::getpid()));
+  std::thread([] { EXPECT_FALSE(process_ends(pidfd(::getpid()).get(), ::getpid())); }).join();
+  ::kill(pid, SIGKILL);
+  siginfo_t info;
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_TRUE(process_ends(exit.get(), pid));  // nobody has waited for it yet
+  EXPECT_TRUE(process_ends(-1, pid));          // so say its threads too
+  end(pid);
+  EXPECT_TRUE(process_ends(exit.get(), pid));
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon

@@ -1,0 +1,162 @@
+#include "gpuctld/clients/end_client.h"
+
+#include <strings.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <cstring>
+
+#include "base/one_line.h"
+
+namespace gpuctl::daemon {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using std::chrono::steady_clock;
+
+namespace {
+
+struct Name {
+  const char* name;
+  int signal;
+};
+constexpr std::array<Name, 8> kSignals{{{"TERM", SIGTERM},
+                                        {"HUP", SIGHUP},
+                                        {"INT", SIGINT},
+                                        {"QUIT", SIGQUIT},
+                                        {"ABRT", SIGABRT},
+                                        {"USR1", SIGUSR1},
+                                        {"USR2", SIGUSR2},
+                                        {"KILL", SIGKILL}}};
+
+}  // namespace
+
+EndStep next_step(const EndOrder& order, const EndProgress& progress) {
+  using Mps = EndProgress::Mps;
+  if (progress.ended || progress.refused) return EndStep::finish;
+  if (progress.mps == Mps::to_ask) return EndStep::ask_mps;
+  if (progress.mps == Mps::asked) return EndStep::wait;
+  if (progress.sent == 0) return EndStep::send_signal;
+  if (progress.since < patience(order, progress.sent)) return EndStep::wait;
+  return progress.sent == SIGKILL ? EndStep::finish : EndStep::send_kill;
+}
+
+std::chrono::milliseconds patience(const EndOrder& order, int sent) {
+  return sent == SIGKILL ? kKilledWithin : order.timeout;
+}
+
+std::string signal_name(int signal) {
+  for (const Name& known : kSignals)
+    if (known.signal == signal) return std::string("SIG") + known.name;
+  return "signal " + std::to_string(signal);
+}
+
+std::optional<int> ending_signal(std::string_view name) {
+  std::string text(name);
+  if (::strncasecmp(text.c_str(), "SIG", 3) == 0) text.erase(0, 3);
+  for (const Name& known : kSignals)
+    if (::strcasecmp(text.c_str(), known.name) == 0) return known.signal;
+  return std::nullopt;
+}
+
+std::shared_ptr<Ending> Ending::create(asio::io_context& context, ipc::UniqueFd pidfd, ipc::EndedClient who,
+                                       EndOrder order, Log log, Done done) {
+  std::shared_ptr<Ending> ending(new Ending(context, std::move(who), order, std::move(log), std::move(done)));
+  ending->exit_.assign(pidfd.release());
+  return ending;
+}
+
+void Ending::start(bool mps_active) {
+  progress_.mps = mps_active ? EndProgress::Mps::to_ask : EndProgress::Mps::not_active;
+  result_.mps = mps_active ? "not answered" : "not active";
+  exit_.async_wait(asio::posix::stream_descriptor::wait_read, [self = shared_from_this()](error_code error) {
+    if (error || !self->done_) return;
+    self->progress_.ended = true;
+    self->step();
+  });
+  asio::post(exit_.get_executor(), [self = shared_from_this()] { self->step(); });
+}
+
+void Ending::mps_answered(const MpsControl::Outcome& outcome) {
+  if (!done_) return;
+  progress_.mps = EndProgress::Mps::answered;
+  switch (outcome.what) {
+    case MpsControl::Outcome::terminated:
+      result_.mps = "terminated";
+      break;
+    case MpsControl::Outcome::not_listed:
+      result_.mps = "not listed";
+      break;
+    case MpsControl::Outcome::failed:
+      result_.mps = one_line(outcome.reason);
+      log_(who() + ": its work on the GPU was not terminated (" + result_.mps + "); going on with " +
+           signal_name(order_.signal));
+      break;
+  }
+  step();
+}
+
+void Ending::cancel() {
+  done_ = nullptr;
+  error_code ignored;
+  exit_.close(ignored);
+  timer_.cancel();
+}
+
+std::string Ending::who() const {
+  return "process " + std::to_string(result_.pid) + " (" + one_line(result_.command) + ", slice " + result_.slice + ")";
+}
+
+void Ending::step() {
+  if (!done_) return;
+  progress_.since = steady_clock::now() - sent_at_;
+  switch (next_step(order_, progress_)) {
+    case EndStep::ask_mps:  // by whoever started this, for all that end together
+      progress_.mps = EndProgress::Mps::asked;
+      break;
+    case EndStep::send_signal:
+      send(order_.signal);
+      break;
+    case EndStep::send_kill:
+      log_(who() + " is still there " + std::to_string(order_.timeout.count()) + " ms after " +
+           signal_name(order_.signal) + ": it is killed");
+      send(SIGKILL);
+      break;
+    case EndStep::wait:
+      break;
+    case EndStep::finish:
+      finish();
+      break;
+  }
+}
+
+void Ending::send(int signal) {
+  progress_.sent = signal;
+  sent_at_ = steady_clock::now();
+  if (::syscall(SYS_pidfd_send_signal, exit_.native_handle(), signal, nullptr, 0) == 0) {
+    result_.signals.push_back(signal_name(signal));
+    if (signal == SIGKILL && killed_) killed_();
+  } else if (errno != ESRCH) {  // one that has ended is seen by exit_
+    log_(who() + " cannot be sent " + signal_name(signal) + ": " + std::strerror(errno));
+    progress_.refused = true;
+    return finish();
+  }
+  timer_.expires_after(patience(order_, signal));
+  timer_.async_wait([self = shared_from_this()](error_code error) {
+    if (!error) self->step();
+  });
+}
+
+void Ending::finish() {
+  result_.ended = progress_.ended;
+  if (!result_.ended && !progress_.refused)
+    log_(who() + " is still there " + std::to_string(kKilledWithin.count()) + " ms after SIGKILL");
+  const Done done = std::exchange(done_, nullptr);
+  cancel();
+  done(result_);
+}
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,90 @@
+#include "gpuctld/clients/in_force.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "sched/slice.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+constexpr std::array<std::string_view, 7> kNames = {"nothing", "max", "reserve", "weights", "jobs", "storm", "always"};
+
+/// What each node of the tree has to say about the clients in it, and outside of it.
+struct NodeFacts {
+  bool inhabited = false;       ///< it, or a node below it, has a client
+  bool own = false;             ///< a client is directly in it
+  bool limited = false;         ///< it, or one above it, has a max below the device
+  bool beside_reserve = false;  ///< outside of a slice with a reserve that matters
+  bool uneven = false;          ///< it, or one above it, competes with slices of another weight
+};
+
+/// A strict reserve is kept though nobody is in its slice; another one only matters while somebody is.
+bool matters(const sched::NodeInput& node, const NodeFacts& facts) {
+  return node.parent >= 0 && node.reserve > sched::CapSM{} && (node.strict || facts.inhabited);
+}
+
+/// Whether `inner` is `outer` or stands below it.
+bool is_within(std::span<const sched::NodeInput> nodes, std::size_t inner, std::size_t outer) {
+  for (auto n = static_cast<std::int32_t>(inner); n >= 0; n = nodes[static_cast<std::size_t>(n)].parent)
+    if (static_cast<std::size_t>(n) == outer) return true;
+  return false;
+}
+
+/// Those who compete directly below `parent`: its inhabited children, and its own clients as one of default weight.
+void compare_children(std::span<const sched::NodeInput> nodes, std::size_t parent, std::vector<NodeFacts>& facts) {
+  std::optional<std::uint32_t> weight;
+  bool uneven = false;
+  const auto compete = [&](std::uint32_t with) {
+    uneven |= weight.value_or(with) != with;
+    weight = with;
+  };
+  if (facts[parent].own) compete(sched::kWeightDefault);
+  for (std::size_t n = parent + 1; n < nodes.size(); ++n)
+    if (nodes[n].parent == static_cast<std::int32_t>(parent) && facts[n].inhabited) compete(nodes[n].weight);
+  for (std::size_t n = parent; n < nodes.size(); ++n) facts[n].uneven |= uneven && is_within(nodes, n, parent);
+}
+
+std::vector<NodeFacts> facts_of(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
+                                sched::CapSM capacity) {
+  std::vector<NodeFacts> facts(nodes.size());
+  for (const Resident& client : clients) facts[client.node].own = facts[client.node].inhabited = true;
+  for (std::size_t n = nodes.size(); n-- > 1;)  // parents stand before their children
+    facts[static_cast<std::size_t>(nodes[n].parent)].inhabited |= facts[n].inhabited;
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    facts[n].limited =
+        nodes[n].max < capacity || (nodes[n].parent >= 0 && facts[static_cast<std::size_t>(nodes[n].parent)].limited);
+    compare_children(nodes, n, facts);
+    if (!matters(nodes[n], facts[n])) continue;
+    for (std::size_t other = 0; other < nodes.size(); ++other)
+      facts[other].beside_reserve |= !is_within(nodes, other, n);
+  }
+  return facts;
+}
+
+InForce first_reason(const NodeFacts& facts, const Resident& client, const Circumstances& where) {
+  if (where.storms) return InForce::storm;
+  if (facts.limited) return InForce::max;
+  if (facts.beside_reserve && !where.by_turns) return InForce::reserve;
+  if (facts.uneven && !where.by_turns) return InForce::weights;
+  if (client.tells_jobs) return InForce::jobs;
+  return where.always ? InForce::always : InForce::nothing;
+}
+
+}  // namespace
+
+std::string_view name_of(InForce what) {
+  return kNames[static_cast<std::size_t>(what)];
+}
+
+std::vector<InForce> what_is_in_force(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
+                                      const Circumstances& where) {
+  const std::vector<NodeFacts> facts = facts_of(nodes, clients, where.capacity);
+  std::vector<InForce> found;
+  for (const Resident& client : clients) found.push_back(first_reason(facts[client.node], client, where));
+  return found;
+}
+
+}  // namespace gpuctl::daemon

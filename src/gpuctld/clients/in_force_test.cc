@@ -1,0 +1,100 @@
+#include "gpuctld/clients/in_force.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuctl::daemon {
+namespace {
+
+using sched::CapSM;
+using Found = std::vector<InForce>;
+
+/// The root, and slices directly below it, from number 1 on.
+std::vector<sched::NodeInput> below_root(std::vector<sched::NodeInput> slices) {
+  std::vector<sched::NodeInput> nodes{{.parent = -1, .reserve = CapSM{132}, .weight = 100}};
+  for (sched::NodeInput& slice : slices) {
+    if (slice.parent < 0) slice.parent = 0;
+    nodes.push_back(slice);
+  }
+  return nodes;
+}
+
+Found look(const std::vector<sched::NodeInput>& nodes, const std::vector<Resident>& clients, bool by_turns = false,
+           bool storms = false) {
+  return what_is_in_force(nodes, clients, {.capacity = CapSM{132}, .by_turns = by_turns, .storms = storms});
+}
+
+TEST(InForce, NothingWhereNothingIsSet) {
+  const auto nodes = below_root({{.weight = 100}, {.weight = 100}});
+  EXPECT_EQ(look(nodes, {}), Found{});
+  EXPECT_EQ(look(nodes, {{1}, {2}, {0}}), (Found{InForce::nothing, InForce::nothing, InForce::nothing}));
+}
+
+TEST(InForce, PrioritiesAreTheHardwares) {
+  const auto nodes = below_root({{.weight = 100, .priority = 50}, {.weight = 100}});
+  EXPECT_EQ(look(nodes, {{1}, {2}}), (Found{InForce::nothing, InForce::nothing}));
+}
+
+TEST(InForce, AMaxBindsItsSliceAndThoseBelow) {
+  const auto nodes = below_root({{.max = CapSM{40}, .weight = 100},
+                                 {.weight = 100},
+                                 {.parent = 1, .weight = 100},
+                                 {.max = CapSM{132}, .weight = 100}});
+  EXPECT_EQ(look(nodes, {{1}, {2}, {3}, {4}}), (Found{InForce::max, InForce::nothing, InForce::max, InForce::nothing}));
+}
+
+TEST(InForce, AReserveBindsAllOutsideOfIt) {
+  const auto nodes = below_root({{.reserve = CapSM{8}, .weight = 100}, {.weight = 100}, {.parent = 1, .weight = 100}});
+  EXPECT_EQ(look(nodes, {{1}, {2}, {3}, {0}}),
+            (Found{InForce::nothing, InForce::reserve, InForce::nothing, InForce::reserve}));
+  EXPECT_EQ(look(nodes, {{2}}), Found{InForce::reserve}) << "a strict one is kept for nobody too";
+}
+
+TEST(InForce, AReserveThatIsLentMattersWhileSomebodyIsThere) {
+  const auto nodes = below_root({{.reserve = CapSM{8}, .strict = false, .weight = 100}, {.weight = 100}});
+  EXPECT_EQ(look(nodes, {{2}}), Found{InForce::nothing});
+  EXPECT_EQ(look(nodes, {{2}, {1}}), (Found{InForce::reserve, InForce::nothing}));
+}
+
+TEST(InForce, WeightsMatterAmongThoseWhoAreThere) {
+  const auto nodes = below_root({{.weight = 200}, {.weight = 100}, {.parent = 1, .weight = 7}});
+  EXPECT_EQ(look(nodes, {{1}}), Found{InForce::nothing});
+  EXPECT_EQ(look(nodes, {{2}, {0}}), (Found{InForce::nothing, InForce::nothing}))
+      << "the root's own count as one of default weight";
+  EXPECT_EQ(look(nodes, {{1}, {2}}), (Found{InForce::weights, InForce::weights}));
+  EXPECT_EQ(look(nodes, {{3}, {2}}), (Found{InForce::weights, InForce::weights}));
+  EXPECT_EQ(look(nodes, {{3}, {1}}), (Found{InForce::weights, InForce::weights}))
+      << "7 beside the default of its parent's own";
+}
+
+TEST(InForce, WhoTakesTurnsUnderAPolicyForJobs) {
+  const auto nodes = below_root({{.weight = 100}});
+  EXPECT_EQ(look(nodes, {{1, true}, {0}}), (Found{InForce::jobs, InForce::nothing}));
+}
+
+TEST(InForce, WhereProgramsAreNeverTogetherOnlyTheirOwnLimitsMatter) {
+  const auto nodes =
+      below_root({{.reserve = CapSM{8}, .weight = 200}, {.max = CapSM{40}, .weight = 100}, {.weight = 100}});
+  EXPECT_EQ(look(nodes, {{1}, {2}, {3}, {3, true}}, true),
+            (Found{InForce::nothing, InForce::max, InForce::nothing, InForce::jobs}));
+}
+
+TEST(InForce, AStormIsForAll) {
+  const auto nodes = below_root({{.max = CapSM{40}, .weight = 100}});
+  EXPECT_EQ(look(nodes, {{1}, {0}}, false, true), (Found{InForce::storm, InForce::storm}));
+}
+
+TEST(InForce, AnAdministratorMayWantItAlways) {
+  const auto nodes = below_root({{.max = CapSM{40}, .weight = 100}, {.weight = 100}});
+  const std::vector<Resident> clients{{1}, {2}};
+  EXPECT_EQ(what_is_in_force(nodes, clients, {.capacity = CapSM{132}, .always = true}),
+            (Found{InForce::max, InForce::always}));
+}
+
+TEST(InForce, EachHasAName) {
+  EXPECT_EQ(name_of(InForce::always), "always");
+  EXPECT_EQ(name_of(InForce::nothing), "nothing");
+  EXPECT_EQ(name_of(InForce::storm), "storm");
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon

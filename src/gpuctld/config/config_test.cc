@@ -1,0 +1,173 @@
+#include "gpuctld/config/config.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace gpuctl::daemon {
+namespace {
+
+class ConfigTest : public testing::Test {
+ protected:
+  ConfigTest() {
+    std::string pattern = testing::TempDir() + "gpuctld-config-XXXXXX";
+    directory_ = ::mkdtemp(pattern.data());
+  }
+  ~ConfigTest() override { std::filesystem::remove_all(directory_); }
+
+  std::string write(const std::string& name, const std::string& text) {
+    const std::filesystem::path path = std::filesystem::path(directory_) / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+    return path.string();
+  }
+  ConfigOutcome read(const std::string& text) { return read_config(write("c.toml", text), true); }
+
+  /// The only problem, with the file's name taken off.
+  std::string problem(const std::string& text) {
+    const auto outcome = read(text);
+    EXPECT_EQ(outcome.problems.size(), 1u) << text;
+    return outcome.problems.empty() ? ""
+                                    : outcome.problems[0].substr(directory_.size() + std::string("/c.toml:").size());
+  }
+
+  std::string directory_;
+};
+
+TEST_F(ConfigTest, ReadsEverything) {
+  const auto outcome = read(R"(
+[daemon]
+latency_target_us = 70
+block_target_us = 10
+evict_deadline_ms = 100
+on_disobey = "stop"
+time_slices = false
+always_preemptible = true
+socket_mode = "0660"
+socket_group = 44
+
+[[device]]
+index = 1
+[[device]]
+uuid = "GPU-00"
+
+[slice."ls"]
+reserve = 8
+reserve_mode = "lend"
+reserve_hold_ms = 250
+max = 100
+weight = 300
+priority = 10
+memory_max = 1000000
+policy = "share"
+owner_uid = 0
+owner_gid = 44
+
+[slice."batch/train"]
+max = "unlimited"
+[slice.batch]
+)");
+  ASSERT_TRUE(outcome.problems.empty()) << outcome.problems[0];
+  const Config& config = outcome.config;
+  EXPECT_EQ(config.daemon.latency_target, std::chrono::microseconds(70));
+  EXPECT_EQ(config.daemon.block_target, std::chrono::microseconds(10));
+  EXPECT_EQ(config.daemon.evict_deadline, std::chrono::milliseconds(100));
+  EXPECT_EQ(config.daemon.on_disobey, OnDisobey::stop);
+  EXPECT_FALSE(config.daemon.time_slices);
+  EXPECT_TRUE(config.daemon.always_preemptible);
+  EXPECT_EQ(config.daemon.socket_mode, 0660u);
+  EXPECT_EQ(config.daemon.socket_group, 44u);
+  ASSERT_EQ(config.devices.size(), 2u);
+  EXPECT_EQ(config.devices[0].index, 1);
+  EXPECT_EQ(config.devices[1].uuid, "GPU-00");
+  ASSERT_EQ(config.slices.size(), 3u);
+  EXPECT_EQ(config.slices[0].path, "batch");
+  EXPECT_EQ(config.slices[1].path, "batch/train");
+  EXPECT_TRUE(config.slices[1].change.max_unlimited);
+  EXPECT_EQ(config.slices[2].change.reserve, 8);
+  EXPECT_EQ(config.slices[2].change.owner_uid, 0);
+}
+
+TEST_F(ConfigTest, NamesLineColumnAndField) {
+  EXPECT_EQ(problem("[daemon]\nlatency_traget_us = 5\n"),
+            "2:1: daemon.latency_traget_us: unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, "
+            "on_disobey, always_preemptible, time_slices, socket_mode, socket_group");
+  EXPECT_EQ(problem("[slice.ls]\nreserve = \"8\"\n"), "2:11: slice.\"ls\".reserve: must be an integer");
+  EXPECT_EQ(problem("[slice.ls]\nweight = 0\n"), "2:10: slice.\"ls\".weight: must be 1 to 10000, not 0");
+  EXPECT_EQ(problem("[slice.ls]\npolicy = \"best\"\n"),
+            "2:10: slice.\"ls\".policy: unknown; known: share, fcfs, hpf, ffs, piv, dprr, sjf, srt, rr, cfs, frs, "
+            "smith, sim");
+  EXPECT_EQ(problem("x = 1\n"), "1:1: x: unknown key; known: daemon, slice, device");
+  EXPECT_EQ(problem("slice = 3\n"), "1:9: slice: must be a table: [slice]");
+  EXPECT_EQ(problem("[[device]]\n").substr(0, 4), "1:1:");
+  EXPECT_EQ(problem("[daemon]\nsocket_mode = \"0999\"\n").substr(0, 5), "2:15:");
+  EXPECT_EQ(problem("[daemon]\nsocket_group = \"no such group\"\n").substr(0, 5), "2:16:");
+  EXPECT_EQ(problem("[daemon]\non_disobey = \"shout\"\n").substr(0, 5), "2:14:");
+  EXPECT_EQ(problem("[daemon]\ntime_slices = 1\n"), "2:15: daemon.time_slices: must be true or false");
+  EXPECT_NE(problem("[daemon\n").find("syntax"), std::string::npos);
+  EXPECT_EQ(problem("[slice.ls]\nreserve = 9\nmax = 4\n"), "2:11: slice.\"ls\".reserve: reserve 9 is above max 4");
+}
+
+TEST_F(ConfigTest, FindsAllProblemsAtOnce) {
+  EXPECT_EQ(read("[daemon]\nfoo = 1\nblock_target_us = 0\n[slice.a]\nbar = 2\n").problems.size(), 3u);
+}
+
+TEST_F(ConfigTest, DropInsOverrideSingleKeysInOrder) {
+  const std::string file =
+      write("c.toml", "[daemon]\nlatency_target_us = 1\nblock_target_us = 2\n[slice.ls]\nreserve = 1\n");
+  write("c.toml.d/20-b.toml", "[daemon]\nblock_target_us = 4\n");
+  write("c.toml.d/10-a.toml", "[daemon]\nblock_target_us = 3\n[slice.ls]\nweight = 7\n");
+  write("c.toml.d/readme", "not toml");
+  const auto outcome = read_config(file, true);
+  ASSERT_TRUE(outcome.problems.empty());
+  EXPECT_EQ(outcome.config.daemon.latency_target.count(), 1);
+  EXPECT_EQ(outcome.config.daemon.block_target.count(), 4);
+  ASSERT_EQ(outcome.config.slices.size(), 1u);
+  EXPECT_EQ(outcome.config.slices[0].change.reserve, 1);
+  EXPECT_EQ(outcome.config.slices[0].change.weight, 7);
+}
+
+TEST_F(ConfigTest, AMissingFileIsOnlyWrongWhenAskedFor) {
+  EXPECT_TRUE(read_config(directory_ + "/none.toml", false).problems.empty());
+  EXPECT_EQ(read_config(directory_ + "/none.toml", true).problems.size(), 1u);
+  EXPECT_TRUE(read_config("", false).problems.empty());
+  EXPECT_TRUE(read("").problems.empty());
+  EXPECT_EQ(read_config(directory_, true).problems, std::vector<std::string>{directory_ + ": cannot be read"});
+}
+
+TEST(ShippedConfig, IsValidAndSaysTheDefaults) {
+  const auto as_shipped = read_config(GPUCTL_SHIPPED_CONFIG, true);
+  EXPECT_TRUE(as_shipped.problems.empty());
+  EXPECT_TRUE(as_shipped.config.slices.empty());
+
+  // With its comment signs taken off every key is known and equal to the default.
+  std::ifstream file(GPUCTL_SHIPPED_CONFIG);
+  std::string text;
+  for (std::string line; std::getline(file, line);)
+    text += (line.starts_with("#") && !line.starts_with("# ") ? line.substr(1) : line) + "\n";
+  const std::string copy = testing::TempDir() + "gpuctl-shipped.toml";
+  std::ofstream(copy) << text;
+  const auto outcome = read_config(copy, true);
+  for (const std::string& problem : outcome.problems) ADD_FAILURE() << problem;
+  const DaemonOptions defaults;
+  EXPECT_EQ(outcome.config.daemon.latency_target, defaults.latency_target);
+  EXPECT_EQ(outcome.config.daemon.block_target, defaults.block_target);
+  EXPECT_EQ(outcome.config.daemon.evict_deadline, defaults.evict_deadline);
+  EXPECT_EQ(outcome.config.daemon.on_disobey, defaults.on_disobey);
+  EXPECT_EQ(outcome.config.daemon.time_slices, defaults.time_slices);
+  EXPECT_EQ(outcome.config.daemon.always_preemptible, defaults.always_preemptible);
+  EXPECT_EQ(outcome.config.daemon.socket_mode, 0666u);
+  ASSERT_EQ(outcome.config.slices.size(), 1u);
+  const sched::SliceChange& slice = outcome.config.slices[0].change;
+  EXPECT_EQ(slice.reserve, 0);
+  EXPECT_EQ(slice.reserve_mode, "active");
+  EXPECT_EQ(slice.reserve_hold_ms, 100);
+  EXPECT_TRUE(slice.max_unlimited && slice.memory_unlimited);
+  EXPECT_EQ(slice.weight, sched::kWeightDefault);
+  EXPECT_EQ(slice.policy, "share");
+  std::filesystem::remove(copy);
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon

@@ -1,0 +1,73 @@
+#include "gpuctld/config/config_values.h"
+
+#include <grp.h>
+#include <pwd.h>
+
+#include "sched/slice.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+std::optional<std::int64_t> user_id(const std::string& name) {
+  const passwd* entry = ::getpwnam(name.c_str());
+  return entry == nullptr ? std::nullopt : std::optional<std::int64_t>(entry->pw_uid);
+}
+
+std::optional<std::int64_t> group_id(const std::string& name) {
+  const ::group* entry = ::getgrnam(name.c_str());
+  return entry == nullptr ? std::nullopt : std::optional<std::int64_t>(entry->gr_gid);
+}
+
+}  // namespace
+
+void ConfigValues::problem(const toml::source_region& source, std::string_view field, std::string_view reason) {
+  problems_.push_back(where(source) + ": " + std::string(field) + ": " + std::string(reason));
+}
+
+std::string ConfigValues::where(const toml::source_region& source) const {
+  return file_ + ":" + std::to_string(source.begin.line) + ":" + std::to_string(source.begin.column);
+}
+
+std::optional<std::int64_t> ConfigValues::integer(const std::string& field, const toml::node& node) {
+  if (const auto value = node.value_exact<std::int64_t>()) return value;
+  problem(node.source(), field, "must be an integer");
+  return std::nullopt;
+}
+
+std::optional<std::string> ConfigValues::text(const std::string& field, const toml::node& node) {
+  if (auto value = node.value_exact<std::string>()) return value;
+  problem(node.source(), field, "must be a string");
+  return std::nullopt;
+}
+
+void ConfigValues::boolean(const std::string& field, const toml::node& node, bool& result) {
+  if (const auto value = node.value_exact<bool>())
+    result = *value;
+  else
+    problem(node.source(), field, "must be true or false");
+}
+
+std::optional<std::int64_t> ConfigValues::user(const std::string& field, const toml::node& node) {
+  return id(field, node, user_id);
+}
+
+std::optional<std::int64_t> ConfigValues::group(const std::string& field, const toml::node& node) {
+  return id(field, node, group_id);
+}
+
+std::optional<std::int64_t> ConfigValues::id(const std::string& field, const toml::node& node,
+                                             std::optional<std::int64_t> (*look_up)(const std::string&)) {
+  if (const auto number = node.value_exact<std::int64_t>()) {
+    if (*number >= 0 && *number < sched::kNobody) return number;
+    problem(node.source(), field, "is not an id");
+    return std::nullopt;
+  }
+  const auto name = node.value_exact<std::string>();
+  if (!name) return problem(node.source(), field, "must be a name or a number"), std::nullopt;
+  const auto found = look_up(*name);
+  if (!found) problem(node.source(), field, "no \"" + *name + "\" on this machine");
+  return found;
+}
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,89 @@
+#include "gpuctld/config/options.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <iostream>
+
+#include "gpuctld/config/config.h"
+#include "ipc/interface.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+constexpr std::int64_t kMostStormUs = 60'000'000;
+
+std::string bad_storm(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool number = error == std::errc() && end == text.data() + text.size();
+  if (number && value >= 1 && value <= kMostStormUs) return {};
+  return "'" + text + "' is not a number of microseconds from 1 to " + std::to_string(kMostStormUs);
+}
+
+/// What CLI11 complained about, in the words of gpuctl.
+std::string explain(const CLI::ParseError& error, const CLI::App& app) {
+  const std::string text = error.what();
+  const std::string option = text.substr(0, text.find(':'));
+  const CLI::Option* found = option.starts_with("--") ? app.get_option_no_throw(option) : nullptr;
+  if (error.get_name() != "ArgumentMismatch" || found == nullptr) return text;
+  if (text.find("At Most 1 required") != std::string::npos) return option + " is given twice; give it once";
+  return option + " needs a value: " + option + ' ' + found->get_type_name();
+}
+
+}  // namespace
+
+Options parse_options(int argc, char** argv, int& exit_status) {
+  Options options;
+  CLI::App app{"Shares NVIDIA GPUs among programs by slices (gpuctld.service(8), gpuctl(1))."};
+  app.name("gpuctld");
+  app.set_version_flag("--version", "gpuctld " GPUCTL_VERSION);
+  std::int64_t storm = 0;
+  const auto* socket =
+      app.add_option("--socket", options.socket, "Listen at PATH: a private instance, for any user")->type_name("PATH");
+  const auto* config =
+      app.add_option("--config", options.config, "Read FILE and FILE.d/*.toml; a private instance reads none otherwise")
+          ->type_name("FILE");
+  const auto* state =
+      app.add_option("--state", options.state, "Keep the slices in DIR; of a private instance PATH.state otherwise")
+          ->type_name("DIR");
+  app.add_flag("--software-gpu", options.software_gpu, "Manage the software GPU even if there is an NVIDIA GPU");
+  app.add_option("--evict-storm", storm,
+                 "For tests: replace every grant by a random smaller one each USEC microseconds in the mean")
+      ->type_name("USEC")
+      ->check(CLI::Validator(bad_storm, ""));
+  app.allow_extras();
+  exit_status = -1;
+  try {
+    app.parse(argc, argv);
+    if (const std::vector<std::string> extras = app.remaining(); !extras.empty()) {
+      const std::string& extra = extras.front();
+      const bool is_option = extra.size() > 1 && extra[0] == '-';
+      throw CLI::ParseError(is_option ? "unknown option '" + extra.substr(0, extra.find('=')) + "'"
+                                      : "unexpected argument '" + extra + "'",
+                            CLI::ExitCodes::ExtrasError);
+    }
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    exit_status = 0;
+  } catch (const CLI::CallForVersion&) {
+    std::cout << "gpuctld " GPUCTL_VERSION "\n";
+    exit_status = 0;
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "gpuctld: " << explain(error, app) << "; see 'gpuctld --help'\n";
+    exit_status = 2;
+  }
+  options.evict_storm = std::chrono::microseconds(storm);
+  options.private_instance = socket->count() != 0;
+  options.config_required = config->count() != 0;
+  if (!options.private_instance) options.socket = ipc::kDefaultSocket;
+  if (!options.private_instance && !options.config_required) options.config = kDefaultConfigFile;
+  if (state->count() == 0) {
+    const std::size_t slash = std::string(ipc::kDefaultSocket).rfind('/');
+    options.state =
+        options.private_instance ? options.socket + ".state" : std::string(ipc::kDefaultSocket.substr(0, slash));
+  }
+  return options;
+}
+
+}  // namespace gpuctl::daemon

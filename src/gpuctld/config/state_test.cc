@@ -1,0 +1,138 @@
+#include "gpuctld/config/state.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace gpuctl::daemon {
+namespace {
+
+constexpr sched::Caller kRoot{0, {}};
+
+class StateTest : public testing::Test {
+ protected:
+  StateTest() {
+    std::string pattern = testing::TempDir() + "gpuctld-state-XXXXXX";
+    directory_ = ::mkdtemp(pattern.data());
+    file_ = directory_ + "/state.json";
+  }
+  ~StateTest() override { std::filesystem::remove_all(directory_); }
+
+  std::string directory_, file_;
+};
+
+sched::SliceTree tree_of(std::uint32_t sms) {
+  return sched::SliceTree(sched::CapSM{sms}, 0);
+}
+
+TEST_F(StateTest, SlicesComeBackAsTheyWere) {
+  sched::SliceTree tree = tree_of(132);
+  ASSERT_TRUE(
+      tree.create("ls", {.reserve = 8, .reserve_mode = "lend", .reserve_hold_ms = 7, .weight = 3, .priority = -7, .owner_uid = 5}, kRoot));
+  ASSERT_TRUE(tree.create("ls/a", {.reserve = 2, .max = 20, .memory_max = 1ll << 40, .owner_gid = 9}, kRoot));
+  ASSERT_TRUE(tree.change("/", {.max = 100}, kRoot));
+  ASSERT_TRUE(save_state(file_, current_state(tree, {{"ls", "{}"}})));
+
+  struct stat status {};
+  ASSERT_EQ(::stat(file_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+
+  const auto state = load_state(file_);
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(state->configured.at("ls"), "{}");
+  sched::SliceTree restored = tree_of(132);
+  std::vector<std::string> notes;
+  restore_slices(*state, restored, notes);
+  EXPECT_TRUE(notes.empty()) << notes[0];
+  const auto again = current_state(restored, {{"ls", "{}"}});
+  EXPECT_EQ(again.slices, state->slices);
+  EXPECT_EQ(again.slices.size(), 3u);
+}
+
+TEST_F(StateTest, AStateWithoutHoldsKeepsItsModes) {
+  std::ofstream(file_) << R"({"version":1,"slices":[{"path":"a","settings":{"reserve":4,"reserve_mode":"strict"}},)"
+                       << R"({"path":"b","settings":{"reserve":4,"reserve_mode":"lend"}}],"configured":[]})";
+  const auto state = load_state(file_);
+  ASSERT_TRUE(state) << state.error().message;
+  sched::SliceTree restored = tree_of(132);
+  std::vector<std::string> notes;
+  restore_slices(*state, restored, notes);
+  EXPECT_TRUE(notes.empty());
+  EXPECT_EQ(restored.find("a")->reserve_mode, sched::ReserveMode::strict);
+  EXPECT_EQ(restored.find("b")->reserve_mode, sched::ReserveMode::lend);
+  EXPECT_EQ(restored.find("a")->reserve_hold, sched::kReserveHold);
+}
+
+TEST_F(StateTest, NoFileIsAnEmptyState) {
+  const auto state = load_state(file_);
+  ASSERT_TRUE(state);
+  EXPECT_TRUE(state->slices.empty());
+}
+
+TEST_F(StateTest, BrokenFilesAreErrorsThatNameTheFile) {
+  for (const char* text : {"", "{", "[]", "{\"version\": 2, \"slices\": [], \"configured\": []}",
+                           "{\"version\": 1, \"slices\": [{\"path\": 3}], \"configured\": []}"}) {
+    std::ofstream(file_) << text;
+    const auto state = load_state(file_);
+    ASSERT_FALSE(state) << text;
+    EXPECT_EQ(state.error().message.find(file_), 0u) << state.error().message;
+  }
+}
+
+TEST_F(StateTest, AReserveThatNoLongerFitsIsDropped) {
+  sched::SliceTree big = tree_of(132);
+  ASSERT_TRUE(big.create("ls", {.reserve = 100, .weight = 7}, kRoot));
+  sched::SliceTree small = tree_of(8);
+  std::vector<std::string> notes;
+  restore_slices(current_state(big, {}), small, notes);
+  ASSERT_EQ(notes.size(), 1u);
+  ASSERT_NE(small.find("ls"), nullptr);
+  EXPECT_EQ(small.find("ls")->reserve, sched::CapSM{0});
+  EXPECT_EQ(small.find("ls")->weight, 7u);
+}
+
+Config config_with(std::int64_t reserve) {
+  Config config;
+  config.slices.push_back({"ls", {.reserve = reserve}, "f:1:1", {{"reserve", "f:2:11"}}});
+  return config;
+}
+
+TEST(ApplyConfig, WhatWasSetAtRunTimeHoldsUntilTheConfigurationChanges) {
+  sched::SliceTree tree = tree_of(132);
+  std::map<std::string, std::string> configured;
+  ASSERT_TRUE(apply_config(config_with(8), false, configured, tree));
+  ASSERT_TRUE(tree.change("ls", {.reserve = 20}, kRoot));
+  ASSERT_TRUE(apply_config(config_with(8), false, configured, tree));
+  EXPECT_EQ(tree.find("ls")->reserve, sched::CapSM{20});
+  ASSERT_TRUE(apply_config(config_with(9), false, configured, tree));
+  EXPECT_EQ(tree.find("ls")->reserve, sched::CapSM{9});
+  ASSERT_TRUE(tree.change("ls", {.reserve = 20}, kRoot));
+  ASSERT_TRUE(apply_config(config_with(9), true, configured, tree));
+  EXPECT_EQ(tree.find("ls")->reserve, sched::CapSM{9});
+}
+
+TEST(ApplyConfig, IsAllOrNothingAndNamesThePlace) {
+  sched::SliceTree tree = tree_of(8);
+  std::map<std::string, std::string> configured;
+  Config config = config_with(4);
+  config.slices.push_back({"other", {.reserve = 5}, "f:3:1", {{"reserve", "f:4:11"}}});
+  const auto applied = apply_config(config, true, configured, tree);
+  ASSERT_FALSE(applied);
+  EXPECT_EQ(applied.error().message,
+            "f:4:11: slice.\"other\".reserve: reserve of slice other does not fit: 5 asked, 4 available");
+  EXPECT_EQ(tree.find("ls"), nullptr);
+  EXPECT_TRUE(configured.empty());
+  EXPECT_EQ(apply_config({.daemon = {}, .devices = {}, .slices = {{"a/b", {}, "f:7:2", {}}}}, true, configured, tree)
+                .error()
+                .message,
+            "f:7:2: slice.\"a/b\": no such slice: a");
+  EXPECT_EQ(apply_config({.daemon = {}, .devices = {}, .slices = {{"a b", {}, "f:8:2", {}}}}, true, configured, tree)
+                .error()
+                .message,
+            "f:8:2: slice.\"a b\": names between slashes are 1 to 64 of A-Z a-z 0-9 _ . -");
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon

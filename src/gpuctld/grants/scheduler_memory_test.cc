@@ -1,0 +1,123 @@
+#include <gtest/gtest.h>
+
+#include "gpuctld/testing/fake_program.h"
+
+namespace gpuctl::daemon {
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+
+/// A slice "a" with a limit of 100 MiB, and "a/b" below it with one of 80.
+sched::SliceTree limited() {
+  sched::SliceTree tree(sched::CapSM{132}, 0);
+  EXPECT_TRUE(tree.create("a", {.memory_max = 100 * kMiB}, kRoot));
+  EXPECT_TRUE(tree.create("a/b", {.memory_max = 80 * kMiB}, kRoot));
+  EXPECT_TRUE(tree.create("free", {}, kRoot));
+  return tree;
+}
+
+class SchedulerMemory : public testing::Test {
+ protected:
+  bool hold(FakeProgram& program, std::uint64_t mib, std::size_t slot = 0) {
+    const auto answer = scheduler.hold_memory(*program.client, slot, mib * kMiB);
+    if (answer.granted) ipc::store(program.stub->usage[slot].memory, mib * kMiB);
+    return answer.granted;
+  }
+  std::uint64_t left(FakeProgram& program, std::uint64_t mib) {
+    return scheduler.hold_memory(*program.client, 0, mib * kMiB).free.value_or(0) / kMiB;
+  }
+
+  Scheduler scheduler{{gpu(132, 0), gpu(132, 1)}, limited()};
+};
+
+TEST_F(SchedulerMemory, ProgramsOfASliceShareItsLimit) {
+  FakeProgram one(scheduler, "a"), two(scheduler, "a");
+  EXPECT_TRUE(hold(one, 60));
+  EXPECT_FALSE(hold(two, 41));
+  EXPECT_TRUE(hold(two, 40));
+  EXPECT_FALSE(hold(one, 61));
+  EXPECT_EQ(left(one, 60), 0u);
+  EXPECT_TRUE(hold(two, 10));
+  EXPECT_EQ(left(one, 60), 30u);
+  EXPECT_TRUE(hold(one, 90));
+}
+
+TEST_F(SchedulerMemory, WhatWasGrantedCountsBeforeItIsHeld) {
+  FakeProgram one(scheduler, "a"), two(scheduler, "a");
+  EXPECT_TRUE(scheduler.hold_memory(*one.client, 0, 60 * kMiB).granted);
+  EXPECT_FALSE(hold(two, 60));
+  EXPECT_TRUE(hold(one, 0));  // the allocation failed
+  EXPECT_TRUE(hold(two, 60));
+}
+
+TEST_F(SchedulerMemory, ALimitIsForAllBelow) {
+  FakeProgram above(scheduler, "a"), below(scheduler, "a/b"), beside(scheduler, "free");
+  EXPECT_EQ(ipc::load(above.stub->grant[0].memory_max), 100 * kMiB);
+  EXPECT_EQ(ipc::load(below.stub->grant[0].memory_max), 80 * kMiB);
+  EXPECT_TRUE(below.memory_limited());
+  EXPECT_FALSE(below.alone());
+  EXPECT_FALSE(beside.memory_limited());
+  EXPECT_FALSE(hold(below, 81));
+  EXPECT_TRUE(hold(above, 50));
+  EXPECT_FALSE(hold(below, 51));
+  EXPECT_TRUE(hold(below, 50));
+  const auto answer = scheduler.hold_memory(*beside.client, 0, 1000 * kMiB);
+  EXPECT_TRUE(answer.granted);
+  EXPECT_FALSE(answer.total || answer.free);
+}
+
+TEST_F(SchedulerMemory, EachDeviceCountsForItself) {
+  FakeProgram one(scheduler, "a", {0, 1}), other_order(scheduler, "a", {1, 0});
+  EXPECT_TRUE(hold(one, 100, 0));
+  EXPECT_TRUE(hold(other_order, 100, 0));
+  EXPECT_FALSE(hold(one, 1, 1));
+  EXPECT_FALSE(hold(other_order, 1, 1));
+}
+
+TEST_F(SchedulerMemory, ALimitSetLaterCountsWhatIsHeldAndTakesNothingAway) {
+  FakeProgram one(scheduler, "free"), two(scheduler, "free");
+  ipc::store(one.stub->usage[0].memory, 60 * kMiB);
+  ipc::store(two.stub->usage[0].memory, 30 * kMiB);
+  sched::SliceTree tree = scheduler.tree();
+  ASSERT_TRUE(tree.change("free", {.memory_max = 70 * kMiB}, kRoot));
+  scheduler.set_tree(tree, 1);
+  EXPECT_TRUE(one.memory_limited());
+  EXPECT_FALSE(hold(two, 31));
+  EXPECT_FALSE(hold(one, 61));
+  ipc::store(one.stub->usage[0].memory, 20 * kMiB);
+  EXPECT_TRUE(hold(two, 50));
+  EXPECT_FALSE(hold(two, 51));
+}
+
+TEST_F(SchedulerMemory, WithoutALimitNothingIsRemembered) {
+  FakeProgram one(scheduler, "a"), two(scheduler, "a");
+  EXPECT_TRUE(hold(one, 90));
+  sched::SliceTree tree = scheduler.tree();
+  ASSERT_TRUE(tree.change("a", {.memory_unlimited = true}, kRoot));
+  scheduler.set_tree(tree, 1);
+  ipc::store(one.stub->usage[0].memory, 10 * kMiB);  // without a word
+  ASSERT_TRUE(tree.change("a", {.memory_max = 100 * kMiB}, kRoot));
+  scheduler.set_tree(tree, 2);
+  EXPECT_TRUE(hold(two, 90));
+}
+
+TEST_F(SchedulerMemory, AProgramThatIsGoneHoldsNothing) {
+  FakeProgram one(scheduler, "a"), two(scheduler, "a");
+  EXPECT_TRUE(hold(one, 100));
+  EXPECT_FALSE(hold(two, 1));
+  scheduler.remove(*one.client, 1);
+  EXPECT_TRUE(hold(two, 100));
+}
+
+TEST_F(SchedulerMemory, NobodyHoldsMoreThanThereIs) {
+  FakeProgram one(scheduler, "a"), two(scheduler, "a");
+  sched::SliceTree tree = scheduler.tree();
+  ASSERT_TRUE(tree.change("a", {.memory_max = 4096 * static_cast<std::int64_t>(kMiB)}, kRoot));
+  scheduler.set_tree(tree, 1);
+  ipc::store(one.stub->usage[0].memory, ~std::uint64_t{0});  // a lie; the device has 1024 MiB
+  EXPECT_TRUE(hold(two, 3072));
+  EXPECT_FALSE(hold(two, 3073));
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon

@@ -1,0 +1,400 @@
+#include "gpuctld/grants/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include "gpuctld/testing/fake_program.h"
+
+namespace gpuctl::daemon {
+namespace {
+
+TEST(Scheduler, GrantsStandBeforeAnybodyAsks) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram batch(scheduler, "batch");
+  EXPECT_EQ(batch.granted(), 124u);
+  EXPECT_NE(batch.epoch(), 0u);
+  EXPECT_EQ(batch.stub->grant[0].priority, -5);
+}
+
+TEST(Scheduler, DemandOfOneShrinksTheOtherInOnePass) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
+  FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
+  batch.demand(132);
+  scheduler.update(2);
+  EXPECT_EQ(batch.granted(), 132u);
+  EXPECT_EQ(ls.granted(), 0u);
+  ls.demand(8);
+  scheduler.update(77);
+  EXPECT_EQ(batch.granted(), 124u);
+  EXPECT_EQ(batch.stub->grant[0].decided_ns, 77u);
+  batch.apply();
+  scheduler.update(78);
+  EXPECT_EQ(ls.granted(), 8u);
+  ls.demand(0);
+  scheduler.update(99);
+  EXPECT_EQ(batch.granted(), 132u);
+}
+
+/// `ls` with the default mode, which keeps its reserve for 100 ms after its latest work; and a busy batch client.
+class ActiveReserve : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kMs = 1'000'000;
+  ActiveReserve() {
+    batch.demand(132);
+    update(1);
+    EXPECT_EQ(batch.granted(), 132u);  // nothing has begun in ls
+    EXPECT_EQ(ls.granted(), 0u);
+    EXPECT_EQ(scheduler.again_ns(), UINT64_MAX);
+  }
+  void update(std::uint64_t ms) {
+    scheduler.update(ms * kMs);
+    batch.apply();
+    ls.apply();
+    scheduler.update(ms * kMs);
+  }
+  Scheduler scheduler{{gpu(132)}, ls_and_batch(sched::ReserveMode::active)};
+  FakeProgram batch{scheduler, "batch"}, ls{scheduler, "ls"};
+};
+
+TEST_F(ActiveReserve, IsKeptBetweenLaunchesAndLentAfterTheHold) {
+  ls.demand(2);
+  update(10);
+  EXPECT_EQ(batch.granted(), 124u);
+  EXPECT_EQ(ls.granted(), 8u);
+  EXPECT_EQ(scheduler.again_ns(), 110 * kMs);
+  ls.demand(0);
+  update(20);
+  EXPECT_EQ(batch.granted(), 124u);
+  EXPECT_EQ(ls.granted(), 8u);
+  update(109);
+  EXPECT_EQ(batch.granted(), 124u);
+  EXPECT_EQ(scheduler.again_ns(), 110 * kMs);
+  update(110);
+  EXPECT_EQ(batch.granted(), 132u);
+  EXPECT_EQ(ls.granted(), 0u);
+  EXPECT_EQ(scheduler.again_ns(), UINT64_MAX);
+  ls.demand(2);
+  update(500);
+  EXPECT_EQ(batch.granted(), 124u);
+}
+
+TEST_F(ActiveReserve, WorkThatIsOutstandingKeepsIt) {
+  ls.demand(1);
+  update(10);
+  update(1000);
+  EXPECT_EQ(batch.granted(), 124u);
+  ls.demand(0);
+  ipc::store(ls.stub->usage[0].outstanding, 1u);
+  update(2000);
+  EXPECT_EQ(batch.granted(), 124u);
+}
+
+TEST_F(ActiveReserve, LaunchesThatNobodySawRunCountToo) {
+  for (std::uint64_t ms = 100; ms < 1000; ms += 90) {
+    ls.launch();
+    update(ms);
+    EXPECT_EQ(batch.granted(), 124u) << ms;
+    EXPECT_EQ(ipc::load(ls.stub->grant[0].reserve), 8u);
+  }
+  update(2000);
+  EXPECT_EQ(batch.granted(), 132u);
+  EXPECT_EQ(ipc::load(ls.stub->grant[0].reserve), 0u);
+}
+
+TEST_F(ActiveReserve, LaunchesOfOthersDoNotCount) {
+  batch.launch();
+  update(10);
+  EXPECT_EQ(batch.granted(), 132u);
+}
+
+TEST_F(ActiveReserve, TheHoldIsTheSlicesOwn) {
+  sched::SliceTree tree = scheduler.tree();
+  ASSERT_TRUE(tree.change("ls", {.reserve_hold_ms = 1000}, kRoot));
+  scheduler.set_tree(tree, 2 * kMs);
+  ls.launch();
+  update(10);
+  update(1009);
+  EXPECT_EQ(batch.granted(), 124u);
+  update(1010);
+  EXPECT_EQ(batch.granted(), 132u);
+}
+
+TEST_F(ActiveReserve, AnotherModeIsInForceAtOnce) {
+  const auto set = [&](const char* mode, std::uint64_t ms) {
+    sched::SliceTree tree = scheduler.tree();
+    ASSERT_TRUE(tree.change("ls", {.reserve_mode = mode}, kRoot));
+    scheduler.set_tree(tree, ms * kMs);
+    update(ms);
+  };
+  set("strict", 2);
+  EXPECT_EQ(batch.granted(), 124u);
+  set("lend", 3);
+  EXPECT_EQ(batch.granted(), 132u);
+  ls.launch();
+  update(4);
+  EXPECT_EQ(batch.granted(), 132u);
+  set("active", 5);
+  EXPECT_EQ(batch.granted(), 124u);
+}
+
+TEST_F(ActiveReserve, GoesWithItsLastClient) {
+  ls.launch();
+  update(10);
+  EXPECT_EQ(batch.granted(), 124u);
+  scheduler.remove(*ls.client, 11 * kMs);
+  EXPECT_EQ(batch.granted(), 132u);
+}
+
+TEST(Scheduler, AReserveIsKeptOnTheGpuWhereItsSliceIsActive) {
+  Scheduler scheduler({gpu(132), gpu(100, 1)}, ls_and_batch(sched::ReserveMode::active));
+  FakeProgram batch(scheduler, "batch", {0, 1}), ls(scheduler, "ls", {0, 1});
+  batch.demand(132, 0);
+  batch.demand(100, 1);
+  ls.launch(1, 1);
+  scheduler.update(5);
+  EXPECT_EQ(batch.granted(0), 132u);
+  EXPECT_EQ(batch.granted(1), 92u);
+}
+
+TEST(Scheduler, WhatDoesNotChangeIsNotWritten) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram batch(scheduler, "batch");
+  const std::uint32_t before = batch.epoch();
+  batch.demand(124);
+  scheduler.update(2);
+  scheduler.update(3);
+  EXPECT_EQ(batch.epoch(), before);
+}
+
+TEST(Scheduler, ChangedSettingsReachTheClients) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram batch(scheduler, "batch");
+  batch.demand(132);
+  scheduler.update(2);
+  sched::SliceTree tree = scheduler.tree();
+  ASSERT_TRUE(tree.change("batch", {.max = 40, .priority = 3}, kRoot));
+  scheduler.set_tree(tree, 3);
+  EXPECT_EQ(batch.granted(), 40u);
+  EXPECT_EQ(batch.stub->grant[0].priority, 3);
+}
+
+TEST(Scheduler, APriorityIsARankAmongAllThatThereAre) {
+  sched::SliceTree tree(sched::CapSM{132}, 0);
+  ASSERT_TRUE(tree.create("ls", {.priority = 50}, kRoot));
+  ASSERT_TRUE(tree.create("ls/inner", {.priority = 70}, kRoot));
+  ASSERT_TRUE(tree.create("batch", {.priority = -5}, kRoot));
+  Scheduler scheduler({gpu(132)}, tree);
+  FakeProgram root(scheduler, "/"), inner(scheduler, "ls/inner"), batch(scheduler, "batch");
+  const auto band = [](const FakeProgram& program) { return ipc::band_of(ipc::load(program.stub->grant[0].flags)); };
+  EXPECT_EQ(band(batch), (ipc::PriorityBand{0, 3}));
+  EXPECT_EQ(band(root), (ipc::PriorityBand{1, 3}));
+  EXPECT_EQ(band(inner), (ipc::PriorityBand{2, 3})) << "50: its parent allows no more";
+  ASSERT_TRUE(tree.change("batch", {.priority = 0}, kRoot));
+  scheduler.set_tree(tree, 2);
+  EXPECT_EQ(band(batch), (ipc::PriorityBand{0, 2}));
+  EXPECT_EQ(band(inner), (ipc::PriorityBand{1, 2}));
+  scheduler.set_hint(*inner.client, 10, 3);
+  EXPECT_EQ(band(inner), (ipc::PriorityBand{1, 3}));
+  ASSERT_TRUE(tree.change("batch", {.reserve = 8}, kRoot));
+  scheduler.set_tree(tree, 4);
+  EXPECT_EQ(band(root), (ipc::PriorityBand{0, 4}));
+  EXPECT_EQ(band(batch), (ipc::PriorityBand{1, 4})) << "among equals who has a reserve goes first";
+}
+
+TEST(Scheduler, ARemovedClientsGrantIsFreeAtOnce) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram a(scheduler, "batch"), b(scheduler, "batch");
+  a.demand(132);
+  b.demand(132);
+  scheduler.update(2);
+  EXPECT_EQ(a.granted(), 62u);
+  scheduler.remove(*b.client, 3);
+  EXPECT_EQ(a.granted(), 124u);
+}
+
+TEST(Scheduler, WhatAFaultedClientHadIsFreeUntilItAsksAnew) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict), std::chrono::seconds(60));
+  FakeProgram a(scheduler, "batch"), b(scheduler, "batch");
+  a.demand(100);
+  b.demand(132);
+  ipc::store(a.stub->usage[0].outstanding, 2u);
+  ipc::store(a.stub->usage[0].holding, 66u);
+  scheduler.update(2);
+  EXPECT_EQ(a.granted(), 62u);
+  scheduler.fault(*a.client, 0, 3);
+  EXPECT_EQ(b.granted(), 124u);  // at once, though it says that it holds SMs and has left none
+  EXPECT_EQ(a.client->describe().state, "faulted");
+  scheduler.update(4);
+  EXPECT_EQ(b.granted(), 124u);
+  EXPECT_FALSE(a.client->busy());
+  a.demand(0);
+  scheduler.update(5);
+  EXPECT_EQ(a.client->describe().state, "faulted");
+  a.demand(100);
+  scheduler.update(6);
+  EXPECT_EQ(a.client->describe().state, "running");
+  EXPECT_EQ(a.granted(), 0u);  // b has not left yet
+  b.apply();
+  scheduler.update(7);
+  EXPECT_EQ(a.granted(), 62u);
+}
+
+TEST(Scheduler, AFaultIsOneDevicesAlone) {
+  Scheduler scheduler({gpu(132), gpu(100, 1)}, ls_and_batch(sched::ReserveMode::lend));
+  FakeProgram both(scheduler, "batch", {1, 0});
+  both.demand(100, 0);
+  both.demand(132, 1);
+  scheduler.update(2);
+  scheduler.fault(*both.client, 0, 3);
+  EXPECT_EQ(both.client->slots()[0].demand, 0u);
+  EXPECT_EQ(both.client->slots()[1].demand, 132u);
+  EXPECT_EQ(both.granted(1), 132u);
+}
+
+TEST(Scheduler, NothingThatAClientWritesIsBelieved) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram liar(scheduler, "batch"), other(scheduler, "batch");
+  ipc::Usage& usage = liar.stub->usage[0];
+  usage.demand = usage.holding = usage.outstanding = usage.applied_epoch = 0xffffffff;
+  usage.launches = usage.evict_ns_sum = usage.busy_ns = ~0ull;
+  usage.evictions = 1;
+  liar.stub->grant[0].epoch = 77;
+  liar.stub->devices = 0xffffffff;
+  other.demand(124);
+  scheduler.update(2);
+  scheduler.update(60'000'000);  // it has had its deadline
+  EXPECT_EQ(liar.granted(), 62u);
+  EXPECT_EQ(other.granted(), 62u);
+  const ipc::ClientUsage shown = liar.client->usage(0);
+  EXPECT_EQ(shown.holding, 132);
+  EXPECT_GE(shown.launches, 0);
+  EXPECT_GE(shown.busy_us, 0);
+}
+
+TEST(Scheduler, EachDeviceIsDividedByItself) {
+  Scheduler scheduler({gpu(132, 0), gpu(60, 1)}, [] {
+    sched::SliceTree tree(sched::CapSM{60}, 0);
+    EXPECT_TRUE(tree.create("a", {.reserve = 10, .reserve_mode = "strict"}, kRoot));
+    return tree;
+  }());
+  FakeProgram both(scheduler, "/", {1, 0}), second(scheduler, "/", {1}), elsewhere(scheduler, "/", {0, -1});
+  both.demand(60, 0);
+  second.demand(60);
+  scheduler.update(2);
+  EXPECT_EQ(both.granted(0), 25u);
+  EXPECT_EQ(second.granted(), 25u);
+  EXPECT_EQ(both.granted(1) + elsewhere.granted(0), 122u);
+  EXPECT_EQ(elsewhere.granted(1), ipc::kUnlimited);
+}
+
+TEST(Scheduler, MoreClientsThanSmsTakeTurns) {
+  Scheduler scheduler({gpu(2)}, sched::SliceTree(sched::CapSM{2}, 0));
+  std::vector<FakeProgram> programs;
+  std::vector<bool> served(5, false);
+  for (int i = 0; i < 5; ++i) programs.emplace_back(scheduler, "/").demand(2);
+  for (std::uint64_t now = 0; now < 1'000'000'000; now += 20'000'000) {
+    scheduler.update(now);
+    for (FakeProgram& program : programs) program.apply();
+    scheduler.update(now + 1);
+    for (std::size_t i = 0; i < programs.size(); ++i)
+      if (programs[i].granted() != 0) served[i] = true;
+  }
+  EXPECT_EQ(served, std::vector<bool>(5, true));
+}
+
+TEST(Scheduler, AClientThatKeepsSmsPastTheDeadlineIsFoundOnce) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
+  FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
+  batch.demand(132);
+  batch.stub->usage[0].holding = 132;
+  scheduler.update(1'000'000);
+  batch.stub->usage[0].applied_epoch = batch.epoch();
+  ls.demand(8);
+  scheduler.update(2'000'000);
+  EXPECT_TRUE(scheduler.check_deadlines(40'000'000).empty());
+  scheduler.update(53'000'000);
+  ASSERT_EQ(scheduler.check_deadlines(53'000'000).size(), 1u);
+  EXPECT_TRUE(scheduler.check_deadlines(54'000'000).empty());
+  EXPECT_EQ(batch.client->describe().state, "disobeying");
+
+  batch.stub->usage[0].holding = 124;
+  batch.stub->usage[0].applied_epoch = batch.epoch();
+  scheduler.update(55'000'000);
+  EXPECT_EQ(batch.client->describe().state, "running");
+}
+
+TEST(Scheduler, LongBlockTasksExtendTheDeadline) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
+  FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
+  batch.client->report({{.name = "k", .block_task_ns = 100'000'000}});
+  batch.demand(132);
+  batch.stub->usage[0].holding = 132;
+  scheduler.update(1);
+  batch.stub->usage[0].applied_epoch = batch.epoch();
+  ls.demand(8);
+  scheduler.update(2);
+  EXPECT_TRUE(scheduler.check_deadlines(140'000'000).empty());
+  EXPECT_EQ(scheduler.check_deadlines(160'000'000).size(), 1u);
+}
+
+TEST(Scheduler, ADisobeyingClientIsFoundOncePerEpisode) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
+  FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
+  constexpr std::uint64_t kMs = 1'000'000;
+  batch.demand(132);
+  batch.stub->usage[0].holding = 132;
+  scheduler.update(1);
+  int found = 0;
+  for (std::uint64_t ms = 1; ms <= 1000; ms += 5) {  // its grant changes all the time and it does not care
+    ls.demand(ms % 4 < 2 ? 8 : 6);
+    scheduler.update(ms * kMs);
+    found += static_cast<int>(scheduler.check_deadlines(ms * kMs).size());
+  }
+  EXPECT_EQ(found, 1);
+  batch.apply();
+  scheduler.update(1001 * kMs);
+  EXPECT_EQ(batch.client->describe().state, "running");
+  ls.demand(0);
+  scheduler.update(1001 * kMs);
+  ls.demand(8);
+  scheduler.update(1002 * kMs);
+  EXPECT_TRUE(scheduler.check_deadlines(1050 * kMs).empty());
+  EXPECT_EQ(scheduler.check_deadlines(1053 * kMs).size(), 1u);
+}
+
+TEST(Scheduler, WhoHeldNoMoreThanItsGrantHasAWholeDeadlineAgain) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
+  FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
+  batch.demand(132);
+  scheduler.update(1);
+  ls.demand(8);
+  scheduler.update(2);
+  EXPECT_TRUE(scheduler.check_deadlines(100'000'000).empty());  // it holds nothing
+  batch.stub->usage[0].holding = 132;
+  scheduler.update(101'000'000);
+  EXPECT_TRUE(scheduler.check_deadlines(149'000'000).empty());
+  EXPECT_EQ(scheduler.check_deadlines(151'000'000).size(), 1u);
+}
+
+TEST(Scheduler, KernelsAreKeptWithinBounds) {
+  Scheduler scheduler({gpu(8)}, sched::SliceTree(sched::CapSM{8}, 0));
+  FakeProgram program(scheduler, "/");
+  for (std::size_t i = 0; i < kMaxKernels + 10; ++i) program.client->report({{.name = "k" + std::to_string(i)}});
+  EXPECT_EQ(program.client->kernels().size(), kMaxKernels);
+  program.client->report({{.name = "k0", .reason = std::string(5000, 'x'), .launches = 9}});
+  const auto kernels = program.client->kernels();
+  EXPECT_EQ(kernels.size(), kMaxKernels);
+  EXPECT_EQ(kernels[0].launches, 9);
+  EXPECT_EQ(kernels[0].reason.size(), kMaxKernelText);
+}
+
+TEST(Scheduler, AHintStaysWithinTheSlicesPriority) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram batch(scheduler, "batch");
+  scheduler.set_hint(*batch.client, -20, 2);
+  EXPECT_EQ(batch.stub->grant[0].priority, -20);
+  scheduler.set_hint(*batch.client, 50, 3);
+  EXPECT_EQ(batch.stub->grant[0].priority, -5);
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon

@@ -1,0 +1,71 @@
+#include "gpuctld/grants/time_slices.h"
+
+#include <algorithm>
+
+#include "ipc/stub.h"
+#include "sched/slice.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+/// What part of the GPU's time each program of a node is due, by weights alone; by node.
+std::vector<double> shares(std::span<const sched::NodeInput> nodes, std::span<const TimeShare> programs) {
+  std::vector<std::uint32_t> own(nodes.size(), 0);
+  for (const TimeShare& program : programs) ++own[program.node];
+  std::vector<bool> inhabited(nodes.size(), false);
+  std::vector<double> weights(nodes.size(), 0);  // of what is directly below a node
+  for (std::size_t n = nodes.size(); n-- > 0;) {  // parents stand before their children
+    inhabited[n] = inhabited[n] || own[n] > 0;
+    if (own[n] > 0) weights[n] += sched::kWeightDefault;
+    if (nodes[n].parent < 0 || !inhabited[n]) continue;
+    const auto parent = static_cast<std::size_t>(nodes[n].parent);
+    inhabited[parent] = true;
+    weights[parent] += nodes[n].weight;
+  }
+  std::vector<double> whole(nodes.size(), 1), each(nodes.size(), 0);
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    if (!inhabited[n]) continue;
+    if (nodes[n].parent >= 0) {
+      const auto parent = static_cast<std::size_t>(nodes[n].parent);
+      whole[n] = whole[parent] * nodes[n].weight / weights[parent];
+    }
+    if (own[n] > 0) each[n] = whole[n] * sched::kWeightDefault / weights[n] / own[n];
+  }
+  return each;
+}
+
+/// The root's reserve is the whole GPU, nothing for its own programs to go first by.
+bool has_reserve(const sched::NodeInput& node) {
+  return node.parent >= 0 && node.reserve > sched::CapSM{};
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, std::span<const TimeShare> programs) {
+  const std::vector<double> share = shares(nodes, programs);
+  std::vector<bool> second(programs.size(), false);
+  std::size_t seconds = 0;
+  double most[2] = {0, 0};  // of those that come first, and second
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const TimeShare& own = programs[i];
+    second[i] = std::any_of(programs.begin(), programs.end(), [&](const TimeShare& other) {
+      if (other.priority != own.priority) return other.priority > own.priority;
+      return has_reserve(nodes[other.node]) && !has_reserve(nodes[own.node]);
+    });
+    seconds += second[i];
+    most[second[i]] = std::max(most[second[i]], share[own.node]);
+  }
+  std::vector<std::uint32_t> slices;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const double part = share[programs[i].node] / most[second[i]];
+    const auto shared = [part](std::uint32_t us) { return std::max(static_cast<std::uint32_t>(us * part), kLeastSharedUs); };
+    if (second[i])
+      slices.push_back(seconds == 1 ? kGivingWayUs : shared(kSecondUs));
+    else
+      slices.push_back(part < 1 ? shared(kUsualTimeSliceUs) : ipc::kDriversTimeSlice);
+  }
+  return slices;
+}
+
+}  // namespace gpuctl::daemon

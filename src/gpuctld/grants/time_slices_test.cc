@@ -1,0 +1,145 @@
+#include "gpuctld/grants/time_slices.h"
+
+#include <gtest/gtest.h>
+
+#include "gpuctld/testing/fake_program.h"
+
+namespace gpuctl::daemon {
+namespace {
+
+using sched::CapSM;
+using Slices = std::vector<std::uint32_t>;
+
+constexpr std::uint32_t kOwn = ipc::kDriversTimeSlice;
+
+/// The root, and slices below it.
+std::vector<sched::NodeInput> below_root(std::vector<sched::NodeInput> slices) {
+  std::vector<sched::NodeInput> nodes{{.parent = -1, .reserve = CapSM{132}}};
+  for (sched::NodeInput& slice : slices) {
+    slice.parent = 0;
+    nodes.push_back(slice);
+  }
+  return nodes;
+}
+
+TEST(TimeSlices, AloneOrAmongEqualsTheyStayTheDrivers) {
+  const auto nodes = below_root({{.weight = 100}, {.weight = 100}});
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0}}), (Slices{kOwn}));
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0}, {2, 0}}), (Slices{kOwn, kOwn}));
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{}), Slices{});
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{0, 0}}), (Slices{kOwn}));
+}
+
+TEST(TimeSlices, WhoComesSecondGivesWay) {
+  const auto nodes = below_root({{.weight = 100}, {.weight = 1000}});
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10}, {2, 0}}), (Slices{kOwn, kGivingWayUs}));
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, -1}, {2, 0}}), (Slices{kGivingWayUs, kOwn}));
+}
+
+TEST(TimeSlices, AReserveGoesFirstAmongEqualPriorities) {
+  const auto nodes = below_root({{.reserve = CapSM{8}, .weight = 100}, {.weight = 100}});
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0}, {2, 0}}), (Slices{kOwn, kGivingWayUs}));
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0}, {2, 1}}), (Slices{kGivingWayUs, kOwn}));
+  // The root's is the whole GPU, and nothing special.
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{0, 0}, {2, 0}}), (Slices{kOwn, kOwn}));
+}
+
+TEST(TimeSlices, SeveralThatComeSecondTakeTurnsByWeight) {
+  const auto nodes = below_root({{.weight = 100}, {.weight = 200}, {.weight = 100}});
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 1}, {2, 0}, {3, 0}}), (Slices{kOwn, kSecondUs, kSecondUs / 2}));
+  // Their order among themselves does not matter.
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 1}, {2, 0}, {3, -5}}), (Slices{kOwn, kSecondUs, kSecondUs / 2}));
+}
+
+TEST(TimeSlices, EqualsShareTheTimeByWeight) {
+  const auto nodes = below_root({{.weight = 300}, {.weight = 100}, {.weight = 1}});
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0}, {2, 0}, {3, 0}}),
+            (Slices{kOwn, kUsualTimeSliceUs / 3, kLeastSharedUs}));
+  // The programs of a slice share its weight.
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {2, 0}}),
+            (Slices{1024, 1024, 1024, 1024, 1024, 1024, kOwn}));
+}
+
+TEST(TimeSlices, ASubtreeSharesItsWeight) {
+  std::vector<sched::NodeInput> nodes{{.parent = -1},
+                                      {.parent = 0, .weight = 100},
+                                      {.parent = 1, .weight = 300},
+                                      {.parent = 1, .weight = 100},
+                                      {.parent = 0, .weight = 100}};
+  // 3/8 and 1/8 of the GPU below node 1, 1/2 for node 4.
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{2, 0}, {3, 0}, {4, 0}}), (Slices{1536, 512, kOwn}));
+  // Programs directly in node 1 count as one child of the usual weight; nodes without programs do not count.
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0}, {2, 0}}), (Slices{682, kOwn}));
+}
+
+Gpu hardware(int index = 0) {
+  Gpu made = gpu(132, index);
+  made.software = false;
+  return made;
+}
+
+std::uint32_t slice_of(const FakeProgram& program, std::size_t slot = 0) {
+  return ipc::load(program.stub->grant[slot].time_slice_us);
+}
+
+TEST(TimeSlices, ReachThePrograms) {
+  Scheduler scheduler({hardware()}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram batch(scheduler, "batch");
+  EXPECT_EQ(slice_of(batch), 0u);
+  scheduler.set_by_turns(true, true, 2);
+  EXPECT_EQ(slice_of(batch), kOwn);
+  const std::uint32_t before = batch.epoch();
+  {
+    FakeProgram ls(scheduler, "ls");
+    EXPECT_EQ(slice_of(ls), kOwn);
+    EXPECT_EQ(slice_of(batch), kGivingWayUs);
+    EXPECT_NE(batch.epoch(), before);
+    scheduler.remove(*ls.client, 3);
+  }
+  EXPECT_EQ(slice_of(batch), kOwn);
+  scheduler.set_by_turns(true, false, 4);
+  EXPECT_EQ(slice_of(batch), 0u);
+}
+
+TEST(TimeSlices, FollowChangesOfTheTreeAndHints) {
+  Scheduler scheduler({hardware()}, ls_and_batch(sched::ReserveMode::strict));
+  scheduler.set_by_turns(true, true, 1);
+  FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
+  EXPECT_EQ(slice_of(batch), kGivingWayUs);
+  sched::SliceTree tree = scheduler.tree();
+  ASSERT_TRUE(tree.change("batch", {.priority = 3}, kRoot));
+  scheduler.set_tree(tree, 2);
+  EXPECT_EQ(slice_of(batch), kOwn);
+  EXPECT_EQ(slice_of(ls), kGivingWayUs);
+  scheduler.set_hint(*batch.client, -1, 3);
+  EXPECT_EQ(slice_of(batch), kGivingWayUs);
+  EXPECT_EQ(slice_of(ls), kOwn);
+}
+
+TEST(TimeSlices, OnlyProgramsOnTheSameGpuMatter) {
+  Scheduler scheduler({hardware(0), hardware(1), gpu(8, 2)}, ls_and_batch(sched::ReserveMode::strict));
+  scheduler.set_by_turns(true, true, 1);
+  FakeProgram ls(scheduler, "ls", {0, 2}), batch(scheduler, "batch", {1, 0, 2});
+  EXPECT_EQ(slice_of(batch, 0), kOwn);
+  EXPECT_EQ(slice_of(batch, 1), kGivingWayUs);
+  EXPECT_EQ(slice_of(batch, 2), 0u);  // a software GPU
+}
+
+TEST(TimeSlices, WhetherTheyWorkIsRemembered) {
+  Scheduler scheduler({hardware()}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram batch(scheduler, "batch"), other(scheduler, "batch");
+  EXPECT_EQ(scheduler.time_slices_work(), ipc::TimeSlice::not_tried);
+  ipc::store(batch.stub->usage[0].time_slice_state, std::uint16_t{77});  // what is no state
+  EXPECT_EQ(scheduler.time_slices_work(), ipc::TimeSlice::not_tried);
+  ipc::store(other.stub->usage[0].time_slice_state, static_cast<std::uint16_t>(ipc::TimeSlice::refused));
+  EXPECT_EQ(scheduler.time_slices_work(), ipc::TimeSlice::refused);
+  ipc::store(batch.stub->usage[0].time_slice_state, static_cast<std::uint16_t>(ipc::TimeSlice::in_force));
+  ipc::store(batch.stub->usage[0].time_slice_us, 50u);
+  EXPECT_EQ(batch.client->usage(0).time_slice, "in force");
+  EXPECT_EQ(batch.client->usage(0).time_slice_us, 50);
+  scheduler.remove(*batch.client, 2);
+  EXPECT_EQ(scheduler.time_slices_work(), ipc::TimeSlice::in_force);
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon

@@ -1,0 +1,168 @@
+#include "gpuctld/host/mps_control.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <charconv>
+#include <utility>
+
+#include "base/one_line.h"
+
+namespace gpuctl::daemon {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using std::chrono::steady_clock;
+
+namespace {
+
+std::string first_line(const std::string& text) {
+  return one_line(text.substr(0, std::min<std::size_t>(text.find('\n'), 200)));
+}
+
+}  // namespace
+
+std::vector<std::int32_t> pids_in(std::string_view answer) {
+  std::vector<std::int32_t> pids;
+  while (!answer.empty()) {
+    std::string_view line = answer.substr(0, answer.find('\n'));
+    answer.remove_prefix(std::min(answer.size(), line.size() + 1));
+    const std::size_t last = line.find_last_not_of(" \t\r");
+    line = line.substr(0, last == line.npos ? 0 : last + 1);
+    line.remove_prefix(std::min(line.size(), line.find_first_not_of(" \t")));
+    std::int32_t pid = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), pid);
+    if (error == std::errc{} && end == line.data() + line.size() && pid > 0) pids.push_back(pid);
+  }
+  return pids;
+}
+
+void MpsControl::terminate(Place place, std::vector<std::int32_t> pids, Done done) {
+  if (pids.empty()) return;
+  tasks_.push_back({std::move(place), std::move(pids), std::move(done)});
+  if (tasks_.size() == 1)
+    asio::post(context_, [this, mine = generation_] {
+      if (mine == generation_) begin();
+    });
+}
+
+void MpsControl::stop() {
+  tasks_.clear();
+  end_task();
+}
+
+/// Forgets the task under way, with all that it waits for.
+void MpsControl::end_task() {
+  ++generation_;
+  begun_ = false;
+  timer_.cancel();
+  pause_.reset();
+  servers_.clear();
+  listed_.clear();
+  if (child_) std::exchange(child_, nullptr)->kill();
+}
+
+void MpsControl::begin() {
+  if (begun_ || tasks_.empty()) return;
+  begun_ = true;
+  restart_deadline();
+  run("get_server_list", [this](const std::string& output) {
+    servers_ = pids_in(output);
+    list_clients();
+  });
+}
+
+void MpsControl::restart_deadline() {
+  const auto deadline = tasks_.front().place.deadline;
+  timer_.expires_after(deadline);
+  timer_.async_wait([this, deadline, mine = generation_](error_code error) {
+    if (error || mine != generation_) return;
+    fail_all(tasks_.front().place.program + " did not answer within " + std::to_string(deadline.count()) + " ms");
+  });
+}
+
+/// One run of the control program; `next` gets what it said. A run that fails ends the task.
+void MpsControl::run(const std::string& command, Next next) {
+  const Place& place = tasks_.front().place;
+  auto child =
+      ChildProgram::start(context_, place.program, {"CUDA_MPS_PIPE_DIRECTORY=" + place.pipe_directory}, command + "\n",
+                          [this, mine = generation_, next = std::move(next)](const Result<std::string>& output) {
+                            if (mine != generation_) return;
+                            child_ = nullptr;
+                            if (!output) return fail_all(output.error().message);
+                            next(*output);
+                          });
+  if (child)
+    child_ = std::move(*child);
+  else
+    fail_all(child.error().message);
+}
+
+/// Asks the servers, one after the other, which of the processes are their clients.
+void MpsControl::list_clients() {
+  if (!servers_.empty()) {
+    const std::int32_t server = servers_.back();
+    servers_.pop_back();
+    return run("get_client_list " + std::to_string(server), [this, server](const std::string& output) {
+      const std::vector<std::int32_t>& wanted = tasks_.front().pids;
+      for (const std::int32_t client : pids_in(output))
+        if (std::find(wanted.begin(), wanted.end(), client) != wanted.end()) listed_.push_back({server, client});
+      list_clients();
+    });
+  }
+  const std::vector<std::int32_t> pids = tasks_.front().pids;
+  for (const std::int32_t pid : pids)
+    if (std::none_of(listed_.begin(), listed_.end(), [&](const Listed& l) { return l.client == pid; }))
+      answer(pid, {Outcome::not_listed, ""});
+  terminate_next();
+}
+
+void MpsControl::terminate_next() {
+  if (listed_.empty()) {
+    tasks_.pop_front();
+    end_task();
+    return begin();
+  }
+  const Listed next = listed_.front();
+  listed_.pop_front();
+  run("terminate_client " + std::to_string(next.server) + " " + std::to_string(next.client),
+      [this, next](const std::string& output) { wait_until_gone(next, first_line(output), steady_clock::now()); });
+}
+
+void MpsControl::wait_until_gone(Listed client, std::string said, steady_clock::time_point since) {
+  run("get_client_list " + std::to_string(client.server), [=, this](const std::string& output) {
+    const std::vector<std::int32_t> clients = pids_in(output);
+    const bool gone = std::find(clients.begin(), clients.end(), client.client) == clients.end();
+    if (gone || steady_clock::now() - since >= kMpsListedFor) {
+      restart_deadline();
+      answer(client.client,
+             gone ? Outcome{Outcome::terminated, ""}
+                  : Outcome{Outcome::failed, "the MPS server still lists it " + std::to_string(kMpsListedFor.count()) +
+                                                 " ms after terminate_client" +
+                                                 (said.empty() ? "" : ", which said '" + said + "'")});
+      return terminate_next();
+    }
+    pause_.emplace(context_, kMpsLookEvery);
+    pause_->async_wait([this, client, said, since, mine = generation_](error_code error) {
+      if (!error && mine == generation_) wait_until_gone(client, said, since);
+    });
+  });
+}
+
+/// Tells of a process once, even if several servers list it.
+void MpsControl::answer(std::int32_t pid, Outcome outcome) {
+  if (std::erase(tasks_.front().pids, pid) == 0) return;
+  asio::post(context_, [done = tasks_.front().done, pid, outcome = std::move(outcome)] { done(pid, outcome); });
+}
+
+void MpsControl::fail_all(const std::string& reason) {
+  const std::vector<std::int32_t> pids = tasks_.front().pids;
+  for (const std::int32_t pid : pids) answer(pid, {Outcome::failed, reason});
+  tasks_.pop_front();
+  end_task();
+  if (!tasks_.empty())
+    asio::post(context_, [this, mine = generation_] {
+      if (mine == generation_) begin();
+    });
+}
+
+}  // namespace gpuctl::daemon

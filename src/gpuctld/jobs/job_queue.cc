@@ -1,0 +1,244 @@
+#include "gpuctld/jobs/job_queue.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "sched/predictor/predictor.h"
+
+namespace gpuctl::daemon {
+
+using sched::CapSM;
+using sched::JobState;
+using sched::Time;
+
+namespace {
+
+/// Of a client that has demand but tells of no launch.
+constexpr std::uint64_t kUnknownLaunch = UINT64_MAX;
+/// Who was given SMs and does not say that workers are there counts as at work after so long.
+constexpr std::uint64_t kComesWithinNs = 1'000'000;
+
+Time instant(std::uint64_t ns) {
+  return Time{static_cast<std::int64_t>(ns)};
+}
+
+}  // namespace
+
+JobQueue::JobQueue(std::string policy, CapSM capacity, std::uint32_t sms, KernelKnowledge& knowledge,
+                   std::uint64_t& next_id)
+    : policy_(std::move(policy)),
+      sms_(sms),
+      knowledge_(knowledge),
+      scheduler_(make_policy(), capacity),
+      next_id_(next_id) {}
+
+/// As policy_ says, with what was learnt about kernels. The text was checked.
+std::unique_ptr<sched::JobPolicy> JobQueue::make_policy() const {
+  sched::PolicyInputs inputs;
+  inputs.curves = [&knowledge = knowledge_, sms = sms_](std::uint32_t kernel) { return knowledge.curve(kernel, sms); };
+  return std::move(sched::make_job_policy(policy_, std::move(inputs)).value());
+}
+
+void JobQueue::renew(const std::string& policy, CapSM capacity, std::vector<Member> members, std::uint64_t now_ns) {
+  if (policy != policy_) {
+    policy_ = policy;
+    scheduler_.set_policy(make_policy(), instant(now_ns));
+  }
+  scheduler_.set_capacity(capacity);
+  members_ = std::move(members);
+  anything_new_ = true;
+  for (const Member& member : members_) {
+    Client::Slot& slot = member.client->slots()[member.slot];
+    if (std::exchange(slot.queue, this) != this) slot.job = {};
+    scheduler_.set_priority(slot.job.id, member.priority, member.weight);
+  }
+  const auto is_latest = [this](const Member& member) { return member.client == latest_; };
+  if (std::none_of(members_.begin(), members_.end(), is_latest))
+    latest_ = members_.empty() ? nullptr : members_.front().client;
+}
+
+void JobQueue::forget(const Client& client, std::uint64_t now_ns) {
+  for (const Member& member : members_)
+    if (member.client == &client) leave(member.client->slots()[member.slot], instant(now_ns));
+  std::erase_if(members_, [&](const Member& member) { return member.client == &client; });
+  if (latest_ == &client) latest_ = nullptr;
+}
+
+void JobQueue::leave(Client::Slot& slot, Time now) {
+  if (slot.job.id != 0) scheduler_.complete(slot.job.id, now);
+  slot.job = {};
+  anything_new_ = true;
+}
+
+bool JobQueue::update(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
+  const Time now = instant(now_ns);
+  new_.clear();
+  for (const Member& member : members_) look_at(member, now_ns);
+  std::stable_sort(new_.begin(), new_.end(), [](const New& a, const New& b) { return a.arrived < b.arrived; });
+  for (const New& job : new_) arrive(job);
+  for (const Member& member : members_) follow(member, deadline, now_ns);
+  if (std::exchange(anything_new_, false) || now >= decide_at_) {
+    decide_at_ = scheduler_.decide(now).again;
+    if (start_those_at_work(now_ns)) decide_at_ = scheduler_.decide(now).again;
+  }
+  again_ns_ = decide_at_ == sched::kNever ? UINT64_MAX : static_cast<std::uint64_t>(decide_at_.count());
+  for (const Member& member : members_) {
+    const Client::Slot& slot = member.client->slots()[member.slot];
+    if (scheduler_.state(slot.job.id) == JobState::to_run)
+      again_ns_ = std::min(again_ns_, (slot.job.given_ns != 0 ? slot.job.given_ns : now_ns) + kComesWithinNs);
+  }
+  return admit();
+}
+
+/// Whether the member's job is over, and another one is there.
+void JobQueue::look_at(const Member& member, std::uint64_t now_ns) {
+  Client::Slot& slot = member.client->slots()[member.slot];
+  const std::optional<ipc::Head> head = member.client->head(member.slot, now_ns);
+  const std::uint64_t launch = head ? head->launch : slot.demand != 0 ? kUnknownLaunch : 0;
+  if (slot.job.launch == launch) return;
+  const bool was_idle = slot.job.id == 0;
+  leave(slot, instant(now_ns));
+  // What waited behind an earlier launch of its own arrives when that is over.
+  if (launch != 0) new_.push_back({&member, head, instant(head && was_idle ? head->issued_ns : now_ns)});
+}
+
+void JobQueue::arrive(const New& job) {
+  const Member& member = *job.member;
+  Client::Slot& slot = member.client->slots()[member.slot];
+  slot.job = {.id = ++next_id_, .launch = job.head ? job.head->launch : kUnknownLaunch, .inherits = slot.written > 0};
+  sched::Arrival arrival{.id = slot.job.id,
+                         .owner = reinterpret_cast<std::uintptr_t>(member.client),
+                         .kernel = KernelKnowledge::kNoId,
+                         .priority = member.priority,
+                         .weight = member.weight,
+                         .need = scheduler_.capacity(),
+                         .predicted = kUnknownDuration,
+                         .eviction = kUnknownEviction};
+  if (const auto& head = job.head) {
+    arrival.need = CapSM{std::clamp((head->total + head->per_sm - 1) / head->per_sm, 1u, sms_)};
+    arrival.kernel = knowledge_.id(head->kernel);
+    arrival.predicted = knowledge_.predict(*head, sms_);
+    arrival.eviction = knowledge_.eviction(head->kernel);
+  }
+  if (job.head) slot.job.unclaimed = arrival.predicted;
+  scheduler_.arrive(arrival, job.arrived);
+  anything_new_ = true;
+}
+
+/// Tells the scheduler what became of its decisions, and how far the job is.
+void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
+  Client::Slot& slot = member.client->slots()[member.slot];
+  const sched::Job* job = scheduler_.find(slot.job.id);
+  if (job == nullptr) return;
+  const Time now = instant(now_ns);
+  if (slot.written == 0) slot.job.given_ns = 0, slot.job.inherits = false;
+  if (job->state == JobState::to_run && at_work(slot, *job, now_ns)) {
+    scheduler_.started(job->id, now);
+    anything_new_ = true;
+  }
+  const bool has_left =
+      slot.written == 0 && (!slot.held.pending() || member.client->overdue(member.slot, deadline, now_ns));
+  if (job->state == JobState::to_evict && has_left) {
+    scheduler_.evicted(job->id, now);
+    anything_new_ = true;
+  }
+
+  if (job->state == JobState::running && slot.job.seen_ns != 0) {
+    const std::uint32_t usable = std::min(job->need, scheduler_.capacity()).count;
+    const auto elapsed = static_cast<double>((now - instant(slot.job.seen_ns)).count());
+    slot.job.ran += Time{std::llround(elapsed * knowledge_.speed(job->kernel, job->granted.count, usable, sms_))};
+  }
+  slot.job.seen_ns = now_ns;
+  // How long something of unknown length goes on: as long as it has gone on so far.
+  if (slot.job.launch == kUnknownLaunch) scheduler_.observe(job->id, std::max(kUnknownDuration, slot.job.ran), now);
+  const std::optional<ipc::Head> head = member.client->head(member.slot, now_ns);
+  if (!head || head->launch != slot.job.launch || head->claimed <= slot.job.claimed) {
+    // Time alone finishes no block-task: a launch whose workers do not get on would seem to be over, and get still
+    // less. A claim that is only late should not change what everybody has, so this waits until nothing would be left.
+    if (job->remaining == Time{0} && slot.job.unclaimed > Time{0}) scheduler_.observe(job->id, slot.job.unclaimed, now);
+    return;
+  }
+  slot.job.claimed = head->claimed;
+  slot.job.unclaimed = sched::corrected_remaining(job->predicted, slot.job.ran, head->claimed, head->total);
+  scheduler_.observe(job->id, slot.job.unclaimed, now);
+  // What waits behind it goes on with what it has.
+  if (head->claimed < head->total || slot.outstanding > 1) return;
+  slot.job.tail = true;
+  scheduler_.tail(job->id, now);
+  anything_new_ = true;
+}
+
+/// A slice of time counts from when the job's workers are there, not from when the client is told: it has to launch
+/// them. One that had a grant when the launch was issued launched them with it.
+bool JobQueue::at_work(Client::Slot& slot, const sched::Job& job, std::uint64_t now_ns) const {
+  if (slot.written == 0) return false;
+  if (slot.job.given_ns == 0) slot.job.given_ns = now_ns;
+  if (slot.job.inherits || slot.job.launch == kUnknownLaunch || now_ns - slot.job.given_ns >= kComesWithinNs)
+    return true;
+  return 2 * slot.holding >= std::min({slot.written, job.need.count, slot.demand});
+}
+
+/// Those of whom a decision said so just now. True if there is one.
+bool JobQueue::start_those_at_work(std::uint64_t now_ns) {
+  bool any = false;
+  for (const Member& member : members_) {
+    Client::Slot& slot = member.client->slots()[member.slot];
+    const sched::Job* job = scheduler_.find(slot.job.id);
+    if (job == nullptr || job->state != JobState::to_run || !at_work(slot, *job, now_ns)) continue;
+    scheduler_.started(job->id, instant(now_ns));
+    any = true;
+  }
+  return any;
+}
+
+bool JobQueue::admit() {
+  bool changed = false;
+  const bool idle = scheduler_.jobs().empty();
+  const bool alone = scheduler_.jobs().size() == 1;
+  for (const Member& member : members_) {
+    const sched::Job* job = scheduler_.find(member.client->slots()[member.slot].job.id);
+    if (job != nullptr && job->granted.count > 0) latest_ = member.client;
+  }
+  const sched::Job* longest = nullptr;
+  CapSM left = scheduler_.capacity();
+  for (const sched::Job& job : scheduler_.jobs()) {
+    left -= std::min(left, job.granted);
+    if (job.granted.count > 0 && job.granted < job.need && (longest == nullptr || job.remaining > longest->remaining))
+      longest = &job;
+  }
+  for (const Member& member : members_) {
+    Client::Slot& slot = member.client->slots()[member.slot];
+    const sched::Job* job = scheduler_.find(slot.job.id);
+    CapSM granted = job != nullptr ? job->granted : CapSM{};
+    // What the policy leaves free may be of no use to anybody; who has longest to go tries.
+    if (job != nullptr && job == longest) granted = std::min(granted + left, job->need);
+    // Whoever is alone has all, whatever it can use: nobody else wants it, and so it is found out what it can use.
+    const bool all =
+        granted >= scheduler_.capacity() || (alone && job != nullptr) || (idle && member.client == latest_);
+    const std::uint32_t admitted = all ? ipc::kUnlimited : granted.count;
+    changed |= std::exchange(slot.admitted, admitted) != admitted;
+    member.client->write_jobs(member.slot, scheduler_.jobs().size() > 1 ? ipc::kTellEachJob : ipc::kTellJobs);
+  }
+  return changed;
+}
+
+std::string_view JobQueue::state(const Client::Slot& slot) const {
+  const sched::Job* job = scheduler_.find(slot.job.id);
+  if (job == nullptr) return "idle";
+  if (job->state == JobState::ready) return job->evictions > 0 ? "evicted" : "waiting";
+  return sched::to_string(job->state);
+}
+
+std::string_view job_state(const Client::Slot& slot) {
+  return slot.queue == nullptr ? "" : slot.queue->state(slot);
+}
+
+std::string_view job_state(const Client& client) {
+  std::string_view found;
+  for (const Client::Slot& slot : client.slots())
+    if (const std::string_view state = job_state(slot); slot.device >= 0 && !state.empty()) found = state;
+  return found;
+}
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,232 @@
+#include "gpuctld/jobs/kernel_knowledge.h"
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <charconv>
+#include <cmath>
+
+#include "ipc/fields.h"
+#include "ipc/message.h"
+
+namespace gpuctl::daemon {
+
+namespace json = boost::json;
+using sched::Time;
+
+namespace {
+
+constexpr int kVersion = 1;
+constexpr std::uint64_t kLongestLaunchNs =
+    3'600'000'000'000;  // what a client claims to have taken longer is not learnt
+/// A launch is a point of its kernel's curve if it never had more than so many times the SMs it had at another time,
+/// ...
+constexpr std::uint32_t kSteady = 2;
+/// ... and, if the number changed, ran so long that the few block-tasks in which a change takes hold do not matter.
+constexpr std::uint64_t kSettledNs = 1'000'000;
+/// When so many in a row had more, the last of them is a point all the same, or a long kernel whose neighbours come and
+/// go would never be known. With the mean of what it had it is right if the kernel scales, and right if it does not
+/// care.
+constexpr std::uint32_t kUnsteady = 4;
+
+std::string to_key(std::uint64_t hash) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string key(16, '0');
+  for (std::size_t i = key.size(); hash != 0; hash /= 16) key[--i] = kDigits[hash % 16];
+  return key;
+}
+
+template <class Launch>
+sched::LaunchShape shape_of(const Launch& launch) {
+  return {.blocks = static_cast<double>(launch.total),
+          .threads = static_cast<double>(launch.threads),
+          .shared_bytes = static_cast<double>(launch.shared)};
+}
+
+/// On the whole device, from the time that a worker is at one block-task; 0: that is not known. Of a launch that was
+/// evicted the client knows that from its workers as it saw them come and go, or from one of them, whose SM may have
+/// been full or its own. So this is for launches of which nothing better is known.
+template <class Launch>
+Time from_tasks(const Launch& launch, std::uint32_t sms) {
+  const std::uint64_t workers = std::min<std::uint64_t>(launch.total, std::uint64_t{launch.per_sm} * sms);
+  return Time{std::llround(static_cast<double>(launch.total) * launch.task_ns / static_cast<double>(workers))};
+}
+
+bool is_whole(const ipc::Record& launch) {
+  return (launch.evictions & ipc::kWholeDevice) != 0 && launch.done_ns > launch.start_ns;
+}
+
+/// How long the launch was at work in the time that it had SMs. What its evictions took is about half waiting: of the
+/// time until its workers have left, in which they work on without a grant, and until they are there again, in which it
+/// has one and they do not work yet, the second is the longer.
+double at_work_ns(const ipc::Record& launch, const GrantHistory::Held& held) {
+  const std::uint64_t away = (launch.evictions & 0xffff) > 0 ? launch.evict_ns / 2 : 0;
+  return static_cast<double>(held.ns - std::min(away, held.ns / 2));
+}
+
+/// SMs that the launch can fill.
+std::uint32_t usable(const ipc::Record& launch, std::uint32_t sms) {
+  return std::clamp((launch.total + launch.per_sm - 1) / launch.per_sm, 1u, sms);
+}
+
+}  // namespace
+
+Time KernelKnowledge::predict(const ipc::Head& launch, std::uint32_t sms) const {
+  const Time tasks = from_tasks(launch, sms), fallback = tasks > Time{0} ? tasks : kUnknownDuration;
+  const auto found = kernels_.find(launch.kernel);
+  return found == kernels_.end() ? fallback : predictor_.predict(found->second.id, shape_of(launch), fallback);
+}
+
+Time KernelKnowledge::eviction(std::uint64_t kernel) const {
+  const auto found = kernels_.find(kernel);
+  return found == kernels_.end() ? kUnknownEviction : predictor_.eviction(found->second.id, kUnknownEviction);
+}
+
+KernelKnowledge::Kernel* KernelKnowledge::find_or_add(std::uint64_t hash) {
+  const auto found = kernels_.find(hash);
+  if (found != kernels_.end()) return &found->second;
+  if (kernels_.size() >= kMaxLearntKernels) return nullptr;
+  Kernel& kernel = kernels_[hash];
+  kernel.id = predictor_.id(to_key(hash));
+  ++unnamed_;
+  return &kernel;
+}
+
+std::uint32_t KernelKnowledge::id(std::uint64_t kernel) const {
+  const auto found = kernels_.find(kernel);
+  return found == kernels_.end() ? kNoId : found->second.id;
+}
+
+std::span<const sched::CurvePoint> KernelKnowledge::curve(std::uint32_t id, std::uint32_t sms) {
+  return predictor_.curve(id, sched::CapSM{sms});
+}
+
+double KernelKnowledge::speed(std::uint32_t id, std::uint32_t granted, std::uint32_t usable, std::uint32_t sms) {
+  if (granted >= usable) return 1;
+  if (granted == 0) return 0;
+  const std::span<const sched::CurvePoint> points = curve(id, sms);
+  if (points.empty()) return static_cast<double>(granted) / usable;
+  return sched::time_with(points, sched::CapSM{usable}) / sched::time_with(points, sched::CapSM{granted});
+}
+
+/// A point of its curve. Of a launch whose grant changed too much the mean says little.
+void KernelKnowledge::learn_curve(Kernel& kernel, const ipc::Record& launch, const GrantHistory::Held& held) {
+  if (held.most != held.least && held.ns < kSettledNs) return;
+  if (held.most > kSteady * held.least && ++kernel.unsteady < kUnsteady) return;
+  kernel.unsteady = 0;
+  const auto capsm = static_cast<std::uint32_t>(std::lround(held.capsm));
+  predictor_.learn_curve(kernel.id, sched::CapSM{capsm}, launch.total, Time{static_cast<std::int64_t>(held.ns)});
+}
+
+/// On the whole device; 0: that is not known.
+Time KernelKnowledge::alone(const ipc::Record& launch, std::uint32_t sms,
+                            const std::optional<GrantHistory::Held>& held) {
+  if (is_whole(launch)) return Time{static_cast<std::int64_t>(launch.done_ns - launch.start_ns)};
+  if (!held) return from_tasks(launch, sms);
+  const auto capsm = static_cast<std::uint32_t>(std::lround(held->capsm));
+  return Time{std::llround(at_work_ns(launch, *held) * speed(id(launch.kernel), capsm, usable(launch, sms), sms))};
+}
+
+Time KernelKnowledge::learn(const ipc::Record& launch, std::uint32_t sms,
+                            const std::optional<GrantHistory::Held>& held) {
+  if (launch.done_ns > launch.start_ns && launch.done_ns - launch.start_ns >= kLongestLaunchNs) return Time{0};
+  if (held) {
+    // First: with this point the curve may say how long the launch takes alone.
+    if (Kernel* known = find_or_add(launch.kernel)) learn_curve(*known, launch, *held);
+    changed_ = true;
+  }
+  const Time took = alone(launch, sms, held);
+  if (took <= Time{0} || took >= Time{kLongestLaunchNs}) return Time{0};
+  Kernel* kernel = find_or_add(launch.kernel);
+  if (kernel == nullptr) return took;
+  changed_ = true;
+  const sched::LaunchShape shape = shape_of(launch);
+  const auto ns = static_cast<double>(took.count());
+  kernel->predicted_ns = static_cast<double>(predictor_.predict(kernel->id, shape, Time{0}).count());
+  kernel->mean_ns += (ns - kernel->mean_ns) / static_cast<double>(++kernel->launches);
+  predictor_.learn(kernel->id, shape, took);
+  if (const std::uint32_t evictions = launch.evictions & 0xffff; evictions > 0)
+    predictor_.learn_eviction(kernel->id,
+                              Time{static_cast<std::int64_t>(std::min(launch.evict_ns / evictions, kLongestLaunchNs))});
+  return took;
+}
+
+void KernelKnowledge::name(const std::string& module, const std::string& name) {
+  const auto found = kernels_.find(ipc::kernel_hash(module, name));
+  if (found == kernels_.end() || !found->second.name.empty()) return;
+  found->second.name = name;
+  found->second.module = module;
+  --unnamed_;
+  changed_ = true;
+}
+
+std::string KernelKnowledge::name_of(std::uint64_t kernel) const {
+  const auto found = kernels_.find(kernel);
+  return found == kernels_.end() ? std::string() : found->second.name;
+}
+
+std::vector<ipc::KernelDurations> KernelKnowledge::list() const {
+  const std::vector<sched::KernelKnowledge> known = predictor_.knowledge();
+  std::vector<ipc::KernelDurations> result;
+  for (const auto& [hash, kernel] : kernels_) {
+    const sched::KernelKnowledge& learnt = known[kernel.id];
+    std::vector<ipc::KernelPoint> curve;
+    for (const sched::CurvePoint& point : learnt.curve)
+      curve.push_back({static_cast<std::int64_t>(point.capsm.count),
+                       static_cast<double>(point.whole.count()) / sched::kCurveTasks / 1000});
+    result.push_back({.name = kernel.name.empty() ? to_key(hash) : kernel.name,
+                      .module = kernel.module,
+                      .launches = static_cast<std::int64_t>(kernel.launches),
+                      .predicted_us = kernel.predicted_ns / 1000,
+                      .observed_us = kernel.mean_ns / 1000,
+                      .error = learnt.error,
+                      .evict_us = static_cast<double>(learnt.eviction.count()) / 1000,
+                      .curve = std::move(curve)});
+  }
+  std::sort(result.begin(), result.end(),
+            [](const auto& a, const auto& b) { return a.name != b.name ? a.name < b.name : a.module < b.module; });
+  return result;
+}
+
+json::value KernelKnowledge::to_json() const {
+  json::array names;
+  for (const auto& [hash, kernel] : kernels_)
+    names.push_back({{"key", to_key(hash)},
+                     {"name", ipc::to_utf8(kernel.name)},
+                     {"module", ipc::to_utf8(kernel.module)},
+                     {"launches", static_cast<std::int64_t>(kernel.launches)},
+                     {"mean_ns", kernel.mean_ns},
+                     {"predicted_ns", kernel.predicted_ns}});
+  return {{"version", kVersion}, {"kernels", names}, {"predictor", predictor_.to_json()}};
+}
+
+Result<void> KernelKnowledge::from_json(const json::value& state) {
+  if (!state.is_object()) return fail("not a JSON object");
+  ipc::Fields fields(state.as_object());
+  if (fields.integer("version") != kVersion && fields.ok()) fields.complain("version", "is not 1");
+  KernelKnowledge read;
+  const json::value* predictor = state.as_object().if_contains("predictor");
+  if (predictor == nullptr) return fail("predictor: is missing");
+  if (auto loaded = read.predictor_.from_json(*predictor); !loaded) return loaded.error();
+  for (ipc::Fields& item : fields.objects("kernels")) {
+    const std::string key = item.text("key");
+    std::uint64_t hash = 0;
+    const auto [end, problem] = std::from_chars(key.data(), key.data() + key.size(), hash, 16);
+    if (problem != std::errc{} || end != key.data() + key.size() || key.size() != 16)
+      item.complain("key", "is not 16 hexadecimal digits");
+    if (!fields.ok() || read.kernels_.size() >= kMaxLearntKernels) break;
+    Kernel& kernel = read.kernels_[hash];
+    kernel.id = read.predictor_.id(key);
+    kernel.name = item.text("name");
+    kernel.module = item.text("module");
+    if (kernel.name.empty()) ++read.unnamed_;
+    kernel.launches = static_cast<std::uint64_t>(item.integer("launches", 0));
+    kernel.mean_ns = item.number("mean_ns");
+    kernel.predicted_ns = item.number("predicted_ns");
+  }
+  if (!fields.ok()) return fields.error();
+  *this = std::move(read);
+  return {};
+}
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,278 @@
+#include "gpuctld/manager/manager.h"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "gpuctld/clock.h"
+#include "gpuctld/host/mps.h"
+
+namespace gpuctl::daemon {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+namespace {
+
+/// What [[device]] leaves of the devices there are.
+Result<std::vector<Gpu>> select(std::vector<Gpu> devices, const std::vector<DeviceSelector>& selectors) {
+  if (selectors.empty()) return devices;
+  std::vector<Gpu> selected;
+  for (const DeviceSelector& selector : selectors) {
+    const auto found = std::find_if(devices.begin(), devices.end(), [&](const Gpu& gpu) {
+      return selector.uuid.empty() ? gpu.index == selector.index : same_uuid(gpu.uuid, selector.uuid);
+    });
+    if (found == devices.end()) return fail(selector.where + ": device: no such GPU in this machine");
+    const bool twice =
+        std::any_of(selected.begin(), selected.end(), [&](const Gpu& gpu) { return gpu.index == found->index; });
+    if (twice) return fail(selector.where + ": device: selected twice");
+    selected.push_back(*found);
+  }
+  return selected;
+}
+
+/// Nothing when it cannot be read.
+std::optional<std::string> read_whole(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(stream), {});
+}
+
+/// Empties an eventfd that somebody else may have made blocking.
+void drain(int eventfd) {
+  std::uint64_t count = 0;
+  const iovec into{&count, sizeof count};
+  // Offset -1 is "where it stands"; on a kernel without RWF_NOWAIT for eventfds a plain read has to do.
+  if (::preadv2(eventfd, &into, 1, -1, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP)
+    (void)!::read(eventfd, &count, sizeof count);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Manager>> Manager::create(asio::io_context& context, ManagerOptions options,
+                                                 std::vector<Gpu> devices, Config config, Log log) {
+  auto selected = select(std::move(devices), config.devices);
+  if (!selected) return selected.error();
+  if (selected->empty()) return fail("no GPU to manage");
+  std::uint32_t fewest = selected->front().sms;
+  for (const Gpu& gpu : *selected) fewest = std::min(fewest, gpu.sms);
+  sched::SliceTree tree(sched::CapSM{fewest}, options.root_uid);
+
+  std::map<std::string, std::string> configured;
+  if (!options.state_file.empty()) {
+    auto state = load_state(options.state_file);
+    if (!state) {
+      const std::string aside = options.state_file + ".bad";
+      log(state.error().message + "; kept as " + aside + ", no slice is restored");
+      std::error_code ignored;
+      std::filesystem::rename(options.state_file, aside, ignored);
+    } else {
+      std::vector<std::string> notes;
+      restore_slices(*state, tree, notes);
+      for (const std::string& note : notes) log(note);
+      configured = std::move(state->configured);
+    }
+  }
+  if (auto applied = apply_config(config, false, configured, tree); !applied) return applied.error();
+  std::unique_ptr<Manager> manager(new Manager(context, std::move(options), std::move(config), std::move(*selected),
+                                               std::move(tree), std::move(configured), std::move(log)));
+  manager->save();
+  manager->load_kernels();
+  return manager;
+}
+
+Manager::Manager(asio::io_context& context, ManagerOptions options, Config config, std::vector<Gpu> devices,
+                 sched::SliceTree tree, std::map<std::string, std::string> configured, Log log)
+    : context_(context),
+      options_(std::move(options)),
+      config_(std::move(config)),
+      configured_(std::move(configured)),
+      log_(std::move(log)),
+      scheduler_(std::move(devices), std::move(tree), config_.daemon.evict_deadline),
+      mps_(context),
+      departed_(context),
+      tick_timer_(context),
+      storm_timer_(context),
+      started_ns_(now_ns()) {
+  set_always_preemptible();
+}
+
+/// In a storm of evictions all kernels have to be preemptible from the start, not from its first wave on.
+void Manager::set_always_preemptible() {
+  scheduler_.set_always_preemptible(config_.daemon.always_preemptible || options_.evict_storm.count() > 0, now_ns());
+}
+
+Manager::~Manager() {
+  stop();
+}
+
+void Manager::serve(int listener) {
+  server_ = std::make_unique<VarlinkServer>(
+      context_, listener,
+      VarlinkServer::Handler{[this](Session& session, const ipc::Call& request) { return call(session, request); },
+                             [this](Session& session) { on_closed(session); }});
+  if (options_.evict_storm.count() > 0) arm_storm();
+}
+
+std::vector<std::string> Manager::reload() {
+  ConfigOutcome outcome = read_config(options_.config_file, options_.config_required);
+  if (!outcome.problems.empty()) return outcome.problems;
+  sched::SliceTree tree = scheduler_.tree();
+  auto configured = configured_;
+  if (auto applied = apply_config(outcome.config, true, configured, tree); !applied) return {applied.error().message};
+  configured_ = std::move(configured);
+  config_ = std::move(outcome.config);
+  scheduler_.set_deadline(config_.daemon.evict_deadline);
+  set_always_preemptible();
+  change_tree(std::move(tree));
+  return {};
+}
+
+void Manager::stop() {
+  if (stopped_) return;
+  stopped_ = true;
+  save_kernels();
+  tick_timer_.cancel();
+  storm_timer_.cancel();
+  mps_.stop();
+  for (const auto& ending : endings_) ending->cancel();
+  endings_.clear();
+  departed_.stop();
+  if (server_) server_->stop();
+}
+
+void Manager::change_tree(sched::SliceTree tree) {
+  look_for_mps();
+  scheduler_.set_tree(std::move(tree), now_ns());
+  faults_.keep([this](const std::string& slice) { return scheduler_.tree().find(slice) != nullptr; });
+  arm_tick();
+  save();
+}
+
+void Manager::save() {
+  if (options_.state_file.empty()) return;
+  if (auto saved = save_state(options_.state_file, current_state(scheduler_.tree(), configured_)); !saved)
+    log_("the slices would not survive a restart: " + saved.error().message);
+}
+
+void Manager::load_kernels() {
+  if (options_.kernels_file.empty()) return;
+  const auto text = read_whole(options_.kernels_file);
+  if (!text) return;
+  error_code broken;
+  const boost::json::value value = boost::json::parse(*text, broken);
+  const auto loaded = broken ? Result<void>(fail("not JSON")) : scheduler_.knowledge().from_json(value);
+  if (!loaded) log_(options_.kernels_file + ": " + loaded.error().message + "; kernels are learnt anew");
+}
+
+void Manager::save_kernels() {
+  kernels_saved_ns_ = now_ns();
+  if (options_.kernels_file.empty() || !scheduler_.knowledge().take_changed()) return;
+  const auto saved = replace_file(options_.kernels_file, boost::json::serialize(scheduler_.knowledge().to_json()) + "\n");
+  if (!saved) log_("what was learnt about kernels would not survive a restart: " + saved.error().message);
+}
+
+void Manager::Member::wait_for_kick() {
+  kick.async_wait(asio::posix::stream_descriptor::wait_read, [self = shared_from_this()](error_code error) {
+    if (error || self->gone) return;
+    drain(self->kick.native_handle());
+    self->manager.on_kick();
+    self->resting = ++self->kicks >= kKicksPerTick;
+    if (!self->resting) self->wait_for_kick();
+  });
+}
+
+void Manager::Member::wait_for_exit() {
+  exit.async_wait(asio::posix::stream_descriptor::wait_read, [self = shared_from_this()](error_code error) {
+    if (!error && !self->gone) self->session.close();
+  });
+}
+
+void Manager::on_kick() {
+  scheduler_.update(now_ns());
+  arm_tick();
+}
+
+/// MPS may come and go; it matters to programs that start from then on, and they are who makes the daemon look.
+void Manager::look_for_mps() {
+  scheduler_.set_by_turns(!mps_active(), config_.daemon.time_slices, now_ns());
+}
+
+/// Frees what the session's client held before anything else is served.
+void Manager::on_closed(Session& session) {
+  scheduler_.forget_reader(&session, now_ns());
+  const auto found = members_.find(&session);
+  if (found == members_.end()) return;
+  const std::shared_ptr<Member> member = std::move(found->second);
+  members_.erase(found);
+  member->gone = true;
+  error_code ignored;
+  member->kick.close(ignored);
+  ipc::UniqueFd pidfd(member->exit.is_open() ? member->exit.release() : -1);
+  if (stopped_) return;
+  departed_.keep(scheduler_.remove(member->client, now_ns()), std::move(pidfd));
+  arm_tick();
+}
+
+/// Makes sure that the next tick comes soon enough for what the clients do.
+void Manager::arm_tick() {
+  if (stopped_ || members_.empty()) return;
+  const std::chrono::microseconds wait = scheduler_.waiting() ? kHandoverTick
+                                         : scheduler_.busy()  ? std::chrono::microseconds(kBusyTick)
+                                                              : kIdleTick;
+  const std::chrono::steady_clock::time_point again{
+      std::chrono::nanoseconds(std::min<std::uint64_t>(scheduler_.again_ns(), INT64_MAX))};
+  const auto at = std::min(std::chrono::steady_clock::now() + wait, again);
+  if (tick_armed_ && tick_at_ <= at) return;
+  tick_armed_ = true;
+  tick_at_ = at;
+  tick_timer_.expires_at(at);
+  tick_timer_.async_wait([this](error_code error) {
+    if (error || stopped_) return;
+    tick_armed_ = false;
+    tick();
+  });
+}
+
+void Manager::tick() {
+  const std::uint64_t now = now_ns();
+  scheduler_.update(now);
+  for (const auto& [session, member] : members_) {
+    member->kicks = 0;
+    if (std::exchange(member->resting, false)) member->wait_for_kick();
+  }
+  for (Client* client : scheduler_.check_deadlines(now)) punish(*client);
+  if (std::chrono::nanoseconds(now - kernels_saved_ns_) >= kSaveKernelsEvery) save_kernels();
+  arm_tick();
+}
+
+void Manager::punish(Client& client) {
+  const std::string who = "process " + std::to_string(client.identity().pid) + " (" + client.identity().command +
+                          ", slice " + client.slice() + ")";
+  const bool stop = config_.daemon.on_disobey == OnDisobey::stop;
+  log_(who + " has not given back SMs within its deadline" + (stop ? ": it is stopped" : ""));
+  if (!stop) return;
+  for (const auto& [session, member] : members_)
+    if (&member->client == &client) end({member}, {.signal = SIGKILL, .timeout = {}}, [](const auto&) {});
+}
+
+void Manager::arm_storm() {
+  const double mean = static_cast<double>(options_.evict_storm.count());
+  const double wait = std::exponential_distribution<double>(1.0 / mean)(random_);
+  storm_timer_.expires_after(std::chrono::microseconds(static_cast<std::int64_t>(std::min(wait, 20.0 * mean))));
+  storm_timer_.async_wait([this](error_code error) {
+    if (error || stopped_) return;
+    scheduler_.storm(random_, now_ns());
+    arm_storm();
+  });
+}
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,161 @@
+// The methods of io.gpuctl about programs: attaching them, and what is known of them.
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "gpuctld/protocol/answers.h"
+#include "gpuctld/clock.h"
+#include "gpuctld/manager/manager.h"
+#include "ipc/stub.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+/// Half a second of launches of many programs is less than Recorder keeps.
+constexpr std::chrono::milliseconds kRecordEvery{500};
+
+}  // namespace
+
+Answer Manager::list_clients(Session&, ipc::Fields&) {
+  return success({{"clients", ipc::to_json(describe_clients(nullptr))}});
+}
+
+Answer Manager::explain(Session&, ipc::Fields& fields) {
+  const std::int64_t pid = fields.integer("pid");
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  const auto& clients = scheduler_.clients();
+  const auto found =
+      std::find_if(clients.rbegin(), clients.rend(), [&](const Client& c) { return c.identity().pid == pid; });
+  if (found == clients.rend()) return refuse_own("NoSuchClient", {{"pid", pid}});
+  return success({{"client", ipc::to_json(found->describe(job_state(*found)))}, {"kernels", ipc::to_json(found->kernels())}});
+}
+
+Answer Manager::list_kernels(Session&, ipc::Fields&) {
+  return success({{"kernels", ipc::to_json(scheduler_.knowledge().list())}});
+}
+
+Answer Manager::record(Session& session, ipc::Fields& fields) {
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  const Recorder::Part part = scheduler_.read_records(&session, now_ns());
+  boost::json::array launches;
+  for (const ipc::Launch& launch : part.launches) launches.emplace_back(to_json(launch));
+  Answer answer = success({{"launches", std::move(launches)}, {"lost", static_cast<std::int64_t>(part.lost)}});
+  answer.again = kRecordEvery;
+  return answer;
+}
+
+Answer Manager::attach(Session& session, ipc::Fields& fields) {
+  std::string slice = fields.text("slice");
+  if (slice.empty()) slice = "/";
+  const std::vector<std::string> uuids = fields.texts("device_uuids");
+  const bool resumed = fields.boolean("resumed");
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  if (members_.contains(&session)) return invalid("slice", "this connection is attached already");
+  if (auto may = scheduler_.tree().may_join(slice, caller(session)); !may) return refuse(may.error());
+  auto devices = match_devices(uuids);
+  if (!devices) return invalid("device_uuids", devices.error().message);
+
+  const Peer& peer = session.peer();
+  auto client = Client::create({peer.pid, peer.uid, command_of(peer.pid)}, slice, std::move(*devices));
+  ipc::UniqueFd kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  Answer answer = success({{"slice", slice},
+                           {"stub_bytes", ipc::kStubBytes},
+                           {"latency_target_us", config_.daemon.latency_target.count()},
+                           {"block_target_us", config_.daemon.block_target.count()}});
+  if (client) answer.fds.emplace_back(::dup(client->memfd()));
+  if (kick) answer.fds.emplace_back(::dup(kick.get()));
+  const bool sound = answer.fds.size() == 2 && answer.fds[0] && answer.fds[1];
+  if (!sound) {
+    log_("process " + std::to_string(peer.pid) + " cannot be attached: out of file descriptors or memory");
+    return invalid("slice", "gpuctld is out of file descriptors or memory");
+  }
+
+  look_for_mps();
+  Client& added = scheduler_.add(std::move(*client), now_ns());
+  const auto member = std::make_shared<Member>(*this, session, added, context_);
+  members_.emplace(&session, member);
+  session.trust_with_long_messages();
+  member->kick.assign(kick.release());
+  member->wait_for_kick();
+  if (ipc::UniqueFd exit = peer_pidfd(session.socket(), peer.pid)) {
+    member->exit.assign(exit.release());
+    member->wait_for_exit();
+  }
+  answer.reply.parameters["in_force"] = added.in_force();
+  if (arrivals_.news(peer.pid, slice) || resumed)
+    log_("process " + std::to_string(peer.pid) + " (" + added.identity().command + ") " +
+         (resumed ? "came back to" : "joined") + " slice " + slice);
+  arm_tick();
+  return answer;
+}
+
+Answer Manager::report_kernels(Session& session, ipc::Fields& fields) {
+  const auto member = members_.find(&session);
+  if (member == members_.end()) return refuse_own("NotAttached", {});
+  auto kernels = ipc::read_list<ipc::Kernel>(fields, "kernels");
+  if (!fields.ok()) return invalid(fields);
+  member->second->client.report(std::move(kernels));
+  return success();
+}
+
+Answer Manager::set_hint(Session& session, ipc::Fields& fields) {
+  const auto member = members_.find(&session);
+  if (member == members_.end()) return refuse_own("NotAttached", {});
+  Client& client = member->second->client;
+  const std::int32_t allowed = scheduler_.tree().find(client.slice())->priority;
+  const auto priority = static_cast<std::int32_t>(fields.integer("priority", sched::kPriorityMin, allowed));
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  scheduler_.set_hint(client, priority, now_ns());
+  return success();
+}
+
+Answer Manager::hold_memory(Session& session, ipc::Fields& fields) {
+  const auto member = members_.find(&session);
+  if (member == members_.end()) return refuse_own("NotAttached", {});
+  Client& client = member->second->client;
+  const std::int64_t device = fields.integer("device", 0, static_cast<std::int64_t>(client.slots().size()) - 1);
+  const std::int64_t bytes = fields.integer("bytes", 0);
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  const Scheduler::MemoryAnswer answer =
+      scheduler_.hold_memory(client, static_cast<std::size_t>(device), static_cast<std::uint64_t>(bytes));
+  boost::json::object parameters{{"granted", answer.granted}};
+  if (answer.total) parameters["total"] = static_cast<std::int64_t>(*answer.total);
+  if (answer.free) parameters["free"] = static_cast<std::int64_t>(*answer.free);
+  return success(std::move(parameters));
+}
+
+std::vector<ipc::Client> Manager::describe_clients(const std::string* slice) const {
+  std::vector<ipc::Client> result;
+  for (const Client& client : scheduler_.clients())
+    if (slice == nullptr || client.slice() == *slice) result.push_back(client.describe(job_state(client)));
+  return result;
+}
+
+/// Which of the managed devices each of a client's is; -1 for those that are not managed.
+Result<std::vector<int>> Manager::match_devices(const std::vector<std::string>& uuids) const {
+  if (uuids.empty() || uuids.size() > ipc::kMaxDevices)
+    return fail("must name 1 to " + std::to_string(ipc::kMaxDevices) + " devices");
+  std::vector<int> result;
+  const std::vector<Gpu>& gpus = scheduler_.devices();
+  for (const std::string& uuid : uuids) {
+    const auto found =
+        std::find_if(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return same_uuid(gpu.uuid, uuid); });
+    const int index = found == gpus.end() ? -1 : static_cast<int>(found - gpus.begin());
+    if (index >= 0 && std::find(result.begin(), result.end(), index) != result.end())
+      return fail("names a device twice");
+    result.push_back(index);
+  }
+  if (std::all_of(result.begin(), result.end(), [](int device) { return device < 0; }))
+    return fail("none of them is managed by this gpuctld; it manages " + gpus.front().uuid +
+                (gpus.size() > 1 ? " and others" : ""));
+  return result;
+}
+
+}  // namespace gpuctl::daemon

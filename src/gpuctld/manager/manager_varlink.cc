@@ -1,0 +1,216 @@
+// The methods of io.gpuctl and org.varlink.service; those about programs are in manager_clients.cc and manager_end.cc.
+// Protocol only: what they do is in manager.cc and scheduler.cc.
+#include <algorithm>
+
+#include "gpuctld/protocol/answers.h"
+#include "gpuctld/clock.h"
+#include "gpuctld/protocol/convert.h"
+#include "gpuctld/manager/manager.h"
+#include "gpuctld/host/mps.h"
+#include "ipc/interface.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+constexpr std::int64_t kFastestMonitorMs = 100, kSlowestMonitorMs = 60'000;
+
+/// Whether slices decide how long a turn on the GPU lasts.
+const char* turns(ipc::TimeSlice found) {
+  switch (found) {
+    case ipc::TimeSlice::in_force:
+      return "by the slices' priorities, reserves and weights; the driver does that here";
+    case ipc::TimeSlice::refused:
+      return "as the driver has it; it refused to be told by programs";
+    case ipc::TimeSlice::no_groups:
+      return "as the driver has it; its channel groups were not seen in any program";
+    case ipc::TimeSlice::not_tried:
+      break;
+  }
+  return "by the slices' priorities, reserves and weights if the driver can do that; no program has tried yet";
+}
+
+}  // namespace
+
+const std::map<std::string_view, Manager::Method>& Manager::methods() {
+  static const std::map<std::string_view, Method> table{
+      {"CreateSlice", &Manager::create_slice},
+      {"DeleteSlice", &Manager::delete_slice},
+      {"SetSlice", &Manager::set_slice},
+      {"ListSlices", &Manager::list_slices},
+      {"GetSlice", &Manager::get_slice},
+      {"ListClients", &Manager::list_clients},
+      {"Explain", &Manager::explain},
+      {"GetStatus", &Manager::get_status},
+      {"ListKernels", &Manager::list_kernels},
+      {"Record", &Manager::record},
+      {"Monitor", &Manager::monitor},
+      {"Attach", &Manager::attach},
+      {"HoldMemory", &Manager::hold_memory},
+      {"ReportKernels", &Manager::report_kernels},
+      {"SetHint", &Manager::set_hint},
+      {"Kill", &Manager::kill},
+      {"ReportFault", &Manager::report_fault},
+  };
+  return table;
+}
+
+Answer Manager::call(Session& session, const ipc::Call& call) {
+  if (call.interface() == ipc::kServiceInterface) {
+    if (call.member() == "GetInfo") return get_info(call);
+    if (call.member() == "GetInterfaceDescription") return get_interface_description(call);
+  } else if (call.interface() != ipc::kInterface) {
+    return refuse(ipc::kInterfaceNotFound, {{"interface", call.interface()}});
+  }
+  const auto method = methods().find(call.member());
+  if (call.interface() != ipc::kInterface || method == methods().end())
+    return refuse(ipc::kMethodNotFound, {{"method", call.method}});
+  ipc::Fields fields(call.parameters);
+  return (this->*method->second)(session, fields);
+}
+
+Answer Manager::get_info(const ipc::Call&) {
+  return success({{"vendor", "gpuctl"},
+                  {"product", "gpuctld"},
+                  {"version", GPUCTL_VERSION},
+                  {"url", ""},
+                  {"interfaces", {ipc::kServiceInterface, ipc::kInterface}}});
+}
+
+Answer Manager::get_interface_description(const ipc::Call& call) {
+  ipc::Fields fields(call.parameters);
+  const std::string name = fields.text("interface");
+  if (!fields.ok()) return refuse(ipc::kInvalidParameter, {{"parameter", "interface"}});
+  const std::string_view text = ipc::interface_description(name);
+  if (text.empty()) return refuse(ipc::kInterfaceNotFound, {{"interface", name}});
+  return success({{"description", text}});
+}
+
+Answer Manager::create_slice(Session& session, ipc::Fields& fields) {
+  const std::string path = fields.text("path");
+  ipc::SliceSettings settings;
+  ipc::Fields nested = fields.object("settings");
+  ipc::read(nested, settings);
+  nested.refuse_unknown();
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  sched::SliceTree tree = scheduler_.tree();
+  if (auto created = tree.create(path, to_change(settings), caller(session)); !created) return refuse(created.error());
+  change_tree(std::move(tree));
+  return slice_reply(path);
+}
+
+Answer Manager::delete_slice(Session& session, ipc::Fields& fields) {
+  const std::string path = fields.text("path");
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  sched::SliceTree tree = scheduler_.tree();
+  if (auto removed = tree.remove(path, scheduler_.clients_in(path), caller(session)); !removed)
+    return refuse(removed.error());
+  change_tree(std::move(tree));
+  return success();
+}
+
+Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
+  const std::string path = fields.text("path");
+  ipc::SliceSettings settings;
+  ipc::Fields nested = fields.object("settings");
+  ipc::read(nested, settings);
+  nested.refuse_unknown();
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  sched::SliceTree tree = scheduler_.tree();
+  if (auto changed = tree.change(path, to_change(settings), caller(session)); !changed) return refuse(changed.error());
+  change_tree(std::move(tree));
+  return slice_reply(path);
+}
+
+/// The reply to a change: the slice as it is now.
+Answer Manager::slice_reply(const std::string& path) const {
+  for (const ipc::Slice& slice : describe_slices())
+    if (slice.path == path) return success({{"slice", ipc::to_json(slice)}});
+  return refuse_own("NoSuchSlice", {{"path", path}});
+}
+
+Answer Manager::list_slices(Session&, ipc::Fields&) {
+  return success({{"slices", ipc::to_json(describe_slices())}});
+}
+
+Answer Manager::get_slice(Session&, ipc::Fields& fields) {
+  const std::string path = fields.text("path");
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  for (const ipc::Slice& slice : describe_slices())
+    if (slice.path == path)
+      return success({{"slice", ipc::to_json(slice)}, {"clients", ipc::to_json(describe_clients(&path))}});
+  return refuse_own("NoSuchSlice", {{"path", path}});
+}
+
+Answer Manager::get_status(Session&, ipc::Fields&) {
+  ipc::Status status;
+  status.version = GPUCTL_VERSION;
+  status.devices = describe_devices();
+  status.slices = static_cast<std::int64_t>(scheduler_.tree().slices().size());
+  status.clients = static_cast<std::int64_t>(scheduler_.clients().size());
+  status.uptime_s = static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000'000);
+  status.faults = faults_.total();
+  status.notes = options_.notes;
+  if (std::any_of(status.devices.begin(), status.devices.end(), [](const auto& d) { return d.mode == "time-sliced"; })) {
+    status.notes.push_back("MPS is not active: programs take turns on the whole GPU and do not run side by side");
+    status.notes.push_back(std::string("how long a turn lasts, whatever the kernel: ") +
+                           (config_.daemon.time_slices ? turns(scheduler_.time_slices_work())
+                                                       : "as the driver has it (time_slices = false in gpuctl.toml)"));
+  }
+  if (options_.evict_storm.count() > 0)
+    status.notes.push_back("testing: every grant is replaced by a random one each " +
+                           std::to_string(options_.evict_storm.count()) + " us in the mean");
+  return success(ipc::to_json(status));
+}
+
+Answer Manager::monitor(Session&, ipc::Fields& fields) {
+  const std::int64_t interval = fields.integer("interval_ms", kFastestMonitorMs, kSlowestMonitorMs);
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  ipc::Snapshot snapshot;
+  snapshot.time_ns = static_cast<std::int64_t>(now_ns());
+  snapshot.devices = describe_devices();
+  snapshot.slices = describe_slices();
+  snapshot.clients = describe_clients(nullptr);
+  Answer answer = success(ipc::to_json(snapshot));
+  answer.again = std::chrono::milliseconds(interval);
+  return answer;
+}
+
+std::vector<ipc::Slice> Manager::describe_slices() const {
+  std::vector<ipc::Slice> result;
+  const auto use = scheduler_.slice_use();
+  for (const auto& [path, slice] : scheduler_.tree().slices()) {
+    const Scheduler::SliceUse& used = use[result.size()];
+    ipc::Slice described = describe(path, slice);
+    described.granted = used.granted.count;
+    described.demand = used.demand.count;
+    described.clients = static_cast<std::int64_t>(scheduler_.clients_in(path));
+    described.faults = faults_.of(path);
+    result.push_back(std::move(described));
+  }
+  return result;
+}
+
+std::vector<ipc::Device> Manager::describe_devices() const {
+  std::vector<ipc::Device> result;
+  const bool mps = mps_active();
+  for (const Gpu& gpu : scheduler_.devices()) {
+    ipc::Device device;
+    device.index = static_cast<std::int64_t>(result.size());
+    device.name = gpu.name;
+    device.uuid = gpu.uuid;
+    device.kind = gpu.software ? "software" : "cuda";
+    device.sms = gpu.sms;
+    device.memory_bytes = static_cast<std::int64_t>(gpu.memory_bytes);
+    device.mode = gpu.software ? "software" : mps ? "mps" : "time-sliced";
+    result.push_back(std::move(device));
+  }
+  return result;
+}
+
+}  // namespace gpuctl::daemon

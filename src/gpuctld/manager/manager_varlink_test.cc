@@ -1,0 +1,98 @@
+// The protocol: what is answered to which call, and to what is none.
+#include "gpuctld/testing/manager_fixture.h"
+#include "ipc/interface.h"
+
+namespace gpuctl::daemon {
+namespace {
+
+TEST_F(ManagerTest, AnswersTheServiceInterface) {
+  auto connection = connect();
+  const auto info = call(connection, "org.varlink.service.GetInfo");
+  EXPECT_EQ(info.parameters.at("product"), "gpuctld");
+  EXPECT_EQ(info.parameters.at("interfaces").as_array().size(), 2u);
+  const auto description =
+      call(connection, "org.varlink.service.GetInterfaceDescription", {{"interface", "io.gpuctl"}});
+  EXPECT_EQ(description.parameters.at("description"), json::string(ipc::interface_text()));
+  EXPECT_EQ(call(connection, "org.varlink.service.GetInterfaceDescription", {{"interface", "a.b"}}).error,
+            ipc::kInterfaceNotFound);
+  EXPECT_EQ(call(connection, "a.b.C").error, ipc::kInterfaceNotFound);
+  EXPECT_EQ(call(connection, "io.gpuctl.Nothing").error, ipc::kMethodNotFound);
+  EXPECT_EQ(call(connection, "org.varlink.service.CreateSlice").error, ipc::kMethodNotFound);
+}
+
+TEST_F(ManagerTest, WrongCallsAreNamedErrorsAndChangeNothing) {
+  create("ls", {{"reserve", 100}});
+  const auto unfit = call("CreateSlice", {{"path", "x"}, {"settings", {{"reserve", 33}}}});
+  EXPECT_EQ(unfit.error, "io.gpuctl.ReserveDoesNotFit");
+  EXPECT_EQ(unfit.parameters.at("available"), 32);
+  const auto typed = call("CreateSlice", {{"path", "x"}, {"settings", {{"reserve", "8"}}}});
+  EXPECT_EQ(typed.error, "io.gpuctl.InvalidValue");
+  EXPECT_EQ(typed.parameters.at("field"), "settings.reserve");
+  const auto unknown = call("SetSlice", {{"path", "ls"}, {"settings", {{"reserv", 8}}}});
+  EXPECT_EQ(unknown.error, "io.gpuctl.InvalidValue");
+  EXPECT_EQ(call("CreateSlice", {{"path", "ls"}, {"settings", json::object()}}).error, "io.gpuctl.SliceExists");
+  EXPECT_EQ(call("SetSlice", {{"path", "no"}, {"settings", json::object()}}).error, "io.gpuctl.NoSuchSlice");
+  EXPECT_EQ(call("SetSlice", {{"path", "ls"}, {"settings", {{"policy", "best"}}}}).error, "io.gpuctl.InvalidValue");
+  EXPECT_EQ(call("Explain", {{"pid", 1}}).error, "io.gpuctl.NoSuchClient");
+  EXPECT_EQ(call("SetHint", {{"priority", 0}}).error, "io.gpuctl.NotAttached");
+  EXPECT_EQ(call("Monitor", {{"interval_ms", 5}}).error, "io.gpuctl.InvalidValue");
+  EXPECT_EQ(call("ListSlices").parameters.at("slices").as_array().size(), 2u);
+}
+
+TEST_F(ManagerTest, MonitorStreamsUntilTheConnectionCloses) {
+  auto connection = connect();
+  ipc::Call monitor{.method = "io.gpuctl.Monitor", .parameters = {{"interval_ms", 100}}, .more = true};
+  auto reply = connection.call(monitor);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(reply) << reply.error().message;
+    EXPECT_TRUE(reply->continues);
+    EXPECT_TRUE(ipc::from_json<ipc::Snapshot>(reply->parameters));
+    reply = connection.receive();
+  }
+  EXPECT_FALSE(call("Monitor", {{"interval_ms", 100}}).continues);
+}
+
+TEST_F(ManagerTest, PipelinedCallsAreAnsweredInOrder) {
+  auto connection = connect();
+  for (int i = 0; i < 50; ++i)
+    ASSERT_TRUE(connection.send({.method = "io.gpuctl.GetSlice", .parameters = {{"path", "p" + std::to_string(i)}}}));
+  for (int i = 0; i < 50; ++i)
+    EXPECT_EQ(connection.receive().value().parameters.at("path").as_string(), "p" + std::to_string(i));
+}
+
+TEST_F(ManagerTest, GarbageIsAnsweredOrCutOffAndHarmsNobody) {
+  create("ls", {{"reserve", 8}});
+  std::string deep(100000, '[');
+  const std::string bad_calls[] = {"",
+                                   "\xff\xfe{}",
+                                   "{\"method\":\"\xc3\x28\"}",
+                                   "[]",
+                                   "{}",
+                                   "{\"method\":3}",
+                                   "{\"method\":\"io.gpuctl.CreateSlice\",\"parameters\":[]}",
+                                   deep,
+                                   std::string(100000, 'A')};
+  for (const std::string& bad : bad_calls) {
+    auto connection = connect();
+    const std::string framed = bad + '\0';
+    ASSERT_EQ(::send(connection.fd(), framed.data(), framed.size(), MSG_NOSIGNAL), static_cast<ssize_t>(framed.size()));
+    const auto reply = connection.receive();
+    ASSERT_TRUE(reply) << reply.error().message;
+    EXPECT_EQ(reply->error, ipc::kInvalidParameter) << bad.substr(0, 60);
+    EXPECT_EQ(call(connection, "GetSlice", {{"path", "ls"}}).error, "");
+  }
+  auto endless = connect();
+  const std::string block(65536, 'x');
+  std::size_t taken = 0;
+  for (ssize_t n = 0; n >= 0 || errno == EAGAIN; taken += static_cast<std::size_t>(std::max<ssize_t>(n, 0))) {
+    ASSERT_LT(taken, kMaxStrangerBytes + (1u << 20));  // it reads on and on
+    if (n < 0) std::this_thread::sleep_for(1ms);
+    n = ::send(endless.fd(), block.data(), block.size(), MSG_NOSIGNAL);
+  }
+  EXPECT_EQ(errno, EPIPE);
+  EXPECT_EQ(endless.receive().value().error, ipc::kInvalidParameter);
+  EXPECT_EQ(call("ListSlices").parameters.at("slices").as_array().size(), 2u);
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon

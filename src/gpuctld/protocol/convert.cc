@@ -1,0 +1,98 @@
+#include "gpuctld/protocol/convert.h"
+
+#include "ipc/interface.h"
+#include "ipc/stub.h"
+#include "sched/policy.h"
+
+namespace gpuctl::daemon {
+
+static_assert(sched::kUnlimitedCapSM.count == ipc::kUnlimited);
+
+sched::SliceChange to_change(const ipc::SliceSettings& settings) {
+  return {.reserve = settings.reserve,
+          .reserve_mode = settings.reserve_mode,
+          .reserve_hold_ms = settings.reserve_hold_ms,
+          .max = settings.max,
+          .max_unlimited = settings.max_unlimited.value_or(false),
+          .weight = settings.weight,
+          .priority = settings.priority,
+          .memory_max = settings.memory_max,
+          .memory_unlimited = settings.memory_unlimited.value_or(false),
+          .policy = settings.policy,
+          .owner_uid = settings.owner_uid,
+          .owner_gid = settings.owner_gid};
+}
+
+namespace {
+
+std::optional<std::int64_t> limit(sched::CapSM max) {
+  return max == sched::kUnlimitedCapSM ? std::nullopt : std::optional<std::int64_t>(max.count);
+}
+
+std::int64_t group(const sched::Slice& slice) {
+  return slice.owner_gid == sched::kNobody ? ipc::kNoGroup : std::int64_t{slice.owner_gid};
+}
+
+std::optional<std::int64_t> bytes(const std::optional<std::uint64_t>& value) {
+  return value ? std::optional<std::int64_t>(static_cast<std::int64_t>(*value)) : std::nullopt;
+}
+
+}  // namespace
+
+ipc::SliceSettings to_settings(const sched::Slice& slice) {
+  ipc::SliceSettings settings;
+  settings.reserve = slice.reserve.count;
+  settings.reserve_mode = sched::mode_name(slice.reserve_mode);
+  settings.reserve_hold_ms = slice.reserve_hold.count();
+  settings.max = limit(slice.max);
+  if (!settings.max) settings.max_unlimited = true;
+  settings.weight = slice.weight;
+  settings.priority = slice.priority;
+  settings.memory_max = bytes(slice.memory_max);
+  if (!settings.memory_max) settings.memory_unlimited = true;
+  settings.policy = sched::policy_text(slice);
+  settings.owner_uid = slice.owner_uid;
+  settings.owner_gid = group(slice);
+  return settings;
+}
+
+ipc::Slice describe(const std::string& path, const sched::Slice& slice) {
+  ipc::Slice result;
+  result.path = path;
+  result.reserve = slice.reserve.count;
+  result.reserve_mode = sched::mode_name(slice.reserve_mode);
+  result.reserve_hold_ms = slice.reserve_hold.count();
+  result.max = limit(slice.max);
+  result.weight = slice.weight;
+  result.priority = slice.priority;
+  result.memory_max = bytes(slice.memory_max);
+  result.policy = sched::policy_text(slice);
+  result.owner_uid = slice.owner_uid;
+  result.owner_gid = group(slice);
+  return result;
+}
+
+ipc::Reply to_reply(const sched::SliceError& error) {
+  using Code = sched::SliceError::Code;
+  const auto reply = [](std::string_view name, boost::json::object parameters) {
+    return ipc::Reply{std::move(parameters), false, std::string(ipc::kInterface) + "." + std::string(name)};
+  };
+  const std::string path = ipc::to_utf8(error.path);
+  switch (error.code) {
+    case Code::no_such_slice:
+      return reply("NoSuchSlice", {{"path", path}});
+    case Code::slice_exists:
+      return reply("SliceExists", {{"path", path}});
+    case Code::slice_busy:
+      return reply("SliceBusy", {{"path", path}, {"clients", error.clients}, {"children", error.children}});
+    case Code::invalid_value:
+      return reply("InvalidValue", {{"field", error.field}, {"reason", error.reason}});
+    case Code::reserve_does_not_fit:
+      return reply("ReserveDoesNotFit", {{"path", path}, {"asked", error.asked}, {"available", error.available}});
+    case Code::permission_denied:
+      return reply("PermissionDenied", {{"path", path}});
+  }
+  return {};
+}
+
+}  // namespace gpuctl::daemon

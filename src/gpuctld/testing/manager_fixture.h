@@ -1,0 +1,138 @@
+// For tests: a manager in this process, spoken to over a real socket.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/json.hpp>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpuctld/protocol/listen_socket.h"
+#include "gpuctld/manager/manager.h"
+#include "ipc/connection.h"
+#include "ipc/stub_map.h"
+
+namespace gpuctl::daemon {
+
+namespace json = boost::json;
+using namespace std::chrono_literals;
+
+inline constexpr char kUuid[] = "GPU-00112233-4455-6677-8899-aabbccddeeff";
+
+/// True as soon as `condition` is, false if it is not within a generous time.
+template <class Condition>
+bool eventually(Condition condition) {
+  for (int i = 0; i < 2000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(5ms);
+  }
+  return false;
+}
+
+class ManagerTest : public testing::Test {
+ protected:
+  ManagerTest() {
+    std::string pattern = testing::TempDir() + "gpuctld-XXXXXX";
+    directory_ = ::mkdtemp(pattern.data());
+    socket_ = directory_ + "/s";
+    start({});
+  }
+  ~ManagerTest() override {
+    stop();
+    std::filesystem::remove_all(directory_);
+  }
+
+  void start(ManagerOptions options, Config config = {}) {
+    options.state_file = directory_ + "/state.json";
+    options.root_uid = ::geteuid();
+    auto manager = Manager::create(context_, std::move(options), {{0, "Test GPU", kUuid, true, 132, 1ull << 30}},
+                                   std::move(config), [this](const std::string& line) {
+                                     const std::lock_guard lock(log_mutex_);
+                                     log_.push_back(line);
+                                   });
+    ASSERT_TRUE(manager) << manager.error().message;
+    manager_ = std::move(*manager);
+    auto listener = listen_at(socket_, 0600, std::nullopt);
+    ASSERT_TRUE(listener) << listener.error().message;
+    manager_->serve(listener->release());
+    thread_ = std::thread([this] { context_.run(); });
+  }
+
+  void stop() {
+    if (!manager_) return;
+    boost::asio::post(context_, [this] { manager_->stop(); });
+    thread_.join();
+    manager_.reset();
+    context_.restart();
+    ::unlink(socket_.c_str());
+  }
+
+  ipc::Connection connect() { return std::move(ipc::Connection::open(socket_).value()); }
+
+  static ipc::Reply call(ipc::Connection& connection, const std::string& method, json::object parameters = {}) {
+    ipc::Call request{.method = method.find('.') == method.npos ? "io.gpuctl." + method : method,
+                      .parameters = std::move(parameters)};
+    auto reply = connection.call(request);
+    EXPECT_TRUE(reply) << reply.error().message;
+    return reply ? *reply : ipc::Reply{};
+  }
+  ipc::Reply call(const std::string& method, json::object parameters = {}) {
+    auto connection = connect();
+    return call(connection, method, std::move(parameters));
+  }
+  void create(const std::string& path, json::object settings) {
+    const auto reply = call("CreateSlice", {{"path", path}, {"settings", std::move(settings)}});
+    EXPECT_EQ(reply.error, "");
+  }
+  json::object slice(const std::string& path) {
+    return call("GetSlice", {{"path", path}}).parameters.at("slice").as_object();
+  }
+
+  /// How many lines of the log have `text` in them.
+  std::ptrdiff_t logged(const std::string& text) {
+    const std::lock_guard lock(log_mutex_);
+    return std::count_if(log_.begin(), log_.end(), [&](const auto& line) { return line.find(text) != line.npos; });
+  }
+
+  boost::asio::io_context context_{1};
+  std::unique_ptr<Manager> manager_;
+  std::thread thread_;
+  std::string directory_, socket_;
+  std::mutex log_mutex_;
+  std::vector<std::string> log_;
+};
+
+/// What libgpuslice does, without a GPU.
+struct FakeProgram {
+  /// `keep`: the descriptor of its page stays open.
+  FakeProgram(ipc::Connection established, const std::string& slice, bool keep = false) : connection(std::move(established)) {
+    ipc::Call request{.method = "io.gpuctl.Attach",
+                      .parameters = {{"slice", slice}, {"device_uuids", {kUuid}}, {"resumed", false}}};
+    reply = connection.call(request).value();
+    auto fds = connection.take_fds();
+    if (fds.size() != 2) return;
+    stub = std::move(ipc::StubMap::map(fds[0].get()).value());
+    kick = std::move(fds[1]);
+    if (keep) page = std::move(fds[0]);
+  }
+  std::uint32_t granted() const { return ipc::load(stub->grant[0].polled.capsm); }
+  void demand(std::uint32_t sms) {
+    ipc::store(stub->usage[0].demand, sms);
+    const std::uint64_t one = 1;
+    ASSERT_EQ(::write(kick.get(), &one, sizeof one), static_cast<ssize_t>(sizeof one));
+  }
+
+  ipc::Connection connection;
+  ipc::Reply reply;
+  ipc::StubMap stub;
+  ipc::UniqueFd kick, page;
+};
+
+}  // namespace gpuctl::daemon
