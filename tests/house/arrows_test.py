@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Includes go one way: a part of src/, and a room of a part, includes only what its Meson file names before it."""
+import pathlib
+import re
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2] / "src"
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+ROOMS = re.compile(r"foreach room : \[(.*?)\]", re.DOTALL)
+# What a part may include beside itself and base: what architecture.md says.
+MAY_INCLUDE = {"base": set(), "ptx": set(), "sched": set(), "ipc": set(), "softgpu": {"ptx"}, "libgpuslice": {"ptx", "ipc"},
+               "gpuslice-compile": {"ptx", "ipc", "libgpuslice"}, "gpuctld": {"ipc", "sched"}, "gpuctl": {"ptx", "ipc", "sched"}}
+FOR_TESTS = {"testing"}  # rooms that only tests include
+
+
+def rooms_of(part):
+    """The rooms of a part in the order of the arrows; none where it has none."""
+    found = ROOMS.search((SOURCE / part / "meson.build").read_text())
+    return re.findall(r"'(\w+)'", found.group(1)) if found else []
+
+
+def sources_in(folder):
+    return [path for path in folder.rglob("*") if path.suffix in (".h", ".cc")]
+
+
+class Arrows(unittest.TestCase):
+    def test_parts_include_what_they_may(self):
+        for path in sources_in(SOURCE):
+            part = path.relative_to(SOURCE).parts[0]
+            for included in INCLUDE.findall(path.read_text()):
+                target = included.split("/")[0]
+                if target == part or not (SOURCE / target).is_dir() or path.stem.endswith("_test"):
+                    continue
+                with self.subTest(file=str(path.relative_to(SOURCE)), includes=included):
+                    self.assertIn(target, MAY_INCLUDE[part] | {"base"})
+
+    def test_rooms_include_what_stands_before_them(self):
+        parts = [part.name for part in SOURCE.iterdir() if (part / "meson.build").exists()]
+        self.assertTrue(any(rooms_of(part) for part in parts))
+        for part in parts:
+            order = {room: number for number, room in enumerate(rooms_of(part))}
+            for room, number in order.items():
+                for path in sources_in(SOURCE / part / room):
+                    for included in INCLUDE.findall(path.read_text()):
+                        target = included.split("/")
+                        if target[0] != part or len(target) < 3 or target[1] in FOR_TESTS and path.stem.endswith("_test"):
+                            continue
+                        with self.subTest(file=str(path.relative_to(SOURCE)), includes=included):
+                            self.assertLessEqual(order.get(target[1], len(order)), number)
+
+    def test_every_folder_of_a_part_with_rooms_is_a_room(self):
+        for part in SOURCE.iterdir():
+            if not (part / "meson.build").exists() or not rooms_of(part.name):
+                continue
+            folders = {folder.name for folder in part.iterdir() if folder.is_dir() and any(sources_in(folder))}
+            self.assertEqual(folders - FOR_TESTS, set(rooms_of(part.name)), part.name)
+
+
+if __name__ == "__main__":
+    unittest.main()
