@@ -127,6 +127,16 @@ class Told(instance.SystemTest):
         self.assert_right(program, ALL)
         self.assertEqual(self.said("s", program), (0, 0))
 
+    def test_a_program_that_was_told_of_fewer_uses_all_that_it_is_granted_later(self):
+        """The library itself goes by what there is."""
+        self.start_daemon()
+        self.gpuctl("create-slice", "s", "--max", 3)
+        program = self.start_bench("s", "work", "--blocks", 64, "--iterations", 20, "--seconds", 60)
+        instance.wait_until(lambda: (self.usage("s", program.pid) or {"holding": 0})["holding"] == 3, "three SMs to be held")
+        self.gpuctl("set", "s", "max=none")
+        instance.wait_until(lambda: self.usage("s", program.pid)["holding"] == ALL, "all SMs to be held")
+        self.assertEqual(self.said("s", program)[0], 3)
+
     def test_linked_with_the_driver(self):
         self.start_daemon()
         self.gpuctl("create-slice", "s", "--max", 3, "--memory-max", "64M")
