@@ -22,7 +22,8 @@ Sms current_sms() {
   CUdevice device = 0;
   int real = 0;
   if (!driver().cuCtxGetDevice || !driver().cuDeviceGetAttribute || driver().cuCtxGetDevice(&device) != CUDA_SUCCESS ||
-      driver().cuDeviceGetAttribute(&real, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS || real <= 0)
+      driver().cuDeviceGetAttribute(&real, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS ||
+      real <= 0)
     return {};
   const auto sms = static_cast<std::uint32_t>(real);
   return {.told = ToldSms::get().tell(device, sms), .real = sms};
@@ -71,8 +72,9 @@ GPUSLICE_HOOK cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction
   return count_part(grid, [&] { return ask(grid, block, function, shared, dynamic, limit); });
 }
 
-GPUSLICE_HOOK cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, CUfunction function, CUoccupancyB2DSize shared,
-                                                        size_t dynamic, int limit, unsigned flags) {
+GPUSLICE_HOOK cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, CUfunction function,
+                                                        CUoccupancyB2DSize shared, size_t dynamic, int limit,
+                                                        unsigned flags) {
   const auto ask = driver().cuOccupancyMaxPotentialBlockSizeWithFlags;
   if (!ask) return CUDA_ERROR_NOT_INITIALIZED;
   return count_part(grid, [&] { return ask(grid, block, function, shared, dynamic, limit, flags); });

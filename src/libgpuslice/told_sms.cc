@@ -28,7 +28,8 @@ std::uint32_t ToldSms::tell(CUdevice device, std::uint32_t real) {
 
 void ToldSms::publish(ipc::Stub& stub) const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  for (std::uint32_t device = 0; device < ipc::kMaxDevices; ++device) ipc::store(stub.told_sms[device], devices_[device].fewer());
+  for (std::uint32_t device = 0; device < ipc::kMaxDevices; ++device)
+    ipc::store(stub.told_sms[device], devices_[device].fewer());
 }
 
 void ToldSms::forget_after_fork() {

@@ -1,6 +1,6 @@
 // How many SMs this program is told that each device has: what its slice can be sure of (ipc::Stub::sure_sms), not what
-// its grant is now. Programs keep the answer and size grids, buffers and pools by it, so it is fixed at the first question
-// for the life of the process: all answers agree, whatever is set later and whoever comes and goes.
+// its grant is now. Programs keep the answer and size grids, buffers and pools by it, so it is fixed at the first
+// question for the life of the process: all answers agree, whatever is set later and whoever comes and goes.
 //
 // The library itself asks the driver, past the hooks.
 #pragma once
@@ -38,7 +38,7 @@ class FixedSms {
   std::atomic<std::uint32_t> told_{0};
 };
 
-/// The part of `count`, which the driver counted on `real` SMs, that falls to `told` of them: at least 1 if there is any.
+/// Of `count`, which the driver counted on `real` SMs, the part that `told` of them have: at least 1 if there is any.
 constexpr int part_of(int count, std::uint32_t told, std::uint32_t real) {
   if (count <= 0 || told >= real) return count;
   return std::max(1, static_cast<int>(static_cast<std::int64_t>(count) * told / real));

@@ -92,7 +92,8 @@ TEST(Sure, IsWhatTheAllocatorGivesToWhoAsksAlone) {
 }
 
 TEST(Most, IsTheLeastMaxOnThePathAlone) {
-  const std::vector<NodeInput> nodes{slice(-1, 132, true), slice(0, 8, true, 60), slice(1, 0, false), slice(0, 0, false)};
+  const std::vector<NodeInput> nodes{slice(-1, 132, true), slice(0, 8, true, 60), slice(1, 0, false),
+                                     slice(0, 0, false)};
   EXPECT_EQ(most_of(nodes, 2, kDevice), CapSM{60});
   EXPECT_EQ(most_of(nodes, 3, kDevice), kDevice);
 }

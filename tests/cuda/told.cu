@@ -4,7 +4,7 @@
 //   cooperative    as many blocks as fit, by what was told, that all wait for each other: "ok BLOCKS" or "wrong"
 //   grid           a grid-stride loop on the grid that the occupancy calculator proposes: the same
 //   hold BYTES     allocates so much: "ok" or "refused"
-//   sms            the number of SMs by the driver's attribute alone, from four threads at once: the same each, or "differ"
+//   sms            the number of SMs by the driver's attribute alone, for four threads at once: NUMBER or "differ"
 #include <cuda.h>
 #include <dlfcn.h>
 
@@ -22,7 +22,8 @@ __global__ void meet(unsigned* arrived) {
 }
 
 __global__ void number(unsigned* out, unsigned count) {
-  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) out[i] = i * 2654435761u;
+  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x)
+    out[i] = i * 2654435761u;
 }
 
 namespace {
@@ -38,7 +39,8 @@ template <class Function>
 Function by_look_up(const char* name) {
   void* found = nullptr;
   const auto look_up = by_dlsym<decltype(&cuGetProcAddress_v2)>("cuGetProcAddress_v2");
-  if (!look_up || look_up(name, &found, CUDA_VERSION, CU_GET_PROC_ADDRESS_DEFAULT, nullptr) != CUDA_SUCCESS) return nullptr;
+  if (!look_up || look_up(name, &found, CUDA_VERSION, CU_GET_PROC_ADDRESS_DEFAULT, nullptr) != CUDA_SUCCESS)
+    return nullptr;
   return reinterpret_cast<Function>(found);
 }
 
@@ -67,19 +69,21 @@ void ask() {
   cudaFunction_t function = nullptr;
   CUDA_CHECK(cudaGetFuncBySymbol(&function, reinterpret_cast<const void*>(number)));
   const auto kernel = reinterpret_cast<CUfunction>(function);
-  OF_DRIVER(by_dlsym<decltype(&cuOccupancyMaxPotentialBlockSize)>("cuOccupancyMaxPotentialBlockSize"), &driver_grid, &driver_block,
-            kernel, nullptr, 0, 0);
-  OF_DRIVER(by_look_up<decltype(&cuOccupancyMaxPotentialBlockSizeWithFlags)>("cuOccupancyMaxPotentialBlockSizeWithFlags"), &flags_grid,
-            &driver_block, kernel, nullptr, 0, 0, CU_OCCUPANCY_DEFAULT);
+  OF_DRIVER(by_dlsym<decltype(&cuOccupancyMaxPotentialBlockSize)>("cuOccupancyMaxPotentialBlockSize"), &driver_grid,
+            &driver_block, kernel, nullptr, 0, 0);
+  OF_DRIVER(
+      by_look_up<decltype(&cuOccupancyMaxPotentialBlockSizeWithFlags)>("cuOccupancyMaxPotentialBlockSizeWithFlags"),
+      &flags_grid, &driver_block, kernel, nullptr, 0, 0, CU_OCCUPANCY_DEFAULT);
   std::size_t total = 0, info_free = 0, info_total = 0;
   OF_DRIVER(by_dlsym<decltype(&cuDeviceTotalMem)>("cuDeviceTotalMem_v2"), &total, 0);
   CUDA_CHECK(cudaMemGetInfo(&info_free, &info_total));
   std::printf(
       "properties=%d attribute=%d dlsym=%d look_up=%d per_sm=%d grid=%d driver_grid=%d flags_grid=%d "
       "properties_memory=%zu total_memory=%zu info_total=%zu info_free=%zu\n",
-      properties.multiProcessorCount, attribute, sms_by(by_dlsym<decltype(&cuDeviceGetAttribute)>("cuDeviceGetAttribute")),
-      sms_by(by_look_up<decltype(&cuDeviceGetAttribute)>("cuDeviceGetAttribute")), per_sm, grid, driver_grid, flags_grid,
-      properties.totalGlobalMem, total, info_total, info_free);
+      properties.multiProcessorCount, attribute,
+      sms_by(by_dlsym<decltype(&cuDeviceGetAttribute)>("cuDeviceGetAttribute")),
+      sms_by(by_look_up<decltype(&cuDeviceGetAttribute)>("cuDeviceGetAttribute")), per_sm, grid, driver_grid,
+      flags_grid, properties.totalGlobalMem, total, info_total, info_free);
 }
 
 void cooperative() {
@@ -91,7 +95,8 @@ void cooperative() {
   CUDA_CHECK(cudaMemset(arrived, 0, sizeof found));
   void* arguments[] = {&arrived};
   const auto blocks = static_cast<unsigned>(sms * per_sm);
-  CUDA_CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(meet), dim3(blocks), dim3(128), arguments, 0, nullptr));
+  CUDA_CHECK(
+      cudaLaunchCooperativeKernel(reinterpret_cast<void*>(meet), dim3(blocks), dim3(128), arguments, 0, nullptr));
   CUDA_CHECK(cudaMemcpy(&found, arrived, sizeof found, cudaMemcpyDeviceToHost));
   CUDA_CHECK(cudaFree(arrived));
   if (found == blocks)
@@ -130,7 +135,8 @@ void ask_at_once() {
   int answers[4] = {};
   std::vector<std::thread> threads;
   for (int& answer : answers)
-    threads.emplace_back([&answer] { answer = sms_by(by_dlsym<decltype(&cuDeviceGetAttribute)>("cuDeviceGetAttribute")); });
+    threads.emplace_back(
+        [&answer] { answer = sms_by(by_dlsym<decltype(&cuDeviceGetAttribute)>("cuDeviceGetAttribute")); });
   for (std::thread& thread : threads) thread.join();
   bool same = true;
   for (const int answer : answers) same = same && answer == answers[0];
