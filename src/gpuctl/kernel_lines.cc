@@ -33,6 +33,7 @@ std::vector<std::string> in_force_lines(const ipc::Client& client) {
     std::string line = "in force on GPU " + std::to_string(u.device) + ": " + printable(u.in_force);
     if (u.in_force == "nothing") line += ", so its kernels keep their original form";
     if (u.priorities > 1) line += "; priority " + std::to_string(u.priority_rank + 1) + " of " + std::to_string(u.priorities) + " from below";
+    if (u.sms_told > 0) line += "; told of " + std::to_string(u.sms_told) + (u.sms_told == 1 ? " SM" : " SMs");
     lines.push_back(std::move(line));
   }
   return lines;

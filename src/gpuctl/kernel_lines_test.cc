@@ -38,6 +38,10 @@ TEST(InForceLines, SayWhatAndHowThePriorityStands) {
   client.usage[1].priorities = 3;
   EXPECT_EQ(in_force_lines(client), (Lines{"in force on GPU 0: nothing, so its kernels keep their original form",
                                            "in force on GPU 1: reserve; priority 2 of 3 from below"}));
+  client.usage[1].sms_told = 124;
+  EXPECT_EQ(in_force_lines(client)[1], "in force on GPU 1: reserve; priority 2 of 3 from below; told of 124 SMs");
+  client.usage[1].sms_told = 1;
+  EXPECT_EQ(in_force_lines(client)[1], "in force on GPU 1: reserve; priority 2 of 3 from below; told of 1 SM");
 }
 
 TEST(TurnLines, SayHowLongAndWhy) {

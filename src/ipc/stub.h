@@ -1,6 +1,6 @@
 // The stub page: one memfd per client, made by gpuctld, mapped by both sides (DESIGN section 7, "Data").
 //
-// The daemon writes Grant, the client everything else. Neither trusts what it reads: values are bounds-checked at
+// The daemon writes Grant and Stub::sure_sms, the client everything else. Neither trusts what it reads: values are bounds-checked at
 // each read. All fields are accessed as std::atomic_ref or volatile 32/64-bit words; no locks live here.
 // The client also maps its Grant words into its GPU's address space, so a worker of a running kernel reads the
 // daemon's decision itself, with no thread of the client in between.
@@ -15,7 +15,7 @@
 namespace gpuctl::ipc {
 
 inline constexpr std::uint32_t kStubMagic = 0x67637462;  // "gctb"
-inline constexpr std::uint32_t kStubVersion = 6;
+inline constexpr std::uint32_t kStubVersion = 7;
 inline constexpr std::uint32_t kMaxDevices = 16;
 /// "No limit", as a number of CapSM: more than any GPU has, small enough that times 32 workers it still fits 32 bits.
 inline constexpr std::uint32_t kUnlimited = 0x00ffffff;
@@ -157,9 +157,14 @@ struct Stub {
   Grant grant[kMaxDevices];
   Usage usage[kMaxDevices];
   Head head[kMaxDevices];
+  /// daemon: how many SMs of each device a program in the client's slice is told of, as it can be sure of no more; 0: of all.
+  /// A program that has asked once is told the same for the rest of its life, whatever stands here.
+  std::uint32_t sure_sms[kMaxDevices];
+  /// client: how many it told the program, where these are fewer than all; 0: of all, or the program has not asked.
+  std::uint32_t told_sms[kMaxDevices];
   /// Padding up to whole pages; the client may use what follows Stub in the last page for words its GPU polls.
 };
-static_assert(sizeof(Stub) == 64 + 64 * kMaxDevices + 256 * kMaxDevices + 64 * kMaxDevices);
+static_assert(sizeof(Stub) == 64 + 64 * kMaxDevices + 256 * kMaxDevices + 64 * kMaxDevices + 2 * 4 * kMaxDevices);
 
 inline constexpr std::size_t kClientWordsOffset = 8192;  ///< the client's own area: [kClientWordsOffset, kRecordsOffset)
 static_assert(sizeof(Stub) <= kClientWordsOffset);

@@ -156,6 +156,7 @@ json::object to_json(const ClientUsage& u) {
       .put("busy_us", u.busy_us)
       .put("memory", u.memory)
       .put("in_force", u.in_force)
+      .put("sms_told", u.sms_told)
       .put("priority_rank", u.priority_rank)
       .put("priorities", u.priorities)
       .put("time_slice", u.time_slice)
@@ -182,6 +183,7 @@ void read(Fields& fields, ClientUsage& u) {
   u.busy_us = amount(fields, "busy_us");
   u.memory = amount(fields, "memory");
   u.in_force = fields.text("in_force");
+  u.sms_told = amount(fields, "sms_told");
   u.priority_rank = amount(fields, "priority_rank");
   u.priorities = amount(fields, "priorities");
   u.time_slice = fields.text("time_slice");

@@ -77,6 +77,7 @@ struct ClientUsage {
   std::int64_t busy_us = 0;
   std::int64_t memory = 0;  ///< bytes
   std::string in_force = "nothing";  ///< why its kernels must be able to give SMs back
+  std::int64_t sms_told = 0;         ///< how many SMs the program is told the device has; 0: all, or it has not asked
   std::int64_t priority_rank = 0;    ///< of its slice among ...
   std::int64_t priorities = 1;       ///< ... so many different ones
   std::string time_slice = "not tried";  ///< or "in force", "no channel groups", "refused"

@@ -15,6 +15,7 @@
 #include "libgpuslice/debug.h"
 #include "libgpuslice/held_memory.h"
 #include "libgpuslice/stage.h"
+#include "libgpuslice/told_sms.h"
 
 namespace gpuslice {
 
@@ -77,6 +78,7 @@ Result<void> Client::connect_locked(bool resumed) {
   connection_ = std::make_unique<ipc::Connection>(std::move(*opened));
   stubs_.push_back(std::move(*map));
   stub_.store(stubs_.back().get(), std::memory_order_release);
+  ToldSms::get().publish(*stubs_.back().get());
   // The old eventfd stays open: another thread may be about to write to it. One per daemon restart is little.
   kick_fd_.store(fds[1].release());
   attached_before_ = true;

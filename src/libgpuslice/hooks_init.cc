@@ -18,6 +18,7 @@
 #include "libgpuslice/physical_memory.h"
 #include "libgpuslice/stage.h"
 #include "libgpuslice/stream_priority.h"
+#include "libgpuslice/told_sms.h"
 #include "libgpuslice/waiting_streams.h"
 
 namespace gpuslice {
@@ -55,6 +56,7 @@ void start_over_in_child() {
   Modules::get().forget_after_fork();
   HeldMemory::get().forget_after_fork();
   PhysicalMemory::get().forget_after_fork();
+  ToldSms::get().forget_after_fork();
   LinkedPtx::get().forget_after_fork();
   WaitingStreams::get().forget_after_fork();
   ChannelGroups::get().forget_after_fork();

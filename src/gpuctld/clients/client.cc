@@ -146,6 +146,10 @@ std::string_view Client::in_force() const {
   return name_of(InForce::nothing);
 }
 
+void Client::write_sure(std::size_t index, std::uint32_t sms) {
+  ipc::store(stub_->sure_sms[index], sms);
+}
+
 void Client::write_tell_work(std::size_t index, bool on) {
   write_flag(index, ipc::kTellWork, on);
 }
@@ -254,6 +258,7 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
   result.memory = bounded(ipc::load(shared.memory));
   const ipc::TimeSlice time_slice = this->time_slice(index);
   result.in_force = name_of(slot.in_force);
+  result.sms_told = std::min(ipc::load(stub_->told_sms[index]), kMaxSms);
   result.priority_rank = band_.rank;
   result.priorities = band_.count;
   result.time_slice = kTimeSliceNames[static_cast<std::size_t>(time_slice)];

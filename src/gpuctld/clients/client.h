@@ -110,6 +110,8 @@ class Client {
   void write_alone(std::size_t slot, bool alone);
   /// The same for kFree.
   void write_in_force(std::size_t slot, InForce what);
+  /// The same for Stub::sure_sms.
+  void write_sure(std::size_t slot, std::uint32_t sms);
   /// The same for kTellWork.
   void write_tell_work(std::size_t slot, bool on);
   /// The same for Grant::jobs.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/sm_range.h"
+#include "sched/bounds.h"
 
 namespace gpuctl::daemon {
 
@@ -47,7 +48,7 @@ void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput
     starving_ |= s.decided == 0 && s.admitted_demand() != 0;
     const std::uint32_t reserve = s.queue != nullptr ? 0 : own_reserve(nodes, inputs_[i].node);
     members_[i].client->write_reserve(members_[i].slot, reserve);
-    const bool alone = !storms_ && members_.size() == 1 && s.queue == nullptr && limit(nodes, inputs_[i].node) == capacity_;
+    const bool alone = !storms_ && members_.size() == 1 && s.queue == nullptr && sched::most_of(nodes, inputs_[i].node, capacity_) == capacity_;
     members_[i].client->write_alone(members_[i].slot, alone);
   }
 }
@@ -76,9 +77,14 @@ void Board::look_what_is_in_force(std::span<const sched::NodeInput> nodes) {
   residents_.clear();
   for (const Member& member : members_) residents_.push_back({member.client->node, slot(member).told_jobs != ipc::kNoJobs});
   in_force_ = what_is_in_force(nodes, residents_, circumstances());
+  const std::vector<sched::CapSM> sure = sched::sure_of(nodes, capacity_);
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const auto& [client, index] = members_[i];
     client->write_in_force(index, in_force_[i]);
+    // A program keeps what it is told first, and a slice does not stay suspended (max 0).
+    const sched::CapSM most = sched::most_of(nodes, client->node, capacity_);
+    const sched::CapSM told = by_turns_ ? most : sure[client->node];
+    client->write_sure(index, most.count == 0 || told == capacity_ ? 0 : told.count);
     client->write_tell_work(index, !by_turns_ && may_be_lent(nodes, client->node));
   }
 }
@@ -103,26 +109,19 @@ std::uint32_t Board::demand_that_counts(std::span<const sched::NodeInput> nodes,
   return std::min(demand, reserved.count);
 }
 
-sched::CapSM Board::limit(std::span<const sched::NodeInput> nodes, std::size_t index) const {
-  sched::CapSM least = capacity_;
-  for (auto n = static_cast<std::int32_t>(index); n >= 0; n = nodes[static_cast<std::size_t>(n)].parent)
-    least = std::min(least, nodes[static_cast<std::size_t>(n)].max);
-  return least;
-}
-
 void Board::decide_by_turns(std::span<const sched::NodeInput> nodes) {
   for (std::size_t n = 0; n < nodes.size(); ++n) {
-    decision_.nodes[n].given = limit(nodes, n);
+    decision_.nodes[n].given = sched::most_of(nodes, n, capacity_);
     decision_.nodes[n].headroom = {};
   }
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const sched::CapSM all = std::min(limit(nodes, inputs_[i].node), inputs_[i].most);
+    const sched::CapSM all = std::min(sched::most_of(nodes, inputs_[i].node, capacity_), inputs_[i].most);
     decision_.clients[i] = {.grant = all, .own = all};
   }
 }
 
 std::uint32_t Board::own_reserve(std::span<const sched::NodeInput> nodes, std::size_t index) const {
-  if (by_turns_) return limit(nodes, index) == capacity_ ? capacity_.count : 0;
+  if (by_turns_) return sched::most_of(nodes, index, capacity_) == capacity_ ? capacity_.count : 0;
   if (nodes[index].parent < 0) return 0;
   for (auto n = static_cast<std::int32_t>(index); n >= 0; n = nodes[static_cast<std::size_t>(n)].parent) {
     if (nodes[static_cast<std::size_t>(n)].max < capacity_) return 0;

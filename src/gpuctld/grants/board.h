@@ -80,14 +80,12 @@ class Board {
   };
 
   Client::Slot& slot(const Member& member) const { return member.client->slots()[member.slot]; }
-  /// What a node may have at most, whatever others have.
-  sched::CapSM limit(std::span<const sched::NodeInput> nodes, std::size_t index) const;
   void decide_by_turns(std::span<const sched::NodeInput> nodes);
   void count_rest(std::span<const sched::NodeInput> nodes);
   /// Whether what is in force has to be looked at again.
   bool residents_changed();
   Circumstances circumstances() const;
-  /// What is in force for each member; tells them.
+  /// What is in force for each member, and how many SMs it can be sure of; tells them.
   void look_what_is_in_force(std::span<const sched::NodeInput> nodes);
   /// It may use the whole device, beside whoever else is there. What is decided for it is what others keep clear of.
   bool is_free(std::size_t member) const { return !storms_ && in_force_[member] == InForce::nothing; }

@@ -218,6 +218,43 @@ TEST(Board, WhoRunsInTurnsTakesNothingFromOthers) {
   EXPECT_EQ(batch.granted(), 84u);
 }
 
+TEST(Board, WhatAProgramIsToldOfIsWhatItCanBeSureOf) {
+  Gpu hardware = gpu(132);
+  hardware.software = false;
+  sched::SliceTree tree = ls_and_batch(sched::ReserveMode::strict);
+  ASSERT_TRUE(tree.create("limited", {.max = 40}, kRoot));
+  Scheduler scheduler({hardware}, tree);
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch"), limited(scheduler, "limited");
+  EXPECT_EQ(ls.sure(), 0u);  // of all
+  EXPECT_EQ(batch.sure(), 124u);
+  EXPECT_EQ(limited.sure(), 40u);
+  ls.demand(132);
+  scheduler.update(2);
+  EXPECT_EQ(batch.sure(), 124u);  // whoever has work
+  ASSERT_TRUE(tree.change("ls", {.reserve_mode = "active"}, kRoot));
+  scheduler.set_tree(tree, 3);
+  EXPECT_EQ(batch.sure(), 0u);
+  ASSERT_TRUE(tree.change("ls", {.reserve_mode = "strict"}, kRoot));
+  scheduler.set_tree(tree, 4);
+  EXPECT_EQ(batch.sure(), 124u);
+  scheduler.set_by_turns(true, false, 5);  // a reserve means nothing there
+  EXPECT_EQ(batch.sure(), 0u);
+  EXPECT_EQ(limited.sure(), 40u);
+  ASSERT_TRUE(tree.change("limited", {.max = 0}, kRoot));
+  scheduler.set_tree(tree, 6);
+  EXPECT_EQ(limited.sure(), 0u);  // suspended, not small
+}
+
+TEST(Board, WhatAClientToldItsProgramIsSaid) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram batch(scheduler, "batch");
+  EXPECT_EQ(batch.client->usage(0).sms_told, 0);
+  ipc::store(batch.stub->told_sms[0], 124u);
+  EXPECT_EQ(batch.client->usage(0).sms_told, 124);
+  ipc::store(batch.stub->told_sms[0], 0xffffffffu);
+  EXPECT_EQ(batch.client->usage(0).sms_told, kMaxSms);
+}
+
 TEST(Board, ANewReserveIsGrantedWhenOthersHaveLeftIt) {
   Scheduler scheduler({gpu(132)}, sched::SliceTree(sched::CapSM{132}, 0));
   sched::SliceTree tree = scheduler.tree();

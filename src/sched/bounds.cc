@@ -1,0 +1,42 @@
+#include "sched/bounds.h"
+
+#include <algorithm>
+
+namespace gpuctl::sched {
+
+namespace {
+
+/// `a` less `b`, or nothing: on a device that is smaller than what the tree reserves.
+CapSM beyond(CapSM a, CapSM b) {
+  return a > b ? a - b : CapSM{};
+}
+
+}  // namespace
+
+CapSM most_of(std::span<const NodeInput> nodes, std::size_t index, CapSM capacity) {
+  CapSM least = capacity;
+  for (auto n = static_cast<std::int32_t>(index); n >= 0; n = nodes[static_cast<std::size_t>(n)].parent)
+    least = std::min(least, nodes[static_cast<std::size_t>(n)].max);
+  return least;
+}
+
+std::vector<CapSM> sure_of(std::span<const NodeInput> nodes, CapSM capacity) {
+  const auto above = [&](std::size_t n) { return static_cast<std::size_t>(nodes[n].parent); };
+  // What is kept free in each node, and in those directly below it, whoever has work. A slice owes its children their
+  // strict reserves, whatever its own mode is.
+  std::vector<CapSM> kept(nodes.size()), kept_below(nodes.size());
+  for (std::size_t n = nodes.size(); n-- > 1;) {  // children stand behind their parents
+    const CapSM own = nodes[n].strict ? nodes[n].reserve : CapSM{};
+    kept[n] = std::min({std::max(own, kept_below[n]), nodes[n].max, capacity});
+    kept_below[above(n)] += kept[n];
+  }
+  std::vector<CapSM> within(nodes.size()), sure(nodes.size());
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    const CapSM from_above = n == 0 ? capacity : beyond(within[above(n)], kept_below[above(n)] - kept[n]);
+    within[n] = std::min(from_above, nodes[n].max);
+    sure[n] = std::max(beyond(within[n], kept_below[n]), CapSM{1});
+  }
+  return sure;
+}
+
+}  // namespace gpuctl::sched
