@@ -2,8 +2,8 @@
 #include <exception>
 #include <iostream>
 
-#include "gpuctl/command_line.h"
-#include "gpuctl/failure.h"
+#include "gpuctl/line/command_line.h"
+#include "gpuctl/text/failure.h"
 
 int main(int argc, char** argv) {
   std::setlocale(LC_CTYPE, "");

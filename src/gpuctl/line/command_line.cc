@@ -1,0 +1,177 @@
+#include "gpuctl/line/command_line.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+
+#include "gpuctl/line/help.h"
+#include "gpuctl/text/suggest.h"
+#include "gpuctl/line/verb.h"
+#include "ipc/interface.h"
+
+namespace gpuctl::cli {
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  gpuctl create-slice ls --reserve 8       8 SMs of every GPU, always there for ls\n"
+    "  gpuctl create-slice batch --max 100\n"
+    "  gpuctl run --slice ls ./server           any CUDA program, unmodified\n"
+    "  gpuctl set batch max=40                  takes effect in the middle of a running kernel\n"
+    "  gpuctl top\n"
+    "\n"
+    "'gpuctl VERB --help' tells more about a verb; gpuctl(1) is the manual.";
+
+/// Options that take a value in the next argument; needed to find the verb before anything is parsed.
+bool takes_value(const std::string& argument) {
+  return argument == "--socket" || argument == "--slice";
+}
+
+bool is_option(const std::string& argument) {
+  return argument.size() > 1 && argument[0] == '-';
+}
+
+/// Index of the first argument at or after `from` that is neither an option nor the value of one.
+std::size_t skip_options(const std::vector<std::string>& arguments, std::size_t from) {
+  while (from < arguments.size() && is_option(arguments[from]) && arguments[from] != "--")
+    from += takes_value(arguments[from]) ? 2 : 1;
+  return std::min(from, arguments.size());
+}
+
+std::string first_line(std::string text) {
+  return text.substr(0, text.find('\n'));
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+/// What CLI11 complained about, in our words where they are clearer.
+Failure explain(const CLI::ParseError& error, const CLI::App& app, const std::string& verb) {
+  const std::string help = "; see 'gpuctl" + (verb.empty() ? "" : ' ' + verb) + " --help'";
+  const std::string text = first_line(error.what());
+  const std::string at = verb.empty() ? "" : verb + ": ";
+  if (error.get_name() == "ArgumentMismatch") {
+    const std::string option = text.substr(0, text.find(':'));
+    if (text.find("At Most 1 required") != std::string::npos)
+      return usage(at + option + " is given twice; give it once");
+    const CLI::Option* found = option.starts_with("--") ? app.get_option_no_throw(option) : nullptr;
+    if (found != nullptr && text.find("missing") != std::string::npos)
+      return usage(at + option + " needs a value: " + option + ' ' + found->get_type_name());
+  }
+  return usage(at + text + help);
+}
+
+/// What a verb did not take.
+Failure explain_extra(const std::string& extra, const CLI::App& app, const std::string& verb) {
+  const std::string help = "; see 'gpuctl" + (verb.empty() ? "" : ' ' + verb) + " --help'";
+  const std::string at = verb.empty() ? "" : verb + ": ";
+  if (!is_option(extra)) return usage(at + "unexpected argument '" + extra + "'" + help);
+  const std::string name = extra.substr(0, extra.find('='));
+  const auto near = closest(name, option_names(app));
+  return usage(at + "unknown option '" + name + "'" + (near ? "; did you mean '" + *near + "'?" : help));
+}
+
+std::string default_socket() {
+  const char* path = std::getenv("GPUCTL_SOCKET");
+  return path != nullptr && *path != '\0' ? path : std::string(ipc::kDefaultSocket);
+}
+
+void add_global_options(CLI::App& app, Context& context) {
+  app.add_option("--socket", context.socket,
+                 "Socket of the daemon (GPUCTL_SOCKET, else " + std::string(ipc::kDefaultSocket) + ")")
+      ->type_name("PATH")
+      ->group("Global options");
+  app.add_flag("--json", context.json, "Print JSON")->group("Global options");
+  app.set_help_flag("-h,--help", "Print this help and exit")->group("Global options");
+}
+
+Outcome<int> carry_out(std::vector<std::string> arguments, std::ostream& out) {
+  Context context{default_socket(), false, cut_program(arguments), out,
+                  &out == &std::cout && ::isatty(STDOUT_FILENO) == 1};
+  std::vector<std::string> names;
+  for (const Verb& verb : verbs()) names.emplace_back(verb.name);
+  const std::size_t at = skip_options(arguments, 0);
+  const std::string name = at < arguments.size() ? arguments[at] : "";
+  if (name == "help") return usage("there is no verb 'help'; write 'gpuctl --help' or 'gpuctl VERB --help'");
+  if (at < arguments.size() && std::find(names.begin(), names.end(), name) == names.end())
+    return usage("there is no verb '" + name + "'" + hint(name, names));
+
+  CLI::App app("gpuctl divides NVIDIA GPUs into slices and runs programs in them.", "gpuctl");
+  app.footer(kFooter);
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.set_version_flag("--version", "gpuctl " GPUCTL_VERSION, "Print the version and exit")->group("Global options");
+  app.allow_extras();
+  add_global_options(app, context);
+  std::map<std::string, Action> actions;
+  for (const Verb& verb : verbs()) {
+    CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
+    sub->group("Verbs");
+    sub->footer("");  // not that of the whole
+    actions[verb.name] = verb.declare(*sub);
+    add_global_options(*sub, context);
+    sub->allow_extras();
+    const std::string more = sub->get_footer();
+    sub->footer(more + (more.empty() ? "" : "\n\n") + "Example:\n  " + verb.example);
+  }
+  const CLI::App& used = name.empty() ? app : *app.get_subcommand(name);
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+    app.parse(arguments);
+  } catch (const CLI::CallForHelp&) {
+    out << used.help(name.empty() ? "" : "gpuctl");
+    return kExitOk;
+  } catch (const CLI::CallForVersion& version) {
+    out << version.what() << '\n';
+    return kExitOk;
+  } catch (const CLI::ParseError& error) {
+    return explain(error, used, name);
+  }
+  if (const std::vector<std::string> extras = app.remaining(); !extras.empty())
+    return explain_extra(extras.front(), app, "");
+  if (name.empty()) return usage("which verb? One of " + joined(names) + "; see 'gpuctl --help'");
+  if (const std::vector<std::string> extras = used.remaining(); !extras.empty())
+    return explain_extra(extras.front(), used, name);
+  return actions.at(name)(context);
+}
+
+bool is_run(const std::vector<std::string>& arguments) {
+  const std::size_t at = skip_options(arguments, 0);
+  return at < arguments.size() && arguments[at] == "run";
+}
+
+}  // namespace
+
+std::vector<std::string> cut_program(std::vector<std::string>& arguments) {
+  if (!is_run(arguments)) return {};
+  const std::size_t end = skip_options(arguments, skip_options(arguments, 0) + 1);
+  const std::size_t begin = end < arguments.size() && arguments[end] == "--" ? end + 1 : end;
+  std::vector<std::string> program(arguments.begin() + static_cast<std::ptrdiff_t>(begin), arguments.end());
+  arguments.resize(end);
+  return program;
+}
+
+int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
+  const Outcome<int> outcome = carry_out(arguments, out);
+  out.flush();
+  if (outcome) return *outcome;
+  err << "gpuctl: " << outcome.error().message << std::endl;
+  // A script must be able to tell our failure from the program's own status.
+  const bool ours = outcome.error().exit_status < kExitRunFailed;
+  return is_run(arguments) && ours ? kExitRunFailed : outcome.error().exit_status;
+}
+
+}  // namespace gpuctl::cli

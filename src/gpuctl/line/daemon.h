@@ -1,0 +1,64 @@
+// Talking to gpuctld from a verb: a call either gives its reply or a Failure that is ready to be printed.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <string>
+#include <string_view>
+
+#include "gpuctl/text/failure.h"
+#include "gpuctl/line/verb.h"
+#include "ipc/connection.h"
+#include "ipc/types.h"
+
+namespace gpuctl::cli {
+
+class Daemon {
+ public:
+  static Outcome<Daemon> connect(const Context& context);
+
+  /// Calls io.gpuctl.`member`. A refusal of the daemon becomes kExitRefused with its reason and, for a slice that does
+  /// not exist, a close name; anything else that goes wrong becomes kExitUnreachable.
+  Outcome<boost::json::object> call(std::string_view member, boost::json::object parameters = {},
+                                    std::chrono::milliseconds timeout = ipc::kDefaultTimeout);
+
+  /// Starts a call with `more`; the replies come from next().
+  Outcome<void> start(std::string_view member, boost::json::object parameters);
+  Outcome<boost::json::object> next();
+
+  /// For poll(2) while waiting for next().
+  const ipc::Connection& connection() const { return connection_; }
+  ipc::Connection& connection() { return connection_; }
+
+ private:
+  explicit Daemon(ipc::Connection connection) : connection_(std::move(connection)) {}
+  Outcome<boost::json::object> judge(const Result<ipc::Reply>& reply);
+  Failure unreachable(const std::string& what) const;
+
+  ipc::Connection connection_;
+  std::string socket_;
+};
+
+/// connect() and one call().
+Outcome<boost::json::object> ask(const Context& context, std::string_view member, boost::json::object parameters = {});
+
+/// The reply, or a part of it, as a struct; what does not fit is the daemon's fault.
+template <class T>
+Outcome<T> decode(const Result<T>& read) {
+  if (read) return *read;
+  return Failure{kExitUnreachable, "the daemon's reply is not understood: " + read.error().message};
+}
+
+/// `reply` read by `body(Fields&)`, which returns the value.
+template <class Body>
+auto decode_reply(const boost::json::object& reply, Body body)
+    -> Outcome<decltype(body(std::declval<ipc::Fields&>()))> {
+  ipc::Fields fields(reply);
+  auto value = body(fields);
+  if (fields.ok()) return value;
+  return Failure{kExitUnreachable, "the daemon's reply is not understood: " + fields.error().message};
+}
+
+/// One JSON document and a newline.
+void print_json(Context& context, const boost::json::object& object);
+
+}  // namespace gpuctl::cli

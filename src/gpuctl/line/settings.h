@@ -1,0 +1,40 @@
+// Settings of a slice as people write them, for `create-slice --max none` and for `set NAME max=none` alike.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpuctl/text/failure.h"
+#include "ipc/types.h"
+
+namespace gpuctl::cli {
+
+struct SettingKey {
+  const char* name;      ///< "memory-max": option --memory-max and key memory-max=
+  const char* argument;  ///< what its value is called in help: "SIZE|none"
+  const char* help;
+};
+
+/// Every key, in the order of help and manual.
+const std::vector<SettingKey>& setting_keys();
+
+/// "Policies:" and a line for each, for the help of the verbs that take one.
+std::string policy_help();
+
+/// Puts one value into `settings`. `where` starts the error message: "--max" or "max". `key` is one of setting_keys().
+Outcome<void> apply_setting(std::string_view key, std::string_view value, const std::string& where,
+                            ipc::SliceSettings& settings);
+
+/// "max=40": splits, checks the key, and refuses a key that was given before (in `settings`).
+Outcome<void> apply_assignment(std::string_view assignment, ipc::SliceSettings& settings);
+
+/// "/batch/train/" as "batch/train"; "/" stays. What a name may look like is the daemon's business, but it is not
+/// empty.
+Outcome<std::string> slice_path(std::string_view name);
+
+/// "root", "alice", or the number when there is no such user here; the same for groups.
+std::string user_name(std::int64_t uid);
+std::string group_name(std::int64_t gid);
+
+}  // namespace gpuctl::cli

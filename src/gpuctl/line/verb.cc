@@ -1,0 +1,34 @@
+#include "gpuctl/line/verb.h"
+
+#include <array>
+
+namespace gpuctl::cli {
+
+namespace {
+constexpr std::array kVerbs{
+    Verb{"create-slice", "Create a slice: a named share of every GPU", "gpuctl create-slice ls --reserve 8",
+         declare_create_slice},
+    Verb{"delete-slice", "Delete a slice that is not in use", "gpuctl delete-slice ls", declare_delete_slice},
+    Verb{"set", "Change a slice, also while its kernels run", "gpuctl set batch max=40 weight=50", declare_set},
+    Verb{"list", "List the slices as a tree", "gpuctl list", declare_list},
+    Verb{"show", "Show one slice and the programs in it", "gpuctl show batch", declare_show},
+    Verb{"run", "Run a program in a slice", "gpuctl run --slice batch python3 train.py --epochs 3", declare_run},
+    Verb{"kill", "End a program, or all programs of a slice, without harm to others", "gpuctl kill batch --signal INT",
+         declare_kill},
+    Verb{"top", "Watch devices, slices and programs live", "gpuctl top --interval 0.5", declare_top},
+    Verb{"explain", "Say how each kernel of a program is run, and why", "gpuctl explain 4711", declare_explain},
+    Verb{"rewrite", "Rewrite the PTX in a file, and say how each kernel would be run",
+         "gpuctl rewrite ./a.out -o rewritten", declare_rewrite},
+    Verb{"status", "Show the daemon, its devices and what works here", "gpuctl status", declare_status},
+    Verb{"monitor", "Record what runs, to replay it with simulate", "gpuctl monitor --record trace.toml --seconds 60",
+         declare_monitor},
+    Verb{"simulate", "Compare policies on a described workload, without a GPU",
+         "gpuctl simulate fleet.toml --policy frs,srt,rr --seeds 20", declare_simulate},
+};
+}  // namespace
+
+std::span<const Verb> verbs() {
+  return kVerbs;
+}
+
+}  // namespace gpuctl::cli

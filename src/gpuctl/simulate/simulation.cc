@@ -1,0 +1,140 @@
+#include "gpuctl/simulate/simulation.h"
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <map>
+
+namespace gpuctl::cli {
+
+namespace {
+
+using sched::Time;
+
+constexpr std::size_t kBuckets = 100;  // as fine as a picture of a hand's width shows
+
+double ms(Time t) {
+  return static_cast<double>(t.count()) * 1e-6;
+}
+
+void fill_timeline(const sched::Workload& workload, const sched::Outcome& outcome, PolicySummary& summary) {
+  summary.bucket_ms = ms(outcome.end) / kBuckets;
+  summary.timeline.assign(workload.applications.size(), std::vector<double>(kBuckets));
+  if (summary.bucket_ms <= 0) return;
+  const double whole = summary.bucket_ms * workload.capsm.count * workload.devices;
+  for (const sched::Stretch& stretch : outcome.stretches) {
+    const double from = ms(stretch.from), to = std::min(ms(stretch.to), ms(outcome.end));
+    for (auto b = static_cast<std::size_t>(from / summary.bucket_ms); b < kBuckets; ++b) {
+      const double begin = static_cast<double>(b) * summary.bucket_ms;
+      if (begin >= to) break;
+      const double overlap = std::min(to, begin + summary.bucket_ms) - std::max(from, begin);
+      if (overlap > 0) summary.timeline[stretch.application][b] += overlap * stretch.capsm.count / whole;
+    }
+  }
+}
+
+}  // namespace
+
+PolicySummary summarize(const sched::Workload& workload, const std::string& policy, std::uint32_t seeds) {
+  PolicySummary summary;
+  summary.policy = policy;
+  summary.seeds = seeds;
+  const auto maker = [&](const sched::PolicyInputs& inputs) { return *sched::make_job_policy(policy, inputs); };
+  const std::size_t n = workload.applications.size();
+  std::vector<double> antt, dntt, stp, turnarounds;
+  std::vector<std::vector<double>> per_application(n);
+  std::vector<double> alone(n), shared(n);
+  std::map<std::int32_t, PrioritySummary> priorities;
+  summary.applications.resize(n);
+  for (std::size_t a = 0; a < n; ++a) summary.applications[a].name = workload.applications[a].name;
+
+  for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
+    const sched::Outcome outcome = simulate(workload, maker, seed, seed == 1);
+    if (seed == 1) fill_timeline(workload, outcome, summary);
+    const sched::Metrics metrics = measure(outcome);
+    antt.push_back(metrics.antt);
+    dntt.push_back(metrics.dntt);
+    stp.push_back(metrics.stp);
+    summary.worst = std::max(summary.worst, metrics.worst);
+    summary.launches += static_cast<double>(outcome.launches.size()) / seeds;
+    summary.evictions += static_cast<double>(outcome.evictions) / seeds;
+    summary.decisions += static_cast<double>(outcome.decisions) / seeds;
+    summary.end_ms += ms(outcome.end) / seeds;
+    const double whole = std::max(ms(outcome.end) * 1e-3, 1e-9) * workload.capsm.count * workload.devices;
+    summary.lost += outcome.lost / whole / seeds;
+    for (std::size_t a = 0; a < n; ++a) summary.applications[a].share += outcome.held[a] / whole / seeds;
+    for (const sched::Launch& launch : outcome.launches) {
+      const double turnaround = ms(launch.finished - launch.arrived);
+      ApplicationSummary& app = summary.applications[launch.application];
+      ++app.launches;
+      app.ntt += turnaround / ms(launch.alone);
+      app.evictions += static_cast<double>(launch.evictions) / seeds;
+      per_application[launch.application].push_back(turnaround);
+      alone[launch.application] += ms(launch.alone);
+      shared[launch.application] += turnaround;
+      PrioritySummary& priority = priorities[launch.priority];
+      priority.priority = launch.priority;
+      ++priority.launches;
+      priority.evictions += launch.evictions;
+    }
+  }
+
+  std::vector<sched::Served> averaged;
+  for (std::size_t a = 0; a < n; ++a) {
+    ApplicationSummary& app = summary.applications[a];
+    if (app.launches == 0) continue;
+    app.ntt /= static_cast<double>(app.launches);
+    turnarounds.insert(turnarounds.end(), per_application[a].begin(), per_application[a].end());
+    app.p50_ms = sched::percentile(per_application[a], 0.5);
+    app.p99_ms = sched::percentile(per_application[a], 0.99);
+    const double count = static_cast<double>(app.launches);
+    averaged.push_back({Time{static_cast<std::int64_t>(alone[a] / count * 1e6)},
+                        Time{static_cast<std::int64_t>(shared[a] / count * 1e6)}});
+  }
+  const sched::Metrics of_means = sched::measure(averaged);
+  summary.dntt_averaged = of_means.dntt;
+  summary.stp_averaged = of_means.stp;
+  summary.antt = sched::spread(antt);
+  summary.dntt = sched::spread(dntt);
+  summary.stp = sched::spread(stp);
+  summary.p50_ms = sched::percentile(turnarounds, 0.5);
+  summary.p99_ms = sched::percentile(turnarounds, 0.99);
+  for (const auto& [priority, row] : priorities) summary.priorities.push_back(row);
+  return summary;
+}
+
+boost::json::object to_json(const PolicySummary& s) {
+  boost::json::array applications, priorities, timeline;
+  for (std::size_t a = 0; a < s.applications.size(); ++a) {
+    const ApplicationSummary& app = s.applications[a];
+    applications.push_back({{"name", app.name},
+                            {"launches", app.launches},
+                            {"ntt", app.ntt},
+                            {"p50_ms", app.p50_ms},
+                            {"p99_ms", app.p99_ms},
+                            {"share", app.share},
+                            {"evictions", app.evictions},
+                            {"share_over_time", boost::json::array(s.timeline[a].begin(), s.timeline[a].end())}});
+  }
+  for (const PrioritySummary& p : s.priorities)
+    priorities.push_back({{"priority", p.priority}, {"launches", p.launches}, {"evictions", p.evictions}});
+  return {{"policy", s.policy},
+          {"seeds", s.seeds},
+          {"antt", s.antt.mean},
+          {"dntt", s.dntt.mean},
+          {"stp", s.stp.mean},
+          {"spread", {{"antt", s.antt.deviation}, {"dntt", s.dntt.deviation}, {"stp", s.stp.deviation}}},
+          {"averaged", {{"dntt", s.dntt_averaged}, {"stp", s.stp_averaged}}},
+          {"worst_ntt", s.worst},
+          {"p50_ms", s.p50_ms},
+          {"p99_ms", s.p99_ms},
+          {"launches", s.launches},
+          {"evictions", s.evictions},
+          {"decisions", s.decisions},
+          {"lost", s.lost},
+          {"end_ms", s.end_ms},
+          {"bucket_ms", s.bucket_ms},
+          {"applications", std::move(applications)},
+          {"priorities", std::move(priorities)}};
+}
+
+}  // namespace gpuctl::cli

@@ -1,0 +1,52 @@
+#include <memory>
+#include <ostream>
+
+#include "gpuctl/line/daemon.h"
+#include "gpuctl/views/kernel_lines.h"
+#include "gpuctl/text/units.h"
+#include "gpuctl/line/verb.h"
+
+namespace gpuctl::cli {
+
+Action declare_explain(CLI::App& app) {
+  auto text = std::make_shared<std::string>();
+  app.add_option("PID", *text, "Process of a program that was started with 'gpuctl run'")->required();
+
+  return [text](Context& context) -> Outcome<int> {
+    const auto pid = parse_integer(*text);
+    if (!pid || *pid <= 0)
+      return usage("PID: '" + *text +
+                   "' is not a process id; 'gpuctl top --once' shows those of the attached programs");
+    const auto reply = ask(context, "Explain", {{"pid", *pid}});
+    if (!reply) return reply.error();
+    struct Explained {
+      ipc::Client client;
+      std::vector<ipc::Kernel> kernels;
+    };
+    auto explained = decode_reply(*reply, [](ipc::Fields& fields) {
+      Explained e;
+      ipc::Fields client = fields.object("client");
+      read(client, e.client);
+      e.kernels = ipc::read_list<ipc::Kernel>(fields, "kernels");
+      return e;
+    });
+    if (!explained) return explained.error();
+    if (context.json) {
+      print_json(context, *reply);
+      return kExitOk;
+    }
+    context.out << explained->client.pid << "  " << printable(explained->client.command) << "  in slice "
+                << printable(explained->client.slice) << '\n';
+    for (const std::string& line : in_force_lines(explained->client)) context.out << line << '\n';
+    for (const std::string& line : turn_lines(explained->client)) context.out << line << '\n';
+    context.out << '\n';
+    if (explained->kernels.empty()) {
+      context.out << "no kernel has been launched yet\n";
+    } else {
+      for (const std::string& line : kernel_table(std::move(explained->kernels)).lines()) context.out << line << '\n';
+    }
+    return kExitOk;
+  };
+}
+
+}  // namespace gpuctl::cli

@@ -1,0 +1,105 @@
+#include <poll.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <ostream>
+
+#include "gpuctl/line/daemon.h"
+#include "gpuctl/simulate/trace_file.h"
+#include "gpuctl/text/units.h"
+#include "gpuctl/line/verb.h"
+
+namespace gpuctl::cli {
+namespace {
+
+volatile std::sig_atomic_t stop = 0;
+
+/// Ctrl-C ends the recording, not the program: what was recorded is still to be written.
+void end_on_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { stop = 1; };
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+/// True when a reply can be read, false when the time is over or the user has had enough.
+bool wait_for_reply(Daemon& daemon, std::chrono::steady_clock::time_point until) {
+  while (!daemon.connection().reply_waiting()) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (stop != 0 || left.count() <= 0) return false;
+    pollfd waiting{daemon.connection().fd(), POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 100)));
+    if (ready > 0) return stop == 0;
+  }
+  return true;
+}
+
+}  // namespace
+
+Action declare_monitor(CLI::App& app) {
+  struct Options {
+    std::string record;
+    std::string seconds;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_option("--record", options->record, "Write what ran to this file, for 'gpuctl simulate FILE'")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("--seconds", options->seconds, "How long (until Ctrl-C)")->type_name("S");
+
+  return [options](Context& context) -> Outcome<int> {
+    auto until = std::chrono::steady_clock::time_point::max();
+    if (!options->seconds.empty()) {
+      const auto seconds = parse_seconds(options->seconds);
+      if (!seconds || *seconds <= 0 || *seconds > 1e6)
+        return usage("--seconds: '" + options->seconds + "' is not a number of seconds up to 1000000");
+      until = std::chrono::steady_clock::now() + std::chrono::milliseconds(std::llround(*seconds * 1000));
+    }
+    std::ofstream file(options->record, std::ios::binary);
+    if (!file) return usage("--record: " + options->record + ": " + std::strerror(errno));
+    const auto status = ask(context, "GetStatus");
+    if (!status) return status.error();
+    const auto devices =
+        decode_reply(*status, [](ipc::Fields& fields) { return ipc::read_list<ipc::Device>(fields, "devices"); });
+    if (!devices) return devices.error();
+    std::int64_t sms = 1;
+    for (const ipc::Device& device : *devices) sms = std::max(sms, device.sms);
+
+    Outcome<Daemon> daemon = Daemon::connect(context);
+    if (!daemon) return daemon.error();
+    const auto started = daemon->start("Record", {});
+    if (!started) return started.error();
+    end_on_signals();
+    std::vector<ipc::Launch> launches;
+    std::int64_t lost = 0;
+    while (wait_for_reply(*daemon, until)) {
+      const auto reply = daemon->next();
+      if (!reply) return reply.error();
+      const auto part = decode_reply(*reply, [&](ipc::Fields& fields) {
+        lost += fields.integer("lost", 0);
+        std::vector<ipc::Launch> list;
+        for (ipc::Fields& item : fields.objects("launches")) read(item, list.emplace_back());
+        return list;
+      });
+      if (!part) return part.error();
+      launches.insert(launches.end(), part->begin(), part->end());
+    }
+    if (launches.empty())
+      return Failure{kExitRefused, "nothing to record: no launch in persistent form ended meanwhile"};
+    file << to_workload(launches, devices->size(), sms) << std::flush;
+    if (!file) return usage("--record: " + options->record + ": cannot be written");
+    if (context.json)
+      print_json(context, {{"file", options->record}, {"launches", launches.size()}, {"lost", lost}});
+    else
+      context.out << launches.size() << " launches written to " << options->record
+                  << (lost > 0 ? ", " + std::to_string(lost) + " lost" : std::string()) << '\n';
+    return kExitOk;
+  };
+}
+
+}  // namespace gpuctl::cli

@@ -1,0 +1,117 @@
+// `gpuctl run` becomes the program by execvp: same process id, same descriptors, same signal dispositions and mask,
+// and whoever waits for us gets the program's own exit status. So everything that can be refused is asked for before.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "gpuctl/line/daemon.h"
+#include "gpuctl/views/run_environment.h"
+#include "gpuctl/line/settings.h"
+#include "gpuctl/line/verb.h"
+
+namespace gpuctl::cli {
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string own_path() {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "" : path.string();
+}
+
+/// What of the daemon a program's environment depends on.
+struct Surroundings {
+  bool software = false;  ///< its devices are software GPUs
+  bool mps = false;       ///< some GPU is shared under MPS
+  std::int64_t clients = 0;
+  bool needs_form = false;  ///< something in force needs the program's kernels to give SMs back
+};
+
+/// Asks the daemon for the path of the slice and whether we may join it, by joining it for a moment: the rules are
+/// the daemon's alone.
+Outcome<Surroundings> check_slice(const Context& context, const std::string& slice) {
+  Outcome<Daemon> daemon = Daemon::connect(context);
+  if (!daemon) return daemon.error();
+  const auto reply = daemon->call("GetStatus");
+  if (!reply) return reply.error();
+  const auto status = decode(ipc::from_json<ipc::Status>(*reply));
+  if (!status) return status.error();
+  boost::json::array uuids;
+  for (const ipc::Device& device : status->devices) uuids.emplace_back(device.uuid);
+  const auto attached = daemon->call("Attach", {{"slice", slice}, {"device_uuids", uuids}, {"resumed", false}});
+  if (!attached) return attached.error();
+  const auto is_software = [](const ipc::Device& d) { return d.kind == "software"; };
+  const auto is_shared = [](const ipc::Device& d) { return d.mode == "mps"; };
+  const auto any = [&](const auto& holds) { return std::any_of(status->devices.begin(), status->devices.end(), holds); };
+  ipc::Fields fields(*attached);
+  const std::string in_force = fields.text("in_force");
+  return Surroundings{.software = any(is_software), .mps = any(is_shared), .clients = status->clients, .needs_form = in_force != "nothing"};
+}
+
+Failure exec_failure(const std::string& program, int error) {
+  std::error_code ignored;
+  const bool directory = error == EACCES && std::filesystem::is_directory(program, ignored);
+  const std::string reason = directory ? "it is a directory" : std::strerror(error);
+  const std::string message = "run: cannot execute '" + program + "': " + reason;
+  return {error == ENOENT ? kExitNotFound : kExitNotExecutable, message};
+}
+
+}  // namespace
+
+Action declare_run(CLI::App& app) {
+  auto name = std::make_shared<std::string>();
+  CLI::Option* slice = app.add_option("--slice", *name, "The slice to run in (GPUCTL_SLICE)")->type_name("NAME");
+  // For the help only: the program's command line was cut off before the options were parsed.
+  auto program = std::make_shared<std::vector<std::string>>();
+  app.add_option("PROGRAM", *program, "The program, looked up in PATH, and its arguments, passed on untouched");
+  app.footer(
+      "Options of gpuctl end at the program or at '--'. The program keeps its arguments, environment, descriptors and\n"
+      "process id; its exit status is that of gpuctl. 125: gpuctl itself failed, 126: not executable, 127: not found.");
+
+  return [name, slice, program](Context& context) -> Outcome<int> {
+    if (slice->count() == 0) *name = variable("GPUCTL_SLICE");
+    if (name->empty()) return usage("run: --slice is missing; give the slice to run in: --slice NAME");
+    if (context.command.empty()) return usage("run: no program given; write gpuctl run --slice NAME PROGRAM ARGUMENTS");
+    const Outcome<std::string> path = slice_path(*name);
+    if (!path) return path.error();
+    const Outcome<Surroundings> there = check_slice(context, *path);
+    if (!there) return there.error();
+
+    RunPlan plan;
+    plan.socket = std::filesystem::absolute(context.socket);
+    plan.slice = *path;
+    plan.ld_preload = variable("LD_PRELOAD");
+    plan.ld_library_path = variable("LD_LIBRARY_PATH");
+    plan.connections = variable("CUDA_DEVICE_MAX_CONNECTIONS");
+    plan.clients = there->clients;
+    plan.mps = there->mps;
+    plan.needs_form = there->needs_form;
+    const std::string self = own_path();
+    const Result<std::string> library = find_library(self);
+    if (!library) return Failure{kExitRunFailed, "run: " + library.error().message};
+    plan.library = *library;
+    if (there->software) {
+      const Result<std::string> directory = find_software_gpu(self);
+      if (!directory) return Failure{kExitRunFailed, "run: " + directory.error().message};
+      plan.software_gpu = *directory;
+    }
+    for (const auto& [key, value] : run_environment(plan)) ::setenv(key.c_str(), value.c_str(), 1);
+
+    std::vector<char*> arguments;
+    for (std::string& argument : context.command) arguments.push_back(argument.data());
+    arguments.push_back(nullptr);
+    ::execvp(arguments[0], arguments.data());
+    return exec_failure(context.command[0], errno);
+  };
+}
+
+}  // namespace gpuctl::cli

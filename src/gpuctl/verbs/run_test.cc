@@ -1,0 +1,191 @@
+// `gpuctl run` as the shell sees it: the real executable, a daemon of the test's own, real programs.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include "gpuctl/testing/fake_daemon.h"
+#include "ipc/types.h"
+
+namespace gpuctl::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CmdRun : public testing::Test {
+ protected:
+  CmdRun() {
+    char name[] = "/tmp/gpuctl-run-XXXXXX";
+    directory_ = ::mkdtemp(name);
+    // Any loadable library will do: what it does inside the program is its own tests' business.
+    fs::create_symlink(PRELOADED_LIBRARY, directory_ / "libgpuslice.so");
+    fs::create_directory(directory_ / "softgpu");
+    std::ofstream(directory_ / "softgpu/libcuda.so.1") << "x";
+    status("cuda");
+    daemon_.on("Attach", {{"slice", "ls"}, {"stub_bytes", 16384}, {"latency_target_us", 50}, {"block_target_us", 20}});
+  }
+  ~CmdRun() override { fs::remove_all(directory_); }
+
+  void status(const std::string& kind) {
+    daemon_.on("GetStatus", to_json(ipc::Status{"0.1.0", {{0, "GPU", "GPU-1", kind, 8, 1, "mps"}}, 1, 0, 1, {}}));
+  }
+
+  struct Ran {
+    int wait_status;
+    std::string out;
+    std::string err;
+    int exit_status() const { return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1; }
+  };
+  /// Starts gpuctl with `arguments` and `environment` on top of a bare one; its pid is in pid_ meanwhile.
+  Ran gpuctl(
+      const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {},
+      const std::function<void()>& meanwhile = [] {}) {
+    std::vector<std::string> words{GPUCTL_EXECUTABLE, "--socket", daemon_.socket(), "run"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<std::string> variables{"PATH=/usr/bin:/bin", "HOME=/ home",
+                                       "GPUCTL_LIBGPUSLICE=" + (directory_ / "libgpuslice.so").string(),
+                                       "GPUCTL_SOFTGPU=" + (directory_ / "softgpu").string(),
+                                       // A preloaded library stands before the runtime of a sanitizer, if there is one.
+                                       "ASAN_OPTIONS=verify_asan_link_order=0"};
+    variables.insert(variables.end(), environment.begin(), environment.end());
+    const auto pointers = [](std::vector<std::string>& list) {
+      std::vector<char*> result;
+      for (std::string& item : list) result.push_back(item.data());
+      result.push_back(nullptr);
+      return result;
+    };
+    std::vector<char*> argv = pointers(words), envp = pointers(variables);
+    const std::string out = directory_ / "out", err = directory_ / "err";
+    std::fflush(nullptr);  // or the child would print what this process has not yet
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::alarm(60);
+      if (std::freopen(out.c_str(), "w", stdout) == nullptr || std::freopen(err.c_str(), "w", stderr) == nullptr)
+        ::_exit(99);
+      ::close_range(3, ~0u, 0);  // what the test itself was started with
+      ::execve(argv[0], argv.data(), envp.data());
+      ::_exit(98);
+    }
+    meanwhile();
+    Ran ran{};
+    EXPECT_EQ(::waitpid(pid_, &ran.wait_status, 0), pid_);
+    ran.out = contents(out);
+    ran.err = contents(err);
+    return ran;
+  }
+  static std::string contents(const fs::path& path) {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  }
+
+  FakeDaemon daemon_;
+  fs::path directory_;
+  pid_t pid_ = -1;
+};
+
+TEST_F(CmdRun, ArgumentsArriveUntouched) {
+  const Ran ran = gpuctl({"--slice", "ls", "printf", "[%s]", "a b", "", "--", "-x", "--slice", "*", "\\n", "é"});
+  EXPECT_EQ(ran.out, "[a b][][--][-x][--slice][*][\\n][é]") << ran.err;
+  EXPECT_EQ(ran.err, "");
+  EXPECT_EQ(ran.exit_status(), 0);
+  EXPECT_EQ(daemon_.asked("Attach"), R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false})");
+}
+
+TEST_F(CmdRun, DashDashIsTakenAwayOnce) {
+  EXPECT_EQ(gpuctl({"--slice", "ls", "--", "printf", "[%s]", "--", "--help"}).out, "[--][--help]");
+}
+
+TEST_F(CmdRun, EnvironmentIsKeptAndAddedTo) {
+  const Ran ran = gpuctl({"--slice", "/ls/", "env"}, {"MARK=one two", "GPUCTL_SLICE=other", "LD_LIBRARY_PATH=/x:/y"});
+  const auto has = [&](const std::string& line) {
+    return ("\n" + ran.out).find("\n" + line + "\n") != std::string::npos;
+  };
+  EXPECT_TRUE(has("MARK=one two")) << ran.out << ran.err;
+  EXPECT_TRUE(has("HOME=/ home"));
+  EXPECT_TRUE(has("GPUCTL_SLICE=ls"));
+  EXPECT_TRUE(has("GPUCTL_SOCKET=" + daemon_.socket()));
+  EXPECT_TRUE(has("LD_PRELOAD=" + (directory_ / "libgpuslice.so").string()));
+  EXPECT_TRUE(has("LD_LIBRARY_PATH=/x:/y"));  // a real GPU: untouched
+}
+
+TEST_F(CmdRun, PreloadedLibrariesAreKept) {
+  const std::string other = PRELOADED_LIBRARY;
+  const Ran ran = gpuctl({"--slice", "ls", "sh", "-c", "echo $LD_PRELOAD"}, {"LD_PRELOAD=" + other});
+  EXPECT_EQ(ran.out, (directory_ / "libgpuslice.so").string() + ":" + other + "\n");
+}
+
+TEST_F(CmdRun, ASoftwareGpuIsFoundThroughTheLibraryPath) {
+  status("software");
+  const Ran ran = gpuctl({"--slice", "ls", "sh", "-c", "echo $LD_LIBRARY_PATH"}, {"LD_LIBRARY_PATH=/x"});
+  EXPECT_EQ(ran.out, (directory_ / "softgpu").string() + ":/x\n");
+}
+
+TEST_F(CmdRun, ExitStatusIsTheProgramsOwn) {
+  for (const int status : {0, 1, 2, 3, 42, 125, 255})
+    EXPECT_EQ(gpuctl({"--slice", "ls", "sh", "-c", "exit " + std::to_string(status)}).exit_status(), status);
+}
+
+TEST_F(CmdRun, ProcessIdStaysTheSame) {
+  const Ran ran = gpuctl({"--slice", "ls", "sh", "-c", "echo $$"});
+  EXPECT_EQ(ran.out, std::to_string(pid_) + "\n");
+}
+
+TEST_F(CmdRun, SignalsReachTheProgram) {
+  const fs::path ready = directory_ / "ready";
+  const auto send = [&](int signal) {
+    return [&, signal] {
+      for (int i = 0; i < 6000 && !fs::exists(ready); ++i) ::usleep(10'000);
+      ::kill(pid_, signal);
+    };
+  };
+  const std::string script = "touch " + ready.string() + "; while :; do sleep 0.02; done";
+  const Ran killed = gpuctl({"--slice", "ls", "sh", "-c", script}, {}, send(SIGTERM));
+  EXPECT_TRUE(WIFSIGNALED(killed.wait_status));
+  EXPECT_EQ(WTERMSIG(killed.wait_status), SIGTERM);
+  fs::remove(ready);
+  const Ran handled = gpuctl({"--slice", "ls", "sh", "-c", "trap 'exit 7' USR1; " + script}, {}, send(SIGUSR1));
+  EXPECT_EQ(handled.exit_status(), 7);
+}
+
+TEST_F(CmdRun, NoDescriptorsLeakIntoTheProgram) {
+  const Ran ran = gpuctl({"--slice", "ls", "sh", "-c", "ls /proc/self/fd | wc -l"});
+  EXPECT_EQ(std::stoi(ran.out), 4);  // in, out, err, and the directory that ls reads
+}
+
+TEST_F(CmdRun, MissingAndNotExecutablePrograms) {
+  const Ran missing = gpuctl({"--slice", "ls", "no-such-program"});
+  EXPECT_EQ(missing.exit_status(), 127);
+  EXPECT_EQ(missing.err, "gpuctl: run: cannot execute 'no-such-program': No such file or directory\n");
+  const Ran directory = gpuctl({"--slice", "ls", directory_.string()});
+  EXPECT_EQ(directory.exit_status(), 126);
+  EXPECT_EQ(directory.err, "gpuctl: run: cannot execute '" + directory_.string() + "': it is a directory\n");
+}
+
+TEST_F(CmdRun, NothingRunsWhenTheDaemonSaysNo) {
+  daemon_.on("ListSlices", {{"slices", to_json(std::vector<ipc::Slice>{{"ls"}})}});
+  daemon_.refuse("Attach", "NoSuchSlice", {{"path", "lss"}});
+  const Ran ran = gpuctl({"--slice", "lss", "touch", (directory_ / "ran").string()});
+  EXPECT_EQ(ran.exit_status(), 125);
+  EXPECT_EQ(ran.err, "gpuctl: slice 'lss' does not exist; did you mean 'ls'?\n");
+  EXPECT_FALSE(fs::exists(directory_ / "ran"));
+}
+
+TEST_F(CmdRun, NothingRunsWithoutTheLibrary) {
+  fs::remove(directory_ / "libgpuslice.so");
+  const Ran ran = gpuctl({"--slice", "ls", "touch", (directory_ / "ran").string()});
+  EXPECT_EQ(ran.exit_status(), 125);
+  EXPECT_EQ(ran.err, "gpuctl: run: cannot read " + (directory_ / "libgpuslice.so").string() +
+                         "; install it or set GPUCTL_LIBGPUSLICE\n");
+  EXPECT_FALSE(fs::exists(directory_ / "ran"));
+}
+
+}  // namespace
+}  // namespace gpuctl::cli

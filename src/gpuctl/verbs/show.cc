@@ -1,0 +1,148 @@
+#include <cmath>
+#include <memory>
+#include <ostream>
+
+#include "gpuctl/line/daemon.h"
+#include "gpuctl/line/settings.h"
+#include "gpuctl/views/slice_rows.h"
+#include "gpuctl/text/units.h"
+#include "gpuctl/line/verb.h"
+#include "sched/policy.h"
+#include "sched/temporal/job_policy.h"
+
+namespace gpuctl::cli {
+namespace {
+
+void print_slice(std::ostream& out, const ipc::Slice& s) {
+  const auto line = [&](const char* name, const std::string& value) {
+    out << std::string(name) + std::string(14 - std::string_view(name).size(), ' ') << value << '\n';
+  };
+  const auto sms = [](std::int64_t count) { return std::to_string(count) + (count == 1 ? " SM" : " SMs"); };
+  const sched::Policy* policy = sched::find_policy(s.policy);
+  const sched::JobPolicyRow* row = sched::find_job_policy(s.policy.substr(0, s.policy.find(':')));
+  const std::string_view help = policy != nullptr ? policy->help : row != nullptr ? row->help : "";
+  const std::string hold = format_us(1000.0 * static_cast<double>(s.reserve_hold_ms));
+  const std::string kept = s.reserve_mode == "strict"   ? ", kept free"
+                           : s.reserve_mode == "active" ? ", kept free while active and " + hold + " longer"
+                                                        : ", lent until needed";
+  line("slice", printable(s.path));
+  line("reserve", s.reserve == 0 ? "none" : sms(s.reserve) + kept);
+  line("max", s.max ? sms(*s.max) : "none");
+  line("weight", std::to_string(s.weight));
+  line("priority", std::to_string(s.priority));
+  line("memory max", s.memory_max ? format_bytes(*s.memory_max) + " of each GPU" : "none");
+  line("policy", printable(s.policy) + (help.empty() ? "" : " (" + std::string(help) + ")"));
+  line("owner", owner_text(s));
+  line("granted", sms(s.granted) + " of " + std::to_string(s.demand) + " wanted");
+  line("clients", std::to_string(s.clients));
+  line("faults", std::to_string(s.faults));
+}
+
+Table client_table(const std::vector<ipc::Client>& clients) {
+  using enum Table::Align;
+  Table table({{"PID", right},
+               {"USER", left},
+               {"GPU", right},
+               {"STATE", left},
+               {"GRANTED", right},
+               {"HOLDING", right},
+               {"DEMAND", right},
+               {"MEMORY", right},
+               {"LAUNCHES", right},
+               {"EVICTIONS", right},
+               {"EVICT MEAN", right},
+               {"EVICT MAX", right},
+               {"COMMAND", left}});
+  for (const ipc::Client& c : clients) {
+    const std::string pid = std::to_string(c.pid);
+    if (c.usage.empty())
+      table.add_row({pid, user_name(c.uid), "-", printable(c.state), "-", "-", "-", "-", "-", "-", "-", "-",
+                     printable(c.command)});
+    for (const ipc::ClientUsage& u : c.usage)
+      table.add_row({pid, user_name(c.uid), std::to_string(u.device), printable(c.state), std::to_string(u.granted),
+                     std::to_string(u.holding), std::to_string(u.demand), format_bytes(u.memory),
+                     format_count(u.launches), format_count(u.evictions),
+                     u.evictions == 0 ? "-" : format_us(u.evict_us_mean),
+                     u.evictions == 0 ? "-" : format_us(u.evict_us_max), printable(c.command)});
+  }
+  return table;
+}
+
+/// "1: 80 us  4: 20 us"
+std::string curve_text(const std::vector<ipc::KernelPoint>& curve) {
+  std::string text;
+  for (const ipc::KernelPoint& point : curve)
+    text.append(text.empty() ? "" : "  ").append(std::to_string(point.sms) + ": " + format_us(point.block_task_us));
+  return text.empty() ? "-" : text;
+}
+
+Outcome<int> show_kernels(Context& context) {
+  const auto reply = ask(context, "ListKernels");
+  if (!reply) return reply.error();
+  const auto kernels = decode_reply(
+      *reply, [](ipc::Fields& fields) { return ipc::read_list<ipc::KernelDurations>(fields, "kernels"); });
+  if (!kernels) return kernels.error();
+  if (context.json) {
+    print_json(context, *reply);
+    return kExitOk;
+  }
+  using enum Table::Align;
+  Table table({{"KERNEL", left},
+               {"MODULE", left},
+               {"LAUNCHES", right},
+               {"PREDICTED", right},
+               {"OBSERVED", right},
+               {"ERROR", right},
+               {"EVICTION", right},
+               {"PER BLOCK-TASK BY SMS", left}});
+  for (const ipc::KernelDurations& k : *kernels)
+    table.add_row({printable(k.name), k.module.empty() ? "-" : printable(k.module), format_count(k.launches),
+                   k.predicted_us == 0 ? "-" : format_us(k.predicted_us), format_us(k.observed_us),
+                   k.predicted_us == 0 ? "-" : std::to_string(std::llround(100 * k.error)) + " %",
+                   k.evict_us == 0 ? "-" : format_us(k.evict_us), curve_text(k.curve)});
+  for (const std::string& line : table.lines()) context.out << line << '\n';
+  return kExitOk;
+}
+
+}  // namespace
+
+Action declare_show(CLI::App& app) {
+  auto name = std::make_shared<std::string>();
+  auto kernels = std::make_shared<bool>(false);
+  app.add_option("NAME", *name, "The slice; '/' is the root");
+  app.add_flag("--kernels", *kernels, "What policies for jobs have learnt about kernels, instead of a slice");
+
+  return [name, kernels](Context& context) -> Outcome<int> {
+    if (*kernels && !name->empty()) return usage("show: --kernels goes without the name of a slice");
+    if (*kernels) return show_kernels(context);
+    if (name->empty()) return usage("show: give the name of a slice, or --kernels");
+    const Outcome<std::string> path = slice_path(*name);
+    if (!path) return path.error();
+    const auto reply = ask(context, "GetSlice", {{"path", *path}});
+    if (!reply) return reply.error();
+    struct Shown {
+      ipc::Slice slice;
+      std::vector<ipc::Client> clients;
+    };
+    const auto shown = decode_reply(*reply, [](ipc::Fields& fields) {
+      Shown s;
+      ipc::Fields slice = fields.object("slice");
+      read(slice, s.slice);
+      s.clients = ipc::read_list<ipc::Client>(fields, "clients");
+      return s;
+    });
+    if (!shown) return shown.error();
+    if (context.json) {
+      print_json(context, *reply);
+      return kExitOk;
+    }
+    print_slice(context.out, shown->slice);
+    if (!shown->clients.empty()) {
+      context.out << '\n';
+      for (const std::string& line : client_table(shown->clients).lines()) context.out << line << '\n';
+    }
+    return kExitOk;
+  };
+}
+
+}  // namespace gpuctl::cli

@@ -1,0 +1,111 @@
+#include <langinfo.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <ostream>
+
+#include "gpuctl/line/daemon.h"
+#include "gpuctl/text/terminal.h"
+#include "gpuctl/views/top_model.h"
+#include "gpuctl/views/top_screen.h"
+#include "gpuctl/text/units.h"
+#include "gpuctl/line/verb.h"
+
+namespace gpuctl::cli {
+namespace {
+
+/// The latest two replies of Monitor; rates are their difference.
+struct Samples {
+  std::optional<ipc::Snapshot> before;
+  std::optional<ipc::Snapshot> now;
+
+  const ipc::Snapshot* previous() const { return before ? &*before : nullptr; }
+
+  Outcome<void> take(Daemon& daemon) {
+    const auto reply = daemon.next();
+    if (!reply) return reply.error();
+    auto snapshot = decode(ipc::from_json<ipc::Snapshot>(*reply));
+    if (!snapshot) return snapshot.error();
+    before = std::move(now);
+    now = std::move(*snapshot);
+    return boost::system::in_place_value;
+  }
+};
+
+bool utf8_terminal() {
+  return std::strcmp(::nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+bool color_wanted() {
+  const char* no_color = std::getenv("NO_COLOR");
+  return no_color == nullptr || *no_color == '\0';
+}
+
+Outcome<int> print_once(Context& context, Daemon& daemon) {
+  Samples samples;
+  for (int i = 0; i < 2; ++i)
+    if (const auto taken = samples.take(daemon); !taken) return taken.error();
+  if (context.json) {
+    print_json(context, top_json(samples.previous(), *samples.now));
+  } else {
+    for (const std::string& line : render_top(samples.previous(), *samples.now, {0, 0, false, utf8_terminal()}))
+      context.out << line << '\n';
+  }
+  return kExitOk;
+}
+
+Outcome<int> stream_json(Context& context, Daemon& daemon) {
+  Samples samples;
+  while (context.out) {
+    if (const auto taken = samples.take(daemon); !taken) return taken.error();
+    print_json(context, top_json(samples.previous(), *samples.now));
+    context.out.flush();
+  }
+  return kExitOk;
+}
+
+Outcome<int> live_screen(Daemon& daemon) {
+  Samples samples;
+  if (const auto taken = samples.take(daemon); !taken) return taken.error();
+  Terminal terminal;
+  while (true) {
+    const Terminal::Size size = terminal.size();
+    terminal.draw(
+        render_top(samples.previous(), *samples.now, {size.columns, size.lines, color_wanted(), utf8_terminal()}));
+    const Terminal::Event event = terminal.wait(daemon.connection().fd());
+    if (event == Terminal::Event::quit) return kExitOk;
+    if (event == Terminal::Event::redraw) continue;
+    do {
+      if (const auto taken = samples.take(daemon); !taken) return taken.error();
+    } while (daemon.connection().reply_waiting());
+  }
+}
+
+}  // namespace
+
+Action declare_top(CLI::App& app) {
+  struct Options {
+    bool once = false;
+    std::string interval = "1";
+  };
+  auto options = std::make_shared<Options>();
+  app.add_flag("--once", options->once, "Print one table, measured over one interval, and exit");
+  app.add_option("--interval", options->interval, "Seconds between two samples, 0.1 to 60 (1)")->type_name("S");
+
+  return [options](Context& context) -> Outcome<int> {
+    const auto seconds = parse_seconds(options->interval);
+    if (!seconds || *seconds < 0.1 || *seconds > 60)
+      return usage("--interval: '" + options->interval + "' is not a number of seconds from 0.1 to 60");
+    Outcome<Daemon> daemon = Daemon::connect(context);
+    if (!daemon) return daemon.error();
+    const auto started = daemon->start("Monitor", {{"interval_ms", std::llround(*seconds * 1000)}});
+    if (!started) return started.error();
+    const bool live = context.out_is_terminal && !options->once;
+    if (context.json && !options->once) return stream_json(context, *daemon);
+    return live ? live_screen(*daemon) : print_once(context, *daemon);
+  };
+}
+
+}  // namespace gpuctl::cli

@@ -1,0 +1,77 @@
+#include "gpuctl/views/kernel_lines.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "gpuctl/text/units.h"
+
+namespace gpuctl::cli {
+namespace {
+
+std::string registers_text(const ipc::Kernel& k) {
+  if (k.registers == 0 && k.registers_original == 0) return "-";
+  if (k.form == "opaque" || k.registers == 0) return std::to_string(std::max(k.registers, k.registers_original));
+  return std::to_string(k.registers_original) + " -> " + std::to_string(k.registers);
+}
+
+}  // namespace
+
+std::string demangled(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                    std::free);
+  // Without "_Z" the demangler would take "f" for the type float.
+  return status == 0 && text && name.starts_with("_Z") ? text.get() : name;
+}
+
+std::vector<std::string> in_force_lines(const ipc::Client& client) {
+  std::vector<std::string> lines;
+  for (const ipc::ClientUsage& u : client.usage) {
+    std::string line = "in force on GPU " + std::to_string(u.device) + ": " + printable(u.in_force);
+    if (u.in_force == "nothing") line += ", so its kernels keep their original form";
+    if (u.priorities > 1) line += "; priority " + std::to_string(u.priority_rank + 1) + " of " + std::to_string(u.priorities) + " from below";
+    if (u.sms_told > 0) line += "; told of " + std::to_string(u.sms_told) + (u.sms_told == 1 ? " SM" : " SMs");
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::vector<std::string> turn_lines(const ipc::Client& client) {
+  std::vector<std::string> lines;
+  for (const ipc::ClientUsage& u : client.usage) {
+    const std::string gpu = "turns on GPU " + std::to_string(u.device) + ": ";
+    if (u.time_slice == "in force")
+      lines.push_back(gpu + std::to_string(u.time_slice_us) + " us, then others' (time slice of its " +
+                      std::to_string(u.channel_groups) + (u.channel_groups == 1 ? " channel group" : " channel groups") +
+                      "; the hardware stops any kernel for that)");
+    else if (u.time_slice == "refused")
+      lines.push_back(gpu + "as long as the driver has it, which refused to set time slices");
+    else if (u.time_slice == "no channel groups")
+      lines.push_back(gpu + "as long as the driver has it, whose channel groups were not seen");
+  }
+  return lines;
+}
+
+Table kernel_table(std::vector<ipc::Kernel> kernels) {
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [](const ipc::Kernel& a, const ipc::Kernel& b) { return a.launches > b.launches; });
+  using enum Table::Align;
+  Table table({{"FORM", left},
+               {"LAUNCHES", right},
+               {"REGISTERS", right},
+               {"WORKERS/SM", right},
+               {"BLOCK-TASK", right},
+               {"KERNEL", left},
+               {"REASON", left}});
+  for (const ipc::Kernel& k : kernels)
+    table.add_row({printable(k.form), format_count(k.launches), registers_text(k),
+                   k.per_sm == 0 ? "-" : std::to_string(k.per_sm),
+                   k.block_task_ns == 0 ? "-" : format_us(static_cast<double>(k.block_task_ns) / 1000),
+                   fit(printable(demangled(k.name)), 60), printable(k.reason)});
+  return table;
+}
+
+}  // namespace gpuctl::cli

@@ -1,0 +1,67 @@
+#include "gpuctl/views/kernel_lines.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuctl::cli {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+TEST(KernelLines, Demangling) {
+  EXPECT_EQ(demangled("_Z5scalePff"), "scale(float*, float)");
+  EXPECT_EQ(demangled("vectorAdd"), "vectorAdd");
+  EXPECT_EQ(demangled("f"), "f");
+  EXPECT_EQ(demangled("_Zgarbage"), "_Zgarbage");
+}
+
+TEST(KernelLines, OneLineEach) {
+  const Table table = kernel_table({
+      {"_Z5scalePff", "m0", "opaque", "grid barrier: cooperative_groups sync", 3, 0, 40, 0, 0},
+      {"vectorAdd", "m0", "persistent", "all rules met", 12400, 34, 30, 8, 21260},
+      {"never", "m0", "guarded", "cluster launch", 0, 0, 0, 2, 0},
+  });
+  EXPECT_EQ(table.lines(),
+            (Lines{"FORM        LAUNCHES  REGISTERS  WORKERS/SM  BLOCK-TASK  KERNEL                REASON",
+                   "persistent     12.4k   30 -> 34           8     21.3 us  vectorAdd             all rules met",
+                   "opaque             3         40           -           -  scale(float*, float)  grid barrier: "
+                   "cooperative_groups sync",
+                   "guarded            0          -           2           -  never                 cluster launch"}));
+}
+
+TEST(InForceLines, SayWhatAndHowThePriorityStands) {
+  ipc::Client client;
+  EXPECT_EQ(in_force_lines(client), Lines{});
+  client.usage.resize(2);
+  client.usage[1].device = 1;
+  client.usage[1].in_force = "reserve";
+  client.usage[1].priority_rank = 1;
+  client.usage[1].priorities = 3;
+  EXPECT_EQ(in_force_lines(client), (Lines{"in force on GPU 0: nothing, so its kernels keep their original form",
+                                           "in force on GPU 1: reserve; priority 2 of 3 from below"}));
+  client.usage[1].sms_told = 124;
+  EXPECT_EQ(in_force_lines(client)[1], "in force on GPU 1: reserve; priority 2 of 3 from below; told of 124 SMs");
+  client.usage[1].sms_told = 1;
+  EXPECT_EQ(in_force_lines(client)[1], "in force on GPU 1: reserve; priority 2 of 3 from below; told of 1 SM");
+}
+
+TEST(TurnLines, SayHowLongAndWhy) {
+  ipc::Client client;
+  EXPECT_EQ(turn_lines(client), Lines{});
+  client.usage.resize(4);
+  client.usage[1].device = 1;
+  client.usage[1].time_slice = "in force";
+  client.usage[1].time_slice_us = 50;
+  client.usage[1].channel_groups = 5;
+  client.usage[2].device = 2;
+  client.usage[2].time_slice = "refused";
+  client.usage[3].device = 3;
+  client.usage[3].time_slice = "no channel groups";
+  EXPECT_EQ(turn_lines(client),
+            (Lines{"turns on GPU 1: 50 us, then others' (time slice of its 5 channel groups; the hardware stops any "
+                   "kernel for that)",
+                   "turns on GPU 2: as long as the driver has it, which refused to set time slices",
+                   "turns on GPU 3: as long as the driver has it, whose channel groups were not seen"}));
+}
+
+}  // namespace
+}  // namespace gpuctl::cli

@@ -1,0 +1,80 @@
+#include "gpuctl/views/run_environment.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+
+namespace gpuctl::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// `mine` in front of `list`, and nowhere else in it. `separators` are those that ld.so knows for this variable.
+std::string in_front(const std::string& mine, const std::string& list, const char* separators) {
+  std::string result = mine;
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find_first_of(separators, begin), list.size());
+    const std::string item = list.substr(begin, end - begin);
+    if (!item.empty() && item != mine) result += ':' + item;
+    begin = end + 1;
+  }
+  return result;
+}
+
+/// The first of: what the environment says, a neighbour of the executable in the build tree, the installed one.
+std::string choose(const char* variable, const std::string& self, const fs::path& in_build_tree,
+                   const fs::path& installed) {
+  std::error_code ignored;
+  if (const char* value = std::getenv(variable); value != nullptr && *value != '\0') return fs::absolute(value);
+  const fs::path near = (fs::path(self).parent_path() / in_build_tree).lexically_normal();
+  if (!self.empty() && fs::exists(near, ignored)) return near;
+  return fs::path(GPUCTL_PRIVATE_LIBDIR) / installed;
+}
+
+Result<std::string> usable(const std::string& path, const char* file, const char* separators, const char* variable) {
+  const std::string whole = *file == '\0' ? path : path + '/' + file;
+  if (::access(whole.c_str(), R_OK) != 0) return fail("cannot read " + whole + "; install it or set " + variable);
+  if (path.find_first_of(separators) != std::string::npos)
+    return fail("the dynamic linker cannot take the path '" + path + "': it holds a space, colon or semicolon; set " +
+                variable);
+  return {boost::system::in_place_value, path};
+}
+
+/// Hardware queues. Without MPS the driver makes 8 by itself; to ask for as many makes a start 60 ms longer (measured). Under
+/// MPS it makes 2, and two streams that wait are enough to hold up all that a program launches, and its workers. With 4 they
+/// are not; that is asked for where kernels have to give SMs back. With 8 a program would start 60 ms later, and MPS has some 120 in all,
+/// and who finds none left does not start (all measured).
+void choose_queues(const RunPlan& plan, std::vector<std::pair<std::string, std::string>>& variables) {
+  if (!plan.connections.empty() || !plan.mps) return;
+  if (plan.needs_form && plan.clients < 18)
+    variables.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", "4");
+  else
+    variables.emplace_back("GPUSLICE_HARDWARE_QUEUES", "2");  // so that the library knows
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> run_environment(const RunPlan& plan) {
+  std::vector<std::pair<std::string, std::string>> variables{
+      {"GPUCTL_SOCKET", plan.socket},
+      {"GPUCTL_SLICE", plan.slice},
+      {"LD_PRELOAD", in_front(plan.library, plan.ld_preload, ": ")},
+  };
+  choose_queues(plan, variables);
+  if (!plan.software_gpu.empty())
+    variables.emplace_back("LD_LIBRARY_PATH", in_front(plan.software_gpu, plan.ld_library_path, ":;"));
+  return variables;
+}
+
+Result<std::string> find_library(const std::string& self) {
+  return usable(choose("GPUCTL_LIBGPUSLICE", self, "../libgpuslice/libgpuslice.so", "libgpuslice.so"), "", ": ",
+                "GPUCTL_LIBGPUSLICE");
+}
+
+Result<std::string> find_software_gpu(const std::string& self) {
+  return usable(choose("GPUCTL_SOFTGPU", self, "../softgpu", "softgpu"), "libcuda.so.1", ":;", "GPUCTL_SOFTGPU");
+}
+
+}  // namespace gpuctl::cli

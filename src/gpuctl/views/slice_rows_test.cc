@@ -1,0 +1,43 @@
+#include "gpuctl/views/slice_rows.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuctl::cli {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+std::vector<ipc::Slice> slices() {
+  return {{"batch/train", 4, "lend", 100, 40, 50, 0, {}, "share", 4000000000, 4000000001, 36, 40, 1},
+          {"ls", 8, "active", 100, {}, 100, 10, {}, "share", 0, -1, 8, 8, 1},
+          {"batch-2", 0, "strict", 100, {}, 100, 0, {}, "share", 0, -1, 0, 0, 0},
+          {"/", 0, "strict", 100, {}, 100, 0, {}, "share", 0, -1, 132, 140, 0},
+          {"batch", 0, "strict", 100, 100, 50, 0, 1 << 30, "share", 0, -1, 36, 40, 0}};
+}
+
+TEST(SliceRows, TreeOrderAndIndentation) {
+  const std::vector<ipc::Slice> all = slices();
+  Lines labels;
+  for (const TreeRow& row : tree_rows(all)) labels.push_back(row.label);
+  EXPECT_EQ(labels, (Lines{"/", "  batch", "    train", "  batch-2", "  ls"}));
+}
+
+TEST(SliceRows, AModeIsShownUnlessItIsTheUsualOne) {
+  EXPECT_EQ(reserve_text({.path = "a", .reserve = 8}), "8");
+  EXPECT_EQ(reserve_text({.path = "a", .reserve = 8, .reserve_mode = "strict"}), "8 strict");
+  EXPECT_EQ(reserve_text({.path = "a", .reserve = 0, .reserve_mode = "strict"}), "-");
+}
+
+TEST(SliceRows, Listing) {
+  EXPECT_EQ(
+      slice_table(slices()).lines(),
+      (Lines{"SLICE      RESERVE  MAX  WEIGHT  PRIORITY  POLICY  OWNER                  GRANTED  DEMAND  CLIENTS",
+             "/                -    -     100         0  share   root                       132     140        0",
+             "  batch          -  100      50         0  share   root                        36      40        0",
+             "    train   4 lend   40      50         0  share   4000000000:4000000001       36      40        1",
+             "  batch-2        -    -     100         0  share   root                         0       0        0",
+             "  ls             8    -     100        10  share   root                         8       8        1"}));
+}
+
+}  // namespace
+}  // namespace gpuctl::cli

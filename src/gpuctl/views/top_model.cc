@@ -1,0 +1,113 @@
+#include "gpuctl/views/top_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+
+namespace gpuctl::cli {
+namespace {
+
+const ipc::ClientUsage* find_usage(const ipc::Snapshot& snapshot, std::int64_t pid, std::int64_t device) {
+  for (const ipc::Client& client : snapshot.clients) {
+    if (client.pid != pid) continue;
+    for (const ipc::ClientUsage& usage : client.usage)
+      if (usage.device == device) return &usage;
+  }
+  return nullptr;
+}
+
+TopClient rates(const ipc::Snapshot* before, const ipc::Snapshot& now, const ipc::Client& client,
+                const ipc::ClientUsage& usage) {
+  TopClient row{&client, &usage};
+  if (before == nullptr || now.time_ns <= before->time_ns) return row;
+  const ipc::ClientUsage* old = find_usage(*before, client.pid, usage.device);
+  if (old == nullptr || usage.launches < old->launches || usage.evictions < old->evictions) return row;
+  const double seconds = static_cast<double>(now.time_ns - before->time_ns) / 1e9;
+  row.launches_per_s = static_cast<double>(usage.launches - old->launches) / seconds;
+  row.evictions_per_s = static_cast<double>(usage.evictions - old->evictions) / seconds;
+  if (const auto latencies = difference(usage.latency_us_log2, old->latency_us_log2)) {
+    row.latency_us_p50 = percentile(*latencies, 0.50);
+    row.latency_us_p99 = percentile(*latencies, 0.99);
+  }
+  return row;
+}
+
+/// A program that sees eight GPUs and uses one is one line.
+bool worth_a_line(const ipc::ClientUsage& usage) {
+  return usage.launches != 0 || usage.demand != 0 || usage.granted != 0 || usage.holding != 0;
+}
+
+}  // namespace
+
+std::optional<double> percentile(const std::vector<std::int64_t>& histogram, double fraction) {
+  const auto total = std::accumulate(histogram.begin(), histogram.end(), std::int64_t{0});
+  if (total <= 0) return std::nullopt;
+  const double rank = fraction * static_cast<double>(total);
+  double below = 0;
+  for (std::size_t i = 0; i < histogram.size(); ++i) {
+    const auto here = static_cast<double>(histogram[i]);
+    if (here > 0 && below + here >= rank) {
+      const double start = std::ldexp(1.0, static_cast<int>(i));
+      return start + start * (rank - below) / here;
+    }
+    below += here;
+  }
+  return std::ldexp(1.0, static_cast<int>(histogram.size()));
+}
+
+std::optional<std::vector<std::int64_t>> difference(const std::vector<std::int64_t>& now,
+                                                    const std::vector<std::int64_t>& before) {
+  std::vector<std::int64_t> result = now;
+  if (before.size() > now.size()) return std::nullopt;
+  for (std::size_t i = 0; i < before.size(); ++i)
+    if ((result[i] -= before[i]) < 0) return std::nullopt;
+  return result;
+}
+
+TopModel make_top_model(const ipc::Snapshot* before, const ipc::Snapshot& now) {
+  TopModel model;
+  for (const ipc::Device& d : now.devices) model.devices.push_back({d.index, d.name, d.mode, d.sms, 0, 0});
+  for (const ipc::Client& client : now.clients) {
+    bool shown = false;
+    for (const ipc::ClientUsage& usage : client.usage) {
+      for (TopDevice& device : model.devices) {
+        if (device.index != usage.device) continue;
+        device.granted += usage.granted;
+        device.holding += usage.holding;
+      }
+      if (!worth_a_line(usage)) continue;
+      model.clients.push_back(rates(before, now, client, usage));
+      shown = true;
+    }
+    if (!shown) {
+      model.clients.push_back(client.usage.empty() ? TopClient{&client, nullptr}
+                                                   : rates(before, now, client, client.usage.front()));
+    }
+  }
+  std::stable_sort(model.clients.begin(), model.clients.end(), [](const TopClient& a, const TopClient& b) {
+    return std::tie(a.client->slice, a.client->pid) < std::tie(b.client->slice, b.client->pid);
+  });
+  return model;
+}
+
+boost::json::object top_json(const ipc::Snapshot* before, const ipc::Snapshot& now) {
+  boost::json::object object = to_json(now);
+  const auto value = [](const std::optional<double>& number) {
+    return number ? boost::json::value(*number) : boost::json::value(nullptr);
+  };
+  for (std::size_t c = 0; c < now.clients.size(); ++c) {
+    boost::json::array& usages = object["clients"].as_array()[c].as_object()["usage"].as_array();
+    for (std::size_t u = 0; u < usages.size(); ++u) {
+      const TopClient row = rates(before, now, now.clients[c], now.clients[c].usage[u]);
+      boost::json::object& usage = usages[u].as_object();
+      usage["launches_per_s"] = value(row.launches_per_s);
+      usage["evictions_per_s"] = value(row.evictions_per_s);
+      usage["latency_us_p50"] = value(row.latency_us_p50);
+      usage["latency_us_p99"] = value(row.latency_us_p99);
+    }
+  }
+  return object;
+}
+
+}  // namespace gpuctl::cli

@@ -1,0 +1,128 @@
+#include "gpuctl/views/top_screen.h"
+
+#include <gtest/gtest.h>
+
+#include "gpuctl/text/table.h"
+
+namespace gpuctl::cli {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+ipc::ClientUsage usage(std::int64_t granted, std::int64_t holding, std::int64_t launches, std::int64_t evictions) {
+  ipc::ClientUsage u;
+  u.granted = granted;
+  u.holding = holding;
+  u.launches = launches;
+  u.evictions = evictions;
+  u.evict_us_mean = 24.26;
+  u.evict_us_last = 1250;
+  u.latency_us_log2 = {0, 0, 0, 0, 0, launches};
+  return u;
+}
+
+/// A fixed machine `seconds` after its start.
+ipc::Snapshot snapshot(int seconds) {
+  ipc::Snapshot s;
+  s.time_ns = std::int64_t{1'000'000'000} * seconds;
+  s.devices = {{0, "NVIDIA H200", "GPU-1", "cuda", 132, 0, "mps"}};
+  s.slices = {{"/", 0, "strict", 100, {}, 100, 0, {}, "share", 0, 0, 108, 132, 0},
+              {"batch", 0, "strict", 100, 100, 50, 0, {}, "share", 0, 0, 100, 124, 1},
+              {"batch/train", 4, "lend", 100, {}, 100, 0, {}, "share", 0, 0, 100, 124, 1},
+              {"ls", 8, "active", 100, {}, 100, 10, {}, "share", 0, 0, 8, 8, 1}};
+  s.clients = {
+      {4711, 0, "/srv/bin/server --port 80 /x", "ls", "running", {usage(8, 6, 400 * seconds, 0)}},
+      {815, 0, "python3 train.py --epochs 3", "batch/train", "running", {usage(100, 100, 116 * seconds, 50 * seconds)}},
+      {99, 0, "./idle", "ls", "attached", {}}};
+  return s;
+}
+
+TEST(TopScreen, PlainText) {
+  const ipc::Snapshot before = snapshot(1), now = snapshot(2);
+  EXPECT_EQ(
+      render_top(&before, now, {}),
+      (Lines{
+          "GPU 0  NVIDIA H200 (mps)  [################################=.......]  108 of 132 SMs granted, 106 held", "",
+          "SLICE      RESERVE  MAX  WEIGHT  PRIORITY  POLICY  GRANTED  DEMAND  CLIENTS",
+          "/                -    -     100         0  share       108     132        0",
+          "  batch          -  100      50         0  share       100     124        1",
+          "    train   4 lend    -     100         0  share       100     124        1",
+          "  ls             8    -     100        10  share         8       8        1", "",
+          " PID  SLICE        GPU  STATE     GRANTED  HOLDING  LAUNCH/S  EVICT/S  EVICT MEAN  EVICT LAST    P50      "
+          "P99  COMMAND",
+          " 815  batch/train    0  running       100      100       116       50     24.3 us     1.25 ms  48 us  63.7 "
+          "us  python3 train.py --epochs 3",
+          "  99  ls             -  attached        -        -         -        -           -           -      -        "
+          "-  idle",
+          "4711  ls             0  running         8        6       400        0           -           -  48 us  63.7 "
+          "us  server --port 80 /x"}));
+}
+
+TEST(TopScreen, FirstSampleHasNoRates) {
+  const Lines lines = render_top(nullptr, snapshot(2), {});
+  EXPECT_NE(lines.back().find("4711  ls             0  running         8        6         -        -"),
+            std::string::npos)
+      << lines.back();
+}
+
+/// `line` as it is seen: without escape sequences.
+std::string visible(const std::string& line) {
+  std::string text;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\x1b') {
+      i = line.find('m', i);
+    } else {
+      text += line[i];
+    }
+  }
+  return text;
+}
+
+TEST(TopScreen, FitsEveryWindow) {
+  const ipc::Snapshot before = snapshot(1), now = snapshot(2);
+  for (std::size_t width = 1; width < 150; ++width)
+    for (const std::size_t height : {1u, 2u, 5u, 14u, 40u}) {
+      const Lines lines = render_top(&before, now, {width, height, true, true});
+      ASSERT_LE(lines.size(), height);
+      for (const std::string& line : lines) ASSERT_LE(display_width(visible(line)), width) << visible(line);
+    }
+}
+
+TEST(TopScreen, EightyColumns) {
+  const ipc::Snapshot before = snapshot(1), now = snapshot(2);
+  const Lines lines = render_top(&before, now, {80, 24, false, true});
+  EXPECT_EQ(lines, (Lines{"gpuctl top: 4 slices, 3 clients                                          q quits",
+                          "GPU 0  NVIDIA H200 (mps)  [██████████████▒···]  108 of 132 SMs granted, 106 held", "",
+                          "SLICE      RESERVE  MAX  WEIGHT  PRIORITY  POLICY  GRANTED  DEMAND  CLIENTS",
+                          "/                -    -     100         0  share       108     132        0",
+                          "  batch          -  100      50         0  share       100     124        1",
+                          "    train   4 lend    -     100         0  share       100     124        1",
+                          "  ls             8    -     100        10  share         8       8        1", "",
+                          " PID  SLICE        GRANTED  HOLDING  LAUNCH/S  EVICT/S    P50      P99  COMMAND",
+                          " 815  batch/train      100      100       116       50  48 us  63.7 us  python3~",
+                          "  99  ls                 -        -         -        -      -        -  idle",
+                          "4711  ls                 8        6       400        0  48 us  63.7 us  server ~"}));
+}
+
+TEST(TopScreen, SaysWhatAShortWindowHides) {
+  const ipc::Snapshot now = snapshot(2);
+  const Lines lines = render_top(nullptr, now, {80, 10, false, false});
+  ASSERT_EQ(lines.size(), 10u);
+  EXPECT_EQ(lines.back(), "... 4 more lines; make the window taller");
+}
+
+TEST(TopScreen, NamesOfProgramsCannotSteerTheTerminal) {
+  ipc::Snapshot now = snapshot(2);
+  now.clients[0].command = "evil\x1b[2J\r\n";
+  for (const std::string& line : render_top(nullptr, now, {120, 40, false, true}))
+    EXPECT_EQ(line.find_first_of("\x1b\r\n"), std::string::npos);
+}
+
+TEST(TopScreen, NobodyThere) {
+  ipc::Snapshot now = snapshot(2);
+  now.clients.clear();
+  EXPECT_EQ(render_top(nullptr, now, {}).back(), "no programs; start one with: gpuctl run --slice NAME PROGRAM");
+}
+
+}  // namespace
+}  // namespace gpuctl::cli
