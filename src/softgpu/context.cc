@@ -31,10 +31,10 @@ void Context::end(CUresult error) {
   stopped_.store(true);
 }
 
-std::shared_ptr<Stream> Context::create_stream(Stream::Kind kind, int priority) {
+std::shared_ptr<Stream> Context::create_stream(Stream::Kind kind, int priority, std::shared_ptr<GreenContext> green) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t id = next_stream_id_++;
-  streams_.push_back(std::make_shared<Stream>(this, kind, priority, id, queue_for(id)));
+  streams_.push_back(std::make_shared<Stream>(this, kind, priority, id, queue_for(id), std::move(green)));
   return streams_.back();
 }
 

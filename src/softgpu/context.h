@@ -33,8 +33,8 @@ class Context {
   /// True once fail() was called; for those who run or poll.
   const std::atomic<bool>& stopped() const { return stopped_; }
 
-  /// A new stream; `priority` is clamped to the range of the device.
-  std::shared_ptr<Stream> create_stream(Stream::Kind kind, int priority);
+  /// A new stream, of a green context or of none; `priority` is clamped to the range of the device.
+  std::shared_ptr<Stream> create_stream(Stream::Kind kind, int priority, std::shared_ptr<GreenContext> green = nullptr);
 
   /// The stream of its work goes on, no new work may come.
   void remove_stream(const std::shared_ptr<Stream>& stream);
