@@ -2,6 +2,7 @@
 //
 // Measured on an H200: SMs come in groups of eight, and what is left over belongs to the last one; kernels of the primary
 // context run there as they are, under MPS too; making one takes 1 ms and 6 MB, and blocks until the device is idle.
+// A GPU of fewer than 64 SMs is divided into eight groups, or as many as the driver makes of it.
 #pragma once
 
 #include <cuda.h>
