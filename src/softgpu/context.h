@@ -60,6 +60,7 @@ class Context {
  private:
   std::vector<StreamPoint> points(bool with_non_blocking);
   std::vector<StreamPoint> all_points();
+  void forget_finished();
   std::shared_ptr<WorkQueue> queue_for(std::uint64_t stream_id) const;
 
   const std::uint64_t id_;
@@ -70,6 +71,7 @@ class Context {
   std::shared_ptr<Stream> legacy_;
   std::mutex mutex_;  ///< guards what follows, and the order of submission between the legacy stream and the others
   std::vector<std::shared_ptr<Stream>> streams_;  ///< all but the legacy one
+  std::vector<StreamPoint> destroyed_;            ///< what streams that are no more had to do
   std::uint64_t next_stream_id_ = 1;
 };
 
