@@ -3,6 +3,7 @@
 #include "libgpuslice/driver.h"
 #include "libgpuslice/held_memory.h"
 #include "libgpuslice/hooks.h"
+#include "libgpuslice/joining.h"
 #include "libgpuslice/quiet.h"
 
 namespace gpuslice {
@@ -13,6 +14,7 @@ template <class Function, class... Arguments>
 CUresult quietly(Function function, Arguments... arguments) {
   return guarded([&] {
     if (!function) return CUDA_ERROR_NOT_INITIALIZED;
+    join_all();
     Quiet quiet;
     return function(arguments...);
   });
@@ -50,6 +52,7 @@ GPUSLICE_HOOK cuMipmappedArrayDestroy(CUmipmappedArray array) { return destroy_a
 GPUSLICE_HOOK cuCtxDestroy_v2(CUcontext context) {
   return guarded([&] {
     if (!driver().cuCtxDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
+    join_all();
     Quiet quiet;
     Context::forget(context);
     const CUresult result = driver().cuCtxDestroy_v2(context);
@@ -61,6 +64,7 @@ GPUSLICE_HOOK cuCtxDestroy_v2(CUcontext context) {
 GPUSLICE_HOOK cuDevicePrimaryCtxReset_v2(CUdevice device) {
   return guarded([&] {
     if (!driver().cuDevicePrimaryCtxReset_v2) return CUDA_ERROR_NOT_INITIALIZED;
+    join_all();
     Quiet quiet;
     Context::forget_device(device);
     const CUresult result = driver().cuDevicePrimaryCtxReset_v2(device);
@@ -72,6 +76,7 @@ GPUSLICE_HOOK cuDevicePrimaryCtxReset_v2(CUdevice device) {
 GPUSLICE_HOOK cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return guarded([&] {
     if (!driver().cuDevicePrimaryCtxRelease_v2) return CUDA_ERROR_NOT_INITIALIZED;
+    join_all();
     Quiet quiet;
     // This may be the last use of it, and so the end of memory that the agent looks at; nobody says before.
     const Context::AgentHeld held(device);

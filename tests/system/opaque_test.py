@@ -22,9 +22,13 @@ PTX = b'''
 .address_size 64
 .visible .entry append(.param .u64 values, .param .u64 seen, .param .u32 round, .param .u32 nanoseconds)
 {
+  .reg .pred %p;
   .reg .b32 %r<9>;
   .reg .b64 %rd<7>;
   mov.u64 %rd6, %gridid;
+  mov.u32 %r5, %tid.x;
+  setp.ne.u32 %p, %r5, 0;
+  @%p ret;
   ld.param.u64 %rd0, [values];
   ld.param.u64 %rd1, [seen];
   ld.param.u32 %r0, [round];
