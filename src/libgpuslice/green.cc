@@ -93,4 +93,18 @@ void GreenContexts::forget(const void* lane) {
   }
 }
 
+void GreenContexts::give_up() {
+  std::lock_guard lock(mutex_);
+  if (!driver().cuGreenCtxDestroy) return;
+  for (auto& [groups, part] : parts_) {
+    for (const auto& [lane, stream] : part.streams) {
+      if (!stream) continue;
+      driver().cuStreamSynchronize(stream);
+      driver().cuStreamDestroy_v2(stream);
+    }
+    if (part.context) driver().cuGreenCtxDestroy(part.context);
+  }
+  parts_.clear();
+}
+
 }  // namespace gpuslice

@@ -29,6 +29,8 @@ class GreenContexts {
   Confined stream(std::uint32_t first, std::uint32_t count, std::uint32_t least, CUstream like, const void* lane);
   /// Its streams will not be asked for again.
   void forget(const void* lane);
+  /// Waits for what runs in them and gives up all parts, which hold the primary context; they are made anew where they are asked for.
+  void give_up();
 
  private:
   struct Part {

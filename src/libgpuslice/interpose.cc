@@ -130,6 +130,7 @@ const Hook kHooks[] = {
     ROW(cuArrayDestroy, "cuArrayDestroy", 2000, false),
     ROW(cuMipmappedArrayDestroy, "cuMipmappedArrayDestroy", 5000, false),
     ROW(cuCtxDestroy_v2, "cuCtxDestroy", 4000, false),
+    ROW(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, false),
     ROW(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, false),
     ROW(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, false),
     ROW(cuStreamCreate, "cuStreamCreate", 2000, false),

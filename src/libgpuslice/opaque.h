@@ -73,6 +73,8 @@ class Opaque {
   void report_slow();
   /// The program is about to destroy the stream.
   void stream_destroyed(CUstream stream);
+  /// The program has released the primary context for the last time.
+  void give_up_parts() { green_.give_up(); }
 
  private:
   friend class Turn;

@@ -52,19 +52,22 @@ POINTER, SIZE = ctypes.c_void_p, ctypes.c_size_t
 def call(name, *arguments):
     code = getattr(cuda, name)(*arguments)
     if code != 0: raise SystemExit(f"{name}: {code}")
-context, module, function = POINTER(), POINTER(), POINTER()
-call("cuInit", 0)
-call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
-call("cuCtxSetCurrent", context)
-call("cuModuleLoadData", ctypes.byref(module), PTX)
-call("cuModuleGetFunction", ctypes.byref(function), module, b"append")
 BLOCKS = 64
 BYTES = SIZE(4 * BLOCKS)
 def memory(count):
     result = ctypes.c_uint64()
     call("cuMemAlloc_v2", ctypes.byref(result), SIZE(4 * count))
     return result
-values, copied, seen = memory(BLOCKS), memory(BLOCKS), memory(1)
+def set_up():
+    global function, values, copied, seen
+    context, module, function = POINTER(), POINTER(), POINTER()
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+    call("cuCtxSetCurrent", context)
+    call("cuModuleLoadData", ctypes.byref(module), PTX)
+    call("cuModuleGetFunction", ctypes.byref(function), module, b"append")
+    values, copied, seen = memory(BLOCKS), memory(BLOCKS), memory(1)
+call("cuInit", 0)
+set_up()
 order = []
 HOST = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 note = HOST(lambda data: order.append(data))
@@ -80,6 +83,13 @@ def append(stream, number, nanoseconds):
     call("cuLaunchKernel", function, BLOCKS, 1, 1, 1024, 1, 1, 0, stream, pointers, None)
 print("ready", flush=True)
 for line in sys.stdin:
+    if line == "release\n":
+        flags, active = ctypes.c_uint32(), ctypes.c_int()
+        call("cuDevicePrimaryCtxRelease_v2", 0)
+        call("cuDevicePrimaryCtxGetState", 0, ctypes.byref(flags), ctypes.byref(active))
+        set_up()
+        print(active.value, flush=True)
+        continue
     kind, first, rounds, nanoseconds = line.split()
     on = stream(kind)
     call("cuMemsetD32Async", seen, 0, SIZE(1), on)
@@ -141,6 +151,16 @@ class Opaque(instance.SystemTest):
                 self.assertEqual(program.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS), f"0 True {sms}")
                 if most == 1:
                     instance.wait_until(lambda: "no whole group of SMs is granted" in self.why(program), "it to be said")
+
+    def test_the_primary_context_ends_when_the_program_has_released_it(self):
+        """A part of the GPU holds it as well."""
+        self.start_daemon()
+        self.gpuctl("create-slice", "s", "--max", MOST)
+        program = self.start_program("s")
+        for _ in range(2):
+            self.assertEqual(program.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS), f"0 True {MOST}")
+            self.assertEqual(program.ask("release"), "0")
+        self.assertEqual(program.ask("legacy", WHAT_WAS_THERE, ROUNDS, MS), f"0 True {MOST}")
 
     def test_two_slices_share_no_sm(self):
         self.start_daemon()
