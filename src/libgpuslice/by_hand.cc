@@ -16,6 +16,7 @@
 #include "libgpuslice/context.h"
 #include "libgpuslice/dlsym.h"
 #include "libgpuslice/driver.h"
+#include "libgpuslice/joining.h"
 #include "libgpuslice/kernels.h"
 #include "libgpuslice/launch_params.h"
 #include "libgpuslice/stream_priority.h"
@@ -117,6 +118,7 @@ std::shared_ptr<ByHand> find(CUfunction function, int* error) {
 
 /// As an ordinary kernel: the block's LaunchArgs are zero.
 CUresult launch_plain(CUfunction function, const LaunchConfig& config, std::vector<std::byte>& block) {
+  join_before(config.stream);
   std::size_t size = block.size();
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, block.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                    CU_LAUNCH_PARAM_END};

@@ -1,5 +1,7 @@
 #include "libgpuslice/green.h"
 
+#include <algorithm>
+
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/quiet.h"
@@ -9,7 +11,8 @@ namespace gpuslice {
 
 namespace {
 
-constexpr unsigned kGroupSms = 8;
+constexpr unsigned kGroupSms = 8;  // or fewer, where the driver makes such, of a GPU that has not so many groups
+constexpr unsigned kEnoughGroups = 8;
 constexpr unsigned kMostGroups = 64;
 constexpr std::size_t kMostParts = 32;  // of a few megabytes each
 
@@ -25,9 +28,10 @@ bool GreenContexts::divide() {
   CUdevResource all{}, rest{};
   CUcontext current = nullptr;
   if (d.cuCtxGetCurrent(&current) != CUDA_SUCCESS || d.cuCtxGetDevResource(current, &all, CU_DEV_RESOURCE_TYPE_SM) != CUDA_SUCCESS) return false;
+  const unsigned least = std::clamp(all.sm.smCount / kEnoughGroups, 1u, kGroupSms);
   unsigned count = kMostGroups;
   groups_.resize(count);
-  if (d.cuDevSmResourceSplitByCount(groups_.data(), &count, &all, &rest, 0, kGroupSms) != CUDA_SUCCESS) count = 0;
+  if (d.cuDevSmResourceSplitByCount(groups_.data(), &count, &all, &rest, 0, least) != CUDA_SUCCESS) count = 0;
   groups_.resize(count);
   if (count > 0 && rest.type == CU_DEV_RESOURCE_TYPE_SM && rest.sm.smCount > 0) groups_.push_back(rest);
   starts_.assign(1, 0);
@@ -87,6 +91,20 @@ void GreenContexts::forget(const void* lane) {
       return true;
     });
   }
+}
+
+void GreenContexts::give_up() {
+  std::lock_guard lock(mutex_);
+  if (!driver().cuGreenCtxDestroy) return;
+  for (auto& [groups, part] : parts_) {
+    for (const auto& [lane, stream] : part.streams) {
+      if (!stream) continue;
+      driver().cuStreamSynchronize(stream);
+      driver().cuStreamDestroy_v2(stream);
+    }
+    if (part.context) driver().cuGreenCtxDestroy(part.context);
+  }
+  parts_.clear();
 }
 
 }  // namespace gpuslice

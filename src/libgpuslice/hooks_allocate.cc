@@ -5,6 +5,7 @@
 #include "libgpuslice/driver.h"
 #include "libgpuslice/held_memory.h"
 #include "libgpuslice/hooks.h"
+#include "libgpuslice/joining.h"
 
 namespace gpuslice {
 
@@ -57,6 +58,7 @@ CUresult allocate_array(Array* out, std::uint64_t bytes, Call call) {
 template <class Function, class... Arguments>
 CUresult allocate_in_stream(Function function, CUdeviceptr* out, std::size_t bytes, CUstream stream,
                             Arguments... arguments) {
+  join_before(stream);
   if (function && capturing(stream)) return function(out, bytes, arguments..., stream);
   return allocate_bytes(function, out, bytes, arguments..., stream);
 }
@@ -65,6 +67,7 @@ CUresult allocate_in_stream(Function function, CUdeviceptr* out, std::size_t byt
 /// before memory is wanted again in its order.
 CUresult free_in_stream(CUdeviceptr address, CUstream stream) {
   if (!driver().cuMemFreeAsync) return CUDA_ERROR_NOT_INITIALIZED;
+  join_before(stream);
   return guarded([&] {
     const auto call = [&] { return driver().cuMemFreeAsync(address, stream); };
     return capturing(stream) ? call() : counted_free(address, call);

@@ -9,6 +9,7 @@
 #include "libgpuslice/driver.h"
 #include "libgpuslice/graph_exec.h"
 #include "libgpuslice/hooks.h"
+#include "libgpuslice/joining.h"
 #include "libgpuslice/opaque.h"
 #include "libgpuslice/quiet.h"
 #include "libgpuslice/relaxed_capture.h"
@@ -59,6 +60,7 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
   const CUstream where = explicit_stream(stream, per_thread);
   const auto plain = [&] { return driver().cuGraphLaunch(exec, where); };
   if (!Client::get().wanted()) return plain();
+  join_before(where);
   return guarded([&] {
     std::optional<WaitingStreams::Putting> putting;  // it may hold a host function
     if (!capturing(where)) {
@@ -163,7 +165,7 @@ CUresult instantiate_with_params(CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_IN
   if (!params) return driver().cuGraphInstantiateWithParams(exec, graph, params);
   CUDA_GRAPH_INSTANTIATE_PARAMS given = *params;
   if (given.flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)
-    given.hUploadStream = explicit_stream(given.hUploadStream, per_thread);
+    join_before(given.hUploadStream = explicit_stream(given.hUploadStream, per_thread));
   const CUresult result =
       instantiate(exec, graph, given.flags, [&] { return driver().cuGraphInstantiateWithParams(exec, graph, &given); });
   params->hErrNode_out = given.hErrNode_out;

@@ -13,6 +13,7 @@
 #include "libgpuslice/graph_exec.h"
 #include "libgpuslice/held_memory.h"
 #include "libgpuslice/hooks.h"
+#include "libgpuslice/joining.h"
 #include "libgpuslice/linked_ptx.h"
 #include "libgpuslice/modules.h"
 #include "libgpuslice/physical_memory.h"
@@ -52,6 +53,7 @@ void start_over_in_child() {
   Client::get().forget_after_fork();
   Activity::get().forget_after_fork();
   StreamPriorities::get().forget_after_fork();
+  forget_open_lanes_after_fork();
   Kernels::get().forget_after_fork();
   Modules::get().forget_after_fork();
   HeldMemory::get().forget_after_fork();

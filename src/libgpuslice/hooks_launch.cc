@@ -8,6 +8,7 @@
 #include "libgpuslice/driver.h"
 #include "libgpuslice/first_launch.h"
 #include "libgpuslice/hooks.h"
+#include "libgpuslice/joining.h"
 #include "libgpuslice/kernels.h"
 #include "libgpuslice/late_forms.h"
 #include "libgpuslice/launch_params.h"
@@ -58,16 +59,19 @@ CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, co
   const bool capture = capturing_anything();
   if (capture) context = nullptr;
   if (kernel) kernel->unlimited = context ? nullptr : capture ? "a stream was being captured" : "its context is not managed";
-  if (!context) return plain(stream);
-  context->use_stream(stream);
-  const Opaque::Turn turn(context->opaque(), stream, launch);
-  const CUresult result = plain(turn.stream());
-  const bool refused = result != CUDA_SUCCESS && turn.confined();
-  if (kernel) {
-    kernel->confined_sms = refused ? 0 : turn.sms();
-    kernel->anywhere = refused ? "it does not run on those granted" : turn.why_anywhere();
+  if (!context) {
+    if (!capture) join_before(stream);
+    return plain(stream);
   }
-  return refused ? plain(stream) : result;
+  context->use_stream(stream);
+  Opaque::Turn turn(context->opaque(), stream, launch);
+  CUresult result = plain(turn.stream());
+  if (result != CUDA_SUCCESS && turn.confined()) result = plain(turn.anywhere("it does not run on those granted"));
+  if (kernel) {
+    kernel->confined_sms = turn.sms();
+    kernel->anywhere = turn.why_anywhere();
+  }
+  return result;
 }
 
 /// A kernel that the program found by other ways than its name, as cuFFT does; made known by what the driver says of it.
@@ -106,6 +110,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
         kernel->original_launch.store(kNothingInForce, std::memory_order_relaxed);
       }
       Activity::get().launched(device, config.block_tasks());
+      join_before(stream);
       return as_it_is(stream);
     }
     Context* context = Context::current();

@@ -2,6 +2,7 @@
 #include "libgpuslice/client.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/hooks.h"
+#include "libgpuslice/joining.h"
 #include "libgpuslice/load_image.h"
 #include "libgpuslice/own_entries.h"
 #include "libgpuslice/quiet.h"
@@ -75,6 +76,7 @@ GPUSLICE_HOOK cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_
 
 GPUSLICE_HOOK cuLibraryUnload(CUlibrary library) {
   return guarded([&] {
+    join_all();
     Quiet quiet;
     const std::shared_ptr<LoadedImage> image = Modules::get().remove(library);
     const CUresult result = driver().cuLibraryUnload(library);

@@ -1,8 +1,14 @@
 // Calls that free memory or end contexts: they block in the driver until the device is idle.
+#include <array>
+#include <atomic>
+
+#include "ipc/stub.h"
 #include "libgpuslice/client.h"
+#include "libgpuslice/context.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/held_memory.h"
 #include "libgpuslice/hooks.h"
+#include "libgpuslice/joining.h"
 #include "libgpuslice/quiet.h"
 
 namespace gpuslice {
@@ -13,6 +19,7 @@ template <class Function, class... Arguments>
 CUresult quietly(Function function, Arguments... arguments) {
   return guarded([&] {
     if (!function) return CUDA_ERROR_NOT_INITIALIZED;
+    join_all();
     Quiet quiet;
     return function(arguments...);
   });
@@ -34,6 +41,19 @@ bool primary_context_ended(CUdevice device) {
   return !ask || ask(device, &flags, &active) != CUDA_SUCCESS || !active;
 }
 
+/// How many times the program holds the primary context of a device. Where it is attached late that may be less than the truth.
+std::atomic<int>& primary_uses(CUdevice device) {
+  static std::array<std::atomic<int>, gpuctl::ipc::kMaxDevices> uses{};
+  return uses[static_cast<std::size_t>(device) % uses.size()];
+}
+
+/// Parts of the GPU hold the context too, and would keep it when nobody else does.
+void give_up_parts(CUdevice device) {
+  for (Context* context : Context::all()) {
+    if (context->device_index() == device) context->opaque().give_up_parts();
+  }
+}
+
 }  // namespace
 }  // namespace gpuslice
 
@@ -50,6 +70,7 @@ GPUSLICE_HOOK cuMipmappedArrayDestroy(CUmipmappedArray array) { return destroy_a
 GPUSLICE_HOOK cuCtxDestroy_v2(CUcontext context) {
   return guarded([&] {
     if (!driver().cuCtxDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
+    join_all();
     Quiet quiet;
     Context::forget(context);
     const CUresult result = driver().cuCtxDestroy_v2(context);
@@ -58,9 +79,17 @@ GPUSLICE_HOOK cuCtxDestroy_v2(CUcontext context) {
   });
 }
 
+GPUSLICE_HOOK cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  if (!driver().cuDevicePrimaryCtxRetain) return CUDA_ERROR_NOT_INITIALIZED;
+  const CUresult result = driver().cuDevicePrimaryCtxRetain(context, device);
+  if (result == CUDA_SUCCESS) ++primary_uses(device);
+  return result;
+}
+
 GPUSLICE_HOOK cuDevicePrimaryCtxReset_v2(CUdevice device) {
   return guarded([&] {
     if (!driver().cuDevicePrimaryCtxReset_v2) return CUDA_ERROR_NOT_INITIALIZED;
+    join_all();
     Quiet quiet;
     Context::forget_device(device);
     const CUresult result = driver().cuDevicePrimaryCtxReset_v2(device);
@@ -72,11 +101,14 @@ GPUSLICE_HOOK cuDevicePrimaryCtxReset_v2(CUdevice device) {
 GPUSLICE_HOOK cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return guarded([&] {
     if (!driver().cuDevicePrimaryCtxRelease_v2) return CUDA_ERROR_NOT_INITIALIZED;
+    join_all();
     Quiet quiet;
     // This may be the last use of it, and so the end of memory that the agent looks at; nobody says before.
     const Context::AgentHeld held(device);
     const CUresult result = driver().cuDevicePrimaryCtxRelease_v2(device);
-    if (result != CUDA_SUCCESS || !primary_context_ended(device)) return result;
+    if (result != CUDA_SUCCESS) return result;
+    if (--primary_uses(device) <= 0) give_up_parts(device);
+    if (!primary_context_ended(device)) return result;
     Context::forget_device(device);
     HeldMemory::get().forget_device(device);
     return result;

@@ -2,6 +2,7 @@
 #include "libgpuslice/client.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/hooks.h"
+#include "libgpuslice/joining.h"
 #include "libgpuslice/load_image.h"
 #include "libgpuslice/own_entries.h"
 #include "libgpuslice/quiet.h"
@@ -53,6 +54,7 @@ GPUSLICE_HOOK cuModuleLoad(CUmodule* module, const char* path) {
 
 GPUSLICE_HOOK cuModuleUnload(CUmodule module) {
   return guarded([&] {
+    join_all();
     Quiet quiet;
     const std::shared_ptr<LoadedImage> image = Modules::get().remove(module);
     const CUresult result = driver().cuModuleUnload(module);

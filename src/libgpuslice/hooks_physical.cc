@@ -5,6 +5,7 @@
 #include "libgpuslice/driver.h"
 #include "libgpuslice/held_memory.h"
 #include "libgpuslice/hooks.h"
+#include "libgpuslice/joining.h"
 #include "libgpuslice/physical_memory.h"
 #include "libgpuslice/quiet.h"
 
@@ -17,6 +18,7 @@ template <class Call>
 CUresult leave(PhysicalMemory::Leaving leaving, Call call) {
   PhysicalMemory& memory = PhysicalMemory::get();
   std::optional<Quiet> quiet;
+  join_all();
   if (memory.frees(leaving)) quiet.emplace();  // as other calls that free memory
   const CUresult result = call();
   if (result != CUDA_SUCCESS) {

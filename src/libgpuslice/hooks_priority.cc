@@ -3,6 +3,7 @@
 #include "libgpuslice/client.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/hooks.h"
+#include "libgpuslice/joining.h"
 #include "libgpuslice/stream_priority.h"
 
 namespace gpuslice {
@@ -37,6 +38,7 @@ CUresult get_attribute(CUstream stream, CUstreamAttrID id, CUstreamAttrValue* va
 CUresult set_attribute(CUstream stream, CUstreamAttrID id, const CUstreamAttrValue* value) {
   return guarded([&] {
     if (!driver().cuStreamSetAttribute) return CUDA_ERROR_NOT_INITIALIZED;
+    join_before(stream);
     if (id != CU_LAUNCH_ATTRIBUTE_PRIORITY || !value) return driver().cuStreamSetAttribute(stream, id, value);
     CUstreamAttrValue ours = *value;
     ours.priority = StreamPriorities::get().for_new(value->priority);
@@ -50,6 +52,7 @@ CUresult set_attribute(CUstream stream, CUstreamAttrID id, const CUstreamAttrVal
 CUresult copy_attributes(CUstream to, CUstream from) {
   return guarded([&] {
     if (!driver().cuStreamCopyAttributes) return CUDA_ERROR_NOT_INITIALIZED;
+    join_before(to);
     const CUresult result = driver().cuStreamCopyAttributes(to, from);
     if (result == CUDA_SUCCESS) StreamPriorities::get().copied(to, from);
     return result;

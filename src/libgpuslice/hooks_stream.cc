@@ -5,9 +5,11 @@
 
 #include "libgpuslice/capture.h"
 #include "libgpuslice/client.h"
+#include "libgpuslice/dlsym.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/guard.h"
 #include "libgpuslice/hooks.h"
+#include "libgpuslice/joining.h"
 #include "libgpuslice/context.h"
 #include "libgpuslice/stream_priority.h"
 #include "libgpuslice/waiting_streams.h"
@@ -51,6 +53,7 @@ CUresult begin(Begin call) {
     std::lock_guard lock(g_beginning);
     ++g_captures;
   }
+  join_all_open();  // none opens from here on
   const CUresult result = call();
   if (result != CUDA_SUCCESS) --g_captures;
   return result;
@@ -59,6 +62,12 @@ CUresult begin(Begin call) {
 CUresult begin_capture(CUstream stream, CUstreamCaptureMode mode) {
   if (!driver().cuStreamBeginCapture_v2) return CUDA_ERROR_NOT_INITIALIZED;
   return begin([&] { return driver().cuStreamBeginCapture_v2(stream, mode); });
+}
+
+/// As it was before captures had modes.
+CUresult begin_old_capture(const char* name, CUstream stream) {
+  const auto real = reinterpret_cast<CUresult(CUDAAPI*)(CUstream)>(libcuda_function(name));
+  return real ? begin([&] { return real(stream); }) : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 CUresult begin_capture_to_graph(CUstream stream, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData* data,
@@ -81,6 +90,7 @@ CUresult end_capture(CUstream stream, CUgraph* graph) {
 CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
   return guarded([&] {
     if (!driver().cuStreamWaitEvent) return CUDA_ERROR_NOT_INITIALIZED;
+    join_before(stream);
     const bool matters = guard() != Guard::kNever && Client::get().wanted() && !capturing_anything();
     if (Context* context = matters ? Context::current() : nullptr) context->use_stream(stream);
     return driver().cuStreamWaitEvent(stream, event, flags);
@@ -95,6 +105,7 @@ using namespace gpuslice;
 GPUSLICE_HOOK cuStreamDestroy_v2(CUstream stream) {
   return guarded([&] {
     if (!driver().cuStreamDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
+    join_before(stream);
     for (Context* context : Context::all()) context->stream_destroyed(stream);
     StreamPriorities::get().destroyed(stream);
     WaitingStreams::get().destroyed(stream);
@@ -109,6 +120,9 @@ GPUSLICE_HOOK cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned fl
   return wait_event(explicit_stream(stream, true), event, flags);
 }
 
+#undef cuStreamBeginCapture
+GPUSLICE_HOOK cuStreamBeginCapture(CUstream stream) { return begin_old_capture("cuStreamBeginCapture", explicit_stream(stream, false)); }
+GPUSLICE_HOOK cuStreamBeginCapture_ptsz(CUstream stream) { return begin_old_capture("cuStreamBeginCapture", explicit_stream(stream, true)); }
 GPUSLICE_HOOK cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
   return begin_capture(explicit_stream(stream, false), mode);
 }

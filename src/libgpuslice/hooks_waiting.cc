@@ -4,6 +4,7 @@
 #include "libgpuslice/client.h"
 #include "libgpuslice/dlsym.h"
 #include "libgpuslice/hooks.h"
+#include "libgpuslice/joining.h"
 #include "libgpuslice/waiting_streams.h"
 
 // Older functions of these names, which cuda.h does not declare any more. They take the same.
@@ -34,6 +35,7 @@ using namespace gpuslice;
   static CUresult put_##name(bool per_thread, CUresult(CUDAAPI* real) parameters, GPUSLICE_UNPACK parameters) {  \
     if (!real) return CUDA_ERROR_NOT_INITIALIZED;                                                                \
     stream = explicit_stream(stream, per_thread);                                                                \
+    join_before(stream);                                                                                         \
     return put(stream, [&] { return real arguments; });                                                          \
   }                                                                                                              \
   static auto real_##name() {                                                                                    \

@@ -6,9 +6,10 @@
 //    the driver first (so that what this driver lacks stays lacking) and then answers from the table. There the symbol
 //    carries no version suffix; the version asked for and the kind of default stream pick the variant.
 //
-// To add a wrapper: write it in a hooks_*.cc, declare it below if cuda.h does not, add one row.
+// A function that only has to be noticed is a row of joining_functions.inc (joining.h). To add another wrapper: write it in a hooks_*.cc, declare it below if cuda.h does not, add one row.
 #include "libgpuslice/dlsym.h"
 #include "libgpuslice/hooks.h"
+#include "libgpuslice/joining_functions.h"
 
 using gpuslice::Hook;
 
@@ -28,6 +29,9 @@ GPUSLICE_HOOK cuStreamGetPriority_ptsz(CUstream, int*);
 GPUSLICE_HOOK cuStreamGetAttribute_ptsz(CUstream, CUstreamAttrID, CUstreamAttrValue*);
 GPUSLICE_HOOK cuStreamSetAttribute_ptsz(CUstream, CUstreamAttrID, const CUstreamAttrValue*);
 GPUSLICE_HOOK cuStreamCopyAttributes_ptsz(CUstream, CUstream);
+#undef cuStreamBeginCapture
+GPUSLICE_HOOK cuStreamBeginCapture(CUstream);
+GPUSLICE_HOOK cuStreamBeginCapture_ptsz(CUstream);
 GPUSLICE_HOOK cuStreamBeginCapture_v2_ptsz(CUstream, CUstreamCaptureMode);
 GPUSLICE_HOOK cuStreamBeginCaptureToGraph_ptsz(CUstream, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, size_t,
                                                CUstreamCaptureMode);
@@ -65,6 +69,8 @@ namespace gpuslice {
 namespace {
 
 #define ROW(exported, symbol, since, per_thread) {#exported, symbol, since, per_thread, reinterpret_cast<void*>(&exported)}
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // deprecated is not gone: programs still call them
 const Hook kHooks[] = {
     ROW(cuGetProcAddress_v2, "cuGetProcAddress", 12000, false),
     ROW(cuGetProcAddress, "cuGetProcAddress", 11030, false),
@@ -130,6 +136,7 @@ const Hook kHooks[] = {
     ROW(cuArrayDestroy, "cuArrayDestroy", 2000, false),
     ROW(cuMipmappedArrayDestroy, "cuMipmappedArrayDestroy", 5000, false),
     ROW(cuCtxDestroy_v2, "cuCtxDestroy", 4000, false),
+    ROW(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, false),
     ROW(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, false),
     ROW(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, false),
     ROW(cuStreamCreate, "cuStreamCreate", 2000, false),
@@ -143,6 +150,8 @@ const Hook kHooks[] = {
     ROW(cuStreamCopyAttributes, "cuStreamCopyAttributes", 11000, false),
     ROW(cuStreamCopyAttributes_ptsz, "cuStreamCopyAttributes", 11000, true),
     ROW(cuStreamDestroy_v2, "cuStreamDestroy", 4000, false),
+    ROW(cuStreamBeginCapture, "cuStreamBeginCapture", 10000, false),
+    ROW(cuStreamBeginCapture_ptsz, "cuStreamBeginCapture", 10000, true),
     ROW(cuStreamBeginCapture_v2, "cuStreamBeginCapture", 10010, false),
     ROW(cuStreamBeginCapture_v2_ptsz, "cuStreamBeginCapture", 10010, true),
     ROW(cuStreamBeginCaptureToGraph, "cuStreamBeginCaptureToGraph", 12030, false),
@@ -189,8 +198,12 @@ const Hook kHooks[] = {
     ROW(cuGraphAddNode_v2, "cuGraphAddNode", 12030, false),
     ROW(cuGraphDestroyNode, "cuGraphDestroyNode", 10000, false),
     ROW(cuGraphDestroy, "cuGraphDestroy", 10000, false),
+#define X(exported, symbol, since, per_thread, before, parameters, arguments) ROW(exported, #symbol, since, per_thread),
+#include "libgpuslice/joining_functions.inc"
+#undef X
 };
 #undef ROW
+#pragma GCC diagnostic pop
 
 using GetProcAddress = CUresult (*)(const char*, void**, int, cuuint64_t);
 using GetProcAddressV2 = CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
@@ -215,6 +228,7 @@ void* find_hook(std::string_view symbol, int cuda_version, bool per_thread) {
   for (const Hook& hook : kHooks) {
     if (hook.symbol != symbol || hook.since > cuda_version) continue;
     if (hook.per_thread && !per_thread) continue;
+    if (!libcuda_function(hook.exported.data())) continue;  // so the driver has answered with an older one
     // The newest function of that name; the per-thread variant where there is one and it was asked for.
     if (!best || hook.per_thread > best->per_thread || (hook.per_thread == best->per_thread && hook.since > best->since)) best = &hook;
   }

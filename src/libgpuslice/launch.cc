@@ -10,6 +10,7 @@
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/guard.h"
+#include "libgpuslice/joining.h"
 
 namespace gpuslice {
 
@@ -192,6 +193,7 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
   launch.params = std::move(params);
   launch.per_sm = static_cast<std::uint32_t>(fit.per_sm);
 
+  join_before(stream->handle);
   std::lock_guard pair(stream->issue);
   {
     std::unique_lock lock(mutex_);

@@ -3,8 +3,8 @@
 //
 // - A client that is granted nothing starts nothing: the launching thread waits.
 // - One that is granted a part of the GPU launches on a stream of a green context that has about so many SMs (green.h),
-//   between what is before and behind in the program's own stream: one event each way, some 0.5 us. Which part, the daemon
-//   says (Grant::first), so that two such clients do not get the same.
+//   between what is before and behind in the program's own stream: one event each way, some 0.5 us, which one launch behind
+//   the other does without (joining.h). Which part, the daemon says (Grant::first), so that two such clients do not get the same.
 //   A launch whose blocks wait for each other goes there only if they fit (together.h); the driver would refuse it,
 //   though it fits the GPU that the program asked about.
 // - A program may be no more than some milliseconds ahead of the GPU in each stream (run_ahead.h), or a new grant would take
@@ -52,11 +52,15 @@ class Opaque {
     /// Where to launch: the program's stream, or a confined one.
     CUstream stream() const { return confined_.stream ? confined_.stream : stream_; }
     bool confined() const { return confined_.stream != nullptr; }
+    /// The program's stream, behind all that went elsewhere: the driver refused to launch there.
+    CUstream anywhere(const char* why);
     /// On how many SMs; 0: on any, and why.
     std::uint32_t sms() const { return confined_.sms; }
     const char* why_anywhere() const { return confined_.none; }
 
    private:
+    void confine(Opaque& opaque, const Launch& launch);
+
     CUstream stream_;
     GreenContexts::Confined confined_;
     Lane* lane_;
@@ -69,11 +73,13 @@ class Opaque {
   void report_slow();
   /// The program is about to destroy the stream.
   void stream_destroyed(CUstream stream);
+  /// The program has released the primary context for the last time.
+  void give_up_parts() { green_.give_up(); }
 
  private:
   friend class Turn;
   Lane& lane_of(CUstream stream);
-  void wait_for_grant() const;
+  void wait_for_grant(Lane& lane) const;
 
   Context& context_;
   std::mutex mutex_;  ///< guards lanes_; after a lane's own

@@ -7,6 +7,7 @@
 #include "libgpuslice/client.h"
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
+#include "libgpuslice/joining.h"
 
 namespace gpuslice {
 
@@ -81,6 +82,7 @@ std::optional<int> StreamPriorities::before_launch(CUstream handle) {
   Stream& stream = entry->second;
   if (added && driver().cuStreamGetPriority) driver().cuStreamGetPriority(handle, &stream.own);
   if (stream.band != band && !capturing_anything()) {
+    join_before(handle);  // what follows is to go to another stream, of the new level
     stream.band = band;
     stream.level = banded(stream.own, band, device_range());
     CUstreamAttrValue value{};

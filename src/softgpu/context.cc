@@ -31,10 +31,10 @@ void Context::end(CUresult error) {
   stopped_.store(true);
 }
 
-std::shared_ptr<Stream> Context::create_stream(Stream::Kind kind, int priority) {
+std::shared_ptr<Stream> Context::create_stream(Stream::Kind kind, int priority, std::shared_ptr<GreenContext> green) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t id = next_stream_id_++;
-  streams_.push_back(std::make_shared<Stream>(this, kind, priority, id, queue_for(id)));
+  streams_.push_back(std::make_shared<Stream>(this, kind, priority, id, queue_for(id), std::move(green)));
   return streams_.back();
 }
 
@@ -45,6 +45,8 @@ void Context::remove_stream(const std::shared_ptr<Stream>& stream) {
   if (stream->kind() == Stream::Kind::kBlocking && last != 0 && !stream->finished(last)) {
     legacy_->submit([] {}, {{stream, last}});
   }
+  forget_finished();
+  if (last != 0 && !stream->finished(last)) destroyed_.push_back({stream, last});
   streams_.erase(std::remove(streams_.begin(), streams_.end(), stream), streams_.end());
   stream->close();
 }
@@ -82,9 +84,15 @@ std::uint64_t Context::submit(const std::shared_ptr<Stream>& stream, std::functi
   return stream->submit(std::move(operation), std::move(after));
 }
 
+void Context::forget_finished() {
+  std::erase_if(destroyed_, [](const StreamPoint& point) { return point.stream->finished(point.number); });
+}
+
 std::vector<StreamPoint> Context::all_points() {
   const std::lock_guard lock(mutex_);
   std::vector<StreamPoint> all = points(true);
+  forget_finished();
+  all.insert(all.end(), destroyed_.begin(), destroyed_.end());
   all.push_back({legacy_, legacy_->last()});
   return all;
 }
@@ -109,6 +117,7 @@ void Context::destroy() {
   const std::lock_guard lock(mutex_);
   for (const auto& stream : streams_) stream->close();
   streams_.clear();
+  destroyed_.clear();
   legacy_->close();
 }
 

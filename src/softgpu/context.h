@@ -33,8 +33,8 @@ class Context {
   /// True once fail() was called; for those who run or poll.
   const std::atomic<bool>& stopped() const { return stopped_; }
 
-  /// A new stream; `priority` is clamped to the range of the device.
-  std::shared_ptr<Stream> create_stream(Stream::Kind kind, int priority);
+  /// A new stream, of a green context or of none; `priority` is clamped to the range of the device.
+  std::shared_ptr<Stream> create_stream(Stream::Kind kind, int priority, std::shared_ptr<GreenContext> green = nullptr);
 
   /// The stream of its work goes on, no new work may come.
   void remove_stream(const std::shared_ptr<Stream>& stream);
@@ -60,6 +60,7 @@ class Context {
  private:
   std::vector<StreamPoint> points(bool with_non_blocking);
   std::vector<StreamPoint> all_points();
+  void forget_finished();
   std::shared_ptr<WorkQueue> queue_for(std::uint64_t stream_id) const;
 
   const std::uint64_t id_;
@@ -70,6 +71,7 @@ class Context {
   std::shared_ptr<Stream> legacy_;
   std::mutex mutex_;  ///< guards what follows, and the order of submission between the legacy stream and the others
   std::vector<std::shared_ptr<Stream>> streams_;  ///< all but the legacy one
+  std::vector<StreamPoint> destroyed_;            ///< what streams that are no more had to do
   std::uint64_t next_stream_id_ = 1;
 };
 

@@ -111,6 +111,13 @@ void Driver::reset_primary() {
   if (gone != nullptr) destroy_context(*gone);
 }
 
+CUgreenCtx Driver::make_green_context(std::uint64_t sms) {
+  const auto green = std::make_shared<GreenContext>();
+  green->context = retain_primary();
+  green->resource.sms = sms;
+  return green_contexts.add(green);
+}
+
 Context* Driver::active_primary() {
   const std::lock_guard lock(mutex_);
   return primary_;
@@ -136,6 +143,7 @@ void Driver::destroy_context(Context& context) {
   const auto belongs = [&](const auto& object) { return object.context() == &context; };
   streams.remove_if(belongs);
   events.remove_if(belongs);
+  green_contexts.remove_if([&](const GreenContext& green) { return green.context == &context; });
   functions.remove_if([&](const Function& function) { return function.module->context == &context; });
   modules.remove_if([&](const Module& module) {
     if (module.context != &context) return false;

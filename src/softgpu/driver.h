@@ -6,6 +6,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -56,6 +57,9 @@ class Driver {
   Context* active_primary();
   unsigned primary_flags();
   void set_primary_flags(unsigned flags);
+
+  /// Retains the primary context.
+  CUgreenCtx make_green_context(std::uint64_t sms);
 
   /// Ends a context's work and frees its streams, events, modules and memory.
   void destroy_context(Context& context);
@@ -108,6 +112,9 @@ class Driver {
   Registry<CUlibrary, Library> libraries;
   Registry<CUkernel, Kernel> kernels;
   Registry<CUlinkState, Linker> linkers;
+  Registry<CUgreenCtx, GreenContext> green_contexts;
+  Registry<CUdevResourceDesc, ResourceDescription> resource_descriptions;  ///< nothing destroys one
+  std::atomic<std::uint64_t> next_split{1};
 
   std::mutex graph_mutex;  ///< guards captures, graphs and executable graphs, which programs may not use in parallel
   Captures captures{*this};
@@ -177,7 +184,7 @@ CUresult with_stream(CUstream handle, Body&& body, const char* call = __builtin_
       [&](Driver& driver, Context& context) {
         const std::shared_ptr<Stream> stream = driver.stream(context, handle);
         if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-        if (stream->context()->error() != CUDA_SUCCESS) return stream->context()->error();
+        if (const CUresult error = stream->error(); error != CUDA_SUCCESS) return error;
         return body(driver, stream);
       },
       call);

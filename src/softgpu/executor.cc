@@ -120,6 +120,7 @@ bool Executor::start(Run& run) {
     request.threads = occupied_threads(threads);
     request.shared = occupied_shared(run.launch->kernel->static_shared + run.launch->dynamic_shared);
     request.urgency = run.launch->urgency;
+    request.allowed = run.launch->allowed;
     run.row = table_.enqueue(request);
     if (run.row == nullptr) return false;
     run.gridid = run.row->ticket.load(std::memory_order_relaxed);

@@ -35,6 +35,7 @@ struct KernelLaunch {
   engine::Dim3 block;
   std::uint32_t dynamic_shared = 0;  ///< bytes
   std::int32_t urgency = 0;          ///< greater goes first on the GPU
+  std::uint64_t allowed = kAnySm;    ///< SMs it may run on (bit = SM)
   std::vector<std::byte> params;     ///< laid out as Kernel::params say
 };
 

@@ -1,5 +1,7 @@
 #include "softgpu/placement.h"
 
+#include <algorithm>
+#include <array>
 #include <span>
 
 #include "softgpu/device_limits.h"
@@ -30,13 +32,8 @@ bool goes_before(const KernelRow& a, const KernelRow& b) {
   return left != right ? left > right : a.ticket.load(kRelaxed) < b.ticket.load(kRelaxed);
 }
 
-/// The kernel whose turn it is, or nullptr.
-KernelRow* head_kernel(TableData& table, std::uint32_t sms) {
-  KernelRow* head = nullptr;
-  for (KernelRow& kernel : rows_of(table)) {
-    if (waiting(kernel, sms) && (head == nullptr || goes_before(kernel, *head))) head = &kernel;
-  }
-  return head;
+bool may_use(const KernelRow& kernel, std::uint32_t sm) {
+  return (kernel.allowed.load(kRelaxed) >> sm & 1) != 0;
 }
 
 bool fits(const SmUse& use, const KernelRow& kernel) {
@@ -49,7 +46,7 @@ bool fits(const SmUse& use, const KernelRow& kernel) {
 std::uint32_t choose_sm(const TableData& table, const KernelRow& kernel, std::uint32_t sms) {
   std::uint32_t chosen = kMaxSms;
   for (std::uint32_t sm = 0; sm < sms; ++sm) {
-    if (!fits(table.use[sm], kernel)) continue;
+    if (!may_use(kernel, sm) || !fits(table.use[sm], kernel)) continue;
     if (chosen == kMaxSms || table.use[sm].threads.load(kRelaxed) < table.use[chosen].threads.load(kRelaxed)) {
       chosen = sm;
     }
@@ -69,6 +66,19 @@ void occupy(SmUse& use, const KernelRow& kernel, std::uint32_t blocks) {
   add(use.shared, blocks * kernel.shared.load(kRelaxed));
 }
 
+/// Places as many of its blocks as fit. Whether there were any.
+bool place_kernel(TableData& table, KernelRow& kernel, std::uint32_t sms) {
+  const std::uint64_t left = kernel.blocks.load(kRelaxed) - placed_blocks(kernel, sms);
+  std::uint64_t placed = 0;
+  for (; placed < left; ++placed) {
+    const std::uint32_t sm = choose_sm(table, kernel, sms);
+    if (sm == kMaxSms) break;
+    add(kernel.granted[sm], 1U);
+    occupy(table.use[sm], kernel, 1);
+  }
+  return placed > 0;
+}
+
 }  // namespace
 
 std::uint64_t placed_blocks(const KernelRow& kernel, std::uint32_t sms) {
@@ -79,16 +89,19 @@ std::uint64_t placed_blocks(const KernelRow& kernel, std::uint32_t sms) {
 
 std::uint64_t place_blocks(TableData& table) {
   const std::uint32_t sms = table.sms.load(kRelaxed);
+  std::array<KernelRow*, kMaxKernels> queue;
+  auto end = queue.begin();
+  for (KernelRow& kernel : rows_of(table)) {
+    if (waiting(kernel, sms)) *end++ = &kernel;
+  }
+  std::sort(queue.begin(), end, [](const KernelRow* a, const KernelRow* b) { return goes_before(*a, *b); });
   std::uint64_t clients = 0;
-  while (KernelRow* kernel = head_kernel(table, sms)) {
-    std::uint64_t left = kernel->blocks.load(kRelaxed) - placed_blocks(*kernel, sms);
-    for (; left > 0; --left) {
-      const std::uint32_t sm = choose_sm(table, *kernel, sms);
-      if (sm == kMaxSms) return clients;
-      add(kernel->granted[sm], 1U);
-      occupy(table.use[sm], *kernel, 1);
-      clients |= std::uint64_t{1} << kernel->client.load(kRelaxed);
-    }
+  std::uint64_t awaited = 0;  // SMs that a kernel further ahead waits for
+  for (auto next = queue.begin(); next != end && awaited != kAnySm; ++next) {
+    KernelRow& kernel = **next;
+    const std::uint64_t allowed = kernel.allowed.load(kRelaxed);
+    if ((allowed & awaited) == 0 && place_kernel(table, kernel, sms)) clients |= std::uint64_t{1} << kernel.client.load(kRelaxed);
+    if (waiting(kernel, sms)) awaited |= allowed;
   }
   return clients;
 }

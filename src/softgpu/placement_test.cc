@@ -22,6 +22,7 @@ class PlacementTest : public testing::Test {
     row->threads = threads;
     row->shared = shared;
     row->urgency = urgency;
+    row->allowed = kAnySm;
     row->ticket = ++ticket_;
     return *row;
   }
@@ -97,6 +98,48 @@ TEST_F(PlacementTest, AnUrgentKernelThatDoesNotFitHoldsUpTheOthers) {
   remove_kernel(*table_, urgent);
   EXPECT_EQ(place_blocks(*table_), 4U);
   EXPECT_EQ(placed(running), 3U);
+}
+
+TEST_F(PlacementTest, BlocksComeToAllowedSmsAlone) {
+  KernelRow& kernel = queue(0, 3, 1024);
+  kernel.allowed = 0b10;
+  EXPECT_EQ(place_blocks(*table_), 1U);
+  EXPECT_EQ(kernel.granted[0].load(), 0U);
+  EXPECT_EQ(kernel.granted[1].load(), 2U);
+}
+
+TEST_F(PlacementTest, KernelsWithoutAnSmInCommonDoNotHoldUpEachOther) {
+  KernelRow& head = queue(0, 3, 1024);
+  head.allowed = 0b01;
+  KernelRow& apart = queue(1, 3, 1024);
+  apart.allowed = 0b10;
+  KernelRow& anywhere = queue(2, 1, 32);
+  EXPECT_EQ(place_blocks(*table_), 0b011U);
+  EXPECT_EQ(placed(head), 2U);
+  EXPECT_EQ(placed(apart), 2U);
+  EXPECT_EQ(placed(anywhere), 0U);
+  free_block(*table_, apart, 1);
+  EXPECT_EQ(place_blocks(*table_), 0b010U);  // no SM is left that nobody ahead waits for
+  EXPECT_EQ(placed(anywhere), 0U);
+  free_block(*table_, head, 0);
+  EXPECT_EQ(place_blocks(*table_), 0b001U);
+  free_block(*table_, head, 0);
+  EXPECT_EQ(place_blocks(*table_), 0b100U);
+}
+
+TEST_F(PlacementTest, WhoWaitsForOneThatWaitsIsNotAhead) {
+  table_->sms = 3;
+  KernelRow& head = queue(0, 3, 1024);
+  head.allowed = 0b001;
+  KernelRow& both = queue(1, 1, 32);
+  both.allowed = 0b011;
+  KernelRow& behind = queue(2, 1, 32);
+  behind.allowed = 0b010;
+  KernelRow& free = queue(3, 1, 32);
+  free.allowed = 0b100;
+  EXPECT_EQ(place_blocks(*table_), 0b1001U);
+  EXPECT_EQ(placed_blocks(behind, 3), 0U);
+  EXPECT_EQ(placed_blocks(free, 3), 1U);
 }
 
 TEST_F(PlacementTest, RecountRepairsWhatAnInterruptedPlacementLeft) {

@@ -6,6 +6,10 @@
 
 namespace gpuctl::softgpu {
 
+CUresult Stream::error() const {
+  return green_ != nullptr && green_->destroyed.load() ? CUDA_ERROR_CONTEXT_IS_DESTROYED : context_->error();
+}
+
 std::uint64_t Stream::submit(std::function<void()> operation, std::vector<StreamPoint> after) {
   const std::lock_guard lock(mutex_);
   if (!started_) started_ = start_thread("softgpu-stream", [self = shared_from_this()] { self->work(); });

@@ -22,6 +22,8 @@
 #include <vector>
 
 #include "softgpu/device_limits.h"
+#include "softgpu/green.h"
+#include "softgpu/table_layout.h"
 #include "softgpu/work_queue.h"
 
 namespace gpuctl::softgpu {
@@ -43,14 +45,22 @@ class Stream : public std::enable_shared_from_this<Stream> {
     kLegacy,       ///< the legacy default stream of its context
   };
 
-  /// `queue` null: one of its own.
-  Stream(Context* context, Kind kind, int priority, std::uint64_t id, std::shared_ptr<WorkQueue> queue)
-      : context_(context), kind_(kind), id_(id), queue_(std::move(queue)) {
+  /// `queue` null: one of its own. `green` null: its kernels run on all SMs.
+  Stream(Context* context, Kind kind, int priority, std::uint64_t id, std::shared_ptr<WorkQueue> queue,
+         std::shared_ptr<GreenContext> green = nullptr)
+      : context_(context), kind_(kind), id_(id), queue_(std::move(queue)), green_(std::move(green)) {
     set_priority(priority);
   }
 
   Context* context() const { return context_; }
   Kind kind() const { return kind_; }
+  /// What every call that needs the stream has to return: its context, or its green context, is not usable any more.
+  CUresult error() const;
+
+  const std::shared_ptr<GreenContext>& green() const { return green_; }
+  /// SMs that kernels launched into it may run on (bit = SM).
+  std::uint64_t allowed_sms() const { return green_ == nullptr ? kAnySm : green_->resource.sms; }
+
   /// As CUDA numbers it: lower is more urgent. What is issued from now on has it; clamped to the range of the device.
   int priority() const { return priority_.load(); }
   void set_priority(int priority) { priority_.store(std::clamp(priority, kGreatestPriority, kLeastPriority)); }
@@ -91,6 +101,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::atomic<int> priority_;
   const std::uint64_t id_;
   const std::shared_ptr<WorkQueue> queue_;
+  const std::shared_ptr<GreenContext> green_;
 
   mutable std::mutex mutex_;
   std::condition_variable queued_;            ///< for the thread

@@ -120,6 +120,7 @@ KernelRow* Table::enqueue(const KernelRequest& request) {
   row->urgency.store(request.urgency, kRelaxed);
   row->threads.store(request.threads, kRelaxed);
   row->shared.store(request.shared, kRelaxed);
+  row->allowed.store(request.allowed, kRelaxed);
   for (std::uint32_t sm = 0; sm < kMaxSms; ++sm) {
     row->granted[sm].store(0, kRelaxed);
     row->freed[sm].store(0, kRelaxed);
@@ -225,6 +226,7 @@ Snapshot TableReader::snapshot() const {
     view.threads = row.threads.load(kRelaxed);
     view.shared = row.shared.load(kRelaxed);
     view.blocks = row.blocks.load(kRelaxed);
+    view.allowed = row.allowed.load(kRelaxed);
     for (std::uint32_t sm = 0; sm < result.sms; ++sm) {
       // freed first: it never passes granted, so the difference stays a count whatever happens in between.
       const std::uint32_t freed = row.freed[sm].load(std::memory_order_acquire);

@@ -20,8 +20,9 @@
 namespace gpuctl::softgpu {
 
 inline constexpr std::uint32_t kTableMagic = 0x73677074;  // "sgpt"
-inline constexpr std::uint32_t kTableVersion = 1;
-inline constexpr std::uint32_t kMaxSms = 64;
+inline constexpr std::uint32_t kTableVersion = 2;
+inline constexpr std::uint32_t kMaxSms = 64;  ///< a set of SMs is one 64-bit mask
+inline constexpr std::uint64_t kAnySm = ~std::uint64_t{0};
 inline constexpr std::uint32_t kMaxClients = 64;  ///< a set of clients is one 64-bit mask
 inline constexpr std::uint32_t kMaxKernels = 512;
 
@@ -44,6 +45,7 @@ struct KernelRow {
   std::atomic<std::int32_t> urgency;   ///< greater goes first, whosever it is
   std::atomic<std::uint32_t> threads;  ///< each block occupies on its SM
   std::atomic<std::uint32_t> shared;   ///< bytes each block occupies on its SM
+  std::atomic<std::uint64_t> allowed;  ///< SMs that its blocks may be placed on (bit = SM); all of a GPU's: kAnySm
   std::atomic<std::uint32_t> granted[kMaxSms];
   std::atomic<std::uint32_t> freed[kMaxSms];
 };

@@ -92,10 +92,12 @@ class Cooperative(instance.SystemTest):
         self.gpuctl("set", "other", "reserve=0")
         self.assertEqual(program.answer("the launch"), f"{SUCCESS} 0 64")
 
-        # The software GPU has no green contexts; in less than the whole GPU the launch runs all the same.
+        # Confined where all its blocks fit together: two SMs hold 64.
         self.gpuctl("set", "s", "max=3")
-        self.assertEqual(program.ask("CooperativeKernel", "meet", 64), f"{SUCCESS} 0 64")
-        instance.wait_until(lambda: "no green contexts" in self.kernels(program)["meet"]["reason"], "the reason to change")
+        instance.wait_until(lambda: self.usage("s", program.pid)["granted"] == 3, "the grant")
+        for blocks, said in ((64, "on 2 (a green context)"), (65, "do not hold all the blocks that wait for each other")):
+            self.assertEqual(program.ask("CooperativeKernel", "meet", blocks), f"{SUCCESS} 0 {blocks}")
+            instance.wait_until(lambda: said in self.kernels(program)["meet"]["reason"], "the reason to change")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
 // cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel.
 #include <cuda.h>
 
+#include <bit>
+
 #include "softgpu/driver.h"
 
 using namespace gpuctl::softgpu;
 
 namespace {
 
-/// All blocks of a cooperative grid must be able to be resident together. That is all there is to it: blocks are started in
+/// All blocks of a cooperative grid must be able to be resident together, on the SMs of the stream. That is all there is to it: blocks are started in
 /// order, and stay where they are until they end. Graphs do not know such kernels.
 CUresult check_cooperative(Driver& driver, Stream& stream, const KernelWork& work, const CUlaunchConfig& config) {
   bool capturing = false;
@@ -15,7 +17,8 @@ CUresult check_cooperative(Driver& driver, Stream& stream, const KernelWork& wor
   if (capturing) return CUDA_ERROR_NOT_SUPPORTED;
   const int threads = static_cast<int>(config.blockDimX * config.blockDimY * config.blockDimZ);
   const int per_sm = blocks_per_sm(*work.function->kernel, threads, config.sharedMemBytes);
-  const std::uint64_t room = static_cast<std::uint64_t>(per_sm) * driver.table->sms();
+  const int sms = std::popcount(stream.allowed_sms() & first_sms(driver.table->sms()));
+  const std::uint64_t room = static_cast<std::uint64_t>(per_sm) * static_cast<std::uint64_t>(sms);
   const std::uint64_t blocks = std::uint64_t{config.gridDimX} * config.gridDimY * config.gridDimZ;
   return blocks > room ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
@@ -38,6 +41,9 @@ CUresult launch(const CUlaunchConfig& config, CUfunction handle, void** values, 
         params.extra = extra;
         KernelWork work;
         if (const CUresult made = make_kernel(driver, params, &work); made != CUDA_SUCCESS) return made;
+        const Context* code = work.function->module->context;
+        if (code != nullptr && code != stream->context()) return CUDA_ERROR_INVALID_HANDLE;
+        work.launch.allowed = stream->allowed_sms();
         CUlaunchAttributeValue priority{};
         priority.priority = stream->priority();
         work.attributes[CU_LAUNCH_ATTRIBUTE_PRIORITY] = priority;

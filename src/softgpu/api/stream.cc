@@ -70,7 +70,7 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream handle) {
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     driver.captures.forget(*stream);
     stream->context()->remove_stream(stream);
-    return stream->context()->error();  // it is gone all the same
+    return stream->error();  // it is gone all the same
   });
 }
 

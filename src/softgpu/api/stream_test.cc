@@ -69,6 +69,23 @@ TEST_F(StreamApi, ADestroyedStreamFinishesItsWork) {
   EXPECT_EQ(words_[1], 1U);
 }
 
+TEST_F(StreamApi, TheContextWaitsForTheWorkOfADestroyedStream) {
+  for (const unsigned flags : {CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING}) {
+    Word* flag = words(1);
+    CUstream stream = nullptr;
+    ASSERT_CU(cuStreamCreate(&stream, flags));
+    EXPECT_CU(launch_wait(flag, 1, 32, stream));
+    EXPECT_CU(cuStreamDestroy(stream));
+    std::thread later([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      *flag = 1;
+    });
+    EXPECT_CU(cuCtxSynchronize());
+    EXPECT_EQ(*flag, 1U);
+    later.join();
+  }
+}
+
 TEST_F(StreamApi, PerThreadStreamsAreOfTheirThread) {
   Word* words_ = words(4);
   EXPECT_CU(launch_wait(words_, 1, 32, CU_STREAM_PER_THREAD));

@@ -26,7 +26,7 @@ struct KernelWork {
   std::shared_ptr<Function> function;
   CUfunction func = nullptr;  ///< as the program gave it, or nullptr: `kern` was given
   CUkernel kern = nullptr;
-  KernelLaunch launch;     ///< its urgency is decided when it runs
+  KernelLaunch launch;     ///< its urgency is decided when it runs; its SMs are those of the stream it came through
   bool as_buffer = false;  ///< the program gave its parameters as one buffer (`extra`)
   std::map<CUlaunchAttributeID, CUlaunchAttributeValue> attributes;
 };
