@@ -42,8 +42,8 @@ check_system() {
   local reports=$2/sanitizer-reports
   rm -rf "$reports" && mkdir "$reports"
   say "$1: system tests"
-  ninja -C "$2" tests/driver/{defects,graph_storm,graphs,guarded,image_shell,ioctls,shared_memory,slice_shell,streams,ways_in} \
-    tests/cuda/{cubin_program,cubin_program_linked,libcubin_plugin.so,long_image.fatbin,long_image_with_variable.fatbin} >>"$2/last-build.log" 2>&1 ||
+  ninja -C "$2" tests/driver/{defects,graph_storm,graphs,guarded,image_shell,ioctls,shared_memory,slice_shell,sm_watch,streams,told_linked,ways_in} \
+    tests/cuda/{cubin_program,cubin_program_linked,libcubin_plugin.so,long_image.fatbin,long_image_with_variable.fatbin,told} >>"$2/last-build.log" 2>&1 ||
     fail "the system tests' programs cannot be built"
   # Leaks are for the unit tests: at the end of these programs the leak checker itself crashes on its way through their thread-local
   # storage (signal 11), and without going there it takes for lost what only a thread holds.
