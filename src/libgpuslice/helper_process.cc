@@ -18,6 +18,9 @@
 #include <vector>
 
 extern char** environ;
+/// clone() by the name that ThreadSanitizer does not wrap. It takes a child that shares our memory for a fork, and from then on this
+/// process for the child.
+extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
 
 namespace gpuslice {
 
@@ -63,7 +66,7 @@ GPUSLICE_RAW int become_program(void* argument) {
 /// In the first child.
 GPUSLICE_RAW int start_second(void* argument) {
   Start& start = *static_cast<Start*>(argument);
-  start.pid = clone(become_program, start.second_stack + kStackBytes, CLONE_VM | CLONE_VFORK | SIGCHLD, argument);
+  start.pid = __clone(become_program, start.second_stack + kStackBytes, CLONE_VM | CLONE_VFORK | SIGCHLD, argument);
   _exit(0);
 }
 
@@ -98,7 +101,7 @@ Result<pid_t> start_unseen(const std::string& path, std::span<const int> descrip
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t first = clone(start_second, first_stack + kStackBytes, CLONE_VM | CLONE_VFORK, &start);
+  const pid_t first = __clone(start_second, first_stack + kStackBytes, CLONE_VM | CLONE_VFORK, &start);
   const int error = errno;
   if (first > 0) {
     while (waitpid(first, nullptr, __WCLONE) < 0 && errno == EINTR) {

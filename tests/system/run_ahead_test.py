@@ -56,9 +56,10 @@ class RunAhead(instance.SystemTest):
         return int(ahead)
 
     def test_short_kernels(self):
-        """Of 0.2 ms: 20 ms with nobody else there are six marks, the last of which is not complete. Fewer on a slow machine."""
+        """Of 0.2 ms: 20 ms with nobody else there are six marks, the last of which is not complete. Fewer on a slow machine, but more
+        than where there are others."""
         self.ahead(COUNT, 200)
-        self.assertGreater(self.ahead(COUNT, 200), 2.5 * MARK)
+        self.assertGreater(self.ahead(COUNT, 200), 2 * MARK + 1)
 
     def test_long_kernels(self):
         """Of 5 ms: no more than can be."""
