@@ -1,4 +1,4 @@
-// The stub page: one memfd per client, made by gpuctld, mapped by both sides (DESIGN section 7, "Data").
+// The stub page: one memfd per client, made by gpuctld, mapped by both sides.
 //
 // The daemon writes Grant and Stub::sure_sms, the client everything else. Neither trusts what it reads: values are bounds-checked at
 // each read. All fields are accessed as std::atomic_ref or volatile 32/64-bit words; no locks live here.

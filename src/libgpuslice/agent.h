@@ -3,7 +3,7 @@
 //
 // Evicting needs no agent, since workers read the grant themselves; it only measures how long that took. Everything
 // the agent puts on the GPU goes to streams of the greatest priority, which the program's streams never have, so that it
-// cannot be stuck behind the very kernel it is to continue (DESIGN section 11).
+// cannot be stuck behind the very kernel it is to continue.
 #pragma once
 
 #include <atomic>

@@ -169,8 +169,8 @@ class Context {
   CUresult launch_graph(CUstream stream, const std::vector<GraphCandidate>& candidates, bool branches, const Arm& arm,
                         const std::function<CUresult()>& launch_it);
 
-  /// Blocks new launches and waits until none is incomplete; then the caller may call what blocks in the driver
-  /// (DESIGN section 11). Must be followed by resume_launches().
+  /// Blocks new launches and waits until none is incomplete; then the caller may call what blocks in the driver. Must be
+  /// followed by resume_launches().
   void quiesce();
   void resume_launches();
 

@@ -1,4 +1,4 @@
-// Green contexts: parts of a GPU's SMs in which streams can be made (CUDA 12.4 and later, DESIGN section 10).
+// Green contexts: parts of a GPU's SMs in which streams can be made (CUDA 12.4 and later).
 //
 // Measured on an H200: SMs come in groups of eight, and what is left over belongs to the last one; kernels of the primary
 // context run there as they are, under MPS too; making one takes 1 ms and 6 MB, and blocks until the device is idle.

@@ -6,7 +6,8 @@
 //    the driver first (so that what this driver lacks stays lacking) and then answers from the table. There the symbol
 //    carries no version suffix; the version asked for and the kind of default stream pick the variant.
 //
-// A function that only has to be noticed is a row of joining_functions.inc (joining.h). To add another wrapper: write it in a hooks_*.cc, declare it below if cuda.h does not, add one row.
+// A function that only has to be noticed is a row of joining_functions.inc (joining.h). To add another wrapper: write it
+// in a hooks_*.cc, declare it below if cuda.h does not, add one row.
 #include "libgpuslice/dlsym.h"
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/joining_functions.h"

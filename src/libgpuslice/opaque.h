@@ -1,4 +1,4 @@
-// Launches of kernels that have no persistent form (DESIGN section 5, "opaque"): they cannot be evicted, so what a slice
+// Launches of kernels that have no persistent form: they cannot be evicted, so what a slice
 // limits is when and where the next one starts.
 //
 // - A client that is granted nothing starts nothing: the launching thread waits.

@@ -1,4 +1,4 @@
-// The guard around driver calls that block until the device is idle (DESIGN section 11). Inside the driver such a call
+// The guard around driver calls that block until the device is idle. Inside the driver such a call
 // holds what resuming an evicted launch needs; so it is only entered while no launch is incomplete, and none starts
 // before it returns.
 #pragma once

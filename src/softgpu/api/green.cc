@@ -119,7 +119,6 @@ CUresult CUDAAPI cuGreenCtxDestroy(CUgreenCtx handle) {
   });
 }
 
-
 CUresult CUDAAPI cuGreenCtxStreamCreate(CUstream* result, CUgreenCtx handle, unsigned int flags, int priority) {
   return with_driver([&](Driver& driver) {
     const std::shared_ptr<GreenContext> green = driver.green_contexts.find(handle);
