@@ -3,6 +3,7 @@
 
 A step yields rows of the table: figure, target, measured. Sides that are compared take turns within one run.
 """
+
 import argparse
 import contextlib
 import datetime
@@ -28,17 +29,28 @@ import measure_storms
 import measure_timeslice
 
 # step: function, most seconds it may take
-STEPS = {"evict": (measure_storms.step_evict, 120), "latency": (measure_latency.step_latency, 240),
-         "overhead": (measure_overhead.step_overhead, 240), "launch": (measure_overhead.step_launch, 90),
-         "identical": (measure_storms.step_identical, 420), "suite": (measure_overhead.step_suite, 400),
-         "suitealone": (measure_overhead.step_suite_alone, 400), "sizes": (measure_overhead.step_sizes, 120),
-         "storms": (measure_storms.step_storms, 400), "byhand": (measure_storms.step_by_hand, 120),
-         "crowd": (measure_storms.step_crowd, 100),
-         "opaque": (measure_opaque.step_opaque, 120), "guard": (measure_guard.step_guard, 200),
-         "programs": (measure_programs.step_programs, 310), "starts": (measure_programs.step_starts, 300),
-         "timeslice": (measure_timeslice.step_timeslice, 100),
-         "memcheck": (measure_memcheck.step_memcheck, 150), "random": (measure_random.step_random, 3600),
-         "schedulers": (measure_schedulers.step_schedulers, 180), "sidebyside": (measure_side_by_side.step_side_by_side, 120)}
+STEPS = {
+    "evict": (measure_storms.step_evict, 120),
+    "latency": (measure_latency.step_latency, 240),
+    "overhead": (measure_overhead.step_overhead, 240),
+    "launch": (measure_overhead.step_launch, 90),
+    "identical": (measure_storms.step_identical, 420),
+    "suite": (measure_overhead.step_suite, 400),
+    "suitealone": (measure_overhead.step_suite_alone, 400),
+    "sizes": (measure_overhead.step_sizes, 120),
+    "storms": (measure_storms.step_storms, 400),
+    "byhand": (measure_storms.step_by_hand, 120),
+    "crowd": (measure_storms.step_crowd, 100),
+    "opaque": (measure_opaque.step_opaque, 120),
+    "guard": (measure_guard.step_guard, 200),
+    "programs": (measure_programs.step_programs, 310),
+    "starts": (measure_programs.step_starts, 300),
+    "timeslice": (measure_timeslice.step_timeslice, 100),
+    "memcheck": (measure_memcheck.step_memcheck, 150),
+    "random": (measure_random.step_random, 3600),
+    "schedulers": (measure_schedulers.step_schedulers, 180),
+    "sidebyside": (measure_side_by_side.step_side_by_side, 120),
+}
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")
 
 
@@ -49,9 +61,11 @@ def heading(lab):
         query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
         driver = subprocess.run(query, capture_output=True, text=True, check=True, timeout=30).stdout.split("\n")[0]
     mps = "MPS" if "CUDA_MPS_PIPE_DIRECTORY" in os.environ else "no MPS"
-    now = datetime.datetime.now(datetime.timezone.utc)
-    return (f"{report['device']}, {report['sms']} SMs, driver {driver}, {mps}, {os.cpu_count()} cores, "
-            f"Linux {platform.release()}, {now:%Y-%m-%d %H:%M} UTC")
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        f"{report['device']}, {report['sms']} SMs, driver {driver}, {mps}, {os.cpu_count()} cores, "
+        f"Linux {platform.release()}, {now:%Y-%m-%d %H:%M} UTC"
+    )
 
 
 class Table:

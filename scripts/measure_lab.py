@@ -3,6 +3,7 @@
 Every program gets a process group of its own, a time limit that holds even if this one is killed, and its end when the
 lab is closed. Every result goes to raw.jsonl at once.
 """
+
 import contextlib
 import json
 import os
@@ -28,8 +29,14 @@ class Program:
         self.out_path, self.err_path = (lab.scratch / f"{lab.started}.{kind}" for kind in ("out", "err"))
         prefix = [lab.gpuctl_path, "run", "--slice", slice_path, "--"] if slice_path else []
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
-            self.process = subprocess.Popen(["timeout", "-k", "20", str(limit_s), *prefix, *self.arguments], env=lab.env,
-                                            stdin=subprocess.PIPE, stdout=out, stderr=err, start_new_session=True)
+            self.process = subprocess.Popen(
+                ["timeout", "-k", "20", str(limit_s), *prefix, *self.arguments],
+                env=lab.env,
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
         self.limit_s = limit_s
         lab.programs.append(self)
 
@@ -173,7 +180,9 @@ class Lab:
 
     def kernels(self):
         """The names of all benchmark kernels."""
-        listed = subprocess.run([self.bench_path, "list", "--json"], env=self.env, capture_output=True, text=True, check=True, timeout=60)
+        listed = subprocess.run(
+            [self.bench_path, "list", "--json"], env=self.env, capture_output=True, text=True, check=True, timeout=60
+        )
         return [kernel["name"] for kernel in json.loads(listed.stdout)["kernels"]]
 
     def bench(self, slice_path, *arguments):
@@ -181,7 +190,8 @@ class Lab:
         return self.start_bench(slice_path, *arguments).report()
 
     def together(self, *runs, apart_ns=0):
-        """Several (slice, arguments) from the same moment on, or each so much after the one before it; their reports."""
+        """Several (slice, arguments) from the same moment on, or each so much after the one before it; their
+        reports."""
         programs = [self.start_bench(slice_path, *arguments, "--start-on-input") for slice_path, arguments in runs]
         for program in programs:
             program.wait_ready()
@@ -196,8 +206,17 @@ class Lab:
         config_path.write_text(config)
         state = self.scratch / f"{self.step}.state"
         shutil.rmtree(state, ignore_errors=True)
-        command = [self.build / "src/gpuctld/gpuctld", "--socket", self.env["GPUCTL_SOCKET"], "--config", config_path,
-                   "--state", state, *options, *(["--software-gpu"] if self.options.rehearse else [])]
+        command = [
+            self.build / "src/gpuctld/gpuctld",
+            "--socket",
+            self.env["GPUCTL_SOCKET"],
+            "--config",
+            config_path,
+            "--state",
+            state,
+            *options,
+            *(["--software-gpu"] if self.options.rehearse else []),
+        ]
         daemon = self.start(None, *command, limit_s=limit_s)
         try:
             deadline = time.monotonic() + STARTUP_S
@@ -236,8 +255,9 @@ class Lab:
             self.env = before
 
     def gpuctl(self, *arguments):
-        subprocess.run([self.gpuctl_path, *map(str, arguments)], env=self.env, check=True, stdout=subprocess.DEVNULL,
-                       timeout=30)
+        subprocess.run(
+            [self.gpuctl_path, *map(str, arguments)], env=self.env, check=True, stdout=subprocess.DEVNULL, timeout=30
+        )
 
     def call(self, method, **parameters):
         return self.connection.call(method, **parameters)

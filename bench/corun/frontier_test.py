@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The frontier of LS latency against batch throughput."""
+
 import math
 import unittest
 

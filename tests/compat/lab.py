@@ -1,5 +1,6 @@
-"""The lab of the compatibility suite: that of scripts/measure_lab.py, with time-slicing or an MPS of its own, and a gpuctld that
-storms if it is asked to."""
+"""The lab of the compatibility suite: that of scripts/measure_lab.py, with time-slicing or an MPS of its own, and a
+gpuctld that storms if it is asked to."""
+
 import contextlib
 import os
 import pathlib
@@ -31,10 +32,20 @@ sys.exit(3 if cuda.cuInit(0) or cuda.cuDeviceGet(ctypes.byref(device), 0)
 
 
 def gpus():
-    """The architecture of the first GPU ("90"), how many there are, and what nvidia-smi says of them; None without any."""
+    """The architecture of the first GPU ("90"), how many there are, and what nvidia-smi says of them; None without
+    any."""
     try:
-        said = subprocess.run(["nvidia-smi", "--query-gpu=compute_cap,name,driver_version", "--format=csv,noheader"],
-                              capture_output=True, text=True, check=True, timeout=60).stdout.strip().splitlines()
+        said = (
+            subprocess.run(
+                ["nvidia-smi", "--query-gpu=compute_cap,name,driver_version", "--format=csv,noheader"],
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=60,
+            )
+            .stdout.strip()
+            .splitlines()
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return (said[0].partition(",")[0].strip().replace(".", ""), len(said), said) if said else None
@@ -80,14 +91,27 @@ class Mps:
     def start(self):
         for directory in (self.pipe, self.log):
             directory.mkdir(exist_ok=True)
-        subprocess.run(["setsid", "nvidia-cuda-mps-control", "-d"], env={**os.environ, **self.env}, check=True, timeout=MPS_ANSWERS_S,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            ["setsid", "nvidia-cuda-mps-control", "-d"],
+            env={**os.environ, **self.env},
+            check=True,
+            timeout=MPS_ANSWERS_S,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
 
     def ask(self, words):
         """The answer of the control daemon, or None if it does not give one."""
         try:
-            done = subprocess.run(["nvidia-cuda-mps-control"], env={**os.environ, **self.env}, input=words + "\n", capture_output=True,
-                                  text=True, timeout=MPS_ANSWERS_S)
+            done = subprocess.run(
+                ["nvidia-cuda-mps-control"],
+                env={**os.environ, **self.env},
+                input=words + "\n",
+                capture_output=True,
+                text=True,
+                timeout=MPS_ANSWERS_S,
+            )
         except (OSError, subprocess.SubprocessError):
             return None
         return done.stdout if done.returncode == 0 else None
@@ -101,16 +125,24 @@ class Mps:
         return not any(state is None or "FAULT" in state.upper() for state in states)
 
     def takes_a_client(self):
-        """Whether a new program gets a context. The state of a server that waits for the work of a dead client says nothing of it."""
+        """Whether a new program gets a context. The state of a server that waits for the work of a dead client says
+        nothing of it."""
         try:
-            done = subprocess.run([sys.executable, "-c", PROBE], env={**os.environ, **self.env}, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=PROBE_S)
+            done = subprocess.run(
+                [sys.executable, "-c", PROBE],
+                env={**os.environ, **self.env},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=PROBE_S,
+            )
         except (OSError, subprocess.SubprocessError):
             return False
         return done.returncode == 0
 
     def mend(self, probe=False):
-        """After a program that may have taken the server with it: waits for its recovery, or starts all anew. `probe`: with a client."""
+        """After a program that may have taken the server with it: waits for its recovery, or starts all anew. `probe`:
+        with a client."""
         deadline = time.monotonic() + MPS_RECOVERS_S
         while not (self.serves() and (not probe or self.takes_a_client())):
             if time.monotonic() > deadline:
@@ -183,11 +215,18 @@ class CompatLab(Lab):
         return None if answer.returncode == 0 else f"gpuctl status: {answer.stderr.strip()}"
 
     def end_in_slice(self, pid):
-        """Ends a program in a slice, and what it started, as a user is told to: their work on the GPU first. What is no client is left."""
+        """Ends a program in a slice, and what it started, as a user is told to: their work on the GPU first. What is no
+        client is left."""
         for member in group_of(pid):
             with contextlib.suppress(OSError, subprocess.SubprocessError):
-                subprocess.run([self.gpuctl_path, "kill", str(member)], env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL, timeout=END_IN_SLICE_S)
+                subprocess.run(
+                    [self.gpuctl_path, "kill", str(member)],
+                    env=self.env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    timeout=END_IN_SLICE_S,
+                )
 
     def in_slice(self, command):
         return [self.gpuctl_path, "run", "--slice", "s", "--", *command]

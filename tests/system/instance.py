@@ -3,6 +3,7 @@
 The build directory comes from GPUCTL_BUILD. Everything lives in one scratch directory; the end of a test ends every
 process it started.
 """
+
 import contextlib
 import json
 import os
@@ -54,8 +55,9 @@ class Program:
         self.out_path = scratch / f"{number}.out"
         self.err_path = scratch / f"{number}.err"
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
-            self.process = subprocess.Popen([str(part) for part in command], env=env, stdin=subprocess.DEVNULL,
-                                            stdout=out, stderr=err)
+            self.process = subprocess.Popen(
+                [str(part) for part in command], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+            )
         self.pid = self.process.pid
 
     def out(self):
@@ -69,10 +71,12 @@ class Program:
 
     def wait_started(self):
         """Until a gpuslice-bench with --announce has begun its measured launches."""
+
         def started():
             if self.process.poll() is not None:
                 raise AssertionError(f"ended early with {self.process.returncode}: {self.err()}")
             return "started" in self.err()
+
         wait_until(started, "the program to start")
 
     def stop(self):
@@ -99,8 +103,14 @@ class Conversation:
     def __init__(self, test, command, env):
         self.errors = tempfile.TemporaryFile("w+")
         test.addCleanup(self.errors.close)
-        self.process = subprocess.Popen([str(part) for part in command], env=env, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        self.process = subprocess.Popen(
+            [str(part) for part in command],
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+        )
         self.pid = self.process.pid
         test.addCleanup(self.end)
 
@@ -211,19 +221,29 @@ class SystemTest(unittest.TestCase):
         self.programs.append(program)
         self.daemon = program
         if wait:
+
             def answers():
                 if program.process.poll() is not None:
                     raise AssertionError(f"gpuctld ended with {program.process.returncode}: {program.err()}")
                 return self.gpuctl("status", check=False).returncode == 0
+
             wait_until(answers, "gpuctld to answer")
         return program
 
     def gpuctl(self, *arguments, check=True):
         """Runs a verb to its end."""
-        done = subprocess.run([str(GPUCTL), *map(str, arguments)], env=self.env, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=PATIENCE_S)
+        done = subprocess.run(
+            [str(GPUCTL), *map(str, arguments)],
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
         if check and done.returncode != 0:
-            raise AssertionError(f"gpuctl {' '.join(map(str, arguments))}: {done.returncode}: {done.stderr}{done.stdout}")
+            raise AssertionError(
+                f"gpuctl {' '.join(map(str, arguments))}: {done.returncode}: {done.stderr}{done.stdout}"
+            )
         return done
 
     def gpuctl_json(self, *arguments):
@@ -272,8 +292,9 @@ class SystemTest(unittest.TestCase):
     def kernels_of(self, program, *names):
         """What gpuctl explain says of a program's kernels, once there are any, and those of all these names.
 
-        Nothing is known of a program until it attaches itself. gpuctl run does before, for a moment, in the same process.
-        """
+        Nothing is known of a program until it attaches itself. gpuctl run does before, for a moment, in the same
+        process."""
+
         def known():
             if program.process.poll() is not None:
                 raise AssertionError(f"ended early with {program.process.returncode}: {program.err()}")
@@ -283,6 +304,7 @@ class SystemTest(unittest.TestCase):
                 return None
             kernels = json.loads(said.stdout)["kernels"]
             return kernels if {kernel["name"] for kernel in kernels} >= set(names) else None
+
         return wait_until(known, "its kernels to be explained")
 
     def assertRightResults(self, report):
