@@ -1,8 +1,8 @@
-// What a policy for jobs is told: which launch is the head now (ipc::Head), and how launches ended (ipc::Record). Nothing
-// is done here while the daemon does not ask for it (Grant::jobs).
+// What a policy for jobs is told: which launch is the head now (ipc::Head), and how launches ended (ipc::Record).
+// Nothing is done here while the daemon does not ask for it (Grant::jobs).
 //
-// A client is one job on a device: the oldest launch that is outstanding there, whichever stream it is in. A grant is the
-// client's, so launches of its other streams share what the head is given.
+// A client is one job on a device: the oldest launch that is outstanding there, whichever stream it is in. A grant is
+// the client's, so launches of its other streams share what the head is given.
 #include <algorithm>
 #include <mutex>
 
@@ -77,7 +77,8 @@ void Context::record(const Launch& launch, std::int64_t clock_offset, std::uint6
   out.start_ns = whole_from_ns != 0 ? whole_from_ns : on_host(host.start_ns);
   out.done_ns = on_host(host.done_ns);
   out.evict_ns = launch.evict_ns;
-  out.evictions = std::min(launch.evictions, 0xffffu) | static_cast<std::uint32_t>(device_index_) << ipc::kRecordDeviceShift |
+  out.evictions = std::min(launch.evictions, 0xffffu) |
+                  static_cast<std::uint32_t>(device_index_) << ipc::kRecordDeviceShift |
                   (whole_from_ns != 0 ? ipc::kWholeDevice : 0);
   out.total = launch.args.tasks;
   out.threads = launch.config.threads();
