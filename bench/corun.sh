@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Runs the co-run matrix (docs/corun.md) from a checkout, with a build directory that may have been made elsewhere:
-#   bench/corun.sh [--build-dir DIR] OPTION...        bench/corun.sh --help; --list prints the names of programs and configurations
-# The build directory needs src/gpuctl/gpuctl, src/gpuctld/gpuctld, src/libgpuslice/libgpuslice.so and bench/corun-kernels; where the machine
-# lacks libtomlplusplus, lib/libtomlplusplus.so.3 as well. Without bench/corun-kernels it is compiled there, if there is an nvcc.
+#   bench/corun.sh [--build-dir DIR] OPTION...        bench/corun.sh --help; --list prints the names of programs and
+#                                                     configurations
+# The build directory needs src/gpuctl/gpuctl, src/gpuctld/gpuctld, src/libgpuslice/libgpuslice.so and
+# bench/corun-kernels; where the machine lacks libtomlplusplus, lib/libtomlplusplus.so.3 as well. Without
+# bench/corun-kernels it is compiled there, if there is an nvcc.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
