@@ -14,7 +14,7 @@ for ((i = 0; i < $#; ++i)); do
   case ${words[i]} in
     --build-dir) build=${words[i + 1]:?--build-dir needs a directory} ;;
     --build-dir=*) build=${words[i]#*=} ;;
-    --help | -h | --list) PYTHONPATH=$here exec python3 -m corun "$@" ;;
+    --help | -h | --list) PYTHONPATH=$here/.. exec python3 -m bench.corun "$@" ;;
   esac
 done
 build=$(cd "$build" && pwd) || exit 2
@@ -29,4 +29,5 @@ if [[ " ${words[*]} " != *" --software "* && ! -x $build/bench/corun-kernels ]];
   "$nvcc" -std=c++17 -O2 -gencode arch=compute_80,code=sm_80 -gencode 'arch=compute_90,code=[sm_90,compute_90]' \
     -o "$build/bench/corun-kernels" "$here/corun/programs/kernels.cu"
 fi
-PYTHONPATH=$here${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1 exec python3 -m corun --build-dir "$build" "$@"
+root=$(cd "$here/.." && pwd)
+PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1 exec python3 -m bench.corun --build-dir "$build" "$@"

@@ -49,5 +49,5 @@ source "$here/instance.sh"
 out=${out:-$build/measurements}
 mkdir -p "$out"
 [[ -z $mps ]] || start_mps
-python3 -u "$here/measure.py" --build "$binaries" --out "$out" --scratch "$scratch" "${options[@]}" \
+PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1 python3 -u -m bench.measure --build "$binaries" --out "$out" --scratch "$scratch" "${options[@]}" \
   2> >(stdbuf -oL tee "$out/log.txt" >&2)

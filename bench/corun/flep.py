@@ -1,14 +1,13 @@
 """FLEP's 28 pairs of Figure 8: a long kernel of low priority runs, and 0.1 ms later a short one of high priority comes.
 
-The kernels, the pairs and the slots in which they meet are those of scripts/measure_flep.py: all programs run at once,
+The kernels, the pairs and the slots in which they meet are those of scripts/meetings.py: all programs run at once,
 and one run has each pair five times. Rounds and configurations take turns. The figure of a pair in a round is the
 median time of the short kernel, from its issue to its end, and how long it takes until both are done."""
 
 import contextlib
 
-import measure_flep  # noqa: E402  (found where stage found the lab)
-import measure_schedulers  # noqa: E402
-
+from ..papers import flep as meetings
+from ..papers import schedulers
 from .configurations import CONFIGURATIONS, OURS
 from .flep_figures import points
 from .stage import Refused
@@ -18,7 +17,7 @@ LONG, SHORT = "batch", "ls"  # slices, and the roles of stock programs
 ROUND_S = 20.0
 
 
-class Applications(measure_schedulers.Schedulers):
+class Applications(schedulers.Schedulers):
     """Programs of the roles LONG and SHORT, in slices or with the environment of a stock configuration."""
 
     configuration = None
@@ -61,7 +60,7 @@ def prepare(stage, applications):
     with stage.configured(CONFIGURATIONS["ours-hpf"], 0):
         stage.lab.gpuctl("create-slice", "set")
         applications.calibrate()
-        large, small, low, _ = measure_flep.applications(applications)
+        large, small, low, _ = meetings.applications(applications)
     return [large[name] for name in low], list(small.values())
 
 
@@ -100,7 +99,7 @@ def one_round(stage, applications, configuration, longs, shorts):
     applications.configuration = configuration
     try:
         with stage.configured(configuration, 0):
-            found = measure_flep.Meeting(applications, longs, shorts).summaries(side(configuration))
+            found = meetings.Meeting(applications, longs, shorts).summaries(side(configuration))
     finally:
         applications.configuration = None
     return {f"{long}_{short}": {"short_ms": at["short"], "both_ms": at["both"]} for (long, short), at in found.items()}

@@ -3,7 +3,7 @@
 
 import unittest
 
-from corun import flep_figures
+from bench.corun import flep_figures
 
 
 def one_round(configuration, **short_ms):

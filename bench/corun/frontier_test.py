@@ -4,7 +4,7 @@
 import math
 import unittest
 
-from corun import frontier
+from bench.corun import frontier
 
 STOCK = {"fast": (10.0, 50.0), "middle": (20.0, 80.0), "full": (100.0, 100.0), "bad": (120.0, 60.0)}
 

@@ -1,6 +1,6 @@
 """Puts together the cells of several results, each cell as it was measured, with the machine and time of its own.
 
-python3 -m corun.merge FIRST.json SECOND.json > ALL.json
+python3 -m bench.corun.merge FIRST.json SECOND.json > ALL.json
 """
 
 import json

@@ -4,7 +4,7 @@ alone.
 Each configuration is a point with the number that the legend gives it: circles are stock, triangles ours. The line
 joins the stock configurations that none of the others dominates.
 
-    python3 -m corun.plot FILE.json > FILE.svg
+    python3 -m bench.corun.plot FILE.json > FILE.svg
 """
 
 import html

@@ -8,9 +8,9 @@ import types
 import unittest
 import xml.etree.ElementTree
 
-from corun import merge, plot, table
-from corun.configurations import CONFIGURATIONS
-from corun.results import Results, point, spread
+from bench.corun import merge, plot, table
+from bench.corun.configurations import CONFIGURATIONS
+from bench.corun.results import Results, point, spread
 
 NAMES = ("alone", "mps", "mps-stream", "ours-strict", "ours-lend")
 

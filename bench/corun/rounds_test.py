@@ -8,11 +8,11 @@ import tempfile
 import types
 import unittest
 
-from corun.configurations import CONFIGURATIONS
-from corun.results import Results
-from corun.rounds import Rounds
-from corun.stage import Refused
-from corun.workloads import BATCH, LS
+from bench.corun.configurations import CONFIGURATIONS
+from bench.corun.results import Results
+from bench.corun.rounds import Rounds
+from bench.corun.stage import Refused
+from bench.corun.workloads import BATCH, LS
 
 CHOSEN = [CONFIGURATIONS[name] for name in ("alone", "mps", "ours-strict")]
 

@@ -8,15 +8,12 @@ import contextlib
 import json
 import pathlib
 import subprocess
-import sys
 import time
 
+from ..lab.modes import SOFTWARE, LabOfModes
+from .configurations import OURS, RESERVE
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.append(str(ROOT / "tests/compat"))
-
-from lab import SOFTWARE, CompatLab  # noqa: E402
-
-from .configurations import OURS, RESERVE  # noqa: E402
 
 READY_S = 180  # PyTorch starts slowly, several of it at once more so
 END_S = 15
@@ -62,7 +59,7 @@ class Member:
 
 class Stage:
     def __init__(self, build, scratch, software):
-        self.lab = CompatLab(build, scratch, scratch, software)
+        self.lab = LabOfModes(build, scratch, scratch, software)
         self.software = software
         self.mode = None
         self.modes = contextlib.ExitStack()

@@ -1,6 +1,6 @@
 """The results as text: a block for each LS x batch, then one line for each.
 
-python3 -m corun.table FILE.json...
+python3 -m bench.corun.table FILE.json...
 """
 
 import json

@@ -80,7 +80,7 @@ class Ends(unittest.TestCase):
                 ["sh", "-c", "sleep 60 & wait"],
                 dict(os.environ),
                 0.5,
-                end=lambda pid: lab.CompatLab.end_in_slice(here, pid),
+                end=lambda pid: lab.LabOfModes.end_in_slice(here, pid),
             )
             self.assertEqual((done.ended, done.status), ("timeout", -9))
             said = [line.split() for line in calls.read_text().splitlines()]
@@ -98,10 +98,10 @@ class Ends(unittest.TestCase):
         try:
             process.stdout.readline()
             deadline = time.monotonic() + 10
-            while len(lab.group_of(process.pid)) < 2 and time.monotonic() < deadline:
+            while len(lab.mps.group_of(process.pid)) < 2 and time.monotonic() < deadline:
                 time.sleep(0.01)
-            self.assertEqual(len(lab.group_of(process.pid)), 2)
-            self.assertEqual(lab.group_of(process.pid)[-1], process.pid)
+            self.assertEqual(len(lab.mps.group_of(process.pid)), 2)
+            self.assertEqual(lab.mps.group_of(process.pid)[-1], process.pid)
         finally:
             execute.kill_group(process)
             process.wait()

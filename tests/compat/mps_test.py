@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-import lab
+from lab import mps as lab
 
 # As a daemon it is `sleep`; its one server is in the state that the file `state` says. No file: no answer.
 CONTROL = """#!/bin/sh

@@ -19,7 +19,7 @@ import tempfile
 
 from execute import Deadline, end_on_signals, kill_all
 from head import BUILDS, PYTHON_BUILD, lacks, read_all
-from lab import MPS, SOFTWARE, TIME_SLICED, CompatLab, gpus
+from lab import MPS, SOFTWARE, TIME_SLICED, LabOfModes, gpus
 from matrix import FIRST_BUILDS, RIGHT, RUNS, SKIPPED, WRONG, Cell, Matrix, Row, empty
 from table import all_right, document, report
 
@@ -130,7 +130,7 @@ def run_matrix(options, cells, deadline):
     """The rows of all modes; a mode that could not be gone through has one that says so."""
     results = options.build_dir / "compat" / "results"
     with tempfile.TemporaryDirectory(prefix="compat.", ignore_cleanup_errors=True) as scratch:
-        lab = CompatLab(options.build_dir, results, pathlib.Path(scratch), SOFTWARE in options.modes)
+        lab = LabOfModes(options.build_dir, results, pathlib.Path(scratch), SOFTWARE in options.modes)
         matrix = Matrix(
             lab,
             cells,

@@ -11,7 +11,7 @@ import tempfile
 
 from execute import Deadline, end_on_signals, kill_all, run
 from head import read_all
-from lab import MPS, SOFTWARE, TIME_SLICED, CompatLab, gpus
+from lab import MPS, SOFTWARE, TIME_SLICED, LabOfModes, gpus
 
 from build import Builder
 
@@ -59,7 +59,7 @@ class Session:
         end_on_signals()
         with tempfile.TemporaryDirectory(prefix="compat.", ignore_cleanup_errors=True) as scratch:
             results = self.options.build_dir / "compat" / "results"
-            self.lab = CompatLab(self.options.build_dir, results, pathlib.Path(scratch), self.software)
+            self.lab = LabOfModes(self.options.build_dir, results, pathlib.Path(scratch), self.software)
             try:
                 yield
             finally:

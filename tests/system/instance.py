@@ -9,13 +9,17 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent.parent))
+
+from bench.lab.client import Connection, Failed  # noqa: E402
+from bench.lab.lab import ALWAYS_REWRITTEN  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("GPUCTL_BUILD", "build")).resolve()
 GPUCTL = BUILD / "src/gpuctl/gpuctl"
@@ -26,9 +30,7 @@ CUDA_PROGRAMS = BUILD / "tests/cuda"
 DRIVER_PROGRAMS = BUILD / "tests/driver"
 
 SMS = 8
-# Every kernel is to run in its rewritten form, even those that end within microseconds.
-ALWAYS_REWRITTEN = "[daemon]\nlatency_target_us = 1\nalways_preemptible = true\n"
-# And block-tasks count as short, as they do on a GPU: workers claim them without having looked.
+# Beside ALWAYS_REWRITTEN: block-tasks count as short, as they do on a GPU: workers claim them without having looked.
 ALL_SHORT = ALWAYS_REWRITTEN + "block_target_us = 1000000\n"
 SLOW_S = 5  # a test that takes longer says so
 # With sanitizers, what is to be watched while it runs is to take as much longer as whoever watches it.
@@ -253,21 +255,13 @@ class SystemTest(unittest.TestCase):
         """One Varlink call on a connection of its own, without a gpuctl process: a millisecond. Returns the reply."""
         if self.daemon.process.poll() is not None:
             raise AssertionError(f"gpuctld ended with {self.daemon.process.returncode}: {self.daemon.err()}")
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(PATIENCE_S)
-            connection.connect(str(self.socket))
-            message = {"method": f"io.gpuctl.{method}", "parameters": parameters}
-            connection.sendall(json.dumps(message).encode() + b"\0")
-            data = b""
-            while not data.endswith(b"\0"):
-                piece = connection.recv(65536)
-                if not piece:
-                    raise AssertionError(f"{method}: the daemon closed the connection after {data!r}")
-                data += piece
-        reply = json.loads(data[:-1])
-        if "error" in reply:
-            raise AssertionError(f"{method}: {reply}")
-        return reply["parameters"]
+        connection = Connection(self.socket, PATIENCE_S)
+        try:
+            return connection.call(method, **parameters)
+        except Failed as failure:
+            raise AssertionError(str(failure)) from failure
+        finally:
+            connection.close()
 
     def clients(self, slice_path):
         return self.call("GetSlice", path=slice_path)["clients"]

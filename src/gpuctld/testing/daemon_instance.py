@@ -1,16 +1,19 @@
 """What the tests of the gpuctld program share: the daemon, and a program attached to it."""
 
-import array
-import json
 import mmap
 import os
+import pathlib
 import shutil
-import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[3]))
+
+from bench.lab.client import Varlink  # noqa: E402
 
 UUID = "GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff"
 GRANT, USAGE = 64, 64 + 64 * 16  # offsets in the stub page (src/ipc/stub.h)
@@ -19,40 +22,6 @@ APPLIED = 8  # in Usage
 TIME_SLICE = 56  # in Grant
 TIME_SLICE_SAID = 248  # in Usage: us, state, channel groups
 DRIVERS_TIME_SLICE = 0xFFFFFFFF
-
-
-class Varlink:
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(20)
-        try:
-            self.socket.connect(path)
-        except OSError:
-            self.socket.close()
-            raise
-        self.fds = []
-        self.buffer = b""
-
-    def call(self, method, **parameters):
-        self.socket.sendall(json.dumps({"method": "io.gpuctl." + method, "parameters": parameters}).encode() + b"\0")
-        return self.receive()
-
-    def receive(self):
-        while b"\0" not in self.buffer:
-            data, ancillary, _, _ = self.socket.recvmsg(65536, socket.CMSG_LEN(32))
-            if not data:
-                raise EOFError
-            for level, kind, content in ancillary:
-                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                    self.fds += array.array("i", content[: len(content) - len(content) % 4])
-            self.buffer += data
-        message, self.buffer = self.buffer.split(b"\0", 1)
-        return json.loads(message)
-
-    def close(self):
-        for fd in self.fds:
-            os.close(fd)
-        self.socket.close()
 
 
 class Program:

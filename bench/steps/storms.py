@@ -5,7 +5,7 @@ import random
 import re
 import time
 
-from measure_lab import ALWAYS_REWRITTEN, KERNELS
+from ..lab.lab import ALWAYS_REWRITTEN, KERNELS
 
 # CUDA-runtime programs: scale for kernels of about 100 us and more, and the mean time between random grants. The copies
 # back and the comparison on the CPU take vector_add a hundred times as long as its kernel, hence the fiercer storm.

@@ -5,7 +5,7 @@ import json
 import pathlib
 import sys
 
-from measure_latency import reserve_of
+from .latency import reserve_of
 
 MATMUL = pathlib.Path(__file__).parent / "matmul.py"
 SECONDS = 5

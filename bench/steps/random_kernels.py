@@ -3,7 +3,7 @@
 import itertools
 import time
 
-from measure_lab import ALWAYS_REWRITTEN
+from ..lab.lab import ALWAYS_REWRITTEN
 
 FIRST_SEED = 10_000
 SEEDS_A_PROCESS = 10

@@ -6,7 +6,7 @@ import re
 import shutil
 import time
 
-from measure_lab import ALWAYS_REWRITTEN
+from ..lab.lab import ALWAYS_REWRITTEN
 
 TOOLS = ("memcheck", "racecheck")
 AT_ONCE = 6  # each with a gpuctld of its own, so that none is evicted for another while the tool holds up its launches

@@ -4,7 +4,7 @@ it."""
 import statistics
 import time
 
-from measure_programs import Case, Run, explain, guarded, over_plain, python, take_turns
+from .programs import Case, Run, explain, guarded, over_plain, python, take_turns
 
 SIZES = {
     1024: 5000,

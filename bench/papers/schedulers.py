@@ -10,8 +10,7 @@ import statistics
 import subprocess
 import time
 
-import measure_effisha
-import measure_flep
+from . import effisha, flep
 
 TASK_US = 20
 REHEARSED = {"md5Hash": (24_011,), "matrixMul": (52, 70, 45), "spmv": (601, 40), "vectorAdd": (30_011,)}
@@ -229,9 +228,9 @@ def step_schedulers(lab):
         schedulers = Schedulers(lab)
         schedulers.calibrate()
         costs = yield from switches(schedulers)
-        yield from measure_flep.pairs(schedulers, costs[1:])
+        yield from flep.pairs(schedulers, costs[1:])
         yield from applications_of_frs(schedulers, *costs)
-        yield from measure_effisha.sets(schedulers, *costs)
+        yield from effisha.sets(schedulers, *costs)
         yield from shares(schedulers)
         yield ("wrong results", "0", str(schedulers.wrong))
 

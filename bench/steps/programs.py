@@ -11,9 +11,9 @@ import sys
 import time
 from typing import NamedTuple
 
-from measure_lab import ALWAYS_REWRITTEN
+from ..lab.lab import ALWAYS_REWRITTEN
 
-SOURCES = pathlib.Path(__file__).resolve().parent.parent / "tests/programs"
+SOURCES = pathlib.Path(__file__).resolve().parent.parent.parent / "tests/programs"
 BUDGET_S = 240  # for the whole step
 STORM_S = 45  # of it, kept for the storm
 FIRST_RESULT_S = 40  # a program of which nothing was kept from earlier starts

@@ -5,8 +5,8 @@ import importlib.util
 import sys
 import time
 
-from measure_latency import reserve_of
-from measure_opaque import MATMUL, finished
+from .latency import reserve_of
+from .opaque import MATMUL, finished
 
 SECONDS = 3
 LEAD_S = 3  # the batch program computes so much longer than the other one is measured

@@ -2,7 +2,7 @@
 
 import statistics
 
-from measure_lab import KERNELS
+from ..lab.lab import KERNELS
 
 # Who is alone has four times as much.
 ALONE_FROM_48_US = "[daemon]\nlatency_target_us = 12\n"

@@ -6,7 +6,7 @@ import pathlib
 import statistics
 import tomllib
 
-WORKLOADS = pathlib.Path(__file__).resolve().parent.parent / "tests/workloads"
+WORKLOADS = pathlib.Path(__file__).resolve().parent.parent.parent / "tests/workloads"
 ASSIGNMENTS = ("group", "random", "sjf")
 POLICY = "piv"
 
