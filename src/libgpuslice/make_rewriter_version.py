@@ -9,7 +9,8 @@ import pathlib
 import sys
 
 source, output, depfile = map(pathlib.Path, sys.argv[1:])
-directories = [source / "ptx", source / "ptx/pass", source / "base"]
+rooms = ("container", "lexical", "syntax", "analysis", "pass", "worker")
+directories = [source / "ptx", *(source / "ptx" / room for room in rooms), source / "base"]
 files = sorted(
     path
     for directory in directories

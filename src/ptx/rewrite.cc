@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ptx/facts.h"
-#include "ptx/parser.h"
+#include "ptx/analysis/facts.h"
 #include "ptx/pass/append_launch_args.h"
 #include "ptx/pass/find_early_return.h"
 #include "ptx/pass/join_finished_threads.h"
@@ -15,9 +14,10 @@
 #include "ptx/pass/replace_returns.h"
 #include "ptx/pass/split_early_return.h"
 #include "ptx/pass/words_behind.h"
-#include "ptx/pass/wrap_in_claim_loop.h"
 #include "ptx/persistent_abi.h"
-#include "ptx/printer.h"
+#include "ptx/syntax/parser.h"
+#include "ptx/syntax/printer.h"
+#include "ptx/worker/wrap_in_claim_loop.h"
 
 namespace gpuctl::ptx {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "ptx/syntax.h"
+#include "ptx/syntax/syntax.h"
 
 namespace gpuctl::ptx {
 

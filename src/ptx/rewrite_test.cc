@@ -8,12 +8,12 @@
 #include <fstream>
 #include <map>
 
-#include "ptx/flow.h"
-#include "ptx/lexer.h"
-#include "ptx/parser.h"
+#include "ptx/analysis/flow.h"
+#include "ptx/lexical/lexer.h"
 #include "ptx/persistent_abi.h"
-#include "ptx/printer.h"
-#include "ptx/test_files.h"
+#include "ptx/syntax/parser.h"
+#include "ptx/syntax/printer.h"
+#include "ptx/testing/test_files.h"
 
 namespace gpuctl::ptx {
 namespace {

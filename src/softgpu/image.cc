@@ -3,8 +3,8 @@
 #include <cstring>
 #include <optional>
 
-#include "ptx/image.h"
-#include "ptx/parser.h"
+#include "ptx/container/image.h"
+#include "ptx/syntax/parser.h"
 #include "softgpu/device_limits.h"
 #include "softgpu/exit.h"
 #include "softgpu/linker.h"

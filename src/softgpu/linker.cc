@@ -7,7 +7,7 @@
 #include <cstring>
 #include <thread>
 
-#include "ptx/fatbin.h"
+#include "ptx/container/fatbin.h"
 #include "softgpu/config.h"
 #include "softgpu/device_limits.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "fuzz.h"
-#include "ptx/fatbin.h"
+#include "ptx/container/fatbin.h"
 
 namespace gpuctl::fuzz {
 

@@ -1,5 +1,5 @@
 // Whole images, as `gpuctl rewrite` reads them: ELF files with fatbin sections, cubins, fatbins, PTX.
-#include "ptx/image.h"
+#include "ptx/container/image.h"
 #include "containers.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

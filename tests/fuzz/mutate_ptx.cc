@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fuzz.h"
-#include "ptx/lexer.h"
+#include "ptx/lexical/lexer.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 

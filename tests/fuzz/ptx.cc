@@ -1,10 +1,10 @@
 // PTX: any bytes give an error or a module; a module prints to the tokens it came from, and its rewriting keeps these
 // and can be read again, and rewritten again.
 #include "fuzz.h"
-#include "ptx/lexer.h"
-#include "ptx/parser.h"
-#include "ptx/printer.h"
+#include "ptx/lexical/lexer.h"
 #include "ptx/rewrite.h"
+#include "ptx/syntax/parser.h"
+#include "ptx/syntax/printer.h"
 
 using gpuctl::fuzz::require;
 using gpuctl::fuzz::require_line;

@@ -22,7 +22,7 @@ MAY_BE_LONG = (
     "src/gpuctl/views/top_screen_test.cc",
     "src/libgpuslice/interpose/joining_functions.inc",
     "src/libgpuslice/interpose/joining_functions.inc",
-    "src/ptx/pass/worker_start_text.h",
+    "src/ptx/worker/start_text.h",
     "src/softgpu/api/fault_test.cc",
     "src/softgpu/api/per_thread.h",
     "src/softgpu/cudart/driver.h",

@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include "ptx/parser.h"
-#include "ptx/printer.h"
 #include "ptx/rewrite.h"
+#include "ptx/syntax/parser.h"
+#include "ptx/syntax/printer.h"
 
 namespace gpuctl::random_kernels {
 namespace {

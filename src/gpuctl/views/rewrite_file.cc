@@ -9,7 +9,7 @@
 #include <iterator>
 #include <optional>
 
-#include "ptx/image.h"
+#include "ptx/container/image.h"
 
 namespace gpuctl::cli {
 namespace {

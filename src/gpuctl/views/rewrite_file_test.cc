@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ptx/parser.h"
 #include "ptx/persistent_abi.h"
-#include "ptx/test_files.h"
+#include "ptx/syntax/parser.h"
+#include "ptx/testing/test_files.h"
 
 namespace gpuctl::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include "libgpuslice/cache/content_hash.h"
 #include "libgpuslice/front_ends/compile_options.h"
 #include "libgpuslice/front_ends/known_ptx.h"
-#include "ptx/image.h"
+#include "ptx/container/image.h"
 
 namespace gpuslice {
 

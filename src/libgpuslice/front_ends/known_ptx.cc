@@ -6,7 +6,7 @@
 #include <map>
 #include <mutex>
 
-#include "ptx/image.h"
+#include "ptx/container/image.h"
 
 namespace gpuslice {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "libgpuslice/cache/cache_directory.h"
-#include "ptx/bytes.h"
+#include "ptx/container/bytes.h"
 
 namespace gpuslice {
 

@@ -1,8 +1,8 @@
 #include "ptx/pass/copied_functions.h"
 
-#include "ptx/opcode.h"
+#include "ptx/analysis/walk.h"
 #include "ptx/persistent_abi.h"
-#include "ptx/walk.h"
+#include "ptx/syntax/opcode.h"
 
 namespace gpuctl::ptx::pass {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "ptx/definitions.h"
-#include "ptx/flow.h"
-#include "ptx/opcode.h"
-#include "ptx/pass/warp_uniform.h"
-#include "ptx/uniformity.h"
-#include "ptx/walk.h"
+#include "ptx/analysis/definitions.h"
+#include "ptx/analysis/flow.h"
+#include "ptx/analysis/uniformity.h"
+#include "ptx/analysis/walk.h"
+#include "ptx/analysis/warp_uniform.h"
+#include "ptx/syntax/opcode.h"
 
 namespace gpuctl::ptx::pass {
 namespace {

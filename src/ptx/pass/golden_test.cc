@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ptx/parser.h"
 #include "ptx/rewrite.h"
-#include "ptx/test_files.h"
+#include "ptx/syntax/parser.h"
+#include "ptx/testing/test_files.h"
 
 namespace gpuctl::ptx {
 namespace {

@@ -1,8 +1,8 @@
 #include "ptx/pass/join_finished_threads.h"
 
-#include "ptx/opcode.h"
-#include "ptx/parser.h"
-#include "ptx/walk.h"
+#include "ptx/analysis/walk.h"
+#include "ptx/syntax/opcode.h"
+#include "ptx/syntax/parser.h"
 
 namespace gpuctl::ptx::pass {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ptx/facts.h"
+#include "ptx/analysis/facts.h"
 #include "ptx/rewrite.h"
 
 namespace gpuctl::ptx::pass {

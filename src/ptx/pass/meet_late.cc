@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "ptx/flow.h"
-#include "ptx/opcode.h"
-#include "ptx/walk.h"
+#include "ptx/analysis/flow.h"
+#include "ptx/analysis/walk.h"
+#include "ptx/syntax/opcode.h"
 
 namespace gpuctl::ptx::pass {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <charconv>
 
+#include "ptx/analysis/walk.h"
 #include "ptx/persistent_abi.h"
-#include "ptx/walk.h"
 
 namespace gpuctl::ptx::pass {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "ptx/flow.h"
-#include "ptx/opcode.h"
-#include "ptx/taint.h"
-#include "ptx/walk.h"
+#include "ptx/analysis/flow.h"
+#include "ptx/analysis/taint.h"
+#include "ptx/analysis/walk.h"
+#include "ptx/syntax/opcode.h"
 
 namespace gpuctl::ptx::pass {
 namespace {

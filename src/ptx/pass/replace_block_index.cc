@@ -2,8 +2,8 @@
 
 #include <array>
 
+#include "ptx/analysis/walk.h"
 #include "ptx/pass/copied_functions.h"
-#include "ptx/walk.h"
 
 namespace gpuctl::ptx::pass {
 namespace {

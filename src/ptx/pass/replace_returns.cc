@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
-#include "ptx/opcode.h"
-#include "ptx/walk.h"
+#include "ptx/analysis/walk.h"
+#include "ptx/syntax/opcode.h"
 
 namespace gpuctl::ptx::pass {
 namespace {

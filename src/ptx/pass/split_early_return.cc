@@ -4,9 +4,9 @@
 #include <span>
 #include <string>
 
-#include "ptx/opcode.h"
-#include "ptx/pass/any_thread.h"
-#include "ptx/walk.h"
+#include "ptx/analysis/any_thread.h"
+#include "ptx/analysis/walk.h"
+#include "ptx/syntax/opcode.h"
 
 namespace gpuctl::ptx::pass {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "ptx/syntax.h"
+#include "ptx/syntax/syntax.h"
 
 namespace gpuctl::ptx::pass {
 

@@ -1,7 +1,7 @@
 // cuLink*: one PTX text, nothing else.
 #include <cuda.h>
 
-#include "ptx/parser.h"
+#include "ptx/syntax/parser.h"
 #include "softgpu/driver.h"
 #include "softgpu/exit.h"
 #include "softgpu/linker.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ptx/parser.h"
+#include "ptx/syntax/parser.h"
 #include "softgpu/engine/engine.h"
 
 namespace {

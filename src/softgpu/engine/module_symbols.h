@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ptx/syntax.h"
+#include "ptx/syntax/syntax.h"
 #include "softgpu/engine/code.h"
 
 namespace gpuctl::softgpu::engine {

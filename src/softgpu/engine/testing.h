@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "ptx/parser.h"
+#include "ptx/syntax/parser.h"
 #include "softgpu/engine/engine.h"
 
 namespace gpuctl::softgpu::engine::testing {

@@ -1,5 +1,5 @@
 // What the leader of a worker does, for <gpuslice/device.cuh>: a worker as persistent_abi.h describes it. The same in PTX,
-// which the rewriter puts around kernels, is src/ptx/pass/worker_*_text.h; when one of them changes so must the other. (Here thread 0
+// which the rewriter puts around kernels, is src/ptx/worker/*_text.h; when one of them changes so must the other. (Here thread 0
 // always leads, no claim is quick, and nobody counts out early.)
 #pragma once
 

@@ -1,0 +1,90 @@
+// What the functions of a module do, alone and with everything they call.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ptx/syntax/syntax.h"
+
+namespace gpuctl::ptx {
+
+/// Bits for the components of the grid a function reads.
+enum GridReads : std::uint8_t {
+  kReadsCtaidX = 1,
+  kReadsCtaidY = 2,
+  kReadsCtaidZ = 4,
+  kReadsNctaidX = 8,
+  kReadsNctaidY = 16,
+  kReadsNctaidZ = 32,
+};
+
+/// Facts of one function body.
+struct FunctionFacts {
+  const Function* function = nullptr;
+  std::string refusal;  ///< why nothing that runs this function can be persistent or guarded; empty when it can
+  std::string once;     ///< why it can only be guarded
+  std::uint8_t grid_reads = 0;
+  bool has_barrier = false;        ///< any barrier among threads of the block
+  bool has_other_barrier = false;  ///< one that is not a plain `bar.sync 0`: a named one, or one that reduces
+  bool has_warp_sync = false;
+  bool reads_shared_state = false;  ///< see is_shared_state_read()
+  bool uses_shared = false;
+  bool uses_dynamic_shared = false;  ///< names shared memory of which launches say how much
+  bool reads_dynamic_size = false;   ///< reads how much that is
+  bool uses_async_copy = false;      ///< cp.async, whose writes to shared memory may be outstanding at the end
+  bool uses_bulk_copy = false;       ///< cp.async.bulk, whose writes to global memory may be
+  bool calls_indirectly = false;
+  std::set<std::string> calls;  ///< names called directly
+};
+
+/// The same over everything a function may call, itself included.
+struct Closure {
+  std::string refusal;  ///< "f: reason" for a called function, or the name of one that has no body
+  std::string once;
+  std::uint8_t grid_reads = 0;
+  bool has_barrier = false;
+  bool has_other_barrier = false;
+  bool has_warp_sync = false;
+  bool reads_shared_state = false;
+  bool uses_shared = false;
+  bool uses_dynamic_shared = false;
+  bool reads_dynamic_size = false;
+  bool uses_async_copy = false;
+  bool uses_bulk_copy = false;
+  bool calls_indirectly = false;
+  std::set<std::string> functions;   ///< with bodies, called directly or not; the start only when it calls itself
+  std::set<std::string> by_address;  ///< those of `functions` that may be called through a pointer
+};
+
+class ModuleFacts {
+ public:
+  /// `module` must outlive the facts.
+  explicit ModuleFacts(const Module& module);
+
+  const Module& module() const { return module_; }
+
+  /// Null for a function without a body here.
+  const FunctionFacts* find(std::string_view name) const;
+
+  const Closure& closure(const std::string& name) const;
+
+  /// True for a variable of module scope in shared space.
+  bool is_shared_variable(const std::string& name) const { return shared_.count(name) != 0; }
+
+ private:
+  FunctionFacts read(const Function& function) const;
+  void note_addresses(const Initializer& init);
+
+  const Module& module_;
+  std::map<std::string, FunctionFacts, std::less<>> functions_;
+  std::set<std::string> names_;  // every function, prototypes included
+  std::set<std::string> shared_, dynamic_shared_;
+  std::set<std::string> address_taken_;
+  mutable std::unordered_map<std::string, Closure> closures_;
+};
+
+}  // namespace gpuctl::ptx

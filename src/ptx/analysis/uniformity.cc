@@ -1,0 +1,75 @@
+#include "ptx/analysis/uniformity.h"
+
+#include <algorithm>
+
+#include "ptx/analysis/walk.h"
+#include "ptx/syntax/opcode.h"
+
+namespace gpuctl::ptx {
+namespace {
+
+bool is_uniform_special(std::string_view name) {
+  for (const char* known : {"%ctaid", "%nctaid", "%ntid", "WARP_SZ", "%dynamic_smem_size", "%gridid"}) {
+    if (name == known) return true;
+  }
+  return false;
+}
+
+bool reads_differing_special(const Instruction& instruction) {
+  bool result = false;
+  for (const Operand& operand : instruction.operands) {
+    for_each_operand(operand, [&](const Operand& inner) {
+      result = result || (inner.kind == Operand::Kind::kSpecial && !is_uniform_special(inner.text));
+    });
+  }
+  return result;
+}
+
+/// A load that gives all threads with the same address the same value: of a kernel parameter, constant memory, or
+/// memory the program says nobody writes.
+bool is_uniform_load(const Instruction& load, const std::set<std::string>& kernel_params) {
+  if (load.opcode != "ld" || load.operands.size() < 2 || load.operands[1].kind != Operand::Kind::kAddress) return false;
+  if (load.has("const") || (load.has("global") && load.has("nc"))) return true;
+  return load.has("param") && kernel_params.count(load.operands[1].items[0].text) != 0;
+}
+
+bool is_block_reduction(const FlowInstruction& flow_instruction) {
+  const Instruction& instruction = *flow_instruction.instruction;
+  return is_block_barrier(instruction) && instruction.has("red");
+}
+
+}  // namespace
+
+Taint find_divergence(const Function& function, const Flow& flow) {
+  std::set<std::string> kernel_params;
+  TaintRules rules;
+  rules.sides_agree = true;
+  for (const Variable& param : function.params) {
+    if (function.is_entry) {
+      kernel_params.insert(param.names[0].name);
+    } else if (const auto found = flow.registers.find(param.names[0].name); found != flow.registers.end()) {
+      rules.registers.push_back(found->second);
+    }
+  }
+  rules.is_source = [&](const FlowInstruction& flow_instruction) {
+    const Instruction& instruction = *flow_instruction.instruction;
+    if (reads_differing_special(instruction)) return true;
+    switch (opcode_kind(instruction.opcode)) {
+      case OpcodeKind::kLoad:
+        return !is_uniform_load(instruction, kernel_params);
+      case OpcodeKind::kBarrier:
+        return !is_block_reduction(flow_instruction);
+      case OpcodeKind::kAtomic:
+      case OpcodeKind::kWarp:
+      case OpcodeKind::kCall:
+      case OpcodeKind::kUnknown:
+        return true;
+      default:
+        return false;
+    }
+  };
+  rules.is_clean = is_block_reduction;
+  return spread_taint(flow, rules);
+}
+
+}  // namespace gpuctl::ptx

@@ -1,0 +1,24 @@
+// What programs hand to the driver as "an image": PTX text, a cubin (ELF), fatbin containers, or the wrapper that
+// nvcc's host code points to one with. Also whole executables and object files, read from disk.
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "ptx/container/fatbin.h"
+
+namespace gpuctl::ptx {
+
+inline constexpr std::uint32_t kFatbinWrapperMagic = 0x466243B1;
+
+/// The compiled forms in a complete image of known size. PTX text gives one raw PTX entry with the architecture of its
+/// .target; a cubin one ELF entry; an executable or object file all entries of its fatbin sections (.nv_fatbin,
+/// __nv_relfatbin). The entries point into `image`. Errors name the offset and field.
+Result<std::vector<FatbinEntry>> read_image(Bytes image);
+
+/// The extent of an image in this process's memory of which only the address is known, as for cuModuleLoadData: a
+/// fatbin wrapper is followed to its container. Trusts the caller, as the driver does, that a whole image lies there,
+/// and reads no more of it than it needs to find its end.
+Result<Bytes> image_in_memory(const void* image);
+
+}  // namespace gpuctl::ptx
