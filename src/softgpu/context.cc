@@ -4,14 +4,15 @@
 #include <map>
 
 #include "softgpu/config.h"
+#include "softgpu/device.h"
 #include "softgpu/device_limits.h"
 #include "softgpu/per_thread.h"
 #include "softgpu/printed.h"
 
 namespace gpuctl::softgpu {
 
-Context::Context(std::uint64_t id, unsigned flags)
-    : id_(id), flags_(flags), queues_(read_config().work_queues) {
+Context::Context(std::uint64_t id, unsigned flags, Device& device, const Memory& memory)
+    : id_(id), flags_(flags), device_(device), memory_(memory, device.ordinal), queues_(read_config().work_queues) {
   for (auto& queue : queues_) queue = std::make_shared<WorkQueue>();
   legacy_ = std::make_shared<Stream>(this, Stream::Kind::kLegacy, kLeastPriority, 0, queue_for(0));
 }
@@ -108,6 +109,27 @@ void Context::drain() {
 bool Context::legacy_idle() {
   const std::lock_guard lock(mutex_);
   return points(false).empty() && legacy_->finished(legacy_->last());
+}
+
+CUresult Context::enable_peer(const Context& peer) {
+  const std::lock_guard lock(mutex_);
+  if (!peers_.insert(&peer).second) return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+  open_peers();
+  return CUDA_SUCCESS;
+}
+
+CUresult Context::disable_peer(const Context& peer) {
+  const std::lock_guard lock(mutex_);
+  if (peers_.erase(&peer) == 0) return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+  open_peers();
+  return CUDA_SUCCESS;
+}
+
+/// The mutex is held.
+void Context::open_peers() {
+  unsigned devices = 0;
+  for (const Context* peer : peers_) devices |= 1U << peer->device().ordinal;
+  memory_.set_peers(devices);
 }
 
 void Context::destroy() {

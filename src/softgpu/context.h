@@ -7,17 +7,22 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
+#include "softgpu/device_memory.h"
 #include "softgpu/stream.h"
 
 namespace gpuctl::softgpu {
 
+class Device;
+
 /// Contexts are never freed: a handle stays good for an error message, and threads of their streams may outlast them.
 class Context {
  public:
-  Context(std::uint64_t id, unsigned flags);
+  Context(std::uint64_t id, unsigned flags, Device& device, const Memory& memory);
 
+  Device& device() const { return device_; }
   std::uint64_t id() const { return id_; }
   std::atomic<unsigned>& flags() { return flags_; }  ///< CU_CTX_*
 
@@ -54,6 +59,13 @@ class Context {
   /// True if all work submitted so far that the legacy default stream would wait for is over.
   bool legacy_idle();
 
+  /// What its kernels may touch.
+  const MemoryView& memory() const { return memory_; }
+
+  /// Opens the memory of another context's device to kernels of this one, or closes it again.
+  CUresult enable_peer(const Context& peer);
+  CUresult disable_peer(const Context& peer);
+
   /// Ends all work and all streams. What has not begun never does.
   void destroy();
 
@@ -63,8 +75,12 @@ class Context {
   void forget_finished();
   std::shared_ptr<WorkQueue> queue_for(std::uint64_t stream_id) const;
 
+  void open_peers();
+
   const std::uint64_t id_;
   std::atomic<unsigned> flags_;
+  Device& device_;
+  MemoryView memory_;
   std::atomic<CUresult> error_{CUDA_SUCCESS};
   std::atomic<bool> stopped_{false};
   std::vector<std::shared_ptr<WorkQueue>> queues_;  ///< none: each stream has its own
@@ -72,6 +88,7 @@ class Context {
   std::mutex mutex_;  ///< guards what follows, and the order of submission between the legacy stream and the others
   std::vector<std::shared_ptr<Stream>> streams_;  ///< all but the legacy one
   std::vector<StreamPoint> destroyed_;            ///< what streams that are no more had to do
+  std::set<const Context*> peers_;
   std::uint64_t next_stream_id_ = 1;
 };
 

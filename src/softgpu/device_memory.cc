@@ -4,81 +4,55 @@
 
 #include <mutex>
 
-#include "softgpu/device_limits.h"
-
 namespace gpuctl::softgpu {
 namespace {
-
-constexpr std::size_t kPage = 4096;
-/// From this size on freed memory is given back to the system at once.
-constexpr std::size_t kReturnBytes = 1 << 20;
-
-std::size_t align_up(std::size_t value, std::size_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 bool in_arena(MemoryKind kind) {
   return kind == MemoryKind::kDevice || kind == MemoryKind::kManaged;
 }
 
-void* map_pages(std::size_t bytes) {
-  void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return pages == MAP_FAILED ? nullptr : pages;
-}
-
 }  // namespace
 
-Memory::Memory(std::size_t limit) : limit_(align_up(limit, kPage)) {
-  arena_ = static_cast<std::byte*>(map_pages(limit_));
-  if (arena_ != nullptr) holes_.emplace(reinterpret_cast<std::uint64_t>(arena_), limit_);
+Memory::Memory(const std::vector<std::size_t>& limits) {
+  for (const std::size_t limit : limits) arenas_.emplace_back(limit);
 }
 
 Memory::~Memory() {
   for (const auto& [address, entry] : entries_) {
     if (entry.kind == MemoryKind::kHost) munmap(reinterpret_cast<void*>(address), entry.reserved);
   }
-  if (arena_ != nullptr) munmap(arena_, limit_);
 }
 
-std::uint64_t Memory::allocate(std::size_t bytes, MemoryKind kind, unsigned flags, const void* owner) {
+std::uint64_t Memory::allocate(std::size_t bytes, MemoryKind kind, unsigned flags, const void* owner, int device) {
   if (bytes == 0 || bytes > (std::size_t{1} << 46)) return 0;
   const std::unique_lock lock(mutex_);
   Entry entry;
   if (in_arena(kind)) {
-    entry.reserved = align_up(bytes, kAllocAlign);
-    if (entry.reserved > limit_ - used_) return 0;
-    auto hole = holes_.begin();
-    while (hole != holes_.end() && hole->second < entry.reserved) ++hole;
-    if (hole == holes_.end()) return 0;
-    entry.address = hole->first;
-    const std::size_t rest = hole->second - entry.reserved;
-    holes_.erase(hole);
-    if (rest > 0) holes_.emplace(entry.address + entry.reserved, rest);
-    used_ += entry.reserved;
+    entry.reserved = Arena::size_of(bytes);
+    entry.address = arena_of(device).allocate(entry.reserved);
   } else {
     entry.reserved = align_up(bytes, kPage);
     entry.address = reinterpret_cast<std::uint64_t>(map_pages(entry.reserved));
-    if (entry.address == 0) return 0;
   }
+  if (entry.address == 0) return 0;
   entry.bytes = bytes;
   entry.kind = kind;
   entry.flags = flags;
   entry.owner = owner;
+  entry.device = device;
   entry.id = next_id_++;
   entries_.emplace(entry.address, entry);
   return entry.address;
 }
 
-bool Memory::take(std::size_t bytes) {
+bool Memory::take(std::size_t bytes, int device) {
   const std::unique_lock lock(mutex_);
-  if (bytes > limit_ - used_) return false;
-  used_ += bytes;
-  return true;
+  return arena_of(device).take(bytes);
 }
 
-void Memory::give(std::size_t bytes) {
+void Memory::give(std::size_t bytes, int device) {
   const std::unique_lock lock(mutex_);
-  used_ -= bytes;
+  arena_of(device).give(bytes);
 }
 
 bool Memory::add(const Allocation& allocation) {
@@ -95,27 +69,7 @@ bool Memory::add(const Allocation& allocation) {
 
 void Memory::give_back(const Entry& entry) {
   if (entry.kind == MemoryKind::kHost) munmap(reinterpret_cast<void*>(entry.address), entry.reserved);
-  if (!in_arena(entry.kind)) return;
-  used_ -= entry.reserved;
-  std::uint64_t begin = entry.address;
-  std::uint64_t end = begin + entry.reserved;
-  if (entry.reserved >= kReturnBytes) {
-    const std::uint64_t first_page = align_up(begin, kPage);
-    madvise(reinterpret_cast<void*>(first_page), end / kPage * kPage - first_page, MADV_DONTNEED);
-  }
-  auto next = holes_.lower_bound(begin);
-  if (next != holes_.end() && next->first == end) {
-    end += next->second;
-    next = holes_.erase(next);
-  }
-  if (next != holes_.begin()) {
-    const auto previous = std::prev(next);
-    if (previous->first + previous->second == begin) {
-      begin = previous->first;
-      holes_.erase(previous);
-    }
-  }
-  holes_.emplace(begin, end - begin);
+  if (in_arena(entry.kind)) arena_of(entry.device).free(entry.address, entry.reserved);
 }
 
 bool Memory::release(std::uint64_t address, MemoryKind kind, MemoryKind or_kind) {
@@ -146,10 +100,12 @@ const Memory::Entry* Memory::find_entry(std::uint64_t address) const {
   return address - entry.address < entry.bytes ? &entry : nullptr;
 }
 
-void Memory::set_flags(std::uint64_t address, unsigned flags) {
+void Memory::set_access(std::uint64_t address, int device, unsigned access) {
   const std::unique_lock lock(mutex_);
   const auto found = entries_.find(address);
-  if (found != entries_.end()) found->second.flags = flags;
+  if (found == entries_.end()) return;
+  unsigned& flags = found->second.flags;
+  flags = (flags & ~(3U << (2 * device))) | access << (2 * device);
 }
 
 std::optional<Allocation> Memory::lookup(std::uint64_t address) const {
@@ -161,28 +117,36 @@ std::optional<Allocation> Memory::lookup(std::uint64_t address) const {
 
 bool Memory::covers(std::uint64_t address, std::size_t bytes) const {
   const std::shared_lock lock(mutex_);
-  const Range range = usable_range(address);
+  const Range range =
+      usable_range(address, [](const Entry& entry) { return entry.kind != MemoryKind::kMapped || entry.flags != 0; });
   return range.end > range.begin && bytes <= range.end - address;
 }
 
-std::size_t Memory::free_bytes() const {
-  const std::shared_lock lock(mutex_);
-  return limit_ - used_;
+std::size_t Memory::limit(int device) const {
+  return arenas_[static_cast<std::size_t>(device)].limit();
 }
 
-engine::MemoryMap::Range Memory::find(std::uint64_t address) const {
+std::size_t Memory::free_bytes(int device) const {
   const std::shared_lock lock(mutex_);
-  return usable_range(address);
+  return arenas_[static_cast<std::size_t>(device)].free_bytes();
+}
+
+Memory::Range Memory::find(std::uint64_t address, int device, unsigned peers) const {
+  const std::shared_lock lock(mutex_);
+  return usable_range(address, [&](const Entry& entry) {
+    if (entry.kind == MemoryKind::kMapped) return access_of(entry.flags, device) != 0;
+    return !is_device_only(entry.kind) || entry.device == device || (peers >> entry.device & 1) != 0;
+  });
 }
 
 /// Mappings that touch each other are one range: a program that maps more behind what it has goes on through it.
-Memory::Range Memory::usable_range(std::uint64_t address) const {
+template <class MayUse>
+Memory::Range Memory::usable_range(std::uint64_t address, MayUse may_use) const {
   const Entry* entry = find_entry(address);
-  if (entry == nullptr) return {};
+  if (entry == nullptr || !may_use(*entry)) return {};
   Range range{entry->address, entry->address + entry->bytes};
   if (entry->kind != MemoryKind::kMapped) return range;
-  const auto joins = [](const Entry& other) { return other.kind == MemoryKind::kMapped && other.flags != 0; };
-  if (!joins(*entry)) return {};
+  const auto joins = [&](const Entry& other) { return other.kind == MemoryKind::kMapped && may_use(other); };
   const auto start = entries_.find(entry->address);
   for (auto next = std::next(start); next != entries_.end() && next->first == range.end && joins(next->second);
        ++next) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "softgpu/exit.h"
+#include "softgpu/visible_devices.h"
 #include "softgpu/zero_stream.h"
 
 namespace gpuctl::softgpu {
@@ -26,11 +27,25 @@ void in_forked_child() {
 
 }  // namespace
 
-Driver::Driver(Config settings, std::unique_ptr<Table> shared)
+Driver::Driver(Config settings, std::vector<SeenDevice> seen)
     : config(std::move(settings)),
-      table(std::move(shared)),
-      memory(config.memory_bytes),
-      executor(*table, memory, activity, config.warp_instruction_ns) {}
+      memory(memory_of(config, seen)),
+      devices(make_devices(std::move(seen))),
+      primaries_(devices.size()) {}
+
+std::vector<std::size_t> Driver::memory_of(const Config& config, const std::vector<SeenDevice>& seen) {
+  std::vector<std::size_t> bytes;
+  for (const SeenDevice& one : seen) bytes.push_back(config.devices[one.number].memory_bytes);
+  return bytes;
+}
+
+std::vector<std::unique_ptr<Device>> Driver::make_devices(std::vector<SeenDevice> seen) {
+  std::vector<std::unique_ptr<Device>> made;
+  for (SeenDevice& one : seen)
+    made.push_back(std::make_unique<Device>(static_cast<int>(made.size()), one.number, std::move(one.table), activity,
+                                            config.warp_instruction_ns));
+  return made;
+}
 
 CUresult Driver::start() {
   if (forked.load()) return CUDA_ERROR_NOT_INITIALIZED;
@@ -38,13 +53,19 @@ CUresult Driver::start() {
   if (exiting.load()) return refuse("cuInit");
   if (the_driver.load() != nullptr) return CUDA_SUCCESS;
   Config config = read_config();
-  Result<std::unique_ptr<Table>> table = Table::open(config.table_path, config.sms);
-  if (table.has_error()) return CUDA_ERROR_OPERATING_SYSTEM;
+  std::vector<SeenDevice> seen;
+  for (const std::size_t number : visible_devices(std::getenv("CUDA_VISIBLE_DEVICES"), config.devices.size())) {
+    const DeviceConfig& device = config.devices[number];
+    Result<std::unique_ptr<Table>> table = Table::open(device.table_path, device.sms);
+    if (table.has_error()) return CUDA_ERROR_OPERATING_SYSTEM;
+    seen.push_back({number, std::move(*table)});
+  }
+  if (seen.empty()) return CUDA_ERROR_NO_DEVICE;
   pthread_atfork(nullptr, nullptr, in_forked_child);
   // Now and not when this library is loaded: handlers and static objects of the program that are older run without a
   // driver.
   std::atexit(stop);
-  the_driver.store(new Driver(std::move(config), std::move(*table)));
+  the_driver.store(new Driver(std::move(config), std::move(seen)));
   return CUDA_SUCCESS;
 }
 
@@ -67,79 +88,97 @@ void Driver::stop() {
     for (const auto& context : driver->all_contexts_) context->end(CUDA_ERROR_DEINITIALIZED);
   }
   driver->activity.wait_until_idle(kExitPatience);
-  const Table::Lock lock(*driver->table);
-  if (driver->table->closed()) return;
-  driver->table->close();
-  driver->table->kick();
+  for (const auto& device : driver->devices) {
+    Table& table = *device->table;
+    const Table::Lock lock(table);
+    if (table.closed()) continue;
+    table.close();
+    table.kick();
+  }
 }
 
-Context* Driver::create_context(unsigned flags) {
-  const std::lock_guard lock(mutex_);
-  all_contexts_.push_back(std::make_shared<Context>(next_context_id_++, flags));
+Device* Driver::device(CUdevice ordinal) const {
+  const bool known = ordinal >= 0 && static_cast<std::size_t>(ordinal) < devices.size();
+  return known ? devices[static_cast<std::size_t>(ordinal)].get() : nullptr;
+}
+
+/// The mutex is held.
+Context* Driver::make_context(unsigned flags, Device& device) {
+  all_contexts_.push_back(std::make_shared<Context>(next_context_id_++, flags, device, memory));
   contexts.add(all_contexts_.back());
   return all_contexts_.back().get();
 }
 
-Context* Driver::retain_primary() {
+Context* Driver::create_context(unsigned flags, Device& device) {
   const std::lock_guard lock(mutex_);
-  ++primary_uses_;
-  if (primary_ == nullptr) {
-    all_contexts_.push_back(std::make_shared<Context>(next_context_id_++, primary_flags_));
-    contexts.add(all_contexts_.back());
-    primary_ = all_contexts_.back().get();
-  }
-  return primary_;
+  return make_context(flags, device);
 }
 
-CUresult Driver::release_primary() {
+/// The mutex is held.
+Driver::Primary& Driver::primary_of(const Device& device) {
+  return primaries_[static_cast<std::size_t>(device.ordinal)];
+}
+
+Context* Driver::retain_primary(Device& device) {
+  const std::lock_guard lock(mutex_);
+  Primary& primary = primary_of(device);
+  ++primary.uses;
+  if (primary.context == nullptr) primary.context = make_context(primary.flags, device);
+  return primary.context;
+}
+
+CUresult Driver::release_primary(const Device& device) {
   Context* gone = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    if (primary_uses_ == 0) return CUDA_ERROR_INVALID_CONTEXT;
-    if (--primary_uses_ == 0) gone = std::exchange(primary_, nullptr);
+    Primary& primary = primary_of(device);
+    if (primary.uses == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    if (--primary.uses == 0) gone = std::exchange(primary.context, nullptr);
   }
   if (gone != nullptr) destroy_context(*gone);
   return CUDA_SUCCESS;
 }
 
-void Driver::reset_primary() {
+void Driver::reset_primary(const Device& device) {
   Context* gone = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    gone = std::exchange(primary_, nullptr);
+    gone = std::exchange(primary_of(device).context, nullptr);
   }
   if (gone != nullptr) destroy_context(*gone);
 }
 
-CUgreenCtx Driver::make_green_context(std::uint64_t sms) {
+CUgreenCtx Driver::make_green_context(Device& device, std::uint64_t sms) {
   const auto green = std::make_shared<GreenContext>();
-  green->context = retain_primary();
+  green->context = retain_primary(device);
   green->resource.sms = sms;
   return green_contexts.add(green);
 }
 
-Context* Driver::active_primary() {
+Context* Driver::active_primary(const Device& device) {
   const std::lock_guard lock(mutex_);
-  return primary_;
+  return primary_of(device).context;
 }
 
-unsigned Driver::primary_flags() {
+unsigned Driver::primary_flags(const Device& device) {
   const std::lock_guard lock(mutex_);
-  return primary_flags_;
+  return primary_of(device).flags;
 }
 
-void Driver::set_primary_flags(unsigned flags) {
+void Driver::set_primary_flags(const Device& device, unsigned flags) {
   const std::lock_guard lock(mutex_);
-  primary_flags_ = flags;
-  if (primary_ != nullptr) primary_->flags().store(flags);
+  Primary& primary = primary_of(device);
+  primary.flags = flags;
+  if (primary.context != nullptr) primary.context->flags().store(flags);
 }
 
 void Driver::destroy_context(Context& context) {
   contexts.remove(reinterpret_cast<CUcontext>(&context));
   captures.forget(context);
   context.end(CUDA_ERROR_CONTEXT_IS_DESTROYED);
-  executor.drop_queued(context.stopped());
+  context.device().executor.drop_queued(context.stopped());
   context.destroy();
+  for (const auto& other : every_context()) other->disable_peer(context);
   const auto belongs = [&](const auto& object) { return object.context() == &context; };
   streams.remove_if(belongs);
   events.remove_if(belongs);
@@ -153,8 +192,10 @@ void Driver::destroy_context(Context& context) {
   memory.release_owner(&context);
 }
 
-void Driver::synchronize_all() {
-  for (const auto& context : every_context()) context->drain();
+void Driver::synchronize_all(const Device* device) {
+  for (const auto& context : every_context()) {
+    if (device == nullptr || &context->device() == device) context->drain();
+  }
 }
 
 std::vector<std::shared_ptr<Context>> Driver::every_context() {
@@ -182,10 +223,10 @@ std::shared_ptr<Stream> Driver::stream(Context& current, CUstream handle) const 
   return streams.find(handle);
 }
 
-std::shared_ptr<Function> Driver::function(CUfunction handle) const {
+std::shared_ptr<Function> Driver::function(CUfunction handle, const Device& device) const {
   if (std::shared_ptr<Function> function = functions.find(handle)) return function;
   const std::shared_ptr<Kernel> kernel = kernels.find(reinterpret_cast<CUkernel>(handle));
-  return kernel == nullptr ? nullptr : kernel->function;
+  return kernel == nullptr ? nullptr : kernel->on(device);
 }
 
 void Driver::add_module(const std::shared_ptr<Module>& module) {
@@ -195,6 +236,7 @@ void Driver::add_module(const std::shared_ptr<Module>& module) {
     variable.address = symbol->address;
     variable.bytes = symbol->size;
     variable.kind = MemoryKind::kVariable;
+    variable.device = module->device->ordinal;
     memory.add(variable);
   }
   for (const auto& [name, function] : module->functions) functions.add(function);

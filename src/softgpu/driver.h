@@ -15,10 +15,10 @@
 #include "softgpu/activity.h"
 #include "softgpu/config.h"
 #include "softgpu/context.h"
+#include "softgpu/device.h"
 #include "softgpu/device_memory.h"
 #include "softgpu/doorbell.h"
 #include "softgpu/event.h"
-#include "softgpu/executor.h"
 #include "softgpu/graph/capture.h"
 #include "softgpu/graph/exec.h"
 #include "softgpu/graph/graph.h"
@@ -26,7 +26,6 @@
 #include "softgpu/linker.h"
 #include "softgpu/module.h"
 #include "softgpu/registry.h"
-#include "softgpu/table.h"
 #include "softgpu/virtual_memory.h"
 
 namespace gpuctl::softgpu {
@@ -47,25 +46,29 @@ class Driver {
   /// Called when the process exits, by a handler that the first cuInit has registered.
   static void stop();
 
-  Context* create_context(unsigned flags);
+  /// The device of that number, or nullptr.
+  Device* device(CUdevice ordinal) const;
 
-  /// The primary context, made by the first call after a reset. Each call counts.
-  Context* retain_primary();
-  CUresult release_primary();
-  void reset_primary();
+  Context* create_context(unsigned flags, Device& device);
+
+  /// The primary context of a device, made by the first call after a reset. Each call counts.
+  Context* retain_primary(Device& device);
+  CUresult release_primary(const Device& device);
+  void reset_primary(const Device& device);
   /// nullptr while it is not active.
-  Context* active_primary();
-  unsigned primary_flags();
-  void set_primary_flags(unsigned flags);
+  Context* active_primary(const Device& device);
+  unsigned primary_flags(const Device& device);
+  void set_primary_flags(const Device& device, unsigned flags);
 
   /// Retains the primary context.
-  CUgreenCtx make_green_context(std::uint64_t sms);
+  CUgreenCtx make_green_context(Device& device, std::uint64_t sms);
 
   /// Ends a context's work and frees its streams, events, modules and memory.
   void destroy_context(Context& context);
 
-  /// Waits until all work submitted so far in any context is over. Stopped contexts do what they have begun, no more.
-  void synchronize_all();
+  /// Waits until all work submitted so far in any context, or in any on that device, is over. Stopped contexts do what they
+  /// have begun, no more.
+  void synchronize_all(const Device* device = nullptr);
 
   /// Loading code waits as a real driver does: until all work submitted so far is over in the context, or in every one for a
   /// library (null). Called when an image is loaded and when a kernel is used for the first time; either one waits, as
@@ -76,8 +79,8 @@ class Driver {
   /// The stream a handle means in the current context; nullptr if there is none such.
   std::shared_ptr<Stream> stream(Context& current, CUstream handle) const;
 
-  /// The function a CUfunction means, which may also be a CUkernel in disguise.
-  std::shared_ptr<Function> function(CUfunction handle) const;
+  /// The function a CUfunction means, which may also be a CUkernel in disguise: then it is the one on that device.
+  std::shared_ptr<Function> function(CUfunction handle, const Device& device) const;
 
   /// Makes a program's code known (handles, memory) or unknown.
   void add_module(const std::shared_ptr<Module>& module);
@@ -97,12 +100,11 @@ class Driver {
   void debug(const std::string& line);
 
   const Config config;
-  const std::unique_ptr<Table> table;
   Memory memory;
   VirtualMemory virtual_memory{memory};
   PhysicalHandles physical_handles;
   Activity activity;
-  Executor executor;
+  const std::vector<std::unique_ptr<Device>> devices;  ///< those that the program sees, in its order
   Doorbell doorbell;
   Registry<CUcontext, Context> contexts;
   Registry<CUstream, Stream> streams;
@@ -124,14 +126,28 @@ class Driver {
   Registry<CUgraphExec, GraphExec> graph_execs;
 
  private:
-  Driver(Config settings, std::unique_ptr<Table> shared);
+  struct Primary {
+    Context* context = nullptr;
+    unsigned uses = 0;
+    unsigned flags = 0;
+  };
+
+  /// One that CUDA_VISIBLE_DEVICES names.
+  struct SeenDevice {
+    std::size_t number = 0;
+    std::unique_ptr<Table> table;
+  };
+
+  Driver(Config settings, std::vector<SeenDevice> seen);
+  std::vector<std::unique_ptr<Device>> make_devices(std::vector<SeenDevice> seen);
+  static std::vector<std::size_t> memory_of(const Config& config, const std::vector<SeenDevice>& seen);
+  Context* make_context(unsigned flags, Device& device);
+  Primary& primary_of(const Device& device);
   void forget_variables(const Module& module);
   std::vector<std::shared_ptr<Context>> every_context();
 
   std::mutex mutex_;  ///< guards what follows
-  Context* primary_ = nullptr;
-  unsigned primary_uses_ = 0;
-  unsigned primary_flags_ = 0;
+  std::vector<Primary> primaries_;  ///< by device
   std::uint64_t next_context_id_ = 1;
   /// All contexts ever: never freed, see Context.
   std::vector<std::shared_ptr<Context>> all_contexts_;
@@ -150,6 +166,17 @@ CUresult with_driver(Body&& body, const char* call = __builtin_FUNCTION()) noexc
   } catch (...) {
     return CUDA_ERROR_UNKNOWN;
   }
+}
+
+/// Runs `body(driver, device)` with the device of that number.
+template <class Body>
+CUresult with_device(CUdevice ordinal, Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
+  return with_driver(
+      [&](Driver& driver) {
+        Device* const device = driver.device(ordinal);
+        return device == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_DEVICE) : body(driver, *device);
+      },
+      call);
 }
 
 /// Runs `body(driver, found)` with what has that handle in one of the driver's tables.

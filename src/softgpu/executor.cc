@@ -49,9 +49,8 @@ struct Executor::Run {
   bool faulted = false;
 };
 
-Executor::Executor(Table& table, const engine::MemoryMap& memory, Activity& activity, std::uint64_t warp_instruction_ns)
+Executor::Executor(Table& table, Activity& activity, std::uint64_t warp_instruction_ns)
     : table_(table),
-      memory_(memory),
       activity_(activity),
       warp_instruction_ns_(warp_instruction_ns),
       numbers_(table.sms()) {}
@@ -217,7 +216,7 @@ BlockClock::Clock::duration Executor::run_block(const Task& task, engine::BlockS
   block.nsmid = table_.sms();
   block.gridid = run.gridid;
   block.abort = run.abort;
-  block.memory = &memory_;
+  block.memory = launch.memory;
   block.print = &print;
   block.pace_context = &clock;
   block.pace = [](void* context, std::uint64_t warp_instructions) {

@@ -36,7 +36,8 @@ struct KernelLaunch {
   std::uint32_t dynamic_shared = 0;  ///< bytes
   std::int32_t urgency = 0;          ///< greater goes first on the GPU
   std::uint64_t allowed = kAnySm;    ///< SMs it may run on (bit = SM)
-  std::vector<std::byte> params;     ///< laid out as Kernel::params say
+  const engine::MemoryMap* memory = nullptr;  ///< what it may touch; outlives the process's kernels
+  std::vector<std::byte> params;              ///< laid out as Kernel::params say
 };
 
 /// What a kernel did wrong.
@@ -47,8 +48,8 @@ struct KernelFault {
 
 class Executor {
  public:
-  /// `table`, `memory` and `activity` must outlive the executor, which lives as long as the process.
-  Executor(Table& table, const engine::MemoryMap& memory, Activity& activity, std::uint64_t warp_instruction_ns);
+  /// `table` and `activity` must outlive the executor, which lives as long as the process.
+  Executor(Table& table, Activity& activity, std::uint64_t warp_instruction_ns);
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
@@ -83,7 +84,6 @@ class Executor {
   void watch_table();
 
   Table& table_;
-  const engine::MemoryMap& memory_;
   Activity& activity_;
   const std::uint64_t warp_instruction_ns_;
   std::once_flag watcher_;

@@ -2,9 +2,16 @@
 
 #include <algorithm>
 
+#include "softgpu/device.h"
+
 namespace gpuctl::softgpu {
 
-Module::Module(std::shared_ptr<const engine::Program> code) : program(std::move(code)) {
+const std::shared_ptr<Function>& Kernel::on(const Device& device) const {
+  return functions[static_cast<std::size_t>(device.ordinal)];
+}
+
+Module::Module(std::shared_ptr<const engine::Program> code, Device& where, Context* of)
+    : program(std::move(code)), context(of), device(&where) {
   for (const std::string& name : program->kernel_names()) {
     const Result<const engine::Kernel*> kernel = program->kernel(name);
     if (kernel.has_error()) continue;

@@ -16,6 +16,7 @@
 namespace gpuctl::softgpu {
 
 class Context;
+class Device;
 struct Module;
 struct Library;
 
@@ -38,21 +39,24 @@ struct Function {
 /// The same as CUkernel: an entry of a library, independent of contexts.
 struct Kernel {
   Library* library = nullptr;
-  std::shared_ptr<Function> function;
+  std::vector<std::shared_ptr<Function>> functions;  ///< by device
+
+  const std::shared_ptr<Function>& on(const Device& device) const;
 };
 
 /// What is behind a CUmodule, and inside a CUlibrary.
 struct Module {
   std::shared_ptr<const engine::Program> program;
   Context* context = nullptr;  ///< nullptr: of a library
+  Device* device = nullptr;    ///< where its variables are
   /// All entries the engine can run, by name.
   std::map<std::string, std::shared_ptr<Function>, std::less<>> functions;
 
-  explicit Module(std::shared_ptr<const engine::Program> code);
+  Module(std::shared_ptr<const engine::Program> code, Device& where, Context* of = nullptr);
 };
 
 struct Library {
-  std::shared_ptr<Module> module;
+  std::vector<std::shared_ptr<Module>> modules;  ///< by device: each has its own variables
   std::map<std::string, std::shared_ptr<Kernel>, std::less<>> kernels;
 };
 

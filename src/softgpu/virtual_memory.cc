@@ -98,11 +98,11 @@ CUresult VirtualMemory::free(CUdeviceptr address, std::size_t bytes) {
 CUresult VirtualMemory::create(std::shared_ptr<PhysicalMemory>* result, std::size_t bytes,
                                const CUmemAllocationProp& properties) {
   if (bytes == 0 || bytes > kMostBytes || !whole_granules(bytes)) return CUDA_ERROR_INVALID_VALUE;
-  if (!memory_.take(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!memory_.take(bytes, properties.location.id)) return CUDA_ERROR_OUT_OF_MEMORY;
   const std::lock_guard lock(mutex_);
   if (file_ < 0) file_ = memfd_create("softgpu", MFD_CLOEXEC);
   if (file_ < 0 || ftruncate(file_, static_cast<off_t>(file_bytes_ + bytes)) != 0) {
-    memory_.give(bytes);
+    memory_.give(bytes, properties.location.id);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   *result = std::make_shared<PhysicalMemory>(*this, std::exchange(file_bytes_, file_bytes_ + bytes), bytes, properties);
@@ -112,7 +112,7 @@ CUresult VirtualMemory::create(std::shared_ptr<PhysicalMemory>* result, std::siz
 void VirtualMemory::give_back(const PhysicalMemory& physical) {
   fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(physical.offset()),
             static_cast<off_t>(physical.bytes()));
-  memory_.give(physical.bytes());
+  memory_.give(physical.bytes(), physical.device());
 }
 
 /// The mutex is held.
@@ -131,7 +131,7 @@ CUresult VirtualMemory::map(CUdeviceptr address, std::size_t bytes, const std::s
   mapping.address = address;
   mapping.bytes = bytes;
   mapping.kind = MemoryKind::kMapped;
-  mapping.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  mapping.device = physical->device();
   if (!memory_.add(mapping)) return CUDA_ERROR_INVALID_VALUE;  // something is mapped there
   if (mmap(pointer_to(address), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_,
            static_cast<off_t>(physical->offset())) == MAP_FAILED) {
@@ -168,18 +168,18 @@ CUresult VirtualMemory::unmap(CUdeviceptr address, std::size_t bytes) {
   return CUDA_SUCCESS;
 }
 
-CUresult VirtualMemory::set_access(CUdeviceptr address, std::size_t bytes, CUmemAccess_flags flags) {
+CUresult VirtualMemory::set_access(CUdeviceptr address, std::size_t bytes, int device, CUmemAccess_flags flags) {
   const std::lock_guard lock(mutex_);
   Mappings::iterator first, last;
   if (!whole_mappings(address, bytes, &first, &last)) return CUDA_ERROR_INVALID_VALUE;
-  for (auto mapping = first; mapping != last; ++mapping) memory_.set_flags(mapping->first, flags);
+  for (auto mapping = first; mapping != last; ++mapping) memory_.set_access(mapping->first, device, flags);
   return CUDA_SUCCESS;
 }
 
-CUresult VirtualMemory::get_access(CUdeviceptr address, CUmemAccess_flags* flags) const {
+CUresult VirtualMemory::get_access(CUdeviceptr address, int device, CUmemAccess_flags* flags) const {
   const std::optional<Allocation> found = memory_.lookup(address);
   if (!found || found->kind != MemoryKind::kMapped) return CUDA_ERROR_INVALID_VALUE;
-  *flags = static_cast<CUmemAccess_flags>(found->flags);
+  *flags = static_cast<CUmemAccess_flags>(access_of(found->flags, device));
   return CUDA_SUCCESS;
 }
 

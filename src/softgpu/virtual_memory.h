@@ -35,6 +35,7 @@ class PhysicalMemory {
   std::uint64_t offset() const { return offset_; }  ///< in the file
   std::size_t bytes() const { return bytes_; }
   const CUmemAllocationProp& properties() const { return properties_; }
+  int device() const { return properties_.location.id; }
 
  private:
   VirtualMemory& all_;
@@ -72,8 +73,8 @@ class VirtualMemory {
   CUresult create(std::shared_ptr<PhysicalMemory>* result, std::size_t bytes, const CUmemAllocationProp& properties);
   CUresult map(CUdeviceptr address, std::size_t bytes, const std::shared_ptr<PhysicalMemory>& physical);
   CUresult unmap(CUdeviceptr address, std::size_t bytes);
-  CUresult set_access(CUdeviceptr address, std::size_t bytes, CUmemAccess_flags flags);
-  CUresult get_access(CUdeviceptr address, CUmemAccess_flags* flags) const;
+  CUresult set_access(CUdeviceptr address, std::size_t bytes, int device, CUmemAccess_flags flags);
+  CUresult get_access(CUdeviceptr address, int device, CUmemAccess_flags* flags) const;
 
   /// What is mapped at that address, or nullptr.
   std::shared_ptr<PhysicalMemory> mapped_at(CUdeviceptr address) const;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "softgpu/api/copy.h"
 #include "softgpu/driver.h"
 #include "softgpu/printed.h"
 
@@ -24,8 +25,9 @@ bool is_on_device(const Driver& driver, std::uint64_t address) {
   return found && is_device_only(found->kind);
 }
 
-/// A copy between two ends that are what their types say; CU_MEMORYTYPE_UNIFIED is to be found out.
-CUresult copy(CUstream handle, const CUDA_MEMCPY3D& what, bool wait, const char* call = __builtin_FUNCTION()) {
+}  // namespace
+
+CUresult gpuctl::softgpu::submit_copy(CUstream handle, const CUDA_MEMCPY3D& what, bool wait, const char* call) {
   std::optional<WritesWhatWasPrinted> writes;
   if (wait) writes.emplace();
   return with_stream(
@@ -63,10 +65,12 @@ CUresult copy(CUstream handle, const CUDA_MEMCPY3D& what, bool wait, const char*
       call);
 }
 
+namespace {
+
 /// Consecutive bytes.
 CUresult copy(CUstream handle, std::uint64_t to, CUmemorytype to_type, std::uint64_t from, CUmemorytype from_type,
               std::size_t bytes, bool wait, const char* call = __builtin_FUNCTION()) {
-  return copy(handle, flat_copy(to_type, to, from_type, from, bytes), wait, call);
+  return submit_copy(handle, flat_copy(to_type, to, from_type, from, bytes), wait, call);
 }
 
 CUresult copy_2d(CUstream handle, const CUDA_MEMCPY2D* copy_of, bool wait, const char* call = __builtin_FUNCTION()) {
@@ -87,11 +91,11 @@ CUresult copy_2d(CUstream handle, const CUDA_MEMCPY2D* copy_of, bool wait, const
   what.WidthInBytes = copy_of->WidthInBytes;
   what.Height = copy_of->Height;
   what.Depth = 1;
-  return copy(handle, what, wait, call);
+  return submit_copy(handle, what, wait, call);
 }
 
 CUresult copy_3d(CUstream handle, const CUDA_MEMCPY3D* what, bool wait, const char* call = __builtin_FUNCTION()) {
-  return what == nullptr ? CUDA_ERROR_INVALID_VALUE : copy(handle, *what, wait, call);
+  return what == nullptr ? CUDA_ERROR_INVALID_VALUE : submit_copy(handle, *what, wait, call);
 }
 
 /// `width` elements of `unit` bytes in each of `height` rows, `pitch` bytes apart.

@@ -12,8 +12,8 @@ namespace {
 template <class Body>
 CUresult with_function(CUfunction handle, Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
   return with_context(
-      [&](Driver& driver, Context&) {
-        const std::shared_ptr<Function> function = driver.function(handle);
+      [&](Driver& driver, Context& context) {
+        const std::shared_ptr<Function> function = driver.function(handle, context.device());
         return function == nullptr ? static_cast<CUresult>(CUDA_ERROR_INVALID_HANDLE) : body(driver, *function);
       },
       call);
@@ -91,7 +91,7 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* block
 CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction handle,
                                                   CUoccupancyB2DSize shared_of_block, size_t dynamic_shared,
                                                   int limit) {
-  return with_function(handle, [&](Driver& driver, Function& function) {
+  return with_function(handle, [&](Driver&, Function& function) {
     if (grid == nullptr || block == nullptr) return CUDA_ERROR_INVALID_VALUE;
     int largest = static_cast<int>(function.kernel->max_threads);
     if (limit > 0) largest = std::min(largest, limit);
@@ -109,7 +109,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunct
     }
     if (best_blocks == 0) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     *block = best_threads;
-    *grid = best_blocks * static_cast<int>(driver.table->sms());
+    *grid = best_blocks * static_cast<int>(function.module->device->table->sms());
     return CUDA_SUCCESS;
   });
 }

@@ -17,7 +17,7 @@ CUresult check_cooperative(Driver& driver, Stream& stream, const KernelWork& wor
   if (capturing) return CUDA_ERROR_NOT_SUPPORTED;
   const int threads = static_cast<int>(config.blockDimX * config.blockDimY * config.blockDimZ);
   const int per_sm = blocks_per_sm(*work.function->kernel, threads, config.sharedMemBytes);
-  const int sms = std::popcount(stream.allowed_sms() & first_sms(driver.table->sms()));
+  const int sms = std::popcount(stream.allowed_sms() & first_sms(stream.context()->device().table->sms()));
   const std::uint64_t room = static_cast<std::uint64_t>(per_sm) * static_cast<std::uint64_t>(sms);
   const std::uint64_t blocks = std::uint64_t{config.gridDimX} * config.gridDimY * config.gridDimZ;
   return blocks > room ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
@@ -40,7 +40,7 @@ CUresult launch(const CUlaunchConfig& config, CUfunction handle, void** values, 
         params.kernelParams = values;
         params.extra = extra;
         KernelWork work;
-        if (const CUresult made = make_kernel(driver, params, &work); made != CUDA_SUCCESS) return made;
+        if (const CUresult made = make_kernel(driver, *stream->context(), params, &work); made != CUDA_SUCCESS) return made;
         const Context* code = work.function->module->context;
         if (code != nullptr && code != stream->context()) return CUDA_ERROR_INVALID_HANDLE;
         work.launch.allowed = stream->allowed_sms();

@@ -1,4 +1,4 @@
-// cuLibrary*, cuKernel*: code that belongs to no context. Each library has one copy of its variables.
+// cuLibrary*, cuKernel*: code that belongs to no context. Each library has one copy of its variables on each device.
 #include <cuda.h>
 
 #include <fstream>
@@ -22,25 +22,37 @@ CUresult with_kernel(CUkernel handle, Body&& body, const char* call = __builtin_
   return with_found(&Driver::kernels, handle, body, call);
 }
 
+/// The device of the current context; the first one where there is none.
+const Device& current_device(const Driver& driver) {
+  const bool current = !context_stack().empty() && context_stack().back() != nullptr;
+  return current ? context_stack().back()->device() : *driver.devices.front();
+}
+
+const Module& module_here(const Driver& driver, const Library& library) {
+  return *library.modules[static_cast<std::size_t>(current_device(driver).ordinal)];
+}
+
 CUresult load(CUlibrary* result, const void* image, const JitLog& log, const char* call = __builtin_FUNCTION()) {
   return with_driver(
       [&](Driver& driver) {
         if (result == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        const LoadedImage loaded = load_image(image);
+        LoadedImage loaded = load_image(image);
         log.write(loaded);
         if (!loaded.message.empty()) driver.debug(loaded.message);
         if (loaded.program == nullptr) return loaded.result;
         driver.loads_image(nullptr);
         const auto library = std::make_shared<Library>();
-        library->module = std::make_shared<Module>(loaded.program);
-        for (const auto& [name, function] : library->module->functions) {
-          auto kernel = std::make_shared<Kernel>();
-          kernel->library = library.get();
-          kernel->function = function;
-          driver.kernels.add(kernel);
-          library->kernels.emplace(name, std::move(kernel));
+        for (const auto& device : driver.devices) {
+          if (loaded.program == nullptr) loaded = load_image(image);
+          library->modules.push_back(std::make_shared<Module>(std::exchange(loaded.program, nullptr), *device));
+          for (const auto& [name, function] : library->modules.back()->functions) {
+            std::shared_ptr<Kernel>& kernel = library->kernels[name];
+            if (kernel == nullptr) kernel = std::make_shared<Kernel>(Kernel{library.get(), {}});
+            kernel->functions.push_back(function);
+          }
         }
-        driver.add_module(library->module);
+        for (const auto& [name, kernel] : library->kernels) driver.kernels.add(kernel);
+        for (const auto& module : library->modules) driver.add_module(module);
         *result = driver.libraries.add(library);
         return CUDA_SUCCESS;
       },
@@ -73,7 +85,7 @@ CUresult CUDAAPI cuLibraryUnload(CUlibrary handle) {
     if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     driver.synchronize_all();  // the variables are gone afterwards
     for (const auto& [name, kernel] : library->kernels) driver.kernels.remove(reinterpret_cast<CUkernel>(kernel.get()));
-    driver.remove_module(*library->module);
+    for (const auto& module : library->modules) driver.remove_module(*module);
     return CUDA_SUCCESS;
   });
 }
@@ -82,24 +94,24 @@ CUresult CUDAAPI cuLibraryGetKernel(CUkernel* result, CUlibrary handle, const ch
   return with_library(handle, [&](Driver&, Library& library) {
     if (result == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const auto found = library.kernels.find(name);
-    if (found == library.kernels.end()) return missing_function(*library.module, name);
+    if (found == library.kernels.end()) return missing_function(*library.modules.front(), name);
     *result = reinterpret_cast<CUkernel>(found->second.get());
     return CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuLibraryGetModule(CUmodule* result, CUlibrary handle) {
-  return with_library(handle, [&](Driver&, Library& library) {
+  return with_library(handle, [&](Driver& driver, Library& library) {
     if (result == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *result = reinterpret_cast<CUmodule>(library.module.get());
+    *result = reinterpret_cast<CUmodule>(const_cast<Module*>(&module_here(driver, library)));
     return CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary handle, const char* name) {
-  return with_library(handle, [&](Driver&, Library& library) {
+  return with_library(handle, [&](Driver& driver, Library& library) {
     if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    const engine::Symbol* symbol = library.module->program->symbol(name);
+    const engine::Symbol* symbol = module_here(driver, library).program->symbol(name);
     if (symbol == nullptr) return CUDA_ERROR_NOT_FOUND;
     if (address != nullptr) *address = symbol->address;
     if (bytes != nullptr) *bytes = symbol->size;
@@ -131,8 +143,9 @@ CUresult CUDAAPI cuKernelGetFunction(CUfunction* result, CUkernel handle) {
   return with_kernel(handle, [&](Driver& driver, Kernel& kernel) {
     if (result == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (context_stack().empty()) return CUDA_ERROR_INVALID_CONTEXT;
-    if (context_stack().back() != nullptr) driver.uses(*kernel.function, *context_stack().back());
-    *result = reinterpret_cast<CUfunction>(kernel.function.get());
+    Function& function = *kernel.on(current_device(driver));
+    if (context_stack().back() != nullptr) driver.uses(function, *context_stack().back());
+    *result = reinterpret_cast<CUfunction>(&function);
     return CUDA_SUCCESS;
   });
 }
@@ -146,35 +159,37 @@ CUresult CUDAAPI cuKernelGetLibrary(CUlibrary* result, CUkernel handle) {
 }
 
 CUresult CUDAAPI cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel handle, CUdevice device) {
-  return with_kernel(handle, [&](Driver&, Kernel& kernel) {
+  return with_kernel(handle, [&](Driver& driver, Kernel& kernel) {
     if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    return kernel.function->get_attribute(attribute, value);
+    const Device* where = driver.device(device);
+    return where == nullptr ? CUDA_ERROR_INVALID_DEVICE : kernel.on(*where)->get_attribute(attribute, value);
   });
 }
 
 CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel handle, CUdevice device) {
-  return with_kernel(handle, [&](Driver&, Kernel& kernel) {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    return kernel.function->set_attribute(attribute, value);
+  return with_kernel(handle, [&](Driver& driver, Kernel& kernel) {
+    const Device* where = driver.device(device);
+    return where == nullptr ? CUDA_ERROR_INVALID_DEVICE : kernel.on(*where)->set_attribute(attribute, value);
   });
 }
 
 CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel handle, CUfunc_cache, CUdevice device) {
-  return with_kernel(handle, [&](Driver&, Kernel&) { return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE; });
+  return with_kernel(handle, [&](Driver& driver, Kernel&) {
+    return driver.device(device) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  });
 }
 
 CUresult CUDAAPI cuKernelGetName(const char** name, CUkernel handle) {
   return with_kernel(handle, [&](Driver&, Kernel& kernel) {
     if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *name = kernel.function->kernel->name.c_str();
+    *name = kernel.functions.front()->kernel->name.c_str();
     return CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuKernelGetParamInfo(CUkernel handle, size_t index, size_t* offset, size_t* bytes) {
   return with_kernel(handle,
-                     [&](Driver&, Kernel& kernel) { return kernel.function->param_info(index, offset, bytes); });
+                     [&](Driver&, Kernel& kernel) { return kernel.functions.front()->param_info(index, offset, bytes); });
 }
 
 }  // extern "C"

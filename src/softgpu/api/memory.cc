@@ -1,6 +1,6 @@
 // cuMemAlloc*, cuMemHost*, cuPointer*: getting, freeing and asking about memory.
 //
-// cuMemFree and cuMemFreeHost wait for all work of the context first, as the real driver does: a program (or a library
+// cuMemFree and cuMemFreeHost wait for all work of the context first (cuMemFree also of the one that has allocated), as the real driver does: a program (or a library
 // below it) that cannot live with that is to be found out here.
 #include <cuda.h>
 
@@ -16,10 +16,16 @@ namespace {
 CUresult allocate(Driver& driver, Context& context, CUdeviceptr* result, std::size_t bytes, MemoryKind kind) {
   if (result == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult unsafe = driver.captures.check_unsafe(); unsafe != CUDA_SUCCESS) return unsafe;
-  const std::uint64_t address = driver.memory.allocate(bytes, kind, 0, &context);
+  const std::uint64_t address = driver.memory.allocate(bytes, kind, 0, &context, context.device().ordinal);
   if (address == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   *result = address;
   return CUDA_SUCCESS;
+}
+
+/// The context that has allocated what is there.
+std::shared_ptr<Context> owner_of(Driver& driver, CUdeviceptr address) {
+  const std::optional<Allocation> found = driver.memory.lookup(address);
+  return found ? driver.contexts.find(static_cast<CUcontext>(const_cast<void*>(found->owner))) : nullptr;
 }
 
 /// What a launch of a graph has allocated may be allocated by its next launch; before the first it is not to be freed.
@@ -62,7 +68,7 @@ CUresult pointer_attribute(Driver& driver, void* data, CUpointer_attribute attri
       answer(data, static_cast<int>(found->kind == MemoryKind::kManaged));
       break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-      answer(data, 0);
+      answer(data, found->device);
       break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
       answer(data, found->address);
@@ -102,9 +108,9 @@ std::size_t attribute_bytes(CUpointer_attribute attribute) {
 extern "C" {
 
 CUresult CUDAAPI cuMemGetInfo_v2(size_t* free, size_t* total) {
-  return with_context([&](Driver& driver, Context&) {
-    if (free != nullptr) *free = driver.memory.free_bytes();
-    if (total != nullptr) *total = driver.memory.limit();
+  return with_context([&](Driver& driver, Context& context) {
+    if (free != nullptr) *free = driver.memory.free_bytes(context.device().ordinal);
+    if (total != nullptr) *total = driver.memory.limit(context.device().ordinal);
     return CUDA_SUCCESS;
   });
 }
@@ -141,6 +147,8 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address) {
     if (address == 0) return CUDA_SUCCESS;
     if (const CUresult unsafe = driver.captures.check_unsafe(); unsafe != CUDA_SUCCESS) return unsafe;
     context.synchronize();
+    if (const std::shared_ptr<Context> owner = owner_of(driver, address); owner != nullptr && owner.get() != &context)
+      owner->synchronize();
     if (context.error() != CUDA_SUCCESS) return context.error();
     if (const auto of_graph = driver.graph_memories.find(address)) return free_graph_memory(driver, of_graph);
     const bool freed = driver.memory.release(address, MemoryKind::kDevice, MemoryKind::kManaged);
@@ -155,7 +163,8 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr* result, size_t bytes, CUstream han
     const CUresult refused = driver.captures.check_work(*stream, &capturing);
     if (refused != CUDA_SUCCESS) return refused;
     if (!capturing) {
-      *result = driver.memory.allocate(bytes, MemoryKind::kDevice, 0, stream->context());
+      Context* context = stream->context();
+      *result = driver.memory.allocate(bytes, MemoryKind::kDevice, 0, context, context->device().ordinal);
       return *result != 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }
     const std::shared_ptr<GraphMemory> memory = driver.graph_memories.allocate(*stream->context(), bytes);
@@ -197,7 +206,7 @@ CUresult CUDAAPI cuMemHostAlloc(void** result, size_t bytes, unsigned int flags)
   return with_context([&](Driver& driver, Context& context) {
     if (result == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult unsafe = driver.captures.check_unsafe(); unsafe != CUDA_SUCCESS) return unsafe;
-    const std::uint64_t address = driver.memory.allocate(bytes, MemoryKind::kHost, flags, &context);
+    const std::uint64_t address = driver.memory.allocate(bytes, MemoryKind::kHost, flags, &context, context.device().ordinal);
     if (address == 0) return CUDA_ERROR_OUT_OF_MEMORY;
     *result = reinterpret_cast<void*>(address);
     return CUDA_SUCCESS;
@@ -229,6 +238,7 @@ CUresult CUDAAPI cuMemHostRegister_v2(void* pointer, size_t bytes, unsigned int 
     registered.kind = MemoryKind::kRegistered;
     registered.flags = flags;
     registered.owner = &context;
+    registered.device = context.device().ordinal;
     return driver.memory.add(registered) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
   });
 }

@@ -22,8 +22,7 @@ CUresult load(CUmodule* result, const void* image, const JitLog& log, const char
         if (loaded.program == nullptr) return loaded.result;
         driver.loads_image(&context);
         if (context.error() != CUDA_SUCCESS) return context.error();
-        const auto module = std::make_shared<Module>(loaded.program);
-        module->context = &context;
+        const auto module = std::make_shared<Module>(loaded.program, context.device(), &context);
         driver.add_module(module);
         *result = reinterpret_cast<CUmodule>(module.get());
         return CUDA_SUCCESS;

@@ -2,6 +2,9 @@
 // that shows here too. Handles cannot be exported.
 #include <cuda.h>
 
+#include <algorithm>
+#include <span>
+
 #include "softgpu/driver.h"
 
 using namespace gpuctl::softgpu;
@@ -20,14 +23,14 @@ CUresult with_memory(Body&& body, const char* call = __builtin_FUNCTION()) noexc
       call);
 }
 
-bool is_this_device(const CUmemLocation& location) {
-  return location.type == CU_MEM_LOCATION_TYPE_DEVICE && location.id == 0;
+bool is_device(const Driver& driver, const CUmemLocation& location) {
+  return location.type == CU_MEM_LOCATION_TYPE_DEVICE && driver.device(location.id) != nullptr;
 }
 
-CUresult check_properties(const CUmemAllocationProp* properties) {
+CUresult check_properties(const Driver& driver, const CUmemAllocationProp* properties) {
   if (properties == nullptr || properties->type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
   if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
-  if (properties->location.id != 0) return CUDA_ERROR_INVALID_DEVICE;
+  if (!is_device(driver, properties->location)) return CUDA_ERROR_INVALID_DEVICE;
   const bool plain = properties->requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE;
   return plain ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -38,8 +41,8 @@ extern "C" {
 
 CUresult CUDAAPI cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocationProp* properties,
                                                CUmemAllocationGranularity_flags) {
-  return with_memory([&](Driver&) {
-    const CUresult checked = check_properties(properties);
+  return with_memory([&](Driver& driver) {
+    const CUresult checked = check_properties(driver, properties);
     if (checked != CUDA_SUCCESS || granularity == nullptr)
       return checked != CUDA_SUCCESS ? checked : CUDA_ERROR_INVALID_VALUE;
     *granularity = kMemoryGranularity;
@@ -63,7 +66,7 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
                              unsigned long long flags) {
   return with_memory([&](Driver& driver) {
     if (handle == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    if (const CUresult checked = check_properties(properties); checked != CUDA_SUCCESS) return checked;
+    if (const CUresult checked = check_properties(driver, properties); checked != CUDA_SUCCESS) return checked;
     std::shared_ptr<PhysicalMemory> physical;
     const CUresult created = driver.virtual_memory.create(&physical, bytes, *properties);
     if (created == CUDA_SUCCESS) *handle = driver.physical_handles.add(std::move(physical));
@@ -111,16 +114,23 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr address, size_t bytes) {
 
 CUresult CUDAAPI cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* access, size_t count) {
   return with_memory([&](Driver& driver) {
-    if (access == nullptr || count != 1 || !is_this_device(access->location)) return CUDA_ERROR_INVALID_VALUE;
-    return driver.virtual_memory.set_access(address, bytes, access->flags);
+    if (access == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+    const bool devices =
+        std::all_of(access, access + count, [&](const auto& one) { return is_device(driver, one.location); });
+    if (!devices) return CUDA_ERROR_INVALID_VALUE;
+    for (const CUmemAccessDesc& one : std::span(access, count)) {
+      const CUresult set = driver.virtual_memory.set_access(address, bytes, one.location.id, one.flags);
+      if (set != CUDA_SUCCESS) return set;
+    }
+    return CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr address) {
   return with_memory([&](Driver& driver) {
-    if (flags == nullptr || location == nullptr || !is_this_device(*location)) return CUDA_ERROR_INVALID_VALUE;
+    if (flags == nullptr || location == nullptr || !is_device(driver, *location)) return CUDA_ERROR_INVALID_VALUE;
     CUmemAccess_flags access = CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    const CUresult found = driver.virtual_memory.get_access(address, &access);
+    const CUresult found = driver.virtual_memory.get_access(address, location->id, &access);
     if (found == CUDA_SUCCESS) *flags = access;
     return found;
   });

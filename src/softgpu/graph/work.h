@@ -77,7 +77,8 @@ using Work = std::variant<KernelWork, CopyWork, SetWork, HostWork, ChildWork, Em
 CUgraphNodeType type_of(const Work& work);
 
 /// Checks a launch and takes its parameters over. `func` may be a CUkernel in disguise; without it `kern` counts.
-CUresult make_kernel(Driver& driver, const CUDA_KERNEL_NODE_PARAMS& params, KernelWork* work);
+/// It must be code for the context, or for its device.
+CUresult make_kernel(Driver& driver, const Context& context, const CUDA_KERNEL_NODE_PARAMS& params, KernelWork* work);
 
 /// Takes an attribute of a launch or of a node, or says that the software GPU does not do what it asks for.
 CUresult set_attribute(KernelWork& work, CUlaunchAttributeID id, const CUlaunchAttributeValue& value);
