@@ -233,16 +233,17 @@ class TwoDevices(instance.SystemTest):
             self.assertRightResults(program.stop())
 
     def test_a_daemon_of_one_of_them_leaves_the_other_alone(self):
-        self.start_daemon(config=instance.ALWAYS_REWRITTEN + f'[[device]]\nuuid = "{UUIDS[1]}"\n')
-        self.assertEqual([one["uuid"] for one in self.gpuctl_json("status")["devices"]], [UUIDS[1]])
+        self.start_daemon(config=instance.ALWAYS_REWRITTEN + "[[device]]\nindex = 1\n")
+        self.assertEqual([(one["index"], one["uuid"]) for one in self.gpuctl_json("status")["devices"]], [(1, UUIDS[1])])
         self.gpuctl("create-slice", "s", "--max", 3, "--memory-max", "100M")
         program = Devices(self, "s")
         self.assertEqual([one["properties"] for one in program.told()], [SMS[0], 3])
         self.assertEqual([one["total"] for one in program.told()], [MEMORY[0], 100 * MIB])
         self.assertEqual(program.ask("work", 3, 64, 20).split(), ["0:3", "1:3"])
         program.ask("begin", 1, 1024, 50)
-        managed = self.gpuctl_json("status")["devices"][0]["index"]
-        self.wait_usage("s", program.pid, managed, granted=3, holding=3)
+        self.wait_usage("s", program.pid, 1, granted=3, holding=3)  # by its number in the machine
+        self.assertIn("in force on GPU 1: ", self.gpuctl("explain", program.pid).stdout)
+        self.assertRegex(self.gpuctl("top", "--once").stdout, rf"GPU 1  gpuctl software GPU .* 3 of {SMS[1]} SMs granted")
         self.assertEqual(program.ask("hold", 0, 200 * MIB), "ok")
         self.assertEqual(program.ask("hold", 1, 101 * MIB), "refused")
         self.assertEqual(*program.ask("end", 1).split(" of "))
