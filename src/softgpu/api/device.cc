@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "softgpu/driver.h"
+#include "softgpu/driver/driver.h"
 
 using namespace gpuctl::softgpu;
 

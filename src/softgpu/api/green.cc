@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "softgpu/driver.h"
+#include "softgpu/driver/driver.h"
 
 using namespace gpuctl::softgpu;
 

@@ -1,8 +1,8 @@
 // cuStream* except memory operations, cuEvent*, cuLaunchHostFunc.
 #include <cuda.h>
 
-#include "softgpu/driver.h"
-#include "softgpu/printed.h"
+#include "softgpu/device/printed.h"
+#include "softgpu/driver/driver.h"
 
 using namespace gpuctl::softgpu;
 

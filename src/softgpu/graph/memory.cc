@@ -1,8 +1,8 @@
 #include "softgpu/graph/memory.h"
 
-#include "softgpu/context.h"
-#include "softgpu/device.h"
-#include "softgpu/device_memory.h"
+#include "softgpu/contexts/context.h"
+#include "softgpu/device/device.h"
+#include "softgpu/memory/device_memory.h"
 
 namespace gpuctl::softgpu {
 
