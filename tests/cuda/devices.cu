@@ -8,8 +8,10 @@
 //                    compared: "DEVICE:RIGHT ..."
 //   begin D B I      the same on device D alone, again and again, until
 //   end D            "RIGHT of ROUNDS"
+//   where D          a kernel that has no other form: on how many SMs of device D its blocks were
 //   pass             a number goes round all the devices, kernels and peer copies by turns: "ok" or "wrong"
 #include <atomic>
+#include <bit>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -28,6 +30,17 @@ __device__ unsigned step;
 
 __global__ void add_step(unsigned* value) {
   *value += step;
+}
+
+/// It asks for its grid's number, which only its original form can answer.
+__global__ void where_am_i(unsigned* seen) {
+  if (threadIdx.x != 0) return;
+  unsigned long long grid = 0;
+  unsigned sm = 0;
+  asm volatile("mov.u64 %0, %%gridid;" : "=l"(grid));
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+  __nanosleep(1'000'000);
+  atomicOr(seen, grid == ~0ull ? 0u : 1u << sm);
 }
 
 namespace {
@@ -122,6 +135,18 @@ void work_on_all(int rounds, unsigned blocks, unsigned iterations) {
   std::printf("\n");
 }
 
+void where(int device) {
+  use(device);
+  unsigned *seen = nullptr, mask = 0;
+  CUDA_CHECK(cudaMalloc(&seen, sizeof mask));
+  CUDA_CHECK(cudaMemset(seen, 0, sizeof mask));
+  where_am_i<<<64, 1024>>>(seen);
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaMemcpy(&mask, seen, sizeof mask, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaFree(seen));
+  std::printf("%d\n", std::popcount(mask));
+}
+
 void pass() {
   const int devices = count();
   std::vector<unsigned*> value(static_cast<std::size_t>(devices));
@@ -158,6 +183,7 @@ int main() {
     std::size_t bytes = 0;
     if (command == "ask") ask();
     if (command == "pass") pass();
+    if (command == "where" && std::cin >> device) where(device);
     if (command == "work" && std::cin >> rounds >> blocks >> iterations) work_on_all(rounds, blocks, iterations);
     if (command == "begin" && std::cin >> device >> blocks >> iterations) {
       workers[device] = std::make_unique<Worker>(device, -1, blocks, iterations);

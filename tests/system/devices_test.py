@@ -156,6 +156,20 @@ class TwoDevices(instance.SystemTest):
         for device in (0, 1):
             self.assertEqual(*batch.ask("end", device).split(" of "))
 
+    def test_a_kernel_without_another_form_is_confined_on_each(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "s", "--max", 4)
+        program = Devices(self, "s", SOFTGPU_WARP_INSTRUCTION_NS="0")
+        for most in (4, 2):
+            self.gpuctl("set", "s", f"max={most}")
+            for device in (0, 1, 0):
+                instance.wait_until(lambda: program.ask("where", device) == str(most), f"{most} SMs on GPU {device}")
+        kernels = [kernel for kernel in self.kernels_of(program, "_Z10where_am_iPj") if kernel["name"] == "_Z10where_am_iPj"]
+        self.assertEqual({kernel["form"] for kernel in kernels}, {"opaque"})
+        self.gpuctl("set", "s", "max=none")
+        for device in (0, 1):
+            instance.wait_until(lambda: program.ask("where", device) == str(SMS[device]), f"all SMs of GPU {device}")
+
     def test_a_program_that_sees_one_is_governed_by_that_one(self):
         self.start_daemon()
         self.gpuctl("create-slice", "s", "--max", 7, "--memory-max", "300M")
