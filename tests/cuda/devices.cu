@@ -1,10 +1,12 @@
-// A program that uses all the devices that it sees. Each line of the input is a command; each is answered with one line.
+// A program that uses all the devices that it sees. Each line of the input is a command; each is answered with one
+// line.
 //
 //   ask              of each device: its bus id, the number of SMs by properties, by attribute and by the grid that the
 //                    occupancy calculator proposes, and the memory in all and free; devices are separated by ";"
 //   hold D BYTES     allocates on device D: "ok" or "refused"
 //   free D           frees what was allocated last there
-//   work ROUNDS B I  ROUNDS times a kernel of B blocks of I iterations on each device, all devices at once, with the results
+//   work ROUNDS B I  ROUNDS times a kernel of B blocks of I iterations on each device, all devices at once, with the
+//   results
 //                    compared: "DEVICE:RIGHT ..."
 //   begin D B I      the same on device D alone, again and again, until
 //   end D            "RIGHT of ROUNDS"
@@ -85,8 +87,7 @@ bool round(unsigned blocks, unsigned iterations, unsigned seed, cudaStream_t str
   CUDA_CHECK(cudaMemsetAsync(out, 0, found.size() * sizeof(unsigned), stream));
   work<<<blocks, kThreads, 0, stream>>>(out, iterations, seed);
   CUDA_CHECK(cudaGetLastError());
-  CUDA_CHECK(
-      cudaMemcpyAsync(found.data(), out, found.size() * sizeof(unsigned), cudaMemcpyDeviceToHost, stream));
+  CUDA_CHECK(cudaMemcpyAsync(found.data(), out, found.size() * sizeof(unsigned), cudaMemcpyDeviceToHost, stream));
   CUDA_CHECK(cudaStreamSynchronize(stream));
   for (unsigned i = 0; i < found.size(); ++i) {
     unsigned value = seed + i;

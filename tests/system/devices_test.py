@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Two GPUs: what holds for a slice holds on each of them by itself, and what happens on one does not touch the other."""
+"""Two GPUs: what holds for a slice holds on each by itself, and what happens on one does not touch the other."""
+
 import re
 
 import instance
@@ -30,15 +31,20 @@ class Devices(instance.Conversation):
     def told(self):
         """What it is told of each device."""
         devices = self.ask("ask").rstrip(";").split(";")
-        return [{name: value if name == "bus" else int(value) for name, value in re.findall(r"(\w+)=([\w:.]+)", device)}
-                for device in devices]
+        return [
+            {name: value if name == "bus" else int(value) for name, value in re.findall(r"(\w+)=([\w:.]+)", device)}
+            for device in devices
+        ]
 
 
 class TwoDevices(instance.SystemTest):
     def setUp(self):
         super().setUp()
-        self.env.update(SOFTGPU_DEVICES="2", SOFTGPU_SMS=",".join(map(str, SMS)),
-                        SOFTGPU_MEMORY_MIB=",".join(str(size // MIB) for size in MEMORY))
+        self.env.update(
+            SOFTGPU_DEVICES="2",
+            SOFTGPU_SMS=",".join(map(str, SMS)),
+            SOFTGPU_MEMORY_MIB=",".join(str(size // MIB) for size in MEMORY),
+        )
         self.env.pop("CUDA_VISIBLE_DEVICES", None)
 
     def usage_on(self, slice_path, pid, device):
@@ -55,10 +61,11 @@ class TwoDevices(instance.SystemTest):
         def as_expected():
             usage.update(self.usage_on(slice_path, pid, device))
             return {**usage, **expected} == usage
+
         try:
             instance.wait_until(as_expected, f"GPU {device}: {expected}")
         except AssertionError as error:
-            raise AssertionError(f"{error}, but {({name: usage.get(name) for name in expected})}") from None
+            raise AssertionError(f"{error}, but { ({name: usage.get(name) for name in expected}) }") from None
 
     def bench_on(self, device, slice_path, *arguments):
         command = [instance.BENCH, "run", *arguments, "--json"]
@@ -67,8 +74,10 @@ class TwoDevices(instance.SystemTest):
     def test_the_daemon_offers_both(self):
         self.start_daemon()
         devices = self.gpuctl_json("status")["devices"]
-        self.assertEqual([(one["index"], one["uuid"], one["sms"], one["memory_bytes"]) for one in devices],
-                         [(i, UUIDS[i], SMS[i], MEMORY[i]) for i in (0, 1)])
+        self.assertEqual(
+            [(one["index"], one["uuid"], one["sms"], one["memory_bytes"]) for one in devices],
+            [(i, UUIDS[i], SMS[i], MEMORY[i]) for i in (0, 1)],
+        )
         self.assertEqual({one["kind"] for one in devices}, {"software"})
 
     def test_a_program_that_uses_both_gets_right_results_and_its_part_of_each(self):
@@ -164,7 +173,9 @@ class TwoDevices(instance.SystemTest):
             self.gpuctl("set", "s", f"max={most}")
             for device in (0, 1, 0):
                 instance.wait_until(lambda: program.ask("where", device) == str(most), f"{most} SMs on GPU {device}")
-        kernels = [kernel for kernel in self.kernels_of(program, "_Z10where_am_iPj") if kernel["name"] == "_Z10where_am_iPj"]
+        kernels = [
+            kernel for kernel in self.kernels_of(program, "_Z10where_am_iPj") if kernel["name"] == "_Z10where_am_iPj"
+        ]
         self.assertEqual({kernel["form"] for kernel in kernels}, {"opaque"})
         self.gpuctl("set", "s", "max=none")
         for device in (0, 1):
@@ -179,7 +190,9 @@ class TwoDevices(instance.SystemTest):
                 told = program.told()
                 self.assertEqual([one["bus"] for one in told], [f"0000:{device:02}:00.0" for device in devices])
                 self.assertEqual([one["properties"] for one in told], [min(7, SMS[device]) for device in devices])
-                self.assertEqual([one["memory"] for one in told], [min(300 * MIB, MEMORY[device]) for device in devices])
+                self.assertEqual(
+                    [one["memory"] for one in told], [min(300 * MIB, MEMORY[device]) for device in devices]
+                )
                 for ordinal, device in enumerate(devices):
                     program.ask("begin", ordinal, 1024, 50)
                     self.wait_usage("s", program.pid, device, granted=min(7, SMS[device]))
@@ -235,7 +248,9 @@ class TwoDevices(instance.SystemTest):
             """What stands in a column for each of the programs."""
             lines = text.splitlines()
             head = next(line.split() for line in lines if line.split()[:1] == ["PID"])
-            found = {int(line.split()[0]): line.split()[head.index(column)] for line in lines if re.match(r" *\d+ ", line)}
+            found = {
+                int(line.split()[0]): line.split()[head.index(column)] for line in lines if re.match(r" *\d+ ", line)
+            }
             return [found[program.pid] for program in (first, second)]
 
         self.assertEqual(rows(self.gpuctl("show", "s").stdout, "GPU"), ["0", "1"])
@@ -248,7 +263,9 @@ class TwoDevices(instance.SystemTest):
 
     def test_a_daemon_of_one_of_them_leaves_the_other_alone(self):
         self.start_daemon(config=instance.ALWAYS_REWRITTEN + "[[device]]\nindex = 1\n")
-        self.assertEqual([(one["index"], one["uuid"]) for one in self.gpuctl_json("status")["devices"]], [(1, UUIDS[1])])
+        self.assertEqual(
+            [(one["index"], one["uuid"]) for one in self.gpuctl_json("status")["devices"]], [(1, UUIDS[1])]
+        )
         self.gpuctl("create-slice", "s", "--max", 3, "--memory-max", "100M")
         program = Devices(self, "s")
         self.assertEqual([one["properties"] for one in program.told()], [SMS[0], 3])
@@ -257,7 +274,9 @@ class TwoDevices(instance.SystemTest):
         program.ask("begin", 1, 1024, 50)
         self.wait_usage("s", program.pid, 1, granted=3, holding=3)  # by its number in the machine
         self.assertIn("in force on GPU 1: ", self.gpuctl("explain", program.pid).stdout)
-        self.assertRegex(self.gpuctl("top", "--once").stdout, rf"GPU 1  gpuctl software GPU .* 3 of {SMS[1]} SMs granted")
+        self.assertRegex(
+            self.gpuctl("top", "--once").stdout, rf"GPU 1  gpuctl software GPU .* 3 of {SMS[1]} SMs granted"
+        )
         self.assertEqual(program.ask("hold", 0, 200 * MIB), "ok")
         self.assertEqual(program.ask("hold", 1, 101 * MIB), "refused")
         self.assertEqual(*program.ask("end", 1).split(" of "))

@@ -33,10 +33,11 @@ struct Ruled {
     obey |= obeys;
   }
 
-  /// Whether the priorities of the GPU, where programs are on it together, do what the policy asks for. Then nobody's kernels
-  /// have to give SMs back: blocks of who comes first get in between those of the others.
+  /// Whether the priorities of the GPU, where programs are on it together, do what the policy asks for. Then nobody's
+  /// kernels have to give SMs back: blocks of who comes first get in between those of the others.
   bool left_to_gpu(const std::string& policy) const {
-    const bool apart = priorities.size() == members.size() && ranks.size() == members.size() && bands <= ipc::kBandsApart;
+    const bool apart =
+        priorities.size() == members.size() && ranks.size() == members.size() && bands <= ipc::kBandsApart;
     return apart && !obey && (*sched::make_job_policy(policy))->priority_decides();
   }
 };

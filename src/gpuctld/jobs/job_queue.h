@@ -74,7 +74,8 @@ class JobQueue {
   std::vector<Member> members_;
   std::vector<New> new_;
   const Client* latest_ = nullptr;  ///< who ran last
-  bool anything_new_ = true;  ///< since the latest decision: policies are asked after events, not whenever somebody looks
+  /// Since the latest decision: policies are asked after events, not whenever somebody looks.
+  bool anything_new_ = true;
   sched::Time decide_at_ = sched::kNever;  ///< and at this instant
   std::uint64_t again_ns_ = UINT64_MAX;
 };

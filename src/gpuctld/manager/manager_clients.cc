@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "gpuctld/protocol/answers.h"
 #include "gpuctld/clock.h"
 #include "gpuctld/manager/manager.h"
+#include "gpuctld/protocol/answers.h"
 #include "ipc/stub.h"
 
 namespace gpuctl::daemon {

@@ -7,10 +7,10 @@
 #include <limits>
 
 #include "base/one_line.h"
-#include "gpuctld/protocol/answers.h"
 #include "gpuctld/clock.h"
-#include "gpuctld/manager/manager.h"
 #include "gpuctld/host/mps.h"
+#include "gpuctld/manager/manager.h"
+#include "gpuctld/protocol/answers.h"
 #include "ipc/message.h"
 
 namespace gpuctl::daemon {
@@ -148,16 +148,15 @@ Answer Manager::report_fault(Session& session, ipc::Fields& fields) {
   // What is being ended is told so by the driver, under MPS: that is no fault.
   if (std::any_of(endings_.begin(), endings_.end(), [&](const auto& ending) { return ending->pid() == pid; }))
     return success();
-  const std::string line = faults_.add(
-      {.pid = pid,
-       .command = client.identity().command,
-       .slice = client.slice(),
-       .device = gpu.index,
-       .error = error,
-       .name = std::move(name),
-       .time_us = microseconds_since_epoch(),
-       .shares_faults = !gpu.software && mps_active(),
-       .of_process = member.faults++});
+  const std::string line = faults_.add({.pid = pid,
+                                        .command = client.identity().command,
+                                        .slice = client.slice(),
+                                        .device = gpu.index,
+                                        .error = error,
+                                        .name = std::move(name),
+                                        .time_us = microseconds_since_epoch(),
+                                        .shares_faults = !gpu.software && mps_active(),
+                                        .of_process = member.faults++});
   if (!line.empty()) log_(line);
   return success();
 }

@@ -9,8 +9,8 @@ using namespace gpuctl::softgpu;
 
 namespace {
 
-/// All blocks of a cooperative grid must be able to be resident together, on the SMs of the stream. That is all there is
-/// to it: blocks are started in order, and stay where they are until they end. Graphs do not know such kernels.
+/// All blocks of a cooperative grid must be able to be resident together, on the SMs of the stream. That is all there
+/// is to it: blocks are started in order, and stay where they are until they end. Graphs do not know such kernels.
 CUresult check_cooperative(Driver& driver, Stream& stream, const KernelWork& work, const CUlaunchConfig& config) {
   bool capturing = false;
   if (const CUresult refused = driver.captures.check_work(stream, &capturing); refused != CUDA_SUCCESS) return refused;
@@ -40,7 +40,8 @@ CUresult launch(const CUlaunchConfig& config, CUfunction handle, void** values, 
         params.kernelParams = values;
         params.extra = extra;
         KernelWork work;
-        if (const CUresult made = make_kernel(driver, *stream->context(), params, &work); made != CUDA_SUCCESS) return made;
+        if (const CUresult made = make_kernel(driver, *stream->context(), params, &work); made != CUDA_SUCCESS)
+          return made;
         const Context* code = work.function->module->context;
         if (code != nullptr && code != stream->context()) return CUDA_ERROR_INVALID_HANDLE;
         work.launch.allowed = stream->allowed_sms();

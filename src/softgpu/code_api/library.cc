@@ -188,8 +188,8 @@ CUresult CUDAAPI cuKernelGetName(const char** name, CUkernel handle) {
 }
 
 CUresult CUDAAPI cuKernelGetParamInfo(CUkernel handle, size_t index, size_t* offset, size_t* bytes) {
-  return with_kernel(handle,
-                     [&](Driver&, Kernel& kernel) { return kernel.functions.front()->param_info(index, offset, bytes); });
+  return with_kernel(
+      handle, [&](Driver&, Kernel& kernel) { return kernel.functions.front()->param_info(index, offset, bytes); });
 }
 
 }  // extern "C"

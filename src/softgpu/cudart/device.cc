@@ -124,7 +124,8 @@ cudaError_t CUDARTAPI cudaGetDeviceProperties(struct cudaDeviceProp* prop, int n
 }
 
 cudaError_t CUDARTAPI cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr which, int number) {
-  return without_context(&DriverFunctions::p_cuDeviceGetAttribute, value, static_cast<CUdevice_attribute>(which), number);
+  return without_context(&DriverFunctions::p_cuDeviceGetAttribute, value, static_cast<CUdevice_attribute>(which),
+                         number);
 }
 
 cudaError_t CUDARTAPI cudaDeviceGetPCIBusId(char* id, int length, int number) {

@@ -57,8 +57,8 @@ const DriverFunctions& driver();
 /// Makes sure that the driver is there and initialised. For functions that need no context.
 CUresult begin();
 
-/// The same, and that the calling thread has a current context (the primary one of its device if it has none). Every function of
-/// the runtime that needs a context starts with it.
+/// The same, and that the calling thread has a current context (the primary one of its device if it has none). Every
+/// function of the runtime that needs a context starts with it.
 CUresult enter();
 
 /// The device of the calling thread: that of its current context, else what it chose, 0 at first.
@@ -70,7 +70,8 @@ CUresult choose_device(int device);
 /// The primary context of a device, made if there is none.
 CUcontext primary_context(int device, CUresult* result);
 
-/// Resets the primary context of the thread's device. Every thread for which it was current gets a new one with its next call.
+/// Resets the primary context of the thread's device. Every thread for which it was current gets a new one with its
+/// next call.
 CUresult reset_device();
 
 }  // namespace gpuctl::softgpu::cudart

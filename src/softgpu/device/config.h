@@ -19,7 +19,7 @@ struct Config {
   std::vector<DeviceConfig> devices;  ///< SOFTGPU_DEVICES of them, by their numbers on the machine
   bool priorities = true;             ///< SOFTGPU_PRIORITIES: this process's kernels are placed by priority
   bool below_normal = false;          ///< CUDA_MPS_CLIENT_PRIORITY=1: all of them behind those of normal clients
-  std::size_t work_queues = 0;        ///< SOFTGPU_WORK_QUEUES of a process (contexts/work_queue.h); 0: one for each stream
+  std::size_t work_queues = 0;  ///< SOFTGPU_WORK_QUEUES of a process (contexts/work_queue.h); 0: one for each stream
   std::uint64_t warp_instruction_ns;  ///< SOFTGPU_WARP_INSTRUCTION_NS, see pacing.h
   std::string compile_until;          ///< SOFTGPU_COMPILE_UNTIL: compiling a PTX text lasts until this file exists
   std::uint64_t memset_us = 0;        ///< SOFTGPU_MEMSET_US: what a memset takes at least, as where others have the GPU

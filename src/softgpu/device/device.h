@@ -17,10 +17,7 @@ class Device {
   /// `ordinal` is the number that this process gives it, `number` the machine's. `activity` must outlive it.
   Device(int ordinal, std::size_t number, std::unique_ptr<Table> shared, Activity& activity,
          std::uint64_t warp_instruction_ns)
-      : ordinal(ordinal),
-        number(number),
-        table(std::move(shared)),
-        executor(*table, activity, warp_instruction_ns) {}
+      : ordinal(ordinal), number(number), table(std::move(shared)), executor(*table, activity, warp_instruction_ns) {}
 
   const int ordinal;
   const std::size_t number;

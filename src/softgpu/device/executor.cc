@@ -50,10 +50,7 @@ struct Executor::Run {
 };
 
 Executor::Executor(Table& table, Activity& activity, std::uint64_t warp_instruction_ns)
-    : table_(table),
-      activity_(activity),
-      warp_instruction_ns_(warp_instruction_ns),
-      numbers_(table.sms()) {}
+    : table_(table), activity_(activity), warp_instruction_ns_(warp_instruction_ns), numbers_(table.sms()) {}
 
 void Executor::run(const KernelLaunch& launch, const std::atomic<bool>& abort,
                    const std::function<void(const KernelFault&)>& on_fault) {
@@ -111,7 +108,7 @@ bool Executor::start(Run& run) {
   std::vector<Task> tasks;
   {
     const Table::Lock lock(table_);
-    if (table_.closed()) return false;  // the process is ending; its threads stop where they are
+    if (table_.closed()) return false;    // the process is ending; its threads stop where they are
     if (run.abort->load()) return false;  // drop_queued() may have been here already
     const std::uint32_t threads = run.launch->block.x * run.launch->block.y * run.launch->block.z;
     KernelRequest request;

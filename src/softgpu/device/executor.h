@@ -33,9 +33,9 @@ struct KernelLaunch {
   const engine::Kernel* kernel = nullptr;
   engine::Dim3 grid;
   engine::Dim3 block;
-  std::uint32_t dynamic_shared = 0;  ///< bytes
-  std::int32_t urgency = 0;          ///< greater goes first on the GPU
-  std::uint64_t allowed = kAnySm;    ///< SMs it may run on (bit = SM)
+  std::uint32_t dynamic_shared = 0;           ///< bytes
+  std::int32_t urgency = 0;                   ///< greater goes first on the GPU
+  std::uint64_t allowed = kAnySm;             ///< SMs it may run on (bit = SM)
   const engine::MemoryMap* memory = nullptr;  ///< what it may touch; outlives the process's kernels
   std::vector<std::byte> params;              ///< laid out as Kernel::params say
 };

@@ -56,13 +56,13 @@ class Driver : public Graphs {
   /// Ends a context's work and frees its streams, events, modules and memory.
   void destroy_context(Context& context);
 
-  /// Waits until all work submitted so far in any context, or in any on that device, is over. Stopped contexts do what they
-  /// have begun, no more.
+  /// Waits until all work submitted so far in any context, or in any on that device, is over. Stopped contexts do what
+  /// they have begun, no more.
   void synchronize_all(const Device* device = nullptr);
 
-  /// Loading code waits as a real driver does: until all work submitted so far is over in the context, or in every one for a
-  /// library (null). Called when an image is loaded and when a kernel is used for the first time; either one waits, as
-  /// CUDA_MODULE_LOADING says.
+  /// Loading code waits as a real driver does: until all work submitted so far is over in the context, or in every one
+  /// for a library (null). Called when an image is loaded and when a kernel is used for the first time; either one
+  /// waits, as CUDA_MODULE_LOADING says.
   void loads_image(Context* context);
   void uses(Function& function, Context& context);
 
@@ -98,7 +98,7 @@ class Driver : public Graphs {
   void forget_variables(const Module& module);
   std::vector<std::shared_ptr<Context>> every_context();
 
-  std::mutex mutex_;  ///< guards what follows
+  std::mutex mutex_;                ///< guards what follows
   std::vector<Primary> primaries_;  ///< by device
   std::uint64_t next_context_id_ = 1;
   /// All contexts ever: never freed, see Context.

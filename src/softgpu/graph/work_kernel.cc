@@ -89,10 +89,12 @@ std::int32_t urgency_of(const Config& config, int priority) {
 
 }  // namespace
 
-CUresult make_kernel(Machine& machine, const Context& context, const CUDA_KERNEL_NODE_PARAMS& params, KernelWork* work) {
+CUresult make_kernel(Machine& machine, const Context& context, const CUDA_KERNEL_NODE_PARAMS& params,
+                     KernelWork* work) {
   const CUfunction handle = params.func != nullptr ? params.func : reinterpret_cast<CUfunction>(params.kern);
   work->function = machine.function(handle, context.device());
-  if (work->function == nullptr || work->function->module->device != &context.device()) return CUDA_ERROR_INVALID_HANDLE;
+  if (work->function == nullptr || work->function->module->device != &context.device())
+    return CUDA_ERROR_INVALID_HANDLE;
   if (const CUresult checked = check_shape(*work->function, params); checked != CUDA_SUCCESS) return checked;
   work->func = params.func;
   work->kern = params.func != nullptr ? nullptr : params.kern;

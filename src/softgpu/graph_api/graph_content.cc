@@ -59,7 +59,8 @@ CUresult make_content(Driver& driver, CUgraphNodeParams& params, NodeContent* co
       CUDA_KERNEL_NODE_PARAMS kernel{};
       static_assert(sizeof kernel == sizeof params.kernel);
       std::memcpy(&kernel, &params.kernel, sizeof kernel);
-      return make<KernelWork>(content, [&](KernelWork& work) { return make_kernel(driver, *content->context, kernel, &work); });
+      return make<KernelWork>(content,
+                              [&](KernelWork& work) { return make_kernel(driver, *content->context, kernel, &work); });
     }
     case CU_GRAPH_NODE_TYPE_MEMCPY:
       content->context = context_of(driver, params.memcpy.copyCtx);

@@ -1,5 +1,6 @@
 // The memory of the software GPUs. A device address is the address of the same bytes in this process, and so it is with
-// host memory the GPUs may see; this map only knows what is valid, whose it is, on which device, and how much is left there.
+// host memory the GPUs may see; this map only knows what is valid, whose it is, on which device, and how much is left
+// there.
 #pragma once
 
 #include <atomic>
@@ -85,8 +86,8 @@ class Memory {
   std::size_t limit(int device) const;
   std::size_t free_bytes(int device) const;
 
-  /// The range around an address that kernels of a device may use. `peers`: the devices (bit = device) whose memory is open
-  /// to them.
+  /// The range around an address that kernels of a device may use. `peers`: the devices (bit = device) whose memory is
+  /// open to them.
   Range find(std::uint64_t address, int device, unsigned peers) const;
 
  private:

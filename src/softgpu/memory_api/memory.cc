@@ -1,7 +1,7 @@
 // cuMemAlloc*, cuMemHost*, cuPointer*: getting, freeing and asking about memory.
 //
-// cuMemFree and cuMemFreeHost wait for all work of the context first (cuMemFree also of the one that has allocated), as the real driver does: a program (or a library
-// below it) that cannot live with that is to be found out here.
+// cuMemFree and cuMemFreeHost wait for all work of the context first (cuMemFree also of the one that has allocated), as
+// the real driver does: a program (or a library below it) that cannot live with that is to be found out here.
 #include <cuda.h>
 
 #include <cstring>
@@ -206,7 +206,8 @@ CUresult CUDAAPI cuMemHostAlloc(void** result, size_t bytes, unsigned int flags)
   return with_context([&](Driver& driver, Context& context) {
     if (result == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult unsafe = driver.captures.check_unsafe(); unsafe != CUDA_SUCCESS) return unsafe;
-    const std::uint64_t address = driver.memory.allocate(bytes, MemoryKind::kHost, flags, &context, context.device().ordinal);
+    const std::uint64_t address =
+        driver.memory.allocate(bytes, MemoryKind::kHost, flags, &context, context.device().ordinal);
     if (address == 0) return CUDA_ERROR_OUT_OF_MEMORY;
     *result = reinterpret_cast<void*>(address);
     return CUDA_SUCCESS;

@@ -42,9 +42,10 @@ CUresult with_ends(CUcontext to, CUcontext from, Body&& body, const char* call) 
       call);
 }
 
-/// The copy waits for all that went before in both contexts, and what comes later there waits for the copy; the caller does
-/// not wait.
-CUresult copy_in_order(CUcontext to, CUcontext from, const CUDA_MEMCPY3D& what, const char* call = __builtin_FUNCTION()) {
+/// The copy waits for all that went before in both contexts, and what comes later there waits for the copy; the caller
+/// does not wait.
+CUresult copy_in_order(CUcontext to, CUcontext from, const CUDA_MEMCPY3D& what,
+                       const char* call = __builtin_FUNCTION()) {
   return with_ends(
       to, from,
       [&](Driver& driver, Context& context, const Ends& ends) -> CUresult {
@@ -59,7 +60,8 @@ CUresult copy_in_order(CUcontext to, CUcontext from, const CUDA_MEMCPY3D& what, 
           if (submitted == CUDA_SUCCESS) submitted = wait_for(here, before);
           if (submitted != CUDA_SUCCESS) return submitted;
         }
-        if (const CUresult copied = submit_copy(nullptr, what, false, "cuMemcpyPeer"); copied != CUDA_SUCCESS) return copied;
+        if (const CUresult copied = submit_copy(nullptr, what, false, "cuMemcpyPeer"); copied != CUDA_SUCCESS)
+          return copied;
         const auto done = std::make_shared<Recording>();
         CUresult submitted = submit(here, [done] { done->pass(); });
         for (const auto& end : ends) {

@@ -1,0 +1,139 @@
+"""The measurements behind docs/measurements.md; started by scripts/measure.sh, which also says what the options mean.
+
+A step yields rows of the table: figure, target, measured. Sides that are compared take turns within one run.
+"""
+
+import argparse
+import contextlib
+import datetime
+import os
+import pathlib
+import platform
+import signal
+import subprocess
+import sys
+import time
+
+from .lab.lab import Lab
+from .papers import schedulers
+from .steps import (
+    guard,
+    latency,
+    memcheck,
+    opaque,
+    overhead,
+    programs,
+    random_kernels,
+    side_by_side,
+    storms,
+    time_slices,
+)
+
+# step: function, most seconds it may take
+STEPS = {
+    "evict": (storms.step_evict, 120),
+    "latency": (latency.step_latency, 240),
+    "overhead": (overhead.step_overhead, 240),
+    "launch": (overhead.step_launch, 90),
+    "identical": (storms.step_identical, 420),
+    "suite": (overhead.step_suite, 400),
+    "suitealone": (overhead.step_suite_alone, 400),
+    "sizes": (overhead.step_sizes, 120),
+    "storms": (storms.step_storms, 400),
+    "byhand": (storms.step_by_hand, 120),
+    "crowd": (storms.step_crowd, 100),
+    "opaque": (opaque.step_opaque, 120),
+    "guard": (guard.step_guard, 200),
+    "programs": (programs.step_programs, 310),
+    "starts": (programs.step_starts, 300),
+    "timeslice": (time_slices.step_timeslice, 100),
+    "memcheck": (memcheck.step_memcheck, 150),
+    "random": (random_kernels.step_random, 3600),
+    "schedulers": (schedulers.step_schedulers, 180),
+    "sidebyside": (side_by_side.step_side_by_side, 120),
+}
+STANDARD = ("evict", "latency", "overhead", "launch", "identical")
+
+
+def heading(lab):
+    report = lab.bench(None, "work", "--count", 1)
+    driver = "-"
+    with contextlib.suppress(FileNotFoundError, subprocess.SubprocessError):
+        query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+        driver = subprocess.run(query, capture_output=True, text=True, check=True, timeout=30).stdout.split("\n")[0]
+    mps = "MPS" if "CUDA_MPS_PIPE_DIRECTORY" in os.environ else "no MPS"
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        f"{report['device']}, {report['sms']} SMs, driver {driver}, {mps}, {os.cpu_count()} cores, "
+        f"Linux {platform.release()}, {now:%Y-%m-%d %H:%M} UTC"
+    )
+
+
+class Table:
+    """The rows so far, in table.txt after each and on stderr."""
+
+    def __init__(self, path, title):
+        self.path, self.lines = path, []
+        self.add(title)
+
+    def add(self, line):
+        self.lines.append(line)
+        print(line, file=sys.stderr)
+        self.path.write_text("\n".join(self.lines) + "\n", encoding="utf-8")
+
+
+def run_step(lab, name, table):
+    """False when the step failed; its rows until then stay."""
+    step, limit_s = STEPS[name]
+    began = time.monotonic()
+    lab.enter(name)
+    table.add(f"-- {name}: {step.__doc__.strip()}")
+
+    def out_of_time(*_):
+        raise RuntimeError(f"the step ran past {limit_s} s")
+
+    signal.signal(signal.SIGALRM, out_of_time)
+    signal.alarm(limit_s)
+    try:
+        for figure, target, measured in step(lab):
+            lab.record(row=[figure, target, measured])
+            table.add(f"{figure:<86} {target:<13} {measured}")
+        return True
+    except (RuntimeError, OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
+        signal.alarm(0)
+        lab.record(failed=str(error))
+        table.add(f"{name}: FAILED: {error}")
+        return False
+    finally:
+        signal.alarm(0)
+        lab.leave()
+        print(f"({time.monotonic() - began:.0f} s)", file=sys.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("build", "out", "scratch"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--steps", default=",".join(STANDARD))
+    parser.add_argument("--seconds", type=int, default=120)
+    parser.add_argument("--rehearse", action="store_true")
+    options = parser.parse_args()
+    names = options.steps.split(",")
+    if any(name not in STEPS for name in names):
+        sys.exit("steps: " + "; ".join(f"{name} ({step.__doc__.strip()})" for name, (step, _) in STEPS.items()))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    lab = Lab(options)
+    lab.enter("heading")
+    failed = False
+    try:
+        table = Table(pathlib.Path(options.out) / "table.txt", heading(lab))
+        for name in names:
+            failed = not run_step(lab, name, table) or failed
+    finally:
+        lab.leave()
+    print("\n".join(table.lines))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+// Whether kernels that can only be guarded are: not unless the user asks for it, as it costs them some percent and
+// gains others little where the GPU itself lets blocks of a greater priority go first (docs/measurements.md, "Guarded
+// kernels").
+#pragma once
+
+#include <cstdlib>
+#include <string_view>
+
+namespace gpuslice {
+
+enum class Guard {
+  kNever,
+  kInCompany,  ///< GPUSLICE_GUARD=1: where it is worth its price (Context::why_unguarded)
+  kAlways,     ///< GPUSLICE_GUARD=always
+};
+
+/// What the environment says, as it was at the first call. Any thread.
+inline Guard guard() {
+  static const Guard wanted = [] {
+    const char* text = std::getenv("GPUSLICE_GUARD");
+    const std::string_view said = text ? text : "";
+    return said == "always" ? Guard::kAlways : said == "1" ? Guard::kInCompany : Guard::kNever;
+  }();
+  return wanted;
+}
+
+}  // namespace gpuslice
