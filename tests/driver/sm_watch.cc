@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <map>
 
-#include "softgpu/table.h"
+#include "softgpu/table/table.h"
 
 using namespace gpuctl::softgpu;
 

@@ -21,6 +21,10 @@ MAY_INCLUDE = {
     "gpuctl": {"ptx", "ipc", "sched"},
 }
 FOR_TESTS = {"testing"}  # rooms that only tests include
+MOST_SOURCES = 25  # of a room
+SUITES = re.compile(r"softgpu_suites \+= \{'\w+': \[(.*?)\]", re.DOTALL)
+SUITE = re.compile(r"^TEST(?:_F|_P)?\((\w+)", re.MULTILINE)
+IN_MODES = {"LoadingApi"}  # run more than once: named in softgpu's own Meson file
 NO_ROOMS = {"include"}  # what is installed
 
 
@@ -70,6 +74,25 @@ class Arrows(unittest.TestCase):
                 continue
             folders = {folder.name for folder in part.iterdir() if folder.is_dir() and any(sources_in(folder))}
             self.assertEqual(folders - FOR_TESTS - NO_ROOMS, set(rooms_of(part.name)), part.name)
+
+    def test_no_room_is_too_full(self):
+        for part in SOURCE.iterdir():
+            for room in rooms_of(part.name) if (part / "meson.build").exists() else ():
+                sources = [path for path in (part / room).iterdir() if path.suffix in (".h", ".cc")]
+                self.assertLessEqual(len(sources), MOST_SOURCES, f"{part.name}/{room}")
+
+    def test_every_suite_of_the_software_gpu_s_api_is_run(self):
+        """They run one by one, so each is named."""
+        found = 0
+        for room in rooms_of("softgpu"):
+            named = SUITES.search((SOURCE / "softgpu" / room / "meson.build").read_text())
+            if not named:
+                continue
+            texts = [path.read_text() for path in sorted((SOURCE / "softgpu" / room).glob("*_test.cc"))]
+            suites = {suite for text in texts for suite in SUITE.findall(text)}
+            self.assertEqual(suites - IN_MODES, set(re.findall(r"'(\w+)'", named.group(1))), room)
+            found += len(suites)
+        self.assertGreater(found, 10)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -91,6 +92,12 @@ Action declare_monitor(CLI::App& app) {
     }
     if (launches.empty())
       return Failure{kExitRefused, "nothing to record: no launch in persistent form ended meanwhile"};
+    // A workload counts its devices from 0; of a machine's GPUs some may not be managed.
+    for (ipc::Launch& launch : launches) {
+      const auto place = std::find_if(devices->begin(), devices->end(),
+                                      [&](const ipc::Device& device) { return device.index == launch.device; });
+      if (place != devices->end()) launch.device = place - devices->begin();
+    }
     file << to_workload(launches, devices->size(), sms) << std::flush;
     if (!file) return usage("--record: " + options->record + ": cannot be written");
     if (context.json)

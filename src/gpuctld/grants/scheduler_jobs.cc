@@ -161,7 +161,7 @@ void Scheduler::record(const Client& client, std::size_t slot, const ipc::Record
   recorder_.add({.pid = client.identity().pid,
                  .slice = client.slice(),
                  .kernel = knowledge_.name_of(launch.kernel),
-                 .device = static_cast<std::int64_t>(device),
+                 .device = devices_[device].index,
                  .priority = nodes_[client.node].priority,
                  .weight = nodes_[client.node].weight,
                  .issued_ns = bounded(launch.issued_ns),

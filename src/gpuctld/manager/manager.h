@@ -132,6 +132,7 @@ class Manager {
   std::vector<ipc::Slice> describe_slices() const;
   std::vector<ipc::Client> describe_clients(const std::string* slice) const;
   std::vector<ipc::Device> describe_devices() const;
+  ipc::Client describe_client(const Client& client) const;
   Result<std::vector<int>> match_devices(const std::vector<std::string>& uuids) const;
 
   boost::asio::io_context& context_;

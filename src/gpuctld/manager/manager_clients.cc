@@ -30,8 +30,7 @@ Answer Manager::explain(Session&, ipc::Fields& fields) {
   const auto found =
       std::find_if(clients.rbegin(), clients.rend(), [&](const Client& c) { return c.identity().pid == pid; });
   if (found == clients.rend()) return refuse_own("NoSuchClient", {{"pid", pid}});
-  return success(
-      {{"client", ipc::to_json(found->describe(job_state(*found)))}, {"kernels", ipc::to_json(found->kernels())}});
+  return success({{"client", ipc::to_json(describe_client(*found))}, {"kernels", ipc::to_json(found->kernels())}});
 }
 
 Answer Manager::list_kernels(Session&, ipc::Fields&) {
@@ -132,10 +131,18 @@ Answer Manager::hold_memory(Session& session, ipc::Fields& fields) {
   return success(std::move(parameters));
 }
 
+/// Its devices are named as the driver counts them, whichever of them are managed.
+ipc::Client Manager::describe_client(const Client& client) const {
+  ipc::Client result = client.describe(job_state(client));
+  for (ipc::ClientUsage& usage : result.usage)
+    usage.device = scheduler_.devices()[static_cast<std::size_t>(usage.device)].index;
+  return result;
+}
+
 std::vector<ipc::Client> Manager::describe_clients(const std::string* slice) const {
   std::vector<ipc::Client> result;
   for (const Client& client : scheduler_.clients())
-    if (slice == nullptr || client.slice() == *slice) result.push_back(client.describe(job_state(client)));
+    if (slice == nullptr || client.slice() == *slice) result.push_back(describe_client(client));
   return result;
 }
 

@@ -141,22 +141,22 @@ Answer Manager::report_fault(Session& session, ipc::Fields& fields) {
   scheduler_.update(now_ns());  // it may have asked for more since the fault before
   const Client::Slot& slot = client.slots()[index];
   if (slot.device < 0 || slot.faulted) return success();
+  const Gpu& gpu = scheduler_.devices()[static_cast<std::size_t>(slot.device)];
   scheduler_.fault(client, index, now_ns());
   arm_tick();
   const std::int32_t pid = client.identity().pid;
   // What is being ended is told so by the driver, under MPS: that is no fault.
   if (std::any_of(endings_.begin(), endings_.end(), [&](const auto& ending) { return ending->pid() == pid; }))
     return success();
-  const std::string line = faults_.add(
-      {.pid = pid,
-       .command = client.identity().command,
-       .slice = client.slice(),
-       .device = slot.device,
-       .error = error,
-       .name = std::move(name),
-       .time_us = microseconds_since_epoch(),
-       .shares_faults = !scheduler_.devices()[static_cast<std::size_t>(slot.device)].software && mps_active(),
-       .of_process = member.faults++});
+  const std::string line = faults_.add({.pid = pid,
+                                        .command = client.identity().command,
+                                        .slice = client.slice(),
+                                        .device = gpu.index,
+                                        .error = error,
+                                        .name = std::move(name),
+                                        .time_us = microseconds_since_epoch(),
+                                        .shares_faults = !gpu.software && mps_active(),
+                                        .of_process = member.faults++});
   if (!line.empty()) log_(line);
   return success();
 }

@@ -194,7 +194,7 @@ std::vector<ipc::Device> Manager::describe_devices() const {
   const bool mps = mps_active();
   for (const Gpu& gpu : scheduler_.devices()) {
     ipc::Device device;
-    device.index = static_cast<std::int64_t>(result.size());
+    device.index = gpu.index;
     device.name = gpu.name;
     device.uuid = gpu.uuid;
     device.kind = gpu.software ? "software" : "cuda";

@@ -1,8 +1,8 @@
 // cuCtx*, cuDevicePrimaryCtx*.
 #include <cuda.h>
 
-#include "softgpu/driver.h"
-#include "softgpu/printed.h"
+#include "softgpu/device/printed.h"
+#include "softgpu/driver/driver.h"
 
 using namespace gpuctl::softgpu;
 
@@ -22,8 +22,9 @@ CUresult create_context(CUcontext* result, unsigned flags, CUdevice device, cons
   return with_driver(
       [&](Driver& driver) {
         if (result == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-        Context* context = driver.create_context(flags);
+        Device* const where = driver.device(device);
+        if (where == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+        Context* context = driver.create_context(flags, *where);
         context_stack().push_back(context);
         *result = handle_of(context);
         return CUDA_SUCCESS;
@@ -58,7 +59,7 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext handle) {
   return with_driver([&](Driver& driver) {
     Context* context = nullptr;
     if (handle == nullptr || !find_context(driver, handle, &context)) return CUDA_ERROR_INVALID_CONTEXT;
-    if (context == driver.active_primary()) return CUDA_ERROR_INVALID_CONTEXT;
+    if (context == driver.active_primary(context->device())) return CUDA_ERROR_INVALID_CONTEXT;
     if (!context_stack().empty() && context_stack().back() == context) context_stack().pop_back();
     driver.destroy_context(*context);
     return CUDA_SUCCESS;
@@ -104,8 +105,8 @@ CUresult CUDAAPI cuCtxGetCurrent(CUcontext* result) {
 CUresult CUDAAPI cuCtxGetDevice(CUdevice* device) {
   return with_driver([&](Driver&) {
     if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (context_stack().empty()) return CUDA_ERROR_INVALID_CONTEXT;
-    *device = 0;
+    if (context_stack().empty() || context_stack().back() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    *device = context_stack().back()->device().ordinal;
     return CUDA_SUCCESS;
   });
 }
@@ -193,41 +194,35 @@ CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache) {
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* result, CUdevice device) {
-  return with_driver([&](Driver& driver) {
+  return with_device(device, [&](Driver& driver, Device& where) {
     if (result == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    *result = handle_of(driver.retain_primary());
+    *result = handle_of(driver.retain_primary(where));
     return CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-  return with_driver([&](Driver& driver) {
-    return device == 0 ? driver.release_primary() : static_cast<CUresult>(CUDA_ERROR_INVALID_DEVICE);
-  });
+  return with_device(device, [](Driver& driver, Device& where) { return driver.release_primary(where); });
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice device) {
-  return with_driver([&](Driver& driver) {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    driver.reset_primary();
+  return with_device(device, [](Driver& driver, Device& where) {
+    driver.reset_primary(where);
     return CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int* active) {
-  return with_driver([&](Driver& driver) {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    if (flags != nullptr) *flags = driver.primary_flags();
-    if (active != nullptr) *active = driver.active_primary() != nullptr ? 1 : 0;
+  return with_device(device, [&](Driver& driver, Device& where) {
+    if (flags != nullptr) *flags = driver.primary_flags(where);
+    if (active != nullptr) *active = driver.active_primary(where) != nullptr ? 1 : 0;
     return CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags) {
-  return with_driver([&](Driver& driver) {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    driver.set_primary_flags(flags);
+  return with_device(device, [&](Driver& driver, Device& where) {
+    driver.set_primary_flags(where, flags);
     return CUDA_SUCCESS;
   });
 }

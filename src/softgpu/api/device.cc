@@ -1,23 +1,15 @@
-// cuInit, cuDevice*: one device, number 0.
+// cuInit, cuDevice*.
 #include <cuda.h>
 
+#include <cstdio>
 #include <cstring>
 #include <string>
 
-#include "softgpu/driver.h"
+#include "softgpu/driver/driver.h"
 
 using namespace gpuctl::softgpu;
 
 namespace {
-
-constexpr char kUuid[17] = "gpuctl-softgpu-0";
-
-template <class Body>
-CUresult with_device(CUdevice device, Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
-  return with_driver(
-      [&](Driver& driver) { return device == 0 ? body(driver) : static_cast<CUresult>(CUDA_ERROR_INVALID_DEVICE); },
-      call);
-}
 
 /// -1 stands for "the number of SMs", known at run time only.
 constexpr int kSmCount = -1;
@@ -103,23 +95,23 @@ CUresult CUDAAPI cuDriverGetVersion(int* version) {
 }
 
 CUresult CUDAAPI cuDeviceGetCount(int* count) {
-  return with_driver([&](Driver&) {
+  return with_driver([&](Driver& driver) {
     if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *count = 1;
+    *count = static_cast<int>(driver.devices.size());
     return CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuDeviceGet(CUdevice* device, int ordinal) {
-  return with_device(ordinal, [&](Driver&) {
+  return with_device(ordinal, [&](Driver&, Device& found) {
     if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *device = 0;
+    *device = found.ordinal;
     return CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuDeviceGetName(char* name, int length, CUdevice device) {
-  return with_device(device, [&](Driver&) {
+  return with_device(device, [&](Driver&, Device&) {
     if (name == nullptr || length <= 0) return CUDA_ERROR_INVALID_VALUE;
     std::strncpy(name, kDeviceName, static_cast<std::size_t>(length) - 1);
     name[length - 1] = '\0';
@@ -128,23 +120,23 @@ CUresult CUDAAPI cuDeviceGetName(char* name, int length, CUdevice device) {
 }
 
 CUresult CUDAAPI cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
-  return with_device(device, [&](Driver&) {
+  return with_device(device, [&](Driver&, Device& found) {
     if (uuid == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    std::memcpy(uuid->bytes, kUuid, sizeof uuid->bytes);
+    *uuid = device_uuid(found.number);
     return CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
-  return with_device(device, [&](Driver& driver) {
+  return with_device(device, [&](Driver& driver, Device& found) {
     if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *bytes = driver.memory.limit();
+    *bytes = driver.memory.limit(found.ordinal);
     return CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuDeviceComputeCapability(int* major, int* minor, CUdevice device) {
-  return with_device(device, [&](Driver&) {
+  return with_device(device, [&](Driver&, Device&) {
     if (major == nullptr || minor == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *major = kComputeMajor;
     *minor = kComputeMinor;
@@ -153,31 +145,39 @@ CUresult CUDAAPI cuDeviceComputeCapability(int* major, int* minor, CUdevice devi
 }
 
 CUresult CUDAAPI cuDeviceGetPCIBusId(char* id, int length, CUdevice device) {
-  return with_device(device, [&](Driver&) {
-    constexpr char kBusId[] = "0000:00:00.0";
-    if (id == nullptr || length < static_cast<int>(sizeof kBusId)) return CUDA_ERROR_INVALID_VALUE;
-    std::memcpy(id, kBusId, sizeof kBusId);
+  return with_device(device, [&](Driver&, Device& found) {
+    const std::string bus_id = pci_bus_id(found.number);
+    if (id == nullptr || length <= static_cast<int>(bus_id.size())) return CUDA_ERROR_INVALID_VALUE;
+    std::memcpy(id, bus_id.c_str(), bus_id.size() + 1);
     return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice* device, const char* id) {
+  return with_driver([&](Driver& driver) {
+    if (device == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    // "domain:bus:device.function", with the domain and the function left out if one likes.
+    unsigned domain = 0, bus = 0, slot = 0, function = 0;
+    if (std::sscanf(id, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3) {
+      domain = function = 0;
+      if (std::sscanf(id, "%x:%x.%x", &bus, &slot, &function) < 2) return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (const auto& one : driver.devices) {
+      if (domain != 0 || bus != one->number || slot != 0 || function != 0) continue;
+      *device = one->ordinal;
+      return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_DEVICE;
   });
 }
 
 CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
-  return with_device(device, [&](Driver& driver) {
+  return with_device(device, [&](Driver&, Device& found) {
     if (value == nullptr || attribute <= 0 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
-    *value = 0;
+    *value = attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? static_cast<int>(found.number) : 0;
     for (const AttributeRow& row : kAttributes) {
-      if (row.attribute == attribute)
-        *value = row.value == kSmCount ? static_cast<int>(driver.table->sms()) : row.value;
+      if (row.attribute == attribute) *value = row.value == kSmCount ? static_cast<int>(found.table->sms()) : row.value;
     }
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult CUDAAPI cuDeviceCanAccessPeer(int* can_access, CUdevice device, CUdevice peer) {
-  return with_device(device, [&](Driver&) {
-    if (can_access == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (peer != 0) return CUDA_ERROR_INVALID_DEVICE;
-    *can_access = 0;
     return CUDA_SUCCESS;
   });
 }

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "softgpu/api/fixture.h"
-#include "softgpu/table.h"
+#include "softgpu/table/table.h"
 
 namespace gpuctl::softgpu {
 namespace {

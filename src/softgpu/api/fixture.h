@@ -123,7 +123,8 @@ inline void use_private_table(const char* sms = "4") {
   setenv("SOFTGPU_WARP_INSTRUCTION_NS", "0", 0);
   static const pid_t creator = getpid();  // forked children that exit must leave the file alone
   static const bool cleanup = std::atexit([] {
-                                if (getpid() == creator) std::remove(std::getenv("SOFTGPU_TABLE"));
+                                if (getpid() != creator) return;
+                                for (const char* device : {"", "-1", "-2"}) std::remove((path + device).c_str());
                               }) == 0;
   (void)cleanup;
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "softgpu/driver.h"
+#include "softgpu/driver/driver.h"
 
 using namespace gpuctl::softgpu;
 
@@ -17,8 +17,8 @@ CUresult give_resource(const SmResource& from, CUdevResource* to, CUdevResourceT
   return CUDA_SUCCESS;
 }
 
-SmResource whole_device(const Driver& driver) {
-  return {.sms = first_sms(driver.table->sms())};
+SmResource whole_device(const Device& device) {
+  return {.sms = first_sms(device.table->sms())};
 }
 
 unsigned size_of(const SmResource& resource) {
@@ -48,14 +48,16 @@ extern "C" {
 
 CUresult CUDAAPI cuDeviceGetDevResource(CUdevice device, CUdevResource* resource, CUdevResourceType type) {
   return with_driver([&](Driver& driver) {
-    return device == 0 ? give_resource(whole_device(driver), resource, type) : CUDA_ERROR_INVALID_DEVICE;
+    const Device* found = driver.device(device);
+    return found == nullptr ? CUDA_ERROR_INVALID_DEVICE : give_resource(whole_device(*found), resource, type);
   });
 }
 
 CUresult CUDAAPI cuCtxGetDevResource(CUcontext handle, CUdevResource* resource, CUdevResourceType type) {
   return with_driver([&](Driver& driver) {
-    if (driver.contexts.find(handle) == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-    return give_resource(whole_device(driver), resource, type);
+    const std::shared_ptr<Context> context = driver.contexts.find(handle);
+    return context == nullptr ? CUDA_ERROR_INVALID_CONTEXT
+                              : give_resource(whole_device(context->device()), resource, type);
   });
 }
 
@@ -102,10 +104,11 @@ CUresult CUDAAPI cuGreenCtxCreate(CUgreenCtx* result, CUdevResourceDesc descript
   return with_driver([&](Driver& driver) {
     const std::shared_ptr<ResourceDescription> found = driver.resource_descriptions.find(description);
     if (result == nullptr || found == nullptr || flags != CU_GREEN_CTX_DEFAULT_STREAM) return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+    Device* const where = driver.device(device);
+    if (where == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     if (const CUresult unsafe = driver.captures.check_unsafe(); unsafe != CUDA_SUCCESS) return unsafe;
-    driver.synchronize_all();
-    *result = driver.make_green_context(found->sms);
+    driver.synchronize_all(where);
+    *result = driver.make_green_context(*where, found->sms);
     return CUDA_SUCCESS;
   });
 }
@@ -115,7 +118,7 @@ CUresult CUDAAPI cuGreenCtxDestroy(CUgreenCtx handle) {
     const std::shared_ptr<GreenContext> green = driver.green_contexts.remove(handle);
     if (green == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
     green->destroyed = true;
-    return driver.release_primary();
+    return driver.release_primary(green->context->device());
   });
 }
 

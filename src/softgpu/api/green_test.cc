@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "softgpu/api/fixture.h"
-#include "softgpu/table.h"
+#include "softgpu/table/table.h"
 
 namespace gpuctl::softgpu {
 namespace {

@@ -1,6 +1,6 @@
 #include "softgpu/api/per_thread.h"
 
-#include "softgpu/zero_stream.h"
+#include "softgpu/contexts/zero_stream.h"
 
 extern "C" {
 

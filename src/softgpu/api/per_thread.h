@@ -21,6 +21,10 @@
   ROW(cuMemsetD2D8_v2, _ptds, (CUdeviceptr a, size_t b, unsigned char c, size_t d, size_t e), (a, b, c, d, e)) \
   ROW(cuMemsetD2D16_v2, _ptds, (CUdeviceptr a, size_t b, unsigned short c, size_t d, size_t e), (a, b, c, d, e)) \
   ROW(cuMemsetD2D32_v2, _ptds, (CUdeviceptr a, size_t b, unsigned int c, size_t d, size_t e), (a, b, c, d, e)) \
+  ROW(cuMemcpyPeer, _ptds, (CUdeviceptr a, CUcontext b, CUdeviceptr c, CUcontext d, size_t e), (a, b, c, d, e)) \
+  ROW(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D_PEER* a), (a)) \
+  ROW(cuMemcpyPeerAsync, _ptsz, (CUdeviceptr a, CUcontext b, CUdeviceptr c, CUcontext d, size_t e, CUstream f), (a, b, c, d, e, f)) \
+  ROW(cuMemcpy3DPeerAsync, _ptsz, (const CUDA_MEMCPY3D_PEER* a, CUstream b), (a, b)) \
   ROW(cuMemcpyAsync, _ptsz, (CUdeviceptr a, CUdeviceptr b, size_t c, CUstream d), (a, b, c, d)) \
   ROW(cuMemcpyHtoDAsync_v2, _ptsz, (CUdeviceptr a, const void* b, size_t c, CUstream d), (a, b, c, d)) \
   ROW(cuMemcpyDtoHAsync_v2, _ptsz, (void* a, CUdeviceptr b, size_t c, CUstream d), (a, b, c, d)) \

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "softgpu/api/fixture.h"
-#include "softgpu/table.h"
+#include "softgpu/table/table.h"
 
 namespace gpuctl::softgpu {
 

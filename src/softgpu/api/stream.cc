@@ -1,8 +1,8 @@
 // cuStream* except memory operations, cuEvent*, cuLaunchHostFunc.
 #include <cuda.h>
 
-#include "softgpu/driver.h"
-#include "softgpu/printed.h"
+#include "softgpu/device/printed.h"
+#include "softgpu/driver/driver.h"
 
 using namespace gpuctl::softgpu;
 
@@ -125,9 +125,9 @@ CUresult CUDAAPI cuStreamGetCtx(CUstream handle, CUcontext* context) {
 }
 
 CUresult CUDAAPI cuStreamGetDevice(CUstream handle, CUdevice* device) {
-  return with_stream(handle, [&](Driver&, const std::shared_ptr<Stream>&) {
+  return with_stream(handle, [&](Driver&, const std::shared_ptr<Stream>& stream) {
     if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *device = 0;
+    *device = stream->context()->device().ordinal;
     return CUDA_SUCCESS;
   });
 }

@@ -1,7 +1,7 @@
 // cuStreamSetAttribute, cuStreamGetAttribute, cuStreamCopyAttributes.
 #include <cuda.h>
 
-#include "softgpu/driver.h"
+#include "softgpu/driver/driver.h"
 
 using namespace gpuctl::softgpu;
 

@@ -1,4 +1,4 @@
-// cudaGetDevice*, cudaDevice*: one device, number 0.
+// cudaGetDevice*, cudaDevice*.
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 
@@ -11,13 +11,18 @@ using namespace gpuctl::softgpu::cudart;
 
 namespace {
 
-int attribute(CUdevice_attribute which) {
-  int value = 0;
-  DRIVER(cuDeviceGetAttribute)(&value, which, 0);
-  return value;
-}
+/// Attributes of one device.
+struct Attributes {
+  CUdevice device;
 
-void fill_shape(cudaDeviceProp* prop) {
+  int operator()(CUdevice_attribute which) const {
+    int value = 0;
+    DRIVER(cuDeviceGetAttribute)(&value, which, device);
+    return value;
+  }
+};
+
+void fill_shape(cudaDeviceProp* prop, const Attributes& attribute) {
   prop->maxThreadsPerBlock = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   prop->maxThreadsDim[0] = attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X);
   prop->maxThreadsDim[1] = attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y);
@@ -33,9 +38,9 @@ void fill_shape(cudaDeviceProp* prop) {
   prop->regsPerMultiprocessor = attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
 }
 
-void fill_memory(cudaDeviceProp* prop) {
-  const auto bytes = [](CUdevice_attribute which) { return static_cast<std::size_t>(attribute(which)); };
-  DRIVER(cuDeviceTotalMem)(&prop->totalGlobalMem, 0);
+void fill_memory(cudaDeviceProp* prop, const Attributes& attribute) {
+  const auto bytes = [&](CUdevice_attribute which) { return static_cast<std::size_t>(attribute(which)); };
+  DRIVER(cuDeviceTotalMem)(&prop->totalGlobalMem, attribute.device);
   prop->sharedMemPerBlock = bytes(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
   prop->sharedMemPerBlockOptin = bytes(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
   prop->sharedMemPerMultiprocessor = bytes(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
@@ -57,10 +62,16 @@ void fill_memory(cudaDeviceProp* prop) {
   prop->memoryPoolsSupported = attribute(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
 }
 
+/// Calls a function of the driver that needs no context.
+template <class Function, class... Arguments>
+cudaError_t without_context(Function DriverFunctions::*function, Arguments... arguments) {
+  const CUresult started = begin();
+  return report(started != CUDA_SUCCESS ? started : (driver().*function)(arguments...));
+}
+
 cudaError_t check_device(int number) {
-  const CUresult entered = enter();
-  if (entered != CUDA_SUCCESS) return report(entered);
-  return number == 0 ? cudaSuccess : report(cudaErrorInvalidDevice);
+  CUdevice device = 0;
+  return without_context(&DriverFunctions::p_cuDeviceGet, &device, number);
 }
 
 }  // namespace
@@ -68,58 +79,82 @@ cudaError_t check_device(int number) {
 extern "C" {
 
 cudaError_t CUDARTAPI cudaGetDeviceCount(int* count) {
-  const CUresult entered = enter();
-  if (entered != CUDA_SUCCESS && count != nullptr) *count = 0;
-  return entered != CUDA_SUCCESS ? report(entered) : report(DRIVER(cuDeviceGetCount)(count));
+  if (begin() != CUDA_SUCCESS && count != nullptr) *count = 0;
+  return without_context(&DriverFunctions::p_cuDeviceGetCount, count);
 }
 
 cudaError_t CUDARTAPI cudaGetDevice(int* number) {
   if (number == nullptr) return report(cudaErrorInvalidValue);
-  *number = 0;
-  return check_device(0);
+  *number = current_device();
+  return report(begin());
 }
 
 cudaError_t CUDARTAPI cudaSetDevice(int number) {
-  return check_device(number);
+  return report(choose_device(number));
 }
 
 cudaError_t CUDARTAPI cudaInitDevice(int number, unsigned int, unsigned int) {
-  return check_device(number);
+  if (const cudaError_t error = check_device(number); error != cudaSuccess) return error;
+  CUresult result = CUDA_SUCCESS;
+  primary_context(number, &result);
+  return report(result);
 }
 
 cudaError_t CUDARTAPI cudaSetDeviceFlags(unsigned int flags) {
-  return RUN(cuDevicePrimaryCtxSetFlags, 0, flags);
+  return without_context(&DriverFunctions::p_cuDevicePrimaryCtxSetFlags, current_device(), flags);
 }
 
 cudaError_t CUDARTAPI cudaGetDeviceProperties(struct cudaDeviceProp* prop, int number) {
   if (prop == nullptr) return report(cudaErrorInvalidValue);
   if (const cudaError_t error = check_device(number); error != cudaSuccess) return error;
   std::memset(static_cast<void*>(prop), 0, sizeof *prop);
-  DRIVER(cuDeviceGetName)(prop->name, sizeof prop->name, 0);
-  DRIVER(cuDeviceGetUuid)(&prop->uuid, 0);
+  DRIVER(cuDeviceGetName)(prop->name, sizeof prop->name, number);
+  DRIVER(cuDeviceGetUuid)(&prop->uuid, number);
+  const Attributes attribute{number};
+  prop->pciBusID = attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID);
   prop->major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   prop->minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   prop->integrated = attribute(CU_DEVICE_ATTRIBUTE_INTEGRATED);
   prop->concurrentKernels = attribute(CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS);
   prop->asyncEngineCount = attribute(CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT);
   prop->streamPrioritiesSupported = attribute(CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED);
-  fill_shape(prop);
-  fill_memory(prop);
+  fill_shape(prop, attribute);
+  fill_memory(prop, attribute);
   return cudaSuccess;
 }
 
 cudaError_t CUDARTAPI cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr which, int number) {
-  if (const cudaError_t error = check_device(number); error != cudaSuccess) return error;
-  return report(DRIVER(cuDeviceGetAttribute)(value, static_cast<CUdevice_attribute>(which), 0));
+  return without_context(&DriverFunctions::p_cuDeviceGetAttribute, value, static_cast<CUdevice_attribute>(which),
+                         number);
 }
 
 cudaError_t CUDARTAPI cudaDeviceGetPCIBusId(char* id, int length, int number) {
-  if (const cudaError_t error = check_device(number); error != cudaSuccess) return error;
-  return report(DRIVER(cuDeviceGetPCIBusId)(id, length, 0));
+  return without_context(&DriverFunctions::p_cuDeviceGetPCIBusId, id, length, number);
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetByPCIBusId(int* number, const char* id) {
+  return without_context(&DriverFunctions::p_cuDeviceGetByPCIBusId, number, id);
 }
 
 cudaError_t CUDARTAPI cudaDeviceCanAccessPeer(int* can_access, int number, int peer) {
-  return RUN(cuDeviceCanAccessPeer, can_access, number, peer);
+  return without_context(&DriverFunctions::p_cuDeviceCanAccessPeer, can_access, number, peer);
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetP2PAttribute(int* value, enum cudaDeviceP2PAttr which, int number, int peer) {
+  return without_context(&DriverFunctions::p_cuDeviceGetP2PAttribute, value, static_cast<CUdevice_P2PAttribute>(which),
+                         number, peer);
+}
+
+cudaError_t CUDARTAPI cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
+  CUresult result = enter();
+  const CUcontext context = result == CUDA_SUCCESS ? primary_context(peer, &result) : nullptr;
+  return report(result == CUDA_SUCCESS ? DRIVER(cuCtxEnablePeerAccess)(context, flags) : result);
+}
+
+cudaError_t CUDARTAPI cudaDeviceDisablePeerAccess(int peer) {
+  CUresult result = enter();
+  const CUcontext context = result == CUDA_SUCCESS ? primary_context(peer, &result) : nullptr;
+  return report(result == CUDA_SUCCESS ? DRIVER(cuCtxDisablePeerAccess)(context) : result);
 }
 
 cudaError_t CUDARTAPI cudaDeviceSynchronize(void) {

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <map>
 #include <mutex>
 
 namespace gpuctl::softgpu::cudart {
@@ -35,22 +36,7 @@ CUresult start() {
 
 std::atomic<unsigned> resets{0};
 thread_local unsigned seen_resets = 0;
-
-CUcontext primary_context(CUresult* result) {
-  static std::mutex mutex;
-  static CUcontext context = nullptr;
-  static bool retained = false;
-  const std::lock_guard lock(mutex);
-  int active = 0;
-  unsigned flags = 0;
-  *result = DRIVER(cuDevicePrimaryCtxGetState)(0, &flags, &active);
-  if (*result != CUDA_SUCCESS) return nullptr;
-  if (!retained || active == 0) {
-    *result = DRIVER(cuDevicePrimaryCtxRetain)(&context, 0);
-    retained = *result == CUDA_SUCCESS;
-  }
-  return context;
-}
+thread_local int chosen_device = 0;
 
 }  // namespace
 
@@ -59,25 +45,56 @@ const DriverFunctions& driver() {
   return *functions;
 }
 
-CUresult enter() {
+CUresult begin() {
   static const CUresult started = start();
+  return started;
+}
+
+CUcontext primary_context(int device, CUresult* result) {
+  static std::mutex mutex;
+  static auto* const contexts = new std::map<int, CUcontext>;  // for exit handlers, never destroyed
+  const std::lock_guard lock(mutex);
+  int active = 0;
   unsigned flags = 0;
-  if (started != CUDA_SUCCESS) return started;
+  *result = DRIVER(cuDevicePrimaryCtxGetState)(device, &flags, &active);
+  if (*result != CUDA_SUCCESS) return nullptr;
+  CUcontext& context = (*contexts)[device];
+  if (context == nullptr || active == 0) {
+    *result = DRIVER(cuDevicePrimaryCtxRetain)(&context, device);
+    if (*result != CUDA_SUCCESS) context = nullptr;
+  }
+  return context;
+}
+
+CUresult enter() {
+  unsigned flags = 0;
+  if (const CUresult started = begin(); started != CUDA_SUCCESS) return started;
   CUcontext current = nullptr;
   const CUresult got = DRIVER(cuCtxGetCurrent)(&current);
   if (got != CUDA_SUCCESS) return got;
   const unsigned reset = resets.load();
   const bool stale = seen_resets != reset && DRIVER(cuCtxGetFlags)(&flags) == CUDA_ERROR_CONTEXT_IS_DESTROYED;
   seen_resets = reset;
-  if (current != nullptr && !stale) return CUDA_SUCCESS;
-  CUresult result = CUDA_SUCCESS;
-  const CUcontext primary = primary_context(&result);
-  return result == CUDA_SUCCESS ? DRIVER(cuCtxSetCurrent)(primary) : result;
+  return current != nullptr && !stale ? CUDA_SUCCESS : choose_device(current_device());
+}
+
+int current_device() {
+  CUdevice device = 0;
+  return begin() == CUDA_SUCCESS && DRIVER(cuCtxGetDevice)(&device) == CUDA_SUCCESS ? device : chosen_device;
+}
+
+CUresult choose_device(int device) {
+  CUresult result = begin();
+  if (result != CUDA_SUCCESS) return result;
+  const CUcontext primary = primary_context(device, &result);
+  if (result != CUDA_SUCCESS) return result;
+  chosen_device = device;
+  return DRIVER(cuCtxSetCurrent)(primary);
 }
 
 CUresult reset_device() {
   const CUresult entered = enter();
-  const CUresult result = entered == CUDA_SUCCESS ? DRIVER(cuDevicePrimaryCtxReset)(0) : entered;
+  const CUresult result = entered == CUDA_SUCCESS ? DRIVER(cuDevicePrimaryCtxReset)(current_device()) : entered;
   if (result == CUDA_SUCCESS) ++resets;
   return result;
 }

@@ -8,7 +8,9 @@
 // clang-format off
 #define SOFTGPU_CUDART_FUNCTIONS(ROW) \
   ROW(cuInit) ROW(cuDriverGetVersion) ROW(cuDeviceGet) ROW(cuDeviceGetCount) ROW(cuDeviceGetName) ROW(cuDeviceGetUuid) \
-  ROW(cuDeviceTotalMem) ROW(cuDeviceGetAttribute) ROW(cuDeviceGetPCIBusId) ROW(cuDeviceCanAccessPeer) \
+  ROW(cuDeviceTotalMem) ROW(cuDeviceGetAttribute) ROW(cuDeviceGetPCIBusId) ROW(cuDeviceGetByPCIBusId) ROW(cuDeviceCanAccessPeer) \
+  ROW(cuDeviceGetP2PAttribute) ROW(cuCtxGetDevice) ROW(cuCtxEnablePeerAccess) ROW(cuCtxDisablePeerAccess) \
+  ROW(cuMemcpyPeer) ROW(cuMemcpyPeerAsync) \
   ROW(cuDevicePrimaryCtxRetain) ROW(cuDevicePrimaryCtxReset) ROW(cuDevicePrimaryCtxGetState) \
   ROW(cuDevicePrimaryCtxSetFlags) ROW(cuCtxGetCurrent) ROW(cuCtxSetCurrent) ROW(cuCtxSynchronize) \
   ROW(cuCtxGetStreamPriorityRange) ROW(cuCtxSetLimit) ROW(cuCtxGetLimit) \
@@ -52,11 +54,24 @@ struct DriverFunctions {
 /// Any thread; opens the driver once.
 const DriverFunctions& driver();
 
-/// Makes sure that the driver is there, initialised, and that the calling thread has a current context (the primary
-/// one if it has none). Every function of the runtime that needs the device starts with it.
+/// Makes sure that the driver is there and initialised. For functions that need no context.
+CUresult begin();
+
+/// The same, and that the calling thread has a current context (the primary one of its device if it has none). Every
+/// function of the runtime that needs a context starts with it.
 CUresult enter();
 
-/// Resets the primary context. Every thread for which it was current gets a new one with its next call.
+/// The device of the calling thread: that of its current context, else what it chose, 0 at first.
+int current_device();
+
+/// Makes the primary context of a device current to the calling thread.
+CUresult choose_device(int device);
+
+/// The primary context of a device, made if there is none.
+CUcontext primary_context(int device, CUresult* result);
+
+/// Resets the primary context of the thread's device. Every thread for which it was current gets a new one with its
+/// next call.
 CUresult reset_device();
 
 }  // namespace gpuctl::softgpu::cudart

@@ -123,7 +123,7 @@ cudaError_t CUDARTAPI cudaFuncGetAttributes(struct cudaFuncAttributes* attribute
     CUresult result = CUDA_SUCCESS;
     const auto get = [&](CUfunction_attribute attribute) {
       int value = 0;
-      const CUresult got = DRIVER(cuKernelGetAttribute)(&value, attribute, kernel, 0);
+      const CUresult got = DRIVER(cuKernelGetAttribute)(&value, attribute, kernel, current_device());
       if (got != CUDA_SUCCESS) result = got;
       return value;
     };
@@ -143,13 +143,13 @@ cudaError_t CUDARTAPI cudaFuncGetAttributes(struct cudaFuncAttributes* attribute
 
 cudaError_t CUDARTAPI cudaFuncSetAttribute(const void* function, enum cudaFuncAttribute attribute, int value) {
   return with_kernel(function, [&](CUkernel kernel) {
-    return DRIVER(cuKernelSetAttribute)(static_cast<CUfunction_attribute>(attribute), value, kernel, 0);
+    return DRIVER(cuKernelSetAttribute)(static_cast<CUfunction_attribute>(attribute), value, kernel, current_device());
   });
 }
 
 cudaError_t CUDARTAPI cudaFuncSetCacheConfig(const void* function, enum cudaFuncCache config) {
   return with_kernel(function, [&](CUkernel kernel) {
-    return DRIVER(cuKernelSetCacheConfig)(kernel, static_cast<CUfunc_cache>(config), 0);
+    return DRIVER(cuKernelSetCacheConfig)(kernel, static_cast<CUfunc_cache>(config), current_device());
   });
 }
 

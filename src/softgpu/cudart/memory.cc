@@ -50,6 +50,17 @@ CUresult copy_async(void* to, const void* from, std::size_t bytes, cudaMemcpyKin
   }
 }
 
+/// Runs `body` with the contexts of two devices.
+template <class Body>
+CUresult copy_peer(int to_device, int from_device, Body&& body) {
+  CUresult result = enter();
+  if (result != CUDA_SUCCESS) return result;
+  const CUcontext to = primary_context(to_device, &result);
+  if (result != CUDA_SUCCESS) return result;
+  const CUcontext from = primary_context(from_device, &result);
+  return result == CUDA_SUCCESS ? body(to, from) : result;
+}
+
 CUDA_MEMCPY2D describe_2d(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
                           std::size_t height, cudaMemcpyKind kind) {
   CUDA_MEMCPY2D result{};
@@ -194,6 +205,19 @@ cudaError_t CUDARTAPI cudaMemcpy(void* to, const void* from, size_t bytes, enum 
 cudaError_t CUDARTAPI cudaMemcpyAsync(void* to, const void* from, size_t bytes, enum cudaMemcpyKind kind,
                                       cudaStream_t stream) {
   return report(copy_async(to, from, bytes, kind, stream));
+}
+
+cudaError_t CUDARTAPI cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t bytes) {
+  return report(copy_peer(to_device, from_device, [&](CUcontext to_context, CUcontext from_context) {
+    return DRIVER(cuMemcpyPeer)(device(to), to_context, device(from), from_context, bytes);
+  }));
+}
+
+cudaError_t CUDARTAPI cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                                          cudaStream_t stream) {
+  return report(copy_peer(to_device, from_device, [&](CUcontext to_context, CUcontext from_context) {
+    return DRIVER(cuMemcpyPeerAsync)(device(to), to_context, device(from), from_context, bytes, stream);
+  }));
 }
 
 cudaError_t CUDARTAPI cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,

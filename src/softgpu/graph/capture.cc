@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "softgpu/driver.h"
+#include "softgpu/contexts/event.h"
+#include "softgpu/contexts/submit.h"
+#include "softgpu/graph/graphs.h"
 
 namespace gpuctl::softgpu {
 namespace {
@@ -16,17 +18,17 @@ void add_missing(std::vector<CUgraphNode>& nodes, const std::vector<CUgraphNode>
   }
 }
 
-std::vector<Node*> known_nodes(const Driver& driver, const std::vector<CUgraphNode>& handles) {
+std::vector<Node*> known_nodes(const Graphs& graphs, const std::vector<CUgraphNode>& handles) {
   std::vector<Node*> result;
   for (CUgraphNode handle : handles) {
-    if (const std::shared_ptr<Node> node = driver.nodes.find(handle)) result.push_back(node.get());
+    if (const std::shared_ptr<Node> node = graphs.nodes.find(handle)) result.push_back(node.get());
   }
   return result;
 }
 
 /// True if every stream's last nodes are before, or among, those of the origin.
-bool all_joined(const Driver& driver, const Capture& capture) {
-  std::vector<Node*> reached = known_nodes(driver, capture.streams.at(capture.origin).last);
+bool all_joined(const Graphs& graphs, const Capture& capture) {
+  std::vector<Node*> reached = known_nodes(graphs, capture.streams.at(capture.origin).last);
   std::set<Node*> seen(reached.begin(), reached.end());
   for (std::size_t next = 0; next < reached.size(); ++next) {
     for (Node* dependency : reached[next]->dependencies) {
@@ -34,7 +36,7 @@ bool all_joined(const Driver& driver, const Capture& capture) {
     }
   }
   for (const auto& [stream, member] : capture.streams) {
-    for (Node* node : known_nodes(driver, member.last)) {
+    for (Node* node : known_nodes(graphs, member.last)) {
       if (seen.count(node) == 0) return false;
     }
   }
@@ -61,7 +63,7 @@ std::shared_ptr<Capture> Captures::find(const Stream& stream) const {
 
 CUresult Captures::begin(const std::shared_ptr<Stream>& stream, CUstreamCaptureMode mode, std::shared_ptr<Graph> into,
                          std::vector<CUgraphNode> after) {
-  const std::lock_guard lock(driver_.graph_mutex);
+  const std::lock_guard lock(graphs_.graph_mutex);
   if (mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
   if (stream->kind() == Stream::Kind::kLegacy) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (find(*stream) != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
@@ -69,7 +71,7 @@ CUresult Captures::begin(const std::shared_ptr<Stream>& stream, CUstreamCaptureM
   capture->id = next_id_++;
   capture->into_graph_of_program = into != nullptr;
   capture->graph = into != nullptr ? std::move(into) : std::make_shared<Graph>();
-  if (!capture->into_graph_of_program) driver_.add_graph(capture->graph);
+  if (!capture->into_graph_of_program) graphs_.add_graph(capture->graph);
   capture->origin = stream.get();
   capture->mode = mode;
   capture->thread = std::this_thread::get_id();
@@ -87,12 +89,12 @@ void Captures::finish(Capture& capture) {
 }
 
 void Captures::drop(const std::shared_ptr<Capture>& capture) {
-  if (!capture->into_graph_of_program) driver_.destroy_graph(capture->graph);
+  if (!capture->into_graph_of_program) graphs_.destroy_graph(capture->graph);
   finish(*capture);
 }
 
 CUresult Captures::end(const std::shared_ptr<Stream>& stream, CUgraph* graph) {
-  const std::lock_guard lock(driver_.graph_mutex);
+  const std::lock_guard lock(graphs_.graph_mutex);
   const std::shared_ptr<Capture> capture = find(*stream);
   if (capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   if (capture->origin != stream.get()) {
@@ -105,7 +107,7 @@ CUresult Captures::end(const std::shared_ptr<Stream>& stream, CUgraph* graph) {
   CUresult result = CUDA_SUCCESS;
   if (capture->invalidated) {
     result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  } else if (!all_joined(driver_, *capture)) {
+  } else if (!all_joined(graphs_, *capture)) {
     result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
   }
   *graph = result == CUDA_SUCCESS ? reinterpret_cast<CUgraph>(capture->graph.get()) : nullptr;
@@ -133,14 +135,14 @@ CUresult Captures::refuse_legacy(const Stream& stream, bool invalidate) {
 
 CUresult Captures::check_legacy(const Stream& stream) {
   if (none()) return CUDA_SUCCESS;
-  const std::lock_guard lock(driver_.graph_mutex);
+  const std::lock_guard lock(graphs_.graph_mutex);
   return refuse_legacy(stream, false);
 }
 
 CUresult Captures::check_work(const Stream& stream, bool* capturing) {
   *capturing = false;
   if (none()) return CUDA_SUCCESS;
-  const std::lock_guard lock(driver_.graph_mutex);
+  const std::lock_guard lock(graphs_.graph_mutex);
   if (const CUresult refused = refuse_legacy(stream, true); refused != CUDA_SUCCESS) return refused;
   const std::shared_ptr<Capture> capture = find(stream);
   *capturing = capture != nullptr;
@@ -149,7 +151,7 @@ CUresult Captures::check_work(const Stream& stream, bool* capturing) {
 
 CUresult Captures::check_wait(const Stream& stream) {
   if (none()) return CUDA_SUCCESS;
-  const std::lock_guard lock(driver_.graph_mutex);
+  const std::lock_guard lock(graphs_.graph_mutex);
   if (const CUresult refused = refuse_legacy(stream, true); refused != CUDA_SUCCESS) return refused;
   const std::shared_ptr<Capture> capture = find(stream);
   if (capture == nullptr) return CUDA_SUCCESS;
@@ -159,7 +161,7 @@ CUresult Captures::check_wait(const Stream& stream) {
 
 CUresult Captures::check_wait_all(const Context& context) {
   if (none()) return CUDA_SUCCESS;
-  const std::lock_guard lock(driver_.graph_mutex);
+  const std::lock_guard lock(graphs_.graph_mutex);
   CUresult result = CUDA_SUCCESS;
   for (const auto& capture : captures_) {
     if (!takes_part(*capture, context)) continue;
@@ -171,7 +173,7 @@ CUresult Captures::check_wait_all(const Context& context) {
 
 CUresult Captures::check_unsafe() {
   if (none() || thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_SUCCESS;
-  const std::lock_guard lock(driver_.graph_mutex);
+  const std::lock_guard lock(graphs_.graph_mutex);
   CUresult result = CUDA_SUCCESS;
   for (const auto& capture : captures_) {
     const bool own = capture->thread == std::this_thread::get_id() && capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -184,18 +186,18 @@ CUresult Captures::check_unsafe() {
 }
 
 CUresult Captures::add(const Stream& stream, Work work) {
-  const std::lock_guard lock(driver_.graph_mutex);
+  const std::lock_guard lock(graphs_.graph_mutex);
   const std::shared_ptr<Capture> capture = find(stream);
   if (capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;  // ended by another thread just now
   if (capture->invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   std::vector<CUgraphNode>& last = capture->streams.at(&stream).last;
-  const std::shared_ptr<Node> node = capture->graph->add(stream.context(), std::move(work), known_nodes(driver_, last));
-  last = {driver_.add_node(node)};
+  const std::shared_ptr<Node> node = capture->graph->add(stream.context(), std::move(work), known_nodes(graphs_, last));
+  last = {graphs_.add_node(node)};
   return CUDA_SUCCESS;
 }
 
 CUresult Captures::record(const Stream& stream, Event& event) {
-  const std::lock_guard lock(driver_.graph_mutex);
+  const std::lock_guard lock(graphs_.graph_mutex);
   const std::shared_ptr<Capture> capture = find(stream);
   if (capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   if (capture->invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -210,7 +212,7 @@ CUresult Captures::wait(const std::shared_ptr<Stream>& stream, const std::shared
                         bool* done) {
   *done = !none() || event->captured() != nullptr;
   if (!*done) return CUDA_SUCCESS;
-  std::unique_lock lock(driver_.graph_mutex);
+  std::unique_lock lock(graphs_.graph_mutex);
   const std::shared_ptr<Capture> capture = find(*stream);
   const std::shared_ptr<CapturedRecord> captured = event->captured();
   if (capture != nullptr && capture->invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -249,7 +251,7 @@ CUresult Captures::wait(const std::shared_ptr<Stream>& stream, const std::shared
 
 CUresult Captures::check_event(const Event& event) {
   if (event.captured() == nullptr) return CUDA_SUCCESS;
-  const std::lock_guard lock(driver_.graph_mutex);
+  const std::lock_guard lock(graphs_.graph_mutex);
   const std::shared_ptr<CapturedRecord> captured = event.captured();
   if (captured != nullptr && !captured->capture->ended) captured->capture->invalidated = true;
   return CUDA_ERROR_CAPTURED_EVENT;
@@ -257,7 +259,7 @@ CUresult Captures::check_event(const Event& event) {
 
 void Captures::forget(const Stream& stream) {
   if (none()) return;
-  const std::lock_guard lock(driver_.graph_mutex);
+  const std::lock_guard lock(graphs_.graph_mutex);
   const std::shared_ptr<Capture> capture = find(stream);
   if (capture == nullptr) return;
   if (capture->origin == &stream) {
@@ -269,21 +271,21 @@ void Captures::forget(const Stream& stream) {
 }
 
 void Captures::forget(const Context& context) {
-  const std::lock_guard lock(driver_.graph_mutex);
+  const std::lock_guard lock(graphs_.graph_mutex);
   const std::vector<std::shared_ptr<Capture>> all = captures_;
   for (const auto& capture : all) {
     if (takes_part(*capture, context)) drop(capture);
   }
 }
 
-CUresult perform(Driver& driver, const std::shared_ptr<Stream>& stream, Work work) {
+CUresult perform(Graphs& graphs, const std::shared_ptr<Stream>& stream, Work work) {
   bool capturing = false;
-  if (const CUresult refused = driver.captures.check_work(*stream, &capturing); refused != CUDA_SUCCESS) return refused;
-  if (capturing) return driver.captures.add(*stream, std::move(work));
+  if (const CUresult refused = graphs.captures.check_work(*stream, &capturing); refused != CUDA_SUCCESS) return refused;
+  if (capturing) return graphs.captures.add(*stream, std::move(work));
   Context* context = stream->context();
   const int priority = stream->priority();
-  return submit(stream, [&driver, context, priority, work = std::make_shared<const Work>(std::move(work))] {
-    run_work(driver, *context, *work, priority, true);
+  return submit(stream, [&graphs, context, priority, work = std::make_shared<const Work>(std::move(work))] {
+    run_work(graphs, *context, *work, priority, true);
   });
 }
 

@@ -18,6 +18,8 @@
 
 namespace gpuctl::softgpu {
 
+class Graphs;
+
 struct Capture {
   std::uint64_t id = 0;
   std::shared_ptr<Graph> graph;
@@ -42,14 +44,14 @@ struct CapturedRecord {
 
 class Captures {
  public:
-  explicit Captures(Driver& driver) : driver_(driver) {}
+  explicit Captures(Graphs& graphs) : graphs_(graphs) {}
 
   CUresult begin(const std::shared_ptr<Stream>& stream, CUstreamCaptureMode mode, std::shared_ptr<Graph> into,
                  std::vector<CUgraphNode> after);
   /// `graph` gets the graph, known to the driver, or nullptr if the capture was not a valid one.
   CUresult end(const std::shared_ptr<Stream>& stream, CUgraph* graph);
 
-  /// What a stream is part of, or nullptr. Held with Driver::graph_mutex.
+  /// What a stream is part of, or nullptr. Held with Graphs::graph_mutex.
   std::shared_ptr<Capture> find(const Stream& stream) const;
 
   /// For questions about a stream: the legacy stream cannot answer while a blocking stream of its context captures.
@@ -94,13 +96,13 @@ class Captures {
   void finish(Capture& capture);
   void drop(const std::shared_ptr<Capture>& capture);
 
-  Driver& driver_;
+  Graphs& graphs_;
   std::atomic<std::size_t> count_{0};  ///< captures under way; changes under the mutex of graphs
   std::vector<std::shared_ptr<Capture>> captures_;
   std::uint64_t next_id_ = 1;
 };
 
 /// Gives work to a stream: it runs in its turn, or becomes a node if the stream captures.
-CUresult perform(Driver& driver, const std::shared_ptr<Stream>& stream, Work work);
+CUresult perform(Graphs& graphs, const std::shared_ptr<Stream>& stream, Work work);
 
 }  // namespace gpuctl::softgpu

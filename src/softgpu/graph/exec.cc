@@ -4,7 +4,9 @@
 #include <condition_variable>
 #include <deque>
 
-#include "softgpu/driver.h"
+#include "softgpu/contexts/event.h"
+#include "softgpu/contexts/submit.h"
+#include "softgpu/graph/graphs.h"
 
 namespace gpuctl::softgpu {
 namespace {
@@ -75,7 +77,7 @@ std::size_t width_of(const Plan& plan) {
 
 /// One launch. Its members after `events` are guarded by `mutex`.
 struct GraphExec::Run {
-  Driver& driver;
+  Graphs& graphs;
   Context& context;  ///< for nodes that have none
   std::shared_ptr<const Plan> plan;
   int priority = 0;
@@ -89,8 +91,8 @@ struct GraphExec::Run {
   std::size_t unclaimed = 0;
   std::size_t left = 0;
 
-  Run(Driver& the_driver, Context& of_stream, std::shared_ptr<const Plan> steps)
-      : driver(the_driver), context(of_stream), plan(std::move(steps)) {
+  Run(Graphs& of, Context& of_stream, std::shared_ptr<const Plan> steps)
+      : graphs(of), context(of_stream), plan(std::move(steps)) {
     for (std::size_t i = 0; i < plan->steps.size(); ++i) {
       waits_for.push_back(plan->steps[i].waits_for);
       if (waits_for.back() == 0) ready.push_back(i);
@@ -128,13 +130,13 @@ struct GraphExec::Run {
       const Context& where = step.context != nullptr ? *step.context : context;
       if (event != nullptr) event->wait_unless(where.stopped());
     } else if (step.enabled) {
-      run_work(driver, step.context != nullptr ? *step.context : context, *step.work, priority, own_priority);
+      run_work(graphs, step.context != nullptr ? *step.context : context, *step.work, priority, own_priority);
     }
   }
 };
 
-GraphExec::GraphExec(Driver& driver, Context& context, std::shared_ptr<Graph> source, unsigned long long flags)
-    : driver_(driver), context_(context), source_(std::move(source)), flags_(flags), plan_(std::make_shared<Plan>()) {
+GraphExec::GraphExec(Graphs& graphs, Context& context, std::shared_ptr<Graph> source, unsigned long long flags)
+    : graphs_(graphs), context_(context), source_(std::move(source)), flags_(flags), plan_(std::make_shared<Plan>()) {
   PlanMaker(plan_.get(), &step_of_).add(*source_);
   index(*source_);
   const std::size_t width = std::max<std::size_t>(width_of(*plan_), 1);
@@ -183,23 +185,23 @@ CUresult GraphExec::take_memory() {
   const bool may_be_live = (flags_ & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
   for (const Plan::Step& step : plan_->steps) {
     const auto* alloc = std::get_if<AllocWork>(step.work.get());
-    if (alloc != nullptr && !may_be_live && driver_.graph_memories.live(*alloc->memory))
+    if (alloc != nullptr && !may_be_live && graphs_.graph_memories.live(*alloc->memory))
       return CUDA_ERROR_INVALID_VALUE;
   }
   for (const Plan::Step& step : plan_->steps) {
     if (const auto* alloc = std::get_if<AllocWork>(step.work.get())) {
-      driver_.graph_memories.set_live(alloc->memory, true);
+      graphs_.graph_memories.set_live(alloc->memory, true);
     } else if (const auto* released = std::get_if<FreeWork>(step.work.get())) {
       freed.push_back(released->memory);
     }
   }
-  for (const auto& memory : freed) driver_.graph_memories.set_live(memory, false);
+  for (const auto& memory : freed) graphs_.graph_memories.set_live(memory, false);
   return CUDA_SUCCESS;
 }
 
 CUresult GraphExec::launch(const std::shared_ptr<Stream>& stream) {
   if (const CUresult taken = take_memory(); taken != CUDA_SUCCESS) return taken;
-  const auto run = std::make_shared<Run>(driver_, *stream->context(), plan_);
+  const auto run = std::make_shared<Run>(graphs_, *stream->context(), plan_);
   run->priority = stream->priority();
   run->own_priority = (flags_ & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY) != 0;
   // Waits are for what was recorded before this launch, whatever it records itself.

@@ -11,10 +11,12 @@
 #include <memory>
 #include <vector>
 
-#include "softgpu/event.h"
+#include "softgpu/contexts/event.h"
 #include "softgpu/graph/graph.h"
 
 namespace gpuctl::softgpu {
+
+class Graphs;
 
 /// The nodes to run, those of child graphs in their parents' place.
 struct Plan {
@@ -34,7 +36,7 @@ std::size_t width_of(const Plan& plan);
 class GraphExec {
  public:
   /// `source` is a clone, owned from now on, without cycles. `context` runs what helps.
-  GraphExec(Driver& driver, Context& context, std::shared_ptr<Graph> source, unsigned long long flags);
+  GraphExec(Graphs& graphs, Context& context, std::shared_ptr<Graph> source, unsigned long long flags);
   ~GraphExec();
   GraphExec(const GraphExec&) = delete;
   GraphExec& operator=(const GraphExec&) = delete;
@@ -55,7 +57,7 @@ class GraphExec {
   /// shape, or nothing.
   CUresult update(const Graph& mine, const Graph& other, CUgraphExecUpdateResultInfo* info);
 
-  /// Needs Driver::graph_mutex, as everything here.
+  /// Needs Graphs::graph_mutex, as everything here.
   CUresult launch(const std::shared_ptr<Stream>& stream);
 
  private:
@@ -67,7 +69,7 @@ class GraphExec {
   Plan& changeable_plan();
   CUresult take_memory();
 
-  Driver& driver_;
+  Graphs& graphs_;
   Context& context_;
   const std::shared_ptr<Graph> source_;
   const unsigned long long flags_;

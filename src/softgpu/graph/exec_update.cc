@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "softgpu/driver.h"
 #include "softgpu/graph/exec.h"
 
 namespace gpuctl::softgpu {

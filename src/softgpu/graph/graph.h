@@ -1,7 +1,7 @@
 // Graphs as programs build them: nodes and the order between them. Nothing here runs.
 //
 // Handles of nodes and graphs are their addresses; the registries of the driver know which are valid. Who uses a graph
-// holds Driver::graph_mutex.
+// holds Graphs::graph_mutex.
 #pragma once
 
 #include <cuda.h>

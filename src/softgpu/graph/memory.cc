@@ -1,7 +1,8 @@
 #include "softgpu/graph/memory.h"
 
-#include "softgpu/context.h"
-#include "softgpu/device_memory.h"
+#include "softgpu/contexts/context.h"
+#include "softgpu/device/device.h"
+#include "softgpu/memory/device_memory.h"
 
 namespace gpuctl::softgpu {
 
@@ -17,7 +18,7 @@ GraphMemory::~GraphMemory() {
 }
 
 std::shared_ptr<GraphMemory> GraphMemories::allocate(Context& context, std::size_t bytes) {
-  const std::uint64_t address = memory_.allocate(bytes, MemoryKind::kDevice, 0, &context);
+  const std::uint64_t address = memory_.allocate(bytes, MemoryKind::kDevice, 0, &context, context.device().ordinal);
   if (address == 0) return nullptr;
   auto memory = std::make_shared<GraphMemory>(memory_, address, bytes);
   const std::lock_guard lock(mutex_);

@@ -1,6 +1,7 @@
 #include "softgpu/graph/work.h"
 
-#include "softgpu/driver.h"
+#include "softgpu/contexts/context.h"
+#include "softgpu/contexts/machine.h"
 
 namespace gpuctl::softgpu {
 namespace {
@@ -14,12 +15,12 @@ constexpr CUgraphNodeType kTypes[] = {
 static_assert(std::size(kTypes) == std::variant_size_v<Work>);
 
 /// What reads and writes memory itself. Not to be begun once the context is stopped: the memory may be gone.
-void run_on_memory(Driver& driver, Context& context, const Work& work) {
-  const Activity::Scope scope(driver.activity);
+void run_on_memory(Machine& machine, Context& context, const Work& work) {
+  const Activity::Scope scope(machine.activity);
   if (context.stopped().load()) return;
-  if (const auto* copy = std::get_if<CopyWork>(&work)) run_copy(driver, *copy);
-  if (const auto* set = std::get_if<SetWork>(&work)) run_set(driver, *set);
-  if (const auto* batch = std::get_if<BatchWork>(&work)) run_batch(driver, context, *batch);
+  if (const auto* copy = std::get_if<CopyWork>(&work)) run_copy(machine, *copy);
+  if (const auto* set = std::get_if<SetWork>(&work)) run_set(machine, *set);
+  if (const auto* batch = std::get_if<BatchWork>(&work)) run_batch(machine, context, *batch);
 }
 
 }  // namespace
@@ -28,16 +29,16 @@ CUgraphNodeType type_of(const Work& work) {
   return kTypes[work.index()];
 }
 
-void run_work(Driver& driver, Context& context, const Work& work, int priority, bool own_priority) {
+void run_work(Machine& machine, Context& context, const Work& work, int priority, bool own_priority) {
   if (context.stopped().load()) return;
   if (const auto* kernel = std::get_if<KernelWork>(&work)) {
     const auto own = kernel->attributes.find(CU_LAUNCH_ATTRIBUTE_PRIORITY);
     const int of_its_own = own == kernel->attributes.end() ? 0 : own->second.priority;
-    run_kernel(driver, context, *kernel, own_priority ? of_its_own : priority);
+    run_kernel(machine, context, *kernel, own_priority ? of_its_own : priority);
   } else if (const auto* host = std::get_if<HostWork>(&work)) {
     host->function(host->data);
   } else {
-    run_on_memory(driver, context, work);
+    run_on_memory(machine, context, work);
   }
 }
 

@@ -9,13 +9,13 @@
 #include <variant>
 #include <vector>
 
-#include "softgpu/executor.h"
-#include "softgpu/module.h"
+#include "softgpu/code/module.h"
+#include "softgpu/device/executor.h"
 
 namespace gpuctl::softgpu {
 
 class Context;
-class Driver;
+class Machine;
 class Event;
 class Graph;
 class GraphMemory;
@@ -77,15 +77,16 @@ using Work = std::variant<KernelWork, CopyWork, SetWork, HostWork, ChildWork, Em
 CUgraphNodeType type_of(const Work& work);
 
 /// Checks a launch and takes its parameters over. `func` may be a CUkernel in disguise; without it `kern` counts.
-CUresult make_kernel(Driver& driver, const CUDA_KERNEL_NODE_PARAMS& params, KernelWork* work);
+/// It must be code for the context, or for its device.
+CUresult make_kernel(Machine& machine, const Context& context, const CUDA_KERNEL_NODE_PARAMS& params, KernelWork* work);
 
 /// Takes an attribute of a launch or of a node, or says that the software GPU does not do what it asks for.
 CUresult set_attribute(KernelWork& work, CUlaunchAttributeID id, const CUlaunchAttributeValue& value);
 
 /// Both ends must be valid memory of the kind they are said to be.
-CUresult check_copy(Driver& driver, const CUDA_MEMCPY3D& copy);
-CUresult check_set(Driver& driver, const CUDA_MEMSET_NODE_PARAMS& set);
-CUresult check_batch(Driver& driver, const std::vector<CUstreamBatchMemOpParams>& steps);
+CUresult check_copy(Machine& machine, const CUDA_MEMCPY3D& copy);
+CUresult check_set(Machine& machine, const CUDA_MEMSET_NODE_PARAMS& set);
+CUresult check_batch(Machine& machine, const std::vector<CUstreamBatchMemOpParams>& steps);
 
 /// A copy of consecutive bytes. kEither ends are what the memory map knows them to be.
 CUDA_MEMCPY3D flat_copy(CUmemorytype to_type, std::uint64_t to, CUmemorytype from_type, std::uint64_t from,
@@ -98,11 +99,11 @@ std::uint64_t copy_target(const CUDA_MEMCPY3D& copy);
 /// Runs kernels, copies, memsets, host functions and memory operations to their end; the rest is for others to do.
 /// `priority` is that of the stream, as CUDA numbers them. With `own_priority` a kernel's attribute counts instead, 0
 /// if it has none.
-void run_work(Driver& driver, Context& context, const Work& work, int priority, bool own_priority);
+void run_work(Machine& machine, Context& context, const Work& work, int priority, bool own_priority);
 
-void run_kernel(Driver& driver, Context& context, const KernelWork& work, int priority);
-void run_copy(Driver& driver, const CopyWork& work);
-void run_set(Driver& driver, const SetWork& work);
-void run_batch(Driver& driver, Context& context, const BatchWork& work);
+void run_kernel(Machine& machine, Context& context, const KernelWork& work, int priority);
+void run_copy(Machine& machine, const CopyWork& work);
+void run_set(Machine& machine, const SetWork& work);
+void run_batch(Machine& machine, Context& context, const BatchWork& work);
 
 }  // namespace gpuctl::softgpu

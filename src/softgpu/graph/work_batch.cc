@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "softgpu/driver.h"
+#include "softgpu/contexts/context.h"
+#include "softgpu/contexts/machine.h"
 #include "softgpu/graph/work.h"
 
 namespace gpuctl::softgpu {
@@ -40,55 +41,55 @@ unsigned condition_of(unsigned flags) {
 }
 
 template <class T>
-void wait_value(Driver& driver, Context& context, CUdeviceptr address, T value, unsigned condition) {
+void wait_value(Machine& machine, Context& context, CUdeviceptr address, T value, unsigned condition) {
   std::chrono::nanoseconds interval = kFirstPoll;
   while (!context.stopped().load()) {
-    const std::uint64_t rung = driver.doorbell.count();
+    const std::uint64_t rung = machine.doorbell.count();
     if (holds(read_word<T>(address), value, condition)) return;
-    driver.doorbell.wait(rung, interval);
+    machine.doorbell.wait(rung, interval);
     interval = std::min<std::chrono::nanoseconds>(interval * 2, kSlowestPoll);
   }
 }
 
 template <class T>
-void write_value(Driver& driver, CUdeviceptr address, T value) {
+void write_value(Machine& machine, CUdeviceptr address, T value) {
   __atomic_store_n(reinterpret_cast<T*>(address), value, __ATOMIC_RELEASE);
-  driver.doorbell.ring();
+  machine.doorbell.ring();
 }
 
-void run_step(Driver& driver, Context& context, const CUstreamBatchMemOpParams& step) {
+void run_step(Machine& machine, Context& context, const CUstreamBatchMemOpParams& step) {
   const auto& wait = step.waitValue;
   const auto& write = step.writeValue;
   switch (step.operation) {
     case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-      return wait_value<std::uint32_t>(driver, context, wait.address, wait.value, condition_of(wait.flags));
+      return wait_value<std::uint32_t>(machine, context, wait.address, wait.value, condition_of(wait.flags));
     case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-      return wait_value<std::uint64_t>(driver, context, wait.address, wait.value64, condition_of(wait.flags));
+      return wait_value<std::uint64_t>(machine, context, wait.address, wait.value64, condition_of(wait.flags));
     case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-      return write_value<std::uint32_t>(driver, write.address, write.value);
+      return write_value<std::uint32_t>(machine, write.address, write.value);
     case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-      return write_value<std::uint64_t>(driver, write.address, write.value64);
+      return write_value<std::uint64_t>(machine, write.address, write.value64);
     default:  // barriers: everything is ordered here
       return;
   }
 }
 
-bool valid_word(Driver& driver, CUdeviceptr address, std::size_t bytes) {
-  return address % bytes == 0 && driver.memory.covers(address, bytes);
+bool valid_word(Machine& machine, CUdeviceptr address, std::size_t bytes) {
+  return address % bytes == 0 && machine.memory.covers(address, bytes);
 }
 
-bool valid_step(Driver& driver, const CUstreamBatchMemOpParams& step) {
+bool valid_step(Machine& machine, const CUstreamBatchMemOpParams& step) {
   const bool wide =
       step.operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 || step.operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
   switch (step.operation) {
     case CU_STREAM_MEM_OP_WAIT_VALUE_32:
     case CU_STREAM_MEM_OP_WAIT_VALUE_64:
       return condition_of(step.waitValue.flags) <= CU_STREAM_WAIT_VALUE_NOR &&
-             valid_word(driver, step.waitValue.address, wide ? 8 : 4);
+             valid_word(machine, step.waitValue.address, wide ? 8 : 4);
     case CU_STREAM_MEM_OP_WRITE_VALUE_32:
     case CU_STREAM_MEM_OP_WRITE_VALUE_64:
       return step.writeValue.flags <= CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER &&
-             valid_word(driver, step.writeValue.address, wide ? 8 : 4);
+             valid_word(machine, step.writeValue.address, wide ? 8 : 4);
     case CU_STREAM_MEM_OP_BARRIER:
     case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
       return true;
@@ -99,16 +100,16 @@ bool valid_step(Driver& driver, const CUstreamBatchMemOpParams& step) {
 
 }  // namespace
 
-CUresult check_batch(Driver& driver, const std::vector<CUstreamBatchMemOpParams>& steps) {
+CUresult check_batch(Machine& machine, const std::vector<CUstreamBatchMemOpParams>& steps) {
   const bool valid =
-      std::all_of(steps.begin(), steps.end(), [&](const auto& step) { return valid_step(driver, step); });
+      std::all_of(steps.begin(), steps.end(), [&](const auto& step) { return valid_step(machine, step); });
   return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-void run_batch(Driver& driver, Context& context, const BatchWork& work) {
+void run_batch(Machine& machine, Context& context, const BatchWork& work) {
   for (const CUstreamBatchMemOpParams& step : work.steps) {
     if (context.stopped().load()) return;
-    run_step(driver, context, step);
+    run_step(machine, context, step);
   }
 }
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <thread>
 
-#include "softgpu/driver.h"
+#include "softgpu/contexts/machine.h"
 #include "softgpu/graph/work.h"
 
 namespace gpuctl::softgpu {
@@ -38,14 +38,14 @@ End target_end(const CUDA_MEMCPY3D& copy) {
 }
 
 /// False if that end cannot be what the copy says it is.
-bool valid_end(Driver& driver, CUmemorytype type, const End& end, const CUDA_MEMCPY3D& copy) {
+bool valid_end(Machine& machine, CUmemorytype type, const End& end, const CUDA_MEMCPY3D& copy) {
   if (end.start == 0 || end.row < copy.WidthInBytes || (copy.Depth > 1 && end.slice < end.row * copy.Height)) {
     return false;
   }
   const std::size_t bytes = end.slice * (copy.Depth - 1) + end.row * (copy.Height - 1) + copy.WidthInBytes;
-  if (type == CU_MEMORYTYPE_DEVICE) return driver.memory.covers(end.start, bytes);
+  if (type == CU_MEMORYTYPE_DEVICE) return machine.memory.covers(end.start, bytes);
   // Ordinary memory of the program is not known here, but nothing may run over the end of what is.
-  return !driver.memory.lookup(end.start) || driver.memory.covers(end.start, bytes);
+  return !machine.memory.lookup(end.start) || machine.memory.covers(end.start, bytes);
 }
 
 template <class T>
@@ -114,27 +114,27 @@ std::uint64_t copy_target(const CUDA_MEMCPY3D& copy) {
   return target_end(copy).start;
 }
 
-CUresult check_copy(Driver& driver, const CUDA_MEMCPY3D& copy) {
+CUresult check_copy(Machine& machine, const CUDA_MEMCPY3D& copy) {
   if (copy.srcMemoryType == CU_MEMORYTYPE_ARRAY || copy.dstMemoryType == CU_MEMORYTYPE_ARRAY) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   if (copy.WidthInBytes == 0 || copy.Height == 0 || copy.Depth == 0) return CUDA_SUCCESS;
-  const bool valid = valid_end(driver, copy.srcMemoryType, source_end(copy), copy) &&
-                     valid_end(driver, copy.dstMemoryType, target_end(copy), copy);
+  const bool valid = valid_end(machine, copy.srcMemoryType, source_end(copy), copy) &&
+                     valid_end(machine, copy.dstMemoryType, target_end(copy), copy);
   return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult check_set(Driver& driver, const CUDA_MEMSET_NODE_PARAMS& set) {
+CUresult check_set(Machine& machine, const CUDA_MEMSET_NODE_PARAMS& set) {
   const std::size_t unit = set.elementSize;
   if (unit != 1 && unit != 2 && unit != 4) return CUDA_ERROR_INVALID_VALUE;
   if (set.width == 0 || set.height == 0) return CUDA_SUCCESS;
   if (set.dst % unit != 0 || set.width > (std::size_t{1} << 46) / unit) return CUDA_ERROR_INVALID_VALUE;
   if (set.height > 1 && (set.pitch < set.width * unit || set.pitch % unit != 0)) return CUDA_ERROR_INVALID_VALUE;
-  const bool covered = driver.memory.covers(set.dst, set.pitch * (set.height - 1) + set.width * unit);
+  const bool covered = machine.memory.covers(set.dst, set.pitch * (set.height - 1) + set.width * unit);
   return set.dst != 0 && covered ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-void run_copy(Driver& driver, const CopyWork& work) {
+void run_copy(Machine& machine, const CopyWork& work) {
   const End from = source_end(work.what);
   const End to = target_end(work.what);
   for (std::size_t slice = 0; slice < work.what.Depth; ++slice) {
@@ -143,15 +143,15 @@ void run_copy(Driver& driver, const CopyWork& work) {
                  work.what.WidthInBytes);
     }
   }
-  driver.doorbell.ring();
+  machine.doorbell.ring();
 }
 
-void run_set(Driver& driver, const SetWork& work) {
-  std::this_thread::sleep_for(std::chrono::microseconds(driver.config.memset_us));
+void run_set(Machine& machine, const SetWork& work) {
+  std::this_thread::sleep_for(std::chrono::microseconds(machine.config.memset_us));
   if (work.what.elementSize == 1) fill<std::uint8_t>(work.what);
   if (work.what.elementSize == 2) fill<std::uint16_t>(work.what);
   if (work.what.elementSize == 4) fill<std::uint32_t>(work.what);
-  driver.doorbell.ring();
+  machine.doorbell.ring();
 }
 
 }  // namespace gpuctl::softgpu

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "softgpu/driver.h"
+#include "softgpu/contexts/context.h"
+#include "softgpu/contexts/machine.h"
+#include "softgpu/device/device.h"
 #include "softgpu/graph/work.h"
 
 namespace gpuctl::softgpu {
@@ -87,10 +89,12 @@ std::int32_t urgency_of(const Config& config, int priority) {
 
 }  // namespace
 
-CUresult make_kernel(Driver& driver, const CUDA_KERNEL_NODE_PARAMS& params, KernelWork* work) {
+CUresult make_kernel(Machine& machine, const Context& context, const CUDA_KERNEL_NODE_PARAMS& params,
+                     KernelWork* work) {
   const CUfunction handle = params.func != nullptr ? params.func : reinterpret_cast<CUfunction>(params.kern);
-  work->function = driver.function(handle);
-  if (work->function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  work->function = machine.function(handle, context.device());
+  if (work->function == nullptr || work->function->module->device != &context.device())
+    return CUDA_ERROR_INVALID_HANDLE;
   if (const CUresult checked = check_shape(*work->function, params); checked != CUDA_SUCCESS) return checked;
   work->func = params.func;
   work->kern = params.func != nullptr ? nullptr : params.kern;
@@ -122,16 +126,18 @@ CUresult set_attribute(KernelWork& work, CUlaunchAttributeID id, const CUlaunchA
   return CUDA_SUCCESS;
 }
 
-void run_kernel(Driver& driver, Context& context, const KernelWork& work, int priority) {
+void run_kernel(Machine& machine, Context& context, const KernelWork& work, int priority) {
   KernelLaunch launch = work.launch;
-  launch.urgency = urgency_of(driver.config, priority);
-  driver.executor.run(launch, context.stopped(), [&](const KernelFault& fault) {
-    driver.debug(fault.message);
+  launch.urgency = urgency_of(machine.config, priority);
+  launch.memory = &context.memory();
+  Executor& executor = context.device().executor;
+  executor.run(launch, context.stopped(), [&](const KernelFault& fault) {
+    machine.debug(fault.message);
     context.fail(error_of_fault(
         fault.kind));  // now, not at the kernel's end: its other blocks may wait for the one that faulted
-    driver.executor.drop_queued(context.stopped());
+    executor.drop_queued(context.stopped());
   });
-  driver.doorbell.ring();
+  machine.doorbell.ring();
 }
 
 }  // namespace gpuctl::softgpu

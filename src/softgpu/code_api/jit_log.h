@@ -1,0 +1,36 @@
+// What loading code has in common for modules and libraries: the log buffers of the JIT options, and error codes.
+#pragma once
+
+#include <cuda.h>
+
+#include <string_view>
+
+#include "softgpu/code/image.h"
+#include "softgpu/code/module.h"
+
+namespace gpuctl::softgpu {
+
+/// The log buffers a program gave among its JIT options; other options mean nothing here and are passed over.
+class JitLog {
+ public:
+  JitLog() = default;
+  JitLog(unsigned count, const CUjit_option* options, void** values);
+
+  /// Puts the image's message into the error log if it could not be loaded, else into the info log.
+  void write(const LoadedImage& image) const;
+
+ private:
+  struct Buffer {
+    char* text = nullptr;
+    std::size_t bytes = 0;
+    void** used = nullptr;  ///< the option value that receives the length
+    void fill(std::string_view message) const;
+  };
+  Buffer error_;
+  Buffer info_;
+};
+
+/// Why a module has no function of that name: there is none, or the engine cannot run it.
+CUresult missing_function(const Module& module, std::string_view name);
+
+}  // namespace gpuctl::softgpu

@@ -1,0 +1,109 @@
+// cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel.
+#include <cuda.h>
+
+#include <bit>
+
+#include "softgpu/driver/driver.h"
+
+using namespace gpuctl::softgpu;
+
+namespace {
+
+/// All blocks of a cooperative grid must be able to be resident together, on the SMs of the stream. That is all there
+/// is to it: blocks are started in order, and stay where they are until they end. Graphs do not know such kernels.
+CUresult check_cooperative(Driver& driver, Stream& stream, const KernelWork& work, const CUlaunchConfig& config) {
+  bool capturing = false;
+  if (const CUresult refused = driver.captures.check_work(stream, &capturing); refused != CUDA_SUCCESS) return refused;
+  if (capturing) return CUDA_ERROR_NOT_SUPPORTED;
+  const int threads = static_cast<int>(config.blockDimX * config.blockDimY * config.blockDimZ);
+  const int per_sm = blocks_per_sm(*work.function->kernel, threads, config.sharedMemBytes);
+  const int sms = std::popcount(stream.allowed_sms() & first_sms(stream.context()->device().table->sms()));
+  const std::uint64_t room = static_cast<std::uint64_t>(per_sm) * static_cast<std::uint64_t>(sms);
+  const std::uint64_t blocks = std::uint64_t{config.gridDimX} * config.gridDimY * config.gridDimZ;
+  return blocks > room ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
+}
+
+CUresult launch(const CUlaunchConfig& config, CUfunction handle, void** values, void** extra,
+                const char* call = __builtin_FUNCTION()) {
+  return with_stream(
+      config.hStream,
+      [&](Driver& driver, const std::shared_ptr<Stream>& stream) {
+        CUDA_KERNEL_NODE_PARAMS params{};
+        params.func = handle;
+        params.gridDimX = config.gridDimX;
+        params.gridDimY = config.gridDimY;
+        params.gridDimZ = config.gridDimZ;
+        params.blockDimX = config.blockDimX;
+        params.blockDimY = config.blockDimY;
+        params.blockDimZ = config.blockDimZ;
+        params.sharedMemBytes = config.sharedMemBytes;
+        params.kernelParams = values;
+        params.extra = extra;
+        KernelWork work;
+        if (const CUresult made = make_kernel(driver, *stream->context(), params, &work); made != CUDA_SUCCESS)
+          return made;
+        const Context* code = work.function->module->context;
+        if (code != nullptr && code != stream->context()) return CUDA_ERROR_INVALID_HANDLE;
+        work.launch.allowed = stream->allowed_sms();
+        CUlaunchAttributeValue priority{};
+        priority.priority = stream->priority();
+        work.attributes[CU_LAUNCH_ATTRIBUTE_PRIORITY] = priority;
+        for (unsigned i = 0; i < config.numAttrs; ++i) {
+          const bool cooperative =
+              config.attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && config.attrs[i].value.cooperative != 0;
+          const CUresult taken = cooperative ? check_cooperative(driver, *stream, work, config)
+                                             : set_attribute(work, config.attrs[i].id, config.attrs[i].value);
+          if (taken != CUDA_SUCCESS) return taken;
+        }
+        driver.uses(*work.function, *stream->context());
+        return perform(driver, stream, std::move(work));
+      },
+      call);
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                                unsigned int block_x, unsigned int block_y, unsigned int block_z,
+                                unsigned int shared_bytes, CUstream stream, void** params, void** extra) {
+  CUlaunchConfig config{};
+  config.gridDimX = grid_x;
+  config.gridDimY = grid_y;
+  config.gridDimZ = grid_z;
+  config.blockDimX = block_x;
+  config.blockDimY = block_y;
+  config.blockDimZ = block_z;
+  config.sharedMemBytes = shared_bytes;
+  config.hStream = stream;
+  return launch(config, function, params, extra);
+}
+
+CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** params, void** extra) {
+  if (config == nullptr || (config->numAttrs != 0 && config->attrs == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  return launch(*config, function, params, extra);
+}
+
+CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                           unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                           unsigned int block_z, unsigned int shared_bytes, CUstream stream,
+                                           void** params) {
+  CUlaunchAttribute cooperative{};
+  cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+  cooperative.value.cooperative = 1;
+  CUlaunchConfig config{};
+  config.gridDimX = grid_x;
+  config.gridDimY = grid_y;
+  config.gridDimZ = grid_z;
+  config.blockDimX = block_x;
+  config.blockDimY = block_y;
+  config.blockDimZ = block_z;
+  config.sharedMemBytes = shared_bytes;
+  config.hStream = stream;
+  config.attrs = &cooperative;
+  config.numAttrs = 1;
+  return launch(config, function, params, nullptr);
+}
+
+}  // extern "C"

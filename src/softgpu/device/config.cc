@@ -1,0 +1,87 @@
+#include "softgpu/device/config.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "softgpu/device/pacing.h"
+#include "softgpu/table/table_layout.h"
+
+namespace gpuctl::softgpu {
+namespace {
+
+struct Bounds {
+  std::uint64_t least, most;
+};
+
+std::optional<std::uint64_t> number(std::string_view text, Bounds bounds) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end || value < bounds.least || value > bounds.most) return std::nullopt;
+  return value;
+}
+
+std::uint64_t number_from_env(const char* name, std::uint64_t least, std::uint64_t most, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : number(text, {least, most}).value_or(otherwise);
+}
+
+/// Of a list with commas the number for each device; the last one counts for all that follow.
+std::vector<std::uint64_t> numbers_from_env(const char* name, Bounds bounds, std::uint64_t otherwise,
+                                            std::size_t count) {
+  std::vector<std::uint64_t> values;
+  const char* set = std::getenv(name);
+  std::string_view text = set == nullptr ? "" : set;
+  while (values.size() < count) {
+    const std::size_t comma = text.find(',');
+    values.push_back(number(text.substr(0, comma), bounds).value_or(otherwise));
+    if (comma != std::string_view::npos) text.remove_prefix(comma + 1);
+  }
+  return values;
+}
+
+std::vector<DeviceConfig> devices_from_env() {
+  std::vector<DeviceConfig> devices(number_from_env("SOFTGPU_DEVICES", 1, kMostDevices, 1));
+  const DeviceConfig usual;
+  const auto sms = numbers_from_env("SOFTGPU_SMS", {1, kMaxSms}, usual.sms, devices.size());
+  const auto memory = numbers_from_env("SOFTGPU_MEMORY_MIB", {1, 1 << 20}, usual.memory_bytes >> 20, devices.size());
+  const char* path = std::getenv("SOFTGPU_TABLE");
+  const std::string first = path != nullptr && *path != '\0' ? path : default_table_path();
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    devices[i].sms = static_cast<std::uint32_t>(sms[i]);
+    devices[i].memory_bytes = memory[i] << 20;
+    devices[i].table_path = i == 0 ? first : first + "-" + std::to_string(i);
+  }
+  return devices;
+}
+
+}  // namespace
+
+std::string default_table_path() {
+  // Not $XDG_RUNTIME_DIR: a login shell has it and a service of the same user often has not, and both must meet.
+  const char* directory = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
+  return std::string(directory) + "/softgpu-" + std::to_string(geteuid()) + "-v" + std::to_string(kTableVersion);
+}
+
+Config read_config() {
+  Config config;
+  config.devices = devices_from_env();
+  config.priorities = number_from_env("SOFTGPU_PRIORITIES", 0, 1, 1) == 1;
+  config.below_normal = number_from_env("CUDA_MPS_CLIENT_PRIORITY", 0, 1, 0) == 1;
+  config.work_queues = number_from_env("SOFTGPU_WORK_QUEUES", 0, 128, config.work_queues);
+  config.warp_instruction_ns =
+      number_from_env("SOFTGPU_WARP_INSTRUCTION_NS", 0, 1'000'000'000, kDefaultWarpInstructionNs);
+  if (const char* file = std::getenv("SOFTGPU_COMPILE_UNTIL")) config.compile_until = file;
+  config.memset_us = number_from_env("SOFTGPU_MEMSET_US", 0, 10'000'000, config.memset_us);
+  const char* loading = std::getenv("CUDA_MODULE_LOADING");
+  config.lazy_loading = loading != nullptr && std::strcmp(loading, "LAZY") == 0;
+  config.strict_exit = number_from_env("SOFTGPU_STRICT_EXIT", 0, 1, 0) == 1;
+  return config;
+}
+
+}  // namespace gpuctl::softgpu

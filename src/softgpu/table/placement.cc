@@ -1,0 +1,162 @@
+#include "softgpu/table/placement.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "softgpu/table/device_limits.h"
+
+namespace gpuctl::softgpu {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+template <class T>
+void add(std::atomic<T>& field, T amount) {
+  // A plain load and store on purpose: the mutex makes the caller the only writer.
+  field.store(field.load(kRelaxed) + amount, kRelaxed);
+}
+
+std::span<KernelRow> rows_of(TableData& table) {
+  return {table.kernels, table.rows.load(kRelaxed)};
+}
+
+bool waiting(const KernelRow& kernel, std::uint32_t sms) {
+  return kernel.ticket.load(kRelaxed) != 0 && placed_blocks(kernel, sms) < kernel.blocks.load(kRelaxed);
+}
+
+/// Whether it is the turn of `a` before that of `b`.
+bool goes_before(const KernelRow& a, const KernelRow& b) {
+  const std::int32_t left = a.urgency.load(kRelaxed);
+  const std::int32_t right = b.urgency.load(kRelaxed);
+  return left != right ? left > right : a.ticket.load(kRelaxed) < b.ticket.load(kRelaxed);
+}
+
+bool may_use(const KernelRow& kernel, std::uint32_t sm) {
+  return (kernel.allowed.load(kRelaxed) >> sm & 1) != 0;
+}
+
+bool fits(const SmUse& use, const KernelRow& kernel) {
+  return use.blocks.load(kRelaxed) < kSmBlocks &&
+         use.threads.load(kRelaxed) + kernel.threads.load(kRelaxed) <= kSmThreads &&
+         use.shared.load(kRelaxed) + kernel.shared.load(kRelaxed) <= kSmShared;
+}
+
+/// The least occupied SM that can take a block of the kernel, or kMaxSms. So a grid spreads over all SMs first.
+std::uint32_t choose_sm(const TableData& table, const KernelRow& kernel, std::uint32_t sms) {
+  std::uint32_t chosen = kMaxSms;
+  for (std::uint32_t sm = 0; sm < sms; ++sm) {
+    if (!may_use(kernel, sm) || !fits(table.use[sm], kernel)) continue;
+    if (chosen == kMaxSms || table.use[sm].threads.load(kRelaxed) < table.use[chosen].threads.load(kRelaxed)) {
+      chosen = sm;
+    }
+  }
+  return chosen;
+}
+
+void trim_rows(TableData& table) {
+  std::uint32_t rows = table.rows.load(kRelaxed);
+  while (rows > 0 && table.kernels[rows - 1].ticket.load(kRelaxed) == 0) --rows;
+  table.rows.store(rows, kRelaxed);
+}
+
+void occupy(SmUse& use, const KernelRow& kernel, std::uint32_t blocks) {
+  add(use.blocks, blocks);
+  add(use.threads, blocks * kernel.threads.load(kRelaxed));
+  add(use.shared, blocks * kernel.shared.load(kRelaxed));
+}
+
+/// Places as many of its blocks as fit. Whether there were any.
+bool place_kernel(TableData& table, KernelRow& kernel, std::uint32_t sms) {
+  const std::uint64_t left = kernel.blocks.load(kRelaxed) - placed_blocks(kernel, sms);
+  std::uint64_t placed = 0;
+  for (; placed < left; ++placed) {
+    const std::uint32_t sm = choose_sm(table, kernel, sms);
+    if (sm == kMaxSms) break;
+    add(kernel.granted[sm], 1U);
+    occupy(table.use[sm], kernel, 1);
+  }
+  return placed > 0;
+}
+
+}  // namespace
+
+std::uint64_t placed_blocks(const KernelRow& kernel, std::uint32_t sms) {
+  std::uint64_t placed = 0;
+  for (std::uint32_t sm = 0; sm < sms; ++sm) placed += kernel.granted[sm].load(kRelaxed);
+  return placed;
+}
+
+std::uint64_t place_blocks(TableData& table) {
+  const std::uint32_t sms = table.sms.load(kRelaxed);
+  std::array<KernelRow*, kMaxKernels> queue;
+  auto end = queue.begin();
+  for (KernelRow& kernel : rows_of(table)) {
+    if (waiting(kernel, sms)) *end++ = &kernel;
+  }
+  std::sort(queue.begin(), end, [](const KernelRow* a, const KernelRow* b) { return goes_before(*a, *b); });
+  std::uint64_t clients = 0;
+  std::uint64_t awaited = 0;  // SMs that a kernel further ahead waits for
+  for (auto next = queue.begin(); next != end && awaited != kAnySm; ++next) {
+    KernelRow& kernel = **next;
+    const std::uint64_t allowed = kernel.allowed.load(kRelaxed);
+    if ((allowed & awaited) == 0 && place_kernel(table, kernel, sms))
+      clients |= std::uint64_t{1} << kernel.client.load(kRelaxed);
+    if (waiting(kernel, sms)) awaited |= allowed;
+  }
+  return clients;
+}
+
+void free_block(TableData& table, KernelRow& kernel, std::uint32_t sm) {
+  add(kernel.freed[sm], 1U);
+  SmUse& use = table.use[sm];
+  use.blocks.store(use.blocks.load(kRelaxed) - 1, kRelaxed);
+  use.threads.store(use.threads.load(kRelaxed) - kernel.threads.load(kRelaxed), kRelaxed);
+  use.shared.store(use.shared.load(kRelaxed) - kernel.shared.load(kRelaxed), kRelaxed);
+}
+
+KernelRow* find_free_row(TableData& table) {
+  for (std::uint32_t index = 0; index < kMaxKernels; ++index) {
+    if (table.kernels[index].ticket.load(kRelaxed) != 0) continue;
+    if (index >= table.rows.load(kRelaxed)) table.rows.store(index + 1, kRelaxed);
+    return &table.kernels[index];
+  }
+  return nullptr;
+}
+
+void remove_kernel(TableData& table, KernelRow& kernel) {
+  const std::uint32_t sms = table.sms.load(kRelaxed);
+  bool resident = false;
+  for (std::uint32_t sm = 0; sm < sms; ++sm) {
+    resident = resident || kernel.granted[sm].load(kRelaxed) != kernel.freed[sm].load(kRelaxed);
+  }
+  kernel.ticket.store(0, kRelaxed);
+  if (resident) {
+    recount(table);
+  } else {
+    trim_rows(table);
+  }
+}
+
+void recount(TableData& table) {
+  const std::uint32_t sms = table.sms.load(kRelaxed);
+  table.rows.store(kMaxKernels, kRelaxed);
+  trim_rows(table);
+  for (std::uint32_t sm = 0; sm < sms; ++sm) {
+    std::uint32_t threads = 0;
+    std::uint32_t blocks = 0;
+    std::uint32_t shared = 0;
+    for (const KernelRow& kernel : table.kernels) {
+      if (kernel.ticket.load(kRelaxed) == 0) continue;
+      const std::uint32_t resident = kernel.granted[sm].load(kRelaxed) - kernel.freed[sm].load(kRelaxed);
+      blocks += resident;
+      threads += resident * kernel.threads.load(kRelaxed);
+      shared += resident * kernel.shared.load(kRelaxed);
+    }
+    table.use[sm].blocks.store(blocks, kRelaxed);
+    table.use[sm].threads.store(threads, kRelaxed);
+    table.use[sm].shared.store(shared, kRelaxed);
+  }
+}
+
+}  // namespace gpuctl::softgpu

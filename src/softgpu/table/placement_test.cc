@@ -1,0 +1,172 @@
+#include "softgpu/table/placement.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "softgpu/table/device_limits.h"
+
+namespace gpuctl::softgpu {
+namespace {
+
+class PlacementTest : public testing::Test {
+ protected:
+  PlacementTest() { table_->sms = 2; }
+
+  KernelRow& queue(std::uint32_t client, std::uint64_t blocks, std::uint32_t threads, std::uint32_t shared = 1024,
+                   std::int32_t urgency = 0) {
+    KernelRow* row = find_free_row(*table_);
+    for (std::uint32_t sm = 0; sm < kMaxSms; ++sm) row->granted[sm] = row->freed[sm] = 0;
+    row->client = client;
+    row->blocks = blocks;
+    row->threads = threads;
+    row->shared = shared;
+    row->urgency = urgency;
+    row->allowed = kAnySm;
+    row->ticket = ++ticket_;
+    return *row;
+  }
+
+  std::uint64_t placed(const KernelRow& row) { return placed_blocks(row, 2); }
+
+  std::unique_ptr<TableData> table_ = std::make_unique<TableData>();
+  std::uint64_t ticket_ = 0;
+};
+
+TEST_F(PlacementTest, SpreadsOverSmsFirst) {
+  KernelRow& kernel = queue(0, 3, 256);
+  EXPECT_EQ(place_blocks(*table_), 1U);
+  EXPECT_EQ(kernel.granted[0].load(), 2U);
+  EXPECT_EQ(kernel.granted[1].load(), 1U);
+}
+
+TEST_F(PlacementTest, StopsAtThreadsBlocksAndShared) {
+  KernelRow& wide = queue(0, 100, 1024);
+  place_blocks(*table_);
+  EXPECT_EQ(placed(wide), 4U);  // 2048 threads on each of 2 SMs
+  remove_kernel(*table_, wide);
+
+  KernelRow& small = queue(0, 100, 32);
+  place_blocks(*table_);
+  EXPECT_EQ(placed(small), 64U);  // 32 blocks on each
+  remove_kernel(*table_, small);
+
+  KernelRow& hungry = queue(0, 100, 32, occupied_shared(kBlockSharedOptin));
+  place_blocks(*table_);
+  EXPECT_EQ(placed(hungry), 2U);  // one block has all the shared memory of its SM
+}
+
+TEST_F(PlacementTest, TheHeadBlocksWhoeverIsBehindIt) {
+  KernelRow& head = queue(0, 5, 1024);
+  KernelRow& next = queue(1, 1, 32);
+  EXPECT_EQ(place_blocks(*table_), 1U);
+  EXPECT_EQ(placed(head), 4U);
+  EXPECT_EQ(placed(next), 0U);
+  free_block(*table_, head, 1);
+  EXPECT_EQ(place_blocks(*table_), 1U);  // the slot goes to the head's last block
+  EXPECT_EQ(placed(next), 0U);
+  free_block(*table_, head, 0);
+  EXPECT_EQ(place_blocks(*table_), 2U);  // now the head is placed, and client 1 follows
+  EXPECT_EQ(next.granted[0].load(), 1U);
+}
+
+TEST_F(PlacementTest, TheMostUrgentGoesFirstWhosoeverItIs) {
+  KernelRow& head = queue(0, 6, 1024, 1024, 0);
+  place_blocks(*table_);
+  KernelRow& same = queue(1, 1, 1024, 1024, 0);
+  KernelRow& behind = queue(2, 1, 1024, 1024, -6);
+  KernelRow& urgent = queue(1, 1, 1024, 1024, 4);
+  KernelRow& most = queue(2, 1, 1024, 1024, 5);
+  EXPECT_EQ(place_blocks(*table_), 0U);
+  EXPECT_EQ(placed(head), 4U);  // what is placed stays
+  KernelRow* const order[] = {&most, &urgent, &head, &head, &same, &behind};
+  for (KernelRow* next : order) {
+    const std::uint64_t before = placed(*next);
+    free_block(*table_, head, head.granted[0].load() != head.freed[0].load() ? 0 : 1);
+    EXPECT_EQ(place_blocks(*table_), std::uint64_t{1} << next->client.load());
+    EXPECT_EQ(placed(*next), before + 1);
+  }
+}
+
+TEST_F(PlacementTest, AnUrgentKernelThatDoesNotFitHoldsUpTheOthers) {
+  KernelRow& running = queue(0, 3, 1024);
+  place_blocks(*table_);
+  KernelRow& urgent = queue(1, 1, 32, occupied_shared(kBlockSharedOptin), 5);
+  KernelRow& small = queue(2, 1, 32);
+  EXPECT_EQ(place_blocks(*table_), 0U);
+  EXPECT_EQ(placed(small), 0U);
+  remove_kernel(*table_, urgent);
+  EXPECT_EQ(place_blocks(*table_), 4U);
+  EXPECT_EQ(placed(running), 3U);
+}
+
+TEST_F(PlacementTest, BlocksComeToAllowedSmsAlone) {
+  KernelRow& kernel = queue(0, 3, 1024);
+  kernel.allowed = 0b10;
+  EXPECT_EQ(place_blocks(*table_), 1U);
+  EXPECT_EQ(kernel.granted[0].load(), 0U);
+  EXPECT_EQ(kernel.granted[1].load(), 2U);
+}
+
+TEST_F(PlacementTest, KernelsWithoutAnSmInCommonDoNotHoldUpEachOther) {
+  KernelRow& head = queue(0, 3, 1024);
+  head.allowed = 0b01;
+  KernelRow& apart = queue(1, 3, 1024);
+  apart.allowed = 0b10;
+  KernelRow& anywhere = queue(2, 1, 32);
+  EXPECT_EQ(place_blocks(*table_), 0b011U);
+  EXPECT_EQ(placed(head), 2U);
+  EXPECT_EQ(placed(apart), 2U);
+  EXPECT_EQ(placed(anywhere), 0U);
+  free_block(*table_, apart, 1);
+  EXPECT_EQ(place_blocks(*table_), 0b010U);  // no SM is left that nobody ahead waits for
+  EXPECT_EQ(placed(anywhere), 0U);
+  free_block(*table_, head, 0);
+  EXPECT_EQ(place_blocks(*table_), 0b001U);
+  free_block(*table_, head, 0);
+  EXPECT_EQ(place_blocks(*table_), 0b100U);
+}
+
+TEST_F(PlacementTest, WhoWaitsForOneThatWaitsIsNotAhead) {
+  table_->sms = 3;
+  KernelRow& head = queue(0, 3, 1024);
+  head.allowed = 0b001;
+  KernelRow& both = queue(1, 1, 32);
+  both.allowed = 0b011;
+  KernelRow& behind = queue(2, 1, 32);
+  behind.allowed = 0b010;
+  KernelRow& free = queue(3, 1, 32);
+  free.allowed = 0b100;
+  EXPECT_EQ(place_blocks(*table_), 0b1001U);
+  EXPECT_EQ(placed_blocks(behind, 3), 0U);
+  EXPECT_EQ(placed_blocks(free, 3), 1U);
+}
+
+TEST_F(PlacementTest, RecountRepairsWhatAnInterruptedPlacementLeft) {
+  KernelRow& kernel = queue(0, 4, 512);
+  place_blocks(*table_);
+  kernel.granted[1].store(3);  // a block granted, but its SM not charged yet
+  table_->rows.store(0);
+  recount(*table_);
+  EXPECT_EQ(table_->rows.load(), 1U);
+  EXPECT_EQ(table_->use[1].blocks.load(), 3U);
+  EXPECT_EQ(table_->use[1].threads.load(), 1536U);
+  EXPECT_EQ(table_->use[0].threads.load(), 1024U);
+}
+
+TEST_F(PlacementTest, RemovingAKernelFreesItsResidentBlocks) {
+  KernelRow& kernel = queue(0, 10, 1024);
+  place_blocks(*table_);
+  remove_kernel(*table_, kernel);
+  EXPECT_EQ(table_->use[0].threads.load(), 0U);
+  EXPECT_EQ(table_->use[1].blocks.load(), 0U);
+  EXPECT_EQ(table_->rows.load(), 0U);
+}
+
+TEST_F(PlacementTest, AFullTableHasNoRow) {
+  for (std::uint32_t i = 0; i < kMaxKernels; ++i) queue(0, 1, 32);
+  EXPECT_EQ(find_free_row(*table_), nullptr);
+}
+
+}  // namespace
+}  // namespace gpuctl::softgpu

@@ -1,0 +1,245 @@
+#include "softgpu/table/table.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "softgpu/host/futex.h"
+#include "softgpu/host/process.h"
+#include "softgpu/table/placement.h"
+
+namespace gpuctl::softgpu {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+Error file_error(const std::string& path, const char* what) {
+  return fail(path + ": " + what + ": " + std::strerror(errno));
+}
+
+struct File {
+  int fd;
+  ~File() {
+    if (fd < 0) return;
+    flock(fd, LOCK_UN);  // closing alone does not do it: the mapping holds on to the open file
+    close(fd);
+  }
+};
+
+void create_table(TableData& data, std::uint32_t sms) {
+  std::memset(static_cast<void*>(&data), 0, sizeof data);
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(&data.mutex, &attributes);
+  pthread_mutexattr_destroy(&attributes);
+  data.version = kTableVersion;
+  data.size = sizeof(TableData);
+  data.sms.store(sms, kRelaxed);
+  data.next_ticket.store(1, kRelaxed);
+  data.magic.store(kTableMagic, std::memory_order_release);
+}
+
+bool is_table(const TableData& data) {
+  return data.magic.load(std::memory_order_acquire) == kTableMagic && data.version == kTableVersion &&
+         data.size == sizeof(TableData) && data.sms.load(kRelaxed) >= 1 && data.sms.load(kRelaxed) <= kMaxSms;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Table>> Table::open(const std::string& path, std::uint32_t sms) {
+  const File file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
+  if (file.fd < 0) return file_error(path, "cannot open the SM table");
+  // The flock only covers creation and joining; it is gone with its holder.
+  struct stat status {};
+  if (flock(file.fd, LOCK_EX) != 0 || fstat(file.fd, &status) != 0) return file_error(path, "cannot lock the SM table");
+  if (status.st_uid != geteuid() || !S_ISREG(status.st_mode)) {
+    return fail(path + ": the SM table must be a regular file of this user");
+  }
+  const bool create = status.st_size == 0;
+  if (create && ftruncate(file.fd, sizeof(TableData)) != 0) return file_error(path, "cannot size the SM table");
+  if (!create && status.st_size != sizeof(TableData)) return fail(path + ": not an SM table of this version");
+  void* mapped = mmap(nullptr, sizeof(TableData), PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+  if (mapped == MAP_FAILED) return file_error(path, "cannot map the SM table");
+  auto* data = static_cast<TableData*>(mapped);
+  // Magic 0 in a file of the right size: its creator died between ftruncate and the last store.
+  if (create || data->magic.load(std::memory_order_acquire) == 0) create_table(*data, sms);
+  std::unique_ptr<Table> table(new Table(data));
+  if (!is_table(*data)) return fail(path + ": not an SM table of this version");
+  if (const Result<void> joined = table->join(sms); joined.has_error()) return joined.error();
+  return table;
+}
+
+Result<void> Table::join(std::uint32_t sms) {
+  const Lock lock(*this);
+  sweep_dead();
+  const auto used = [](const ClientRow& row) { return row.pid.load(kRelaxed) != 0; };
+  if (std::none_of(std::begin(data_->clients), std::end(data_->clients), used)) data_->sms.store(sms, kRelaxed);
+  ClientRow* row = std::find_if_not(std::begin(data_->clients), std::end(data_->clients), used);
+  if (row == std::end(data_->clients)) {
+    return fail("the software GPU serves at most " + std::to_string(kMaxClients) + " processes at a time");
+  }
+  client_ = static_cast<std::uint32_t>(row - data_->clients);
+  row->start_time.store(process_start_time(static_cast<std::uint32_t>(getpid())), kRelaxed);
+  row->pid.store(static_cast<std::uint32_t>(getpid()), kRelaxed);
+  closed_ = false;
+  return {};
+}
+
+Table::~Table() {
+  if (!closed_) {
+    const Lock lock(*this);
+    close();
+  }
+  munmap(data_, sizeof(TableData));
+}
+
+Table::Lock::Lock(Table& table) : table_(table) {
+  if (pthread_mutex_lock(&table.data_->mutex) == EOWNERDEAD) {
+    recount(*table.data_);
+    pthread_mutex_consistent(&table.data_->mutex);
+  }
+}
+
+Table::Lock::~Lock() {
+  pthread_mutex_unlock(&table_.data_->mutex);
+}
+
+KernelRow* Table::enqueue(const KernelRequest& request) {
+  KernelRow* row = find_free_row(*data_);
+  if (row == nullptr) return nullptr;
+  row->blocks.store(request.blocks, kRelaxed);
+  row->client.store(client_, kRelaxed);
+  row->urgency.store(request.urgency, kRelaxed);
+  row->threads.store(request.threads, kRelaxed);
+  row->shared.store(request.shared, kRelaxed);
+  row->allowed.store(request.allowed, kRelaxed);
+  for (std::uint32_t sm = 0; sm < kMaxSms; ++sm) {
+    row->granted[sm].store(0, kRelaxed);
+    row->freed[sm].store(0, kRelaxed);
+  }
+  const std::uint64_t ticket = data_->next_ticket.load(kRelaxed);
+  data_->next_ticket.store(ticket + 1, kRelaxed);
+  row->ticket.store(ticket, std::memory_order_release);
+  return row;
+}
+
+bool Table::place() {
+  const std::uint64_t clients = place_blocks(*data_);
+  for (std::uint32_t client = 0; client < kMaxClients; ++client) {
+    if (client == client_ || (clients >> client & 1) == 0) continue;
+    data_->clients[client].wake.fetch_add(1, std::memory_order_release);
+    futex_wake(data_->clients[client].wake);
+  }
+  return (clients >> client_ & 1) != 0;
+}
+
+void Table::free_block(KernelRow& kernel, std::uint32_t sm) {
+  softgpu::free_block(*data_, kernel, sm);
+}
+
+void Table::remove(KernelRow& kernel) {
+  remove_kernel(*data_, kernel);
+}
+
+bool Table::sweep_dead() {
+  bool found = false;
+  for (std::uint32_t client = 0; client < kMaxClients; ++client) {
+    ClientRow& row = data_->clients[client];
+    const std::uint32_t pid = row.pid.load(kRelaxed);
+    if (pid == 0 || (client == client_ && !closed_)) continue;
+    if (process_alive(pid, row.start_time.load(kRelaxed))) continue;
+    for (KernelRow& kernel : data_->kernels) {
+      if (kernel.ticket.load(kRelaxed) != 0 && kernel.client.load(kRelaxed) == client) remove_kernel(*data_, kernel);
+    }
+    row.pid.store(0, kRelaxed);
+    found = true;
+  }
+  return found;
+}
+
+void Table::close() {
+  for (KernelRow& kernel : data_->kernels) {
+    if (kernel.ticket.load(kRelaxed) != 0 && kernel.client.load(kRelaxed) == client_) remove_kernel(*data_, kernel);
+  }
+  data_->clients[client_].pid.store(0, kRelaxed);
+  closed_ = true;
+  place();
+}
+
+void Table::kick() {
+  data_->clients[client_].wake.fetch_add(1, std::memory_order_release);
+  futex_wake(data_->clients[client_].wake);
+}
+
+std::uint32_t Table::wake_count() const {
+  return data_->clients[client_].wake.load(std::memory_order_acquire);
+}
+
+void Table::wait(std::uint32_t seen, std::chrono::nanoseconds timeout) {
+  futex_wait(data_->clients[client_].wake, seen, timeout);
+}
+
+Result<std::unique_ptr<TableReader>> TableReader::open(const std::string& path) {
+  const File file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.fd < 0) return file_error(path, "cannot open the SM table");
+  struct stat status {};
+  void* mapped = MAP_FAILED;
+  if (fstat(file.fd, &status) == 0 && status.st_size == sizeof(TableData)) {
+    mapped = mmap(nullptr, sizeof(TableData), PROT_READ, MAP_SHARED, file.fd, 0);
+  }
+  if (mapped == MAP_FAILED) return fail(path + ": not an SM table of this version");
+  const auto* data = static_cast<const TableData*>(mapped);
+  std::unique_ptr<TableReader> reader(new TableReader(data));
+  if (!is_table(*data)) return fail(path + ": not an SM table of this version");
+  return reader;
+}
+
+TableReader::~TableReader() {
+  munmap(const_cast<TableData*>(data_), sizeof(TableData));
+}
+
+Snapshot TableReader::snapshot() const {
+  Snapshot result;
+  result.sms = std::min(data_->sms.load(kRelaxed), kMaxSms);
+  std::uint64_t alive = 0;
+  for (std::uint32_t client = 0; client < kMaxClients; ++client) {
+    const std::uint32_t pid = data_->clients[client].pid.load(kRelaxed);
+    if (!process_alive(pid, data_->clients[client].start_time.load(kRelaxed))) continue;
+    result.clients.push_back(pid);
+    alive |= std::uint64_t{1} << client;
+  }
+  for (const KernelRow& row : data_->kernels) {
+    KernelView view;
+    view.ticket = row.ticket.load(std::memory_order_acquire);
+    const std::uint32_t client = row.client.load(kRelaxed);
+    if (view.ticket == 0 || client >= kMaxClients || (alive >> client & 1) == 0) continue;
+    view.pid = data_->clients[client].pid.load(kRelaxed);
+    view.urgency = row.urgency.load(kRelaxed);
+    view.threads = row.threads.load(kRelaxed);
+    view.shared = row.shared.load(kRelaxed);
+    view.blocks = row.blocks.load(kRelaxed);
+    view.allowed = row.allowed.load(kRelaxed);
+    for (std::uint32_t sm = 0; sm < result.sms; ++sm) {
+      // freed first: it never passes granted, so the difference stays a count whatever happens in between.
+      const std::uint32_t freed = row.freed[sm].load(std::memory_order_acquire);
+      const std::uint32_t granted = row.granted[sm].load(kRelaxed);
+      view.resident.push_back(granted - freed);
+      view.finished += freed;
+      view.placed += granted;
+    }
+    if (row.ticket.load(kRelaxed) == view.ticket) result.kernels.push_back(std::move(view));
+  }
+  std::sort(result.kernels.begin(), result.kernels.end(),
+            [](const KernelView& a, const KernelView& b) { return a.ticket < b.ticket; });
+  return result;
+}
+
+}  // namespace gpuctl::softgpu

@@ -1,0 +1,122 @@
+// The shared table as an object: opening it, the mutex that survives its holder, clients, and snapshots for others.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "softgpu/table/table_layout.h"
+
+namespace gpuctl::softgpu {
+
+/// What a kernel occupies, as its owner asks for it.
+struct KernelRequest {
+  std::uint64_t blocks = 0;
+  std::uint32_t threads = 0;       ///< of a block on its SM (whole warps)
+  std::uint32_t shared = 0;        ///< bytes, of a block on its SM
+  std::int32_t urgency = 0;        ///< greater goes first, whosever it is
+  std::uint64_t allowed = kAnySm;  ///< SMs its blocks may be placed on (bit = SM); at least one that there is
+};
+
+/// The writable view of one process. All methods but wait() need a Lock to be held, from any thread.
+class Table {
+ public:
+  /// Maps the table, creates it if there is none (mode 0600), and registers this process as a client. `sms` counts if
+  /// there is no other living client. Fails if the file is not a table of this version or belongs to somebody else.
+  static Result<std::unique_ptr<Table>> open(const std::string& path, std::uint32_t sms);
+
+  /// Gives up the client's row and kernels.
+  ~Table();
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  /// Holds the mutex. Repairs the table first if the previous holder died.
+  class Lock {
+   public:
+    explicit Lock(Table& table);
+    ~Lock();
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+
+   private:
+    Table& table_;
+  };
+
+  std::uint32_t sms() const { return data_->sms.load(std::memory_order_relaxed); }
+  std::uint32_t client() const { return client_; }
+
+  /// Puts a kernel at the end of the queue; nullptr if the table is full. Nothing is placed before place().
+  KernelRow* enqueue(const KernelRequest& request);
+
+  /// Places what fits and wakes the other clients that were given blocks. True if this client was given any.
+  bool place();
+
+  void free_block(KernelRow& kernel, std::uint32_t sm);
+  void remove(KernelRow& kernel);
+
+  /// Drops the rows of processes that are gone. True if there were any.
+  bool sweep_dead();
+
+  /// Leaves the table for good: drops all rows of this client. Afterwards closed() is true and nothing may be queued.
+  void close();
+  bool closed() const { return closed_; }
+
+  /// Wakes wait() of this client.
+  void kick();
+
+  /// The value to give to wait(), read before looking at the table.
+  std::uint32_t wake_count() const;
+
+  /// Sleeps until somebody placed blocks of this client or kick() was called since `seen` was read, or the time is up.
+  void wait(std::uint32_t seen, std::chrono::nanoseconds timeout);
+
+ private:
+  explicit Table(TableData* data) : data_(data) {}
+  Result<void> join(std::uint32_t sms);
+
+  TableData* data_;
+  std::uint32_t client_ = 0;
+  bool closed_ = true;  ///< until joined there is nothing to give up
+};
+
+/// One kernel that is queued or running, as seen in a snapshot.
+struct KernelView {
+  std::uint32_t pid = 0;
+  std::uint64_t ticket = 0;  ///< order of arrival on the GPU
+  std::int32_t urgency = 0;
+  std::uint32_t threads = 0;  ///< of a block on its SM
+  std::uint32_t shared = 0;   ///< bytes, of a block on its SM
+  std::uint64_t blocks = 0;   ///< of the grid
+  std::uint64_t placed = 0;   ///< of those, on an SM now or finished
+  std::uint64_t finished = 0;
+  std::uint64_t allowed = 0;            ///< SMs its blocks may be placed on (bit = SM)
+  std::vector<std::uint32_t> resident;  ///< blocks on each SM now
+};
+
+struct Snapshot {
+  std::uint32_t sms = 0;
+  std::vector<std::uint32_t> clients;  ///< pids of living processes that use the software GPU
+  std::vector<KernelView> kernels;     ///< of living processes, in order of arrival
+};
+
+/// A read-only view, for the daemon and for tests. Never blocks a client and is never seen by one.
+class TableReader {
+ public:
+  /// Fails if there is no table yet at that path, or it is not one.
+  static Result<std::unique_ptr<TableReader>> open(const std::string& path);
+  ~TableReader();
+  TableReader(const TableReader&) = delete;
+  TableReader& operator=(const TableReader&) = delete;
+
+  /// Each row is read by itself, so two rows may be some microseconds apart. Reads /proc once for each client.
+  Snapshot snapshot() const;
+
+ private:
+  explicit TableReader(const TableData* data) : data_(data) {}
+  const TableData* data_;
+};
+
+}  // namespace gpuctl::softgpu
