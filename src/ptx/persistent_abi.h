@@ -15,8 +15,9 @@
 // SMs. A grant is a number of SMs, n, and a worker obeys it for the SM it runs on: it may stay where %smid < n. Before
 // each claim it looks; elsewhere it leaves, so whole SMs become free. Under MPS %smid is not the name of an SM but
 // counts, for each client by itself, the SMs on which that client has blocks now, so n of them is what remains
-// whichever they are (measured: docs/measurements.md). The hardware places workers wherever there is room, so some of a
-// grid leave at once; the runtime starts as many more. The range of one stream can be narrower than that of its client.
+// whichever they are (docs/measurements.md, "Facts about the GPU"). The hardware places workers wherever there is room,
+// so some of a grid leave at once; the runtime starts as many more. The range of one stream can be narrower than that
+// of its client.
 //
 // Eager claims (kEager, for short block-tasks). To look and then to claim is two round trips to memory, a tenth of the
 // time of kernels with chunks of 15 us. An eager leader sends both at once. Nearly all of its claims are quick: one of

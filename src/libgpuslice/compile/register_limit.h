@@ -2,9 +2,9 @@
 // a kernel of 32 registers runs with twice the threads of one of 40. Where so little is too much, ptxas is given a
 // limit.
 //
-// Only where it is little. Measured on an H200 (docs/measurements.md): md with 34 registers instead of 32 took 1.25 of
-// the time, with 32 again 1.04; blackScholes 1.06 with 34, 0.97 with 32; but fft, whose 64 are constants taken out of
-// the worker's loop, 1.04 with those and 1.23 with the 40 of its original.
+// Only where it is little. Measured on an H200 (docs/history/worker.md): md with 34 registers instead of 32 took 1.25
+// of the time, with 32 again 1.04; blackScholes 1.06 with 34, 0.97 with 32; but fft, whose 64 are constants taken out
+// of the worker's loop, 1.04 with those and 1.23 with the 40 of its original.
 #pragma once
 
 #include <optional>

@@ -22,7 +22,8 @@ namespace {
 constexpr std::uint32_t kMeasureEvery = 1000;
 constexpr double kShortInReserveNs = 1'000'000;
 constexpr double kTargetsWhenAlone = 4;
-/// Guarded kernels take 1.025 of the time with block-tasks of 120 us, 1.035 with such of 50 us (docs/measurements.md).
+/// Guarded kernels take 1.025 of the time with block-tasks of 120 us, 1.035 with such of 50 us (docs/measurements.md,
+/// "Guarded kernels").
 constexpr double kWorthGuardingNs = 100'000;
 
 }  // namespace

@@ -1,6 +1,6 @@
 // How far a program may be ahead of the GPU in a stream with kernels that cannot be evicted: by GPU time, since that is
 // how late a new grant takes effect. Too little, and the GPU runs dry while the program computes: a training loop that
-// was let 16 to 32 launches ahead took 1.026 of its time, with 64 and more 1.000 (docs/measurements.md).
+// was let 16 to 32 launches ahead took 1.026 of its time, with 64 and more 1.000 (docs/history/programs.md).
 //
 // The unit is the mark, an event behind every so many launches. Before the launches behind a mark the program waits
 // until an earlier mark is reached; which one, this says.
