@@ -234,14 +234,32 @@ void Context::publish_usage() {
   told_demand_ = demand;
 }
 
-void Context::opaque_started(std::uint64_t blocks) {
+void Context::opaque_started(std::uint64_t blocks, const OpaqueJob& job) {
   {
     std::lock_guard lock(mutex_);
     opaque_busy_.store(true);
+    if (opaque_demand_ == 0 || opaque_job_.issued_ns == 0) opaque_job_ = job;
     opaque_demand_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max<std::uint64_t>(opaque_demand_, blocks), sms_));
     publish_usage();
   }
   if (agent_asleep_.load(std::memory_order_acquire)) wake_agent();
+}
+
+Context::AtGate::AtGate(Context& context, const OpaqueJob& job) : context_(context), job_(job) {
+  std::lock_guard lock(context_.mutex_);
+  AtGate** last = &context_.at_gate_;
+  while (*last) last = &(*last)->next_;
+  *last = this;
+  context_.publish_usage();
+}
+
+/// What passes the gate is the job until the agent knows better.
+Context::AtGate::~AtGate() {
+  std::lock_guard lock(context_.mutex_);
+  AtGate** me = &context_.at_gate_;
+  while (*me != this) me = &(*me)->next_;
+  *me = next_;
+  context_.opaque_job_ = job_;
 }
 
 bool Context::idle() {

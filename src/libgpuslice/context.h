@@ -203,8 +203,23 @@ class Context {
   /// behind it in its hardware queue (worker_streams.h). That is certain with one such stream, not with several. So a program's second
   /// stream waits here until no guarded launch is incomplete; from then on there are none.
   void use_stream(CUstream stream);
-  /// A kernel of so many blocks, in original form, is about to be launched where none was on the GPU.
-  void opaque_started(std::uint64_t blocks);
+  /// A kernel of so many blocks, in original form, is about to be launched where none was on the GPU. `job`: what policies for jobs
+  /// are told of it, if anything.
+  void opaque_started(std::uint64_t blocks, const OpaqueJob& job);
+  /// While it lives a thread waits for a grant with a launch in original form, and that is the client's job.
+  class AtGate {
+   public:
+    AtGate(Context& context, const OpaqueJob& job);
+    ~AtGate();
+    AtGate(const AtGate&) = delete;
+    AtGate& operator=(const AtGate&) = delete;
+
+   private:
+    friend class Context;
+    Context& context_;
+    const OpaqueJob job_;
+    AtGate* next_ = nullptr;  ///< who came later
+  };
   /// One launch, of a kernel or a graph, goes to the driver as it came.
   void count_original_launch() { launched_as_they_are_.fetch_add(1, std::memory_order_relaxed); }
   /// No launch is known to be on the GPU. The context need not be current.
@@ -265,7 +280,10 @@ class Context {
   void publish_usage();
   /// For policies for jobs (job_report.cc), both with mutex_. True: the daemon is to hear of it now.
   bool tell_head(std::uint32_t wanted);
+  const OpaqueJob* opaque_head(const Launch* oldest) const;
   void record(const Launch& launch, std::int64_t clock_offset, std::uint64_t whole_from_ns);
+  /// Without it.
+  void record(const TimedLaunch& launch) const;
   const gpuctl::ipc::Grant* grant() const;  ///< null: no daemon
   gpuctl::ipc::Usage* usage() const;
 
@@ -296,7 +314,11 @@ class Context {
   Opaque opaque_{*this};
   std::atomic<std::uint64_t> crowded_until_ns_{0};   ///< why_crowded()
   std::atomic<bool> opaque_busy_{false};             ///< such kernels may be on the GPU
-  std::uint32_t opaque_demand_ = 0;                  ///< theirs, in SMs; guarded by mutex_
+  std::uint32_t opaque_demand_ = 0;                  ///< theirs, in SMs; guarded by mutex_, as are the next four
+  OpaqueJob opaque_job_;                             ///< of those on the GPU, the one that policies for jobs are told of
+  AtGate* at_gate_ = nullptr;                        ///< who waits longest for a grant
+  std::uint64_t told_opaque_ns_ = 0;                 ///< OpaqueJob::issued_ns of what was last a head ...
+  std::uint64_t told_opaque_ = 0;                    ///< ... and its number
   std::atomic<std::uint32_t> launched_as_they_are_{0};  ///< launches in original form that Usage does not count yet
   std::atomic<bool> agent_asleep_{false};
   std::atomic<std::uint32_t> agent_futex_{0};        ///< +1 to wake the agent

@@ -9,6 +9,7 @@
 #include "libgpuslice/debug.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/joining.h"
+#include "libgpuslice/kernels.h"
 #include "libgpuslice/lane.h"
 #include "libgpuslice/relaxed_capture.h"
 
@@ -23,8 +24,19 @@ Lane& Opaque::lane_of(CUstream stream) {
   return *lane;
 }
 
-void Opaque::wait_for_grant(Lane& lane) const {
-  if (context_.granted() == 0) lane.join_now();
+OpaqueJob Opaque::Launch::job(std::uint64_t now_ns) const {
+  return {.kernel = kernel ? hash_of(*kernel) : 0,
+          .issued_ns = now_ns,
+          .blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, UINT32_MAX)),
+          .threads = threads,
+          .shared = shared};
+}
+
+void Opaque::wait_for_grant(Lane& lane, const Launch& launch) const {
+  if (context_.granted() != 0) return;
+  lane.join_now();
+  if (lane.job.issued_ns == 0) lane.job = launch.job(lane.latest_ns);  // a policy may come into force meanwhile
+  const Context::AtGate waits(context_, lane.job);
   while (context_.granted() == 0 && !context_.ended()) std::this_thread::sleep_for(50us);
 }
 
@@ -34,12 +46,15 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch) : stre
   lane_->blocks = lane_->busy.load(std::memory_order_relaxed) ? std::max(lane_->blocks, launch.blocks) : launch.blocks;
   lane_->latest = launch.name;
   lane_->latest_ns = monotonic_ns();
-  if (!lane_->busy.exchange(true)) opaque.context_.opaque_started(launch.blocks);
-  opaque.wait_for_grant(*lane_);
+  const bool tells = opaque.context_.jobs() != gpuctl::ipc::kNoJobs;
+  lane_->job = tells ? launch.job(lane_->latest_ns) : OpaqueJob{};
+  if (!lane_->busy.exchange(true)) opaque.context_.opaque_started(launch.blocks, lane_->job);
+  opaque.wait_for_grant(*lane_, launch);
   if (lane_->launches % Lane::kMarkEvery == 0) lane_->wait_for_gpu(opaque.context_.alone());
   confine(opaque, launch);
   lane_->latest_sms = confined_.sms;
   if (!confined()) lane_->join_now();
+  if (tells && launch.kernel) lane_->timer.begin(this->stream(), *launch.kernel, lane_->job);
 }
 
 /// To where the launches before went, if the grant is what it was; else to the part that it says now.
@@ -65,6 +80,7 @@ void Opaque::Turn::confine(Opaque& opaque, const Launch& launch) {
 }
 
 CUstream Opaque::Turn::anywhere(const char* why) {
+  lane_->timer.give_up();
   if (confined()) {
     lane_->leave();
     lane_->join_now();
@@ -75,6 +91,7 @@ CUstream Opaque::Turn::anywhere(const char* why) {
 }
 
 Opaque::Turn::~Turn() {
+  lane_->timer.end(stream(), confined_.sms);
   if (confined()) lane_->leave();
   if (stream_ == CU_STREAM_PER_THREAD && lane_->join) driver().cuEventRecord(lane_->join, stream_);  // for demand()
   if (++lane_->launches % Lane::kMarkEvery == 0) lane_->set_mark();
@@ -82,7 +99,7 @@ Opaque::Turn::~Turn() {
 
 // A stream that was found empty twice, with nothing launched in between, is over: to begin again costs a launch more than to go on, and
 // a program that is hardly ahead of the GPU would do so all the time.
-std::uint32_t Opaque::demand() {
+std::uint32_t Opaque::demand(Look* look) {
   std::uint64_t blocks = 0;
   std::lock_guard lock(mutex_);
   for (const auto& [key, lane] : lanes_) {
@@ -90,13 +107,26 @@ std::uint32_t Opaque::demand() {
     std::unique_lock turn(lane->mutex, std::try_to_lock);
     if (!turn.owns_lock()) {  // a launch is under way
       ++blocks;
-    } else if (lane->is_over() && std::exchange(lane->launches_when_empty, lane->launches) == lane->launches) {
-      lane->busy.store(false, std::memory_order_release);
-    } else {
-      blocks += lane->blocks;
+      continue;
     }
+    const bool is_over = lane->is_over();
+    if (look) lane->timer.collect(look->timed);
+    if (is_over && std::exchange(lane->launches_when_empty, lane->launches) == lane->launches) {
+      lane->busy.store(false, std::memory_order_release);
+      continue;
+    }
+    blocks += lane->blocks;
+    if (look) consider(*lane, *look);
   }
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, context_.sms()));
+}
+
+/// With the lane's mutex.
+void Opaque::consider(const Lane& lane, Look& look) {
+  look.any = true;
+  const OpaqueJob* timed = lane.timer.oldest();
+  const OpaqueJob& job = timed ? *timed : lane.job;
+  if (job.issued_ns != 0 && (look.oldest.issued_ns == 0 || job.issued_ns < look.oldest.issued_ns)) look.oldest = job;
 }
 
 void Opaque::report_slow() {

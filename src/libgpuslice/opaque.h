@@ -10,7 +10,9 @@
 // - A program may be no more than some milliseconds ahead of the GPU in each stream (run_ahead.h), or a new grant would take
 //   effect long after it was made.
 //
-// While such launches are on the GPU the client has demand, as many SMs as the largest of them has blocks.
+// While such launches are on the GPU the client has demand, as many SMs as the largest of them has blocks. Under a policy for jobs
+// some of them are timed (launch_timer.h), and the daemon hears which one is the client's job: the one that waits for a grant, else the
+// oldest of those timed that is not complete, else the latest.
 #pragma once
 
 #include <cuda.h>
@@ -19,14 +21,17 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "libgpuslice/green.h"
+#include "libgpuslice/lane.h"
+#include "libgpuslice/launch_timer.h"
 #include "libgpuslice/stream_key.h"
 
 namespace gpuslice {
 
 class Context;
-struct Lane;
+struct KernelInfo;
 
 class Opaque {
  public:
@@ -38,6 +43,10 @@ class Opaque {
     bool confine = true;      ///< if need be to some SMs; a graph cannot be
     std::uint32_t least = 0;  ///< SMs without which it cannot run
     const char* name = "a graph";  ///< of the kernel, which outlives the launch
+    KernelInfo* kernel = nullptr;  ///< by what durations are known; null: it is not to be known by any
+    std::uint32_t threads = 0, shared = 0;  ///< of a block
+
+    OpaqueJob job(std::uint64_t now_ns) const;
   };
 
   /// One launch, from before it to behind it; other threads' launches into the same stream wait meanwhile. The context
@@ -54,6 +63,8 @@ class Opaque {
     bool confined() const { return confined_.stream != nullptr; }
     /// The program's stream, behind all that went elsewhere: the driver refused to launch there.
     CUstream anywhere(const char* why);
+    /// The driver refused it altogether.
+    void give_up() { lane_->timer.give_up(); }
     /// On how many SMs; 0: on any, and why.
     std::uint32_t sms() const { return confined_.sms; }
     const char* why_anywhere() const { return confined_.none; }
@@ -67,8 +78,14 @@ class Opaque {
     std::unique_lock<std::mutex> lock_;
   };
 
-  /// SMs that launches on the GPU now could fill; 0 when all are complete. Asks the driver. The agent's.
-  std::uint32_t demand();
+  /// What a look at all streams shows, for policies for jobs.
+  struct Look {
+    bool any = false;                ///< a stream with launches could be looked at
+    OpaqueJob oldest;                ///< in these streams, as far as known
+    std::vector<TimedLaunch> timed;  ///< complete since the look before
+  };
+  /// SMs that launches on the GPU now could fill; 0 when all are complete. Asks the driver. `look`: the agent's.
+  std::uint32_t demand(Look* look = nullptr);
   /// Says in the debug file what does not end.
   void report_slow();
   /// The program is about to destroy the stream.
@@ -79,7 +96,8 @@ class Opaque {
  private:
   friend class Turn;
   Lane& lane_of(CUstream stream);
-  void wait_for_grant(Lane& lane) const;
+  static void consider(const Lane& lane, Look& look);
+  void wait_for_grant(Lane& lane, const Launch& launch) const;
 
   Context& context_;
   std::mutex mutex_;  ///< guards lanes_; after a lane's own
