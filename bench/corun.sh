@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Runs the co-run matrix (docs/corun.md) from a checkout, with a build directory that may have been made elsewhere:
-#   bench/corun.sh [--build-dir DIR] OPTION...        bench/corun.sh --help; --list prints the names of programs and configurations
-# The build directory needs src/gpuctl/gpuctl, src/gpuctld/gpuctld, src/libgpuslice/libgpuslice.so and bench/corun-kernels; where the machine
-# lacks libtomlplusplus, lib/libtomlplusplus.so.3 as well. Without bench/corun-kernels it is compiled there, if there is an nvcc.
+#   bench/corun.sh [--build-dir DIR] OPTION...        bench/corun.sh --help; --list prints the names of programs and
+#                                                     configurations
+# The build directory needs src/gpuctl/gpuctl, src/gpuctld/gpuctld, src/libgpuslice/libgpuslice.so and
+# bench/corun-kernels; where the machine lacks libtomlplusplus, lib/libtomlplusplus.so.3 as well. Without
+# bench/corun-kernels it is compiled there, if there is an nvcc.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -12,7 +14,7 @@ for ((i = 0; i < $#; ++i)); do
   case ${words[i]} in
     --build-dir) build=${words[i + 1]:?--build-dir needs a directory} ;;
     --build-dir=*) build=${words[i]#*=} ;;
-    --help | -h | --list) PYTHONPATH=$here exec python3 -m corun "$@" ;;
+    --help | -h | --list) PYTHONPATH=$here/.. exec python3 -m bench.corun "$@" ;;
   esac
 done
 build=$(cd "$build" && pwd) || exit 2
@@ -27,4 +29,5 @@ if [[ " ${words[*]} " != *" --software "* && ! -x $build/bench/corun-kernels ]];
   "$nvcc" -std=c++17 -O2 -gencode arch=compute_80,code=sm_80 -gencode 'arch=compute_90,code=[sm_90,compute_90]' \
     -o "$build/bench/corun-kernels" "$here/corun/programs/kernels.cu"
 fi
-PYTHONPATH=$here${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1 exec python3 -m corun --build-dir "$build" "$@"
+root=$(cd "$here/.." && pwd)
+PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1 exec python3 -m bench.corun --build-dir "$build" "$@"

@@ -1,5 +1,5 @@
-// A kernel that is written preemptible by hand: preemptible [ROUNDS] blurs an image as often (10), and compares it each time
-// with what the CPU makes of it.
+// A kernel that is written preemptible by hand: preemptible [ROUNDS] blurs an image as often (10), and compares it each
+// time with what the CPU makes of it.
 //
 //   gpuslice-nvcc -std=c++17 -O2 -o preemptible preemptible.cu
 //   GPUCTL_SLICE=batch ./preemptible
@@ -16,7 +16,8 @@ constexpr int kApron = kTile + 2 * kRadius;
 
 /// Each pixel becomes the sum of its neighbourhood; beyond the edges there is nothing. `blocks` counts how often each
 /// block-task was run.
-__global__ void blur(gpuslice::launch_args args, const unsigned* in, unsigned* out, int width, int height, unsigned* blocks) {
+__global__ void blur(gpuslice::launch_args args, const unsigned* in, unsigned* out, int width, int height,
+                     unsigned* blocks) {
   gpuslice::for_each_block_task(args, [&](dim3 block) {
     __shared__ unsigned tile[kApron][kApron];
     const int left = static_cast<int>(block.x) * kTile - kRadius;

@@ -4,7 +4,8 @@ namespace {
 constexpr unsigned kWordsPerThread = 16;
 }
 
-extern "C" __global__ void countEqual(const unsigned* found, const unsigned* expected, unsigned* equal, unsigned count) {
+extern "C" __global__ void countEqual(const unsigned* found, const unsigned* expected, unsigned* equal,
+                                      unsigned count) {
   __shared__ unsigned sum;
   if (threadIdx.x == 0) sum = 0;
   __syncthreads();

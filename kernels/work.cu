@@ -4,7 +4,7 @@
 namespace {
 constexpr unsigned kTableMask = 4095;
 constexpr float kScale = 0.998f;
-}
+}  // namespace
 
 extern "C" __global__ void work(const float* table, unsigned* out, unsigned iterations) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -114,8 +114,8 @@ void Workbench::launch_step(std::size_t step, std::size_t output, CUstream strea
   }
   if (other) pointers[arguments.size()] = other->parameter;
   const Dim3 blocks = other ? other->grid : grid;
-  CUDA_CALL(cuLaunchKernel, other ? other->function : functions_[step], blocks.x, blocks.y, blocks.z, block.x, block.y, block.z, 0, stream,
-            pointers.data(), nullptr);
+  CUDA_CALL(cuLaunchKernel, other ? other->function : functions_[step], blocks.x, blocks.y, blocks.z, block.x, block.y,
+            block.z, 0, stream, pointers.data(), nullptr);
 }
 
 std::optional<std::string> Workbench::verify(std::size_t output) {

@@ -13,6 +13,9 @@ packages=(build-essential ninja-build meson pkg-config python3 libboost1.81-dev 
 # The compiler driver with ptxas, the device compiler, its own headers, and the runtime with cuda.h.
 wheels=(nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime)
 wheel_version='13.0.*'
+# What looks at the form of the sources (tests/house). A machine that cannot have them skips those tests.
+tools=(clang-format clang-tidy shellcheck mandoc)
+ruff_version=0.17.6
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 fail() { say "$*"; exit 1; }
@@ -37,10 +40,26 @@ install_packages() {
   apt-get "${quiet[@]}" install -y --no-install-recommends "${missing[@]}" >&2
 }
 
+# install_tools: those that are missing, if that can be done; nothing depends on them but tests that are skipped without.
+install_tools() {
+  local missing=() package
+  for package in "${tools[@]}"; do package_installed "$package" || missing+=("$package"); done
+  if ((${#missing[@]})) && { ((EUID != 0)) || ! timeout 300 bash -c '
+      export DEBIAN_FRONTEND=noninteractive
+      apt-get -qq update && apt-get -qq install -y --no-install-recommends "$@"' install "${missing[@]}" >&2; }; then
+    say "going on without ${missing[*]}"
+  fi
+  if ! command -v ruff >/dev/null && [[ ! -x $build/tools/bin/ruff ]]; then
+    timeout 120 python3 -m pip install --quiet --disable-pip-version-check --only-binary=:all: \
+      --target "$build/tools" "ruff==$ruff_version" >&2 || say "going on without ruff"
+  fi
+}
+
 # recent_enough NVCC: whether it is of CUDA 12.4 or later.
 recent_enough() {
   local release
-  release=$("$1" --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
+  release=$("$1" --version 2>/dev/null |
+    sed -n 's/.*release \([0-9.]*\),.*/\1/p')
   [[ -n $release && $(printf '%s\n' 12.4 "$release" | sort -V | head -n 1) == 12.4 ]]
 }
 
@@ -83,7 +102,8 @@ compiles_and_links() {
   scratch=$(mktemp -d)
   printf '__global__ void k(int* p) { *p = 1; }\nint main() { k<<<1, 1>>>(nullptr); return 0; }\n' >"$scratch/probe.cu"
   for runtime in static shared; do
-    env PATH=/usr/local/bin:/usr/bin:/bin "$nvcc" -cudart "$runtime" -o "$scratch/probe" "$scratch/probe.cu" >&2 || status=1
+    env PATH=/usr/local/bin:/usr/bin:/bin "$nvcc" -cudart "$runtime" -o "$scratch/probe" "$scratch/probe.cu" >&2 ||
+      status=1
   done
   rm -rf "$scratch"
   return "$status"
@@ -107,6 +127,7 @@ fetch_toolkit() {
 # bootstrap: everything a build needs. Sets `toolkit`.
 bootstrap() {
   install_packages "${packages[@]}"
+  install_tools
   toolkit=$(find_toolkit)
   if [[ -z $toolkit ]]; then
     fetch_toolkit
@@ -120,7 +141,10 @@ build_tree() {
   mkdir -p "$build"
   if [[ ! -f $build/build.ninja ]]; then
     say "configuring build/"
-    meson setup "$build" "$root" "-Dtoolkit_root=$toolkit" >"$log" 2>&1 || { cat "$log" >&2; fail "meson setup failed"; }
+    if ! meson setup "$build" "$root" "-Dtoolkit_root=$toolkit" >"$log" 2>&1; then
+      cat "$log" >&2
+      fail "meson setup failed"
+    fi
   fi
   say "building"
   ninja -C "$build" "$@" >"$log" 2>&1 || { tail -n 60 "$log" >&2; fail "the build failed; all of it: $log"; }

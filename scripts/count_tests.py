@@ -5,6 +5,7 @@ build directory. The last line holds the counts.
 A GoogleTest program counts with each of its cases, any other test as one. A program that ended badly although none of
 its cases failed (it crashed, or ran out of time) counts as one failure more. Exit status 1 when one failed or none ran.
 """
+
 import json
 import pathlib
 import sys

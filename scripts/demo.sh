@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Shows what slices do, on the GPU there is, else on the software GPU. A latency-sensitive client (LS) issues a short
 # kernel every few milliseconds, a batch client runs long kernels back to back. Four rounds: LS alone; both, unmanaged;
-# both, unmanaged, with stream priorities that the programs set themselves; both in slices of a private gpuctld, with SMs
-# reserved for LS. Every result of every kernel is checked.
-# The last line sums it up. --seconds N: length of a round (default 8). --build DIR: use binaries that are built already.
+# both, unmanaged, with stream priorities that the programs set themselves; both in slices of a private gpuctld, with
+# SMs reserved for LS. Every result of every kernel is checked.
+# The last line sums it up. --seconds N: length of a round (default 8). --build DIR: use binaries that are built
+# already.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=scripts/bootstrap.sh
@@ -68,12 +69,14 @@ round_of() {
   local start batch_pid=
   start=$(soon 2)
   if [[ ${2-} == batch ]]; then
-    "${in_batch[@]}" "$bench" run work "${batch_options[@]}" "${batch_priority[@]}" --seconds "$seconds" --start-at "$start" --json \
+    "${in_batch[@]}" "$bench" run work "${batch_options[@]}" "${batch_priority[@]}" \
+      --seconds "$seconds" --start-at "$start" --json \
       >"$scratch/$1-batch.json" &
     batch_pid=$!
     started+=("$batch_pid")
   fi
-  "${in_ls[@]}" "$bench" run work "${ls_options[@]}" "${ls_priority[@]}" --seconds "$seconds" --start-at "$start" --json \
+  "${in_ls[@]}" "$bench" run work "${ls_options[@]}" "${ls_priority[@]}" \
+    --seconds "$seconds" --start-at "$start" --json \
     >"$scratch/$1-ls.json" &
   local ls_pid=$! status=0
   started+=("$ls_pid")
@@ -90,7 +93,8 @@ scratch, device = pathlib.Path(sys.argv[1]), sys.argv[2]
 rounds = ("alone", "unmanaged", "priorities", "managed")
 ls = {name: json.loads((scratch / f"{name}-ls.json").read_text()) for name in rounds}
 batch = {name: json.loads((scratch / f"{name}-batch.json").read_text()) for name in rounds[1:]}
-print(f"{'':10} {'LS p50 us':>10} {'p99 us':>10} {'max us':>10} {'kernels':>8} {'batch kernels/s':>16} {'checked':>8} {'wrong':>6}")
+print(f"{'':10} {'LS p50 us':>10} {'p99 us':>10} {'max us':>10} {'kernels':>8} {'batch kernels/s':>16} "
+      f"{'checked':>8} {'wrong':>6}")
 for name in rounds:
     runs = [ls[name]] + ([batch[name]] if name in batch else [])
     rate = f"{batch[name]['kernels_per_s']:.2f}" if name in batch else "-"
@@ -101,7 +105,8 @@ mismatches = sum(run["mismatches"] for run in [*ls.values(), *batch.values()])
 kept = batch["managed"]["kernels_per_s"] / batch["unmanaged"]["kernels_per_s"]
 p99 = {name: round(ls[name]["latency_us"]["p99"]) for name in rounds}
 print(f"demo: device={device} alone_p99_us={p99['alone']} unmanaged_p99_us={p99['unmanaged']} "
-      f"priorities_p99_us={p99['priorities']} managed_p99_us={p99['managed']} batch_kept={kept:.2f} mismatches={mismatches}")
+      f"priorities_p99_us={p99['priorities']} managed_p99_us={p99['managed']} "
+      f"batch_kept={kept:.2f} mismatches={mismatches}")
 sys.exit(0 if mismatches == 0 else 3)
 PYTHON
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Fuzzes what reads other people's bytes: scripts/fuzz.sh [--minutes N] [TARGET...]. Each target of tests/fuzz gets N CPU
-# minutes (10; 0 only runs what there is), with address and undefined-behaviour checks, in build-fuzz/. What was found there
-# before is where the next run goes on: build-fuzz/corpus/TARGET. An input that makes a target fail is left in
-# build-fuzz/crashes and its end shown. The last line: "fuzz: N targets, N runs, N crashes". Exit status 1 if any.
+# Fuzzes what reads other people's bytes: scripts/fuzz.sh [--minutes N] [TARGET...]. Each target of tests/fuzz gets N
+# CPU minutes (10; 0 only runs what there is), with address and undefined-behaviour checks, in build-fuzz/. What was
+# found there before is where the next run goes on: build-fuzz/corpus/TARGET. An input that makes a target fail is left
+# in build-fuzz/crashes and its end shown. The last line: "fuzz: N targets, N runs, N crashes". Exit status 1 if any.
 set -euo pipefail
 # shellcheck source=scripts/bootstrap.sh
 source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"
@@ -10,7 +10,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"
 tree=$root/build-fuzz
 all_targets=(ptx fatbin image varlink config workload)
 # What else is worth starting from, and the words of the format.
-declare -A seeds=([ptx]=tests/ptx [fatbin]=tests/ptx/fatbin [image]=tests/ptx/fatbin [config]=etc [workload]=tests/workloads)
+declare -A seeds=([ptx]=tests/ptx [fatbin]=tests/ptx/fatbin [image]=tests/ptx/fatbin [config]=etc
+                  [workload]=tests/workloads)
 declare -A words=([ptx]=ptx [varlink]=json [config]=toml [workload]=toml)
 longest=4096         # bytes of an input: longer ones take time and seldom show more
 slow_s=20            # an input that takes longer is a failure

@@ -35,7 +35,10 @@ trap 'exit 143' TERM HUP
 
 # start_mps: a private MPS for everything started from here on; without its control program, nothing.
 start_mps() {
-  command -v nvidia-cuda-mps-control >/dev/null || { say "no nvidia-cuda-mps-control here: going on without MPS"; return 0; }
+  if ! command -v nvidia-cuda-mps-control >/dev/null; then
+    say "no nvidia-cuda-mps-control here: going on without MPS"
+    return 0
+  fi
   mkdir -p "$scratch/mps" "$scratch/mps-log"
   export CUDA_MPS_PIPE_DIRECTORY=$scratch/mps CUDA_MPS_LOG_DIRECTORY=$scratch/mps-log
   setsid timeout 20 nvidia-cuda-mps-control -d >/dev/null 2>&1 || fail "MPS does not start"
@@ -44,6 +47,7 @@ start_mps() {
 
 # start_gpuctld [OPTION...]: a daemon of our own; returns when it answers. Sets gpuctld_pid.
 start_gpuctld() {
+  # shellcheck disable=SC2154  # who sources this says where the binaries are
   "$binaries/src/gpuctld/gpuctld" --socket "$GPUCTL_SOCKET" --state "$scratch/state" "$@" >"$scratch/gpuctld.log" 2>&1 &
   gpuctld_pid=$!
   started+=("$gpuctld_pid")

@@ -9,7 +9,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"
 
 declare -A checks=([address]="address,undefined" [thread]=thread)
 # public_api watches kernels by copying half a megabyte from under them: with thread checks that takes minutes.
-both="identical streams daemon_restart graphs ioctl cooperative confine cubin defects ways_in late_forms resize guarded shared_memory run_ahead opaque joining told"
+both="identical streams daemon_restart graphs ioctl cooperative confine cubin defects ways_in late_forms resize guarded
+  shared_memory run_ahead opaque joining told"
 declare -A system_tests=([address]="$both public_api" [thread]="$both")
 declare -A runtimes=([address]=libasan.so [thread]=libtsan.so)
 
@@ -35,20 +36,23 @@ check() {
 }
 
 # check_system NAME TREE: a program that is found to do wrong says so in a file, since a test may not look at its end.
-# gpuctl run puts libgpuslice in front of the sanitizer's runtime, which wants to be first and is told not to insist: what
-# it intercepts libgpuslice does not have, but for dlsym (src/libgpuslice/dlsym.cc). A program that is built without the
-# sanitizer needs the runtime preloaded as well: the tests have it from GPUCTL_SANITIZER_RUNTIME.
+# gpuctl run puts libgpuslice in front of the sanitizer's runtime, which wants to be first and is told not to insist:
+# what it intercepts libgpuslice does not have, but for dlsym (src/libgpuslice/dlsym.cc). A program that is built
+# without the sanitizer needs the runtime preloaded as well: the tests have it from GPUCTL_SANITIZER_RUNTIME.
 check_system() {
   local reports=$2/sanitizer-reports
   rm -rf "$reports" && mkdir "$reports"
   say "$1: system tests"
-  ninja -C "$2" tests/driver/{defects,graph_storm,graphs,guarded,image_shell,ioctls,shared_memory,slice_shell,sm_watch,streams,told_linked,ways_in} \
-    tests/cuda/{cubin_program,cubin_program_linked,libcubin_plugin.so,long_image.fatbin,long_image_with_variable.fatbin,told} >>"$2/last-build.log" 2>&1 ||
+  ninja -C "$2" tests/driver/{defects,graph_storm,graphs,guarded,image_shell,ioctls,shared_memory} \
+    tests/driver/{slice_shell,sm_watch,streams,told_linked,ways_in} \
+    tests/cuda/{cubin_program,cubin_program_linked,libcubin_plugin.so,told} \
+    tests/cuda/{long_image.fatbin,long_image_with_variable.fatbin} >>"$2/last-build.log" 2>&1 ||
     fail "the system tests' programs cannot be built"
-  # Leaks are for the unit tests: at the end of these programs the leak checker itself crashes on its way through their thread-local
-  # storage (signal 11), and without going there it takes for lost what only a thread holds.
+  # Leaks are for the unit tests: at the end of these programs the leak checker itself crashes on its way through their
+  # thread-local storage (signal 11), and without going there it takes for lost what only a thread holds.
   export ASAN_OPTIONS=$address_options:detect_leaks=0:verify_asan_link_order=0:log_path=$reports/address
-  export UBSAN_OPTIONS=$undefined_options:log_path=$reports/undefined TSAN_OPTIONS=$thread_options:log_path=$reports/thread
+  export UBSAN_OPTIONS=$undefined_options:log_path=$reports/undefined
+  export TSAN_OPTIONS=$thread_options:log_path=$reports/thread
   GPUCTL_SANITIZER_RUNTIME=$(c++ "-print-file-name=${runtimes[$1]}")
   export GPUCTL_SANITIZER_RUNTIME
   local tests

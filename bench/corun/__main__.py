@@ -1,4 +1,5 @@
 """Runs the co-run matrix; bench/corun.sh starts this. docs/corun.md says what it measures."""
+
 import argparse
 import contextlib
 import datetime
@@ -18,8 +19,10 @@ from .rounds import Rounds
 from .stage import ROOT, Stage
 from .workloads import BATCH, LS
 
-ORDER = {False: "by turns: for each LS x batch, for each round, for each configuration, programs started anew",
-         True: "quick: for each LS x batch, for each configuration, all rounds in one start of the programs"}
+ORDER = {
+    False: "by turns: for each LS x batch, for each round, for each configuration, programs started anew",
+    True: "quick: for each LS x batch, for each configuration, all rounds in one start of the programs",
+}
 SOFTWARE_SMS = "8"
 
 
@@ -34,9 +37,14 @@ def chosen(text, known, what):
 
 
 def parse():
-    parser = argparse.ArgumentParser(prog="corun.sh", description="LS x batch x configuration: LS latency against batch throughput.")
+    parser = argparse.ArgumentParser(
+        prog="corun.sh", description="LS x batch x configuration: LS latency against batch throughput."
+    )
     parser.add_argument("--build-dir", default="build", help="a build directory of gpuctl")
-    parser.add_argument("--out", help="directory for corun.json, corun.txt, corun.svg and gpuctld.log (default: corun in the build directory)")
+    parser.add_argument(
+        "--out",
+        help="directory for corun.json, corun.txt, corun.svg and gpuctld.log (default: corun in the build directory)",
+    )
     parser.add_argument("--json", help="file for the results (default: corun.json there)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4, help="of a round, that count")
@@ -44,10 +52,16 @@ def parse():
     parser.add_argument("--only-ls", metavar="NAME,...")
     parser.add_argument("--only-batch", metavar="NAME,...")
     parser.add_argument("--configurations", metavar="NAME,...")
-    parser.add_argument("--pairs", choices=("flep",), help="instead of the matrix: FLEP's 28 pairs of kernels (Figure 8)")
+    parser.add_argument(
+        "--pairs", choices=("flep",), help="instead of the matrix: FLEP's 28 pairs of kernels (Figure 8)"
+    )
     parser.add_argument("--limit-s", type=float, default=3600, help="begin nothing that would not be over by then")
-    parser.add_argument("--quick", action="store_true", help="all rounds of a configuration in one start of its programs")
-    parser.add_argument("--software", action="store_true", help="the synthetic programs on the software GPU: figures mean nothing")
+    parser.add_argument(
+        "--quick", action="store_true", help="all rounds of a configuration in one start of its programs"
+    )
+    parser.add_argument(
+        "--software", action="store_true", help="the synthetic programs on the software GPU: figures mean nothing"
+    )
     parser.add_argument("--list", action="store_true", help="print the names and what they are")
     return parser.parse_args()
 
@@ -62,24 +76,49 @@ def print_names():
 def machine(software):
     def said(*command):
         try:
-            return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, cwd=ROOT).stdout.strip().splitlines()[0]
+            return (
+                subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, cwd=ROOT)
+                .stdout.strip()
+                .splitlines()[0]
+            )
         except (OSError, subprocess.SubprocessError, IndexError):
             return "?"
+
     gpu = "software GPU" if software else said("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
-    now = datetime.datetime.now(datetime.timezone.utc)
-    return {"gpu": gpu, "cores": os.cpu_count(), "when": f"{now:%Y-%m-%d %H:%M} UTC",
-            "commit": os.environ.get("CORUN_COMMIT") or said("git", "rev-parse", "--short", "HEAD")}
+    now = datetime.datetime.now(datetime.UTC)
+    return {
+        "gpu": gpu,
+        "cores": os.cpu_count(),
+        "when": f"{now:%Y-%m-%d %H:%M} UTC",
+        "commit": os.environ.get("CORUN_COMMIT") or said("git", "rev-parse", "--short", "HEAD"),
+    }
 
 
 def head(options, configurations):
     workloads = {}
     for workload in (*LS.values(), *BATCH.values()):
         workloads.setdefault(workload.name, {})[workload.role] = workload.description
-    return {"version": 1, "machine": machine(options.software), "order": ORDER[options.quick], "software": options.software,
-            "options": {"rounds": options.rounds, "seconds": options.seconds, "settle": options.settle, "quick": options.quick},
-            "configurations": {configuration.name: {"description": configuration.description, "kind": configuration.kind, "mode": configuration.mode}
-                               for configuration in configurations},
-            "workloads": workloads}
+    return {
+        "version": 1,
+        "machine": machine(options.software),
+        "order": ORDER[options.quick],
+        "software": options.software,
+        "options": {
+            "rounds": options.rounds,
+            "seconds": options.seconds,
+            "settle": options.settle,
+            "quick": options.quick,
+        },
+        "configurations": {
+            configuration.name: {
+                "description": configuration.description,
+                "kind": configuration.kind,
+                "mode": configuration.mode,
+            }
+            for configuration in configurations
+        },
+        "workloads": workloads,
+    }
 
 
 def calibrated(stage, workloads, results):
@@ -112,7 +151,11 @@ def matrix(options, scratch, out):
 
     def say(of_ls, of_batch, configuration, numbers, seconds):
         pair = " x ".join(workload.name for workload in (of_ls, of_batch) if workload)
-        print(f"corun: {pair}, {configuration.name}, round {', '.join(str(number + 1) for number in numbers)}: {seconds:.1f} s", file=sys.stderr)
+        print(
+            f"corun: {pair}, {configuration.name}, "
+            f"round {', '.join(str(number + 1) for number in numbers)}: {seconds:.1f} s",
+            file=sys.stderr,
+        )
 
     began = time.monotonic()
     stage = Stage(options.build_dir, scratch, options.software)

@@ -1,4 +1,6 @@
-"""How LS and batch share the GPU. `stock` needs nothing of this project; in `ours` the programs set no priorities themselves."""
+"""How LS and batch share the GPU. `stock` needs nothing of this project; in `ours` the programs set no priorities
+themselves."""
+
 import dataclasses
 
 TIME_SLICED, MPS = "time-sliced", "mps"
@@ -35,24 +37,60 @@ def percentage(part):
 
 LS_FIRST, BATCH_LAST = (("CUDA_MPS_CLIENT_PRIORITY", "0"),), (("CUDA_MPS_CLIENT_PRIORITY", "1"),)
 
-CONFIGURATIONS = {configuration.name: configuration for configuration in (
-    Configuration("alone", "each program by itself, nothing set", ALONE, TIME_SLICED),
-    stock("sliced", "time-sliced, nothing set", TIME_SLICED),
-    ours("ours-sliced", "ours, time-sliced, two slices with nothing set", TIME_SLICED),
-    ours("ours-sliced-priority", f"ours, time-sliced, priority {PRIORITY} for LS", TIME_SLICED, ls_slice=("--priority", PRIORITY)),
-    stock("mps", "MPS, nothing set"),
-    stock("mps-stream", "MPS, the greatest stream priority for LS", ls_priority="high"),
-    stock("mps-client", "MPS, client priority 1 (below normal) for batch", ls_env=LS_FIRST, batch_env=BATCH_LAST),
-    stock("mps-90", "MPS, 90 % of the threads for batch", batch_env=percentage(90)),
-    stock("mps-75", "MPS, 75 % of the threads for batch", batch_env=percentage(75)),
-    stock("mps-50", "MPS, 50 % of the threads for batch", batch_env=percentage(50)),
-    stock("mps-stream-90", "MPS, the greatest stream priority for LS, 90 % of the threads for batch", ls_priority="high", batch_env=percentage(90)),
-    stock("mps-stream-75", "MPS, the greatest stream priority for LS, 75 % of the threads for batch", ls_priority="high", batch_env=percentage(75)),
-    ours("ours", "ours, MPS, two slices with nothing set"),
-    ours("ours-priority", f"ours, MPS, priority {PRIORITY} for LS", ls_slice=("--priority", PRIORITY)),
-    ours("ours-strict", "ours, MPS, reserve for LS, strict", ls_slice=("--reserve", RESERVE, "--reserve-mode", "strict")),
-    ours("ours-active", "ours, MPS, reserve for LS, kept while LS is active", ls_slice=("--reserve", RESERVE, "--reserve-mode", "active")),
-    ours("ours-lend", "ours, MPS, reserve for LS, lent", ls_slice=("--reserve", RESERVE, "--reserve-mode", "lend")),
-    ours("ours-weights", "ours, MPS, weight 200 for LS, 100 for batch", ls_slice=("--weight", 200), batch_slice=("--weight", 100)),
-    ours("ours-hpf", f"ours, MPS, policy hpf, priority {PRIORITY} for LS", ls_slice=("--priority", PRIORITY), policy="hpf"),
-)}
+CONFIGURATIONS = {
+    configuration.name: configuration
+    for configuration in (
+        Configuration("alone", "each program by itself, nothing set", ALONE, TIME_SLICED),
+        stock("sliced", "time-sliced, nothing set", TIME_SLICED),
+        ours("ours-sliced", "ours, time-sliced, two slices with nothing set", TIME_SLICED),
+        ours(
+            "ours-sliced-priority",
+            f"ours, time-sliced, priority {PRIORITY} for LS",
+            TIME_SLICED,
+            ls_slice=("--priority", PRIORITY),
+        ),
+        stock("mps", "MPS, nothing set"),
+        stock("mps-stream", "MPS, the greatest stream priority for LS", ls_priority="high"),
+        stock("mps-client", "MPS, client priority 1 (below normal) for batch", ls_env=LS_FIRST, batch_env=BATCH_LAST),
+        stock("mps-90", "MPS, 90 % of the threads for batch", batch_env=percentage(90)),
+        stock("mps-75", "MPS, 75 % of the threads for batch", batch_env=percentage(75)),
+        stock("mps-50", "MPS, 50 % of the threads for batch", batch_env=percentage(50)),
+        stock(
+            "mps-stream-90",
+            "MPS, the greatest stream priority for LS, 90 % of the threads for batch",
+            ls_priority="high",
+            batch_env=percentage(90),
+        ),
+        stock(
+            "mps-stream-75",
+            "MPS, the greatest stream priority for LS, 75 % of the threads for batch",
+            ls_priority="high",
+            batch_env=percentage(75),
+        ),
+        ours("ours", "ours, MPS, two slices with nothing set"),
+        ours("ours-priority", f"ours, MPS, priority {PRIORITY} for LS", ls_slice=("--priority", PRIORITY)),
+        ours(
+            "ours-strict",
+            "ours, MPS, reserve for LS, strict",
+            ls_slice=("--reserve", RESERVE, "--reserve-mode", "strict"),
+        ),
+        ours(
+            "ours-active",
+            "ours, MPS, reserve for LS, kept while LS is active",
+            ls_slice=("--reserve", RESERVE, "--reserve-mode", "active"),
+        ),
+        ours("ours-lend", "ours, MPS, reserve for LS, lent", ls_slice=("--reserve", RESERVE, "--reserve-mode", "lend")),
+        ours(
+            "ours-weights",
+            "ours, MPS, weight 200 for LS, 100 for batch",
+            ls_slice=("--weight", 200),
+            batch_slice=("--weight", 100),
+        ),
+        ours(
+            "ours-hpf",
+            f"ours, MPS, policy hpf, priority {PRIORITY} for LS",
+            ls_slice=("--priority", PRIORITY),
+            policy="hpf",
+        ),
+    )
+}

@@ -1,24 +1,23 @@
 """FLEP's 28 pairs of Figure 8: a long kernel of low priority runs, and 0.1 ms later a short one of high priority comes.
 
-The kernels, the pairs and the slots in which they meet are those of scripts/measure_flep.py: all programs run at once, and one run has each
-pair five times. Rounds and configurations take turns. The figure of a pair in a round is the median time of the short kernel, from its issue
-to its end, and how long it takes until both are done.
-"""
+The kernels, the pairs and the slots in which they meet are those of scripts/meetings.py: all programs run at once,
+and one run has each pair five times. Rounds and configurations take turns. The figure of a pair in a round is the
+median time of the short kernel, from its issue to its end, and how long it takes until both are done."""
+
 import contextlib
 
+from ..papers import flep as meetings
+from ..papers import schedulers
 from .configurations import CONFIGURATIONS, OURS
 from .flep_figures import points
 from .stage import Refused
-
-import measure_flep  # noqa: E402  (found where stage found the lab)
-import measure_schedulers  # noqa: E402
 
 DEFAULT = ("mps", "mps-stream", "mps-client", "ours-priority", "ours-hpf")
 LONG, SHORT = "batch", "ls"  # slices, and the roles of stock programs
 ROUND_S = 20.0
 
 
-class Applications(measure_schedulers.Schedulers):
+class Applications(schedulers.Schedulers):
     """Programs of the roles LONG and SHORT, in slices or with the environment of a stock configuration."""
 
     configuration = None
@@ -32,8 +31,20 @@ class Applications(measure_schedulers.Schedulers):
         for index, (role, application, options) in enumerate(members):
             samples = self.lab.scratch / f"flep-{self.runs}-{index}"
             with self.lab.environment(**dict(environments[role])):
-                programs.append((self.lab.start_bench(None, *application.arguments(check), "--no-gpu-time", "--start-on-input",
-                                                      "--samples", samples, *options), samples))
+                programs.append(
+                    (
+                        self.lab.start_bench(
+                            None,
+                            *application.arguments(check),
+                            "--no-gpu-time",
+                            "--start-on-input",
+                            "--samples",
+                            samples,
+                            *options,
+                        ),
+                        samples,
+                    )
+                )
         for program, _ in programs:
             program.wait_ready()
         return programs
@@ -49,7 +60,7 @@ def prepare(stage, applications):
     with stage.configured(CONFIGURATIONS["ours-hpf"], 0):
         stage.lab.gpuctl("create-slice", "set")
         applications.calibrate()
-        large, small, low, _ = measure_flep.applications(applications)
+        large, small, low, _ = meetings.applications(applications)
     return [large[name] for name in low], list(small.values())
 
 
@@ -58,7 +69,10 @@ def run(stage, results, options, configurations, time_left, say):
     with stage.lab.environment(CUDA_DEVICE_MAX_CONNECTIONS="2"):  # MPS has no more for so many programs
         applications = Applications(stage.lab)
         longs, shorts = prepare(stage, applications)
-        results.data["flep"] = {"alone_ms": {"long": {a.name: a.plain_ms for a in longs}, "short": {a.name: a.plain_ms for a in shorts}}, "rounds": []}
+        results.data["flep"] = {
+            "alone_ms": {"long": {a.name: a.plain_ms for a in longs}, "short": {a.name: a.plain_ms for a in shorts}},
+            "rounds": [],
+        }
         for number in range(options.rounds):
             for configuration in configurations:
                 if time_left() < ROUND_S:
@@ -66,7 +80,9 @@ def run(stage, results, options, configurations, time_left, say):
                     continue
                 try:
                     pairs = one_round(stage, applications, configuration, longs, shorts)
-                    results.data["flep"]["rounds"].append({"configuration": configuration.name, "round": number, "pairs": pairs})
+                    results.data["flep"]["rounds"].append(
+                        {"configuration": configuration.name, "round": number, "pairs": pairs}
+                    )
                     say(configuration, number, len(pairs))
                 except Refused as refusal:
                     results.miss(None, None, configuration, [number], str(refusal), refused=True)
@@ -83,7 +99,7 @@ def one_round(stage, applications, configuration, longs, shorts):
     applications.configuration = configuration
     try:
         with stage.configured(configuration, 0):
-            found = measure_flep.Meeting(applications, longs, shorts).summaries(side(configuration))
+            found = meetings.Meeting(applications, longs, shorts).summaries(side(configuration))
     finally:
         applications.configuration = None
     return {f"{long}_{short}": {"short_ms": at["short"], "both_ms": at["both"]} for (long, short), at in found.items()}

@@ -1,4 +1,6 @@
-"""The figures of FLEP's pairs: medians over the rounds, speed-ups over MPS with nothing set, and the table. Pure functions."""
+"""The figures of FLEP's pairs: medians over the rounds, speed-ups over MPS with nothing set, and the table. Pure
+functions."""
+
 import statistics
 
 from .results import spread
@@ -14,7 +16,10 @@ def points(rounds):
             of_pair = found.setdefault(one["configuration"], {}).setdefault(pair, {"short_ms": [], "both_ms": []})
             for figure, value in at.items():
                 of_pair[figure].append(value)
-    spreads = {name: {pair: {figure: spread(values) for figure, values in at.items()} for pair, at in pairs.items()} for name, pairs in found.items()}
+    spreads = {
+        name: {pair: {figure: spread(values) for figure, values in at.items()} for pair, at in pairs.items()}
+        for name, pairs in found.items()
+    }
     for pairs in spreads.values():
         for pair, at in pairs.items():
             base = spreads.get(BASE, {}).get(pair)
@@ -31,7 +36,10 @@ def lines(flep):
         alone = flep["alone_ms"]["short"][pair.partition("_")[2]]
         rows.append([pair, f"{alone:.3f}"] + [words(pairs[pair]) for pairs in by_name.values()])
     if common:
-        rows.append([f"mean speed-up over {BASE} of {len(common)} pairs", ""] + [mean(pairs, common) for pairs in by_name.values()])
+        rows.append(
+            [f"mean speed-up over {BASE} of {len(common)} pairs", ""]
+            + [mean(pairs, common) for pairs in by_name.values()]
+        )
         whole = [statistics.mean(pairs[pair]["both_ms"]["median"] for pair in common) for pairs in by_name.values()]
         rows.append(["mean time until both are done, ms", ""] + [f"{value:.2f}" for value in whole])
     return rows

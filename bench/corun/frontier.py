@@ -1,10 +1,12 @@
-"""Where a point lies beside others: LS latency is to be small, batch throughput great. Pure functions over (latency, throughput).
+"""Where a point lies beside others: LS latency is to be small, batch throughput great. Pure functions over (latency,
+throughput).
 
 A point is on the frontier of some others unless one of these is at least as good on both axes and better on one.
 
-The distance is the least factor f such that the point (latency / f, throughput * f) is level with each of the others on at least one axis.
-Greater than 1: the others dominate it, by that factor. Less than 1: it is beyond their frontier, by that factor. Equal to 1: level with them.
-"""
+The distance is the least factor f such that the point (latency / f, throughput * f) is level with each of the others on
+at least one axis. Greater than 1: the others dominate it, by that factor. Less than 1: it is beyond their frontier, by
+that factor. Equal to 1: level with them."""
+
 import math
 
 
@@ -45,8 +47,17 @@ def place(point, others):
 
     def beside(name):
         latency, throughput = others[name]
-        return {"name": name, "latency_ratio": ratio(point[0], latency), "throughput_ratio": ratio(point[1], throughput)}
+        return {
+            "name": name,
+            "latency_ratio": ratio(point[0], latency),
+            "throughput_ratio": ratio(point[1], throughput),
+        }
 
-    return {"on_frontier": is_on_frontier(point, others.values()), "distance": distance(point, others.values()),
-            "least_latency": beside(fastest), "most_throughput": beside(fullest), "nearest": beside(nearest),
-            "dominated_by": sorted(name for name, other in others.items() if dominates(other, point))}
+    return {
+        "on_frontier": is_on_frontier(point, others.values()),
+        "distance": distance(point, others.values()),
+        "least_latency": beside(fastest),
+        "most_throughput": beside(fullest),
+        "nearest": beside(nearest),
+        "dominated_by": sorted(name for name, other in others.items() if dominates(other, point)),
+    }

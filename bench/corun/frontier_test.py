@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """The frontier of LS latency against batch throughput."""
+
 import math
 import unittest
 
-from corun import frontier
+from bench.corun import frontier
 
 STOCK = {"fast": (10.0, 50.0), "middle": (20.0, 80.0), "full": (100.0, 100.0), "bad": (120.0, 60.0)}
 

@@ -1,7 +1,8 @@
 """Puts together the cells of several results, each cell as it was measured, with the machine and time of its own.
 
-    python3 -m corun.merge FIRST.json SECOND.json > ALL.json
+python3 -m bench.corun.merge FIRST.json SECOND.json > ALL.json
 """
+
 import json
 import sys
 
@@ -24,8 +25,11 @@ def merged(parts):
                 cells[key] = {**cell, "machine": cell.get("machine", part["machine"])}, part
     for (ls, batch), (cell, part) in cells.items():
         whole["cells"].append(cell)
-        whole["missing"] += [missing for missing in part["missing"] if missing["ls"] in (ls, None) and missing["batch"] in (batch, None)
-                             and missing not in whole["missing"]]
+        whole["missing"] += [
+            missing
+            for missing in part["missing"]
+            if missing["ls"] in (ls, None) and missing["batch"] in (batch, None) and missing not in whole["missing"]
+        ]
     machines = {part["machine"]["gpu"] for part in parts}
     whole["machine"] = {**parts[-1]["machine"], "gpu": " and ".join(sorted(machines))}
     return whole

@@ -1,9 +1,12 @@
-"""The results as one SVG: a panel for each LS x batch, LS p99 (logarithmic) against batch throughput as a part of that alone.
+"""The results as one SVG: a panel for each LS x batch, LS p99 (logarithmic) against batch throughput as a part of that
+alone.
 
-Each configuration is a point with the number that the legend gives it: circles are stock, triangles ours. The line joins the stock configurations that none of the others dominates.
+Each configuration is a point with the number that the legend gives it: circles are stock, triangles ours. The line
+joins the stock configurations that none of the others dominates.
 
-    python3 -m corun.plot FILE.json > FILE.svg
+    python3 -m bench.corun.plot FILE.json > FILE.svg
 """
+
 import html
 import json
 import math
@@ -23,7 +26,9 @@ class Panel:
         self.cell, self.kinds = cell, {name: about["kind"] for name, about in configurations.items()}
         self.numbers = numbered(configurations)
         whole = cell["alone"]["throughput"]
-        self.whole = whole["median"] if whole else max((at["throughput"]["median"] for at in cell["points"].values()), default=0)
+        self.whole = (
+            whole["median"] if whole else max((at["throughput"]["median"] for at in cell["points"].values()), default=0)
+        )
         latencies = [at["p99_us"][end] for at in cell["points"].values() for end in ("least", "greatest")]
         latencies += [cell["alone"]["p99_us"]["median"]] if cell["alone"]["p99_us"] else []
         low, high = math.log10(max(min(latencies), 1e-3)), math.log10(max(max(latencies), 1e-3))
@@ -38,13 +43,18 @@ class Panel:
         return LEFT + (self.share(rate) - self.least) / (self.most - self.least) * (WIDE - LEFT - RIGHT)
 
     def y(self, latency):
-        return HIGH - BOTTOM - (math.log10(max(latency, 1e-3)) - self.low) / (self.high - self.low) * (HIGH - TOP - BOTTOM)
+        return (
+            HIGH - BOTTOM - (math.log10(max(latency, 1e-3)) - self.low) / (self.high - self.low) * (HIGH - TOP - BOTTOM)
+        )
 
     def draw(self):
         title = f"{self.cell['ls']} x {self.cell['batch']}"
         yield f'<text x="{WIDE / 2}" y="18" text-anchor="middle" font-size="14">{html.escape(title)}</text>'
         yield from self.axes()
-        frontier = sorted((self.cell["points"][name] for name in self.cell["stock_frontier"]), key=lambda at: at["throughput"]["median"])
+        frontier = sorted(
+            (self.cell["points"][name] for name in self.cell["stock_frontier"]),
+            key=lambda at: at["throughput"]["median"],
+        )
         corners = [f"{self.x(at['throughput']['median']):.1f},{self.y(at['p99_us']['median']):.1f}" for at in frontier]
         yield f'<polyline points="{" ".join(corners)}" fill="none" stroke="{COLORS["stock"]}" stroke-dasharray="4 3"/>'
         taken = []
@@ -56,7 +66,7 @@ class Panel:
         yield f'<rect x="{LEFT}" y="{TOP}" width="{right - LEFT}" height="{bottom - TOP}" fill="none" stroke="#888"/>'
         for decade in range(math.floor(self.low), math.ceil(self.high) + 1):
             for digit in (1, 2, 5):
-                value = digit * 10.0 ** decade
+                value = digit * 10.0**decade
                 if self.low <= math.log10(value) <= self.high:
                     y = self.y(value)
                     yield f'<line x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>'
@@ -67,7 +77,8 @@ class Panel:
             if x <= right:
                 yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{bottom}" stroke="#ddd"/>'
                 yield f'<text x="{x:.1f}" y="{bottom + 14}" text-anchor="middle">{tenth / 10:g}</text>'
-        yield f'<text x="{(LEFT + right) / 2}" y="{HIGH - 10}" text-anchor="middle">batch throughput, of that alone</text>'
+        axis = f'<text x="{(LEFT + right) / 2}" y="{HIGH - 10}" text-anchor="middle">'
+        yield f"{axis}batch throughput, of that alone</text>"
         yield f'<text transform="translate(14 {(TOP + bottom) / 2}) rotate(-90)" text-anchor="middle">LS p99, us</text>'
         alone = self.cell["alone"]["p99_us"]
         if alone:
@@ -78,18 +89,25 @@ class Panel:
     def mark(self, name, at, taken):
         color = COLORS[self.kinds[name]]
         x, y = self.x(at["throughput"]["median"]), self.y(at["p99_us"]["median"])
-        yield (f'<path d="M{x:.1f} {self.y(at["p99_us"]["least"]):.1f}V{self.y(at["p99_us"]["greatest"]):.1f}'
-               f'M{self.x(at["throughput"]["least"]):.1f} {y:.1f}H{self.x(at["throughput"]["greatest"]):.1f}" stroke="{color}" opacity="0.5"/>')
+        yield (
+            f'<path d="M{x:.1f} {self.y(at["p99_us"]["least"]):.1f}V{self.y(at["p99_us"]["greatest"]):.1f}'
+            f'M{self.x(at["throughput"]["least"]):.1f} {y:.1f}H{self.x(at["throughput"]["greatest"]):.1f}" '
+            f'stroke="{color}" opacity="0.5"/>'
+        )
         yield symbol(x, y, self.kinds[name])
         at_x, at_y = x + 7, y - 3
         while any(abs(at_x - other_x) < NEAR * 1.5 and abs(at_y - other_y) < NEAR for other_x, other_y in taken):
             at_x += NEAR * 1.5
         taken.append((at_x, at_y))
-        yield f'<text x="{at_x:.1f}" y="{at_y:.1f}" fill="{color}" font-size="10">{self.numbers[name]}<title>{html.escape(name)}</title></text>'
+        text = f'<text x="{at_x:.1f}" y="{at_y:.1f}" fill="{color}" font-size="10">'
+        yield f"{text}{self.numbers[name]}<title>{html.escape(name)}</title></text>"
 
 
 def numbered(configurations):
-    return {name: number for number, name in enumerate((name for name, about in configurations.items() if about["kind"] != ALONE), 1)}
+    return {
+        name: number
+        for number, name in enumerate((name for name, about in configurations.items() if about["kind"] != ALONE), 1)
+    }
 
 
 def symbol(x, y, kind):
@@ -113,7 +131,8 @@ def svg(data):
     wide, high = WIDE * min(ACROSS, max(1, len(cells))), HIGH * max(1, rows)
     above = LEGEND_ROW * (math.ceil(len(numbered(data["configurations"])) / LEGEND_ACROSS) + 1)
     high += above
-    yield f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" font-family="sans-serif" font-size="11">'
+    fonts = 'font-family="sans-serif" font-size="11"'
+    yield f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" {fonts}>'
     yield f'<rect width="{wide}" height="{high}" fill="white"/>'
     yield from legend(data["configurations"], wide)
     for number, cell in enumerate(cells):

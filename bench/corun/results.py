@@ -1,9 +1,9 @@
 """What was measured, in one JSON file that is written anew after each cell, and the points that it makes.
 
-A run: names of ls, batch (null in a run alone) and configuration, the number of the round, what LS and each batch program reported, and in
-slices what the daemon says of them.
-A point of a cell and a configuration: median, least and greatest of the rounds for LS p50 and p99 (us) and batch throughput.
-"""
+A run: names of ls, batch (null in a run alone) and configuration, the number of the round, what LS and each batch
+program reported, and in slices what the daemon says of them. A point of a cell and a configuration: median, least and
+greatest of the rounds for LS p50 and p99 (us) and batch throughput."""
+
 import json
 import os
 import pathlib
@@ -15,7 +15,11 @@ from .configurations import ALONE, OURS, STOCK
 
 def spread(values):
     """Median and range; None without values."""
-    return {"median": statistics.median(values), "least": min(values), "greatest": max(values), "rounds": len(values)} if values else None
+    return (
+        {"median": statistics.median(values), "least": min(values), "greatest": max(values), "rounds": len(values)}
+        if values
+        else None
+    )
 
 
 class Results:
@@ -33,7 +37,7 @@ class Results:
     def add(self, ls, batch, configuration, number, reports, usage=None):
         run = names(ls, batch, configuration, number)
         run["ls_report"] = reports[0] if ls else None
-        run["batch_reports"] = reports[1 if ls else 0:]
+        run["batch_reports"] = reports[1 if ls else 0 :]
         if usage:
             run["usage"] = usage
         self.data["runs"].append(run)
@@ -41,7 +45,9 @@ class Results:
     def miss(self, ls, batch, configuration, numbers, reason, refused=False):
         """`refused`: by gpuctl, which does not know what the configuration needs."""
         for number in numbers:
-            self.data["missing"].append({**names(ls, batch, configuration, number), "reason": reason, "refused": refused})
+            self.data["missing"].append(
+                {**names(ls, batch, configuration, number), "reason": reason, "refused": refused}
+            )
 
     def save(self):
         self.data["cells"] = cells(self.data)
@@ -51,7 +57,12 @@ class Results:
 
 
 def names(ls, batch, configuration, number):
-    return {"ls": ls.name if ls else None, "batch": batch.name if batch else None, "configuration": configuration.name, "round": number}
+    return {
+        "ls": ls.name if ls else None,
+        "batch": batch.name if batch else None,
+        "configuration": configuration.name,
+        "round": number,
+    }
 
 
 def throughput(run):
@@ -61,9 +72,12 @@ def throughput(run):
 def point(runs):
     """Of the runs of one cell in one configuration, or of a program alone."""
     ls_reports = [run["ls_report"] for run in runs if run["ls_report"]]
-    return {"p50_us": spread([report["p50_us"] for report in ls_reports]), "p99_us": spread([report["p99_us"] for report in ls_reports]),
-            "unserved": sum(report["unserved"] for report in ls_reports),
-            "throughput": spread([throughput(run) for run in runs if run["batch_reports"]])}
+    return {
+        "p50_us": spread([report["p50_us"] for report in ls_reports]),
+        "p99_us": spread([report["p99_us"] for report in ls_reports]),
+        "unserved": sum(report["unserved"] for report in ls_reports),
+        "throughput": spread([throughput(run) for run in runs if run["batch_reports"]]),
+    }
 
 
 def cells(data):
@@ -74,8 +88,13 @@ def cells(data):
         grouped.setdefault((run["ls"], run["batch"], run["configuration"]), []).append(run)
     found = []
     for ls, batch in dict.fromkeys((ls, batch) for ls, batch, _ in grouped if ls and batch):
-        points = {name: point(runs) for (of_ls, of_batch, name), runs in grouped.items() if (of_ls, of_batch) == (ls, batch)}
-        alone = {**point(grouped.get((ls, None, ALONE), [])), "throughput": point(grouped.get((None, batch, ALONE), []))["throughput"]}
+        points = {
+            name: point(runs) for (of_ls, of_batch, name), runs in grouped.items() if (of_ls, of_batch) == (ls, batch)
+        }
+        alone = {
+            **point(grouped.get((ls, None, ALONE), [])),
+            "throughput": point(grouped.get((None, batch, ALONE), []))["throughput"],
+        }
         for at in points.values():
             at["share"] = at["throughput"]["median"] / alone["throughput"]["median"] if alone["throughput"] else None
         found.append({"ls": ls, "batch": batch, "alone": alone, "points": points, **compare(points, kinds)})
@@ -83,7 +102,8 @@ def cells(data):
 
 
 def compare(points, kinds):
-    """By medians: the frontier of the stock configurations, the place of each of ours beside it, and the best of ours."""
+    """By medians: the frontier of the stock configurations, the place of each of ours beside it, and the best of
+    ours."""
     medians = {name: (at["p99_us"]["median"], at["throughput"]["median"]) for name, at in points.items()}
     stock = {name: at for name, at in medians.items() if kinds[name] == STOCK}
     places = {name: frontier.place(at, stock) for name, at in medians.items() if kinds[name] == OURS} if stock else {}

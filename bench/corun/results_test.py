@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """From runs to points, cells, table and plot."""
+
 import json
 import pathlib
 import tempfile
@@ -7,9 +8,9 @@ import types
 import unittest
 import xml.etree.ElementTree
 
-from corun import merge, plot, table
-from corun.configurations import CONFIGURATIONS
-from corun.results import Results, point, spread
+from bench.corun import merge, plot, table
+from bench.corun.configurations import CONFIGURATIONS
+from bench.corun.results import Results, point, spread
 
 NAMES = ("alone", "mps", "mps-stream", "ours-strict", "ours-lend")
 
@@ -23,16 +24,25 @@ def ls_report(p50, p99, unserved=0):
 
 
 def results(path):
-    configurations = {name: {"description": name, "kind": CONFIGURATIONS[name].kind, "mode": CONFIGURATIONS[name].mode} for name in NAMES}
-    head = {"machine": {"gpu": "a GPU", "cores": 2, "when": "today", "commit": "none"}, "order": "by turns",
-            "options": {"rounds": 3, "seconds": 1, "settle": 0, "quick": False}, "configurations": configurations,
-            "workloads": {"short": {"ls": "short kernels"}, "long": {"batch": "long kernels"}}}
+    configurations = {
+        name: {"description": name, "kind": CONFIGURATIONS[name].kind, "mode": CONFIGURATIONS[name].mode}
+        for name in NAMES
+    }
+    head = {
+        "machine": {"gpu": "a GPU", "cores": 2, "when": "today", "commit": "none"},
+        "order": "by turns",
+        "options": {"rounds": 3, "seconds": 1, "settle": 0, "quick": False},
+        "configurations": configurations,
+        "workloads": {"short": {"ls": "short kernels"}, "long": {"batch": "long kernels"}},
+    }
     found = Results(path, head)
     ls, batch = workload("short"), workload("long")
     for number in range(3):
         found.add(ls, None, CONFIGURATIONS["alone"], number, [ls_report(50, 60)])
         found.add(None, batch, CONFIGURATIONS["alone"], number, [{"rate": 100.0 + number}])
-        found.add(ls, batch, CONFIGURATIONS["mps"], number, [ls_report(500, 1000 + number), {"rate": 60.0}, {"rate": 41.0}])
+        found.add(
+            ls, batch, CONFIGURATIONS["mps"], number, [ls_report(500, 1000 + number), {"rate": 60.0}, {"rate": 41.0}]
+        )
         found.add(ls, batch, CONFIGURATIONS["mps-stream"], number, [ls_report(80, 100), {"rate": 98.0}])
         found.add(ls, batch, CONFIGURATIONS["ours-strict"], number, [ls_report(60, 80), {"rate": 90.0}])
     found.add(ls, batch, CONFIGURATIONS["ours-lend"], 0, [ls_report(300, 400, unserved=7), {"rate": 49.0}])
@@ -47,7 +57,7 @@ class ResultsTest(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         self.results = results(pathlib.Path(directory.name) / "corun.json")
         self.data = self.results.data
-        self.cell, = self.data["cells"]
+        (self.cell,) = self.data["cells"]
 
     def test_spread(self):
         self.assertEqual(spread([3, 1, 2]), {"median": 2, "least": 1, "greatest": 3, "rounds": 3})
@@ -82,13 +92,18 @@ class ResultsTest(unittest.TestCase):
         self.assertTrue(any(line.startswith("+ ours-strict ") and line.endswith("0.80") for line in lines), lines)
         self.assertTrue(any(line.startswith("  ours-lend ") and "(7 unserved)" in line for line in lines), lines)
         self.assertIn("  not run: ours-lend, round 2, 3: no time left", lines)
-        self.assertTrue(lines[-1].startswith("short x long  ours-strict: p99 80.00 us, 90.00/s  mps-stream: "), lines[-1])
+        self.assertTrue(
+            lines[-1].startswith("short x long  ours-strict: p99 80.00 us, 90.00/s  mps-stream: "), lines[-1]
+        )
         self.assertTrue(lines[-1].endswith("on the frontier, 0.80"), lines[-1])
 
     def test_plot(self):
         drawing = xml.etree.ElementTree.fromstring("\n".join(plot.svg(self.data)))
         texts = {text.text for text in drawing.iter("{http://www.w3.org/2000/svg}text")}
-        self.assertLessEqual({"short x long", "1 mps", "2 mps-stream", "3 ours-strict", "4 ours-lend", "1", "2", "3", "4", "alone"}, texts)
+        self.assertLessEqual(
+            {"short x long", "1 mps", "2 mps-stream", "3 ours-strict", "4 ours-lend", "1", "2", "3", "4", "alone"},
+            texts,
+        )
 
     def test_merged(self):
         fewer = json.loads(json.dumps(self.data))
@@ -98,14 +113,19 @@ class ResultsTest(unittest.TestCase):
         other["cells"][0]["ls"] = "other"
         other["workloads"]["other"] = {"ls": "other kernels"}
         whole = merge.merged([self.data, fewer, other])
-        self.assertEqual([(cell["ls"], cell["machine"]["when"], len(cell["points"])) for cell in whole["cells"]],
-                         [("short", "today", 4), ("other", "tomorrow", 3)])
+        self.assertEqual(
+            [(cell["ls"], cell["machine"]["when"], len(cell["points"])) for cell in whole["cells"]],
+            [("short", "today", 4), ("other", "tomorrow", 3)],
+        )
         self.assertEqual(len(whole["missing"]), 2)
         self.assertIn("    a GPU, tomorrow, commit none", list(table.lines(whole)))
         self.assertEqual(merge.merged([whole])["cells"], whole["cells"])
 
     def test_nothing_was_run(self):
-        empty = Results(self.results.path, {key: self.data[key] for key in ("machine", "order", "options", "configurations", "workloads")})
+        empty = Results(
+            self.results.path,
+            {key: self.data[key] for key in ("machine", "order", "options", "configurations", "workloads")},
+        )
         empty.miss(workload("short"), workload("long"), CONFIGURATIONS["mps"], [0], "no time left")
         empty.save()
         self.assertEqual(list(table.lines(empty.data))[-1], "not run: short x long: no time left")

@@ -2,10 +2,10 @@
 
     for each cell: for each round: for each configuration: start the programs, one round, end them
 
-or, with --quick, for each cell: for each configuration: start the programs, all rounds, end them. A cell is begun only when there is time
-for a run; what was not run is listed as missing, with the reason. What a program by itself does is measured once in each round for all
-cells that it is in.
-"""
+or, with --quick, for each cell: for each configuration: start the programs, all rounds, end them. A cell is begun only
+when there is time for a run; what was not run is listed as missing, with the reason. What a program by itself does is
+measured once in each round for all cells that it is in."""
+
 import subprocess
 import time
 
@@ -30,7 +30,11 @@ class Rounds:
     def run(self, cells, configurations):
         for ls, batch in cells:
             self.prime(ls, batch)
-            rounds = [range(self.options.rounds)] if self.options.quick else [[number] for number in range(self.options.rounds)]
+            rounds = (
+                [range(self.options.rounds)]
+                if self.options.quick
+                else [[number] for number in range(self.options.rounds)]
+            )
             for numbers in rounds:
                 for configuration in configurations:
                     if configuration.kind == ALONE:
@@ -56,7 +60,9 @@ class Rounds:
             for number, reports, usage in self.play(ls, batch, configuration, numbers):
                 self.results.add(ls, batch, configuration, number, reports, usage)
                 done += 1
-            self.took[synthetic] = max(1.0, time.monotonic() - began - len(numbers) * (self.options.settle + self.options.seconds))
+            self.took[synthetic] = max(
+                1.0, time.monotonic() - began - len(numbers) * (self.options.settle + self.options.seconds)
+            )
         except Refused as refusal:
             self.refused[configuration.name] = str(refusal)
             self.results.miss(ls, batch, configuration, numbers, str(refusal), refused=True)
@@ -68,7 +74,9 @@ class Rounds:
         reserve = ls.reserve if ls else 0
         with self.stage.configured(configuration, reserve) as (ls_slice, batch_slice):
             wanted = [(ls_slice, configuration.ls_env, self.command(ls, configuration.ls_priority))] if ls else []
-            wanted += [(batch_slice, configuration.batch_env, self.command(batch, "none"))] * batch.copies if batch else []
+            wanted += (
+                [(batch_slice, configuration.batch_env, self.command(batch, "none"))] * batch.copies if batch else []
+            )
             with self.stage.programs(wanted, max(self.left_s(), 1)) as members:
                 for number in numbers:
                     reports = self.stage.play(members, self.options.settle, self.options.seconds, 1 + 100 * number)
@@ -78,7 +86,8 @@ class Rounds:
         return workload.command(self.stage.corun_kernels, self.sizes.get(workload.name), priority, self.stage.software)
 
     def prime(self, ls, batch):
-        """What our library compiles of a program at its first start it finds in its cache from then on. Not measured."""
+        """What our library compiles of a program at its first start it finds in its cache from then on. Not
+        measured."""
         fresh = {workload.name for workload in (ls, batch)} - self.primed
         configuration = self.options.primed_in
         if not fresh or configuration is None or self.left_s() < 30:
@@ -86,7 +95,10 @@ class Rounds:
         self.primed |= fresh
         try:
             with self.stage.configured(configuration, ls.reserve) as slices:
-                wanted = [(slice_path, (), self.command(workload, "none")) for slice_path, workload in zip(slices, (ls, batch))]
+                wanted = [
+                    (slice_path, (), self.command(workload, "none"))
+                    for slice_path, workload in zip(slices, (ls, batch))
+                ]
                 with self.stage.programs(wanted, self.left_s()) as members:
                     self.stage.play(members, 0, PRIME_S, 1)
         except (Refused, RuntimeError, OSError, ValueError, subprocess.SubprocessError) as failure:

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""The order of the runs, and what becomes of those that are refused, fail or find no time; with a stage that only writes down."""
+"""The order of the runs, and what becomes of those that are refused, fail or find no time; with a stage that only
+writes down."""
+
 import contextlib
 import pathlib
 import tempfile
 import types
 import unittest
 
-from corun.configurations import CONFIGURATIONS
-from corun.results import Results
-from corun.rounds import Rounds
-from corun.stage import Refused
-from corun.workloads import BATCH, LS
+from bench.corun.configurations import CONFIGURATIONS
+from bench.corun.results import Results
+from bench.corun.rounds import Rounds
+from bench.corun.stage import Refused
+from bench.corun.workloads import BATCH, LS
 
 CHOSEN = [CONFIGURATIONS[name] for name in ("alone", "mps", "ours-strict")]
 
@@ -52,7 +54,9 @@ class RoundsTest(unittest.TestCase):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.stage = FakeStage()
-        configurations = {chosen.name: {"description": "", "kind": chosen.kind, "mode": chosen.mode} for chosen in CHOSEN}
+        configurations = {
+            chosen.name: {"description": "", "kind": chosen.kind, "mode": chosen.mode} for chosen in CHOSEN
+        }
         self.results = Results(pathlib.Path(directory.name) / "corun.json", {"configurations": configurations})
 
     def run_rounds(self, batches=("compute-100us",), **options):
@@ -65,7 +69,9 @@ class RoundsTest(unittest.TestCase):
 
     def test_by_turns(self):
         self.run_rounds()
-        self.assertEqual(self.order(), [(name, number) for number in (0, 1) for name in ("alone", "alone", "mps", "ours-strict")])
+        self.assertEqual(
+            self.order(), [(name, number) for number in (0, 1) for name in ("alone", "alone", "mps", "ours-strict")]
+        )
         self.assertEqual(self.stage.played[0][2], ("ls",))
         self.assertEqual(self.stage.played[1][2], ("batch",))
         self.assertEqual(self.stage.played[2][2], ("ls", "batch"))
@@ -73,7 +79,9 @@ class RoundsTest(unittest.TestCase):
 
     def test_quick(self):
         self.run_rounds(quick=True)
-        self.assertEqual(self.order(), [(name, number) for name in ("alone", "alone", "mps", "ours-strict") for number in (0, 1)])
+        self.assertEqual(
+            self.order(), [(name, number) for name in ("alone", "alone", "mps", "ours-strict") for number in (0, 1)]
+        )
         self.assertEqual(self.stage.starts, 4)
 
     def test_alone_is_measured_once_for_all_cells(self):
@@ -86,15 +94,19 @@ class RoundsTest(unittest.TestCase):
         self.stage.refuses = "ours-strict"
         self.run_rounds()
         self.assertNotIn("ours-strict", dict(self.order()))
-        self.assertEqual([(entry["round"], entry["reason"], entry["refused"]) for entry in self.results.data["missing"]],
-                         [(0, "not known", True), (1, "not known", True)])
+        self.assertEqual(
+            [(entry["round"], entry["reason"], entry["refused"]) for entry in self.results.data["missing"]],
+            [(0, "not known", True), (1, "not known", True)],
+        )
 
     def test_a_failure_is_noted_and_the_next_goes_on(self):
         self.stage.fails = "mps"
         self.run_rounds(quick=True)
         self.assertIn(("ours-strict", 1), self.order())
-        self.assertEqual([(entry["configuration"], entry["round"], entry["reason"]) for entry in self.results.data["missing"]],
-                         [("mps", 0, "RuntimeError: it ended"), ("mps", 1, "RuntimeError: it ended")])
+        self.assertEqual(
+            [(entry["configuration"], entry["round"], entry["reason"]) for entry in self.results.data["missing"]],
+            [("mps", 0, "RuntimeError: it ended"), ("mps", 1, "RuntimeError: it ended")],
+        )
 
     def test_no_time(self):
         self.run_rounds(limit_s=0)

@@ -1,20 +1,19 @@
-"""What a configuration needs on the machine: a private MPS or none, a private gpuctld with two slices, and the programs, started and ended.
+"""What a configuration needs on the machine: a private MPS or none, a private gpuctld with two slices, and the
+programs, started and ended.
 
 Built on the lab of the measurements and of the compatibility suite.
 """
+
 import contextlib
 import json
 import pathlib
 import subprocess
-import sys
 import time
 
+from ..lab.modes import SOFTWARE, LabOfModes
+from .configurations import OURS, RESERVE
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.append(str(ROOT / "tests/compat"))
-
-from lab import SOFTWARE, CompatLab  # noqa: E402
-
-from .configurations import OURS, RESERVE  # noqa: E402
 
 READY_S = 180  # PyTorch starts slowly, several of it at once more so
 END_S = 15
@@ -60,7 +59,7 @@ class Member:
 
 class Stage:
     def __init__(self, build, scratch, software):
-        self.lab = CompatLab(build, scratch, scratch, software)
+        self.lab = LabOfModes(build, scratch, scratch, software)
         self.software = software
         self.mode = None
         self.modes = contextlib.ExitStack()
@@ -84,7 +83,13 @@ class Stage:
         self.leave_mode()
 
     def calibrate(self, sizes, limit_s=60):
-        done = subprocess.run([self.corun_kernels, "calibrate", *map(str, sizes)], env=self.lab.env, capture_output=True, text=True, timeout=limit_s)
+        done = subprocess.run(
+            [self.corun_kernels, "calibrate", *map(str, sizes)],
+            env=self.lab.env,
+            capture_output=True,
+            text=True,
+            timeout=limit_s,
+        )
         if done.returncode != 0:
             raise RuntimeError(f"calibrate {' '.join(map(str, sizes))}: {done.stderr.strip()}")
         return json.loads(done.stdout)
@@ -97,7 +102,10 @@ class Stage:
         command = [self.lab.gpuctl_path, "create-slice", name, *map(str, options)]
         done = subprocess.run(command, env=self.lab.env, capture_output=True, text=True, timeout=60)
         if done.returncode != 0:
-            raise Refused(f"gpuctl create-slice {name} {' '.join(map(str, options))}: {(done.stderr.strip().splitlines() or ['no reason'])[-1]}")
+            raise Refused(
+                f"gpuctl create-slice {name} {' '.join(map(str, options))}: "
+                f"{(done.stderr.strip().splitlines() or ['no reason'])[-1]}"
+            )
 
     @contextlib.contextmanager
     def configured(self, configuration, reserve):
@@ -161,5 +169,3 @@ class Stage:
             member.say(f"GO {start} {settle_s} {seconds} {seed + number}")
         deadline = time.monotonic() + LEAD_S + settle_s + seconds + LATE_S
         return [json.loads(member.next_line(deadline)) for member in members]
-
-

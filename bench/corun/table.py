@@ -1,7 +1,8 @@
 """The results as text: a block for each LS x batch, then one line for each.
 
-    python3 -m corun.table FILE.json...
+python3 -m bench.corun.table FILE.json...
 """
+
 import json
 import sys
 
@@ -42,14 +43,25 @@ def block(cell, data):
     if "machine" in cell:
         yield f"    {cell['machine']['gpu']}, {cell['machine']['when']}, commit {cell['machine']['commit']}"
     alone = cell["alone"]
-    rows = [["  " + COLUMNS[0], *COLUMNS[1:]], ["  alone", ranged(alone["p50_us"]), ranged(alone["p99_us"]), ranged(alone["throughput"]), "", ""]]
+    rows = [
+        ["  " + COLUMNS[0], *COLUMNS[1:]],
+        ["  alone", ranged(alone["p50_us"]), ranged(alone["p99_us"]), ranged(alone["throughput"]), "", ""],
+    ]
     for name in data["configurations"]:
         at = cell["points"].get(name)
         if at:
             place = cell["ours"].get(name)
             late = f" ({at['unserved']} unserved)" if at["unserved"] else ""
-            rows.append([f"{mark(cell, name)} {name}", ranged(at["p50_us"]), ranged(at["p99_us"]) + late, ranged(at["throughput"]),
-                         "" if at["share"] is None else f"{at['share']:.3f}", f"{place['distance']:.2f}" if place else ""])
+            rows.append(
+                [
+                    f"{mark(cell, name)} {name}",
+                    ranged(at["p50_us"]),
+                    ranged(at["p99_us"]) + late,
+                    ranged(at["throughput"]),
+                    "" if at["share"] is None else f"{at['share']:.3f}",
+                    f"{place['distance']:.2f}" if place else "",
+                ]
+            )
     yield from aligned(rows)
     for missing in reasons(data, cell):
         yield f"  not run: {missing}"
@@ -75,6 +87,7 @@ def summary_row(cell):
 
     def words(of, called):
         return f"{called}: p99 {figure(of['p99_us']['median'])} us, {figure(of['throughput']['median'])}/s"
+
     return [name, words(at, best), words(near, place["nearest"]["name"]), f"{verdict}, {place['distance']:.2f}"]
 
 
@@ -82,13 +95,22 @@ def lines(data):
     machine, options = data["machine"], data["options"]
     yield f"{machine['gpu']}, {machine['cores']} cores, {machine['when']}, commit {machine['commit']}"
     if "flep" in data:
-        yield f"FLEP's pairs, {options['rounds']} rounds by turns: median time of the short kernel, issue to end, in ms (speed-up over {flep_figures.BASE})"
+        yield (
+            f"FLEP's pairs, {options['rounds']} rounds by turns: median time of the short kernel, issue to end, in ms "
+            f"(speed-up over {flep_figures.BASE})"
+        )
         yield from aligned(flep_figures.lines(data["flep"]))
         for name, reason in dict.fromkeys((missing["configuration"], missing["reason"]) for missing in data["missing"]):
             yield f"not run: {name}: {reason}"
         return
-    yield f"rounds {options['rounds']} of {options['seconds']} s after {options['settle']} s, median (least..greatest); {data['order']}"
-    yield "* on the frontier of the stock configurations; + ours, dominated by none of them; distance: less than 1 is beyond that frontier by this factor"
+    yield (
+        f"rounds {options['rounds']} of {options['seconds']} s after {options['settle']} s, "
+        f"median (least..greatest); {data['order']}"
+    )
+    yield (
+        "* on the frontier of the stock configurations; + ours, dominated by none of them; "
+        "distance: less than 1 is beyond that frontier by this factor"
+    )
     for note in data["notes"]:
         yield f"note: {note}"
     for cell in data["cells"]:
@@ -96,10 +118,14 @@ def lines(data):
         yield from block(cell, data)
     if data["cells"] and any(about["kind"] == OURS for about in data["configurations"].values()):
         yield ""
-        yield from aligned([["LS x batch", "best of ours", "the stock configuration nearest to it", "distance"]]
-                           + [summary_row(cell) for cell in data["cells"]])
+        yield from aligned(
+            [["LS x batch", "best of ours", "the stock configuration nearest to it", "distance"]]
+            + [summary_row(cell) for cell in data["cells"]]
+        )
     seen = {(cell["ls"], cell["batch"]) for cell in data["cells"]}
-    for pair in dict.fromkeys((missing["ls"], missing["batch"]) for missing in data["missing"] if missing["ls"] and missing["batch"]):
+    for pair in dict.fromkeys(
+        (missing["ls"], missing["batch"]) for missing in data["missing"] if missing["ls"] and missing["batch"]
+    ):
         if pair not in seen:
             some = next(missing for missing in data["missing"] if (missing["ls"], missing["batch"]) == pair)
             yield f"not run: {pair[0]} x {pair[1]}: {some['reason']}"

@@ -1,7 +1,9 @@
-"""The programs of the matrix. LS: requests that arrive whether or not earlier ones are done. Batch: steps, one behind the other.
+"""The programs of the matrix. LS: requests that arrive whether or not earlier ones are done. Batch: steps, one behind
+the other.
 
 A synthetic program is corun-kernels with the sizes that calibration found, alone on the GPU; the others need PyTorch.
 """
+
 import dataclasses
 import pathlib
 import sys
@@ -12,7 +14,9 @@ MIB_PER_1024_BLOCKS = 4  # of each of the three arrays of the memory-bound kerne
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """`sizes`: what calibrate is asked for; else `fixed` holds the options of corun-kernels, or `program` is a Python program."""
+    """`sizes`: what calibrate is asked for; else `fixed` holds the options of corun-kernels, or `program` is a Python
+    program."""
+
     name: str
     description: str
     role: str  # ls or batch
@@ -49,30 +53,106 @@ def blocks_of(mib):
 SOFT_LS = ("--blocks", 4, "--iterations", 20, "--period-us", 50_000, "--warm-ups", 2)
 SOFT_BATCH = ("--blocks", 64, "--iterations", 50, "--warm-ups", 2)
 
-LS = {workload.name: workload for workload in (
-    Workload("short", "64 blocks of 256 threads (8 SMs' worth), 50 us each wherever they run; Poisson, 500 a second", "ls", "spin",
-             fixed=("--blocks", 64, "--iterations", 50_000), options=("--period-us", 2000), software=SOFT_LS),
-    Workload("fill", "one wave of blocks on all SMs, 300 us; Poisson, 250 a second", "ls", "compute",
-             sizes=("--kernel-us", 300), options=("--period-us", 4000), reserve=0.5, software=SOFT_LS),
-    Workload("memory", "reads 128 MiB and writes 64 MiB; Poisson, 500 a second", "ls", "memory",
-             fixed=("--blocks", blocks_of(64)), options=("--period-us", 2000), reserve=0.25, software=SOFT_LS),
-    Workload("decode", "a Llama-like model of 6 layers in PyTorch, eager, bf16; 4 tokens a request; Poisson, 15 a second", "ls",
-             program="decode.py", reserve=0.25),
-    Workload("resnet", "ResNet-50 in PyTorch, fp16, batch 1, a CUDA graph; Poisson, 100 a second", "ls", program="resnet.py", reserve=0.25),
-)}
+LS = {
+    workload.name: workload
+    for workload in (
+        Workload(
+            "short",
+            "64 blocks of 256 threads (8 SMs' worth), 50 us each wherever they run; Poisson, 500 a second",
+            "ls",
+            "spin",
+            fixed=("--blocks", 64, "--iterations", 50_000),
+            options=("--period-us", 2000),
+            software=SOFT_LS,
+        ),
+        Workload(
+            "fill",
+            "one wave of blocks on all SMs, 300 us; Poisson, 250 a second",
+            "ls",
+            "compute",
+            sizes=("--kernel-us", 300),
+            options=("--period-us", 4000),
+            reserve=0.5,
+            software=SOFT_LS,
+        ),
+        Workload(
+            "memory",
+            "reads 128 MiB and writes 64 MiB; Poisson, 500 a second",
+            "ls",
+            "memory",
+            fixed=("--blocks", blocks_of(64)),
+            options=("--period-us", 2000),
+            reserve=0.25,
+            software=SOFT_LS,
+        ),
+        Workload(
+            "decode",
+            "a Llama-like model of 6 layers in PyTorch, eager, bf16; 4 tokens a request; Poisson, 15 a second",
+            "ls",
+            program="decode.py",
+            reserve=0.25,
+        ),
+        Workload(
+            "resnet",
+            "ResNet-50 in PyTorch, fp16, batch 1, a CUDA graph; Poisson, 100 a second",
+            "ls",
+            program="resnet.py",
+            reserve=0.25,
+        ),
+    )
+}
 
-BATCH = {workload.name: workload for workload in (
-    Workload("compute-10us", "kernels of 10 ms, blocks of 10 us, 4 launches ahead", "batch", "compute",
-             sizes=("--block-us", 10, "--kernel-us", 10_000), software=SOFT_BATCH),
-    Workload("compute-100us", "kernels of 10 ms, blocks of 100 us, 4 launches ahead", "batch", "compute",
-             sizes=("--block-us", 100, "--kernel-us", 10_000), software=SOFT_BATCH),
-    Workload("compute-5ms", "kernels of 10 ms, blocks of 5 ms, 4 launches ahead", "batch", "compute",
-             sizes=("--block-us", 5000, "--kernel-us", 10_000), software=SOFT_BATCH),
-    Workload("memory-bound", "kernels that read 2 GiB and write 1 GiB, 4 launches ahead", "batch", "memory",
-             fixed=("--blocks", blocks_of(1024)), software=SOFT_BATCH),
-    Workload("train", "a GPT-2-like model of 12 layers in PyTorch, 16 x 512 tokens, bf16 autocast, fused AdamW", "batch", program="train.py"),
-    Workload("matmul", "cuBLAS: ten products of 8192 x 8192 in bf16 a step", "batch", program="matmul.py"),
-    Workload("triton", "Triton: a fused softmax of 8192 rows of 8192", "batch", program="fused_triton.py"),
-    Workload("eight", "eight programs of compute-100us at once", "batch", "compute",
-             sizes=("--block-us", 100, "--kernel-us", 10_000), copies=8, software=SOFT_BATCH),
-)}
+BATCH = {
+    workload.name: workload
+    for workload in (
+        Workload(
+            "compute-10us",
+            "kernels of 10 ms, blocks of 10 us, 4 launches ahead",
+            "batch",
+            "compute",
+            sizes=("--block-us", 10, "--kernel-us", 10_000),
+            software=SOFT_BATCH,
+        ),
+        Workload(
+            "compute-100us",
+            "kernels of 10 ms, blocks of 100 us, 4 launches ahead",
+            "batch",
+            "compute",
+            sizes=("--block-us", 100, "--kernel-us", 10_000),
+            software=SOFT_BATCH,
+        ),
+        Workload(
+            "compute-5ms",
+            "kernels of 10 ms, blocks of 5 ms, 4 launches ahead",
+            "batch",
+            "compute",
+            sizes=("--block-us", 5000, "--kernel-us", 10_000),
+            software=SOFT_BATCH,
+        ),
+        Workload(
+            "memory-bound",
+            "kernels that read 2 GiB and write 1 GiB, 4 launches ahead",
+            "batch",
+            "memory",
+            fixed=("--blocks", blocks_of(1024)),
+            software=SOFT_BATCH,
+        ),
+        Workload(
+            "train",
+            "a GPT-2-like model of 12 layers in PyTorch, 16 x 512 tokens, bf16 autocast, fused AdamW",
+            "batch",
+            program="train.py",
+        ),
+        Workload("matmul", "cuBLAS: ten products of 8192 x 8192 in bf16 a step", "batch", program="matmul.py"),
+        Workload("triton", "Triton: a fused softmax of 8192 rows of 8192", "batch", program="fused_triton.py"),
+        Workload(
+            "eight",
+            "eight programs of compute-100us at once",
+            "batch",
+            "compute",
+            sizes=("--block-us", 100, "--kernel-us", 10_000),
+            copies=8,
+            software=SOFT_BATCH,
+        ),
+    )
+}

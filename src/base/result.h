@@ -24,6 +24,8 @@ template <class T>
 using Result = boost::system::result<T, Error>;
 
 /// `return fail("...")` in a function that returns any Result.
-inline Error fail(std::string message) { return Error{std::move(message)}; }
+inline Error fail(std::string message) {
+  return Error{std::move(message)};
+}
 
 }  // namespace gpuctl

@@ -13,10 +13,10 @@
 #include <iostream>
 
 #include "gpuctld/clock.h"
-#include "gpuctld/protocol/listen_socket.h"
-#include "gpuctld/manager/manager.h"
 #include "gpuctld/config/options.h"
 #include "gpuctld/host/service_manager.h"
+#include "gpuctld/manager/manager.h"
+#include "gpuctld/protocol/listen_socket.h"
 
 namespace gpuctl::daemon {
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Writes text files as C++ string constants: embed_text.py OUTPUT INPUT..., a.b.varlink becomes kEmbedded_a_b."""
+
 import pathlib
 import sys
 

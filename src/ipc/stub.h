@@ -1,8 +1,8 @@
 // The stub page: one memfd per client, made by gpuctld, mapped by both sides.
 //
-// The daemon writes Grant and Stub::sure_sms, the client everything else. Neither trusts what it reads: values are bounds-checked at
-// each read. All fields are accessed as std::atomic_ref or volatile 32/64-bit words; no locks live here.
-// The client also maps its Grant words into its GPU's address space, so a worker of a running kernel reads the
+// The daemon writes Grant and Stub::sure_sms, the client everything else. Neither trusts what it reads: values are
+// bounds-checked at each read. All fields are accessed as std::atomic_ref or volatile 32/64-bit words; no locks live
+// here. The client also maps its Grant words into its GPU's address space, so a worker of a running kernel reads the
 // daemon's decision itself, with no thread of the client in between.
 #pragma once
 
@@ -22,28 +22,35 @@ inline constexpr std::uint32_t kUnlimited = 0x00ffffff;
 
 /// daemon -> client, one per device, alone on its cache line. Polled::limits are the client's own.
 ///
-/// An SM taken from one client is granted to another only when the first is known to have left it, or has had its deadline.
+/// An SM taken from one client is granted to another only when the first is known to have left it, or has had its
+/// deadline.
 struct alignas(64) Grant {
   Polled polled;             ///< read by GPU workers
   std::uint32_t epoch;       ///< futex word (shared): +1 after each change of this Grant
   std::int32_t priority;     ///< of the client's slice
   std::uint64_t decided_ns;  ///< CLOCK_MONOTONIC when the daemon decided the current grant
   std::uint32_t idle;        ///< SMs nobody uses now and this client may not: blocks it starts may fall on them first
-  std::uint32_t reserve;     ///< SMs that nobody but the clients of its slice can have: the slice's reserve while it is kept
+  /// SMs that nobody but the clients of its slice can have: the slice's reserve while it is kept.
+  std::uint32_t reserve;
   std::uint32_t flags;       ///< kMemoryLimited, kAlone, kFree, kTellWork, and a band of priorities (pack_band)
   std::uint32_t first;       ///< where its SMs begin, for kernels that can only be confined by number; no two overlap
   std::uint64_t memory_max;  ///< bytes, when limited: the least limit of its slice and those above, for all in there
   std::uint32_t time_slice_us;  ///< of its channel groups, where programs take turns; 0: leave them alone
-  std::uint32_t jobs;  ///< kNoJobs, kTellJobs or kTellEachJob: what the daemon wants to hear about launches
+  std::uint32_t jobs;           ///< kNoJobs, kTellJobs or kTellEachJob: what the daemon wants to hear about launches
 };
 /// Grant::flags.
-inline constexpr std::uint32_t kMemoryLimited = 1;  ///< before it holds more memory the client asks whether it may (HoldMemory)
-inline constexpr std::uint32_t kAlone = 2;          ///< no other client is on this GPU, and its slice may have all of it
-inline constexpr std::uint32_t kFree = 4;           ///< nothing in force needs its kernels to give SMs back: they keep their original form
-inline constexpr std::uint32_t kTellWork = 8;       ///< wake the daemon when work begins: SMs that are its slice's may be lent
+/// Before it holds more memory the client asks whether it may (HoldMemory).
+inline constexpr std::uint32_t kMemoryLimited = 1;
+/// No other client is on this GPU, and its slice may have all of it.
+inline constexpr std::uint32_t kAlone = 2;
+/// Nothing in force needs its kernels to give SMs back: they keep their original form.
+inline constexpr std::uint32_t kFree = 4;
+/// Wake the daemon when work begins: SMs that are its slice's may be lent.
+inline constexpr std::uint32_t kTellWork = 8;
 
-/// Grant::flags: which part of the GPU's priority levels the client's streams use. All clients of a GPU that have the same
-/// priority have the same rank, the least priority has rank 0; `count` different priorities there are. {0, 1}: all levels.
+/// Grant::flags: which part of the GPU's priority levels the client's streams use. All clients of a GPU that have the
+/// same priority have the same rank, the least priority has rank 0; `count` different priorities there are. {0, 1}: all
+/// levels.
 struct PriorityBand {
   std::uint32_t rank = 0;
   std::uint32_t count = 1;
@@ -53,7 +60,9 @@ inline constexpr std::uint32_t kBandShift = 8, kBandMask = 0xffff00;
 inline constexpr std::uint32_t kMostBands = 255;
 /// Of no more ranks than this each has a level of its own: GPUs have six, and the greatest is the agent's.
 inline constexpr std::uint32_t kBandsApart = 5;
-constexpr std::uint32_t pack_band(PriorityBand band) { return band.rank << kBandShift | band.count << (kBandShift + 8); }
+constexpr std::uint32_t pack_band(PriorityBand band) {
+  return band.rank << kBandShift | band.count << (kBandShift + 8);
+}
 /// Whatever the page says, `rank` is below `count`.
 constexpr PriorityBand band_of(std::uint32_t flags) {
   const std::uint32_t count = flags >> (kBandShift + 8) & 0xff, rank = flags >> kBandShift & 0xff;
@@ -62,7 +71,8 @@ constexpr PriorityBand band_of(std::uint32_t flags) {
 
 /// Grant::jobs. Only with a policy for jobs in force, or somebody recording, does a client do anything for it.
 inline constexpr std::uint32_t kNoJobs = 0;
-inline constexpr std::uint32_t kTellJobs = 1;     ///< keep Head and write Records; wake the daemon when work begins or ends
+/// Keep Head and write Records; wake the daemon when work begins or ends.
+inline constexpr std::uint32_t kTellJobs = 1;
 inline constexpr std::uint32_t kTellEachJob = 2;  ///< and whenever another launch is the head: somebody waits
 static_assert(sizeof(Grant) == 64 && offsetof(Grant, polled) == 0 && offsetof(Grant, epoch) == 16);
 
@@ -89,8 +99,8 @@ struct alignas(64) Usage {
   std::uint64_t evict_ns_last;  ///< latest: from Grant::decided_ns to SMs free
   std::uint64_t evict_ns_sum;   ///< over all evictions
   std::uint64_t evict_ns_max;
-  std::uint64_t busy_ns;        ///< time with at least one launch outstanding
-  std::uint64_t latency_ns_last;  ///< latest launch: from issue to completion
+  std::uint64_t busy_ns;              ///< time with at least one launch outstanding
+  std::uint64_t latency_ns_last;      ///< latest launch: from issue to completion
   std::uint32_t latency_us_log2[24];  ///< histogram of launch latencies: bucket i counts [2^i, 2^(i+1)) us
   std::uint32_t evict_us_log2[16];    ///< the same for evictions
   std::uint64_t memory;               ///< bytes of device memory held: not a counter, may fall
@@ -100,9 +110,9 @@ struct alignas(64) Usage {
 };
 static_assert(sizeof(Usage) == 256);
 
-/// client -> daemon, one per device: the launch that a policy for jobs schedules, the oldest one outstanding. Consistent
-/// while `version` is even and did not change. Of launches in original form: the one that waits for a grant, else about the
-/// oldest that is not complete.
+/// client -> daemon, one per device: the launch that a policy for jobs schedules, the oldest one outstanding.
+/// Consistent while `version` is even and did not change. Of launches in original form: the one that waits for a grant,
+/// else about the oldest that is not complete.
 struct alignas(64) Head {
   std::uint32_t version;
   std::uint32_t task_ns;    ///< one block-task of this kernel, from earlier launches; 0: not known
@@ -114,7 +124,8 @@ struct alignas(64) Head {
   std::uint32_t threads;    ///< per block
   std::uint32_t shared;     ///< dynamic, bytes per block
   std::uint32_t per_sm;     ///< workers that one SM holds
-  std::uint32_t original;   ///< 1: it is in original form, cannot be evicted, and `claimed` is 0 to its end; its `per_sm` is 1
+  /// 1: it is in original form, which cannot be evicted. Then `claimed` is 0 to its end, and `per_sm` 1.
+  std::uint32_t original;
 };
 static_assert(sizeof(Head) == 64);
 
@@ -124,19 +135,19 @@ struct alignas(64) Record {
   std::uint64_t issued_ns;  ///< CLOCK_MONOTONIC, as the next two
   std::uint64_t start_ns;
   std::uint64_t done_ns;
-  std::uint64_t evict_ns;   ///< what its evictions took, together
+  std::uint64_t evict_ns;  ///< what its evictions took, together
   std::uint32_t evictions;
   std::uint32_t total, threads, shared, per_sm, task_ns;  ///< as Head
 };
 static_assert(sizeof(Record) == 64);
 
 /// Record::evictions: lower half how many; upper half the device, in the client's order, and kWholeDevice if the launch
-/// had all SMs from start_ns to its end, and none before. With kOriginalForm the lower half is the number of SMs to which the
-/// launch was confined; 0: to none.
+/// had all SMs from start_ns to its end, and none before. With kOriginalForm the lower half is the number of SMs to
+/// which the launch was confined; 0: to none.
 inline constexpr std::uint32_t kRecordDeviceShift = 16, kWholeDevice = 0x80000000u, kOriginalForm = 0x40000000u;
 
-/// Names a kernel in Head and Record: FNV-1a over the module's label, a zero byte and the kernel's name, as ReportKernels
-/// gives them.
+/// Names a kernel in Head and Record: FNV-1a over the module's label, a zero byte and the kernel's name, as
+/// ReportKernels gives them.
 constexpr std::uint64_t kernel_hash(std::string_view module, std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&hash](char c) { hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3; };
@@ -149,18 +160,18 @@ constexpr std::uint64_t kernel_hash(std::string_view module, std::string_view na
 struct Stub {
   std::uint32_t magic;
   std::uint32_t version;
-  std::uint32_t size;       ///< sizeof(Stub)
-  std::uint32_t devices;    ///< entries of grant[] and usage[] in use
+  std::uint32_t size;     ///< sizeof(Stub)
+  std::uint32_t devices;  ///< entries of grant[] and usage[] in use
   std::uint32_t client_pid;
-  std::uint32_t daemon_alive;  ///< daemon: 1; the client treats a closed connection as the truth
+  std::uint32_t daemon_alive;     ///< daemon: 1; the client treats a closed connection as the truth
   std::uint32_t records_written;  ///< client: Records so far; the latest is in place (records_written - 1) % kRecords
   std::uint32_t records_read;     ///< daemon: of these it has read; a client that is kRecords ahead drops what is new
   std::uint32_t reserved[8];
   Grant grant[kMaxDevices];
   Usage usage[kMaxDevices];
   Head head[kMaxDevices];
-  /// daemon: how many SMs of each device a program in the client's slice is told of, as it can be sure of no more; 0: of all.
-  /// A program that has asked once is told the same for the rest of its life, whatever stands here.
+  /// daemon: how many SMs of each device a program in the client's slice is told of, as it can be sure of no more; 0:
+  /// of all. A program that has asked once is told the same for the rest of its life, whatever stands here.
   std::uint32_t sure_sms[kMaxDevices];
   /// client: how many it told the program, where these are fewer than all; 0: of all, or the program has not asked.
   std::uint32_t told_sms[kMaxDevices];
@@ -168,9 +179,10 @@ struct Stub {
 };
 static_assert(sizeof(Stub) == 64 + 64 * kMaxDevices + 256 * kMaxDevices + 64 * kMaxDevices + 2 * 4 * kMaxDevices);
 
-inline constexpr std::size_t kClientWordsOffset = 8192;  ///< the client's own area: [kClientWordsOffset, kRecordsOffset)
+/// The client's own area: [kClientWordsOffset, kRecordsOffset).
+inline constexpr std::size_t kClientWordsOffset = 8192;
 static_assert(sizeof(Stub) <= kClientWordsOffset);
-inline constexpr std::size_t kRecordsOffset = 16384;     ///< of Record[kRecords]
+inline constexpr std::size_t kRecordsOffset = 16384;  ///< of Record[kRecords]
 inline constexpr std::uint32_t kRecords = 256;
 /// Size of the memfd: whole pages.
 inline constexpr std::size_t kStubBytes = kRecordsOffset + kRecords * sizeof(Record);

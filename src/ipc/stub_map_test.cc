@@ -64,7 +64,8 @@ TEST(StubMap, RefusesWhatIsNotAStub) {
     const Result<StubMap> map = StubMap::map(made->fd.get());
     return map ? std::string("accepted") : map.error().message;
   };
-  EXPECT_EQ(refused_after([](Stub& s) { s.version = kStubVersion + 1; }), "stub page: made by another version of gpuctld");
+  EXPECT_EQ(refused_after([](Stub& s) { s.version = kStubVersion + 1; }),
+            "stub page: made by another version of gpuctld");
   EXPECT_EQ(refused_after([](Stub& s) { s.size += 64; }), "stub page: made by another version of gpuctld");
   EXPECT_EQ(refused_after([](Stub& s) { s.devices = kMaxDevices + 1; }), "stub page: more devices than fit");
   EXPECT_EQ(refused_after([](Stub&) {}), "accepted");

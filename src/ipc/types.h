@@ -75,7 +75,7 @@ struct ClientUsage {
   double evict_us_mean = 0;
   double evict_us_max = 0;
   std::int64_t busy_us = 0;
-  std::int64_t memory = 0;  ///< bytes
+  std::int64_t memory = 0;           ///< bytes
   std::string in_force = "nothing";  ///< why its kernels must be able to give SMs back
   std::int64_t sms_told = 0;         ///< how many SMs the program is told the device has; 0: all, or it has not asked
   std::int64_t priority_rank = 0;    ///< of its slice among ...

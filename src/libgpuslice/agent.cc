@@ -70,7 +70,8 @@ bool Agent::prepare() {
   if (driver().cuCtxGetStreamPriorityRange(&least, &greatest) != CUDA_SUCCESS) return false;
   {
     const Stage making("making the agent's streams");
-    if (driver().cuStreamCreateWithPriority(&housekeeping_, CU_STREAM_NON_BLOCKING, greatest) != CUDA_SUCCESS) return false;
+    if (driver().cuStreamCreateWithPriority(&housekeeping_, CU_STREAM_NON_BLOCKING, greatest) != CUDA_SUCCESS)
+      return false;
     if (!streams_.make(greatest)) return false;
   }
   const Stage mapping("mapping the grant into the GPU");
@@ -78,17 +79,20 @@ bool Agent::prepare() {
   return true;
 }
 
-void Agent::wake(std::atomic<std::uint32_t>& futex) { syscall(SYS_futex, &futex, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
+void Agent::wake(std::atomic<std::uint32_t>& futex) {
+  syscall(SYS_futex, &futex, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
 
-// Makes the words of the current stub page those that workers poll. A kernel launched before goes on polling the old ones,
-// which are then kept equal to the new ones by run().
+// Makes the words of the current stub page those that workers poll. A kernel launched before goes on polling the old
+// ones, which are then kept equal to the new ones by run().
 void Agent::adopt_stub_page() {
   ipc::Stub* stub = Client::get().stub();
   Polled* polled = &c_.slots_.polled();
   CUdeviceptr address = c_.slots_.polled_address();
   if (stub && c_.device_index_ < static_cast<int>(ipc::kMaxDevices)) {
     CUdeviceptr page = 0;
-    CUresult result = driver().cuMemHostRegister_v2(stub, ipc::kStubBytes, CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_PORTABLE);
+    CUresult result = driver().cuMemHostRegister_v2(stub, ipc::kStubBytes,
+                                                    CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_PORTABLE);
     if (result == CUDA_SUCCESS || result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
       if (driver().cuMemHostGetDevicePointer_v2(&page, stub, 0) == CUDA_SUCCESS) {
         polled = &stub->grant[c_.device_index_].polled;
@@ -187,20 +191,24 @@ void Agent::look_for_fault() {
   c_.heed(driver().cuStreamQuery(housekeeping_));
 }
 
-/// The process exits, and its exiting thread waits for this. What is on the GPU goes on without an agent: evicted launches get
-/// all the workers that fit, which nobody evicts any more, and a holder that rests works.
+/// The process exits, and its exiting thread waits for this. What is on the GPU goes on without an agent: evicted
+/// launches get all the workers that fit, which nobody evicts any more, and a holder that rests works.
 void Agent::finish_at_exit() {
   ipc::store(c_.slots_.polled().capsm, ipc::kUnlimited);
   std::vector<TopUp> orders;
   {
-    std::unique_lock lock(c_.mutex_, std::try_to_lock);  // the exiting thread may have been interrupted while it held this
+    // the exiting thread may have been interrupted while it held this
+    std::unique_lock lock(c_.mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return;
     for (const Stream* stream : c_.active_) {
       stream->visit_heads([&](Launch& head) {
         HostSlot& host = c_.slots_.host(head.slot);
         ipc::store(host.lone, 1u);
-        if (!head.issued.load(std::memory_order_acquire) || head.failed || !ipc::load(host.started) || ipc::load(host.done)) return;
-        const std::uint64_t missing = workers_on(head, c_.sms_) - std::min<std::uint64_t>(workers_on(head, c_.sms_), present(head));
+        if (!head.issued.load(std::memory_order_acquire) || head.failed || !ipc::load(host.started) ||
+            ipc::load(host.done))
+          return;
+        const std::uint64_t missing =
+            workers_on(head, c_.sms_) - std::min<std::uint64_t>(workers_on(head, c_.sms_), present(head));
         if (missing == 0) return;
         head.topped_up_for = gpuctl::pack_range(c_.sms_, gpuctl::kNoLimit);
         head.args.polled = c_.slots_.polled_address();
@@ -210,9 +218,10 @@ void Agent::finish_at_exit() {
     }
   }
   for (const TopUp& order : orders) top_up(order);
-  // Workers look at memory of this process, which goes with it, also where they find nothing left to do. Under MPS that would be a
-  // fault for all programs on the GPU.
-  while (monotonic_ns() < Context::exit_deadline_ns() && !all_left()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  // Workers look at memory of this process, which goes with it, also where they find nothing left to do. Under MPS that
+  // would be a fault for all programs on the GPU.
+  while (monotonic_ns() < Context::exit_deadline_ns() && !all_left())
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
 /// Whether no worker is on the GPU, or on its way.
@@ -296,11 +305,14 @@ void Agent::report_slow() {
     const Launch& head = *stream->outstanding.front();
     if (now - head.issued_ns < 1'000'000'000) continue;
     const HostSlot& host = c_.slots_.host(head.slot);
-    debug("%s waits for %llu ms: total %u, claimed %u, chunk %u, workers %u of %u left, %u entered later, started %u, done %u, issued %d, "
-          "granted %u, allowed %u, %zu behind it",
-          head.instance->kernel->name.c_str(), static_cast<unsigned long long>((now - head.issued_ns) / 1'000'000), head.args.total,
-          ipc::load(host.progress), head.chunk, ipc::load(host.left), head.launched, ipc::load(host.entered), ipc::load(host.started),
-          ipc::load(host.done), head.issued.load(), c_.granted(), gpuctl::range_size(c_.allowed(*stream)), stream->outstanding.size() - 1);
+    debug(
+        "%s waits for %llu ms: total %u, claimed %u, chunk %u, workers %u of %u left, %u entered later, started %u, "
+        "done %u, issued %d, "
+        "granted %u, allowed %u, %zu behind it",
+        head.instance->kernel->name.c_str(), static_cast<unsigned long long>((now - head.issued_ns) / 1'000'000),
+        head.args.total, ipc::load(host.progress), head.chunk, ipc::load(host.left), head.launched,
+        ipc::load(host.entered), ipc::load(host.started), ipc::load(host.done), head.issued.load(), c_.granted(),
+        gpuctl::range_size(c_.allowed(*stream)), stream->outstanding.size() - 1);
   }
 }
 
@@ -329,7 +341,8 @@ void Agent::sleep(std::uint32_t futex_seen, std::uint32_t epoch_seen) {
   c_.agent_asleep_.store(false, std::memory_order_relaxed);
 }
 
-void Agent::wait_for_news(std::uint32_t futex_seen, std::uint32_t epoch_seen, std::uint64_t timeout_ns, bool epoch_counts) {
+void Agent::wait_for_news(std::uint32_t futex_seen, std::uint32_t epoch_seen, std::uint64_t timeout_ns,
+                          bool epoch_counts) {
 #ifndef SYS_futex_waitv
   constexpr long SYS_futex_waitv = 449;
 #endif

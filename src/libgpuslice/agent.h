@@ -2,8 +2,8 @@
 // workers to kernels that may have more, and keeps launch blocks ready. It never decides: grants come from the daemon.
 //
 // Evicting needs no agent, since workers read the grant themselves; it only measures how long that took. Everything
-// the agent puts on the GPU goes to streams of the greatest priority, which the program's streams never have, so that it
-// cannot be stuck behind the very kernel it is to continue.
+// the agent puts on the GPU goes to streams of the greatest priority, which the program's streams never have, so that
+// it cannot be stuck behind the very kernel it is to continue.
 #pragma once
 
 #include <atomic>
@@ -73,43 +73,44 @@ class Agent {
   Context& c_;
   WorkerStreams streams_;
   HeldUp held_up_;
-  CUstream housekeeping_ = nullptr;     ///< for zeroing launch blocks
-  bool zeroing_ = false;                ///< ... which is under way
+  CUstream housekeeping_ = nullptr;  ///< for zeroing launch blocks
+  bool zeroing_ = false;             ///< ... which is under way
 
-  gpuctl::ipc::Stub* stub_ = nullptr;   ///< whose grant is in force
-  bool copies_ = false;                 ///< the GPU cannot map the stub page: the agent copies grants
+  gpuctl::ipc::Stub* stub_ = nullptr;        ///< whose grant is in force
+  bool copies_ = false;                      ///< the GPU cannot map the stub page: the agent copies grants
   std::vector<gpuctl::Polled*> old_polled_;  ///< of earlier stub pages, which running kernels may still poll
   std::uint32_t epoch_ = 0;
   std::uint32_t granted_ = gpuctl::ipc::kUnlimited;
   std::uint64_t decided_ns_ = 0;
-  bool evicting_ = false;               ///< the grant shrank and that is not known to hold yet
+  bool evicting_ = false;  ///< the grant shrank and that is not known to hold yet
   /// Workers on SMs that they are to leave: not looked, copies under way, or none.
   enum class Remaining { kUnknown, kAsked, kNone } remaining_ = Remaining::kNone;
   struct Looked {
     std::uint32_t slot;
-    std::uint32_t allowed;              ///< range
+    std::uint32_t allowed;  ///< range
   };
-  std::vector<Looked> looked_;          ///< the launches asked about
-  bool grids_over_ = false;             ///< launches wait for late workers, and none of the agent's grids runs
-  std::uint64_t busy_since_ns_ = 0;     ///< since when an eviction or more workers are awaited; 0 = not
-  bool wants_workers_ = false;          ///< some launch is to be given workers soon
-  Launch* returning_ = nullptr;         ///< was evicted and is given SMs again, on which its workers are not known to be yet
-  std::uint64_t return_since_ns_ = 0;   ///< when that was decided
-  std::uint32_t return_workers_ = 0;    ///< how many have to be there
-  bool return_asked_ = false;           ///< a copy is under way that says how many are
-  bool topped_up_ = false;              ///< workers were added since Usage::holding was written
+  std::vector<Looked> looked_;       ///< the launches asked about
+  bool grids_over_ = false;          ///< launches wait for late workers, and none of the agent's grids runs
+  std::uint64_t busy_since_ns_ = 0;  ///< since when an eviction or more workers are awaited; 0 = not
+  bool wants_workers_ = false;       ///< some launch is to be given workers soon
+  /// Was evicted and is given SMs again, on which its workers are not known to be yet.
+  Launch* returning_ = nullptr;
+  std::uint64_t return_since_ns_ = 0;  ///< when that was decided
+  std::uint32_t return_workers_ = 0;   ///< how many have to be there
+  bool return_asked_ = false;          ///< a copy is under way that says how many are
+  bool topped_up_ = false;             ///< workers were added since Usage::holding was written
   EndWatch ends_;
-  std::uint64_t nap_ns_ = UINT64_MAX;   ///< no longer than this until the next look at what runs
+  std::uint64_t nap_ns_ = UINT64_MAX;  ///< no longer than this until the next look at what runs
   std::uint64_t last_active_ns_ = 0;
   std::uint64_t looked_at_opaque_ns_ = 0;
   std::uint64_t looked_for_fault_ns_ = 0;
-  std::uint32_t time_slice_us_ = 0;     ///< as asked for latest, when there were so many groups
+  std::uint32_t time_slice_us_ = 0;  ///< as asked for latest, when there were so many groups
   std::uint32_t groups_made_ = 0;
-  bool tell_time_slice_ = false;        ///< a new stub page does not know of it
+  bool tell_time_slice_ = false;  ///< a new stub page does not know of it
   std::uint64_t reported_ns_ = 0;
   std::uint64_t last_reap_ns_ = 0;
-  std::uint64_t latest_left_ = 0;       ///< HostSlot::left_ns, the latest of the running launches ...
-  std::uint64_t left_seen_ns_ = 0;      ///< ... and when this thread saw it
+  std::uint64_t latest_left_ = 0;   ///< HostSlot::left_ns, the latest of the running launches ...
+  std::uint64_t left_seen_ns_ = 0;  ///< ... and when this thread saw it
   ClockOffset clocks_;
 };
 

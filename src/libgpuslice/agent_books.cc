@@ -15,8 +15,8 @@ using gpuctl::ptx::HostSlot;
 
 namespace {
 
-/// Workers that come late to a complete launch post that they left, in an order that is not certain. After this long, with no
-/// grid of ours running, all of them have left whatever the last post says.
+/// Workers that come late to a complete launch post that they left, in an order that is not certain. After this long,
+/// with no grid of ours running, all of them have left whatever the last post says.
 constexpr std::uint64_t kSurelyGoneNs = 100'000'000;
 
 std::uint32_t log2_bucket(std::uint64_t microseconds, std::size_t buckets) {
@@ -30,7 +30,9 @@ void add(T& counter, T more) {
 }
 
 /// The client's thread counts launches too (activity.h).
-void add_to_launches(ipc::Usage& out, std::uint32_t more) { __atomic_fetch_add(&out.launches, std::uint64_t{more}, __ATOMIC_RELAXED); }
+void add_to_launches(ipc::Usage& out, std::uint32_t more) {
+  __atomic_fetch_add(&out.launches, std::uint64_t{more}, __ATOMIC_RELAXED);
+}
 
 }  // namespace
 
@@ -99,12 +101,12 @@ void Agent::complete(const Launch& launch, std::uint64_t now) {
   add<std::uint64_t>(out->block_tasks, launch.args.tasks);
   ipc::store(out->latency_ns_last, latency_ns);
   add(out->latency_us_log2[log2_bucket(latency_ns / 1000, std::size(out->latency_us_log2))], 1u);
-  if (c_.jobs() != ipc::kNoJobs)
-    c_.record(launch, clocks_.ns(), stretch.sms == c_.sms_ ? stretch.from_ns : 0);
+  if (c_.jobs() != ipc::kNoJobs) c_.record(launch, clocks_.ns(), stretch.sms == c_.sms_ ? stretch.from_ns : 0);
 }
 
-// Follows the grant: learns when a shrink holds on the GPU, for the daemon and the user. It took until this thread, which
-// spins meanwhile, saw the last worker say that it leaves (HostSlot::left_ns): a little longer than it really did.
+// Follows the grant: learns when a shrink holds on the GPU, for the daemon and the user. It took until this thread,
+// which spins meanwhile, saw the last worker say that it leaves (HostSlot::left_ns): a little longer than it really
+// did.
 void Agent::watch_eviction(std::uint32_t epoch_seen) {
   if (!stub_) return;
   const ipc::Grant& grant = stub_->grant[c_.device_index_];

@@ -1,5 +1,5 @@
-// What the agent does for policies for jobs (Grant::jobs): it sees a launch end soon after it did, since somebody waits for
-// his turn, and measures what an eviction costs in all.
+// What the agent does for policies for jobs (Grant::jobs): it sees a launch end soon after it did, since somebody waits
+// for his turn, and measures what an eviction costs in all.
 #include <algorithm>
 #include <utility>
 
@@ -45,8 +45,8 @@ void Agent::say_if_at_work() {
   if (std::exchange(topped_up_, false) && c_.jobs() != ipc::kNoJobs) Client::get().kick();
 }
 
-// An eviction costs more than the time until the SMs are free: once they are given back, workers have to come again. That is
-// over when half of those that fit are there. With the context's mutex; true while it is not over.
+// An eviction costs more than the time until the SMs are free: once they are given back, workers have to come again.
+// That is over when half of those that fit are there. With the context's mutex; true while it is not over.
 bool Agent::watch_return(Launch& head, std::uint32_t before, std::uint32_t allowed, std::uint64_t workers) {
   if (gpuctl::range_size(before) == 0 && gpuctl::range_size(allowed) > 0 && head.evictions > 0 && stub_) {
     returning_ = &head;
@@ -75,7 +75,8 @@ void Agent::look_for_return() {
 /// It has, or is over, or has to leave again.
 void Agent::has_returned() {
   const std::uint64_t now = monotonic_ns(), took_ns = now - std::min(now, return_since_ns_);
-  debug("%s came back in %llu us", returning_->instance->kernel->name.c_str(), static_cast<unsigned long long>(took_ns / 1000));
+  debug("%s came back in %llu us", returning_->instance->kernel->name.c_str(),
+        static_cast<unsigned long long>(took_ns / 1000));
   returning_->evict_ns += took_ns;
   returning_ = nullptr;
 }

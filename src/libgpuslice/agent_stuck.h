@@ -33,8 +33,8 @@ struct AgentLook {
   bool outstanding = false;  ///< launches are
 };
 
-/// With launches outstanding at both looks, and inside the same driver call. An agent that merely did not get a processor is
-/// hardly ever inside one.
+/// With launches outstanding at both looks, and inside the same driver call. An agent that merely did not get a
+/// processor is hardly ever inside one.
 constexpr bool is_stuck(const AgentLook& before, const AgentLook& now) {
   return before.outstanding && now.outstanding && now.calls % 2 == 1 && before.calls == now.calls;
 }

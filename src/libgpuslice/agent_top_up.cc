@@ -75,7 +75,8 @@ void Agent::top_up(const TopUp& order) {
     debug("the program's streams hold up those for workers: its launches keep their original form for a while");
     c_.crowded_until_ns_.store(monotonic_ns() + Context::kCrowdedForNs);
   }
-  if (!stream && !ipc::load(lone)) debug("no workers for %s: all streams for them are stuck", launch.instance->kernel->name.c_str());
+  if (!stream && !ipc::load(lone))
+    debug("no workers for %s: all streams for them are stuck", launch.instance->kernel->name.c_str());
   ipc::store(lone, std::uint32_t{stream == nullptr});
   if (!stream) return;
   std::vector<std::byte> params = launch.params;

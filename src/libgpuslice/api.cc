@@ -30,7 +30,9 @@ int error_of(const gpuctl::Error& error) {
 
 #define GPUSLICE_API extern "C" __attribute__((visibility("default")))
 
-GPUSLICE_API int gpuslice_version(void) { return GPUSLICE_VERSION; }
+GPUSLICE_API int gpuslice_version(void) {
+  return GPUSLICE_VERSION;
+}
 
 GPUSLICE_API int gpuslice_attach(const char* slice) {
   if (!slice || !*slice) return GPUSLICE_ERROR_INVALID;
@@ -93,12 +95,19 @@ GPUSLICE_API int gpuslice_launch(void* function, const gpuslice_launch_config* c
 
 GPUSLICE_API const char* gpuslice_error_string(int error) {
   switch (error) {
-    case GPUSLICE_OK: return "no error";
-    case GPUSLICE_ERROR_INVALID: return "an argument is null or out of range";
-    case GPUSLICE_ERROR_NOT_ATTACHED: return "this program is not attached to a slice";
-    case GPUSLICE_ERROR_REFUSED: return "gpuctld refused: no such slice, or no right to it";
-    case GPUSLICE_ERROR_NO_DAEMON: return "gpuctld does not answer";
-    case GPUSLICE_ERROR_NO_MEMORY: return "out of memory";
-    default: return "unknown error";
+    case GPUSLICE_OK:
+      return "no error";
+    case GPUSLICE_ERROR_INVALID:
+      return "an argument is null or out of range";
+    case GPUSLICE_ERROR_NOT_ATTACHED:
+      return "this program is not attached to a slice";
+    case GPUSLICE_ERROR_REFUSED:
+      return "gpuctld refused: no such slice, or no right to it";
+    case GPUSLICE_ERROR_NO_DAEMON:
+      return "gpuctld does not answer";
+    case GPUSLICE_ERROR_NO_MEMORY:
+      return "out of memory";
+    default:
+      return "unknown error";
   }
 }

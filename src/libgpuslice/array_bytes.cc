@@ -32,7 +32,8 @@ std::uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR& array, unsigned levels)
   std::uint64_t elements = 0;
   for (unsigned level = 0; level < std::min(levels, 64u); ++level) {
     const auto at = [level](std::size_t size) { return std::max<std::uint64_t>(std::uint64_t{size} >> level, 1); };
-    elements += at(array.Width) * at(array.Height) * (layers ? std::max<std::uint64_t>(array.Depth, 1) : at(array.Depth));
+    elements +=
+        at(array.Width) * at(array.Height) * (layers ? std::max<std::uint64_t>(array.Depth, 1) : at(array.Depth));
   }
   return elements * array.NumChannels * channel_bytes(array.Format);
 }

@@ -7,8 +7,8 @@
 
 namespace gpuslice {
 
-/// Of an array with `levels` mipmap levels: what its elements take. 0 for those that have no memory of their own yet (sparse
-/// ones, and those mapped later), and for formats whose elements are not whole numbers of bytes.
+/// Of an array with `levels` mipmap levels: what its elements take. 0 for those that have no memory of their own yet
+/// (sparse ones, and those mapped later), and for formats whose elements are not whole numbers of bytes.
 std::uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR& array, unsigned levels = 1);
 std::uint64_t array_bytes(const CUDA_ARRAY_DESCRIPTOR& array);
 

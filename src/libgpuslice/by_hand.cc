@@ -144,7 +144,8 @@ int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, voi
   if (!pack(layout.params, layout.bytes, params, nullptr, block)) return GPUSLICE_ERROR_INVALID;
   if (!known) return launch_plain(function, config, block);
 
-  if (const auto priority = StreamPriorities::get().before_launch(config.stream)) config.attributes = with_priority(nullptr, 0, *priority);
+  if (const auto priority = StreamPriorities::get().before_launch(config.stream))
+    config.attributes = with_priority(nullptr, 0, *priority);
   KernelInfo& kernel = *known->kernel;
   kernel.count_launch();
   Context* context = Context::current();
@@ -153,7 +154,8 @@ int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, voi
   CUresult result = CUDA_SUCCESS;
   const char* why = nullptr;
   // It takes the block only if it launches.
-  if (instance && context->launch(*instance, LaunchConfig(config), std::vector<std::byte>(block), &result, &why) == Context::Outcome::kLaunched)
+  if (instance && context->launch(*instance, LaunchConfig(config), std::vector<std::byte>(block), &result, &why) ==
+                      Context::Outcome::kLaunched)
     return result;
   result = launch_plain(function, config, block);
   if (result != CUDA_SUCCESS && instance) {

@@ -39,7 +39,9 @@ static_assert(sizeof(Header) == 56);
 UniqueFd open_private(const std::string& path) {
   UniqueFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat about;
-  if (directory.get() < 0 || fstat(directory.get(), &about) != 0 || about.st_uid != geteuid() || (about.st_mode & 077) != 0) return UniqueFd();
+  if (directory.get() < 0 || fstat(directory.get(), &about) != 0 || about.st_uid != geteuid() ||
+      (about.st_mode & 077) != 0)
+    return UniqueFd();
   return directory;
 }
 
@@ -96,11 +98,14 @@ std::optional<std::string> CacheDirectory::get(const ContentHash& key, const cha
   const std::string name = to_text(key) + kind;
   const UniqueFd file(openat(directory.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   struct stat about;
-  if (file.get() < 0 || fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_uid != geteuid()) return std::nullopt;
+  if (file.get() < 0 || fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_uid != geteuid())
+    return std::nullopt;
   const auto size = static_cast<std::uint64_t>(about.st_size);
   Header header;
   if (size < sizeof header || size > most_bytes_ || !read_all(file.get(), &header, sizeof header)) return std::nullopt;
-  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.key != key || header.body.length != size - sizeof header) return std::nullopt;
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.key != key ||
+      header.body.length != size - sizeof header)
+    return std::nullopt;
   std::string body(header.body.length, '\0');
   if (!read_all(file.get(), body.data(), body.size()) || content_hash(body) != header.body) return std::nullopt;
   futimens(file.get(), nullptr);  // used now: not the next to go
@@ -126,9 +131,11 @@ bool CacheDirectory::put(const ContentHash& key, const char* kind, std::string_v
   header.body = content_hash(body);
   bool whole = false;
   {
-    const UniqueFd file(openat(directory.get(), unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    const UniqueFd file(
+        openat(directory.get(), unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (file.get() < 0) return false;
-    whole = write_all(file.get(), {reinterpret_cast<const char*>(&header), sizeof header}) && write_all(file.get(), body);
+    whole =
+        write_all(file.get(), {reinterpret_cast<const char*>(&header), sizeof header}) && write_all(file.get(), body);
   }
   const std::string name = to_text(key) + kind;
   if (!whole || renameat(directory.get(), unfinished.c_str(), directory.get(), name.c_str()) != 0) {
@@ -152,7 +159,8 @@ CacheDirectory::Turn CacheDirectory::take_turn(const ContentHash& key) const {
     if (!file || flock(file.get(), LOCK_EX) != 0) return turn;
     // Whoever had it before may have removed the file meanwhile: then this is not the one that others wait for.
     struct stat mine, there;
-    if (fstat(file.get(), &mine) == 0 && fstatat(turn.directory_.get(), turn.name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+    if (fstat(file.get(), &mine) == 0 &&
+        fstatat(turn.directory_.get(), turn.name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
         mine.st_ino == there.st_ino) {
       turn.file_ = std::move(file);
       return turn;
@@ -160,7 +168,8 @@ CacheDirectory::Turn CacheDirectory::take_turn(const ContentHash& key) const {
   }
 }
 
-// All files are looked at each time something is kept, which takes a microsecond a file; what is kept took milliseconds.
+// All files are looked at each time something is kept, which takes a microsecond a file; what is kept took
+// milliseconds.
 void CacheDirectory::make_room(int directory) const {
   struct File {
     timespec used;

@@ -184,7 +184,9 @@ TEST_F(CacheDirectoryTest, NoDirectoryKeepsNothing) {
 
 // Readers see whole bodies whatever writers, in threads and processes, and the bound do meanwhile.
 TEST_F(CacheDirectoryTest, ManyAtOnce) {
-  const auto body = [](int i) { return std::string(static_cast<std::size_t>(1000 + 37 * i), static_cast<char>('a' + i)); };
+  const auto body = [](int i) {
+    return std::string(static_cast<std::size_t>(1000 + 37 * i), static_cast<char>('a' + i));
+  };
   const auto work = [&](int seed) {
     const CacheDirectory cache(path_, 40'000);
     int wrong = 0;

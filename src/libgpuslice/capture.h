@@ -14,8 +14,8 @@ CUstream explicit_stream(CUstream stream, bool per_thread);
 /// True while some capture is under way.
 bool capturing_anything();
 
-/// True as a condition while no capture is under way, and none begins before it goes: a query about a stream that captures
-/// would end the capture.
+/// True as a condition while no capture is under way, and none begins before it goes: a query about a stream that
+/// captures would end the capture.
 class NoCapture {
  public:
   NoCapture();

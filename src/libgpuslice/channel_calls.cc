@@ -28,7 +28,9 @@ std::optional<RmObject> freed_object(std::uint32_t request, const void* argument
 
 RmControl time_slice_call(const RmObject& group, std::uint32_t command, std::uint64_t& us) {
   RmControl call{};
-  const auto put = [&call](std::size_t offset, const auto& value) { std::memcpy(call.data() + offset, &value, sizeof value); };
+  const auto put = [&call](std::size_t offset, const auto& value) {
+    std::memcpy(call.data() + offset, &value, sizeof value);
+  };
   put(0, group.client);
   put(4, group.object);
   put(8, command);
@@ -37,6 +39,8 @@ RmControl time_slice_call(const RmObject& group, std::uint32_t command, std::uin
   return call;
 }
 
-std::uint32_t status_of(const RmControl& call) { return word(call.data(), 28); }
+std::uint32_t status_of(const RmControl& call) {
+  return word(call.data(), 28);
+}
 
 }  // namespace gpuslice

@@ -1,5 +1,5 @@
-// What of the driver's calls to its kernel module concerns channel groups: the hardware's own queues of work, which take
-// turns on the GPU for as long as their time slice. Pure.
+// What of the driver's calls to its kernel module concerns channel groups: the hardware's own queues of work, which
+// take turns on the GPU for as long as their time slice. Pure.
 //
 // Calls and layouts are those that NVIDIA's open kernel modules publish: RM_ALLOC, RM_FREE and RM_CONTROL on
 // /dev/nvidiactl, the class KEPLER_CHANNEL_GROUP_A, and its commands SET_TIMESLICE and GET_TIMESLICE. Written down here

@@ -29,7 +29,8 @@ TEST(ChannelCalls, RequestsAreReadWriteCallsOfTheirSizes) {
   EXPECT_EQ(kRmAlloc, _IOC(_IOC_READ | _IOC_WRITE, 'F', 0x2b, 32));
   EXPECT_EQ(kRmAllocWithRights, _IOC(_IOC_READ | _IOC_WRITE, 'F', 0x2b, 48));
   EXPECT_TRUE(concerns_channels(kRmFree) && concerns_channels(kRmAlloc) && concerns_channels(kRmAllocWithRights));
-  for (const unsigned long other : {std::uint64_t{kRmControl}, std::uint64_t{TIOCGWINSZ}, std::uint64_t{FIONREAD}, std::uint64_t{0x462b}})
+  for (const unsigned long other :
+       {std::uint64_t{kRmControl}, std::uint64_t{TIOCGWINSZ}, std::uint64_t{FIONREAD}, std::uint64_t{0x462b}})
     EXPECT_FALSE(concerns_channels(static_cast<std::uint32_t>(other))) << other;
 }
 
@@ -62,8 +63,14 @@ TEST(ChannelCalls, TheControlCall) {
   std::uint32_t words[8];
   std::memcpy(words, call.data(), sizeof words);
   const auto address = reinterpret_cast<std::uintptr_t>(&us);
-  const std::vector<std::uint32_t> expected{0xc1d00001, 0x5c000013, 0xa06c0103, 0, static_cast<std::uint32_t>(address),
-                                            static_cast<std::uint32_t>(std::uint64_t{address} >> 32), 8, 0};
+  const std::vector<std::uint32_t> expected{0xc1d00001,
+                                            0x5c000013,
+                                            0xa06c0103,
+                                            0,
+                                            static_cast<std::uint32_t>(address),
+                                            static_cast<std::uint32_t>(std::uint64_t{address} >> 32),
+                                            8,
+                                            0};
   EXPECT_EQ(std::vector<std::uint32_t>(words, words + 8), expected);
   words[7] = 0x1f;
   std::memcpy(call.data(), words, sizeof words);

@@ -20,9 +20,11 @@ void ChannelGroups::saw(int fd, std::uint32_t request, const void* argument) {
     std::lock_guard lock(mutex_);
     const auto gone = [&](const Group& group) {
       if (group.object.client != freed->client) return false;
-      return freed->object == group.object.object || freed->object == group.object.parent || freed->object == freed->client;
+      return freed->object == group.object.object || freed->object == group.object.parent ||
+             freed->object == freed->client;
     };
-    count_ = static_cast<std::size_t>(std::remove_if(groups_.begin(), groups_.begin() + count_, gone) - groups_.begin());
+    count_ =
+        static_cast<std::size_t>(std::remove_if(groups_.begin(), groups_.begin() + count_, gone) - groups_.begin());
     return;
   }
   const auto made = made_channel_group(request, argument);
@@ -58,7 +60,8 @@ void ChannelGroups::apply(Group group, std::uint32_t wanted) {
   bool there = true;
   if (group.drivers_us == 0) {
     there = control(group, kGetTimeSlice, us, status);
-    if (there && status == 0) group.drivers_us = static_cast<std::uint32_t>(std::min<std::uint64_t>(us, kDriversTimeSlice - 1));
+    if (there && status == 0)
+      group.drivers_us = static_cast<std::uint32_t>(std::min<std::uint64_t>(us, kDriversTimeSlice - 1));
   }
   const bool as_made = wanted == 0 || wanted == kDriversTimeSlice;
   if (there && as_made && group.us == 0) {  // what is written there is not quite what the driver makes: nothing is

@@ -24,8 +24,8 @@ class ChannelGroups {
   using Ioctl = int (*)(int fd, unsigned long request, void* argument);
   using IsControl = bool (*)(int fd);
 
-  /// `ioctl` as the C library has it; `is_control` says whether a descriptor is /dev/nvidiactl. Neither is called before
-  /// the first request that concerns channels.
+  /// `ioctl` as the C library has it; `is_control` says whether a descriptor is /dev/nvidiactl. Neither is called
+  /// before the first request that concerns channels.
   constexpr ChannelGroups(Ioctl ioctl, IsControl is_control) : ioctl_(ioctl), is_control_(is_control) {}
 
   /// The one of this process.
@@ -63,7 +63,7 @@ class ChannelGroups {
 
   Ioctl ioctl_;
   IsControl is_control_;
-  std::mutex mutex_;   ///< guards what follows; not held over calls
+  std::mutex mutex_;    ///< guards what follows; not held over calls
   std::mutex wanting_;  ///< of want(): one thread at a time; before mutex_
   std::uint32_t made_ = 0;
   std::size_t count_ = 0;

@@ -49,7 +49,9 @@ int fake_ioctl(int fd, unsigned long request, void* argument) {
   return 0;
 }
 
-bool fake_is_control(int fd) { return fd == kControl && !g_module.control_closed; }
+bool fake_is_control(int fd) {
+  return fd == kControl && !g_module.control_closed;
+}
 
 class Channels : public testing::Test {
  protected:

@@ -10,16 +10,18 @@ using gpuctl::ptx::LaunchArgs;
 
 namespace {
 
-/// Chunks per worker at least. They shrink towards the end of a launch (LaunchArgs::taper), which keeps its idle tail short.
+/// Chunks per worker at least. They shrink towards the end of a launch (LaunchArgs::taper), which keeps its idle tail
+/// short.
 constexpr std::uint64_t kChunksPerWorker = 4;
 /// A claim takes about a microsecond, so it should be worth at least this much work.
 constexpr double kWorthAClaimNs = 6000;
-/// Claims are atomics on one word, executed one after the other in some 3 ns each (measured). Nobody should have to queue for
-/// long, so for two thirds of the time there is none.
+/// Claims are atomics on one word, executed one after the other in some 3 ns each (measured). Nobody should have to
+/// queue for long, so for two thirds of the time there is none.
 constexpr double kBetweenClaimsNs = 9;
 /// That much of it will do: one block-task more is no small thing where they are long.
 constexpr double kNearlyWorth = 0.95;
-/// Towards the end chunks are shorter by this, as workers then wait for the last one: nearly all of the time there is one claim.
+/// Towards the end chunks are shorter by this, as workers then wait for the last one: nearly all of the time there is
+/// one claim.
 constexpr double kLastShorter = 2;
 /// A chunk may take so much of the target: the grant has to be polled, and that the last worker has left to be seen.
 constexpr double kOfTarget = 0.9;
@@ -33,7 +35,8 @@ constexpr std::uint64_t kMostStrided = std::uint64_t{1} << 29;
 
 Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std::uint64_t workers, double target_ns) {
   const std::uint64_t tasks = std::uint64_t{grid[0]} * grid[1] * grid[2];
-  Chunks chunks{.taper = static_cast<std::uint32_t>(std::bit_width(2 * workers - 1)), .total = static_cast<std::uint32_t>(tasks)};
+  Chunks chunks{.taper = static_cast<std::uint32_t>(std::bit_width(2 * workers - 1)),
+                .total = static_cast<std::uint32_t>(tasks)};
   if (task_ns <= 0) return chunks;
   const double worth = std::max(kWorthAClaimNs, kBetweenClaimsNs * static_cast<double>(workers));
   chunks.eager = task_ns <= kOfTarget * target_ns;  // where they are longer, the time it takes to look first is nothing
@@ -45,7 +48,8 @@ Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std
   const auto share = static_cast<double>(tasks / (workers * kChunksPerWorker));
   const double most = std::min<double>(kMostPerClaim, gpuctl::ptx::longest_run(chunks.total, strided ? step_bits : 0));
   chunks.most = static_cast<std::uint32_t>(std::max(1.0, std::min({longest / task_ns, share, most})));
-  chunks.least = static_cast<std::uint32_t>(std::clamp(std::ceil(worth / kLastShorter / task_ns), 1.0, static_cast<double>(chunks.most)));
+  chunks.least = static_cast<std::uint32_t>(
+      std::clamp(std::ceil(worth / kLastShorter / task_ns), 1.0, static_cast<double>(chunks.most)));
   if (strided && chunks.most > 1) {
     chunks.run_bits = static_cast<std::uint32_t>(std::bit_width(chunks.most)) - 1;
     chunks.step_bits = step_bits;
@@ -88,7 +92,8 @@ void set_workers(LaunchArgs& args, std::uint32_t workers, bool first_given) {
   args.workers = workers;
   args.first = first_given ? std::clamp(args.total >> args.taper, least, most) : 0;
   args.given = args.first * workers;
-  const std::uint64_t at_the_end = std::max(std::uint64_t{most} * workers, most > least ? std::uint64_t{most} << args.taper : 0);
+  const std::uint64_t at_the_end =
+      std::max(std::uint64_t{most} * workers, most > least ? std::uint64_t{most} << args.taper : 0);
   args.quick_below = at_the_end < args.total ? args.total - static_cast<std::uint32_t>(at_the_end) : 0;
 }
 

@@ -9,17 +9,17 @@
 namespace gpuslice {
 
 struct Chunks {
-  std::uint32_t most = 1;    ///< block-tasks a claim
-  std::uint32_t least = 1;   ///< towards the end
-  std::uint32_t taper = 0;   ///< LaunchArgs::taper
-  std::uint32_t total = 0;   ///< LaunchArgs::total
+  std::uint32_t most = 1;       ///< block-tasks a claim
+  std::uint32_t least = 1;      ///< towards the end
+  std::uint32_t taper = 0;      ///< LaunchArgs::taper
+  std::uint32_t total = 0;      ///< LaunchArgs::total
   std::uint32_t step_bits = 0;  ///< of task_order()
   std::uint32_t run_bits = 0;
-  bool eager = false;        ///< kEager
+  bool eager = false;  ///< kEager
 };
 
-/// `grid` has 1 to kMaxBlockTasks block-tasks of `task_ns` each, 0 if that is not known yet (then they are handed out one at a time, in order), and `workers` fit on the GPU.
-/// `target_ns` is what a worker may take to leave.
+/// `grid` has 1 to kMaxBlockTasks block-tasks of `task_ns` each, 0 if that is not known yet (then they are handed out
+/// one at a time, in order), and `workers` fit on the GPU. `target_ns` is what a worker may take to leave.
 Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std::uint64_t workers, double target_ns);
 
 /// The LaunchArgs of such a launch, but for its slot, who may run where, and who gets what: set_workers().

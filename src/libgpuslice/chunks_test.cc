@@ -38,9 +38,9 @@ TEST(Chunks, AreWorthTheirClaims) {
   EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 1056, 20'000).least, 5u);  // of many workers, fewer at a time
   EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 2112, 20'000).least, 10u);
   EXPECT_EQ(plan_chunks({75'000, 1, 1}, 8'700, 2112, 20'000).most, 3u);
-  EXPECT_EQ(plan_chunks({75'000, 1, 1}, 9'400, 1056, 20'000).most, 1u);  // nearly worth it
+  EXPECT_EQ(plan_chunks({75'000, 1, 1}, 9'400, 1056, 20'000).most, 1u);     // nearly worth it
   EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 8'700, 4224, 20'000).most, 3u);  // but not longer than half as long again
-  EXPECT_EQ(plan_chunks({8'448, 1, 1}, 1'000, 1056, 20'000).most, 2u);  // four for each worker
+  EXPECT_EQ(plan_chunks({8'448, 1, 1}, 1'000, 1056, 20'000).most, 2u);      // four for each worker
   EXPECT_EQ(plan_chunks({8'448, 1, 1}, 1'000, 1056, 20'000).least, 2u);
 }
 

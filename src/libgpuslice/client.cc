@@ -36,7 +36,8 @@ std::string environment(const char* name) {
 }
 
 ipc::Call hold_memory(int device, std::uint64_t bytes) {
-  const auto amount = static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
+  const auto amount =
+      static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
   return {.method = "io.gpuctl.HoldMemory", .parameters = {{"device", device}, {"bytes", amount}}};
 }
 
@@ -193,7 +194,8 @@ void Client::report_kernels(bool all) {
   std::vector<ipc::Kernel> kernels = source(all);
   std::lock_guard lock(mutex_);
   if (kernels.empty() || !connection_) return;
-  ipc::Call call{.method = "io.gpuctl.ReportKernels", .parameters = {{"kernels", ipc::to_json(kernels)}}, .oneway = true};
+  ipc::Call call{
+      .method = "io.gpuctl.ReportKernels", .parameters = {{"kernels", ipc::to_json(kernels)}}, .oneway = true};
   if (!connection_->send(call)) connection_.reset();
 }
 

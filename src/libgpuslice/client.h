@@ -30,11 +30,13 @@ class Client {
   /// The one of this process; never destroyed.
   static Client& get();
 
-  /// True when kernels of this process are to be rewritten: GPUCTL_SOCKET or GPUCTL_SLICE is set, or attach() was called.
+  /// True when kernels of this process are to be rewritten: GPUCTL_SOCKET or GPUCTL_SLICE is set, or attach() was
+  /// called.
   bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
 
   /// Called once the driver is initialised, with the uuids of the devices the program sees, in its order. Tries to
-  /// attach at once (so that the first launch already knows its grant), then starts the thread that keeps the connection.
+  /// attach at once (so that the first launch already knows its grant), then starts the thread that keeps the
+  /// connection.
   void start(std::vector<std::string> device_uuids);
 
   /// Attaches to `slice`, or moves there. Any thread; waits for the daemon. Before start() it only notes the wish, so
@@ -49,7 +51,8 @@ class Client {
   /// The grant in force on a device of the program; null without a daemon, or for a device that it does not know.
   const gpuctl::ipc::Grant* grant(int device) const;
 
-  /// Tells the daemon to look at once (eventfd): demand rose above the grant, or a shrink holds. No-op when not attached.
+  /// Tells the daemon to look at once (eventfd): demand rose above the grant, or a shrink holds. No-op when not
+  /// attached.
   void kick() const;
 
   /// Called by the client's thread every `kReportInterval` and before it ends; returns kernels not yet reported.

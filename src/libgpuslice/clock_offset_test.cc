@@ -11,7 +11,8 @@ constexpr std::uint64_t kMs = 1'000'000;
 /// A launch that waits, runs for 2 ms and is seen so late; all by the host's clock.
 void launch(ClockOffset& clocks, std::uint64_t issued, std::uint64_t waits, std::uint64_t late) {
   const std::uint64_t start = issued + waits, done = start + 2 * kMs;
-  clocks.add(issued, start - static_cast<std::uint64_t>(kOffset), done - static_cast<std::uint64_t>(kOffset), done + late);
+  clocks.add(issued, start - static_cast<std::uint64_t>(kOffset), done - static_cast<std::uint64_t>(kOffset),
+             done + late);
 }
 
 TEST(ClockOffset, IsKnownFromTheFirstLaunch) {

@@ -14,8 +14,8 @@ struct Option {
   Kind kind;
 };
 
-/// Options that do not matter here, and those that do. --fmad=false and optimization levels decide whether a product and a sum
-/// are rounded once, and cannot be asked of the driver.
+/// Options that do not matter here, and those that do. --fmad=false and optimization levels decide whether a product
+/// and a sum are rounded once, and cannot be asked of the driver.
 constexpr Option kOptions[] = {
     {"output-file", "o", Kind::kOutput},
     {"maxrregcount", "maxrregcount", Kind::kRegisters},
@@ -72,7 +72,8 @@ std::optional<int> fatbin_register_limit(std::string_view options) {
     constexpr std::string_view kLimit = "-maxrregcount=";
     if (option.starts_with(kLimit)) {
       limit = std::atoi(std::string(option.substr(kLimit.size())).c_str());
-    } else if (option != "-O3" && option != "-v" && option != "-lineinfo" && option != "-generate-line-info" && option != "-w") {
+    } else if (option != "-O3" && option != "-v" && option != "-lineinfo" && option != "-generate-line-info" &&
+               option != "-w") {
       return std::nullopt;
     }
   }
@@ -87,7 +88,9 @@ std::optional<int> nvrtc_register_limit(std::span<const char* const> options) {
     const std::size_t equals = option.find('=');
     const std::string_view name = option.substr(0, equals);
     if (name == "maxrregcount") {
-      const char* value = equals != option.npos ? option.data() + equals + 1 : i + 1 < options.size() ? options[++i] : nullptr;
+      const char* value = equals != option.npos    ? option.data() + equals + 1
+                          : i + 1 < options.size() ? options[++i]
+                                                   : nullptr;
       if (!value) return std::nullopt;
       limit = std::atoi(value);
     } else if (name == "device-debug" || name == "G" || name == "ptxas-options" || name.starts_with("Xptxas")) {

@@ -1,5 +1,5 @@
-// Options that machine code was compiled with besides its PTX. The driver knows only one of them, the limit on registers; code
-// made with others that matter cannot be replaced by what the driver makes of the same PTX.
+// Options that machine code was compiled with besides its PTX. The driver knows only one of them, the limit on
+// registers; code made with others that matter cannot be replaced by what the driver makes of the same PTX.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace gpuslice {
 
-/// The register limit (0 = none) among the options for ptxas that a fatbin records with PTX; nothing if others matter, or
-/// are not known.
+/// The register limit (0 = none) among the options for ptxas that a fatbin records with PTX; nothing if others matter,
+/// or are not known.
 std::optional<int> fatbin_register_limit(std::string_view options);
 
 /// The same among options for NVRTC. Those of its front end do not matter: the PTX shows what they did.

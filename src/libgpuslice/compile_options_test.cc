@@ -15,7 +15,9 @@ TEST(FatbinOptions, RegisterLimit) {
   EXPECT_FALSE(fatbin_register_limit("-maxrregcount=32 -O0"));
 }
 
-std::optional<int> nvrtc(std::vector<const char*> options) { return nvrtc_register_limit(options); }
+std::optional<int> nvrtc(std::vector<const char*> options) {
+  return nvrtc_register_limit(options);
+}
 
 TEST(NvrtcOptions, RegisterLimit) {
   EXPECT_EQ(nvrtc({}), 0);
@@ -53,8 +55,10 @@ TEST(PtxasCommand, OneInputOneOutput) {
 
 TEST(PtxasCommand, OptionsInAllSpellings) {
   for (const std::vector<std::string>& options :
-       {std::vector<std::string>{"--maxrregcount=24", "-arch=sm_90", "--output-file=o"}, {"--maxrregcount", "24", "-arch", "sm_90", "-o=o"},
-        {"-maxrregcount=24", "--machine=64", "--output-file", "o"}, {"-maxrregcount", "24", "-m", "64", "-O3", "-o", "o"}}) {
+       {std::vector<std::string>{"--maxrregcount=24", "-arch=sm_90", "--output-file=o"},
+        {"--maxrregcount", "24", "-arch", "sm_90", "-o=o"},
+        {"-maxrregcount=24", "--machine=64", "--output-file", "o"},
+        {"-maxrregcount", "24", "-m", "64", "-O3", "-o", "o"}}) {
     std::vector<std::string> words = options;
     words.push_back("x.ptx");
     const auto run = ptxas(words);
@@ -67,8 +71,9 @@ TEST(PtxasCommand, OptionsInAllSpellings) {
 }
 
 TEST(PtxasCommand, OptionsThatChangeWhatIsComputedOrMade) {
-  for (const char* option : {"--fmad=false", "-O0", "-O1", "--opt-level=2", "-c", "--compile-only", "-g", "--device-debug", "--maxrregcount=archmax",
-                             "--input-as-string", "--options-file=f", "@f", "--some-new-option"}) {
+  for (const char* option :
+       {"--fmad=false", "-O0", "-O1", "--opt-level=2", "-c", "--compile-only", "-g", "--device-debug",
+        "--maxrregcount=archmax", "--input-as-string", "--options-file=f", "@f", "--some-new-option"}) {
     EXPECT_FALSE(ptxas({option, "x.ptx", "-o", "o"})) << option;
   }
   EXPECT_FALSE(ptxas({"x.ptx", "-o", "o", "-fmad", "false"}));

@@ -79,11 +79,13 @@ Instance* Context::make_instance(KernelInfo& kernel) {
   kernel.registers = registers;
   driver().cuFuncGetAttribute(&instance.max_threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, instance.persistent);
   int fixed_shared = 0;
-  driver().cuDeviceGetAttribute(&instance.most_dynamic_shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device_index_);
+  driver().cuDeviceGetAttribute(&instance.most_dynamic_shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+                                device_index_);
   driver().cuFuncGetAttribute(&fixed_shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, instance.persistent);
   instance.most_dynamic_shared -= fixed_shared;
   // What every kernel may have unless its program says otherwise.
-  if (kernel.words_behind) apply_attribute(instance, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kUsualDynamicShared);
+  if (kernel.words_behind)
+    apply_attribute(instance, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kUsualDynamicShared);
   for (const auto& [attribute, value] : kernel.attributes) {
     if (instance.persistent) apply_attribute(instance, attribute, value);
   }
@@ -116,7 +118,8 @@ void Context::use_stream(std::unique_lock<std::mutex>& lock, CUstream handle) {
   }
   several_streams_ = true;
   const auto has_guarded = [](const Stream* stream) {
-    return std::any_of(stream->outstanding.begin(), stream->outstanding.end(), [](const auto& launch) { return launch->once(); });
+    return std::any_of(stream->outstanding.begin(), stream->outstanding.end(),
+                       [](const auto& launch) { return launch->once(); });
   };
   while (!ended() && std::any_of(active_.begin(), active_.end(), has_guarded)) wait_for_agent(lock);
 }
@@ -169,7 +172,8 @@ std::uint32_t Context::demand_of(const Launch& launch) const {
   return std::clamp((chunks + launch.per_sm - 1) / launch.per_sm, 1u, sms_);
 }
 
-/// Of those that run, or of the next one if that is more: it begins as soon as they are through, and should not have to ask then.
+/// Of those that run, or of the next one if that is more: it begins as soon as they are through, and should not have to
+/// ask then.
 std::uint32_t Context::demand_of(const Stream& stream) const {
   std::uint32_t running = 0;
   std::size_t heads = 0;
@@ -222,8 +226,8 @@ void Context::publish_usage() {
   bool news = wanted != ipc::kNoJobs && tell_head(wanted);
   ipc::store(out->demand, demand);
   ipc::store(out->outstanding, outstanding_);
-  // The daemon need not hear of demand that the standing grant covers. But what others leave idle it gives to those it knows to
-  // have demand: who begins with a part of the GPU says so, once for each such part.
+  // The daemon need not hear of demand that the standing grant covers. But what others leave idle it gives to those it
+  // knows to have demand: who begins with a part of the GPU says so, once for each such part.
   const std::uint32_t now = granted();
   const bool part = now > reserve() && now < sms_;
   news |= demand > told_demand_ && demand > now;
@@ -239,7 +243,8 @@ void Context::opaque_started(std::uint64_t blocks, const OpaqueJob& job) {
     std::lock_guard lock(mutex_);
     opaque_busy_.store(true);
     if (opaque_demand_ == 0 || opaque_job_.issued_ns == 0) opaque_job_ = job;
-    opaque_demand_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max<std::uint64_t>(opaque_demand_, blocks), sms_));
+    opaque_demand_ =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max<std::uint64_t>(opaque_demand_, blocks), sms_));
     publish_usage();
   }
   if (agent_asleep_.load(std::memory_order_acquire)) wake_agent();

@@ -23,7 +23,7 @@ namespace {
 struct Registry {
   std::mutex mutex;
   std::vector<std::pair<CUcontext, Context*>> contexts;  ///< Context* null: management was tried and is not possible
-  std::vector<Context*> forgotten;  ///< their handles may mean others by now
+  std::vector<Context*> forgotten;                       ///< their handles may mean others by now
 };
 
 Registry* registry() {
@@ -33,7 +33,7 @@ Registry* registry() {
 
 std::atomic<bool> g_exiting{false};
 std::atomic<std::uint64_t> g_exit_deadline_ns{0};
-std::atomic<pid_t> g_managed_by{0};  ///< the process that made the first context here
+std::atomic<pid_t> g_managed_by{0};          ///< the process that made the first context here
 std::atomic<std::uint64_t> g_generation{1};  ///< +1 when a CUcontext handle may mean something else
 
 /// The driver's own kernels (those behind cuMemset and some copies) are loaded at their first use, which blocks until
@@ -100,7 +100,8 @@ Context* Context::current() {
   std::unique_lock lock(all.mutex);
   auto found = find();
   if (found == all.contexts.end() && Activity::get().any()) {
-    // The program launched there already. Managing it loads code and allocates, which may block until the device is idle.
+    // The program launched there already. Managing it loads code and allocates, which may block until the device is
+    // idle.
     lock.unlock();
     if (!nothing_waits()) return nullptr;
     lock.lock();
@@ -150,7 +151,8 @@ void Context::forget(CUcontext handle) {
     std::lock_guard lock(all.mutex);
     std::erase(all.contexts, std::pair<CUcontext, Context*>(handle, nullptr));
   }
-  for (Context* context : take_out([handle](const Context& c) { return c.context_ == handle; })) context->end_with_agent();
+  for (Context* context : take_out([handle](const Context& c) { return c.context_ == handle; }))
+    context->end_with_agent();
 }
 
 void Context::forget_device(CUdevice device) {
@@ -187,15 +189,21 @@ void Context::end_before_driver() {
   if (before == 0) std::at_quick_exit(&Context::end_all_at_exit);
 }
 
-bool Context::any_managed() { return g_managed_by.load(std::memory_order_relaxed) == getpid(); }
+bool Context::any_managed() {
+  return g_managed_by.load(std::memory_order_relaxed) == getpid();
+}
 
-std::uint64_t Context::exit_deadline_ns() { return g_exit_deadline_ns.load(); }
+std::uint64_t Context::exit_deadline_ns() {
+  return g_exit_deadline_ns.load();
+}
 
 void Context::rescue_stuck() {
   for (Context* context : all()) context->rescue();
 }
 
-bool Context::exiting() { return g_exiting.load(std::memory_order_relaxed); }
+bool Context::exiting() {
+  return g_exiting.load(std::memory_order_relaxed);
+}
 
 Context::AgentHeld::AgentHeld(CUdevice device) {
   {

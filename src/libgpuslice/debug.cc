@@ -23,7 +23,9 @@ int debug_file() {
 
 }  // namespace
 
-bool debugging() { return debug_file() >= 0; }
+bool debugging() {
+  return debug_file() >= 0;
+}
 
 void debug(const char* format, ...) {
   const int file = debug_file();
@@ -31,8 +33,8 @@ void debug(const char* format, ...) {
   char line[1024];
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  int used = std::snprintf(line, sizeof line, "%lld.%06ld %d/%ld ", static_cast<long long>(now.tv_sec), now.tv_nsec / 1000,
-                           getpid(), syscall(SYS_gettid));
+  int used = std::snprintf(line, sizeof line, "%lld.%06ld %d/%ld ", static_cast<long long>(now.tv_sec),
+                           now.tv_nsec / 1000, getpid(), syscall(SYS_gettid));
   va_list arguments;
   va_start(arguments, format);
   int more = std::vsnprintf(line + used, sizeof line - used - 1, format, arguments);

@@ -15,7 +15,9 @@ bool debugging();
 /// What something took, for such a line.
 struct Stopwatch {
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
-  long long us() const { return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count(); }
+  long long us() const {
+    return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count();
+  }
 };
 
 }  // namespace gpuslice

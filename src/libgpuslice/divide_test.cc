@@ -12,7 +12,8 @@ using Sizes = std::vector<std::uint32_t>;
 
 Sizes sizes(std::uint32_t grant, const std::vector<StreamDemand>& streams) {
   Sizes result;
-  for (const Limit limit : divide_grant(grant, streams)) result.push_back(gpuctl::range_size(gpuctl::pack_range(grant, limit)));
+  for (const Limit limit : divide_grant(grant, streams))
+    result.push_back(gpuctl::range_size(gpuctl::pack_range(grant, limit)));
   return result;
 }
 
@@ -25,13 +26,17 @@ TEST(DivideGrant, SmallDemandsLeaveTheRestToOthers) {
   EXPECT_EQ(sizes(12, {{2, false}, {100, false}, {100, false}}), (Sizes{2, 5, 5}));
 }
 
-TEST(DivideGrant, LatencyCriticalStreamsComeFirst) { EXPECT_EQ(sizes(8, {{100, false}, {6, true}}), (Sizes{2, 6})); }
+TEST(DivideGrant, LatencyCriticalStreamsComeFirst) {
+  EXPECT_EQ(sizes(8, {{100, false}, {6, true}}), (Sizes{2, 6}));
+}
 
 TEST(DivideGrant, ALatencyCriticalStreamLeavesEveryOtherAnSmOfItsOwn) {
   EXPECT_EQ(sizes(8, {{100, true}, {100, false}, {100, false}}), (Sizes{6, 1, 1}));
 }
 
-TEST(DivideGrant, WhatNobodyDemandsIsGivenAway) { EXPECT_EQ(sizes(10, {{2, false}, {4, true}}), (Sizes{4, 6})); }
+TEST(DivideGrant, WhatNobodyDemandsIsGivenAway) {
+  EXPECT_EQ(sizes(10, {{2, false}, {4, true}}), (Sizes{4, 6}));
+}
 
 TEST(DivideGrant, NobodyStarvesWhileSomethingIsGranted) {
   EXPECT_EQ(sizes(2, {{9, true}, {9, false}, {9, false}}), (Sizes{2, 1, 1}));

@@ -65,11 +65,12 @@ __attribute__((visibility("hidden"))) void* gpuslice_resolve(void* handle, const
   }
   if (!name) return nullptr;
   const bool special = handle == RTLD_NEXT || handle == RTLD_DEFAULT;
-  if (name[0] == 'n' && name[1] == 'v' && name[2] == 'r') return special ? nullptr : gpuslice::resolve_nvrtc(handle, name);
+  if (name[0] == 'n' && name[1] == 'v' && name[2] == 'r')
+    return special ? nullptr : gpuslice::resolve_nvrtc(handle, name);
   if (name[0] != 'c' || name[1] != 'u') return nullptr;
   void* wrapper = gpuslice::find_hook(name);
-  // A library that lacks the function must go on lacking it. RTLD_NEXT and RTLD_DEFAULT cannot be asked from here on the
-  // program's behalf; for them libcuda itself is asked.
+  // A library that lacks the function must go on lacking it. RTLD_NEXT and RTLD_DEFAULT cannot be asked from here on
+  // the program's behalf; for them libcuda itself is asked.
   if (!wrapper) return nullptr;
   void* real = special ? gpuslice::libcuda_function(name) : gpuslice::real_dlsym(handle, name);
   return real ? wrapper : nullptr;

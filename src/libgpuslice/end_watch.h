@@ -12,9 +12,9 @@ inline constexpr std::uint64_t kShortestNapNs = 20'000;
 /// One thread.
 class EndWatch {
  public:
-  /// `launch` counts the context's launches; `left_ns`: how long it still runs, as far as can be said, 0 when nothing can.
-  /// Half of that, so that an estimate that is too long does no harm. When it should be over and is not: an eighth of how
-  /// long that has been so.
+  /// `launch` counts the context's launches; `left_ns`: how long it still runs, as far as can be said, 0 when nothing
+  /// can. Half of that, so that an estimate that is too long does no harm. When it should be over and is not: an eighth
+  /// of how long that has been so.
   std::uint64_t nap_ns(std::uint64_t launch, std::uint64_t left_ns, std::uint64_t now_ns);
 
  private:

@@ -179,8 +179,8 @@ CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
   return context->launch_graph(stream, candidates, !of_.chain, arm, call);
 }
 
-/// For policies for jobs a graph without kernels in persistent form is as one kernel, known by which kernels it has, in which order and
-/// of which shape.
+/// For policies for jobs a graph without kernels in persistent form is as one kernel, known by which kernels it has, in
+/// which order and of which shape.
 KernelInfo* ExecutableGraph::as_kernel() {
   if (as_kernel_) return as_kernel_.get();
   Packer shape;
@@ -194,7 +194,8 @@ KernelInfo* ExecutableGraph::as_kernel() {
     shape.number(kernel.config.shared);
   }
   char name[64];
-  std::snprintf(name, sizeof name, "graph %016llx, kernels: %zu", static_cast<unsigned long long>(gpuctl::ipc::kernel_hash("graph", shape.bytes)), count);
+  std::snprintf(name, sizeof name, "graph %016llx, kernels: %zu",
+                static_cast<unsigned long long>(gpuctl::ipc::kernel_hash("graph", shape.bytes)), count);
   as_kernel_ = std::make_shared<KernelInfo>();
   as_kernel_->name = name;
   as_kernel_->module = "graph";
@@ -202,13 +203,18 @@ KernelInfo* ExecutableGraph::as_kernel() {
   return as_kernel_.get();
 }
 
+/// From now on it is another one.
 void ExecutableGraph::has_changed() {
-  if (as_kernel_) Kernels::get().remove({as_kernel_});
+  if (!as_kernel_) return;
+  guarded([&] {
+    Kernels::get().remove({as_kernel_});
+    return CUDA_SUCCESS;
+  });
   as_kernel_.reset();
 }
 
 ExecutableGraph::~ExecutableGraph() {
-  if (as_kernel_) Kernels::get().remove({as_kernel_});
+  has_changed();
 }
 
 CUresult ExecutableGraph::launch_as_it_is(const Call& call) {

@@ -167,7 +167,8 @@ void read_params(const CUDA_KERNEL_NODE_PARAMS& params, GraphKernel& out) {
   load_before_first_launch(kernel, params.func ? params.func : reinterpret_cast<CUfunction>(params.kern));
   if (kernel->late && !kernel->persistent) {
     kernel->late->load_if_idle();
-    if (!kernel->persistent) kernel->original_in_graph = "it was made ready to run before its persistent form was there";
+    if (!kernel->persistent)
+      kernel->original_in_graph = "it was made ready to run before its persistent form was there";
   }
   if (kernel->persistent && kernel->once) {
     kernel->original_in_graph = "guarded kernels are evicted outside of graphs only";

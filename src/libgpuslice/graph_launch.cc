@@ -55,7 +55,8 @@ CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate
     issue = std::unique_lock(stream->issue);
     std::unique_lock lock(mutex_);
     std::optional<std::vector<std::uint32_t>> slots;
-    while (!ended() && (quiescing_ > 0 || stream->queued >= kMaxQueuedPerStream || !(slots = slots_.take(booked.size()))))
+    while (!ended() &&
+           (quiescing_ > 0 || stream->queued >= kMaxQueuedPerStream || !(slots = slots_.take(booked.size()))))
       wait_for_agent(lock);
     if (!slots) booked.clear();  // all kernels keep, or get back, their original form
     ++graph_launches_;

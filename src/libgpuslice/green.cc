@@ -23,11 +23,14 @@ bool GreenContexts::divide() {
   if (divided_) return !groups_.empty();
   divided_ = true;
   const Driver& d = driver();
-  if (!d.cuCtxGetDevResource || !d.cuDevSmResourceSplitByCount || !d.cuDevResourceGenerateDesc || !d.cuGreenCtxCreate || !d.cuGreenCtxStreamCreate)
+  if (!d.cuCtxGetDevResource || !d.cuDevSmResourceSplitByCount || !d.cuDevResourceGenerateDesc || !d.cuGreenCtxCreate ||
+      !d.cuGreenCtxStreamCreate)
     return false;
   CUdevResource all{}, rest{};
   CUcontext current = nullptr;
-  if (d.cuCtxGetCurrent(&current) != CUDA_SUCCESS || d.cuCtxGetDevResource(current, &all, CU_DEV_RESOURCE_TYPE_SM) != CUDA_SUCCESS) return false;
+  if (d.cuCtxGetCurrent(&current) != CUDA_SUCCESS ||
+      d.cuCtxGetDevResource(current, &all, CU_DEV_RESOURCE_TYPE_SM) != CUDA_SUCCESS)
+    return false;
   const unsigned least = std::clamp(all.sm.smCount / kEnoughGroups, 1u, kGroupSms);
   unsigned count = kMostGroups;
   groups_.resize(count);
@@ -56,8 +59,8 @@ GreenContexts::Part& GreenContexts::part(std::uint32_t begin, std::uint32_t end)
   return parts_.emplace(std::pair{begin, end}, part).first->second;
 }
 
-GreenContexts::Confined GreenContexts::stream(std::uint32_t first, std::uint32_t count, std::uint32_t least, CUstream like,
-                                              const void* lane) {
+GreenContexts::Confined GreenContexts::stream(std::uint32_t first, std::uint32_t count, std::uint32_t least,
+                                              CUstream like, const void* lane) {
   std::lock_guard lock(mutex_);
   if (!divide()) return {.none = "the driver has no green contexts"};
   // Whole groups from the first that begins there; the last one may be larger than what is left to it.
@@ -76,7 +79,8 @@ GreenContexts::Confined GreenContexts::stream(std::uint32_t first, std::uint32_t
   if (!stream) {
     const Stage stage("making a stream of a green context");
     const Quiet quiet;
-    if (driver().cuGreenCtxStreamCreate(&stream, found.context, CU_STREAM_NON_BLOCKING, priority) != CUDA_SUCCESS) stream = nullptr;
+    if (driver().cuGreenCtxStreamCreate(&stream, found.context, CU_STREAM_NON_BLOCKING, priority) != CUDA_SUCCESS)
+      stream = nullptr;
   }
   if (!stream) return {.none = "the driver made no stream there"};
   return {.stream = stream, .sms = sms};

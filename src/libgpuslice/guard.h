@@ -1,5 +1,6 @@
-// Whether kernels that can only be guarded are: not unless the user asks for it, as it costs them some percent and gains others little
-// where the GPU itself lets blocks of a greater priority go first (docs/measurements.md, "Guarded kernels").
+// Whether kernels that can only be guarded are: not unless the user asks for it, as it costs them some percent and
+// gains others little where the GPU itself lets blocks of a greater priority go first (docs/measurements.md, "Guarded
+// kernels").
 #pragma once
 
 #include <cstdlib>

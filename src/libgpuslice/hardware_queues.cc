@@ -11,8 +11,9 @@ constexpr unsigned kUsual = 8, kMost = 32;
 
 }  // namespace
 
-/// What the variable says, as the driver reads it; `gpuctl run` sets it under MPS, or says in another one that the driver makes 2 there.
-/// Else it makes 8 (measured: docs/measurements.md): programs that link the library and find neither are taken not to be under MPS.
+/// What the variable says, as the driver reads it; `gpuctl run` sets it under MPS, or says in another one that the
+/// driver makes 2 there. Else it makes 8 (measured: docs/measurements.md): programs that link the library and find
+/// neither are taken not to be under MPS.
 unsigned hardware_queues() {
   static const unsigned queues = [] {
     const char* asked = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");

@@ -1,7 +1,7 @@
 // A child that is cloned without a signal for its end is not seen by the program's wait(), but exec() gives such a
 // signal back. So there are two: the first is cloned without a signal, starts the second, and ends; it is waited for
-// here with __WCLONE. The second, which the system's first process then takes care of, becomes the program. Both share this
-// process's memory until then, as vfork's child does, and do nothing but system calls.
+// here with __WCLONE. The second, which the system's first process then takes care of, becomes the program. Both share
+// this process's memory until then, as vfork's child does, and do nothing but system calls.
 #include "libgpuslice/helper_process.h"
 
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 #include <vector>
 
 extern char** environ;
-/// clone() by the name that ThreadSanitizer does not wrap. It takes a child that shares our memory for a fork, and from then on this
-/// process for the child.
+/// clone() by the name that ThreadSanitizer does not wrap. It takes a child that shares our memory for a fork, and from
+/// then on this process for the child.
 extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
 
 namespace gpuslice {

@@ -69,7 +69,8 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
     }
     const int free = Activity::free_device();
     if (free >= 0) Activity::get().launched(free, 1);
-    if (const std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec)) return free >= 0 ? graph->launch_as_it_is(plain) : graph->launch(where, plain);
+    if (const std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec))
+      return free >= 0 ? graph->launch_as_it_is(plain) : graph->launch(where, plain);
     if (free >= 0) return plain();
     // Made before this program came into a slice: nothing is known of it.
     Context* context = capturing_anything() ? nullptr : Context::current();

@@ -71,7 +71,8 @@ void start_over_in_child() {
 
 void start_client_if_initialised() {
   int count = 0;
-  if (!Client::get().wanted() || !driver().cuDeviceGetCount || driver().cuDeviceGetCount(&count) != CUDA_SUCCESS) return;
+  if (!Client::get().wanted() || !driver().cuDeviceGetCount || driver().cuDeviceGetCount(&count) != CUDA_SUCCESS)
+    return;
   static const int registered = pthread_atfork(nullptr, nullptr, start_over_in_child);
   (void)registered;
   Context::end_before_driver();

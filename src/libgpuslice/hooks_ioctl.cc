@@ -1,7 +1,7 @@
 // ioctl as programs and the driver see it: the C library's, with an eye on what the driver asks of /dev/nvidiactl.
 //
-// Every ioctl of the program passes here, also in signal handlers and forked children, so all but three requests only pass:
-// no lock, no allocation, no system call of our own. Results and errno are the C library's, whatever is seen.
+// Every ioctl of the program passes here, also in signal handlers and forked children, so all but three requests only
+// pass: no lock, no allocation, no system call of our own. Results and errno are the C library's, whatever is seen.
 #include <dlfcn.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -33,22 +33,29 @@ Ioctl next_ioctl() {
 }
 
 /// Before a signal handler could be the first to need it.
-[[gnu::constructor]] void find_next_ioctl() { next_ioctl(); }
+[[gnu::constructor]] void find_next_ioctl() {
+  next_ioctl();
+}
 
-int call_next(int fd, unsigned long request, void* argument) { return next_ioctl()(fd, request, argument); }
+int call_next(int fd, unsigned long request, void* argument) {
+  return next_ioctl()(fd, request, argument);
+}
 
 /// By the numbers that the kernel's list of devices gives NVIDIA's.
 bool is_nvidiactl(int fd) {
   constexpr unsigned kMajor = 195, kMinor = 255;
   struct stat status;
-  return fstat(fd, &status) == 0 && S_ISCHR(status.st_mode) && major(status.st_rdev) == kMajor && minor(status.st_rdev) == kMinor;
+  return fstat(fd, &status) == 0 && S_ISCHR(status.st_mode) && major(status.st_rdev) == kMajor &&
+         minor(status.st_rdev) == kMinor;
 }
 
 constinit ChannelGroups g_groups(call_next, is_nvidiactl);
 
 }  // namespace
 
-ChannelGroups& ChannelGroups::get() { return g_groups; }
+ChannelGroups& ChannelGroups::get() {
+  return g_groups;
+}
 
 }  // namespace gpuslice
 

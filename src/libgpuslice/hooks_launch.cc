@@ -28,8 +28,10 @@ bool fits_grid_limits(const LaunchConfig& config) {
 }
 
 /// `why`: as for Context::launch().
-Context::Outcome launch_managed(Context* context, KernelInfo* kernel, LaunchConfig&& config, void** params, void** extra, CUresult* result, const char** why) {
-  if (!kernel || !kernel->persistent || !config.threads() || !fits_grid_limits(config)) return Context::Outcome::kCannot;
+Context::Outcome launch_managed(Context* context, KernelInfo* kernel, LaunchConfig&& config, void** params,
+                                void** extra, CUresult* result, const char** why) {
+  if (!kernel || !kernel->persistent || !config.threads() || !fits_grid_limits(config))
+    return Context::Outcome::kCannot;
   if (!fits_whole_warps(*kernel, config.grid, config.block)) return Context::Outcome::kCannot;
   Instance* instance = context ? context->instance_of(*kernel) : nullptr;
   std::vector<std::byte> block;
@@ -46,7 +48,8 @@ std::uint32_t least_sms(const Together& together, CUfunction function, std::uint
   return sms_for(together, static_cast<std::uint64_t>(per_sm));
 }
 
-/// Why a kernel with a persistent or guarded form was launched in its original one: as `gpuctl explain` goes on after "launched".
+/// Why a kernel with a persistent or guarded form was launched in its original one: as `gpuctl explain` goes on after
+/// "launched".
 const char* why_original(const Together& together, bool takes_attributes, const char* said) {
   if (together) return together.how;
   if (!takes_attributes) return "with attributes its other form cannot have";
@@ -55,10 +58,12 @@ const char* why_original(const Together& together, bool takes_attributes, const 
 
 /// A kernel without another form, when and where its slice may start it.
 template <class Plain>
-CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, const Opaque::Launch& launch, Plain plain) {
+CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, const Opaque::Launch& launch,
+                       Plain plain) {
   const bool capture = capturing_anything();
   if (capture) context = nullptr;
-  if (kernel) kernel->unlimited = context ? nullptr : capture ? "a stream was being captured" : "its context is not managed";
+  if (kernel)
+    kernel->unlimited = context ? nullptr : capture ? "a stream was being captured" : "its context is not managed";
   if (!context) {
     if (!capture) join_before(stream);
     return plain(stream);
@@ -75,12 +80,14 @@ CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, co
   return result;
 }
 
-/// A kernel that the program found by other ways than its name, as cuFFT does; made known by what the driver says of it.
+/// A kernel that the program found by other ways than its name, as cuFFT does; made known by what the driver says of
+/// it.
 KernelInfo* find_unknown(CUfunction function) {
   const char* name = nullptr;
   const Driver& d = driver();
   const bool is_function = d.cuFuncGetName && d.cuFuncGetName(&name, function) == CUDA_SUCCESS;
-  const bool is_kernel = !is_function && d.cuKernelGetName && d.cuKernelGetName(&name, reinterpret_cast<CUkernel>(function)) == CUDA_SUCCESS;
+  const bool is_kernel = !is_function && d.cuKernelGetName &&
+                         d.cuKernelGetName(&name, reinterpret_cast<CUkernel>(function)) == CUDA_SUCCESS;
   if ((!is_function && !is_kernel) || !name) return nullptr;
   auto kernel = std::make_shared<KernelInfo>();
   kernel->name = name;
@@ -94,15 +101,16 @@ KernelInfo* find_unknown(CUfunction function) {
 
 /// `plain(stream, priority)` is the driver's call, with a priority of its own if there is one.
 template <class Plain>
-CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttribute* attributes, unsigned count, void** params,
-                void** extra, Plain plain) {
+CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttribute* attributes, unsigned count,
+                void** params, void** extra, Plain plain) {
   const CUstream stream = config.stream;
   if (!Client::get().wanted()) return plain(stream, std::nullopt);
   return guarded([&] {
     StreamPriorities& priorities = StreamPriorities::get();
     std::optional<int> priority = asked_priority(attributes, count);
     if (priority) priority = priorities.for_new(*priority);
-    if (capturing(stream)) return plain(stream, priority);  // its graph's turn comes when that is instantiated (graph_exec.h)
+    // its graph's turn comes when that is instantiated (graph_exec.h)
+    if (capturing(stream)) return plain(stream, priority);
     if (!priority) priority = priorities.before_launch(stream);
     const auto as_it_is = [&](CUstream where) { return plain(where, priority); };
     if (const int device = Activity::free_device(); device >= 0) {
@@ -125,18 +133,26 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     CUresult result = CUDA_SUCCESS;
     const char* why = nullptr;
     const bool has_form = kernel && kernel->persistent;
-    Opaque::Launch asked{.blocks = blocks, .name = kernel ? kernel->name.c_str() : "a kernel", .kernel = kernel, .threads = threads, .shared = shared};
+    Opaque::Launch asked{.blocks = blocks,
+                         .name = kernel ? kernel->name.c_str() : "a kernel",
+                         .kernel = kernel,
+                         .threads = threads,
+                         .shared = shared};
     const bool taken = take_attributes(attributes, count, config.attributes);
-    if (taken && priority) config.attributes = with_priority(config.attributes.data(), static_cast<unsigned>(config.attributes.size()), *priority);
+    if (taken && priority)
+      config.attributes =
+          with_priority(config.attributes.data(), static_cast<unsigned>(config.attributes.size()), *priority);
     const Context::Outcome outcome =
-        taken ? launch_managed(context, kernel, std::move(config), params, extra, &result, &why) : Context::Outcome::kCannot;
+        taken ? launch_managed(context, kernel, std::move(config), params, extra, &result, &why)
+              : Context::Outcome::kCannot;
     if (outcome == Context::Outcome::kLaunched) return result;
     if (outcome == Context::Outcome::kAsItIs) {
       asked.confine = false;
       return launch_opaque(context, kernel, stream, asked, as_it_is);
     }
     Together together = blocks_together(attributes, count, blocks);
-    if (!together && kernel && kernel->blocks_wait) together = {.blocks = blocks, .how = "with blocks that wait for each other"};
+    if (!together && kernel && kernel->blocks_wait)
+      together = {.blocks = blocks, .how = "with blocks that wait for each other"};
     if (has_form) kernel->original_launch = why_original(together, taken, why);
     asked.least = least_sms(together, function, threads, shared);
     if (context) context->count_original_launch();
@@ -147,20 +163,23 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
 }
 
 /// The driver's call with attributes, to which the priority is added.
-CUresult launch_with(const CUlaunchAttribute* attributes, unsigned count, int priority, CUfunction f, CUlaunchConfig config, void** params, void** extra) {
+CUresult launch_with(const CUlaunchAttribute* attributes, unsigned count, int priority, CUfunction f,
+                     CUlaunchConfig config, void** params, void** extra) {
   std::vector<CUlaunchAttribute> all = with_priority(attributes, count, priority);
   config.attrs = all.data();
   config.numAttrs = static_cast<unsigned>(all.size());
   return driver().cuLaunchKernelEx(&config, f, params, extra);
 }
 
-CUresult launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                       CUstream stream, void** params, void** extra) {
+CUresult launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                       unsigned shared, CUstream stream, void** params, void** extra) {
   if (!driver().cuLaunchKernel) return CUDA_ERROR_NOT_INITIALIZED;
-  return launch(f, {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream}, nullptr, 0, params, extra,
-                [&](CUstream where, std::optional<int> priority) {
-                  if (!priority || !driver().cuLaunchKernelEx) return driver().cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, where, params, extra);
-                  return launch_with(nullptr, 0, *priority, f, {gx, gy, gz, bx, by, bz, shared, where, nullptr, 0}, params, extra);
+  return launch(f, {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream}, nullptr, 0,
+                params, extra, [&](CUstream where, std::optional<int> priority) {
+                  if (!priority || !driver().cuLaunchKernelEx)
+                    return driver().cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, where, params, extra);
+                  return launch_with(nullptr, 0, *priority, f, {gx, gy, gz, bx, by, bz, shared, where, nullptr, 0},
+                                     params, extra);
                 });
 }
 
@@ -170,10 +189,11 @@ CUresult launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
   CUlaunchAttribute cooperative{};
   cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
   cooperative.value.cooperative = 1;
-  return launch(f, {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream}, &cooperative, 1, params,
-                nullptr, [&](CUstream where, std::optional<int> priority) {
+  return launch(f, {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream}, &cooperative, 1,
+                params, nullptr, [&](CUstream where, std::optional<int> priority) {
                   if (priority && driver().cuLaunchKernelEx)
-                    return launch_with(&cooperative, 1, *priority, f, {gx, gy, gz, bx, by, bz, shared, where, nullptr, 0}, params, nullptr);
+                    return launch_with(&cooperative, 1, *priority, f,
+                                       {gx, gy, gz, bx, by, bz, shared, where, nullptr, 0}, params, nullptr);
                   return driver().cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, where, params);
                 });
 }
@@ -204,8 +224,8 @@ GPUSLICE_HOOK cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz
                              unsigned shared, CUstream stream, void** params, void** extra) {
   return launch_kernel(f, gx, gy, gz, bx, by, bz, shared, explicit_stream(stream, false), params, extra);
 }
-GPUSLICE_HOOK cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                                  unsigned shared, CUstream stream, void** params, void** extra) {
+GPUSLICE_HOOK cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                  unsigned bz, unsigned shared, CUstream stream, void** params, void** extra) {
   return launch_kernel(f, gx, gy, gz, bx, by, bz, shared, explicit_stream(stream, true), params, extra);
 }
 GPUSLICE_HOOK cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** params, void** extra) {
@@ -214,11 +234,12 @@ GPUSLICE_HOOK cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void*
 GPUSLICE_HOOK cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction f, void** params, void** extra) {
   return launch_kernel_ex(config, f, params, extra, true);
 }
-GPUSLICE_HOOK cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                                        unsigned shared, CUstream stream, void** params) {
+GPUSLICE_HOOK cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                        unsigned bz, unsigned shared, CUstream stream, void** params) {
   return launch_cooperative(f, gx, gy, gz, bx, by, bz, shared, explicit_stream(stream, false), params);
 }
-GPUSLICE_HOOK cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                                             unsigned bz, unsigned shared, CUstream stream, void** params) {
+GPUSLICE_HOOK cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                                             unsigned by, unsigned bz, unsigned shared, CUstream stream,
+                                             void** params) {
   return launch_cooperative(f, gx, gy, gz, bx, by, bz, shared, explicit_stream(stream, true), params);
 }

@@ -18,8 +18,8 @@ GPUSLICE_HOOK cuLinkCreate_v2(unsigned count, CUjit_option* options, void** valu
   });
 }
 
-GPUSLICE_HOOK cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void* data, size_t size, const char* name, unsigned count,
-                               CUjit_option* options, void** values) {
+GPUSLICE_HOOK cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void* data, size_t size, const char* name,
+                               unsigned count, CUjit_option* options, void** values) {
   if (!driver().cuLinkAddData_v2) return CUDA_ERROR_NOT_INITIALIZED;
   const CUresult result = driver().cuLinkAddData_v2(state, type, data, size, name, count, options, values);
   if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
@@ -32,8 +32,8 @@ GPUSLICE_HOOK cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void* dat
   });
 }
 
-GPUSLICE_HOOK cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char* path, unsigned count, CUjit_option* options,
-                               void** values) {
+GPUSLICE_HOOK cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char* path, unsigned count,
+                               CUjit_option* options, void** values) {
   if (!driver().cuLinkAddFile_v2) return CUDA_ERROR_NOT_INITIALIZED;
   const CUresult result = driver().cuLinkAddFile_v2(state, type, path, count, options, values);
   if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
@@ -53,7 +53,8 @@ GPUSLICE_HOOK cuLinkComplete(CUlinkState state, void** cubin, size_t* size) {
   if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
   return guarded([&] {
     const std::optional<KnownPtx> ptx = LinkedPtx::get().made_of(state);
-    const std::optional<std::string_view> made = ptx ? cubin_at(*cubin, size ? std::optional(*size) : std::nullopt) : std::nullopt;
+    const std::optional<std::string_view> made =
+        ptx ? cubin_at(*cubin, size ? std::optional(*size) : std::nullopt) : std::nullopt;
     if (!made) return CUDA_SUCCESS;
     remember_ptx(*made, *ptx, CacheDirectory::of_user());
     debug("the driver linked %zu bytes of machine code from %zu bytes of PTX", made->size(), ptx->text.size());

@@ -27,13 +27,12 @@ CUresult quietly(Function function, Arguments... arguments) {
 
 template <class Function, class Array>
 CUresult destroy_array(Function function, Array array) {
-  return guarded([&] {
-    return counted_free(reinterpret_cast<CUdeviceptr>(array), [&] { return quietly(function, array); });
-  });
+  return guarded(
+      [&] { return counted_free(reinterpret_cast<CUdeviceptr>(array), [&] { return quietly(function, array); }); });
 }
 
-/// Whether the primary context of the device is not there any more. Where the driver does not say so it counts as ended: one that
-/// is there all the same is managed anew at its next launch.
+/// Whether the primary context of the device is not there any more. Where the driver does not say so it counts as
+/// ended: one that is there all the same is managed anew at its next launch.
 bool primary_context_ended(CUdevice device) {
   unsigned flags = 0;
   int active = 0;
@@ -41,7 +40,8 @@ bool primary_context_ended(CUdevice device) {
   return !ask || ask(device, &flags, &active) != CUDA_SUCCESS || !active;
 }
 
-/// How many times the program holds the primary context of a device. Where it is attached late that may be less than the truth.
+/// How many times the program holds the primary context of a device. Where it is attached late that may be less than
+/// the truth.
 std::atomic<int>& primary_uses(CUdevice device) {
   static std::array<std::atomic<int>, gpuctl::ipc::kMaxDevices> uses{};
   return uses[static_cast<std::size_t>(device) % uses.size()];
@@ -62,10 +62,18 @@ using namespace gpuslice;
 GPUSLICE_HOOK cuMemFree_v2(CUdeviceptr pointer) {
   return guarded([&] { return counted_free(pointer, [&] { return quietly(driver().cuMemFree_v2, pointer); }); });
 }
-GPUSLICE_HOOK cuMemFreeHost(void* pointer) { return quietly(driver().cuMemFreeHost, pointer); }
-GPUSLICE_HOOK cuMemHostUnregister(void* pointer) { return quietly(driver().cuMemHostUnregister, pointer); }
-GPUSLICE_HOOK cuArrayDestroy(CUarray array) { return destroy_array(driver().cuArrayDestroy, array); }
-GPUSLICE_HOOK cuMipmappedArrayDestroy(CUmipmappedArray array) { return destroy_array(driver().cuMipmappedArrayDestroy, array); }
+GPUSLICE_HOOK cuMemFreeHost(void* pointer) {
+  return quietly(driver().cuMemFreeHost, pointer);
+}
+GPUSLICE_HOOK cuMemHostUnregister(void* pointer) {
+  return quietly(driver().cuMemHostUnregister, pointer);
+}
+GPUSLICE_HOOK cuArrayDestroy(CUarray array) {
+  return destroy_array(driver().cuArrayDestroy, array);
+}
+GPUSLICE_HOOK cuMipmappedArrayDestroy(CUmipmappedArray array) {
+  return destroy_array(driver().cuMipmappedArrayDestroy, array);
+}
 
 GPUSLICE_HOOK cuCtxDestroy_v2(CUcontext context) {
   return guarded([&] {

@@ -1,10 +1,10 @@
-// How a program's calls of NVRTC come here: by the names we export, when it or one of its libraries is linked with libnvrtc;
-// and by dlsym (dlsym.cc). Nothing else of NVRTC is wrapped, and without a slice nothing is noted.
+// How a program's calls of NVRTC come here: by the names we export, when it or one of its libraries is linked with
+// libnvrtc; and by dlsym (dlsym.cc). Nothing else of NVRTC is wrapped, and without a slice nothing is noted.
 //
-// Each call must reach the libnvrtc that the program was made with, and several can be loaded: a wrapper that dlsym gives out
-// belongs to the library that was asked. Who calls the exported name is known by its return address, and so is what it is
-// linked with. A pointer to the exported name that was handed to another library hides that; then there is mostly but one
-// libnvrtc, and if not, the one that lies nearest to the caller is taken.
+// Each call must reach the libnvrtc that the program was made with, and several can be loaded: a wrapper that dlsym
+// gives out belongs to the library that was asked. Who calls the exported name is known by its return address, and so
+// is what it is linked with. A pointer to the exported name that was handed to another library hides that; then there
+// is mostly but one libnvrtc, and if not, the one that lies nearest to the caller is taken.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -71,9 +71,9 @@ std::size_t library_of(void* function) {
     if (known.bases[i]) continue;
     void* handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);  // keeps it loaded from now on
     Nvrtc& nvrtc = known.nvrtc[i];
-    if (!handle || !find(handle, "nvrtcCompileProgram", nvrtc.compile) || !find(handle, "nvrtcGetCUBIN", nvrtc.get_cubin) ||
-        !find(handle, "nvrtcGetCUBINSize", nvrtc.get_cubin_size) || !find(handle, "nvrtcGetPTX", nvrtc.get_ptx) ||
-        !find(handle, "nvrtcGetPTXSize", nvrtc.get_ptx_size)) {
+    if (!handle || !find(handle, "nvrtcCompileProgram", nvrtc.compile) ||
+        !find(handle, "nvrtcGetCUBIN", nvrtc.get_cubin) || !find(handle, "nvrtcGetCUBINSize", nvrtc.get_cubin_size) ||
+        !find(handle, "nvrtcGetPTX", nvrtc.get_ptx) || !find(handle, "nvrtcGetPTXSize", nvrtc.get_ptx_size)) {
       return kMostLibraries;
     }
     known.bases[i] = info.dli_fbase;
@@ -98,7 +98,8 @@ void* as_linked(void* caller, const char* name, void* ours) {
 
 int collect_nvrtc(dl_phdr_info* info, std::size_t, void* paths) {
   const std::string_view path = info->dlpi_name ? info->dlpi_name : "";
-  if (path.substr(path.rfind('/') + 1).starts_with("libnvrtc.so")) static_cast<std::vector<std::string>*>(paths)->emplace_back(path);
+  if (path.substr(path.rfind('/') + 1).starts_with("libnvrtc.so"))
+    static_cast<std::vector<std::string>*>(paths)->emplace_back(path);
   return 0;
 }
 
@@ -111,7 +112,8 @@ void* nearest(void* caller, const char* name) {
   const auto common = [&](const std::string& path) {
     return std::mismatch(path.begin(), path.end(), from.begin(), from.end()).first - path.begin();
   };
-  const auto best = std::max_element(paths.begin(), paths.end(), [&](const auto& a, const auto& b) { return common(a) < common(b); });
+  const auto best =
+      std::max_element(paths.begin(), paths.end(), [&](const auto& a, const auto& b) { return common(a) < common(b); });
   if (best == paths.end()) return nullptr;
   void* library = dlopen(best->c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (!library) return nullptr;
@@ -126,10 +128,12 @@ constexpr char kGetCubin[] = "nvrtcGetCUBIN";
 /// The wrapper that leads to the function `name` at `real` in one libnvrtc; null if there is none.
 void* wrap(const char* name, void* real) {
   const std::size_t which = real ? library_of(real) : kMostLibraries;
-  return which == kMostLibraries ? nullptr : wrapper_in(which, name == kCompile, std::make_index_sequence<kMostLibraries>());
+  return which == kMostLibraries ? nullptr
+                                 : wrapper_in(which, name == kCompile, std::make_index_sequence<kMostLibraries>());
 }
 
-/// For a call of our exported name from `caller`: the wrapper of the true function, or that itself; null if there is none.
+/// For a call of our exported name from `caller`: the wrapper of the true function, or that itself; null if there is
+/// none.
 template <class Function>
 Function behind(void* caller, const char* name, Function ours) {
   void* real = as_linked(caller, name, reinterpret_cast<void*>(ours));

@@ -1,4 +1,5 @@
-// Calls that make memory apart from addresses, and map it (physical_memory.h): what is made counts as held until it is gone.
+// Calls that make memory apart from addresses, and map it (physical_memory.h): what is made counts as held until it is
+// gone.
 #include <optional>
 #include <utility>
 
@@ -25,7 +26,8 @@ CUresult leave(PhysicalMemory::Leaving leaving, Call call) {
     memory.put_back(std::move(leaving));
     return result;
   }
-  for (const PhysicalMemory::Made& gone : memory.ended(std::move(leaving))) HeldMemory::get().give_back(gone.device, gone.bytes);
+  for (const PhysicalMemory::Made& gone : memory.ended(std::move(leaving)))
+    HeldMemory::get().give_back(gone.device, gone.bytes);
   return result;
 }
 
@@ -82,5 +84,6 @@ GPUSLICE_HOOK cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGen
 GPUSLICE_HOOK cuMemUnmap(CUdeviceptr address, size_t size) {
   const auto function = driver().cuMemUnmap;
   if (!function) return CUDA_ERROR_NOT_INITIALIZED;
-  return guarded([&] { return leave(PhysicalMemory::get().unmap(address, size), [&] { return function(address, size); }); });
+  return guarded(
+      [&] { return leave(PhysicalMemory::get().unmap(address, size), [&] { return function(address, size); }); });
 }

@@ -5,12 +5,12 @@
 
 #include "libgpuslice/capture.h"
 #include "libgpuslice/client.h"
+#include "libgpuslice/context.h"
 #include "libgpuslice/dlsym.h"
 #include "libgpuslice/driver.h"
 #include "libgpuslice/guard.h"
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/joining.h"
-#include "libgpuslice/context.h"
 #include "libgpuslice/stream_priority.h"
 #include "libgpuslice/waiting_streams.h"
 
@@ -30,14 +30,18 @@ bool capturing(CUstream stream) {
   return driver().cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-bool capturing_anything() { return g_captures.load(std::memory_order_relaxed) > 0; }
+bool capturing_anything() {
+  return g_captures.load(std::memory_order_relaxed) > 0;
+}
 
 NoCapture::NoCapture() {
   g_beginning.lock_shared();
   none_ = !capturing_anything();
 }
 
-NoCapture::~NoCapture() { g_beginning.unlock_shared(); }
+NoCapture::~NoCapture() {
+  g_beginning.unlock_shared();
+}
 
 CUstream explicit_stream(CUstream stream, bool per_thread) {
   if (stream) return stream;
@@ -70,8 +74,8 @@ CUresult begin_old_capture(const char* name, CUstream stream) {
   return real ? begin([&] { return real(stream); }) : CUDA_ERROR_NOT_INITIALIZED;
 }
 
-CUresult begin_capture_to_graph(CUstream stream, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData* data,
-                                size_t count, CUstreamCaptureMode mode) {
+CUresult begin_capture_to_graph(CUstream stream, CUgraph graph, const CUgraphNode* dependencies,
+                                const CUgraphEdgeData* data, size_t count, CUstreamCaptureMode mode) {
   if (!driver().cuStreamBeginCaptureToGraph) return CUDA_ERROR_NOT_INITIALIZED;
   return begin([&] { return driver().cuStreamBeginCaptureToGraph(stream, graph, dependencies, data, count, mode); });
 }
@@ -121,8 +125,12 @@ GPUSLICE_HOOK cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned fl
 }
 
 #undef cuStreamBeginCapture
-GPUSLICE_HOOK cuStreamBeginCapture(CUstream stream) { return begin_old_capture("cuStreamBeginCapture", explicit_stream(stream, false)); }
-GPUSLICE_HOOK cuStreamBeginCapture_ptsz(CUstream stream) { return begin_old_capture("cuStreamBeginCapture", explicit_stream(stream, true)); }
+GPUSLICE_HOOK cuStreamBeginCapture(CUstream stream) {
+  return begin_old_capture("cuStreamBeginCapture", explicit_stream(stream, false));
+}
+GPUSLICE_HOOK cuStreamBeginCapture_ptsz(CUstream stream) {
+  return begin_old_capture("cuStreamBeginCapture", explicit_stream(stream, true));
+}
 GPUSLICE_HOOK cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
   return begin_capture(explicit_stream(stream, false), mode);
 }
@@ -137,5 +145,9 @@ GPUSLICE_HOOK cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, c
                                                const CUgraphEdgeData* data, size_t count, CUstreamCaptureMode mode) {
   return begin_capture_to_graph(explicit_stream(stream, true), graph, dependencies, data, count, mode);
 }
-GPUSLICE_HOOK cuStreamEndCapture(CUstream stream, CUgraph* graph) { return end_capture(explicit_stream(stream, false), graph); }
-GPUSLICE_HOOK cuStreamEndCapture_ptsz(CUstream stream, CUgraph* graph) { return end_capture(explicit_stream(stream, true), graph); }
+GPUSLICE_HOOK cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  return end_capture(explicit_stream(stream, false), graph);
+}
+GPUSLICE_HOOK cuStreamEndCapture_ptsz(CUstream stream, CUgraph* graph) {
+  return end_capture(explicit_stream(stream, true), graph);
+}

@@ -1,5 +1,5 @@
-// What the program puts into a stream that may wait there for the host, or for something else than the GPU: the stream is
-// noted (waiting_streams.h), and the call goes to the driver as it came.
+// What the program puts into a stream that may wait there for the host, or for something else than the GPU: the stream
+// is noted (waiting_streams.h), and the call goes to the driver as it came.
 #include "libgpuslice/capture.h"
 #include "libgpuslice/client.h"
 #include "libgpuslice/dlsym.h"
@@ -31,19 +31,23 @@ CUresult put(CUstream stream, Call call) {
 using namespace gpuslice;
 
 /// NAME and NAME_ptsz, both as the driver's NAME. `stream` is among the parameters.
-#define GPUSLICE_WAITING(name, parameters, arguments)                                                            \
-  static CUresult put_##name(bool per_thread, CUresult(CUDAAPI* real) parameters, GPUSLICE_UNPACK parameters) {  \
-    if (!real) return CUDA_ERROR_NOT_INITIALIZED;                                                                \
-    stream = explicit_stream(stream, per_thread);                                                                \
-    join_before(stream);                                                                                         \
-    return put(stream, [&] { return real arguments; });                                                          \
-  }                                                                                                              \
-  static auto real_##name() {                                                                                    \
-    static const auto real = reinterpret_cast<CUresult(CUDAAPI*) parameters>(libcuda_function(#name));           \
-    return real;                                                                                                 \
-  }                                                                                                              \
-  GPUSLICE_HOOK name parameters { return put_##name(false, real_##name(), GPUSLICE_UNPACK arguments); }          \
-  GPUSLICE_HOOK name##_ptsz parameters { return put_##name(true, real_##name(), GPUSLICE_UNPACK arguments); }
+#define GPUSLICE_WAITING(name, parameters, arguments)                                                           \
+  static CUresult put_##name(bool per_thread, CUresult(CUDAAPI* real) parameters, GPUSLICE_UNPACK parameters) { \
+    if (!real) return CUDA_ERROR_NOT_INITIALIZED;                                                               \
+    stream = explicit_stream(stream, per_thread);                                                               \
+    join_before(stream);                                                                                        \
+    return put(stream, [&] { return real arguments; });                                                         \
+  }                                                                                                             \
+  static auto real_##name() {                                                                                   \
+    static const auto real = reinterpret_cast<CUresult(CUDAAPI*) parameters>(libcuda_function(#name));          \
+    return real;                                                                                                \
+  }                                                                                                             \
+  GPUSLICE_HOOK name parameters {                                                                               \
+    return put_##name(false, real_##name(), GPUSLICE_UNPACK arguments);                                         \
+  }                                                                                                             \
+  GPUSLICE_HOOK name##_ptsz parameters {                                                                        \
+    return put_##name(true, real_##name(), GPUSLICE_UNPACK arguments);                                          \
+  }
 #define GPUSLICE_UNPACK(...) __VA_ARGS__
 
 GPUSLICE_WAITING(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void* data), (stream, function, data))
@@ -57,11 +61,13 @@ GPUSLICE_WAITING(cuStreamWaitValue64, (CUstream stream, CUdeviceptr address, cuu
                  (stream, address, value, flags))
 GPUSLICE_WAITING(cuStreamWaitValue64_v2, (CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags),
                  (stream, address, value, flags))
-GPUSLICE_WAITING(cuStreamBatchMemOp, (CUstream stream, unsigned count, CUstreamBatchMemOpParams* entries, unsigned flags),
+GPUSLICE_WAITING(cuStreamBatchMemOp,
+                 (CUstream stream, unsigned count, CUstreamBatchMemOpParams* entries, unsigned flags),
                  (stream, count, entries, flags))
-GPUSLICE_WAITING(cuStreamBatchMemOp_v2, (CUstream stream, unsigned count, CUstreamBatchMemOpParams* entries, unsigned flags),
+GPUSLICE_WAITING(cuStreamBatchMemOp_v2,
+                 (CUstream stream, unsigned count, CUstreamBatchMemOpParams* entries, unsigned flags),
                  (stream, count, entries, flags))
 GPUSLICE_WAITING(cuWaitExternalSemaphoresAsync,
-                 (const CUexternalSemaphore* semaphores, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS* waits, unsigned count,
-                  CUstream stream),
+                 (const CUexternalSemaphore* semaphores, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS* waits,
+                  unsigned count, CUstream stream),
                  (semaphores, waits, count, stream))

@@ -6,8 +6,8 @@
 //    the driver first (so that what this driver lacks stays lacking) and then answers from the table. There the symbol
 //    carries no version suffix; the version asked for and the kind of default stream pick the variant.
 //
-// A function that only has to be noticed is a row of joining_functions.inc (joining.h). To add another wrapper: write it
-// in a hooks_*.cc, declare it below if cuda.h does not, add one row.
+// A function that only has to be noticed is a row of joining_functions.inc (joining.h). To add another wrapper: write
+// it in a hooks_*.cc, declare it below if cuda.h does not, add one row.
 #include "libgpuslice/dlsym.h"
 #include "libgpuslice/hooks.h"
 #include "libgpuslice/joining_functions.h"
@@ -18,11 +18,11 @@ GPUSLICE_HOOK cuGetProcAddress_v2(const char* symbol, void** function, int versi
                                   CUdriverProcAddressQueryResult* status);
 #undef cuGetProcAddress
 GPUSLICE_HOOK cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags);
-GPUSLICE_HOOK cuLaunchKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**,
-                                  void**);
+GPUSLICE_HOOK cuLaunchKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                  CUstream, void**, void**);
 GPUSLICE_HOOK cuLaunchKernelEx_ptsz(const CUlaunchConfig*, CUfunction, void**, void**);
-GPUSLICE_HOOK cuLaunchCooperativeKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                             CUstream, void**);
+GPUSLICE_HOOK cuLaunchCooperativeKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                             unsigned, CUstream, void**);
 GPUSLICE_HOOK cuMemAllocAsync_ptsz(CUdeviceptr*, size_t, CUstream);
 GPUSLICE_HOOK cuMemAllocFromPoolAsync_ptsz(CUdeviceptr*, size_t, CUmemoryPool, CUstream);
 GPUSLICE_HOOK cuMemFreeAsync_ptsz(CUdeviceptr, CUstream);
@@ -52,7 +52,8 @@ GPUSLICE_HOOK cuStreamWaitValue64_v2_ptsz(CUstream, CUdeviceptr, cuuint64_t, uns
 GPUSLICE_HOOK cuStreamBatchMemOp(CUstream, unsigned, CUstreamBatchMemOpParams*, unsigned);
 GPUSLICE_HOOK cuStreamBatchMemOp_ptsz(CUstream, unsigned, CUstreamBatchMemOpParams*, unsigned);
 GPUSLICE_HOOK cuStreamBatchMemOp_v2_ptsz(CUstream, unsigned, CUstreamBatchMemOpParams*, unsigned);
-GPUSLICE_HOOK cuWaitExternalSemaphoresAsync_ptsz(const CUexternalSemaphore*, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS*, unsigned, CUstream);
+GPUSLICE_HOOK cuWaitExternalSemaphoresAsync_ptsz(const CUexternalSemaphore*, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS*,
+                                                 unsigned, CUstream);
 #undef cuGraphInstantiate
 #undef cuGraphExecUpdate
 #undef cuGraphExecKernelNodeSetParams
@@ -69,7 +70,8 @@ namespace gpuslice {
 
 namespace {
 
-#define ROW(exported, symbol, since, per_thread) {#exported, symbol, since, per_thread, reinterpret_cast<void*>(&exported)}
+#define ROW(exported, symbol, since, per_thread) \
+  { #exported, symbol, since, per_thread, reinterpret_cast < void*>(&exported) }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // deprecated is not gone: programs still call them
 const Hook kHooks[] = {
@@ -231,7 +233,9 @@ void* find_hook(std::string_view symbol, int cuda_version, bool per_thread) {
     if (hook.per_thread && !per_thread) continue;
     if (!libcuda_function(hook.exported.data())) continue;  // so the driver has answered with an older one
     // The newest function of that name; the per-thread variant where there is one and it was asked for.
-    if (!best || hook.per_thread > best->per_thread || (hook.per_thread == best->per_thread && hook.since > best->since)) best = &hook;
+    if (!best || hook.per_thread > best->per_thread ||
+        (hook.per_thread == best->per_thread && hook.since > best->since))
+      best = &hook;
   }
   return best ? best->wrapper : nullptr;
 }

@@ -7,9 +7,13 @@
 namespace gpuslice {
 namespace {
 
-void* as_value(std::uintptr_t number) { return reinterpret_cast<void*>(number); }
+void* as_value(std::uintptr_t number) {
+  return reinterpret_cast<void*>(number);
+}
 
-TEST(JitOptionsTest, WithoutOptionsThereIsNoLimit) { EXPECT_EQ(register_limit_of(0, nullptr, nullptr), 0); }
+TEST(JitOptionsTest, WithoutOptionsThereIsNoLimit) {
+  EXPECT_EQ(register_limit_of(0, nullptr, nullptr), 0);
+}
 
 TEST(JitOptionsTest, LogsAndTheUsualLevelLeaveTheCodeAlone) {
   const CUjit_option options[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_OPTIMIZATION_LEVEL, CU_JIT_GENERATE_LINE_INFO};

@@ -1,9 +1,9 @@
-// What a policy for jobs is told: which launch is the head now (ipc::Head), and how launches ended (ipc::Record). Nothing
-// is done here while the daemon does not ask for it (Grant::jobs).
+// What a policy for jobs is told: which launch is the head now (ipc::Head), and how launches ended (ipc::Record).
+// Nothing is done here while the daemon does not ask for it (Grant::jobs).
 //
-// A client is one job on a device: the oldest launch that is outstanding there, whichever stream it is in. A grant is the
-// client's, so launches of its other streams share what the head is given. Launches in original form are jobs as others, as far
-// as is known which of them is the oldest (opaque.h).
+// A client is one job on a device: the oldest launch that is outstanding there, whichever stream it is in. A grant is
+// the client's, so launches of its other streams share what the head is given. Launches in original form are jobs as
+// others, as far as is known which of them is the oldest (opaque.h).
 #include <algorithm>
 #include <mutex>
 
@@ -71,10 +71,11 @@ bool Context::tell_head(std::uint32_t wanted) {
   return head != before && (head == 0 || before == 0 || wanted == ipc::kTellEachJob);
 }
 
-/// The launch in original form that is the client's job, if it is not the oldest of the others. Once that has begun, whatever
-/// came before it in its stream is complete.
+/// The launch in original form that is the client's job, if it is not the oldest of the others. Once that has begun,
+/// whatever came before it in its stream is complete.
 const OpaqueJob* Context::opaque_head(const Launch* oldest) const {
-  const OpaqueJob* job = at_gate_ ? &at_gate_->job_ : opaque_demand_ > 0 && opaque_job_.issued_ns != 0 ? &opaque_job_ : nullptr;
+  const OpaqueJob* job = at_gate_ ? &at_gate_->job_ : &opaque_job_;
+  if (!at_gate_ && (opaque_demand_ == 0 || job->issued_ns == 0)) job = nullptr;
   if (!job || !oldest) return job;
   return ipc::load(slots_.host(oldest->slot).started) || oldest->issued_ns < job->issued_ns ? nullptr : job;
 }
@@ -95,7 +96,8 @@ void Context::record(const Launch& launch, std::int64_t clock_offset, std::uint6
   out.start_ns = whole_from_ns != 0 ? whole_from_ns : on_host(host.start_ns);
   out.done_ns = on_host(host.done_ns);
   out.evict_ns = launch.evict_ns;
-  out.evictions = std::min(launch.evictions, 0xffffu) | static_cast<std::uint32_t>(device_index_) << ipc::kRecordDeviceShift |
+  out.evictions = std::min(launch.evictions, 0xffffu) |
+                  static_cast<std::uint32_t>(device_index_) << ipc::kRecordDeviceShift |
                   (whole_from_ns != 0 ? ipc::kWholeDevice : 0);
   out.total = launch.args.tasks;
   out.threads = launch.config.threads();
@@ -117,7 +119,8 @@ void Context::record(const TimedLaunch& launch) const {
   out.start_ns = launch.done_ns - std::min(launch.gpu_ns, launch.done_ns);
   out.done_ns = launch.done_ns;
   out.evict_ns = 0;
-  out.evictions = std::min(launch.sms, 0xffffu) | static_cast<std::uint32_t>(device_index_) << ipc::kRecordDeviceShift | ipc::kOriginalForm;
+  out.evictions = std::min(launch.sms, 0xffffu) | static_cast<std::uint32_t>(device_index_) << ipc::kRecordDeviceShift |
+                  ipc::kOriginalForm;
   out.total = launch.job.blocks;
   out.threads = launch.job.threads;
   out.shared = launch.job.shared;

@@ -29,7 +29,8 @@ std::size_t way_of(const void* handle) {
 
 std::uint64_t hash_of(KernelInfo& kernel) {
   std::uint64_t hash = kernel.hash.load(std::memory_order_relaxed);
-  if (hash == 0) kernel.hash.store(hash = gpuctl::ipc::kernel_hash(kernel.module, kernel.name), std::memory_order_relaxed);
+  if (hash == 0)
+    kernel.hash.store(hash = gpuctl::ipc::kernel_hash(kernel.module, kernel.name), std::memory_order_relaxed);
   return hash;
 }
 
@@ -39,12 +40,13 @@ std::uint32_t dynamic_shared(const KernelInfo& kernel, std::uint32_t bytes) {
 
 void apply_attribute(Instance& instance, CUfunction_attribute attribute, int value) {
   if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
-    value = std::min(static_cast<int>(dynamic_shared(*instance.kernel, static_cast<std::uint32_t>(value))), instance.most_dynamic_shared);
+    value = std::min(static_cast<int>(dynamic_shared(*instance.kernel, static_cast<std::uint32_t>(value))),
+                     instance.most_dynamic_shared);
   }
   if (driver().cuFuncSetAttribute(instance.persistent, attribute, value) != CUDA_SUCCESS) {
     instance.persistent = nullptr;
-    instance.kernel->reason = "its persistent form cannot have function attribute " + std::to_string(attribute) + " = " +
-                              std::to_string(value);
+    instance.kernel->reason = "its persistent form cannot have function attribute " + std::to_string(attribute) +
+                              " = " + std::to_string(value);
     instance.kernel->changed.store(true);
   }
   instance.occupancy.fill({});
@@ -104,7 +106,8 @@ namespace {
 std::string limits_of_opaque(const KernelInfo& kernel) {
   if (const char* why = kernel.unlimited.load()) return std::string("nothing limits it: ") + why;
   const std::string gate = "starts when its slice has SMs";
-  if (const std::uint32_t sms = kernel.confined_sms) return gate + ", on " + std::to_string(sms) + " (a green context) until it ends";
+  if (const std::uint32_t sms = kernel.confined_sms)
+    return gate + ", on " + std::to_string(sms) + " (a green context) until it ends";
   if (const char* why = kernel.anywhere.load()) return gate + ", on any until it ends: " + why;
   return gate;
 }
@@ -115,7 +118,8 @@ std::string reason_of(const KernelInfo& kernel) {
   const auto add = [&reason](const std::string& more) { reason += (reason.empty() ? "" : "; ") + more; };
   if (!kernel.persistent) add(limits_of_opaque(kernel));
   const char* how = kernel.original_launch.load();
-  if (how && kernel.persistent) add("launched " + std::string(how) + " in its original form: " + limits_of_opaque(kernel));
+  if (how && kernel.persistent)
+    add("launched " + std::string(how) + " in its original form: " + limits_of_opaque(kernel));
   if (const char* in_graph = kernel.original_in_graph.load(); in_graph && kernel.persistent)
     add("in its original form in a graph: " + std::string(in_graph));
   return reason;
@@ -133,7 +137,9 @@ std::vector<gpuctl::ipc::Kernel> Kernels::report(bool all) {
     std::lock_guard detail(kernel->mutex);
     list.push_back({.name = kernel->name,
                     .module = kernel->module,
-                    .form = !kernel->persistent ? "opaque" : kernel->once ? "guarded" : "persistent",
+                    .form = !kernel->persistent ? "opaque"
+                            : kernel->once      ? "guarded"
+                                                : "persistent",
                     .reason = reason_of(*kernel),
                     .launches = static_cast<std::int64_t>(kernel->launches.load()),
                     .registers = kernel->registers,
@@ -144,6 +150,8 @@ std::vector<gpuctl::ipc::Kernel> Kernels::report(bool all) {
   return list;
 }
 
-void Kernels::forget_after_fork() { new (this) Kernels; }
+void Kernels::forget_after_fork() {
+  new (this) Kernels;
+}
 
 }  // namespace gpuslice

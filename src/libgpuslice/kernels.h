@@ -33,9 +33,10 @@ class LateForms;
 struct Instance {
   KernelInfo* kernel = nullptr;
   const Context* context = nullptr;  ///< not its handle, which can mean another one after a reset
-  CUfunction persistent = nullptr;  ///< null: this kernel stays in its original form here (KernelInfo::reason). KernelInfo::mutex
+  /// Null: this kernel stays in its original form here (KernelInfo::reason). KernelInfo::mutex.
+  CUfunction persistent = nullptr;
   int max_threads = 0;
-  int most_dynamic_shared = 0;    ///< bytes, beside its static variables
+  int most_dynamic_shared = 0;  ///< bytes, beside its static variables
 
   /// Workers one SM holds, for the block sizes seen; asked of the driver once each. Guarded by KernelInfo::mutex.
   struct Occupancy {
@@ -52,23 +53,27 @@ struct Instance {
 /// One kernel of one loaded image.
 struct KernelInfo {
   std::string name;
-  std::string module;               ///< short label of the image
-  std::atomic<bool> persistent{false};  ///< has a persistent form, or a guarded one; the functions below are written before it
-  bool once = false;                ///< it is guarded: each worker runs one block-task
-  std::shared_ptr<LateForms> late;  ///< its image's, if it may get a persistent form later; as it was when the kernel became known
+  std::string module;  ///< short label of the image
+  /// Has a persistent form, or a guarded one; the functions below are written before it.
+  std::atomic<bool> persistent{false};
+  bool once = false;  ///< it is guarded: each worker runs one block-task
+  /// Its image's, if it may get a persistent form later; as it was when the kernel became known.
+  std::shared_ptr<LateForms> late;
   std::atomic<bool> may_get_form{true};  ///< false once it is known that `late` brings none
-  std::string reason;               ///< why this form; one line
-  std::vector<Parameter> params;    ///< of the program, without ours
-  std::uint32_t args_offset = 0;    ///< of LaunchArgs in the parameter block of the persistent form
-  bool needs_whole_warps = false;   ///< for other blocks than gpuctl::ptx::EntryReport says, it is launched in original form
-  bool words_behind = false;        ///< gpuctl::ptx::EntryReport::words_behind
-  CUkernel persistent_kernel = nullptr;    ///< image loaded as a library
-  CUfunction persistent_function = nullptr;  ///< image loaded as a module, which belongs to one context
-  bool blocks_wait = false;         ///< blocks_may_wait() of its name
-  bool is_library_kernel = false;   ///< the handle it is known by is a CUkernel
+  std::string reason;                    ///< why this form; one line
+  std::vector<Parameter> params;         ///< of the program, without ours
+  std::uint32_t args_offset = 0;         ///< of LaunchArgs in the parameter block of the persistent form
+  /// For other blocks than gpuctl::ptx::EntryReport says, it is launched in original form.
+  bool needs_whole_warps = false;
+  bool words_behind = false;                            ///< gpuctl::ptx::EntryReport::words_behind
+  CUkernel persistent_kernel = nullptr;                 ///< image loaded as a library
+  CUfunction persistent_function = nullptr;             ///< image loaded as a module, which belongs to one context
+  bool blocks_wait = false;                             ///< blocks_may_wait() of its name
+  bool is_library_kernel = false;                       ///< the handle it is known by is a CUkernel
   std::atomic<const char*> original_in_graph{nullptr};  ///< why it was last kept in its original form in a graph
 
-  std::atomic<const char*> original_launch{nullptr};  ///< how it was last launched so that it had to keep its original form
+  /// How it was last launched so that it had to keep its original form.
+  std::atomic<const char*> original_launch{nullptr};
 
   /// Of its latest launch that could not be evicted: on how many SMs of a green context, or why on any (opaque.h).
   std::atomic<std::uint32_t> confined_sms{0};
@@ -76,7 +81,7 @@ struct KernelInfo {
   std::atomic<const char*> unlimited{nullptr};  ///< or why it was not even made to wait
 
   std::atomic<std::uint64_t> launches{0};
-  std::atomic<std::uint64_t> hash{0};  ///< hash_of(), once asked for
+  std::atomic<std::uint64_t> hash{0};   ///< hash_of(), once asked for
   std::atomic<std::uint32_t> timed{0};  ///< launches in original form that were (launch_timer.h)
   std::atomic<int> registers{0}, registers_original{0}, per_sm{0};
   std::atomic<std::uint32_t> task_ns{0};
@@ -99,9 +104,9 @@ std::uint64_t hash_of(KernelInfo& kernel);
 /// The dynamic shared memory, in bytes, that the persistent form is launched with where the program asks for `bytes`.
 std::uint32_t dynamic_shared(const KernelInfo& kernel, std::uint32_t bytes);
 
-/// Gives the persistent form an attribute of the original. As it may have less dynamic shared memory than that, it gets as much as it
-/// can, and launches with more are in original form (Context::fit_of). If it cannot have another attribute, all are, in that context.
-/// With KernelInfo::mutex.
+/// Gives the persistent form an attribute of the original. As it may have less dynamic shared memory than that, it gets
+/// as much as it can, and launches with more are in original form (Context::fit_of). If it cannot have another
+/// attribute, all are, in that context. With KernelInfo::mutex.
 void apply_attribute(Instance& instance, CUfunction_attribute attribute, int value);
 
 /// All kernels of this process. Any thread; find() is on the launch path and takes no lock in the usual case.

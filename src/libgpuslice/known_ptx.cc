@@ -34,8 +34,11 @@ bool headers_within(const void* image, std::size_t size) {
   Elf64_Ehdr header;
   if (size < sizeof header) return false;
   std::memcpy(&header, image, sizeof header);
-  const auto within = [size](std::uint64_t offset, std::uint64_t count, std::uint64_t each) { return offset <= size && count * each <= size - offset; };
-  return within(header.e_shoff, header.e_shnum, header.e_shentsize) && within(header.e_phoff, header.e_phnum, header.e_phentsize);
+  const auto within = [size](std::uint64_t offset, std::uint64_t count, std::uint64_t each) {
+    return offset <= size && count * each <= size - offset;
+  };
+  return within(header.e_shoff, header.e_shnum, header.e_shentsize) &&
+         within(header.e_phoff, header.e_phnum, header.e_phentsize);
 }
 
 }  // namespace

@@ -27,14 +27,19 @@ constexpr auto kLongestWait = 200ms;
 
 CUevent make_event() {
   CUevent event = nullptr;
-  if (!driver().cuEventCreate || driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return nullptr;
+  if (!driver().cuEventCreate || driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+    return nullptr;
   return event;
 }
 
 /// An event that the driver could not make, or that was never recorded, counts as reached.
-bool is_reached(CUevent event) { return !event || driver().cuEventQuery(event) != CUDA_ERROR_NOT_READY; }
+bool is_reached(CUevent event) {
+  return !event || driver().cuEventQuery(event) != CUDA_ERROR_NOT_READY;
+}
 
-bool is_default(CUstream stream) { return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD; }
+bool is_default(CUstream stream) {
+  return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
 
 /// Whether the stream is not ordered with default streams. Where the driver does not say, it may be.
 bool is_apart(CUstream stream) {
@@ -64,7 +69,8 @@ class InContext {
 /// The open lanes. Its mutex is taken after a lane's.
 struct OpenLanes {
   static constexpr std::size_t kMost = 16;
-  using All = std::array<std::shared_ptr<Lane>, kMost>;  // nothing here allocates: nothing throws in the program's calls
+  // nothing here allocates: nothing throws in the program's calls
+  using All = std::array<std::shared_ptr<Lane>, kMost>;
 
   std::mutex mutex;
   All lanes;  ///< null: nobody
@@ -77,7 +83,8 @@ struct OpenLanes {
   /// One entry becomes another. False: there is none such.
   bool change(const Lane* from, const std::shared_ptr<Lane>& to) {
     std::lock_guard lock(mutex);
-    const auto found = std::find_if(lanes.begin(), lanes.end(), [from](const auto& lane) { return lane.get() == from; });
+    const auto found =
+        std::find_if(lanes.begin(), lanes.end(), [from](const auto& lane) { return lane.get() == from; });
     if (found != lanes.end()) *found = to;
     return found != lanes.end();
   }
@@ -127,7 +134,8 @@ void Lane::leave() {
 }
 
 void Lane::wait_for_confined() {
-  if (driver().cuEventRecord(join, place_.there.stream) != CUDA_SUCCESS || driver().cuStreamWaitEvent(stream, join, 0) != CUDA_SUCCESS)
+  if (driver().cuEventRecord(join, place_.there.stream) != CUDA_SUCCESS ||
+      driver().cuStreamWaitEvent(stream, join, 0) != CUDA_SUCCESS)
     driver().cuStreamSynchronize(place_.there.stream);  // what follows in the program's stream must come after it
 }
 
@@ -138,14 +146,15 @@ void Lane::join_now() {
     if (is_default(stream)) current.emplace(context);
     wait_for_confined();
   }
-  debug("stream %p joins %llu launches on %u SMs", static_cast<void*>(stream), static_cast<unsigned long long>(launches - opened_at_),
-        place_.there.sms);
+  debug("stream %p joins %llu launches on %u SMs", static_cast<void*>(stream),
+        static_cast<unsigned long long>(launches - opened_at_), place_.there.sms);
   open_lanes().change(this, nullptr);
   open_.store(false, std::memory_order_release);
   g_open_lanes.fetch_sub(1);
 }
 
-/// Has a lane join that may be in use by another thread. A launch does not hold it while it waits for long, and not open then.
+/// Has a lane join that may be in use by another thread. A launch does not hold it while it waits for long, and not
+/// open then.
 void join_soon(Lane& lane) {
   while (lane.open()) {
     std::unique_lock lock(lane.mutex, std::try_to_lock);

@@ -1,5 +1,5 @@
-// The launches of one stream of the program that have no persistent form (opaque.h): in which stream they go on, and how far the
-// program may be ahead with them.
+// The launches of one stream of the program that have no persistent form (opaque.h): in which stream they go on, and
+// how far the program may be ahead with them.
 #pragma once
 
 #include <cuda.h>
@@ -34,17 +34,18 @@ struct Lane : std::enable_shared_from_this<Lane> {
   CUcontext context = nullptr;
   bool apart = false;  ///< the stream has nothing to do with default streams (CU_STREAM_NON_BLOCKING)
   CUevent fork, join;
-  std::array<CUevent, RunAhead::kMost + 1> marks;  ///< behind the launches number 16, 32, 48, ... by turns; mark 1 is behind the 16th
+  /// Behind the launches number 16, 32, 48, ... by turns; mark 1 is behind the 16th.
+  std::array<CUevent, RunAhead::kMost + 1> marks;
   RunAhead ahead;
   LaunchTimer timer;
-  OpaqueJob job;                        ///< the latest launch, while a policy for jobs is in force
+  OpaqueJob job;  ///< the latest launch, while a policy for jobs is in force
   std::uint64_t launches = 0;
-  std::uint64_t blocks = 0;             ///< of the largest launch since the stream was last empty
+  std::uint64_t blocks = 0;  ///< of the largest launch since the stream was last empty
   std::atomic<bool> busy{false};
   std::atomic<const char*> latest{nullptr};  ///< Opaque::Launch::name
   std::atomic<std::uint64_t> latest_ns{0};   ///< when it was launched; CLOCK_MONOTONIC
   std::atomic<std::uint32_t> latest_sms{0};  ///< on how many SMs; 0: on any
-  std::uint64_t launches_when_empty = 0;  ///< how many it had when demand() last found it empty
+  std::uint64_t launches_when_empty = 0;     ///< how many it had when demand() last found it empty
 
   // What follows is called with the mutex.
 

@@ -20,7 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The functions of kernels that the program has launched before are loaded together with their image, no more than so many.
+/// The functions of kernels that the program has launched before are loaded together with their image, no more than so
+/// many.
 constexpr std::size_t kMostFunctions = 32;
 
 /// With a moment to load code: those of kernels that the program has launched.
@@ -31,7 +32,8 @@ void load_functions(LoadedImage& image) {
   {
     std::lock_guard lock(image.mutex);
     for (const auto& [name, kernel] : image.kernels) {
-      if (kernel->persistent && kernel->launches.load() > 0 && launched.size() < kMostFunctions) launched.push_back(kernel);
+      if (kernel->persistent && kernel->launches.load() > 0 && launched.size() < kMostFunctions)
+        launched.push_back(kernel);
     }
   }
   for (const auto& kernel : launched) context->load_instance(*kernel);

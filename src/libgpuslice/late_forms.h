@@ -3,11 +3,11 @@
 // copy of the image does no harm, they are also loaded in addition to it, in this start.
 //
 // Loading code blocks in the driver until the device is idle (quiet.h), and here the program did not choose the moment.
-// So the program's own thread does it, at a launch, when nothing of the program is known to be on the GPU or to wait in a
-// stream (may_load.h). That goes for the image and for the functions of its kernels, which the driver loads one by one. A
-// program that always has work on the GPU is held up for it now and then, outside of the driver and for no longer than
-// kLongestHold. Until then, and with kernels that are longer for all of this start, its launches are those of the
-// original.
+// So the program's own thread does it, at a launch, when nothing of the program is known to be on the GPU or to wait in
+// a stream (may_load.h). That goes for the image and for the functions of its kernels, which the driver loads one by
+// one. A program that always has work on the GPU is held up for it now and then, outside of the driver and for no
+// longer than kLongestHold. Until then, and with kernels that are longer for all of this start, its launches are those
+// of the original.
 //
 // A launch sees a form or it does not: KernelInfo::persistent is written last. Functions that the program has stay
 // those of the image it loaded.

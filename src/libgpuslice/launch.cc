@@ -27,9 +27,9 @@ constexpr double kWorthGuardingNs = 100'000;
 
 }  // namespace
 
-// Cost rule: a kernel that takes less than the latency target, alone on the GPU, need not be evicted in the middle. With nobody
-// else on the GPU somewhat longer ones need not either: who comes is not there at once. Nor one whose slice has the SMs for it in
-// reserve, if it is over soon enough for an administrator who changes that.
+// Cost rule: a kernel that takes less than the latency target, alone on the GPU, need not be evicted in the middle.
+// With nobody else on the GPU somewhat longer ones need not either: who comes is not there at once. Nor one whose slice
+// has the SMs for it in reserve, if it is over soon enough for an administrator who changes that.
 bool Context::short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm) {
   if (instance.task_ns == 0) return false;
   const std::uint64_t capacity = std::uint64_t{sms_} * per_sm;
@@ -49,7 +49,8 @@ bool Context::short_enough(Instance& instance, std::uint64_t tasks, std::uint32_
 Context::Fit Context::fit_of(Instance& instance, const LaunchConfig& config) {
   const std::uint64_t tasks = config.block_tasks();
   const std::uint32_t threads = config.threads(), shared = dynamic_shared(*instance.kernel, config.shared);
-  if (tasks == 0 || tasks > gpuctl::ptx::kMaxBlockTasks || threads > static_cast<std::uint32_t>(instance.max_threads)) return {nullptr, 0};
+  if (tasks == 0 || tasks > gpuctl::ptx::kMaxBlockTasks || threads > static_cast<std::uint32_t>(instance.max_threads))
+    return {nullptr, 0};
   std::lock_guard lock(instance.kernel->mutex);
   if (!instance.persistent) return {nullptr, 0};
   for (const Instance::Occupancy& known : instance.occupancy) {
@@ -57,7 +58,8 @@ Context::Fit Context::fit_of(Instance& instance, const LaunchConfig& config) {
   }
   const auto fitting = [&](std::uint32_t bytes) {
     int blocks = 0;
-    const CUresult result = driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, instance.persistent, static_cast<int>(threads), bytes);
+    const CUresult result = driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, instance.persistent,
+                                                                                 static_cast<int>(threads), bytes);
     return result == CUDA_SUCCESS ? blocks : 0;
   };
   int per_sm = fitting(shared);
@@ -74,8 +76,9 @@ void Context::plan(Launch& launch, const Stream& stream) {
   const std::uint64_t full = std::uint64_t{sms_} * launch.per_sm;
   const double task_ns = launch.once() ? 0 : launch.instance->task_ns;  // guarded workers take one each, however short
   const std::array<std::uint32_t, 3> grid = {config.grid[0], config.grid[1], config.grid[2]};
-  const Chunks chunks = plan_chunks(grid, task_ns, full,
-                                    static_cast<double>(std::chrono::nanoseconds(targets_.block_task).count()) * (alone() ? kTargetsWhenAlone : 1));
+  const Chunks chunks = plan_chunks(
+      grid, task_ns, full,
+      static_cast<double>(std::chrono::nanoseconds(targets_.block_task).count()) * (alone() ? kTargetsWhenAlone : 1));
   launch.chunk = chunks.most;
   launch.args = lay_out(grid, chunks);
   launch.args.slot = slots_.device_address(launch.slot);
@@ -86,10 +89,10 @@ void Context::plan(Launch& launch, const Stream& stream) {
   launch.args.range = allowed(stream);
 }
 
-// As many as the allowed SMs hold, and twice as many again as fit on idle SMs that are not allowed: the hardware fills the
-// emptiest SMs first, where they leave at once. With nothing allowed one worker still goes: the holder, who keeps the
-// launch's place in its stream. Guarded kernels have one for each block-task: those of them that come to an SM that is not
-// allowed leave without one, and the agent adds others.
+// As many as the allowed SMs hold, and twice as many again as fit on idle SMs that are not allowed: the hardware fills
+// the emptiest SMs first, where they leave at once. With nothing allowed one worker still goes: the holder, who keeps
+// the launch's place in its stream. Guarded kernels have one for each block-task: those of them that come to an SM that
+// is not allowed leave without one, and the agent adds others.
 std::uint32_t Context::workers_for(const Launch& launch, std::uint32_t allowed) const {
   if (allowed == 0) return 1;
   if (launch.once()) return launch.args.tasks;
@@ -103,7 +106,8 @@ CUresult Context::issue(const Launch& launch, CUstream stream, std::uint32_t wor
   const LaunchConfig& config = launch.config;
   const std::uint32_t shared = dynamic_shared(*launch.instance->kernel, config.shared);
   std::size_t size = params.size();
-  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                   CU_LAUNCH_PARAM_END};
   if (config.attributes.empty()) {
     return driver().cuLaunchKernel(launch.function, workers, 1, 1, config.block[0], config.block[1], config.block[2],
                                    shared, stream, nullptr, extra);
@@ -147,12 +151,13 @@ void Context::book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t 
 
 /// After book(): the agent wakes up, if it sleeps for long or is to see this launch end.
 void Context::rouse_agent() {
-  if (work_begins_.exchange(false, std::memory_order_relaxed) || agent_asleep_.load(std::memory_order_acquire)) wake_agent();
+  if (work_begins_.exchange(false, std::memory_order_relaxed) || agent_asleep_.load(std::memory_order_acquire))
+    wake_agent();
 }
 
-/// Why a kernel that has a guarded form is not to run in it now, as `gpuctl explain` goes on after "launched"; null: it is. Each of
-/// its blocks pays for that with some microseconds; and where it has a part of the SMs from the beginning, a green context of that
-/// size (opaque.h) is better than workers that come to the wrong ones. With mutex_.
+/// Why a kernel that has a guarded form is not to run in it now, as `gpuctl explain` goes on after "launched"; null: it
+/// is. Each of its blocks pays for that with some microseconds; and where it has a part of the SMs from the beginning,
+/// a green context of that size (opaque.h) is better than workers that come to the wrong ones. With mutex_.
 const char* Context::why_unguarded(const Instance& instance) const {
   if (several_streams_) return "by a program with several streams";
   if (guard() == Guard::kAlways) return nullptr;
@@ -162,9 +167,9 @@ const char* Context::why_unguarded(const Instance& instance) const {
   return nullptr;
 }
 
-/// Why a launch into this stream is to be in original form, as `gpuctl explain` goes on after "launched"; null: it need not. A
-/// stream whose kernel is evicted holds up its hardware queue, and so do streams that wait for it; with all queues held up no
-/// worker would come to the GPU any more. With mutex_.
+/// Why a launch into this stream is to be in original form, as `gpuctl explain` goes on after "launched"; null: it need
+/// not. A stream whose kernel is evicted holds up its hardware queue, and so do streams that wait for it; with all
+/// queues held up no worker would come to the GPU any more. With mutex_.
 const char* Context::why_crowded(const Stream& stream) const {
   const std::uint64_t until = crowded_until_ns_.load(std::memory_order_relaxed);
   if (until != 0 && monotonic_ns() < until) return "while the program's streams hold up each other";
@@ -172,7 +177,8 @@ const char* Context::why_crowded(const Stream& stream) const {
   return "beside kernels in other streams of the program";
 }
 
-Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result, const char** why) {
+Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params,
+                                 CUresult* result, const char** why) {
   const Fit fit = fit_of(instance, config);
   if (fit.per_sm <= 0) return Outcome::kCannot;
 
@@ -198,7 +204,8 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
   {
     std::unique_lock lock(mutex_);
     std::optional<std::uint32_t> slot;
-    while (!ended() && (quiescing_ > 0 || stream->queued >= kMaxQueuedPerStream || !(slot = slots_.take()))) wait_for_agent(lock);
+    while (!ended() && (quiescing_ > 0 || stream->queued >= kMaxQueuedPerStream || !(slot = slots_.take())))
+      wait_for_agent(lock);
     if (!slot) return Outcome::kCannot;
     if (launch.once() && several_streams_) {
       slots_.give_back(*slot, false);

@@ -6,7 +6,8 @@
 
 namespace gpuslice {
 
-bool pack(const std::vector<Parameter>& params, std::size_t bytes, void** values, void** extra, std::vector<std::byte>& block) {
+bool pack(const std::vector<Parameter>& params, std::size_t bytes, void** values, void** extra,
+          std::vector<std::byte>& block) {
   block.resize(bytes);
   if (params.empty()) return true;
   if (values) {

@@ -11,9 +11,10 @@
 
 namespace gpuslice {
 
-/// Puts the program's values where `params` says, into `block`, which becomes `bytes` long and may hold more. False: the call
-/// does not carry them all.
-bool pack(const std::vector<Parameter>& params, std::size_t bytes, void** values, void** extra, std::vector<std::byte>& block);
+/// Puts the program's values where `params` says, into `block`, which becomes `bytes` long and may hold more. False:
+/// the call does not carry them all.
+bool pack(const std::vector<Parameter>& params, std::size_t bytes, void** values, void** extra,
+          std::vector<std::byte>& block);
 
 /// The parameter block of the persistent form with the program's values in place. False: the call does not carry
 /// what the kernel declares (the driver will say so).

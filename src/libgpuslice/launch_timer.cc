@@ -24,7 +24,9 @@ void LaunchTimer::begin(CUstream stream, KernelInfo& kernel, const OpaqueJob& jo
   const Driver& d = driver();
   if (!timing.behind) {
     const RelaxedCapture relaxed;  // another thread may begin a capture
-    const auto make = [&](CUevent& event) { return event || (d.cuEventCreate && d.cuEventCreate(&event, CU_EVENT_DEFAULT) == CUDA_SUCCESS); };
+    const auto make = [&](CUevent& event) {
+      return event || (d.cuEventCreate && d.cuEventCreate(&event, CU_EVENT_DEFAULT) == CUDA_SUCCESS);
+    };
     if (!d.cuEventElapsedTime || !make(timing.before) || !make(timing.behind)) {
       useless_ = true;
       return;
@@ -53,7 +55,8 @@ void LaunchTimer::collect(std::vector<TimedLaunch>& out) {
     const CUresult reached = driver().cuEventQuery(timing.behind);
     if (reached == CUDA_ERROR_NOT_READY) return;
     float ms = 0;
-    if (reached != CUDA_SUCCESS || driver().cuEventElapsedTime(&ms, timing.before, timing.behind) != CUDA_SUCCESS) continue;
+    if (reached != CUDA_SUCCESS || driver().cuEventElapsedTime(&ms, timing.before, timing.behind) != CUDA_SUCCESS)
+      continue;
     const auto gpu_ns = ms > 0 && ms < 1e9f ? static_cast<std::uint64_t>(std::llround(double{ms} * 1e6)) : 0;
     if (TimingChoice::is_credible(gpu_ns, timing.host_ns))
       out.push_back({.job = timing.job, .sms = timing.sms, .gpu_ns = gpu_ns, .done_ns = monotonic_ns()});

@@ -1,5 +1,6 @@
-// How long launches in original form take on the GPU, of those that are timed (timing_choice.h): an event before each and one behind
-// it. Only while a policy for jobs is in force; never in a capture. Nobody waits for an event: the agent asks for them.
+// How long launches in original form take on the GPU, of those that are timed (timing_choice.h): an event before each
+// and one behind it. Only while a policy for jobs is in force; never in a capture. Nobody waits for an event: the agent
+// asks for them.
 #pragma once
 
 #include <cuda.h>
@@ -23,9 +24,9 @@ struct OpaqueJob {
 
 struct TimedLaunch {
   OpaqueJob job;
-  std::uint32_t sms = 0;         ///< to which it was confined; 0: none
-  std::uint64_t gpu_ns = 0;      ///< it took
-  std::uint64_t done_ns = 0;     ///< when it was found complete; CLOCK_MONOTONIC
+  std::uint32_t sms = 0;      ///< to which it was confined; 0: none
+  std::uint64_t gpu_ns = 0;   ///< it took
+  std::uint64_t done_ns = 0;  ///< when it was found complete; CLOCK_MONOTONIC
 };
 
 /// Of one stream. With its lane's mutex; the stream's context is current.

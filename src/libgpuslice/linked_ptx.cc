@@ -17,7 +17,8 @@ void LinkedPtx::created(CUlinkState state, unsigned count, const CUjit_option* o
   inputs_[state] = {.ptx = std::nullopt, .max_registers = limit.value_or(0), .known = limit.has_value()};
 }
 
-void LinkedPtx::added(CUlinkState state, std::string_view text, unsigned count, const CUjit_option* options, void* const* values) {
+void LinkedPtx::added(CUlinkState state, std::string_view text, unsigned count, const CUjit_option* options,
+                      void* const* values) {
   const std::optional<int> limit = register_limit_of(count, options, values);
   text = text.substr(0, text.find('\0'));
   std::lock_guard lock(mutex_);
@@ -44,6 +45,8 @@ void LinkedPtx::destroyed(CUlinkState state) {
   inputs_.erase(state);
 }
 
-void LinkedPtx::forget_after_fork() { new (this) LinkedPtx; }
+void LinkedPtx::forget_after_fork() {
+  new (this) LinkedPtx;
+}
 
 }  // namespace gpuslice

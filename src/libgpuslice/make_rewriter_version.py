@@ -1,23 +1,29 @@
 #!/usr/bin/env python3
 """Writes a header with a number that changes with the rewriter: make_rewriter_version.py SRC_DIR OUTPUT DEPFILE.
 
-It is a hash of the sources that rewritten text and its description are made with. The depfile names them, and their directories
-for those that will come.
-"""
+It is a hash of the sources that rewritten text and its description are made with. The depfile names them, and their
+directories for those that will come."""
+
 import hashlib
 import pathlib
 import sys
 
 source, output, depfile = map(pathlib.Path, sys.argv[1:])
 directories = [source / "ptx", source / "ptx/pass", source / "base"]
-files = sorted(path for directory in directories for path in directory.iterdir()
-               if path.suffix in (".h", ".cc") and not path.stem.endswith("_test"))
+files = sorted(
+    path
+    for directory in directories
+    for path in directory.iterdir()
+    if path.suffix in (".h", ".cc") and not path.stem.endswith("_test")
+)
 files += [source / "libgpuslice" / name for name in ("image.h", "kernels.h", "forms.cc", "register_limit.cc")]
 files += sorted((source / "gpuslice-compile").glob("*.cc"))
 sha = hashlib.sha256()
 for path in files:
     content = path.read_bytes()
     sha.update(f"{path.relative_to(source)} {len(content)}\n".encode() + content)
-output.write_text("// The sources of the rewriter, as a number.\n#pragma once\n\n#include <cstdint>\n\nnamespace gpuslice {\n"
-                  f"inline constexpr std::uint64_t kRewriterVersion = 0x{sha.hexdigest()[:16]};\n}}  // namespace gpuslice\n")
+output.write_text(
+    "// The sources of the rewriter, as a number.\n#pragma once\n\n#include <cstdint>\n\nnamespace gpuslice {\n"
+    f"inline constexpr std::uint64_t kRewriterVersion = 0x{sha.hexdigest()[:16]};\n}}  // namespace gpuslice\n"
+)
 depfile.write_text(f"{output}: " + " ".join(str(path).replace(" ", "\\ ") for path in files + directories) + "\n")

@@ -11,7 +11,8 @@
 namespace gpuslice {
 
 const ImageKernel* LoadedImage::find_listed(const std::string& name) const {
-  const auto found = std::find_if(listed.begin(), listed.end(), [&](const ImageKernel& kernel) { return kernel.name == name; });
+  const auto found =
+      std::find_if(listed.begin(), listed.end(), [&](const ImageKernel& kernel) { return kernel.name == name; });
   return found == listed.end() ? nullptr : &*found;
 }
 
@@ -61,8 +62,9 @@ void LoadedImage::set_kernels(std::vector<ImageKernel> now_listed, std::string n
 bool LoadedImage::load_forms(const std::string& code, const std::vector<ImageKernel>& its_kernels, bool is_library) {
   CUlibrary new_library = nullptr;
   CUmodule new_module = nullptr;
-  const CUresult result = is_library ? driver().cuLibraryLoadData(&new_library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0)
-                                     : driver().cuModuleLoadDataEx(&new_module, code.data(), 0, nullptr, nullptr);
+  const CUresult result =
+      is_library ? driver().cuLibraryLoadData(&new_library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0)
+                 : driver().cuModuleLoadDataEx(&new_module, code.data(), 0, nullptr, nullptr);
   if (result != CUDA_SUCCESS) return false;
   if (!persistent_forms_load(its_kernels, new_library, new_module)) {
     if (new_library) driver().cuLibraryUnload(new_library);
@@ -144,6 +146,8 @@ std::shared_ptr<LoadedImage> Modules::remove(const void* handle) {
   return image;
 }
 
-void Modules::forget_after_fork() { new (this) Modules; }
+void Modules::forget_after_fork() {
+  new (this) Modules;
+}
 
 }  // namespace gpuslice

@@ -16,16 +16,18 @@ namespace gpuslice {
 
 /// One loaded image. `library` or `module` is set, never both.
 struct LoadedImage {
-  std::string label;                  ///< for people: ImagePtx::label
+  std::string label;  ///< for people: ImagePtx::label
   CUlibrary library = nullptr;
   CUmodule module = nullptr;
-  bool has_forms = false;             ///< its own code holds the persistent forms too: it was loaded in place of the program's
-  CUlibrary forms_library = nullptr;  ///< where its persistent forms are, if they were loaded in addition to it (late_forms.h)
+  /// Its own code holds the persistent forms too: it was loaded in place of the program's.
+  bool has_forms = false;
+  /// Where its persistent forms are, if they were loaded in addition to it (late_forms.h).
+  CUlibrary forms_library = nullptr;
   CUmodule forms_module = nullptr;
-  std::shared_ptr<LateForms> late;    ///< set before the image is known to Modules; or null
-  std::mutex mutex;                   ///< guards what follows, and forms_*
-  std::vector<ImageKernel> listed;    ///< the kernels of its PTX, once they are known
-  std::string reason;                 ///< why a kernel that is not listed is opaque; one line
+  std::shared_ptr<LateForms> late;                             ///< set before the image is known to Modules; or null
+  std::mutex mutex;                                            ///< guards what follows, and forms_*
+  std::vector<ImageKernel> listed;                             ///< the kernels of its PTX, once they are known
+  std::string reason;                                          ///< why a kernel that is not listed is opaque; one line
   std::map<std::string, std::shared_ptr<KernelInfo>> kernels;  ///< asked for so far
 
   /// The kernel of this name, known from now on under `handle` too. Resolves its persistent form at the first call.
@@ -34,11 +36,12 @@ struct LoadedImage {
   /// What is known of its kernels by now, for those too that were asked for before.
   void set_kernels(std::vector<ImageKernel> now_listed, std::string now_reason);
 
-  /// Loads code that holds the persistent forms of these kernels beside the image. False: the driver refuses it, and nothing is
-  /// changed. In the context of the image, where that is a module.
+  /// Loads code that holds the persistent forms of these kernels beside the image. False: the driver refuses it, and
+  /// nothing is changed. In the context of the image, where that is a module.
   bool load_forms(const std::string& code, const std::vector<ImageKernel>& its_kernels, bool is_library);
 
-  /// Gives the kernel its persistent form, if it is listed with one, from where they are now, if they are loaded. With mutex.
+  /// Gives the kernel its persistent form, if it is listed with one, from where they are now, if they are loaded. With
+  /// mutex.
   void find_form(KernelInfo& kernel) const;
 
  private:

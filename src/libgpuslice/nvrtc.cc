@@ -11,7 +11,8 @@ int Nvrtc::compile_noted(Program program, int count, const char* const* options)
   const int result = compile(program, count, options);
   if (result != kSuccess || !Client::get().wanted()) return result;
   try {
-    const std::optional<int> limit = nvrtc_register_limit({options, options && count > 0 ? static_cast<std::size_t>(count) : 0});
+    const std::optional<int> limit =
+        nvrtc_register_limit({options, options && count > 0 ? static_cast<std::size_t>(count) : 0});
     std::lock_guard lock(mutex);
     register_limits[program] = limit;
   } catch (...) {  // then its PTX is not noted
@@ -31,7 +32,9 @@ int Nvrtc::get_cubin_noted(Program program, char* cubin) {
       ptx.max_registers = *compiled->second;
     }
     std::size_t cubin_size = 0, ptx_size = 0;
-    if (get_cubin_size(program, &cubin_size) != kSuccess || get_ptx_size(program, &ptx_size) != kSuccess || ptx_size <= 1) return result;
+    if (get_cubin_size(program, &cubin_size) != kSuccess || get_ptx_size(program, &ptx_size) != kSuccess ||
+        ptx_size <= 1)
+      return result;
     const std::optional<std::string_view> bytes = cubin_at(cubin, cubin_size);
     ptx.text.resize(ptx_size);
     if (!bytes || get_ptx(program, ptx.text.data()) != kSuccess) return result;

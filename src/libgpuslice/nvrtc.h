@@ -1,5 +1,5 @@
-// NVRTC compiles CUDA C++ to machine code inside the program, which then loads the cubin. NVRTC has the PTX it came by too:
-// it is asked for when the program takes the cubin (hooks_nvrtc.cc).
+// NVRTC compiles CUDA C++ to machine code inside the program, which then loads the cubin. NVRTC has the PTX it came by
+// too: it is asked for when the program takes the cubin (hooks_nvrtc.cc).
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ struct Nvrtc {
   int get_cubin_noted(Program program, char* cubin);
 };
 
-/// What dlsym should answer for a name of NVRTC in the library `handle`: a wrapper, or null for the C library's own answer.
-/// Any thread.
+/// What dlsym should answer for a name of NVRTC in the library `handle`: a wrapper, or null for the C library's own
+/// answer. Any thread.
 void* resolve_nvrtc(void* handle, const char* name);
 
 }  // namespace gpuslice

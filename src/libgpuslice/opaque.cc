@@ -40,7 +40,8 @@ void Opaque::wait_for_grant(Lane& lane, const Launch& launch) const {
   while (context_.granted() == 0 && !context_.ended()) std::this_thread::sleep_for(50us);
 }
 
-Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch) : stream_(stream), lane_(&opaque.lane_of(stream)) {
+Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
+    : stream_(stream), lane_(&opaque.lane_of(stream)) {
   join_others(*lane_);
   lock_ = std::unique_lock(lane_->mutex);
   lane_->blocks = lane_->busy.load(std::memory_order_relaxed) ? std::max(lane_->blocks, launch.blocks) : launch.blocks;
@@ -63,7 +64,8 @@ void Opaque::Turn::confine(Opaque& opaque, const Launch& launch) {
   if (place.granted >= opaque.context_.sms()) confined_.none = "all are granted";
   if (!launch.confine || place.granted == 0 || place.granted >= opaque.context_.sms()) return;
   const Place& before = lane_->place();
-  if (lane_->open() && before.first == place.first && before.granted == place.granted && before.there.sms >= launch.least) {
+  if (lane_->open() && before.first == place.first && before.granted == place.granted &&
+      before.there.sms >= launch.least) {
     confined_ = before.there;
     return;
   }
@@ -97,8 +99,8 @@ Opaque::Turn::~Turn() {
   if (++lane_->launches % Lane::kMarkEvery == 0) lane_->set_mark();
 }
 
-// A stream that was found empty twice, with nothing launched in between, is over: to begin again costs a launch more than to go on, and
-// a program that is hardly ahead of the GPU would do so all the time.
+// A stream that was found empty twice, with nothing launched in between, is over: to begin again costs a launch more
+// than to go on, and a program that is hardly ahead of the GPU would do so all the time.
 std::uint32_t Opaque::demand(Look* look) {
   std::uint64_t blocks = 0;
   std::lock_guard lock(mutex_);
@@ -135,8 +137,11 @@ void Opaque::report_slow() {
   const std::uint64_t now = monotonic_ns();
   for (const auto& [key, lane] : lanes_) {
     if (!lane->busy.load() || now - lane->latest_ns < kSlowNs) continue;
-    debug("%s, in its original form, %llu ms ago was the latest in a stream that does not end; on %u SMs (0: any), granted %u", lane->latest.load(),
-          static_cast<unsigned long long>((now - lane->latest_ns) / 1'000'000), lane->latest_sms.load(), context_.granted());
+    debug(
+        "%s, in its original form, %llu ms ago was the latest in a stream that does not end; on %u SMs (0: any), "
+        "granted %u",
+        lane->latest.load(), static_cast<unsigned long long>((now - lane->latest_ns) / 1'000'000),
+        lane->latest_sms.load(), context_.granted());
   }
 }
 
@@ -149,8 +154,8 @@ void Opaque::stream_destroyed(CUstream stream) {
     lane = std::move(found->second);
     lanes_.erase(found);
   }
-  // Not under the mutex, which the agent takes: another thread may be making a green context, and that waits for launches
-  // to complete.
+  // Not under the mutex, which the agent takes: another thread may be making a green context, and that waits for
+  // launches to complete.
   green_.forget(lane.get());
 }
 

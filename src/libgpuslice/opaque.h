@@ -3,16 +3,16 @@
 //
 // - A client that is granted nothing starts nothing: the launching thread waits.
 // - One that is granted a part of the GPU launches on a stream of a green context that has about so many SMs (green.h),
-//   between what is before and behind in the program's own stream: one event each way, some 0.5 us, which one launch behind
-//   the other does without (joining.h). Which part, the daemon says (Grant::first), so that two such clients do not get the same.
-//   A launch whose blocks wait for each other goes there only if they fit (together.h); the driver would refuse it,
-//   though it fits the GPU that the program asked about.
-// - A program may be no more than some milliseconds ahead of the GPU in each stream (run_ahead.h), or a new grant would take
-//   effect long after it was made.
+//   between what is before and behind in the program's own stream: one event each way, some 0.5 us, which one launch
+//   behind the other does without (joining.h). Which part, the daemon says (Grant::first), so that two such clients do
+//   not get the same. A launch whose blocks wait for each other goes there only if they fit (together.h); the driver
+//   would refuse it, though it fits the GPU that the program asked about.
+// - A program may be no more than some milliseconds ahead of the GPU in each stream (run_ahead.h), or a new grant would
+//   take effect long after it was made.
 //
-// While such launches are on the GPU the client has demand, as many SMs as the largest of them has blocks. Under a policy for jobs
-// some of them are timed (launch_timer.h), and the daemon hears which one is the client's job: the one that waits for a grant, else the
-// oldest of those timed that is not complete, else the latest.
+// While such launches are on the GPU the client has demand, as many SMs as the largest of them has blocks. Under a
+// policy for jobs some of them are timed (launch_timer.h), and the daemon hears which one is the client's job: the one
+// that waits for a grant, else the oldest of those timed that is not complete, else the latest.
 #pragma once
 
 #include <cuda.h>
@@ -40,10 +40,10 @@ class Opaque {
   /// What is to be launched.
   struct Launch {
     std::uint64_t blocks;
-    bool confine = true;      ///< if need be to some SMs; a graph cannot be
-    std::uint32_t least = 0;  ///< SMs without which it cannot run
-    const char* name = "a graph";  ///< of the kernel, which outlives the launch
-    KernelInfo* kernel = nullptr;  ///< by what durations are known; null: it is not to be known by any
+    bool confine = true;                    ///< if need be to some SMs; a graph cannot be
+    std::uint32_t least = 0;                ///< SMs without which it cannot run
+    const char* name = "a graph";           ///< of the kernel, which outlives the launch
+    KernelInfo* kernel = nullptr;           ///< by what durations are known; null: it is not to be known by any
     std::uint32_t threads = 0, shared = 0;  ///< of a block
 
     OpaqueJob job(std::uint64_t now_ns) const;

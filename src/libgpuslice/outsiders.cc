@@ -11,12 +11,14 @@ namespace gpuslice {
 
 namespace {
 
-constexpr std::string_view kOutsiders[] = {"libnvcuvid.so", "libnvidia-encode.so", "libnvoptix.so", "libnvidia-opticalflow.so",
+constexpr std::string_view kOutsiders[] = {"libnvcuvid.so",    "libnvidia-encode.so",
+                                           "libnvoptix.so",    "libnvidia-opticalflow.so",
                                            "libEGL_nvidia.so", "libGLX_nvidia.so"};
 
 bool is_outsider(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
-  return std::any_of(std::begin(kOutsiders), std::end(kOutsiders), [name](std::string_view known) { return name.starts_with(known); });
+  return std::any_of(std::begin(kOutsiders), std::end(kOutsiders),
+                     [name](std::string_view known) { return name.starts_with(known); });
 }
 
 struct Search {
@@ -39,7 +41,8 @@ int look(dl_phdr_info* library, std::size_t, void* data) {
 }  // namespace
 
 bool outsiders_loaded() {
-  static std::atomic<std::uint64_t> known{0};  // how many libraries were loaded so far << 1 | whether an outsider is among them
+  // how many libraries were loaded so far << 1 | whether an outsider is among them
+  static std::atomic<std::uint64_t> known{0};
   Search search{.known = known.load(std::memory_order_relaxed)};
   dl_iterate_phdr(look, &search);
   known.store(search.loaded << 1 | (search.found ? 1 : 0), std::memory_order_relaxed);

@@ -83,6 +83,8 @@ void PhysicalMemory::put_back(Leaving&& leaving) {
   mappings_.merge(leaving.mappings_);
 }
 
-void PhysicalMemory::forget_after_fork() { new (this) PhysicalMemory; }
+void PhysicalMemory::forget_after_fork() {
+  new (this) PhysicalMemory;
+}
 
 }  // namespace gpuslice

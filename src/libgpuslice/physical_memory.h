@@ -1,5 +1,5 @@
-// Memory that a program makes apart from addresses (cuMemCreate), and maps where it wants to. It is there until its last
-// handle is released and its last mapping gone, in any order. Books only: no driver, no daemon.
+// Memory that a program makes apart from addresses (cuMemCreate), and maps where it wants to. It is there until its
+// last handle is released and its last mapping gone, in any order. Books only: no driver, no daemon.
 #pragma once
 
 #include <cuda.h>

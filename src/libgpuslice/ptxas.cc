@@ -1,5 +1,5 @@
-// ptxas, run by a front end that loads its output itself, as Triton does. It inherits our being preloaded: in that process
-// nothing is done but to note, when it ends well, which PTX its output was made of.
+// ptxas, run by a front end that loads its output itself, as Triton does. It inherits our being preloaded: in that
+// process nothing is done but to note, when it ends well, which PTX its output was made of.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -29,7 +29,9 @@ constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 std::optional<std::string> contents(const std::string& path) {
   const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat about;
-  if (!file || fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > static_cast<off_t>(kMostBytes)) return std::nullopt;
+  if (!file || fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) ||
+      about.st_size > static_cast<off_t>(kMostBytes))
+    return std::nullopt;
   std::string text(static_cast<std::size_t>(about.st_size), '\0');
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t got = read(file.get(), text.data() + at, text.size() - at);
@@ -45,7 +47,8 @@ std::vector<std::string> own_command() {
   const UniqueFd file(open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
   std::string all;
   char piece[4096];
-  for (ssize_t got; file && (got = read(file.get(), piece, sizeof piece)) > 0;) all.append(piece, static_cast<std::size_t>(got));
+  for (ssize_t got; file && (got = read(file.get(), piece, sizeof piece)) > 0;)
+    all.append(piece, static_cast<std::size_t>(got));
   for (std::size_t at = 0; at < all.size();) {
     command.emplace_back(all.c_str() + at);
     at += command.back().size() + 1;

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::uint64_t kUs = 1'000;
 
-/// A program that launches a mark's worth every `program_us` where it need not wait, on a GPU that takes `gpu_us` for it.
+/// A program that launches a mark's worth every `program_us` where it need not wait, on a GPU that takes `gpu_us` for
+/// it.
 class Loop {
  public:
   Loop(std::uint64_t program_us, std::uint64_t gpu_us) : program_ns_(program_us * kUs), gpu_ns_(gpu_us * kUs) {}

@@ -27,7 +27,8 @@ Result<Slots> Slots::create() {
   constexpr std::size_t kHereOffset = kPolledOffset + sizeof(gpuctl::Polled);
   constexpr std::size_t host_bytes = kHereOffset + kCopies * sizeof(Here);
   void* host = nullptr;
-  if (driver().cuMemHostAlloc(&host, host_bytes, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE) != CUDA_SUCCESS) {
+  if (driver().cuMemHostAlloc(&host, host_bytes, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE) !=
+      CUDA_SUCCESS) {
     return fail("no mapped host memory for launch blocks");
   }
   std::memset(host, 0, host_bytes);
@@ -49,8 +50,9 @@ Result<Slots> Slots::create() {
   return slots;
 }
 
-// And waits until they are zero. The driver's memset would not: it returns before anything is set, in the order of the default
-// stream alone, so that it came in the middle of the first launch in another stream (seen where programs take turns on a GPU).
+// And waits until they are zero. The driver's memset would not: it returns before anything is set, in the order of the
+// default stream alone, so that it came in the middle of the first launch in another stream (seen where programs take
+// turns on a GPU).
 bool Slots::zero_all() const {
   CUstream stream;
   if (driver().cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) return false;
@@ -79,7 +81,9 @@ std::optional<std::vector<std::uint32_t>> Slots::take(std::size_t count) {
   return taken;
 }
 
-void Slots::give_back(std::uint32_t slot, bool touched) { (touched ? given_back_ : free_).push_back(slot); }
+void Slots::give_back(std::uint32_t slot, bool touched) {
+  (touched ? given_back_ : free_).push_back(slot);
+}
 
 void Slots::age(std::uint64_t now_ns) {
   if (now_ns - aged_ns_ < kRestNs) return;
@@ -95,9 +99,9 @@ std::vector<std::uint32_t> Slots::take_dirty() {
   return zeroing_;
 }
 
-// Slots come back nearly in order, so there are few runs. Zeros are copied from the host, not set by the driver's memset,
-// which is a kernel that the driver may want to load first: that blocks until the device is idle, and it is not while a
-// launch is evicted.
+// Slots come back nearly in order, so there are few runs. Zeros are copied from the host, not set by the driver's
+// memset, which is a kernel that the driver may want to load first: that blocks until the device is idle, and it is not
+// while a launch is evicted.
 CUresult Slots::zero(const std::vector<std::uint32_t>& sorted, CUstream stream) const {
   for (std::size_t i = 0; i < sorted.size();) {
     const std::uint32_t first = sorted[i];
@@ -112,7 +116,8 @@ CUresult Slots::zero(const std::vector<std::uint32_t>& sorted, CUstream stream) 
 }
 
 CUresult Slots::copy_here(std::uint32_t index, std::uint32_t slot, CUstream stream) const {
-  return driver().cuMemcpyDtoHAsync_v2(here_[index], device_address(slot) + offsetof(DeviceSlot, here), sizeof(Here), stream);
+  return driver().cuMemcpyDtoHAsync_v2(here_[index], device_address(slot) + offsetof(DeviceSlot, here), sizeof(Here),
+                                       stream);
 }
 
 std::uint32_t Slots::here(std::uint32_t index) const {

@@ -12,8 +12,8 @@
 
 namespace gpuslice {
 
-/// Slots per context: several times what a driver queues (about 1,000 launches a stream). 2 MiB on the device, an eighth
-/// of that in mapped host memory.
+/// Slots per context: several times what a driver queues (about 1,000 launches a stream). 2 MiB on the device, an
+/// eighth of that in mapped host memory.
 inline constexpr std::uint32_t kSlots = 4096;
 
 /// Not thread-safe: guarded by the mutex of its context, except where said. The context is current in every call
@@ -28,15 +28,17 @@ class Slots {
   /// So many at once, at most kSlots / 2, or nothing while fewer are there.
   std::optional<std::vector<std::uint32_t>> take(std::size_t count);
 
-  /// Gives a slot back. `touched`: a kernel may have written it, so it must be zeroed first, after kRestNs: workers do not
-  /// wait for their last stores to the host to arrive.
+  /// Gives a slot back. `touched`: a kernel may have written it, so it must be zeroed first, after kRestNs: workers do
+  /// not wait for their last stores to the host to arrive.
   void give_back(std::uint32_t slot, bool touched);
   static constexpr std::uint64_t kRestNs = 5'000'000;
   /// Lets time pass, to a CLOCK_MONOTONIC time.
   void age(std::uint64_t now_ns);
 
   /// Dirty slots worth zeroing now? Then the caller takes the list, drops the mutex, and calls zero().
-  bool wants_zeroing() const { return zeroing_.empty() && (dirty_.size() >= kSlots / 4 || (free_.size() < wanted_ && !dirty_.empty())); }
+  bool wants_zeroing() const {
+    return zeroing_.empty() && (dirty_.size() >= kSlots / 4 || (free_.size() < wanted_ && !dirty_.empty()));
+  }
 
   /// Starts zeroing what take_dirty() returned, on `stream`. Without the mutex; one thread (the agent).
   std::vector<std::uint32_t> take_dirty();
@@ -56,7 +58,8 @@ class Slots {
   gpuctl::Polled& polled() const { return *polled_; }
   CUdeviceptr polled_address() const { return polled_device_; }
 
-  /// Starts copying DeviceSlot::here of a slot, on `stream`, to where here() finds it. `index` below kCopies. The agent.
+  /// Starts copying DeviceSlot::here of a slot, on `stream`, to where here() finds it. `index` below kCopies. The
+  /// agent.
   static constexpr std::uint32_t kCopies = 16;
   CUresult copy_here(std::uint32_t index, std::uint32_t slot, CUstream stream) const;
   /// Whether that copy says that there are workers on SMs outside of a range (gpuctl::pack_range).

@@ -1,22 +1,38 @@
 #!/usr/bin/env python3
-"""Every function of cuda.h that takes a stream, or acts on a default one, has a hook, or is known to see nothing of what a stream has
-done so far (joining.h). And a program that asks for a function by its symbol and a CUDA version gets the hook of that very function:
-rows say what cudaTypedefs.h says, and no newer function of a hooked symbol is without one.
+"""Every function of cuda.h that takes a stream, or acts on a default one, has a hook, or is known to see nothing of
+what a stream has done so far (joining.h). And a program that asks for a function by its symbol and a CUDA version gets
+the hook of that very function: rows say what cudaTypedefs.h says, and no newer function of a hooked symbol is without
+one.
 
   stream_functions_test.py INCLUDE_DIRECTORY SOURCE_DIRECTORY
 """
+
 import pathlib
 import re
 import sys
 
 # These answer from what the host knows of the stream, or make one.
 SEE_NOTHING = {
-    "cuStreamCreate", "cuStreamCreateWithPriority", "cuGreenCtxStreamCreate", "cuStreamGetPriority", "cuStreamGetFlags", "cuStreamGetId",
-    "cuStreamGetDevice", "cuStreamGetCtx", "cuStreamGetCtx_v2", "cuStreamGetGreenCtx", "cuStreamGetAttribute", "cuOccupancyMaxActiveClusters",
+    "cuStreamCreate",
+    "cuStreamCreateWithPriority",
+    "cuGreenCtxStreamCreate",
+    "cuStreamGetPriority",
+    "cuStreamGetFlags",
+    "cuStreamGetId",
+    "cuStreamGetDevice",
+    "cuStreamGetCtx",
+    "cuStreamGetCtx_v2",
+    "cuStreamGetGreenCtx",
+    "cuStreamGetAttribute",
+    "cuOccupancyMaxActiveClusters",
     "cuOccupancyMaxPotentialClusterSize",
     # Of captures: a stream that is captured has joined, and no lane opens while one is.
-    "cuStreamIsCapturing", "cuStreamGetCaptureInfo", "cuStreamGetCaptureInfo_v2", "cuStreamGetCaptureInfo_v3",
-    "cuStreamUpdateCaptureDependencies", "cuStreamUpdateCaptureDependencies_v2",
+    "cuStreamIsCapturing",
+    "cuStreamGetCaptureInfo",
+    "cuStreamGetCaptureInfo_v2",
+    "cuStreamGetCaptureInfo_v3",
+    "cuStreamUpdateCaptureDependencies",
+    "cuStreamUpdateCaptureDependencies_v2",
 }
 # Programs of 64 bits cannot call these, which take addresses and sizes of 32.
 NARROW = re.compile(r"CUdeviceptr_v1|CUDA_MEMCPY[23]D_v1|unsigned int (ByteCount|N)\b")
@@ -28,13 +44,18 @@ def of_header(text):
     """Exported names, each with its parameters, of what takes a stream or acts on a default one."""
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     text = re.sub(r"//.*", "", text).replace("\\\n", " ")
-    prototypes = [(name, " ".join(parameters.split()), place.start())
-                  for place in re.finditer(r"CUresult\s+CUDAAPI\s+(\w+)\s*\(([^;]*?)\)\s*;", text)
-                  for name, parameters in [place.groups()]]
-    # The newest of each name come first, under names that macros change; then, for the driver itself, all others as they are exported.
+    prototypes = [
+        (name, " ".join(parameters.split()), place.start())
+        for place in re.finditer(r"CUresult\s+CUDAAPI\s+(\w+)\s*\(([^;]*?)\)\s*;", text)
+        for name, parameters in [place.groups()]
+    ]
+    # The newest of each name come first, under names that macros change; then, for the driver itself, all others as
+    # they are exported.
     older = text.rindex("#if defined(__CUDA_API_VERSION_INTERNAL)")
-    with_default = {name: (kind, exported) for name, kind, exported in
-                    re.findall(r"#\s*define\s+(cu\w+)\s+__CUDA_API_(PTSZ|PTDS)\((\w+)\)", text)}
+    with_default = {
+        name: (kind, exported)
+        for name, kind, exported in re.findall(r"#\s*define\s+(cu\w+)\s+__CUDA_API_(PTSZ|PTDS)\((\w+)\)", text)
+    }
     renamed = dict(re.findall(r"#\s*define\s+(cu\w+)\s+(cu\w+_v\d+)\s", text))
     found = {}
     for name, parameters, place in prototypes:
@@ -49,9 +70,12 @@ def of_header(text):
 
 
 def versions_of(typedefs):
-    """(symbol, version since which it means the function, whether of the per-thread default stream), of all functions of the driver."""
-    return {(symbol, int(since), bool(variant))
-            for symbol, since, variant in re.findall(r"\*PFN_(cu\w+?)_v(\d+)(_ptsz|_ptds)?\)", typedefs)}
+    """(symbol, version since which it means the function, whether of the per-thread default stream), of all functions
+    of the driver."""
+    return {
+        (symbol, int(since), bool(variant))
+        for symbol, since, variant in re.findall(r"\*PFN_(cu\w+?)_v(\d+)(_ptsz|_ptds)?\)", typedefs)
+    }
 
 
 def wrong_versions(hooks, functions):
@@ -61,17 +85,23 @@ def wrong_versions(hooks, functions):
         oldest[symbol] = min(since, oldest.get(symbol, since))
     unknown = [row for row in hooks - functions if row[0] not in NOT_IN_TYPEDEFS]
     newer = [row for row in functions - hooks if row[0] in oldest and row[1] >= oldest[row[0]]]
-    return [f"{row}: no such function in cudaTypedefs.h" for row in sorted(unknown)] + [f"{row}: has no row" for row in sorted(newer)]
+    return [f"{row}: no such function in cudaTypedefs.h" for row in sorted(unknown)] + [
+        f"{row}: has no row" for row in sorted(newer)
+    ]
 
 
 def main():
     include, sources = map(pathlib.Path, sys.argv[1:])
     functions = of_header((include / "cuda.h").read_text())
-    rows = re.findall(r"^    ROW\((\w+), \"(\w+)\", (\d+), (true|false)\)", (sources / "interpose.cc").read_text(), re.M)
+    rows = re.findall(
+        r"^    ROW\((\w+), \"(\w+)\", (\d+), (true|false)\)", (sources / "interpose.cc").read_text(), re.M
+    )
     noted = re.findall(r"^X\((\w+), (\w+), (\d+), (true|false),", (sources / "joining_functions.inc").read_text(), re.M)
     hooked, noticed = {row[0] for row in rows}, {row[0] for row in noted}
-    wrong = wrong_versions({(symbol, int(since), per_thread == "true") for _, symbol, since, per_thread in rows + noted},
-                           versions_of((include / "cudaTypedefs.h").read_text()))
+    wrong = wrong_versions(
+        {(symbol, int(since), per_thread == "true") for _, symbol, since, per_thread in rows + noted},
+        versions_of((include / "cudaTypedefs.h").read_text()),
+    )
     see_nothing = SEE_NOTHING | {name + "_ptsz" for name in SEE_NOTHING}
     missing = {name: parameters for name, parameters in functions.items() if name not in hooked | noticed | see_nothing}
     for name, parameters in missing.items():

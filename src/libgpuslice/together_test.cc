@@ -63,7 +63,9 @@ TEST(Together, ACooperativeGridOfClustersNeedsAll) {
   EXPECT_EQ(of({clusters(2), cooperative()}).blocks, 264u);
 }
 
-TEST(Together, WhereItDoesNotFitAnSmAtAllTheDriverIsAsked) { EXPECT_EQ(sms_for(of({cooperative()}), 0), kAllSms); }
+TEST(Together, WhereItDoesNotFitAnSmAtAllTheDriverIsAsked) {
+  EXPECT_EQ(sms_for(of({cooperative()}), 0), kAllSms);
+}
 
 TEST(TogetherTest, KernelsWhoseBlocksWaitAreKnownByTheirNames) {
   EXPECT_TRUE(blocks_may_wait("_ZN8cusparse17csrilu02_kernel_1ILi128EEEv"));

@@ -1,7 +1,7 @@
-// When to add workers to a launch that has fewer than it may. Some workers of a top-up land on SMs where they may not stay,
-// and how many is up to the hardware; so another try is made, after a pause that doubles, while more than a few are missing.
-// Another range of SMs, be it an empty one in between, is another matter: a launch that is evicted often and given SMs
-// again gets its workers at once each time.
+// When to add workers to a launch that has fewer than it may. Some workers of a top-up land on SMs where they may not
+// stay, and how many is up to the hardware; so another try is made, after a pause that doubles, while more than a few
+// are missing. Another range of SMs, be it an empty one in between, is another matter: a launch that is evicted often
+// and given SMs again gets its workers at once each time.
 #pragma once
 
 #include <algorithm>

@@ -25,7 +25,8 @@ WaitingStreams& WaitingStreams::get() {
 WaitingStreams::Putting::Putting(WaitingStreams& all, CUstream stream)
     : all_(all), context_(current_context()), key_(stream_key(stream)) {
   std::lock_guard lock(all_.mutex_);
-  auto known = std::find_if(all_.streams_.begin(), all_.streams_.end(), [&](const One& one) { return one.is(context_, key_); });
+  auto known =
+      std::find_if(all_.streams_.begin(), all_.streams_.end(), [&](const One& one) { return one.is(context_, key_); });
   if (known == all_.streams_.end()) known = all_.streams_.insert(known, {context_, key_, 0, 0});
   ++known->putting;
   ++known->put;
@@ -60,7 +61,9 @@ bool WaitingStreams::none() {
       continue;
     }
     std::lock_guard lock(mutex_);
-    const auto same = [&](const One& other) { return other.is(one.context, one.key) && other.put == one.put && other.putting == 0; };
+    const auto same = [&](const One& other) {
+      return other.is(one.context, one.key) && other.put == one.put && other.putting == 0;
+    };
     none &= std::erase_if(streams_, same) > 0;
   }
   return none;
@@ -77,7 +80,8 @@ void WaitingStreams::destroyed(CUstream stream) {
     if (one.key.first != stream) continue;
     const bool is_done = done(one);
     std::lock_guard lock(mutex_);
-    const auto known = std::find_if(streams_.begin(), streams_.end(), [&](const One& other) { return other.is(one.context, one.key); });
+    const auto known = std::find_if(streams_.begin(), streams_.end(),
+                                    [&](const One& other) { return other.is(one.context, one.key); });
     if (known == streams_.end()) continue;
     if (is_done)
       streams_.erase(known);
@@ -92,6 +96,8 @@ void WaitingStreams::forget(CUcontext context) {
   std::erase_if(streams_, [context](const One& one) { return one.context == context; });
 }
 
-void WaitingStreams::forget_after_fork() { new (this) WaitingStreams; }
+void WaitingStreams::forget_after_fork() {
+  new (this) WaitingStreams;
+}
 
 }  // namespace gpuslice

@@ -1,5 +1,6 @@
-// Streams of the program that may be waiting for something that the GPU does not do by itself: a host function, a value in
-// memory, an external semaphore, or a graph, which may hold any of these. What they wait for may be the very thread that asks.
+// Streams of the program that may be waiting for something that the GPU does not do by itself: a host function, a value
+// in memory, an external semaphore, or a graph, which may hold any of these. What they wait for may be the very thread
+// that asks.
 //
 // Noting one costs a short lock and no driver call. Whether they still wait is asked when somebody wants to know.
 #pragma once
@@ -34,11 +35,13 @@ class WaitingStreams {
     StreamKey key_;
   };
 
-  /// No stream is known to wait. Asks the driver, with a call that does not block, and forgets those that are done. Default
-  /// streams can be asked for in their own context alone, per-thread ones in their own thread: others count as waiting.
+  /// No stream is known to wait. Asks the driver, with a call that does not block, and forgets those that are done.
+  /// Default streams can be asked for in their own context alone, per-thread ones in their own thread: others count as
+  /// waiting.
   bool none();
 
-  /// The program is about to destroy the stream. If it is not done, it counts as waiting as long as its context is there.
+  /// The program is about to destroy the stream. If it is not done, it counts as waiting as long as its context is
+  /// there.
   void destroyed(CUstream stream);
   void forget(CUcontext context);
 
@@ -56,8 +59,9 @@ class WaitingStreams {
   };
   static bool done(const One& one);
 
-  std::mutex asking_;  ///< held over questions to the driver, so that nobody destroys the stream meanwhile; first of the two
-  std::mutex mutex_;   ///< guards streams_; held over no driver call
+  /// Held over questions to the driver, so that nobody destroys the stream meanwhile; first of the two.
+  std::mutex asking_;
+  std::mutex mutex_;  ///< guards streams_; held over no driver call
   std::vector<One> streams_;
 };
 

@@ -1,4 +1,5 @@
-// How long the workers of a launch were at work, all together, however many there were at what time: what its block-tasks took.
+// How long the workers of a launch were at work, all together, however many there were at what time: what its
+// block-tasks took.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,8 @@ namespace gpuslice {
 /// One thread at a time. Times in nanoseconds of one clock.
 class WorkTime {
  public:
-  /// From `now_ns` on there are so many. Until then there were as many as said before; nothing is known of what was before the first call.
+  /// From `now_ns` on there are so many. Until then there were as many as said before; nothing is known of what was
+  /// before the first call.
   void set(std::uint32_t workers, std::uint64_t now_ns) {
     sum_ns_ = until(now_ns);
     since_ns_ = now_ns;

@@ -34,7 +34,8 @@ void WorkerStreams::stuck(const void* launch) {
 }
 
 bool WorkerStreams::all_idle() const {
-  return std::all_of(streams_.begin(), streams_.end(), [](const One& one) { return driver().cuStreamQuery(one.stream) == CUDA_SUCCESS; });
+  return std::all_of(streams_.begin(), streams_.end(),
+                     [](const One& one) { return driver().cuStreamQuery(one.stream) == CUDA_SUCCESS; });
 }
 
 }  // namespace gpuslice

@@ -26,7 +26,9 @@ CUresult create_stream(CUstream* stream, unsigned, int priority) {
   return CUDA_SUCCESS;
 }
 
-CUresult query_stream(CUstream stream) { return gpu.idle.at(stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY; }
+CUresult query_stream(CUstream stream) {
+  return gpu.idle.at(stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
 
 }  // namespace
 

@@ -12,7 +12,7 @@
 namespace gpuctl::ptx {
 
 struct Constant {
-  std::uint64_t bits = 0;     ///< two's complement; of a float: its bit pattern
+  std::uint64_t bits = 0;        ///< two's complement; of a float: its bit pattern
   std::uint8_t float_width = 0;  ///< 32 or 64 for a floating-point number, 0 for an integer
 };
 

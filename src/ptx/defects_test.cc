@@ -16,8 +16,8 @@ namespace {
 /// What became of the only entry of a module.
 struct Rewritten {
   EntryReport report;
-  std::string original;                 ///< the entry's body
-  std::string persistent;               ///< the same in the form added to it; empty if there is none
+  std::string original;                ///< the entry's body
+  std::string persistent;              ///< the same in the form added to it; empty if there is none
   std::vector<std::string> functions;  ///< bodies of the functions copied for it
 };
 
@@ -46,7 +46,9 @@ Rewritten rewritten(const std::string& text) {
   return all;
 }
 
-Rewritten of_defect(const std::string& name) { return rewritten(golden_text("defects/" + name + ".ptx")); }
+Rewritten of_defect(const std::string& name) {
+  return rewritten(golden_text("defects/" + name + ".ptx"));
+}
 
 std::size_t count(const std::string& text, const std::string& what) {
   std::size_t found = 0;
@@ -54,8 +56,8 @@ std::size_t count(const std::string& text, const std::string& what) {
   return found;
 }
 
-/// How often the worker around the program's body reads the index of its own block, itself being a block: of a kernel that
-/// does nothing all there is.
+/// How often the worker around the program's body reads the index of its own block, itself being a block: of a kernel
+/// that does nothing all there is.
 std::size_t own_reads() {
   return count(rewritten(".version 7.8 .target sm_75 .address_size 64 .entry k() { ret; }").persistent, "%ctaid");
 }
@@ -74,13 +76,15 @@ TEST(Defects, EveryKindOfReturnLeadsToTheEndOfTheBlockTask) {
 TEST(Defects, NamedBarriersKeepTheirNames) {
   const Rewritten kernel = of_defect("named_barriers");
   ASSERT_EQ(kernel.report.form, Form::kPersistent) << kernel.report.reason;
-  for (const char* barrier : {"bar.sync \t1, 64;", "barrier.sync \t2, 64;", "barrier.red.popc.u32 \t%r13, 3, 128, %p4;"}) {
+  for (const char* barrier :
+       {"bar.sync \t1, 64;", "barrier.sync \t2, 64;", "barrier.red.popc.u32 \t%r13, 3, 128, %p4;"}) {
     EXPECT_GT(count(kernel.original, barrier), 0u) << barrier << kernel.original;
     EXPECT_EQ(count(kernel.persistent, barrier), count(kernel.original, barrier)) << barrier;
   }
   // A block whose threads may return before such a barrier is not rewritten, rather than wrongly.
   const Rewritten early = rewritten(
-      ".version 7.8 .target sm_75 .address_size 64 .entry k() { .reg .u32 r; .reg .pred p; mov.u32 r, %tid.x; setp.gt.u32 p, r, 5; "
+      ".version 7.8 .target sm_75 .address_size 64 .entry k() { .reg .u32 r; .reg .pred p; mov.u32 r, %tid.x; "
+      "setp.gt.u32 p, r, 5; "
       "@p exit; barrier.sync 3; ret; }");
   EXPECT_EQ(early.report.reason, "threads may return before barriers that are named, counted or reducing");
 }
@@ -128,19 +132,23 @@ TEST(Defects, BlocksThatNeedEachOtherAreRecognised) {
   for (const char* name : {"cooperative", "look_back_scan", "blocks_wait_for_each_other"}) {
     const Rewritten kernel = of_defect(name);
     EXPECT_EQ(kernel.report.form, Form::kOpaque) << name;
-    EXPECT_EQ(kernel.report.reason, "a loop may wait for another block (volatile, acquire or atomic read of global memory)") << name;
+    EXPECT_EQ(kernel.report.reason,
+              "a loop may wait for another block (volatile, acquire or atomic read of global memory)")
+        << name;
     EXPECT_TRUE(kernel.persistent.empty());
   }
   const auto reason_of = [](const std::string& directives, const std::string& body) {
-    return rewritten(".version 8.0 .target sm_90 .address_size 64 .entry k() " + directives + " { .reg .u32 r; " + body + " ret; }")
+    return rewritten(".version 8.0 .target sm_90 .address_size 64 .entry k() " + directives + " { .reg .u32 r; " +
+                     body + " ret; }")
         .report.reason;
   };
   const std::string clusters = "uses thread block clusters";
   for (const char* directive : {".reqnctapercluster 2, 1, 1", ".explicitcluster", ".maxclusterrank 8"}) {
     EXPECT_EQ(reason_of(directive, ""), clusters) << directive;
   }
-  for (const char* instruction : {"mov.u32 r, %cluster_ctaid.x;", "mov.u32 r, %nclusterid.x;", "mov.u32 r, %is_explicit_cluster;",
-                                  "barrier.cluster.arrive.aligned;", "mapa.shared::cluster.u32 r, r, 0;"}) {
+  for (const char* instruction :
+       {"mov.u32 r, %cluster_ctaid.x;", "mov.u32 r, %nclusterid.x;", "mov.u32 r, %is_explicit_cluster;",
+        "barrier.cluster.arrive.aligned;", "mapa.shared::cluster.u32 r, r, 0;"}) {
     EXPECT_EQ(reason_of("", instruction), clusters) << instruction;
   }
   EXPECT_EQ(reason_of("", "mov.u32 r, %envreg1;"), "reads %envreg1 (cooperative grid synchronization)");

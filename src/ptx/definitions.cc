@@ -6,8 +6,8 @@ namespace gpuctl::ptx {
 
 Definitions::Definitions(const Flow& flow) : flow_(flow), by_register_(flow.registers.size()) {
   for (std::size_t b = 0; b < flow.blocks.size(); ++b) {
-    const bool in_loop =
-        flow.irreducible || std::any_of(flow.loops.begin(), flow.loops.end(), [b](const FlowLoop& loop) { return loop.contains[b] != 0; });
+    const bool in_loop = flow.irreducible || std::any_of(flow.loops.begin(), flow.loops.end(),
+                                                         [b](const FlowLoop& loop) { return loop.contains[b] != 0; });
     for (const FlowInstruction& i : flow.blocks[b].instructions) {
       for (const int written : i.writes) {
         Definition& known = by_register_.at(static_cast<std::size_t>(written));

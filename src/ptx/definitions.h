@@ -15,7 +15,8 @@ class Definitions {
 
   /// The instruction that alone writes the register, whatever happens; null when there are several, or none.
   const Instruction* only(const std::string& name) const;
-  /// The same, null too when it may be executed more than once: values computed from the register would be older than it.
+  /// The same, null too when it may be executed more than once: values computed from the register would be older than
+  /// it.
   const Instruction* once(const std::string& name) const;
 
  private:

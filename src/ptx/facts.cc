@@ -14,11 +14,11 @@ constexpr std::string_view kHarmlessExterns[] = {"vprintf", "malloc", "free", "_
 
 /// Predefined registers a block-task may read from whatever worker it runs in.
 bool is_harmless_special(std::string_view name) {
-  static constexpr std::string_view kNames[] = {
-      "%tid",         "%ntid",        "%laneid",      "%warpid",      "%nwarpid",     "%smid",
-      "%nsmid",       "%clock",       "%clock_hi",    "%clock64",     "%globaltimer", "%globaltimer_lo",
-      "%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge", "%lanemask_gt", "%globaltimer_hi",
-      "WARP_SZ"};
+  static constexpr std::string_view kNames[] = {"%tid",         "%ntid",           "%laneid",      "%warpid",
+                                                "%nwarpid",     "%smid",           "%nsmid",       "%clock",
+                                                "%clock_hi",    "%clock64",        "%globaltimer", "%globaltimer_lo",
+                                                "%lanemask_eq", "%lanemask_le",    "%lanemask_lt", "%lanemask_ge",
+                                                "%lanemask_gt", "%globaltimer_hi", "WARP_SZ"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
@@ -127,7 +127,8 @@ FunctionFacts ModuleFacts::read(const Function& function) const {
   std::set<std::string> shared;
   bool reserved = false;
   note_variables(*function.body, shared, reserved);
-  for (const Variable& param : function.params) reserved = reserved || param.names[0].name.find("gpuslice") != std::string::npos;
+  for (const Variable& param : function.params)
+    reserved = reserved || param.names[0].name.find("gpuslice") != std::string::npos;
   if (reserved) refuse("uses names reserved for the rewriter (gpuslice)");
   facts.uses_shared = !shared.empty();
 
@@ -198,10 +199,12 @@ const Closure& ModuleFacts::closure(const std::string& start) const {
     const FunctionFacts* facts = find(name);
     if (facts == nullptr) {
       closure.functions.erase(name);
-      const bool harmless = std::find(std::begin(kHarmlessExterns), std::end(kHarmlessExterns), name) != std::end(kHarmlessExterns);
+      const bool harmless =
+          std::find(std::begin(kHarmlessExterns), std::end(kHarmlessExterns), name) != std::end(kHarmlessExterns);
       const bool launches = name.starts_with("cudaLaunchDevice") || name.starts_with("cudaGetParameterBuffer");
       if (!harmless && closure.refusal.empty()) {
-        closure.refusal = launches ? "launches kernels itself (dynamic parallelism)" : "calls '" + name + "', which has no body here";
+        closure.refusal =
+            launches ? "launches kernels itself (dynamic parallelism)" : "calls '" + name + "', which has no body here";
       }
       continue;
     }

@@ -28,17 +28,17 @@ struct FunctionFacts {
   std::string refusal;  ///< why nothing that runs this function can be persistent or guarded; empty when it can
   std::string once;     ///< why it can only be guarded
   std::uint8_t grid_reads = 0;
-  bool has_barrier = false;         ///< any barrier among threads of the block
-  bool has_other_barrier = false;   ///< one that is not a plain `bar.sync 0`: a named one, or one that reduces
+  bool has_barrier = false;        ///< any barrier among threads of the block
+  bool has_other_barrier = false;  ///< one that is not a plain `bar.sync 0`: a named one, or one that reduces
   bool has_warp_sync = false;
   bool reads_shared_state = false;  ///< see is_shared_state_read()
   bool uses_shared = false;
-  bool uses_dynamic_shared = false;   ///< names shared memory of which launches say how much
-  bool reads_dynamic_size = false;    ///< reads how much that is
-  bool uses_async_copy = false;     ///< cp.async, whose writes to shared memory may be outstanding at the end
-  bool uses_bulk_copy = false;      ///< cp.async.bulk, whose writes to global memory may be
+  bool uses_dynamic_shared = false;  ///< names shared memory of which launches say how much
+  bool reads_dynamic_size = false;   ///< reads how much that is
+  bool uses_async_copy = false;      ///< cp.async, whose writes to shared memory may be outstanding at the end
+  bool uses_bulk_copy = false;       ///< cp.async.bulk, whose writes to global memory may be
   bool calls_indirectly = false;
-  std::set<std::string> calls;      ///< names called directly
+  std::set<std::string> calls;  ///< names called directly
 };
 
 /// The same over everything a function may call, itself included.
@@ -56,8 +56,8 @@ struct Closure {
   bool uses_async_copy = false;
   bool uses_bulk_copy = false;
   bool calls_indirectly = false;
-  std::set<std::string> functions;  ///< with bodies, called directly or not; the start only when it calls itself
-  std::set<std::string> by_address; ///< those of `functions` that may be called through a pointer
+  std::set<std::string> functions;   ///< with bodies, called directly or not; the start only when it calls itself
+  std::set<std::string> by_address;  ///< those of `functions` that may be called through a pointer
 };
 
 class ModuleFacts {
@@ -81,7 +81,7 @@ class ModuleFacts {
 
   const Module& module_;
   std::map<std::string, FunctionFacts, std::less<>> functions_;
-  std::set<std::string> names_;          // every function, prototypes included
+  std::set<std::string> names_;  // every function, prototypes included
   std::set<std::string> shared_, dynamic_shared_;
   std::set<std::string> address_taken_;
   mutable std::unordered_map<std::string, Closure> closures_;

@@ -23,9 +23,13 @@ Error fail_at(std::uint64_t offset, const std::string& problem) {
 }
 
 /// Result<std::string> needs to be told which of its two sides a string is.
-Result<std::string> text_result(std::string text) { return {boost::system::in_place_value, std::move(text)}; }
+Result<std::string> text_result(std::string text) {
+  return {boost::system::in_place_value, std::move(text)};
+}
 
-std::string_view as_text(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string_view as_text(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 std::string trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(std::string_view(" \t\0", 3));
@@ -98,14 +102,16 @@ std::string arch_name(const FatbinEntry& entry) {
 Result<std::string> unpack_lz4(const FatbinEntry& entry, std::string text) {
   const int written = LZ4_decompress_safe(reinterpret_cast<const char*>(entry.payload.data()), text.data(),
                                           static_cast<int>(entry.payload.size()), static_cast<int>(text.size()));
-  if (written < 0 || static_cast<std::size_t>(written) != text.size()) return fail_at(entry.offset, "LZ4 payload is damaged");
+  if (written < 0 || static_cast<std::size_t>(written) != text.size())
+    return fail_at(entry.offset, "LZ4 payload is damaged");
   return text_result(std::move(text));
 }
 
 Result<std::string> unpack_zstd(const FatbinEntry& entry, std::string text) {
   const std::size_t written = ZSTD_decompress(text.data(), text.size(), entry.payload.data(), entry.payload.size());
   if (ZSTD_isError(written)) return fail_at(entry.offset, std::string("zstd payload: ") + ZSTD_getErrorName(written));
-  if (written != text.size()) return fail_at(entry.offset + 0x38, "zstd payload does not have the size the entry names");
+  if (written != text.size())
+    return fail_at(entry.offset + 0x38, "zstd payload does not have the size the entry names");
   return text_result(std::move(text));
 }
 
@@ -181,7 +187,8 @@ Result<std::size_t> choose_ptx(std::span<const FatbinEntry> entries, std::uint32
   }
   if (best) return *best;
   if (!others.empty()) return fail("no PTX for sm_" + std::to_string(device_sm) + " (only " + others + ")");
-  const bool lto = std::any_of(entries.begin(), entries.end(), [](const auto& e) { return e.kind == FatbinKind::kLtoIr; });
+  const bool lto =
+      std::any_of(entries.begin(), entries.end(), [](const auto& e) { return e.kind == FatbinKind::kLtoIr; });
   return fail(lto ? "no PTX, only link-time IR" : "no PTX, only machine code");
 }
 

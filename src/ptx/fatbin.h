@@ -36,7 +36,7 @@ struct FatbinEntry {
   std::uint32_t sm = 0;  ///< 90 for sm_90
   char suffix = '\0';    ///< 'a' or 'f' of the architecture, or none
   std::uint64_t flags = 0;
-  std::string options;  ///< for ptxas, without blanks around: `-maxrregcount=32`
+  std::string options;                  ///< for ptxas, without blanks around: `-maxrregcount=32`
   std::uint64_t offset = 0;             ///< of the entry in the image, for messages
   Bytes payload;                        ///< as stored, padding cut off where the size is known
   std::uint64_t uncompressed_size = 0;  ///< 0: the payload is raw
@@ -57,8 +57,8 @@ Result<std::string> ptx_text(const FatbinEntry& entry);
 /// The error is the reason why there is none.
 Result<std::size_t> choose_ptx(std::span<const FatbinEntry> entries, std::uint32_t device_sm);
 
-/// Whether there is machine code for such a device: of its own major number and not a later minor one, `a` code of its own
-/// architecture, `f` code of its family.
+/// Whether there is machine code for such a device: of its own major number and not a later minor one, `a` code of its
+/// own architecture, `f` code of its family.
 bool has_machine_code(std::span<const FatbinEntry> entries, std::uint32_t device_sm);
 
 }  // namespace gpuctl::ptx

@@ -11,7 +11,8 @@ namespace {
 
 /// Immediate dominators of a graph given by its reverse post-order from the root and the predecessors of each node
 /// (Cooper, Harvey and Kennedy's iteration). -1 for the root and nodes not in the order.
-std::vector<int> immediate_dominators(const std::vector<int>& order, const std::vector<std::vector<int>>& predecessors) {
+std::vector<int> immediate_dominators(const std::vector<int>& order,
+                                      const std::vector<std::vector<int>>& predecessors) {
   std::vector<int> position(predecessors.size(), -1);
   for (std::size_t i = 0; i < order.size(); ++i) position[order[i]] = static_cast<int>(i);
   std::vector<int> result(predecessors.size(), -1);
@@ -266,6 +267,8 @@ std::vector<char> Flow::region(int block) const {
   return result;
 }
 
-Result<Flow> build_flow(const Function& function) { return Builder(function).run(); }
+Result<Flow> build_flow(const Function& function) {
+  return Builder(function).run();
+}
 
 }  // namespace gpuctl::ptx

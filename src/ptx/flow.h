@@ -32,7 +32,7 @@ struct FlowLoop {
 };
 
 struct Flow {
-  std::vector<FlowBlock> blocks;  ///< [0] is the entry; the last one is the exit, which is empty
+  std::vector<FlowBlock> blocks;    ///< [0] is the entry; the last one is the exit, which is empty
   std::vector<int> dominator;       ///< immediate, by block; -1 for the entry and unreachable blocks
   std::vector<int> post_dominator;  ///< immediate, by block; -1 for the exit
   std::vector<FlowLoop> loops;

@@ -13,9 +13,13 @@ namespace {
 constexpr std::uint16_t kElfMachineCuda = 190;
 constexpr std::uint32_t kWrapperVersions = 2;  // 1: plain, 2: made by the device linker
 
-std::string_view as_text(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string_view as_text(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
-bool is_elf(Bytes image) { return as_text(image).starts_with(std::string_view(ELFMAG, SELFMAG)); }
+bool is_elf(Bytes image) {
+  return as_text(image).starts_with(std::string_view(ELFMAG, SELFMAG));
+}
 
 /// The name of section `header` in the section name table.
 std::string_view section_name(Bytes names, const Elf64_Shdr& header) {
@@ -27,7 +31,8 @@ std::string_view section_name(Bytes names, const Elf64_Shdr& header) {
 /// For messages: a damaged file's names may hold anything.
 std::string printable(std::string_view name) {
   std::string text(name);
-  std::replace_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return text;
 }
 
@@ -45,7 +50,8 @@ Result<std::vector<Section>> read_sections(Bytes image) {
   std::vector<Elf64_Shdr> headers;
   for (std::uint64_t i = 0; i < header->e_shnum; ++i) {
     const auto section = read_at<Elf64_Shdr>(image, header->e_shoff + i * sizeof(Elf64_Shdr));
-    if (header->e_shoff > image.size() || !section) return fail("ELF offset 0x28: section headers lie outside the file");
+    if (header->e_shoff > image.size() || !section)
+      return fail("ELF offset 0x28: section headers lie outside the file");
     headers.push_back(*section);
   }
   if (header->e_shstrndx >= headers.size()) return fail("ELF offset 0x3e: no section names");
@@ -97,7 +103,8 @@ Result<std::vector<FatbinEntry>> read_text(Bytes image) {
   }
   if (at == text.npos) return fail("image is neither PTX (no .target), fatbin nor ELF");
   at = text.find_first_not_of(" \t\r\n", at + kTarget.size());
-  if (at == text.npos || !text.substr(at).starts_with("sm_")) return fail("PTX with a .target that names no sm_ architecture");
+  if (at == text.npos || !text.substr(at).starts_with("sm_"))
+    return fail("PTX with a .target that names no sm_ architecture");
   FatbinEntry entry;
   entry.payload = image;
   const char* const end = text.data() + text.size();

@@ -17,8 +17,8 @@ inline constexpr std::uint32_t kFatbinWrapperMagic = 0x466243B1;
 Result<std::vector<FatbinEntry>> read_image(Bytes image);
 
 /// The extent of an image in this process's memory of which only the address is known, as for cuModuleLoadData: a
-/// fatbin wrapper is followed to its container. Trusts the caller, as the driver does, that a whole image lies there, and
-/// reads no more of it than it needs to find its end.
+/// fatbin wrapper is followed to its container. Trusts the caller, as the driver does, that a whole image lies there,
+/// and reads no more of it than it needs to find its end.
 Result<Bytes> image_in_memory(const void* image);
 
 }  // namespace gpuctl::ptx

@@ -117,7 +117,8 @@ TEST(Image, MeasuresTextAndCubinInMemory) {
 // Programs hand over containers of many megabytes, of which the driver reads what it needs of when it is needed.
 TEST(Image, ReadsNoMachineCodeToFindThatThereIsNoPtx) {
   const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  auto* memory = static_cast<std::byte*>(mmap(nullptr, 6 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* memory =
+      static_cast<std::byte*>(mmap(nullptr, 6 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(memory, MAP_FAILED);
   const auto store = [&]<class T>(std::size_t offset, T value) { std::memcpy(memory + offset, &value, sizeof value); };
   // Two entries of three pages less their headers, the first with the container's header in front.

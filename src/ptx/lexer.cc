@@ -5,11 +5,21 @@
 namespace gpuctl::ptx {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-bool is_alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_name_start(char c) { return is_alpha(c) || c == '_' || c == '$' || c == '%'; }
-bool is_name_char(char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '$'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_hex(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+bool is_alpha(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool is_name_start(char c) {
+  return is_alpha(c) || c == '_' || c == '$' || c == '%';
+}
+bool is_name_char(char c) {
+  return is_alpha(c) || is_digit(c) || c == '_' || c == '$';
+}
 
 class Lexer {
  public:
@@ -165,6 +175,8 @@ Error error_at(const Token& token, std::string_view message) {
   return fail(std::to_string(token.line) + ":" + std::to_string(token.column) + ": " + std::string(message));
 }
 
-Result<std::vector<Token>> lex(std::string_view text) { return Lexer(text).run(); }
+Result<std::vector<Token>> lex(std::string_view text) {
+  return Lexer(text).run();
+}
 
 }  // namespace gpuctl::ptx

@@ -17,8 +17,8 @@ using List = std::vector<std::string>;
 
 TEST(Lexer, SplitsAnInstruction) {
   EXPECT_EQ(texts("@!%p1 ld.global.v2.u32 {%r1,_}, [%rd1+-8];"),
-            (List{"@", "!", "%p1", "ld", ".global", ".v2", ".u32", "{", "%r1", ",", "_", "}", ",", "[", "%rd1", "+", "-",
-                  "8", "]", ";", ""}));
+            (List{"@", "!", "%p1", "ld",   ".global", ".v2", ".u32", "{", "%r1", ",", "_",
+                  "}", ",", "[",   "%rd1", "+",       "-",   "8",    "]", ";",   ""}));
 }
 
 TEST(Lexer, KeepsScopedQualifiersTogether) {
@@ -51,7 +51,9 @@ TEST(Lexer, NamesTheErrorsPlace) {
   EXPECT_EQ(texts("\x01"), (List{"error 1:1: unexpected character"}));
 }
 
-TEST(Lexer, IgnoresPaddingAtTheEnd) { EXPECT_EQ(texts(std::string_view("ret;\0\0", 6)), (List{"ret", ";", ""})); }
+TEST(Lexer, IgnoresPaddingAtTheEnd) {
+  EXPECT_EQ(texts(std::string_view("ret;\0\0", 6)), (List{"ret", ";", ""}));
+}
 
 }  // namespace
 }  // namespace gpuctl::ptx

@@ -15,9 +15,12 @@ const std::unordered_map<std::string_view, OpcodeKind>& table() {
     };
     static constexpr Row kRows[] = {
         {OpcodeKind::kCompute,
-         "abs add addc and bfe bfi bfind bmsk brev clz cnot copysign cos createpolicy cvt cvta div dp2a dp4a ex2 fma fns "
-         "isspacep lg2 lop3 mad mad24 madc max min mov mul mul24 neg not or popc prmt rcp rem rsqrt sad selp set setp shf "
-         "shl shr sin slct sqrt sub subc szext tanh testp vabsdiff vabsdiff2 vabsdiff4 vadd vadd2 vadd4 vavrg2 vavrg4 vmad "
+         "abs add addc and bfe bfi bfind bmsk brev clz cnot copysign cos createpolicy cvt cvta div dp2a dp4a ex2 fma "
+         "fns "
+         "isspacep lg2 lop3 mad mad24 madc max min mov mul mul24 neg not or popc prmt rcp rem rsqrt sad selp set setp "
+         "shf "
+         "shl shr sin slct sqrt sub subc szext tanh testp vabsdiff vabsdiff2 vabsdiff4 vadd vadd2 vadd4 vavrg2 vavrg4 "
+         "vmad "
          "vmax vmax2 vmax4 vmin vmin2 vmin4 vset vset2 vset4 vshl vshr vsub vsub2 vsub4 xor suq txq"},
         {OpcodeKind::kLoad, "ld ldu ldmatrix suld tex tld4"},
         {OpcodeKind::kAtomic, "atom"},
@@ -43,8 +46,8 @@ const std::unordered_map<std::string_view, OpcodeKind>& table() {
   return *kTable;
 }
 
-/// Instructions with a reason of their own; `modifier` empty: whatever the modifiers. `once`: what they leave behind, in shared
-/// memory, barriers or the registers of a warp, is in the way of another block-task, but not of one.
+/// Instructions with a reason of their own; `modifier` empty: whatever the modifiers. `once`: what they leave behind,
+/// in shared memory, barriers or the registers of a warp, is in the way of another block-task, but not of one.
 struct Row {
   std::string_view opcode;
   std::string_view modifier;
@@ -70,16 +73,18 @@ constexpr Row kRefusals[] = {
     {"barrier", "arrive", "arrives at a barrier without waiting (barrier.arrive)", true},
 };
 
-/// How many operands, at least, the instructions have whose operands the passes look at. ptxas refuses fewer, but what it would
-/// refuse comes here first.
+/// How many operands, at least, the instructions have whose operands the passes look at. ptxas refuses fewer, but what
+/// it would refuse comes here first.
 struct Operands {
   std::string_view opcode;
   std::size_t least;
 };
-constexpr Operands kOperands[] = {{"bra", 1}, {"ld", 2}, {"mov", 2}, {"not", 2}, {"add", 3}, {"and", 3},
-                                  {"div", 3}, {"mul", 3}, {"or", 3}, {"setp", 3}, {"shr", 3}, {"sub", 3}, {"mad", 4}};
+constexpr Operands kOperands[] = {{"bra", 1}, {"ld", 2}, {"mov", 2},  {"not", 2}, {"add", 3}, {"and", 3}, {"div", 3},
+                                  {"mul", 3}, {"or", 3}, {"setp", 3}, {"shr", 3}, {"sub", 3}, {"mad", 4}};
 
-bool is_literal_zero(const Operand& operand) { return operand.kind == Operand::Kind::kImmediate && operand.bits == 0; }
+bool is_literal_zero(const Operand& operand) {
+  return operand.kind == Operand::Kind::kImmediate && operand.bits == 0;
+}
 
 }  // namespace
 
@@ -109,9 +114,11 @@ Refusal refusal(const Instruction& instruction) {
       return {std::string(row.reason), row.once};
     }
   }
-  if (opcode_kind(instruction.opcode) == OpcodeKind::kUnknown) return {"instruction '" + instruction.opcode + "' is not known"};
+  if (opcode_kind(instruction.opcode) == OpcodeKind::kUnknown)
+    return {"instruction '" + instruction.opcode + "' is not known"};
   for (const Operands& row : kOperands) {
-    if (row.opcode == instruction.opcode && instruction.operands.size() < row.least) return {"'" + instruction.opcode + "' has too few operands"};
+    if (row.opcode == instruction.opcode && instruction.operands.size() < row.least)
+      return {"'" + instruction.opcode + "' has too few operands"};
   }
   // A fence of cluster scope asks for no more than that its own block sees what it did.
   for (const std::string& modifier : instruction.modifiers) {
@@ -143,7 +150,8 @@ bool is_block_barrier(const Instruction& instruction) {
 bool is_warp_sync(const Instruction& instruction) {
   const OpcodeKind kind = opcode_kind(instruction.opcode);
   if (kind == OpcodeKind::kBarrier) return instruction.has("warp");
-  return instruction.has("sync") && (kind == OpcodeKind::kWarp || kind == OpcodeKind::kLoad || kind == OpcodeKind::kEffect);
+  return instruction.has("sync") &&
+         (kind == OpcodeKind::kWarp || kind == OpcodeKind::kLoad || kind == OpcodeKind::kEffect);
 }
 
 bool is_shared_state_read(const Instruction& instruction) {

@@ -34,7 +34,8 @@ struct Refusal {
 };
 Refusal refusal(const Instruction& instruction);
 
-/// A barrier of the whole block that names resource 0 and no thread count: `bar.sync 0`, `barrier.cta.red.popc.u32 r, 0, p`.
+/// A barrier of the whole block that names resource 0 and no thread count: `bar.sync 0`, `barrier.cta.red.popc.u32 r,
+/// 0, p`.
 bool is_block_barrier(const Instruction& instruction);
 
 /// A barrier among threads of the block (not of a warp): any `bar`/`barrier` but `bar.warp.sync`.

@@ -9,11 +9,14 @@ using Kind = Operand::Kind;
 
 /// The body of an entry with a few registers declared.
 Result<Module> parse_body(const std::string& body) {
-  return parse(".version 8.0\n.target sm_70\n.address_size 64\n.entry k(.param .u64 a)\n{.reg .b32 %r<4>;.reg .pred p, q;\n" +
-               body + "}");
+  return parse(
+      ".version 8.0\n.target sm_70\n.address_size 64\n.entry k(.param .u64 a)\n{.reg .b32 %r<4>;.reg .pred p, q;\n" +
+      body + "}");
 }
 
-const Function& only_function(const Module& module) { return std::get<Function>(module.items.back()); }
+const Function& only_function(const Module& module) {
+  return std::get<Function>(module.items.back());
+}
 
 /// The last statement of such a body.
 template <class T>

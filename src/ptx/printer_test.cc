@@ -59,8 +59,10 @@ TEST(Printer, GivesBackRareConstructs) {
       ".entry k() { { .reg .pred %p<2>; @!%p1 bra.uni L; { .reg .b32 t; } } L: ret; }",
       ".entry k() { vadd.s32.u32.s32.sat %r1.b0, -%r2.h1, %r3, %r4; mov.b64 {%r1, _}, %rd2; }",
       ".entry k() { tex.3d.v4.f32.f32 {%f1, %f2, %f3, %f4}|%p1, [t, s, {%f5, %f6, %f7, %f7}], %r1; }",
-      ".entry k() { mov.u64 %rd1, sym+4; ld.param.u32 %r1, [k_param_0+4]; st.v2.b8 [%rd1+-2], {1, -1}; ld.u32 %r1, [16]; }",
-      ".entry k() { cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [a], [m, {%r1, %r2}], [b]; }",
+      ".entry k() { mov.u64 %rd1, sym+4; ld.param.u32 %r1, [k_param_0+4]; st.v2.b8 [%rd1+-2], {1, -1}; ld.u32 %r1, "
+      "[16]; }",
+      ".entry k() { cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [a], [m, {%r1, %r2}], "
+      "[b]; }",
       ".entry k() { shfl.sync.bfly.b32 %r1|%p1, %r2, 0x10, 31, -1; mov.u32 %r1, WARP_SZ; mov.f64 %fd1, 1.5e3; }",
       ".global .b8 a[0x10][2*4], b[0b11]; .entry k() { .reg .b32 %r<0x5>; ret; }",
       ".global .b8 words[] = {0, a b .c : : d 1 .5 % e 2 / / 3 / * 4, \"s\" \"t\"};",
@@ -70,11 +72,13 @@ TEST(Printer, GivesBackRareConstructs) {
 }
 
 TEST(Printer, ReadsWell) {
-  const auto module = parse(".version 8.0 .target sm_70 .address_size 64 .visible .entry k(.param .u64 a){@!%p1 ret;L:{exit;}}");
+  const auto module =
+      parse(".version 8.0 .target sm_70 .address_size 64 .visible .entry k(.param .u64 a){@!%p1 ret;L:{exit;}}");
   ASSERT_TRUE(module);
-  EXPECT_EQ(print(*module),
-            ".version 8.0\n.target sm_70\n.address_size 64\n\n\n.visible .entry k(\n\t.param .u64 a\n)\n{\n\t@!%p1 ret;\nL:\n"
-            "\t{\n\t\texit;\n\t}\n}\n");
+  EXPECT_EQ(
+      print(*module),
+      ".version 8.0\n.target sm_70\n.address_size 64\n\n\n.visible .entry k(\n\t.param .u64 a\n)\n{\n\t@!%p1 ret;\nL:\n"
+      "\t{\n\t\texit;\n\t}\n}\n");
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include "ptx/facts.h"
 #include "ptx/parser.h"
-#include "ptx/pass/split_early_return.h"
 #include "ptx/pass/append_launch_args.h"
 #include "ptx/pass/find_early_return.h"
 #include "ptx/pass/join_finished_threads.h"
@@ -14,6 +13,7 @@
 #include "ptx/pass/refuse_waiting_blocks.h"
 #include "ptx/pass/replace_block_index.h"
 #include "ptx/pass/replace_returns.h"
+#include "ptx/pass/split_early_return.h"
 #include "ptx/pass/words_behind.h"
 #include "ptx/pass/wrap_in_claim_loop.h"
 #include "ptx/persistent_abi.h"
@@ -59,7 +59,8 @@ std::string form_reason(const pass::Kernel& kernel) {
 }
 
 /// Runs the passes over one entry.
-pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, const std::set<std::string>& names, const DumpHook& dump, Guards guards) {
+pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, const std::set<std::string>& names,
+                           const DumpHook& dump, Guards guards) {
   pass::Kernel kernel{facts, entry, facts.closure(entry.name), entry, {}, {}};
   kernel.report.name = entry.name;
   if (kernel.once() && guards == Guards::kNo) {
@@ -144,8 +145,9 @@ bool stands_alone(const Module& module) {
   const ModuleFacts facts(module);
   return std::all_of(module.items.begin(), module.items.end(), [&facts](const Item& item) {
     if (const auto* variable = std::get_if<Variable>(&item)) {
-      return variable->space == "shared" || std::all_of(variable->names.begin(), variable->names.end(),
-                                                        [](const Declarator& name) { return name.name.starts_with("$str"); });
+      return variable->space == "shared" ||
+             std::all_of(variable->names.begin(), variable->names.end(),
+                         [](const Declarator& name) { return name.name.starts_with("$str"); });
     }
     const auto* function = std::get_if<Function>(&item);
     const FunctionFacts* known = function && function->body ? facts.find(function->name) : nullptr;

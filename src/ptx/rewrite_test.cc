@@ -21,9 +21,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kRegisters[] =
-    ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<19>; .reg .f32 %f<9>; .reg .b64 %rd<19>; .shared .align 4 .b8 s[64];\n";
+    ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<19>; .reg .f32 %f<9>; .reg .b64 %rd<19>; .shared .align 4 .b8 "
+    "s[64];\n";
 
-/// The report on an entry `k(.param .u64 out, .param .u32 n)` with this body; `before` stands ahead of it in the module.
+/// The report on an entry `k(.param .u64 out, .param .u32 n)` with this body; `before` stands ahead of it in the
+/// module.
 EntryReport report_on(const std::string& body, const std::string& before = "", const std::string& target = "sm_90") {
   const std::string text = ".version 8.0\n.target " + target + "\n.address_size 64\n" + before +
                            ".visible .entry k(.param .u64 out, .param .u32 n)\n{\n" + kRegisters + body + "\n}\n";
@@ -72,7 +74,8 @@ TEST(Rewrite, ReportsTheParameterLayout) {
 }
 
 TEST(Rewrite, ReportsWhatTheKernelUses) {
-  const EntryReport report = report_on("mov.u32 %r1, %ctaid.y; mov.u32 %r2, %nctaid.x; st.shared.u32 [s], %r1; bar.sync 0; ret;");
+  const EntryReport report =
+      report_on("mov.u32 %r1, %ctaid.y; mov.u32 %r2, %nctaid.x; st.shared.u32 [s], %r1; bar.sync 0; ret;");
   EXPECT_EQ(report.form, Form::kPersistent) << report.reason;
   EXPECT_EQ(report.reads_block_index, kReadsY);
   EXPECT_TRUE(report.uses_barrier);
@@ -83,7 +86,8 @@ TEST(Rewrite, ReportsWhatTheKernelUses) {
 }
 
 TEST(Rewrite, LeavesTheOriginalUntouched) {
-  for (const char* name : {"round_trip/kernels-sm_90.ptx", "round_trip/nvrtc-sm_75.ptx", "round_trip/debug-G-sm_90.ptx"}) {
+  for (const char* name :
+       {"round_trip/kernels-sm_90.ptx", "round_trip/nvrtc-sm_75.ptx", "round_trip/debug-G-sm_90.ptx"}) {
     const std::string text = golden_text(name);
     const auto module = parse(text);
     ASSERT_TRUE(module);
@@ -105,7 +109,8 @@ TEST(Rewrite, LeavesTheOriginalUntouched) {
 
 TEST(Rewrite, KeepsLinkageAndPerformanceDirectives) {
   const auto rewritten = rewrite_text(
-      ".version 8.0 .target sm_90 .address_size 64 .weak .entry k() .maxntid 256, 1, 1 .minnctapersm 2 { .pragma \"nounroll\"; ret; }");
+      ".version 8.0 .target sm_90 .address_size 64 .weak .entry k() .maxntid 256, 1, 1 .minnctapersm 2 { .pragma "
+      "\"nounroll\"; ret; }");
   ASSERT_TRUE(rewritten);
   const std::size_t at = rewritten->text.find("k__gpuslice_persistent");
   ASSERT_NE(at, std::string::npos);
@@ -163,15 +168,17 @@ TEST(Rewrite, GivesEachOpaqueReason) {
       {"mul.lo.u16 %h1, %ctaid.x, 2; ret;", "reads 16 bits of %ctaid in 'mul'"},
       {".reg .b32 %gpuslice_x; ret;", "uses names reserved for the rewriter (gpuslice)"},
       {"call f; ret;", "calls 'f', which has no body here", ".extern .func f;"},
-      {"call cudaLaunchDeviceV2; ret;", "launches kernels itself (dynamic parallelism)", ".extern .func cudaLaunchDeviceV2;"},
+      {"call cudaLaunchDeviceV2; ret;", "launches kernels itself (dynamic parallelism)",
+       ".extern .func cudaLaunchDeviceV2;"},
       {"call f; ret;", "calls 'f': a called function ends its thread (exit)", ".func f { exit; }"},
       {"call f; ret;", "calls 'f': reads %gridid", ".func f { .reg .b64 a; mov.u64 a, %gridid; ret; }"},
       {"mov.u64 %rd1, f; p: .callprototype _ (); call %rd1, (), p; ret;",
-       "a function called through a pointer ('f') reads %ctaid or %nctaid", ".func f { .reg .b32 a; mov.u32 a, %ctaid.x; ret; }"},
+       "a function called through a pointer ('f') reads %ctaid or %nctaid",
+       ".func f { .reg .b32 a; mov.u32 a, %ctaid.x; ret; }"},
       {"ret;", "target sm_60 is too old (sm_70 is needed)", "", "sm_60"},
       {"ret;", "compiled for the debugger (.target debug)", "", "sm_90, debug"},
-      {"mov.u32 %r1, d; mov.u32 %r1, %dynamic_smem_size; ret;", "reads %dynamic_smem_size, and ours must lie behind its shared memory",
-       ".extern .shared .align 4 .b8 d[];"},
+      {"mov.u32 %r1, d; mov.u32 %r1, %dynamic_smem_size; ret;",
+       "reads %dynamic_smem_size, and ours must lie behind its shared memory", ".extern .shared .align 4 .b8 d[];"},
   };
   for (const OpaqueCase& c : kCases) EXPECT_EQ(reason_for(c.body, c.before, c.target), c.reason) << c.body;
 }
@@ -181,7 +188,8 @@ TEST(Rewrite, GuardsKernelsWhoseBlocksCanRunOnce) {
       {"setmaxnreg.inc.sync.aligned.u32 96; ret;", "uses setmaxnreg"},
       {"mbarrier.init.shared.b64 [s], 1; fence.mbarrier_init.release.cluster; ret;", "uses mbarrier"},
       {"cp.async.bulk.commit_group; ret;", "uses bulk copies (cp.async.bulk)"},
-      {"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 16, [s]; ret;", "uses bulk copies (cp.async.bulk)"},
+      {"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 16, [s]; ret;",
+       "uses bulk copies (cp.async.bulk)"},
       {"wgmma.fence.sync.aligned; ret;", "uses wgmma"},
       {"alloca.u64 %rd1, 16; ret;", "allocates stack at run time (alloca)"},
       {"bar.arrive 1, 64; ret;", "arrives at a barrier without waiting (bar.arrive)"},
@@ -208,7 +216,8 @@ TEST(Rewrite, GuardsNothingThatIsInDoubtAllTheSame) {
   const OpaqueCase kCases[] = {
       {"wgmma.fence.sync.aligned; mov.u64 %rd1, %gridid; ret;", "reads %gridid"},
       {"wgmma.fence.sync.aligned; barrier.cluster.wait; ret;", "uses thread block clusters"},
-      {"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [s], [%rd1], 16, [s], %h1; ret;",
+      {"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [s], [%rd1], 16, [s], "
+       "%h1; ret;",
        "uses thread block clusters"},
       {"wgmma.fence.sync.aligned; l: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
        "a loop may wait for another block (volatile, acquire or atomic read of global memory)"},
@@ -234,11 +243,13 @@ TEST(Rewrite, LeavesDynamicSharedMemoryWhereItIs) {
 }
 
 TEST(Rewrite, RefusesClustersAndFullParameterBlocks) {
-  const auto cluster = rewrite_text(".version 8.0 .target sm_90 .address_size 64 .entry k() .reqnctapercluster 2, 1, 1 { ret; }");
+  const auto cluster =
+      rewrite_text(".version 8.0 .target sm_90 .address_size 64 .entry k() .reqnctapercluster 2, 1, 1 { ret; }");
   ASSERT_TRUE(cluster);
   EXPECT_EQ(cluster->entries.at(0).reason, "uses thread block clusters");
   for (const auto& [bytes, fits] : {std::pair{3984, true}, std::pair{3985, false}}) {
-    const auto full = rewrite_text(".version 8.0 .target sm_90 .address_size 64 .entry k(.param .b8 p[" + std::to_string(bytes) + "]) { ret; }");
+    const auto full = rewrite_text(".version 8.0 .target sm_90 .address_size 64 .entry k(.param .b8 p[" +
+                                   std::to_string(bytes) + "]) { ret; }");
     ASSERT_TRUE(full);
     EXPECT_EQ(full->entries.at(0).form == Form::kPersistent, fits) << bytes;
   }
@@ -267,8 +278,9 @@ TEST(Rewrite, RefusesLoopsThatWaitForOtherBlocks) {
       "setp.lt.u32 %p2, %r5, 9; @%p2 bra o; ret;",
   };
   for (const char* body : kWaiting) EXPECT_EQ(reason_for(body), kWaits) << body;
-  EXPECT_EQ(reason_for("call f; ret;", ".func f { .reg .u64 a; .reg .u32 b; .reg .pred p; l: ld.volatile.u32 b, [a]; "
-                                       "setp.eq.u32 p, b, 0; @p bra l; ret; }"),
+  EXPECT_EQ(reason_for("call f; ret;",
+                       ".func f { .reg .u64 a; .reg .u32 b; .reg .pred p; l: ld.volatile.u32 b, [a]; "
+                       "setp.eq.u32 p, b, 0; @p bra l; ret; }"),
             std::string("calls 'f': ") + kWaits);
   EXPECT_EQ(reason_for("l: call (%r1), f; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
                        ".func (.reg .u32 b) f { .reg .u64 a; ld.volatile.u32 b, [a]; ret; }"),
@@ -279,11 +291,13 @@ TEST(Rewrite, AllowsLoopsThatWaitForNobody) {
   const char* const kHarmless[] = {
       "l: ld.global.u32 %r1, [%rd1]; add.u64 %rd1, %rd1, 4; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
       "l: ld.volatile.shared.u32 %r1, [s]; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
-      "mov.u32 %r5, 0; l: atom.global.add.u32 %r1, [%rd1], 1; add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 9; @%p1 bra l; ret;",
+      "mov.u32 %r5, 0; l: atom.global.add.u32 %r1, [%rd1], 1; add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 9; @%p1 bra "
+      "l; ret;",
       // The lock-free update, as nvcc writes atomicAdd(double) by hand.
       "ld.global.u64 %rd4, [%rd1]; l: add.u64 %rd5, %rd4, 1; atom.global.cas.b64 %rd6, [%rd1], %rd4, %rd5; "
       "setp.ne.s64 %p1, %rd4, %rd6; mov.u64 %rd4, %rd6; @%p1 bra l; ret;",
-      "l: ld.global.u32 %r4, [%rd1]; add.u32 %r5, %r4, 1; atom.cas.b32 %r6, [%rd1], %r4, %r5; setp.ne.s32 %p1, %r6, %r4; "
+      "l: ld.global.u32 %r4, [%rd1]; add.u32 %r5, %r4, 1; atom.cas.b32 %r6, [%rd1], %r4, %r5; setp.ne.s32 %p1, %r6, "
+      "%r4; "
       "@%p1 bra l; ret;",
   };
   for (const char* body : kHarmless) EXPECT_EQ(reason_for(body), "persistent") << body;
@@ -306,8 +320,10 @@ TEST(Rewrite, JoinsBarriersOnlyWhereThreadsMayReturnBeforeThem) {
   EXPECT_EQ(barrier_form(tid + "@%p1 bra e; st.shared.u32 [s], %r1; e: bar.sync 0; ret;"), "plain");
   EXPECT_EQ(barrier_form(tid + "@!%p1 bar.sync 0; ret;"), "joined");
   // By control: a register set differently by threads that parted.
-  EXPECT_EQ(barrier_form(tid + "mov.u32 %r3, 0; @%p1 bra m; mov.u32 %r3, 1; m: setp.eq.u32 %p2, %r3, 0; @%p2 ret; bar.sync 0; ret;"),
-            "joined");
+  EXPECT_EQ(
+      barrier_form(
+          tid + "mov.u32 %r3, 0; @%p1 bra m; mov.u32 %r3, 1; m: setp.eq.u32 %p2, %r3, 0; @%p2 ret; bar.sync 0; ret;"),
+      "joined");
   // A value loaded from memory may differ; a block-wide reduction may not.
   EXPECT_EQ(barrier_form("ld.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 ret; bar.sync 0; ret;"), "joined");
   EXPECT_EQ(barrier_form(tid + "l: bar.red.or.pred %p2, 0, %p1; @%p2 bra l; ret;"), "plain");
@@ -329,9 +345,11 @@ TEST(Rewrite, TakesTheShortcutOnlyWhenThreadsComeToAllBarriersOrNone) {
     return report.returns_only_first;
   };
   EXPECT_TRUE(shortcut(early + "@%p1 ret; bar.sync 0; bar.sync 0; ret;"));
-  EXPECT_TRUE(shortcut(early + "@%p1 ret; ld.param.u32 %r2, [n]; l: bar.sync 0; sub.u32 %r2, %r2, 1; setp.ne.u32 %p2, %r2, 0; @%p2 bra l; ret;"));
-  EXPECT_FALSE(shortcut(early + "bar.sync 0; @%p1 ret; bar.sync 0; ret;"));                // after a barrier
-  EXPECT_FALSE(shortcut(early + "@%p1 bra m; bar.sync 0; m: bar.sync 0; ret;"));           // some come to two, some to one
+  EXPECT_TRUE(shortcut(early + "@%p1 ret; ld.param.u32 %r2, [n]; l: bar.sync 0; sub.u32 %r2, %r2, 1; setp.ne.u32 %p2, "
+                               "%r2, 0; @%p2 bra l; ret;"));
+  EXPECT_FALSE(shortcut(early + "bar.sync 0; @%p1 ret; bar.sync 0; ret;"));  // after a barrier
+  // some come to two, some to one
+  EXPECT_FALSE(shortcut(early + "@%p1 bra m; bar.sync 0; m: bar.sync 0; ret;"));
   EXPECT_FALSE(shortcut(early + "l: bar.sync 0; add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 9; @%p2 bra l; ret;"));
   EXPECT_FALSE(shortcut(early + "@%p1 bar.sync 0; ret;"));
   EXPECT_FALSE(shortcut(early + "@%p1 ret; call f; ret;", ".func f { bar.sync 0; ret; }"));
@@ -344,32 +362,43 @@ TEST(Rewrite, RefusesEarlyReturnItCannotJoin) {
   EXPECT_EQ(barrier_form(early + "bar.sync 0; bar.sync 2, 64; ret;"), barriers);
   EXPECT_EQ(barrier_form(early + "bar.red.popc.u32 %r2, 0, %p1; ret;"), barriers);
   EXPECT_EQ(barrier_form(early + "bar.sync 2, 64; ret;"), "plain");  // with a count it does not ask who returned
-  const std::string lanes = "a lane may return before a warp-level instruction that could wait for it (shfl.sync and the like)";
+  const std::string lanes =
+      "a lane may return before a warp-level instruction that could wait for it (shfl.sync and the like)";
   EXPECT_EQ(barrier_form(early + "shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; ret;"), lanes);
   EXPECT_EQ(barrier_form(early + "bar.warp.sync -1; ret;"), lanes);
   EXPECT_EQ(barrier_form(early + "call f; ret;", ".func f { .reg .pred p; vote.sync.any.pred p, p, -1; ret; }"), lanes);
-  EXPECT_EQ(barrier_form("mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 5; @%p1 bra m; st.shared.u32 [s], %r1; m: bar.warp.sync -1; ret;"),
+  EXPECT_EQ(barrier_form("mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 5; @%p1 bra m; st.shared.u32 [s], %r1; m: "
+                         "bar.warp.sync -1; ret;"),
             "plain");
   // All returns merged into one; who returns is found by number, not by lane.
-  EXPECT_EQ(barrier_form("mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 8; @%p1 bra e; shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; e: ret;"), lanes);
-  EXPECT_EQ(barrier_form("mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 8; @%p1 bra e; shfl.sync.bfly.b32 %r2, %r1, 1, 31, 255; e: ret;"),
-            "plain");
+  EXPECT_EQ(
+      barrier_form(
+          "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 8; @%p1 bra e; shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; e: ret;"),
+      lanes);
+  EXPECT_EQ(
+      barrier_form(
+          "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 8; @%p1 bra e; shfl.sync.bfly.b32 %r2, %r1, 1, 31, 255; e: ret;"),
+      "plain");
   EXPECT_EQ(barrier_form("mov.u32 %r3, 255; mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 7; @%p1 bra e; "
                          "shfl.sync.bfly.b32 %r2, %r1, 1, 31, %r3; e: ret;"),
             "plain");
-  EXPECT_EQ(barrier_form("mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 6; @%p1 bra e; shfl.sync.bfly.b32 %r2, %r1, 1, 31, 255; e: ret;"),
-            lanes);
+  EXPECT_EQ(
+      barrier_form(
+          "mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 6; @%p1 bra e; shfl.sync.bfly.b32 %r2, %r1, 1, 31, 255; e: ret;"),
+      lanes);
 }
 
 TEST(Rewrite, TellsWhatOnlyBlocksOfWholeWarpsMayBe) {
   const auto whole_warps = [](const std::string& number) {
-    const EntryReport report = report_on("mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.s32 %r4, %r1, %r2, %r3; " +
-                                         number + " ld.param.u32 %r8, [n]; setp.ge.u32 %p1, %r9, %r8; @%p1 bra e; "
-                                         "shfl.sync.bfly.b32 %r10, %r1, 1, 31, -1; st.global.u32 [%rd1], %r10; e: ret;");
+    const EntryReport report = report_on(
+        "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.s32 %r4, %r1, %r2, %r3; " + number +
+        " ld.param.u32 %r8, [n]; setp.ge.u32 %p1, %r9, %r8; @%p1 bra e; "
+        "shfl.sync.bfly.b32 %r10, %r1, 1, 31, -1; st.global.u32 [%rd1], %r10; e: ret;");
     return report.form == Form::kOpaque ? "opaque" : report.needs_whole_warps ? "whole warps" : "any";
   };
   EXPECT_STREQ(whole_warps("shr.u32 %r9, %r4, 5;"), "whole warps");
-  EXPECT_STREQ(whole_warps("shr.s32 %r5, %r4, 31; shr.u32 %r6, %r5, 27; add.s32 %r7, %r4, %r6; shr.s32 %r9, %r7, 5;"), "whole warps");
+  EXPECT_STREQ(whole_warps("shr.s32 %r5, %r4, 31; shr.u32 %r6, %r5, 27; add.s32 %r7, %r4, %r6; shr.s32 %r9, %r7, 5;"),
+               "whole warps");
   EXPECT_STREQ(whole_warps("div.u32 %r9, %r4, 96; add.s32 %r9, %r9, 1;"), "opaque");  // written twice
   EXPECT_STREQ(whole_warps("div.u32 %r5, %r4, 96; mul.lo.s32 %r9, %r5, 7;"), "whole warps");
   EXPECT_STREQ(whole_warps("add.s32 %r9, %r9, %r4;"), "opaque");  // from itself
@@ -438,7 +467,8 @@ TEST(Rewrite, GivesEveryLoopOneEntry) {
 
 TEST(StandsAlone, OnlyWithoutVariablesAndPointersToFunctions) {
   const auto alone = [](const std::string& before, const std::string& body = "ret;") {
-    const auto rewritten = rewrite_text(".version 8.0\n.target sm_90\n.address_size 64\n" + before + ".visible .entry k()\n{\n" + kRegisters + body + "\n}\n");
+    const auto rewritten = rewrite_text(".version 8.0\n.target sm_90\n.address_size 64\n" + before +
+                                        ".visible .entry k()\n{\n" + kRegisters + body + "\n}\n");
     EXPECT_TRUE(rewritten) << (rewritten ? "" : rewritten.error().message);
     return rewritten && rewritten->stands_alone;
   };

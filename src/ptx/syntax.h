@@ -64,7 +64,8 @@ struct Label {
 };
 
 /// A directive kept as its tokens: `.loc 1 2 3`, `.pragma "nounroll";`, `.branchtargets a, b;`, `.callprototype ...;`,
-/// `.file`, `.section name { ... }`, `.maxntid 256, 1, 1`. tokens[0] is its name with the dot; a closing `;` is a token.
+/// `.file`, `.section name { ... }`, `.maxntid 256, 1, 1`. tokens[0] is its name with the dot; a closing `;` is a
+/// token.
 struct Directive {
   std::vector<std::string> tokens;
   std::uint32_t line = 0;
@@ -76,33 +77,34 @@ struct Directive {
 struct Initializer {
   enum class Kind : std::uint8_t { kNumber, kFloat, kSymbol, kString, kList, kOther };
   Kind kind = Kind::kOther;
-  bool generic = false;            ///< `generic(symbol)`
-  std::uint8_t width = 0;          ///< kFloat: 32 or 64
-  std::uint64_t bits = 0;          ///< kNumber, kFloat
-  std::int64_t offset = 0;         ///< kSymbol: `symbol+offset`
-  std::uint64_t mask = 0;          ///< kSymbol: of `0xff00(symbol)`; 0 = whole address
-  std::string symbol;              ///< kSymbol
-  std::vector<std::string> tokens; ///< printed, unless kList
-  std::vector<Initializer> items;  ///< kList
+  bool generic = false;             ///< `generic(symbol)`
+  std::uint8_t width = 0;           ///< kFloat: 32 or 64
+  std::uint64_t bits = 0;           ///< kNumber, kFloat
+  std::int64_t offset = 0;          ///< kSymbol: `symbol+offset`
+  std::uint64_t mask = 0;           ///< kSymbol: of `0xff00(symbol)`; 0 = whole address
+  std::string symbol;               ///< kSymbol
+  std::vector<std::string> tokens;  ///< printed, unless kList
+  std::vector<Initializer> items;   ///< kList
 };
 
 struct Declarator {
   std::string name;
-  std::optional<std::uint32_t> range;               ///< `%r<36>`: registers %r0 to %r35
+  std::optional<std::uint32_t> range;              ///< `%r<36>`: registers %r0 to %r35
   std::vector<std::optional<std::uint64_t>> dims;  ///< `[4][]`: 4, nothing
   std::string shape_text;                          ///< range and dims as written; empty: printed as numbers
   std::optional<Initializer> init;
 };
 
-/// `.visible .global .align 8 .u64 a[2] = {1, 2}, b;`; also .reg, .local, .shared, .const, .param, parameters, and .tex.
+/// `.visible .global .align 8 .u64 a[2] = {1, 2}, b;`; also .reg, .local, .shared, .const, .param, parameters, and
+/// .tex.
 struct Variable {
   std::vector<std::string> specifiers;  ///< printed: every token before the first name
   std::vector<Declarator> names;        ///< printed; one for a parameter
   // Decoded from specifiers by decode_specifiers():
-  std::string space;        ///< `global`, `reg`, ... without the dot
-  std::string type;         ///< `u32`, `b8`, `pred`, `texref`, ... without the dot
-  std::uint32_t vector = 1; ///< 2, 4, 8 for .v2, .v4, .v8
-  std::uint32_t align = 0;  ///< bytes, of .align; 0 when not given
+  std::string space;         ///< `global`, `reg`, ... without the dot
+  std::string type;          ///< `u32`, `b8`, `pred`, `texref`, ... without the dot
+  std::uint32_t vector = 1;  ///< 2, 4, 8 for .v2, .v4, .v8
+  std::uint32_t align = 0;   ///< bytes, of .align; 0 when not given
   bool is_extern = false;
   std::uint32_t line = 0;
 };
@@ -125,7 +127,7 @@ struct Function {
   std::vector<Variable> returns;
   bool has_params = false;  ///< a (possibly empty) parameter list is written
   std::vector<Variable> params;
-  std::vector<Directive> directives;  ///< .maxntid, .minnctapersm, .noreturn, .pragma, ...
+  std::vector<Directive> directives;           ///< .maxntid, .minnctapersm, .noreturn, .pragma, ...
   std::optional<std::vector<Statement>> body;  ///< none: a prototype
   std::uint32_t line = 0;
 };

@@ -20,8 +20,8 @@ std::vector<char> reach(const Flow& flow, int start, int end) {
 }
 
 /// Taints what the parting of threads at the end of `branch` makes different, when each thread comes to it once before
-/// they meet again: all that is written in blocks that several sides lead to, and of what is written on one side, what is
-/// read elsewhere afterwards.
+/// they meet again: all that is written in blocks that several sides lead to, and of what is written on one side, what
+/// is read elsewhere afterwards.
 void taint_parting(const Flow& flow, int branch, const std::vector<char>& region, Taint& taint) {
   const int end = flow.post_dominator[branch];
   std::vector<int> sides(flow.blocks.size(), 0);
@@ -64,7 +64,8 @@ Taint spread_taint(const Flow& flow, const TaintRules& rules) {
   for (int reg : rules.registers) taint.registers[reg] = 1;
   const auto inside = [&](std::size_t block) { return rules.within == nullptr || (*rules.within)[block] != 0; };
   const auto reads_taint = [&](const FlowInstruction& instruction) {
-    return std::any_of(instruction.reads.begin(), instruction.reads.end(), [&](int reg) { return taint.registers[reg] != 0; });
+    return std::any_of(instruction.reads.begin(), instruction.reads.end(),
+                       [&](int reg) { return taint.registers[reg] != 0; });
   };
   for (bool changed = true; changed;) {
     changed = false;

@@ -18,7 +18,7 @@ struct TaintRules {
   /// The question is about differences between threads, and who took one side of a branch has that in common: what is
   /// written on one side only, and read there only, is not tainted by the branch.
   bool sides_agree = false;
-  std::vector<int> registers;                 ///< sources from the start
+  std::vector<int> registers;  ///< sources from the start
 };
 
 struct Taint {

@@ -1,4 +1,5 @@
-// Which slices are active, for reserves in mode `active`: kept free while their slice is active, lent while it is not. Pure.
+// Which slices are active, for reserves in mode `active`: kept free while their slice is active, lent while it is not.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,13 @@ struct Work {
 };
 
 struct Activity {
-  bool changed = false;               ///< some NodeInput::active is another than before
-  std::uint64_t next_ns = UINT64_MAX;  ///< when a slice that is active now stops being so, if nothing happens until then
+  bool changed = false;  ///< some NodeInput::active is another than before
+  /// When a slice that is active now stops being so, if nothing happens until then.
+  std::uint64_t next_ns = UINT64_MAX;
 };
 
-/// Sets NodeInput::active: a slice is active while the last work of a client in it or below it is less than its own hold
-/// ago. Slices without a hold never are. A parent stands before its children.
+/// Sets NodeInput::active: a slice is active while the last work of a client in it or below it is less than its own
+/// hold ago. Slices without a hold never are. A parent stands before its children.
 Activity mark_active(std::span<NodeInput> nodes, std::span<const Work> work, std::uint64_t now_ns);
 
 }  // namespace gpuctl::sched

@@ -48,7 +48,8 @@ TEST(Activity, OneThatNeverWorkedIsNotActive) {
 }
 
 TEST(Activity, WorkBelowCountsWithEachSlicesOwnHold) {
-  std::vector<NodeInput> nodes{{.policy = &policies().front()}, node(0, 200ms), node(1, 10ms), node(1, 500ms), node(0, 500ms)};
+  std::vector<NodeInput> nodes{
+      {.policy = &policies().front()}, node(0, 200ms), node(1, 10ms), node(1, 500ms), node(0, 500ms)};
   const Activity activity = mark_active(nodes, std::vector<Work>{{2, 100 * kMs}}, 150 * kMs);
   EXPECT_TRUE(nodes[1].active);
   EXPECT_FALSE(nodes[2].active);

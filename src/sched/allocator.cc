@@ -99,8 +99,9 @@ void Allocator::gather(std::span<const NodeInput> nodes, CapSM capacity, Decisio
   }
 }
 
-/// Top down: divides what the node was given by its policy, and what remains of it as headroom: among those who have demand, as
-/// blocks are faster with an SM for fewer of them, or who had it last; what they may not have among the others.
+/// Top down: divides what the node was given by its policy, and what remains of it as headroom: among those who have
+/// demand, as blocks are faster with an SM for fewer of them, or who had it last; what they may not have among the
+/// others.
 void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, std::span<const ClientInput> clients,
                        CapSM capacity, std::uint64_t turn, Decision& decision) {
   const Node& node = nodes_[index];
@@ -132,14 +133,17 @@ void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, std:
   pool -= own;
   filler_.poured.resize(n + 1);
   CapSM own_headroom{};
-  const auto comes_first = [&](std::size_t c) { return any_demand_ ? decision.nodes[c].demand > CapSM{} : nodes_[c].latest; };
+  const auto comes_first = [&](std::size_t c) {
+    return any_demand_ ? decision.nodes[c].demand > CapSM{} : nodes_[c].latest;
+  };
   const bool own_comes_first = any_demand_ ? node.own_want > CapSM{} : node.own_latest;
   for (const bool first : {true, false}) {
     if (pool.count == 0) break;
     filler_.vessels.clear();
     each_child([&](std::size_t c) {
       const bool welcome = nodes_[c].inhabited && comes_first(c) == first;
-      filler_.vessels.push_back({welcome ? std::min(nodes[c].max, capacity) - decision.nodes[c].given : CapSM{}, nodes[c].weight});
+      filler_.vessels.push_back(
+          {welcome ? std::min(nodes[c].max, capacity) - decision.nodes[c].given : CapSM{}, nodes[c].weight});
     });
     filler_.vessels.push_back({node.open && own_comes_first == first ? pool : CapSM{}, kWeightDefault});
     filler_.fill(filler_.vessels, pool, 0, filler_.poured);
@@ -179,11 +183,14 @@ void Allocator::divide_among_clients(std::size_t index, std::span<const ClientIn
     return;
   }
   each([&](std::size_t n, std::size_t c) { decided[c].own = parts[n]; });
-  const auto comes_first = [&](const ClientInput& client) { return any_demand_ ? client.demand > CapSM{} : client.latest; };
+  const auto comes_first = [&](const ClientInput& client) {
+    return any_demand_ ? client.demand > CapSM{} : client.latest;
+  };
   for (const bool first : {true, false}) {
     if (headroom.count == 0) break;
     each([&](std::size_t n, std::size_t c) {
-      vessels[n].room = comes_first(clients[c]) == first ? std::min(headroom, clients[c].most - decided[c].own) : CapSM{};
+      vessels[n].room =
+          comes_first(clients[c]) == first ? std::min(headroom, clients[c].most - decided[c].own) : CapSM{};
     });
     filler_.fill(vessels, headroom, 0, parts);
     each([&](std::size_t n, std::size_t c) {
@@ -191,7 +198,9 @@ void Allocator::divide_among_clients(std::size_t index, std::span<const ClientIn
       headroom -= parts[n];
     });
   }
-  each([&](std::size_t, std::size_t c) { decided[c] = {std::min(decided[c].own + at_rest, clients[c].most), decided[c].own}; });
+  each([&](std::size_t, std::size_t c) {
+    decided[c] = {std::min(decided[c].own + at_rest, clients[c].most), decided[c].own};
+  });
 }
 
 }  // namespace gpuctl::sched

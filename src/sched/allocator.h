@@ -3,12 +3,14 @@
 //
 // Two kinds of capacity reach a client:
 //   busy     its part of what its slice was given against its demand;
-//   headroom what it may start with, or grow into, without asking first: what nobody demands. It is divided among those who
-//            have demand, whose blocks then need not share SMs, and while nobody has, among those who had it last: who goes
-//            on where he was needs no decision at all. It counts for nothing as soon as somebody demands it. All of this is
-//            disjoint: in sum never more than the device has. Who is to start at once beside others has a reserve that is kept.
-// One exception, wanted: a reserve that is kept and that its slice is not using is headroom for *every* client of that slice,
-// because each of them was promised a start without waiting. Two that start in the same instant hold up to twice
+//   headroom what it may start with, or grow into, without asking first: what nobody demands. It is divided among those
+//   who
+//            have demand, whose blocks then need not share SMs, and while nobody has, among those who had it last: who
+//            goes on where he was needs no decision at all. It counts for nothing as soon as somebody demands it. All
+//            of this is disjoint: in sum never more than the device has. Who is to start at once beside others has a
+//            reserve that is kept.
+// One exception, wanted: a reserve that is kept and that its slice is not using is headroom for *every* client of that
+// slice, because each of them was promised a start without waiting. Two that start in the same instant hold up to twice
 // the reserve until the next decision, at nobody's cost but their own.
 #pragma once
 
@@ -28,12 +30,13 @@ struct NodeInput {
   std::int32_t parent = -1;  ///< index of the parent, -1 for the root
   CapSM reserve{};           ///< the children's sum to no more than the parent's; the root's is the device
   bool strict = true;        ///< the reserve is kept free, whatever its slice does
-  std::chrono::nanoseconds hold{};  ///< not strict: since the slice's last work the reserve is kept free for so long; 0: never
-  bool active = false;              ///< it is, by activity.h
+  /// Not strict: since the slice's last work the reserve is kept free for so long; 0: never.
+  std::chrono::nanoseconds hold{};
+  bool active = false;  ///< it is, by activity.h
   CapSM max = kUnlimitedCapSM;
   std::uint32_t weight = 1;
-  std::int32_t priority = 0;  ///< within what slices above it allow, but for the root
-  const Policy* policy = nullptr;  ///< not null
+  std::int32_t priority = 0;          ///< within what slices above it allow, but for the root
+  const Policy* policy = nullptr;     ///< not null
   std::uint64_t active_until_ns = 0;  ///< of activity.h
 
   /// Whether the reserve is kept free now while nobody demands it.
@@ -46,7 +49,8 @@ struct ClientInput {
   CapSM demand{};  ///< what its outstanding launches could fill; 0 = idle
   CapSM most =
       kUnlimitedCapSM;  ///< what a policy for jobs lets it have, idle or not; then `demand` is no more than that
-  bool latest = false;  ///< when somebody last had demand it was this client, perhaps among others; matters while nobody has
+  /// When somebody last had demand it was this client, perhaps among others; matters while nobody has.
+  bool latest = false;
 };
 
 struct NodeDecision {
@@ -78,9 +82,9 @@ class Allocator {
     std::uint32_t first_client = 0, clients = 0;  ///< in demands_
     CapSM own_want{};                             ///< demand of the clients directly in the node
     CapSM want{}, floor{};
-    bool inhabited = false;  ///< it or a node below it has a client that may have something
-    bool open = false;       ///< one of these is directly in it
-    bool latest = false;     ///< it or a node below it has one of the latest
+    bool inhabited = false;   ///< it or a node below it has a client that may have something
+    bool open = false;        ///< one of these is directly in it
+    bool latest = false;      ///< it or a node below it has one of the latest
     bool own_latest = false;  ///< directly
   };
 

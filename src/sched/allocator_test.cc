@@ -88,7 +88,8 @@ TEST(Allocator, WhatNobodyDemandsIsHeadroom) {
   EXPECT_EQ(grants(decide({root(), child(0, 0, true)}, {client(1, 10)})), (Counts{132}));
   EXPECT_EQ(grants(decide({root(), child(0, 0, true), child(0, 0, true)}, {client(1, 32), client(2, 0)})),
             (Counts{132, 0}));
-  EXPECT_EQ(grants(decide({root(), child(0, 0, true), child(0, 0, true)}, {client(1, 0), client(2, 0)})), (Counts{66, 66}));
+  EXPECT_EQ(grants(decide({root(), child(0, 0, true), child(0, 0, true)}, {client(1, 0), client(2, 0)})),
+            (Counts{66, 66}));
   EXPECT_EQ(grants(decide({root(), child(0, 0, true), child(0, 0, true)}, {client(1, 32), client(2, 1)})),
             (Counts{32 + 50, 1 + 49}));
 }

@@ -22,7 +22,7 @@ SliceError not_between(std::string field, std::int64_t low, std::int64_t high, s
 
 constexpr std::int64_t kSmsMax = kUnlimitedCapSM.count - 1;
 constexpr std::size_t kMaxPolicyLength = 200;  // a name and its options
-constexpr std::int64_t kIdMax = 0xfffffffe;  // 2^32 - 1 means "nobody" to the kernel
+constexpr std::int64_t kIdMax = 0xfffffffe;    // 2^32 - 1 means "nobody" to the kernel
 
 }  // namespace
 

@@ -10,8 +10,7 @@
 
 namespace gpuctl::softgpu {
 
-Context::Context(std::uint64_t id, unsigned flags)
-    : id_(id), flags_(flags), queues_(read_config().work_queues) {
+Context::Context(std::uint64_t id, unsigned flags) : id_(id), flags_(flags), queues_(read_config().work_queues) {
   for (auto& queue : queues_) queue = std::make_shared<WorkQueue>();
   legacy_ = std::make_shared<Stream>(this, Stream::Kind::kLegacy, kLeastPriority, 0, queue_for(0));
 }

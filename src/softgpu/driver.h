@@ -67,9 +67,9 @@ class Driver {
   /// Waits until all work submitted so far in any context is over. Stopped contexts do what they have begun, no more.
   void synchronize_all();
 
-  /// Loading code waits as a real driver does: until all work submitted so far is over in the context, or in every one for a
-  /// library (null). Called when an image is loaded and when a kernel is used for the first time; either one waits, as
-  /// CUDA_MODULE_LOADING says.
+  /// Loading code waits as a real driver does: until all work submitted so far is over in the context, or in every one
+  /// for a library (null). Called when an image is loaded and when a kernel is used for the first time; either one
+  /// waits, as CUDA_MODULE_LOADING says.
   void loads_image(Context* context);
   void uses(Function& function, Context& context);
 

@@ -112,7 +112,7 @@ bool Executor::start(Run& run) {
   std::vector<Task> tasks;
   {
     const Table::Lock lock(table_);
-    if (table_.closed()) return false;  // the process is ending; its threads stop where they are
+    if (table_.closed()) return false;    // the process is ending; its threads stop where they are
     if (run.abort->load()) return false;  // drop_queued() may have been here already
     const std::uint32_t threads = run.launch->block.x * run.launch->block.y * run.launch->block.z;
     KernelRequest request;

@@ -1,4 +1,5 @@
-// Parts of the GPU's SMs: resources, what they are described by, and green contexts, which are such parts with streams of their own.
+// Parts of the GPU's SMs: resources, what they are described by, and green contexts, which are such parts with streams
+// of their own.
 #pragma once
 
 #include <cuda.h>

@@ -1,16 +1,19 @@
-// An object of each thread that outlives main(): a thread_local one is gone when destructors of static objects run, and programs
-// wait for the GPU in these.
+// An object of each thread that outlives main(): a thread_local one is gone when destructors of static objects run, and
+// programs wait for the GPU in these.
 #pragma once
 
 #include <pthread.h>
 
 namespace gpuctl::softgpu {
 
-/// Never destroyed itself. A thread's object is made at its first use and deleted when the thread ends, the main thread's never.
+/// Never destroyed itself. A thread's object is made at its first use and deleted when the thread ends, the main
+/// thread's never.
 template <class T>
 class PerThread {
  public:
-  PerThread() { pthread_key_create(&key_, [](void* object) { delete static_cast<T*>(object); }); }
+  PerThread() {
+    pthread_key_create(&key_, [](void* object) { delete static_cast<T*>(object); });
+  }
   PerThread(const PerThread&) = delete;
   PerThread& operator=(const PerThread&) = delete;
 

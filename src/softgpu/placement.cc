@@ -100,7 +100,8 @@ std::uint64_t place_blocks(TableData& table) {
   for (auto next = queue.begin(); next != end && awaited != kAnySm; ++next) {
     KernelRow& kernel = **next;
     const std::uint64_t allowed = kernel.allowed.load(kRelaxed);
-    if ((allowed & awaited) == 0 && place_kernel(table, kernel, sms)) clients |= std::uint64_t{1} << kernel.client.load(kRelaxed);
+    if ((allowed & awaited) == 0 && place_kernel(table, kernel, sms))
+      clients |= std::uint64_t{1} << kernel.client.load(kRelaxed);
     if (waiting(kernel, sms)) awaited |= allowed;
   }
   return clients;

@@ -12,12 +12,13 @@ std::uint64_t placed_blocks(const KernelRow& kernel, std::uint32_t sms);
 
 /// Places as many blocks as fit, and returns the clients (bit = index) that were given any.
 ///
-/// The most urgent kernel goes first, whosever it is; among equals, first come, first served. Head-of-line blocking: only
-/// the kernel at the head is placed, the next one starts when the head has all its blocks placed, even if the next one
-/// would fit beside it. A more urgent kernel that comes takes the head's turn at the boundary of a block: what is placed
-/// of the former head runs on, its other blocks wait.
+/// The most urgent kernel goes first, whosever it is; among equals, first come, first served. Head-of-line blocking:
+/// only the kernel at the head is placed, the next one starts when the head has all its blocks placed, even if the next
+/// one would fit beside it. A more urgent kernel that comes takes the head's turn at the boundary of a block: what is
+/// placed of the former head runs on, its other blocks wait.
 ///
-/// Kernels that have no SM in common (KernelRow::allowed) do not hold up each other: there is a head among those that do.
+/// Kernels that have no SM in common (KernelRow::allowed) do not hold up each other: there is a head among those that
+/// do.
 std::uint64_t place_blocks(TableData& table);
 
 /// One block of that kernel on that SM has finished.

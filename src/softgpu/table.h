@@ -15,9 +15,9 @@ namespace gpuctl::softgpu {
 /// What a kernel occupies, as its owner asks for it.
 struct KernelRequest {
   std::uint64_t blocks = 0;
-  std::uint32_t threads = 0;  ///< of a block on its SM (whole warps)
-  std::uint32_t shared = 0;   ///< bytes, of a block on its SM
-  std::int32_t urgency = 0;   ///< greater goes first, whosever it is
+  std::uint32_t threads = 0;       ///< of a block on its SM (whole warps)
+  std::uint32_t shared = 0;        ///< bytes, of a block on its SM
+  std::int32_t urgency = 0;        ///< greater goes first, whosever it is
   std::uint64_t allowed = kAnySm;  ///< SMs its blocks may be placed on (bit = SM); at least one that there is
 };
 
@@ -92,7 +92,7 @@ struct KernelView {
   std::uint64_t blocks = 0;   ///< of the grid
   std::uint64_t placed = 0;   ///< of those, on an SM now or finished
   std::uint64_t finished = 0;
-  std::uint64_t allowed = 0;  ///< SMs its blocks may be placed on (bit = SM)
+  std::uint64_t allowed = 0;            ///< SMs its blocks may be placed on (bit = SM)
   std::vector<std::uint32_t> resident;  ///< blocks on each SM now
 };
 

@@ -1,5 +1,5 @@
-// A hardware queue: streams that share one begin their operations in the order in which they were submitted, so one that waits
-// for another stream holds up those behind it, whosever they are.
+// A hardware queue: streams that share one begin their operations in the order in which they were submitted, so one
+// that waits for another stream holds up those behind it, whosever they are.
 #pragma once
 
 #include <condition_variable>

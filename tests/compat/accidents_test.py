@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Which programs are run again after an accident of another, and how those that hang are ended."""
+
 import os
 import pathlib
 import subprocess
@@ -32,8 +33,13 @@ class Decision(unittest.TestCase):
         self.assertTrue(is_accident(outcome(ended="no time left")))
 
     def test_an_error_of_mps_during_an_accident(self):
-        for text in (NOT_READY, "CUDA_ERROR_MPS_SERVER_NOT_READY", "cudaErrorDevicesUnavailable", "CUDA_ERROR_DEVICE_UNAVAILABLE",
-                     "all CUDA-capable device(s) is/are busy or unavailable"):
+        for text in (
+            NOT_READY,
+            "CUDA_ERROR_MPS_SERVER_NOT_READY",
+            "cudaErrorDevicesUnavailable",
+            "CUDA_ERROR_DEVICE_UNAVAILABLE",
+            "all CUDA-capable device(s) is/are busy or unavailable",
+        ):
             self.assertTrue(was_reached([outcome(text)], [self.accident]), text)
             self.assertTrue(was_reached([outcome(err=text)], [self.accident]), text)
 
@@ -42,8 +48,16 @@ class Decision(unittest.TestCase):
             self.assertFalse(was_reached([outcome(text)], [self.accident]), text)
 
     def test_the_times_must_meet(self):
-        for began, wall_s, reached in ((10, 0.5, False), (10, 1.5, True), (15, 1, True), (19.9, 9, True), (20.1, 9, False)):
-            self.assertEqual(was_reached([outcome(NOT_READY, began=began, wall_s=wall_s)], [self.accident]), reached, (began, wall_s))
+        for began, wall_s, reached in (
+            (10, 0.5, False),
+            (10, 1.5, True),
+            (15, 1, True),
+            (19.9, 9, True),
+            (20.1, 9, False),
+        ):
+            self.assertEqual(
+                was_reached([outcome(NOT_READY, began=began, wall_s=wall_s)], [self.accident]), reached, (began, wall_s)
+            )
         self.assertFalse(was_reached([outcome(NOT_READY)], []))
 
     def test_one_that_hung_or_crashed_itself_is_not(self):
@@ -62,7 +76,12 @@ class Ends(unittest.TestCase):
             gpuctl.write_text(f'#!/bin/sh\nkill -0 "$2" && echo "$@" >>{calls}\nexit 1\n')
             gpuctl.chmod(0o755)
             here = types.SimpleNamespace(gpuctl_path=gpuctl, env=dict(os.environ))
-            done = execute.run(["sh", "-c", "sleep 60 & wait"], dict(os.environ), 0.5, end=lambda pid: lab.CompatLab.end_in_slice(here, pid))
+            done = execute.run(
+                ["sh", "-c", "sleep 60 & wait"],
+                dict(os.environ),
+                0.5,
+                end=lambda pid: lab.LabOfModes.end_in_slice(here, pid),
+            )
             self.assertEqual((done.ended, done.status), ("timeout", -9))
             said = [line.split() for line in calls.read_text().splitlines()]
             self.assertEqual([words[0] for words in said], ["kill", "kill"])
@@ -73,14 +92,16 @@ class Ends(unittest.TestCase):
         execute.run(["true"], dict(os.environ), 20, end=lambda pid: self.fail("it has ended"))
 
     def test_a_group_is_found(self):
-        process = subprocess.Popen(["sh", "-c", "sleep 60 & echo; wait"], start_new_session=True, stdout=subprocess.PIPE)
+        process = subprocess.Popen(
+            ["sh", "-c", "sleep 60 & echo; wait"], start_new_session=True, stdout=subprocess.PIPE
+        )
         try:
             process.stdout.readline()
             deadline = time.monotonic() + 10
-            while len(lab.group_of(process.pid)) < 2 and time.monotonic() < deadline:
+            while len(lab.mps.group_of(process.pid)) < 2 and time.monotonic() < deadline:
                 time.sleep(0.01)
-            self.assertEqual(len(lab.group_of(process.pid)), 2)
-            self.assertEqual(lab.group_of(process.pid)[-1], process.pid)
+            self.assertEqual(len(lab.mps.group_of(process.pid)), 2)
+            self.assertEqual(lab.mps.group_of(process.pid)[-1], process.pid)
         finally:
             execute.kill_group(process)
             process.wait()

@@ -1,7 +1,9 @@
-"""Compiles the programs of the suite, many at once: an object for each set of compile options, and a program for each build.
+"""Compiles the programs of the suite, many at once: an object for each set of compile options, and a program for each
+build.
 
-What is there already is kept if the commands, the compiler and all sources it was made of are the same; so is a compile error.
-"""
+What is there already is kept if the commands, the compiler and all sources it was made of are the same; so is a compile
+error."""
+
 import concurrent.futures
 import dataclasses
 import hashlib
@@ -45,7 +47,9 @@ def code_options(build, arch, software=False):
         return ["-gencode", f"arch=compute_{arch},code=compute_{arch}"]
     if build == "cubin":
         return ["-gencode", f"arch=compute_{arch},code=sm_{arch}"]
-    return ["-gencode", f"arch=compute_{arch},code=[sm_{arch},compute_{arch}]"] + (["-rdc=true"] if build == "rdc" else [])
+    return ["-gencode", f"arch=compute_{arch},code=[sm_{arch},compute_{arch}]"] + (
+        ["-rdc=true"] if build == "rdc" else []
+    )
 
 
 class Builder:
@@ -55,8 +59,10 @@ class Builder:
         self.gpu_arch = SOFTWARE_ARCH if software else gpu_arch
         self.directory = pathlib.Path(directory) / ("software" if software else f"sm_{self.gpu_arch}")
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.version = hashlib.sha256(str(self.nvcc.stat().st_size).encode() + subprocess.run(
-            [self.nvcc, "--version"], capture_output=True, check=True, timeout=60).stdout).hexdigest()
+        self.version = hashlib.sha256(
+            str(self.nvcc.stat().st_size).encode()
+            + subprocess.run([self.nvcc, "--version"], capture_output=True, check=True, timeout=60).stdout
+        ).hexdigest()
 
     def builds_of(self, program, wanted):
         """The software GPU runs the shared runtime alone."""
@@ -68,17 +74,42 @@ class Builder:
 
     def compile_command(self, program, build, to):
         arch = program.arch or self.gpu_arch
-        return [str(self.nvcc), "-O2", *code_options(build, arch, self.software), *program.flags, "-MMD", "-MF", f"{to}.d", "-c",
-                "-o", str(to), str(program.path)]
+        return [
+            str(self.nvcc),
+            "-O2",
+            *code_options(build, arch, self.software),
+            *program.flags,
+            "-MMD",
+            "-MF",
+            f"{to}.d",
+            "-c",
+            "-o",
+            str(to),
+            str(program.path),
+        ]
 
     def link_command(self, program, build, what, to):
         arch = program.arch or self.gpu_arch
         runtime = ["-cudart", "shared"] if build == "shared" else []
         # The toolkit's libraries, behind LD_LIBRARY_PATH.
         libraries = self.nvcc.parent.parent / "lib64"
-        where = [] if self.software else ["-Xlinker", "--enable-new-dtags", "-Xlinker", "-rpath", "-Xlinker", str(libraries)]
-        return [str(self.nvcc), "-O2", *code_options(build, arch, self.software), *program.flags, *runtime, *where,
-                "-o", str(to), str(what), *(f"-l{name}" for name in program.libs)]
+        where = (
+            []
+            if self.software
+            else ["-Xlinker", "--enable-new-dtags", "-Xlinker", "-rpath", "-Xlinker", str(libraries)]
+        )
+        return [
+            str(self.nvcc),
+            "-O2",
+            *code_options(build, arch, self.software),
+            *program.flags,
+            *runtime,
+            *where,
+            "-o",
+            str(to),
+            str(what),
+            *(f"-l{name}" for name in program.libs),
+        ]
 
     def make_all(self, programs, wanted, jobs, deadline=None):
         """{(name, build): Built}; those for which there was no time are absent."""
@@ -143,16 +174,21 @@ class Builder:
         return sorted(path for path in named if toolkit not in path.parents)
 
     def note(self, stamp, commands, error, sources):
-        noted = {"commands": commands, "compiler": self.version, "error": error,
-                 "sources": {str(path): content(path) for path in sources}}
+        noted = {
+            "commands": commands,
+            "compiler": self.version,
+            "error": error,
+            "sources": {str(path): content(path) for path in sources},
+        }
         stamp.write_text(json.dumps(noted, indent=1), encoding="utf-8")
 
 
 def run_compiler(command):
-    """"" or the first error."""
+    """ "" or the first error."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=COMPILE_LIMIT_S,
-                              stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=COMPILE_LIMIT_S, stdin=subprocess.DEVNULL
+        )
     except subprocess.TimeoutExpired:
         return f"still compiling after {COMPILE_LIMIT_S} s"
     return "" if done.returncode == 0 else first_error(done.stderr + done.stdout)

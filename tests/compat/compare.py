@@ -1,12 +1,14 @@
 """What differs between a plain run and another one of the same program: nothing is ignored but what its head names."""
+
 import re
 
 # Errors after which the CUDA context of a program is of no more use.
 STICKY = re.compile(
-    r"cudaError(IllegalAddress|LaunchFailure|LaunchTimeout|Assert|IllegalInstruction|MisalignedAddress|InvalidAddressSpace|InvalidPc"
-    r"|HardwareStackError|ECCUncorrectable|Contained|TensorMemoryLeak)\b"
-    r"|CUDA_ERROR_(ILLEGAL_ADDRESS|LAUNCH_FAILED|LAUNCH_TIMEOUT|ASSERT|ILLEGAL_INSTRUCTION|MISALIGNED_ADDRESS|INVALID_ADDRESS_SPACE"
-    r"|INVALID_PC|HARDWARE_STACK_ERROR|ECC_UNCORRECTABLE|CONTAINED)\b")
+    r"cudaError(IllegalAddress|LaunchFailure|LaunchTimeout|Assert|IllegalInstruction|MisalignedAddress|InvalidAddressSpace"
+    r"|InvalidPc|HardwareStackError|ECCUncorrectable|Contained|TensorMemoryLeak)\b"
+    r"|CUDA_ERROR_(ILLEGAL_ADDRESS|LAUNCH_FAILED|LAUNCH_TIMEOUT|ASSERT|ILLEGAL_INSTRUCTION|MISALIGNED_ADDRESS"
+    r"|INVALID_ADDRESS_SPACE|INVALID_PC|HARDWARE_STACK_ERROR|ECC_UNCORRECTABLE|CONTAINED)\b"
+)
 SKIP_STATUS = 77  # of a program that says why it cannot run here
 LONGEST = 160
 

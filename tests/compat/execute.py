@@ -1,4 +1,6 @@
-"""Runs a program to its end, or to its time limit, with what it printed in files: helpers that outlive it keep nobody waiting."""
+"""Runs a program to its end, or to its time limit, with what it printed in files: helpers that outlive it keep nobody
+waiting."""
+
 import contextlib
 import dataclasses
 import os
@@ -79,8 +81,8 @@ def ending():
 
 
 def run(command, env, limit_s, deadline=None, directory=None, end=None):
-    """The outcome of one run, in a working directory of its own. `end`: called with the process id of one that takes too long, before it
-    is killed."""
+    """The outcome of one run, in a working directory of its own. `end`: called with the process id of one that takes
+    too long, before it is killed."""
     until_deadline = deadline.left() if deadline else limit_s + 1
     work = pathlib.Path(tempfile.mkdtemp(prefix="run.", dir=directory))
     try:
@@ -91,8 +93,15 @@ def run(command, env, limit_s, deadline=None, directory=None, end=None):
                 if _closed:
                     raise RuntimeError("the runner is ending")
                 began = time.monotonic()
-                process = subprocess.Popen([str(part) for part in command], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                           cwd=inside, start_new_session=True)
+                process = subprocess.Popen(
+                    [str(part) for part in command],
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    cwd=inside,
+                    start_new_session=True,
+                )
                 _running[process.pid] = process
         status, late = _wait(process, min(limit_s, until_deadline), end)
         wall_s = time.monotonic() - began
@@ -103,7 +112,8 @@ def run(command, env, limit_s, deadline=None, directory=None, end=None):
 
 
 def _wait(process, seconds, end):
-    """The status, and whether it had to be killed. A process that cannot be killed (it is in the driver) is left behind."""
+    """The status, and whether it had to be killed. A process that cannot be killed (it is in the driver) is left
+    behind."""
     try:
         late = not ends_within(process, seconds)
         if late:
@@ -135,6 +145,7 @@ def read(path):
 
 def end_on_signals():
     """SIGINT and SIGTERM end all programs, then this one in good order."""
+
     def end(number, _):
         kill_all()
         sys.exit(128 + number)

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Runs each program that ends with a fault many times, plain and in a slice, beside a neighbour that is started again and again.
+"""Runs each program that ends with a fault many times, plain and in a slice, beside a neighbour that is started again
+and again.
 
-In a slice a fault must look as it does plain: the same status and output, and the end at most 100 ms after the plain median. A
-neighbour that starts afterwards must be right; one that was there is right too where programs are time-sliced, and under MPS gets
-what one gets plain. gpuctld must live and hold nothing of the program. Exit status 0 if all of that was so.
-"""
+In a slice a fault must look as it does plain: the same status and output, and the end at most 100 ms after the plain
+median. A neighbour that starts afterwards must be right; one that was there is right too where programs are
+time-sliced, and under MPS gets what one gets plain. gpuctld must live and hold nothing of the program. Exit status 0 if
+all of that was so."""
+
 import collections
 import concurrent.futures
 import re
@@ -91,8 +93,16 @@ class Side:
         self.lock = threading.Lock()
 
     def run(self, programs, short, number):
-        tasks = [(program, path, arguments) for _ in range(1 + number) for program, path in programs for arguments in program.variants]
-        with Neighbour(self.session, short, self.in_slice) as neighbour, concurrent.futures.ThreadPoolExecutor(self.at_once) as pool:
+        tasks = [
+            (program, path, arguments)
+            for _ in range(1 + number)
+            for program, path in programs
+            for arguments in program.variants
+        ]
+        with (
+            Neighbour(self.session, short, self.in_slice) as neighbour,
+            concurrent.futures.ThreadPoolExecutor(self.at_once) as pool,
+        ):
             for future in [pool.submit(self.one, *task) for task in tasks]:
                 future.result()
         self.neighbours = neighbour.outcomes
@@ -117,7 +127,9 @@ class Side:
             with self.lock:
                 if failure := self.session.lab.daemon.process.poll():
                     return f"gpuctld ended with status {failure}"
-                there = [client for client in self.session.lab.call("GetSlice", path="s")["clients"] if client["pid"] == pid]
+                there = [
+                    client for client in self.session.lab.call("GetSlice", path="s")["clients"] if client["pid"] == pid
+                ]
             if not there:
                 with self.lock:
                     self.free_s = max(self.free_s, time.monotonic() - began)
@@ -156,14 +168,32 @@ def summary(mode, plain, sliced, right, failure):
         late = sum(seconds > LATER_S for seconds in later)
         notes.update(f"{name}: {found}" for found in apart)
         if late:
-            notes[f"{name}: ended more than {LATER_S * 1000:.0f} ms after the plain median of {median_s * 1000:.0f} ms"] += late
-        table.append([name, str(len(reference)), str(len(outcomes)), str(len(outcomes) - len(apart)), str(late),
-                      f"{statistics.median(later) * 1000:.1f}", f"{max(later) * 1000:.1f}"])
-    allowed = {signature(outcome) for outcome in plain.neighbours if is_beside(outcome, plain.faults)} if mode == MPS else set()
+            notes[
+                f"{name}: ended more than {LATER_S * 1000:.0f} ms after the plain median of {median_s * 1000:.0f} ms"
+            ] += late
+        table.append(
+            [
+                name,
+                str(len(reference)),
+                str(len(outcomes)),
+                str(len(outcomes) - len(apart)),
+                str(late),
+                f"{statistics.median(later) * 1000:.1f}",
+                f"{max(later) * 1000:.1f}",
+            ]
+        )
+    allowed = (
+        {signature(outcome) for outcome in plain.neighbours if is_beside(outcome, plain.faults)}
+        if mode == MPS
+        else set()
+    )
     lines = aligned(table)
     for name, side in (("plain", plain), ("in a slice", sliced)):
         counts, wrong = neighbours(side.neighbours, side.faults, right, allowed)
-        lines.append(f"neighbours {name}: " + ", ".join(f"{counts[kind]} {kind}" for kind in ("right", "reached, as plain", "wrong")))
+        lines.append(
+            f"neighbours {name}: "
+            + ", ".join(f"{counts[kind]} {kind}" for kind in ("right", "reached, as plain", "wrong"))
+        )
         if side is sliced:
             notes.update(f"neighbour {found}" for found in wrong)
     lines.append(f"clients were gone at most {sliced.free_s * 1000:.0f} ms after their end")
@@ -174,7 +204,13 @@ def summary(mode, plain, sliced, right, failure):
 
 def main():
     options = parser(__doc__)
-    options.add_argument("number", type=int, nargs="?", default=100, help="runs of each program in a slice, after a first one that fills the caches (default: 100)")
+    options.add_argument(
+        "number",
+        type=int,
+        nargs="?",
+        default=100,
+        help="runs of each program in a slice, after a first one that fills the caches (default: 100)",
+    )
     options.add_argument("--only", default="", metavar="TEXT", help="programs whose names hold that")
     options = options.parse_args()
     options.modes = options.modes or (TIME_SLICED, MPS)

@@ -1,5 +1,6 @@
-"""What the head of a program of the compatibility suite says of it: lines `// key: value` (`# key: value` in Python), of which
-the first is `compat:` and says the feature. The head ends at the first line of another kind."""
+"""What the head of a program of the compatibility suite says of it: lines `// key: value` (`# key: value` in Python),
+of which the first is `compat:` and says the feature. The head ends at the first line of another kind."""
+
 import dataclasses
 import difflib
 import pathlib
@@ -80,10 +81,20 @@ def _program(path, said):
         if one(key) not in allowed:
             raise HeadError(f"{path.name}: {key}: one of {', '.join(filter(None, allowed))}")
     return Program(
-        name=path.stem, path=path, feature=one("compat"), libs=tuple(one("libs").split()), flags=tuple(shlex.split(one("flags"))),
-        builds=builds, arch=one("arch"), variants=tuple(tuple(shlex.split(line)) for line in said.get("args", [""])),
-        soft=one("soft") == "yes", unordered=one("output") == "unordered", needs=tuple(one("needs").replace("|", " ").split()),
-        modules=tuple(one("modules").split()), ignore=one("ignore"))
+        name=path.stem,
+        path=path,
+        feature=one("compat"),
+        libs=tuple(one("libs").split()),
+        flags=tuple(shlex.split(one("flags"))),
+        builds=builds,
+        arch=one("arch"),
+        variants=tuple(tuple(shlex.split(line)) for line in said.get("args", [""])),
+        soft=one("soft") == "yes",
+        unordered=one("output") == "unordered",
+        needs=tuple(one("needs").replace("|", " ").split()),
+        modules=tuple(one("modules").split()),
+        ignore=one("ignore"),
+    )
 
 
 def read_all(directory, suffix=".cu"):

@@ -1,9 +1,10 @@
 """Runs programs x builds in each kind of run, many at a time, and says of each whether it did what it does plain.
 
-The phases of a mode: plain, twice; then with a gpuctld the first start with empty caches and another with full ones; then, with
-one that storms, one and two at once. Programs that would reach others under MPS go through them after all others. What a hang or crash of another
-program reached under MPS all the same is run again once, and the table says so.
+The phases of a mode: plain, twice; then with a gpuctld the first start with empty caches and another with full ones;
+then, with one that storms, one and two at once. Programs that would reach others under MPS go through them after all
+others. What a hang or crash of another program reached under MPS all the same is run again once, and the table says so.
 """
+
 import concurrent.futures
 import contextlib
 import dataclasses
@@ -33,7 +34,13 @@ ALONE_JOBS = 4
 ALONE_NOTE = "a program that may reach others, in a build that --alone-builds does not name"
 # Where a program, or a front end, keeps things from start to start.
 KEPT = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH")
-KEPT_BY_PYTHON = ("TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "NUMBA_CACHE_DIR", "PYTORCH_KERNEL_CACHE_PATH", "TORCHINDUCTOR_CACHE_DIR")
+KEPT_BY_PYTHON = (
+    "TRITON_CACHE_DIR",
+    "CUPY_CACHE_DIR",
+    "NUMBA_CACHE_DIR",
+    "PYTORCH_KERNEL_CACHE_PATH",
+    "TORCHINDUCTOR_CACHE_DIR",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +71,7 @@ class Cell:
 @dataclasses.dataclass
 class Row:
     """What became of one cell in one kind of run."""
+
     mode: str
     run: str
     program: str
@@ -90,13 +98,29 @@ class Matrix:
         """What says most goes through all phases first; what is skipped for want of time is what says least."""
         with self.lab.mode(mode):
             for first in (True, False):
-                self.run_phases(mode, runs, [cell for cell in self.cells if cell.program.name not in self.alone and
-                                             (cell.build in FIRST_BUILDS) == first], self.jobs)
+                self.run_phases(
+                    mode,
+                    runs,
+                    [
+                        cell
+                        for cell in self.cells
+                        if cell.program.name not in self.alone and (cell.build in FIRST_BUILDS) == first
+                    ],
+                    self.jobs,
+                )
             alone = [cell for cell in self.cells if cell.program.name in self.alone]
-            self.rows += [Row(mode, "plain", cell.name, cell.build, SKIPPED, ALONE_NOTE) for cell in alone if cell.build not in self.alone_builds]
+            self.rows += [
+                Row(mode, "plain", cell.name, cell.build, SKIPPED, ALONE_NOTE)
+                for cell in alone
+                if cell.build not in self.alone_builds
+            ]
             # Without MPS a fault stays where it is.
-            self.run_phases(mode, runs, [cell for cell in alone if cell.build in self.alone_builds],
-                            1 if self.lab.mps else min(self.jobs, ALONE_JOBS))
+            self.run_phases(
+                mode,
+                runs,
+                [cell for cell in alone if cell.build in self.alone_builds],
+                1 if self.lab.mps else min(self.jobs, ALONE_JOBS),
+            )
 
     def run_phases(self, mode, runs, cells, jobs):
         before = set(self.alone)
@@ -110,7 +134,13 @@ class Matrix:
             if wanted and cells:
                 with self.lab.serving(storm):
                     for kind in wanted:
-                        self.phase(mode, kind, cells, lambda cell, kind=kind: self.compare(mode, kind, cell, *plain[cell]), jobs)
+                        self.phase(
+                            mode,
+                            kind,
+                            cells,
+                            lambda cell, kind=kind: self.compare(mode, kind, cell, *plain[cell]),
+                            jobs,
+                        )
                         if kind == COLD:
                             self.wait_until_compiled(mode)
 
@@ -141,7 +171,10 @@ class Matrix:
             if NO_TIME in (first.ended, second.ended):
                 row.verdict, row.note = SKIPPED, NO_TIME
             elif first.status == SKIP_STATUS:
-                row.verdict, row.note = SKIPPED, (first.err.strip() or first.out.strip() or "says so itself").splitlines()[-1]
+                row.verdict, row.note = (
+                    SKIPPED,
+                    (first.err.strip() or first.out.strip() or "says so itself").splitlines()[-1],
+                )
             elif reason := unsound(cell.program, first, second):
                 row.verdict, row.note = UNSOUND, reason
             else:
@@ -166,11 +199,18 @@ class Matrix:
                     self.rows.append(row)
                 done[0] += 1
                 wrong = sum(row.verdict == WRONG for row in self.rows)
-                self.state = f"{mode} {kind}: {done[0]} of {len(cells)}, {time.monotonic() - began:.0f} s; {wrong} wrong so far"
+                self.state = (
+                    f"{mode} {kind}: {done[0]} of {len(cells)}, {time.monotonic() - began:.0f} s; {wrong} wrong so far"
+                )
 
         self.each(one, cells, jobs)
-        reached = [cell for cell in cells if cell in rows and rows[cell].verdict in (WRONG, UNSOUND)
-                   and was_reached(self.ran.get(cell, []), self.accidents)]
+        reached = [
+            cell
+            for cell in cells
+            if cell in rows
+            and rows[cell].verdict in (WRONG, UNSOUND)
+            and was_reached(self.ran.get(cell, []), self.accidents)
+        ]
         self.each(lambda cell: self.run_again(rows[cell], cell, do), reached, jobs)
         if kind != "plain" and (failure := self.lab.daemon_failure()):
             self.rows.append(Row(mode, kind, "gpuctld", "-", WRONG, failure))
@@ -208,7 +248,9 @@ class Matrix:
             if outcome.ended == NO_TIME:
                 row.verdict, row.note = SKIPPED, NO_TIME
             elif apart:
-                notes.append(apart + (f"; last in its log: {' | '.join(tail(log))}" if outcome.ended == "timeout" else ""))
+                notes.append(
+                    apart + (f"; last in its log: {' | '.join(tail(log))}" if outcome.ended == "timeout" else "")
+                )
                 log.with_suffix(".out").write_text(outcome.out, encoding="utf-8")
                 log.with_suffix(".err").write_text(outcome.err, encoding="utf-8")
                 continue
@@ -226,8 +268,14 @@ class Matrix:
             env["GPUSLICE_DEBUG"] = str(log)
         with self.mending:
             pass  # nothing is started while MPS does not serve
-        outcome = run(self.lab.in_slice(cell.command) if log else cell.command, env, limit_s, self.deadline, self.lab.scratch,
-                      self.lab.end_in_slice if log else None)
+        outcome = run(
+            self.lab.in_slice(cell.command) if log else cell.command,
+            env,
+            limit_s,
+            self.deadline,
+            self.lab.scratch,
+            self.lab.end_in_slice if log else None,
+        )
         with self.lock:
             self.ran.setdefault(cell, []).append(outcome)
         accident = is_accident(outcome)
@@ -241,7 +289,9 @@ class Matrix:
 
     def caches(self, mode, side, cell):
         root = self.lab.scratch / "kept" / mode / side / cell.id
-        directories = {name: str(root / name.lower()) for name in KEPT + (KEPT_BY_PYTHON if cell.program.is_python else ())}
+        directories = {
+            name: str(root / name.lower()) for name in KEPT + (KEPT_BY_PYTHON if cell.program.is_python else ())
+        }
         for directory in directories.values():
             os.makedirs(directory, mode=0o700, exist_ok=True)
         return directories
@@ -250,7 +300,9 @@ class Matrix:
         """Until what was compiled beside the programs is there: no new machine code for a second."""
         began, changed, count = time.monotonic(), time.monotonic(), -1
         while (now := time.monotonic()) - changed < QUIET_S and now - began < QUIET_LIMIT_S:
-            there = sum(1 for _ in (self.lab.scratch / "kept" / mode / "slice").glob("*/xdg_cache_home/gpuctl/*.compiled"))
+            there = sum(
+                1 for _ in (self.lab.scratch / "kept" / mode / "slice").glob("*/xdg_cache_home/gpuctl/*.compiled")
+            )
             if there != count:
                 count, changed = there, now
             time.sleep(0.1)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The phases of the compatibility suite's runner, with shell scripts for programs and a lab without a GPU."""
+
 import contextlib
 import os
 import pathlib
@@ -81,7 +82,9 @@ class Phases(unittest.TestCase):
             path.write_text(f"#!/bin/sh\n{SCRIPTS[name]}\n")
             path.chmod(0o755)
             cells.append(matrix.Cell(Program(name, path, "a test"), 0, "both", path))
-        self.matrix = matrix.Matrix(self.lab, cells, self.jobs, Deadline(seconds), matrix.empty(self.scratch / "failed"))
+        self.matrix = matrix.Matrix(
+            self.lab, cells, self.jobs, Deadline(seconds), matrix.empty(self.scratch / "failed")
+        )
         self.matrix.run_mode("time-sliced", runs)
         return {(row.program, row.run): row for row in self.matrix.rows}
 
@@ -123,7 +126,11 @@ class Phases(unittest.TestCase):
         self.script("hangs", f'[ -z "$IN_SLICE" ] || {{ touch {self.scratch}/hangs-now; sleep 60; }}')
         error = "cudaErrorMpsServerNotReady: the MPS server is not ready"
         wait = f"while [ ! -e {self.scratch}/hangs-now ]; do sleep 0.02; done"
-        self.script("reached", f'[ -z "$IN_SLICE" ] || [ -e {self.scratch}/once ] || {{ {wait}; touch {self.scratch}/once; echo {error}; }}')
+        self.script(
+            "reached",
+            f'[ -z "$IN_SLICE" ] || [ -e {self.scratch}/once ] || '
+            f"{{ {wait}; touch {self.scratch}/once; echo {error}; }}",
+        )
         self.script("poor", f'[ -z "$IN_SLICE" ] || {{ {wait}; echo {error}; }}')
         self.impatient()
         self.lab.mps = FakeMps()
@@ -153,7 +160,10 @@ class Phases(unittest.TestCase):
 
     def test_what_says_nothing_is_not_counted(self):
         rows = self.run_matrix("fails", "unsteady", "absent")
-        self.assertEqual([self.verdicts(rows, name) for name in ("fails", "unsteady", "absent")], [["unsound"], ["unsound"], ["skipped"]])
+        self.assertEqual(
+            [self.verdicts(rows, name) for name in ("fails", "unsteady", "absent")],
+            [["unsound"], ["unsound"], ["skipped"]],
+        )
         self.assertEqual(rows["absent", "plain"].note, "needs another GPU")
 
     def test_programs_that_reach_others_are_alone(self):
@@ -161,11 +171,15 @@ class Phases(unittest.TestCase):
         self.assertEqual(self.matrix.alone, {"fault_trap", "sticky"})
         order = [row.program for row in self.matrix.rows if row.run == "slice"]
         self.assertEqual((order[0], sorted(order[1:])), ("ordinary", ["fault_trap", "sticky"]))
-        self.assertEqual(sorted(row.program for row in self.matrix.rows if row.run == "plain"), ["fault_trap", "ordinary", "sticky"])
+        self.assertEqual(
+            sorted(row.program for row in self.matrix.rows if row.run == "plain"), ["fault_trap", "ordinary", "sticky"]
+        )
 
     def test_what_there_is_no_time_for_is_skipped(self):
         rows = self.run_matrix("ordinary", seconds=0)
-        self.assertEqual((rows["ordinary", "plain"].verdict, rows["ordinary", "plain"].note), ("skipped", matrix.NO_TIME))
+        self.assertEqual(
+            (rows["ordinary", "plain"].verdict, rows["ordinary", "plain"].note), ("skipped", matrix.NO_TIME)
+        )
 
     def test_a_dead_daemon_is_wrong(self):
         self.lab.dead = "gpuctld ended with status 1"

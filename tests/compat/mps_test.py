@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """How the compatibility suite looks after its MPS, with a script for nvidia-cuda-mps-control."""
+
 import os
 import pathlib
 import sys
@@ -7,7 +8,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-import lab
+from lab import mps as lab
 
 # As a daemon it is `sleep`; its one server is in the state that the file `state` says. No file: no answer.
 CONTROL = """#!/bin/sh
@@ -37,8 +38,10 @@ class Restarts(unittest.TestCase):
         control = self.scratch / "bin/nvidia-cuda-mps-control"
         control.write_text(CONTROL)
         control.chmod(0o755)
-        for change in (mock.patch.dict(os.environ, PATH=f"{control.parent}:{os.environ['PATH']}"),
-                       mock.patch.multiple(lab, MPS_RECOVERS_S=0.2, MPS_ANSWERS_S=3)):
+        for change in (
+            mock.patch.dict(os.environ, PATH=f"{control.parent}:{os.environ['PATH']}"),
+            mock.patch.multiple(lab, MPS_RECOVERS_S=0.2, MPS_ANSWERS_S=3),
+        ):
             change.start()
             self.addCleanup(change.stop)
         self.mps = lab.Mps(self.scratch)

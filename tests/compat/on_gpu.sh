@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Runs the compatibility suite on a machine with a GPU and nvcc, from a checkout with a build directory that was made elsewhere:
-#   tests/compat/on_gpu.sh [--build-dir DIR] [--limit-s N] [--out DIR] [STEP...] [-- OPTION...]
-# Steps (default: build matrix starts): build (compiles the programs only; what is up to date stays), matrix (both modes), sliced and
-# mps (the matrix in one mode), starts, faults, endings, frameworks. --limit-s: for all of them together (default: 560). Options behind --
-# go to run.py (--only, --builds, --runs, --jobs). The build directory needs src/gpuctl/gpuctl, src/gpuctld/gpuctld and
-# src/libgpuslice/libgpuslice.so; where the machine lacks libtomlplusplus, lib/libtomlplusplus.so.3 as well. The tables, and
-# JSON of each step, are left in DIR (default: compat/results of the build directory); the tables are printed last.
+# Runs the compatibility suite on a machine with a GPU and nvcc, from a checkout with a build directory that was made
+#   elsewhere: tests/compat/on_gpu.sh [--build-dir DIR] [--limit-s N] [--out DIR] [STEP...] [-- OPTION...]
+# Steps (default: build matrix starts): build (compiles the programs only; what is up to date stays), matrix (both
+# modes), sliced and mps (the matrix in one mode), starts, faults, endings, frameworks. --limit-s: for all of them
+# together (default: 560). Options behind -- go to run.py (--only, --builds, --runs, --jobs). The build directory needs
+# src/gpuctl/gpuctl, src/gpuctld/gpuctld and src/libgpuslice/libgpuslice.so; where the machine lacks libtomlplusplus,
+# lib/libtomlplusplus.so.3 as well. The tables, and JSON of each step, are left in DIR (default: compat/results of the
+# build directory); the tables are printed last.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -31,7 +32,10 @@ mkdir -p "$out"
 for library in "$build"/lib/libtomlplusplus.so*; do
   [[ ! -e $library ]] || { export LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}; break; }
 done
-"$build/src/gpuctl/gpuctl" --version >&2 || { echo "on_gpu.sh: $build/src/gpuctl/gpuctl does not run here" >&2; exit 2; }
+if ! "$build/src/gpuctl/gpuctl" --version >&2; then
+  echo "on_gpu.sh: $build/src/gpuctl/gpuctl does not run here" >&2
+  exit 2
+fi
 
 # step NAME COMMAND...: with an equal share of the time that is left for each step to come, and a limit that holds.
 end=$((SECONDS + limit_s))
@@ -58,7 +62,9 @@ for name in "${steps[@]}"; do
     starts) step starts "$here/starts.py" --both-modes 100 ;;
     faults) step faults "$here/faults.py" --both-modes --at-once 2 100 ;;
     endings) step endings "$here/endings.py" --both-modes 3 ;;
-    frameworks) step frameworks "$here/run.py" --frameworks --both-modes --jobs 3 --runs slice-cold,slice,storm --json "$out/frameworks.json" ;;
+    frameworks)
+      step frameworks "$here/run.py" --frameworks --both-modes --jobs 3 --runs slice-cold,slice,storm \
+        --json "$out/frameworks.json" ;;
   esac
 done
 for name in "${steps[@]}"; do

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The parts of the compatibility suite's runner that need no GPU."""
+
 import dataclasses
 import os
 import pathlib
@@ -7,12 +8,13 @@ import sys
 import tempfile
 import unittest
 
-import build
 import compare
 import execute
 import head
 import table
 from matrix import Row
+
+import build
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -24,17 +26,24 @@ def parse(text, name="some_program.cu"):
 class Head(unittest.TestCase):
     def test_defaults(self):
         program = parse("// compat: atomics on shared memory\n#include <cstdio>\n// libs: cublas\n")
-        self.assertEqual((program.name, program.feature, program.builds), ("some_program", "atomics on shared memory", head.BUILDS))
+        self.assertEqual(
+            (program.name, program.feature, program.builds), ("some_program", "atomics on shared memory", head.BUILDS)
+        )
         self.assertEqual((program.libs, program.variants, program.soft, program.unordered), ((), ((),), False, False))
 
     def test_all_keys(self):
-        program = parse("// compat: a\n// libs: cublas cufft\n// flags: -std=c++17 -Xcompiler '-O1 -g'\n// builds: rdc ptx\n// arch: 90a\n"
-                        "// args:\n// args: 3 'a b'\n// soft: yes\n// output: unordered\n// needs: peer|file\n")
+        program = parse(
+            "// compat: a\n// libs: cublas cufft\n// flags: -std=c++17 -Xcompiler '-O1 -g'\n"
+            "// builds: rdc ptx\n// arch: 90a\n"
+            "// args:\n// args: 3 'a b'\n// soft: yes\n// output: unordered\n// needs: peer|file\n"
+        )
         self.assertEqual(program.libs, ("cublas", "cufft"))
         self.assertEqual(program.flags, ("-std=c++17", "-Xcompiler", "-O1 -g"))
         self.assertEqual(program.builds, ("rdc", "ptx"))
         self.assertEqual(program.variants, ((), ("3", "a b")))
-        self.assertEqual((program.arch, program.soft, program.unordered, program.needs), ("90a", True, True, ("peer", "file")))
+        self.assertEqual(
+            (program.arch, program.soft, program.unordered, program.needs), ("90a", True, True, ("peer", "file"))
+        )
 
     def test_the_head_ends_at_other_lines(self):
         self.assertEqual(parse("// compat: a\n// Prose, with a colon: here.\n// soft: yes\n").soft, False)
@@ -44,15 +53,24 @@ class Head(unittest.TestCase):
         self.assertEqual((program.builds, program.modules), (("python",), ("torch", "triton")))
 
     def test_mistakes_are_said(self):
-        for text, words in (("// builds: ptx\n// compat: a\n", "first line"), ("", "first line"), ("int main() {}\n", "first line"),
-                            ("// compat: a\n// build: ptx\n", "is builds meant"), ("// compat: a\n// builds: pxt\n", "no such build: pxt"),
-                            ("// compat: a\n// arch: sm_90\n", "architecture"), ("// compat: a\n// soft: maybe\n", "soft"),
-                            ("// compat: a\n// libs: b\n// libs: c\n", "twice")):
+        for text, words in (
+            ("// builds: ptx\n// compat: a\n", "first line"),
+            ("", "first line"),
+            ("int main() {}\n", "first line"),
+            ("// compat: a\n// build: ptx\n", "is builds meant"),
+            ("// compat: a\n// builds: pxt\n", "no such build: pxt"),
+            ("// compat: a\n// arch: sm_90\n", "architecture"),
+            ("// compat: a\n// soft: maybe\n", "soft"),
+            ("// compat: a\n// libs: b\n// libs: c\n", "twice"),
+        ):
             with self.subTest(text), self.assertRaisesRegex(head.HeadError, words):
                 parse(text)
 
     def test_names_tell_which_programs_reach_others(self):
-        said = {name: parse("// compat: a\n", f"{name}.cu").at_fault for name in ("fault_trap", "exits", "streams", "default_stream")}
+        said = {
+            name: parse("// compat: a\n", f"{name}.cu").at_fault
+            for name in ("fault_trap", "exits", "streams", "default_stream")
+        }
         self.assertEqual(said, {"fault_trap": True, "exits": True, "streams": False, "default_stream": False})
 
     def test_what_a_program_lacks(self):
@@ -80,8 +98,10 @@ class Build(unittest.TestCase):
         self.assertEqual(build.code_options("shared", "90"), build.code_options("both", "90"))
 
     def test_first_error(self):
-        self.assertEqual(build.first_error("a.cu(3): warning #1: x\na.cu(7): error: no such name\n1 error detected\n"),
-                         "a.cu(7): error: no such name")
+        self.assertEqual(
+            build.first_error("a.cu(3): warning #1: x\na.cu(7): error: no such name\n1 error detected\n"),
+            "a.cu(7): error: no such name",
+        )
         self.assertEqual(build.first_error("nvcc died\n"), "nvcc died")
 
 
@@ -96,10 +116,15 @@ class Compare(unittest.TestCase):
         self.assertIsNone(compare.difference(outcome(status=-11), outcome(status=-11)))
 
     def test_different(self):
-        for changes, words in (({"status": 3}, "plain exit 0, got exit 3"), ({"status": -11}, "got SIGSEGV"),
-                               ({"out": "a\nc\n"}, "stdout line 2: plain 'b', got 'c'"), ({"out": "a\n"}, "got no such line"),
-                               ({"out": "b\na\n"}, "stdout line 1"), ({"err": "x"}, "stderr line 1: plain no such line, got 'x'"),
-                               ({"status": -9, "ended": "timeout", "limit_s": 20}, "got timeout after 20 s")):
+        for changes, words in (
+            ({"status": 3}, "plain exit 0, got exit 3"),
+            ({"status": -11}, "got SIGSEGV"),
+            ({"out": "a\nc\n"}, "stdout line 2: plain 'b', got 'c'"),
+            ({"out": "a\n"}, "got no such line"),
+            ({"out": "b\na\n"}, "stdout line 1"),
+            ({"err": "x"}, "stderr line 1: plain no such line, got 'x'"),
+            ({"status": -9, "ended": "timeout", "limit_s": 20}, "got timeout after 20 s"),
+        ):
             with self.subTest(changes):
                 self.assertIn(words, compare.difference(outcome(), outcome(**changes)))
 
@@ -135,9 +160,13 @@ class Execute(unittest.TestCase):
 
 
 class Table(unittest.TestCase):
-    rows = [Row("time-sliced", "plain", "a", "both", "right"), Row("time-sliced", "slice", "a", "both", "right", "", 2.0, 1.0),
-            Row("time-sliced", "slice", "b", "both", "wrong", "exit 3"), Row("time-sliced", "slice", "c", "both", "skipped", "no time left"),
-            Row("time-sliced", "slice", "a", "ptx", "right", "", 4.0, 1.0)]
+    rows = [
+        Row("time-sliced", "plain", "a", "both", "right"),
+        Row("time-sliced", "slice", "a", "both", "right", "", 2.0, 1.0),
+        Row("time-sliced", "slice", "b", "both", "wrong", "exit 3"),
+        Row("time-sliced", "slice", "c", "both", "skipped", "no time left"),
+        Row("time-sliced", "slice", "a", "ptx", "right", "", 4.0, 1.0),
+    ]
 
     def test_counts(self):
         lines = [line.split() for line in table.counts(self.rows)]
@@ -145,8 +174,12 @@ class Table(unittest.TestCase):
         self.assertEqual(lines[2], ["time-sliced", "slice", "1/2", "1/1", "0", "1"])
 
     def test_what_has_no_build_is_counted_as_skipped(self):
-        lines = table.counts([Row("", "compile", "a", "both", "right"), Row("", "compile", "b", "-", "skipped", "needs two GPUs")])
-        self.assertEqual([line.split() for line in lines], [["both", "unsound", "skipped"], ["compile", "1/1", "0", "1"]])
+        lines = table.counts(
+            [Row("", "compile", "a", "both", "right"), Row("", "compile", "b", "-", "skipped", "needs two GPUs")]
+        )
+        self.assertEqual(
+            [line.split() for line in lines], [["both", "unsound", "skipped"], ["compile", "1/1", "0", "1"]]
+        )
 
     def test_report_names_failures_and_ratios(self):
         text = "\n".join(table.report(self.rows))
@@ -170,9 +203,11 @@ class Builds(unittest.TestCase):
         self.root = pathlib.Path(directory.name)
         (self.root / "toolkit/bin").mkdir(parents=True)
         nvcc = self.root / "toolkit/bin/nvcc"  # writes no depfile
-        nvcc.write_text('#!/bin/sh\necho "$@" >>"$0.log"\n[ "$1" = --version ] && exit\n'
-                        'for last; do case $to in next) to=$last;; esac; [ "$last" = -o ] && to=next; done\n'
-                        'grep -q broken "$last" 2>/dev/null && { echo "a.cu(1): error: broken"; exit 1; }\ncp /bin/true "$to"\n')
+        nvcc.write_text(
+            '#!/bin/sh\necho "$@" >>"$0.log"\n[ "$1" = --version ] && exit\n'
+            'for last; do case $to in next) to=$last;; esac; [ "$last" = -o ] && to=next; done\n'
+            'grep -q broken "$last" 2>/dev/null && { echo "a.cu(1): error: broken"; exit 1; }\ncp /bin/true "$to"\n'
+        )
         nvcc.chmod(0o755)
         self.nvcc = nvcc
         self.source = self.root / "a.cu"
@@ -199,7 +234,9 @@ class Builds(unittest.TestCase):
     def test_a_header_counts_for_all_builds(self):
         header = self.root / "a.h"
         header.write_text("1")
-        script = self.nvcc.read_text().replace("cp /bin", f'case $to in *.o) echo "$to: a.cu {header}" >"$to.d";; esac; cp /bin')
+        script = self.nvcc.read_text().replace(
+            "cp /bin", f'case $to in *.o) echo "$to: a.cu {header}" >"$to.d";; esac; cp /bin'
+        )
         self.nvcc.write_text(script)
         self.assertEqual([self.make()[1] for _ in range(2)], [5, 0])
         header.write_text("2")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Starts and ends a short program many times, plain and in a slice by turns: none may crash, hang or be wrong; how much longer does
-a start take? Exit status 0 if all were right."""
+"""Starts and ends a short program many times, plain and in a slice by turns: none may crash, hang or be wrong; how much
+longer does a start take? Exit status 0 if all were right."""
+
 import collections
 import concurrent.futures
 import statistics
@@ -19,6 +20,7 @@ def starts(session, mode, path, number):
     at_once, turns = session.options.at_once, []
     told = time.monotonic()
     with session.lab.mode(mode), session.lab.serving(), concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+
         def side(in_slice):
             return list(pool.map(lambda _: session.run([str(path)], in_slice), range(at_once)))
 
@@ -72,21 +74,29 @@ def main():
             turns, failure = starts(session, mode, programs[0][1], options.number)
             right = next((outcome for plain, _ in turns for outcome in plain if outcome.status == 0), None)
             if right is None:
-                sys.exit(f"{mode}: no plain start ended well: {turns[0][0][0].status_text()}: {turns[0][0][0].err}" if turns else "no time")
+                sys.exit(
+                    f"{mode}: no plain start ended well: {turns[0][0][0].status_text()}: {turns[0][0][0].err}"
+                    if turns
+                    else "no time"
+                )
             for name, side in (("plain", 0), ("slice", 1)):
                 outcomes = [outcome for turn in turns for outcome in turn[side]]
                 found = verdicts(outcomes, right)
                 counts = ", ".join(f"{found[kind]} {kind}" for kind in ("right", "crashed", "hung", "wrong"))
-                print(f"{mode} {name}: {len(outcomes)} starts, {options.at_once} at once: {counts}; "
-                      f"wall {range_of([outcome.wall_s * 1000 for outcome in outcomes], 1)} ms")
+                print(
+                    f"{mode} {name}: {len(outcomes)} starts, {options.at_once} at once: {counts}; "
+                    f"wall {range_of([outcome.wall_s * 1000 for outcome in outcomes], 1)} ms"
+                )
                 for outcome in [each for each in outcomes if each.ended != "by itself" or difference(right, each)][:5]:
                     print(f"  {difference(right, outcome)}; {outcome.err.strip()[-300:]}")
                 if side == 1 and found["right"] != len(outcomes):
                     status = 1
             counted = turns[FIRST_STARTS:]
             if counted:
-                ratios = [statistics.median(each.wall_s for each in sliced) / statistics.median(each.wall_s for each in plain)
-                          for plain, sliced in counted]
+                ratios = [
+                    statistics.median(each.wall_s for each in sliced) / statistics.median(each.wall_s for each in plain)
+                    for plain, sliced in counted
+                ]
                 print(f"{mode} wall in a slice / plain, {len(ratios)} turns: {range_of(ratios, 3)}")
             if failure:
                 print(f"{mode}: {failure}")

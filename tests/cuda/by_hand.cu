@@ -1,6 +1,6 @@
-// What gpuslice_launch() and <gpuslice/device.cuh> promise: which launches are refused, and that every block-task of a grid
-// of up to three dimensions is run once with its own index, with early returns, barriers and dynamic shared memory.
-// by_hand [ROUNDS]; exit status 0 if all is as promised, else each exception is a line on stderr.
+// What gpuslice_launch() and <gpuslice/device.cuh> promise: which launches are refused, and that every block-task of a
+// grid of up to three dimensions is run once with its own index, with early returns, barriers and dynamic shared
+// memory. by_hand [ROUNDS]; exit status 0 if all is as promised, else each exception is a line on stderr.
 #include <cstdio>
 #include <cstdlib>
 #include <gpuslice/device.cuh>
@@ -14,11 +14,13 @@ static void expect(const char* what, long found, long expected) {
   ++wrong;
 }
 
-__global__ void ordinary(unsigned* out) { *out = 1; }
+__global__ void ordinary(unsigned* out) {
+  *out = 1;
+}
 __global__ void without_parameters() {}
 
-/// Adds to each thread's element its number plus one: a block-task that is run twice, or not at all, leaves something else.
-/// A thread reads what its mirror image in the block wrote; odd blocks return early.
+/// Adds to each thread's element its number plus one: a block-task that is run twice, or not at all, leaves something
+/// else. A thread reads what its mirror image in the block wrote; odd blocks return early.
 __global__ void mirror(gpuslice::launch_args args, unsigned* out, unsigned char few, unsigned long long add) {
   gpuslice::for_each_block_task(args, [&](dim3 block) {
     extern __shared__ unsigned row[];
@@ -75,7 +77,8 @@ static void run(unsigned* out, dim3 grid, bool ordinary_launch) {
     mirror<<<grid, kThreads, kThreads * sizeof(unsigned)>>>(gpuslice::launch_args{}, out, kFew, kAdd);
     expect("launch", cudaGetLastError(), cudaSuccess);
   } else {
-    expect("launch", gpuslice::launch(mirror, grid, kThreads, kThreads * sizeof(unsigned), nullptr, out, kFew, kAdd), 0);
+    expect("launch", gpuslice::launch(mirror, grid, kThreads, kThreads * sizeof(unsigned), nullptr, out, kFew, kAdd),
+           0);
   }
   expect("copy", cudaMemcpy(found.data(), out, found.size() * sizeof(unsigned), cudaMemcpyDeviceToHost), cudaSuccess);
   unsigned differ = 0;
@@ -93,7 +96,8 @@ int main(int argc, char** argv) {
   if (cudaMalloc(&out, 1 << 20) != cudaSuccess) return 1;
   for (int round = 0; round < rounds; ++round) {
     expect_refusals(out);
-    for (const dim3 grid : {dim3(1), dim3(1000), dim3(1, 997), dim3(1, 1, 61), dim3(31, 33), dim3(7, 11, 13), dim3(3, 1, 5)}) {
+    for (const dim3 grid :
+         {dim3(1), dim3(1000), dim3(1, 997), dim3(1, 1, 61), dim3(31, 33), dim3(7, 11, 13), dim3(3, 1, 5)}) {
       run(out, grid, false);
       run(out, grid, true);
     }

@@ -1,4 +1,5 @@
-// What programs do that compile their kernels themselves: source text to a cubin by NVRTC, called as this file is linked.
+// What programs do that compile their kernels themselves: source text to a cubin by NVRTC, called as this file is
+// linked.
 #pragma once
 
 #include <vector>

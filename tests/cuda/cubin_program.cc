@@ -1,7 +1,7 @@
 // A program whose kernel comes as a cubin, as those of CuPy and Triton do: cubin_program WAY FILE ROUNDS OPTION...
-// The ways: linked (NVRTC is called by this program itself; the only one of cubin_program_linked), plugin (by a library that it opened, NVRTC with it, for itself),
-// opened (NVRTC is opened and its functions looked up), read (FILE is the cubin). All but the last write FILE, and all load the
-// cubin and run its kernel ROUNDS times (program.h).
+// The ways: linked (NVRTC is called by this program itself; the only one of cubin_program_linked), plugin (by a library
+// that it opened, NVRTC with it, for itself), opened (NVRTC is opened and its functions looked up), read (FILE is the
+// cubin). All but the last write FILE, and all load the cubin and run its kernel ROUNDS times (program.h).
 #include <cuda.h>
 #include <dlfcn.h>
 #include <nvrtc.h>

@@ -10,7 +10,8 @@ cudaError_t CUDARTAPI cudaGetFuncBySymbol(cudaFunction_t* function, const void* 
   const cudaError_t found = __cudaGetKernel(&kernel, symbol);
   if (found != cudaSuccess) return found;
   void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
-  const auto get = reinterpret_cast<decltype(&cuKernelGetFunction)>(driver ? dlsym(driver, "cuKernelGetFunction") : nullptr);
+  const auto get =
+      reinterpret_cast<decltype(&cuKernelGetFunction)>(driver ? dlsym(driver, "cuKernelGetFunction") : nullptr);
   if (get == nullptr) return cudaErrorInitializationError;
   return static_cast<cudaError_t>(get(function, reinterpret_cast<CUkernel>(kernel)));
 }

@@ -1,4 +1,5 @@
-// Kernels for image_shell, and some more of them, so that compiling their rewritten form takes longer than a program's start should.
+// Kernels for image_shell, and some more of them, so that compiling their rewritten form takes longer than a program's
+// start should.
 
 #ifdef WITH_VARIABLE
 __device__ unsigned total;
@@ -33,6 +34,12 @@ __device__ void more(float* values) {
   values[i] = part[0] + N;
 }
 
-extern "C" __global__ void more_1(float* values) { more<1>(values); }
-extern "C" __global__ void more_2(float* values) { more<2>(values); }
-extern "C" __global__ void more_3(float* values) { more<3>(values); }
+extern "C" __global__ void more_1(float* values) {
+  more<1>(values);
+}
+extern "C" __global__ void more_2(float* values) {
+  more<2>(values);
+}
+extern "C" __global__ void more_3(float* values) {
+  more<3>(values);
+}

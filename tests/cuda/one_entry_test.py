@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Every loop of the kernels in a PTX file has one entry: one_entry_test.py FILE.
 
-ptxas brings the lanes of a warp together again only around such loops (src/ptx/pass/wrap_in_claim_loop.cc), so what nvcc
-makes of gpuslice/device.cuh must not have others. A flow graph is so if, and only if, taking away edges from a node to itself
-and merging nodes with their only predecessor, in any order, leaves one node.
-"""
+ptxas brings the lanes of a warp together again only around such loops (src/ptx/pass/wrap_in_claim_loop.cc), so what
+nvcc makes of gpuslice/device.cuh must not have others. A flow graph is so if, and only if, taking away edges from a
+node to itself and merging nodes with their only predecessor, in any order, leaves one node."""
+
 import re
 import sys
 

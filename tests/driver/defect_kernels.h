@@ -5,8 +5,8 @@
 #include <array>
 #include <vector>
 
-/// One module of tests/ptx/defects, with an entry of the same name. Its parameter is the address of `expected.size()` words,
-/// all 0 before the launch; without a parameter it leaves its results in the module's variable `results`.
+/// One module of tests/ptx/defects, with an entry of the same name. Its parameter is the address of `expected.size()`
+/// words, all 0 before the launch; without a parameter it leaves its results in the module's variable `results`.
 struct DefectKernel {
   const char* name;
   std::array<unsigned, 3> grid;
@@ -44,7 +44,8 @@ inline std::vector<unsigned> after_named_barriers(unsigned blocks) {
     for (unsigned half = 0; half < 2; ++half) {
       for (int round = 0; round < (half == 0 ? 5 : 2); ++round) {
         const auto before = values;
-        for (unsigned i = 0; i < 64; ++i) values[half * 64 + i] = before[half * 64 + i] * 3 + before[half * 64 + (i + 1) % 64];
+        for (unsigned i = 0; i < 64; ++i)
+          values[half * 64 + i] = before[half * 64 + i] * 3 + before[half * 64 + (i + 1) % 64];
       }
     }
     const auto voters = std::count_if(values.begin(), values.end(), [](unsigned value) { return (value & 4) != 0; });
@@ -56,7 +57,8 @@ inline std::vector<unsigned> after_named_barriers(unsigned blocks) {
 inline std::vector<unsigned> indices_otherwise(unsigned nx, unsigned ny, unsigned nz) {
   return for_each_thread(nx * ny * nz, 32, [=](unsigned block, unsigned thread) {
     const unsigned x = block % nx, y = block / nx % ny, z = block / nx / ny;
-    return x * (1 + 100 + 10000 + 100000) + y * (7 + 1000) + z * 70 + ny * 1000000 + (thread % 2 != 0 ? z : 9) * 10000000;
+    return x * (1 + 100 + 10000 + 100000) + y * (7 + 1000) + z * 70 + ny * 1000000 +
+           (thread % 2 != 0 ? z : 9) * 10000000;
   });
 }
 
@@ -97,15 +99,24 @@ inline std::vector<unsigned> after_grid_barriers(unsigned blocks) {
 inline std::vector<DefectKernel> defect_kernels() {
   return {
       {.name = "slow_warp", .grid = {600, 1, 1}, .threads = 64, .expected = std::vector<unsigned>(600 * 64, 1)},
-      {.name = "one_warp_blocks", .grid = {512, 1, 1}, .threads = 32, .expected = each_once(512), .free_word = kMostAtOnceWord},
+      {.name = "one_warp_blocks",
+       .grid = {512, 1, 1},
+       .threads = 32,
+       .expected = each_once(512),
+       .free_word = kMostAtOnceWord},
       {.name = "predicated_exit", .grid = {120, 1, 1}, .threads = 96, .expected = after_exits(120)},
       {.name = "named_barriers", .grid = {60, 1, 1}, .threads = 128, .expected = after_named_barriers(60)},
       {.name = "block_index_in_function",
        .grid = {17, 12, 1},
        .threads = 32,
-       .expected = for_each_thread(17 * 12, 32, [](unsigned b, unsigned t) { return t * 17 + b / 17 + b % 17 * 1000; })},
+       .expected =
+           for_each_thread(17 * 12, 32, [](unsigned b, unsigned t) { return t * 17 + b / 17 + b % 17 * 1000; })},
       {.name = "block_index_otherwise", .grid = {13, 7, 3}, .threads = 32, .expected = indices_otherwise(13, 7, 3)},
-      {.name = "no_parameters", .grid = {64, 1, 1}, .threads = 32, .expected = std::vector<unsigned>(64, 32), .parameter = false},
+      {.name = "no_parameters",
+       .grid = {64, 1, 1},
+       .threads = 32,
+       .expected = std::vector<unsigned>(64, 32),
+       .parameter = false},
       {.name = "indented_parameters", .grid = {64, 1, 1}, .threads = 32, .expected = std::vector<unsigned>(64, 32)},
       {.name = "cooperative", .grid = {64, 1, 1}, .threads = 32, .expected = after_meeting(64), .cooperative = true},
       {.name = "shared_memory_decides_occupancy",

@@ -1,7 +1,7 @@
-// Kernels that other rewriters got wrong (tests/ptx/defects): defects DIRECTORY ROUNDS. Launches each of them so many times,
-// one behind the other, and checks every word of what it leaves. ROUNDS 0: until SIGTERM. A line for each round,
-// "round N most M", M being the most blocks of one_warp_blocks that ran at the same time; then exit status 0, or 3 at the
-// first word that is wrong, which is named on stderr.
+// Kernels that other rewriters got wrong (tests/ptx/defects): defects DIRECTORY ROUNDS. Launches each of them so many
+// times, one behind the other, and checks every word of what it leaves. ROUNDS 0: until SIGTERM. A line for each round,
+// "round N most M", M being the most blocks of one_warp_blocks that ran at the same time; then exit status 0, or 3 at
+// the first word that is wrong, which is named on stderr.
 #include <csignal>
 #include <fstream>
 #include <iterator>
@@ -16,7 +16,8 @@ volatile std::sig_atomic_t over = 0;
 
 class Runner {
  public:
-  Runner(DefectKernel kernel, const std::string& directory) : kernel_(std::move(kernel)), read_(kernel_.expected.size()) {
+  Runner(DefectKernel kernel, const std::string& directory)
+      : kernel_(std::move(kernel)), read_(kernel_.expected.size()) {
     const std::string path = directory + "/" + kernel_.name + ".ptx";
     std::ifstream file(path);
     const std::string text{std::istreambuf_iterator<char>(file), {}};

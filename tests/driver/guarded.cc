@@ -1,8 +1,8 @@
-// A kernel that can only be guarded: half of each block's threads arrive at a barrier without waiting, so another block-task
-// in the same block would find it half full. guarded [ROWS [STREAMS]]: one launch of 25 * ROWS blocks of a millisecond (16)
-// after the other, by turns in so many streams (1) of which each waits for the one before, until SIGTERM, each with every word
-// of its result checked. Writes "started" to stderr after the first; the last line is "guarded: R results, M wrong"; exit
-// status 0, or 3 when one was wrong.
+// A kernel that can only be guarded: half of each block's threads arrive at a barrier without waiting, so another
+// block-task in the same block would find it half full. guarded [ROWS [STREAMS]]: one launch of 25 * ROWS blocks of a
+// millisecond (16) after the other, by turns in so many streams (1) of which each waits for the one before, until
+// SIGTERM, each with every word of its result checked. Writes "started" to stderr after the first; the last line is
+// "guarded: R results, M wrong"; exit status 0, or 3 when one was wrong.
 #include <csignal>
 #include <cstdlib>
 #include <vector>

@@ -3,4 +3,6 @@
 
 int version_seen_from_c(void);
 
-int version_seen_from_c(void) { return gpuslice_version() == GPUSLICE_VERSION; }
+int version_seen_from_c(void) {
+  return gpuslice_version() == GPUSLICE_VERSION;
+}

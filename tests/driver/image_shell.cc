@@ -2,7 +2,8 @@
 // answers each with one line.
 //
 // clang-format off
-//   module FILE | library FILE   -> "ok": loaded, as that; what was loaded before stays loaded, but is not used any more
+//   module FILE | library FILE   -> "ok": loaded, as that; what was loaded before stays loaded, but is not used any
+//                                more
 //   run BLOCKS                   -> "right" or "wrong": scale, compared with what it should give
 //   more                         -> "ok": more_1 has run
 //   shared BYTES                 -> "ok": so much dynamic shared memory has scale from now on

@@ -1,7 +1,8 @@
-// A kernel that counts on where its dynamic shared memory begins, as swizzled layouts do: threads hand words to each other at addresses
-// of which some bits are turned by others. shared_memory [BYTES]: until SIGTERM its launches have so much of it or, by turns, no more than
-// they need, somewhat more, and all that a block can have; the program asks for all of it first, whatever it launches with. Each word
-// of each result is checked. The last line is "shared_memory: R results, W wrong"; exit status 0, or 3 when one was wrong.
+// A kernel that counts on where its dynamic shared memory begins, as swizzled layouts do: threads hand words to each
+// other at addresses of which some bits are turned by others. shared_memory [BYTES]: until SIGTERM its launches have so
+// much of it or, by turns, no more than they need, somewhat more, and all that a block can have; the program asks for
+// all of it first, whatever it launches with. Each word of each result is checked. The last line is "shared_memory: R
+// results, W wrong"; exit status 0, or 3 when one was wrong.
 #include <csignal>
 #include <cstdlib>
 #include <vector>
@@ -77,7 +78,8 @@ int main(int argc, char** argv) {
   while (over == 0) {
     unsigned seed = results, steps = 2 * kSteps;  // even: each thread's word comes back to it
     void* parameters[] = {&out, &seed, &steps};
-    DRIVER_CHECK(cuLaunchKernel(kernel, kBlocks, 1, 1, kThreads, 1, 1, sizes[results++ % sizes.size()], nullptr, parameters, nullptr));
+    DRIVER_CHECK(cuLaunchKernel(kernel, kBlocks, 1, 1, kThreads, 1, 1, sizes[results++ % sizes.size()], nullptr,
+                                parameters, nullptr));
     DRIVER_CHECK(cuMemcpyDtoH(words.data(), out, words.size() * sizeof(unsigned)));
     bool right = true;
     for (unsigned i = 0; i < words.size(); ++i) right &= words[i] == seed + i + steps;

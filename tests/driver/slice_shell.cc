@@ -8,7 +8,8 @@
 //   critical STREAM ON                   -> code                 (before init: of no context)
 //   shared BYTES                         -> "ok": so much dynamic shared memory may launches of record have from now on
 //   launch STREAM BLOCKS ITERATIONS      -> "ok": record with 256 threads a block, into new memory
-//   capture STREAM MS                    -> code: of a capture into which nothing goes, of a mode in which other threads may end it
+//   capture STREAM MS                    -> code: of a capture into which nothing goes, of a mode in which other
+//                                        threads may end it
 //   finish                               -> "ok" once all kernels have ended; blocks that have not begun do nothing
 //   records STREAM FILE                  -> "ok": "block start_ns sm runs" for each of the latest launch that has begun
 #include <atomic>

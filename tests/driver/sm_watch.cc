@@ -1,7 +1,7 @@
 // Watches who has blocks on which SM of the software GPU, until its input ends:
 //
-//   sm_watch TABLE   says `ready`, and at the end for each process its pid and the SMs it was seen on (hexadecimal, bit = SM),
-//                    then how many times two were seen at work, and how many times on one SM.
+//   sm_watch TABLE   says `ready`, and at the end for each process its pid and the SMs it was seen on (hexadecimal,
+//                    bit = SM), then how many times two were seen at work, and how many times on one SM.
 //
 // A kernel counts once it has blocks; so does each look at the table.
 #include <poll.h>

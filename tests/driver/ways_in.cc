@@ -1,4 +1,5 @@
-// Ways to launch kernels that programs have beside the plain one: ways_in WAY ROUNDS. Each round's results are checked, every word.
+// Ways to launch kernels that programs have beside the plain one: ways_in WAY ROUNDS. Each round's results are checked,
+// every word.
 //
 //   contexts     two contexts by turns, each with a module of its own; one is destroyed with work outstanding
 //   threads      four threads at once: on the legacy stream, on their own default streams, on streams they made
@@ -25,7 +26,8 @@
 #include "kernels.h"
 
 extern "C" {
-CUresult cuLaunchKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**, void**);
+CUresult cuLaunchKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                             void**, void**);
 CUresult cuMemcpyDtoHAsync_v2_ptsz(void*, CUdeviceptr, size_t, CUstream);
 CUresult cuStreamSynchronize_ptsz(CUstream);
 }
@@ -124,7 +126,8 @@ void threads(unsigned rounds) {
       for (unsigned round = 0; round < rounds; ++round) {
         const unsigned seed = number * 1000 + round;
         if (number == 1) {
-          DRIVER_CHECK(cuLaunchKernel_ptsz(kernel, kBlocks, 1, 1, kThreads, 1, 1, 0, nullptr, output->parameters(seed), nullptr));
+          DRIVER_CHECK(cuLaunchKernel_ptsz(kernel, kBlocks, 1, 1, kThreads, 1, 1, 0, nullptr, output->parameters(seed),
+                                           nullptr));
           DRIVER_CHECK(cuMemcpyDtoHAsync_v2_ptsz(output->host(), output->device, Output::kBytes, nullptr));
           DRIVER_CHECK(cuStreamSynchronize_ptsz(nullptr));
         } else {
@@ -197,14 +200,17 @@ void opened(unsigned rounds) {
   const CUfunction kernel = load(&module);
   auto output = std::make_unique<Output>();
   void* const library = dlopen("libcuda.so.1", RTLD_NOW);
-  const auto get = reinterpret_cast<decltype(&cuGetProcAddress_v2)>(library ? dlsym(library, "cuGetProcAddress_v2") : nullptr);
-  const auto by_name = reinterpret_cast<decltype(&cuLaunchKernel)>(library ? dlsym(library, "cuLaunchKernel") : nullptr);
+  const auto get =
+      reinterpret_cast<decltype(&cuGetProcAddress_v2)>(library ? dlsym(library, "cuGetProcAddress_v2") : nullptr);
+  const auto by_name =
+      reinterpret_cast<decltype(&cuLaunchKernel)>(library ? dlsym(library, "cuLaunchKernel") : nullptr);
   if (!get || !by_name) std::exit(1);
   void* address = nullptr;
   DRIVER_CHECK(get("cuLaunchKernel", &address, CUDA_VERSION, CU_GET_PROC_ADDRESS_DEFAULT, nullptr));
   const decltype(by_name) ways[] = {by_name, reinterpret_cast<decltype(by_name)>(address)};
   for (unsigned round = 0; round < rounds; ++round) {
-    DRIVER_CHECK(ways[round % 2](kernel, kBlocks, 1, 1, kThreads, 1, 1, 0, nullptr, output->parameters(round), nullptr));
+    DRIVER_CHECK(
+        ways[round % 2](kernel, kBlocks, 1, 1, kThreads, 1, 1, 0, nullptr, output->parameters(round), nullptr));
     output->fetch_and_compare();
   }
 }
@@ -235,8 +241,9 @@ struct Way {
   const char* name;
   void (*run)(unsigned rounds);
 };
-constexpr Way kWays[] = {{"contexts", contexts}, {"threads", threads}, {"attributes", attributes},   {"unload", unload},
-                         {"free", free_memory},  {"opened", opened},   {"destructor", destructor}, {"fork", attributes}};
+constexpr Way kWays[] = {{"contexts", contexts},     {"threads", threads},  {"attributes", attributes},
+                         {"unload", unload},         {"free", free_memory}, {"opened", opened},
+                         {"destructor", destructor}, {"fork", attributes}};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Includes go one way: a part of src/, and a room of a part, includes only what its Meson file names before it."""
+
 import pathlib
 import re
 import unittest
@@ -8,8 +9,17 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2] / "src"
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 ROOMS = re.compile(r"foreach room : \[(.*?)\]", re.DOTALL)
 # What a part may include beside itself and base: what architecture.md says.
-MAY_INCLUDE = {"base": set(), "ptx": set(), "sched": set(), "ipc": set(), "softgpu": {"ptx"}, "libgpuslice": {"ptx", "ipc"},
-               "gpuslice-compile": {"ptx", "ipc", "libgpuslice"}, "gpuctld": {"ipc", "sched"}, "gpuctl": {"ptx", "ipc", "sched"}}
+MAY_INCLUDE = {
+    "base": set(),
+    "ptx": set(),
+    "sched": set(),
+    "ipc": set(),
+    "softgpu": {"ptx"},
+    "libgpuslice": {"ptx", "ipc"},
+    "gpuslice-compile": {"ptx", "ipc", "libgpuslice"},
+    "gpuctld": {"ipc", "sched"},
+    "gpuctl": {"ptx", "ipc", "sched"},
+}
 FOR_TESTS = {"testing"}  # rooms that only tests include
 
 
@@ -43,7 +53,12 @@ class Arrows(unittest.TestCase):
                 for path in sources_in(SOURCE / part / room):
                     for included in INCLUDE.findall(path.read_text()):
                         target = included.split("/")
-                        if target[0] != part or len(target) < 3 or target[1] in FOR_TESTS and path.stem.endswith("_test"):
+                        if (
+                            target[0] != part
+                            or len(target) < 3
+                            or target[1] in FOR_TESTS
+                            and path.stem.endswith("_test")
+                        ):
                             continue
                         with self.subTest(file=str(path.relative_to(SOURCE)), includes=included):
                             self.assertLessEqual(order.get(target[1], len(order)), number)

@@ -1,10 +1,11 @@
-// pair-forms [--size trivial|small|large] [--pairs N] KERNEL FILE...: a kernel of gpuslice-bench as it stands in each FILE, PTX that
-// `gpuctl rewrite` made of kernels/KERNEL.ptx, or what somebody made of that; original against rewritten, by turns, in one
-// process, without a daemon and without libgpuslice. So a change of the worker's text can be tried by hand, and what a piece of
-// it costs be told to a tenth of a microsecond, before it is built.
+// pair-forms [--size trivial|small|large] [--pairs N] KERNEL FILE...: a kernel of gpuslice-bench as it stands in each
+// FILE, PTX that `gpuctl rewrite` made of kernels/KERNEL.ptx, or what somebody made of that; original against
+// rewritten, by turns, in one process, without a daemon and without libgpuslice. So a change of the worker's text can
+// be tried by hand, and what a piece of it costs be told to a tenth of a microsecond, before it is built.
 //
-// For each step of the kernel, it prints the time of a launch in both forms, the difference, and how the block-tasks were handed
-// out; then whether both forms left the same output. Exit status: 0, 1 something failed, 2 wrong usage, 3 the outputs differ.
+// For each step of the kernel, it prints the time of a launch in both forms, the difference, and how the block-tasks
+// were handed out; then whether both forms left the same output. Exit status: 0, 1 something failed, 2 wrong usage, 3
+// the outputs differ.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -26,7 +27,7 @@ using gpuctl::ptx::LaunchArgs;
 constexpr double kTargetNs = 20'000;  // as gpuctl.toml has it for block-tasks
 constexpr int kLaunches = 20;         // a burst
 constexpr std::uint32_t kPairs = 30;  // of bursts
-constexpr int kLearn = 6;  // launches until the block-task's duration is known well enough
+constexpr int kLearn = 6;             // launches until the block-task's duration is known well enough
 
 /// Launch blocks, enough for a burst and for all steps of a kernel.
 class Slots {
@@ -61,11 +62,15 @@ class Slots {
 class Pair {
  public:
   /// `spec` has the PTX of the file.
-  Pair(const Gpu& gpu, const KernelSpec& spec, const Extent& extent) : gpu_(gpu), workbench_(spec, extent, 1, 1, false) {
-    const gpuctl::Polled polled{static_cast<std::uint32_t>(gpu.sms()), {gpuctl::kNoLimit, gpuctl::kNoLimit, gpuctl::kNoLimit, gpuctl::kNoLimit, gpuctl::kNoLimit, gpuctl::kNoLimit}};
+  Pair(const Gpu& gpu, const KernelSpec& spec, const Extent& extent)
+      : gpu_(gpu), workbench_(spec, extent, 1, 1, false) {
+    const gpuctl::Polled polled{
+        static_cast<std::uint32_t>(gpu.sms()),
+        {gpuctl::kNoLimit, gpuctl::kNoLimit, gpuctl::kNoLimit, gpuctl::kNoLimit, gpuctl::kNoLimit, gpuctl::kNoLimit}};
     std::memcpy(polled_.data(), &polled, sizeof polled);
     CUmodule module = load_module(spec.ptx);
-    for (const Step& step : workbench_.problem().steps) find(step, module, std::string(step.entry.empty() ? spec.name : step.entry));
+    for (const Step& step : workbench_.problem().steps)
+      find(step, module, std::string(step.entry.empty() ? spec.name : step.entry));
     for (std::size_t i = 0; i < steps_.size(); ++i) learn(i);
   }
 
@@ -90,8 +95,11 @@ class Pair {
       more.push_back(rewritten.back() - plain.back());
     }
     const double us = median(plain);
-    std::printf("%s %s: %.2f us, rewritten %+.2f us, %.4f; block-task %.0f ns, %u workers, chunks of %u to %u, quick below %u of %u\n", file, step.name.c_str(), us, median(more),
-                median(rewritten) / us, step.task_ns, step.args.workers, step.args.chunk >> 16, step.args.chunk & 0xffff, step.args.quick_below, step.args.total);
+    std::printf(
+        "%s %s: %.2f us, rewritten %+.2f us, %.4f; block-task %.0f ns, %u workers, chunks of %u to %u, quick below %u "
+        "of %u\n",
+        file, step.name.c_str(), us, median(more), median(rewritten) / us, step.task_ns, step.args.workers,
+        step.args.chunk >> 16, step.args.chunk & 0xffff, step.args.quick_below, step.args.total);
   }
 
  private:
@@ -107,8 +115,11 @@ class Pair {
   void find(const Step& step, CUmodule module, const std::string& name) {
     Prepared prepared{name, step.grid, nullptr, 0, {}, 0};
     int per_sm = 0;
-    const auto found = driver().cuModuleGetFunction(&prepared.persistent, module, (name + gpuctl::ptx::kPersistentSuffix).c_str());
-    if (found == CUDA_SUCCESS) CUDA_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, &per_sm, prepared.persistent, static_cast<int>(step.block.count()), 0);
+    const auto found =
+        driver().cuModuleGetFunction(&prepared.persistent, module, (name + gpuctl::ptx::kPersistentSuffix).c_str());
+    if (found == CUDA_SUCCESS)
+      CUDA_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, &per_sm, prepared.persistent,
+                static_cast<int>(step.block.count()), 0);
     prepared.per_sm = static_cast<std::uint32_t>(per_sm);
     steps_.push_back(prepared);
   }
@@ -139,7 +150,8 @@ class Pair {
   void plan(Prepared& step) {
     const std::array<std::uint32_t, 3> grid = {step.grid.x, step.grid.y, step.grid.z};
     const auto sms = static_cast<std::uint32_t>(gpu_.sms());
-    const gpuslice::Chunks chunks = gpuslice::plan_chunks(grid, step.task_ns, std::uint64_t{sms} * step.per_sm, kTargetNs);
+    const gpuslice::Chunks chunks =
+        gpuslice::plan_chunks(grid, step.task_ns, std::uint64_t{sms} * step.per_sm, kTargetNs);
     step.args = gpuslice::lay_out(grid, chunks);
     step.args.polled = reinterpret_cast<CUdeviceptr>(polled_.data());
     step.args.range = sms << 16;
@@ -191,7 +203,8 @@ struct Options {
 int run(const Options& options) {
   const Gpu gpu;
   const KernelSpec& spec = *find_kernel(options.kernel);
-  const Extent& extent = spec.sizes[static_cast<std::size_t>(std::ranges::find(kSizeNames, options.size) - kSizeNames.begin())];
+  const Extent& extent =
+      spec.sizes[static_cast<std::size_t>(std::ranges::find(kSizeNames, options.size) - kSizeNames.begin())];
   bool same = true;
   for (const std::string& file : options.files) {
     std::ifstream in(file);
@@ -214,10 +227,14 @@ int main(int argc, char** argv) {
   Options options;
   std::vector<std::string> kernels;
   for (const KernelSpec& spec : kernel_table()) kernels.emplace_back(spec.name);
-  CLI::App app("A kernel's original form against its rewritten one, by turns, from PTX that gpuctl rewrite made.", "pair-forms");
-  app.add_option("--size", options.size, "of the problem: trivial, small or large (default)")->check(CLI::IsMember({"trivial", "small", "large"}));
+  CLI::App app("A kernel's original form against its rewritten one, by turns, from PTX that gpuctl rewrite made.",
+               "pair-forms");
+  app.add_option("--size", options.size, "of the problem: trivial, small or large (default)")
+      ->check(CLI::IsMember({"trivial", "small", "large"}));
   app.add_option("--pairs", options.pairs, "pairs of bursts to measure (default 30)")->check(CLI::PositiveNumber);
-  app.add_option("KERNEL", options.kernel, "as gpuslice-bench list names it")->required()->check(CLI::IsMember(kernels));
+  app.add_option("KERNEL", options.kernel, "as gpuslice-bench list names it")
+      ->required()
+      ->check(CLI::IsMember(kernels));
   app.add_option("FILE", options.files, "PTX")->required()->check(CLI::ExistingFile);
   try {
     app.parse(argc, argv);

@@ -3,8 +3,8 @@
 
 cupy_program.py ROUNDS (rounds.py). All is done with whole numbers, so no order of summation shows.
 """
-import cupy
 
+import cupy
 import rounds
 
 COUNT = 1 << 23
@@ -28,7 +28,9 @@ extern "C" __global__ void scramble(unsigned* values, unsigned count, unsigned s
 class Kernels:
     def __init__(self):
         self.scramble = cupy.RawKernel(SOURCE, "scramble")
-        self.mix = cupy.ElementwiseKernel("uint32 x, uint32 y", "uint32 z", "z = (x >> 3) ^ (y * 2654435761u)", "mix_words")
+        self.mix = cupy.ElementwiseKernel(
+            "uint32 x, uint32 y", "uint32 z", "z = (x >> 3) ^ (y * 2654435761u)", "mix_words"
+        )
         self.odd = cupy.ReductionKernel("uint32 x", "uint64 y", "x & 1u", "a + b", "y = a", "0", "count_odd")
         self.values = cupy.arange(COUNT, dtype=cupy.uint32)
         self.mixed = cupy.zeros(COUNT, dtype=cupy.uint32)

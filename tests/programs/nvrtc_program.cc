@@ -1,6 +1,6 @@
-// Kernels that the program compiles with NVRTC, for the GPU it finds: nvrtc_program SCALE KIND ROUNDS. SCALE: times 32,768
-// numbers; KIND: cubin or ptx, what it takes from NVRTC. A round scrambles the numbers in two kernels, one of which shares
-// memory within its blocks.
+// Kernels that the program compiles with NVRTC, for the GPU it finds: nvrtc_program SCALE KIND ROUNDS. SCALE: times
+// 32,768 numbers; KIND: cubin or ptx, what it takes from NVRTC. A round scrambles the numbers in two kernels, one of
+// which shares memory within its blocks.
 #include <nvrtc.h>
 
 #include <cstdlib>
@@ -46,7 +46,8 @@ std::vector<char> make_ptx(const char* architecture) {
   std::size_t size = 0;
   std::vector<char> ptx;
   if (nvrtcCreateProgram(&program, kSource, "kernel.cu", 0, nullptr, nullptr) != NVRTC_SUCCESS ||
-      nvrtcCompileProgram(program, 1, &architecture) != NVRTC_SUCCESS || nvrtcGetPTXSize(program, &size) != NVRTC_SUCCESS) {
+      nvrtcCompileProgram(program, 1, &architecture) != NVRTC_SUCCESS ||
+      nvrtcGetPTXSize(program, &size) != NVRTC_SUCCESS) {
     std::fprintf(stderr, "NVRTC does not make PTX for %s\n", architecture);
     std::exit(1);
   }
@@ -93,21 +94,23 @@ int main(int argc, char** argv) {
   DRIVER_CHECK(cuMemsetD32(values, 1, 2 * count));
   CUdeviceptr sums = values + count * sizeof(unsigned);
   unsigned number = 0;
-  run_rounds({.name = "nvrtc_program",
-              .round =
-                  [&] {
-                    void* first[] = {&values, &number};
-                    void* second[] = {&values, &sums};
-                    DRIVER_CHECK(cuLaunchKernel(scramble, count / kThreads, 1, 1, kThreads, 1, 1, 0, nullptr, first, nullptr));
-                    DRIVER_CHECK(cuLaunchKernel(exchange, count / kThreads, 1, 1, kThreads, 1, 1, 0, nullptr, second, nullptr));
-                    ++number;
-                  },
-              .wait = [] { DRIVER_CHECK(cuCtxSynchronize()); },
-              .contents =
-                  [&] {
-                    DRIVER_CHECK(cuMemcpyDtoH(bytes.data(), values, bytes.size()));
-                    return bytes;
-                  }},
-             argv[3]);
+  run_rounds(
+      {.name = "nvrtc_program",
+       .round =
+           [&] {
+             void* first[] = {&values, &number};
+             void* second[] = {&values, &sums};
+             DRIVER_CHECK(cuLaunchKernel(scramble, count / kThreads, 1, 1, kThreads, 1, 1, 0, nullptr, first, nullptr));
+             DRIVER_CHECK(
+                 cuLaunchKernel(exchange, count / kThreads, 1, 1, kThreads, 1, 1, 0, nullptr, second, nullptr));
+             ++number;
+           },
+       .wait = [] { DRIVER_CHECK(cuCtxSynchronize()); },
+       .contents =
+           [&] {
+             DRIVER_CHECK(cuMemcpyDtoH(bytes.data(), values, bytes.size()));
+             return bytes;
+           }},
+      argv[3]);
   return 0;
 }

@@ -29,8 +29,8 @@ inline double since_start_s() {
 
 struct RoundsProgram {
   const char* name;
-  std::function<void()> round;                         ///< queues a round's work
-  std::function<void()> wait;                          ///< for the GPU
+  std::function<void()> round;                           ///< queues a round's work
+  std::function<void()> wait;                            ///< for the GPU
   std::function<std::vector<unsigned char>()> contents;  ///< all results
 };
 

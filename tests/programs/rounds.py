@@ -1,13 +1,14 @@
 """What the Python programs beside this file share: how they are told what to do, and what they print.
 
-PROGRAM ROUNDS: one round, which also shows that everything works, then ROUNDS more, which are timed. It ends with a line
+PROGRAM ROUNDS: one round, which also shows that everything works, then ROUNDS more, which are timed. It ends with a
+line
 
     NAME: 41 rounds, hash 0123456789abcdef, loop 1.234567 s, first result 2.345678 s after its start
 
 where the hash is that of all that was computed. PROGRAM -: after the first round it prints "ready T", T being the
-monotonic clock in ns, and then runs as many rounds as each line on stdin says, answering "ran N in S s"; the end of stdin
-is its end, with the line above. It knows nothing of slices.
-"""
+monotonic clock in ns, and then runs as many rounds as each line on stdin says, answering "ran N in S s"; the end of
+stdin is its end, with the line above. It knows nothing of slices."""
+
 import hashlib
 import os
 import sys
@@ -46,5 +47,7 @@ def main(name, one_round, wait, contents):
     else:
         loop_s = run(int(wanted))
     digest = hashlib.sha256(contents()).hexdigest()[:16]
-    print(f"{name}: {rounds} rounds, hash {digest}, loop {loop_s:.6f} s, first result {first_s:.6f} s after its start",
-          flush=True)
+    print(
+        f"{name}: {rounds} rounds, hash {digest}, loop {loop_s:.6f} s, first result {first_s:.6f} s after its start",
+        flush=True,
+    )

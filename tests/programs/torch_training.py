@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""A small convolutional network, trained by PyTorch in single precision with deterministic algorithms: a round is one step.
+"""A small convolutional network, trained by PyTorch in single precision with deterministic algorithms: a round is one
+step.
 
 torch_training.py [--graph] ROUNDS (rounds.py). With --graph the step is captured once, as a CUDA graph, and replayed.
 """
+
 import os
 import sys
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what deterministic matrix products ask for
 
+import rounds
 import torch
 from torch import nn
-
-import rounds
 
 BATCH = 512
 BATCHES = 8  # that take turns
@@ -20,10 +21,17 @@ WARM_UP_STEPS = 3  # before the capture
 
 def network():
     return nn.Sequential(
-        nn.Conv2d(3, 48, 3, padding=1), nn.ReLU(),
-        nn.Conv2d(48, 96, 3, stride=2, padding=1), nn.ReLU(),
-        nn.Conv2d(96, 96, 3, stride=2, padding=1), nn.ReLU(),
-        nn.Flatten(), nn.Linear(96 * 8 * 8, 128), nn.ReLU(), nn.Linear(128, 10)).cuda()
+        nn.Conv2d(3, 48, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(48, 96, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(96, 96, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(96 * 8 * 8, 128),
+        nn.ReLU(),
+        nn.Linear(128, 10),
+    ).cuda()
 
 
 class Training:

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Kernels in Triton: a softmax over rows, an element-wise update and a matrix product. triton_kernel.py ROUNDS (rounds.py).
+"""Kernels in Triton: a softmax over rows, an element-wise update and a matrix product. triton_kernel.py ROUNDS
+(rounds.py).
 
 The first results are compared with PyTorch's; exit status 3 when they differ by more than rounding does.
 """
+
 import sys
 
+import rounds
 import torch
 import triton
 import triton.language as tl
-
-import rounds
 
 ROWS, COLUMNS = 16384, 2048
 SIZE = 2048  # of the matrices, each way
@@ -54,7 +55,7 @@ class Kernels:
         torch.manual_seed(2)
         self.values = torch.randn(ROWS, COLUMNS).cuda()
         self.weights = torch.empty_like(self.values)
-        self.left = (torch.randn(SIZE, SIZE) / SIZE ** 0.5).cuda().half()
+        self.left = (torch.randn(SIZE, SIZE) / SIZE**0.5).cuda().half()
         self.right = torch.randn(SIZE, SIZE).cuda().half()
         self.added = torch.randn(SIZE, SIZE).cuda().half()
         self.product = torch.empty_like(self.left)
@@ -64,7 +65,9 @@ class Kernels:
         softmax_rows[(ROWS,)](self.weights, self.values, COLUMNS, COLUMNS=COLUMNS)
         count = self.values.numel()
         decay_and_add[(triton.cdiv(count, ELEMENTS),)](self.values, self.weights, count, ELEMENTS=ELEMENTS)
-        multiply_half_and_add[(SIZE // TILE, SIZE // TILE)](self.product, self.left, self.right, self.added, SIZE, TILE=TILE, DEPTH=DEPTH)
+        multiply_half_and_add[(SIZE // TILE, SIZE // TILE)](
+            self.product, self.left, self.right, self.added, SIZE, TILE=TILE, DEPTH=DEPTH
+        )
         self.right, self.product = self.product, self.right
         self.totals[0] += self.values.view(torch.int32).sum(dtype=torch.int64)
         self.totals[1] += self.right.view(torch.int16).sum(dtype=torch.int64)
@@ -76,14 +79,19 @@ class Kernels:
         product = ((self.left.float() @ self.right.float()) * 0.5 + self.added.float()).half()
         self.step()
         torch.cuda.synchronize()
-        right = (torch.allclose(self.weights, weights, rtol=1e-4, atol=1e-6) and torch.allclose(self.values, values, rtol=1e-4, atol=1e-4)
-                 and torch.allclose(self.right, product, rtol=2e-2, atol=2e-2))
+        right = (
+            torch.allclose(self.weights, weights, rtol=1e-4, atol=1e-6)
+            and torch.allclose(self.values, values, rtol=1e-4, atol=1e-4)
+            and torch.allclose(self.right, product, rtol=2e-2, atol=2e-2)
+        )
         if not right:
             print("triton_kernel: other results than PyTorch's", file=sys.stderr)
             sys.exit(3)
 
     def contents(self):
-        return b"".join(tensor.cpu().numpy().tobytes() for tensor in (self.values, self.weights, self.right, self.totals))
+        return b"".join(
+            tensor.cpu().numpy().tobytes() for tensor in (self.values, self.weights, self.right, self.totals)
+        )
 
 
 def main():

@@ -25,12 +25,13 @@ enum class Returns {
 struct Traits {
   bool entry = false;  ///< has cells, sums and input
   Returns returns = Returns::kNone;
-  bool block_returns = false;          ///< whole blocks may return
-  bool shared = false;                 ///< shared memory, and so barriers
-  bool initialised = false;            ///< all threads cleared it first
-  bool warp = false;                   ///< shuffles and votes: warps are whole and nobody returns
-  bool reductions = false;             ///< barriers that reduce: nobody returns
-  bool hands_over = false;             ///< some warps arrive at a barrier without waiting: nobody returns, warps are whole
+  bool block_returns = false;  ///< whole blocks may return
+  bool shared = false;         ///< shared memory, and so barriers
+  bool initialised = false;    ///< all threads cleared it first
+  bool warp = false;           ///< shuffles and votes: warps are whole and nobody returns
+  bool reductions = false;     ///< barriers that reduce: nobody returns
+  /// Some warps arrive at a barrier without waiting: nobody returns, warps are whole.
+  bool hands_over = false;
   bool local = false;                  ///< a local array
   std::vector<std::string> functions;  ///< that may be called: of (word, word) -> word
   bool calls_apart = true;             ///< also where not all threads come

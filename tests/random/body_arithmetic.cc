@@ -62,7 +62,8 @@ void Body::arithmetic(const Place& place) {
       code_.add(guard, "shf.", rng_.pick({"l", "r"}), ".wrap.b32 ", to, ", ", a, ", ", b, ", ", c);
       break;
     case 8: {
-      // Never three times the same: ptxas 13.0 takes lop3(a, a, a, 232) ^ a for a, whatever form the kernel is in (docs/testing.md).
+      // Never three times the same: ptxas 13.0 takes lop3(a, a, a, 232) ^ a for a, whatever form the kernel is in
+      // (docs/testing.md).
       const std::string other = code_.reg(Kind::kWord);
       code_.add("xor.b32 ", other, ", ", b, ", ", 1 + 2 * rng_.below(1 << 20));
       code_.add(guard, "lop3.b32 ", to, ", ", a, ", ", other, ", ", c, ", ", rng_.below(256));

@@ -27,7 +27,8 @@ RandomModule generate(std::uint64_t seed, Calls calls) {
   Offer offer{.calls = calls};
   for (unsigned count = rng.below(3); count > 0; --count) {
     const std::string name = prefix + "_function" + std::to_string(offer.functions.size());
-    module.ptx += make_function(rng, name, calls == Calls::kAnywhere ? offer.functions : std::vector<std::string>()) + "\n";
+    module.ptx +=
+        make_function(rng, name, calls == Calls::kAnywhere ? offer.functions : std::vector<std::string>()) + "\n";
     offer.functions.push_back(name);
   }
   if (rng.chance(50)) {

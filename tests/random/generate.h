@@ -46,7 +46,8 @@ struct RandomModule {
   std::vector<KernelShape> kernels;  ///< one to three
 };
 
-/// Where functions without barriers may be called: a compiler may get calls wrong that not all threads make (docs/testing.md).
+/// Where functions without barriers may be called: a compiler may get calls wrong that not all threads make
+/// (docs/testing.md).
 enum class Calls {
   kAnywhere,
   kTogether,  ///< only where all threads of the block come that have not returned

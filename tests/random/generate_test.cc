@@ -76,12 +76,12 @@ TEST(Generate, CallsTogetherAreFewer) {
 TEST(Generate, TextHasEveryConstruct) {
   std::map<std::string, unsigned> modules;
   const std::string constructs[] = {
-      "bar.sync 0",     "barrier.sync 0", "bar.red.popc",   "bar.red.or",      "bar.arrive 1",    " ret;",          " exit;",
-      "bra.uni",        "call.uni",       "%ctaid.z",       "%nctaid.y",       "%tid.z",         "cvt.u64.u32",
-      "st.shared.u32",  "red.shared.add", "red.global.add", "red.global.min",  "red.global.max", "red.global.and",
-      "red.global.or",  "red.global.xor", "atom.global.",   "st.local.u32",    "ld.const.u32",   "ld.global.nc",
-      "shfl.sync.bfly", "vote.sync",      "module_cells;",  "dynamic_cells;",  "meeting_cells;", ".maxntid",
-      "ld.param.u8",    "ld.param.u16",   ".func",          "ld.global.v2.u32"};
+      "bar.sync 0",     "barrier.sync 0", "bar.red.popc",   "bar.red.or",     "bar.arrive 1",    " ret;",
+      " exit;",         "bra.uni",        "call.uni",       "%ctaid.z",       "%nctaid.y",       "%tid.z",
+      "cvt.u64.u32",    "st.shared.u32",  "red.shared.add", "red.global.add", "red.global.min",  "red.global.max",
+      "red.global.and", "red.global.or",  "red.global.xor", "atom.global.",   "st.local.u32",    "ld.const.u32",
+      "ld.global.nc",   "shfl.sync.bfly", "vote.sync",      "module_cells;",  "dynamic_cells;",  "meeting_cells;",
+      ".maxntid",       "ld.param.u8",    "ld.param.u16",   ".func",          "ld.global.v2.u32"};
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     const std::string text = generate(seed).ptx;
     for (const std::string& construct : constructs) modules[construct] += text.find(construct) != text.npos;
@@ -91,7 +91,8 @@ TEST(Generate, TextHasEveryConstruct) {
 
 /// They are of use only if the rewriter takes them, in all the ways it has.
 TEST(Generate, MostKernelsCanBePersistentOrGuarded) {
-  unsigned all = 0, persistent = 0, guarded = 0, joining = 0, joining_shortly = 0, plain_with_barrier = 0, reading_grid = 0;
+  unsigned all = 0, persistent = 0, guarded = 0, joining = 0, joining_shortly = 0, plain_with_barrier = 0,
+           reading_grid = 0;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     const RandomModule module = generate(seed);
     const auto parsed = ptx::parse(module.ptx);

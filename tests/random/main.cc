@@ -52,10 +52,14 @@ int main(int argc, char** argv) {
   bool linger = false, print = false;
   Calls calls = Calls::kAnywhere;
   for (const std::string_view argument : arguments) {
-    if (argument == "--linger") linger = true;
-    else if (argument == "--ptx") print = true;
-    else if (argument == "--calls-together") calls = Calls::kTogether;
-    else named.push_back(argument);
+    if (argument == "--linger")
+      linger = true;
+    else if (argument == "--ptx")
+      print = true;
+    else if (argument == "--calls-together")
+      calls = Calls::kTogether;
+    else
+      named.push_back(argument);
   }
   if (named.size() != 1 || (print && linger)) return usage();
   std::uint64_t first = 0, end = 0;

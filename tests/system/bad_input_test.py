@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Bad input is answered with one clear line, and nothing has changed: configuration, command line, socket, fatbin."""
+
 import random
 import socket
 
@@ -62,8 +63,13 @@ class BadCommand(instance.SystemTest):
         self.refused("set", "ls", "reserve=9", "weight=3")
 
     def test_slice_that_does_not_exist(self):
-        for arguments in (("set", "nope", "max=3"), ("show", "nope"), ("delete-slice", "nope"),
-                          ("run", "--slice", "nope", "true"), ("create-slice", "nope/child")):
+        for arguments in (
+            ("set", "nope", "max=3"),
+            ("show", "nope"),
+            ("delete-slice", "nope"),
+            ("run", "--slice", "nope", "true"),
+            ("create-slice", "nope/child"),
+        ):
             with self.subTest(arguments):
                 self.assertIn("nope", self.refused(*arguments))
 
@@ -101,11 +107,24 @@ class Garbage(instance.SystemTest):
         client = self.start_bench("s", "vectorAdd", "--count", 1000000, "--announce")
         client.wait_started()
         noise = random.Random(5)
-        messages = [b"\0", b"\0\0\0", b"{", b"{}\0", b"[]\0", b"null\0", b'{"method":7}\0', b'{"method":"io.gpuctl.Nope"}\0',
-                    b'{"method":"io.gpuctl.SetSlice","parameters":{"path":"s","settings":{"max":"x"}}}\0',
-                    b'{"method":"io.gpuctl.DeleteSlice","parameters":[]}\0', b'{"method":"io.gpuctl.Attach"}\0',
-                    b'{"method":"io.gpuctl.Monitor","parameters":{"interval_ms":-1},"more":true}\0',
-                    b"[" * 100_000 + b"\0", b'{"a":' * 50_000 + b"\0", b"x" * (8 << 20), b"\xff\xfe" * 1000 + b"\0"]
+        messages = [
+            b"\0",
+            b"\0\0\0",
+            b"{",
+            b"{}\0",
+            b"[]\0",
+            b"null\0",
+            b'{"method":7}\0',
+            b'{"method":"io.gpuctl.Nope"}\0',
+            b'{"method":"io.gpuctl.SetSlice","parameters":{"path":"s","settings":{"max":"x"}}}\0',
+            b'{"method":"io.gpuctl.DeleteSlice","parameters":[]}\0',
+            b'{"method":"io.gpuctl.Attach"}\0',
+            b'{"method":"io.gpuctl.Monitor","parameters":{"interval_ms":-1},"more":true}\0',
+            b"[" * 100_000 + b"\0",
+            b'{"a":' * 50_000 + b"\0",
+            b"x" * (8 << 20),
+            b"\xff\xfe" * 1000 + b"\0",
+        ]
         messages += [noise.randbytes(noise.randrange(1, 5000)) for _ in range(100)]
         for message in messages:
             self.send(message)
@@ -166,8 +185,8 @@ class Fatbin(instance.SystemTest):
         whole = (instance.CUDA_PROGRAMS / "vector_add_shared").read_bytes()
         start = whole.rindex(FATBIN_MAGIC)  # the program's own; the runtime's comes before it
         damaged = bytearray(whole)
-        size = int.from_bytes(whole[start + 8:start + 16], "little")
-        damaged[start + 16:start + 16 + size] = bytes(size)
+        size = int.from_bytes(whole[start + 8 : start + 16], "little")
+        damaged[start + 16 : start + 16 + size] = bytes(size)
         path = self.scratch / "program"
         path.write_bytes(damaged)
         path.chmod(0o755)

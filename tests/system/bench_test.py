@@ -1,13 +1,33 @@
 #!/usr/bin/env python3
 """gpuslice-bench by itself, without gpuctl: what it prints, how it keeps time, and how it refuses wrong usage."""
+
 import subprocess
 import time
 
 import instance
 
-KEYS = {"kernel", "device", "sms", "grid", "block", "steps", "block_tasks", "extent", "launches", "window_s",
-        "kernels_per_s", "block_tasks_per_s", "latency_us", "response_us", "gpu_us", "launch_call_us", "checked",
-        "mismatches", "first_mismatch", "output_hash"}
+KEYS = {
+    "kernel",
+    "device",
+    "sms",
+    "grid",
+    "block",
+    "steps",
+    "block_tasks",
+    "extent",
+    "launches",
+    "window_s",
+    "kernels_per_s",
+    "block_tasks_per_s",
+    "latency_us",
+    "response_us",
+    "gpu_us",
+    "launch_call_us",
+    "checked",
+    "mismatches",
+    "first_mismatch",
+    "output_hash",
+}
 
 
 class Bench(instance.SystemTest):
@@ -19,13 +39,16 @@ class Bench(instance.SystemTest):
     def test_documented_keys(self):
         report = self.report("vectorAdd", "--count", 4)
         self.assertEqual(set(report), KEYS)
-        self.assertEqual((report["kernel"], report["steps"], report["launches"], report["sms"]),
-                         ("vectorAdd", 1, 4, instance.SMS))
+        self.assertEqual(
+            (report["kernel"], report["steps"], report["launches"], report["sms"]), ("vectorAdd", 1, 4, instance.SMS)
+        )
         self.assertEqual(report["block_tasks"], report["grid"][0])
         self.assertEqual(report["checked"], 6)  # two of them warm-up
 
     def test_seeds_change_results_and_repeat_them(self):
-        first, again, other = (self.report("reduction", "--count", 1, "--seed", seed)["output_hash"] for seed in (4, 4, 5))
+        first, again, other = (
+            self.report("reduction", "--count", 1, "--seed", seed)["output_hash"] for seed in (4, 4, 5)
+        )
         self.assertEqual(first, again)
         self.assertNotEqual(first, other)
 
@@ -35,8 +58,9 @@ class Bench(instance.SystemTest):
         self.assertEqual((last["checked"], last["launches"], last["mismatches"]), (1, 5, 0))
 
     def test_periodic_arrivals_keep_their_time(self):
-        report = self.report("work", "--blocks", 1, "--iterations", 1, "--arrival", "periodic", "--period-us", 50000,
-                             "--seconds", 1)
+        report = self.report(
+            "work", "--blocks", 1, "--iterations", 1, "--arrival", "periodic", "--period-us", 50000, "--seconds", 1
+        )
         self.assertEqual(report["launches"], 20)
         self.assertGreater(report["window_s"], 0.9)
 
@@ -56,8 +80,10 @@ class Bench(instance.SystemTest):
         self.assertGreaterEqual(times[0], start)
 
     def test_calibration_follows_its_target(self):
-        short, long = (self.report("work", "--blocks", 8, "--calibrate-us", us, "--count", 1)["extent"][1]
-                       for us in (20_000, 200_000))
+        short, long = (
+            self.report("work", "--blocks", 8, "--calibrate-us", us, "--count", 1)["extent"][1]
+            for us in (20_000, 200_000)
+        )
         self.assertGreater(long, 3 * short)  # how near each comes is a matter of what else the machine does
 
     def test_stopped_early(self):
@@ -67,8 +93,14 @@ class Bench(instance.SystemTest):
         self.assertRightResults(client.stop())
 
     def test_wrong_usage(self):
-        for arguments in (["run", "nope"], ["run", "vectorAdd", "--blocks", "3"], ["run"], [], ["run", "work", "--depth", "0"],
-                          ["run", "work", "--iterations", "5", "--task-us", "7"]):
+        for arguments in (
+            ["run", "nope"],
+            ["run", "vectorAdd", "--blocks", "3"],
+            ["run"],
+            [],
+            ["run", "work", "--depth", "0"],
+            ["run", "work", "--iterations", "5", "--task-us", "7"],
+        ):
             with self.subTest(arguments):
                 done = subprocess.run([str(instance.BENCH), *arguments], env=self.env, capture_output=True, text=True)
                 self.assertEqual(done.returncode, 2)

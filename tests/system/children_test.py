@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """gpuctl run leaves a program as it is - arguments, environment, exit status, signals - and covers its children."""
+
 import signal
 
 import instance
@@ -28,7 +29,9 @@ class Children(instance.SystemTest):
         instance.wait_until(lambda: not self.clients("s"), "the clients to be gone")
 
     def two_busy_clients(self):
-        pids = [client["pid"] for client in self.clients("s") if any(usage["launches"] > 3 for usage in client["usage"])]
+        pids = [
+            client["pid"] for client in self.clients("s") if any(usage["launches"] > 3 for usage in client["usage"])
+        ]
         return pids if len(pids) == 2 else None
 
     def test_arguments_and_environment(self):
@@ -42,7 +45,9 @@ class Children(instance.SystemTest):
             self.assertEqual(self.start_in("s", "sh", "-c", f"exit {status}").wait(), status)
 
     def test_signals_reach_the_program(self):
-        program = self.start_in("s", "sh", "-c", "trap 'echo got TERM; exit 9' TERM; echo ready; while :; do sleep 0.1; done")
+        program = self.start_in(
+            "s", "sh", "-c", "trap 'echo got TERM; exit 9' TERM; echo ready; while :; do sleep 0.1; done"
+        )
         instance.wait_until(lambda: "ready" in program.out(), "the shell")
         program.process.send_signal(signal.SIGTERM)
         self.assertEqual(program.wait(), 9)

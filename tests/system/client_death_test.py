@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """A client dies by SIGKILL in the middle of a kernel: its grant is free at once, and others go on with it."""
+
 import instance
 
 BATCH = ("work", "--blocks", 20000, "--iterations", 10, "--count", 100, "--warmup", 0, "--announce")
@@ -14,8 +15,9 @@ class ClientDeath(instance.SystemTest):
         self.start_daemon(config=DEADLINE)
         self.gpuctl("create-slice", "a")
         self.gpuctl("create-slice", "b")
-        survivor = self.start_bench("b", "work", "--blocks", 2048, "--iterations", 10, "--count", 1000000, "--depth", 2,
-                                    "--announce")
+        survivor = self.start_bench(
+            "b", "work", "--blocks", 2048, "--iterations", 10, "--count", 1000000, "--depth", 2, "--announce"
+        )
         survivor.wait_started()
         for _ in range(DEATHS):
             victim = self.start_bench("a", *BATCH)
@@ -25,8 +27,9 @@ class ClientDeath(instance.SystemTest):
             victim.process.kill()
             instance.wait_until(lambda: self.granted(survivor) == instance.SMS, "the grant to come back", MUCH_LESS_S)
             self.assertEqual(self.clients("a"), [])
-            instance.wait_until(lambda: self.usage("b", survivor.pid)["holding"] == instance.SMS,
-                                "the survivor to hold the freed SMs")
+            instance.wait_until(
+                lambda: self.usage("b", survivor.pid)["holding"] == instance.SMS, "the survivor to hold the freed SMs"
+            )
         self.assertRightResults(survivor.stop())
 
     def granted(self, client):

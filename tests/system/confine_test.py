@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A slice confines its programs to whole SMs: blocks say on which one they ran, while the slice's maximum is moved under
-one running kernel. (%smid counts the SMs of a process by itself, so a grant of 3 is those numbered 0 to 2.)"""
+"""A slice confines its programs to whole SMs: blocks say on which one they ran, while the slice's maximum is moved
+under one running kernel. (%smid counts the SMs of a process by itself, so a grant of 3 is those numbered 0 to 2.)"""
+
 import time
 
 import instance
@@ -28,12 +29,17 @@ class Confine(instance.SystemTest):
         records = self.shell.records(0)
         first = min(record.start_ns for record in records)
         self.assertLess(first, few_from_the_start[1], "the clock of the kernel is the test's")
-        for (start, end), expected in ((few_from_the_start, set(range(MOST))), (all_after_growing, ALL),
-                                       (few_after_shrinking, set(range(MOST)))):
+        for (start, end), expected in (
+            (few_from_the_start, set(range(MOST))),
+            (all_after_growing, ALL),
+            (few_after_shrinking, set(range(MOST))),
+        ):
             with self.subTest(SMs=len(expected)):
                 self.assertEqual({record.sm for record in records if start <= record.start_ns < end}, expected)
         # Nor at the very start: a worker on another SM leaves before it claims anything.
-        self.assertLessEqual({record.sm for record in records if record.start_ns < few_from_the_start[1]}, set(range(MOST)))
+        self.assertLessEqual(
+            {record.sm for record in records if record.start_ns < few_from_the_start[1]}, set(range(MOST))
+        )
 
     def test_a_running_kernel_may_have_all_shared_memory(self):
         """The program asks for all that a block can have, which its persistent form cannot have beside its own."""
@@ -43,7 +49,7 @@ class Confine(instance.SystemTest):
         self.gpuctl("set", "batch", "max=none")
         self.hold(instance.SMS)
         self.shell.do("finish")
-        kernel, = self.kernels_of(self.shell, "record")
+        (kernel,) = self.kernels_of(self.shell, "record")
         self.assertEqual((kernel["form"], kernel["reason"]), ("persistent", "all constructs understood"))
 
     def test_a_capture_goes_on_while_a_kernel_grows(self):
@@ -65,8 +71,10 @@ class Confine(instance.SystemTest):
 
     def hold(self, sms):
         """Waits until the kernel holds so many SMs and lets it run; the span of time in which it did."""
+
         def usage():
             return self.usage("batch", self.shell.pid) or {}
+
         instance.wait_until(lambda: usage().get("holding") == sms, f"the kernel to hold {sms} SMs; now {usage()}")
         start = time.monotonic_ns()
         time.sleep(SOME_BLOCKS_S * instance.SLOWER)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Cooperative launches, whose blocks wait for each other: as the driver does them, but when the slice has SMs."""
+
 import sys
 
 import instance
@@ -95,7 +96,10 @@ class Cooperative(instance.SystemTest):
         # Confined where all its blocks fit together: two SMs hold 64.
         self.gpuctl("set", "s", "max=3")
         instance.wait_until(lambda: self.usage("s", program.pid)["granted"] == 3, "the grant")
-        for blocks, said in ((64, "on 2 (a green context)"), (65, "do not hold all the blocks that wait for each other")):
+        for blocks, said in (
+            (64, "on 2 (a green context)"),
+            (65, "do not hold all the blocks that wait for each other"),
+        ):
             self.assertEqual(program.ask("CooperativeKernel", "meet", blocks), f"{SUCCESS} 0 {blocks}")
             instance.wait_until(lambda: said in self.kernels(program)["meet"]["reason"], "the reason to change")
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""bench/corun.sh on the software GPU: one small cell, what it leaves, and how it says what it did not run. No speeds."""
+"""bench/corun.sh on the software GPU: one small cell, what it leaves, and how it says what it did not run. No
+speeds."""
+
 import json
 import pathlib
 import subprocess
@@ -14,7 +16,9 @@ CELL = ("--only-ls", "short", "--only-batch", "compute-100us", "--rounds", "1", 
 class Corun(instance.SystemTest):
     def corun(self, *options):
         command = [CORUN, "--build-dir", instance.BUILD, "--software", "--out", self.scratch / "out", *options]
-        done = subprocess.run([str(word) for word in command], env=self.env, capture_output=True, text=True, timeout=200)
+        done = subprocess.run(
+            [str(word) for word in command], env=self.env, capture_output=True, text=True, timeout=200
+        )
         path = self.scratch / "out/corun.json"
         return done, json.loads(path.read_text()) if path.exists() else None
 
@@ -22,10 +26,16 @@ class Corun(instance.SystemTest):
         done, data = self.corun(*CELL, "--configurations", "alone,mps,ours-strict")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(data["missing"], [])
-        self.assertEqual([(run["ls"], run["batch"], run["configuration"]) for run in data["runs"]],
-                         [("short", None, "alone"), (None, "compute-100us", "alone"), ("short", "compute-100us", "mps"),
-                          ("short", "compute-100us", "ours-strict")])
-        cell, = data["cells"]
+        self.assertEqual(
+            [(run["ls"], run["batch"], run["configuration"]) for run in data["runs"]],
+            [
+                ("short", None, "alone"),
+                (None, "compute-100us", "alone"),
+                ("short", "compute-100us", "mps"),
+                ("short", "compute-100us", "ours-strict"),
+            ],
+        )
+        (cell,) = data["cells"]
         self.assertEqual(cell["stock_frontier"], ["mps"])
         self.assertEqual((list(cell["ours"]), cell["best_of_ours"]), (["ours-strict"], "ours-strict"))
         for at in cell["points"].values():

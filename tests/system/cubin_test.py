@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Front ends that compile to a cubin themselves: their kernels are preemptible, because the PTX was seen on the way.
 
-The software GPU runs no machine code. So a program that loads a cubin runs there only if the rewritten PTX was loaded instead.
-"""
+The software GPU runs no machine code. So a program that loads a cubin runs there only if the rewritten PTX was loaded
+instead."""
+
 import os
 import pathlib
 import re
@@ -39,7 +40,9 @@ PTX = """.version 8.0
 
 def real_ptxas():
     """The program itself: what stands beside nvcc may be a script that runs it by its own name."""
-    steps = subprocess.run([NVCC, "--dryrun", "-x", "cu", "-c", "/dev/null"], capture_output=True, text=True, check=True).stderr
+    steps = subprocess.run(
+        [NVCC, "--dryrun", "-x", "cu", "-c", "/dev/null"], capture_output=True, text=True, check=True
+    ).stderr
     return pathlib.Path(re.search(r"^#\$ _HERE_=(.*)$", steps, re.MULTILINE)[1]) / "ptxas"
 
 
@@ -94,8 +97,18 @@ class Nvrtc(Cubin):
     def test_without_a_slice_nothing_is_noted(self):
         for program, way in ((LINKED, "linked"), (PROGRAM, "plugin"), (PROGRAM, "opened")):
             with self.subTest(way):
-                started = self.start(program, way, self.cubin, 3, "-arch=sm_90",
-                                     env={**self.env, "LD_PRELOAD": str(instance.BUILD / 'src/libgpuslice/libgpuslice.so'), "GPUCTL_SOCKET": ""})
+                started = self.start(
+                    program,
+                    way,
+                    self.cubin,
+                    3,
+                    "-arch=sm_90",
+                    env={
+                        **self.env,
+                        "LD_PRELOAD": str(instance.BUILD / "src/libgpuslice/libgpuslice.so"),
+                        "GPUCTL_SOCKET": "",
+                    },
+                )
                 self.assertEqual(started.wait(), 1, started.out())
                 self.assertIn("cuModuleLoadData", started.err())
         self.assertFalse((self.scratch / "cache/gpuctl").exists())
@@ -150,8 +163,12 @@ class Ptxas(Cubin):
                 ours.wait()
                 made = self.cubin.read_bytes() if self.cubin.exists() else None
                 self.cubin.unlink(missing_ok=True)
-                theirs = subprocess.run([PTXAS, *options, "-lineinfo", "-v", "--gpu-name=sm_90a", self.ptx, "-o", self.cubin],
-                                        capture_output=True, text=True, check=False)
+                theirs = subprocess.run(
+                    [PTXAS, *options, "-lineinfo", "-v", "--gpu-name=sm_90a", self.ptx, "-o", self.cubin],
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
                 self.assertEqual((ours.process.returncode, ours.out()), (theirs.returncode, theirs.stdout))
                 times = re.compile(r"Compile time = .*")
                 self.assertEqual(times.sub("", ours.err()), times.sub("", theirs.stderr))

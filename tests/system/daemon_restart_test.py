@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""gpuctld dies by SIGKILL and comes back: slices are there again, clients reattach by themselves, no result is wrong."""
+"""gpuctld dies by SIGKILL and comes back: slices are there again, clients reattach by themselves, no result is
+wrong."""
+
 import instance
 
 
@@ -11,10 +13,12 @@ class DaemonRestart(instance.SystemTest):
         self.gpuctl("create-slice", "ls", "--reserve", 2, "--reserve-hold", "250ms")
         self.gpuctl("create-slice", "batch", "--max", 5, "--weight", 30)
         slices = self.slices()
-        batch = self.start_bench("batch", "work", "--blocks", 512, "--iterations", 30, "--count", 1000000, "--depth", 2,
-                                 "--announce")
-        ls = self.start_bench("ls", "matrixMul", "--count", 1000000, "--arrival", "poisson", "--period-us", 30000,
-                              "--announce")
+        batch = self.start_bench(
+            "batch", "work", "--blocks", 512, "--iterations", 30, "--count", 1000000, "--depth", 2, "--announce"
+        )
+        ls = self.start_bench(
+            "ls", "matrixMul", "--count", 1000000, "--arrival", "poisson", "--period-us", 30000, "--announce"
+        )
         batch.wait_started()
         ls.wait_started()
         for _ in range(3):
@@ -34,7 +38,18 @@ class DaemonRestart(instance.SystemTest):
             self.assertEqual(client.err(), "started\n", "the program itself must not notice")
 
     def slices(self):
-        kept = ("path", "reserve", "reserve_mode", "reserve_hold_ms", "max", "weight", "priority", "policy", "owner_uid", "owner_gid")
+        kept = (
+            "path",
+            "reserve",
+            "reserve_mode",
+            "reserve_hold_ms",
+            "max",
+            "weight",
+            "priority",
+            "policy",
+            "owner_uid",
+            "owner_gid",
+        )
         return [{key: node.get(key) for key in kept} for node in self.call("ListSlices")["slices"]]
 
     def launches(self, slice_path, client):

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Kernels that other rewriters got wrong leave what they should: in their original form, rewritten, and under evictions."""
+"""Kernels that other rewriters got wrong leave what they should: in their original form, rewritten, and under
+evictions."""
+
 import pathlib
 import re
 import sys
@@ -46,8 +48,11 @@ class Defects(instance.SystemTest):
         self.start_daemon("--evict-storm", STORM_US)
         self.gpuctl("create-slice", "s")
         program = self.start_in("s", instance.DRIVER_PROGRAMS / "defects", KERNELS, 0)
-        evictions = instance.wait_until(lambda: self.goes_on(program) and "round 2" in program.out() and self.evictions(program),
-                                        f"two rounds and {LEAST_EVICTIONS} evictions", interval=0.05)
+        evictions = instance.wait_until(
+            lambda: self.goes_on(program) and "round 2" in program.out() and self.evictions(program),
+            f"two rounds and {LEAST_EVICTIONS} evictions",
+            interval=0.05,
+        )
         program.process.terminate()
         self.assertEqual(program.wait(), 0, program.err())
         print(f"{evictions} evictions, {len(program.out().splitlines())} rounds right", file=sys.stderr)
@@ -63,9 +68,11 @@ class Defects(instance.SystemTest):
 
     def wait_for_many_at_once(self, program):
         """Two rounds at least, and one in which the blocks of one_warp_blocks met. Then the program ends."""
+
         def met():
             most = [int(number) for number in re.findall(r"most (\d+)\n", program.out())]
             return self.goes_on(program) and len(most) >= 2 and max(most) > MANY_BLOCKS_AN_SM * instance.SMS
+
         instance.wait_until(met, f"more than {MANY_BLOCKS_AN_SM} blocks on each SM")
         program.process.terminate()
         self.assertEqual(program.wait(), 0, program.err())

@@ -7,7 +7,8 @@ import instance
 SHORT_NS, LONG_NS = 5_000_000, 500_000_000
 LAUNCHES = 4  # to learn from
 
-# Launches, as it is told, kernels that sleep for a while, or until they are let go. Each says when it began and when it ended.
+# Launches, as it is told, kernels that sleep for a while, or until they are let go. Each says when it began and when it
+# ended.
 PROGRAM = r"""
 import ctypes, sys
 HEAD = b'''
@@ -39,7 +40,8 @@ again:
 }
 '''
 NAMES = ["hold_1", "hold_2", "short_one", "long_one"]
-PTX = HEAD + "".join(KERNEL % (name, "mov.u64 %rd0, %gridid;") + KERNEL % (name + "_together", "") for name in NAMES).encode()
+def both(name): return KERNEL % (name, "mov.u64 %rd0, %gridid;") + KERNEL % (name + "_together", "")
+PTX = HEAD + "".join(map(both, NAMES)).encode()
 cuda = ctypes.CDLL("libcuda.so.1")
 POINTER, SIZE = ctypes.c_void_p, ctypes.c_size_t
 def call(name, *arguments):
@@ -119,13 +121,15 @@ class Durations(instance.SystemTest):
             program.ask("launch", how, name, nanoseconds, LAUNCHES)
             # Graphs are known by a number.
             part = {"plain": name, "together": name + "_together", "graph": "graph"}[how]
-            known = instance.wait_until(lambda: self.known(part, {"graph": 1 + (name == "long_one")}.get(how, 1)), f"{name} to be known")
+            count = 2 if how == "graph" and name == "long_one" else 1
+            known = instance.wait_until(lambda: self.known(part, count), f"{name} to be known")
             program.end()
         return known
 
     def known(self, part, count):
         """So many kernels with this in their names, when more than one launch of each was seen; the longest last."""
-        known = [kernel for kernel in self.call("ListKernels")["kernels"] if part in kernel["name"] and kernel["launches"] > 1]
+        kernels = self.call("ListKernels")["kernels"]
+        known = [kernel for kernel in kernels if part in kernel["name"] and kernel["launches"] > 1]
         return sorted(known, key=lambda kernel: kernel["observed_us"]) if len(known) == count else None
 
     def restart_daemon(self):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Kernels in CUDA graphs are evicted as others are: results are right, launches counted, forms explained."""
+
 import re
 import sys
 
@@ -11,8 +12,8 @@ STORM_US = 10000  # between two random grants
 LEAST_EVICTIONS = 200
 LEAST_LAUNCHES = 300
 AT_WORK_US = 200_000
-# Rewritten ones of one round of each kind: 3 * 3 + 1, 4, 0 but in the first round, 3 or 4, 2, and 2 with one between them
-# that has no other form; nested has 1 and 2 * 2.
+# Rewritten ones of one round of each kind: 3 * 3 + 1, 4, 0 but in the first round, 3 or 4, 2, and 2 with one between
+# them that has no other form; nested has 1 and 2 * 2.
 MOST_LAUNCHES_A_ROUND = 27
 
 
@@ -58,6 +59,7 @@ class Graphs(instance.SystemTest):
         def enough():
             usage = self.used(client, LEAST_LAUNCHES)
             return usage if usage and usage["evictions"] >= LEAST_EVICTIONS else None
+
         usage = instance.wait_until(enough, f"{LEAST_EVICTIONS} evictions", seconds=150, interval=0.1)
         rounds = self.end(client)
         print(f"{usage['evictions']} evictions, {rounds} results right of each of {len(KINDS)} kinds", file=sys.stderr)
@@ -79,13 +81,17 @@ class Graphs(instance.SystemTest):
         self.wait_holding(client, instance.SMS)
         instance.wait_until(lambda: self.usage("s", client.pid)["outstanding"] == 2, "both kernels to be in the books")
         # And workers to be where the books say that they are.
-        instance.wait_until(lambda: self.usage("s", client.pid)["busy_us"] > AT_WORK_US * instance.SLOWER, "the kernel to be at work")
+        instance.wait_until(
+            lambda: self.usage("s", client.pid)["busy_us"] > AT_WORK_US * instance.SLOWER, "the kernel to be at work"
+        )
         first = self.usage("s", client.pid)
         for sms in (2, 5):
             self.gpuctl("set", "s", f"max={sms}")
             self.wait_holding(client, sms)
             # An eviction that is over, but not yet counted when SMs come back, is none.
-            instance.wait_until(lambda: self.usage("s", client.pid)["evictions"] > first["evictions"], "the eviction to be counted")
+            instance.wait_until(
+                lambda: self.usage("s", client.pid)["evictions"] > first["evictions"], "the eviction to be counted"
+            )
         self.gpuctl("set", "s", "max=none")
         self.wait_holding(client, instance.SMS)
         last = self.usage("s", client.pid)
@@ -119,8 +125,10 @@ class Graphs(instance.SystemTest):
         return max(counts)
 
     def wait_holding(self, client, sms):
-        instance.wait_until(lambda: (self.usage("s", client.pid) or {}).get("holding") == sms,
-                            f"the client to hold {sms} SMs; now: {self.usage('s', client.pid)}")
+        instance.wait_until(
+            lambda: (self.usage("s", client.pid) or {}).get("holding") == sms,
+            f"the client to hold {sms} SMs; now: {self.usage('s', client.pid)}",
+        )
 
 
 if __name__ == "__main__":

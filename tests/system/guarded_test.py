@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A kernel whose blocks can run but one block-task each (tests/driver/guarded.cc) is evicted between them, and each of its block-tasks
-runs once all the same."""
+"""A kernel whose blocks can run but one block-task each (tests/driver/guarded.cc) is evicted between them, and each of
+its block-tasks runs once all the same."""
+
 import instance
 
 PROGRAM = instance.DRIVER_PROGRAMS / "guarded"
@@ -22,7 +23,9 @@ class Guarded(instance.SystemTest):
         self.gpuctl("create-slice", "other")
         self.start_idle_in("other")
         program = self.start_in("s", PROGRAM, 3000, env={**self.env, "GPUSLICE_GUARD": "1"})
-        instance.wait_until(lambda: (self.usage("s", program.pid) or {}).get("holding") == instance.SMS, "all SMs to be held")
+        instance.wait_until(
+            lambda: (self.usage("s", program.pid) or {}).get("holding") == instance.SMS, "all SMs to be held"
+        )
         return program
 
     def wait_for_launches(self, program, more):
@@ -39,8 +42,10 @@ class Guarded(instance.SystemTest):
         self.gpuctl("create-slice", "s")
         program = self.start_program(guard="always")
         kernel = self.kernel(program)
-        self.assertEqual((kernel["form"], kernel["reason"]),
-                         ("guarded", "arrives at a barrier without waiting (bar.arrive): each block runs one block-task"))
+        self.assertEqual(
+            (kernel["form"], kernel["reason"]),
+            ("guarded", "arrives at a barrier without waiting (bar.arrive): each block runs one block-task"),
+        )
         instance.wait_until(lambda: self.evictions_of("s", program) >= LEAST_EVICTIONS, f"{LEAST_EVICTIONS} evictions")
         self.assertAllRight(program, "guarded")
 
@@ -49,8 +54,10 @@ class Guarded(instance.SystemTest):
         program = self.start_beside_another()
         for most in (2, 5, 8):
             self.gpuctl("set", "s", f"max={most}")
-            instance.wait_until(lambda: (self.usage("s", program.pid) or {}).get("holding") == most,
-                                f"{most} SMs held, now {self.usage('s', program.pid)}")
+            instance.wait_until(
+                lambda: (self.usage("s", program.pid) or {}).get("holding") == most,
+                f"{most} SMs held, now {self.usage('s', program.pid)}",
+            )
         self.assertAllRight(program, "guarded")
 
     def test_a_reserve_that_was_lent_is_given_back(self):
@@ -75,7 +82,9 @@ class Guarded(instance.SystemTest):
         program = self.start_program(guard="")
         kernel = self.kernel(program)
         self.assertEqual(kernel["form"], "opaque")
-        self.assertTrue(kernel["reason"].startswith("arrives at a barrier without waiting (bar.arrive); starts when"), kernel)
+        self.assertTrue(
+            kernel["reason"].startswith("arrives at a barrier without waiting (bar.arrive); starts when"), kernel
+        )
         self.assertAllRight(program, "guarded")
 
     def test_with_a_second_stream_it_is_not_evicted(self):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A short kernel waits for a whole batch kernel when nobody manages the GPU, and not in a slice with a reserve.
 
-Not a benchmark: first-come-first-served dispatch lets each launch wait for half a second and more, a reserve lets it start at
-once. So the medians are far apart, and that they are in this order is all that is asked.
-"""
+Not a benchmark: first-come-first-served dispatch lets each launch wait for half a second and more, a reserve lets it
+start at once. So the medians are far apart, and that they are in this order is all that is asked."""
+
 import sys
 import time
 
@@ -32,8 +32,11 @@ class HeadOfLine(instance.SystemTest):
         self.assertRightResults(batch_report)
         self.assertGreater(batch_report["launches"], 3)
         latency = ls_report["latency_us"]
-        print(f"{ls_slice or 'unmanaged'}: LS p50 {latency['p50']:.0f} p99 {latency['p99']:.0f} us, "
-              f"batch {batch_report['kernels_per_s']:.2f} kernels/s", file=sys.stderr)
+        print(
+            f"{ls_slice or 'unmanaged'}: LS p50 {latency['p50']:.0f} p99 {latency['p99']:.0f} us, "
+            f"batch {batch_report['kernels_per_s']:.2f} kernels/s",
+            file=sys.stderr,
+        )
         return latency["p50"]
 
 

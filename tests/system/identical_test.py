@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Each kernel in its persistent form leaves the same memory, bit for bit, as the original does."""
+
 import instance
 
 KERNELS = ("vectorAdd", "matrixMul", "reduction", "histogram", "work")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Kernels keep their original form while nothing in force needs them to give SMs back, and get the other one, live, when something does;
-a slice's priority is that of its programs' streams."""
+"""Kernels keep their original form while nothing in force needs them to give SMs back, and get the other one, live,
+when something does; a slice's priority is that of its programs' streams."""
+
 import re
 
 import instance
@@ -16,12 +17,17 @@ class InForce(instance.SystemTest):
 
     def launches_in(self, slice_path, program, more=3):
         """Waits for some more launches; how many block-tasks of rewritten kernels were done meanwhile."""
+
         def launched():  # `gpuctl run` is a client for a moment too, with none
             usage = self.usage(slice_path, program.pid)
             return usage if usage and usage["launches"] > 0 else None
 
         before = instance.wait_until(launched, "the first launches")
-        instance.wait_until(lambda: self.usage(slice_path, program.pid)["launches"] >= before["launches"] + more, "launches", interval=0.05)
+        instance.wait_until(
+            lambda: self.usage(slice_path, program.pid)["launches"] >= before["launches"] + more,
+            "launches",
+            interval=0.05,
+        )
         return self.usage(slice_path, program.pid)["block_tasks"] - before["block_tasks"]
 
     def test_two_slices_with_nothing_set(self):
@@ -33,7 +39,9 @@ class InForce(instance.SystemTest):
             self.assertEqual(self.launches_in(name, program), 0)
             self.assertEqual(self.in_force(name, program), "nothing")
             instance.wait_until(lambda: (self.usage(name, program.pid) or {"demand": 0})["demand"] > 0, "demand")
-            said = instance.wait_until(lambda: self.explained(program, "while nothing is in force for its slice"), "the kernels to be reported")
+            said = instance.wait_until(
+                lambda: self.explained(program, "while nothing is in force for its slice"), "the kernels to be reported"
+            )
             self.assertIn("in force on GPU 0: nothing, so its kernels keep their original form\n", said)
 
     def explained(self, program, what):
@@ -48,7 +56,9 @@ class InForce(instance.SystemTest):
         self.gpuctl("set", "a", "max=4")
         instance.wait_until(lambda: self.launches_in("a", program) > 0, "rewritten kernels", interval=0.05)
         self.assertEqual(self.in_force("a", program), "max")
-        instance.wait_until(lambda: 0 < self.usage("a", program.pid)["holding"] <= 4, "no more than four SMs", interval=0.01)
+        instance.wait_until(
+            lambda: 0 < self.usage("a", program.pid)["holding"] <= 4, "no more than four SMs", interval=0.01
+        )
         self.gpuctl("set", "a", "max=none")
         instance.wait_until(lambda: self.launches_in("a", program) == 0, "original kernels", interval=0.05)
         self.assertEqual(self.in_force("a", program), "nothing")
@@ -66,11 +76,16 @@ class InForce(instance.SystemTest):
         self.gpuctl("create-slice", "ls", "--priority", 50)
         self.gpuctl("create-slice", "batch")
         log = self.scratch / "debug"
-        program = self.start_in("batch", instance.BENCH, "run", *LONG, "--json", env=self.env | {"GPUSLICE_DEBUG": str(log)})
+        program = self.start_in(
+            "batch", instance.BENCH, "run", *LONG, "--json", env=self.env | {"GPUSLICE_DEBUG": str(log)}
+        )
         self.launches_in("batch", program)
         self.assertTrue(self.explained(program, "priority 1 of 2 from below"))
         self.gpuctl("set", "batch", "priority=60")
-        instance.wait_until(lambda: re.search(r"priority 0 of the program is -3 on the GPU, of rank 2 of 3 \(0\)", log.read_text()), "the stream to follow")
+        instance.wait_until(
+            lambda: re.search(r"priority 0 of the program is -3 on the GPU, of rank 2 of 3 \(0\)", log.read_text()),
+            "the stream to follow",
+        )
         self.assertTrue(self.explained(program, "priority 3 of 3 from below"))
 
 

@@ -2,13 +2,16 @@
 """A driver function that fails under libgpuslice's feet: one at a time, early and late, once and from then on.
 
 A proxy (tests/injection/proxy.cc) stands in front of the software GPU's libcuda.so.1 and answers with an error where
-libgpuslice calls. The program then ends as it does plainly, with right results, or with status 1 and a line that names the
-driver's error, as a call that is only passed on fails for the program. It never hangs, dies, or gives wrong results.
+libgpuslice calls. The program then ends as it does plainly, with right results, or with status 1 and a line that names
+the driver's error, as a call that is only passed on fails for the program. It never hangs, dies, or gives wrong
+results.
 
-    GPUCTL_BUILD=build python3 tests/system/injection_test.py [--full] [--function cuStreamQuery] [--place late] [--jobs 4]
+    GPUCTL_BUILD=build python3 tests/system/injection_test.py [--full] [--function cuStreamQuery] [--place late] [--jobs
+    4]
 
 By default each function fails in each place with one of the errors, in one of the programs; --full tries all of them.
 """
+
 import argparse
 import collections
 import concurrent.futures
@@ -28,8 +31,12 @@ FUNCTIONS = pathlib.Path(__file__).resolve().parents[2] / "src/libgpuslice/drive
 ERRORS = {"unknown": 999, "memory": 2, "failed": 719}  # CUDA_ERROR_UNKNOWN, _OUT_OF_MEMORY, _LAUNCH_FAILED
 FIRST_LASTING = 5
 LATE = 20
-PLACES = {"first": (1, 1), "late": (LATE, 1), "lasting": (FIRST_LASTING, None),  # from which call on, how many
-          "own": (1, None)}  # all calls of the library's own threads
+PLACES = {
+    "first": (1, 1),
+    "late": (LATE, 1),
+    "lasting": (FIRST_LASTING, None),  # from which call on, how many
+    "own": (1, None),
+}  # all calls of the library's own threads
 ONE_THREAD = ("calls", "graph_calls")  # programs in which all other threads are the library's
 STORM_US = 2000  # between two random grants: so that the agent has something to do
 LIMIT_S = 30  # a run takes well under a second
@@ -40,11 +47,12 @@ ROW = struct.Struct("64sQQQ")  # proxy.cc
 Case = collections.namedtuple("Case", "program function place error")
 Calls = collections.namedtuple("Calls", "all own injected", defaults=(0, 0, 0))
 
-# What is known to go wrong: (program, function, place), whatever the error. Who mends one takes it out. ALWAYS: it is an error when it goes
-# well; SOMETIMES: as threads come.
+# What is known to go wrong: (program, function, place), whatever the error. Who mends one takes it out. ALWAYS: it is
+# an error when it goes well; SOMETIMES: as threads come.
 ALWAYS, SOMETIMES = True, False
 KNOWN = {
-    # Slots::zero_all() gives up its stream with copies in it, and the software GPU goes on with them when their context has ended.
+    # Slots::zero_all() gives up its stream with copies in it, and the software GPU goes on with them when their context
+    # has ended.
     **{("contexts", "cuStreamSynchronize", place): SOMETIMES for place in ("first", "lasting")},
 }
 # Programs that fail now and then with no error at all, so that they are run with --full only.
@@ -59,7 +67,8 @@ def listed():
 
 
 def read_calls(path):
-    """How often libgpuslice called each function, how often not in the program's first thread, and how often it failed."""
+    """How often libgpuslice called each function, how often not in the program's first thread, and how often it
+    failed."""
     rows = ROW.iter_unpack(path.read_bytes())
     return {name.rstrip(b"\0").decode(): Calls(*counts) for name, *counts in rows}
 
@@ -68,7 +77,16 @@ def stacks(pid):
     """Where each thread of a process is, if there is a debugger."""
     if not shutil.which("gdb"):
         return "no gdb"
-    command = ["gdb", "-p", str(pid), "-batch", "-ex", "set print frame-arguments none", "-ex", "thread apply all bt 16"]
+    command = [
+        "gdb",
+        "-p",
+        str(pid),
+        "-batch",
+        "-ex",
+        "set print frame-arguments none",
+        "-ex",
+        "thread apply all bt 16",
+    ]
     lines = subprocess.run(command, capture_output=True, text=True, timeout=instance.PATIENCE_S).stdout.splitlines()
     threads = "\n".join(line for line in lines if line.startswith(("#", "Thread"))).split("\nThread")
     return "\nThread".join(thread for thread in threads if '"softgpu-' not in thread)
@@ -149,8 +167,12 @@ class Injection(instance.SystemTest):
             for place, (after, _) in PLACES.items():
                 if options.place and place != options.place:
                     continue
-                some = [Case(program, function, place, error) for program, calls in called.items() for error in ERRORS
-                        if self.reaches(program, calls.get(function, Calls()), place, after)]
+                some = [
+                    Case(program, function, place, error)
+                    for program, calls in called.items()
+                    for error in ERRORS
+                    if self.reaches(program, calls.get(function, Calls()), place, after)
+                ]
                 if some:
                     everything.append(some)
         if options.full:
@@ -175,8 +197,13 @@ class Injection(instance.SystemTest):
             self.runs += 1
             number = self.runs
             path = self.scratch / f"{number}.calls"
-            env = {**self.env, **env, "GPUCTL_SOFTGPU": str(self.driver), "INJECT_DRIVER": str(instance.SOFTGPU / "libcuda.so.1"),
-                   "INJECT_CALLS": str(path)}
+            env = {
+                **self.env,
+                **env,
+                "GPUCTL_SOFTGPU": str(self.driver),
+                "INJECT_DRIVER": str(instance.SOFTGPU / "libcuda.so.1"),
+                "INJECT_CALLS": str(path),
+            }
             started = self.start_in("s", *self.command(program, number), env=env)
         detail = ""
         try:

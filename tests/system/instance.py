@@ -3,18 +3,23 @@
 The build directory comes from GPUCTL_BUILD. Everything lives in one scratch directory; the end of a test ends every
 process it started.
 """
+
 import contextlib
 import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent.parent))
+
+from bench.lab.client import Connection, Failed  # noqa: E402
+from bench.lab.lab import ALWAYS_REWRITTEN  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("GPUCTL_BUILD", "build")).resolve()
 GPUCTL = BUILD / "src/gpuctl/gpuctl"
@@ -25,9 +30,7 @@ CUDA_PROGRAMS = BUILD / "tests/cuda"
 DRIVER_PROGRAMS = BUILD / "tests/driver"
 
 SMS = 8
-# Every kernel is to run in its rewritten form, even those that end within microseconds.
-ALWAYS_REWRITTEN = "[daemon]\nlatency_target_us = 1\nalways_preemptible = true\n"
-# And block-tasks count as short, as they do on a GPU: workers claim them without having looked.
+# Beside ALWAYS_REWRITTEN: block-tasks count as short, as they do on a GPU: workers claim them without having looked.
 ALL_SHORT = ALWAYS_REWRITTEN + "block_target_us = 1000000\n"
 SLOW_S = 5  # a test that takes longer says so
 # With sanitizers, what is to be watched while it runs is to take as much longer as whoever watches it.
@@ -54,8 +57,9 @@ class Program:
         self.out_path = scratch / f"{number}.out"
         self.err_path = scratch / f"{number}.err"
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
-            self.process = subprocess.Popen([str(part) for part in command], env=env, stdin=subprocess.DEVNULL,
-                                            stdout=out, stderr=err)
+            self.process = subprocess.Popen(
+                [str(part) for part in command], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+            )
         self.pid = self.process.pid
 
     def out(self):
@@ -69,10 +73,12 @@ class Program:
 
     def wait_started(self):
         """Until a gpuslice-bench with --announce has begun its measured launches."""
+
         def started():
             if self.process.poll() is not None:
                 raise AssertionError(f"ended early with {self.process.returncode}: {self.err()}")
             return "started" in self.err()
+
         wait_until(started, "the program to start")
 
     def stop(self):
@@ -99,8 +105,14 @@ class Conversation:
     def __init__(self, test, command, env):
         self.errors = tempfile.TemporaryFile("w+")
         test.addCleanup(self.errors.close)
-        self.process = subprocess.Popen([str(part) for part in command], env=env, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        self.process = subprocess.Popen(
+            [str(part) for part in command],
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+        )
         self.pid = self.process.pid
         test.addCleanup(self.end)
 
@@ -211,19 +223,29 @@ class SystemTest(unittest.TestCase):
         self.programs.append(program)
         self.daemon = program
         if wait:
+
             def answers():
                 if program.process.poll() is not None:
                     raise AssertionError(f"gpuctld ended with {program.process.returncode}: {program.err()}")
                 return self.gpuctl("status", check=False).returncode == 0
+
             wait_until(answers, "gpuctld to answer")
         return program
 
     def gpuctl(self, *arguments, check=True):
         """Runs a verb to its end."""
-        done = subprocess.run([str(GPUCTL), *map(str, arguments)], env=self.env, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=PATIENCE_S)
+        done = subprocess.run(
+            [str(GPUCTL), *map(str, arguments)],
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
         if check and done.returncode != 0:
-            raise AssertionError(f"gpuctl {' '.join(map(str, arguments))}: {done.returncode}: {done.stderr}{done.stdout}")
+            raise AssertionError(
+                f"gpuctl {' '.join(map(str, arguments))}: {done.returncode}: {done.stderr}{done.stdout}"
+            )
         return done
 
     def gpuctl_json(self, *arguments):
@@ -233,21 +255,13 @@ class SystemTest(unittest.TestCase):
         """One Varlink call on a connection of its own, without a gpuctl process: a millisecond. Returns the reply."""
         if self.daemon.process.poll() is not None:
             raise AssertionError(f"gpuctld ended with {self.daemon.process.returncode}: {self.daemon.err()}")
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(PATIENCE_S)
-            connection.connect(str(self.socket))
-            message = {"method": f"io.gpuctl.{method}", "parameters": parameters}
-            connection.sendall(json.dumps(message).encode() + b"\0")
-            data = b""
-            while not data.endswith(b"\0"):
-                piece = connection.recv(65536)
-                if not piece:
-                    raise AssertionError(f"{method}: the daemon closed the connection after {data!r}")
-                data += piece
-        reply = json.loads(data[:-1])
-        if "error" in reply:
-            raise AssertionError(f"{method}: {reply}")
-        return reply["parameters"]
+        connection = Connection(self.socket, PATIENCE_S)
+        try:
+            return connection.call(method, **parameters)
+        except Failed as failure:
+            raise AssertionError(str(failure)) from failure
+        finally:
+            connection.close()
 
     def clients(self, slice_path):
         return self.call("GetSlice", path=slice_path)["clients"]
@@ -272,8 +286,9 @@ class SystemTest(unittest.TestCase):
     def kernels_of(self, program, *names):
         """What gpuctl explain says of a program's kernels, once there are any, and those of all these names.
 
-        Nothing is known of a program until it attaches itself. gpuctl run does before, for a moment, in the same process.
-        """
+        Nothing is known of a program until it attaches itself. gpuctl run does before, for a moment, in the same
+        process."""
+
         def known():
             if program.process.poll() is not None:
                 raise AssertionError(f"ended early with {program.process.returncode}: {program.err()}")
@@ -283,6 +298,7 @@ class SystemTest(unittest.TestCase):
                 return None
             kernels = json.loads(said.stdout)["kernels"]
             return kernels if {kernel["name"] for kernel in kernels} >= set(names) else None
+
         return wait_until(known, "its kernels to be explained")
 
     def assertRightResults(self, report):

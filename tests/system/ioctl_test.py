@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""ioctl passes through libgpuslice as if it were not there: same results, same errno, in threads, handlers and children."""
+"""ioctl passes through libgpuslice as if it were not there: same results, same errno, in threads, handlers and
+children."""
+
 import subprocess
 
 import instance
@@ -28,8 +30,13 @@ class Ioctl(instance.SystemTest):
 
     def test_the_library_is_what_the_program_calls(self):
         # Bound at the start, said by the dynamic linker: else the test above would compare the C library with itself.
-        done = subprocess.run([str(IOCTLS)], capture_output=True, text=True, timeout=60,
-                              env={**self.env, "LD_PRELOAD": str(LIBRARY), "LD_DEBUG": "bindings", "LD_BIND_NOW": "1"})
+        done = subprocess.run(
+            [str(IOCTLS)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**self.env, "LD_PRELOAD": str(LIBRARY), "LD_DEBUG": "bindings", "LD_BIND_NOW": "1"},
+        )
         bindings = [line for line in done.stderr.splitlines() if "`ioctl'" in line]
         from_program = [line for line in bindings if f"{IOCTLS} [0] to" in line]
         from_library = [line for line in bindings if f"{LIBRARY} [0] to" in line]

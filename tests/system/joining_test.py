@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Launches that are confined follow one another without a word to the program's stream; whoever looks at what that stream has done,
-in whichever way, sees all of them done."""
+"""Launches that are confined follow one another without a word to the program's stream; whoever looks at what that
+stream has done, in whichever way, sees all of them done."""
+
 import re
 import sys
 
@@ -12,8 +13,8 @@ STORM_US = 5000  # between two random grants
 SEEDS = (100, 200, 300)
 ROUNDS = 40
 
-# Launches slow kernels that cannot be rewritten into a stream, then looks, in the way it is told, at what they have made of `values`:
-# prints how many are wrong. Looking is a copy to `copied` that must come behind the kernels.
+# Launches slow kernels that cannot be rewritten into a stream, then looks, in the way it is told, at what they have
+# made of `values`: prints how many are wrong. Looking is a copy to `copied` that must come behind the kernels.
 PROGRAM = r"""
 import ctypes, random, sys, threading, time
 HEAD = '''
@@ -44,7 +45,8 @@ ENTRY = '''
   ret;
 }
 '''
-PTX = HEAD + ENTRY.replace("NAME", "append").replace("SPECIAL", "mov.u64 %rd6, %gridid;") + ENTRY.replace("NAME", "rewritten").replace("SPECIAL", "")
+APPEND = ENTRY.replace("NAME", "append").replace("SPECIAL", "mov.u64 %rd6, %gridid;")
+PTX = HEAD + APPEND + ENTRY.replace("NAME", "rewritten").replace("SPECIAL", "")
 cuda = ctypes.CDLL("libcuda.so.1")
 P, SIZE, U32 = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32
 LEGACY, PER_THREAD = P(1), P(2)
@@ -198,7 +200,8 @@ def work(kind, rounds, seed, wrong):
     # Mixes launches with what looks at them, in a stream of its own and with memory of its own.
     call("cuCtxSetCurrent", context)
     choose = random.Random(seed)
-    on, mine, taken = LEGACY if kind == "legacy" else made("cuStreamCreate", int(kind == "non-blocking")), memory(BLOCKS), memory(BLOCKS)
+    on = LEGACY if kind == "legacy" else made("cuStreamCreate", int(kind == "non-blocking"))
+    mine, taken = memory(BLOCKS), memory(BLOCKS)
     event, holds = made("cuEventCreate", 2), 3
     call("cuMemsetD32Async", mine, holds, SIZE(BLOCKS), on)
     for _ in range(rounds):
@@ -235,12 +238,16 @@ for line in sys.stdin:
     if kind == "threads":
         wrong = []
         kinds = ("non-blocking", "non-blocking", "blocking", "legacy")
-        threads = [threading.Thread(target=work, args=(kind, int(count), int(way) + number, wrong)) for number, kind in enumerate(kinds)]
+        threads = [
+            threading.Thread(target=work, args=(kind, int(count), int(way) + number, wrong))
+            for number, kind in enumerate(kinds)
+        ]
         for thread in threads: thread.start()
         for thread in threads: thread.join()
         print(sum(wrong), len(wrong) > 0, flush=True)
         continue
-    on = LEGACY if kind == "legacy" else PER_THREAD if kind == "per-thread" else made("cuStreamCreate", int(kind == "non-blocking"))
+    of_all = {"legacy": LEGACY, "per-thread": PER_THREAD}
+    on = of_all[kind] if kind in of_all else made("cuStreamCreate", int(kind == "non-blocking"))
     expected = 3
     for one in (values, copied): call("cuMemsetD32Async", one, 3, SIZE(BLOCKS), on)
     call("cuStreamSynchronize", on)
@@ -250,9 +257,28 @@ for line in sys.stdin:
         code = cuda.cuCtxSynchronize()
     print(sum(value != expected for value in seen(copied)), code, flush=True)
 """
-WAYS = ("copy", "other_copy", "memset", "event", "event_with_flags", "stream_synchronize", "stream_query", "context_synchronize",
-        "host_function", "callback", "written_word", "graph", "known_graph", "capture", "rewritten_kernel", "another_launch",
-        "changed_priority", "launch_behind_event", "freed_memory", "another_thread")
+WAYS = (
+    "copy",
+    "other_copy",
+    "memset",
+    "event",
+    "event_with_flags",
+    "stream_synchronize",
+    "stream_query",
+    "context_synchronize",
+    "host_function",
+    "callback",
+    "written_word",
+    "graph",
+    "known_graph",
+    "capture",
+    "rewritten_kernel",
+    "another_launch",
+    "changed_priority",
+    "launch_behind_event",
+    "freed_memory",
+    "another_thread",
+)
 BY_LEGACY = ("plain_copy", "plain_memset", "legacy_stream", "legacy_launch")
 
 
@@ -288,7 +314,19 @@ class Joining(instance.SystemTest):
         self.look("legacy", (*WAYS, *BY_LEGACY, "blocking_stream", "blocking_launch"))
 
     def test_the_stream_of_a_thread(self):
-        self.look("per-thread", ("copy", "ptsz", "event", "stream_synchronize", "another_launch", "rewritten_kernel", "legacy_stream", "legacy_launch"))
+        self.look(
+            "per-thread",
+            (
+                "copy",
+                "ptsz",
+                "event",
+                "stream_synchronize",
+                "another_launch",
+                "rewritten_kernel",
+                "legacy_stream",
+                "legacy_launch",
+            ),
+        )
         self.assertNotIn("stream 0x2 joins", self.log.read_text(), "no other thread could have it join")
 
     def test_nothing_comes_between_launches(self):

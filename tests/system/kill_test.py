@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """gpuctl kill: programs end, by pid and by slice, what they had is free at once, and nobody beside them notices."""
+
 import os
 import shutil
 import signal
@@ -27,7 +28,9 @@ class Kill(instance.SystemTest):
         shell = SliceShell(self, (*prefix, *IN_SLICE, slice_path))
         shell.do("init")
         shell.do("launch", 0, *LONG)
-        instance.wait_until(lambda: (self.usage(slice_path, shell.pid) or {}).get("holding", 0) > 0, "its kernel to run")
+        instance.wait_until(
+            lambda: (self.usage(slice_path, shell.pid) or {}).get("holding", 0) > 0, "its kernel to run"
+        )
         return shell
 
     def slices(self, *paths):
@@ -44,11 +47,16 @@ class Kill(instance.SystemTest):
             instance.wait_until(lambda: self.usage("b", neighbour.pid)["granted"] < instance.SMS, "SMs to be shared")
             start = time.monotonic()
             ended = self.call("Kill", pid=victim.pid)["clients"]
-            instance.wait_until(lambda: self.usage("b", neighbour.pid)["granted"] == instance.SMS,
-                                "the grant to come back", interval=0.001)
+            instance.wait_until(
+                lambda: self.usage("b", neighbour.pid)["granted"] == instance.SMS,
+                "the grant to come back",
+                interval=0.001,
+            )
             delays.append(time.monotonic() - start)
-            self.assertEqual([(c["pid"], c["signals"], c["mps"], c["ended"]) for c in ended],
-                             [(victim.pid, ["SIGTERM"], "not active", True)])
+            self.assertEqual(
+                [(c["pid"], c["signals"], c["mps"], c["ended"]) for c in ended],
+                [(victim.pid, ["SIGTERM"], "not active", True)],
+            )
             self.assertEqual(victim.process.wait(), -signal.SIGTERM)
         print("grant back after", ", ".join(f"{delay * 1000:.1f}" for delay in delays), "ms", file=sys.stderr)
         self.assertLess(min(delays), 0.1 * instance.SLOWER)
@@ -59,8 +67,10 @@ class Kill(instance.SystemTest):
         self.slices("a", "a/x", "b")
         inside, below, beside = self.busy("a"), self.busy("a/x"), self.busy("b")
         done = self.gpuctl("kill", "a")
-        self.assertEqual(sorted(line.split()[0] for line in done.stdout.splitlines()),
-                         sorted(str(shell.pid) for shell in (inside, below)))
+        self.assertEqual(
+            sorted(line.split()[0] for line in done.stdout.splitlines()),
+            sorted(str(shell.pid) for shell in (inside, below)),
+        )
         self.assertIn("ended after SIGTERM", done.stdout)
         for shell in (inside, below):
             self.assertEqual(shell.process.wait(), -signal.SIGTERM)
@@ -91,9 +101,11 @@ class Kill(instance.SystemTest):
     def test_what_cannot_be_is_one_line(self):
         self.start_daemon()
         self.slices("a")
-        for arguments, line in ((("1",), "process 1 is not attached to a slice"),
-                                (("nowhere",), "slice 'nowhere' does not exist"),
-                                (("a", "--signal", "STOP"), "signal: must be TERM, HUP, ")):
+        for arguments, line in (
+            (("1",), "process 1 is not attached to a slice"),
+            (("nowhere",), "slice 'nowhere' does not exist"),
+            (("a", "--signal", "STOP"), "signal: must be TERM, HUP, "),
+        ):
             done = self.gpuctl("kill", *arguments, check=False)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertTrue(done.stderr.startswith(f"gpuctl: {line}"), done.stderr)
@@ -134,9 +146,15 @@ esac
         self.assertIn("ended after SIGTERM; its work on the GPU was terminated before", done.stdout)
         self.assertEqual(victim.process.wait(), -signal.SIGTERM)
         self.assertEqual((self.pipes / "lived").read_text(), f"{victim.pid}\n")
-        self.assertEqual([line.split() for line in (self.pipes / "asked").read_text().splitlines()],
-                         [["get_server_list"], ["get_client_list", "77"], ["terminate_client", "77", str(victim.pid)],
-                          ["get_client_list", "77"]])
+        self.assertEqual(
+            [line.split() for line in (self.pipes / "asked").read_text().splitlines()],
+            [
+                ["get_server_list"],
+                ["get_client_list", "77"],
+                ["terminate_client", "77", str(victim.pid)],
+                ["get_client_list", "77"],
+            ],
+        )
         neighbour.finish(0)
 
     def test_an_mps_that_hangs_holds_nobody_up(self):
@@ -145,11 +163,16 @@ esac
         self.slices("a")
         victim = self.busy("a")
         (self.pipes / "client").write_text(f"{victim.pid}\n")
-        killing = subprocess.Popen([instance.GPUCTL, "kill", str(victim.pid)], env=self.env, stdout=subprocess.PIPE,
-                                   text=True)
+        killing = subprocess.Popen(
+            [instance.GPUCTL, "kill", str(victim.pid)], env=self.env, stdout=subprocess.PIPE, text=True
+        )
         self.addCleanup(killing.communicate)
-        instance.wait_until(lambda: "terminate_client" in (self.pipes / "asked").read_text()
-                            if (self.pipes / "asked").exists() else False, "MPS to be asked")
+        instance.wait_until(
+            lambda: (
+                "terminate_client" in (self.pipes / "asked").read_text() if (self.pipes / "asked").exists() else False
+            ),
+            "MPS to be asked",
+        )
         self.assertEqual(len(self.clients("a")), 1)  # the daemon answers
         self.assertEqual(victim.process.wait(instance.PATIENCE_S), -signal.SIGTERM)
         killing.wait(instance.PATIENCE_S)
@@ -159,7 +182,9 @@ esac
         if os.geteuid() != 0:
             self.skipTest("needs root to become somebody else")
         os.chmod(self.scratch, 0o755)
-        self.start_daemon(config=instance.ALWAYS_REWRITTEN + 'socket_mode = "0666"\n[slice.theirs]\nowner_uid = 65534\n')
+        self.start_daemon(
+            config=instance.ALWAYS_REWRITTEN + 'socket_mode = "0666"\n[slice.theirs]\nowner_uid = 65534\n'
+        )
         self.slices("ours")
         ours, theirs = self.busy("ours"), self.busy("theirs")
 

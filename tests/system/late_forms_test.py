@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Long images with machine code do not hold up a program: their persistent forms are compiled beside it. The software GPU compiles for as
-long as a file is not there, so each test says when that is over."""
+"""Long images with machine code do not hold up a program: their persistent forms are compiled beside it. The software
+GPU compiles for as long as a file is not there, so each test says when that is over."""
+
 import json
 import pathlib
 import time
@@ -31,20 +32,25 @@ class LateForms(instance.SystemTest):
 
     def kernel(self, shell, name="scale"):
         """What gpuctl explain says of it now."""
+
         def known():
             said = self.gpuctl("explain", shell.pid, "--json", check=False)
             kernels = json.loads(said.stdout)["kernels"] if said.returncode == 0 else []
             return next((kernel for kernel in kernels if kernel["name"] == name), None)
+
         return instance.wait_until(known, f"{name} to be explained")
 
     def assertIsOriginal(self, shell, phrase, name="scale"):
-        instance.wait_until(lambda: self.kernel(shell, name)["reason"].startswith(phrase), f"{name} to be called {phrase}")
+        instance.wait_until(
+            lambda: self.kernel(shell, name)["reason"].startswith(phrase), f"{name} to be called {phrase}"
+        )
         self.assertEqual(self.kernel(shell, name)["form"], "opaque")
 
     def assertBecomesPersistent(self, shell):
         def persistent():
             self.assertEqual(shell.ask("run", 20), "right")
             return self.kernel(shell)["form"] == "persistent"
+
         instance.wait_until(persistent, "a persistent form")
         self.assertNotIn("original form", self.kernel(shell)["reason"])
 
@@ -53,11 +59,15 @@ class LateForms(instance.SystemTest):
 
     def helper_is_at_work(self):
         """Whether there is a compile helper that was started for this test."""
+
         def is_ours(process):
             try:
-                return (process / "comm").read_text().startswith("gpuslice-comp") and str(self.compiled).encode() in (process / "environ").read_bytes()
+                return (process / "comm").read_text().startswith("gpuslice-comp") and str(self.compiled).encode() in (
+                    process / "environ"
+                ).read_bytes()
             except OSError:  # it has ended
                 return False
+
         return any(is_ours(process) for process in pathlib.Path("/proc").glob("[0-9]*"))
 
     def wait_until_kept(self):
@@ -214,7 +224,9 @@ class LateForms(instance.SystemTest):
         shell = self.shell(GPUSLICE_COMPILE_HELPER="/nowhere/gpuslice-compile")
         self.assertEqual(shell.ask("module", IMAGE), "ok")
         self.assertEqual(shell.ask("run", 20), "right")
-        self.assertIsOriginal(shell, "original form: its persistent form was not compiled: the compile helper ended without an answer")
+        self.assertIsOriginal(
+            shell, "original form: its persistent form was not compiled: the compile helper ended without an answer"
+        )
 
     def test_who_would_rather_wait(self):
         shell = self.shell(GPUSLICE_BACKGROUND="0")
@@ -232,7 +244,9 @@ class LateForms(instance.SystemTest):
         shell = self.shell(GPUSLICE_CACHE="0")
         self.assertEqual(shell.ask("module", WITH_VARIABLE), "ok")
         self.assertEqual((shell.ask("add", 5), shell.ask("total")), ("ok", "5"))
-        self.assertIsOriginal(shell, "original form: its module has variables, and its persistent form could not be kept", "add")
+        self.assertIsOriginal(
+            shell, "original form: its module has variables, and its persistent form could not be kept", "add"
+        )
 
     def test_without_a_cache_other_forms_come_all_the_same(self):
         shell = self.shell(GPUSLICE_CACHE="0")

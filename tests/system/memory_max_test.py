@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """memory_max: what the programs of a slice hold together is limited, and each sees how much that leaves."""
+
 import sys
 
 import instance
@@ -22,7 +23,8 @@ def allocate(name, arguments):
         "managed": lambda: cuda.cuMemAllocManaged(ctypes.byref(address), size, 1),
         "async": lambda: cuda.cuMemAllocAsync(ctypes.byref(address), size, stream),
         "async_ptsz": lambda: cuda.cuMemAllocAsync_ptsz(ctypes.byref(address), size, stream),
-        "pitch": lambda: cuda.cuMemAllocPitch_v2(ctypes.byref(address), ctypes.byref(pitch), size, u64(arguments[1]), 4),
+        "pitch": lambda: cuda.cuMemAllocPitch_v2(
+            ctypes.byref(address), ctypes.byref(pitch), size, u64(arguments[1]), 4),
     }[name]()
     return code, address.value
 for line in sys.stdin:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Kernels that have no other form are confined to the SMs of their slice: with right results, in the order of their streams, and
-apart from those of other slices."""
+"""Kernels that have no other form are confined to the SMs of their slice: with right results, in the order of their
+streams, and apart from those of other slices."""
+
 import subprocess
 import sys
 
@@ -12,8 +13,9 @@ ROUNDS = 12
 MS = 1_000_000  # in ns
 WHAT_WAS_THERE = 7
 
-# Launches, as it is told, a kernel that cannot be rewritten. Each block appends the number of the round to what it finds, in base 10
-# or so: what comes out says in which order kernels, copies, memsets and host functions ran. Each says on which SM it ran, too.
+# Launches, as it is told, a kernel that cannot be rewritten. Each block appends the number of the round to what it
+# finds, in base 10 or so: what comes out says in which order kernels, copies, memsets and host functions ran. Each says
+# on which SM it ran, too.
 PROGRAM = r"""
 import ctypes, sys
 PTX = b'''
@@ -125,7 +127,7 @@ class Opaque(instance.SystemTest):
         return program
 
     def why(self, program):
-        kernel, = self.kernels_of(program, "append")
+        (kernel,) = self.kernels_of(program, "append")
         self.assertEqual(kernel["form"], "opaque")
         return kernel["reason"]
 
@@ -150,7 +152,9 @@ class Opaque(instance.SystemTest):
                 instance.wait_until(lambda: self.usage("s", program.pid)["granted"] == granted, "the grant")
                 self.assertEqual(program.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS), f"0 True {sms}")
                 if most == 1:
-                    instance.wait_until(lambda: "no whole group of SMs is granted" in self.why(program), "it to be said")
+                    instance.wait_until(
+                        lambda: "no whole group of SMs is granted" in self.why(program), "it to be said"
+                    )
 
     def test_the_primary_context_ends_when_the_program_has_released_it(self):
         """A part of the GPU holds it as well."""
@@ -168,8 +172,12 @@ class Opaque(instance.SystemTest):
         for name in ("a", "b"):
             self.gpuctl("create-slice", name, "--max", SHARE, "--reserve", SHARE, "--reserve-mode", "strict")
             programs.append(self.start_program(name))
-        watch = subprocess.Popen([instance.DRIVER_PROGRAMS / "sm_watch", self.env["SOFTGPU_TABLE"]], stdin=subprocess.PIPE,
-                                 stdout=subprocess.PIPE, text=True)
+        watch = subprocess.Popen(
+            [instance.DRIVER_PROGRAMS / "sm_watch", self.env["SOFTGPU_TABLE"]],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         self.addCleanup(watch.kill)
         self.assertEqual(watch.stdout.readline(), "ready\n")
         for program in programs:

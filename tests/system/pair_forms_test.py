@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """pair-forms measures both forms of a kernel of several steps, and notices one that leaves something else."""
+
 import instance
 
 PAIR_FORMS = instance.BUILD / "tests/pair_forms/pair-forms"

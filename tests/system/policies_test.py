@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Policies for jobs: turns in time instead of SMs side by side, changed live, kept over a restart."""
+
 import sys
 import time
 
 import instance
 
-LONG = ("work", "--blocks", 5000, "--iterations", 10, "--depth", 2)   # seconds of block-tasks of milliseconds
-SHORT = ("work", "--blocks", 8, "--iterations", 4)                    # one wave
+LONG = ("work", "--blocks", 5000, "--iterations", 10, "--depth", 2)  # seconds of block-tasks of milliseconds
+SHORT = ("work", "--blocks", 8, "--iterations", 4)  # one wave
 ENDLESS = ("--count", 1000000, "--announce")
 
 
@@ -46,6 +47,7 @@ class Policies(instance.SystemTest):
 
         def launches(name):
             return self.usage(name, programs[name].pid)["launches"]
+
         before = {name: launches(name) for name in programs}
         instance.wait_until(lambda: launches("high") >= before["high"] + 10, "launches of the short kernel")
         self.assertLess(launches("low") - before["low"], 5)
@@ -59,8 +61,10 @@ class Policies(instance.SystemTest):
         self.gpuctl("set", "/", "policy=ffs:max_overhead=0.05")
         self.gpuctl("create-slice", "two", "--weight", 200)
         self.gpuctl("create-slice", "one", "--weight", 100)
-        clients = {name: self.start_bench(name, "work", "--blocks", 400, "--iterations", 10, "--depth", 2, *ENDLESS)
-                   for name in ("two", "one")}
+        clients = {
+            name: self.start_bench(name, "work", "--blocks", 400, "--iterations", 10, "--depth", 2, *ENDLESS)
+            for name in ("two", "one")
+        }
         for client in clients.values():
             client.wait_started()
         before = {name: self.usage(name, client.pid)["block_tasks"] for name, client in clients.items()}
@@ -77,9 +81,17 @@ class Policies(instance.SystemTest):
         self.gpuctl("set", "/", "policy=srt:protect_ms=50")
         client = self.start_bench("/", *SHORT, *ENDLESS)
         client.wait_started()
+
         def known():
-            return next((k for k in self.call("ListKernels")["kernels"]
-                         if k["launches"] >= 20 and k["predicted_us"] > 0 and "work" in k["name"]), None)
+            return next(
+                (
+                    k
+                    for k in self.call("ListKernels")["kernels"]
+                    if k["launches"] >= 20 and k["predicted_us"] > 0 and "work" in k["name"]
+                ),
+                None,
+            )
+
         first = instance.wait_until(known, "launches to be learnt")
         self.assertRightResults(client.stop())
         self.assertGreater(first["observed_us"], 100)
@@ -113,8 +125,13 @@ class Policies(instance.SystemTest):
 
     def test_what_is_not_a_policy_is_refused(self):
         self.start_daemon()
-        for text, said in (("nosuch", "known: share, fcfs, hpf"), ("hpf:spatial=2", "from 0 to 1"),
-                           ("rr:epoch_ms=3", "no option"), ("sim:refine_ms=x", "from 0 to 10000"), ("share:x=1", "no options")):
+        for text, said in (
+            ("nosuch", "known: share, fcfs, hpf"),
+            ("hpf:spatial=2", "from 0 to 1"),
+            ("rr:epoch_ms=3", "no option"),
+            ("sim:refine_ms=x", "from 0 to 10000"),
+            ("share:x=1", "no options"),
+        ):
             refused = self.gpuctl("set", "/", f"policy={text}", check=False)
             self.assertNotEqual(refused.returncode, 0)
             self.assertIn(said, refused.stderr)

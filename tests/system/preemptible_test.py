@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """A kernel written preemptible by hand (examples/preemptible.cu) is evicted, and gives right results all the same."""
+
 import re
 import sys
 import time
@@ -70,9 +71,11 @@ class Preemptible(instance.SystemTest):
         self.start_daemon(config="[daemon]\nlatency_target_us = 1000000\n")
         self.gpuctl("create-slice", "s")
         program = self.start_program(1_000_000, GPUCTL_SLICE="s")
+
         def launched():
             usage = self.usage("s", program.pid)
             return usage and usage["launches"] >= 50 and usage
+
         usage = instance.wait_until(launched, "50 launches")
         self.assertLess(usage["block_tasks"], 10 * 608)  # which only workers count
         self.assert_right(self.start_program(100, GPUCTL_SLICE="s"), 100)

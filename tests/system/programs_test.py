@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Real programs (tests/programs): what they compute is the same plain, in a slice, and in a storm of evictions."""
+
 import re
 import time
 
 import instance
 
 PROGRAMS = instance.BUILD / "tests/programs"
-LINE = re.compile(r"(\w+): (\d+) rounds, hash ([0-9a-f]{16}), loop ([0-9.]+) s, first result ([0-9.]+) s after its start\n")
+LINE = re.compile(
+    r"(\w+): (\d+) rounds, hash ([0-9a-f]{16}), loop ([0-9.]+) s, first result ([0-9.]+) s after its start\n"
+)
 ROUNDS = 40
 STORM_US = 1500
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What <gpuslice/gpuslice.h> offers a program that is linked with -lgpuslice and started without gpuctl run."""
+
 import instance
 import slice_shell
 
@@ -29,8 +30,10 @@ class PublicApi(instance.SystemTest):
         shell.do("launch", 0, *slice_shell.LONG)
         for most in (5, 2, 7):
             self.gpuctl("set", "ls", f"max={most}")
-            instance.wait_until(lambda: shell.grant()[:4] == (OK, most, instance.SMS, most),
-                                f"a grant of {most}, demand for all and {most} held; now {shell.grant()}")
+            instance.wait_until(
+                lambda: shell.grant()[:4] == (OK, most, instance.SMS, most),
+                f"a grant of {most}, demand for all and {most} held; now {shell.grant()}",
+            )
         shell.do("finish")
         instance.wait_until(lambda: shell.grant().demand == 0, "no demand")
 
@@ -81,8 +84,16 @@ class PublicApi(instance.SystemTest):
         self.assertEqual(shell.code("grant", 0), NOT_ATTACHED)
         self.assertEqual(shell.code("critical", 0, 1), NOT_ATTACHED)
         shell.do("init")
-        for command in (("attach-null",), ("attach",), ("slice", 0), ("slice", 2), ("grant", -1), ("grant", 1), ("grant", 999),
-                        ("grant-null",)):
+        for command in (
+            ("attach-null",),
+            ("attach",),
+            ("slice", 0),
+            ("slice", 2),
+            ("grant", -1),
+            ("grant", 1),
+            ("grant", 999),
+            ("grant-null",),
+        ):
             with self.subTest(command):
                 self.assertEqual(shell.code(*command), INVALID)
         self.assertEqual(shell.ask("slice", 3), "0 ls")
@@ -96,8 +107,10 @@ class PublicApi(instance.SystemTest):
         shell.do("init")
         self.assertEqual(shell.code("attach", "nope"), REFUSED)
         self.assertEqual(shell.ask("slice", 3), "0 ls")
-        instance.wait_until(lambda: [client["pid"] for client in self.clients("ls")] == [shell.pid],
-                            "the program to be in its slice again")
+        instance.wait_until(
+            lambda: [client["pid"] for client in self.clients("ls")] == [shell.pid],
+            "the program to be in its slice again",
+        )
         shell.do("launch", 0, 100, 1)
         shell.do("finish")
 
@@ -143,11 +156,13 @@ class PublicApi(instance.SystemTest):
     def wait_running_on(self, shell, *expected, tolerated=frozenset()):
         """Until the blocks that each stream begins run on just these SMs, and perhaps on those tolerated."""
         found = []
+
         def running_on():
             found[:] = [shell.sms_now(stream) for stream in range(len(expected))]
             if self.usage("s", shell.pid)["outstanding"] < len(expected):
                 raise AssertionError(f"a kernel has ended, the streams ran on {found} instead of {expected}")
             return all(sms >= least and sms - least <= tolerated for sms, least in zip(found, expected))
+
         instance.wait_until(running_on, f"the streams to run on {expected}, not {found}")
 
 

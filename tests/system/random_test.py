@@ -3,6 +3,7 @@
 
 random_test.py --seeds FIRST:END --hours H tries more of them, END not included, until one fails or time is over.
 """
+
 import argparse
 import contextlib
 import random
@@ -28,9 +29,11 @@ class Wrong(AssertionError):
     """A seed that fails; the text says how to see it again."""
 
     def __init__(self, seed, what):
-        super().__init__(f"seed {seed}: {what}\n"
-                         f"again: GPUCTL_BUILD={instance.BUILD} python3 tests/system/random_test.py --seeds {seed}:{seed + 1}\n"
-                         f"its PTX: {RANDOM_KERNELS} --ptx {seed}")
+        super().__init__(
+            f"seed {seed}: {what}\n"
+            f"again: GPUCTL_BUILD={instance.BUILD} python3 tests/system/random_test.py --seeds {seed}:{seed + 1}\n"
+            f"its PTX: {RANDOM_KERNELS} --ptx {seed}"
+        )
 
 
 class Random(instance.SystemTest):
@@ -48,8 +51,11 @@ class Random(instance.SystemTest):
             evictions += self.compare(batch, "evicted", expected, ("--evict-storm", STORM_US), SLOWLY_NS)
             evictions += self.compare(batch, "resized", expected, warp_instruction_ns=SLOWLY_NS, resize=True)
             kernels += sum("together" not in line for line in expected)
-            print(f"seeds {self.seeds.start}:{batch.stop}: {kernels} kernels, {evictions} evictions, all right",
-                  file=sys.stderr, flush=True)
+            print(
+                f"seeds {self.seeds.start}:{batch.stop}: {kernels} kernels, {evictions} evictions, all right",
+                file=sys.stderr,
+                flush=True,
+            )
             if self.hours is not None and time.monotonic() - started > self.hours * 3600:
                 break
         self.assertGreater(kernels, 0)
@@ -67,7 +73,13 @@ class Random(instance.SystemTest):
     def compare(self, seeds, way, expected, options=(), warp_instruction_ns=0, resize=False):
         """Runs the seeds in a slice and returns how often they were evicted."""
         with self.slice(options, warp_instruction_ns):
-            client = self.start_in("s", RANDOM_KERNELS, f"{seeds.start}:{seeds.stop}", "--linger", env={**self.env, "GPUSLICE_GUARD": "always"})
+            client = self.start_in(
+                "s",
+                RANDOM_KERNELS,
+                f"{seeds.start}:{seeds.stop}",
+                "--linger",
+                env={**self.env, "GPUSLICE_GUARD": "always"},
+            )
             self.follow(client, seeds, way, lambda: "done" in client.err(), resize)
             for right, found in zip(expected, client.out().splitlines(), strict=True):
                 if right != found:
@@ -86,8 +98,9 @@ class Random(instance.SystemTest):
         printed, since = 0, time.monotonic()
         while not over():
             if way != "original" and program.process.poll() is not None:
-                raise Wrong(self.reached(program, seeds),
-                            f"{way}: it ended with {program.process.returncode}: {program.err()}")
+                raise Wrong(
+                    self.reached(program, seeds), f"{way}: it ended with {program.process.returncode}: {program.err()}"
+                )
             if resize:
                 self.call("SetSlice", path="s", settings={"max": sizes.randint(1, instance.SMS)})
             size = program.out_path.stat().st_size

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""A reserve in mode active, which is the default: kept while its slice is active, between its launches too, and lent when it is not."""
+"""A reserve in mode active, which is the default: kept while its slice is active, between its launches too, and lent
+when it is not."""
+
 import instance
 
 RESERVE = 2
@@ -10,21 +12,39 @@ class ActiveReserve(instance.SystemTest):
     def test_a_reserve_is_kept_while_its_slice_is_active_and_else_lent(self):
         self.start_daemon()
         self.gpuctl("create-slice", "ls", "--reserve", RESERVE)
-        self.assertEqual([self.slice()[key] for key in ("reserve", "reserve_mode", "reserve_hold_ms")], [RESERVE, "active", 100])
+        self.assertEqual(
+            [self.slice()[key] for key in ("reserve", "reserve_mode", "reserve_hold_ms")], [RESERVE, "active", 100]
+        )
         self.gpuctl("create-slice", "batch")
-        self.batch = self.start_bench("batch", "work", "--blocks", 2048, "--iterations", 10, "--count", 1000000, "--depth", 2,
-                                      "--announce")
+        self.batch = self.start_bench(
+            "batch", "work", "--blocks", 2048, "--iterations", 10, "--count", 1000000, "--depth", 2, "--announce"
+        )
         self.batch.wait_started()
         self.wait_batch(instance.SMS)
 
         # Launches to warm up, and then nothing for a long time.
         self.gpuctl("set", "ls", "reserve-hold=600s")
-        pausing = self.start_bench("ls", "work", "--blocks", RESERVE, "--iterations", 10, "--arrival", "periodic", "--period-us", 600_000_000,
-                                   "--count", 2, "--announce")
+        pausing = self.start_bench(
+            "ls",
+            "work",
+            "--blocks",
+            RESERVE,
+            "--iterations",
+            10,
+            "--arrival",
+            "periodic",
+            "--period-us",
+            600_000_000,
+            "--count",
+            2,
+            "--announce",
+        )
         pausing.wait_started()
         self.wait_batch(REST)
         instance.wait_until(lambda: self.is_idle(pausing), "the launches to end")
-        instance.wait_until(lambda: self.usage("batch", self.batch.pid)["holding"] <= REST, "batch to leave the reserve")
+        instance.wait_until(
+            lambda: self.usage("batch", self.batch.pid)["holding"] <= REST, "batch to leave the reserve"
+        )
         self.assertTrue(self.is_idle(pausing))
         self.assertEqual(self.usage("ls", pausing.pid)["granted"], RESERVE)
 
@@ -33,7 +53,9 @@ class ActiveReserve(instance.SystemTest):
         self.assertEqual(self.usage("ls", pausing.pid)["granted"], 0)
         pausing.kill()
 
-        working = self.start_bench("ls", "work", "--blocks", RESERVE, "--iterations", 200, "--count", 1000000, "--depth", 2, "--announce")
+        working = self.start_bench(
+            "ls", "work", "--blocks", RESERVE, "--iterations", 200, "--count", 1000000, "--depth", 2, "--announce"
+        )
         working.wait_started()
         self.wait_batch(REST)
         self.assertRightResults(working.stop())
@@ -42,7 +64,12 @@ class ActiveReserve(instance.SystemTest):
 
     def test_bad_values_give_one_line(self):
         self.start_daemon()
-        for option, value in (("--reserve-mode", "activ"), ("--reserve-hold", "100"), ("--reserve-hold", "0ms"), ("--reserve-hold", "2h")):
+        for option, value in (
+            ("--reserve-mode", "activ"),
+            ("--reserve-hold", "100"),
+            ("--reserve-hold", "0ms"),
+            ("--reserve-hold", "2h"),
+        ):
             done = self.gpuctl("create-slice", "ls", "--reserve", RESERVE, option, value, check=False)
             self.assertNotEqual(done.returncode, 0)
             self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
@@ -60,8 +87,10 @@ class ActiveReserve(instance.SystemTest):
         return usage and usage["demand"] == usage["outstanding"] == 0
 
     def wait_batch(self, sms):
-        instance.wait_until(lambda: (self.usage("batch", self.batch.pid) or {}).get("granted") == sms,
-                            f"batch to be granted {sms} SMs; now: {self.usage('batch', self.batch.pid)}")
+        instance.wait_until(
+            lambda: (self.usage("batch", self.batch.pid) or {}).get("granted") == sms,
+            f"batch to be granted {sms} SMs; now: {self.usage('batch', self.batch.pid)}",
+        )
 
 
 if __name__ == "__main__":

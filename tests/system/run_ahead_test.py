@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """How far ahead of the GPU a program may launch what cannot be evicted: many short kernels, few long ones."""
+
 import sys
 
 import instance
 
-# Launches, as it is told, so many kernels that take so long. Says how many that were launched were not over, at most, and how
-# many microseconds each took.
+# Launches, as it is told, so many kernels that take so long. Says how many that were launched were not over, at most,
+# and how many microseconds each took.
 PROGRAM = r"""
 import ctypes, sys, time
 PTX = b'''
@@ -27,8 +28,10 @@ cuda = ctypes.CDLL("libcuda.so.1")
 context, module, function, longest = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint32()
 host, device = ctypes.c_void_p(), ctypes.c_uint64()
 codes = [cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context),
-         cuda.cuModuleLoadData(ctypes.byref(module), PTX), cuda.cuModuleGetFunction(ctypes.byref(function), module, b"last"),
-         cuda.cuMemHostAlloc(ctypes.byref(host), 4, 2), cuda.cuMemHostGetDevicePointer_v2(ctypes.byref(device), host, 0)]
+         cuda.cuModuleLoadData(ctypes.byref(module), PTX),
+         cuda.cuModuleGetFunction(ctypes.byref(function), module, b"last"),
+         cuda.cuMemHostAlloc(ctypes.byref(host), 4, 2),
+         cuda.cuMemHostGetDevicePointer_v2(ctypes.byref(device), host, 0)]
 over = ctypes.cast(host, ctypes.POINTER(ctypes.c_uint32))
 parameters = (ctypes.c_void_p * 2)(*(ctypes.cast(ctypes.byref(x), ctypes.c_void_p) for x in (device, longest)))
 print(*codes, flush=True)
@@ -68,8 +71,8 @@ class RunAhead(instance.SystemTest):
         return int(ahead), int(each)
 
     def test_short_kernels(self):
-        """It is let further ahead than it would be in company, sooner or later: a busy machine may launch more slowly than it
-        computes for a while. How many launches that are depends on how long each takes here."""
+        """It is let further ahead than it would be in company, sooner or later: a busy machine may launch more slowly
+        than it computes for a while. How many launches that are depends on how long each takes here."""
         for _ in range(20):
             ahead, each = self.ahead(400, 50)
             if ahead > MARK * (marks(COMPANY_US, each) + 1):

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""gpuctl run is the program: signals sent to it do what they do to the program alone, and its status is the program's."""
+"""gpuctl run is the program: signals sent to it do what they do to the program alone, and its status is the
+program's."""
+
 import json
 import signal
 import subprocess
@@ -27,7 +29,8 @@ time.sleep(600)
 DISPOSITIONS = """
 import json
 lines = open("/proc/self/status").read().splitlines()
-print(json.dumps({line.split()[0]: line.split()[1] for line in lines if line[:6] in ("SigIgn", "SigBlk", "SigPnd", "ShdPnd")}))
+names = ("SigIgn", "SigBlk", "SigPnd", "ShdPnd")
+print(json.dumps({line.split()[0]: line.split()[1] for line in lines if line[:6] in names}))
 """
 
 
@@ -53,11 +56,16 @@ class RunSignals(instance.SystemTest):
             shell.do("init")
             shell.do("launch", 0, *LONG)
             instance.wait_until(lambda: (self.usage("s", shell.pid) or {}).get("holding", 0) > 0, "its kernel to run")
-            instance.wait_until(lambda: self.usage("other", neighbour.pid)["granted"] < instance.SMS, "SMs to be shared")
+            instance.wait_until(
+                lambda: self.usage("other", neighbour.pid)["granted"] < instance.SMS, "SMs to be shared"
+            )
             shell.process.send_signal(number)
             start = time.monotonic()
-            instance.wait_until(lambda: self.usage("other", neighbour.pid)["granted"] == instance.SMS,
-                                "the grant to be free", interval=0.001)
+            instance.wait_until(
+                lambda: self.usage("other", neighbour.pid)["granted"] == instance.SMS,
+                "the grant to be free",
+                interval=0.001,
+            )
             delays[number.name] = time.monotonic() - start
             self.assertEqual(shell.process.wait(), -number)
             self.assertEqual(self.clients("s"), [])
@@ -102,8 +110,13 @@ class RunSignals(instance.SystemTest):
         ignore = ["sh", "-c", 'trap "" INT HUP USR1; exec "$@"', "sh"]
         said = []
         for command in ([], IN_SLICE):
-            done = subprocess.run([str(word) for word in (*ignore, *command, sys.executable, "-c", DISPOSITIONS)],
-                                  env=self.env, capture_output=True, text=True, timeout=instance.PATIENCE_S)
+            done = subprocess.run(
+                [str(word) for word in (*ignore, *command, sys.executable, "-c", DISPOSITIONS)],
+                env=self.env,
+                capture_output=True,
+                text=True,
+                timeout=instance.PATIENCE_S,
+            )
             self.assertEqual(done.returncode, 0, done.stderr)
             said.append(json.loads(done.stdout))
         self.assertEqual(said[0], said[1])

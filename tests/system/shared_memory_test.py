@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Dynamic shared memory begins where it begins in the original form, however much of it a launch has (tests/driver/shared_memory.cc)."""
+"""Dynamic shared memory begins where it begins in the original form, however much of it a launch has
+(tests/driver/shared_memory.cc)."""
+
 import instance
 
 PROGRAM = instance.DRIVER_PROGRAMS / "shared_memory"
@@ -17,14 +19,18 @@ class SharedMemory(instance.SystemTest):
         return self.start_in("s", PROGRAM, *arguments)
 
     def launches(self, program):
-        kernel, = self.kernels_of(program, "swizzled")
+        (kernel,) = self.kernels_of(program, "swizzled")
         return kernel["launches"]
 
     def assertKeepsSomeOriginal(self, program):
-        kernel, = self.kernels_of(program, "swizzled")
+        (kernel,) = self.kernels_of(program, "swizzled")
         self.assertEqual(kernel["form"], "persistent")
-        self.assertTrue(kernel["reason"].startswith("all constructs understood; launched with blocks its other form cannot have in its original form"),
-                        kernel)
+        self.assertTrue(
+            kernel["reason"].startswith(
+                "all constructs understood; launched with blocks its other form cannot have in its original form"
+            ),
+            kernel,
+        )
 
     def test_swizzled_addresses(self):
         program = self.start_program()

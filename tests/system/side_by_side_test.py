@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """policy=sim: two kernels run at once, divided by what is learnt of them meanwhile, and that is kept over a restart."""
+
 import json
 import sys
 import time
@@ -19,7 +20,9 @@ class SideBySide(instance.SystemTest):
     def start_long(self, kind, blocks):
         """A launch of some seconds: as long as it runs nothing is learnt of its kernel."""
         program = self.start_in("/", instance.DRIVER_PROGRAMS / "scaling", kind, blocks)
-        instance.wait_until(lambda: any(c["pid"] == program.pid and c["state"] == "running" for c in self.clients("/")), kind)
+        instance.wait_until(
+            lambda: any(c["pid"] == program.pid and c["state"] == "running" for c in self.clients("/")), kind
+        )
         return program
 
     def end_daemon(self):
@@ -27,13 +30,26 @@ class SideBySide(instance.SystemTest):
         self.assertEqual(self.daemon.wait(), 0, self.daemon.err())
 
     def curves_file(self, keys, flat):
-        """What the daemon keeps about kernels, as if one of them had been seen to make no use of more than two SMs, and the
-        others to scale; nothing about how long they take."""
-        names = [{"key": key, "name": name, "module": module, "launches": 0, "mean_ns": 0, "predicted_ns": 0}
-                 for name, (key, module) in keys.items()]
+        """What the daemon keeps about kernels, as if one of them had been seen to make no use of more than two SMs, and
+        the others to scale; nothing about how long they take."""
+        names = [
+            {"key": key, "name": name, "module": module, "launches": 0, "mean_ns": 0, "predicted_ns": 0}
+            for name, (key, module) in keys.items()
+        ]
         model = {"weight": 0, "mean": [0] * 5, "moment": [0] * 25, "least_ns": 0, "most_ns": 0}
-        known = [{"name": key, "launches": 0, "error": 0, "last_ns": 0, "evictions": 0, "eviction_ns": 0, "model": model,
-                  "curve": [[2, 1e9 if name == flat else 4e9, 4, 1], [instance.SMS, 1e9, 4, 0]]} for name, (key, _) in keys.items()]
+        known = [
+            {
+                "name": key,
+                "launches": 0,
+                "error": 0,
+                "last_ns": 0,
+                "evictions": 0,
+                "eviction_ns": 0,
+                "model": model,
+                "curve": [[2, 1e9 if name == flat else 4e9, 4, 1], [instance.SMS, 1e9, 4, 0]],
+            }
+            for name, (key, _) in keys.items()
+        ]
         return json.dumps({"version": 1, "kernels": names, "predictor": {"version": 1, "kernels": known}})
 
     def mean_grants(self, *programs, samples=100):
@@ -64,7 +80,9 @@ class SideBySide(instance.SystemTest):
         instance.wait_until(lambda: self.curve("paced"), "a launch that has the GPU alone")
         self.assertEqual(self.curve("paced")[0][0], instance.SMS)
         scales = self.start_kernel("scales")
-        instance.wait_until(lambda: self.curve("scales") and self.curve("paced")[0][0] < instance.SMS, "both to be known with fewer")
+        instance.wait_until(
+            lambda: self.curve("scales") and self.curve("paced")[0][0] < instance.SMS, "both to be known with fewer"
+        )
         means = []
 
         def divided():
@@ -85,12 +103,14 @@ class SideBySide(instance.SystemTest):
         self.assertEqual((self.curve("paced"), self.curve("scales")), before)
 
     def test_curves_decide(self):
-        """The same two kernels with opposite curves, and without: the first to come, which has been at it longer, has most SMs
-        unless its curve says that two are enough."""
+        """The same two kernels with opposite curves, and without: the first to come, which has been at it longer, has
+        most SMs unless its curve says that two are enough."""
         self.start_daemon()
         self.gpuctl("set", "/", "policy=sim")
         programs = [self.start_kernel(kind) for kind in ("paced", "scales")]
-        instance.wait_until(lambda: {k["name"] for k in self.call("ListKernels")["kernels"]} == {"paced", "scales"}, "both to be known")
+        instance.wait_until(
+            lambda: {k["name"] for k in self.call("ListKernels")["kernels"]} == {"paced", "scales"}, "both to be known"
+        )
         for program in programs:
             program.kill()
         self.end_daemon()

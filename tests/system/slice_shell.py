@@ -1,4 +1,6 @@
-"""Talks to tests/driver/slice_shell: a CUDA program, linked with libgpuslice, that does what it is told line by line."""
+"""Talks to tests/driver/slice_shell: a CUDA program, linked with libgpuslice, that does what it is told line by
+line."""
+
 import collections
 import time
 

@@ -3,6 +3,7 @@
 
 Once more where all block-tasks count as short, as they do on a GPU, so that workers claim without having looked.
 """
+
 import sys
 
 import instance
@@ -32,8 +33,9 @@ class Storm(instance.SystemTest):
         self.gpuctl("create-slice", "s")
         client = self.start_bench("s", *arguments, "--count", 1000000, "--depth", 2, "--announce")
         client.wait_started()
-        evictions = instance.wait_until(lambda: self.evictions(client, least), f"{least} evictions", seconds=150,
-                                        interval=0.1)
+        evictions = instance.wait_until(
+            lambda: self.evictions(client, least), f"{least} evictions", seconds=150, interval=0.1
+        )
         report = client.stop()
         self.assertRightResults(report)
         self.assertEqual(report["output_hash"], original["output_hash"])

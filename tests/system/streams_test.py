@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Four streams of one process with long kernels at the same time, evicted at any moment, two of them latency-critical:
 every word of every result is right."""
+
 import re
 import sys
 
@@ -27,8 +28,12 @@ class Streams(instance.SystemTest):
         self.gpuctl("create-slice", "s")
         self.env |= {"GPUCTL_SLICE": "s", "SOFTGPU_WORK_QUEUES": "1", "SOFTGPU_WARP_INSTRUCTION_NS": "2000"}
         client = self.start(instance.DRIVER_PROGRAMS / "streams", STREAMS, 0)
-        instance.wait_until(lambda: (self.usage("s", client.pid) or {"launches": 0})["launches"] >= ONE_QUEUE_LAUNCHES,
-                            f"{ONE_QUEUE_LAUNCHES} launches", seconds=100, interval=0.1)
+        instance.wait_until(
+            lambda: (self.usage("s", client.pid) or {"launches": 0})["launches"] >= ONE_QUEUE_LAUNCHES,
+            f"{ONE_QUEUE_LAUNCHES} launches",
+            seconds=100,
+            interval=0.1,
+        )
         client.process.terminate()
         self.assertEqual(client.wait(), 0, client.err() + client.out())
         self.assertRegex(client.out(), r"streams: \d+ results, 0 wrong\n")
@@ -38,7 +43,9 @@ class Streams(instance.SystemTest):
         self.env["SOFTGPU_MEMSET_US"] = str(MEMSET_US)
         self.start_daemon()
         self.gpuctl("create-slice", "s")
-        report = self.start_bench("s", "work", "--blocks", 2000, "--iterations", 20, "--count", 5, "--depth", 2).report()
+        report = self.start_bench(
+            "s", "work", "--blocks", 2000, "--iterations", 20, "--count", 5, "--depth", 2
+        ).report()
         self.assertRightResults(report)
 
     def storm(self, critical):
@@ -46,8 +53,12 @@ class Streams(instance.SystemTest):
         self.gpuctl("create-slice", "s")
         self.env["GPUCTL_SLICE"] = "s"
         client = self.start(instance.DRIVER_PROGRAMS / "streams", STREAMS, critical)
-        instance.wait_until(lambda: self.enough(client), f"{LEAST_EVICTIONS} evictions of {LEAST_LAUNCHES} launches",
-                            seconds=150, interval=0.1)
+        instance.wait_until(
+            lambda: self.enough(client),
+            f"{LEAST_EVICTIONS} evictions of {LEAST_LAUNCHES} launches",
+            seconds=150,
+            interval=0.1,
+        )
         usage = self.usage("s", client.pid)
         client.process.terminate()
         self.assertEqual(client.wait(), 0, client.err() + client.out())

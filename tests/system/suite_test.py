@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Every kernel of gpuslice-bench, all its launches: rewritten, and under evictions at any moment, the same results."""
+
 import json
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import time
 import instance
 
 LEAST_EVICTIONS = 12  # of each kernel
-STORM_US = 1000       # between two random grants
+STORM_US = 1000  # between two random grants
 # In place of the trivial size: a grid of a few blocks is seldom on an SM that is taken away.
 EXTENTS = {
     "bfs": "50003",
@@ -18,9 +19,9 @@ EXTENTS = {
     "nbody": "2003",
     "sort": "20003",
 }
-# Entries that may stay opaque. Of cannyFollow the rewriter takes the result of a reducing barrier for one that differs between
-# threads, as the register in its inner scope is called like one outside that does; of bfsLevel it does not see that a
-# warp agrees on what it voted on.
+# Entries that may stay opaque. Of cannyFollow the rewriter takes the result of a reducing barrier for one that differs
+# between threads, as the register in its inner scope is called like one outside that does; of bfsLevel it does not see
+# that a warp agrees on what it voted on.
 MAY_BE_OPAQUE = {"bfsLevel", "cannyFollow"}
 
 
@@ -52,8 +53,11 @@ class Suite(instance.SystemTest):
         self.assertEqual(report["output_hash"], original["output_hash"])
         self.assertNotEqual(forms, [])
         self.assertEqual([entry for entry in forms if entry[1] != "persistent" and entry[0] not in MAY_BE_OPAQUE], [])
-        print(f"{kernel}: {len(forms)} entries, {report['steps']} steps, {evictions} evictions, {report['checked']} "
-              f"results checked, {time.monotonic() - start:.1f} s", file=sys.stderr)
+        print(
+            f"{kernel}: {len(forms)} entries, {report['steps']} steps, {evictions} evictions, {report['checked']} "
+            f"results checked, {time.monotonic() - start:.1f} s",
+            file=sys.stderr,
+        )
 
     def evictions(self, client):
         if client.process.poll() is not None:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What a program is told of its GPU is what its slice can be sure of: the same number of SMs by every way to ask, from the first
-question to the end of the program, and the same memory."""
+"""What a program is told of its GPU is what its slice can be sure of: the same number of SMs by every way to ask, from
+the first question to the end of the program, and the same memory."""
+
 import re
 
 import instance
@@ -50,7 +51,11 @@ class Told(instance.SystemTest):
 
     def said(self, slice_path, program):
         """Of `gpuctl explain` and the JSON."""
-        line = next(line for line in self.gpuctl("explain", program.pid).stdout.splitlines() if line.startswith("in force on GPU 0"))
+        line = next(
+            line
+            for line in self.gpuctl("explain", program.pid).stdout.splitlines()
+            if line.startswith("in force on GPU 0")
+        )
         found = re.search(r"; told of (\d+) SMs?$", line)
         return self.usage(slice_path, program.pid)["sms_told"], int(found[1]) if found else 0
 
@@ -132,7 +137,9 @@ class Told(instance.SystemTest):
         self.start_daemon()
         self.gpuctl("create-slice", "s", "--max", 3)
         program = self.start_bench("s", "work", "--blocks", 64, "--iterations", 20, "--seconds", 60)
-        instance.wait_until(lambda: (self.usage("s", program.pid) or {"holding": 0})["holding"] == 3, "three SMs to be held")
+        instance.wait_until(
+            lambda: (self.usage("s", program.pid) or {"holding": 0})["holding"] == 3, "three SMs to be held"
+        )
         self.gpuctl("set", "s", "max=none")
         instance.wait_until(lambda: self.usage("s", program.pid)["holding"] == ALL, "all SMs to be held")
         self.assertEqual(self.said("s", program)[0], 3)

@@ -1,11 +1,22 @@
 #!/usr/bin/env python3
-"""However a program comes to launch its kernels, they are evicted as others are, and every result is right (tests/driver/ways_in.cc)."""
+"""However a program comes to launch its kernels, they are evicted as others are, and every result is right
+(tests/driver/ways_in.cc)."""
+
 import sys
 
 import instance
 
 PROGRAM = instance.DRIVER_PROGRAMS / "ways_in"
-WAYS = {"contexts": 10, "threads": 20, "attributes": 50, "unload": 40, "free": 50, "opened": 50, "fork": 30, "destructor": 60}
+WAYS = {
+    "contexts": 10,
+    "threads": 20,
+    "attributes": 50,
+    "unload": 40,
+    "free": 50,
+    "opened": 50,
+    "fork": 30,
+    "destructor": 60,
+}
 RESULTS = {"contexts": 20, "threads": 80, "destructor": 1}  # else as many as rounds
 STORM_US = 1000  # between two random grants
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The papers' experiments in the simulator: prints the tables of docs/policies.md and fails where a claim does not hold.
+"""The papers' experiments in the simulator: prints the tables of docs/policies.md and fails where a claim does not
+hold.
 
 Usage: papers_test.py GPUCTL [EXPERIMENT...]
 """
@@ -50,8 +51,13 @@ def correlation(xs, ys):
 
 
 def frs(gpuctl):
-    paper = {"sjf": (1.95, 0.70, 5.13), "srt": (1.96, 0.63, 5.06), "rr": (4.87, 1.41, 2.02), "cfs": (6.0, 2.99, 1.79),
-             "frs": (2.44, 0.42, 3.79)}
+    paper = {
+        "sjf": (1.95, 0.70, 5.13),
+        "srt": (1.96, 0.63, 5.06),
+        "rr": (4.87, 1.41, 2.02),
+        "cfs": (6.0, 2.99, 1.79),
+        "frs": (2.44, 0.42, 3.79),
+    }
     ours = ["smith:power=4", "smith", "smith:power=12"]
     results = simulate(gpuctl, "frs", [*paper, *ours])
     row("policy", "ANTT", "paper", "DNTT per order", "DNTT of means", "paper", "STP per order", "STP of means", "paper")
@@ -66,11 +72,15 @@ def frs(gpuctl):
     for policy in paper:
         check(f"STP of means of {policy} within 10 %", near(results[policy]["averaged"]["stp"], paper[policy][2], 0.1))
     best, fair = results["smith:power=12"], results["frs"]
-    check("smith:power=12 has lower DNTT and ANTT and higher STP than frs, per order",
-          best["dntt"] < fair["dntt"] and best["antt"] < fair["antt"] and best["stp"] > fair["stp"])
-    check("smith:power=4 has lower DNTT than sjf with an ANTT within 3 %",
-          results["smith:power=4"]["dntt"] < results["sjf"]["dntt"] and
-          results["smith:power=4"]["antt"] < 1.03 * results["sjf"]["antt"])
+    check(
+        "smith:power=12 has lower DNTT and ANTT and higher STP than frs, per order",
+        best["dntt"] < fair["dntt"] and best["antt"] < fair["antt"] and best["stp"] > fair["stp"],
+    )
+    check(
+        "smith:power=4 has lower DNTT than sjf with an ANTT within 3 %",
+        results["smith:power=4"]["dntt"] < results["sjf"]["dntt"]
+        and results["smith:power=4"]["antt"] < 1.03 * results["sjf"]["antt"],
+    )
 
 
 def flep_priority(gpuctl):
@@ -84,8 +94,10 @@ def flep_priority(gpuctl):
     row("NN_SPMV (the paper's largest)", speedup["NN_SPMV"], 24.2)
     row("PF_MM (the paper's smallest)", speedup["PF_MM"], 4.1)
     check("the speed-up is at least 10 in the mean", statistics.mean(values) >= 10)
-    check("it grows with the ratio of durations (correlation above 0.99)",
-          correlation(list(ratio.values()), values) > 0.99)
+    check(
+        "it grows with the ratio of durations (correlation above 0.99)",
+        correlation(list(ratio.values()), values) > 0.99,
+    )
     check("NN_SPMV has the largest", max(speedup, key=speedup.get) == "NN_SPMV")
 
 
@@ -103,10 +115,14 @@ def flep_delays(gpuctl):
         row(pair, *[s for _, s in points])
         # Only where the low-priority kernel is still running when the other one arrives.
         inside = [(d, s) for d, s in points if d < length[pair.split("_")[0]] - 0.2]
-        check(f"{pair}: falls linearly with the delay (correlation below -0.999)",
-              correlation([d for d, _ in inside], [s for _, s in inside]) < -0.999)
-        check(f"{pair}: is 1 once the low-priority kernel has ended",
-              all(abs(s - 1) < 0.001 for d, s in points if d > length[pair.split("_")[0]]))
+        check(
+            f"{pair}: falls linearly with the delay (correlation below -0.999)",
+            correlation([d for d, _ in inside], [s for _, s in inside]) < -0.999,
+        )
+        check(
+            f"{pair}: is 1 once the low-priority kernel has ended",
+            all(abs(s - 1) < 0.001 for d, s in points if d > length[pair.split("_")[0]]),
+        )
 
 
 def flep_equal(gpuctl):
@@ -122,7 +138,10 @@ def flep_equal(gpuctl):
             row(f"the most, {best} (in the paper VA_SPMV_MM)", gain[best], 20.2)
             check("VA_SPMV_MM gains what it does in the paper", gain["VA_SPMV_MM"] > 0.9 * 20.2)
         check(f"{workload}: every combination improves", min(gain.values()) > 1)
-        check(f"{workload}: improves at least as the paper's mean, less 10 %", statistics.mean(gain.values()) > 0.9 * paper)
+        check(
+            f"{workload}: improves at least as the paper's mean, less 10 %",
+            statistics.mean(gain.values()) > 0.9 * paper,
+        )
 
 
 def flep_ffs(gpuctl):
@@ -131,7 +150,7 @@ def flep_ffs(gpuctl):
     parts = [s[p.split("_")[1]] / sum(s.values()) for p, s in shares.items()]
     row("ffs, weights 2:1", "simulated", "paper")
     row("share of the heavier one, mean", f"{statistics.mean(parts):.4f}", "2/3")
-    row("least and greatest", f"{min(parts):.4f} to {max(parts):.4f}", "\"very narrow\"")
+    row("least and greatest", f"{min(parts):.4f} to {max(parts):.4f}", '"very narrow"')
     row("time lost to preemption", f"{result['lost']:.4f}", "close to 0.10")
     check("every pair shares 2:1 within 2 %", all(near(p, 2 / 3, 0.02) for p in parts))
     check("no more is lost than max_overhead", result["lost"] <= 0.10)
@@ -158,8 +177,10 @@ def effisha(gpuctl):
         totals.append(sum(counts))
         row(f"{wait} ms", *counts)
         # Between neighbours chance decides now and then, over two steps it does not.
-        check(f"wait {wait} ms: evictions fall with rising priority",
-              all(a > b for a, b in zip(counts, counts[2:])) and counts[-1] == 0)
+        check(
+            f"wait {wait} ms: evictions fall with rising priority",
+            all(a > b for a, b in zip(counts, counts[2:])) and counts[-1] == 0,
+        )
     check("evictions fall with rising wait time", totals == sorted(totals, reverse=True))
 
     for order in ("group", "sjf", "random"):
@@ -172,22 +193,35 @@ def effisha(gpuctl):
         print("  mean NTT: " + ", ".join(f"{p} {m:.2f}" for p, m in mean.items()))
         if order == "group":
             # The paper's text on Figure 14 (a).
-            check("fcfs: Scan, Triad and FFT have the largest NTTs", set(sorted(ntt["fcfs"], key=ntt["fcfs"].get)[-3:]) ==
-                  {"Scan", "Triad", "FFT"})
-            check("piv: those of the highest priorities gain", all(ntt["piv"][k] < ntt["fcfs"][k] for k in
-                                                                ("Triad", "FFT", "Spmv", "BFS")))
+            check(
+                "fcfs: Scan, Triad and FFT have the largest NTTs",
+                set(sorted(ntt["fcfs"], key=ntt["fcfs"].get)[-3:]) == {"Scan", "Triad", "FFT"},
+            )
+            check(
+                "piv: those of the highest priorities gain",
+                all(ntt["piv"][k] < ntt["fcfs"][k] for k in ("Triad", "FFT", "Spmv", "BFS")),
+            )
             check("piv: those of the lowest lose", all(ntt["piv"][k] > ntt["fcfs"][k] for k in ("Sort", "Reduction")))
-            check("piv: its mean NTT is larger than the paper's default, 5.08 (a K40m evicts a little by itself, fcfs never)",
-                  mean["piv"] > 5.08)
-            check("dprr: lets everybody have a part: its mean and its greatest NTT are below piv's",
-                  mean["dprr"] < mean["piv"] and max(ntt["dprr"].values()) < max(ntt["piv"].values()))
-            check("piv: Reduction, Sort and Scan lie within 10 % of the paper's 38, 14 and 39",
-                  all(near(ntt["piv"][k], v, 0.1) for k, v in {"Reduction": 38, "Sort": 14, "Scan": 39}.items()))
+            check(
+                "piv: its mean NTT is larger than the paper's default, 5.08 "
+                "(a K40m evicts a little by itself, fcfs never)",
+                mean["piv"] > 5.08,
+            )
+            check(
+                "dprr: lets everybody have a part: its mean and its greatest NTT are below piv's",
+                mean["dprr"] < mean["piv"] and max(ntt["dprr"].values()) < max(ntt["piv"].values()),
+            )
+            check(
+                "piv: Reduction, Sort and Scan lie within 10 % of the paper's 38, 14 and 39",
+                all(near(ntt["piv"][k], v, 0.1) for k, v in {"Reduction": 38, "Sort": 14, "Scan": 39}.items()),
+            )
         if order == "sjf":
             check("piv and dprr reduce the mean NTT", mean["piv"] < mean["fcfs"] and mean["dprr"] < mean["fcfs"])
             # They wait for one block-task of whom they evict; MD's takes 0.4 ms.
-            check("piv: whoever is shorter than Sort runs nearly as if alone",
-                  all(ntt["piv"][k] < 1.4 for k in ("FFT", "Triad", "Scan", "Reduction", "MD5Hash", "Spmv")))
+            check(
+                "piv: whoever is shorter than Sort runs nearly as if alone",
+                all(ntt["piv"][k] < 1.4 for k in ("FFT", "Triad", "Scan", "Reduction", "MD5Hash", "Spmv")),
+            )
 
 
 def sim(gpuctl):
@@ -204,7 +238,10 @@ def sim(gpuctl):
     row("throughput, pairs with a low-utilization kernel", f"{statistics.mean(with_low):+.3f}", "+0.098")
     row("throughput, pairs without", f"{statistics.mean(without):+.3f}", "+0.003")
     row("ANTT", f"{antt['sim'] / antt['fcfs'] - 1:+.3f}", "+0.492 with, +0.787 without a low one")
-    least = {name: max(x for v in pairs(r).values() for x in v.values()) for name, r in (("paper", results["sim"]), ("ours", ours))}
+    least = {
+        name: max(x for v in pairs(r).values() for x in v.values())
+        for name, r in (("paper", results["sim"]), ("ours", ours))
+    }
     row("worst NTT as in the paper; with the default floor", f"{least['paper']:.1f}; {least['ours']:.1f}", "")
     check("a floor spares the short one much", least["ours"] < 0.7 * least["paper"])
     check("pairs with a low-utilization kernel gain at least 9.8 %", statistics.mean(with_low) >= 0.098)
@@ -222,7 +259,10 @@ def smguard(gpuctl):
     row("speed-up of va beside bs", speedup["va+bs"], "1.9, the least")
     row("median speed-up of the latency-sensitive kernel", statistics.median(speedup.values()), "9.8 is the mean")
     row("ANTT, share", antt["share"], 1.56)
-    check("no latency-sensitive kernel is slowed down more than 13 / 8, whatever the batch's block-tasks", worst < 13 / 8 + 0.1)
+    check(
+        "no latency-sensitive kernel is slowed down more than 13 / 8, whatever the batch's block-tasks",
+        worst < 13 / 8 + 0.1,
+    )
     check("every one is faster than with fcfs", min(speedup.values()) > 1)
 
 

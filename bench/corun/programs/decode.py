@@ -1,4 +1,6 @@
-"""LS: a Llama-like model of 6 layers decodes, eager, bf16. A request is four tokens; each is read by the CPU before the next."""
+"""LS: a Llama-like model of 6 layers decodes, eager, bf16. A request is four tokens; each is read by the CPU before the
+next."""
+
 from harness import Program
 
 TOKENS = 4
@@ -26,16 +28,24 @@ def make_model(program):
             super().__init__()
             self.before, self.between = Norm(), Norm()
             self.query, self.key, self.value, self.out = (nn.Linear(width, width, bias=False) for _ in range(4))
-            self.gate, self.up, self.down = nn.Linear(width, inner, bias=False), nn.Linear(width, inner, bias=False), nn.Linear(inner, width, bias=False)
+            self.gate, self.up, self.down = (
+                nn.Linear(width, inner, bias=False),
+                nn.Linear(width, inner, bias=False),
+                nn.Linear(inner, width, bias=False),
+            )
             self.register_buffer("keys", torch.zeros(1, heads, context + TOKENS, width // heads))
             self.register_buffer("values", torch.zeros(1, heads, context + TOKENS, width // heads))
 
         def forward(self, x, at, turn):
             y = self.before(x)
-            query, key, value = (part(y).view(1, 1, heads, width // heads).transpose(1, 2) for part in (self.query, self.key, self.value))
+            query, key, value = (
+                part(y).view(1, 1, heads, width // heads).transpose(1, 2) for part in (self.query, self.key, self.value)
+            )
             query, key = rotated(query, turn), rotated(key, turn)
-            self.keys[:, :, at:at + 1], self.values[:, :, at:at + 1] = key, value
-            seen = functional.scaled_dot_product_attention(query, self.keys[:, :, :at + 1], self.values[:, :, :at + 1])
+            self.keys[:, :, at : at + 1], self.values[:, :, at : at + 1] = key, value
+            seen = functional.scaled_dot_product_attention(
+                query, self.keys[:, :, : at + 1], self.values[:, :, : at + 1]
+            )
             x = x + self.out(seen.transpose(1, 2).reshape(1, 1, width))
             y = self.between(x)
             return x + self.down(functional.silu(self.gate(y)) * self.up(y))
@@ -51,8 +61,10 @@ def make_model(program):
             self.layers = nn.ModuleList(Layer() for _ in range(layers))
             self.last, self.head = Norm(), nn.Linear(width, words, bias=False)
             steps = torch.arange(0, width // heads, 2) / (width // heads)
-            angles = torch.outer(torch.arange(context + TOKENS).float(), 10000.0 ** -steps)
-            self.register_buffer("turns", torch.stack((torch.cat((angles, angles), -1).cos(), torch.cat((angles, angles), -1).sin())))
+            angles = torch.outer(torch.arange(context + TOKENS).float(), 10000.0**-steps)
+            self.register_buffer(
+                "turns", torch.stack((torch.cat((angles, angles), -1).cos(), torch.cat((angles, angles), -1).sin()))
+            )
 
         def forward(self, token, at):
             x, turn = self.words(token), self.turns[:, at]

@@ -1,8 +1,9 @@
 """What the PyTorch programs of the matrix share: options, stream, rounds, and the figures of a round.
 
-A program makes its model, calls `Program`, warms up, and calls serve_requests() or run_steps(), which talk as kernels.cu says: READY, then
-`GO start_ns settle_s seconds seed` and a line of JSON for each round. --tiny: small sizes, on the CPU where there is no GPU, to try it.
-"""
+A program makes its model, calls `Program`, warms up, and calls serve_requests() or run_steps(), which talk as
+kernels.cu says: READY, then `GO start_ns settle_s seconds seed` and a line of JSON for each round. --tiny: small sizes,
+on the CPU where there is no GPU, to try it."""
+
 import argparse
 import collections
 import contextlib
@@ -79,8 +80,14 @@ class Program:
             if due >= counts_from:
                 latencies.append(done - due)
                 services.append(done - begin)
-        return {"count": len(latencies), "unserved": unserved, **{f"p{part}_us": percentile(latencies, part) for part in (50, 90, 99)},
-                "max_us": percentile(latencies, 100), "service_p50_us": percentile(services, 50), "service_p99_us": percentile(services, 99)}
+        return {
+            "count": len(latencies),
+            "unserved": unserved,
+            **{f"p{part}_us": percentile(latencies, part) for part in (50, 90, 99)},
+            "max_us": percentile(latencies, 100),
+            "service_p50_us": percentile(services, 50),
+            "service_p99_us": percentile(services, 99),
+        }
 
     def run_steps(self, step):
         """step() issues one step; some are issued ahead."""

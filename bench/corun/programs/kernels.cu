@@ -9,8 +9,8 @@
 // iterations for a block while the GPU is full and blocks for the kernel.
 //
 // compute: blocks of 256 threads, each a chain of `iterations` multiply-adds. memory: blocks * 256 float4 are read from
-// two arrays and written to a third; `iterations` is not used. spin: blocks of 256 threads, each of `iterations` ns, however
-// many share an SM.
+// two arrays and written to a third; `iterations` is not used. spin: blocks of 256 threads, each of `iterations` ns,
+// however many share an SM.
 //
 // ls and batch warm up and print READY. Then each line `GO start_ns settle_s seconds seed` on standard input is one
 // round. It begins at that CLOCK_MONOTONIC time and ends with one line of JSON; its first settle_s do not count. The

@@ -1,4 +1,6 @@
-"""Batch: cuBLAS products of square matrices in bf16, ten a step. Their kernels hold all SMs for as long as each takes."""
+"""Batch: cuBLAS products of square matrices in bf16, ten a step. Their kernels hold all SMs for as long as each
+takes."""
+
 from harness import Program
 
 PRODUCTS = 10

@@ -1,4 +1,6 @@
-"""LS: ResNet-50, fp16, one picture a request, captured as a CUDA graph. A request copies the picture in and the answer out."""
+"""LS: ResNet-50, fp16, one picture a request, captured as a CUDA graph. A request copies the picture in and the answer
+out."""
+
 from harness import Program
 
 PERIOD_S = 1 / 100
@@ -17,9 +19,16 @@ def make_model(program):
     class Bottleneck(nn.Module):
         def __init__(self, inputs, width, stride):
             super().__init__()
-            self.body = nn.Sequential(convolution(inputs, width, 1), nn.ReLU(True), convolution(width, width, 3, stride), nn.ReLU(True),
-                                      convolution(width, 4 * width, 1))
-            self.around = convolution(inputs, 4 * width, 1, stride) if stride != 1 or inputs != 4 * width else nn.Identity()
+            self.body = nn.Sequential(
+                convolution(inputs, width, 1),
+                nn.ReLU(True),
+                convolution(width, width, 3, stride),
+                nn.ReLU(True),
+                convolution(width, 4 * width, 1),
+            )
+            self.around = (
+                convolution(inputs, 4 * width, 1, stride) if stride != 1 or inputs != 4 * width else nn.Identity()
+            )
             self.end = nn.ReLU(True)
 
         def forward(self, x):
@@ -40,7 +49,9 @@ def main():
     torch = program.torch
     model = make_model(program)
     side = program.size(224, 32)
-    picture = torch.rand(1, 3, side, side, dtype=torch.float16 if program.gpu else torch.float32).contiguous(memory_format=torch.channels_last)
+    picture = torch.rand(1, 3, side, side, dtype=torch.float16 if program.gpu else torch.float32).contiguous(
+        memory_format=torch.channels_last
+    )
     held = picture.to(program.device)
     with torch.inference_mode(), program.stream():
         replay = captured(program, model, held)
@@ -76,6 +87,7 @@ def captured(program, model, held):
     def replay():
         graph.replay()
         return answer
+
     return replay
 
 

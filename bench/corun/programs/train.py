@@ -1,4 +1,5 @@
 """Batch: trains a GPT-2-like model of 12 layers on 16 x 512 tokens a step, bf16 autocast, fused AdamW."""
+
 from harness import Program
 
 WARM_UPS = 5

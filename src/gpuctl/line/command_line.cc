@@ -9,8 +9,8 @@
 #include <map>
 
 #include "gpuctl/line/help.h"
-#include "gpuctl/text/suggest.h"
 #include "gpuctl/line/verb.h"
+#include "gpuctl/text/suggest.h"
 #include "ipc/interface.h"
 
 namespace gpuctl::cli {

@@ -7,9 +7,9 @@
 #include <boost/json/parse.hpp>
 #include <sstream>
 
-#include "gpuctl/text/failure.h"
-#include "gpuctl/testing/fake_daemon.h"
 #include "gpuctl/line/verb.h"
+#include "gpuctl/testing/fake_daemon.h"
+#include "gpuctl/text/failure.h"
 #include "ipc/types.h"
 
 namespace gpuctl::cli {
@@ -279,8 +279,7 @@ TEST(CommandLineAlone, RewriteFailsInOneLine) {
   EXPECT_EQ(nothing.err, "gpuctl: rewrite: IN is required; see 'gpuctl rewrite --help'\n");
   const std::string path = PTX_GOLDEN_DIR "/wrap_in_claim_loop/plain.ptx";
   const Ran unwritable = run({"rewrite", path, "-o", "/nonexistent/out.ptx"});
-  EXPECT_EQ(unwritable.err,
-            "gpuctl: rewrite: /nonexistent/out.ptx: cannot be written: No such file or directory\n");
+  EXPECT_EQ(unwritable.err, "gpuctl: rewrite: /nonexistent/out.ptx: cannot be written: No such file or directory\n");
   EXPECT_EQ(unwritable.out, "");
 }
 

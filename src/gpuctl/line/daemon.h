@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "gpuctl/text/failure.h"
 #include "gpuctl/line/verb.h"
+#include "gpuctl/text/failure.h"
 #include "ipc/connection.h"
 #include "ipc/types.h"
 

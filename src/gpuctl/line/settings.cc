@@ -84,7 +84,8 @@ bool given(std::string_view key, const ipc::SliceSettings& s) {
 const std::vector<SettingKey>& setting_keys() {
   static const std::vector<SettingKey> keys{
       {"reserve", "N", "SMs of every GPU that are always there for the slice"},
-      {"reserve-mode", "strict|active|lend", "Keep the reserve free: always, while the slice is active (default), or never"},
+      {"reserve-mode", "strict|active|lend",
+       "Keep the reserve free: always, while the slice is active (default), or never"},
       {"reserve-hold", "TIME", "With mode active: how long after its last launch the slice counts as active (100ms)"},
       {"max", "N|none", "SMs of every GPU that the slice uses at most"},
       {"weight", "N", "Share of what is left after the reserves, relative to its siblings (100)"},
@@ -141,11 +142,14 @@ Outcome<void> apply_setting(std::string_view key, std::string_view value, const 
     }
   } else if (key == "reserve-mode") {
     if (!sched::reserve_mode(value))
-      return usage(where + ": " + quoted(value) + " is not a mode of reserving" + hint(value, {"strict", "active", "lend"}));
+      return usage(where + ": " + quoted(value) + " is not a mode of reserving" +
+                   hint(value, {"strict", "active", "lend"}));
     settings.reserve_mode = value;
   } else if (key == "reserve-hold") {
     const auto hold = parse_milliseconds(value);
-    if (!hold) return usage(where + ": " + quoted(value) + " is not a time; give whole milliseconds or seconds such as 100ms or 2s");
+    if (!hold)
+      return usage(where + ": " + quoted(value) +
+                   " is not a time; give whole milliseconds or seconds such as 100ms or 2s");
     if (*hold < sched::kReserveHoldMin.count() || *hold > sched::kReserveHoldMax.count())
       return usage(where + ": " + quoted(value) + " is not between 1ms and 3600s");
     settings.reserve_hold_ms = *hold;

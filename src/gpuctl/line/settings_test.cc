@@ -21,10 +21,11 @@ std::string set(const std::vector<std::string>& assignments) {
 }
 
 TEST(Settings, EveryKey) {
-  EXPECT_EQ(set({"reserve=8", "reserve-mode=lend", "reserve-hold=50ms", "max=40", "weight=50", "priority=-3", "memory-max=16G",
-                 "policy=share", "owner=0:0"}),
-            R"({"reserve":8,"reserve_mode":"lend","reserve_hold_ms":50,"max":40,"weight":50,"priority":-3,"memory_max":17179869184,)"
-            R"("policy":"share","owner_uid":0,"owner_gid":0})");
+  EXPECT_EQ(
+      set({"reserve=8", "reserve-mode=lend", "reserve-hold=50ms", "max=40", "weight=50", "priority=-3",
+           "memory-max=16G", "policy=share", "owner=0:0"}),
+      R"({"reserve":8,"reserve_mode":"lend","reserve_hold_ms":50,"max":40,"weight":50,"priority":-3,"memory_max":17179869184,)"
+      R"("policy":"share","owner_uid":0,"owner_gid":0})");
 }
 
 TEST(Settings, NoneLiftsALimit) {
@@ -47,8 +48,9 @@ TEST(Settings, ErrorsNameTheKeyAndWhatWouldBeRight) {
   EXPECT_EQ(set({"reserve-mode=lent"}), "reserve-mode: 'lent' is not a mode of reserving; did you mean 'lend'?");
   EXPECT_EQ(set({"reserve-mode=activ"}), "reserve-mode: 'activ' is not a mode of reserving; did you mean 'active'?");
   for (const char* value : {"100", "soon", "", "1.5ms", "-1s"})
-    EXPECT_EQ(set({std::string("reserve-hold=") + value}), "reserve-hold: '" + std::string(value) +
-              "' is not a time; give whole milliseconds or seconds such as 100ms or 2s");
+    EXPECT_EQ(set({std::string("reserve-hold=") + value}),
+              "reserve-hold: '" + std::string(value) +
+                  "' is not a time; give whole milliseconds or seconds such as 100ms or 2s");
   EXPECT_EQ(set({"reserve-hold=0s"}), "reserve-hold: '0s' is not between 1ms and 3600s");
   EXPECT_EQ(set({"reserve-hold=3601s"}), "reserve-hold: '3601s' is not between 1ms and 3600s");
   EXPECT_EQ(set({"reserve-hold=1s", "reserve_hold=2s"}), "reserve-hold: is given twice; give it once");

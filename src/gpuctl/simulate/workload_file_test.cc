@@ -118,7 +118,8 @@ TEST(WorkloadFile, NamesThePlaceOfWhatIsWrong) {
   const auto broken = parse_workload("title = ", "w.toml");
   ASSERT_FALSE(broken);
   EXPECT_EQ(broken.error().message.rfind("w.toml:1:", 0), 0u) << broken.error().message;
-  EXPECT_EQ(read_workload("/nonexistent/w.toml").error().message, "/nonexistent/w.toml: cannot be read: No such file or directory");
+  EXPECT_EQ(read_workload("/nonexistent/w.toml").error().message,
+            "/nonexistent/w.toml: cannot be read: No such file or directory");
   EXPECT_EQ(read_workload("/").error().message, "/: cannot be read: it is a directory");
 }
 

@@ -2,9 +2,9 @@
 #include <ostream>
 
 #include "gpuctl/line/daemon.h"
-#include "gpuctl/views/kernel_lines.h"
-#include "gpuctl/text/units.h"
 #include "gpuctl/line/verb.h"
+#include "gpuctl/text/units.h"
+#include "gpuctl/views/kernel_lines.h"
 
 namespace gpuctl::cli {
 

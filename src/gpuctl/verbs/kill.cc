@@ -4,9 +4,9 @@
 
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/settings.h"
+#include "gpuctl/line/verb.h"
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
-#include "gpuctl/line/verb.h"
 
 namespace gpuctl::cli {
 namespace {

@@ -1,8 +1,8 @@
 #include <ostream>
 
 #include "gpuctl/line/daemon.h"
-#include "gpuctl/views/slice_rows.h"
 #include "gpuctl/line/verb.h"
+#include "gpuctl/views/slice_rows.h"
 
 namespace gpuctl::cli {
 

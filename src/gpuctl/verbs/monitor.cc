@@ -10,9 +10,9 @@
 #include <ostream>
 
 #include "gpuctl/line/daemon.h"
+#include "gpuctl/line/verb.h"
 #include "gpuctl/simulate/trace_file.h"
 #include "gpuctl/text/units.h"
-#include "gpuctl/line/verb.h"
 
 namespace gpuctl::cli {
 namespace {

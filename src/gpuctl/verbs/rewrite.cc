@@ -3,10 +3,10 @@
 #include <memory>
 #include <ostream>
 
+#include "gpuctl/line/verb.h"
+#include "gpuctl/text/table.h"
 #include "gpuctl/views/kernel_lines.h"
 #include "gpuctl/views/rewrite_file.h"
-#include "gpuctl/text/table.h"
-#include "gpuctl/line/verb.h"
 
 namespace gpuctl::cli {
 namespace {

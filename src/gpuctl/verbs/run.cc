@@ -10,9 +10,9 @@
 #include <memory>
 
 #include "gpuctl/line/daemon.h"
-#include "gpuctl/views/run_environment.h"
 #include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"
+#include "gpuctl/views/run_environment.h"
 
 namespace gpuctl::cli {
 namespace {
@@ -51,10 +51,15 @@ Outcome<Surroundings> check_slice(const Context& context, const std::string& sli
   if (!attached) return attached.error();
   const auto is_software = [](const ipc::Device& d) { return d.kind == "software"; };
   const auto is_shared = [](const ipc::Device& d) { return d.mode == "mps"; };
-  const auto any = [&](const auto& holds) { return std::any_of(status->devices.begin(), status->devices.end(), holds); };
+  const auto any = [&](const auto& holds) {
+    return std::any_of(status->devices.begin(), status->devices.end(), holds);
+  };
   ipc::Fields fields(*attached);
   const std::string in_force = fields.text("in_force");
-  return Surroundings{.software = any(is_software), .mps = any(is_shared), .clients = status->clients, .needs_form = in_force != "nothing"};
+  return Surroundings{.software = any(is_software),
+                      .mps = any(is_shared),
+                      .clients = status->clients,
+                      .needs_form = in_force != "nothing"};
 }
 
 Failure exec_failure(const std::string& program, int error) {

@@ -4,9 +4,9 @@
 
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/settings.h"
-#include "gpuctl/views/slice_rows.h"
-#include "gpuctl/text/units.h"
 #include "gpuctl/line/verb.h"
+#include "gpuctl/text/units.h"
+#include "gpuctl/views/slice_rows.h"
 #include "sched/policy.h"
 #include "sched/temporal/job_policy.h"
 
@@ -79,8 +79,8 @@ std::string curve_text(const std::vector<ipc::KernelPoint>& curve) {
 Outcome<int> show_kernels(Context& context) {
   const auto reply = ask(context, "ListKernels");
   if (!reply) return reply.error();
-  const auto kernels = decode_reply(
-      *reply, [](ipc::Fields& fields) { return ipc::read_list<ipc::KernelDurations>(fields, "kernels"); });
+  const auto kernels =
+      decode_reply(*reply, [](ipc::Fields& fields) { return ipc::read_list<ipc::KernelDurations>(fields, "kernels"); });
   if (!kernels) return kernels.error();
   if (context.json) {
     print_json(context, *reply);

@@ -6,11 +6,11 @@
 #include <optional>
 #include <ostream>
 
+#include "gpuctl/line/verb.h"
 #include "gpuctl/simulate/simulation.h"
+#include "gpuctl/simulate/workload_file.h"
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
-#include "gpuctl/line/verb.h"
-#include "gpuctl/simulate/workload_file.h"
 
 namespace gpuctl::cli {
 

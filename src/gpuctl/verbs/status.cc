@@ -1,9 +1,9 @@
 #include <ostream>
 
 #include "gpuctl/line/daemon.h"
+#include "gpuctl/line/verb.h"
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
-#include "gpuctl/line/verb.h"
 
 namespace gpuctl::cli {
 namespace {

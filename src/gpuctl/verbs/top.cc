@@ -7,11 +7,11 @@
 #include <ostream>
 
 #include "gpuctl/line/daemon.h"
+#include "gpuctl/line/verb.h"
 #include "gpuctl/text/terminal.h"
+#include "gpuctl/text/units.h"
 #include "gpuctl/views/top_model.h"
 #include "gpuctl/views/top_screen.h"
-#include "gpuctl/text/units.h"
-#include "gpuctl/line/verb.h"
 
 namespace gpuctl::cli {
 namespace {

@@ -32,7 +32,9 @@ std::vector<std::string> in_force_lines(const ipc::Client& client) {
   for (const ipc::ClientUsage& u : client.usage) {
     std::string line = "in force on GPU " + std::to_string(u.device) + ": " + printable(u.in_force);
     if (u.in_force == "nothing") line += ", so its kernels keep their original form";
-    if (u.priorities > 1) line += "; priority " + std::to_string(u.priority_rank + 1) + " of " + std::to_string(u.priorities) + " from below";
+    if (u.priorities > 1)
+      line +=
+          "; priority " + std::to_string(u.priority_rank + 1) + " of " + std::to_string(u.priorities) + " from below";
     if (u.sms_told > 0) line += "; told of " + std::to_string(u.sms_told) + (u.sms_told == 1 ? " SM" : " SMs");
     lines.push_back(std::move(line));
   }
@@ -45,7 +47,8 @@ std::vector<std::string> turn_lines(const ipc::Client& client) {
     const std::string gpu = "turns on GPU " + std::to_string(u.device) + ": ";
     if (u.time_slice == "in force")
       lines.push_back(gpu + std::to_string(u.time_slice_us) + " us, then others' (time slice of its " +
-                      std::to_string(u.channel_groups) + (u.channel_groups == 1 ? " channel group" : " channel groups") +
+                      std::to_string(u.channel_groups) +
+                      (u.channel_groups == 1 ? " channel group" : " channel groups") +
                       "; the hardware stops any kernel for that)");
     else if (u.time_slice == "refused")
       lines.push_back(gpu + "as long as the driver has it, which refused to set time slices");

@@ -16,8 +16,8 @@ std::string demangled(const std::string& name);
 /// these are fewer than there are: a line each.
 std::vector<std::string> in_force_lines(const ipc::Client& client);
 
-/// How long a program keeps a GPU where programs take turns on it, and whether that was decided here: one line a GPU, none
-/// where they do not take turns.
+/// How long a program keeps a GPU where programs take turns on it, and whether that was decided here: one line a GPU,
+/// none where they do not take turns.
 std::vector<std::string> turn_lines(const ipc::Client& client);
 
 /// What `explain` prints: one line a kernel, most launched first.

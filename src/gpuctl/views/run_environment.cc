@@ -42,10 +42,10 @@ Result<std::string> usable(const std::string& path, const char* file, const char
   return {boost::system::in_place_value, path};
 }
 
-/// Hardware queues. Without MPS the driver makes 8 by itself; to ask for as many makes a start 60 ms longer (measured). Under
-/// MPS it makes 2, and two streams that wait are enough to hold up all that a program launches, and its workers. With 4 they
-/// are not; that is asked for where kernels have to give SMs back. With 8 a program would start 60 ms later, and MPS has some 120 in all,
-/// and who finds none left does not start (all measured).
+/// Hardware queues. Without MPS the driver makes 8 by itself; to ask for as many makes a start 60 ms longer (measured).
+/// Under MPS it makes 2, and two streams that wait are enough to hold up all that a program launches, and its workers.
+/// With 4 they are not; that is asked for where kernels have to give SMs back. With 8 a program would start 60 ms
+/// later, and MPS has some 120 in all, and who finds none left does not start (all measured).
 void choose_queues(const RunPlan& plan, std::vector<std::pair<std::string, std::string>>& variables) {
   if (!plan.connections.empty() || !plan.mps) return;
   if (plan.needs_form && plan.clients < 18)

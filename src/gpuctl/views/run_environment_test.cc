@@ -20,9 +20,8 @@ std::map<std::string, std::string> environment(RunPlan plan) {
 
 TEST(RunEnvironment, SetsWhatIsNeeded) {
   EXPECT_EQ(environment({"/run/s", "ls", "/lib/l.so", "", "", "/old"}),
-            (std::map<std::string, std::string>{{"GPUCTL_SOCKET", "/run/s"},
-                                                {"GPUCTL_SLICE", "ls"},
-                                                {"LD_PRELOAD", "/lib/l.so"}}));
+            (std::map<std::string, std::string>{
+                {"GPUCTL_SOCKET", "/run/s"}, {"GPUCTL_SLICE", "ls"}, {"LD_PRELOAD", "/lib/l.so"}}));
 }
 
 TEST(RunEnvironment, LeavesTheNumberOfQueuesToWhoSetIt) {

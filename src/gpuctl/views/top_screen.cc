@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "gpuctl/views/slice_rows.h"
 #include "gpuctl/text/table.h"
-#include "gpuctl/views/top_model.h"
 #include "gpuctl/text/units.h"
+#include "gpuctl/views/slice_rows.h"
+#include "gpuctl/views/top_model.h"
 
 namespace gpuctl::cli {
 namespace {

@@ -234,7 +234,8 @@ void Client::set_time_slice(std::size_t index, std::uint32_t us, std::uint64_t n
 
 ipc::TimeSlice Client::time_slice(std::size_t index) const {
   const std::uint16_t state = ipc::load(stub_->usage[index].time_slice_state);
-  return state <= static_cast<std::uint16_t>(ipc::TimeSlice::refused) ? ipc::TimeSlice{state} : ipc::TimeSlice::not_tried;
+  return state <= static_cast<std::uint16_t>(ipc::TimeSlice::refused) ? ipc::TimeSlice{state}
+                                                                      : ipc::TimeSlice::not_tried;
 }
 
 ipc::ClientUsage Client::usage(std::size_t index) const {
@@ -296,7 +297,12 @@ ipc::Client Client::describe(std::string_view job) const {
     faulted |= slot.faulted;
     waiting |= slot.demand != 0 && slot.decided == 0;
   }
-  result.state = disobeying ? "disobeying" : faulted ? "faulted" : !job.empty() ? std::string(job) : waiting ? "waiting" : busy() ? "running" : "idle";
+  result.state = disobeying     ? "disobeying"
+                 : faulted      ? "faulted"
+                 : !job.empty() ? std::string(job)
+                 : waiting      ? "waiting"
+                 : busy()       ? "running"
+                                : "idle";
   return result;
 }
 

@@ -30,17 +30,17 @@ class JobQueue;
 
 /// What a policy for jobs schedules of a client on a device: its oldest outstanding launch.
 struct ClientJob {
-  std::uint64_t id = 0;       ///< of the job; 0: nothing is outstanding
-  std::uint64_t launch = 0;   ///< ipc::Head::launch
-  std::uint32_t claimed = 0;  ///< block-tasks, as last told to the policy
+  std::uint64_t id = 0;                  ///< of the job; 0: nothing is outstanding
+  std::uint64_t launch = 0;              ///< ipc::Head::launch
+  std::uint32_t claimed = 0;             ///< block-tasks, as last told to the policy
   std::chrono::nanoseconds unclaimed{};  ///< what those that were not claimed then take, on the whole device
-  std::chrono::nanoseconds ran{};  ///< on the whole device, or as much longer as it had less of it
-  std::uint64_t seen_ns = 0;       ///< until when `ran` counts
-  bool inherits = false;           ///< when it came its client had a grant already
-  std::uint64_t given_ns = 0;      ///< since when its client has one; 0: it has none
-  bool tail = false;               ///< all its block-tasks are claimed: without a grant too it goes on to its end
-  bool original = false;           ///< ipc::Head::original: how far it is nobody knows
-  bool known = true;               ///< its kernel is: there is a prediction
+  std::chrono::nanoseconds ran{};        ///< on the whole device, or as much longer as it had less of it
+  std::uint64_t seen_ns = 0;             ///< until when `ran` counts
+  bool inherits = false;                 ///< when it came its client had a grant already
+  std::uint64_t given_ns = 0;            ///< since when its client has one; 0: it has none
+  bool tail = false;                     ///< all its block-tasks are claimed: without a grant too it goes on to its end
+  bool original = false;                 ///< ipc::Head::original: how far it is nobody knows
+  bool known = true;                     ///< its kernel is: there is a prediction
   bool operator==(const ClientJob&) const = default;
 };
 
@@ -65,25 +65,25 @@ class Client {
     std::uint32_t outstanding = 0;
     std::uint64_t launches = 0;  ///< as last read
     std::uint64_t work_ns = 0;   ///< when it was last seen to have something to run, or to have launched something
-    std::uint32_t written = 0;  ///< what the stub page says: `decided` but for a handover or an eviction storm
-    std::uint32_t idle = 0;     ///< as the stub page says; so is the next
+    std::uint32_t written = 0;   ///< what the stub page says: `decided` but for a handover or an eviction storm
+    std::uint32_t idle = 0;      ///< as the stub page says; so is the next
     std::uint32_t time_slice_us = 0;
     std::uint64_t promised = 0;  ///< bytes of memory it was last granted, or said it holds; 0 while nothing limits it
-    std::uint32_t epoch = 0;    ///< the daemon's own copy: the page is the client's to scribble on
+    std::uint32_t epoch = 0;     ///< the daemon's own copy: the page is the client's to scribble on
     HeldCapsm held;
-    GrantHistory history;       ///< of `written`, but what is taken from a job's tail
+    GrantHistory history;            ///< of `written`, but what is taken from a job's tail
     std::uint64_t last_done_ns = 0;  ///< when the latest of its launches ended that it told of
-    JobQueue* queue = nullptr;  ///< whose turns it takes; null: no policy for jobs
+    JobQueue* queue = nullptr;       ///< whose turns it takes; null: no policy for jobs
     ClientJob job;
     std::uint32_t admitted = ipc::kUnlimited;  ///< CapSM that a policy for jobs lets it have, as the next says
     std::uint32_t told_jobs = ipc::kNoJobs;    ///< Grant::jobs
     std::uint32_t flags = 0;                   ///< Grant::flags
     InForce in_force = InForce::nothing;       ///< as kFree says
-    bool latest = false;        ///< among those who had demand when anybody last had
+    bool latest = false;                       ///< among those who had demand when anybody last had
     bool disobeying = false;
     bool faulted = false;              ///< its context is broken: what the page says of its work does not count
     std::uint32_t faulted_demand = 0;  ///< what the page said then; something else, and it counts again
-    std::uint64_t obeyed_ns = 0;  ///< when it was last seen to hold no more than its grant
+    std::uint64_t obeyed_ns = 0;       ///< when it was last seen to hold no more than its grant
 
     bool busy() const { return demand != 0 || outstanding != 0; }
     /// What it could fill of what it may have.
@@ -140,8 +140,8 @@ class Client {
   /// Keeps what is new or changed, within the bounds above.
   void report(std::vector<ipc::Kernel> kernels);
 
-  /// For a client whose process has ended: what is left of it on the GPU may use all SMs, so it runs to its end. No grant that is
-  /// written later reaches the page.
+  /// For a client whose process has ended: what is left of it on the GPU may use all SMs, so it runs to its end. No
+  /// grant that is written later reaches the page.
   void open_grants();
 
   void set_priority(std::int32_t priority, ipc::PriorityBand band, std::uint64_t now_ns);
@@ -154,7 +154,7 @@ class Client {
   std::vector<ipc::Kernel> kernels() const;
   /// With the usage of every managed device. `job`: the state of its job, if it takes turns.
   ipc::Client describe(std::string_view job = {}) const;
-  bool busy() const;             ///< any demand or launch outstanding
+  bool busy() const;  ///< any demand or launch outstanding
 
   /// What is in force for it on any of its devices, the first one first.
   std::string_view in_force() const;
@@ -182,7 +182,7 @@ class Client {
   ipc::PriorityBand band_;
   bool opened_ = false;  ///< open_grants()
   std::uint64_t longest_task_ns_ = 0;
-  std::uint32_t records_read_ = 0;  ///< the daemon's own copy
+  std::uint32_t records_read_ = 0;                                      ///< the daemon's own copy
   std::map<std::pair<std::string, std::string>, ipc::Kernel> kernels_;  ///< by module and name
 };
 

@@ -28,7 +28,8 @@ void Departed::keep(Client client, ipc::UniqueFd pidfd) {
 /// Makes room for one more.
 void Departed::bound(std::int32_t pid) {
   const auto is_of_process = [pid](const auto& entry) { return entry->client.identity().pid == pid; };
-  if (std::count_if(waiting_.begin(), waiting_.end(), is_of_process) >= static_cast<std::ptrdiff_t>(kMaxDepartedPerProcess))
+  if (std::count_if(waiting_.begin(), waiting_.end(), is_of_process) >=
+      static_cast<std::ptrdiff_t>(kMaxDepartedPerProcess))
     waiting_.erase(std::find_if(waiting_.begin(), waiting_.end(), is_of_process));
   if (waiting_.size() >= kMaxDeparted) waiting_.pop_front();
 }

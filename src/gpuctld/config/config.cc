@@ -76,9 +76,10 @@ class Reader : public ConfigValues {
       if (const auto gid = group(field, node)) options.socket_group = static_cast<std::uint32_t>(*gid);
       return;
     }
-    problem(key.source(), field,
-            "unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, on_disobey, always_preemptible, "
-            "time_slices, socket_mode, socket_group");
+    problem(
+        key.source(), field,
+        "unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, on_disobey, always_preemptible, "
+        "time_slices, socket_mode, socket_group");
   }
 
   void device_array(const toml::key& key, const toml::node& node) {
@@ -155,10 +156,10 @@ class Reader : public ConfigValues {
     else if (key == "owner_gid")
       change.owner_gid = group(field, node);
     else
-      problem(
-          key.source(), field,
-          "unknown key; known: reserve, reserve_mode, reserve_hold_ms, max, weight, priority, memory_max, policy, owner_uid, "
-          "owner_gid");
+      problem(key.source(), field,
+              "unknown key; known: reserve, reserve_mode, reserve_hold_ms, max, weight, priority, memory_max, policy, "
+              "owner_uid, "
+              "owner_gid");
   }
 
   /// What is wrong whatever the rest of the tree and the GPU are like.

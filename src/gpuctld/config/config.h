@@ -21,8 +21,9 @@ struct DaemonOptions {
   std::chrono::microseconds block_target{20};    ///< what a worker claims at once should take no longer
   std::chrono::milliseconds evict_deadline{50};  ///< past the longest block-task seen: then a client disobeys
   OnDisobey on_disobey = OnDisobey::report;
-  bool always_preemptible = false;  ///< kernels keep their preemptible form also where nothing in force needs it (in_force.h)
-  bool time_slices = true;  ///< of programs that take turns on the GPU are set (time_slices.h)
+  /// Kernels keep their preemptible form also where nothing in force needs it (in_force.h).
+  bool always_preemptible = false;
+  bool time_slices = true;                    ///< of programs that take turns on the GPU are set (time_slices.h)
   std::optional<std::uint32_t> socket_mode;   ///< file mode; absent: 0666, 0600 for a private instance
   std::optional<std::uint32_t> socket_group;  ///< gid; absent: as it is created
 };

@@ -77,8 +77,8 @@ Result<void> save_state(const std::string& file, const State& state) {
     slices.push_back(json::object{{"path", path}, {"settings", ipc::to_json(settings)}});
   for (const auto& [path, settings] : state.configured)
     configured.push_back(json::object{{"path", path}, {"settings", settings}});
-  return replace_file(file,
-                      ipc::to_text({{"version", kStateVersion}, {"slices", slices}, {"configured", configured}}) + "\n");
+  return replace_file(
+      file, ipc::to_text({{"version", kStateVersion}, {"slices", slices}, {"configured", configured}}) + "\n");
 }
 
 Result<void> replace_file(const std::string& file, const std::string& text) {

@@ -29,8 +29,9 @@ sched::SliceTree tree_of(std::uint32_t sms) {
 
 TEST_F(StateTest, SlicesComeBackAsTheyWere) {
   sched::SliceTree tree = tree_of(132);
-  ASSERT_TRUE(
-      tree.create("ls", {.reserve = 8, .reserve_mode = "lend", .reserve_hold_ms = 7, .weight = 3, .priority = -7, .owner_uid = 5}, kRoot));
+  ASSERT_TRUE(tree.create(
+      "ls", {.reserve = 8, .reserve_mode = "lend", .reserve_hold_ms = 7, .weight = 3, .priority = -7, .owner_uid = 5},
+      kRoot));
   ASSERT_TRUE(tree.create("ls/a", {.reserve = 2, .max = 20, .memory_max = 1ll << 40, .owner_gid = 9}, kRoot));
   ASSERT_TRUE(tree.change("/", {.max = 100}, kRoot));
   ASSERT_TRUE(save_state(file_, current_state(tree, {{"ls", "{}"}})));

@@ -29,13 +29,14 @@ void Board::renew(std::vector<Member> members) {
 }
 
 void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput> nodes, std::uint64_t turn) {
-  const bool any_demand =
-      std::any_of(members_.begin(), members_.end(), [&](const Member& member) { return slot(member).admitted_demand() > 0; });
+  const bool any_demand = std::any_of(members_.begin(), members_.end(),
+                                      [&](const Member& member) { return slot(member).admitted_demand() > 0; });
   if (residents_changed()) look_what_is_in_force(nodes);
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Client::Slot& s = slot(members_[i]);
     if (any_demand) s.latest = s.admitted_demand() > 0;
-    inputs_[i] = {members_[i].client->node, sched::CapSM{demand_that_counts(nodes, i)}, sched::CapSM{s.admitted}, s.latest};
+    inputs_[i] = {members_[i].client->node, sched::CapSM{demand_that_counts(nodes, i)}, sched::CapSM{s.admitted},
+                  s.latest};
   }
   allocator.decide(nodes, inputs_, capacity_, turn, decision_);
   if (by_turns_) decide_by_turns(nodes);
@@ -48,7 +49,8 @@ void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput
     starving_ |= s.decided == 0 && s.admitted_demand() != 0;
     const std::uint32_t reserve = s.queue != nullptr ? 0 : own_reserve(nodes, inputs_[i].node);
     members_[i].client->write_reserve(members_[i].slot, reserve);
-    const bool alone = !storms_ && members_.size() == 1 && s.queue == nullptr && sched::most_of(nodes, inputs_[i].node, capacity_) == capacity_;
+    const bool alone = !storms_ && members_.size() == 1 && s.queue == nullptr &&
+                       sched::most_of(nodes, inputs_[i].node, capacity_) == capacity_;
     members_[i].client->write_alone(members_[i].slot, alone);
   }
 }
@@ -58,7 +60,8 @@ bool Board::residents_changed() {
     return slot(members_[static_cast<std::size_t>(&resident - residents_.data())]).told_jobs != ipc::kNoJobs;
   };
   return std::exchange(look_again_, false) ||
-         std::any_of(residents_.begin(), residents_.end(), [&](const Resident& resident) { return resident.tells_jobs != told(resident); });
+         std::any_of(residents_.begin(), residents_.end(),
+                     [&](const Resident& resident) { return resident.tells_jobs != told(resident); });
 }
 
 Circumstances Board::circumstances() const {
@@ -69,13 +72,15 @@ std::vector<bool> Board::obeys_without_jobs(std::span<const sched::NodeInput> no
   std::vector<Resident> residents;
   for (const Member& member : members_) residents.push_back({.node = member.client->node});
   std::vector<bool> obeys;
-  for (const InForce what : what_is_in_force(nodes, residents, circumstances())) obeys.push_back(what != InForce::nothing);
+  for (const InForce what : what_is_in_force(nodes, residents, circumstances()))
+    obeys.push_back(what != InForce::nothing);
   return obeys;
 }
 
 void Board::look_what_is_in_force(std::span<const sched::NodeInput> nodes) {
   residents_.clear();
-  for (const Member& member : members_) residents_.push_back({member.client->node, slot(member).told_jobs != ipc::kNoJobs});
+  for (const Member& member : members_)
+    residents_.push_back({member.client->node, slot(member).told_jobs != ipc::kNoJobs});
   in_force_ = what_is_in_force(nodes, residents_, circumstances());
   const std::vector<sched::CapSM> sure = sched::sure_of(nodes, capacity_);
   for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -90,7 +95,8 @@ void Board::look_what_is_in_force(std::span<const sched::NodeInput> nodes) {
 }
 
 bool Board::may_be_lent(std::span<const sched::NodeInput> nodes, std::size_t index) {
-  for (auto n = static_cast<std::int32_t>(index); nodes[static_cast<std::size_t>(n)].parent >= 0; n = nodes[static_cast<std::size_t>(n)].parent) {
+  for (auto n = static_cast<std::int32_t>(index); nodes[static_cast<std::size_t>(n)].parent >= 0;
+       n = nodes[static_cast<std::size_t>(n)].parent) {
     const sched::NodeInput& node = nodes[static_cast<std::size_t>(n)];
     if (node.reserve > sched::CapSM{} && !node.strict) return true;
   }
@@ -100,11 +106,12 @@ bool Board::may_be_lent(std::span<const sched::NodeInput> nodes, std::size_t ind
 std::uint32_t Board::demand_that_counts(std::span<const sched::NodeInput> nodes, std::size_t member) const {
   const std::uint32_t demand = slot(members_[member]).admitted_demand();
   if (by_turns_ || !is_free(member)) return demand;
-  const bool all_free = std::all_of(in_force_.begin(), in_force_.end(), [](InForce what) { return what == InForce::nothing; });
+  const bool all_free =
+      std::all_of(in_force_.begin(), in_force_.end(), [](InForce what) { return what == InForce::nothing; });
   if (all_free) return demand;  // nobody obeys: the numbers only say who wants what
   sched::CapSM reserved{};
-  for (auto n = static_cast<std::int32_t>(members_[member].client->node); nodes[static_cast<std::size_t>(n)].parent >= 0;
-       n = nodes[static_cast<std::size_t>(n)].parent)
+  for (auto n = static_cast<std::int32_t>(members_[member].client->node);
+       nodes[static_cast<std::size_t>(n)].parent >= 0; n = nodes[static_cast<std::size_t>(n)].parent)
     reserved = std::max(reserved, nodes[static_cast<std::size_t>(n)].reserve);
   return std::min(demand, reserved.count);
 }
@@ -209,7 +216,8 @@ void Board::write_next(std::uint64_t now_ns) {
   place();
   std::uint32_t used = 0;
   for (std::size_t i = 0; i < members_.size(); ++i)
-    if (const Client::Slot& s = slot(members_[i]); s.busy()) used += is_free(i) ? next_[i] : std::max(next_[i], s.may_use());
+    if (const Client::Slot& s = slot(members_[i]); s.busy())
+      used += is_free(i) ? next_[i] : std::max(next_[i], s.may_use());
   const std::uint32_t unused = beyond(capacity_.count, used);
   for (const bool losers : {true, false}) {
     for (std::size_t i = 0; i < members_.size(); ++i) {

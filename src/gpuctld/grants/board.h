@@ -37,8 +37,8 @@ class Board {
   /// Clients came or went, or the tree changed.
   void renew(std::vector<Member> members);
 
-  /// Whether the device's clients never run at the same time, but in turns (no MPS). Then nobody takes SMs from anybody: each has
-  /// in its turns what its slice may have at most.
+  /// Whether the device's clients never run at the same time, but in turns (no MPS). Then nobody takes SMs from
+  /// anybody: each has in its turns what its slice may have at most.
   void set_by_turns(bool on) {
     look_again_ |= by_turns_ != on;
     by_turns_ = on;
@@ -91,11 +91,11 @@ class Board {
   bool is_free(std::size_t member) const { return !storms_ && in_force_[member] == InForce::nothing; }
   /// Whether others may use what is reserved for the slice, until it has work.
   static bool may_be_lent(std::span<const sched::NodeInput> nodes, std::size_t index);
-  /// Of its demand, what is set aside for the client: where nothing is in force for it, its slice's reserve alone. Beyond that
-  /// the GPU decides who gets in, whatever is granted to others.
+  /// Of its demand, what is set aside for the client: where nothing is in force for it, its slice's reserve alone.
+  /// Beyond that the GPU decides who gets in, whatever is granted to others.
   std::uint32_t demand_that_counts(std::span<const sched::NodeInput> nodes, std::size_t member) const;
-  /// Grant::reserve: what nobody outside of the slice can have. None for a slice that is limited too, itself or above it,
-  /// because launches that rely on their reserve are not limited.
+  /// Grant::reserve: what nobody outside of the slice can have. None for a slice that is limited too, itself or above
+  /// it, because launches that rely on their reserve are not limited.
   std::uint32_t own_reserve(std::span<const sched::NodeInput> nodes, std::size_t index) const;
   void hand_over(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
   void place();
@@ -103,16 +103,16 @@ class Board {
 
   sched::CapSM capacity_;
   std::vector<Member> members_;
-  std::vector<Resident> residents_;         ///< as in_force_ was decided for them
-  std::vector<InForce> in_force_;           ///< by member, as are the next three
+  std::vector<Resident> residents_;  ///< as in_force_ was decided for them
+  std::vector<InForce> in_force_;    ///< by member, as are the next three
   std::vector<sched::ClientInput> inputs_;
-  std::vector<std::uint32_t> next_;         ///< what is about to be written
-  std::vector<std::uint32_t> most_;         ///< what the client may be using
-  std::vector<Node> nodes_;                 ///< by node
+  std::vector<std::uint32_t> next_;  ///< what is about to be written
+  std::vector<std::uint32_t> most_;  ///< what the client may be using
+  std::vector<Node> nodes_;          ///< by node
   sched::Decision decision_;
   bool by_turns_ = false, always_ = false, waiting_ = false, starving_ = false;
   bool look_again_ = true;  ///< what is in force may have changed
-  bool storms_ = false;  ///< there was one: nobody is to think that he is alone
+  bool storms_ = false;     ///< there was one: nobody is to think that he is alone
 };
 
 }  // namespace gpuctl::daemon

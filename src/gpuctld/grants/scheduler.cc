@@ -40,7 +40,8 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   learn();
   for (auto& queues : queues_)
     for (auto& [path, queue] : queues) queue.forget(client, now_ns);
-  const auto found = std::find_if(clients_.begin(), clients_.end(), [&](const Client& other) { return &other == &client; });
+  const auto found =
+      std::find_if(clients_.begin(), clients_.end(), [&](const Client& other) { return &other == &client; });
   Client removed = std::move(*found);
   clients_.erase(found);
   begin_anew(now_ns);
@@ -74,9 +75,9 @@ std::int32_t Scheduler::priority_of(const Client& client) const {
   return std::min(client.hint.value_or(allowed), allowed);
 }
 
-/// Every slice counts, inhabited or not: what a client's streams have changes when an administrator changes the tree, not whenever
-/// another program starts or ends. Among equals who has a reserve goes first: SMs that are kept for a slice are of little use to it while
-/// blocks of others wait before its own.
+/// Every slice counts, inhabited or not: what a client's streams have changes when an administrator changes the tree,
+/// not whenever another program starts or ends. Among equals who has a reserve goes first: SMs that are kept for a
+/// slice are of little use to it while blocks of others wait before its own.
 std::vector<ipc::PriorityBand> Scheduler::bands() const {
   using Standing = std::pair<std::int32_t, bool>;  // priority, and a reserve
   std::vector<bool> reserved;
@@ -105,7 +106,8 @@ void Scheduler::apply_priorities(std::uint64_t now_ns) {
 
 void Scheduler::set_by_turns(bool on, bool time_slices, std::uint64_t now_ns) {
   sets_time_slices_ = on && time_slices;
-  for (std::size_t device = 0; device < devices_.size(); ++device) boards_[device].set_by_turns(on && !devices_[device].software);
+  for (std::size_t device = 0; device < devices_.size(); ++device)
+    boards_[device].set_by_turns(on && !devices_[device].software);
   begin_anew(now_ns);
 }
 
@@ -130,7 +132,8 @@ void Scheduler::apply_time_slices(std::uint64_t now_ns) {
       }
     }
     const bool on = sets_time_slices_ && !devices_[device].software;
-    const std::vector<std::uint32_t> slices = on ? time_slices(nodes_, programs) : std::vector<std::uint32_t>(places.size(), 0);
+    const std::vector<std::uint32_t> slices =
+        on ? time_slices(nodes_, programs) : std::vector<std::uint32_t>(places.size(), 0);
     for (std::size_t i = 0; i < places.size(); ++i) places[i].client->set_time_slice(places[i].slot, slices[i], now_ns);
   }
 }
@@ -209,7 +212,8 @@ void Scheduler::update(std::uint64_t now_ns) {
 
 void Scheduler::decide(std::uint64_t now_ns) {
   mark_active(now_ns);
-  for (std::size_t device = 0; device < boards_.size(); ++device) boards_[device].decide(allocator_, nodes_on_[device], turn_);
+  for (std::size_t device = 0; device < boards_.size(); ++device)
+    boards_[device].decide(allocator_, nodes_on_[device], turn_);
   write(now_ns);
 }
 

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "gpuctld/grants/board.h"
 #include "gpuctld/clients/client.h"
 #include "gpuctld/config/config.h"
+#include "gpuctld/grants/board.h"
 #include "gpuctld/host/devices.h"
 #include "gpuctld/jobs/job_queue.h"
 #include "gpuctld/jobs/kernel_knowledge.h"
@@ -48,7 +48,8 @@ class Scheduler {
   /// Takes the client in and grants it something. It stays until remove(). Its slice exists.
   Client& add(Client client, std::uint64_t now_ns);
 
-  /// What the client had is granted to others before this returns; nobody waits for a client that is gone. Its page stays as it is.
+  /// What the client had is granted to others before this returns; nobody waits for a client that is gone. Its page
+  /// stays as it is.
   Client remove(Client& client, std::uint64_t now_ns);
 
   /// A hint is bounded by the priority of the client's slice.
@@ -77,7 +78,8 @@ class Scheduler {
   /// Reads every client's usage, decides where a demand changed and goes on with handovers. Allocates nothing.
   void update(std::uint64_t now_ns);
 
-  /// When to call update() at the latest, for a policy for jobs, or as a reserve is to be lent: CLOCK_MONOTONIC; UINT64_MAX: no hurry.
+  /// When to call update() at the latest, for a policy for jobs, or as a reserve is to be lent: CLOCK_MONOTONIC;
+  /// UINT64_MAX: no hurry.
   std::uint64_t again_ns() const;
 
   KernelKnowledge& knowledge() { return knowledge_; }
@@ -113,9 +115,9 @@ class Scheduler {
   struct Rule {
     const std::string* path;
     const sched::Slice* slice;
-    std::int32_t by = -1;        ///< index of the slice that rules; -1: none does
-    std::int32_t priority = 0;   ///< of a job in it
-    sched::CapSM most{};         ///< what it may have at all
+    std::int32_t by = -1;       ///< index of the slice that rules; -1: none does
+    std::int32_t priority = 0;  ///< of a job in it
+    sched::CapSM most{};        ///< what it may have at all
   };
   /// In the order of tree().slices().
   std::vector<Rule> rules() const;
@@ -142,7 +144,8 @@ class Scheduler {
   std::vector<sched::NodeInput> nodes_;
   std::vector<std::vector<sched::NodeInput>> nodes_on_;  ///< by device: which slices are active there
   std::vector<std::vector<sched::Work>> work_;           ///< scratch, by device
-  std::uint64_t reserve_ends_ns_ = UINT64_MAX;  ///< when the first reserve is to be lent, unless its slice launches something
+  /// When the first reserve is to be lent, unless its slice launches something.
+  std::uint64_t reserve_ends_ns_ = UINT64_MAX;
   std::list<Client> clients_;  ///< in the order of attachment; addresses stay
   std::vector<Board> boards_;
   sched::Allocator allocator_;

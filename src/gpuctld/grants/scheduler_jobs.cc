@@ -33,10 +33,11 @@ struct Ruled {
     obey |= obeys;
   }
 
-  /// Whether the priorities of the GPU, where programs are on it together, do what the policy asks for. Then nobody's kernels
-  /// have to give SMs back: blocks of who comes first get in between those of the others.
+  /// Whether the priorities of the GPU, where programs are on it together, do what the policy asks for. Then nobody's
+  /// kernels have to give SMs back: blocks of who comes first get in between those of the others.
   bool left_to_gpu(const std::string& policy) const {
-    const bool apart = priorities.size() == members.size() && ranks.size() == members.size() && bands <= ipc::kBandsApart;
+    const bool apart =
+        priorities.size() == members.size() && ranks.size() == members.size() && bands <= ipc::kBandsApart;
     return apart && !obey && (*sched::make_job_policy(policy))->priority_decides();
   }
 };
@@ -123,7 +124,8 @@ void Scheduler::learn() {
     records_.clear();
     client.take_records(records_);
     for (const ipc::Record& record : records_) {
-      const std::size_t index = (record.evictions & ~(ipc::kWholeDevice | ipc::kOriginalForm)) >> ipc::kRecordDeviceShift;
+      const std::size_t index =
+          (record.evictions & ~(ipc::kWholeDevice | ipc::kOriginalForm)) >> ipc::kRecordDeviceShift;
       if (index >= client.slots().size() || client.slots()[index].device < 0) continue;
       const std::uint32_t sms = sms_[static_cast<std::size_t>(client.slots()[index].device)];
       if ((record.evictions & ipc::kOriginalForm) != 0) {  // one of many, whose SMs it says itself

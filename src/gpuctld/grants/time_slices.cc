@@ -14,7 +14,7 @@ std::vector<double> shares(std::span<const sched::NodeInput> nodes, std::span<co
   std::vector<std::uint32_t> own(nodes.size(), 0);
   for (const TimeShare& program : programs) ++own[program.node];
   std::vector<bool> inhabited(nodes.size(), false);
-  std::vector<double> weights(nodes.size(), 0);  // of what is directly below a node
+  std::vector<double> weights(nodes.size(), 0);   // of what is directly below a node
   for (std::size_t n = nodes.size(); n-- > 0;) {  // parents stand before their children
     inhabited[n] = inhabited[n] || own[n] > 0;
     if (own[n] > 0) weights[n] += sched::kWeightDefault;
@@ -59,7 +59,9 @@ std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, 
   std::vector<std::uint32_t> slices;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const double part = share[programs[i].node] / most[second[i]];
-    const auto shared = [part](std::uint32_t us) { return std::max(static_cast<std::uint32_t>(us * part), kLeastSharedUs); };
+    const auto shared = [part](std::uint32_t us) {
+      return std::max(static_cast<std::uint32_t>(us * part), kLeastSharedUs);
+    };
     if (second[i])
       slices.push_back(seconds == 1 ? kGivingWayUs : shared(kSecondUs));
     else

@@ -1,9 +1,10 @@
-// How long each program may keep the GPU before another one's turn comes, where programs take turns on the whole of it (no
-// MPS). The GPU itself enforces that, in the middle of any kernel: it is what limits a kernel that cannot be evicted. Pure.
+// How long each program may keep the GPU before another one's turn comes, where programs take turns on the whole of it
+// (no MPS). The GPU itself enforces that, in the middle of any kernel: it is what limits a kernel that cannot be
+// evicted. Pure.
 //
-// - A program that comes second, after one of a slice with a greater priority, or with a reserve where its own has none,
-//   gives way at once: the shortest slices there are. Alone on the GPU it loses nothing by that (measured on an H200, 1 us
-//   slices: as many of its kernels a second, and the other's p99 at 267 us instead of 2322 us).
+// - A program that comes second, after one of a slice with a greater priority, or with a reserve where its own has
+//   none, gives way at once: the shortest slices there are. Alone on the GPU it loses nothing by that (measured on an
+//   H200, 1 us slices: as many of its kernels a second, and the other's p99 at 267 us instead of 2322 us).
 // - Two or more that come second also take turns with each other, and a change of programs is not free: they get slices
 //   that are longer, and yet shorter than those of the driver.
 // - Among equals the time is shared by the weights: the one with the greatest share of the GPU has the slices that the

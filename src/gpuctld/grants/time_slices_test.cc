@@ -46,9 +46,11 @@ TEST(TimeSlices, AReserveGoesFirstAmongEqualPriorities) {
 
 TEST(TimeSlices, SeveralThatComeSecondTakeTurnsByWeight) {
   const auto nodes = below_root({{.weight = 100}, {.weight = 200}, {.weight = 100}});
-  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 1}, {2, 0}, {3, 0}}), (Slices{kOwn, kSecondUs, kSecondUs / 2}));
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 1}, {2, 0}, {3, 0}}),
+            (Slices{kOwn, kSecondUs, kSecondUs / 2}));
   // Their order among themselves does not matter.
-  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 1}, {2, 0}, {3, -5}}), (Slices{kOwn, kSecondUs, kSecondUs / 2}));
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 1}, {2, 0}, {3, -5}}),
+            (Slices{kOwn, kSecondUs, kSecondUs / 2}));
 }
 
 TEST(TimeSlices, EqualsShareTheTimeByWeight) {

@@ -155,7 +155,8 @@ void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, s
   }
   slot.job.seen_ns = now_ns;
   // How long something of unknown length goes on: as long as it has gone on so far.
-  if (slot.job.launch == kUnknownLaunch || !slot.job.known) scheduler_.observe(job->id, std::max(kUnknownDuration, slot.job.ran), now);
+  if (slot.job.launch == kUnknownLaunch || !slot.job.known)
+    scheduler_.observe(job->id, std::max(kUnknownDuration, slot.job.ran), now);
   if (slot.job.original) {
     // And how long something that should be over: as long as it has been late so far.
     if (slot.job.known) scheduler_.observe(job->id, std::chrono::abs(job->predicted - slot.job.ran), now);
@@ -183,7 +184,8 @@ void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, s
 bool JobQueue::at_work(Client::Slot& slot, const sched::Job& job, std::uint64_t now_ns) const {
   if (slot.written == 0) return false;
   if (slot.job.given_ns == 0) slot.job.given_ns = now_ns;
-  if (slot.job.inherits || slot.job.launch == kUnknownLaunch || slot.job.original || now_ns - slot.job.given_ns >= kComesWithinNs)
+  if (slot.job.inherits || slot.job.launch == kUnknownLaunch || slot.job.original ||
+      now_ns - slot.job.given_ns >= kComesWithinNs)
     return true;
   return 2 * slot.holding >= std::min({slot.written, job.need.count, slot.demand});
 }

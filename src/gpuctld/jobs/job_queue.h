@@ -4,8 +4,8 @@
 // under `share`: nobody gets any before who had them has left.
 //
 // A client is one job on a device, its oldest outstanding launch: the next one is another job of the same owner. One in
-// original form cannot be evicted: without a grant the client starts no other. A client that has demand but tells of no launch,
-// and a launch in original form of a kernel that was never timed, is a job of unknown length. While nobody has
+// original form cannot be evicted: without a grant the client starts no other. A client that has demand but tells of no
+// launch, and a launch in original form of a kernel that was never timed, is a job of unknown length. While nobody has
 // anything outstanding, whoever ran last keeps the device, so that its next launch needs no decision.
 #pragma once
 
@@ -75,7 +75,8 @@ class JobQueue {
   std::vector<Member> members_;
   std::vector<New> new_;
   const Client* latest_ = nullptr;  ///< who ran last
-  bool anything_new_ = true;  ///< since the latest decision: policies are asked after events, not whenever somebody looks
+  /// Since the latest decision: policies are asked after events, not whenever somebody looks.
+  bool anything_new_ = true;
   sched::Time decide_at_ = sched::kNever;  ///< and at this instant
   std::uint64_t again_ns_ = UINT64_MAX;
 };

@@ -176,7 +176,8 @@ void Manager::load_kernels() {
 void Manager::save_kernels() {
   kernels_saved_ns_ = now_ns();
   if (options_.kernels_file.empty() || !scheduler_.knowledge().take_changed()) return;
-  const auto saved = replace_file(options_.kernels_file, boost::json::serialize(scheduler_.knowledge().to_json()) + "\n");
+  const auto saved =
+      replace_file(options_.kernels_file, boost::json::serialize(scheduler_.knowledge().to_json()) + "\n");
   if (!saved) log_("what was learnt about kernels would not survive a restart: " + saved.error().message);
 }
 

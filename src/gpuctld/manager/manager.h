@@ -14,14 +14,14 @@
 #include <vector>
 
 #include "base/result.h"
-#include "gpuctld/manager/arrivals.h"
-#include "gpuctld/config/config.h"
 #include "gpuctld/clients/departed.h"
 #include "gpuctld/clients/end_client.h"
 #include "gpuctld/clients/faults.h"
-#include "gpuctld/host/mps_control.h"
-#include "gpuctld/grants/scheduler.h"
+#include "gpuctld/config/config.h"
 #include "gpuctld/config/state.h"
+#include "gpuctld/grants/scheduler.h"
+#include "gpuctld/host/mps_control.h"
+#include "gpuctld/manager/arrivals.h"
 #include "gpuctld/protocol/varlink_server.h"
 
 namespace gpuctl::daemon {
@@ -40,9 +40,9 @@ inline constexpr std::chrono::seconds kSaveKernelsEvery{5};
 inline constexpr int kKicksPerTick = 200;
 
 struct ManagerOptions {
-  std::string state_file;   ///< "": nothing is kept
+  std::string state_file;    ///< "": nothing is kept
   std::string kernels_file;  ///< what was learnt about kernels; "": nothing is kept
-  std::string config_file;  ///< "": none; read again on reload
+  std::string config_file;   ///< "": none; read again on reload
   bool config_required = false;
   std::uint32_t root_uid = 0;                ///< owner of the root slice
   std::chrono::microseconds evict_storm{0};  ///< mean time between random grants; 0: off

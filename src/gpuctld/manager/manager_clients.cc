@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "gpuctld/protocol/answers.h"
 #include "gpuctld/clock.h"
 #include "gpuctld/manager/manager.h"
+#include "gpuctld/protocol/answers.h"
 #include "ipc/stub.h"
 
 namespace gpuctl::daemon {
@@ -30,7 +30,8 @@ Answer Manager::explain(Session&, ipc::Fields& fields) {
   const auto found =
       std::find_if(clients.rbegin(), clients.rend(), [&](const Client& c) { return c.identity().pid == pid; });
   if (found == clients.rend()) return refuse_own("NoSuchClient", {{"pid", pid}});
-  return success({{"client", ipc::to_json(found->describe(job_state(*found)))}, {"kernels", ipc::to_json(found->kernels())}});
+  return success(
+      {{"client", ipc::to_json(found->describe(job_state(*found)))}, {"kernels", ipc::to_json(found->kernels())}});
 }
 
 Answer Manager::list_kernels(Session&, ipc::Fields&) {

@@ -7,10 +7,10 @@
 #include <limits>
 
 #include "base/one_line.h"
-#include "gpuctld/protocol/answers.h"
 #include "gpuctld/clock.h"
-#include "gpuctld/manager/manager.h"
 #include "gpuctld/host/mps.h"
+#include "gpuctld/manager/manager.h"
+#include "gpuctld/protocol/answers.h"
 #include "ipc/message.h"
 
 namespace gpuctl::daemon {

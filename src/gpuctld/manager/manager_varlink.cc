@@ -2,11 +2,11 @@
 // Protocol only: what they do is in manager.cc and scheduler.cc.
 #include <algorithm>
 
-#include "gpuctld/protocol/answers.h"
 #include "gpuctld/clock.h"
-#include "gpuctld/protocol/convert.h"
-#include "gpuctld/manager/manager.h"
 #include "gpuctld/host/mps.h"
+#include "gpuctld/manager/manager.h"
+#include "gpuctld/protocol/answers.h"
+#include "gpuctld/protocol/convert.h"
 #include "ipc/interface.h"
 
 namespace gpuctl::daemon {
@@ -34,22 +34,14 @@ const char* turns(ipc::TimeSlice found) {
 
 const std::map<std::string_view, Manager::Method>& Manager::methods() {
   static const std::map<std::string_view, Method> table{
-      {"CreateSlice", &Manager::create_slice},
-      {"DeleteSlice", &Manager::delete_slice},
-      {"SetSlice", &Manager::set_slice},
-      {"ListSlices", &Manager::list_slices},
-      {"GetSlice", &Manager::get_slice},
-      {"ListClients", &Manager::list_clients},
-      {"Explain", &Manager::explain},
-      {"GetStatus", &Manager::get_status},
-      {"ListKernels", &Manager::list_kernels},
-      {"Record", &Manager::record},
-      {"Monitor", &Manager::monitor},
-      {"Attach", &Manager::attach},
-      {"HoldMemory", &Manager::hold_memory},
-      {"ReportKernels", &Manager::report_kernels},
-      {"SetHint", &Manager::set_hint},
-      {"Kill", &Manager::kill},
+      {"CreateSlice", &Manager::create_slice}, {"DeleteSlice", &Manager::delete_slice},
+      {"SetSlice", &Manager::set_slice},       {"ListSlices", &Manager::list_slices},
+      {"GetSlice", &Manager::get_slice},       {"ListClients", &Manager::list_clients},
+      {"Explain", &Manager::explain},          {"GetStatus", &Manager::get_status},
+      {"ListKernels", &Manager::list_kernels}, {"Record", &Manager::record},
+      {"Monitor", &Manager::monitor},          {"Attach", &Manager::attach},
+      {"HoldMemory", &Manager::hold_memory},   {"ReportKernels", &Manager::report_kernels},
+      {"SetHint", &Manager::set_hint},         {"Kill", &Manager::kill},
       {"ReportFault", &Manager::report_fault},
   };
   return table;
@@ -155,7 +147,8 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   status.uptime_s = static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000'000);
   status.faults = faults_.total();
   status.notes = options_.notes;
-  if (std::any_of(status.devices.begin(), status.devices.end(), [](const auto& d) { return d.mode == "time-sliced"; })) {
+  if (std::any_of(status.devices.begin(), status.devices.end(),
+                  [](const auto& d) { return d.mode == "time-sliced"; })) {
     status.notes.push_back("MPS is not active: programs take turns on the whole GPU and do not run side by side");
     status.notes.push_back(std::string("how long a turn lasts, whatever the kernel: ") +
                            (config_.daemon.time_slices ? turns(scheduler_.time_slices_work())

@@ -21,8 +21,9 @@ Peer peer_of(int socket);
 /// A pidfd of the process that connected: readable when it has ended. Empty where the kernel has none to give.
 ipc::UniqueFd peer_pidfd(int socket, std::int32_t pid);
 
-/// Whether the process behind the pidfd has ended or is about to: none of its threads runs its code any more. The kernel closes
-/// the connections of a process before its pidfd tells of the end, and what it closes in between may take long.
+/// Whether the process behind the pidfd has ended or is about to: none of its threads runs its code any more. The
+/// kernel closes the connections of a process before its pidfd tells of the end, and what it closes in between may take
+/// long.
 bool process_ends(int pidfd, std::int32_t pid);
 
 /// Its command line, arguments separated by spaces, cut to a readable length; its name where that is empty.

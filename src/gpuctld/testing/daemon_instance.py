@@ -1,58 +1,27 @@
 """What the tests of the gpuctld program share: the daemon, and a program attached to it."""
 
-import array
-import json
 import mmap
 import os
+import pathlib
 import shutil
-import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
-UUID = 'GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff'
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[3]))
+
+from bench.lab.client import Varlink  # noqa: E402
+
+UUID = "GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff"
 GRANT, USAGE = 64, 64 + 64 * 16  # offsets in the stub page (src/ipc/stub.h)
 EPOCH = 16  # in Grant
 APPLIED = 8  # in Usage
 TIME_SLICE = 56  # in Grant
 TIME_SLICE_SAID = 248  # in Usage: us, state, channel groups
-DRIVERS_TIME_SLICE = 0xffffffff
-
-
-class Varlink:
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(20)
-        try:
-            self.socket.connect(path)
-        except OSError:
-            self.socket.close()
-            raise
-        self.fds = []
-        self.buffer = b''
-
-    def call(self, method, **parameters):
-        self.socket.sendall(json.dumps({'method': 'io.gpuctl.' + method, 'parameters': parameters}).encode() + b'\0')
-        return self.receive()
-
-    def receive(self):
-        while b'\0' not in self.buffer:
-            data, ancillary, _, _ = self.socket.recvmsg(65536, socket.CMSG_LEN(32))
-            if not data:
-                raise EOFError
-            for level, kind, content in ancillary:
-                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                    self.fds += array.array('i', content[:len(content) - len(content) % 4])
-            self.buffer += data
-        message, self.buffer = self.buffer.split(b'\0', 1)
-        return json.loads(message)
-
-    def close(self):
-        for fd in self.fds:
-            os.close(fd)
-        self.socket.close()
+DRIVERS_TIME_SLICE = 0xFFFFFFFF
 
 
 class Program:
@@ -60,26 +29,26 @@ class Program:
 
     def __init__(self, path, slice_path, resumed=False):
         self.varlink = Varlink(path)
-        self.reply = self.varlink.call('Attach', slice=slice_path, device_uuids=[UUID], resumed=resumed)
+        self.reply = self.varlink.call("Attach", slice=slice_path, device_uuids=[UUID], resumed=resumed)
         memfd, self.kick = self.varlink.fds
         self.stub = mmap.mmap(memfd, 16384)
 
     def granted(self):
-        return struct.unpack_from('<I', self.stub, GRANT)[0]
+        return struct.unpack_from("<I", self.stub, GRANT)[0]
 
     def time_slice(self):
-        return struct.unpack_from('<I', self.stub, GRANT + TIME_SLICE)[0]
+        return struct.unpack_from("<I", self.stub, GRANT + TIME_SLICE)[0]
 
     def say_time_slice(self, us, state, groups):
-        struct.pack_into('<IHH', self.stub, USAGE + TIME_SLICE_SAID, us, state, groups)
+        struct.pack_into("<IHH", self.stub, USAGE + TIME_SLICE_SAID, us, state, groups)
 
     def apply(self):
         """Says that it has left every SM that it is not granted."""
-        self.stub[USAGE + APPLIED:USAGE + APPLIED + 4] = self.stub[GRANT + EPOCH:GRANT + EPOCH + 4]
+        self.stub[USAGE + APPLIED : USAGE + APPLIED + 4] = self.stub[GRANT + EPOCH : GRANT + EPOCH + 4]
 
     def demand(self, sms):
-        struct.pack_into('<I', self.stub, USAGE, sms)
-        os.write(self.kick, struct.pack('<Q', 1))
+        struct.pack_into("<I", self.stub, USAGE, sms)
+        os.write(self.kick, struct.pack("<Q", 1))
 
     def close(self):
         self.varlink.close()
@@ -96,37 +65,39 @@ def eventually(condition, seconds=20):
 
 class DaemonTestCase(unittest.TestCase):
     """Starts the daemon, in a directory of its own."""
+
     GPUCTLD, FAKE_DRIVER, WITH_SYSTEMD = None, None, False
 
     def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix='gpuctld-')
+        self.directory = tempfile.mkdtemp(prefix="gpuctld-")
         self.addCleanup(shutil.rmtree, self.directory)
-        os.symlink(self.FAKE_DRIVER, os.path.join(self.directory, 'libcuda.so.1'))
-        self.path = os.path.join(self.directory, 's')
+        os.symlink(self.FAKE_DRIVER, os.path.join(self.directory, "libcuda.so.1"))
+        self.path = os.path.join(self.directory, "s")
         self.environment = dict(os.environ, LD_LIBRARY_PATH=self.directory, CUDA_MPS_PIPE_DIRECTORY=self.directory)
         self.daemon = None
         self.addCleanup(self.kill)
 
     def pretend_mps(self):
         """Something that looks like its control daemon: programs run side by side."""
-        program = shutil.copy(shutil.which('sleep'), os.path.join(self.directory, 'nvidia-cuda-mps-control'))
-        control = subprocess.Popen([program, '600'])
+        program = shutil.copy(shutil.which("sleep"), os.path.join(self.directory, "nvidia-cuda-mps-control"))
+        control = subprocess.Popen([program, "600"])
         self.addCleanup(control.communicate)
         self.addCleanup(control.kill)
-        self.write('nvidia-cuda-mps-control.pid', str(control.pid))
+        self.write("nvidia-cuda-mps-control.pid", str(control.pid))
 
     def spawn(self, *arguments):
-        return subprocess.Popen([self.GPUCTLD, *arguments], env=self.environment, stderr=subprocess.PIPE,
-                                stdout=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            [self.GPUCTLD, *arguments], env=self.environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def start(self, *arguments):
-        self.daemon = self.spawn('--socket', self.path, *arguments)
-        self.assertTrue(eventually(self.answers), 'gpuctld does not answer')
+        self.daemon = self.spawn("--socket", self.path, *arguments)
+        self.assertTrue(eventually(self.answers), "gpuctld does not answer")
 
     def answers(self):
-        self.assertIsNone(self.daemon.poll(), 'gpuctld ended')
+        self.assertIsNone(self.daemon.poll(), "gpuctld ended")
         try:
-            self.call('GetStatus')
+            self.call("GetStatus")
             return True
         except OSError:
             return False
@@ -146,7 +117,7 @@ class DaemonTestCase(unittest.TestCase):
 
     def fails(self, *arguments):
         """The lines that a daemon which cannot start leaves on stderr."""
-        daemon = self.spawn('--socket', self.path, *arguments)
+        daemon = self.spawn("--socket", self.path, *arguments)
         _, errors = daemon.communicate(timeout=60)
         self.assertEqual(daemon.returncode, 1)
         self.assertEqual(os.path.exists(self.path), self.daemon is not None)
@@ -154,6 +125,6 @@ class DaemonTestCase(unittest.TestCase):
 
     def write(self, name, text):
         path = os.path.join(self.directory, name)
-        with open(path, 'w') as file:
+        with open(path, "w") as file:
             file.write(text)
         return path

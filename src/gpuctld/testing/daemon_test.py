@@ -15,58 +15,61 @@ import sys
 import time
 import unittest
 
-from daemon_instance import DRIVERS_TIME_SLICE, UUID, DaemonTestCase, Program, Varlink, eventually
+from daemon_instance import DRIVERS_TIME_SLICE, UUID, DaemonTestCase, Program, eventually
 
 
 class DaemonTest(DaemonTestCase):
     def test_starts_answers_and_stops(self):
         self.start()
-        status = self.call('GetStatus')['parameters']
-        self.assertEqual([d['sms'] for d in status['devices']], [132, 131, 130])
-        self.assertEqual(status['devices'][0]['uuid'], UUID)
+        status = self.call("GetStatus")["parameters"]
+        self.assertEqual([d["sms"] for d in status["devices"]], [132, 131, 130])
+        self.assertEqual(status["devices"][0]["uuid"], UUID)
         self.assertEqual(os.stat(self.path).st_mode & 0o777, 0o600)
         self.daemon.send_signal(signal.SIGTERM)
         _, errors = self.daemon.communicate(timeout=20)
         self.assertEqual(self.daemon.returncode, 0)
-        self.assertIn('managing Fake', errors)
+        self.assertIn("managing Fake", errors)
         self.assertFalse(os.path.exists(self.path))
-        self.assertTrue(os.path.exists(self.path + '.state/state.json'))
+        self.assertTrue(os.path.exists(self.path + ".state/state.json"))
 
     def test_help_version_and_mistakes(self):
-        for argument, begin in (('--help', 'Shares'), ('--version', 'gpuctld ')):
+        for argument, begin in (("--help", "Shares"), ("--version", "gpuctld ")):
             daemon = self.spawn(argument)
             output, errors = daemon.communicate(timeout=20)
-            self.assertEqual((daemon.returncode, errors), (0, ''))
+            self.assertEqual((daemon.returncode, errors), (0, ""))
             self.assertTrue(output.startswith(begin), output)
         not_usec = "'%s' is not a number of microseconds from 1 to 60000000"
-        for arguments, mistake in ((['--nonsense=1'], "unknown option '--nonsense'"), (['x'], "unexpected argument 'x'"),
-                                   (['--evict-storm=x'], '--evict-storm: ' + not_usec % 'x'),
-                                   (['--evict-storm', '0'], '--evict-storm: ' + not_usec % '0'),
-                                   (['--socket'], '--socket needs a value: --socket PATH'),
-                                   (['--state', 'a', '--state', 'b'], '--state is given twice; give it once')):
+        for arguments, mistake in (
+            (["--nonsense=1"], "unknown option '--nonsense'"),
+            (["x"], "unexpected argument 'x'"),
+            (["--evict-storm=x"], "--evict-storm: " + not_usec % "x"),
+            (["--evict-storm", "0"], "--evict-storm: " + not_usec % "0"),
+            (["--socket"], "--socket needs a value: --socket PATH"),
+            (["--state", "a", "--state", "b"], "--state is given twice; give it once"),
+        ):
             daemon = self.spawn(*arguments)
             output, errors = daemon.communicate(timeout=20)
-            self.assertEqual((daemon.returncode, output), (2, ''))
+            self.assertEqual((daemon.returncode, output), (2, ""))
             self.assertEqual(errors, f"gpuctld: {mistake}; see 'gpuctld --help'\n")
 
     def test_killed_daemon_comes_back_with_its_slices(self):
         self.start()
-        self.call('CreateSlice', path='ls', settings={'reserve': 8, 'reserve_mode': 'lend'})
-        self.call('CreateSlice', path='batch', settings={'max': 100})
-        before = Program(self.path, 'batch')
+        self.call("CreateSlice", path="ls", settings={"reserve": 8, "reserve_mode": "lend"})
+        self.call("CreateSlice", path="batch", settings={"max": 100})
+        before = Program(self.path, "batch")
         before.demand(132)
         self.assertTrue(eventually(lambda: before.granted() == 100))
         self.kill()
         self.assertTrue(os.path.exists(self.path))  # nobody was left to remove it
-        self.assertEqual(before.granted(), 100)     # and the program runs on
+        self.assertEqual(before.granted(), 100)  # and the program runs on
         with self.assertRaises((EOFError, ConnectionError)):
             before.varlink.receive()
         self.start()
-        slices = {s['path']: s for s in self.call('ListSlices')['parameters']['slices']}
-        self.assertEqual(sorted(slices), ['/', 'batch', 'ls'])
-        self.assertEqual(slices['batch']['max'], 100)
-        self.assertEqual(slices['ls']['reserve_mode'], 'lend')
-        after = Program(self.path, 'batch', resumed=True)
+        slices = {s["path"]: s for s in self.call("ListSlices")["parameters"]["slices"]}
+        self.assertEqual(sorted(slices), ["/", "batch", "ls"])
+        self.assertEqual(slices["batch"]["max"], 100)
+        self.assertEqual(slices["ls"]["reserve_mode"], "lend")
+        after = Program(self.path, "batch", resumed=True)
         after.demand(132)
         self.assertTrue(eventually(lambda: after.granted() == 100))
         before.close()
@@ -74,12 +77,12 @@ class DaemonTest(DaemonTestCase):
 
     def test_in_turns_nobody_waits_for_sms(self):
         self.start()
-        self.call('CreateSlice', path='ls', settings={'reserve': 8})
-        self.call('CreateSlice', path='batch', settings={'max': 100})
-        batch = Program(self.path, 'batch')
+        self.call("CreateSlice", path="ls", settings={"reserve": 8})
+        self.call("CreateSlice", path="batch", settings={"max": 100})
+        batch = Program(self.path, "batch")
         batch.demand(132)
         self.assertTrue(eventually(lambda: batch.granted() == 100))
-        ls = Program(self.path, 'ls')
+        ls = Program(self.path, "ls")
         self.assertEqual(ls.granted(), 132)
         ls.demand(132)
         time.sleep(0.05)
@@ -89,10 +92,10 @@ class DaemonTest(DaemonTestCase):
 
     def test_an_sm_is_granted_to_another_once_it_was_left(self):
         self.pretend_mps()
-        self.start('--config', self.write('c.toml', '[daemon]\nevict_deadline_ms = 60000\n'))
-        self.call('CreateSlice', path='ls', settings={'reserve': 8, 'reserve_mode': 'lend'})
-        self.call('CreateSlice', path='batch', settings={'weight': 200})
-        batch, ls = Program(self.path, 'batch'), Program(self.path, 'ls')
+        self.start("--config", self.write("c.toml", "[daemon]\nevict_deadline_ms = 60000\n"))
+        self.call("CreateSlice", path="ls", settings={"reserve": 8, "reserve_mode": "lend"})
+        self.call("CreateSlice", path="batch", settings={"weight": 200})
+        batch, ls = Program(self.path, "batch"), Program(self.path, "ls")
         batch.demand(132)
         self.assertTrue(eventually(lambda: batch.granted() == 132))
         ls.demand(8)
@@ -105,45 +108,50 @@ class DaemonTest(DaemonTestCase):
         ls.close()
 
     def test_how_long_turns_last_follows_from_the_slices(self):
-        config = self.write('c.toml', '')
-        self.start('--config', config)
-        self.call('CreateSlice', path='ls', settings={'priority': 10})
-        self.call('CreateSlice', path='batch', settings={})
-        batch = Program(self.path, 'batch')
+        config = self.write("c.toml", "")
+        self.start("--config", config)
+        self.call("CreateSlice", path="ls", settings={"priority": 10})
+        self.call("CreateSlice", path="batch", settings={})
+        batch = Program(self.path, "batch")
         self.assertEqual(batch.time_slice(), DRIVERS_TIME_SLICE)
-        self.assertIn('no program has tried yet', self.note_about_turns())
-        ls = Program(self.path, 'ls')
+        self.assertIn("no program has tried yet", self.note_about_turns())
+        ls = Program(self.path, "ls")
         self.assertEqual((ls.time_slice(), batch.time_slice()), (DRIVERS_TIME_SLICE, 1))
         batch.say_time_slice(1, 1, 5)
-        usage = self.call('GetSlice', path='batch')['parameters']['clients'][0]['usage'][0]
-        self.assertEqual((usage['time_slice'], usage['time_slice_us'], usage['channel_groups']), ('in force', 1, 5))
-        self.assertIn('the driver does that here', self.note_about_turns())
-        self.call('SetSlice', path='batch', settings={'priority': 11})
+        usage = self.call("GetSlice", path="batch")["parameters"]["clients"][0]["usage"][0]
+        self.assertEqual((usage["time_slice"], usage["time_slice_us"], usage["channel_groups"]), ("in force", 1, 5))
+        self.assertIn("the driver does that here", self.note_about_turns())
+        self.call("SetSlice", path="batch", settings={"priority": 11})
         self.assertEqual((ls.time_slice(), batch.time_slice()), (1, DRIVERS_TIME_SLICE))
         ls.close()
         self.assertTrue(eventually(lambda: batch.time_slice() == DRIVERS_TIME_SLICE))
-        self.write('c.toml', '[daemon]\ntime_slices = false\n')
+        self.write("c.toml", "[daemon]\ntime_slices = false\n")
         self.daemon.send_signal(signal.SIGHUP)
         self.assertTrue(eventually(lambda: batch.time_slice() == 0))
-        self.assertIn('time_slices = false', self.note_about_turns())
+        self.assertIn("time_slices = false", self.note_about_turns())
         batch.close()
 
     def note_about_turns(self):
-        notes = self.call('GetStatus')['parameters']['notes']
-        found = [note for note in notes if note.startswith('how long a turn lasts')]
+        notes = self.call("GetStatus")["parameters"]["notes"]
+        found = [note for note in notes if note.startswith("how long a turn lasts")]
         self.assertEqual(len(found), 1, notes)
         return found[0]
 
     def test_grant_of_a_killed_client_is_free_at_once(self):
         self.pretend_mps()
         self.start()
-        self.call('CreateSlice', path='ls', settings={'reserve': 8, 'reserve_mode': 'strict'})  # so that the others obey
-        stays = Program(self.path, '/')
+        self.call(
+            "CreateSlice", path="ls", settings={"reserve": 8, "reserve_mode": "strict"}
+        )  # so that the others obey
+        stays = Program(self.path, "/")
         stays.demand(132)
-        code = ('import sys, time; sys.path.insert(0, sys.argv[1]); import daemon_instance as t\n'
-                'p = t.Program(sys.argv[2], "/"); p.demand(132); print("ready", flush=True); time.sleep(600)')
-        client = subprocess.Popen([sys.executable, '-c', code, os.path.dirname(os.path.abspath(__file__)), self.path],
-                                  stdout=subprocess.PIPE)
+        code = (
+            "import sys, time; sys.path.insert(0, sys.argv[1]); import daemon_instance as t\n"
+            'p = t.Program(sys.argv[2], "/"); p.demand(132); print("ready", flush=True); time.sleep(600)'
+        )
+        client = subprocess.Popen(
+            [sys.executable, "-c", code, os.path.dirname(os.path.abspath(__file__)), self.path], stdout=subprocess.PIPE
+        )
         client.stdout.readline()
         self.assertTrue(eventually(lambda: stays.granted() == 62))
         client.kill()
@@ -152,126 +160,168 @@ class DaemonTest(DaemonTestCase):
         stays.close()
 
     def test_wrong_configuration_is_named_and_nothing_starts(self):
-        config = self.write('c.toml', '[daemon]\nlatency_target_us = 50\nlatency_taget_us = 5\n[slice.ls]\nreserve = "8"\n')
-        lines = self.fails('--config', config)
+        config = self.write(
+            "c.toml", '[daemon]\nlatency_target_us = 50\nlatency_taget_us = 5\n[slice.ls]\nreserve = "8"\n'
+        )
+        lines = self.fails("--config", config)
         self.assertEqual(len(lines), 2)
-        self.assertTrue(lines[0].startswith(f'gpuctld: {config}:3:1: daemon.latency_taget_us: unknown key'), lines[0])
-        self.assertTrue(lines[1].startswith(f'gpuctld: {config}:5:11: slice."ls".reserve: must be an integer'), lines[1])
-        self.assertEqual(len(self.fails('--config', config + '.none')), 1)
+        self.assertTrue(lines[0].startswith(f"gpuctld: {config}:3:1: daemon.latency_taget_us: unknown key"), lines[0])
+        self.assertTrue(
+            lines[1].startswith(f'gpuctld: {config}:5:11: slice."ls".reserve: must be an integer'), lines[1]
+        )
+        self.assertEqual(len(self.fails("--config", config + ".none")), 1)
 
     def test_configured_reserve_that_does_not_fit(self):
-        config = self.write('c.toml', '[slice.ls]\nreserve = 200\n')
-        lines = self.fails('--config', config)
-        self.assertEqual(lines, [f'gpuctld: {config}:2:11: slice."ls".reserve: reserve of slice ls does not fit: '
-                                 '200 asked, 130 available'])
+        config = self.write("c.toml", "[slice.ls]\nreserve = 200\n")
+        lines = self.fails("--config", config)
+        self.assertEqual(
+            lines,
+            [f'gpuctld: {config}:2:11: slice."ls".reserve: reserve of slice ls does not fit: 200 asked, 130 available'],
+        )
 
     def test_configured_devices(self):
-        self.start('--config', self.write('c.toml', f'[[device]]\nindex = 2\n[[device]]\nuuid = "{UUID.upper()[4:]}"\n'))
-        self.assertEqual([d['sms'] for d in self.call('GetStatus')['parameters']['devices']], [130, 132])
+        self.start(
+            "--config", self.write("c.toml", f'[[device]]\nindex = 2\n[[device]]\nuuid = "{UUID.upper()[4:]}"\n')
+        )
+        self.assertEqual([d["sms"] for d in self.call("GetStatus")["parameters"]["devices"]], [130, 132])
         self.kill()
-        self.assertEqual(len(self.fails('--config', self.write('d.toml', '[[device]]\nindex = 9\n'))), 1)
+        self.assertEqual(len(self.fails("--config", self.write("d.toml", "[[device]]\nindex = 9\n"))), 1)
 
     def test_reload_applies_all_or_nothing(self):
-        config = self.write('c.toml', '[slice.ls]\nreserve = 8\n')
-        self.start('--config', config)
-        reserve = lambda: self.call('GetSlice', path='ls')['parameters']['slice']['reserve']
+        config = self.write("c.toml", "[slice.ls]\nreserve = 8\n")
+        self.start("--config", config)
+
+        def reserve():
+            return self.call("GetSlice", path="ls")["parameters"]["slice"]["reserve"]
+
         self.assertEqual(reserve(), 8)
-        self.write('c.toml', '[slice.ls]\nreserve = 9\nwieght = 1\n')
+        self.write("c.toml", "[slice.ls]\nreserve = 9\nwieght = 1\n")
         self.daemon.send_signal(signal.SIGHUP)
-        while 'stays as it was' not in (line := self.daemon.stderr.readline()):
-            self.assertTrue(line, 'gpuctld ended')
+        while "stays as it was" not in (line := self.daemon.stderr.readline()):
+            self.assertTrue(line, "gpuctld ended")
         self.assertEqual(reserve(), 8)
-        self.write('c.toml', '[slice.ls]\nreserve = 9\n')
+        self.write("c.toml", "[slice.ls]\nreserve = 9\n")
         self.daemon.send_signal(signal.SIGHUP)
         self.assertTrue(eventually(lambda: reserve() == 9))
 
-    @unittest.skipIf(os.geteuid() != 0, 'needs root to become somebody else')
+    @unittest.skipIf(os.geteuid() != 0, "needs root to become somebody else")
     def test_other_users_have_only_the_rights_they_were_given(self):
         os.chmod(self.directory, 0o755)
-        self.start('--config', self.write('c.toml', '[daemon]\nsocket_mode = "0666"\n[slice.theirs]\nowner_uid = 65534\n'))
-        self.call('CreateSlice', path='ls', settings={'reserve': 8})
+        self.start(
+            "--config", self.write("c.toml", '[daemon]\nsocket_mode = "0666"\n[slice.theirs]\nowner_uid = 65534\n')
+        )
+        self.call("CreateSlice", path="ls", settings={"reserve": 8})
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
             os.setgroups([])
             os.setgid(65534)
             os.setuid(65534)
-            answers = [self.call(*call[:1], **call[1]).get('error', '') for call in (
-                ('CreateSlice', {'path': 'x', 'settings': {}}),
-                ('SetSlice', {'path': 'theirs', 'settings': {'reserve': 4}}),
-                ('DeleteSlice', {'path': 'ls'}),
-                ('Attach', {'slice': 'ls', 'device_uuids': [UUID], 'resumed': False}),
-                ('Attach', {'slice': '/', 'device_uuids': [UUID], 'resumed': False}),
-                ('CreateSlice', {'path': 'theirs/own', 'settings': {'weight': 3}}),
-                ('Attach', {'slice': 'theirs/own', 'device_uuids': [UUID], 'resumed': False}))]
+            answers = [
+                self.call(*call[:1], **call[1]).get("error", "")
+                for call in (
+                    ("CreateSlice", {"path": "x", "settings": {}}),
+                    ("SetSlice", {"path": "theirs", "settings": {"reserve": 4}}),
+                    ("DeleteSlice", {"path": "ls"}),
+                    ("Attach", {"slice": "ls", "device_uuids": [UUID], "resumed": False}),
+                    ("Attach", {"slice": "/", "device_uuids": [UUID], "resumed": False}),
+                    ("CreateSlice", {"path": "theirs/own", "settings": {"weight": 3}}),
+                    ("Attach", {"slice": "theirs/own", "device_uuids": [UUID], "resumed": False}),
+                )
+            ]
             os.write(write, json.dumps(answers).encode())
             os._exit(0)
         os.waitpid(child, 0)
-        denied = 'io.gpuctl.PermissionDenied'
-        self.assertEqual(json.loads(os.read(read, 65536)), [denied, denied, denied, denied, '', '', ''])
+        denied = "io.gpuctl.PermissionDenied"
+        self.assertEqual(json.loads(os.read(read, 65536)), [denied, denied, denied, denied, "", "", ""])
         os.close(read)
         os.close(write)
 
     def test_only_one_daemon_for_a_socket_and_a_state(self):
         self.start()
-        self.assertEqual(self.fails(), [f'gpuctld: {self.path}: another daemon listens there'])
-        other = self.spawn('--socket', self.path + '2', '--state', self.path + '.state')
+        self.assertEqual(self.fails(), [f"gpuctld: {self.path}: another daemon listens there"])
+        other = self.spawn("--socket", self.path + "2", "--state", self.path + ".state")
         _, errors = other.communicate(timeout=20)
-        self.assertEqual(errors, f'gpuctld: {self.path}.state: in use by another gpuctld\n')
+        self.assertEqual(errors, f"gpuctld: {self.path}.state: in use by another gpuctld\n")
         self.assertTrue(self.answers())
 
     def test_a_file_that_is_no_socket_is_left_alone(self):
-        self.write('s', 'precious')
-        daemon = self.spawn('--socket', self.path)
+        self.write("s", "precious")
+        daemon = self.spawn("--socket", self.path)
         _, errors = daemon.communicate(timeout=20)
-        self.assertEqual(errors, f'gpuctld: {self.path}: exists and is not a socket\n')
+        self.assertEqual(errors, f"gpuctld: {self.path}: exists and is not a socket\n")
         with open(self.path) as file:
-            self.assertEqual(file.read(), 'precious')
+            self.assertEqual(file.read(), "precious")
 
     def test_a_place_where_nothing_can_be_made_is_named(self):
-        file = self.write('file', '')
-        self.assertEqual(self.fails('--state', file + '/x'),
-                         [f'gpuctld: cannot make the state directory {file}/x: Not a directory'])
-        os.makedirs(self.path + '.state/lock')
-        self.assertEqual(self.fails(), [f'gpuctld: cannot use the state directory {self.path}.state: cannot open '
-                                        f'{self.path}.state/lock: Is a directory'])
-        daemon = self.spawn('--socket', file + '/s')
+        file = self.write("file", "")
+        self.assertEqual(
+            self.fails("--state", file + "/x"), [f"gpuctld: cannot make the state directory {file}/x: Not a directory"]
+        )
+        os.makedirs(self.path + ".state/lock")
+        self.assertEqual(
+            self.fails(),
+            [
+                f"gpuctld: cannot use the state directory {self.path}.state: cannot open "
+                f"{self.path}.state/lock: Is a directory"
+            ],
+        )
+        daemon = self.spawn("--socket", file + "/s")
         _, errors = daemon.communicate(timeout=20)
-        self.assertEqual(errors, f'gpuctld: {file}/s: cannot make a socket there: Not a directory\n')
+        self.assertEqual(errors, f"gpuctld: {file}/s: cannot make a socket there: Not a directory\n")
 
     def test_broken_state_is_kept_aside(self):
-        os.mkdir(self.path + '.state')
-        self.write('s.state/state.json', '{"version":')
+        os.mkdir(self.path + ".state")
+        self.write("s.state/state.json", '{"version":')
         self.start()
-        self.assertEqual(len(self.call('ListSlices')['parameters']['slices']), 1)
-        self.assertTrue(os.path.exists(self.path + '.state/state.json.bad'))
+        self.assertEqual(len(self.call("ListSlices")["parameters"]["slices"]), 1)
+        self.assertTrue(os.path.exists(self.path + ".state/state.json.bad"))
 
     def test_socket_activation_and_notification(self):
         if not self.WITH_SYSTEMD:
-            self.skipTest('built without libsystemd')
+            self.skipTest("built without libsystemd")
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(self.path)
         listener.listen()
         news = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         news.settimeout(20)
-        news.bind(self.path + '.notify')
-        start = ('import os, sys\nos.dup2(int(sys.argv[1]), 3)\nos.environ.update(LISTEN_FDS="1", '
-                 'LISTEN_PID=str(os.getpid()), WATCHDOG_USEC="200000", WATCHDOG_PID=str(os.getpid()))\n'
-                 'os.execv(sys.argv[2], sys.argv[2:])')
-        config = self.write('c.toml', '')
+        news.bind(self.path + ".notify")
+        start = (
+            'import os, sys\nos.dup2(int(sys.argv[1]), 3)\nos.environ.update(LISTEN_FDS="1", '
+            'LISTEN_PID=str(os.getpid()), WATCHDOG_USEC="200000", WATCHDOG_PID=str(os.getpid()))\n'
+            "os.execv(sys.argv[2], sys.argv[2:])"
+        )
+        config = self.write("c.toml", "")
         self.daemon = subprocess.Popen(
-            [sys.executable, '-c', start, str(listener.fileno()), self.GPUCTLD, '--config', config, '--state', self.directory],
-            env=dict(self.environment, NOTIFY_SOCKET=self.path + '.notify'), pass_fds=[listener.fileno()],
-            stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        heard = lambda what: eventually(lambda: what in news.recv(4096).decode())
-        self.assertTrue(heard('READY=1'))
-        self.assertTrue(heard('WATCHDOG=1'))
-        self.assertEqual(len(self.call('ListSlices')['parameters']['slices']), 1)
+            [
+                sys.executable,
+                "-c",
+                start,
+                str(listener.fileno()),
+                self.GPUCTLD,
+                "--config",
+                config,
+                "--state",
+                self.directory,
+            ],
+            env=dict(self.environment, NOTIFY_SOCKET=self.path + ".notify"),
+            pass_fds=[listener.fileno()],
+            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+        def heard(what):
+            return eventually(lambda: what in news.recv(4096).decode())
+
+        self.assertTrue(heard("READY=1"))
+        self.assertTrue(heard("WATCHDOG=1"))
+        self.assertEqual(len(self.call("ListSlices")["parameters"]["slices"]), 1)
         self.daemon.send_signal(signal.SIGHUP)
-        self.assertTrue(heard('RELOADING=1\nMONOTONIC_USEC='))
-        self.assertTrue(heard('READY=1'))
+        self.assertTrue(heard("RELOADING=1\nMONOTONIC_USEC="))
+        self.assertTrue(heard("READY=1"))
         self.daemon.send_signal(signal.SIGTERM)
-        self.assertTrue(heard('STOPPING=1'))
+        self.assertTrue(heard("STOPPING=1"))
         self.daemon.communicate(timeout=20)
         self.assertEqual(self.daemon.returncode, 0)
         self.assertTrue(os.path.exists(self.path))  # it belongs to the service manager
@@ -279,18 +329,18 @@ class DaemonTest(DaemonTestCase):
         news.close()
 
     def test_no_gpu_at_all_is_one_line(self):
-        self.environment['FAKE_DRIVER'] = 'none'
-        daemon = self.spawn('--socket', self.path)
+        self.environment["FAKE_DRIVER"] = "none"
+        daemon = self.spawn("--socket", self.path)
         try:  # there is a software GPU in a whole build tree, and none when only the daemon was built
             _, errors = daemon.communicate(timeout=3)
             self.assertEqual(len(errors.splitlines()), 1, errors)
         except subprocess.TimeoutExpired:
             daemon.terminate()
             _, errors = daemon.communicate()
-            self.assertIn('the software GPU is', errors)
+            self.assertIn("the software GPU is", errors)
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     DaemonTest.GPUCTLD, DaemonTest.FAKE_DRIVER = (os.path.abspath(argument) for argument in sys.argv[1:3])
-    DaemonTest.WITH_SYSTEMD = 'systemd' in sys.argv[3:]
+    DaemonTest.WITH_SYSTEMD = "systemd" in sys.argv[3:]
     unittest.main(argv=sys.argv[:1], verbosity=2)

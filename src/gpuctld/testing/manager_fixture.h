@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "gpuctld/protocol/listen_socket.h"
 #include "gpuctld/manager/manager.h"
+#include "gpuctld/protocol/listen_socket.h"
 #include "ipc/connection.h"
 #include "ipc/stub_map.h"
 
@@ -112,7 +112,8 @@ class ManagerTest : public testing::Test {
 /// What libgpuslice does, without a GPU.
 struct FakeProgram {
   /// `keep`: the descriptor of its page stays open.
-  FakeProgram(ipc::Connection established, const std::string& slice, bool keep = false) : connection(std::move(established)) {
+  FakeProgram(ipc::Connection established, const std::string& slice, bool keep = false)
+      : connection(std::move(established)) {
     ipc::Call request{.method = "io.gpuctl.Attach",
                       .parameters = {{"slice", slice}, {"device_uuids", {kUuid}}, {"resumed", false}}};
     reply = connection.call(request).value();

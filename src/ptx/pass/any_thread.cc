@@ -18,13 +18,13 @@ namespace {
 constexpr std::uint64_t kMostThreads = 1024;
 constexpr std::uint64_t kMostThreadsZ = 64;
 constexpr std::uint64_t kMostSpan = 0x7fffffff;  // a value that rises by less wraps around once at most
-constexpr char kZero[] = "0";  // a thread's index begins there, and rises without wrapping around
+constexpr char kZero[] = "0";                    // a thread's index begins there, and rises without wrapping around
 
 /// A 32-bit value in the first and in the last thread of the block, as operands.
 struct Ends {
   std::string first;
   std::string last;
-  std::uint64_t span;  ///< it rises by this at most; 0: the same in all threads
+  std::uint64_t span;    ///< it rises by this at most; 0: the same in all threads
   std::string end = {};  ///< one more than `last`, if that is at hand
 };
 
@@ -67,10 +67,12 @@ class Writer {
   }
 
   std::optional<Ends> of_thread_index(const Operand& special) {
-    if (special.text != "%tid" || (special.component != "x" && special.component != "y" && special.component != "z")) return {};
+    if (special.text != "%tid" || (special.component != "x" && special.component != "y" && special.component != "z"))
+      return {};
     const std::string end = word();
     add("mov.u32 " + end + ", %ntid." + special.component);
-    return Ends{kZero, compute("sub.u32", end, "1"), (special.component == "z" ? kMostThreadsZ : kMostThreads) - 1, end};
+    return Ends{kZero, compute("sub.u32", end, "1"), (special.component == "z" ? kMostThreadsZ : kMostThreads) - 1,
+                end};
   }
 
   std::optional<Ends> value(const Operand& operand) {
@@ -101,7 +103,8 @@ class Writer {
       return less && less->span == 0 ? sum(value(i.operands[1]), less, "sub.u32") : std::nullopt;
     }
     if (i.opcode == "mul" && i.operands.size() == 3) return product(i.operands[1], i.operands[2]);
-    if (i.opcode == "mad" && i.operands.size() == 4) return sum(product(i.operands[1], i.operands[2]), value(i.operands[3]), "add.u32");
+    if (i.opcode == "mad" && i.operands.size() == 4)
+      return sum(product(i.operands[1], i.operands[2]), value(i.operands[3]), "add.u32");
     return {};
   }
 
@@ -170,8 +173,14 @@ class Writer {
       const char* opposite;
       bool of_large;  ///< holds for the largest left and the smallest right value if for any
     };
-    static constexpr std::array<Row, 8> kRows = {{{"lt", "ge", false}, {"le", "gt", false}, {"gt", "le", true}, {"ge", "lt", true},
-                                                  {"lo", "hs", false}, {"ls", "hi", false}, {"hi", "ls", true}, {"hs", "lo", true}}};
+    static constexpr std::array<Row, 8> kRows = {{{"lt", "ge", false},
+                                                  {"le", "gt", false},
+                                                  {"gt", "le", true},
+                                                  {"ge", "lt", true},
+                                                  {"lo", "hs", false},
+                                                  {"ls", "hi", false},
+                                                  {"hi", "ls", true},
+                                                  {"hs", "lo", true}}};
     const std::size_t modifiers = i.modifiers.size();
     if ((!i.has("u32") && !i.has("s32")) || modifiers < 2 || modifiers > 3) return {};
     const Row* row = nullptr;
@@ -207,7 +216,8 @@ class Writer {
   const Taint divergence_;
   const Definitions definitions_;
   std::map<std::string, std::optional<Ends>> values_;  ///< by register: computed once, however many paths lead to it
-  std::map<std::pair<std::string, bool>, std::optional<std::string>> conditions_;  ///< by register and negation, likewise
+  /// By register and negation, likewise.
+  std::map<std::pair<std::string, bool>, std::optional<std::string>> conditions_;
   std::string text_;
   int words_ = 0;
   int predicates_ = 0;
@@ -215,12 +225,14 @@ class Writer {
 
 }  // namespace
 
-std::optional<std::vector<Statement>> any_thread(const Function& function, const Guard& condition, const std::string& result) {
+std::optional<std::vector<Statement>> any_thread(const Function& function, const Guard& condition,
+                                                 const std::string& result) {
   const Result<Flow> flow = build_flow(function);
   if (!flow) return std::nullopt;
   Writer writer(function, *flow);
   if (!writer.write(condition, result)) return std::nullopt;
-  Result<Module> module = parse(".version 6.0\n.target sm_70\n.address_size 64\n.func f()\n{\n" + writer.text() + "}\n");
+  Result<Module> module =
+      parse(".version 6.0\n.target sm_70\n.address_size 64\n.func f()\n{\n" + writer.text() + "}\n");
   if (!module) return std::nullopt;
   std::vector<Statement> body = std::move(*std::get<Function>(module->items.at(0)).body);
   // The function's registers are not declared in that text.

@@ -20,7 +20,8 @@ struct Thread {
 /// Executes straight-line integer code of one thread.
 class Machine {
  public:
-  Machine(const Thread& thread, std::map<std::string, std::uint32_t> params) : thread_(thread), params_(std::move(params)) {}
+  Machine(const Thread& thread, std::map<std::string, std::uint32_t> params)
+      : thread_(thread), params_(std::move(params)) {}
 
   void run(const std::vector<Statement>& body) {
     for_each_instruction(body, [&](const Instruction& i) { step(i); });
@@ -33,7 +34,10 @@ class Machine {
     if (operand.kind == Operand::Kind::kAddress) return params_.at(operand.items[0].text);
     if (operand.kind == Operand::Kind::kRegister) return registers_.at(operand.text);
     const std::size_t component = operand.component[0] - 'x';
-    return (operand.text == "%tid" ? thread_.tid : operand.text == "%ntid" ? thread_.ntid : thread_.ctaid).at(component);
+    return (operand.text == "%tid"    ? thread_.tid
+            : operand.text == "%ntid" ? thread_.ntid
+                                      : thread_.ctaid)
+        .at(component);
   }
 
   static bool compare(const std::string& how, bool is_signed, std::uint32_t a, std::uint32_t b) {
@@ -81,13 +85,16 @@ class Machine {
 
 constexpr char kIndex[] =
     "ld.param.u32 %n, [n]; ld.param.u32 %m, [m]; mov.u32 %x, %tid.x; mov.u32 %nx, %ntid.x; mov.u32 %cx, %ctaid.x; "
-    "mad.lo.s32 %i, %cx, %nx, %x; mov.u32 %y, %tid.y; mov.u32 %ny, %ntid.y; mov.u32 %cy, %ctaid.y; mad.lo.s32 %j, %cy, %ny, %y; "
+    "mad.lo.s32 %i, %cx, %nx, %x; mov.u32 %y, %tid.y; mov.u32 %ny, %ntid.y; mov.u32 %cy, %ctaid.y; mad.lo.s32 %j, %cy, "
+    "%ny, %y; "
     "mov.u32 %z, %tid.z; mad.lo.u32 %zy, %z, %ny, %y; mad.lo.u32 %flat, %zy, %nx, %x; ";
 
 Function function_of(const std::string& condition) {
   const auto module = parse(
-      ".version 7.8\n.target sm_75\n.address_size 64\n.entry k(.param .u32 n, .param .u32 m)\n{\n.reg .pred %p, %q, %r; "
-      ".reg .b32 %n, %m, %x, %y, %z, %nx, %ny, %cx, %cy, %i, %j, %zy, %flat, %a, %b;\n" + std::string(kIndex) + condition + "\nret;\n}\n");
+      ".version 7.8\n.target sm_75\n.address_size 64\n.entry k(.param .u32 n, .param .u32 m)\n{\n.reg .pred %p, %q, "
+      "%r; "
+      ".reg .b32 %n, %m, %x, %y, %z, %nx, %ny, %cx, %cy, %i, %j, %zy, %flat, %a, %b;\n" +
+      std::string(kIndex) + condition + "\nret;\n}\n");
   EXPECT_TRUE(module) << condition;
   return std::get<Function>(module->items[0]);
 }
@@ -117,7 +124,8 @@ int check(const std::string& condition, bool negated) {
             EXPECT_EQ(answer.value_or(found), found) << condition << ": threads disagree";
             answer = found;
           }
-          EXPECT_TRUE(*answer || !some) << condition << " size " << size[0] << " ctaid " << ctaid << " n " << n << " m " << m;
+          EXPECT_TRUE(*answer || !some) << condition << " size " << size[0] << " ctaid " << ctaid << " n " << n << " m "
+                                        << m;
           too_often += *answer && !some;
         }
       }
@@ -157,16 +165,16 @@ TEST(AnyThread, JoinsConditions) {
 
 TEST(AnyThread, GivesUpOnTheRest) {
   for (const char* condition : {
-           "setp.eq.u32 %p, %x, %n;",                                             // nothing between the ends is known
-           "mul.lo.u32 %a, %x, %n; setp.ge.u32 %p, %a, %m;",                     // by a factor of any size
-           "and.b32 %a, %x, 7; setp.ge.u32 %p, %a, %m;",                         // does not rise
-           "ld.global.u32 %a, [%n]; setp.ge.u32 %p, %a, %m;",                    // from memory
+           "setp.eq.u32 %p, %x, %n;",                          // nothing between the ends is known
+           "mul.lo.u32 %a, %x, %n; setp.ge.u32 %p, %a, %m;",   // by a factor of any size
+           "and.b32 %a, %x, 7; setp.ge.u32 %p, %a, %m;",       // does not rise
+           "ld.global.u32 %a, [%n]; setp.ge.u32 %p, %a, %m;",  // from memory
            "setp.lt.u32 %q, %x, %n; mov.u32 %a, %x; @%q mov.u32 %a, 1; setp.ge.u32 %p, %a, %m;",  // two values
-           "l: add.u32 %b, %x, %n; setp.ge.u32 %p, %b, %m; @%q bra l;",          // in a loop
+           "l: add.u32 %b, %x, %n; setp.ge.u32 %p, %b, %m; @%q bra l;",                           // in a loop
            "setp.ge.u32 %q, %x, %n; setp.lt.xor.u32 %p, %x, %m, %q;",
-           "or.b32 %a, %x, %x; add.u32 %b, %b, %a; setp.ge.u32 %p, %b, %m;",     // from itself
+           "or.b32 %a, %x, %x; add.u32 %b, %b, %a; setp.ge.u32 %p, %b, %m;",  // from itself
            "setp.ge.u32 %q, %x, %n; and.pred %p, %p, %q;",
-           "mul.lo.u32 %a, %x, 4194304; setp.ge.u32 %p, %a, %m;",                // may wrap around more than once
+           "mul.lo.u32 %a, %x, 4194304; setp.ge.u32 %p, %a, %m;",  // may wrap around more than once
        }) {
     EXPECT_FALSE(any_thread(function_of(condition), {"%p", false}, "%some")) << condition;
   }

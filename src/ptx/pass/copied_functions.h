@@ -6,7 +6,8 @@
 
 namespace gpuctl::ptx::pass {
 
-/// Fills kernel.functions with copies under their new names and points the calls of the entry and of the copies to them.
+/// Fills kernel.functions with copies under their new names and points the calls of the entry and of the copies to
+/// them.
 void copy_functions(Kernel& kernel);
 
 /// GridReads of the function that `call` of a copy calls; 0 when it is not a copied function.

@@ -13,13 +13,13 @@ namespace gpuctl::ptx::pass {
 namespace {
 
 struct Findings {
-  bool barrier = false;    ///< some threads may go on to a barrier that others do not come to
-  bool warp_sync = false;  ///< some lanes may go on to an instruction of their warp after others returned
+  bool barrier = false;      ///< some threads may go on to a barrier that others do not come to
+  bool warp_sync = false;    ///< some lanes may go on to an instruction of their warp after others returned
   bool whole_warps = false;  ///< so would they in blocks that are not of whole warps
   /// Of `barrier`: threads may part so after they have come to a barrier, or part into groups that both come to one. If
   /// not, threads return before all barriers or come to all of them.
   bool late = false;
-  std::vector<const Instruction*> branches;  ///< where they part so
+  std::vector<const Instruction*> branches;    ///< where they part so
   const Instruction* common_branch = nullptr;  ///< the only one of them, if all threads of the block come to it once
   bool returns_if_taken = false;               ///< of common_branch
 };
@@ -50,7 +50,8 @@ class Finder {
       const Instruction& branch = *flow.blocks[b].instructions.back().instruction;
       const bool warps_agree = to_exit && branch.guard && uniformity.holds(branch.guard->reg);
       const auto& sides = flow.blocks[b].successors;
-      const auto sides_with_barrier = std::count_if(sides.begin(), sides.end(), [&](int side) { return before_barrier[side] != 0; });
+      const auto sides_with_barrier =
+          std::count_if(sides.begin(), sides.end(), [&](int side) { return before_barrier[side] != 0; });
       const std::vector<char> region = flow.region(static_cast<int>(b));
       bool bad = false;
       for (std::size_t r = 0; r < region.size(); ++r) {
@@ -109,11 +110,15 @@ class Finder {
     }
     if (mask == nullptr || mask->kind != Operand::Kind::kImmediate || !branch.guard) return false;
     const Instruction* condition = definitions.only(branch.guard->reg);
-    if (condition == nullptr || condition->opcode != "setp" || condition->modifiers.size() != 2 || !condition->has("u32")) return false;
+    if (condition == nullptr || condition->opcode != "setp" || condition->modifiers.size() != 2 ||
+        !condition->has("u32"))
+      return false;
     const Operand& left = condition->operands[1];
     const Operand& right = condition->operands[2];
     const Instruction* index = left.kind == Operand::Kind::kRegister ? definitions.only(left.text) : nullptr;
-    if (index == nullptr || index->opcode != "mov" || index->operands[1].text != "%tid" || index->operands[1].component != "x") return false;
+    if (index == nullptr || index->opcode != "mov" || index->operands[1].text != "%tid" ||
+        index->operands[1].component != "x")
+      return false;
     if (right.kind != Operand::Kind::kImmediate || right.bits >= 32) return false;
     // Whichever side returns: those below stay in the region with the instruction, or the mask would not name them.
     const bool above = condition->has("gt") || condition->has("le");
@@ -176,7 +181,8 @@ Refused find_early_return(Kernel& kernel) {
     findings.barrier |= finder.run(*kernel.facts.find(name)->function).barrier;
     findings.late = true;  // the shortcut is for barriers of the entry itself
   }
-  if (findings.warp_sync) return "a lane may return before a warp-level instruction that could wait for it (shfl.sync and the like)";
+  if (findings.warp_sync)
+    return "a lane may return before a warp-level instruction that could wait for it (shfl.sync and the like)";
   kernel.report.needs_whole_warps = findings.whole_warps;
   kernel.report.needs_finished_barrier = findings.barrier && kernel.closure.has_barrier;
   if (!kernel.report.needs_finished_barrier) return {};
@@ -191,7 +197,8 @@ Refused find_early_return(Kernel& kernel) {
   }
   if (kernel.closure.has_other_barrier) return "threads may return before barriers that are named, counted or reducing";
   for (const std::string& name : kernel.closure.by_address) {
-    if (kernel.facts.closure(name).has_barrier) return "threads may return before a barrier in a function called through a pointer";
+    if (kernel.facts.closure(name).has_barrier)
+      return "threads may return before a barrier in a function called through a pointer";
   }
   return {};
 }

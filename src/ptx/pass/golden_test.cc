@@ -1,5 +1,6 @@
-// One case: tests/ptx/PASS/CASE.ptx is a module with one entry; CASE.out.ptx what that entry and the functions copied for
-// it are after PASS. With GPUCTL_UPDATE_GOLDEN set in the environment the .out.ptx files are written instead of compared.
+// One case: tests/ptx/PASS/CASE.ptx is a module with one entry; CASE.out.ptx what that entry and the functions copied
+// for it are after PASS. With GPUCTL_UPDATE_GOLDEN set in the environment the .out.ptx files are written instead of
+// compared.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -36,7 +37,8 @@ TEST_P(PassGolden, GivesTheExpectedText) {
     const std::string name = file.path().filename();
     if (!name.ends_with(".ptx") || name.ends_with(".out.ptx")) continue;
     const std::string expected = GetParam() + "/" + file.path().stem().string() + ".out.ptx";
-    const std::string actual = after_pass(golden_text(GetParam() + "/" + name), GetParam(), name.starts_with("once") ? Form::kGuarded : Form::kPersistent);
+    const std::string actual = after_pass(golden_text(GetParam() + "/" + name), GetParam(),
+                                          name.starts_with("once") ? Form::kGuarded : Form::kPersistent);
     if (std::getenv("GPUCTL_UPDATE_GOLDEN") != nullptr) std::ofstream(fs::path(PTX_GOLDEN_DIR) / expected) << actual;
     EXPECT_EQ(actual, golden_text(expected)) << GetParam() << "/" << name;
     ++cases;
@@ -45,8 +47,8 @@ TEST_P(PassGolden, GivesTheExpectedText) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Passes, PassGolden,
-                         testing::Values("split_early_return", "meet_late", "append_launch_args", "replace_returns", "replace_block_index",
-                                         "join_finished_threads", "wrap_in_claim_loop"),
+                         testing::Values("split_early_return", "meet_late", "append_launch_args", "replace_returns",
+                                         "replace_block_index", "join_finished_threads", "wrap_in_claim_loop"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -81,7 +81,8 @@ void join_barriers(Function& function) {
 }
 
 void replace_all(std::string& text, std::string_view what, std::string_view with) {
-  for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += with.size()) text.replace(at, what.size(), with);
+  for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += with.size())
+    text.replace(at, what.size(), with);
 }
 
 void join_or_skip_barriers(Function& function) {

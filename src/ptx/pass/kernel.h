@@ -19,8 +19,8 @@ struct CopiedFunction {
 struct Kernel {
   const ModuleFacts& facts;
   const Function& original;
-  const Closure& closure;           ///< of the original
-  Function entry;                   ///< becomes the added entry
+  const Closure& closure;  ///< of the original
+  Function entry;          ///< becomes the added entry
   std::vector<CopiedFunction> functions;
   EntryReport report;
   /// Its blocks run one block-task each: it becomes guarded.
@@ -48,11 +48,12 @@ using Refused = std::optional<std::string>;
 
 // Names in rewritten functions. The facts refuse functions that use names with "gpuslice" themselves.
 inline constexpr char kTaskEnd[] = "$gpuslice_task_end";
-inline constexpr char kCrossing[] = "$gpuslice_crossing";       // where block-tasks go on to the entry's own body, if there are two
+// where block-tasks go on to the entry's own body, if there are two
+inline constexpr char kCrossing[] = "$gpuslice_crossing";
 inline constexpr char kPlainTaskEnd[] = "$gpuslice_plain_task_end";  // of plain_body
-inline constexpr char kCtaidRegister[] = "%gpuslice_ctaid_";    // + x, y, z
-inline constexpr char kNctaidRegister[] = "%gpuslice_nctaid_";  // + x, y, z
-inline constexpr char kSomeoneRegister[] = "%gpuslice_someone";   // predicate: some thread returns early
-inline constexpr char kMeetFunction[] = "gpuslice_meet";         // join_finished_threads
+inline constexpr char kCtaidRegister[] = "%gpuslice_ctaid_";         // + x, y, z
+inline constexpr char kNctaidRegister[] = "%gpuslice_nctaid_";       // + x, y, z
+inline constexpr char kSomeoneRegister[] = "%gpuslice_someone";      // predicate: some thread returns early
+inline constexpr char kMeetFunction[] = "gpuslice_meet";             // join_finished_threads
 
 }  // namespace gpuctl::ptx::pass

@@ -57,7 +57,8 @@ class Finder {
 
  private:
   bool in_loop(int block) const {
-    return std::any_of(flow_.loops.begin(), flow_.loops.end(), [&](const FlowLoop& loop) { return loop.contains[block] != 0; });
+    return std::any_of(flow_.loops.begin(), flow_.loops.end(),
+                       [&](const FlowLoop& loop) { return loop.contains[block] != 0; });
   }
 
   bool region_is_free(int block) const {

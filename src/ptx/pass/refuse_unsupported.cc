@@ -8,11 +8,11 @@
 namespace gpuctl::ptx::pass {
 namespace {
 
-constexpr std::uint32_t kMaxParamBytes = 4096;     // of a kernel, on every architecture
-constexpr std::uint32_t kMaxSharedBytes = 49152;   // of static variables, on every architecture
+constexpr std::uint32_t kMaxParamBytes = 4096;                     // of a kernel, on every architecture
+constexpr std::uint32_t kMaxSharedBytes = 49152;                   // of static variables, on every architecture
 constexpr std::uint32_t kOwnSharedBytes = kSharedWordsBytes + 16;  // ours, and the alignment it may cost
-constexpr std::uint32_t kMinSm = 70;               // barrier without .aligned, fence
-constexpr std::uint32_t kMinPtx = 603;             // nanosleep
+constexpr std::uint32_t kMinSm = 70;                               // barrier without .aligned, fence
+constexpr std::uint32_t kMinPtx = 603;                             // nanosleep
 
 std::string check_target(const Module& module) {
   if (module.address_size != "64") return "address size is not 64";
@@ -36,7 +36,8 @@ std::string lay_out_params(Kernel& kernel) {
   for (const Variable& param : kernel.original.params) {
     const std::optional<std::uint64_t> size = variable_bytes(param, param.names[0]);
     const std::uint32_t align = variable_align(param);
-    if (!size || *size > kMaxParamBytes || (align & (align - 1)) != 0) return "parameter '" + param.names[0].name + "' has no plain size";
+    if (!size || *size > kMaxParamBytes || (align & (align - 1)) != 0)
+      return "parameter '" + param.names[0].name + "' has no plain size";
     offset = (offset + align - 1) & ~(align - 1);
     kernel.report.params.push_back({offset, static_cast<std::uint32_t>(*size), align});
     offset += static_cast<std::uint32_t>(*size);
@@ -70,7 +71,8 @@ std::uint64_t shared_bytes(const Kernel& kernel) {
     for_each_instruction(*function->body, [&](const Instruction& instruction) {
       for (const Operand& operand : instruction.operands) {
         for_each_operand(operand, [&](const Operand& inner) {
-          if (inner.kind == Operand::Kind::kSymbol && kernel.facts.is_shared_variable(inner.text)) named.insert(inner.text);
+          if (inner.kind == Operand::Kind::kSymbol && kernel.facts.is_shared_variable(inner.text))
+            named.insert(inner.text);
         });
       }
     });
@@ -103,7 +105,8 @@ Refused refuse_unsupported(Kernel& kernel) {
   if (std::string reason = check_target(kernel.facts.module()); !reason.empty()) return reason;
   if (!kernel.closure.refusal.empty()) return kernel.closure.refusal;
   report.words_behind = kernel.closure.uses_dynamic_shared || shared + kOwnSharedBytes > kMaxSharedBytes;
-  if (report.words_behind && kernel.closure.reads_dynamic_size) return "reads %dynamic_smem_size, and ours must lie behind its shared memory";
+  if (report.words_behind && kernel.closure.reads_dynamic_size)
+    return "reads %dynamic_smem_size, and ours must lie behind its shared memory";
   return {};
 }
 

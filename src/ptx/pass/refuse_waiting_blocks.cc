@@ -10,7 +10,9 @@
 namespace gpuctl::ptx::pass {
 namespace {
 
-bool contains(const std::vector<int>& list, int value) { return std::find(list.begin(), list.end(), value) != list.end(); }
+bool contains(const std::vector<int>& list, int value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
 
 bool has_register(const Operand& operand, const std::string& name) {
   return operand.kind == Operand::Kind::kRegister && operand.text == name;
@@ -73,9 +75,11 @@ class LoopChecker {
     each([&](const FlowInstruction& i) {
       if (i.instruction == &cas || !contains(i.writes, flow_.registers.at(expected.text))) return;
       const Instruction& writer = *i.instruction;
-      const bool copy = writer.opcode == "mov" && writer.operands.size() == 2 && has_register(writer.operands[0], expected.text) &&
+      const bool copy = writer.opcode == "mov" && writer.operands.size() == 2 &&
+                        has_register(writer.operands[0], expected.text) &&
                         has_register(writer.operands[1], result.text);
-      const bool load = writer.opcode == "ld" && !is_shared_state_read(writer) && has_register(writer.operands[0], expected.text);
+      const bool load =
+          writer.opcode == "ld" && !is_shared_state_read(writer) && has_register(writer.operands[0], expected.text);
       (copy || load ? renewed : other) = true;
     });
     return renewed && !other;
@@ -102,12 +106,14 @@ class LoopChecker {
     TaintRules rules;
     rules.within = &loop_->contains;
     bool calls = false;
-    each([&](const FlowInstruction& i) { calls = calls || (i.instruction->opcode == "call" && reads_shared_state(i)); });
+    each(
+        [&](const FlowInstruction& i) { calls = calls || (i.instruction->opcode == "call" && reads_shared_state(i)); });
     rules.is_source = [this, through_memory, calls](const FlowInstruction& i) {
       if (reads_shared_state(i)) return true;
       if (calls && is_call_result(*i.instruction)) return true;
-      return through_memory && opcode_kind(i.instruction->opcode) == OpcodeKind::kLoad && !i.instruction->has("const") &&
-             !i.instruction->has("nc") && (!i.instruction->has("param") || is_call_result(*i.instruction));
+      return through_memory && opcode_kind(i.instruction->opcode) == OpcodeKind::kLoad &&
+             !i.instruction->has("const") && !i.instruction->has("nc") &&
+             (!i.instruction->has("param") || is_call_result(*i.instruction));
     };
     rules.is_clean = [this](const FlowInstruction& i) { return tests_retry(i); };
     return spread_taint(flow_, rules);
@@ -122,7 +128,8 @@ class LoopChecker {
         const OpcodeKind kind = opcode_kind(i.instruction->opcode);
         const bool stores = kind == OpcodeKind::kEffect || kind == OpcodeKind::kAtomic || kind == OpcodeKind::kCall;
         if (!stores || std::find(retries_.begin(), retries_.end(), i.instruction) != retries_.end()) continue;
-        const bool reads = std::any_of(i.reads.begin(), i.reads.end(), [&](int reg) { return taint.registers[reg] != 0; });
+        const bool reads =
+            std::any_of(i.reads.begin(), i.reads.end(), [&](int reg) { return taint.registers[reg] != 0; });
         result = result || reads || taint.blocks[b] != 0;
       }
     }
@@ -148,7 +155,8 @@ Refused check_function(const Kernel& kernel, const std::string& name) {
   if (closure.functions.count(name) != 0) return where + "reads memory shared with other blocks in a recursion";
   LoopChecker checker(kernel, function, *flow);
   for (const FlowLoop& loop : flow->loops) {
-    if (checker.may_wait(loop)) return where + "a loop may wait for another block (volatile, acquire or atomic read of global memory)";
+    if (checker.may_wait(loop))
+      return where + "a loop may wait for another block (volatile, acquire or atomic read of global memory)";
   }
   return {};
 }

@@ -60,7 +60,8 @@ std::string replace_reads(Instruction& instruction, std::vector<Statement>& out)
     out.emplace_back(std::move(instruction));
     return {};
   }
-  if (whole) return split_vector_move(instruction, out) ? "" : "reads the whole of %ctaid in '" + instruction.opcode + "'";
+  if (whole)
+    return split_vector_move(instruction, out) ? "" : "reads the whole of %ctaid in '" + instruction.opcode + "'";
   if (has_16_bit_type(instruction)) {
     const bool move = instruction.opcode == "mov" && instruction.modifiers.size() == 1;
     if (!move) return "reads 16 bits of %ctaid in '" + instruction.opcode + "'";
@@ -85,7 +86,8 @@ std::vector<Value> values_of(std::uint8_t grid_reads) {
   std::vector<Value> result;
   for (int i = 0; i < 6; ++i) {
     const auto bit = static_cast<std::uint8_t>(1 << i);
-    if ((grid_reads & bit) != 0) result.push_back({bit, (i < 3 ? kCtaidRegister : kNctaidRegister) + std::string(1, "xyz"[i % 3])});
+    if ((grid_reads & bit) != 0)
+      result.push_back({bit, (i < 3 ? kCtaidRegister : kNctaidRegister) + std::string(1, "xyz"[i % 3])});
   }
   return result;
 }
@@ -177,7 +179,8 @@ void receive_values(Function& function, std::uint8_t grid_reads) {
 
 Refused replace_block_index(Kernel& kernel) {
   for (const std::string& name : kernel.closure.by_address) {
-    if (kernel.facts.closure(name).grid_reads != 0) return "a function called through a pointer ('" + name + "') reads %ctaid or %nctaid";
+    if (kernel.facts.closure(name).grid_reads != 0)
+      return "a function called through a pointer ('" + name + "') reads %ctaid or %nctaid";
   }
   copy_functions(kernel);
   CallExtender extender;

@@ -15,7 +15,8 @@ namespace {
 constexpr int kFew = 12;
 
 bool leaves(const Instruction& i, const std::set<std::string>& ends) {
-  return i.guard && (opcode_kind(i.opcode) == OpcodeKind::kReturn || (i.opcode == "bra" && ends.count(i.operands[0].text) != 0));
+  return i.guard &&
+         (opcode_kind(i.opcode) == OpcodeKind::kReturn || (i.opcode == "bra" && ends.count(i.operands[0].text) != 0));
 }
 
 bool waits_for_others(const Statement& statement) {
@@ -35,10 +36,10 @@ Instruction event() {
   return result;
 }
 
-// Often a few threads of a block do something more behind its last barrier, one that stores what all have computed. In the
-// original form the others exit there. With a jump to the end of the block-task in its place ptxas has all warps execute these
-// instructions under a predicate, and wait for their operands (0.015 of the time of reduction). It leaves a branch around one that
-// counts an event.
+// Often a few threads of a block do something more behind its last barrier, one that stores what all have computed. In
+// the original form the others exit there. With a jump to the end of the block-task in its place ptxas has all warps
+// execute these instructions under a predicate, and wait for their operands (0.015 of the time of reduction). It leaves
+// a branch around one that counts an event.
 void keep_last_branch(std::vector<Statement>& body) {
   std::set<std::string> ends;
   int few = -1;  // the return itself

@@ -19,7 +19,8 @@ std::size_t count_instructions(const std::vector<Statement>& body) {
   return count;
 }
 
-/// The index in `body` of the instruction at `place`; nothing when it stands in a nested scope, into which no jump leads.
+/// The index in `body` of the instruction at `place`; nothing when it stands in a nested scope, into which no jump
+/// leads.
 std::optional<std::size_t> find_statement(const std::vector<Statement>& body, std::size_t place) {
   std::size_t at = 0;
   for (std::size_t i = 0; i < body.size(); ++i) {
@@ -44,7 +45,8 @@ void rename_labels(std::vector<Statement>& body, const std::set<std::string>& la
   for (Statement& statement : body) {
     if (auto* label = std::get_if<Label>(&statement)) rename(label->name);
     if (auto* scope = std::get_if<Scope>(&statement)) rename_labels(scope->body, labels);
-    if (auto* directive = std::get_if<Directive>(&statement); directive != nullptr && directive->name() == ".branchtargets") {
+    if (auto* directive = std::get_if<Directive>(&statement);
+        directive != nullptr && directive->name() == ".branchtargets") {
       for (std::string& token : directive->tokens) rename(token);
     }
     if (auto* instruction = std::get_if<Instruction>(&statement)) {
@@ -89,7 +91,8 @@ bool is_repeatable(std::span<const Statement> statements) {
   bool result = true;
   for_each_instruction(statements, [&](const Instruction& i) {
     const OpcodeKind kind = opcode_kind(i.opcode);
-    result &= kind == OpcodeKind::kCompute || kind == OpcodeKind::kBranch || (kind == OpcodeKind::kLoad && !i.has("volatile"));
+    result &= kind == OpcodeKind::kCompute || kind == OpcodeKind::kBranch ||
+              (kind == OpcodeKind::kLoad && !i.has("volatile"));
   });
   return result;
 }

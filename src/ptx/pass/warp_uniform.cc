@@ -8,7 +8,9 @@
 
 namespace gpuctl::ptx::pass {
 
-bool WarpUniformity::holds(const std::string& name) { return of_register(name) == Kind::kUniform; }
+bool WarpUniformity::holds(const std::string& name) {
+  return of_register(name) == Kind::kUniform;
+}
 
 WarpUniformity::Kind WarpUniformity::kind_of(const Operand& operand) {
   switch (operand.kind) {
@@ -46,13 +48,15 @@ bool WarpUniformity::is_aligned(const Operand& operand) const {
   if (operand.kind == Operand::Kind::kImmediate) return operand.bits % 32 == 0;
   if (operand.kind == Operand::Kind::kSpecial) return operand.text == "%ntid" && operand.component == "x";
   const Instruction* i = operand.kind == Operand::Kind::kRegister ? definitions_.only(operand.text) : nullptr;
-  return i != nullptr && i->opcode == "mov" && i->operands[1].kind != Operand::Kind::kRegister && is_aligned(i->operands[1]);
+  return i != nullptr && i->opcode == "mov" && i->operands[1].kind != Operand::Kind::kRegister &&
+         is_aligned(i->operands[1]);
 }
 
 WarpUniformity::Kind WarpUniformity::of_result(const Instruction& i) {
   std::vector<Kind> kinds;
   for (std::size_t at = 1; at < i.operands.size(); ++at) kinds.push_back(kind_of(i.operands[at]));
-  if (std::all_of(kinds.begin(), kinds.end(), [](Kind kind) { return kind == Kind::kUniform || kind == Kind::kZero; })) {
+  if (std::all_of(kinds.begin(), kinds.end(),
+                  [](Kind kind) { return kind == Kind::kUniform || kind == Kind::kZero; })) {
     const bool zero = (i.opcode == "shr" || i.opcode == "mov") && kinds[0] == Kind::kZero;
     return zero ? Kind::kZero : Kind::kUniform;
   }
@@ -64,7 +68,8 @@ WarpUniformity::Kind WarpUniformity::of_result(const Instruction& i) {
   if (i.opcode == "mad" && kinds[2] == Kind::kLane && kinds[0] == Kind::kUniform && kinds[1] == Kind::kUniform) {
     return is_aligned(i.operands[1]) || is_aligned(i.operands[2]) ? Kind::kLane : Kind::kUnknown;
   }
-  if (i.opcode == "add" && ((kinds[0] == Kind::kLane && kinds[1] == Kind::kZero) || (kinds[0] == Kind::kZero && kinds[1] == Kind::kLane))) {
+  if (i.opcode == "add" &&
+      ((kinds[0] == Kind::kLane && kinds[1] == Kind::kZero) || (kinds[0] == Kind::kZero && kinds[1] == Kind::kLane))) {
     return Kind::kLane;
   }
   if (kinds[0] != Kind::kLane) return Kind::kUnknown;

@@ -37,7 +37,12 @@ std::string put_words_behind(std::string_view worker) {
       out.append(rest, line.data() + line.size());
     } else {  // mov.u32 REGISTER, gpuslice_shared;
       const std::size_t to = line.find('%');
-      out.append(kEnd).append("  sub.u32 ").append(line.substr(to, at - to)).append("%gpuslice_words, ").append(std::to_string(kBytes)).append(";\n");
+      out.append(kEnd)
+          .append("  sub.u32 ")
+          .append(line.substr(to, at - to))
+          .append("%gpuslice_words, ")
+          .append(std::to_string(kBytes))
+          .append(";\n");
     }
   }
   return out;

@@ -5,8 +5,9 @@
 
 namespace gpuctl::ptx::pass {
 
-/// The loop begins here, for all threads and from wherever they come (wrap_in_claim_loop.cc says why). r9: 1 for a worker
-/// that has its first chunk already, or may claim it without looking, as its SM is allowed as far as its launch knew.
+/// The loop begins here, for all threads and from wherever they come (wrap_in_claim_loop.cc says why). r9: 1 for a
+/// worker that has its first chunk already, or may claim it without looking, as its SM is allowed as far as its launch
+/// knew.
 inline constexpr std::string_view kNext = R"(
 $gpuslice_next:
   @%gpuslice_others bra $gpuslice_wait;
@@ -23,10 +24,11 @@ inline constexpr std::string_view kNextPart = R"(
 
 // An eager claim that may be the last one counts its worker out. p, until that is done: it does.
 //
-// r1 SM, r3 time, r6 next or what was claimed from there, r7 polling, r8 range, r9 looked, then the range before a poll, r10 total,
-// r11 the size of a chunk; d0 slot, d4 what the leader is about; closed: claims go on at looked; q: it has polled, so the chunk is
-// measured. Of the first chunks, that of worker 0 is. Before, q: for all it knows something is left; else it asks for nothing, but
-// goes the same way. (With a jump, bodies got more registers.) What an eager leader does comes first, as all others wait for it.
+// r1 SM, r3 time, r6 next or what was claimed from there, r7 polling, r8 range, r9 looked, then the range before a
+// poll, r10 total, r11 the size of a chunk; d0 slot, d4 what the leader is about; closed: claims go on at looked; q: it
+// has polled, so the chunk is measured. Of the first chunks, that of worker 0 is. Before, q: for all it knows something
+// is left; else it asks for nothing, but goes the same way. (With a jump, bodies got more registers.) What an eager
+// leader does comes first, as all others wait for it.
 inline constexpr std::string_view kClaim = R"(
 $gpuslice_claim:
   ld.param.u64 %gpuslice_d0, [@SLOT];

@@ -5,11 +5,12 @@
 
 namespace gpuctl::ptx::pass {
 
-// Nothing is acquired where everybody leaves: that would empty the SM's first-level cache under the workers that still run
-// there (measured: a kernel of one wave took a quarter longer). The holder fences when it must, at the end.
+// Nothing is acquired where everybody leaves: that would empty the SM's first-level cache under the workers that still
+// run there (measured: a kernel of one wave took a quarter longer). The holder fences when it must, at the end.
 //
-// r1 the SM it started on, r2 flags, r3 workers, r4 as in the shared word +56, then left, r7 task_ns, r9 extra (asked for with the
-// atomic, and not after it: who is about to be the last one is waited for by all); d0 slot, d3 what it was about, d4 host.
+// r1 the SM it started on, r2 flags, r3 workers, r4 as in the shared word +56, then left, r7 task_ns, r9 extra (asked
+// for with the atomic, and not after it: who is about to be the last one is waited for by all); d0 slot, d3 what it was
+// about, d4 host.
 inline constexpr std::string_view kLeave = R"(
 $gpuslice_leave:
   @%gpuslice_others bra $gpuslice_return;
@@ -62,8 +63,8 @@ $gpuslice_hold:
   bra $gpuslice_all_left;
 )";
 
-/// The holder of a guarded kernel cannot take what is left to claim: it waits for the agent's workers to do that, and tells the
-/// agent where they are.
+/// The holder of a guarded kernel cannot take what is left to claim: it waits for the agent's workers to do that, and
+/// tells the agent where they are.
 inline constexpr std::string_view kHoldUntilClaimed = R"(
 $gpuslice_hold:
   mov.u32 %gpuslice_r2, 1;

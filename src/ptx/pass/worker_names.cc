@@ -60,7 +60,8 @@ constexpr std::string_view kThreads = R"(
   mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r2;
 )";
 
-/// Counts a worker out that is not yet, and knows then whether it is the holder: r4 as in the shared word. r3 workers, d0 slot.
+/// Counts a worker out that is not yet, and knows then whether it is the holder: r4 as in the shared word. r3 workers,
+/// d0 slot.
 constexpr std::string_view kCountOut = R"(
   setp.eq.u32 %gpuslice_p, %gpuslice_r4, 0;
   mov.u32 %gpuslice_r5, 1;
@@ -71,7 +72,8 @@ constexpr std::string_view kCountOut = R"(
   @%gpuslice_p mov.u32 %gpuslice_r4, 2;
 )";
 
-/// What a block-task took, of the chunk that was to be measured and began at d4, is noted; it is about that no more. d0 slot.
+/// What a block-task took, of the chunk that was to be measured and began at d4, is noted; it is about that no more. d0
+/// slot.
 constexpr std::string_view kMeasure = R"(
   mov.u64 %gpuslice_d1, %globaltimer;
   sub.u64 %gpuslice_d1, %gpuslice_d1, %gpuslice_d4;
@@ -93,10 +95,13 @@ constexpr std::string_view kTurn = R"(
 )";
 
 // Posts are stores of four words, left, progress, task_ns and entered; the last store writes started and done.
-static_assert(offsetof(HostSlot, left) == 16 && offsetof(HostSlot, progress) == 20 && offsetof(HostSlot, task_ns) == 24 && offsetof(HostSlot, entered) == 28 &&
+static_assert(offsetof(HostSlot, left) == 16 && offsetof(HostSlot, progress) == 20 &&
+              offsetof(HostSlot, task_ns) == 24 && offsetof(HostSlot, entered) == 28 &&
               offsetof(HostSlot, started) == 0 && offsetof(HostSlot, done) == 4);
-// Loads of two words read polling and range, of four left, nothing, posted and task_ns; next and gone are one atomic of 64 bits.
-static_assert(offsetof(DeviceSlot, next) % 8 == 0 && offsetof(DeviceSlot, gone) == offsetof(DeviceSlot, next) + 4 && offsetof(DeviceSlot, polling) % 8 == 0 &&
+// Loads of two words read polling and range, of four left, nothing, posted and task_ns; next and gone are one atomic of
+// 64 bits.
+static_assert(offsetof(DeviceSlot, next) % 8 == 0 && offsetof(DeviceSlot, gone) == offsetof(DeviceSlot, next) + 4 &&
+              offsetof(DeviceSlot, polling) % 8 == 0 &&
               offsetof(DeviceSlot, range) == offsetof(DeviceSlot, polling) + 4 &&
               offsetof(DeviceSlot, left) % 16 == 0 && offsetof(DeviceSlot, posted) == offsetof(DeviceSlot, left) + 8 &&
               offsetof(DeviceSlot, task_ns) == offsetof(DeviceSlot, left) + 12);
@@ -128,17 +133,27 @@ std::string WorkerNames::word(std::string_view name) const {
     std::size_t offset;
   };
   static constexpr Row kArgs[] = {
-      {"SLOT", offsetof(LaunchArgs, slot)},     {"HOST", offsetof(LaunchArgs, host)},
-      {"POLLED", offsetof(LaunchArgs, polled)}, {"TOTAL", offsetof(LaunchArgs, total)},
-      {"GRID_X", offsetof(LaunchArgs, grid_x)}, {"GRID_Y", offsetof(LaunchArgs, grid_y)},
-      {"GRID_Z", offsetof(LaunchArgs, grid_z)}, {"CHUNK", offsetof(LaunchArgs, chunk)},
-      {"TAPER", offsetof(LaunchArgs, taper)},   {"QUICK_BELOW", offsetof(LaunchArgs, quick_below)},
-      {"GIVEN", offsetof(LaunchArgs, given)},   {"WORKERS", offsetof(LaunchArgs, workers)},
-      {"TASKS", offsetof(LaunchArgs, tasks)},   {"ORDER", offsetof(LaunchArgs, order)},
+      {"SLOT", offsetof(LaunchArgs, slot)},
+      {"HOST", offsetof(LaunchArgs, host)},
+      {"POLLED", offsetof(LaunchArgs, polled)},
+      {"TOTAL", offsetof(LaunchArgs, total)},
+      {"GRID_X", offsetof(LaunchArgs, grid_x)},
+      {"GRID_Y", offsetof(LaunchArgs, grid_y)},
+      {"GRID_Z", offsetof(LaunchArgs, grid_z)},
+      {"CHUNK", offsetof(LaunchArgs, chunk)},
+      {"TAPER", offsetof(LaunchArgs, taper)},
+      {"QUICK_BELOW", offsetof(LaunchArgs, quick_below)},
+      {"GIVEN", offsetof(LaunchArgs, given)},
+      {"WORKERS", offsetof(LaunchArgs, workers)},
+      {"TASKS", offsetof(LaunchArgs, tasks)},
+      {"ORDER", offsetof(LaunchArgs, order)},
       {"INDEX_MASK", offsetof(LaunchArgs, index_mask)},
-      {"ADVANCE", offsetof(LaunchArgs, advance)}, {"MINUS_X", offsetof(LaunchArgs, minus_grid_x)},
-      {"FLAGS", offsetof(LaunchArgs, flags)},   {"LIMIT", offsetof(LaunchArgs, limit)},
-      {"RANGE", offsetof(LaunchArgs, range)},   {"FIRST", offsetof(LaunchArgs, first)},
+      {"ADVANCE", offsetof(LaunchArgs, advance)},
+      {"MINUS_X", offsetof(LaunchArgs, minus_grid_x)},
+      {"FLAGS", offsetof(LaunchArgs, flags)},
+      {"LIMIT", offsetof(LaunchArgs, limit)},
+      {"RANGE", offsetof(LaunchArgs, range)},
+      {"FIRST", offsetof(LaunchArgs, first)},
       {"X_MAGIC", offsetof(LaunchArgs, by_grid_x) + offsetof(Divisor, magic)},
       {"X_SHIFT", offsetof(LaunchArgs, by_grid_x) + offsetof(Divisor, shift)},
       {"Y_MAGIC", offsetof(LaunchArgs, by_grid_y) + offsetof(Divisor, magic)},

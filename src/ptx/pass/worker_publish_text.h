@@ -1,13 +1,13 @@
-// The worker's text (wrap_in_claim_loop.cc) from a chunk that was claimed to the barrier behind which its block-tasks are read.
-// The shared words: worker_start_text.h.
+// The worker's text (wrap_in_claim_loop.cc) from a chunk that was claimed to the barrier behind which its block-tasks
+// are read. The shared words: worker_start_text.h.
 #pragma once
 
 #include <string_view>
 
 namespace gpuctl::ptx::pass {
 
-/// Block-tasks of the r11 numbers from r4 on: from r4 to r5, how many in r3. Kernels that find their index along one axis
-/// take them one behind the other, whatever the order: neighbours in such a grid are near each other then too.
+/// Block-tasks of the r11 numbers from r4 on: from r4 to r5, how many in r3. Kernels that find their index along one
+/// axis take them one behind the other, whatever the order: neighbours in such a grid are near each other then too.
 inline constexpr std::string_view kTasksInRow = R"(
   add.u32 %gpuslice_r5, %gpuslice_r4, %gpuslice_r11;
   ld.param.u32 %gpuslice_r3, [@TASKS];
@@ -29,8 +29,8 @@ inline constexpr std::string_view kTasksInOrder = R"(
   add.u32 %gpuslice_r3, %gpuslice_r3, 1;
 )";
 
-/// What a part must not go beyond, in r3. Blocks that differ only in what nobody reads are all the same, so a kernel that
-/// reads %ctaid.x alone takes its block-tasks row by row, and finds its index without a division.
+/// What a part must not go beyond, in r3. Blocks that differ only in what nobody reads are all the same, so a kernel
+/// that reads %ctaid.x alone takes its block-tasks row by row, and finds its index without a division.
 inline constexpr std::string_view kPartOfRow = R"(
 $gpuslice_part:
   ld.param.u32 %gpuslice_r3, [@GRID_X];
@@ -78,7 +78,8 @@ $gpuslice_publish:
   add.u32 %gpuslice_r5, %gpuslice_r5, 1;
 )";
 
-/// The run's word (index_mask()) of r5 block-tasks from r4 on, or 0 to leave, 1 to come back without a block-task. r3: -(mask + 1).
+/// The run's word (index_mask()) of r5 block-tasks from r4 on, or 0 to leave, 1 to come back without a block-task. r3:
+/// -(mask + 1).
 inline constexpr std::string_view kPublish = R"(
 $gpuslice_run:
   ld.param.u32 %gpuslice_r3, [@INDEX_MASK];

@@ -1,5 +1,5 @@
-// The worker's text (wrap_in_claim_loop.cc) that claims a chunk where there is nothing to think about, which is nearly always so:
-// a third of the instructions of kClaim. The shared words: worker_start_text.h.
+// The worker's text (wrap_in_claim_loop.cc) that claims a chunk where there is nothing to think about, which is nearly
+// always so: a third of the instructions of kClaim. The shared words: worker_start_text.h.
 #pragma once
 
 #include <string_view>

@@ -1,12 +1,12 @@
 // The worker's text (wrap_in_claim_loop.cc) in front of the loop.
 //
 // Shared words: +0 and +4 the block-tasks to take next, by turns (kPublish); +8 what is left of the leader's chunk to
-// publish: where it begins and ends; +16 (64 bits) what it is about (below); +24 below this number all are claimed, as far as it
-// knows; +28 whether it looks before it claims: 0 no, 1 for now, 2 always; +32 block-tasks in its chunk; +36 the SM it started
-// on; +40 and +44 how many warps are through with what was published, by turns (kFirstLeads);
-// of a guarded kernel +40 counts the threads that are through with their block-task (kEndOnce); +48 the size of the next claim if
-// that may be a quick one, else 0; +52 the range in DeviceSlot as it saw it last; +56 whether it is counted in `gone`: 0 no, 1 yes, or an
-// agent's, 2 yes and it is the holder.
+// publish: where it begins and ends; +16 (64 bits) what it is about (below); +24 below this number all are claimed, as
+// far as it knows; +28 whether it looks before it claims: 0 no, 1 for now, 2 always; +32 block-tasks in its chunk; +36
+// the SM it started on; +40 and +44 how many warps are through with what was published, by turns (kFirstLeads); of a
+// guarded kernel +40 counts the threads that are through with their block-task (kEndOnce); +48 the size of the next
+// claim if that may be a quick one, else 0; +52 the range in DeviceSlot as it saw it last; +56 whether it is counted in
+// `gone`: 0 no, 1 yes, or an agent's, 2 yes and it is the holder.
 //
 // What it is about: the time when a chunk to be measured began; 0 nothing; 1 it leaves because of its SM; 2 it rests.
 #pragma once
@@ -30,7 +30,8 @@ inline constexpr std::string_view kStart = R"(
   setp.ne.u32 %gpuslice_odd, 0, 0;
 )";
 
-/// In front of kNext: a worker of a guarded kernel may begin long after its launch, so it does not claim without a look.
+/// In front of kNext: a worker of a guarded kernel may begin long after its launch, so it does not claim without a
+/// look.
 inline constexpr std::string_view kLookFirst = R"(
   mov.u32 %gpuslice_r9, 0;
 )";

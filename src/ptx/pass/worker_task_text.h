@@ -61,11 +61,13 @@ inline constexpr std::string_view kIndexInRow = R"(
 )";
 
 inline constexpr std::string_view kMinusX = "  ld.param.u32 %gpuslice_r2, [@MINUS_X];\n";
-inline constexpr std::string_view kMinusY = "  ld.param.u32 %gpuslice_r2, [@GRID_Y];\n  neg.s32 %gpuslice_r2, %gpuslice_r2;\n";
+inline constexpr std::string_view kMinusY =
+    "  ld.param.u32 %gpuslice_r2, [@GRID_Y];\n  neg.s32 %gpuslice_r2, %gpuslice_r2;\n";
 
-/// Divides `index` by the grid's size along `axis`, X or Y, by a multiplication; `minus` brings that size, negated, to r2. `rest`
-/// may be `index`.
-inline std::string divide_index(std::string_view index, char axis, std::string_view minus, std::string_view quotient, std::string_view rest) {
+/// Divides `index` by the grid's size along `axis`, X or Y, by a multiplication; `minus` brings that size, negated, to
+/// r2. `rest` may be `index`.
+inline std::string divide_index(std::string_view index, char axis, std::string_view minus, std::string_view quotient,
+                                std::string_view rest) {
   std::string text;
   const auto line = [&](auto... parts) { ((text += parts), ...) += '\n'; };
   line("  shl.b32 %gpuslice_r1, ", index, ", 1;");
@@ -119,7 +121,8 @@ inline constexpr std::string_view kFinishBulkCopies = R"(
   fence.proxy.async;
 )";
 
-/// A thread of a guarded kernel ends here. The last of its block leaves for all: the others' writes happened before it counted.
+/// A thread of a guarded kernel ends here. The last of its block leaves for all: the others' writes happened before it
+/// counted.
 inline constexpr std::string_view kEndOnce = R"(
   @THREADS
   mov.u32 %gpuslice_r1, 1;

@@ -9,37 +9,41 @@
 //   wait         all threads: one barrier; then everybody reads that and takes the block-tasks, or leaves
 //   task         block index from the number of the block-task; the program's body; task_end; back to task, or to next
 //
-// The loop must have one way in. ptxas brings the lanes of a warp together again behind a branch or a loop of the body only
-// where all loops around it have a single entry; elsewhere it lets them arrive one after the other at barriers, and still
-// keeps values in registers that the whole warp shares: results become wrong. It does the same, seen with ptxas 13.0, where
-// what only the leader executes contains a loop that waits, nanosleep, or a call. So a holder that rests publishes an empty
-// run and comes back to `next` with its whole block, without sleeping.
+// The loop must have one way in. ptxas brings the lanes of a warp together again behind a branch or a loop of the body
+// only where all loops around it have a single entry; elsewhere it lets them arrive one after the other at barriers,
+// and still keeps values in registers that the whole warp shares: results become wrong. It does the same, seen with
+// ptxas 13.0, where what only the leader executes contains a loop that waits, nanosleep, or a call. So a holder that
+// rests publishes an empty run and comes back to `next` with its whole block, without sleeping.
 //
-// What is published, the word of a run of block-tasks (index_mask()), stands in one of two places, in turn: the leader writes
-// it before a barrier, while slow threads may still be about to read what it wrote last, from the other place. The place they
-// read is written again only after the next such barrier, to which they come after reading.
+// What is published, the word of a run of block-tasks (index_mask()), stands in one of two places, in turn: the leader
+// writes it before a barrier, while slow threads may still be about to read what it wrote last, from the other place.
+// The place they read is written again only after the next such barrier, to which they come after reading.
 //
-// The leader is thread 0. Where the warps of a block do not meet within each block-task, they may be through with a chunk at
-// different times: there it is thread 0 for the first chunk, then the first lane of whichever warp is through first, and its
-// round trips to memory overlap with the work of the others. They count themselves in shared memory, in two places by turns; the
-// leader zeroes the place for the next turn before the barrier. What a leader must know stands in shared memory. (To let each
-// warp's first lane go on towards the claim until it knows gained nothing, and random kernels made illegal accesses on the GPU:
-// see what was said of the loop's entry. They did too when thread 0 published the next chunk while its block was at work on this one.)
+// The leader is thread 0. Where the warps of a block do not meet within each block-task, they may be through with a
+// chunk at different times: there it is thread 0 for the first chunk, then the first lane of whichever warp is through
+// first, and its round trips to memory overlap with the work of the others. They count themselves in shared memory, in
+// two places by turns; the leader zeroes the place for the next turn before the barrier. What a leader must know stands
+// in shared memory. (To let each warp's first lane go on towards the claim until it knows gained nothing, and random
+// kernels made illegal accesses on the GPU: see what was said of the loop's entry. They did too when thread 0 published
+// the next chunk while its block was at work on this one.)
 //
-// Everybody goes through the published block-tasks by himself. Kernels whose threads share something, memory or barriers,
-// meet between two of them, or in the next one where that is late enough (meet_late), unless they meet at its beginning anyway. With two bodies (split_early_return) there are
-// two such loops, and no way back from the second to the first but through `next`. The run's word (%gpuslice_at) lives across
-// the body and, in a predicate, the turn (%gpuslice_odd). What else is needed between two
-// block-tasks is in parameters: each instruction there counts, in a kernel of short ones. So does each register that lives
-// across the body: with one more, ptxas made the inner loop of binomialOptions wait and collide (1.25 of the time).
+// Everybody goes through the published block-tasks by himself. Kernels whose threads share something, memory or
+// barriers, meet between two of them, or in the next one where that is late enough (meet_late), unless they meet at its
+// beginning anyway. With two bodies (split_early_return) there are two such loops, and no way back from the second to
+// the first but through `next`. The run's word (%gpuslice_at) lives across the body and, in a predicate, the turn
+// (%gpuslice_odd). What else is needed between two block-tasks is in parameters: each instruction there counts, in a
+// kernel of short ones. So does each register that lives across the body: with one more, ptxas made the inner loop of
+// binomialOptions wait and collide (1.25 of the time).
 //
-// A guarded kernel's worker goes through the loop only until it has one block-task (or rests); its threads end with the body, each
-// for itself, and the last of them leaves for all. What is left when SMs were taken away, other workers take: the agent's.
+// A guarded kernel's worker goes through the loop only until it has one block-task (or rests); its threads end with the
+// body, each for itself, and the last of them leaves for all. What is left when SMs were taken away, other workers
+// take: the agent's.
 //
-// Visibility: all threads' writes of all their block-tasks happen before the last barrier. What a worker of the in-stream
-// grid wrote is visible to what follows in the stream because that comes after this grid. An agent's grid is in no such
-// order, so its leaders fence after the barrier, which is cumulative over their block: the writes are visible, system-wide,
-// to whoever sees the addition to `left` and fences. The holder waits for all of those, and fences, before its grid ends.
+// Visibility: all threads' writes of all their block-tasks happen before the last barrier. What a worker of the
+// in-stream grid wrote is visible to what follows in the stream because that comes after this grid. An agent's grid is
+// in no such order, so its leaders fence after the barrier, which is cumulative over their block: the writes are
+// visible, system-wide, to whoever sees the addition to `left` and fences. The holder waits for all of those, and
+// fences, before its grid ends.
 #include "ptx/pass/wrap_in_claim_loop.h"
 
 #include <algorithm>
@@ -80,9 +84,13 @@ struct Index {
 };
 
 Index index_for(std::uint8_t reads) {
-  if ((reads & kReadsCtaidZ) != 0) return {"@IN_ORDER\n", kTasksInOrder, kWholeChunk, kCountInOrder, false, index_in_space(), kAdvanceInOrder};
-  if ((reads & kReadsCtaidY) != 0) return {kQuickPlane, kTasksInOrder, kPartOfPlane, kCountInOrder, true, index_in_plane(), kAdvanceInOrder};
-  return {kQuickRow, kTasksInRow, kPartOfRow, kCountInRow, true, std::string((reads & kReadsCtaidX) != 0 ? kIndexInRow : ""), kAdvance};
+  if ((reads & kReadsCtaidZ) != 0)
+    return {"@IN_ORDER\n", kTasksInOrder, kWholeChunk, kCountInOrder, false, index_in_space(), kAdvanceInOrder};
+  if ((reads & kReadsCtaidY) != 0)
+    return {kQuickPlane, kTasksInOrder, kPartOfPlane, kCountInOrder, true, index_in_plane(), kAdvanceInOrder};
+  return {kQuickRow,   kTasksInRow, kPartOfRow,
+          kCountInRow, true,        std::string((reads & kReadsCtaidX) != 0 ? kIndexInRow : ""),
+          kAdvance};
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ struct SimJob {
   std::uint32_t application = 0, instance = 0;
   std::int32_t priority = 0;
   Time arrived{}, alone{}, predicted{};
-  double left = 0;         ///< ns of work by itself on the whole device
-  CapSM held{}, target{};  ///< held does not count what is being evicted
+  double left = 0;           ///< ns of work by itself on the whole device
+  CapSM held{}, target{};    ///< held does not count what is being evicted
   Time works_from = kNever;  ///< while it holds SMs: when it begins, or began, to work on them
   bool tail = false;
 };
@@ -60,9 +60,9 @@ class SimDevice {
   bool keep_stretches_;
   CapSM free_;
   Time now_{};
-  std::vector<JobId> active_;   ///< hold SMs or drain
+  std::vector<JobId> active_;    ///< hold SMs or drain
   std::vector<JobId> starting_;  ///< of these, who does not work on them yet
-  std::vector<JobId> wanting_;  ///< have a grant beyond what they hold, who was promised first first
+  std::vector<JobId> wanting_;   ///< have a grant beyond what they hold, who was promised first first
   std::vector<Drain> drains_;
   std::vector<std::pair<JobId, Time>> holding_since_;  ///< for stretches
 };

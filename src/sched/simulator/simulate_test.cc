@@ -20,7 +20,8 @@ Workload two(Time preempt, Time dispatch) {
 }
 
 Outcome run(const Workload& w, const std::string& policy) {
-  return simulate(w, [&](const PolicyInputs& inputs) { return make_job_policy(policy, inputs).value(); }, 1);
+  return simulate(
+      w, [&](const PolicyInputs& inputs) { return make_job_policy(policy, inputs).value(); }, 1);
 }
 
 TEST(Simulate, AJobWorksOnlyOnceItIsDispatched) {

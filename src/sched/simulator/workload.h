@@ -46,10 +46,10 @@ struct Application {
 struct Workload {
   std::string title;
   std::uint32_t devices = 1;
-  CapSM capsm{1};  ///< of each device
-  Time preempt{};  ///< from the last block-task to the SMs being of use to somebody else; nobody works in it
+  CapSM capsm{1};   ///< of each device
+  Time preempt{};   ///< from the last block-task to the SMs being of use to somebody else; nobody works in it
   Time dispatch{};  ///< from a job's being given SMs when it has none to its working on them; its slice begins then
-  Time gap{};      ///< between the starts of applications
+  Time gap{};       ///< between the starts of applications
   Order order = Order::listed;
   double prediction_error = 0;  ///< standard deviation of the relative error of predicted durations
   Time until = kNever;          ///< launches that end later do not count

@@ -24,7 +24,8 @@ constexpr std::array kRows{
     JobPolicyRow{"frs", "the most slowed down first, until slowdowns are equal (FRS)", "quantum_ms=1", make_frs},
     JobPolicyRow{"smith", "least sum of a power of the slowdowns: responsive and fair", "power=6 quantum_ms=1",
                  make_smith},
-    JobPolicyRow{"sim", "side by side by time curves, so that all end early (SiM)", "refine_ms=10 floor=0.25", make_sim},
+    JobPolicyRow{"sim", "side by side by time curves, so that all end early (SiM)", "refine_ms=10 floor=0.25",
+                 make_sim},
     JobPolicyRow{"share", "side by side: reserves first, the rest by weight up to max and demand (SMGuard)", "",
                  make_share},
 };

@@ -95,7 +95,8 @@ TEST_F(LaunchApi, CooperativeLaunchesAreNotCaptured) {
   CUstream stream = nullptr;
   EXPECT_CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   EXPECT_CU(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-  EXPECT_EQ(cuLaunchCooperativeKernel(function("count"), 1, 1, 1, 1, 1, 1, 0, stream, nullptr), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(cuLaunchCooperativeKernel(function("count"), 1, 1, 1, 1, 1, 1, 0, stream, nullptr),
+            CUDA_ERROR_NOT_SUPPORTED);
   CUgraph graph = nullptr;
   EXPECT_CU(cuStreamEndCapture(stream, &graph));
   EXPECT_CU(cuGraphDestroy(graph));

@@ -1,5 +1,5 @@
-// Loading code waits until the device is idle: with the image or, where CUDA_MODULE_LOADING=LAZY says so, at a kernel's first
-// use. Run in both modes.
+// Loading code waits until the device is idle: with the image or, where CUDA_MODULE_LOADING=LAZY says so, at a kernel's
+// first use. Run in both modes.
 #include <thread>
 
 #include "softgpu/api/fixture.h"

@@ -56,8 +56,8 @@ CUresult CUDAAPI cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags)
 CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end);
 CUresult CUDAAPI cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags);
 CUresult CUDAAPI cuGraphAddDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, size_t count);
-CUresult CUDAAPI cuGraphAddKernelNode(CUgraphNode* result, CUgraph graph, const CUgraphNode* dependencies,
-                                      size_t count, const CUDA_KERNEL_NODE_PARAMS_v1* kernel);
+CUresult CUDAAPI cuGraphAddKernelNode(CUgraphNode* result, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                                      const CUDA_KERNEL_NODE_PARAMS_v1* kernel);
 CUresult CUDAAPI cuGraphAddNode(CUgraphNode* result, CUgraph graph, const CUgraphNode* dependencies, size_t count,
                                 CUgraphNodeParams* params);
 CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
@@ -73,8 +73,7 @@ CUresult CUDAAPI cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_P
 CUresult CUDAAPI cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* kernel);
 CUresult CUDAAPI cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* nodes, size_t* count);
 CUresult CUDAAPI cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode* nodes, size_t* count);
-CUresult CUDAAPI cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
-                                           size_t count);
+CUresult CUDAAPI cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, size_t count);
 CUresult CUDAAPI cuMemHostRegister(void* pointer, size_t bytes, unsigned int flags);
 CUresult CUDAAPI cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams* entries,
                                     unsigned int flags);

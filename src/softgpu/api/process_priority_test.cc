@@ -79,7 +79,7 @@ class ProcessPriority : public ProcessApi {
     launch_wide(mark_, blocks, stream(priority), params);
   }
 
-  std::size_t marks_ = 0;  ///< of this process
+  std::size_t marks_ = 0;      ///< of this process
   CUfunction mark_ = nullptr;  ///< loaded before the first of them
 };
 

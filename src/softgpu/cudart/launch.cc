@@ -22,8 +22,8 @@ struct Configuration {
 };
 
 /// What <<<...>>> pushes and the kernel's stub pops; a stack, since an argument may itself launch.
-/// Of this thread, from __cudaPushCallConfiguration to the launch. Never destroyed: programs launch in handlers of exit too, which run behind
-/// the destructors of thread_local objects.
+/// Of this thread, from __cudaPushCallConfiguration to the launch. Never destroyed: programs launch in handlers of exit
+/// too, which run behind the destructors of thread_local objects.
 std::vector<Configuration>& configurations_of_thread() {
   static thread_local auto* all = new std::vector<Configuration>;
   return *all;

@@ -10,12 +10,12 @@ namespace {
 
 int failures = 0;
 
-#define CHECK(condition)                                               \
-  do {                                                                 \
-    if (!(condition)) {                                                \
-      std::fprintf(stderr, "line %d: %s\n", __LINE__, #condition);     \
-      ++failures;                                                      \
-    }                                                                  \
+#define CHECK(condition)                                           \
+  do {                                                             \
+    if (!(condition)) {                                            \
+      std::fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
+      ++failures;                                                  \
+    }                                                              \
   } while (false)
 
 __constant__ int factor;
@@ -95,7 +95,8 @@ void test_streams() {
   attribute.priority = -2;
   CHECK(cudaStreamSetAttribute(stream, cudaLaunchAttributePriority, &attribute) == cudaSuccess);
   attribute.priority = 0;
-  CHECK(cudaStreamGetAttribute(stream, cudaLaunchAttributePriority, &attribute) == cudaSuccess && attribute.priority == -2);
+  CHECK(cudaStreamGetAttribute(stream, cudaLaunchAttributePriority, &attribute) == cudaSuccess &&
+        attribute.priority == -2);
   CHECK(cudaStreamCopyAttributes(stream, stream) == cudaSuccess);
   CHECK(cudaEventRecord(begin, stream) == cudaSuccess);
   CHECK(cudaMemcpyAsync(data, host, kCount * sizeof(float), cudaMemcpyHostToDevice, stream) == cudaSuccess);
@@ -168,7 +169,8 @@ void test_launch_queries() {
   CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, scale, 256, 0) == cudaSuccess && blocks == 8);
   cudaFuncAttributes attributes;
   CHECK(cudaFuncGetAttributes(&attributes, scale) == cudaSuccess && attributes.maxThreadsPerBlock == 1024);
-  CHECK(cudaFuncSetAttribute(sum_blocks<float>, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 * 1024) == cudaSuccess);
+  CHECK(cudaFuncSetAttribute(sum_blocks<float>, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 * 1024) ==
+        cudaSuccess);
   scale<<<1, 2048>>>(nullptr, 0);
   CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
   cudaLaunchConfig_t config = {};

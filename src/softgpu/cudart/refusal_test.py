@@ -2,6 +2,7 @@
 
 usage: refusal_test.py COMMAND...
 """
+
 import subprocess
 import sys
 

@@ -48,7 +48,8 @@ extern "C" __global__ void histogram(const unsigned char* in, unsigned* bins, in
     if (local[i] != 0) atomicAdd(&bins[i], local[i]);
 }
 
-// Division and remainder, 64-bit arithmetic, doubles, branches, local arrays, a loop the lanes leave at different times.
+// Division and remainder, 64-bit arithmetic, doubles, branches, local arrays, a loop the lanes leave at different
+// times.
 extern "C" __global__ void mixture(const long long* in, long long* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
@@ -64,11 +65,21 @@ extern "C" __global__ void mixture(const long long* in, long long* out, int n) {
   for (int k = 0; k < count; ++k) checksum = checksum * 31 + digits[(k * 7) % count];
   const double root = __dsqrt_rn(__ddiv_rn((double)v * (double)v, 3.0));
   switch (count % 5) {
-    case 0: checksum ^= __double_as_longlong(root); break;
-    case 1: checksum += __popcll(v); break;
-    case 2: checksum -= __brevll(v) >> 40; break;
-    case 3: checksum += (long long)floor(root); break;
-    default: checksum = ~checksum; break;
+    case 0:
+      checksum ^= __double_as_longlong(root);
+      break;
+    case 1:
+      checksum += __popcll(v);
+      break;
+    case 2:
+      checksum -= __brevll(v) >> 40;
+      break;
+    case 3:
+      checksum += (long long)floor(root);
+      break;
+    default:
+      checksum = ~checksum;
+      break;
   }
   out[i] = checksum;
 }
@@ -93,5 +104,6 @@ extern "C" __global__ void functions(const float* in, float* single, double* wid
 __device__ long long total;
 __constant__ int weights[4] = {1, 10, 100, 1000};
 extern "C" __global__ void use_globals(const int* in, int n) {
-  for (int i = threadIdx.x; i < n; i += blockDim.x) atomicAdd((unsigned long long*)&total, (unsigned long long)((long long)in[i] * weights[i & 3]));
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    atomicAdd((unsigned long long*)&total, (unsigned long long)((long long)in[i] * weights[i & 3]));
 }

@@ -96,8 +96,8 @@ std::uint64_t copy_source(const CUDA_MEMCPY3D& copy);
 std::uint64_t copy_target(const CUDA_MEMCPY3D& copy);
 
 /// Runs kernels, copies, memsets, host functions and memory operations to their end; the rest is for others to do.
-/// `priority` is that of the stream, as CUDA numbers them. With `own_priority` a kernel's attribute counts instead, 0 if
-/// it has none.
+/// `priority` is that of the stream, as CUDA numbers them. With `own_priority` a kernel's attribute counts instead, 0
+/// if it has none.
 void run_work(Driver& driver, Context& context, const Work& work, int priority, bool own_priority);
 
 void run_kernel(Driver& driver, Context& context, const KernelWork& work, int priority);

@@ -2,7 +2,6 @@
 # modules: cupy numpy
 import cupy
 import numpy
-
 from printed import check
 
 ROUNDS = 60

@@ -8,7 +8,6 @@ os.environ["XLA_FLAGS"] = "--xla_gpu_deterministic_ops=true --xla_gpu_autotune_l
 import jax
 import jax.numpy
 import numpy
-
 from printed import check
 
 ROUNDS = 60
@@ -16,12 +15,12 @@ ROUNDS = 60
 
 @jax.jit
 def mixed(left, right):
-    return (left * 3 + right) & 0xffff
+    return (left * 3 + right) & 0xFFFF
 
 
 @jax.jit
 def looped(values):
-    return jax.lax.fori_loop(0, ROUNDS, lambda _, held: (held * 5 + 7) & 0xffff, values)
+    return jax.lax.fori_loop(0, ROUNDS, lambda _, held: (held * 5 + 7) & 0xFFFF, values)
 
 
 @jax.jit
@@ -39,12 +38,12 @@ def main():
         held = mixed(held, right)
     expected = left
     for _ in range(ROUNDS):
-        expected = (expected * 3 + right) & 0xffff
+        expected = (expected * 3 + right) & 0xFFFF
     check("mixed", numpy.asarray(held), expected)
 
     expected = left
     for _ in range(ROUNDS):
-        expected = (expected * 5 + 7) & 0xffff
+        expected = (expected * 5 + 7) & 0xFFFF
     check("loop", numpy.asarray(looped(left)), expected)
 
     for _ in range(ROUNDS // 6):

@@ -4,7 +4,6 @@ import sys
 
 import numpy
 from numba import cuda, int64
-
 from printed import check
 
 ROUNDS = 60
@@ -15,7 +14,7 @@ THREADS = 256
 def mixed(left, right, out):
     at = cuda.grid(1)
     if at < out.size:
-        out[at] += left[at] * 3 + right[at] & 0xffff
+        out[at] += left[at] * 3 + right[at] & 0xFFFF
 
 
 @cuda.jit
@@ -50,7 +49,7 @@ def main():
             mixed[blocks, THREADS, stream](*on_gpu, out)
     cuda.synchronize()
     for number, out in enumerate(outs):
-        check(f"stream {number}", out.copy_to_host(), (left * 3 + right & 0xffff) * ROUNDS)
+        check(f"stream {number}", out.copy_to_host(), (left * 3 + right & 0xFFFF) * ROUNDS)
     total = cuda.to_device(numpy.zeros(1, dtype=numpy.int64))
     for _ in range(ROUNDS):
         sums[blocks, THREADS](on_gpu[0], total)

@@ -1,4 +1,5 @@
 """What the programs of frameworks/ share: results as one line each, and the end of a program whose result is wrong."""
+
 import hashlib
 import sys
 

@@ -1,12 +1,11 @@
-# compat: PyTorch: products and reductions that are exact, streams, a CUDA graph, a training with deterministic algorithms
-# modules: torch numpy
+# compat: PyTorch: products and reductions that are exact, streams, a CUDA graph, a training with deterministic
+# algorithms modules: torch numpy
 import os
 
 os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
 
 import numpy
 import torch
-
 from printed import check, print_hash
 
 ROUNDS = 60
@@ -43,11 +42,11 @@ def streams(generator):
     for result, stream in zip(results, [torch.cuda.Stream() for _ in results]):
         with torch.cuda.stream(stream):
             for _ in range(ROUNDS):
-                result.mul_(3).add_(1).bitwise_and_(0xffff)
+                result.mul_(3).add_(1).bitwise_and_(0xFFFF)
     torch.cuda.synchronize()
     expected = values.numpy().copy()
     for _ in range(ROUNDS):
-        expected = expected * 3 + 1 & 0xffff
+        expected = expected * 3 + 1 & 0xFFFF
     for number, result in enumerate(results):
         check(f"stream {number}", result.cpu().numpy(), expected)
 
@@ -55,28 +54,33 @@ def streams(generator):
 def graph(generator):
     values = torch.randint(0, 100, (1 << 18,), generator=generator, dtype=torch.int32)
     held = values.cuda()
-    held.mul_(5).add_(7).bitwise_and_(0xffff)  # loads what the graph will hold
+    held.mul_(5).add_(7).bitwise_and_(0xFFFF)  # loads what the graph will hold
     torch.cuda.synchronize()
     step = torch.cuda.CUDAGraph()
     with torch.cuda.graph(step):
-        held.mul_(5).add_(7).bitwise_and_(0xffff)
+        held.mul_(5).add_(7).bitwise_and_(0xFFFF)
     held.copy_(values)
     for _ in range(ROUNDS):
         step.replay()
     torch.cuda.synchronize()
     expected = values.numpy().copy()
     for _ in range(ROUNDS):
-        expected = expected * 5 + 7 & 0xffff
+        expected = expected * 5 + 7 & 0xFFFF
     check("graph", held.cpu().numpy(), expected)
 
 
 def training(generator):
-    model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.LayerNorm(256), torch.nn.Linear(256, 10))
+    model = torch.nn.Sequential(
+        torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.LayerNorm(256), torch.nn.Linear(256, 10)
+    )
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.rand(parameter.shape, generator=generator) - 0.5)
     model.cuda()
-    inputs, labels = torch.rand(128, 64, generator=generator).cuda(), torch.randint(0, 10, (128,), generator=generator).cuda()
+    inputs, labels = (
+        torch.rand(128, 64, generator=generator).cuda(),
+        torch.randint(0, 10, (128,), generator=generator).cuda(),
+    )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for _ in range(20):
         optimizer.zero_grad()

@@ -4,7 +4,6 @@ import numpy
 import torch
 import triton
 import triton.language as tl
-
 from printed import check
 
 ROUNDS = 60
@@ -15,7 +14,7 @@ def mixed(left, right, out, count, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = at < count
     value = tl.load(left + at, inside) * 3 + tl.load(right + at, inside)
-    tl.store(out + at, (value & 0xffff) + tl.load(out + at, inside), inside)
+    tl.store(out + at, (value & 0xFFFF) + tl.load(out + at, inside), inside)
 
 
 @triton.jit
@@ -36,7 +35,10 @@ def product(left, right, out, inner, columns, M: tl.constexpr, N: tl.constexpr, 
     sums = tl.zeros((M, N), dtype=tl.int32)
     for start in range(0, inner, K):
         depth = start + tl.arange(0, K)
-        sums += tl.dot(tl.load(left + rows[:, None] * inner + depth[None, :]), tl.load(right + depth[:, None] * columns + cols[None, :]))
+        sums += tl.dot(
+            tl.load(left + rows[:, None] * inner + depth[None, :]),
+            tl.load(right + depth[:, None] * columns + cols[None, :]),
+        )
     tl.store(out + rows[:, None] * columns + cols[None, :], sums)
 
 
@@ -48,7 +50,7 @@ def main():
     sums = torch.zeros(count, dtype=torch.int32, device="cuda")
     for _ in range(ROUNDS):
         mixed[(triton.cdiv(count, 1024),)](*on_gpu, sums, count, BLOCK=1024)
-    check("mixed", sums.cpu().numpy(), (left * 3 + right & 0xffff) * ROUNDS)
+    check("mixed", sums.cpu().numpy(), (left * 3 + right & 0xFFFF) * ROUNDS)
 
     counts = torch.zeros(1000, dtype=torch.int32, device="cuda")
     for _ in range(ROUNDS):

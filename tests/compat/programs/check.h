@@ -10,23 +10,23 @@
 #include <cstdlib>
 
 /// Ends the program with status 2 and one line on stderr if a CUDA runtime call fails.
-#define CHECK(call)                                                                                          \
-  do {                                                                                                       \
-    const cudaError_t check_error_ = (call);                                                                 \
-    if (check_error_ != cudaSuccess) {                                                                       \
+#define CHECK(call)                                                                                       \
+  do {                                                                                                    \
+    const cudaError_t check_error_ = (call);                                                              \
+    if (check_error_ != cudaSuccess) {                                                                    \
       std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorName(check_error_)); \
-      std::exit(2);                                                                                          \
-    }                                                                                                        \
+      std::exit(2);                                                                                       \
+    }                                                                                                     \
   } while (0)
 
 /// The same for a call of another interface that returns 0 when all is well (cuBLAS, cuFFT, NVRTC, the driver).
-#define CHECK_ZERO(call)                                                                                     \
-  do {                                                                                                       \
-    const long long check_status_ = static_cast<long long>(call);                                            \
-    if (check_status_ != 0) {                                                                                \
-      std::fprintf(stderr, "%s:%d: %s: status %lld\n", __FILE__, __LINE__, #call, check_status_);            \
-      std::exit(2);                                                                                          \
-    }                                                                                                        \
+#define CHECK_ZERO(call)                                                                          \
+  do {                                                                                            \
+    const long long check_status_ = static_cast<long long>(call);                                 \
+    if (check_status_ != 0) {                                                                     \
+      std::fprintf(stderr, "%s:%d: %s: status %lld\n", __FILE__, __LINE__, #call, check_status_); \
+      std::exit(2);                                                                               \
+    }                                                                                             \
   } while (0)
 
 /// FNV-1a over bytes.

@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
   CHECK(cudaMemcpy(device[0], a.data(), kCount * sizeof(int), cudaMemcpyHostToDevice));
   CHECK(cudaMemcpy(device[1], b.data(), kCount * sizeof(int), cudaMemcpyHostToDevice));
   CHECK(cudaMemset(device[2], 0, kCount * sizeof(int)));
-  for (int round = 0; round < rounds; ++round) add<<<(kCount + 255) / 256, 256>>>(device[0], device[1], device[2], kCount);
+  for (int round = 0; round < rounds; ++round)
+    add<<<(kCount + 255) / 256, 256>>>(device[0], device[1], device[2], kCount);
   CHECK(cudaGetLastError());
   CHECK(cudaMemcpy(out.data(), device[2], kCount * sizeof(int), cudaMemcpyDeviceToHost));
   int wrong = 0;

@@ -1,1 +1,3 @@
-__global__ void k(int* a) { a[blockIdx.x] = threadIdx.x; }
+__global__ void k(int* a) {
+  a[blockIdx.x] = threadIdx.x;
+}

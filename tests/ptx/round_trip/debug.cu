@@ -3,7 +3,9 @@ struct Pair {
   int first;
   double second;
 };
-__device__ __noinline__ int twice(int x) { return x + x; }
+__device__ __noinline__ int twice(int x) {
+  return x + x;
+}
 __global__ void scale(Pair* pairs, int n) {
   __shared__ int cache[64];
   int i = blockIdx.x * blockDim.x + threadIdx.x;

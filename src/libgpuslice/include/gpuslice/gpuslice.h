@@ -29,19 +29,19 @@ typedef enum gpuslice_error {
 
 /* What this program may use on one device, and what it uses. */
 typedef struct gpuslice_grant {
-  uint32_t capsm;        /* CapSM granted now; 0 = everything is evicted */
-  uint32_t demand;       /* CapSM its outstanding launches could fill */
-  uint32_t holding;      /* CapSM its workers hold, as last known */
-  int32_t priority;      /* of the slice */
-  uint64_t evictions;    /* shrinks that hit a running kernel so far */
+  uint32_t capsm;         /* CapSM granted now; 0 = everything is evicted */
+  uint32_t demand;        /* CapSM its outstanding launches could fill */
+  uint32_t holding;       /* CapSM its workers hold, as last known */
+  int32_t priority;       /* of the slice */
+  uint64_t evictions;     /* shrinks that hit a running kernel so far */
   uint64_t evict_ns_last; /* nanoseconds from the decision to SMs free, of the last of them */
 } gpuslice_grant;
 
 /* The version of this interface the library implements. */
 int gpuslice_version(void);
 
-/* Joins `slice`, or moves there from another one; running kernels obey the new grant at once. Before cuInit it only sets
- * the slice that cuInit will join, and returns 0. Waits for the daemon, at most 2 s. */
+/* Joins `slice`, or moves there from another one; running kernels obey the new grant at once. Before cuInit it only
+ * sets the slice that cuInit will join, and returns 0. Waits for the daemon, at most 2 s. */
 int gpuslice_attach(const char* slice);
 
 /* Writes the slice's path and a NUL into buffer of `size` bytes. GPUSLICE_ERROR_INVALID if it does not fit. */
@@ -57,7 +57,8 @@ int gpuslice_set_priority_hint(int priority);
  * streams it is served first. Kept until the stream is destroyed. */
 int gpuslice_stream_latency_critical(void* stream, int on);
 
-/* The version of what kernels made with <gpuslice/device.cuh> and the library agree upon. Compiled kernels depend on it. */
+/* The version of what kernels made with <gpuslice/device.cuh> and the library agree upon. Compiled kernels depend on
+ * it. */
 #define GPUSLICE_DEVICE_ABI 3
 
 /* A launch of a kernel that is written preemptible by hand. */
@@ -70,11 +71,11 @@ typedef struct gpuslice_launch_config {
 } gpuslice_launch_config;
 
 /* Launches a kernel whose first parameter is a gpuslice::launch_args (<gpuslice/device.cuh>) and whose body is a
- * for_each_block_task(), in the current context. `function` is a CUfunction or cudaFunction_t. `params` holds a pointer to
- * the value of each further parameter, as for cuLaunchKernel; may be null if there is none. Nothing of it is kept.
+ * for_each_block_task(), in the current context. `function` is a CUfunction or cudaFunction_t. `params` holds a pointer
+ * to the value of each further parameter, as for cuLaunchKernel; may be null if there is none. Nothing of it is kept.
  *
- * As the program's slice allows, the launch is evicted, shrunk and grown while it runs. In a program of no slice, and in a
- * captured stream, it is an ordinary launch. It returns once the launch is in the stream; it waits where
+ * As the program's slice allows, the launch is evicted, shrunk and grown while it runs. In a program of no slice, and
+ * in a captured stream, it is an ordinary launch. It returns once the launch is in the stream; it waits where
  * cuLaunchKernel would, and while 384 launches are outstanding in the stream.
  *
  * Returns 0; GPUSLICE_ERROR_INVALID when something is null, `abi` is not that of the library, or the kernel has no such

@@ -1,19 +1,32 @@
 """FLEP's pairs of kernels (Figures 8, 10 and 11) under hpf and under plain MPS.
 
-The pairs are the paper's, all of them: 28 in which a long kernel has low priority and a short one high priority, and 28 of
-equal priority, with the durations of Table 1 (large inputs, small inputs). Each long kernel meets each short one, in a slot
-of time of its own: of N long ones the i-th launches in every slot whose number is i modulo N, of M short ones the j-th in
-those that are j modulo M, and N and M have no common divisor. So a run of all programs at once, each periodic, has every
-pair, again and again.
-"""
+The pairs are the paper's, all of them: 28 in which a long kernel has low priority and a short one high priority, and 28
+of equal priority, with the durations of Table 1 (large inputs, small inputs). Each long kernel meets each short one, in
+a slot of time of its own: of N long ones the i-th launches in every slot whose number is i modulo N, of M short ones
+the j-th in those that are j modulo M, and N and M have no common divisor. So a run of all programs at once, each
+periodic, has every pair, again and again."""
+
 import math
 import statistics
 
-# Table 1: durations in ms on the large and the small input. What of the suite is scaled to them: a kernel and an extent that
-# takes 0.2 to 1 ms on an H200, whose first number is scaled. `work` stands in for what is several launches or would not fit.
-TABLE_1 = {"CFD": (11.106, 0.521), "NN": (15.775, 0.728), "PF": (7.364, 0.811), "PL": (5.419, 0.952),
-           "MD": (15.905, 0.938), "SPMV": (5.840, 0.484), "MM": (2.579, 1.499), "VA": (30.634, 0.720)}
-LARGE = {"NN": ("md5Hash", (64_000_000,)), "PF": ("matrixMul", (1024, 1100, 1000)), "MM": ("matrixMul", (1024, 1100, 1000))}
+# Table 1: durations in ms on the large and the small input. What of the suite is scaled to them: a kernel and an extent
+# that takes 0.2 to 1 ms on an H200, whose first number is scaled. `work` stands in for what is several launches or
+# would not fit.
+TABLE_1 = {
+    "CFD": (11.106, 0.521),
+    "NN": (15.775, 0.728),
+    "PF": (7.364, 0.811),
+    "PL": (5.419, 0.952),
+    "MD": (15.905, 0.938),
+    "SPMV": (5.840, 0.484),
+    "MM": (2.579, 1.499),
+    "VA": (30.634, 0.720),
+}
+LARGE = {
+    "NN": ("md5Hash", (64_000_000,)),
+    "PF": ("matrixMul", (1024, 1100, 1000)),
+    "MM": ("matrixMul", (1024, 1100, 1000)),
+}
 SMALL = {**LARGE, "SPMV": ("spmv", (300_001, 100)), "VA": ("vectorAdd", (64_000_000,))}
 # Figure 8: each of these on the large input, with low priority, and every other benchmark on the small one.
 LOW_PRIORITY = ("CFD", "NN", "PF", "PL")
@@ -38,7 +51,8 @@ class Meeting:
         self.slot_ms = 1.15 * (max(a.plain_ms for a in longs) + max(a.plain_ms for a in shorts)) + 3
 
     def run(self, side, repetitions):
-        """For each pair of names the list of its repetitions: (issued, completed) of the long and of the short one, ms."""
+        """For each pair of names the list of its repetitions: (issued, completed) of the long and of the short one,
+        ms."""
         (low, high), (of_low, of_high) = side
         slots = repetitions * len(self.longs) * self.every
         members, starts = [], []
@@ -50,7 +64,9 @@ class Meeting:
             starts.append(at * self.slot_ms + DELAY_MS)
         programs = self.schedulers.start(members)
         times = self.schedulers.finish(programs, self.schedulers.begin(programs, starts))
-        self.schedulers.lab.record(meeting=[application.name for _, application, _ in members], slot_ms=self.slot_ms, times_ms=times)
+        self.schedulers.lab.record(
+            meeting=[application.name for _, application, _ in members], slot_ms=self.slot_ms, times_ms=times
+        )
         pairs = {}
         for slot in range(slots):
             long, short = slot % len(self.longs), slot % self.every
@@ -58,13 +74,24 @@ class Meeting:
                 continue
             both = times[long][slot // len(self.longs)], times[len(self.longs) + short][slot // self.every]
             pairs.setdefault((self.longs[long].name, self.shorts[short].name), []).append(
-                tuple((issued - slot * self.slot_ms, completed - slot * self.slot_ms) for issued, completed in both))
+                tuple((issued - slot * self.slot_ms, completed - slot * self.slot_ms) for issued, completed in both)
+            )
         return pairs
 
     def periodic(self, every, slots, priority):
-        """Launches in one of so many slots, and once more: who is done then checks a last result, with another launch."""
+        """Launches in one of so many slots, and once more: who is done then checks a last result, with another
+        launch."""
         period_us = self.schedulers.ms(every * self.slot_ms) * 1000
-        return ("--arrival", "periodic", "--period-us", period_us, "--count", slots // every + 1, "--priority", priority)
+        return (
+            "--arrival",
+            "periodic",
+            "--period-us",
+            period_us,
+            "--count",
+            slots // every + 1,
+            "--priority",
+            priority,
+        )
 
     def summaries(self, side):
         """For each pair what summary() finds; a pair without enough repetitions is not there."""
@@ -88,10 +115,14 @@ def in_time(lab, repetition):
 def summary(schedulers, alone_ms, repetitions):
     """Means and medians of (long, short) over the repetitions."""
     antt, stp, _ = schedulers.metrics(alone_ms, list(zip(*repetitions)))
-    return {"antt": antt, "stp": stp, "repetitions": repetitions,
-            "gap": statistics.median(short[0] - long[0] for long, short in repetitions),
-            "short": statistics.median(end - begin for _, (begin, end) in repetitions),
-            "both": statistics.median(max(long[1], short[1]) - long[0] for long, short in repetitions)}
+    return {
+        "antt": antt,
+        "stp": stp,
+        "repetitions": repetitions,
+        "gap": statistics.median(short[0] - long[0] for long, short in repetitions),
+        "short": statistics.median(end - begin for _, (begin, end) in repetitions),
+        "both": statistics.median(max(long[1], short[1]) - long[0] for long, short in repetitions),
+    }
 
 
 def simulated(schedulers, large, small, measured, dispatch_ms, preempt_ms):
@@ -99,7 +130,9 @@ def simulated(schedulers, large, small, measured, dispatch_ms, preempt_ms):
     members = []
     for device, ((long, short), at) in enumerate(measured.items()):
         for name, application, start_ms in ((long, large[long], 0), (short, small[short], at["gap"])):
-            members.append((f"{long}_{short}/{name}", max(application.managed_ms - dispatch_ms, 0.001), device, start_ms, 0))
+            members.append(
+                (f"{long}_{short}/{name}", max(application.managed_ms - dispatch_ms, 0.001), device, start_ms, 0)
+            )
     found = {}
     for _, turnarounds in schedulers.simulate("flep", members, ("hpf",), dispatch_ms, preempt_ms) if members else ():
         for long, short in measured:
@@ -117,9 +150,19 @@ def applications(schedulers):
     lab = schedulers.lab
     low, short = lab.size((LOW_PRIORITY, SHORT), (("PF",), ("MD", "MM")))
     others = lab.size(tuple(TABLE_1), ("PF", "MD", "MM"))
-    large = {name: schedulers.application(name, TABLE_1[name][0], *LARGE.get(name, ("work", None))) for name in others if lab.size(True, name == "PF")}
-    small = {name: schedulers.application(name, TABLE_1[name][1], *SMALL.get(name, ("work", None))) for name in others if lab.size(True, name != "PF")}
-    schedulers.measure_alone([(large[name], TABLE_1[name][0]) for name in large] + [(small[name], TABLE_1[name][1]) for name in small])
+    large = {
+        name: schedulers.application(name, TABLE_1[name][0], *LARGE.get(name, ("work", None)))
+        for name in others
+        if lab.size(True, name == "PF")
+    }
+    small = {
+        name: schedulers.application(name, TABLE_1[name][1], *SMALL.get(name, ("work", None)))
+        for name in others
+        if lab.size(True, name != "PF")
+    }
+    schedulers.measure_alone(
+        [(large[name], TABLE_1[name][0]) for name in large] + [(small[name], TABLE_1[name][1]) for name in small]
+    )
     return large, small, low, short
 
 
@@ -131,8 +174,11 @@ def pairs(schedulers, costs):
     """`costs`: of a change of hands and of a preemption, ms, for the simulator."""
     large, small, low, short = applications(schedulers)
     for inputs, known in (("large", large), ("small", small)):
-        yield (f"FLEP, {inputs} inputs alone: plain, in a slice, ms", "", "; ".join(
-            f"{name} {a.plain_ms:.3f}, {a.managed_ms:.3f} ({a.kernel})" for name, a in known.items()))
+        yield (
+            f"FLEP, {inputs} inputs alone: plain, in a slice, ms",
+            "",
+            "; ".join(f"{name} {a.plain_ms:.3f}, {a.managed_ms:.3f} ({a.kernel})" for name, a in known.items()),
+        )
 
     # Figure 8.
     meeting = Meeting(schedulers, [large[name] for name in low], list(small.values()))
@@ -144,10 +190,21 @@ def pairs(schedulers, costs):
         speedups.append(mps[pair]["short"] / hpf[pair]["short"])
         later.append(hpf[pair]["short"] - small[pair[1]].managed_ms)
         sides = {"MPS": mps, "MPS, stream priorities": prioritized, "hpf": hpf}
-        yield (f"{pair[0]}_{pair[1]}, low and high priority: {speedups[-1]:.1f} times as fast", "",
-               "; ".join(f"{side}: {words(at[pair])}" for side, at in sides.items() if pair in at))
-    yield ("Figure 8: high-priority speed-up over plain MPS, mean of the pairs; how many", ">= 10", f"{mean(speedups):.1f}; {len(speedups)}")
-    yield ("high priority: later than in a slice alone, median of the pairs", "", f"{1000 * statistics.median(later):.0f} us")
+        yield (
+            f"{pair[0]}_{pair[1]}, low and high priority: {speedups[-1]:.1f} times as fast",
+            "",
+            "; ".join(f"{side}: {words(at[pair])}" for side, at in sides.items() if pair in at),
+        )
+    yield (
+        "Figure 8: high-priority speed-up over plain MPS, mean of the pairs; how many",
+        ">= 10",
+        f"{mean(speedups):.1f}; {len(speedups)}",
+    )
+    yield (
+        "high priority: later than in a slice alone, median of the pairs",
+        "",
+        f"{1000 * statistics.median(later):.0f} us",
+    )
 
     # Figures 10 and 11.
     meeting = Meeting(schedulers, list(large.values()), [small[name] for name in short])
@@ -160,12 +217,22 @@ def pairs(schedulers, costs):
         most.append(mps[pair]["antt"] / (1 + small[pair[1]].plain_ms / large[pair[0]].plain_ms / 2))
         longer.append(hpf[pair]["both"] / mps[pair]["both"] - 1)
         lost.append(1 - hpf[pair]["stp"] / mps[pair]["stp"])
-        yield (f"{pair[0]}_{pair[1]}, equal priority: ANTT {antts[-1]:.1f} times better", "",
-               f"MPS: {words(mps[pair])}; hpf: {words(hpf[pair])}")
-    yield ("Figure 10: ANTT, better than plain MPS, mean of the pairs; if preemption cost nothing; how many", ">= 8",
-           f"{mean(antts):.1f}; {mean(most):.1f}; {len(antts)}")
+        yield (
+            f"{pair[0]}_{pair[1]}, equal priority: ANTT {antts[-1]:.1f} times better",
+            "",
+            f"MPS: {words(mps[pair])}; hpf: {words(hpf[pair])}",
+        )
+    yield (
+        "Figure 10: ANTT, better than plain MPS, mean of the pairs; if preemption cost nothing; how many",
+        ">= 8",
+        f"{mean(antts):.1f}; {mean(most):.1f}; {len(antts)}",
+    )
     yield ("Figure 11: STP lost, mean of the pairs (negative: won)", "<= 5.4 %", f"{100 * mean(lost):.1f} %")
-    yield ("time until both are done, longer than under MPS, mean of the pairs", "<= 5.4 %", f"{100 * mean(longer):.1f} %")
+    yield (
+        "time until both are done, longer than under MPS, mean of the pairs",
+        "<= 5.4 %",
+        f"{100 * mean(longer):.1f} %",
+    )
     differences = {"ANTT": [], "STP": []}
     for (long, short), expected in simulated(schedulers, large, small, hpf, *costs).items():
         alone = (large[long].managed_ms, small[short].managed_ms)
@@ -173,5 +240,8 @@ def pairs(schedulers, costs):
         for metric, here, there in zip(differences, ours, expected):
             differences[metric].append(here / there - 1)
     for metric, found in differences.items():
-        yield (f"Figure 10's pairs under hpf: {metric} measured over simulated, mean; the worst pair", "<= 10 %",
-               f"{100 * mean(found):+.1f} %; {100 * max(map(abs, found), default=math.nan):.1f} %")
+        yield (
+            f"Figure 10's pairs under hpf: {metric} measured over simulated, mean; the worst pair",
+            "<= 10 %",
+            f"{100 * mean(found):+.1f} %; {100 * max(map(abs, found), default=math.nan):.1f} %",
+        )

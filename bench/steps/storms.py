@@ -1,10 +1,11 @@
 """What storms of evictions change in results (nothing), and how long an eviction takes."""
+
 import math
 import random
 import re
 import time
 
-from measure_lab import ALWAYS_REWRITTEN, KERNELS
+from ..lab.lab import ALWAYS_REWRITTEN, KERNELS
 
 # CUDA-runtime programs: scale for kernels of about 100 us and more, and the mean time between random grants. The copies
 # back and the comparison on the CPU take vector_add a hundred times as long as its kernel, hence the fiercer storm.
@@ -18,8 +19,13 @@ CROWD_LIMIT_S = 30
 BY_HAND_LIMIT_S = 100
 BY_HAND_ROUNDS = 3000  # of some milliseconds each, a hundred times what its kernel takes
 # Kernels of some hundred milliseconds on the software GPU, of many short block-tasks.
-REHEARSAL = {"vectorAdd": ("--extent", 400_011), "matrixMul": ("--extent", "200,200,20"),
-             "reduction": ("--extent", 300_101), "histogram": ("--extent", 400_003), "work": ("--extent", "1000,20")}
+REHEARSAL = {
+    "vectorAdd": ("--extent", 400_011),
+    "matrixMul": ("--extent", "200,200,20"),
+    "reduction": ("--extent", 300_101),
+    "histogram": ("--extent", 400_003),
+    "work": ("--extent", "1000,20"),
+}
 
 
 def middle(values):
@@ -41,8 +47,13 @@ def step_identical(lab):
                 usage = storm(lab, program, enough, limit_s)
                 report = program.report()
                 same = report["output_hash"] == original["output_hash"]
-                yield storm_row(lab, kernel, report["launches"], usage,
-                                f"{report['mismatches']} of {report['checked']} wrong, memory {'same' if same else 'DIFFERS'}")
+                yield storm_row(
+                    lab,
+                    kernel,
+                    report["launches"],
+                    usage,
+                    f"{report['mismatches']} of {report['checked']} wrong, memory {'same' if same else 'DIFFERS'}",
+                )
     for name, (scale, storm_us) in PROGRAMS.items():
         with lab.gpuctld("--evict-storm", lab.size(storm_us, 3000), config=ALWAYS_REWRITTEN):
             lab.gpuctl("create-slice", "s")
@@ -54,8 +65,13 @@ def step_identical(lab):
             line = re.search(r"(\d+) rounds, (\d+) wrong", out)
             if line is None:
                 raise program.failure("no result")
-            yield storm_row(lab, f"{name} ({runtime} runtime)", int(line.group(1)), usage,
-                            f"{line.group(2)} of {line.group(1)} wrong")
+            yield storm_row(
+                lab,
+                f"{name} ({runtime} runtime)",
+                int(line.group(1)),
+                usage,
+                f"{line.group(2)} of {line.group(1)} wrong",
+            )
 
 
 def step_storms(lab):
@@ -64,7 +80,9 @@ def step_storms(lab):
     with lab.gpuctld("--evict-storm", lab.size(200, 3000), config=ALWAYS_REWRITTEN):
         lab.gpuctl("create-slice", "s")
         for kernel in lab.kernels():
-            program = lab.start_bench("s", kernel, "--size", lab.size("large", "trivial"), "--depth", 2, "--seconds", 40, "--check", "last")
+            program = lab.start_bench(
+                "s", kernel, "--size", lab.size("large", "trivial"), "--depth", 2, "--seconds", 40, "--check", "last"
+            )
             try:
                 program.wait_launching()
                 usage = storm(lab, program, lab.size(400, 3), SUITE_STORM_S)
@@ -74,7 +92,9 @@ def step_storms(lab):
                 continue
             total += usage["evictions"]
             means.append(usage["evict_us_mean"])
-            yield storm_row(lab, kernel, report["launches"], usage, f"{report['mismatches']} of {report['checked']} wrong")
+            yield storm_row(
+                lab, kernel, report["launches"], usage, f"{report['mismatches']} of {report['checked']} wrong"
+            )
     yield ("evictions in all", ">= 10000", str(total))
     yield ("mean of the kernels' mean eviction times", "<= 40 us", f"{sum(means) / len(means):.0f} us")
 
@@ -102,8 +122,24 @@ def step_crowd(lab):
         while waiting or running:
             while waiting and len(running) < lab.size(AT_ONCE, 2):
                 kernel = waiting.pop(0)
-                running.append((kernel, lab.start_bench("s", kernel, "--size", lab.size("small", "trivial"), "--depth", 2, "--seconds", 2,
-                                                        "--check", "last", limit_s=CROWD_LIMIT_S)))
+                running.append(
+                    (
+                        kernel,
+                        lab.start_bench(
+                            "s",
+                            kernel,
+                            "--size",
+                            lab.size("small", "trivial"),
+                            "--depth",
+                            2,
+                            "--seconds",
+                            2,
+                            "--check",
+                            "last",
+                            limit_s=CROWD_LIMIT_S,
+                        ),
+                    )
+                )
             kernel, program = running.pop(0)
             try:
                 wrong = program.report()["mismatches"]
@@ -129,8 +165,12 @@ def storm(lab, program, least, limit_s):
 
 def storm_row(lab, name, launches, usage, verdict):
     lab.record(kernel=name, launches=launches, usage=usage, verdict=verdict)
-    return (f"{name}: {launches} launches, {usage['evictions']} evictions, "
-            f"mean {usage['evict_us_mean']:.0f} max {usage['evict_us_max']:.0f} us", "all right", verdict)
+    return (
+        f"{name}: {launches} launches, {usage['evictions']} evictions, "
+        f"mean {usage['evict_us_mean']:.0f} max {usage['evict_us_max']:.0f} us",
+        "all right",
+        verdict,
+    )
 
 
 def step_evict(lab):
@@ -139,10 +179,31 @@ def step_evict(lab):
     for task_us in lab.size((10, 20, 50, 100), (5000,)):
         with lab.gpuctld(), lab.company():
             lab.gpuctl("create-slice", "batch")
-            sized = lab.bench(None, "work", "--task-us", task_us, "--calibrate-us", lab.size(500, 100) * task_us,
-                              "--count", 2, "--check", "last")
-            program = lab.start_bench("batch", "work", "--extent", f"{sized['extent'][0]},{sized['extent'][1]}",
-                                      "--seconds", 60, "--depth", 2, "--check", "last", "--no-gpu-time")
+            sized = lab.bench(
+                None,
+                "work",
+                "--task-us",
+                task_us,
+                "--calibrate-us",
+                lab.size(500, 100) * task_us,
+                "--count",
+                2,
+                "--check",
+                "last",
+            )
+            program = lab.start_bench(
+                "batch",
+                "work",
+                "--extent",
+                f"{sized['extent'][0]},{sized['extent'][1]}",
+                "--seconds",
+                60,
+                "--depth",
+                2,
+                "--check",
+                "last",
+                "--no-gpu-time",
+            )
             lab.wait_for(lambda: (lab.usage("batch") or {}).get("holding"), "the client to run")
             time.sleep(lab.size(0.3, 1))
             times, idle, disobeyed = evict_times(lab, shrinks, lab.sms())
@@ -150,19 +211,26 @@ def step_evict(lab):
             histogram = lab.usage("batch")["evict_us_log2"]
             program.stop()
             wrong = program.report()["mismatches"]
-        lab.record(task_us=task_us, evict_us=times, idle=idle, disobeyed=disobeyed, histogram_log2=histogram, kernels=kernels)
+        lab.record(
+            task_us=task_us, evict_us=times, idle=idle, disobeyed=disobeyed, histogram_log2=histogram, kernels=kernels
+        )
         if not times:
             raise RuntimeError(f"none of {shrinks} shrinks evicted anything ({disobeyed} were not obeyed)")
         at = middle(times)
         measured_us = next((k["block_task_ns"] / 1000 for k in kernels if k["name"] == "work"), 0)
-        yield (f"evict, decision to SMs free, {task_us} us block-tasks ({measured_us:.1f} measured), n={len(times)}",
-               f"p50 <= {20 + task_us} us", f"p50 {at['p50']:.1f}, p90 {at['p90']:.1f}, max {at['max']:.1f} us"
-               + (f"; {disobeyed} NOT OBEYED" if disobeyed else "") + (f"; {wrong} WRONG" if wrong else ""))
+        yield (
+            f"evict, decision to SMs free, {task_us} us block-tasks ({measured_us:.1f} measured), n={len(times)}",
+            f"p50 <= {20 + task_us} us",
+            f"p50 {at['p50']:.1f}, p90 {at['p90']:.1f}, max {at['max']:.1f} us"
+            + (f"; {disobeyed} NOT OBEYED" if disobeyed else "")
+            + (f"; {wrong} WRONG" if wrong else ""),
+        )
 
 
 def evict_times(lab, shrinks, sms):
     """Halves the slice and lets it grow again, over and over, at any moment of its kernels. Returns the times of the
-    evictions, how many shrinks came between kernels and evicted nobody, and how many were not obeyed within a second."""
+    evictions, how many shrinks came between kernels and evicted nobody, and how many were not obeyed within a
+    second."""
     times, idle, disobeyed = [], 0, 0
     deadline = time.monotonic() + 60
     while len(times) + idle + disobeyed < shrinks and time.monotonic() < deadline:

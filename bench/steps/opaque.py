@@ -1,10 +1,11 @@
 """The latency of a client that fits its reserve beside a program whose kernels have no PTX (cuBLAS)."""
+
 import importlib.util
 import json
 import pathlib
 import sys
 
-from measure_latency import reserve_of
+from .latency import reserve_of
 
 MATMUL = pathlib.Path(__file__).parent / "matmul.py"
 SECONDS = 5
@@ -18,8 +19,23 @@ def step_opaque(lab):
         sms = lab.sms()
         reserve = reserve_of(sms)
         sized = lab.bench(None, "work", "--blocks", reserve, "--calibrate-us", 50, "--count", 20)
-        ls = ("work", "--blocks", reserve, "--iterations", sized["extent"][1], "--arrival", "periodic", "--period-us", 2000,
-              "--priority", "high", "--seconds", SECONDS, "--check", "last")
+        ls = (
+            "work",
+            "--blocks",
+            reserve,
+            "--iterations",
+            sized["extent"][1],
+            "--arrival",
+            "periodic",
+            "--period-us",
+            2000,
+            "--priority",
+            "high",
+            "--seconds",
+            SECONDS,
+            "--check",
+            "last",
+        )
         lab.gpuctl("create-slice", "ls", "--reserve", reserve, "--reserve-mode", "strict")
         lab.gpuctl("create-slice", "batch")
         alone = lab.bench(None, *ls)
@@ -32,15 +48,30 @@ def step_opaque(lab):
             result = finished(batch)
             found[name] = (report, result)
             lab.record(opaque=name, batch=result)
-            yield (f"LS beside cuBLAS, {name}", "", f"p50 {report['latency_us']['p50']:.0f}, p99 {report['latency_us']['p99']:.0f} us; "
-                   f"batch {result['per_s']:.1f} matmul/s; {report['mismatches'] + result['mismatches']} wrong")
+            yield (
+                f"LS beside cuBLAS, {name}",
+                "",
+                f"p50 {report['latency_us']['p50']:.0f}, p99 {report['latency_us']['p99']:.0f} us; "
+                f"batch {result['per_s']:.1f} matmul/s; {report['mismatches'] + result['mismatches']} wrong",
+            )
     p99 = alone["latency_us"]["p99"]
-    yield ("LS alone; cuBLAS alone", "", f"p50 {alone['latency_us']['p50']:.0f}, p99 {p99:.0f} us; {batch_alone['per_s']:.1f} matmul/s")
+    yield (
+        "LS alone; cuBLAS alone",
+        "",
+        f"p50 {alone['latency_us']['p50']:.0f}, p99 {p99:.0f} us; {batch_alone['per_s']:.1f} matmul/s",
+    )
     managed, managed_batch = found["in slices"]
-    yield ("LS p99 in slices / unmanaged under MPS, stream priority high", "<= 1.2",
-           f"{managed['latency_us']['p99'] / found['unmanaged'][0]['latency_us']['p99']:.3f}")
+    yield (
+        "LS p99 in slices / unmanaged under MPS, stream priority high",
+        "<= 1.2",
+        f"{managed['latency_us']['p99'] / found['unmanaged'][0]['latency_us']['p99']:.3f}",
+    )
     yield ("LS p99 in slices / alone", "", f"{managed['latency_us']['p99'] / p99:.2f}")
-    yield ("cuBLAS in a slice / its share of alone", ">= 0.95", f"{managed_batch['per_s'] / batch_alone['per_s'] * sms / (sms - reserve):.3f}")
+    yield (
+        "cuBLAS in a slice / its share of alone",
+        ">= 0.95",
+        f"{managed_batch['per_s'] / batch_alone['per_s'] * sms / (sms - reserve):.3f}",
+    )
 
 
 def finished(program):

@@ -1,21 +1,46 @@
-"""Pairs of kernels side by side under `sim` (adaptive simultaneous multi-tenancy), against one after the other and against plain MPS.
+"""Pairs of kernels side by side under `sim` (adaptive simultaneous multi-tenancy), against one after the other and
+against plain MPS.
 
-In each pair one kernel waits for memory and has no use for all SMs, and the other computes. System throughput (STP) is the sum, over
-both, of launches a second together by launches a second alone and unmanaged; programs that take turns have 1 together. About 80 s
-in all; what a pair has is printed when it is done, with the mean so far.
-"""
+In each pair one kernel waits for memory and has no use for all SMs, and the other computes. System throughput (STP) is
+the sum, over both, of launches a second together by launches a second alone and unmanaged; programs that take turns
+have 1 together. About 80 s in all; what a pair has is printed when it is done, with the mean so far."""
+
 import statistics
 
-PAIRS = (("vectorAdd", "binomialOptions"), ("triad", "tpacf"), ("spmv", "nbody"), ("blackScholes", "md5Hash"), ("reduction", "matrixMul"))
+PAIRS = (
+    ("vectorAdd", "binomialOptions"),
+    ("triad", "tpacf"),
+    ("spmv", "nbody"),
+    ("blackScholes", "md5Hash"),
+    ("reduction", "matrixMul"),
+)
 ALONE_S, LEARN_S, MEASURE_S = 0.8, 2, 1.6
 
 
 def rates(lab, slices, pair, seconds, learn_s=0.0):
     """Launches a second of each, in so many seconds after those in which the daemon learns."""
     files = [lab.scratch / f"side-by-side-{kernel}" for kernel in pair]
-    reports = lab.together(*((slice_path, (kernel, "--size", lab.size("large", "trivial"), "--depth", 2, "--seconds", learn_s + seconds,
-                                           "--check", "last", "--samples", samples))
-                             for slice_path, kernel, samples in zip(slices, pair, files)))
+    reports = lab.together(
+        *(
+            (
+                slice_path,
+                (
+                    kernel,
+                    "--size",
+                    lab.size("large", "trivial"),
+                    "--depth",
+                    2,
+                    "--seconds",
+                    learn_s + seconds,
+                    "--check",
+                    "last",
+                    "--samples",
+                    samples,
+                ),
+            )
+            for slice_path, kernel, samples in zip(slices, pair, files)
+        )
+    )
     if any(report["mismatches"] for report in reports):
         raise RuntimeError(f"{pair}: wrong results")
     rows = [[line.split() for line in samples.read_text().splitlines()[1:]] for samples in files]
@@ -37,5 +62,9 @@ def step_side_by_side(lab):
             parts = [[rate / by_itself for rate, by_itself in zip(of_one, alone)] for of_one in (sim, mps)]
             gains.append(sum(parts[0]) - 1)
             measured = "; ".join(f"{sum(of_one):.2f} ({of_one[0]:.2f} and {of_one[1]:.2f})" for of_one in parts)
-            yield (f"{pair[0]} and {pair[1]}: STP under sim; plain MPS", "", f"{measured}; so far {100 * statistics.mean(gains):+.1f} % in the mean")
+            yield (
+                f"{pair[0]} and {pair[1]}: STP under sim; plain MPS",
+                "",
+                f"{measured}; so far {100 * statistics.mean(gains):+.1f} % in the mean",
+            )
     yield ("STP over one after the other, mean of the pairs", ">= +9.8 %", f"{100 * statistics.mean(gains):+.1f} %")

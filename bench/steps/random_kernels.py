@@ -1,8 +1,9 @@
 """Random kernels (tests/random) on the GPU: the same memory plain, rewritten, and in a storm of evictions?"""
+
 import itertools
 import time
 
-from measure_lab import ALWAYS_REWRITTEN
+from ..lab.lab import ALWAYS_REWRITTEN
 
 FIRST_SEED = 10_000
 SEEDS_A_PROCESS = 10
@@ -20,8 +21,14 @@ class Batch:
     def run(self, slice_path):
         """Guarded kernels too, though a storm mostly leaves them a part of the SMs."""
         with self.lab.environment(GPUSLICE_GUARD="always"):
-            return self.lab.start(slice_path, self.lab.build / "tests/random/random-kernels", self.seeds, "--calls-together", "--linger",
-                                  limit_s=PROCESS_LIMIT_S)
+            return self.lab.start(
+                slice_path,
+                self.lab.build / "tests/random/random-kernels",
+                self.seeds,
+                "--calls-together",
+                "--linger",
+                limit_s=PROCESS_LIMIT_S,
+            )
 
     def done(self):
         """Whether nothing is left to run. What is wrong comes as an exception that names the seeds."""
@@ -71,5 +78,9 @@ def step_random(lab):
                     yield (f"seeds {batch.seeds}: WRONG", "", str(error)[:160])
                 running.remove(batch)
             time.sleep(0.01)
-    yield (f"{kernels} random kernels of {seeds} seeds from {FIRST_SEED} on, each alone and twice with the others of its module, {evictions} evictions",
-           "the same", "the same" if wrong == 0 else f"{wrong} processes DIFFER")
+    yield (
+        f"{kernels} random kernels of {seeds} seeds from {FIRST_SEED} on, each alone and twice "
+        f"with the others of its module, {evictions} evictions",
+        "the same",
+        "the same" if wrong == 0 else f"{wrong} processes DIFFER",
+    )

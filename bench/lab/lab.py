@@ -1,125 +1,23 @@
-"""What the steps of measure.py work with: the binaries, the GPU, one gpuctld at a time, and the record of what was run.
+"""What the steps of bench/measure.py work with: the binaries, the GPU, one gpuctld at a time, and the record.
 
 Every program gets a process group of its own, a time limit that holds even if this one is killed, and its end when the
 lab is closed. Every result goes to raw.jsonl at once.
 """
+
 import contextlib
 import json
 import os
 import pathlib
 import shutil
-import signal
-import socket
 import subprocess
 import time
 
+from .client import Connection
+from .program import STARTUP_S, Program
+
 KERNELS = ("vectorAdd", "matrixMul", "reduction", "histogram", "work")
 ALWAYS_REWRITTEN = "[daemon]\nlatency_target_us = 1\nalways_preemptible = true\n"  # short kernels too
-STARTUP_S = 60
 PROGRAM_LIMIT_S = 120
-
-
-class Program:
-    """A program that was started; its output lies in files."""
-
-    def __init__(self, lab, slice_path, arguments, limit_s):
-        self.lab, self.slice_path, self.arguments = lab, slice_path, [str(argument) for argument in arguments]
-        lab.started += 1
-        self.out_path, self.err_path = (lab.scratch / f"{lab.started}.{kind}" for kind in ("out", "err"))
-        prefix = [lab.gpuctl_path, "run", "--slice", slice_path, "--"] if slice_path else []
-        with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
-            self.process = subprocess.Popen(["timeout", "-k", "20", str(limit_s), *prefix, *self.arguments], env=lab.env,
-                                            stdin=subprocess.PIPE, stdout=out, stderr=err, start_new_session=True)
-        self.limit_s = limit_s
-        lab.programs.append(self)
-
-    def out(self):
-        return self.out_path.read_text(errors="replace")
-
-    def err(self):
-        return self.err_path.read_text(errors="replace").strip()
-
-    def failure(self, what):
-        words = " ".join(pathlib.Path(word).name if "/" in word else word for word in self.arguments)
-        return RuntimeError(f"{words} ({self.slice_path or 'plain'}): {what}; {self.err()} {self.out()}".strip())
-
-    def wait_ready(self, seconds=STARTUP_S):
-        """Until a gpuslice-bench with --start-on-input waits for begin()."""
-        deadline = time.monotonic() + seconds
-        while "ready" not in self.err():
-            if self.process.poll() is not None:
-                raise self.failure(f"ended early with status {self.process.returncode}")
-            if time.monotonic() > deadline:
-                raise self.failure(f"not ready after {seconds} s")
-            time.sleep(0.01)
-
-    def wait_launching(self, seconds=STARTUP_S):
-        """Until a program in slice s has launched something: its inputs are made by then."""
-        deadline = time.monotonic() + seconds
-        while not (self.lab.usage("s") or {}).get("launches"):
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise self.failure("launched nothing")
-            time.sleep(0.01)
-
-    def begin(self, at_ns):
-        self.process.stdin.write(f"{at_ns}\n".encode())
-        self.process.stdin.flush()
-
-    def stop(self):
-        with contextlib.suppress(ProcessLookupError):
-            self.process.send_signal(signal.SIGTERM)
-
-    def finish(self):
-        """Waits for the end; 3 says that a result was wrong, which is a result too."""
-        status = self.process.wait()
-        if status in (124, 137):
-            raise self.failure(f"still running after {self.limit_s} s")
-        if status not in (0, 3):
-            raise self.failure(f"exit status {status}")
-        return self.out()
-
-    def report(self):
-        report = json.loads(self.finish())
-        self.lab.record(slice=self.slice_path, arguments=self.arguments[1:], report=report)
-        return report
-
-    def kill(self):
-        for kind in (signal.SIGTERM, signal.SIGKILL):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, kind)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(2)
-                break
-
-
-class Connection:
-    """To the daemon, for calls without the cost of a process."""
-
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(30)
-        self.socket.connect(path)
-
-    def call(self, method, **parameters):
-        self.socket.sendall(json.dumps({"method": f"io.gpuctl.{method}", "parameters": parameters}).encode() + b"\0")
-        data = b""
-        while not data.endswith(b"\0"):
-            piece = self.socket.recv(65536)
-            if not piece:
-                raise RuntimeError(f"{method}: the daemon closed the connection")
-            data += piece
-        reply = json.loads(data[:-1])
-        if "error" in reply:
-            raise RuntimeError(f"{method}: {reply}")
-        return reply["parameters"]
-
-    def usage(self, slice_path):
-        """Of the first client of a slice, on the first GPU; None while there is none."""
-        clients = self.call("GetSlice", path=slice_path)["clients"]
-        return clients[0]["usage"][0] if clients and clients[0]["usage"] else None
-
-    def close(self):
-        self.socket.close()
 
 
 class Lab:
@@ -173,7 +71,9 @@ class Lab:
 
     def kernels(self):
         """The names of all benchmark kernels."""
-        listed = subprocess.run([self.bench_path, "list", "--json"], env=self.env, capture_output=True, text=True, check=True, timeout=60)
+        listed = subprocess.run(
+            [self.bench_path, "list", "--json"], env=self.env, capture_output=True, text=True, check=True, timeout=60
+        )
         return [kernel["name"] for kernel in json.loads(listed.stdout)["kernels"]]
 
     def bench(self, slice_path, *arguments):
@@ -181,7 +81,8 @@ class Lab:
         return self.start_bench(slice_path, *arguments).report()
 
     def together(self, *runs, apart_ns=0):
-        """Several (slice, arguments) from the same moment on, or each so much after the one before it; their reports."""
+        """Several (slice, arguments) from the same moment on, or each so much after the one before it; their
+        reports."""
         programs = [self.start_bench(slice_path, *arguments, "--start-on-input") for slice_path, arguments in runs]
         for program in programs:
             program.wait_ready()
@@ -196,8 +97,17 @@ class Lab:
         config_path.write_text(config)
         state = self.scratch / f"{self.step}.state"
         shutil.rmtree(state, ignore_errors=True)
-        command = [self.build / "src/gpuctld/gpuctld", "--socket", self.env["GPUCTL_SOCKET"], "--config", config_path,
-                   "--state", state, *options, *(["--software-gpu"] if self.options.rehearse else [])]
+        command = [
+            self.build / "src/gpuctld/gpuctld",
+            "--socket",
+            self.env["GPUCTL_SOCKET"],
+            "--config",
+            config_path,
+            "--state",
+            state,
+            *options,
+            *(["--software-gpu"] if self.options.rehearse else []),
+        ]
         daemon = self.start(None, *command, limit_s=limit_s)
         try:
             deadline = time.monotonic() + STARTUP_S
@@ -236,8 +146,9 @@ class Lab:
             self.env = before
 
     def gpuctl(self, *arguments):
-        subprocess.run([self.gpuctl_path, *map(str, arguments)], env=self.env, check=True, stdout=subprocess.DEVNULL,
-                       timeout=30)
+        subprocess.run(
+            [self.gpuctl_path, *map(str, arguments)], env=self.env, check=True, stdout=subprocess.DEVNULL, timeout=30
+        )
 
     def call(self, method, **parameters):
         return self.connection.call(method, **parameters)

@@ -1,26 +1,36 @@
-"""compute-sanitizer over every benchmark kernel in its rewritten form: out-of-bounds accesses, and races in shared memory."""
+"""compute-sanitizer over every benchmark kernel in its rewritten form: out-of-bounds accesses, and races in shared
+memory."""
+
 import pathlib
 import re
 import shutil
 import time
 
-from measure_lab import ALWAYS_REWRITTEN
+from ..lab.lab import ALWAYS_REWRITTEN
 
 TOOLS = ("memcheck", "racecheck")
 AT_ONCE = 6  # each with a gpuctld of its own, so that none is evicted for another while the tool holds up its launches
 RUN_LIMIT_S = 30
 BUDGET_S = 100
-SUMMARY = {"memcheck": re.compile(r"ERROR SUMMARY: (\d+) error()"),
-           "racecheck": re.compile(r"RACECHECK SUMMARY: \d+ hazards? displayed \((\d+) errors?, (\d+) warnings?\)")}
+SUMMARY = {
+    "memcheck": re.compile(r"ERROR SUMMARY: (\d+) error()"),
+    "racecheck": re.compile(r"RACECHECK SUMMARY: \d+ hazards? displayed \((\d+) errors?, (\d+) warnings?\)"),
+}
 OPTIONS = ("--target-processes", "all", "--launch-timeout", "30")
-# The tool puts libraries of its own into LD_PRELOAD. gpuctl keeps those behind libgpuslice and becomes the program; or the tool is told
-# to put libgpuslice in front of its own. The first way that works is used.
+# The tool puts libraries of its own into LD_PRELOAD. gpuctl keeps those behind libgpuslice and becomes the program; or
+# the tool is told to put libgpuslice in front of its own. The first way that works is used.
 WAYS = ("gpuctl run within the tool", "libgpuslice preloaded by the tool", "plain")
 
 
 def find_sanitizer():
-    return next((path for path in (shutil.which("compute-sanitizer"), "/usr/local/cuda/bin/compute-sanitizer")
-                 if path and pathlib.Path(path).exists()), None)
+    return next(
+        (
+            path
+            for path in (shutil.which("compute-sanitizer"), "/usr/local/cuda/bin/compute-sanitizer")
+            if path and pathlib.Path(path).exists()
+        ),
+        None,
+    )
 
 
 class Check:
@@ -46,8 +56,23 @@ class Check:
         before = lab.env
         lab.env = {name: value for name, value in before.items() if name != "GPUCTL_SOCKET"} | environment
         self.began = time.monotonic()
-        self.program = lab.start(None, *command, lab.bench_path, "run", kernel, "--size", size, "--count", 2, "--warmup", 1,
-                                 "--check", "last", "--json", limit_s=RUN_LIMIT_S)
+        self.program = lab.start(
+            None,
+            *command,
+            lab.bench_path,
+            "run",
+            kernel,
+            "--size",
+            size,
+            "--count",
+            2,
+            "--warmup",
+            1,
+            "--check",
+            "last",
+            "--json",
+            limit_s=RUN_LIMIT_S,
+        )
         lab.env = before
 
     def ended(self):
@@ -64,8 +89,18 @@ class Check:
         self.persistent = forms.count("persistent")
         errors = int(summary[1]) if summary else None
         warnings = int(summary[2] or 0) if summary else 0
-        self.lab.record(kernel=self.kernel, tool=self.tool, way=self.way, status=status, seconds=seconds, errors=errors, warnings=warnings,
-                        persistent=self.persistent, kernels=len(forms), log=log[-4000:])
+        self.lab.record(
+            kernel=self.kernel,
+            tool=self.tool,
+            way=self.way,
+            status=status,
+            seconds=seconds,
+            errors=errors,
+            warnings=warnings,
+            persistent=self.persistent,
+            kernels=len(forms),
+            log=log[-4000:],
+        )
         if errors is None or status not in (0, 3):
             why = f"still running after {RUN_LIMIT_S} s" if status in (124, 137) else f"exit status {status}"
             return f"NOT CHECKED: {why}; {' '.join((log + self.program.err()).split())[-160:]}", False
@@ -111,9 +146,17 @@ def check_all(lab, sanitizer, deadline):
                 clean += nothing
                 if not nothing:  # and as the program is without us?
                     waiting.append((check.kernel, check.tool, WAYS[2]))
-            yield (f"{check.kernel}, {check.tool}{'' if check.in_slice else ', plain'}", "0 errors" if check.in_slice else "", text)
+            yield (
+                f"{check.kernel}, {check.tool}{'' if check.in_slice else ', plain'}",
+                "0 errors" if check.in_slice else "",
+                text,
+            )
     if waiting:
-        yield (f"NOT CHECKED, no time left: {len(waiting)} runs", "", ", ".join(f"{kernel} {tool}" for kernel, tool, _ in waiting)[:300])
+        yield (
+            f"NOT CHECKED, no time left: {len(waiting)} runs",
+            "",
+            ", ".join(f"{kernel} {tool}" for kernel, tool, _ in waiting)[:300],
+        )
     yield ("runs in rewritten form in which the tools found nothing", "", f"{clean} of {done}")
 
 
@@ -139,8 +182,20 @@ def start_daemons(lab):
         socket = lab.scratch / f"memcheck{number}.sock"
         lab.env = {**before, "GPUCTL_SOCKET": str(socket)}
         options = ["--software-gpu"] if lab.options.rehearse else []
-        daemons.append(lab.start(None, lab.build / "src/gpuctld/gpuctld", "--socket", socket, "--config", config,
-                                 "--state", lab.scratch / f"memcheck{number}.state", *options, limit_s=BUDGET_S + 60))
+        daemons.append(
+            lab.start(
+                None,
+                lab.build / "src/gpuctld/gpuctld",
+                "--socket",
+                socket,
+                "--config",
+                config,
+                "--state",
+                lab.scratch / f"memcheck{number}.state",
+                *options,
+                limit_s=BUDGET_S + 60,
+            )
+        )
         sockets.append(socket)
     for socket, daemon in zip(sockets, daemons):
         lab.env = {**before, "GPUCTL_SOCKET": str(socket)}

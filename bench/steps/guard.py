@@ -1,16 +1,29 @@
-"""Guarded kernels: what looking and claiming costs each of their blocks, and what a latency-critical client gains by it."""
+"""Guarded kernels: what looking and claiming costs each of their blocks, and what a latency-critical client gains by
+it."""
+
 import statistics
 import time
 
-from measure_programs import Case, Run, explain, guarded, over_plain, python, take_turns
+from .programs import Case, Run, explain, guarded, over_plain, python, take_turns
 
-SIZES = {1024: 5000, 2048: 1500, 4096: 300, 8192: 40}  # of triton_matmul.py, which says how long blocks take: rounds at a time
+SIZES = {
+    1024: 5000,
+    2048: 1500,
+    4096: 300,
+    8192: 40,
+}  # of triton_matmul.py, which says how long blocks take: rounds at a time
 SECONDS = 5
 
 
 def product(size, guard):
     """triton_matmul, guarded or not."""
-    return Case("triton_matmul", 0, ("torch", "triton"), python("triton_matmul.py", "--size", str(size)), {"GPUSLICE_GUARD": guard})
+    return Case(
+        "triton_matmul",
+        0,
+        ("torch", "triton"),
+        python("triton_matmul.py", "--size", str(size)),
+        {"GPUSLICE_GUARD": guard},
+    )
 
 
 def step_guard(lab):
@@ -22,8 +35,10 @@ def step_guard(lab):
         lab.gpuctl("create-slice", "s")
         for size, rounds in SIZES.items():
             yield from guarded(product(size, ""), cost(lab, size, rounds))
-    for how, ls_settings, policy in (("half the GPU lent", ("--reserve", sms // 2, "--reserve-mode", "lend"), "share"),
-                                     ("hpf", ("--priority", 1), "hpf")):
+    for how, ls_settings, policy in (
+        ("half the GPU lent", ("--reserve", sms // 2, "--reserve-mode", "lend"), "share"),
+        ("hpf", ("--priority", 1), "hpf"),
+    ):
         with lab.gpuctld():
             yield from beside(lab, how, ls_settings, policy)
 
@@ -44,23 +59,50 @@ def cost(lab, size, rounds):
             run.end()
     plain_us = statistics.median(plain for plain, _ in bursts) / rounds * 1e6
     lab.record(size=size, rounds=rounds, bursts_s=bursts, kernel=kernel)
-    yield (f"size {size}: {plain_us:.0f} us, block-tasks of {kernel['block_task_ns'] / 1000:.1f} us, {kernel['form']}; over plain ({len(bursts)} pairs)", "",
-           f"{over_plain(bursts)}; results {'the same' if same else 'DIFFER'}")
+    yield (
+        f"size {size}: {plain_us:.0f} us, block-tasks of {kernel['block_task_ns'] / 1000:.1f} us, "
+        f"{kernel['form']}; over plain ({len(bursts)} pairs)",
+        "",
+        f"{over_plain(bursts)}; results {'the same' if same else 'DIFFER'}",
+    )
 
 
 def beside(lab, how, ls_settings, policy):
     """LS that would fill the GPU, beside triton_matmul."""
     sms = lab.sms()
     sized = lab.bench(None, "work", "--blocks", sms, "--calibrate-us", 50, "--count", 20)
-    ls = ("work", "--blocks", 8 * sms, "--iterations", sized["extent"][1], "--arrival", "periodic", "--period-us", 20_000,
-          "--priority", "high", "--seconds", SECONDS, "--check", "last")
+    ls = (
+        "work",
+        "--blocks",
+        8 * sms,
+        "--iterations",
+        sized["extent"][1],
+        "--arrival",
+        "periodic",
+        "--period-us",
+        20_000,
+        "--priority",
+        "high",
+        "--seconds",
+        SECONDS,
+        "--check",
+        "last",
+    )
     lab.gpuctl("create-slice", "ls", *ls_settings)
     lab.gpuctl("create-slice", "batch")
     lab.gpuctl("set", "/", f"policy={policy}")
     for slice_path in (None, "ls"):
         alone = lab.bench(slice_path, *ls)["latency_us"]
-        yield (f"{how}: LS alone, {'in its slice' if slice_path else 'plain'}", "", f"p50 {alone['p50']:.0f}, p99 {alone['p99']:.0f} us")
-    for name, ls_slice, batch_slice, guard in (("unmanaged", None, None, ""), ("opaque", "ls", "batch", ""), ("guarded", "ls", "batch", "1")):
+        yield (
+            f"{how}: LS alone, {'in its slice' if slice_path else 'plain'}",
+            "",
+            f"p50 {alone['p50']:.0f}, p99 {alone['p99']:.0f} us",
+        )
+    for name, ls_slice, batch_slice, guard in (
+        ("unmanaged", None, None, ""),
+        ("opaque", "ls", "batch", ""),
+        ("guarded", "ls", "batch", "1"),
+    ):
         run = Run(lab, product(8192, guard), "slice", batch_slice)
         try:
             run.first_result_s()
@@ -80,5 +122,9 @@ def beside(lab, how, ls_settings, policy):
             run.end()
         lab.record(how=how, side=name, usage=usage)
         at = report["latency_us"]
-        yield (f"{how}: LS beside triton_matmul, {name}", "", f"p50 {at['p50']:.0f}, p99 {at['p99']:.0f} us; batch {rounds / seconds:.1f} products/s"
-               + (f", {usage['evictions']} evictions, mean {usage['evict_us_mean']:.0f} us" if usage else ""))
+        yield (
+            f"{how}: LS beside triton_matmul, {name}",
+            "",
+            f"p50 {at['p50']:.0f}, p99 {at['p99']:.0f} us; batch {rounds / seconds:.1f} products/s"
+            + (f", {usage['evictions']} evictions, mean {usage['evict_us_mean']:.0f} us" if usage else ""),
+        )

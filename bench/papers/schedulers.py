@@ -3,19 +3,28 @@
 Kernels have the durations of the papers' tables (FLEP Table 1, FRS Table I). Everybody launches periodically, the
 same moment of each period apart, so one run of a set of programs has many repetitions of the same arrivals.
 """
+
 import json
 import random
 import statistics
 import subprocess
 import time
 
-import measure_effisha
-import measure_flep
+from . import effisha, flep
 
 TASK_US = 20
 REHEARSED = {"md5Hash": (24_011,), "matrixMul": (52, 70, 45), "spmv": (601, 40), "vectorAdd": (30_011,)}
-FRS = {"CEDD": 13.57, "SPMV": 8.36, "VA": 3.71, "CONV": 3.27, "BS": 2.36, "PF": 1.65, "MM": 1.43, "HST256": 1.29,
-       "RED": 0.87}
+FRS = {
+    "CEDD": 13.57,
+    "SPMV": 8.36,
+    "VA": 3.71,
+    "CONV": 3.27,
+    "BS": 2.36,
+    "PF": 1.65,
+    "MM": 1.43,
+    "HST256": 1.29,
+    "RED": 0.87,
+}
 FRS_POLICIES = ("srt", "frs", "rr")
 GAP_MS = 1
 MOST_EXTENT = 1 << 30  # that gpuslice-bench takes
@@ -23,8 +32,8 @@ MS = 1e6  # nanoseconds
 
 
 class Application:
-    """A kernel with its extent. What one launch takes by itself, from its issue to its end: plain_ms without the daemon,
-    managed_ms in a slice under a policy for jobs, when another program had the GPU before it."""
+    """A kernel with its extent. What one launch takes by itself, from its issue to its end: plain_ms without the
+    daemon, managed_ms in a slice under a policy for jobs, when another program had the GPU before it."""
 
     def __init__(self, name, kernel, extent):
         self.name, self.kernel, self.extent, self.plain_ms, self.managed_ms = name, kernel, extent, 0.0, 0.0
@@ -47,8 +56,18 @@ class Schedulers:
 
     def calibrate(self):
         """Iterations of `work` for a block-task, and block-tasks for a millisecond."""
-        reached = self.lab.bench(None, "work", "--task-us", TASK_US * self.scale, "--calibrate-us", self.ms(5000),
-                                 "--count", 3, "--check", "last")
+        reached = self.lab.bench(
+            None,
+            "work",
+            "--task-us",
+            TASK_US * self.scale,
+            "--calibrate-us",
+            self.ms(5000),
+            "--count",
+            3,
+            "--check",
+            "last",
+        )
         self.iterations = reached["extent"][1]
         self.blocks_per_ms = reached["extent"][0] / (reached["gpu_us"]["p50"] / 1000 / self.scale)
 
@@ -66,16 +85,23 @@ class Schedulers:
         return Application(name, kernel, (min(max(1, round(extent[0] * factor)), MOST_EXTENT), *extent[1:]))
 
     def run(self, members, starts_ms, period_ms, count):
-        """Members (slice, application, options) launch at these offsets of each of so many periods. Returns for each the
-        list of (issued, completed), in ms of its period. One more period is not counted: who is done there checks a last
-        result, with another launch."""
+        """Members (slice, application, options) launch at these offsets of each of so many periods. Returns for each
+        the list of (issued, completed), in ms of its period. One more period is not counted: who is done there checks a
+        last result, with another launch."""
         period = ("--arrival", "periodic", "--period-us", self.ms(period_ms) * 1000, "--count", count + 1)
-        programs = self.start([(slice_path, application, (*period, *options)) for slice_path, application, options in members])
+        programs = self.start(
+            [(slice_path, application, (*period, *options)) for slice_path, application, options in members]
+        )
         times = self.finish(programs, self.begin(programs, starts_ms))
         if any(len(of_one) != count + 1 for of_one in times):
             raise RuntimeError(f"{[len(of_one) for of_one in times]} launches, not {count + 1} each")
-        launches = [[(issued - number * period_ms, completed - number * period_ms)
-                     for number, (issued, completed) in enumerate(of_one[:count])] for of_one in times]
+        launches = [
+            [
+                (issued - number * period_ms, completed - number * period_ms)
+                for number, (issued, completed) in enumerate(of_one[:count])
+            ]
+            for of_one in times
+        ]
         self.lab.record(run=[application.name for _, application, _ in members], launches_ms=launches)
         return launches
 
@@ -85,8 +111,20 @@ class Schedulers:
         programs = []
         for index, (slice_path, application, options) in enumerate(members):
             samples = self.lab.scratch / f"schedulers-{self.runs}-{index}"
-            programs.append((self.lab.start_bench(slice_path, *application.arguments(check), "--no-gpu-time", "--start-on-input",
-                                                  "--samples", samples, *options), samples))
+            programs.append(
+                (
+                    self.lab.start_bench(
+                        slice_path,
+                        *application.arguments(check),
+                        "--no-gpu-time",
+                        "--start-on-input",
+                        "--samples",
+                        samples,
+                        *options,
+                    ),
+                    samples,
+                )
+            )
         for program, _ in programs:
             program.wait_ready()
         return programs
@@ -108,8 +146,8 @@ class Schedulers:
         return times
 
     def back_to_back(self, slices, application, count):
-        """A program in each of these slices launches it so often, two launches in flight. Returns how long that takes, in
-        ms, and how many evictions were seen."""
+        """A program in each of these slices launches it so often, two launches in flight. Returns how long that takes,
+        in ms, and how many evictions were seen."""
         programs = self.start([(path, application, ("--depth", 2, "--count", count)) for path in slices], "none")
         begin = self.begin(programs, [0] * len(programs))
         evictions = {}
@@ -141,17 +179,32 @@ class Schedulers:
         lab = self.lab
         path = lab.out / f"{name}.toml"
         devices = 1 + max(device for _, _, device, _, _ in members)
-        lines = [f'title = "{name} as measured"', "[device]", f"capsm = {lab.sms()}", f"count = {devices}",
-                 f"preempt_us = {1000 * preempt_ms:.1f}", f"dispatch_us = {1000 * dispatch_ms:.1f}"]
+        lines = [
+            f'title = "{name} as measured"',
+            "[device]",
+            f"capsm = {lab.sms()}",
+            f"count = {devices}",
+            f"preempt_us = {1000 * preempt_ms:.1f}",
+            f"dispatch_us = {1000 * dispatch_ms:.1f}",
+        ]
         for member, alone_ms, device, start_ms, priority in members:
-            lines += ["[[application]]", f'name = "{member}"', f"alone_ms = {alone_ms:.6f}", f"task_us = {TASK_US}", f"device = {device}",
-                      f"start_ms = {start_ms}", f"priority = {priority}"]
+            lines += [
+                "[[application]]",
+                f'name = "{member}"',
+                f"alone_ms = {alone_ms:.6f}",
+                f"task_us = {TASK_US}",
+                f"device = {device}",
+                f"start_ms = {start_ms}",
+                f"priority = {priority}",
+            ]
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         command = [lab.gpuctl_path, "--json", "simulate", path, "--policy", ",".join(policies)]
         run = subprocess.run(command, env=lab.env, check=True, capture_output=True, text=True, timeout=30)
         for result in json.loads(run.stdout):
             turnarounds = {application["name"]: application["p50_ms"] for application in result["applications"]}
-            lab.record(simulated=result["policy"], turnarounds_ms=turnarounds, evictions=result["evictions"], workload=name)
+            lab.record(
+                simulated=result["policy"], turnarounds_ms=turnarounds, evictions=result["evictions"], workload=name
+            )
             yield result["policy"], turnarounds
 
     @staticmethod
@@ -166,7 +219,8 @@ class Schedulers:
 
 
 def step_schedulers(lab):
-    """Policies for jobs: FLEP's pairs against plain MPS, FRS's and EffiSha's sets against the simulator, shares of ffs."""
+    """Policies for jobs: FLEP's pairs against plain MPS, FRS's and EffiSha's sets against the simulator, shares of
+    ffs."""
     with lab.gpuctld(), lab.environment(CUDA_DEVICE_MAX_CONNECTIONS="2"):  # MPS has no more for so many programs
         lab.gpuctl("create-slice", "high", "--priority", 10, "--weight", 200)
         lab.gpuctl("create-slice", "low", "--weight", 100)
@@ -174,17 +228,17 @@ def step_schedulers(lab):
         schedulers = Schedulers(lab)
         schedulers.calibrate()
         costs = yield from switches(schedulers)
-        yield from measure_flep.pairs(schedulers, costs[1:])
+        yield from flep.pairs(schedulers, costs[1:])
         yield from applications_of_frs(schedulers, *costs)
-        yield from measure_effisha.sets(schedulers, *costs)
+        yield from effisha.sets(schedulers, *costs)
         yield from shares(schedulers)
         yield ("wrong results", "0", str(schedulers.wrong))
 
 
 def switches(schedulers):
-    """What it costs that the GPU changes hands, by how much longer two programs take in turns than their work does. Returns
-    in ms: one block of `work`; a turn that begins when another one's launch ended; what an eviction costs beside the turn
-    that begins when it is over, its block-task not counted."""
+    """What it costs that the GPU changes hands, by how much longer two programs take in turns than their work does.
+    Returns in ms: one block of `work`; a turn that begins when another one's launch ended; what an eviction costs
+    beside the turn that begins when it is over, its block-task not counted."""
     lab = schedulers.lab
     short, long = schedulers.work("short", 2), schedulers.work("long", lab.size(40, 20))
     counts = {short: lab.size(100, 8), long: lab.size(6, 2)}
@@ -201,8 +255,11 @@ def switches(schedulers):
     evict_ms = lost_ms / max(evictions, 1)
     yield ("an eviction, and coming back: what it costs, how many", "", f"{1000 * evict_ms:.0f} us, {evictions}")
     known = next(kernel for kernel in lab.call("ListKernels")["kernels"] if kernel["name"] == "work")
-    yield ("the same as the daemon learnt it, how wrong its durations are", "",
-           f"{known['evict_us'] / schedulers.scale:.0f} us, {100 * known['error']:.0f} %")
+    yield (
+        "the same as the daemon learnt it, how wrong its durations are",
+        "",
+        f"{known['evict_us'] / schedulers.scale:.0f} us, {100 * known['error']:.0f} %",
+    )
     return alone[short] / short.extent[0], max(switch_ms, 0), max(evict_ms - switch_ms - TASK_US / 2000, 0)
 
 
@@ -211,8 +268,11 @@ def applications_of_frs(schedulers, block_ms, dispatch_ms, preempt_ms):
     durations = lab.size(FRS, {name: FRS[name] for name in ("PF", "HST256", "RED")})
     known = {name: schedulers.work(name, milliseconds) for name, milliseconds in durations.items()}
     schedulers.measure_alone([(known[name], milliseconds) for name, milliseconds in durations.items()])
-    yield ("FRS, alone: plain, in a slice", "", "; ".join(f"{name} {known[name].plain_ms:.3f}, {known[name].managed_ms:.3f}"
-                                                          for name in known) + " ms (work)")
+    yield (
+        "FRS, alone: plain, in a slice",
+        "",
+        "; ".join(f"{name} {known[name].plain_ms:.3f}, {known[name].managed_ms:.3f}" for name in known) + " ms (work)",
+    )
     rng = random.Random(1)
     orders = [rng.sample(sorted(known), len(known)) for _ in range(lab.size(4, 1))]
     measured = {policy: [] for policy in FRS_POLICIES}
@@ -224,26 +284,36 @@ def applications_of_frs(schedulers, block_ms, dispatch_ms, preempt_ms):
             simulated[policy].append(schedulers.metrics(managed_ms, [[(0, turnaround)] for turnaround in turnarounds]))
         for policy in FRS_POLICIES:
             lab.gpuctl("set", "/", f"policy={policy}")
-            launches = schedulers.run([("set", application, ()) for application in applications],
-                                      [position * GAP_MS for position in range(len(order))],
-                                      1.5 * sum(durations.values()) + 10, lab.size(4, 2))
+            launches = schedulers.run(
+                [("set", application, ()) for application in applications],
+                [position * GAP_MS for position in range(len(order))],
+                1.5 * sum(durations.values()) + 10,
+                lab.size(4, 2),
+            )
             measured[policy].append(schedulers.metrics(managed_ms, launches))
     for policy in FRS_POLICIES:
         for metric, here, there in zip(("ANTT", "STP", "DNTT"), zip(*measured[policy]), zip(*simulated[policy])):
             ours, expected = statistics.mean(here), statistics.mean(there)
-            yield (f"FRS's set, {policy}: {metric} measured, simulated; difference", "<= 10 %",
-                   f"{ours:.2f}, {expected:.2f}; " + (f"{100 * (ours / expected - 1):+.1f} %" if expected > 0.01 else "-"))
+            yield (
+                f"FRS's set, {policy}: {metric} measured, simulated; difference",
+                "<= 10 %",
+                f"{ours:.2f}, {expected:.2f}; " + (f"{100 * (ours / expected - 1):+.1f} %" if expected > 0.01 else "-"),
+            )
 
 
 def simulate(schedulers, applications, block_ms, dispatch_ms, preempt_ms, number):
     """Turnarounds in ms of each policy, in the order of the applications."""
-    members = [(application.name, application.extent[0] * block_ms, 0, position * GAP_MS, 0) for position, application in enumerate(applications)]
+    members = [
+        (application.name, application.extent[0] * block_ms, 0, position * GAP_MS, 0)
+        for position, application in enumerate(applications)
+    ]
     for policy, turnarounds in schedulers.simulate(f"frs-{number}", members, FRS_POLICIES, dispatch_ms, preempt_ms):
         yield policy, [turnarounds[application.name] for application in applications]
 
 
 def done_by(launches, at_ms):
-    """Of launches one after the other, of which one is complete when the next is: how many by then, with its part of one."""
+    """Of launches one after the other, of which one is complete when the next is: how many by then, with its part of
+    one."""
     before, count = launches[0][0], 0
     for _, completed in launches:
         if completed > at_ms:
@@ -260,12 +330,18 @@ def shares(schedulers):
     for long_ms, short_ms in lab.size(((11.106, 0.728), (5.419, 5.419)), ((5.419, 0.728),)):
         applications = {"low": schedulers.work("low", long_ms), "high": schedulers.work("high", short_ms)}
         seconds = (settle_ms + window_ms) * 1.2 * schedulers.scale / 1000
-        programs = schedulers.start([(path, application, ("--depth", 2, "--seconds", seconds))
-                                     for path, application in applications.items()])
+        programs = schedulers.start(
+            [(path, application, ("--depth", 2, "--seconds", seconds)) for path, application in applications.items()]
+        )
         times = schedulers.finish(programs, schedulers.begin(programs, [0, 0]))
-        done = {path: (done_by(of_one, settle_ms + window_ms) - done_by(of_one, settle_ms)) * application.extent[0]
-                for (path, application), of_one in zip(applications.items(), times)}
+        done = {
+            path: (done_by(of_one, settle_ms + window_ms) - done_by(of_one, settle_ms)) * application.extent[0]
+            for (path, application), of_one in zip(applications.items(), times)
+        }
         whole = window_ms * schedulers.blocks_per_ms
         lab.record(ffs=done, of=whole, launches={path: len(of_one) for path, of_one in zip(applications, times)})
-        yield (f"ffs 2:1, kernels of {short_ms} and {long_ms} ms: share of the heavier; throughput lost", "2/3; <= 10 %",
-               f"{done['high'] / max(sum(done.values()), 1):.4f}; {100 * (1 - sum(done.values()) / whole):.1f} %")
+        yield (
+            f"ffs 2:1, kernels of {short_ms} and {long_ms} ms: share of the heavier; throughput lost",
+            "2/3; <= 10 %",
+            f"{done['high'] / max(sum(done.values()), 1):.4f}; {100 * (1 - sum(done.values()) / whole):.1f} %",
+        )

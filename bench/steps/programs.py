@@ -1,4 +1,6 @@
-"""Real programs, unmodified (tests/programs): the same results in a slice and in a storm of evictions? How much longer do they take?"""
+"""Real programs, unmodified (tests/programs): the same results in a slice and in a storm of evictions? How much longer
+do they take?"""
+
 import contextlib
 import importlib.util
 import pathlib
@@ -9,15 +11,17 @@ import sys
 import time
 from typing import NamedTuple
 
-from measure_lab import ALWAYS_REWRITTEN
+from ..lab.lab import ALWAYS_REWRITTEN
 
-SOURCES = pathlib.Path(__file__).resolve().parent.parent / "tests/programs"
+SOURCES = pathlib.Path(__file__).resolve().parent.parent.parent / "tests/programs"
 BUDGET_S = 240  # for the whole step
 STORM_S = 45  # of it, kept for the storm
 FIRST_RESULT_S = 40  # a program of which nothing was kept from earlier starts
 BURST_S = 0.2
 STARTS = 10  # pairs, in the step that measures nothing else
-LAST_LINE = re.compile(r": (\d+) rounds, hash ([0-9a-f]{16}), loop ([0-9.]+) s, first result ([0-9.]+) s after its start")
+LAST_LINE = re.compile(
+    r": (\d+) rounds, hash ([0-9a-f]{16}), loop ([0-9.]+) s, first result ([0-9.]+) s after its start"
+)
 
 
 class Case(NamedTuple):
@@ -40,13 +44,15 @@ def python(file, *options):
 
 def cases(lab):
     built = lab.build / "tests/programs"
-    return (Case("torch_training", 3, ("torch",), python("torch_training.py")),
-            Case("triton_kernel", 1, ("torch", "triton"), python("triton_kernel.py")),
-            Case("triton_matmul", 1, ("torch", "triton"), python("triton_matmul.py"), {"GPUSLICE_GUARD": "always"}),
-            Case("cupy_program", 2, ("cupy",), python("cupy_program.py")),
-            Case("nvrtc_program", 3, (), (built / "nvrtc_program", *lab.size((800, "cubin"), (2, "ptx")))),
-            Case("graph_program", 3, (), (built / "graph_program", lab.size(4000, 2))),
-            Case("torch_graph", 1, ("torch",), python("torch_training.py", "--graph")))
+    return (
+        Case("torch_training", 3, ("torch",), python("torch_training.py")),
+        Case("triton_kernel", 1, ("torch", "triton"), python("triton_kernel.py")),
+        Case("triton_matmul", 1, ("torch", "triton"), python("triton_matmul.py"), {"GPUSLICE_GUARD": "always"}),
+        Case("cupy_program", 2, ("cupy",), python("cupy_program.py")),
+        Case("nvrtc_program", 3, (), (built / "nvrtc_program", *lab.size((800, "cubin"), (2, "ptx")))),
+        Case("graph_program", 3, (), (built / "graph_program", lab.size(4000, 2))),
+        Case("torch_graph", 1, ("torch",), python("torch_training.py", "--graph")),
+    )
 
 
 class Run:
@@ -105,9 +111,18 @@ class Run:
 
 @contextlib.contextmanager
 def environment(lab, side, case, **more):
-    """What is kept from start to start, by whichever front end, is kept for each side by itself, and so not there at first."""
-    caches = {name: str(lab.scratch / f"kept-{side}" / name.lower()) for name in
-              ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "PYTORCH_KERNEL_CACHE_PATH")}
+    """What is kept from start to start, by whichever front end, is kept for each side by itself, and so not there at
+    first."""
+    caches = {
+        name: str(lab.scratch / f"kept-{side}" / name.lower())
+        for name in (
+            "XDG_CACHE_HOME",
+            "CUDA_CACHE_PATH",
+            "TRITON_CACHE_DIR",
+            "CUPY_CACHE_DIR",
+            "PYTORCH_KERNEL_CACHE_PATH",
+        )
+    }
     for directory in caches.values():
         pathlib.Path(directory).mkdir(parents=True, exist_ok=True, mode=0o700)
     paths = {}
@@ -122,7 +137,11 @@ def nvrtc_of_python():
     spec = importlib.util.find_spec("nvidia")
     if spec is None or pathlib.Path("/usr/local/cuda/lib64/libnvrtc.so.13").exists():
         return None
-    found = [path for place in spec.submodule_search_locations or () for path in pathlib.Path(place).glob("*/lib/libnvrtc.so.13")]
+    found = [
+        path
+        for place in spec.submodule_search_locations or ()
+        for path in pathlib.Path(place).glob("*/lib/libnvrtc.so.13")
+    ]
     return str(found[0].parent) if found else None
 
 
@@ -192,13 +211,27 @@ def by_turns(lab, case, deadline, plain, first):
     finally:
         for run in sides.values():
             run.end()
-    lab.record(program=case.name, rounds_per_burst=burst, bursts_s=bursts, first_start_s=starts, hashes=hashes, usage=usage, kernels=kernels)
+    lab.record(
+        program=case.name,
+        rounds_per_burst=burst,
+        bursts_s=bursts,
+        first_start_s=starts,
+        hashes=hashes,
+        usage=usage,
+        kernels=kernels,
+    )
     each_ms = statistics.median(alone for alone, _ in bursts) / burst * 1000
-    yield (f"{case.name}: {len(bursts)} x {burst} rounds of {each_ms:.2f} ms, alone in a slice / plain", "<= 1.02",
-           f"{over_plain(bursts)}; results "
-           + ("the same" if hashes["plain"] == hashes["slice"] else "DIFFER"))
+    yield (
+        f"{case.name}: {len(bursts)} x {burst} rounds of {each_ms:.2f} ms, alone in a slice / plain",
+        "<= 1.02",
+        f"{over_plain(bursts)}; results " + ("the same" if hashes["plain"] == hashes["slice"] else "DIFFER"),
+    )
     forms = [kernel["form"] for kernel in kernels]
-    yield (f"{case.name}: kernels", "", ", ".join(f"{forms.count(form)} {form}" for form in sorted(set(forms))) or "none")
+    yield (
+        f"{case.name}: kernels",
+        "",
+        ", ".join(f"{forms.count(form)} {form}" for form in sorted(set(forms))) or "none",
+    )
 
 
 def take_turns(sides, rounds, pairs):
@@ -219,7 +252,9 @@ def over_plain(bursts):
 def explain(lab, slice_path, name):
     """The kernels of a slice's client; as text for people they go into a file."""
     pid = lab.call("GetSlice", path=slice_path)["clients"][0]["pid"]
-    text = subprocess.run([lab.gpuctl_path, "explain", str(pid)], env=lab.env, capture_output=True, text=True, check=True, timeout=30).stdout
+    text = subprocess.run(
+        [lab.gpuctl_path, "explain", str(pid)], env=lab.env, capture_output=True, text=True, check=True, timeout=30
+    ).stdout
     (lab.out / f"explain-{name}.txt").write_text(text, encoding="utf-8")
     return lab.call("Explain", pid=pid)["kernels"]
 
@@ -251,8 +286,11 @@ def later_starts(lab, case, deadline, first):
         yield (f"{case.name}: start to first result, in a slice / plain", "", f"{at_first}; NO TIME for later ones")
         return
     plain_s, slice_s = (statistics.median(pair[side] for pair in later) for side in (0, 1))
-    yield (f"{case.name}: start to first result, in a slice / plain ({len(later)} pairs)", "<= 1.05",
-           f"{over_plain(later)}, medians {slice_s:.2f} / {plain_s:.2f} s; {at_first}")
+    yield (
+        f"{case.name}: start to first result, in a slice / plain ({len(later)} pairs)",
+        "<= 1.05",
+        f"{over_plain(later)}, medians {slice_s:.2f} / {plain_s:.2f} s; {at_first}",
+    )
 
 
 def step_starts(lab):
@@ -270,7 +308,8 @@ def step_starts(lab):
 
 
 def in_storm(lab, ready, deadline, plain):
-    """As many rounds as the plain one ran, one program at a time; they are started together, because starting takes long."""
+    """As many rounds as the plain one ran, one program at a time; they are started together, because starting takes
+    long."""
     with lab.gpuctld("--evict-storm", lab.size(200, 3000), config=ALWAYS_REWRITTEN):
         runs = {}
         for case in ready:
@@ -294,6 +333,11 @@ def storm_row(lab, case, run, deadline, plain):
         found = run.finish()
     finally:
         run.end()
-    lab.record(program=case.name, storm_s=seconds, rounds=rounds, hash=found, expected=expected, usage=usage, kernels=kernels)
-    yield (f"{case.name} in a storm: {rounds} rounds, {usage['launches']} launches, {usage['evictions']} evictions", "the same",
-           "the same results" if found == expected else f"results DIFFER: {found}, not {expected}")
+    lab.record(
+        program=case.name, storm_s=seconds, rounds=rounds, hash=found, expected=expected, usage=usage, kernels=kernels
+    )
+    yield (
+        f"{case.name} in a storm: {rounds} rounds, {usage['launches']} launches, {usage['evictions']} evictions",
+        "the same",
+        "the same results" if found == expected else f"results DIFFER: {found}, not {expected}",
+    )

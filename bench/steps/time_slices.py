@@ -1,28 +1,47 @@
-"""Where programs take turns on the GPU (no MPS): the latency of one with priority beside another whose kernels have no PTX."""
+"""Where programs take turns on the GPU (no MPS): the latency of one with priority beside another whose kernels have no
+PTX."""
+
 import importlib.util
 import sys
 import time
 
-from measure_latency import reserve_of
-from measure_opaque import MATMUL, finished
+from .latency import reserve_of
+from .opaque import MATMUL, finished
 
 SECONDS = 3
 LEAD_S = 3  # the batch program computes so much longer than the other one is measured
 
 
 def step_timeslice(lab):
-    """LS of 8 blocks beside cuBLAS, without MPS: alone, plain, and in slices that decide the time slices. Needs PyTorch, a GPU
-    and measure.sh --no-mps."""
+    """LS of 8 blocks beside cuBLAS, without MPS: alone, plain, and in slices that decide the time slices. Needs
+    PyTorch, a GPU and measure.sh --no-mps."""
     if lab.options.rehearse or importlib.util.find_spec("torch") is None:
         raise RuntimeError("no PyTorch, or no GPU")
     with lab.gpuctld():
         modes = {device["mode"] for device in lab.connection.call("GetStatus")["devices"]}
         if modes != {"time-sliced"}:
-            raise RuntimeError(f"the mode is {', '.join(sorted(modes))}: this needs measure.sh --no-mps, and no MPS of others")
+            raise RuntimeError(
+                f"the mode is {', '.join(sorted(modes))}: this needs measure.sh --no-mps, and no MPS of others"
+            )
         blocks = reserve_of(lab.sms())
         sized = lab.bench(None, "work", "--blocks", blocks, "--calibrate-us", 50, "--count", 20)
-        ls = ("work", "--blocks", blocks, "--iterations", sized["extent"][1], "--arrival", "periodic", "--period-us", 2000,
-              "--priority", "high", "--seconds", SECONDS, "--check", "last")
+        ls = (
+            "work",
+            "--blocks",
+            blocks,
+            "--iterations",
+            sized["extent"][1],
+            "--arrival",
+            "periodic",
+            "--period-us",
+            2000,
+            "--priority",
+            "high",
+            "--seconds",
+            SECONDS,
+            "--check",
+            "last",
+        )
         # No reserve: that would keep SMs from the batch program which nobody else could use in its turns.
         lab.gpuctl("create-slice", "ls", "--priority", 10)
         lab.gpuctl("create-slice", "batch")
@@ -39,8 +58,12 @@ def step_timeslice(lab):
             report, result = program.report(), finished(batch)
             lab.record(timeslice=name, batch=result, said=said)
             p99[name], rate[name] = report["latency_us"]["p99"], result["per_s"]
-            yield (f"LS beside cuBLAS, {name}", "", f"{latency(report)}; batch {rate[name]:.1f} matmul/s; "
-                   f"{report['mismatches'] + result['mismatches']} wrong{said}")
+            yield (
+                f"LS beside cuBLAS, {name}",
+                "",
+                f"{latency(report)}; batch {rate[name]:.1f} matmul/s; "
+                f"{report['mismatches'] + result['mismatches']} wrong{said}",
+            )
     yield "LS p99 in slices / plain", "<= 0.2", f"{p99['in slices'] / p99['plain']:.3f}"
     yield "LS p99 in slices / alone", "", f"{p99['in slices'] / alone['latency_us']['p99']:.2f}"
     yield "cuBLAS in a slice / plain, both beside LS", ">= 0.95", f"{rate['in slices'] / rate['plain']:.3f}"
@@ -55,4 +78,5 @@ def said_of(lab):
     lab.wait_for(lambda: lab.usage("ls"), "LS to attach")
     time.sleep(LEAD_S / 10)
     usage = lab.usage("batch") or {}
-    return f"; time slice {usage.get('time_slice')}: {usage.get('time_slice_us')} us on {usage.get('channel_groups')} channel groups"
+    slices = f"{usage.get('time_slice')}: {usage.get('time_slice_us')} us"
+    return f"; time slice {slices} on {usage.get('channel_groups')} channel groups"

@@ -1,8 +1,8 @@
-#!/usr/bin/env python3
-"""The measurements behind docs/measurements.md; started by measure.sh, which also says what the options mean.
+"""The measurements behind docs/measurements.md; started by scripts/measure.sh, which also says what the options mean.
 
 A step yields rows of the table: figure, target, measured. Sides that are compared take turns within one run.
 """
+
 import argparse
 import contextlib
 import datetime
@@ -14,31 +14,44 @@ import subprocess
 import sys
 import time
 
-import measure_guard
-import measure_lab
-import measure_latency
-import measure_memcheck
-import measure_opaque
-import measure_overhead
-import measure_programs
-import measure_random
-import measure_schedulers
-import measure_side_by_side
-import measure_storms
-import measure_timeslice
+from .lab.lab import Lab
+from .papers import schedulers
+from .steps import (
+    guard,
+    latency,
+    memcheck,
+    opaque,
+    overhead,
+    programs,
+    random_kernels,
+    side_by_side,
+    storms,
+    time_slices,
+)
 
 # step: function, most seconds it may take
-STEPS = {"evict": (measure_storms.step_evict, 120), "latency": (measure_latency.step_latency, 240),
-         "overhead": (measure_overhead.step_overhead, 240), "launch": (measure_overhead.step_launch, 90),
-         "identical": (measure_storms.step_identical, 420), "suite": (measure_overhead.step_suite, 400),
-         "suitealone": (measure_overhead.step_suite_alone, 400), "sizes": (measure_overhead.step_sizes, 120),
-         "storms": (measure_storms.step_storms, 400), "byhand": (measure_storms.step_by_hand, 120),
-         "crowd": (measure_storms.step_crowd, 100),
-         "opaque": (measure_opaque.step_opaque, 120), "guard": (measure_guard.step_guard, 200),
-         "programs": (measure_programs.step_programs, 310), "starts": (measure_programs.step_starts, 300),
-         "timeslice": (measure_timeslice.step_timeslice, 100),
-         "memcheck": (measure_memcheck.step_memcheck, 150), "random": (measure_random.step_random, 3600),
-         "schedulers": (measure_schedulers.step_schedulers, 180), "sidebyside": (measure_side_by_side.step_side_by_side, 120)}
+STEPS = {
+    "evict": (storms.step_evict, 120),
+    "latency": (latency.step_latency, 240),
+    "overhead": (overhead.step_overhead, 240),
+    "launch": (overhead.step_launch, 90),
+    "identical": (storms.step_identical, 420),
+    "suite": (overhead.step_suite, 400),
+    "suitealone": (overhead.step_suite_alone, 400),
+    "sizes": (overhead.step_sizes, 120),
+    "storms": (storms.step_storms, 400),
+    "byhand": (storms.step_by_hand, 120),
+    "crowd": (storms.step_crowd, 100),
+    "opaque": (opaque.step_opaque, 120),
+    "guard": (guard.step_guard, 200),
+    "programs": (programs.step_programs, 310),
+    "starts": (programs.step_starts, 300),
+    "timeslice": (time_slices.step_timeslice, 100),
+    "memcheck": (memcheck.step_memcheck, 150),
+    "random": (random_kernels.step_random, 3600),
+    "schedulers": (schedulers.step_schedulers, 180),
+    "sidebyside": (side_by_side.step_side_by_side, 120),
+}
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")
 
 
@@ -49,9 +62,11 @@ def heading(lab):
         query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
         driver = subprocess.run(query, capture_output=True, text=True, check=True, timeout=30).stdout.split("\n")[0]
     mps = "MPS" if "CUDA_MPS_PIPE_DIRECTORY" in os.environ else "no MPS"
-    now = datetime.datetime.now(datetime.timezone.utc)
-    return (f"{report['device']}, {report['sms']} SMs, driver {driver}, {mps}, {os.cpu_count()} cores, "
-            f"Linux {platform.release()}, {now:%Y-%m-%d %H:%M} UTC")
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        f"{report['device']}, {report['sms']} SMs, driver {driver}, {mps}, {os.cpu_count()} cores, "
+        f"Linux {platform.release()}, {now:%Y-%m-%d %H:%M} UTC"
+    )
 
 
 class Table:
@@ -107,7 +122,7 @@ def main():
     if any(name not in STEPS for name in names):
         sys.exit("steps: " + "; ".join(f"{name} ({step.__doc__.strip()})" for name, (step, _) in STEPS.items()))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    lab = measure_lab.Lab(options)
+    lab = Lab(options)
     lab.enter("heading")
     failed = False
     try:

@@ -1,42 +1,64 @@
 """Original against rewritten kernels, by turns within one run: time on the GPU and of the launch call."""
+
 import statistics
 
-from measure_lab import KERNELS
+from ..lab.lab import KERNELS
 
 # Who is alone has four times as much.
 ALONE_FROM_48_US = "[daemon]\nlatency_target_us = 12\n"
 # Of kernels that lose most.
-SIZES = {"reduction": ("32000101", "64000101", "128000101", "256000101", "512000101"),
-         "stencil2D": ("2001,4003,4", "4001,4003,4", "8001,4003,4", "8001,8003,4"), "convolution": ("6001,3003", "6001,6003", "12001,6003"),
-         "fft": ("25000", "50000", "100000", "200000"), "spmv": ("300001,100", "600001,100"), "scan": ("64000003", "128000003")}
+SIZES = {
+    "reduction": ("32000101", "64000101", "128000101", "256000101", "512000101"),
+    "stencil2D": ("2001,4003,4", "4001,4003,4", "8001,4003,4", "8001,8003,4"),
+    "convolution": ("6001,3003", "6001,6003", "12001,6003"),
+    "fft": ("25000", "50000", "100000", "200000"),
+    "spmv": ("300001,100", "600001,100"),
+    "scan": ("64000003", "128000003"),
+}
 
 
 def paired(lab, arguments, pairs, burst, kernel_us, check="last"):
-    """Bursts of launches, plain and in slice s by turns: for each pair the samples of both bursts, as lists of dicts."""
+    """Bursts of launches, plain and in slice s by turns: for each pair the samples of both bursts, as lists of
+    dicts."""
     slot_ns = int(1000 * 1.5 * burst * kernel_us) + lab.size(15_000_000, 100_000_000)
     files = [lab.scratch / f"samples.{side}" for side in ("plain", "slice")]
-    run = (*arguments, "--arrival", "bursts", "--burst", burst, "--period-us", 2 * slot_ns / 1000,
-           "--count", burst * pairs, "--check", check)
-    reports = lab.together(*((side, (*run, "--samples", file)) for side, file in zip((None, "s"), files)),
-                           apart_ns=slot_ns)
+    run = (
+        *arguments,
+        "--arrival",
+        "bursts",
+        "--burst",
+        burst,
+        "--period-us",
+        2 * slot_ns / 1000,
+        "--count",
+        burst * pairs,
+        "--check",
+        check,
+    )
+    reports = lab.together(
+        *((side, (*run, "--samples", file)) for side, file in zip((None, "s"), files)), apart_ns=slot_ns
+    )
     if any(report["mismatches"] for report in reports):
         raise RuntimeError(f"{arguments}: wrong results")
     sides = []
     for file in files:
         names, *lines = file.read_text().splitlines()
         samples = [dict(zip(names.split(), map(float, line.split()))) for line in lines]
-        sides.append([samples[at:at + burst] for at in range(0, len(samples), burst)])
+        sides.append([samples[at : at + burst] for at in range(0, len(samples), burst)])
     # A burst that ran into the other side's time says nothing.
-    clean = [(plain, rewritten) for index, (plain, rewritten) in enumerate(zip(*sides))
-             if plain[-1]["complete_ns"] < rewritten[0]["issue_ns"]
-             and (index + 1 == pairs or rewritten[-1]["complete_ns"] < sides[0][index + 1][0]["issue_ns"])]
+    clean = [
+        (plain, rewritten)
+        for index, (plain, rewritten) in enumerate(zip(*sides))
+        if plain[-1]["complete_ns"] < rewritten[0]["issue_ns"]
+        and (index + 1 == pairs or rewritten[-1]["complete_ns"] < sides[0][index + 1][0]["issue_ns"])
+    ]
     if 2 * len(clean) < pairs:
         raise RuntimeError(f"{arguments}: {pairs - len(clean)} of {pairs} pairs of bursts ran into each other")
     return clean
 
 
 def gpu_us(samples):
-    return statistics.median(sample["gpu_us"] for sample in samples[len(samples) // 5:])  # the pipe fills first
+    return statistics.median(sample["gpu_us"] for sample in samples[len(samples) // 5 :])  # the pipe fills first
 
 
 def queue_us(samples):
@@ -76,8 +98,11 @@ def step_overhead(lab):
                 plain_us = statistics.median(gpu_us(plain) for plain, _ in bursts)
                 medians.append(statistics.median(ratios))
                 lab.record(kernel=kernel, plain_us=plain_us, ratios=ratios, queued=queued)
-                yield (f"{kernel}, {plain_us:.0f} us: rewritten / original, GPU time ({len(ratios)} pairs)", "<= 1.02",
-                       f"{medians[-1]:.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f}); {queued:.3f} of a queue's whole time")
+                yield (
+                    f"{kernel}, {plain_us:.0f} us: rewritten / original, GPU time ({len(ratios)} pairs)",
+                    "<= 1.02",
+                    f"{medians[-1]:.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f}); {queued:.3f} of a queue's whole time",
+                )
     yield ("all of them: rewritten / original, median", "<= 1.02", f"{statistics.median(medians):.3f}")
 
 
@@ -88,7 +113,8 @@ def step_suite(lab):
 
 
 def step_suite_alone(lab):
-    """The same while nobody else is on the GPU, and chunks are longer; kernels of 48 us and more are rewritten all the same."""
+    """The same while nobody else is on the GPU, and chunks are longer; kernels of 48 us and more are rewritten all the
+    same."""
     with lab.gpuctld(config=ALONE_FROM_48_US):
         yield from suite(lab)
 
@@ -98,26 +124,40 @@ def suite(lab):
     lab.gpuctl("create-slice", "s")
     for kernel in lab.kernels():
         try:
-            plain_us, ratio, _ = plain_and_rewritten(lab, (kernel, "--size", lab.size("large", "trivial"), "--depth", 4))
+            plain_us, ratio, _ = plain_and_rewritten(
+                lab, (kernel, "--size", lab.size("large", "trivial"), "--depth", 4)
+            )
         except RuntimeError as error:  # of one kernel, which should not hide the others
             yield (f"{kernel}: NOT MEASURED", "", str(error)[:120])
             continue
         if plain_us >= 100:
             ratios[kernel] = ratio
-        yield (f"{kernel}, {plain_us:.0f} us: rewritten / original, GPU time", "<= 1.05" if plain_us >= 100 else "", f"{ratio:.3f}")
-    yield (f"{len(ratios)} kernels of 100 us and more: geometric mean", "<= 1.01", f"{statistics.geometric_mean(ratios.values()):.3f}")
+        yield (
+            f"{kernel}, {plain_us:.0f} us: rewritten / original, GPU time",
+            "<= 1.05" if plain_us >= 100 else "",
+            f"{ratio:.3f}",
+        )
+    yield (
+        f"{len(ratios)} kernels of 100 us and more: geometric mean",
+        "<= 1.01",
+        f"{statistics.geometric_mean(ratios.values()):.3f}",
+    )
     worst = max(ratios, key=ratios.get)
     yield ("the worst of them", "<= 1.05", f"{ratios[worst]:.3f} ({worst})")
 
 
 def plain_and_rewritten(lab, arguments):
-    """GPU time of a kernel plain, the ratio of rewritten to plain, and the difference in microseconds: medians of bursts by turns."""
+    """GPU time of a kernel plain, the ratio of rewritten to plain, and the difference in microseconds: medians of
+    bursts by turns."""
     plain_us = lab.bench(None, *arguments, "--count", 5, "--check", "none")["gpu_us"]["p50"]
     burst = max(3, min(40, round(5000 / plain_us)))
     bursts = paired(lab, arguments, lab.size(7, 3), burst, plain_us, check="none")
     times = [(gpu_us(plain), gpu_us(rewritten)) for plain, rewritten in bursts]
-    return (statistics.median(plain for plain, _ in times), statistics.median(rewritten / plain for plain, rewritten in times),
-            statistics.median(rewritten - plain for plain, rewritten in times))
+    return (
+        statistics.median(plain for plain, _ in times),
+        statistics.median(rewritten / plain for plain, rewritten in times),
+        statistics.median(rewritten - plain for plain, rewritten in times),
+    )
 
 
 def step_sizes(lab):
@@ -126,26 +166,47 @@ def step_sizes(lab):
         lab.gpuctl("create-slice", "s")
         for kernel, extents in SIZES.items():
             for extent in lab.size(extents, (extents[0],)):
-                plain_us, ratio, more_us = plain_and_rewritten(lab, (kernel, *lab.size(("--extent", extent), ("--size", "trivial")), "--depth", 4))
-                yield (f"{kernel} {extent}, {plain_us:.0f} us: rewritten / original, GPU time", "", f"{ratio:.3f}, {more_us:+.1f} us")
+                plain_us, ratio, more_us = plain_and_rewritten(
+                    lab, (kernel, *lab.size(("--extent", extent), ("--size", "trivial")), "--depth", 4)
+                )
+                yield (
+                    f"{kernel} {extent}, {plain_us:.0f} us: rewritten / original, GPU time",
+                    "",
+                    f"{ratio:.3f}, {more_us:+.1f} us",
+                )
 
 
 def step_launch(lab):
     """CPU time of the launch call under gpuctl, in original form and rewritten, against plain by turns."""
     # One short block runs in its original form, being below the latency target.
-    cases = (("in its original form", "<= 0.3 us", 8, lab.size(20, None)),
-             ("rewritten", "<= 2.5 us", 8, lab.size(5000, 20)))
+    cases = (
+        ("in its original form", "<= 0.3 us", 8, lab.size(20, None)),
+        ("rewritten", "<= 2.5 us", 8, lab.size(5000, 20)),
+    )
     with lab.gpuctld(), lab.company():
         lab.gpuctl("create-slice", "s")
         for name, target, blocks, iterations in cases:
             if iterations is None:
                 continue
-            arguments = ("work", "--blocks", blocks, "--iterations", iterations, "--no-gpu-time", "--depth", 8,
-                         "--warmup", lab.size(100, 2))
+            arguments = (
+                "work",
+                "--blocks",
+                blocks,
+                "--iterations",
+                iterations,
+                "--no-gpu-time",
+                "--depth",
+                8,
+                "--warmup",
+                lab.size(100, 2),
+            )
             kernel_us = lab.bench(None, *arguments[:5], "--count", 10)["gpu_us"]["p50"]
             bursts = paired(lab, arguments, lab.size(15, 3), lab.size(200, 5), max(10, kernel_us))
             plain = statistics.median(call_us(one) for one, _ in bursts)
             extra = sorted(call_us(rewritten) - call_us(one) for one, rewritten in bursts)
             lab.record(case=name, plain_us=plain, extra_us=extra)
-            yield (f"launch call {name}, over plain ({plain:.2f} us, {len(extra)} pairs)", target,
-                   f"{statistics.median(extra):+.2f} us ({extra[0]:+.2f} to {extra[-1]:+.2f})")
+            yield (
+                f"launch call {name}, over plain ({plain:.2f} us, {len(extra)} pairs)",
+                target,
+                f"{statistics.median(extra):+.2f} us ({extra[0]:+.2f} to {extra[-1]:+.2f})",
+            )

@@ -1,7 +1,9 @@
-"""A batch program of kernels without PTX: cuBLAS through PyTorch. matmul.py SECONDS: the rate, and whether the last result is right.
+"""A batch program of kernels without PTX: cuBLAS through PyTorch. matmul.py SECONDS: the rate, and whether the last
+result is right.
 
 Prints "ready" once it computes, and at the end a line of JSON.
 """
+
 import json
 import sys
 import time

@@ -1,4 +1,5 @@
 """The latency of a client that fits its reserve, alone and beside batch."""
+
 import statistics
 
 
@@ -13,32 +14,63 @@ def step_latency(lab):
         sms = lab.sms()
         reserve = reserve_of(sms)
         ls_size = lab.bench(None, "work", "--blocks", reserve, "--calibrate-us", lab.size(50, 20_000), "--count", 20)
-        batch_size = lab.bench(None, "work", "--task-us", lab.size(50, 10_000), "--calibrate-us",
-                               lab.size(10_000, 200_000), "--count", 5, "--check", "last")
+        batch_size = lab.bench(
+            None,
+            "work",
+            "--task-us",
+            lab.size(50, 10_000),
+            "--calibrate-us",
+            lab.size(10_000, 200_000),
+            "--count",
+            5,
+            "--check",
+            "last",
+        )
         iterations = ls_size["extent"][1]
         arrival = ("--arrival", "periodic", "--period-us", lab.size(2000, 100_000), "--priority", "high", *timing)
         ls = ("work", "--blocks", reserve, "--iterations", iterations, *arrival)
         full = ("work", "--blocks", 8 * reserve, "--iterations", iterations, *arrival)
-        batch = ("work", "--blocks", batch_size["extent"][0], "--iterations", batch_size["extent"][1], "--depth", 2,
-                 "--priority", "low", "--check", "last", *timing)
+        batch = (
+            "work",
+            "--blocks",
+            batch_size["extent"][0],
+            "--iterations",
+            batch_size["extent"][1],
+            "--depth",
+            2,
+            "--priority",
+            "low",
+            "--check",
+            "last",
+            *timing,
+        )
         lab.gpuctl("create-slice", "ls", "--reserve", reserve, "--reserve-mode", "strict")
         lab.gpuctl("create-slice", "batch")
         lab.gpuctl("create-slice", "full", "--max", reserve)
-        yield (f"LS {ls_size['gpu_us']['p50']:.0f} us; batch {batch_size['gpu_us']['p50'] / 1000:.1f} ms, "
-               f"{batch_size['extent'][0]} block-tasks", "", f"reserve {reserve} of {sms} SMs")
+        yield (
+            f"LS {ls_size['gpu_us']['p50']:.0f} us; batch {batch_size['gpu_us']['p50'] / 1000:.1f} ms, "
+            f"{batch_size['extent'][0]} block-tasks",
+            "",
+            f"reserve {reserve} of {sms} SMs",
+        )
         found = {}
         for number in range(1, lab.size(2, 1) + 1):
-            for name, runs in (("LS alone", [(None, ls)]), ("LS alone in its slice", [("ls", ls)]),
-                               ("batch alone", [(None, batch)]),
-                               ("LS beside batch, unmanaged", [(None, ls), (None, batch)]),
-                               ("LS beside batch, in slices", [("ls", ls), ("batch", batch)]),
-                               ("LS alone again", [(None, ls)])):
+            for name, runs in (
+                ("LS alone", [(None, ls)]),
+                ("LS alone in its slice", [("ls", ls)]),
+                ("batch alone", [(None, batch)]),
+                ("LS beside batch, unmanaged", [(None, ls), (None, batch)]),
+                ("LS beside batch, in slices", [("ls", ls), ("batch", batch)]),
+                ("LS alone again", [(None, ls)]),
+            ):
                 yield latency_row(lab, found, number, name, runs)
             # Eight blocks for each reserved SM: the slice may use its reserve only, alone too.
             lab.gpuctl("set", "ls", "reserve=0")
             lab.gpuctl("set", "full", f"reserve={reserve}")
-            for name, runs in (("full LS alone in its slice", [("full", full)]),
-                               ("full LS beside batch, in slices", [("full", full), ("batch", batch)])):
+            for name, runs in (
+                ("full LS alone in its slice", [("full", full)]),
+                ("full LS beside batch, in slices", [("full", full), ("batch", batch)]),
+            ):
                 yield latency_row(lab, found, number, name, runs)
             lab.gpuctl("set", "full", "reserve=0")
             lab.gpuctl("set", "ls", f"reserve={reserve}")
@@ -69,12 +101,22 @@ def latency_ratios(found, sms, reserve):
 
     alone = p99("LS alone", "LS alone again")
     yield ("LS p99 in slices / alone", "<= 1.1", f"{p99('LS beside batch, in slices') / alone:.2f}")
-    yield ("LS p99 in slices / alone in its slice", "",
-           f"{p99('LS beside batch, in slices') / p99('LS alone in its slice'):.2f}")
+    yield (
+        "LS p99 in slices / alone in its slice",
+        "",
+        f"{p99('LS beside batch, in slices') / p99('LS alone in its slice'):.2f}",
+    )
     yield ("LS p99 unmanaged / alone", "", f"{p99('LS beside batch, unmanaged') / alone:.2f}")
-    yield ("full LS p99 in slices / alone in its slice", "<= 1.1",
-           f"{p99('full LS beside batch, in slices') / p99('full LS alone in its slice'):.2f}")
+    yield (
+        "full LS p99 in slices / alone in its slice",
+        "<= 1.1",
+        f"{p99('full LS beside batch, in slices') / p99('full LS alone in its slice'):.2f}",
+    )
     kept = rate("LS beside batch, in slices") / rate("batch alone")
     yield ("batch in slices / its share of batch alone", ">= 0.90", f"{kept * sms / (sms - reserve):.3f}")
-    yield ("batch in slices / unmanaged", "", f"{rate('LS beside batch, in slices') / rate('LS beside batch, unmanaged'):.3f}")
+    yield (
+        "batch in slices / unmanaged",
+        "",
+        f"{rate('LS beside batch, in slices') / rate('LS beside batch, unmanaged'):.3f}",
+    )
     yield ("wrong results", "0", str(found["wrong"]))

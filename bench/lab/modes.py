@@ -1,0 +1,104 @@
+"""The lab of the co-run matrix and of the compatibility suite: with time-slicing or an MPS of its own, and a gpuctld
+that storms if it is asked to."""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import types
+
+from .lab import ALWAYS_REWRITTEN, Lab
+from .mps import Mps, group_of
+
+TIME_SLICED, MPS, SOFTWARE = "time-sliced", "mps", "software"
+STORM_US = 300
+SOFTWARE_STORM_US = 2000
+DAEMON_LIMIT_S = 7200
+END_IN_SLICE_S = 20
+
+
+def gpus():
+    """The architecture of the first GPU ("90"), how many there are, and what nvidia-smi says of them; None without
+    any."""
+    try:
+        said = (
+            subprocess.run(
+                ["nvidia-smi", "--query-gpu=compute_cap,name,driver_version", "--format=csv,noheader"],
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=60,
+            )
+            .stdout.strip()
+            .splitlines()
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return (said[0].partition(",")[0].strip().replace(".", ""), len(said), said) if said else None
+
+
+class LabOfModes(Lab):
+    def __init__(self, build, out, scratch, software):
+        for directory in (out, scratch):
+            pathlib.Path(directory).mkdir(parents=True, exist_ok=True)
+        super().__init__(types.SimpleNamespace(build=build, out=out, scratch=scratch, rehearse=software))
+        self.software = software
+        del self.env["GPUSLICE_BACKGROUND"]  # programs start as users start them
+        if software:  # fast enough for programs that give a GPU work for a tenth of a second
+            self.env["SOFTGPU_WARP_INSTRUCTION_NS"] = os.environ.get("SOFTGPU_WARP_INSTRUCTION_NS", "1000")
+        self.mps = None
+        self.daemon = None
+
+    @contextlib.contextmanager
+    def mode(self, name):
+        """Time-sliced, whatever MPS runs on the machine, or under one of our own."""
+        self.enter(name)
+        if name != MPS:
+            with self.environment(CUDA_MPS_PIPE_DIRECTORY=str(self.scratch / "no-mps")):
+                yield
+            return
+        self.mps = Mps(self.scratch)
+        try:
+            self.mps.start()
+            with self.environment(**self.mps.env):
+                yield
+        finally:
+            self.mps.stop()
+            self.mps = None
+
+    @contextlib.contextmanager
+    def serving(self, storm=False):
+        """A gpuctld with a slice s."""
+        storm_us = SOFTWARE_STORM_US if self.software else STORM_US
+        options, config = (("--evict-storm", storm_us), ALWAYS_REWRITTEN) if storm else ((), "")
+        with self.gpuctld(*options, config=config, limit_s=DAEMON_LIMIT_S) as self.daemon:
+            self.gpuctl("create-slice", "s")
+            try:
+                yield
+            finally:
+                self.daemon = None
+
+    def daemon_failure(self):
+        """What became of gpuctld, if it is not well."""
+        status = self.daemon.process.poll()
+        if status is not None:
+            return f"gpuctld ended with status {status}: {(self.daemon.err().splitlines() or [''])[-1]}"
+        answer = subprocess.run([self.gpuctl_path, "status"], env=self.env, capture_output=True, text=True, timeout=60)
+        return None if answer.returncode == 0 else f"gpuctl status: {answer.stderr.strip()}"
+
+    def end_in_slice(self, pid):
+        """Ends a program in a slice, and what it started, as a user is told to: their work on the GPU first. What is no
+        client is left."""
+        for member in group_of(pid):
+            with contextlib.suppress(OSError, subprocess.SubprocessError):
+                subprocess.run(
+                    [self.gpuctl_path, "kill", str(member)],
+                    env=self.env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    timeout=END_IN_SLICE_S,
+                )
+
+    def in_slice(self, command):
+        return [self.gpuctl_path, "run", "--slice", "s", "--", *command]

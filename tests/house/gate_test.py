@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""What holds for the form of the sources: gate_test.py CHECK [BUILD_DIR] [--all].
+
+Ends with 77, which Meson counts as skipped, where the check's tool is missing or the sources are no git checkout.
+scripts/bootstrap.sh installs the tools. --all: tidy looks at every source instead of those that changed."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SKIPPED = 77
+COLUMNS = 120
+FORMATTED = ("*.cc", "*.h", "*.cu", "*.c")
+EVIDENCE = "docs/measurements/"  # kept as it was when it was used
+TIDY_AT_MOST = 6  # sources: one takes some seconds
+# Rows of tables, and text that is data.
+MAY_BE_LONG = (
+    "src/gpuctl/line/settings_test.cc",
+    "src/gpuctl/views/top_screen_test.cc",
+    "src/libgpuslice/interpose/joining_functions.inc",
+    "src/libgpuslice/joining_functions.inc",
+    "src/ptx/pass/worker_start_text.h",
+    "src/softgpu/api/fault_test.cc",
+    "src/softgpu/api/per_thread.h",
+    "src/softgpu/cudart/driver.h",
+    "tests/compat/programs/cufft_callback.cu",
+)
+
+
+class Skip(Exception):
+    pass
+
+
+def git(*arguments):
+    done = subprocess.run(("git", "-C", ROOT, *arguments), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Skip(f"no git checkout: {done.stderr.strip()}")
+    return done.stdout.splitlines()
+
+
+def sources(*patterns):
+    return [
+        name for name in git("ls-files", "--", *patterns) if not name.startswith(EVIDENCE) and (ROOT / name).exists()
+    ]
+
+
+def tool(name, version=None):
+    """The tool's path. Of some tools each version says something else."""
+    path = shutil.which(name) or shutil.which(name, path=str(ROOT / "build" / "tools" / "bin"))
+    if path is None:
+        raise Skip(f"no {name} here")
+    if version:
+        said = subprocess.run((path, "--version"), capture_output=True, text=True, check=True).stdout
+        if f" {version}" not in said:
+            raise Skip(f"{name} is not version {version}: {said.strip()}")
+    return path
+
+
+def run(*command):
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def check_format():
+    return run(tool("clang-format", "14."), "--dry-run", "--Werror", *sources(*FORMATTED))
+
+
+def check_tidy(build_dir, everything):
+    path = tool("clang-tidy")
+    built = (pathlib.Path(build_dir) / "compile_commands.json").read_text()
+    if everything:
+        names = sources("src/*.cc")
+    else:
+        changed = set(git("diff", "--name-only", "HEAD"))
+        names = [name for name in sources("src/*.cc") if name in (changed or last_commit())]
+    names = [name for name in names if name in built]
+    if not everything and len(names) > TIDY_AT_MOST:
+        print(f"{len(names)} sources changed; looking at {TIDY_AT_MOST} of them, --all looks at all")
+        names = names[:TIDY_AT_MOST]
+    return run(path, "--quiet", "-p", build_dir, *names) if names else 0
+
+
+def last_commit():
+    return set(git("diff-tree", "--no-commit-id", "--name-only", "-r", "HEAD"))
+
+
+def check_python():
+    ruff = tool("ruff")
+    return run(ruff, "check", "--quiet", ".") or run(ruff, "format", "--quiet", "--check", ".")
+
+
+def check_shell():
+    return run(tool("shellcheck"), "-x", "-S", "warning", *sources("*.sh", ".ci/run"))
+
+
+def check_manual():
+    return run(tool("mandoc"), "-T", "lint", "-W", "warning", *sources("man/*.[1-8]"))
+
+
+def check_lines():
+    wrong = 0
+    for name in sources(*FORMATTED, "*.inc", "*.S", "*.py", "*.sh", "*.varlink", "*meson.build", "*.map", "etc/*"):
+        if name in MAY_BE_LONG:
+            continue
+        for number, line in enumerate((ROOT / name).read_text().splitlines(), 1):
+            if len(line) > COLUMNS and not re.search(r"https?://", line):
+                print(f"{name}:{number}: {len(line)} columns, {COLUMNS} are the most")
+                wrong += 1
+    return wrong
+
+
+def main():
+    check, *rest = sys.argv[1:]
+    try:
+        if check == "tidy":
+            return check_tidy(rest[0], "--all" in rest)
+        return {
+            "format": check_format,
+            "lines": check_lines,
+            "manual": check_manual,
+            "python": check_python,
+            "shell": check_shell,
+        }[check]()
+    except Skip as reason:
+        print(f"skipped: {reason}")
+        return SKIPPED
+
+
+if __name__ == "__main__":
+    sys.exit(1 if (status := main()) not in (0, SKIPPED) else status)
