@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Policies for jobs know how long launches take that cannot be evicted: they are timed, and remembered by kernel."""
+
 import sys
 
 import instance
@@ -112,6 +113,7 @@ class Durations(instance.SystemTest):
     def wait_for_state(self, program, state):
         def states():
             return {client["pid"]: client["state"] for client in self.clients("/")}
+
         instance.wait_until(lambda: states().get(program.pid) == state, f"a program that is {state}")
 
     def learn(self, how):
