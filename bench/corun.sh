@@ -30,4 +30,5 @@ if [[ " ${words[*]} " != *" --software "* && ! -x $build/bench/corun-kernels ]];
     -o "$build/bench/corun-kernels" "$here/corun/programs/kernels.cu"
 fi
 root=$(cd "$here/.." && pwd)
-PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1 exec python3 -m bench.corun --build-dir "$build" "$@"
+export PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1
+exec python3 -m bench.corun --build-dir "$build" "$@"

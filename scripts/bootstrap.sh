@@ -40,7 +40,7 @@ install_packages() {
   apt-get "${quiet[@]}" install -y --no-install-recommends "${missing[@]}" >&2
 }
 
-# install_tools: those that are missing, if that can be done; nothing depends on them but tests that are skipped without.
+# install_tools: those that are missing, if that can be done. Only tests need them, which are skipped without.
 install_tools() {
   local missing=() package
   for package in "${tools[@]}"; do package_installed "$package" || missing+=("$package"); done

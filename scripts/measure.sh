@@ -49,5 +49,6 @@ source "$here/instance.sh"
 out=${out:-$build/measurements}
 mkdir -p "$out"
 [[ -z $mps ]] || start_mps
-PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1 python3 -u -m bench.measure --build "$binaries" --out "$out" --scratch "$scratch" "${options[@]}" \
+export PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1
+python3 -u -m bench.measure --build "$binaries" --out "$out" --scratch "$scratch" "${options[@]}" \
   2> >(stdbuf -oL tee "$out/log.txt" >&2)

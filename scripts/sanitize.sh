@@ -37,7 +37,7 @@ check() {
 
 # check_system NAME TREE: a program that is found to do wrong says so in a file, since a test may not look at its end.
 # gpuctl run puts libgpuslice in front of the sanitizer's runtime, which wants to be first and is told not to insist:
-# what it intercepts libgpuslice does not have, but for dlsym (src/libgpuslice/dlsym.cc). A program that is built
+# what it intercepts libgpuslice does not have, but for dlsym (src/libgpuslice/driver/dlsym.cc). A program that is built
 # without the sanitizer needs the runtime preloaded as well: the tests have it from GPUCTL_SANITIZER_RUNTIME.
 check_system() {
   local reports=$2/sanitizer-reports

@@ -16,7 +16,10 @@ files = sorted(
     for path in directory.iterdir()
     if path.suffix in (".h", ".cc") and not path.stem.endswith("_test")
 )
-files += [source / "libgpuslice" / name for name in ("image.h", "kernels.h", "forms.cc", "register_limit.cc")]
+files += [
+    source / "libgpuslice" / name
+    for name in ("compile/image.h", "kernels/kernels.h", "compile/forms.cc", "compile/register_limit.cc")
+]
 files += sorted((source / "gpuslice-compile").glob("*.cc"))
 sha = hashlib.sha256()
 for path in files:

@@ -4,8 +4,8 @@ import re
 
 # Errors after which the CUDA context of a program is of no more use.
 STICKY = re.compile(
-    r"cudaError(IllegalAddress|LaunchFailure|LaunchTimeout|Assert|IllegalInstruction|MisalignedAddress|InvalidAddressSpace"
-    r"|InvalidPc|HardwareStackError|ECCUncorrectable|Contained|TensorMemoryLeak)\b"
+    r"cudaError(IllegalAddress|LaunchFailure|LaunchTimeout|Assert|IllegalInstruction|MisalignedAddress"
+    r"|InvalidAddressSpace|InvalidPc|HardwareStackError|ECCUncorrectable|Contained|TensorMemoryLeak)\b"
     r"|CUDA_ERROR_(ILLEGAL_ADDRESS|LAUNCH_FAILED|LAUNCH_TIMEOUT|ASSERT|ILLEGAL_INSTRUCTION|MISALIGNED_ADDRESS"
     r"|INVALID_ADDRESS_SPACE|INVALID_PC|HARDWARE_STACK_ERROR|ECC_UNCORRECTABLE|CONTAINED)\b"
 )

@@ -21,7 +21,7 @@ MAY_BE_LONG = (
     "src/gpuctl/line/settings_test.cc",
     "src/gpuctl/views/top_screen_test.cc",
     "src/libgpuslice/interpose/joining_functions.inc",
-    "src/libgpuslice/joining_functions.inc",
+    "src/libgpuslice/interpose/joining_functions.inc",
     "src/ptx/pass/worker_start_text.h",
     "src/softgpu/api/fault_test.cc",
     "src/softgpu/api/per_thread.h",

@@ -15,7 +15,7 @@
 
 #include "base/sm_range.h"
 #include "kernels/workbench.h"
-#include "libgpuslice/chunks.h"
+#include "libgpuslice/launch/chunks.h"
 
 namespace {
 

@@ -27,7 +27,7 @@ import threading
 import instance
 
 PROXY = instance.BUILD / "tests/injection"
-FUNCTIONS = pathlib.Path(__file__).resolve().parents[2] / "src/libgpuslice/driver_functions.inc"
+FUNCTIONS = pathlib.Path(__file__).resolve().parents[2] / "src/libgpuslice/driver/driver_functions.inc"
 ERRORS = {"unknown": 999, "memory": 2, "failed": 719}  # CUDA_ERROR_UNKNOWN, _OUT_OF_MEMORY, _LAUNCH_FAILED
 FIRST_LASTING = 5
 LATE = 20

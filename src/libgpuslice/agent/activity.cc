@@ -1,0 +1,81 @@
+#include "libgpuslice/agent/activity.h"
+
+#include <algorithm>
+#include <new>
+
+#include "base/sm_range.h"
+#include "libgpuslice/client/client.h"
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/launch/context.h"
+
+namespace gpuslice {
+
+namespace ipc = gpuctl::ipc;
+
+namespace {
+
+constexpr std::chrono::milliseconds kUsually{200};
+/// Where others may have the SMs back as soon as there is no work.
+constexpr std::chrono::milliseconds kWhileLent{20};
+
+}  // namespace
+
+Activity& Activity::get() {
+  static auto* instance = new Activity;  // programs launch in destructors too
+  return *instance;
+}
+
+int Activity::free_device() {
+  CUdevice device = -1;
+  if (!driver().cuCtxGetDevice || driver().cuCtxGetDevice(&device) != CUDA_SUCCESS) return -1;
+  const ipc::Grant* grant = Client::get().grant(device);
+  if (!grant || !(ipc::load(grant->flags) & ipc::kFree)) return -1;
+  // Else the agent sets time slices, and does so for a managed context.
+  const std::uint32_t slice = ipc::load(grant->time_slice_us);
+  if (slice != 0 && slice != ipc::kDriversTimeSlice && !Context::current()) return -1;
+  return device;
+}
+
+void Activity::launched(int index, std::uint64_t blocks) {
+  Device& device = devices_[static_cast<std::size_t>(index)];
+  device.launches.fetch_add(1, std::memory_order_relaxed);
+  const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, gpuctl::kMaxSms));
+  if (most > device.blocks.load(std::memory_order_relaxed)) device.blocks.store(most, std::memory_order_relaxed);
+  if (device.at_work.load(std::memory_order_relaxed) || device.at_work.exchange(true)) return;
+  any_.store(true, std::memory_order_relaxed);
+  publish(index, std::max(most, 1u));
+  if (ipc::load(Client::get().grant(index)->flags) & ipc::kTellWork) Client::get().kick();
+}
+
+void Activity::publish(int device, std::uint32_t demand) {
+  if (ipc::Stub* stub = Client::get().stub()) ipc::store(stub->usage[device].demand, demand);
+}
+
+std::chrono::milliseconds Activity::look() {
+  std::chrono::milliseconds next = kUsually;
+  ipc::Stub* stub = Client::get().stub();
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    Device& device = devices_[i];
+    const std::uint32_t launches = device.launches.load(std::memory_order_relaxed), more = launches - device.seen;
+    device.seen = launches;
+    if (stub && more > 0) __atomic_fetch_add(&stub->usage[i].launches, more, __ATOMIC_RELAXED);
+    if (!device.at_work.load()) continue;
+    const ipc::Grant* grant = Client::get().grant(static_cast<int>(i));
+    if (more > 0 && grant && (ipc::load(grant->flags) & ipc::kFree)) {
+      publish(static_cast<int>(i), std::max(device.blocks.load(std::memory_order_relaxed), 1u));
+      if (ipc::load(grant->flags) & ipc::kTellWork) next = kWhileLent;
+      continue;
+    }
+    device.at_work.store(false);  // whoever launches from here on says so again
+    device.blocks.store(0, std::memory_order_relaxed);
+    publish(static_cast<int>(i), 0);
+    Context::publish_all();
+  }
+  return next;
+}
+
+void Activity::forget_after_fork() {
+  new (this) Activity;
+}
+
+}  // namespace gpuslice

@@ -1,0 +1,114 @@
+// The agent: one thread per managed context. It notices completed launches, tells the daemon what is going on, adds
+// workers to kernels that may have more, and keeps launch blocks ready. It never decides: grants come from the daemon.
+//
+// Evicting needs no agent, since workers read the grant themselves; it only measures how long that took. Everything
+// the agent puts on the GPU goes to streams of the greatest priority, which the program's streams never have, so that
+// it cannot be stuck behind the very kernel it is to continue.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "libgpuslice/agent/clock_offset.h"
+#include "libgpuslice/agent/end_watch.h"
+#include "libgpuslice/agent/worker_streams.h"
+#include "libgpuslice/launch/context.h"
+#include "libgpuslice/launch/held_up.h"
+
+namespace gpuslice {
+
+class Agent {
+ public:
+  /// Prepares streams in the current context, which must be that of `context`, and starts the thread. False when the
+  /// driver lacks what it needs; then nothing was started.
+  static bool start(Context& context);
+
+ private:
+  explicit Agent(Context& context) : c_(context) {}
+  bool prepare();
+  void run();
+
+  void adopt_stub_page();
+  void reap();
+  void complete(const Launch& launch, std::uint64_t now);
+  static bool undisturbed(const Launch& launch, const gpuctl::ptx::HostSlot& host);
+  struct Stretch {
+    std::uint64_t from_ns = 0;
+    std::uint32_t sms = 0;
+  };
+  Stretch undisturbed_stretch(const Launch& launch, const gpuctl::ptx::HostSlot& host) const;
+  static std::uint32_t workers_on(const Launch& launch, std::uint32_t sms);
+  void watch_work(Launch& launch, const gpuctl::ptx::HostSlot& host, std::uint32_t allowed);
+  double task_time(const Launch& launch, const gpuctl::ptx::HostSlot& host, const Stretch& stretch) const;
+  void watch_eviction(std::uint32_t epoch_seen);
+  void say_if_at_work();
+  void look_for_remaining();
+  void record_eviction(gpuctl::ipc::Usage& out, std::uint64_t took_ns);
+  std::uint32_t present(const Launch& launch) const;
+  struct TopUp {
+    Launch* launch;
+    std::uint32_t workers;
+  };
+  std::vector<TopUp> plan_top_ups();
+  void top_up(const TopUp& order);
+  std::uint64_t look_for_ends();
+  bool watch_return(Launch& head, std::uint32_t before, std::uint32_t allowed, std::uint64_t workers);
+  void look_for_return();
+  void has_returned();
+  void look_at_opaque();
+  void look_at_time_slice();
+  void keep_slots();
+  void report_slow();
+  void sleep(std::uint32_t futex_seen, std::uint32_t epoch_seen);
+  void wait_for_news(std::uint32_t futex_seen, std::uint32_t epoch_seen, std::uint64_t timeout_ns, bool epoch_counts);
+  bool wait_while_held();
+  void look_for_fault();
+  void finish_at_exit();
+  bool all_left();
+
+  Context& c_;
+  WorkerStreams streams_;
+  HeldUp held_up_;
+  CUstream housekeeping_ = nullptr;  ///< for zeroing launch blocks
+  bool zeroing_ = false;             ///< ... which is under way
+
+  gpuctl::ipc::Stub* stub_ = nullptr;        ///< whose grant is in force
+  bool copies_ = false;                      ///< the GPU cannot map the stub page: the agent copies grants
+  std::vector<gpuctl::Polled*> old_polled_;  ///< of earlier stub pages, which running kernels may still poll
+  std::uint32_t epoch_ = 0;
+  std::uint32_t granted_ = gpuctl::ipc::kUnlimited;
+  std::uint64_t decided_ns_ = 0;
+  bool evicting_ = false;  ///< the grant shrank and that is not known to hold yet
+  /// Workers on SMs that they are to leave: not looked, copies under way, or none.
+  enum class Remaining { kUnknown, kAsked, kNone } remaining_ = Remaining::kNone;
+  struct Looked {
+    std::uint32_t slot;
+    std::uint32_t allowed;  ///< range
+  };
+  std::vector<Looked> looked_;       ///< the launches asked about
+  bool grids_over_ = false;          ///< launches wait for late workers, and none of the agent's grids runs
+  std::uint64_t busy_since_ns_ = 0;  ///< since when an eviction or more workers are awaited; 0 = not
+  bool wants_workers_ = false;       ///< some launch is to be given workers soon
+  /// Was evicted and is given SMs again, on which its workers are not known to be yet.
+  Launch* returning_ = nullptr;
+  std::uint64_t return_since_ns_ = 0;  ///< when that was decided
+  std::uint32_t return_workers_ = 0;   ///< how many have to be there
+  bool return_asked_ = false;          ///< a copy is under way that says how many are
+  bool topped_up_ = false;             ///< workers were added since Usage::holding was written
+  EndWatch ends_;
+  std::uint64_t nap_ns_ = UINT64_MAX;  ///< no longer than this until the next look at what runs
+  std::uint64_t last_active_ns_ = 0;
+  std::uint64_t looked_at_opaque_ns_ = 0;
+  std::uint64_t looked_for_fault_ns_ = 0;
+  std::uint32_t time_slice_us_ = 0;  ///< as asked for latest, when there were so many groups
+  std::uint32_t groups_made_ = 0;
+  bool tell_time_slice_ = false;  ///< a new stub page does not know of it
+  std::uint64_t reported_ns_ = 0;
+  std::uint64_t last_reap_ns_ = 0;
+  std::uint64_t latest_left_ = 0;   ///< HostSlot::left_ns, the latest of the running launches ...
+  std::uint64_t left_seen_ns_ = 0;  ///< ... and when this thread saw it
+  ClockOffset clocks_;
+};
+
+}  // namespace gpuslice

@@ -1,0 +1,248 @@
+// Which contexts are managed.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include "libgpuslice/agent/activity.h"
+#include "libgpuslice/agent/agent.h"
+#include "libgpuslice/driver/debug.h"
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/driver/stage.h"
+#include "libgpuslice/launch/context.h"
+#include "libgpuslice/launch/may_load.h"
+#include "libgpuslice/streams/waiting_streams.h"
+
+namespace gpuslice {
+
+namespace {
+
+/// All managed contexts. Contexts live as long as the process: a kernel on its GPU may poll their memory at any time.
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::pair<CUcontext, Context*>> contexts;  ///< Context* null: management was tried and is not possible
+  std::vector<Context*> forgotten;                       ///< their handles may mean others by now
+};
+
+Registry* registry() {
+  static Registry* instance = new Registry;
+  return instance;
+}
+
+std::atomic<bool> g_exiting{false};
+std::atomic<std::uint64_t> g_exit_deadline_ns{0};
+std::atomic<pid_t> g_managed_by{0};          ///< the process that made the first context here
+std::atomic<std::uint64_t> g_generation{1};  ///< +1 when a CUcontext handle may mean something else
+
+/// The driver's own kernels (those behind cuMemset and some copies) are loaded at their first use, which blocks until
+/// the device is idle: at a moment of the program's choice, perhaps while a launch is evicted. So they are used once
+/// now.
+void load_driver_kernels(CUdeviceptr scratch) {
+  const Stage stage("loading the driver's own kernels");
+  driver().cuMemsetD8_v2(scratch, 0, 64);
+  if (driver().cuMemsetD16_v2) driver().cuMemsetD16_v2(scratch, 0, 32);
+  if (driver().cuMemsetD32_v2) driver().cuMemsetD32_v2(scratch, 0, 16);
+  if (driver().cuMemsetD2D8_v2) driver().cuMemsetD2D8_v2(scratch, 64, 0, 20, 4);
+  if (driver().cuMemsetD2D16_v2) driver().cuMemsetD2D16_v2(scratch, 64, 0, 10, 4);
+  if (driver().cuMemsetD2D32_v2) driver().cuMemsetD2D32_v2(scratch, 64, 0, 5, 4);
+  if (driver().cuMemcpyDtoD_v2) driver().cuMemcpyDtoD_v2(scratch + 128, scratch, 64);
+}
+
+}  // namespace
+
+Context* Context::create(CUcontext context) {
+  const RelaxedCapture relaxed;
+  const Stage stage("managing a context");
+  CUdevice device = 0;
+  int sms = 0;
+  if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS ||
+      driver().cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS ||
+      sms <= 0) {
+    return nullptr;
+  }
+  gpuctl::Result<Slots> slots = Slots::create();
+  if (!slots) {
+    debug("context not managed: %s", slots.error().message.c_str());
+    return nullptr;
+  }
+  load_driver_kernels(slots->scratch());
+  auto* created = new Context(context, device, static_cast<std::uint32_t>(sms), std::move(*slots));
+  if (!Agent::start(*created)) {
+    debug("context not managed: the driver lacks streams or stream memory operations");
+    return nullptr;  // leaked on purpose: its memory belongs to a context that may be broken
+  }
+  end_before_driver();
+  g_managed_by.store(getpid());
+  debug("context managed: device %d, %d SMs", device, sms);
+  return created;
+}
+
+Context* Context::current() {
+  struct Last {
+    CUcontext handle = nullptr;
+    std::uint64_t generation = 0;
+    Context* context = nullptr;
+  };
+  static thread_local Last last;
+  CUcontext handle = nullptr;
+  if (!driver().cuCtxGetCurrent || driver().cuCtxGetCurrent(&handle) != CUDA_SUCCESS || !handle) return nullptr;
+  const std::uint64_t generation = g_generation.load(std::memory_order_acquire);
+  const auto usable = [](Context* context) { return context && !context->ended() ? context : nullptr; };
+  if (handle == last.handle && generation == last.generation) return usable(last.context);
+
+  if (exiting()) return nullptr;
+  Registry& all = *registry();
+  const auto find = [&] {
+    return std::find_if(all.contexts.begin(), all.contexts.end(), [&](const auto& c) { return c.first == handle; });
+  };
+  std::unique_lock lock(all.mutex);
+  auto found = find();
+  if (found == all.contexts.end() && Activity::get().any()) {
+    // The program launched there already. Managing it loads code and allocates, which may block until the device is
+    // idle.
+    lock.unlock();
+    if (!nothing_waits()) return nullptr;
+    lock.lock();
+    found = find();
+  }
+  if (found == all.contexts.end()) {
+    all.contexts.emplace_back(handle, create(handle));
+    found = all.contexts.end() - 1;
+  }
+  last = {handle, generation, found->second};
+  return usable(found->second);
+}
+
+std::vector<Context*> Context::all() {
+  Registry& all = *registry();
+  std::lock_guard lock(all.mutex);
+  std::vector<Context*> contexts;
+  for (const auto& [handle, context] : all.contexts) {
+    if (context && !context->ended()) contexts.push_back(context);
+  }
+  return contexts;
+}
+
+std::vector<LaunchSource*> launch_sources() {
+  const std::vector<Context*> contexts = Context::all();
+  return {contexts.begin(), contexts.end()};
+}
+
+namespace {
+
+/// Takes those out of the registry of which `which(context)` holds.
+template <class Which>
+std::vector<Context*> take_out(Which which) {
+  Registry& all = *registry();
+  std::lock_guard lock(all.mutex);
+  std::vector<Context*> taken;
+  std::erase_if(all.contexts, [&](const auto& known) {
+    if (known.second && which(*known.second)) taken.push_back(known.second);
+    return known.second ? which(*known.second) : false;
+  });
+  all.forgotten.insert(all.forgotten.end(), taken.begin(), taken.end());
+  ++g_generation;
+  return taken;
+}
+
+}  // namespace
+
+void Context::forget(CUcontext handle) {
+  WaitingStreams::get().forget(handle);
+  {
+    Registry& all = *registry();
+    std::lock_guard lock(all.mutex);
+    std::erase(all.contexts, std::pair<CUcontext, Context*>(handle, nullptr));
+  }
+  for (Context* context : take_out([handle](const Context& c) { return c.context_ == handle; }))
+    context->end_with_agent();
+}
+
+void Context::forget_device(CUdevice device) {
+  for (Context* context : take_out([device](const Context& c) { return c.view().device_index() == device; })) {
+    WaitingStreams::get().forget(context->context_);
+    context->end_with_agent();
+  }
+}
+
+void Context::end_all_at_exit() {
+  if (!any_managed() || g_exiting.exchange(true)) return;
+  const auto until = std::chrono::steady_clock::now() + kLongestExit;
+  g_exit_deadline_ns.store(monotonic_ns() + std::chrono::nanoseconds(kLongestExit).count() * 3 / 4);
+  Registry& all = *registry();
+  // The thread that exits may have been interrupted by a signal while it held this.
+  std::unique_lock lock(all.mutex, std::defer_lock);
+  while (!lock.try_lock()) {
+    if (std::chrono::steady_clock::now() > until) return;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  for (const auto& [handle, context] : all.contexts) {
+    if (context) context->end();
+  }
+  for (const auto& [handle, context] : all.contexts) {
+    if (context) context->wait_until_agent_is(AgentIs::kOver, until);
+  }
+}
+
+void Context::end_before_driver() {
+  constexpr int kOftenEnough = 64;  // a program may make contexts all the time
+  static std::atomic<int> times{0};
+  const int before = times.fetch_add(1);
+  if (before < kOftenEnough) std::atexit(&Context::end_all_at_exit);
+  if (before == 0) std::at_quick_exit(&Context::end_all_at_exit);
+}
+
+bool Context::any_managed() {
+  return g_managed_by.load(std::memory_order_relaxed) == getpid();
+}
+
+std::uint64_t Context::exit_deadline_ns() {
+  return g_exit_deadline_ns.load();
+}
+
+void Context::rescue_stuck() {
+  for (Context* context : all()) context->rescue();
+}
+
+bool Context::exiting() {
+  return g_exiting.load(std::memory_order_relaxed);
+}
+
+Context::AgentHeld::AgentHeld(CUdevice device) {
+  {
+    Registry& all = *registry();
+    std::lock_guard lock(all.mutex);
+    for (const auto& [handle, context] : all.contexts) {
+      if (context && context->view().device_index() == device) contexts_.push_back(context);
+    }
+  }
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  for (Context* context : contexts_) {
+    ++context->agent_holds_;
+    context->wake_agent();
+    context->wait_until_agent_is(AgentIs::kHeld, until);
+  }
+}
+
+Context::AgentHeld::~AgentHeld() {
+  for (Context* context : contexts_) {
+    --context->agent_holds_;
+    context->wake_agent();
+  }
+}
+
+void Context::publish_all() {
+  for (Context* context : all()) {
+    std::lock_guard lock(context->mutex_);
+    context->publish_usage();
+  }
+}
+
+void Context::forget_after_fork() {
+  new (registry()) Registry;
+  ++g_generation;
+}
+
+}  // namespace gpuslice

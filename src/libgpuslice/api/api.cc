@@ -1,0 +1,113 @@
+#include <cstring>
+
+#include "gpuslice/gpuslice.h"
+#include "libgpuslice/api/by_hand.h"
+#include "libgpuslice/client/client.h"
+#include "libgpuslice/driver/capture.h"
+#include "libgpuslice/interpose/hooks.h"
+#include "libgpuslice/launch/context.h"
+
+using gpuslice::Client;
+namespace ipc = gpuctl::ipc;
+
+namespace {
+
+template <class Body>
+int guarded_api(Body body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    return GPUSLICE_ERROR_NO_MEMORY;
+  }
+}
+
+/// The daemon's own answers begin with its name; everything else means it did not answer.
+int error_of(const gpuctl::Error& error) {
+  return error.message.starts_with("gpuctld: ") ? GPUSLICE_ERROR_REFUSED : GPUSLICE_ERROR_NO_DAEMON;
+}
+
+}  // namespace
+
+#define GPUSLICE_API extern "C" __attribute__((visibility("default")))
+
+GPUSLICE_API int gpuslice_version(void) {
+  return GPUSLICE_VERSION;
+}
+
+GPUSLICE_API int gpuslice_attach(const char* slice) {
+  if (!slice || !*slice) return GPUSLICE_ERROR_INVALID;
+  return guarded_api([&]() -> int {
+    gpuctl::Result<void> attached = Client::get().attach(slice);
+    if (!attached) return error_of(attached.error());
+    gpuslice::start_client_if_initialised();
+    return GPUSLICE_OK;
+  });
+}
+
+GPUSLICE_API int gpuslice_slice(char* buffer, size_t size) {
+  if (!buffer) return GPUSLICE_ERROR_INVALID;
+  return guarded_api([&]() -> int {
+    const std::string slice = Client::get().slice();
+    if (slice.empty()) return GPUSLICE_ERROR_NOT_ATTACHED;
+    if (slice.size() >= size) return GPUSLICE_ERROR_INVALID;
+    std::memcpy(buffer, slice.c_str(), slice.size() + 1);
+    return GPUSLICE_OK;
+  });
+}
+
+GPUSLICE_API int gpuslice_get_grant(int device, gpuslice_grant* out) {
+  if (!out || device < 0 || device >= static_cast<int>(ipc::kMaxDevices)) return GPUSLICE_ERROR_INVALID;
+  ipc::Stub* stub = Client::get().stub();
+  if (!stub) return GPUSLICE_ERROR_NOT_ATTACHED;
+  if (device >= static_cast<int>(ipc::load(stub->devices))) return GPUSLICE_ERROR_INVALID;
+  const ipc::Grant& grant = stub->grant[device];
+  const ipc::Usage& usage = stub->usage[device];
+  *out = {.capsm = ipc::load(grant.polled.capsm),
+          .demand = ipc::load(usage.demand),
+          .holding = ipc::load(usage.holding),
+          .priority = ipc::load(grant.priority),
+          .evictions = ipc::load(usage.evictions),
+          .evict_ns_last = ipc::load(usage.evict_ns_last)};
+  return GPUSLICE_OK;
+}
+
+GPUSLICE_API int gpuslice_set_priority_hint(int priority) {
+  return guarded_api([&]() -> int {
+    if (!Client::get().stub()) return GPUSLICE_ERROR_NOT_ATTACHED;
+    gpuctl::Result<void> set = Client::get().set_hint(priority);
+    return set ? GPUSLICE_OK : error_of(set.error());
+  });
+}
+
+GPUSLICE_API int gpuslice_stream_latency_critical(void* stream, int on) {
+  return guarded_api([&]() -> int {
+    gpuslice::Context* context = gpuslice::Context::current();
+    if (!context) return GPUSLICE_ERROR_NOT_ATTACHED;
+    context->set_latency_critical(gpuslice::explicit_stream(static_cast<CUstream>(stream), false), on != 0);
+    return GPUSLICE_OK;
+  });
+}
+
+GPUSLICE_API int gpuslice_launch(void* function, const gpuslice_launch_config* config, void** params) {
+  if (!function || !config || config->abi != GPUSLICE_DEVICE_ABI) return GPUSLICE_ERROR_INVALID;
+  return guarded_api([&] { return gpuslice::launch_by_hand(static_cast<CUfunction>(function), *config, params); });
+}
+
+GPUSLICE_API const char* gpuslice_error_string(int error) {
+  switch (error) {
+    case GPUSLICE_OK:
+      return "no error";
+    case GPUSLICE_ERROR_INVALID:
+      return "an argument is null or out of range";
+    case GPUSLICE_ERROR_NOT_ATTACHED:
+      return "this program is not attached to a slice";
+    case GPUSLICE_ERROR_REFUSED:
+      return "gpuctld refused: no such slice, or no right to it";
+    case GPUSLICE_ERROR_NO_DAEMON:
+      return "gpuctld does not answer";
+    case GPUSLICE_ERROR_NO_MEMORY:
+      return "out of memory";
+    default:
+      return "unknown error";
+  }
+}

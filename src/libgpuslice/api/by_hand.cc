@@ -1,0 +1,169 @@
+// A kernel written by hand is to the rest of the library one in persistent form whose LaunchArgs come first. What the
+// hooks know of the same handle stays apart: a launch of it that does not come through here is one of an ordinary
+// kernel.
+//
+// With a LaunchArgs of zeros it runs like an ordinary kernel, one block-task a block. So whatever Context::launch()
+// leaves to the caller is launched that way, with the program's own grid.
+#include "libgpuslice/api/by_hand.h"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "libgpuslice/client/client.h"
+#include "libgpuslice/driver/capture.h"
+#include "libgpuslice/driver/dlsym.h"
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/kernels/kernels.h"
+#include "libgpuslice/kernels/launch_params.h"
+#include "libgpuslice/launch/context.h"
+#include "libgpuslice/streams/joining.h"
+#include "libgpuslice/streams/stream_priority.h"
+#include "ptx/persistent_abi.h"
+
+namespace gpuslice {
+
+namespace {
+
+using gpuctl::ptx::DeviceSlot;
+using gpuctl::ptx::HostSlot;
+using gpuctl::ptx::LaunchArgs;
+
+// Kernels that are compiled already go by these. Whoever changes them counts GPUSLICE_DEVICE_ABI up.
+static_assert(GPUSLICE_DEVICE_ABI == 3);
+static_assert(sizeof(LaunchArgs) == 112 && offsetof(LaunchArgs, slot) == 0 && offsetof(LaunchArgs, total) == 24 &&
+              offsetof(LaunchArgs, chunk) == 44 && offsetof(LaunchArgs, order) == 96);
+static_assert(sizeof(DeviceSlot) == 512 && offsetof(DeviceSlot, left) == 144 && offsetof(DeviceSlot, here) == 256);
+static_assert(sizeof(HostSlot) == 64 && offsetof(HostSlot, left) == 16 && offsetof(HostSlot, start_ns) == 32);
+
+/// What a kernel takes: its LaunchArgs at 0, then the program's.
+struct Layout {
+  std::vector<Parameter> params;  ///< behind LaunchArgs
+  std::size_t bytes = sizeof(LaunchArgs);
+};
+
+/// A kernel as known at its first launch, for as long as its image is loaded.
+struct ByHand {
+  std::weak_ptr<KernelInfo> image_kernel;  ///< what the hooks know of the handle
+  Layout layout;
+  std::shared_ptr<KernelInfo> kernel;
+};
+
+/// By handle. Never destroyed: programs launch in destructors too.
+struct Registry {
+  std::mutex mutex;
+  std::unordered_map<CUfunction, std::shared_ptr<ByHand>> kernels;
+};
+
+Registry& registry() {
+  static auto* all = new Registry;
+  return *all;
+}
+
+/// Nothing, with `error` set: the driver cannot say, or the kernel does not begin with a LaunchArgs.
+std::optional<Layout> ask_layout(CUfunction function, int* error) {
+  using GetParamInfo = decltype(&cuFuncGetParamInfo);
+  static const auto get_info = reinterpret_cast<GetParamInfo>(libcuda_function("cuFuncGetParamInfo"));
+  *error = driver().present ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NOT_INITIALIZED;
+  if (!get_info) return std::nullopt;
+  std::size_t offset = 0, bytes = 0;
+  const CUresult result = get_info(function, 0, &offset, &bytes);
+  *error =
+      result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_VALUE ? static_cast<int>(GPUSLICE_ERROR_INVALID) : result;
+  if (result != CUDA_SUCCESS || offset != 0 || bytes != sizeof(LaunchArgs)) return std::nullopt;
+  *error = 0;
+  Layout layout;
+  while (get_info(function, layout.params.size() + 1, &offset, &bytes) == CUDA_SUCCESS) {
+    layout.params.push_back({static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(bytes)});
+    layout.bytes = offset + bytes;
+  }
+  return layout;
+}
+
+/// What is known of the kernel, from its first launch here on. Null, without an error, where the hooks have not seen
+/// its image: it was loaded before this program came into a slice.
+std::shared_ptr<ByHand> find(CUfunction function, int* error) {
+  const std::shared_ptr<KernelInfo> image_kernel = Kernels::get().find_shared(function);
+  if (!image_kernel) return nullptr;
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  const auto known = all.kernels.find(function);
+  if (known != all.kernels.end() && known->second->image_kernel.lock() == image_kernel) return known->second;
+
+  // Handles are used again for other kernels, so those of images that are gone go first.
+  std::vector<std::shared_ptr<KernelInfo>> gone;
+  for (const auto& [handle, kernel] : all.kernels) {
+    if (kernel->image_kernel.expired()) gone.push_back(kernel->kernel);
+  }
+  if (!gone.empty()) Kernels::get().remove(gone);
+  std::erase_if(all.kernels, [](const auto& entry) { return entry.second->image_kernel.expired(); });
+
+  std::optional<Layout> layout = ask_layout(function, error);
+  if (!layout) return nullptr;
+  auto made = std::make_shared<ByHand>();
+  made->image_kernel = image_kernel;
+  made->layout = std::move(*layout);
+  made->kernel = std::make_shared<KernelInfo>();
+  made->kernel->name = image_kernel->name;
+  made->kernel->module = image_kernel->module;
+  made->kernel->persistent = true;
+  made->kernel->persistent_function = function;
+  made->kernel->reason = "written preemptible by hand";
+  made->kernel->args_offset = 0;
+  Kernels::get().add(made->kernel.get(), made->kernel);  // under a handle of its own: for reports alone
+  all.kernels[function] = made;
+  return made;
+}
+
+/// As an ordinary kernel: the block's LaunchArgs are zero.
+CUresult launch_plain(CUfunction function, const LaunchConfig& config, std::vector<std::byte>& block) {
+  join_before(config.stream);
+  std::size_t size = block.size();
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, block.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                   CU_LAUNCH_PARAM_END};
+  return driver().cuLaunchKernel(function, config.grid[0], config.grid[1], config.grid[2], config.block[0],
+                                 config.block[1], config.block[2], config.shared, config.stream, nullptr, extra);
+}
+
+}  // namespace
+
+int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, void** params) {
+  LaunchConfig config{.grid = {given.grid[0], given.grid[1], given.grid[2]},
+                      .block = {given.block[0], given.block[1], given.block[2]},
+                      .shared = given.shared_bytes,
+                      .stream = explicit_stream(static_cast<CUstream>(given.stream), false)};
+  int error = 0;
+  const bool managed = Client::get().wanted() && driver().present && config.threads() > 0 && !capturing(config.stream);
+  const std::shared_ptr<ByHand> known = managed ? find(function, &error) : nullptr;
+  if (error != 0) return error;
+  std::optional<Layout> asked;
+  if (!known && !(asked = ask_layout(function, &error))) return error;
+  const Layout& layout = known ? known->layout : *asked;
+  std::vector<std::byte> block;
+  if (!pack(layout.params, layout.bytes, params, nullptr, block)) return GPUSLICE_ERROR_INVALID;
+  if (!known) return launch_plain(function, config, block);
+
+  if (const auto priority = StreamPriorities::get().before_launch(config.stream))
+    config.attributes = with_priority(nullptr, 0, *priority);
+  KernelInfo& kernel = *known->kernel;
+  kernel.count_launch();
+  Context* context = Context::current();
+  Instance* instance = context ? context->instance_of(kernel) : nullptr;
+  kernel.registers_original = kernel.registers.load();
+  CUresult result = CUDA_SUCCESS;
+  const char* why = nullptr;
+  // It takes the block only if it launches.
+  if (instance && context->launch(*instance, LaunchConfig(config), std::vector<std::byte>(block), &result, &why) ==
+                      Context::Outcome::kLaunched)
+    return result;
+  result = launch_plain(function, config, block);
+  if (result != CUDA_SUCCESS && instance) {
+    // The program may now allow the kernel more shared memory: how many fit on an SM is asked again.
+    std::lock_guard lock(kernel.mutex);
+    instance->occupancy.fill({});
+  }
+  return result;
+}
+
+}  // namespace gpuslice

@@ -1,0 +1,47 @@
+#include "libgpuslice/client/array_bytes.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuslice {
+namespace {
+
+CUDA_ARRAY3D_DESCRIPTOR array(std::size_t width, std::size_t height, std::size_t depth, unsigned flags = 0) {
+  CUDA_ARRAY3D_DESCRIPTOR made{};
+  made.Width = width;
+  made.Height = height;
+  made.Depth = depth;
+  made.Format = CU_AD_FORMAT_FLOAT;
+  made.NumChannels = 4;
+  made.Flags = flags;
+  return made;
+}
+
+TEST(ArrayBytes, SizesThatAreNotGivenAreOne) {
+  EXPECT_EQ(array_bytes(array(100, 0, 0)), 1600u);
+  EXPECT_EQ(array_bytes(array(100, 10, 0)), 16000u);
+  EXPECT_EQ(array_bytes(array(100, 10, 3)), 48000u);
+  CUDA_ARRAY_DESCRIPTOR flat{};
+  flat.Width = 100;
+  flat.Height = 10;
+  flat.Format = CU_AD_FORMAT_HALF;
+  flat.NumChannels = 2;
+  EXPECT_EQ(array_bytes(flat), 4000u);
+  flat.Format = CU_AD_FORMAT_UNSIGNED_INT8;
+  EXPECT_EQ(array_bytes(flat), 2000u);
+}
+
+TEST(ArrayBytes, LevelsHalve) {
+  EXPECT_EQ(array_bytes(array(8, 4, 2), 3), 16u * (64 + 8 + 2));
+  EXPECT_EQ(array_bytes(array(8, 4, 6, CUDA_ARRAY3D_LAYERED), 2), 16u * (192 + 48));
+}
+
+TEST(ArrayBytes, WithoutMemoryOfItsOwnThereIsNone) {
+  EXPECT_EQ(array_bytes(array(100, 10, 0, CUDA_ARRAY3D_SPARSE)), 0u);
+  EXPECT_EQ(array_bytes(array(100, 10, 0, CUDA_ARRAY3D_DEFERRED_MAPPING)), 0u);
+  CUDA_ARRAY3D_DESCRIPTOR compressed = array(100, 10, 0);
+  compressed.Format = CU_AD_FORMAT_BC1_UNORM;
+  EXPECT_EQ(array_bytes(compressed), 0u);
+}
+
+}  // namespace
+}  // namespace gpuslice

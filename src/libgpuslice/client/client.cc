@@ -1,0 +1,246 @@
+#include "libgpuslice/client/client.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <thread>
+
+#include "ipc/fields.h"
+#include "libgpuslice/client/held_memory.h"
+#include "libgpuslice/client/told_sms.h"
+#include "libgpuslice/driver/debug.h"
+#include "libgpuslice/driver/stage.h"
+
+namespace gpuslice {
+
+using gpuctl::fail;
+using gpuctl::Result;
+namespace ipc = gpuctl::ipc;
+
+namespace {
+
+constexpr std::chrono::milliseconds kReportInterval{200};
+/// First attachment holds up the program's start, so it waits less long than a request of an administrator.
+constexpr std::chrono::milliseconds kAttachTimeout{2000};
+constexpr char kDefaultSocket[] = "/run/gpuctld/io.gpuctl";
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+ipc::Call hold_memory(int device, std::uint64_t bytes) {
+  const auto amount =
+      static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
+  return {.method = "io.gpuctl.HoldMemory", .parameters = {{"device", device}, {"bytes", amount}}};
+}
+
+}  // namespace
+
+Client& Client::get() {
+  static Client* client = new Client;
+  return *client;
+}
+
+Client::Client() {
+  socket_ = environment("GPUCTL_SOCKET");
+  slice_ = environment("GPUCTL_SLICE");
+  wanted_ = !socket_.empty() || !slice_.empty();
+  if (socket_.empty()) socket_ = kDefaultSocket;
+}
+
+Result<void> Client::connect_locked(bool resumed) {
+  Result<ipc::Connection> opened = ipc::Connection::open(socket_, kAttachTimeout);
+  if (!opened) return opened.error();
+  boost::json::array uuids;
+  for (const std::string& uuid : uuids_) uuids.emplace_back(uuid);
+  ipc::Call call{.method = "io.gpuctl.Attach",
+                 .parameters = {{"slice", slice_}, {"device_uuids", std::move(uuids)}, {"resumed", resumed}}};
+  Result<ipc::Reply> reply = opened->call(call, kAttachTimeout);
+  if (!reply) return reply.error();
+  if (!reply->error.empty()) return fail("gpuctld: " + reply->error + ": slice '" + slice_ + "'");
+  std::vector<ipc::UniqueFd> fds = opened->take_fds();
+  if (fds.size() != 2) return fail("gpuctld: Attach: expected 2 file descriptors");
+  Result<ipc::StubMap> map = ipc::StubMap::map(fds[0].get());
+  if (!map) return map.error();
+
+  ipc::Fields fields(reply->parameters);
+  std::string attached_to = fields.text("slice");  // the daemon's word: no slice asked for means the root
+  targets_.latency = std::chrono::microseconds(fields.integer("latency_target_us"));
+  targets_.block_task = std::chrono::microseconds(fields.integer("block_target_us"));
+  if (!fields.ok()) return fields.error();
+  slice_ = std::move(attached_to);
+  connection_ = std::make_unique<ipc::Connection>(std::move(*opened));
+  stubs_.push_back(std::move(*map));
+  stub_.store(stubs_.back().get(), std::memory_order_release);
+  ToldSms::get().publish(*stubs_.back().get());
+  // The old eventfd stays open: another thread may be about to write to it. One per daemon restart is little.
+  kick_fd_.store(fds[1].release());
+  attached_before_ = true;
+  debug("attached to slice %s", slice_.c_str());
+  return {};
+}
+
+void Client::start(std::vector<std::string> device_uuids) {
+  {
+    std::lock_guard lock(mutex_);
+    if (started_ || !wanted()) return;
+    started_ = true;
+    uuids_ = std::move(device_uuids);
+    const Stage stage("attaching");
+    if (Result<void> attached = connect_locked(false); !attached) debug("%s", attached.error().message.c_str());
+  }
+  HeldMemory::get().publish();
+
+  // The thread must not take signals meant for the program.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread([this] { run(); }).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Result<void> Client::attach(const std::string& slice) {
+  std::unique_lock lock(mutex_);
+  std::string previous = std::exchange(slice_, slice);
+  wanted_ = true;
+  if (!started_) return {};
+  connection_.reset();
+  Result<void> attached = connect_locked(attached_before_);
+  if (!attached) slice_ = previous;
+  lock.unlock();
+  HeldMemory::get().publish();
+  return attached;
+}
+
+std::string Client::slice() const {
+  std::lock_guard lock(mutex_);
+  return slice_;
+}
+
+Targets Client::targets() const {
+  std::lock_guard lock(mutex_);
+  return targets_;
+}
+
+const ipc::Grant* Client::grant(int device) const {
+  const ipc::Stub* page = stub();
+  return page && device >= 0 && device < static_cast<int>(ipc::kMaxDevices) ? &page->grant[device] : nullptr;
+}
+
+void Client::kick() const {
+  int fd = kick_fd_.load(std::memory_order_relaxed);
+  if (fd < 0) return;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] ssize_t written = write(fd, &one, sizeof one);
+}
+
+Result<void> Client::set_hint(int priority) {
+  std::lock_guard lock(mutex_);
+  if (!connection_) return fail("not attached to a slice");
+  Result<ipc::Reply> reply =
+      connection_->call({.method = "io.gpuctl.SetHint", .parameters = {{"priority", priority}}}, kAttachTimeout);
+  if (!reply) {
+    connection_.reset();  // perhaps an answer too late: the next one must not be taken for it
+    return reply.error();
+  }
+  if (!reply->error.empty()) return fail("gpuctld: " + reply->error);
+  return {};
+}
+
+Result<Client::MemoryAnswer> Client::ask_memory(int device, std::uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  if (!connection_) return fail("not attached to a slice");
+  Result<ipc::Reply> reply = connection_->call(hold_memory(device, bytes), kAttachTimeout);
+  if (!reply) {
+    connection_.reset();
+    return reply.error();
+  }
+  if (!reply->error.empty()) return fail("gpuctld: " + reply->error);
+  ipc::Fields fields(reply->parameters);
+  MemoryAnswer answer{.granted = fields.boolean("granted"), .total = {}, .free = {}};
+  if (const auto total = fields.maybe_integer("total", 0)) answer.total = static_cast<std::uint64_t>(*total);
+  if (const auto free = fields.maybe_integer("free", 0)) answer.free = static_cast<std::uint64_t>(*free);
+  if (!fields.ok()) return fields.error();
+  return answer;
+}
+
+void Client::tell_memory(int device, std::uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  if (!connection_) return;
+  ipc::Call call = hold_memory(device, bytes);
+  call.oneway = true;
+  if (!connection_->send(call)) connection_.reset();
+}
+
+void Client::report_fault(int device, int error, const std::string& name) {
+  std::lock_guard lock(mutex_);
+  if (!connection_) return;
+  const ipc::Call call{.method = "io.gpuctl.ReportFault",
+                       .parameters = {{"device", device}, {"error", error}, {"name", ipc::to_utf8(name)}},
+                       .oneway = true};
+  if (!connection_->send(call)) connection_.reset();
+}
+
+void Client::report_kernels(bool all) {
+  KernelSource source = kernel_source_.load();
+  if (!source) return;
+  std::vector<ipc::Kernel> kernels = source(all);
+  std::lock_guard lock(mutex_);
+  if (kernels.empty() || !connection_) return;
+  ipc::Call call{
+      .method = "io.gpuctl.ReportKernels", .parameters = {{"kernels", ipc::to_json(kernels)}}, .oneway = true};
+  if (!connection_->send(call)) connection_.reset();
+}
+
+// Waits for the end of the connection, reports kernels meanwhile, and attaches again when the daemon is back.
+void Client::run() {
+  auto reported = std::chrono::steady_clock::now();
+  for (;;) {
+    const Tick tick = tick_.load();
+    const std::chrono::milliseconds pause = tick ? tick() : kReportInterval;
+    int fd = -1;
+    {
+      std::lock_guard lock(mutex_);
+      if (connection_) fd = connection_->fd();
+    }
+    if (fd >= 0) {
+      pollfd waiting{fd, POLLRDHUP, 0};
+      poll(&waiting, 1, static_cast<int>(pause.count()));
+      std::lock_guard lock(mutex_);
+      if (connection_ && connection_->fd() == fd && (waiting.revents & (POLLRDHUP | POLLHUP | POLLERR))) {
+        debug("gpuctld went away; keeping the last grant");
+        connection_.reset();
+      }
+    } else {
+      std::this_thread::sleep_for(kReportInterval);
+      Result<void> attached;
+      {
+        std::lock_guard lock(mutex_);
+        attached = connect_locked(attached_before_);
+      }
+      if (attached) {
+        HeldMemory::get().publish();
+        report_kernels(true);
+      }
+      continue;
+    }
+    if (const auto now = std::chrono::steady_clock::now(); now - reported >= kReportInterval) {
+      reported = now;
+      report_kernels(false);
+    }
+  }
+}
+
+void Client::forget_after_fork() {
+  // The parent's threads do not exist here and may have held the mutex: start from a fresh object in its place.
+  new (this) Client;
+}
+
+}  // namespace gpuslice

@@ -1,0 +1,50 @@
+#include "libgpuslice/client/grant_view.h"
+
+#include <algorithm>
+
+#include "libgpuslice/client/client.h"
+
+namespace gpuslice {
+
+namespace ipc = gpuctl::ipc;
+using gpuctl::Polled;
+
+const ipc::Grant* GrantView::grant() const {
+  return Client::get().grant(device_index_);
+}
+
+ipc::Usage* GrantView::usage() const {
+  ipc::Stub* stub = Client::get().stub();
+  return stub && device_index_ < static_cast<int>(ipc::kMaxDevices) ? &stub->usage[device_index_] : nullptr;
+}
+
+std::uint32_t GrantView::granted() const {
+  const Polled* polled = polled_.load(std::memory_order_acquire);
+  return std::min(polled ? ipc::load(polled->capsm) : ipc::kUnlimited, sms_);
+}
+
+std::uint32_t GrantView::idle_sms() const {
+  return grant() ? std::min(ipc::load(grant()->idle), sms_) : 0;
+}
+
+std::uint32_t GrantView::reserve() const {
+  return grant() ? std::min(ipc::load(grant()->reserve), sms_) : 0;
+}
+
+std::uint32_t GrantView::jobs() const {
+  return grant() ? ipc::load(grant()->jobs) : ipc::kNoJobs;
+}
+
+bool GrantView::alone() const {
+  return grant() && (ipc::load(grant()->flags) & ipc::kAlone) != 0;
+}
+
+bool GrantView::tells_work() const {
+  return grant() && (ipc::load(grant()->flags) & ipc::kTellWork) != 0;
+}
+
+std::uint32_t GrantView::first_sm() const {
+  return grant() ? std::min(ipc::load(grant()->first), sms_) : 0;
+}
+
+}  // namespace gpuslice

@@ -1,0 +1,49 @@
+// What the daemon grants this process on one device, as it is at the moment. Any thread; no call blocks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "ipc/stub.h"
+
+namespace gpuslice {
+
+class GrantView {
+ public:
+  /// `device_index`: in the driver's order. `sms`: of the device.
+  GrantView(int device_index, std::uint32_t sms) : device_index_(device_index), sms_(sms) {}
+
+  int device_index() const { return device_index_; }
+  std::uint32_t sms() const { return sms_; }
+
+  /// How many SMs this client may use here now.
+  std::uint32_t granted() const;
+  /// SMs that nobody uses and this client may not: some workers of a new grid land there, and leave.
+  std::uint32_t idle_sms() const;
+  /// SMs that its slice has whatever others do.
+  std::uint32_t reserve() const;
+  /// Grant::jobs; kNoJobs without a daemon.
+  std::uint32_t jobs() const;
+  /// Its SMs may be lent to others until it says that it has work.
+  bool tells_work() const;
+  /// Nobody else is on the GPU, of which it may have all.
+  bool alone() const;
+  /// Where its SMs begin, for kernels that can be confined to them only by number.
+  std::uint32_t first_sm() const;
+
+  /// What the client writes; null: no daemon.
+  gpuctl::ipc::Usage* usage() const;
+
+  /// What workers poll: in a stub page, or our own. Null before the agent has begun.
+  gpuctl::Polled* polled() const { return polled_.load(std::memory_order_acquire); }
+  void set_polled(gpuctl::Polled* polled) { polled_.store(polled, std::memory_order_release); }
+
+ private:
+  const gpuctl::ipc::Grant* grant() const;  ///< null: no daemon
+
+  const int device_index_;
+  const std::uint32_t sms_;
+  std::atomic<gpuctl::Polled*> polled_{nullptr};
+};
+
+}  // namespace gpuslice

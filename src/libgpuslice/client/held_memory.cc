@@ -1,0 +1,133 @@
+#include "libgpuslice/client/held_memory.h"
+
+#include <algorithm>
+#include <new>
+
+#include "ipc/stub_map.h"
+#include "libgpuslice/client/client.h"
+#include "libgpuslice/driver/debug.h"
+
+namespace gpuslice {
+
+namespace ipc = gpuctl::ipc;
+using gpuctl::Result;
+
+namespace {
+
+bool counts(CUdevice device) {
+  return device >= 0 && device < static_cast<CUdevice>(ipc::kMaxDevices);
+}
+
+}  // namespace
+
+HeldMemory& HeldMemory::get() {
+  static auto* held = new HeldMemory;
+  return *held;
+}
+
+/// Null: nothing limits the memory of this process there.
+const ipc::Grant* HeldMemory::limited(CUdevice device) const {
+  const ipc::Stub* stub = Client::get().stub();
+  return stub && (ipc::load(stub->grant[device].flags) & ipc::kMemoryLimited) ? &stub->grant[device] : nullptr;
+}
+
+void HeldMemory::change(CUdevice device, std::uint64_t held) {
+  held_[device] = held;
+  if (ipc::Stub* stub = Client::get().stub()) ipc::store(stub->usage[device].memory, held);
+}
+
+bool HeldMemory::take(CUdevice device, std::uint64_t bytes) {
+  if (!counts(device)) return true;
+  std::lock_guard lock(mutex_);
+  const std::uint64_t wanted = held_[device] + bytes;
+  if (wanted < bytes) return false;
+  if (const ipc::Grant* grant = limited(device)) {
+    const Result<Client::MemoryAnswer> answer = Client::get().ask_memory(device, wanted);
+    // Without a daemon what others hold is not known, but the limit is.
+    const bool granted = answer ? answer->granted : wanted <= ipc::load(grant->memory_max);
+    if (!granted) {
+      debug("%llu bytes of memory refused: %llu are held", static_cast<unsigned long long>(bytes),
+            static_cast<unsigned long long>(held_[device]));
+      return false;
+    }
+  }
+  change(device, wanted);
+  return true;
+}
+
+void HeldMemory::give_back(CUdevice device, std::uint64_t bytes) {
+  if (!counts(device) || bytes == 0) return;
+  std::lock_guard lock(mutex_);
+  change(device, held_[device] - std::min(held_[device], bytes));
+  if (limited(device)) Client::get().tell_memory(device, held_[device]);
+}
+
+void HeldMemory::allocated(CUdeviceptr address, CUcontext context, CUdevice device, std::uint64_t taken,
+                           std::uint64_t bytes) {
+  if (!counts(device)) return;
+  std::lock_guard lock(mutex_);
+  allocations_[address] = {context, device, bytes};
+  if (taken != bytes) change(device, held_[device] - std::min(held_[device], taken) + bytes);
+}
+
+HeldMemory::Allocation HeldMemory::remove(CUdeviceptr address) {
+  std::lock_guard lock(mutex_);
+  const auto known = allocations_.extract(address);
+  return known ? known.mapped() : Allocation{};
+}
+
+void HeldMemory::restore(CUdeviceptr address, const Allocation& allocation) {
+  std::lock_guard lock(mutex_);
+  if (allocation.bytes != 0) allocations_[address] = allocation;
+}
+
+template <class Which>
+void HeldMemory::forget_if(Which which) {
+  std::array<std::uint64_t, ipc::kMaxDevices> gone{};
+  {
+    std::lock_guard lock(mutex_);
+    std::erase_if(allocations_, [&](const auto& known) {
+      const Allocation& allocation = known.second;
+      if (!which(allocation)) return false;
+      gone[allocation.device] += allocation.bytes;
+      return true;
+    });
+  }
+  for (std::size_t device = 0; device < gone.size(); ++device) {
+    if (gone[device] != 0) give_back(static_cast<CUdevice>(device), gone[device]);
+  }
+}
+
+void HeldMemory::forget(CUcontext context) {
+  forget_if([context](const Allocation& allocation) { return allocation.context == context; });
+}
+
+void HeldMemory::forget_device(CUdevice device) {
+  forget_if([device](const Allocation& allocation) { return allocation.device == device; });
+}
+
+void HeldMemory::limit(CUdevice device, std::size_t* free, std::size_t* total) {
+  if (!counts(device)) return;
+  std::lock_guard lock(mutex_);
+  const ipc::Grant* grant = limited(device);
+  if (!grant) return;
+  std::uint64_t most = ipc::load(grant->memory_max);
+  std::uint64_t left = most - std::min(most, held_[device]);
+  if (const Result<Client::MemoryAnswer> answer = Client::get().ask_memory(device, held_[device])) {
+    most = answer->total.value_or(SIZE_MAX);
+    left = answer->free.value_or(SIZE_MAX);
+  }
+  if (free) *free = std::min<std::uint64_t>(*free, left);
+  if (total) *total = std::min<std::uint64_t>(*total, most);
+}
+
+void HeldMemory::publish() {
+  std::lock_guard lock(mutex_);
+  for (std::size_t device = 0; device < held_.size(); ++device) change(static_cast<CUdevice>(device), held_[device]);
+}
+
+void HeldMemory::forget_after_fork() {
+  new (this) HeldMemory;
+}
+
+}  // namespace gpuslice

@@ -1,0 +1,39 @@
+#include "libgpuslice/client/told_sms.h"
+
+#include <new>
+
+#include "ipc/stub_map.h"
+#include "libgpuslice/client/client.h"
+
+namespace gpuslice {
+
+namespace ipc = gpuctl::ipc;
+
+ToldSms& ToldSms::get() {
+  static auto* told = new ToldSms;
+  return *told;
+}
+
+std::uint32_t ToldSms::tell(CUdevice device, std::uint32_t real) {
+  if (device < 0 || device >= static_cast<CUdevice>(ipc::kMaxDevices)) return real;
+  FixedSms& fixed = devices_[device];
+  const ipc::Stub* before = Client::get().stub();
+  const std::uint32_t told = fixed.tell(before ? ipc::load(before->sure_sms[device]) : 0, real);
+  // A page that came meanwhile: whoever brought it either sees what was fixed, or we see the page.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  ipc::Stub* stub = Client::get().stub();
+  if (stub && ipc::load(stub->told_sms[device]) != fixed.fewer()) ipc::store(stub->told_sms[device], fixed.fewer());
+  return told;
+}
+
+void ToldSms::publish(ipc::Stub& stub) const {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (std::uint32_t device = 0; device < ipc::kMaxDevices; ++device)
+    ipc::store(stub.told_sms[device], devices_[device].fewer());
+}
+
+void ToldSms::forget_after_fork() {
+  new (this) ToldSms;
+}
+
+}  // namespace gpuslice

@@ -1,0 +1,47 @@
+// The forms of an image's kernels, as the compile helper (src/gpuslice-compile) makes them: machine code that holds the
+// original entries and the added ones, and what the runtime must know of each kernel. They are kept in the user's cache
+// directory, so that a program's next start finds them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "libgpuslice/cache/cache_directory.h"
+#include "libgpuslice/compile/image.h"
+
+namespace gpuslice {
+
+/// All that decides what is made of a PTX text, but for the version of the rewriter.
+struct FormsKey {
+  std::string_view ptx;    ///< as the program brings it
+  unsigned sm = 0;         ///< compute capability, 90 for 9.0
+  int max_registers = 0;   ///< the program's own limit for each thread; 0 = none
+  int driver_version = 0;  ///< as cuDriverGetVersion() gives it
+  bool guards = false;     ///< make guarded forms too (guard.h)
+};
+
+struct Forms {
+  std::string code;                  ///< machine code to load; empty: no kernel has another form than its original
+  std::vector<ImageKernel> kernels;  ///< every entry of the PTX
+  bool stands_alone = false;         ///< gpuctl::ptx::stands_alone() of the PTX
+  std::string
+      reason;  ///< why there is no code though kernels could have forms, or why the PTX was not understood; one line
+};
+
+/// Where they are kept.
+ContentHash cache_key(const FormsKey& key);
+
+/// Those kept under the key, or nothing. Any thread.
+std::optional<Forms> find_forms(const ContentHash& key, const CacheDirectory& cache);
+
+/// False: they could not be kept.
+bool keep_forms(const ContentHash& key, const Forms& forms, const CacheDirectory& cache);
+
+/// As bytes, and back; nothing if pack() did not make the bytes.
+std::string pack(const Forms& forms);
+std::optional<Forms> unpack(std::string_view bytes);
+
+}  // namespace gpuslice

@@ -1,0 +1,16 @@
+// The clock of all times in this process that are not the GPU's.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+
+namespace gpuslice {
+
+/// CLOCK_MONOTONIC in ns.
+inline std::uint64_t monotonic_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+}  // namespace gpuslice

@@ -1,0 +1,45 @@
+// What the driver's linker (cuLink*) is given, as far as it tells what its output is made of: one PTX and nothing else.
+// Programs that compile their PTX that way, Numba for instance, load a cubin, whose PTX so is known (known_ptx.h).
+#pragma once
+
+#include <cuda.h>
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "libgpuslice/front_ends/known_ptx.h"
+
+namespace gpuslice {
+
+/// By CUlinkState. Any thread.
+class LinkedPtx {
+ public:
+  static LinkedPtx& get();
+
+  /// A linker was made, with these options.
+  void created(CUlinkState state, unsigned count, const CUjit_option* options, void* const* values);
+  /// It was given PTX, with these options for it.
+  void added(CUlinkState state, std::string_view text, unsigned count, const CUjit_option* options,
+             void* const* values);
+  /// It was given something else.
+  void added_other(CUlinkState state);
+  /// What its output is made of; nothing if that is more than one PTX, or options had a say in it that a load cannot
+  /// repeat.
+  std::optional<KnownPtx> made_of(CUlinkState state) const;
+  void destroyed(CUlinkState state);
+  void forget_after_fork();
+
+ private:
+  struct Input {
+    std::optional<KnownPtx> ptx;
+    int max_registers = 0;
+    bool known = true;
+  };
+  mutable std::mutex mutex_;
+  std::map<CUlinkState, Input> inputs_;
+};
+
+}  // namespace gpuslice

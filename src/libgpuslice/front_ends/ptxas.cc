@@ -1,0 +1,82 @@
+// ptxas, run by a front end that loads its output itself, as Triton does. It inherits our being preloaded: in that
+// process nothing is done but to note, when it ends well, which PTX its output was made of.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ipc/unique_fd.h"
+#include "libgpuslice/client/client.h"
+#include "libgpuslice/driver/debug.h"
+#include "libgpuslice/front_ends/compile_options.h"
+#include "libgpuslice/front_ends/known_ptx.h"
+
+namespace gpuslice {
+
+namespace {
+
+using gpuctl::ipc::UniqueFd;
+
+/// More is no PTX of one front end's kernel.
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+
+std::optional<std::string> contents(const std::string& path) {
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat about;
+  if (!file || fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) ||
+      about.st_size > static_cast<off_t>(kMostBytes))
+    return std::nullopt;
+  std::string text(static_cast<std::size_t>(about.st_size), '\0');
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t got = read(file.get(), text.data() + at, text.size() - at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return std::nullopt;
+    at += static_cast<std::size_t>(got);
+  }
+  return text;
+}
+
+std::vector<std::string> own_command() {
+  std::vector<std::string> command;
+  const UniqueFd file(open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
+  std::string all;
+  char piece[4096];
+  for (ssize_t got; file && (got = read(file.get(), piece, sizeof piece)) > 0;)
+    all.append(piece, static_cast<std::size_t>(got));
+  for (std::size_t at = 0; at < all.size();) {
+    command.emplace_back(all.c_str() + at);
+    at += command.back().size() + 1;
+  }
+  return command;
+}
+
+void note_output(int status, void*) {
+  if (status != 0) return;
+  try {
+    const std::optional<PtxasRun> run = read_ptxas_command(own_command());
+    if (!run) return debug("ptxas: not a run whose output can be replaced");
+    std::optional<std::string> text = contents(run->input);
+    const std::optional<std::string> output = contents(run->output);
+    const std::optional<std::string_view> cubin = output ? cubin_at(output->data(), output->size()) : std::nullopt;
+    if (!text || !cubin) return debug("ptxas: its files are not there");
+    remember_ptx(*cubin, {std::move(*text), run->max_registers}, CacheDirectory::of_user());
+    debug("ptxas made %zu bytes of machine code from %s", cubin->size(), run->input.c_str());
+  } catch (...) {  // out of memory: it is not noted
+  }
+}
+
+/// Two names: Triton has a second one for newer GPUs.
+__attribute__((constructor)) void watch_ptxas() {
+  const std::string_view name = program_invocation_short_name;
+  if ((name == "ptxas" || name == "ptxas-blackwell") && Client::get().wanted()) on_exit(note_output, nullptr);
+}
+
+}  // namespace
+
+}  // namespace gpuslice

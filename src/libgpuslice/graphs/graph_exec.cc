@@ -1,0 +1,315 @@
+#include "libgpuslice/graphs/graph_exec.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+#include <optional>
+#include <unordered_map>
+
+#include "libgpuslice/compile/packed.h"
+#include "libgpuslice/driver/capture.h"
+#include "libgpuslice/driver/debug.h"
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/nothrow.h"
+#include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/streams/opaque.h"
+
+namespace gpuslice {
+
+namespace {
+
+constexpr char kNotByNode[] = "the driver does not change it there";
+constexpr char kNodeGone[] = "the graph does not have its node any more";
+constexpr char kChildReplaced[] = "its child graph was replaced";
+constexpr char kUpdated[] = "it has branches and was updated as a whole";
+
+struct Registry {
+  std::mutex mutex;
+  std::unordered_map<CUgraphExec, std::shared_ptr<ExecutableGraph>> graphs;
+};
+
+/// Never destroyed: programs launch in destructors too.
+Registry& registry() {
+  static auto* all = new Registry;
+  return *all;
+}
+
+}  // namespace
+
+std::shared_ptr<ExecutableGraph> ExecutableGraph::find(CUgraphExec handle) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  const auto found = all.graphs.find(handle);
+  return found == all.graphs.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<ExecutableGraph>> ExecutableGraph::all() {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  std::vector<std::shared_ptr<ExecutableGraph>> graphs;
+  for (const auto& [handle, graph] : all.graphs) graphs.push_back(graph);
+  return graphs;
+}
+
+void ExecutableGraph::put_back(std::shared_ptr<ExecutableGraph> graph) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  graph.swap(
+      all.graphs[graph->handle_]);  // one whose context was destroyed may be behind a handle that means another now
+}
+
+std::shared_ptr<ExecutableGraph> ExecutableGraph::remove(CUgraphExec handle) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  const auto found = all.graphs.find(handle);
+  if (found == all.graphs.end()) return nullptr;
+  std::shared_ptr<ExecutableGraph> graph = std::move(found->second);
+  all.graphs.erase(found);
+  return graph;
+}
+
+void ExecutableGraph::forget_after_fork() {
+  new (&registry()) Registry;
+}
+
+void ExecutableGraph::add(CUgraphExec handle, CUgraph graph, GraphKernels&& kernels, bool uses_priorities) {
+  put_back(std::make_shared<ExecutableGraph>(handle, GraphSource::of(graph), std::move(kernels), uses_priorities));
+}
+
+ExecutableGraph::ExecutableGraph(CUgraphExec handle, std::shared_ptr<GraphSource> source, GraphKernels&& kernels,
+                                 bool uses_priorities)
+    : handle_(handle), source_(std::move(source)), uses_priorities_(uses_priorities), of_(std::move(kernels)) {
+  // Whether nodes of child graphs can be changed one by one, only the driver can say.
+  for (GraphKernel& kernel : of_.kernels) {
+    if (!kernel.instance || kernel.inside.empty() || of_.refused) continue;
+    kernel.rewritten = true;
+    if (restore(kernel) != CUDA_SUCCESS) {
+      kernel.rewritten = false;
+      keep_original(kernel, kNotByNode);
+    }
+  }
+  explain();
+}
+
+/// For `gpuctl explain`: why kernels that have a persistent form do not run in it here.
+void ExecutableGraph::explain() const {
+  for (const GraphKernel& kernel : of_.kernels) {
+    if (!kernel.kernel || !kernel.kernel->persistent) continue;
+    const char* why = kernel.not_in_this_graph ? kernel.not_in_this_graph : of_.refused;
+    if (!why) continue;
+    kernel.kernel->original_in_graph.store(why);
+    kernel.kernel->changed.store(true);
+  }
+}
+
+void ExecutableGraph::keep_original(GraphKernel& kernel, const char* why) {
+  kernel.instance = nullptr;
+  kernel.not_in_this_graph = why;
+  debug("%s stays in its original form in a graph: %s", kernel.kernel ? kernel.kernel->name.c_str() : "a kernel", why);
+}
+
+CUresult ExecutableGraph::set_params(const GraphKernel& kernel, CUDA_KERNEL_NODE_PARAMS params, const std::byte* values,
+                                     bool with_args) {
+  return nothrow([&] {
+    std::vector<void*> pointers;
+    auto* base = const_cast<std::byte*>(values);
+    for (const Parameter& parameter : kernel.kernel->params) pointers.push_back(base + parameter.offset);
+    if (with_args) pointers.push_back(base + kernel.kernel->args_offset);
+    pointers.push_back(nullptr);
+    params.kernelParams = pointers.data();
+    return driver().cuGraphExecKernelNodeSetParams_v2(handle_, kernel.node, &params);
+  });
+}
+
+CUresult ExecutableGraph::rewrite(GraphKernel& kernel, const Launch& launch) {
+  CUDA_KERNEL_NODE_PARAMS params = kernel.original;
+  params.func = launch.function;
+  params.kern = nullptr;
+  params.gridDimX = launch.args.workers;
+  params.gridDimY = params.gridDimZ = 1;
+  params.sharedMemBytes = dynamic_shared(*kernel.kernel, params.sharedMemBytes);
+  const CUresult result = set_params(kernel, params, launch.params.data(), true);
+  if (result == CUDA_SUCCESS) {
+    kernel.rewritten = true;
+  } else {
+    keep_original(kernel, kNotByNode);
+    explain();
+  }
+  return result;
+}
+
+CUresult ExecutableGraph::restore(GraphKernel& kernel) {
+  if (!kernel.rewritten) return CUDA_SUCCESS;
+  const CUresult result = set_params(kernel, kernel.original, kernel.values.data(), false);
+  if (result == CUDA_SUCCESS) kernel.rewritten = false;
+  return result;
+}
+
+CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
+  std::lock_guard lock(mutex_);
+  // What a capture takes from here may run long after launch blocks of today.
+  Context* context = capturing(stream) ? nullptr : Context::current();
+  std::vector<GraphCandidate> candidates;
+  std::vector<GraphKernel*> kernels;
+  std::uint64_t blocks = 0;  // of the largest kernel without another form
+  for (GraphKernel& kernel : of_.kernels) {
+    if (kernel.kernel && kernel.enabled && context) kernel.kernel->count_launch();
+    if (context && kernel.enabled && kernel.instance && !of_.refused && candidates.size() < kMostGraphKernels &&
+        context->instance_of(*kernel.kernel) == kernel.instance) {
+      candidates.push_back({kernel.instance, &kernel.config, &kernel.values});
+      kernels.push_back(&kernel);
+      continue;
+    }
+    if (const CUresult result = restore(kernel); result != CUDA_SUCCESS) return result;
+    if (kernel.enabled) blocks = std::max(blocks, kernel.config.block_tasks());
+  }
+  if (!context) return call();
+  std::optional<Opaque::Turn> turn;
+  if (blocks > 0 && !capturing_anything()) {
+    context->count_original_launch();
+    Opaque::Launch launch{.blocks = blocks, .confine = false};
+    if (candidates.empty() && context->view().jobs() != gpuctl::ipc::kNoJobs) launch.kernel = as_kernel();
+    if (launch.kernel) launch.kernel->count_launch();
+    turn.emplace(context->opaque(), stream, launch);
+  }
+  const auto arm = [&](std::size_t number, const Launch* launch) {
+    GraphKernel& kernel = *kernels[number];
+    return launch ? rewrite(kernel, *launch) : restore(kernel);
+  };
+  return context->launch_graph(stream, candidates, !of_.chain, arm, call);
+}
+
+/// For policies for jobs a graph without kernels in persistent form is as one kernel, known by which kernels it has, in
+/// which order and of which shape.
+KernelInfo* ExecutableGraph::as_kernel() {
+  if (as_kernel_) return as_kernel_.get();
+  Packer shape;
+  std::size_t count = 0;
+  for (const GraphKernel& kernel : of_.kernels) {
+    if (!kernel.enabled) continue;
+    ++count;
+    shape.number(kernel.kernel ? hash_of(*kernel.kernel) : 0);
+    for (const std::uint32_t size : kernel.config.grid) shape.number(size);
+    for (const std::uint32_t size : kernel.config.block) shape.number(size);
+    shape.number(kernel.config.shared);
+  }
+  char name[64];
+  std::snprintf(name, sizeof name, "graph %016llx, kernels: %zu",
+                static_cast<unsigned long long>(gpuctl::ipc::kernel_hash("graph", shape.bytes)), count);
+  as_kernel_ = std::make_shared<KernelInfo>();
+  as_kernel_->name = name;
+  as_kernel_->module = "graph";
+  Kernels::get().add(handle_, as_kernel_);
+  return as_kernel_.get();
+}
+
+/// From now on it is another one.
+void ExecutableGraph::has_changed() {
+  if (!as_kernel_) return;
+  nothrow([&] {
+    Kernels::get().remove({as_kernel_});
+    return CUDA_SUCCESS;
+  });
+  as_kernel_.reset();
+}
+
+ExecutableGraph::~ExecutableGraph() {
+  has_changed();
+}
+
+CUresult ExecutableGraph::launch_as_it_is(const Call& call) {
+  std::lock_guard lock(mutex_);
+  for (GraphKernel& kernel : of_.kernels) {
+    if (const CUresult result = restore(kernel); result != CUDA_SUCCESS) return result;
+  }
+  return call();
+}
+
+CUresult ExecutableGraph::set_kernel(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params, const Call& call) {
+  std::lock_guard lock(mutex_);
+  const auto known =
+      std::find_if(of_.kernels.begin(), of_.kernels.end(), [&](const GraphKernel& k) { return k.node == node; });
+  if (known == of_.kernels.end()) return call();
+  GraphKernel changed = *known;
+  {
+    const RelaxedCapture relaxed;
+    read_params(params, changed);  // and have the kernel loaded
+  }
+  changed.rewritten = false;
+  if (of_.refused) changed.instance = nullptr;
+  const CUresult result = call();
+  if (result == CUDA_SUCCESS) *known = std::move(changed);
+  has_changed();
+  explain();
+  return result;
+}
+
+CUresult ExecutableGraph::set_child(CUgraphNode node, const Call& call) {
+  std::lock_guard lock(mutex_);
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS) return result;
+  for (GraphKernel& kernel : of_.kernels) {
+    if (std::find(kernel.inside.begin(), kernel.inside.end(), node) == kernel.inside.end()) continue;
+    kernel.rewritten = false;
+    keep_original(kernel, kChildReplaced);
+  }
+  has_changed();
+  explain();
+  return result;
+}
+
+CUresult ExecutableGraph::set_enabled(CUgraphNode node, bool enabled, const Call& call) {
+  std::lock_guard lock(mutex_);
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS) return result;
+  for (GraphKernel& kernel : of_.kernels) {
+    if (kernel.node == node) kernel.enabled = enabled;
+  }
+  has_changed();
+  return result;
+}
+
+// The driver pairs the nodes of both graphs; where all come one after the other there is but one way to.
+CUresult ExecutableGraph::update(CUgraph graph, const Call& call) {
+  std::lock_guard lock(mutex_);
+  GraphKernels updated;
+  {
+    const RelaxedCapture relaxed;
+    if (graph) updated = look_at_graph(graph, uses_priorities_);  // and have its kernels loaded
+  }
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS) return result;
+  const char* refused = of_.refused ? of_.refused : updated.refused;
+  if (!refused && !(of_.chain && updated.chain && of_.kernels.size() == updated.kernels.size())) refused = kUpdated;
+  for (std::size_t i = 0; i < updated.kernels.size(); ++i) {
+    GraphKernel& kernel = updated.kernels[i];
+    if (refused) {
+      kernel.instance = nullptr;
+      continue;
+    }
+    kernel.node = of_.kernels[i].node;
+    kernel.inside = of_.kernels[i].inside;
+    kernel.enabled = of_.kernels[i].enabled;
+    const char* before = of_.kernels[i].not_in_this_graph;
+    if (before == kNotByNode || before == kNodeGone) keep_original(kernel, before);
+  }
+  of_ = std::move(updated);
+  has_changed();
+  of_.refused = refused;
+  explain();
+  return result;
+}
+
+void ExecutableGraph::release(CUgraphNode node) {
+  std::lock_guard lock(mutex_);
+  for (GraphKernel& kernel : of_.kernels) {
+    const bool concerned = !node || kernel.node == node ||
+                           std::find(kernel.inside.begin(), kernel.inside.end(), node) != kernel.inside.end();
+    if (!concerned || !kernel.instance) continue;
+    restore(kernel);
+    keep_original(kernel, kNodeGone);
+  }
+  explain();
+}
+
+}  // namespace gpuslice

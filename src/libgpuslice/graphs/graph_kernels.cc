@@ -1,0 +1,183 @@
+#include "libgpuslice/graphs/graph_kernels.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "libgpuslice/client/client.h"
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/graphs/graph_shape.h"
+#include "libgpuslice/kernels/launch_params.h"
+#include "libgpuslice/modules/first_launch.h"
+#include "libgpuslice/modules/late_forms.h"
+
+namespace gpuslice {
+
+namespace {
+
+constexpr char kUnknown[] = "the driver does not say what it is made of";
+constexpr char kConditional[] = "it has conditional nodes";
+constexpr char kProgrammatic[] = "it may start before what it depends on has ended";
+constexpr char kAttributes[] = "cooperative, in clusters, changed by the device, or of the greatest priority";
+
+struct Edge {
+  std::size_t from, to;
+  bool ordinary;  ///< full completion, then everything
+};
+
+struct Nodes {
+  std::vector<CUgraphNode> handles;
+  std::vector<Edge> edges;
+};
+
+bool list_nodes(CUgraph graph, Nodes& out) {
+  const Driver& d = driver();
+  std::size_t count = 0;
+  if (d.cuGraphGetNodes(graph, nullptr, &count) != CUDA_SUCCESS) return false;
+  out.handles.resize(count);
+  if (count > 0 && d.cuGraphGetNodes(graph, out.handles.data(), &count) != CUDA_SUCCESS) return false;
+  std::size_t edges = 0;
+  if (d.cuGraphGetEdges_v2(graph, nullptr, nullptr, nullptr, &edges) != CUDA_SUCCESS) return false;
+  std::vector<CUgraphNode> from(edges), to(edges);
+  std::vector<CUgraphEdgeData> data(edges);
+  if (edges > 0 && d.cuGraphGetEdges_v2(graph, from.data(), to.data(), data.data(), &edges) != CUDA_SUCCESS)
+    return false;
+  std::unordered_map<CUgraphNode, std::size_t> numbers;
+  for (std::size_t i = 0; i < count; ++i) numbers[out.handles[i]] = i;
+  for (std::size_t i = 0; i < edges; ++i) {
+    const auto a = numbers.find(from[i]), b = numbers.find(to[i]);
+    if (a == numbers.end() || b == numbers.end()) return false;
+    out.edges.push_back({a->second, b->second, data[i].from_port == 0 && data[i].to_port == 0 && data[i].type == 0});
+  }
+  return true;
+}
+
+/// Whether attributes of a node mean that its kernel must keep its form. One that the driver does not know is not set.
+bool attributes_refuse(CUgraphNode node, bool uses_priorities) {
+  CUlaunchAttributeValue value{};
+  const auto has = [&](CUlaunchAttributeID id) {
+    value = {};
+    return driver().cuGraphKernelNodeGetAttribute(node, id, &value) == CUDA_SUCCESS;
+  };
+  if (has(CU_LAUNCH_ATTRIBUTE_COOPERATIVE) && value.cooperative) return true;
+  if (has(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) &&
+      std::max({value.clusterDim.x, value.clusterDim.y, value.clusterDim.z}) > 1)
+    return true;
+  if (has(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) && value.deviceUpdatableKernelNode.deviceUpdatable)
+    return true;
+  // The greatest priority is the agent's alone (interpose/stream.cc).
+  int least = 0, greatest = 0;
+  return uses_priorities && has(CU_LAUNCH_ATTRIBUTE_PRIORITY) &&
+         driver().cuCtxGetStreamPriorityRange(&least, &greatest) == CUDA_SUCCESS && value.priority <= greatest &&
+         greatest < least;
+}
+
+void collect(CUgraph graph, bool uses_priorities, const std::vector<CUgraphNode>& inside, GraphKernels& out) {
+  const Driver& d = driver();
+  Nodes nodes;
+  if (!list_nodes(graph, nodes)) {
+    out.refused = kUnknown;
+    return;
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> edges;
+  std::vector<bool> programmatic(nodes.handles.size(), false);
+  for (const Edge& edge : nodes.edges) {
+    edges.emplace_back(edge.from, edge.to);
+    if (!edge.ordinary) programmatic[edge.from] = programmatic[edge.to] = true;
+  }
+  const GraphShape shape = shape_of(nodes.handles.size(), edges);
+  out.chain &= shape.chain;
+  for (const std::size_t number : shape.order) {
+    const CUgraphNode node = nodes.handles[number];
+    CUgraphNodeType type{};
+    if (d.cuGraphNodeGetType(node, &type) != CUDA_SUCCESS) {
+      out.refused = kUnknown;
+      return;
+    }
+    if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL) out.refused = kConditional;
+    if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
+      CUgraph child = nullptr;
+      if (d.cuGraphChildGraphNodeGetGraph(node, &child) != CUDA_SUCCESS) {
+        out.refused = kUnknown;
+        return;
+      }
+      std::vector<CUgraphNode> path = inside;
+      path.push_back(node);
+      collect(child, uses_priorities, path, out);
+    }
+    if (type != CU_GRAPH_NODE_TYPE_KERNEL) continue;
+    GraphKernel kernel;
+    kernel.node = node;
+    kernel.inside = inside;
+    if (programmatic[number]) kernel.not_in_this_graph = kProgrammatic;
+    if (attributes_refuse(node, uses_priorities)) kernel.not_in_this_graph = kAttributes;
+    CUDA_KERNEL_NODE_PARAMS params{};
+    if (d.cuGraphKernelNodeGetParams_v2(node, &params) == CUDA_SUCCESS) read_params(params, kernel);
+    out.kernels.push_back(std::move(kernel));
+  }
+}
+
+/// What is known of a kernel by a handle that the program may never have seen: the driver may resolve a CUkernel to a
+/// CUfunction of the context.
+std::shared_ptr<KernelInfo> find_kernel(const CUDA_KERNEL_NODE_PARAMS& params) {
+  Kernels& all = Kernels::get();
+  if (params.kern) {
+    if (std::shared_ptr<KernelInfo> known = all.find_shared(params.kern)) return known;
+  }
+  if (!params.func) return nullptr;
+  if (std::shared_ptr<KernelInfo> known = all.find_shared(params.func)) return known;
+  const char* name = nullptr;
+  if (!driver().cuFuncGetName || driver().cuFuncGetName(&name, params.func) != CUDA_SUCCESS || !name) return nullptr;
+  for (const auto& [handle, kernel] : all.library_kernels(name)) {
+    CUfunction function = nullptr;
+    auto* const library_kernel = static_cast<CUkernel>(const_cast<void*>(handle));
+    if (driver().cuKernelGetFunction(&function, library_kernel) != CUDA_SUCCESS || function != params.func) continue;
+    all.add(function, kernel);
+    return kernel;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+GraphKernels look_at_graph(CUgraph graph, bool uses_priorities) {
+  const Driver& d = driver();
+  GraphKernels out;
+  if (!d.cuGraphGetNodes || !d.cuGraphGetEdges_v2 || !d.cuGraphNodeGetType || !d.cuGraphChildGraphNodeGetGraph ||
+      !d.cuGraphKernelNodeGetParams_v2 || !d.cuGraphKernelNodeGetAttribute || !d.cuGraphExecKernelNodeSetParams_v2) {
+    out.refused = kUnknown;
+    return out;
+  }
+  collect(graph, uses_priorities, {}, out);
+  return out;
+}
+
+void read_params(const CUDA_KERNEL_NODE_PARAMS& params, GraphKernel& out) {
+  out.original = params;
+  out.original.kernelParams = nullptr;
+  out.original.extra = nullptr;
+  out.instance = nullptr;
+  out.config = {.grid = {params.gridDimX, params.gridDimY, params.gridDimZ},
+                .block = {params.blockDimX, params.blockDimY, params.blockDimZ},
+                .shared = params.sharedMemBytes,
+                .stream = nullptr};
+  out.kernel = find_kernel(params);
+  KernelInfo* kernel = out.kernel.get();
+  Context* context = kernel ? Context::current() : nullptr;
+  if (!context || (params.ctx && params.ctx != context->handle())) return;
+  load_before_first_launch(kernel, params.func ? params.func : reinterpret_cast<CUfunction>(params.kern));
+  if (kernel->late && !kernel->persistent) {
+    kernel->late->load_if_idle();
+    if (!kernel->persistent)
+      kernel->original_in_graph = "it was made ready to run before its persistent form was there";
+  }
+  if (kernel->persistent && kernel->once) {
+    kernel->original_in_graph = "guarded kernels are evicted outside of graphs only";
+    return;
+  }
+  if (!kernel->persistent || out.not_in_this_graph || !out.config.threads() ||
+      !fits_whole_warps(*kernel, out.config.grid, out.config.block))
+    return;
+  if (pack(*kernel, params.kernelParams, params.extra, out.values)) out.instance = context->instance_of(*kernel);
+}
+
+}  // namespace gpuslice

@@ -1,0 +1,147 @@
+// Calls that allocate device memory, which may be limited (held_memory.h), or tell how much there is; and the one that
+// frees it in a stream's order. Other ways to free it block in the driver: memory.cc.
+#include "libgpuslice/client/array_bytes.h"
+#include "libgpuslice/client/held_memory.h"
+#include "libgpuslice/driver/capture.h"
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/interpose/hooks.h"
+#include "libgpuslice/streams/joining.h"
+
+namespace gpuslice {
+
+namespace {
+
+/// Rows of cuMemAllocPitch are whole multiples of this on every GPU; what they really are is known afterwards.
+constexpr std::size_t kPitch = 512;
+
+/// `call` allocates some `expected` bytes in the current context; `real` says how many they are.
+template <class Call, class Real>
+CUresult allocate(CUdeviceptr* out, std::uint64_t expected, Call call, Real real) {
+  return nothrow([&] {
+    CUdevice device = 0;
+    CUcontext context = nullptr;
+    if (!out || driver().cuCtxGetDevice(&device) != CUDA_SUCCESS || driver().cuCtxGetCurrent(&context) != CUDA_SUCCESS)
+      return call();
+    HeldMemory& held = HeldMemory::get();
+    if (!held.take(device, expected)) return CUDA_ERROR_OUT_OF_MEMORY;
+    const CUresult result = call();
+    if (result == CUDA_SUCCESS) {
+      held.allocated(*out, context, device, expected, real());
+    } else {
+      held.give_back(device, expected);
+    }
+    return result;
+  });
+}
+
+template <class Function, class... Arguments>
+CUresult allocate_bytes(Function function, CUdeviceptr* out, std::size_t bytes, Arguments... arguments) {
+  if (!function) return CUDA_ERROR_NOT_INITIALIZED;
+  return allocate(
+      out, bytes, [&] { return function(out, bytes, arguments...); }, [&] { return bytes; });
+}
+
+/// Arrays stand in the books by their handles, which are addresses of the host: no device memory has those.
+template <class Array, class Call>
+CUresult allocate_array(Array* out, std::uint64_t bytes, Call call) {
+  if (!out || bytes == 0) return call();
+  CUdeviceptr handle = 0;
+  const auto make = [&] {
+    const CUresult result = call();
+    if (result == CUDA_SUCCESS) handle = reinterpret_cast<CUdeviceptr>(*out);
+    return result;
+  };
+  return allocate(&handle, bytes, make, [&] { return bytes; });
+}
+
+/// While `stream` captures nothing is allocated: that belongs to the graph.
+template <class Function, class... Arguments>
+CUresult allocate_in_stream(Function function, CUdeviceptr* out, std::size_t bytes, CUstream stream,
+                            Arguments... arguments) {
+  join_before(stream);
+  if (function && capturing(stream)) return function(out, bytes, arguments..., stream);
+  return allocate_bytes(function, out, bytes, arguments..., stream);
+}
+
+/// What is freed counts no more from here on, though the stream may get there later: nor does the driver take it back
+/// before memory is wanted again in its order.
+CUresult free_in_stream(CUdeviceptr address, CUstream stream) {
+  if (!driver().cuMemFreeAsync) return CUDA_ERROR_NOT_INITIALIZED;
+  join_before(stream);
+  return nothrow([&] {
+    const auto call = [&] { return driver().cuMemFreeAsync(address, stream); };
+    return capturing(stream) ? call() : counted_free(address, call);
+  });
+}
+
+}  // namespace
+}  // namespace gpuslice
+
+using namespace gpuslice;
+
+GPUSLICE_HOOK cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
+  return allocate_bytes(driver().cuMemAlloc_v2, out, bytes);
+}
+
+GPUSLICE_HOOK cuMemAllocManaged(CUdeviceptr* out, size_t bytes, unsigned flags) {
+  return allocate_bytes(driver().cuMemAllocManaged, out, bytes, flags);
+}
+
+GPUSLICE_HOOK cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t width, size_t height, unsigned element) {
+  const auto function = driver().cuMemAllocPitch_v2;
+  if (!function) return CUDA_ERROR_NOT_INITIALIZED;
+  const auto call = [&] { return function(out, pitch, width, height, element); };
+  std::size_t expected = 0;
+  if (__builtin_add_overflow(width, kPitch - 1, &expected) ||
+      __builtin_mul_overflow(expected / kPitch * kPitch, height, &expected)) {
+    return call();  // which refuses it
+  }
+  return allocate(out, expected, call, [&] { return *pitch * height; });
+}
+
+GPUSLICE_HOOK cuArrayCreate_v2(CUarray* out, const CUDA_ARRAY_DESCRIPTOR* array) {
+  const auto function = driver().cuArrayCreate_v2;
+  if (!function) return CUDA_ERROR_NOT_INITIALIZED;
+  return allocate_array(out, array ? array_bytes(*array) : 0, [&] { return function(out, array); });
+}
+GPUSLICE_HOOK cuArray3DCreate_v2(CUarray* out, const CUDA_ARRAY3D_DESCRIPTOR* array) {
+  const auto function = driver().cuArray3DCreate_v2;
+  if (!function) return CUDA_ERROR_NOT_INITIALIZED;
+  return allocate_array(out, array ? array_bytes(*array) : 0, [&] { return function(out, array); });
+}
+GPUSLICE_HOOK cuMipmappedArrayCreate(CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRIPTOR* array, unsigned levels) {
+  const auto function = driver().cuMipmappedArrayCreate;
+  if (!function) return CUDA_ERROR_NOT_INITIALIZED;
+  return allocate_array(out, array ? array_bytes(*array, levels) : 0, [&] { return function(out, array, levels); });
+}
+
+GPUSLICE_HOOK cuMemAllocAsync(CUdeviceptr* out, size_t bytes, CUstream stream) {
+  return allocate_in_stream(driver().cuMemAllocAsync, out, bytes, explicit_stream(stream, false));
+}
+GPUSLICE_HOOK cuMemAllocAsync_ptsz(CUdeviceptr* out, size_t bytes, CUstream stream) {
+  return allocate_in_stream(driver().cuMemAllocAsync, out, bytes, explicit_stream(stream, true));
+}
+GPUSLICE_HOOK cuMemAllocFromPoolAsync(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream stream) {
+  return allocate_in_stream(driver().cuMemAllocFromPoolAsync, out, bytes, explicit_stream(stream, false), pool);
+}
+GPUSLICE_HOOK cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream stream) {
+  return allocate_in_stream(driver().cuMemAllocFromPoolAsync, out, bytes, explicit_stream(stream, true), pool);
+}
+
+GPUSLICE_HOOK cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+  return free_in_stream(address, explicit_stream(stream, false));
+}
+GPUSLICE_HOOK cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream) {
+  return free_in_stream(address, explicit_stream(stream, true));
+}
+
+GPUSLICE_HOOK cuMemGetInfo_v2(size_t* free, size_t* total) {
+  if (!driver().cuMemGetInfo_v2) return CUDA_ERROR_NOT_INITIALIZED;
+  const CUresult result = driver().cuMemGetInfo_v2(free, total);
+  if (result != CUDA_SUCCESS) return result;
+  return nothrow([&] {
+    CUdevice device = 0;
+    if (driver().cuCtxGetDevice(&device) == CUDA_SUCCESS) HeldMemory::get().limit(device, free, total);
+    return CUDA_SUCCESS;
+  });
+}

@@ -1,0 +1,83 @@
+// The ways out of a process that run no exit handlers: exec and _exit. Workers of kernels look at memory of this
+// process, and under MPS it is a fault for every program on the GPU if that goes while one is there. So they are waited
+// for, as at any exit and no longer (Context::end_all_at_exit). A signal that kills the process leaves no such moment.
+//
+// In a child of fork() and of vfork() there is nothing to wait for: Context::any_managed(). In a process that never
+// used a GPU these functions only pass.
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "libgpuslice/driver/dlsym.h"
+#include "libgpuslice/launch/context.h"
+
+extern char** environ;
+
+namespace {
+
+void end_before_exec() {
+  if (gpuslice::Context::any_managed()) gpuslice::Context::end_all_at_exit();
+}
+
+template <class Function>
+Function next(const char* name) {
+  return reinterpret_cast<Function>(gpuslice::real_dlsym(RTLD_NEXT, name));
+}
+
+/// A list of arguments, the null at its end included, as an array.
+std::vector<char*> gather(const char* first, va_list rest) {
+  std::vector<char*> arguments = {const_cast<char*>(first)};
+  while (arguments.back()) arguments.push_back(va_arg(rest, char*));
+  return arguments;
+}
+
+}  // namespace
+
+#define GPUSLICE_EXIT extern "C" __attribute__((visibility("default")))
+
+GPUSLICE_EXIT int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
+  end_before_exec();
+  return static_cast<int>(syscall(SYS_execve, path, arguments, environment));
+}
+
+GPUSLICE_EXIT int execv(const char* path, char* const* arguments) noexcept {
+  return execve(path, arguments, environ);
+}
+
+GPUSLICE_EXIT int execvp(const char* file, char* const* arguments) noexcept {
+  end_before_exec();
+  return next<int (*)(const char*, char* const*)>("execvp")(file, arguments);
+}
+
+GPUSLICE_EXIT int execl(const char* path, const char* argument, ...) noexcept {
+  va_list rest;
+  va_start(rest, argument);
+  const std::vector<char*> arguments = gather(argument, rest);
+  va_end(rest);
+  return execv(path, arguments.data());
+}
+
+GPUSLICE_EXIT int execlp(const char* file, const char* argument, ...) noexcept {
+  va_list rest;
+  va_start(rest, argument);
+  const std::vector<char*> arguments = gather(argument, rest);
+  va_end(rest);
+  return execvp(file, arguments.data());
+}
+
+GPUSLICE_EXIT int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
+  end_before_exec();
+  return next<int (*)(const char*, char* const*, char* const*)>("execvpe")(file, arguments, environment);
+}
+
+GPUSLICE_EXIT void _exit(int status) {
+  end_before_exec();
+  for (;;) syscall(SYS_exit_group, status);
+}
+
+GPUSLICE_EXIT void _Exit(int status) {
+  _exit(status);
+}

@@ -1,0 +1,301 @@
+// Graphs: what the program makes executable and launches, and what it changes about it (graph_exec.h).
+#include <cstring>
+#include <optional>
+
+#include "libgpuslice/agent/activity.h"
+#include "libgpuslice/client/client.h"
+#include "libgpuslice/driver/capture.h"
+#include "libgpuslice/driver/dlsym.h"
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/graphs/graph_exec.h"
+#include "libgpuslice/interpose/hooks.h"
+#include "libgpuslice/streams/joining.h"
+#include "libgpuslice/streams/opaque.h"
+#include "libgpuslice/streams/quiet.h"
+#include "libgpuslice/streams/stream_priority.h"
+#include "libgpuslice/streams/waiting_streams.h"
+
+namespace gpuslice {
+
+namespace {
+
+constexpr char kDeviceLaunch[] = "the device may launch the graph";
+
+// Older spellings of functions, which cuda.h does not declare any more.
+using InstantiateWithLog = CUresult (*)(CUgraphExec*, CUgraph, CUgraphNode*, char*, std::size_t);
+using UpdateV1 = CUresult (*)(CUgraphExec, CUgraph, CUgraphNode*, CUgraphExecUpdateResult*);
+using SetKernelV1 = CUresult (*)(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1*);
+using AddNodeV1 = CUresult (*)(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, CUgraphNodeParams*);
+
+template <class Function>
+Function older(const char* name) {
+  return reinterpret_cast<Function>(libcuda_function(name));
+}
+
+template <class Plain>
+CUresult instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long flags, Plain plain) {
+  if (!exec || !graph || !Client::get().wanted()) return plain();
+  return nothrow([&] {
+    const bool uses_priorities = (flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY) != 0;
+    GraphKernels kernels;
+    {
+      const RelaxedCapture relaxed;
+      if (Activity::free_device() >= 0 || !Context::current()) return plain();
+      kernels = look_at_graph(graph, uses_priorities);
+    }
+    if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) kernels.refused = kDeviceLaunch;
+    CUresult result = CUDA_SUCCESS;
+    {
+      Quiet quiet;  // kernels not known here may be loaded only now
+      result = plain();
+    }
+    if (result == CUDA_SUCCESS) ExecutableGraph::add(*exec, graph, std::move(kernels), uses_priorities);
+    return result;
+  });
+}
+
+CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
+  if (!driver().cuGraphLaunch) return CUDA_ERROR_NOT_INITIALIZED;
+  const CUstream where = explicit_stream(stream, per_thread);
+  const auto plain = [&] { return driver().cuGraphLaunch(exec, where); };
+  if (!Client::get().wanted()) return plain();
+  join_before(where);
+  return nothrow([&] {
+    std::optional<WaitingStreams::Putting> putting;  // it may hold a host function
+    if (!capturing(where)) {
+      putting.emplace(WaitingStreams::get(), where);
+      StreamPriorities::get().before_launch(where);
+    }
+    const int free = Activity::free_device();
+    if (free >= 0) Activity::get().launched(free, 1);
+    if (const std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec))
+      return free >= 0 ? graph->launch_as_it_is(plain) : graph->launch(where, plain);
+    if (free >= 0) return plain();
+    // Made before this program came into a slice: nothing is known of it.
+    Context* context = capturing_anything() ? nullptr : Context::current();
+    if (!context) return plain();
+    context->use_stream(where);
+    context->count_original_launch();
+    const Opaque::Turn turn(context->opaque(), where, {.blocks = context->view().sms(), .confine = false});
+    return plain();
+  });
+}
+
+/// `change(graph, call)`: what becomes of an executable graph that is known.
+template <class Change, class Plain>
+CUresult change(CUgraphExec exec, Change change, Plain plain) {
+  return nothrow([&] {
+    const std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec);
+    return graph ? change(*graph, plain) : plain();
+  });
+}
+
+template <class Plain>
+CUresult set_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* params, Plain plain) {
+  if (!params) return plain();
+  return change(
+      exec, [&](ExecutableGraph& graph, const auto& call) { return graph.set_kernel(node, *params, call); }, plain);
+}
+
+template <class Plain>
+CUresult update(CUgraphExec exec, CUgraph graph, Plain plain) {
+  return change(
+      exec, [&](ExecutableGraph& known, const auto& call) { return known.update(graph, call); }, plain);
+}
+
+/// Whether a graph is made a part of another, not a copy of it. By place, since older cuda.h lack the field, whose
+/// bytes are zero then.
+bool moves_graph(const CUgraphNodeParams& params) {
+  unsigned ownership = 0;
+  std::memcpy(&ownership, reinterpret_cast<const std::byte*>(&params.graph) + sizeof(CUgraph), sizeof ownership);
+  return params.type == CU_GRAPH_NODE_TYPE_GRAPH && ownership == 1;
+}
+
+/// A graph that becomes part of another one goes with that one.
+template <class Plain>
+CUresult add_node(const CUgraphNodeParams* params, Plain plain) {
+  return nothrow([&] {
+    if (params && moves_graph(*params)) {
+      for (const std::shared_ptr<ExecutableGraph>& known : ExecutableGraph::all()) {
+        if (known->graph() == params->graph.graph) known->release(nullptr);
+      }
+    }
+    return plain();
+  });
+}
+
+CUDA_KERNEL_NODE_PARAMS newer(const CUDA_KERNEL_NODE_PARAMS_v1& p) {
+  return {.func = p.func,
+          .gridDimX = p.gridDimX,
+          .gridDimY = p.gridDimY,
+          .gridDimZ = p.gridDimZ,
+          .blockDimX = p.blockDimX,
+          .blockDimY = p.blockDimY,
+          .blockDimZ = p.blockDimZ,
+          .sharedMemBytes = p.sharedMemBytes,
+          .kernelParams = p.kernelParams,
+          .extra = p.extra};
+}
+
+CUDA_KERNEL_NODE_PARAMS newer(const CUDA_KERNEL_NODE_PARAMS_v3& p) {
+  return {.func = p.func,
+          .gridDimX = p.gridDimX,
+          .gridDimY = p.gridDimY,
+          .gridDimZ = p.gridDimZ,
+          .blockDimX = p.blockDimX,
+          .blockDimY = p.blockDimY,
+          .blockDimZ = p.blockDimZ,
+          .sharedMemBytes = p.sharedMemBytes,
+          .kernelParams = p.kernelParams,
+          .extra = p.extra,
+          .kern = p.kern,
+          .ctx = p.ctx};
+}
+
+CUresult instantiate_with_log(const char* name, CUgraphExec* exec, CUgraph graph, CUgraphNode* error_node, char* log,
+                              std::size_t size) {
+  const auto real = older<InstantiateWithLog>(name);
+  if (!real) return CUDA_ERROR_NOT_INITIALIZED;
+  return instantiate(exec, graph, 0, [&] { return real(exec, graph, error_node, log, size); });
+}
+
+CUresult instantiate_with_params(CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params,
+                                 bool per_thread) {
+  if (!driver().cuGraphInstantiateWithParams) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!params) return driver().cuGraphInstantiateWithParams(exec, graph, params);
+  CUDA_GRAPH_INSTANTIATE_PARAMS given = *params;
+  if (given.flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)
+    join_before(given.hUploadStream = explicit_stream(given.hUploadStream, per_thread));
+  const CUresult result =
+      instantiate(exec, graph, given.flags, [&] { return driver().cuGraphInstantiateWithParams(exec, graph, &given); });
+  params->hErrNode_out = given.hErrNode_out;
+  params->result_out = given.result_out;
+  return result;
+}
+
+}  // namespace
+}  // namespace gpuslice
+
+using namespace gpuslice;
+
+#undef cuGraphInstantiate
+GPUSLICE_HOOK cuGraphInstantiate(CUgraphExec* exec, CUgraph graph, CUgraphNode* error_node, char* log, size_t size) {
+  return instantiate_with_log("cuGraphInstantiate", exec, graph, error_node, log, size);
+}
+GPUSLICE_HOOK cuGraphInstantiate_v2(CUgraphExec* exec, CUgraph graph, CUgraphNode* error_node, char* log, size_t size) {
+  return instantiate_with_log("cuGraphInstantiate_v2", exec, graph, error_node, log, size);
+}
+GPUSLICE_HOOK cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
+  if (!driver().cuGraphInstantiateWithFlags) return CUDA_ERROR_NOT_INITIALIZED;
+  return instantiate(exec, graph, flags, [&] { return driver().cuGraphInstantiateWithFlags(exec, graph, flags); });
+}
+GPUSLICE_HOOK cuGraphInstantiateWithParams(CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
+  return instantiate_with_params(exec, graph, params, false);
+}
+GPUSLICE_HOOK cuGraphInstantiateWithParams_ptsz(CUgraphExec* exec, CUgraph graph,
+                                                CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
+  return instantiate_with_params(exec, graph, params, true);
+}
+
+GPUSLICE_HOOK cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+  return launch_graph(exec, stream, false);
+}
+GPUSLICE_HOOK cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream) {
+  return launch_graph(exec, stream, true);
+}
+
+#undef cuGraphExecKernelNodeSetParams
+GPUSLICE_HOOK cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                             const CUDA_KERNEL_NODE_PARAMS_v1* params) {
+  static const auto real = older<SetKernelV1>("cuGraphExecKernelNodeSetParams");
+  if (!real) return CUDA_ERROR_NOT_INITIALIZED;
+  const CUDA_KERNEL_NODE_PARAMS now = params ? newer(*params) : CUDA_KERNEL_NODE_PARAMS{};
+  return set_kernel(exec, node, params ? &now : nullptr, [&] { return real(exec, node, params); });
+}
+GPUSLICE_HOOK cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+                                                const CUDA_KERNEL_NODE_PARAMS* params) {
+  if (!driver().cuGraphExecKernelNodeSetParams_v2) return CUDA_ERROR_NOT_INITIALIZED;
+  return set_kernel(exec, node, params, [&] { return driver().cuGraphExecKernelNodeSetParams_v2(exec, node, params); });
+}
+
+GPUSLICE_HOOK cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams* params) {
+  if (!driver().cuGraphExecNodeSetParams) return CUDA_ERROR_NOT_INITIALIZED;
+  const auto plain = [&] { return driver().cuGraphExecNodeSetParams(exec, node, params); };
+  if (params && params->type == CU_GRAPH_NODE_TYPE_KERNEL) {
+    const CUDA_KERNEL_NODE_PARAMS now = newer(params->kernel);
+    return set_kernel(exec, node, &now, plain);
+  }
+  if (params && params->type == CU_GRAPH_NODE_TYPE_GRAPH) {
+    return change(
+        exec, [&](ExecutableGraph& graph, const auto& call) { return graph.set_child(node, call); }, plain);
+  }
+  return plain();
+}
+
+GPUSLICE_HOOK cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph child) {
+  if (!driver().cuGraphExecChildGraphNodeSetParams) return CUDA_ERROR_NOT_INITIALIZED;
+  return change(
+      exec, [&](ExecutableGraph& graph, const auto& call) { return graph.set_child(node, call); },
+      [&] { return driver().cuGraphExecChildGraphNodeSetParams(exec, node, child); });
+}
+
+GPUSLICE_HOOK cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned enabled) {
+  if (!driver().cuGraphNodeSetEnabled) return CUDA_ERROR_NOT_INITIALIZED;
+  return change(
+      exec, [&](ExecutableGraph& graph, const auto& call) { return graph.set_enabled(node, enabled != 0, call); },
+      [&] { return driver().cuGraphNodeSetEnabled(exec, node, enabled); });
+}
+
+#undef cuGraphExecUpdate
+GPUSLICE_HOOK cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode* error_node,
+                                CUgraphExecUpdateResult* out) {
+  static const auto real = older<UpdateV1>("cuGraphExecUpdate");
+  if (!real) return CUDA_ERROR_NOT_INITIALIZED;
+  return update(exec, graph, [&] { return real(exec, graph, error_node, out); });
+}
+GPUSLICE_HOOK cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo* info) {
+  if (!driver().cuGraphExecUpdate_v2) return CUDA_ERROR_NOT_INITIALIZED;
+  return update(exec, graph, [&] { return driver().cuGraphExecUpdate_v2(exec, graph, info); });
+}
+
+GPUSLICE_HOOK cuGraphExecDestroy(CUgraphExec exec) {
+  return nothrow([&] {
+    if (!driver().cuGraphExecDestroy) return CUDA_ERROR_NOT_INITIALIZED;
+    std::shared_ptr<ExecutableGraph> known = ExecutableGraph::remove(exec);
+    const CUresult result = driver().cuGraphExecDestroy(exec);
+    if (result != CUDA_SUCCESS && known) ExecutableGraph::put_back(std::move(known));
+    return result;
+  });
+}
+
+#undef cuGraphAddNode
+GPUSLICE_HOOK cuGraphAddNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                             CUgraphNodeParams* params) {
+  static const auto real = older<AddNodeV1>("cuGraphAddNode");
+  if (!real) return CUDA_ERROR_NOT_INITIALIZED;
+  return add_node(params, [&] { return real(node, graph, dependencies, count, params); });
+}
+GPUSLICE_HOOK cuGraphAddNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                                const CUgraphEdgeData* data, size_t count, CUgraphNodeParams* params) {
+  if (!driver().cuGraphAddNode_v2) return CUDA_ERROR_NOT_INITIALIZED;
+  return add_node(params, [&] { return driver().cuGraphAddNode_v2(node, graph, dependencies, data, count, params); });
+}
+
+GPUSLICE_HOOK cuGraphDestroyNode(CUgraphNode node) {
+  return nothrow([&] {
+    if (!driver().cuGraphDestroyNode) return CUDA_ERROR_NOT_INITIALIZED;
+    if (node) {
+      for (const std::shared_ptr<ExecutableGraph>& known : ExecutableGraph::all()) known->release(node);
+    }
+    return driver().cuGraphDestroyNode(node);
+  });
+}
+
+GPUSLICE_HOOK cuGraphDestroy(CUgraph graph) {
+  return nothrow([&] {
+    if (!driver().cuGraphDestroy) return CUDA_ERROR_NOT_INITIALIZED;
+    const std::optional<CUresult> kept = GraphSource::destroy(graph);
+    return kept ? *kept : driver().cuGraphDestroy(graph);
+  });
+}

@@ -1,0 +1,32 @@
+// The functions libgpuslice puts in front of the driver's. Each is exported under the driver's name (so it wins when
+// the library is preloaded or linked) and is also what dlsym and cuGetProcAddress answer for that name.
+#pragma once
+
+#include <cuda.h>
+
+#include <string_view>
+
+#include "libgpuslice/driver/nothrow.h"
+
+namespace gpuslice {
+
+/// One wrapped function: a row of the table in interpose.cc.
+struct Hook {
+  std::string_view exported;  ///< as libcuda exports it: "cuMemFree_v2", "cuLaunchKernel_ptsz"
+  std::string_view symbol;    ///< as cuGetProcAddress is asked for it: "cuMemFree"
+  int since;                  ///< CUDA version from which that symbol means this function
+  bool per_thread;            ///< the variant whose stream 0 is the per-thread default stream
+  void* wrapper;
+};
+
+/// The wrapper for an exported name, or null.
+void* find_hook(std::string_view exported);
+/// The wrapper cuGetProcAddress should answer with, or null.
+void* find_hook(std::string_view symbol, int cuda_version, bool per_thread);
+
+/// Starts the client if the driver is initialised and kernels are to be managed: at cuInit, or at a later attachment.
+void start_client_if_initialised();
+
+}  // namespace gpuslice
+
+#define GPUSLICE_HOOK extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI

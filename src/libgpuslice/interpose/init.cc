@@ -1,0 +1,104 @@
+// The beginning: cuInit starts the client; a forked child starts afresh.
+#include <pthread.h>
+
+#include <cstdio>
+
+#include "libgpuslice/agent/activity.h"
+#include "libgpuslice/client/client.h"
+#include "libgpuslice/client/held_memory.h"
+#include "libgpuslice/client/physical_memory.h"
+#include "libgpuslice/client/told_sms.h"
+#include "libgpuslice/compile/compile_queue.h"
+#include "libgpuslice/driver/debug.h"
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/stage.h"
+#include "libgpuslice/front_ends/linked_ptx.h"
+#include "libgpuslice/graphs/graph_exec.h"
+#include "libgpuslice/interpose/hooks.h"
+#include "libgpuslice/launch/context.h"
+#include "libgpuslice/modules/modules.h"
+#include "libgpuslice/streams/joining.h"
+#include "libgpuslice/streams/stream_priority.h"
+#include "libgpuslice/streams/waiting_streams.h"
+#include "libgpuslice/timeslice/channels.h"
+
+namespace gpuslice {
+
+namespace {
+
+/// As nvidia-smi -L prints them: GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx.
+std::string uuid_text(const CUuuid& uuid) {
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned>(static_cast<unsigned char>(uuid.bytes[i])));
+    text += digits;
+  }
+  return text;
+}
+
+std::vector<std::string> device_uuids(int count) {
+  std::vector<std::string> uuids;
+  for (int i = 0; i < count && i < static_cast<int>(gpuctl::ipc::kMaxDevices); ++i) {
+    CUuuid uuid{};
+    driver().cuDeviceGetUuid_v2(&uuid, i);
+    uuids.push_back(uuid_text(uuid));
+  }
+  return uuids;
+}
+
+void start_over_in_child() {
+  CompileQueue::get().forget_after_fork();
+  Client::get().forget_after_fork();
+  Activity::get().forget_after_fork();
+  StreamPriorities::get().forget_after_fork();
+  forget_open_lanes_after_fork();
+  Kernels::get().forget_after_fork();
+  Modules::get().forget_after_fork();
+  HeldMemory::get().forget_after_fork();
+  PhysicalMemory::get().forget_after_fork();
+  ToldSms::get().forget_after_fork();
+  LinkedPtx::get().forget_after_fork();
+  WaitingStreams::get().forget_after_fork();
+  ChannelGroups::get().forget_after_fork();
+  ExecutableGraph::forget_after_fork();
+  GraphSource::forget_after_fork();
+  Context::forget_after_fork();
+}
+
+}  // namespace
+
+void start_client_if_initialised() {
+  int count = 0;
+  if (!Client::get().wanted() || !driver().cuDeviceGetCount || driver().cuDeviceGetCount(&count) != CUDA_SUCCESS)
+    return;
+  static const int registered = pthread_atfork(nullptr, nullptr, start_over_in_child);
+  (void)registered;
+  Context::end_before_driver();
+  Client::get().set_kernel_source([](bool all) { return Kernels::get().report(all); });
+  Client::get().set_tick([] {
+    CompileQueue::get().tick();
+    Context::rescue_stuck();
+    return Activity::get().look();
+  });
+  Client::get().start(device_uuids(count));
+}
+
+}  // namespace gpuslice
+
+using namespace gpuslice;
+
+GPUSLICE_HOOK cuInit(unsigned flags) {
+  if (!driver().cuInit) return CUDA_ERROR_NOT_INITIALIZED;
+  const CUresult result = [flags] {
+    const Stage stage("the driver's cuInit");
+    return driver().cuInit(flags);
+  }();
+  if (result != CUDA_SUCCESS) return result;
+  return nothrow([&] {
+    const Stage stage("becoming a client of gpuctld");
+    start_client_if_initialised();
+    return CUDA_SUCCESS;
+  });
+}

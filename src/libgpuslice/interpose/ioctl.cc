@@ -1,0 +1,74 @@
+// ioctl as programs and the driver see it: the C library's, with an eye on what the driver asks of /dev/nvidiactl.
+//
+// Every ioctl of the program passes here, also in signal handlers and forked children, so all but three requests only
+// pass: no lock, no allocation, no system call of our own. Results and errno are the C library's, whatever is seen.
+#include <dlfcn.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+
+#include "libgpuslice/driver/dlsym.h"
+#include "libgpuslice/timeslice/channels.h"
+
+namespace gpuslice {
+
+namespace {
+
+using Ioctl = int (*)(int, unsigned long, ...);
+
+constinit std::atomic<Ioctl> g_next{nullptr};
+
+/// The next one in symbol order: the C library's, or of another library that puts itself before that.
+Ioctl next_ioctl() {
+  Ioctl next = g_next.load(std::memory_order_relaxed);
+  if (!next) {
+    next = reinterpret_cast<Ioctl>(real_dlsym(RTLD_NEXT, "ioctl"));  // the same in every thread
+    g_next.store(next, std::memory_order_relaxed);
+  }
+  return next;
+}
+
+/// Before a signal handler could be the first to need it.
+[[gnu::constructor]] void find_next_ioctl() {
+  next_ioctl();
+}
+
+int call_next(int fd, unsigned long request, void* argument) {
+  return next_ioctl()(fd, request, argument);
+}
+
+/// By the numbers that the kernel's list of devices gives NVIDIA's.
+bool is_nvidiactl(int fd) {
+  constexpr unsigned kMajor = 195, kMinor = 255;
+  struct stat status;
+  return fstat(fd, &status) == 0 && S_ISCHR(status.st_mode) && major(status.st_rdev) == kMajor &&
+         minor(status.st_rdev) == kMinor;
+}
+
+constinit ChannelGroups g_groups(call_next, is_nvidiactl);
+
+}  // namespace
+
+ChannelGroups& ChannelGroups::get() {
+  return g_groups;
+}
+
+}  // namespace gpuslice
+
+extern "C" __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, request);
+  void* argument = va_arg(arguments, void*);  // whatever is there if the caller gave none: the kernel does the same
+  va_end(arguments);
+  const int result = gpuslice::next_ioctl()(fd, request, argument);
+  const auto number = static_cast<std::uint32_t>(request);
+  if (result != 0 || !gpuslice::concerns_channels(number)) return result;
+  const int error = errno;
+  gpuslice::ChannelGroups::get().saw(fd, number, argument);
+  errno = error;
+  return result;
+}

@@ -1,0 +1,16 @@
+// Declares our functions of joining_functions.inc. Behind it, names that mean a newer function in cuda.h mean the
+// oldest one.
+#pragma once
+
+#include "libgpuslice/interpose/hooks.h"
+
+#undef cuMemPrefetchAsync
+#undef cuMemcpyBatchAsync
+#undef cuMemcpy3DBatchAsync
+#undef cuStreamWriteValue32
+#undef cuStreamWriteValue64
+#undef cuStreamDestroy
+
+#define X(exported, symbol, since, per_thread, before, parameters, arguments) GPUSLICE_HOOK exported parameters;
+#include "libgpuslice/interpose/joining_functions.inc"
+#undef X

@@ -1,0 +1,245 @@
+// Launches: the parameters are packed and the persistent form is tried; whatever cannot take it goes to the driver as
+// it came.
+#include "libgpuslice/agent/activity.h"
+#include "libgpuslice/client/client.h"
+#include "libgpuslice/driver/capture.h"
+#include "libgpuslice/driver/debug.h"
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/interpose/hooks.h"
+#include "libgpuslice/kernels/kernels.h"
+#include "libgpuslice/kernels/launch_params.h"
+#include "libgpuslice/kernels/together.h"
+#include "libgpuslice/launch/context.h"
+#include "libgpuslice/modules/first_launch.h"
+#include "libgpuslice/modules/late_forms.h"
+#include "libgpuslice/streams/joining.h"
+#include "libgpuslice/streams/opaque.h"
+#include "libgpuslice/streams/stream_priority.h"
+
+namespace gpuslice {
+
+namespace {
+
+constexpr char kNothingInForce[] = "while nothing is in force for its slice";
+
+/// The driver refuses other grids; that of a persistent form always fits. The same on every architecture.
+bool fits_grid_limits(const LaunchConfig& config) {
+  return config.grid[0] <= 0x7fffffff && config.grid[1] <= 65535 && config.grid[2] <= 65535;
+}
+
+/// `why`: as for Context::launch().
+Context::Outcome launch_managed(Context* context, KernelInfo* kernel, LaunchConfig&& config, void** params,
+                                void** extra, CUresult* result, const char** why) {
+  if (!kernel || !kernel->persistent || !config.threads() || !fits_grid_limits(config))
+    return Context::Outcome::kCannot;
+  if (!fits_whole_warps(*kernel, config.grid, config.block)) return Context::Outcome::kCannot;
+  Instance* instance = context ? context->instance_of(*kernel) : nullptr;
+  std::vector<std::byte> block;
+  if (!instance || !pack(*kernel, params, extra, block)) return Context::Outcome::kCannot;
+  return context->launch(*instance, std::move(config), std::move(block), result, why);
+}
+
+/// SMs without which blocks that wait for each other cannot run.
+std::uint32_t least_sms(const Together& together, CUfunction function, std::uint32_t threads, std::uint32_t shared) {
+  int per_sm = 0;
+  const auto ask = driver().cuOccupancyMaxActiveBlocksPerMultiprocessor;
+  if (!together) return 0;
+  if (!ask || ask(&per_sm, function, static_cast<int>(threads), shared) != CUDA_SUCCESS || per_sm < 0) per_sm = 0;
+  return sms_for(together, static_cast<std::uint64_t>(per_sm));
+}
+
+/// Why a kernel with a persistent or guarded form was launched in its original one: as `gpuctl explain` goes on after
+/// "launched".
+const char* why_original(const Together& together, bool takes_attributes, const char* said) {
+  if (together) return together.how;
+  if (!takes_attributes) return "with attributes its other form cannot have";
+  return said ? said : "with blocks its other form cannot have";
+}
+
+/// A kernel without another form, when and where its slice may start it.
+template <class Plain>
+CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, const Opaque::Launch& launch,
+                       Plain plain) {
+  const bool capture = capturing_anything();
+  if (capture) context = nullptr;
+  if (kernel)
+    kernel->unlimited = context ? nullptr : capture ? "a stream was being captured" : "its context is not managed";
+  if (!context) {
+    if (!capture) join_before(stream);
+    return plain(stream);
+  }
+  context->use_stream(stream);
+  Opaque::Turn turn(context->opaque(), stream, launch);
+  CUresult result = plain(turn.stream());
+  if (result != CUDA_SUCCESS && turn.confined()) result = plain(turn.anywhere("it does not run on those granted"));
+  if (result != CUDA_SUCCESS) turn.give_up();
+  if (kernel) {
+    kernel->confined_sms = turn.sms();
+    kernel->anywhere = turn.why_anywhere();
+  }
+  return result;
+}
+
+/// A kernel that the program found by other ways than its name, as cuFFT does; made known by what the driver says of
+/// it.
+KernelInfo* find_unknown(CUfunction function) {
+  const char* name = nullptr;
+  const Driver& d = driver();
+  const bool is_function = d.cuFuncGetName && d.cuFuncGetName(&name, function) == CUDA_SUCCESS;
+  const bool is_kernel = !is_function && d.cuKernelGetName &&
+                         d.cuKernelGetName(&name, reinterpret_cast<CUkernel>(function)) == CUDA_SUCCESS;
+  if ((!is_function && !is_kernel) || !name) return nullptr;
+  auto kernel = std::make_shared<KernelInfo>();
+  kernel->name = name;
+  kernel->module = "image";
+  kernel->reason = "the program did not ask for it by its name";
+  kernel->is_library_kernel = is_kernel;
+  kernel->blocks_wait = blocks_may_wait(kernel->name);
+  Kernels::get().add(function, kernel);
+  return Kernels::get().find(function);
+}
+
+/// `plain(stream, priority)` is the driver's call, with a priority of its own if there is one.
+template <class Plain>
+CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttribute* attributes, unsigned count,
+                void** params, void** extra, Plain plain) {
+  const CUstream stream = config.stream;
+  if (!Client::get().wanted()) return plain(stream, std::nullopt);
+  return nothrow([&] {
+    StreamPriorities& priorities = StreamPriorities::get();
+    std::optional<int> priority = asked_priority(attributes, count);
+    if (priority) priority = priorities.for_new(*priority);
+    // its graph's turn comes when that is instantiated (graph_exec.h)
+    if (capturing(stream)) return plain(stream, priority);
+    if (!priority) priority = priorities.before_launch(stream);
+    const auto as_it_is = [&](CUstream where) { return plain(where, priority); };
+    if (const int device = Activity::free_device(); device >= 0) {
+      if (KernelInfo* kernel = Kernels::get().find(function)) {
+        kernel->count_launch();
+        kernel->original_launch.store(kNothingInForce, std::memory_order_relaxed);
+      }
+      Activity::get().launched(device, config.block_tasks());
+      join_before(stream);
+      return as_it_is(stream);
+    }
+    Context* context = Context::current();
+    KernelInfo* kernel = Kernels::get().find(function);
+    if (!kernel) kernel = find_unknown(function);
+    if (kernel && kernel->late && !kernel->persistent) kernel->late->load_if_idle();
+    load_before_first_launch(kernel, function);
+    if (kernel) kernel->count_launch();
+    const std::uint64_t blocks = config.block_tasks();
+    const std::uint32_t threads = config.threads(), shared = config.shared;
+    CUresult result = CUDA_SUCCESS;
+    const char* why = nullptr;
+    const bool has_form = kernel && kernel->persistent;
+    Opaque::Launch asked{.blocks = blocks,
+                         .name = kernel ? kernel->name.c_str() : "a kernel",
+                         .kernel = kernel,
+                         .threads = threads,
+                         .shared = shared};
+    const bool taken = take_attributes(attributes, count, config.attributes);
+    if (taken && priority)
+      config.attributes =
+          with_priority(config.attributes.data(), static_cast<unsigned>(config.attributes.size()), *priority);
+    const Context::Outcome outcome =
+        taken ? launch_managed(context, kernel, std::move(config), params, extra, &result, &why)
+              : Context::Outcome::kCannot;
+    if (outcome == Context::Outcome::kLaunched) return result;
+    if (outcome == Context::Outcome::kAsItIs) {
+      asked.confine = false;
+      return launch_opaque(context, kernel, stream, asked, as_it_is);
+    }
+    Together together = blocks_together(attributes, count, blocks);
+    if (!together && kernel && kernel->blocks_wait)
+      together = {.blocks = blocks, .how = "with blocks that wait for each other"};
+    if (has_form) kernel->original_launch = why_original(together, taken, why);
+    asked.least = least_sms(together, function, threads, shared);
+    if (context) context->count_original_launch();
+    result = launch_opaque(context, kernel, stream, asked, as_it_is);
+    if (result != CUDA_SUCCESS) debug("launch of %s in its original form refused: %d", asked.name, result);
+    return result;
+  });
+}
+
+/// The driver's call with attributes, to which the priority is added.
+CUresult launch_with(const CUlaunchAttribute* attributes, unsigned count, int priority, CUfunction f,
+                     CUlaunchConfig config, void** params, void** extra) {
+  std::vector<CUlaunchAttribute> all = with_priority(attributes, count, priority);
+  config.attrs = all.data();
+  config.numAttrs = static_cast<unsigned>(all.size());
+  return driver().cuLaunchKernelEx(&config, f, params, extra);
+}
+
+CUresult launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                       unsigned shared, CUstream stream, void** params, void** extra) {
+  if (!driver().cuLaunchKernel) return CUDA_ERROR_NOT_INITIALIZED;
+  return launch(f, {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream}, nullptr, 0,
+                params, extra, [&](CUstream where, std::optional<int> priority) {
+                  if (!priority || !driver().cuLaunchKernelEx)
+                    return driver().cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, where, params, extra);
+                  return launch_with(nullptr, 0, *priority, f, {gx, gy, gz, bx, by, bz, shared, where, nullptr, 0},
+                                     params, extra);
+                });
+}
+
+CUresult launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                            unsigned shared, CUstream stream, void** params) {
+  if (!driver().cuLaunchCooperativeKernel) return CUDA_ERROR_NOT_INITIALIZED;
+  CUlaunchAttribute cooperative{};
+  cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+  cooperative.value.cooperative = 1;
+  return launch(f, {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream}, &cooperative, 1,
+                params, nullptr, [&](CUstream where, std::optional<int> priority) {
+                  if (priority && driver().cuLaunchKernelEx)
+                    return launch_with(&cooperative, 1, *priority, f,
+                                       {gx, gy, gz, bx, by, bz, shared, where, nullptr, 0}, params, nullptr);
+                  return driver().cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, where, params);
+                });
+}
+
+CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction f, void** params, void** extra, bool per_thread) {
+  if (!driver().cuLaunchKernelEx) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!config) return driver().cuLaunchKernelEx(config, f, params, extra);
+  CUlaunchConfig c = *config;
+  c.hStream = explicit_stream(c.hStream, per_thread);
+  return launch(f,
+                {.grid = {c.gridDimX, c.gridDimY, c.gridDimZ},
+                 .block = {c.blockDimX, c.blockDimY, c.blockDimZ},
+                 .shared = c.sharedMemBytes,
+                 .stream = c.hStream},
+                c.attrs, c.numAttrs, params, extra, [&](CUstream where, std::optional<int> priority) {
+                  c.hStream = where;
+                  if (priority) return launch_with(c.attrs, c.numAttrs, *priority, f, c, params, extra);
+                  return driver().cuLaunchKernelEx(&c, f, params, extra);
+                });
+}
+
+}  // namespace
+}  // namespace gpuslice
+
+using namespace gpuslice;
+
+GPUSLICE_HOOK cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                             unsigned shared, CUstream stream, void** params, void** extra) {
+  return launch_kernel(f, gx, gy, gz, bx, by, bz, shared, explicit_stream(stream, false), params, extra);
+}
+GPUSLICE_HOOK cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                  unsigned bz, unsigned shared, CUstream stream, void** params, void** extra) {
+  return launch_kernel(f, gx, gy, gz, bx, by, bz, shared, explicit_stream(stream, true), params, extra);
+}
+GPUSLICE_HOOK cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** params, void** extra) {
+  return launch_kernel_ex(config, f, params, extra, false);
+}
+GPUSLICE_HOOK cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction f, void** params, void** extra) {
+  return launch_kernel_ex(config, f, params, extra, true);
+}
+GPUSLICE_HOOK cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                        unsigned bz, unsigned shared, CUstream stream, void** params) {
+  return launch_cooperative(f, gx, gy, gz, bx, by, bz, shared, explicit_stream(stream, false), params);
+}
+GPUSLICE_HOOK cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                                             unsigned by, unsigned bz, unsigned shared, CUstream stream,
+                                             void** params) {
+  return launch_cooperative(f, gx, gy, gz, bx, by, bz, shared, explicit_stream(stream, true), params);
+}

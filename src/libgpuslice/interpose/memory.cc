@@ -1,0 +1,124 @@
+// Calls that free memory or end contexts: they block in the driver until the device is idle.
+#include <array>
+#include <atomic>
+
+#include "ipc/stub.h"
+#include "libgpuslice/client/client.h"
+#include "libgpuslice/client/held_memory.h"
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/interpose/hooks.h"
+#include "libgpuslice/launch/context.h"
+#include "libgpuslice/streams/joining.h"
+#include "libgpuslice/streams/quiet.h"
+
+namespace gpuslice {
+
+namespace {
+
+template <class Function, class... Arguments>
+CUresult quietly(Function function, Arguments... arguments) {
+  return nothrow([&] {
+    if (!function) return CUDA_ERROR_NOT_INITIALIZED;
+    join_all();
+    Quiet quiet;
+    return function(arguments...);
+  });
+}
+
+template <class Function, class Array>
+CUresult destroy_array(Function function, Array array) {
+  return nothrow(
+      [&] { return counted_free(reinterpret_cast<CUdeviceptr>(array), [&] { return quietly(function, array); }); });
+}
+
+/// Whether the primary context of the device is not there any more. Where the driver does not say so it counts as
+/// ended: one that is there all the same is managed anew at its next launch.
+bool primary_context_ended(CUdevice device) {
+  unsigned flags = 0;
+  int active = 0;
+  const auto ask = driver().cuDevicePrimaryCtxGetState;
+  return !ask || ask(device, &flags, &active) != CUDA_SUCCESS || !active;
+}
+
+/// How many times the program holds the primary context of a device. Where it is attached late that may be less than
+/// the truth.
+std::atomic<int>& primary_uses(CUdevice device) {
+  static std::array<std::atomic<int>, gpuctl::ipc::kMaxDevices> uses{};
+  return uses[static_cast<std::size_t>(device) % uses.size()];
+}
+
+/// Parts of the GPU hold the context too, and would keep it when nobody else does.
+void give_up_parts(CUdevice device) {
+  for (Context* context : Context::all()) {
+    if (context->view().device_index() == device) context->opaque().give_up_parts();
+  }
+}
+
+}  // namespace
+}  // namespace gpuslice
+
+using namespace gpuslice;
+
+GPUSLICE_HOOK cuMemFree_v2(CUdeviceptr pointer) {
+  return nothrow([&] { return counted_free(pointer, [&] { return quietly(driver().cuMemFree_v2, pointer); }); });
+}
+GPUSLICE_HOOK cuMemFreeHost(void* pointer) {
+  return quietly(driver().cuMemFreeHost, pointer);
+}
+GPUSLICE_HOOK cuMemHostUnregister(void* pointer) {
+  return quietly(driver().cuMemHostUnregister, pointer);
+}
+GPUSLICE_HOOK cuArrayDestroy(CUarray array) {
+  return destroy_array(driver().cuArrayDestroy, array);
+}
+GPUSLICE_HOOK cuMipmappedArrayDestroy(CUmipmappedArray array) {
+  return destroy_array(driver().cuMipmappedArrayDestroy, array);
+}
+
+GPUSLICE_HOOK cuCtxDestroy_v2(CUcontext context) {
+  return nothrow([&] {
+    if (!driver().cuCtxDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
+    join_all();
+    Quiet quiet;
+    Context::forget(context);
+    const CUresult result = driver().cuCtxDestroy_v2(context);
+    if (result == CUDA_SUCCESS) HeldMemory::get().forget(context);
+    return result;
+  });
+}
+
+GPUSLICE_HOOK cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  if (!driver().cuDevicePrimaryCtxRetain) return CUDA_ERROR_NOT_INITIALIZED;
+  const CUresult result = driver().cuDevicePrimaryCtxRetain(context, device);
+  if (result == CUDA_SUCCESS) ++primary_uses(device);
+  return result;
+}
+
+GPUSLICE_HOOK cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  return nothrow([&] {
+    if (!driver().cuDevicePrimaryCtxReset_v2) return CUDA_ERROR_NOT_INITIALIZED;
+    join_all();
+    Quiet quiet;
+    Context::forget_device(device);
+    const CUresult result = driver().cuDevicePrimaryCtxReset_v2(device);
+    if (result == CUDA_SUCCESS) HeldMemory::get().forget_device(device);
+    return result;
+  });
+}
+
+GPUSLICE_HOOK cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  return nothrow([&] {
+    if (!driver().cuDevicePrimaryCtxRelease_v2) return CUDA_ERROR_NOT_INITIALIZED;
+    join_all();
+    Quiet quiet;
+    // This may be the last use of it, and so the end of memory that the agent looks at; nobody says before.
+    const Context::AgentHeld held(device);
+    const CUresult result = driver().cuDevicePrimaryCtxRelease_v2(device);
+    if (result != CUDA_SUCCESS) return result;
+    if (--primary_uses(device) <= 0) give_up_parts(device);
+    if (!primary_context_ended(device)) return result;
+    Context::forget_device(device);
+    HeldMemory::get().forget_device(device);
+    return result;
+  });
+}

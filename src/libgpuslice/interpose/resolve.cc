@@ -1,0 +1,31 @@
+// What stands behind our dlsym (dlsym_*.S): every library of the process may call it before anything of ours is set up,
+// so this is built as driver/dlsym.cc is.
+#include <dlfcn.h>
+
+#include "libgpuslice/driver/dlsym.h"
+#include "libgpuslice/front_ends/nvrtc.h"
+#include "libgpuslice/interpose/hooks.h"
+
+extern "C" {
+
+/// The C library's dlsym, for dlsym_*.S. Set before the first use: constructors of other libraries may call dlsym.
+__attribute__((visibility("hidden"))) void* (*gpuslice_next_dlsym)(void*, const char*) = nullptr;
+
+__attribute__((visibility("hidden"))) void* gpuslice_resolve(void* handle, const char* name) {
+  if (!gpuslice_next_dlsym) {
+    gpuslice_next_dlsym = reinterpret_cast<decltype(gpuslice_next_dlsym)>(gpuslice::real_dlsym(RTLD_NEXT, "dlsym"));
+  }
+  if (!name) return nullptr;
+  const bool special = handle == RTLD_NEXT || handle == RTLD_DEFAULT;
+  if (name[0] == 'n' && name[1] == 'v' && name[2] == 'r')
+    return special ? nullptr : gpuslice::resolve_nvrtc(handle, name);
+  if (name[0] != 'c' || name[1] != 'u') return nullptr;
+  void* wrapper = gpuslice::find_hook(name);
+  // A library that lacks the function must go on lacking it. RTLD_NEXT and RTLD_DEFAULT cannot be asked from here on
+  // the program's behalf; for them libcuda itself is asked.
+  if (!wrapper) return nullptr;
+  void* real = special ? gpuslice::libcuda_function(name) : gpuslice::real_dlsym(handle, name);
+  return real ? wrapper : nullptr;
+}
+
+}  // extern "C"

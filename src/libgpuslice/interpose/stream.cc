@@ -1,0 +1,153 @@
+// Streams: captures, and streams that wait, are noticed.
+#include <atomic>
+#include <mutex>
+#include <shared_mutex>
+
+#include "libgpuslice/client/client.h"
+#include "libgpuslice/driver/capture.h"
+#include "libgpuslice/driver/dlsym.h"
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/interpose/hooks.h"
+#include "libgpuslice/kernels/guard.h"
+#include "libgpuslice/launch/context.h"
+#include "libgpuslice/streams/joining.h"
+#include "libgpuslice/streams/stream_priority.h"
+#include "libgpuslice/streams/waiting_streams.h"
+
+namespace gpuslice {
+
+namespace {
+
+std::atomic<int> g_captures{0};
+std::shared_mutex g_beginning;  // of captures: exclusive
+
+}  // namespace
+
+bool capturing(CUstream stream) {
+  if (g_captures.load(std::memory_order_relaxed) <= 0) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  // An error means the legacy stream while another one captures: leave that launch to the driver too.
+  return driver().cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+bool capturing_anything() {
+  return g_captures.load(std::memory_order_relaxed) > 0;
+}
+
+NoCapture::NoCapture() {
+  g_beginning.lock_shared();
+  none_ = !capturing_anything();
+}
+
+NoCapture::~NoCapture() {
+  g_beginning.unlock_shared();
+}
+
+CUstream explicit_stream(CUstream stream, bool per_thread) {
+  if (stream) return stream;
+  return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
+
+namespace {
+
+/// Counts the capture before it begins.
+template <class Begin>
+CUresult begin(Begin call) {
+  {
+    std::lock_guard lock(g_beginning);
+    ++g_captures;
+  }
+  join_all_open();  // none opens from here on
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS) --g_captures;
+  return result;
+}
+
+CUresult begin_capture(CUstream stream, CUstreamCaptureMode mode) {
+  if (!driver().cuStreamBeginCapture_v2) return CUDA_ERROR_NOT_INITIALIZED;
+  return begin([&] { return driver().cuStreamBeginCapture_v2(stream, mode); });
+}
+
+/// As it was before captures had modes.
+CUresult begin_old_capture(const char* name, CUstream stream) {
+  const auto real = reinterpret_cast<CUresult(CUDAAPI*)(CUstream)>(libcuda_function(name));
+  return real ? begin([&] { return real(stream); }) : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUresult begin_capture_to_graph(CUstream stream, CUgraph graph, const CUgraphNode* dependencies,
+                                const CUgraphEdgeData* data, size_t count, CUstreamCaptureMode mode) {
+  if (!driver().cuStreamBeginCaptureToGraph) return CUDA_ERROR_NOT_INITIALIZED;
+  return begin([&] { return driver().cuStreamBeginCaptureToGraph(stream, graph, dependencies, data, count, mode); });
+}
+
+CUresult end_capture(CUstream stream, CUgraph* graph) {
+  if (!driver().cuStreamEndCapture) return CUDA_ERROR_NOT_INITIALIZED;
+  const bool was = capturing(stream);
+  const CUresult result = driver().cuStreamEndCapture(stream, graph);
+  int captures = g_captures.load();
+  if (!was || capturing(stream)) return result;
+  while (captures > 0 && !g_captures.compare_exchange_weak(captures, captures - 1)) {
+  }
+  return result;
+}
+
+CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
+  return nothrow([&] {
+    if (!driver().cuStreamWaitEvent) return CUDA_ERROR_NOT_INITIALIZED;
+    join_before(stream);
+    const bool matters = guard() != Guard::kNever && Client::get().wanted() && !capturing_anything();
+    if (Context* context = matters ? Context::current() : nullptr) context->use_stream(stream);
+    return driver().cuStreamWaitEvent(stream, event, flags);
+  });
+}
+
+}  // namespace
+}  // namespace gpuslice
+
+using namespace gpuslice;
+
+GPUSLICE_HOOK cuStreamDestroy_v2(CUstream stream) {
+  return nothrow([&] {
+    if (!driver().cuStreamDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
+    join_before(stream);
+    for (Context* context : Context::all()) context->stream_destroyed(stream);
+    StreamPriorities::get().destroyed(stream);
+    WaitingStreams::get().destroyed(stream);
+    return driver().cuStreamDestroy_v2(stream);
+  });
+}
+
+GPUSLICE_HOOK cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+  return wait_event(explicit_stream(stream, false), event, flags);
+}
+GPUSLICE_HOOK cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned flags) {
+  return wait_event(explicit_stream(stream, true), event, flags);
+}
+
+#undef cuStreamBeginCapture
+GPUSLICE_HOOK cuStreamBeginCapture(CUstream stream) {
+  return begin_old_capture("cuStreamBeginCapture", explicit_stream(stream, false));
+}
+GPUSLICE_HOOK cuStreamBeginCapture_ptsz(CUstream stream) {
+  return begin_old_capture("cuStreamBeginCapture", explicit_stream(stream, true));
+}
+GPUSLICE_HOOK cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
+  return begin_capture(explicit_stream(stream, false), mode);
+}
+GPUSLICE_HOOK cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode) {
+  return begin_capture(explicit_stream(stream, true), mode);
+}
+GPUSLICE_HOOK cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode* dependencies,
+                                          const CUgraphEdgeData* data, size_t count, CUstreamCaptureMode mode) {
+  return begin_capture_to_graph(explicit_stream(stream, false), graph, dependencies, data, count, mode);
+}
+GPUSLICE_HOOK cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode* dependencies,
+                                               const CUgraphEdgeData* data, size_t count, CUstreamCaptureMode mode) {
+  return begin_capture_to_graph(explicit_stream(stream, true), graph, dependencies, data, count, mode);
+}
+GPUSLICE_HOOK cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  return end_capture(explicit_stream(stream, false), graph);
+}
+GPUSLICE_HOOK cuStreamEndCapture_ptsz(CUstream stream, CUgraph* graph) {
+  return end_capture(explicit_stream(stream, true), graph);
+}

@@ -1,0 +1,73 @@
+// What the program puts into a stream that may wait there for the host, or for something else than the GPU: the stream
+// is noted (waiting_streams.h), and the call goes to the driver as it came.
+#include "libgpuslice/client/client.h"
+#include "libgpuslice/driver/capture.h"
+#include "libgpuslice/driver/dlsym.h"
+#include "libgpuslice/interpose/hooks.h"
+#include "libgpuslice/streams/joining.h"
+#include "libgpuslice/streams/waiting_streams.h"
+
+// Older functions of these names, which cuda.h does not declare any more. They take the same.
+#undef cuStreamWaitValue32
+#undef cuStreamWaitValue64
+#undef cuStreamBatchMemOp
+
+namespace gpuslice {
+
+namespace {
+
+template <class Call>
+CUresult put(CUstream stream, Call call) {
+  if (!Client::get().wanted() || capturing(stream)) return call();
+  return nothrow([&] {
+    const WaitingStreams::Putting putting(WaitingStreams::get(), stream);
+    return call();
+  });
+}
+
+}  // namespace
+}  // namespace gpuslice
+
+using namespace gpuslice;
+
+/// NAME and NAME_ptsz, both as the driver's NAME. `stream` is among the parameters.
+#define GPUSLICE_WAITING(name, parameters, arguments)                                                           \
+  static CUresult put_##name(bool per_thread, CUresult(CUDAAPI* real) parameters, GPUSLICE_UNPACK parameters) { \
+    if (!real) return CUDA_ERROR_NOT_INITIALIZED;                                                               \
+    stream = explicit_stream(stream, per_thread);                                                               \
+    join_before(stream);                                                                                        \
+    return put(stream, [&] { return real arguments; });                                                         \
+  }                                                                                                             \
+  static auto real_##name() {                                                                                   \
+    static const auto real = reinterpret_cast<CUresult(CUDAAPI*) parameters>(libcuda_function(#name));          \
+    return real;                                                                                                \
+  }                                                                                                             \
+  GPUSLICE_HOOK name parameters {                                                                               \
+    return put_##name(false, real_##name(), GPUSLICE_UNPACK arguments);                                         \
+  }                                                                                                             \
+  GPUSLICE_HOOK name##_ptsz parameters {                                                                        \
+    return put_##name(true, real_##name(), GPUSLICE_UNPACK arguments);                                          \
+  }
+#define GPUSLICE_UNPACK(...) __VA_ARGS__
+
+GPUSLICE_WAITING(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void* data), (stream, function, data))
+GPUSLICE_WAITING(cuStreamAddCallback, (CUstream stream, CUstreamCallback callback, void* data, unsigned flags),
+                 (stream, callback, data, flags))
+GPUSLICE_WAITING(cuStreamWaitValue32, (CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags),
+                 (stream, address, value, flags))
+GPUSLICE_WAITING(cuStreamWaitValue32_v2, (CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags),
+                 (stream, address, value, flags))
+GPUSLICE_WAITING(cuStreamWaitValue64, (CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags),
+                 (stream, address, value, flags))
+GPUSLICE_WAITING(cuStreamWaitValue64_v2, (CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags),
+                 (stream, address, value, flags))
+GPUSLICE_WAITING(cuStreamBatchMemOp,
+                 (CUstream stream, unsigned count, CUstreamBatchMemOpParams* entries, unsigned flags),
+                 (stream, count, entries, flags))
+GPUSLICE_WAITING(cuStreamBatchMemOp_v2,
+                 (CUstream stream, unsigned count, CUstreamBatchMemOpParams* entries, unsigned flags),
+                 (stream, count, entries, flags))
+GPUSLICE_WAITING(cuWaitExternalSemaphoresAsync,
+                 (const CUexternalSemaphore* semaphores, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS* waits,
+                  unsigned count, CUstream stream),
+                 (semaphores, waits, count, stream))

@@ -1,0 +1,45 @@
+#include "libgpuslice/kernels/together.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace gpuslice {
+
+namespace {
+
+/// The blocks of a cluster run on SMs that are near each other. A part of the GPU is promised to have such SMs for
+/// clusters of up to so many blocks.
+constexpr std::uint64_t kMostInAnyPart = 8;
+
+}  // namespace
+
+bool blocks_may_wait(std::string_view kernel) {
+  static constexpr std::string_view kParts[] = {"spsv",  "spsm",         "csrsv",         "csrsm",      "csrilu",
+                                                "csric", "bsrsv",        "bsrsm",         "bsrilu",     "bsric",
+                                                "trsv",  "blockPersist", "ncclDevKernel", "ncclKernel", "nvshmem"};
+  return std::any_of(std::begin(kParts), std::end(kParts),
+                     [kernel](std::string_view part) { return kernel.find(part) != kernel.npos; });
+}
+
+Together blocks_together(const CUlaunchAttribute* attributes, unsigned count, std::uint64_t blocks) {
+  Together together;
+  for (unsigned i = 0; i < count; ++i) {
+    const CUlaunchAttributeValue& value = attributes[i].value;
+    if (attributes[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && value.cooperative != 0) {
+      together = {.blocks = blocks, .how = "cooperatively"};
+    } else if (attributes[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+      const std::uint64_t size = std::uint64_t{value.clusterDim.x} * value.clusterDim.y * value.clusterDim.z;
+      if (size <= 1 || together) continue;
+      together = {.blocks = size, .near = true, .how = "in clusters"};
+    }
+  }
+  return together;
+}
+
+std::uint32_t sms_for(const Together& together, std::uint64_t per_sm) {
+  if (!together) return 1;
+  if (per_sm == 0 || (together.near && together.blocks > kMostInAnyPart)) return kAllSms;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>((together.blocks + per_sm - 1) / per_sm, kAllSms));
+}
+
+}  // namespace gpuslice

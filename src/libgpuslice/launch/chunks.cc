@@ -1,0 +1,100 @@
+#include "libgpuslice/launch/chunks.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace gpuslice {
+
+using gpuctl::ptx::LaunchArgs;
+
+namespace {
+
+/// Chunks per worker at least. They shrink towards the end of a launch (LaunchArgs::taper), which keeps its idle tail
+/// short.
+constexpr std::uint64_t kChunksPerWorker = 4;
+/// A claim takes about a microsecond, so it should be worth at least this much work.
+constexpr double kWorthAClaimNs = 6000;
+/// Claims are atomics on one word, executed one after the other in some 3 ns each (measured). Nobody should have to
+/// queue for long, so for two thirds of the time there is none.
+constexpr double kBetweenClaimsNs = 9;
+/// That much of it will do: one block-task more is no small thing where they are long.
+constexpr double kNearlyWorth = 0.95;
+/// Towards the end chunks are shorter by this, as workers then wait for the last one: nearly all of the time there is
+/// one claim.
+constexpr double kLastShorter = 2;
+/// A chunk may take so much of the target: the grant has to be polled, and that the last worker has left to be seen.
+constexpr double kOfTarget = 0.9;
+/// Chunks are at most so much longer for it than the target.
+constexpr double kLongerForClaims = 1.5;
+constexpr double kMostPerClaim = 0xffff;
+/// Strided numbers end at most this much above the last block-task.
+constexpr std::uint64_t kMostStrided = std::uint64_t{1} << 29;
+
+}  // namespace
+
+Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std::uint64_t workers, double target_ns) {
+  const std::uint64_t tasks = std::uint64_t{grid[0]} * grid[1] * grid[2];
+  Chunks chunks{.taper = static_cast<std::uint32_t>(std::bit_width(2 * workers - 1)),
+                .total = static_cast<std::uint32_t>(tasks)};
+  if (task_ns <= 0) return chunks;
+  const double worth = std::max(kWorthAClaimNs, kBetweenClaimsNs * static_cast<double>(workers));
+  chunks.eager = task_ns <= kOfTarget * target_ns;  // where they are longer, the time it takes to look first is nothing
+  const double tasks_worth = std::ceil(kNearlyWorth * worth / task_ns);
+  const double longest = std::max(kOfTarget * target_ns, std::min(tasks_worth * task_ns, kLongerForClaims * target_ns));
+  // Neighbours of two dimensions are far apart in the order of the grid.
+  const bool strided = grid[1] > 1 && grid[2] == 1 && tasks < kMostStrided;
+  const auto step_bits = static_cast<std::uint32_t>(std::bit_width(workers)) - 1;
+  const auto share = static_cast<double>(tasks / (workers * kChunksPerWorker));
+  const double most = std::min<double>(kMostPerClaim, gpuctl::ptx::longest_run(chunks.total, strided ? step_bits : 0));
+  chunks.most = static_cast<std::uint32_t>(std::max(1.0, std::min({longest / task_ns, share, most})));
+  chunks.least = static_cast<std::uint32_t>(
+      std::clamp(std::ceil(worth / kLastShorter / task_ns), 1.0, static_cast<double>(chunks.most)));
+  if (strided && chunks.most > 1) {
+    chunks.run_bits = static_cast<std::uint32_t>(std::bit_width(chunks.most)) - 1;
+    chunks.step_bits = step_bits;
+    chunks.most = chunks.least = 1u << chunks.run_bits;
+    const std::uint64_t group = std::uint64_t{1} << (chunks.run_bits + chunks.step_bits);
+    chunks.total = static_cast<std::uint32_t>((tasks + group - 1) / group * group);
+  }
+  return chunks;
+}
+
+LaunchArgs lay_out(const std::array<std::uint32_t, 3>& grid, const Chunks& chunks) {
+  const std::uint32_t tasks = grid[0] * grid[1] * grid[2];
+  return {.slot = 0,
+          .host = 0,
+          .polled = 0,
+          .total = chunks.total,
+          .tasks = tasks,
+          .grid_x = grid[0],
+          .grid_y = grid[1],
+          .grid_z = grid[2],
+          .chunk = chunks.least << 16 | chunks.most,
+          .taper = chunks.taper,
+          .quick_below = 0,
+          .workers = 0,
+          .first = 0,
+          .given = 0,
+          .flags = chunks.eager ? gpuctl::ptx::kEager : 0,
+          .limit = 0,
+          .range = 0,
+          .by_grid_x = gpuctl::ptx::divisor(grid[0]),
+          .by_grid_y = gpuctl::ptx::divisor(grid[1]),
+          .order = gpuctl::ptx::task_order(chunks.step_bits, chunks.run_bits),
+          .advance = gpuctl::ptx::advance(tasks, chunks.step_bits),
+          .index_mask = gpuctl::ptx::index_mask(tasks, chunks.step_bits),
+          .minus_grid_x = 0 - grid[0]};
+}
+
+void set_workers(LaunchArgs& args, std::uint32_t workers, bool first_given) {
+  const std::uint32_t most = args.chunk & 0xffff, least = args.chunk >> 16;
+  args.workers = workers;
+  args.first = first_given ? std::clamp(args.total >> args.taper, least, most) : 0;
+  args.given = args.first * workers;
+  const std::uint64_t at_the_end =
+      std::max(std::uint64_t{most} * workers, most > least ? std::uint64_t{most} << args.taper : 0);
+  args.quick_below = at_the_end < args.total ? args.total - static_cast<std::uint32_t>(at_the_end) : 0;
+}
+
+}  // namespace gpuslice

@@ -1,0 +1,93 @@
+// Launches of graphs: every kernel that is to run in persistent form gets a launch block and workers for this one
+// launch of the graph, as if it were launched by itself, and is written into the executable graph with them. The driver
+// promises that launches of the graph under way keep the kernels they have.
+//
+// The kernels stand in the books of the stream one behind the other. Where the graph has branches several of them may
+// run at once, and the agent looks at all of them (Stream::visit_heads).
+#include "libgpuslice/driver/debug.h"
+#include "libgpuslice/launch/context.h"
+
+namespace gpuslice {
+
+/// Null: it cannot run in persistent form with this shape.
+std::unique_ptr<Launch> Context::prepare(const GraphCandidate& candidate) {
+  const LaunchConfig& config = *candidate.config;
+  Instance& instance = *candidate.instance;
+  const Fit fit = fit_of(instance, config);
+  if (fit.per_sm <= 0) return nullptr;
+  auto launch = std::make_unique<Launch>();
+  launch->instance = &instance;
+  launch->function = fit.function;
+  launch->config = config;
+  launch->params = *candidate.params;
+  launch->per_sm = static_cast<std::uint32_t>(fit.per_sm);
+  launch->counts = false;
+  return launch;
+}
+
+CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate>& candidates, bool branches,
+                               const Arm& arm, const std::function<CUresult()>& launch_it) {
+  struct Booked {
+    std::size_t candidate;
+    std::unique_ptr<Launch> owned;
+    Launch* launch;
+  };
+  std::vector<Booked> booked;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    std::unique_ptr<Launch> launch = prepare(candidates[i]);
+    if (!launch) continue;
+    Launch* raw = launch.get();
+    booked.push_back({i, std::move(launch), raw});
+  }
+  Stream* stream = nullptr;
+  {
+    std::unique_lock lock(mutex_);
+    use_stream(lock, handle);
+    std::erase_if(booked, [&](const Booked& b) {
+      return short_enough(*b.launch->instance, b.launch->config.block_tasks(), b.launch->per_sm);
+    });
+    if (!booked.empty()) stream = &stream_of(handle);
+    if (stream && why_crowded(*stream)) booked.clear(), stream = nullptr;
+  }
+  std::unique_lock<std::mutex> issue;
+  if (stream) {
+    booked.back().launch->counts = true;
+    issue = std::unique_lock(stream->issue);
+    std::unique_lock lock(mutex_);
+    std::optional<std::vector<std::uint32_t>> slots;
+    while (!ended() &&
+           (quiescing_ > 0 || stream->queued >= kMaxQueuedPerStream || !(slots = slots_.take(booked.size()))))
+      wait_for_agent(lock);
+    if (!slots) booked.clear();  // all kernels keep, or get back, their original form
+    ++graph_launches_;
+    for (std::size_t i = 0; i < booked.size(); ++i) {
+      booked[i].launch->graph = graph_launches_;
+      booked[i].launch->beside = branches;
+      book(*stream, std::move(booked[i].owned), (*slots)[i]);
+    }
+  }
+  if (!booked.empty()) rouse_agent();
+
+  // From here on nothing may throw: the books name launches that only `issued` ends.
+  CUresult result = CUDA_SUCCESS;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    Launch* launch = next < booked.size() && booked[next].candidate == i ? booked[next++].launch : nullptr;
+    if (result != CUDA_SUCCESS) {
+      if (launch) launch->failed = true;
+      continue;
+    }
+    if (launch && arm(i, launch) == CUDA_SUCCESS) continue;
+    if (launch) launch->failed = true;
+    result = arm(i, nullptr);
+  }
+  if (result == CUDA_SUCCESS) result = launch_it();
+  if (result != CUDA_SUCCESS) debug("launch of a graph refused: %d", result);
+  for (const Booked& b : booked) {
+    if (result != CUDA_SUCCESS) b.launch->failed = true;
+    b.launch->issued.store(true, std::memory_order_release);
+  }
+  return result;
+}
+
+}  // namespace gpuslice

@@ -1,0 +1,21 @@
+#include "libgpuslice/launch/may_load.h"
+
+#include "libgpuslice/driver/capture.h"
+#include "libgpuslice/launch/context.h"
+#include "libgpuslice/streams/waiting_streams.h"
+
+namespace gpuslice {
+
+bool nothing_waits() {
+  const NoCapture none_begins;  // to ask about a stream that captures would end the capture
+  return none_begins && WaitingStreams::get().none();
+}
+
+bool may_load_now() {
+  for (Context* context : Context::all()) {
+    if (!context->idle()) return false;
+  }
+  return nothing_waits();
+}
+
+}  // namespace gpuslice

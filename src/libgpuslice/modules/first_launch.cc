@@ -1,0 +1,25 @@
+#include "libgpuslice/modules/first_launch.h"
+
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/driver/stage.h"
+#include "libgpuslice/streams/quiet.h"
+
+namespace gpuslice {
+
+void load_before_first_launch(KernelInfo* kernel, CUfunction function) {
+  if (!kernel || kernel->launches.load(std::memory_order_relaxed) > 0 || !driver().cuFuncLoad) return;
+  const Stage stage("loading a kernel before its first launch");
+  const RelaxedCapture relaxed;
+  CUfunction loadable = function;
+  if (kernel->is_library_kernel &&
+      driver().cuKernelGetFunction(&loadable, reinterpret_cast<CUkernel>(function)) != CUDA_SUCCESS)
+    return;
+  Quiet quiet;
+  driver().cuFuncLoad(loadable);
+  int registers = 0;
+  driver().cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, loadable);
+  kernel->registers_original = registers;
+}
+
+}  // namespace gpuslice

@@ -1,0 +1,114 @@
+#include "libgpuslice/streams/green.h"
+
+#include <algorithm>
+
+#include "libgpuslice/driver/debug.h"
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/stage.h"
+#include "libgpuslice/streams/quiet.h"
+
+namespace gpuslice {
+
+namespace {
+
+constexpr unsigned kGroupSms = 8;  // or fewer, where the driver makes such, of a GPU that has not so many groups
+constexpr unsigned kEnoughGroups = 8;
+constexpr unsigned kMostGroups = 64;
+constexpr std::size_t kMostParts = 32;  // of a few megabytes each
+
+}  // namespace
+
+/// Splits the device into groups, once. False: it cannot be.
+bool GreenContexts::divide() {
+  if (divided_) return !groups_.empty();
+  divided_ = true;
+  const Driver& d = driver();
+  if (!d.cuCtxGetDevResource || !d.cuDevSmResourceSplitByCount || !d.cuDevResourceGenerateDesc || !d.cuGreenCtxCreate ||
+      !d.cuGreenCtxStreamCreate)
+    return false;
+  CUdevResource all{}, rest{};
+  CUcontext current = nullptr;
+  if (d.cuCtxGetCurrent(&current) != CUDA_SUCCESS ||
+      d.cuCtxGetDevResource(current, &all, CU_DEV_RESOURCE_TYPE_SM) != CUDA_SUCCESS)
+    return false;
+  const unsigned least = std::clamp(all.sm.smCount / kEnoughGroups, 1u, kGroupSms);
+  unsigned count = kMostGroups;
+  groups_.resize(count);
+  if (d.cuDevSmResourceSplitByCount(groups_.data(), &count, &all, &rest, 0, least) != CUDA_SUCCESS) count = 0;
+  groups_.resize(count);
+  if (count > 0 && rest.type == CU_DEV_RESOURCE_TYPE_SM && rest.sm.smCount > 0) groups_.push_back(rest);
+  starts_.assign(1, 0);
+  for (const CUdevResource& group : groups_) starts_.push_back(starts_.back() + group.sm.smCount);
+  return !groups_.empty();
+}
+
+GreenContexts::Part& GreenContexts::part(std::uint32_t begin, std::uint32_t end) {
+  const auto known = parts_.find({begin, end});
+  if (known != parts_.end()) return known->second;
+  Part part;
+  CUdevResourceDesc description = nullptr;
+  CUdevice device = 0;
+  if (parts_.size() < kMostParts && driver().cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+      driver().cuDevResourceGenerateDesc(&description, groups_.data() + begin, end - begin) == CUDA_SUCCESS) {
+    const Stage stage("making a green context");
+    const Quiet quiet;
+    const CUresult result = driver().cuGreenCtxCreate(&part.context, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
+    if (result != CUDA_SUCCESS) part.context = nullptr;
+    debug("green context of SMs %u to %u: %d", starts_[begin], starts_[end], result);
+  }
+  return parts_.emplace(std::pair{begin, end}, part).first->second;
+}
+
+GreenContexts::Confined GreenContexts::stream(std::uint32_t first, std::uint32_t count, std::uint32_t least,
+                                              CUstream like, const void* lane) {
+  std::lock_guard lock(mutex_);
+  if (!divide()) return {.none = "the driver has no green contexts"};
+  // Whole groups from the first that begins there; the last one may be larger than what is left to it.
+  std::uint32_t begin = 0;
+  while (begin < groups_.size() && starts_[begin] < first) ++begin;
+  std::uint32_t end = begin;
+  while (end < groups_.size() && starts_[end + 1] <= first + count) ++end;
+  if (begin == end) return {.none = "no whole group of SMs is granted"};
+  const std::uint32_t sms = starts_[end] - starts_[begin];
+  if (sms < least) return {.none = "those granted do not hold all the blocks that wait for each other"};
+  Part& found = part(begin, end);
+  if (!found.context) return {.none = "the driver made no green context of them"};
+  int priority = 0;
+  driver().cuStreamGetPriority(like, &priority);
+  CUstream& stream = found.streams[{lane, priority}];
+  if (!stream) {
+    const Stage stage("making a stream of a green context");
+    const Quiet quiet;
+    if (driver().cuGreenCtxStreamCreate(&stream, found.context, CU_STREAM_NON_BLOCKING, priority) != CUDA_SUCCESS)
+      stream = nullptr;
+  }
+  if (!stream) return {.none = "the driver made no stream there"};
+  return {.stream = stream, .sms = sms};
+}
+
+void GreenContexts::forget(const void* lane) {
+  std::lock_guard lock(mutex_);
+  for (auto& [groups, part] : parts_) {
+    std::erase_if(part.streams, [&](const auto& entry) {
+      if (entry.first.first != lane) return false;
+      if (entry.second) driver().cuStreamDestroy_v2(entry.second);
+      return true;
+    });
+  }
+}
+
+void GreenContexts::give_up() {
+  std::lock_guard lock(mutex_);
+  if (!driver().cuGreenCtxDestroy) return;
+  for (auto& [groups, part] : parts_) {
+    for (const auto& [lane, stream] : part.streams) {
+      if (!stream) continue;
+      driver().cuStreamSynchronize(stream);
+      driver().cuStreamDestroy_v2(stream);
+    }
+    if (part.context) driver().cuGreenCtxDestroy(part.context);
+  }
+  parts_.clear();
+}
+
+}  // namespace gpuslice

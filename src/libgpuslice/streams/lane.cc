@@ -1,0 +1,225 @@
+#include "libgpuslice/streams/lane.h"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <optional>
+#include <thread>
+
+#include "libgpuslice/driver/capture.h"
+#include "libgpuslice/driver/clock.h"
+#include "libgpuslice/driver/debug.h"
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/streams/joining.h"
+#include "libgpuslice/streams/outsiders.h"
+
+namespace gpuslice {
+
+std::atomic<int> g_open_lanes{0};
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// A program may only go on when it has launched more, to set what its kernels wait for: so it is not held up for long.
+constexpr auto kLongestWait = 200ms;
+
+CUevent make_event() {
+  CUevent event = nullptr;
+  if (!driver().cuEventCreate || driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+    return nullptr;
+  return event;
+}
+
+/// An event that the driver could not make, or that was never recorded, counts as reached.
+bool is_reached(CUevent event) {
+  return !event || driver().cuEventQuery(event) != CUDA_ERROR_NOT_READY;
+}
+
+bool is_default(CUstream stream) {
+  return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
+
+/// Whether the stream is not ordered with default streams. Where the driver does not say, it may be.
+bool is_apart(CUstream stream) {
+  unsigned flags = 0;
+  if (is_default(stream) || !driver().cuStreamGetFlags) return false;
+  return driver().cuStreamGetFlags(stream, &flags) == CUDA_SUCCESS && (flags & CU_STREAM_NON_BLOCKING) != 0;
+}
+
+/// Makes a context current for its lifetime: the handles of default streams mean those of the current one.
+class InContext {
+ public:
+  explicit InContext(CUcontext context) {
+    if (driver().cuCtxGetCurrent(&before_) != CUDA_SUCCESS || before_ == context) return;
+    changed_ = driver().cuCtxSetCurrent(context) == CUDA_SUCCESS;
+  }
+  ~InContext() {
+    if (changed_) driver().cuCtxSetCurrent(before_);
+  }
+  InContext(const InContext&) = delete;
+  InContext& operator=(const InContext&) = delete;
+
+ private:
+  CUcontext before_ = nullptr;
+  bool changed_ = false;
+};
+
+/// The open lanes. Its mutex is taken after a lane's.
+struct OpenLanes {
+  static constexpr std::size_t kMost = 16;
+  // nothing here allocates: nothing throws in the program's calls
+  using All = std::array<std::shared_ptr<Lane>, kMost>;
+
+  std::mutex mutex;
+  All lanes;  ///< null: nobody
+
+  All copy() {
+    std::lock_guard lock(mutex);
+    return lanes;
+  }
+
+  /// One entry becomes another. False: there is none such.
+  bool change(const Lane* from, const std::shared_ptr<Lane>& to) {
+    std::lock_guard lock(mutex);
+    const auto found =
+        std::find_if(lanes.begin(), lanes.end(), [from](const auto& lane) { return lane.get() == from; });
+    if (found != lanes.end()) *found = to;
+    return found != lanes.end();
+  }
+};
+
+OpenLanes& open_lanes() {
+  static auto* instance = new OpenLanes;  // programs launch in destructors too
+  return *instance;
+}
+
+}  // namespace
+
+Lane::Lane(CUstream of) : stream(of), apart(is_apart(of)), fork(make_event()), join(make_event()) {
+  std::generate(marks.begin(), marks.end(), make_event);
+  if (driver().cuCtxGetCurrent) driver().cuCtxGetCurrent(&context);
+}
+
+Lane::~Lane() {
+  const auto destroy = [](CUevent event) {
+    if (event) driver().cuEventDestroy_v2(event);
+  };
+  for (CUevent event : {fork, join}) destroy(event);
+  std::for_each(marks.begin(), marks.end(), destroy);
+}
+
+bool Lane::enter(const Place& place) {
+  if (!fork || !join || driver().cuEventRecord(fork, stream) != CUDA_SUCCESS ||
+      driver().cuStreamWaitEvent(place.there.stream, fork, 0) != CUDA_SUCCESS)
+    return false;
+  place_ = place;
+  opened_at_ = launches;
+  return true;
+}
+
+void Lane::leave() {
+  if (open()) {
+    if (capturing_anything() || outsiders_loaded()) join_now();
+    return;
+  }
+  // Nobody else could have a thread's own stream join later, or would know that it is to.
+  if (stream == CU_STREAM_PER_THREAD || outsiders_loaded()) return wait_for_confined();
+  open_.store(true, std::memory_order_release);
+  g_open_lanes.fetch_add(1);
+  const bool noted = open_lanes().change(nullptr, shared_from_this());
+  // A capture that began before this was in the list did not see it; one that begins from here on does.
+  if (!noted || capturing_anything()) join_now();
+}
+
+void Lane::wait_for_confined() {
+  if (driver().cuEventRecord(join, place_.there.stream) != CUDA_SUCCESS ||
+      driver().cuStreamWaitEvent(stream, join, 0) != CUDA_SUCCESS)
+    driver().cuStreamSynchronize(place_.there.stream);  // what follows in the program's stream must come after it
+}
+
+void Lane::join_now() {
+  if (!open()) return;
+  {
+    std::optional<InContext> current;
+    if (is_default(stream)) current.emplace(context);
+    wait_for_confined();
+  }
+  debug("stream %p joins %llu launches on %u SMs", static_cast<void*>(stream),
+        static_cast<unsigned long long>(launches - opened_at_), place_.there.sms);
+  open_lanes().change(this, nullptr);
+  open_.store(false, std::memory_order_release);
+  g_open_lanes.fetch_sub(1);
+}
+
+/// Has a lane join that may be in use by another thread. A launch does not hold it while it waits for long, and not
+/// open then.
+void join_soon(Lane& lane) {
+  while (lane.open()) {
+    std::unique_lock lock(lane.mutex, std::try_to_lock);
+    if (lock.owns_lock()) return lane.join_now();
+    std::this_thread::sleep_for(2us);
+  }
+}
+
+void join_open(CUstream stream) {
+  std::optional<bool> apart;
+  for (const auto& lane : open_lanes().copy()) {
+    if (!lane) continue;
+    if (lane->stream != stream) {
+      if (lane->apart) continue;
+      if (!apart) apart = is_apart(stream);
+      if (*apart) continue;
+    }
+    join_soon(*lane);
+  }
+}
+
+void join_others(const Lane& self) {
+  if (g_open_lanes.load(std::memory_order_acquire) == 0) return;
+  for (const auto& lane : open_lanes().copy()) {
+    if (lane && lane.get() != &self && !lane->apart && !self.apart) join_soon(*lane);
+  }
+}
+
+void join_all_open() {
+  for (const auto& lane : open_lanes().copy())
+    if (lane) join_soon(*lane);
+}
+
+void forget_open_lanes_after_fork() {
+  new (&open_lanes()) OpenLanes;
+  g_open_lanes = 0;
+}
+
+void Lane::wait_for_gpu(bool alone) {
+  const std::uint64_t latest = launches / kMarkEvery, before = ahead.marks(alone);
+  if (latest <= before) return;
+  const RelaxedCapture relaxed;  // another thread may have begun a capture meanwhile
+  const CUevent awaited = mark(latest - before);
+  bool reached = is_reached(awaited);
+  const bool waits = !reached;
+  if (waits) join_now();
+  const auto until = std::chrono::steady_clock::now() + kLongestWait;
+  while (!reached && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(20us);
+    reached = is_reached(awaited);
+  }
+  if (reached) ahead.reached(latest - before, waits, monotonic_ns());
+}
+
+void Lane::set_mark() {
+  if (CUevent event = mark(launches / kMarkEvery)) driver().cuEventRecord(event, open() ? place_.there.stream : stream);
+}
+
+bool Lane::is_over() const {
+  const NoCapture guard;
+  if (!guard) return false;
+  if (open() && driver().cuStreamQuery(place_.there.stream) != CUDA_SUCCESS) return false;
+  // Another thread's own stream cannot be asked for.
+  if (stream == CU_STREAM_PER_THREAD) return !join || driver().cuEventQuery(join) == CUDA_SUCCESS;
+  return driver().cuStreamQuery(stream) == CUDA_SUCCESS;
+}
+
+}  // namespace gpuslice

@@ -1,0 +1,165 @@
+#include "libgpuslice/streams/opaque.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "ipc/stub.h"
+#include "libgpuslice/driver/clock.h"
+#include "libgpuslice/driver/debug.h"
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/kernels/kernels.h"
+#include "libgpuslice/streams/joining.h"
+#include "libgpuslice/streams/lane.h"
+
+namespace gpuslice {
+
+using namespace std::chrono_literals;
+
+Lane& Opaque::lane_of(CUstream stream) {
+  std::lock_guard lock(mutex_);
+  std::shared_ptr<Lane>& lane = lanes_[stream_key(stream)];
+  if (!lane) lane = std::make_shared<Lane>(stream);
+  return *lane;
+}
+
+OpaqueJob Opaque::Launch::job(std::uint64_t now_ns) const {
+  return {.kernel = kernel ? hash_of(*kernel) : 0,
+          .issued_ns = now_ns,
+          .blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, UINT32_MAX)),
+          .threads = threads,
+          .shared = shared};
+}
+
+void Opaque::wait_for_grant(Lane& lane, const Launch& launch) const {
+  if (view_.granted() != 0) return;
+  lane.join_now();
+  if (lane.job.issued_ns == 0) lane.job = launch.job(lane.latest_ns);  // a policy may come into force meanwhile
+  Owner::Waiting waiting{.job = lane.job};
+  owner_.at_gate(waiting);
+  while (view_.granted() == 0 && !owner_.ended()) std::this_thread::sleep_for(50us);
+  owner_.past_gate(waiting);
+}
+
+Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
+    : stream_(stream), lane_(&opaque.lane_of(stream)) {
+  join_others(*lane_);
+  lock_ = std::unique_lock(lane_->mutex);
+  lane_->blocks = lane_->busy.load(std::memory_order_relaxed) ? std::max(lane_->blocks, launch.blocks) : launch.blocks;
+  lane_->latest = launch.name;
+  lane_->latest_ns = monotonic_ns();
+  const bool tells = opaque.view_.jobs() != gpuctl::ipc::kNoJobs;
+  lane_->job = tells ? launch.job(lane_->latest_ns) : OpaqueJob{};
+  if (!lane_->busy.exchange(true)) opaque.owner_.opaque_started(launch.blocks, lane_->job);
+  opaque.wait_for_grant(*lane_, launch);
+  if (lane_->launches % Lane::kMarkEvery == 0) lane_->wait_for_gpu(opaque.view_.alone());
+  confine(opaque, launch);
+  lane_->latest_sms = confined_.sms;
+  if (!confined()) lane_->join_now();
+  if (tells && launch.kernel) lane_->timer.begin(this->stream(), *launch.kernel, lane_->job);
+}
+
+/// To where the launches before went, if the grant is what it was; else to the part that it says now.
+void Opaque::Turn::confine(Opaque& opaque, const Launch& launch) {
+  Place place{.first = opaque.view_.first_sm(), .granted = opaque.view_.granted(), .there = {}};
+  if (place.granted >= opaque.view_.sms()) confined_.none = "all are granted";
+  if (!launch.confine || place.granted == 0 || place.granted >= opaque.view_.sms()) return;
+  const Place& before = lane_->place();
+  if (lane_->open() && before.first == place.first && before.granted == place.granted &&
+      before.there.sms >= launch.least) {
+    confined_ = before.there;
+    return;
+  }
+  lane_->join_now();
+  const RelaxedCapture relaxed;
+  place.there = opaque.green_.stream(place.first, place.granted, launch.least, stream_, lane_);
+  if (!place.there.stream) {
+    confined_.none = place.there.none;
+  } else if (lane_->enter(place)) {
+    confined_ = place.there;
+  } else {
+    confined_.none = "the driver made no events";
+  }
+}
+
+CUstream Opaque::Turn::anywhere(const char* why) {
+  lane_->timer.give_up();
+  if (confined()) {
+    lane_->leave();
+    lane_->join_now();
+  }
+  confined_ = {.none = why};
+  lane_->latest_sms = 0;
+  return stream_;
+}
+
+Opaque::Turn::~Turn() {
+  lane_->timer.end(stream(), confined_.sms);
+  if (confined()) lane_->leave();
+  if (stream_ == CU_STREAM_PER_THREAD && lane_->join) driver().cuEventRecord(lane_->join, stream_);  // for demand()
+  if (++lane_->launches % Lane::kMarkEvery == 0) lane_->set_mark();
+}
+
+// A stream that was found empty twice, with nothing launched in between, is over: to begin again costs a launch more
+// than to go on, and a program that is hardly ahead of the GPU would do so all the time.
+std::uint32_t Opaque::demand(Look* look) {
+  std::uint64_t blocks = 0;
+  std::lock_guard lock(mutex_);
+  for (const auto& [key, lane] : lanes_) {
+    if (!lane->busy.load(std::memory_order_acquire)) continue;
+    std::unique_lock turn(lane->mutex, std::try_to_lock);
+    if (!turn.owns_lock()) {  // a launch is under way
+      ++blocks;
+      continue;
+    }
+    const bool is_over = lane->is_over();
+    if (look) lane->timer.collect(look->timed);
+    if (is_over && std::exchange(lane->launches_when_empty, lane->launches) == lane->launches) {
+      lane->busy.store(false, std::memory_order_release);
+      continue;
+    }
+    blocks += lane->blocks;
+    if (look) consider(*lane, *look);
+  }
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, view_.sms()));
+}
+
+/// With the lane's mutex.
+void Opaque::consider(const Lane& lane, Look& look) {
+  look.any = true;
+  const OpaqueJob* timed = lane.timer.oldest();
+  const OpaqueJob& job = timed ? *timed : lane.job;
+  if (job.issued_ns != 0 && (look.oldest.issued_ns == 0 || job.issued_ns < look.oldest.issued_ns)) look.oldest = job;
+}
+
+void Opaque::report_slow() {
+  constexpr std::uint64_t kSlowNs = 1'000'000'000;
+  std::lock_guard lock(mutex_);
+  const std::uint64_t now = monotonic_ns();
+  for (const auto& [key, lane] : lanes_) {
+    if (!lane->busy.load() || now - lane->latest_ns < kSlowNs) continue;
+    debug(
+        "%s, in its original form, %llu ms ago was the latest in a stream that does not end; on %u SMs (0: any), "
+        "granted %u",
+        lane->latest.load(), static_cast<unsigned long long>((now - lane->latest_ns) / 1'000'000),
+        lane->latest_sms.load(), view_.granted());
+  }
+}
+
+void Opaque::stream_destroyed(CUstream stream) {
+  std::shared_ptr<Lane> lane;
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = lanes_.find({stream, 0});
+    if (found == lanes_.end()) return;
+    lane = std::move(found->second);
+    lanes_.erase(found);
+  }
+  // Not under the mutex, which the agent takes: another thread may be making a green context, and that waits for
+  // launches to complete.
+  green_.forget(lane.get());
+}
+
+}  // namespace gpuslice

@@ -1,0 +1,104 @@
+#include "libgpuslice/streams/stream_priority.h"
+
+#include <algorithm>
+#include <new>
+
+#include "libgpuslice/client/client.h"
+#include "libgpuslice/driver/capture.h"
+#include "libgpuslice/driver/debug.h"
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/streams/joining.h"
+
+namespace gpuslice {
+
+namespace ipc = gpuctl::ipc;
+using ipc::PriorityBand;
+
+namespace {
+
+/// The daemon writes the same band for all devices of a client.
+PriorityBand current_band() {
+  const ipc::Grant* grant = Client::get().grant(0);
+  return grant ? ipc::band_of(ipc::load(grant->flags)) : PriorityBand{};
+}
+
+/// The same for all devices of a kind; asked for once, in whatever context is current.
+PriorityRange device_range() {
+  static std::atomic<std::uint64_t> known{0};  // 1 << 32 | least << 16 | greatest, as 16-bit numbers
+  if (const std::uint64_t packed = known.load(std::memory_order_relaxed))
+    return {static_cast<std::int16_t>(packed >> 16), static_cast<std::int16_t>(packed)};
+  PriorityRange range;
+  if (driver().cuCtxGetStreamPriorityRange(&range.least, &range.greatest) != CUDA_SUCCESS) return {};
+  known.store(std::uint64_t{1} << 32 | std::uint64_t{static_cast<std::uint16_t>(range.least)} << 16 |
+              static_cast<std::uint16_t>(range.greatest));
+  return range;
+}
+
+}  // namespace
+
+StreamPriorities& StreamPriorities::get() {
+  static auto* instance = new StreamPriorities;  // programs launch in destructors too
+  return *instance;
+}
+
+int StreamPriorities::for_new(int own) const {
+  if (!Client::get().wanted()) return own;
+  return banded(own, current_band(), device_range());
+}
+
+void StreamPriorities::made(CUstream stream, int own) {
+  if (!Client::get().wanted()) return;
+  const PriorityBand band = current_band();
+  std::lock_guard lock(mutex_);
+  streams_[stream_key(stream)] = {.own = own, .band = band};
+}
+
+void StreamPriorities::copied(CUstream to, CUstream from) {
+  std::lock_guard lock(mutex_);
+  const auto found = streams_.find(stream_key(from));
+  if (found == streams_.end())
+    streams_.erase(stream_key(to));
+  else
+    streams_[stream_key(to)] = Stream(found->second);
+}
+
+void StreamPriorities::destroyed(CUstream stream) {
+  std::lock_guard lock(mutex_);
+  streams_.erase({stream, 0});
+}
+
+std::optional<int> StreamPriorities::own(CUstream stream) {
+  std::lock_guard lock(mutex_);
+  const auto found = streams_.find(stream_key(stream));
+  return found == streams_.end() ? std::nullopt : std::optional(found->second.own);
+}
+
+std::optional<int> StreamPriorities::before_launch(CUstream handle) {
+  const PriorityBand band = current_band();
+  if (band == PriorityBand{} && !used_.load(std::memory_order_relaxed)) return std::nullopt;
+  used_.store(true, std::memory_order_relaxed);
+  std::lock_guard lock(mutex_);
+  const auto [entry, added] = streams_.try_emplace(stream_key(handle));
+  Stream& stream = entry->second;
+  if (added && driver().cuStreamGetPriority) driver().cuStreamGetPriority(handle, &stream.own);
+  if (stream.band != band && !capturing_anything()) {
+    join_before(handle);  // what follows is to go to another stream, of the new level
+    stream.band = band;
+    stream.level = banded(stream.own, band, device_range());
+    CUstreamAttrValue value{};
+    value.priority = stream.level;
+    const CUresult result = driver().cuStreamSetAttribute
+                                ? driver().cuStreamSetAttribute(handle, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value)
+                                : CUDA_ERROR_NOT_SUPPORTED;
+    stream.by_launch = result != CUDA_SUCCESS;
+    debug("stream %p: priority %d of the program is %d on the GPU, of rank %u of %u (%d)", static_cast<void*>(handle),
+          stream.own, stream.level, band.rank, band.count, result);
+  }
+  return stream.by_launch ? std::optional(stream.level) : std::nullopt;
+}
+
+void StreamPriorities::forget_after_fork() {
+  new (&get()) StreamPriorities;
+}
+
+}  // namespace gpuslice
