@@ -111,7 +111,8 @@ struct alignas(64) Usage {
 static_assert(sizeof(Usage) == 256);
 
 /// client -> daemon, one per device: the launch that a policy for jobs schedules, the oldest one outstanding.
-/// Consistent while `version` is even and did not change.
+/// Consistent while `version` is even and did not change. Of launches in original form: the one that waits for a grant,
+/// else about the oldest that is not complete.
 struct alignas(64) Head {
   std::uint32_t version;
   std::uint32_t task_ns;    ///< one block-task of this kernel, from earlier launches; 0: not known
@@ -123,11 +124,12 @@ struct alignas(64) Head {
   std::uint32_t threads;    ///< per block
   std::uint32_t shared;     ///< dynamic, bytes per block
   std::uint32_t per_sm;     ///< workers that one SM holds
-  std::uint32_t reserved;
+  /// 1: it is in original form, which cannot be evicted. Then `claimed` is 0 to its end, and `per_sm` 1.
+  std::uint32_t original;
 };
 static_assert(sizeof(Head) == 64);
 
-/// client -> daemon: a launch that ended.
+/// client -> daemon: a launch that ended. Of those in original form some are told of, with times taken by events.
 struct alignas(64) Record {
   std::uint64_t kernel;     ///< kernel_hash()
   std::uint64_t issued_ns;  ///< CLOCK_MONOTONIC, as the next two
@@ -140,8 +142,9 @@ struct alignas(64) Record {
 static_assert(sizeof(Record) == 64);
 
 /// Record::evictions: lower half how many; upper half the device, in the client's order, and kWholeDevice if the launch
-/// had all SMs from start_ns to its end, and none before.
-inline constexpr std::uint32_t kRecordDeviceShift = 16, kWholeDevice = 0x80000000u;
+/// had all SMs from start_ns to its end, and none before. With kOriginalForm the lower half is the number of SMs to
+/// which the launch was confined; 0: to none.
+inline constexpr std::uint32_t kRecordDeviceShift = 16, kWholeDevice = 0x80000000u, kOriginalForm = 0x40000000u;
 
 /// Names a kernel in Head and Record: FNV-1a over the module's label, a zero byte and the kernel's name, as
 /// ReportKernels gives them.

@@ -39,6 +39,8 @@ struct ClientJob {
   bool inherits = false;                 ///< when it came its client had a grant already
   std::uint64_t given_ns = 0;            ///< since when its client has one; 0: it has none
   bool tail = false;                     ///< all its block-tasks are claimed: without a grant too it goes on to its end
+  bool original = false;                 ///< ipc::Head::original: how far it is nobody knows
+  bool known = true;                     ///< its kernel is: there is a prediction
   bool operator==(const ClientJob&) const = default;
 };
 

@@ -32,6 +32,7 @@ std::optional<ipc::Head> Client::head(std::size_t index, std::uint64_t now_ns) c
     copy.shared = std::min(ipc::load(shared.shared), kMostShared);
     copy.per_sm = std::clamp(ipc::load(shared.per_sm), 1u, kMostPerSm);
     copy.task_ns = std::min(ipc::load(shared.task_ns), kLongestTaskNs);
+    copy.original = ipc::load(shared.original) == 1 ? 1 : 0;
     if (version % 2 != 0 || ipc::load(shared.version) != version) continue;
     if (copy.launch == 0) return std::nullopt;
     return copy;

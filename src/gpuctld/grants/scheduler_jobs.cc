@@ -124,9 +124,14 @@ void Scheduler::learn() {
     records_.clear();
     client.take_records(records_);
     for (const ipc::Record& record : records_) {
-      const std::size_t index = (record.evictions & ~ipc::kWholeDevice) >> ipc::kRecordDeviceShift;
+      const std::size_t index =
+          (record.evictions & ~(ipc::kWholeDevice | ipc::kOriginalForm)) >> ipc::kRecordDeviceShift;
       if (index >= client.slots().size() || client.slots()[index].device < 0) continue;
       const std::uint32_t sms = sms_[static_cast<std::size_t>(client.slots()[index].device)];
+      if ((record.evictions & ipc::kOriginalForm) != 0) {  // one of many, whose SMs it says itself
+        knowledge_.learn(record, sms);
+        continue;
+      }
       const sched::Time alone = knowledge_.learn(record, sms, held_by(client, index, record));
       if (recorder_.wanted() && alone > sched::Time{0}) this->record(client, index, record, alone);
     }

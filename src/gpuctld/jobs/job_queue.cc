@@ -115,7 +115,11 @@ void JobQueue::arrive(const New& job) {
                          .need = scheduler_.capacity(),
                          .predicted = kUnknownDuration,
                          .eviction = kUnknownEviction};
-  if (const auto& head = job.head) {
+  if (const auto& head = job.head; head && head->original != 0) {
+    slot.job.original = true;
+    slot.job.known = knowledge_.knows_duration(head->kernel);
+    arrival.predicted = knowledge_.predict(*head, sms_);
+  } else if (head) {
     arrival.need = CapSM{std::clamp((head->total + head->per_sm - 1) / head->per_sm, 1u, sms_)};
     arrival.kernel = knowledge_.id(head->kernel);
     arrival.predicted = knowledge_.predict(*head, sms_);
@@ -151,7 +155,13 @@ void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, s
   }
   slot.job.seen_ns = now_ns;
   // How long something of unknown length goes on: as long as it has gone on so far.
-  if (slot.job.launch == kUnknownLaunch) scheduler_.observe(job->id, std::max(kUnknownDuration, slot.job.ran), now);
+  if (slot.job.launch == kUnknownLaunch || !slot.job.known)
+    scheduler_.observe(job->id, std::max(kUnknownDuration, slot.job.ran), now);
+  if (slot.job.original) {
+    // And how long something that should be over: as long as it has been late so far.
+    if (slot.job.known) scheduler_.observe(job->id, std::chrono::abs(job->predicted - slot.job.ran), now);
+    return;
+  }
   const std::optional<ipc::Head> head = member.client->head(member.slot, now_ns);
   if (!head || head->launch != slot.job.launch || head->claimed <= slot.job.claimed) {
     // Time alone finishes no block-task: a launch whose workers do not get on would seem to be over, and get still
@@ -174,7 +184,8 @@ void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, s
 bool JobQueue::at_work(Client::Slot& slot, const sched::Job& job, std::uint64_t now_ns) const {
   if (slot.written == 0) return false;
   if (slot.job.given_ns == 0) slot.job.given_ns = now_ns;
-  if (slot.job.inherits || slot.job.launch == kUnknownLaunch || now_ns - slot.job.given_ns >= kComesWithinNs)
+  if (slot.job.inherits || slot.job.launch == kUnknownLaunch || slot.job.original ||
+      now_ns - slot.job.given_ns >= kComesWithinNs)
     return true;
   return 2 * slot.holding >= std::min({slot.written, job.need.count, slot.demand});
 }

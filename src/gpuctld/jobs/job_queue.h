@@ -3,8 +3,9 @@
 // most that the device's allocator may give each client (Client::Slot::admitted). So SMs change hands the way they do
 // under `share`: nobody gets any before who had them has left.
 //
-// A client is one job on a device, its oldest outstanding launch: the next one is another job of the same owner. A
-// client that has demand but tells of no launch, one with opaque kernels, is a job of unknown length. While nobody has
+// A client is one job on a device, its oldest outstanding launch: the next one is another job of the same owner. One in
+// original form cannot be evicted: without a grant the client starts no other. A client that has demand but tells of no
+// launch, and a launch in original form of a kernel that was never timed, is a job of unknown length. While nobody has
 // anything outstanding, whoever ran last keeps the device, so that its next launch needs no decision.
 #pragma once
 

@@ -56,6 +56,10 @@ bool is_whole(const ipc::Record& launch) {
   return (launch.evictions & ipc::kWholeDevice) != 0 && launch.done_ns > launch.start_ns;
 }
 
+bool is_original(const ipc::Record& launch) {
+  return (launch.evictions & ipc::kOriginalForm) != 0;
+}
+
 /// How long the launch was at work in the time that it had SMs. What its evictions took is about half waiting: of the
 /// time until its workers have left, in which they work on without a grant, and until they are there again, in which it
 /// has one and they do not work yet, the second is the longer.
@@ -75,6 +79,11 @@ Time KernelKnowledge::predict(const ipc::Head& launch, std::uint32_t sms) const 
   const Time tasks = from_tasks(launch, sms), fallback = tasks > Time{0} ? tasks : kUnknownDuration;
   const auto found = kernels_.find(launch.kernel);
   return found == kernels_.end() ? fallback : predictor_.predict(found->second.id, shape_of(launch), fallback);
+}
+
+bool KernelKnowledge::knows_duration(std::uint64_t kernel) const {
+  const auto found = kernels_.find(kernel);
+  return found != kernels_.end() && found->second.launches > 0;
 }
 
 Time KernelKnowledge::eviction(std::uint64_t kernel) const {
@@ -121,10 +130,19 @@ void KernelKnowledge::learn_curve(Kernel& kernel, const ipc::Record& launch, con
 /// On the whole device; 0: that is not known.
 Time KernelKnowledge::alone(const ipc::Record& launch, std::uint32_t sms,
                             const std::optional<GrantHistory::Held>& held) {
+  if (is_original(launch)) return alone_in_original_form(launch, sms);
   if (is_whole(launch)) return Time{static_cast<std::int64_t>(launch.done_ns - launch.start_ns)};
   if (!held) return from_tasks(launch, sms);
   const auto capsm = static_cast<std::uint32_t>(std::lround(held->capsm));
   return Time{std::llround(at_work_ns(launch, *held) * speed(id(launch.kernel), capsm, usable(launch, sms), sms))};
+}
+
+/// One that was confined to some SMs counts as scaling, unless the persistent form of its kernel was seen not to.
+Time KernelKnowledge::alone_in_original_form(const ipc::Record& launch, std::uint32_t sms) {
+  if (launch.done_ns <= launch.start_ns) return Time{0};
+  const std::uint32_t confined = launch.evictions & 0xffff;
+  const double speed = confined == 0 ? 1 : this->speed(id(launch.kernel), confined, usable(launch, sms), sms);
+  return Time{std::llround(static_cast<double>(launch.done_ns - launch.start_ns) * speed)};
 }
 
 Time KernelKnowledge::learn(const ipc::Record& launch, std::uint32_t sms,
@@ -145,7 +163,7 @@ Time KernelKnowledge::learn(const ipc::Record& launch, std::uint32_t sms,
   kernel->predicted_ns = static_cast<double>(predictor_.predict(kernel->id, shape, Time{0}).count());
   kernel->mean_ns += (ns - kernel->mean_ns) / static_cast<double>(++kernel->launches);
   predictor_.learn(kernel->id, shape, took);
-  if (const std::uint32_t evictions = launch.evictions & 0xffff; evictions > 0)
+  if (const std::uint32_t evictions = launch.evictions & 0xffff; evictions > 0 && !is_original(launch))
     predictor_.learn_eviction(kernel->id,
                               Time{static_cast<std::int64_t>(std::min(launch.evict_ns / evictions, kLongestLaunchNs))});
   return took;

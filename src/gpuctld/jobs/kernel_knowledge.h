@@ -32,6 +32,8 @@ class KernelKnowledge {
   /// How long the launch will take with the whole device of `sms` SMs: as learnt, else from the time of its
   /// block-tasks, else kUnknownDuration.
   sched::Time predict(const ipc::Head& launch, std::uint32_t sms) const;
+  /// Whether that is learnt from a launch of the kernel.
+  bool knows_duration(std::uint64_t kernel) const;
   sched::Time eviction(std::uint64_t kernel) const;
 
   /// A launch that ended on a device of `sms` SMs; `held`: what it had of them, if that is known. Returns how long it
@@ -74,6 +76,7 @@ class KernelKnowledge {
     std::uint32_t unsteady = 0;  ///< launches in a row whose SMs changed too much for a point of the curve
   };
   sched::Time alone(const ipc::Record& launch, std::uint32_t sms, const std::optional<GrantHistory::Held>& held);
+  sched::Time alone_in_original_form(const ipc::Record& launch, std::uint32_t sms);
   void learn_curve(Kernel& kernel, const ipc::Record& launch, const GrantHistory::Held& held);
   Kernel* find_or_add(std::uint64_t hash);
 

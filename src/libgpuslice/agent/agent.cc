@@ -235,10 +235,15 @@ void Agent::look_at_opaque() {
   if (!c_.opaque_busy_.load() || now - looked_at_opaque_ns_ < kOpaqueEveryNs) return;
   looked_at_opaque_ns_ = last_active_ns_ = now;
   c_.opaque_busy_.store(false);  // whoever starts one from here on says so again
-  const std::uint32_t demand = c_.opaque_.demand();
+  Opaque::Look look;
+  const std::uint32_t demand = c_.opaque_.demand(&look);
   if (demand > 0) c_.opaque_busy_.store(true);
+  for (const TimedLaunch& launch : look.timed) c_.record(launch);
   std::lock_guard lock(c_.mutex_);
-  if (demand == c_.opaque_demand_ || (demand == 0 && c_.opaque_busy_.load())) return;
+  if (demand == 0 && c_.opaque_busy_.load()) return;
+  const bool same_job = demand > 0 && (!look.any || look.oldest.issued_ns == c_.opaque_job_.issued_ns);
+  if (!same_job) c_.opaque_job_ = look.oldest;
+  if (demand == c_.opaque_demand_ && same_job) return;
   c_.opaque_demand_ = demand;
   c_.publish_usage();
 }

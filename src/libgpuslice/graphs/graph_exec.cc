@@ -1,10 +1,12 @@
 #include "libgpuslice/graphs/graph_exec.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <new>
 #include <optional>
 #include <unordered_map>
 
+#include "libgpuslice/compile/packed.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
@@ -165,13 +167,54 @@ CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
   std::optional<Opaque::Turn> turn;
   if (blocks > 0 && !capturing_anything()) {
     context->count_original_launch();
-    turn.emplace(context->opaque(), stream, Opaque::Launch{.blocks = blocks, .confine = false});
+    Opaque::Launch launch{.blocks = blocks, .confine = false};
+    if (candidates.empty() && context->view().jobs() != gpuctl::ipc::kNoJobs) launch.kernel = as_kernel();
+    if (launch.kernel) launch.kernel->count_launch();
+    turn.emplace(context->opaque(), stream, launch);
   }
   const auto arm = [&](std::size_t number, const Launch* launch) {
     GraphKernel& kernel = *kernels[number];
     return launch ? rewrite(kernel, *launch) : restore(kernel);
   };
   return context->launch_graph(stream, candidates, !of_.chain, arm, call);
+}
+
+/// For policies for jobs a graph without kernels in persistent form is as one kernel, known by which kernels it has, in
+/// which order and of which shape.
+KernelInfo* ExecutableGraph::as_kernel() {
+  if (as_kernel_) return as_kernel_.get();
+  Packer shape;
+  std::size_t count = 0;
+  for (const GraphKernel& kernel : of_.kernels) {
+    if (!kernel.enabled) continue;
+    ++count;
+    shape.number(kernel.kernel ? hash_of(*kernel.kernel) : 0);
+    for (const std::uint32_t size : kernel.config.grid) shape.number(size);
+    for (const std::uint32_t size : kernel.config.block) shape.number(size);
+    shape.number(kernel.config.shared);
+  }
+  char name[64];
+  std::snprintf(name, sizeof name, "graph %016llx, kernels: %zu",
+                static_cast<unsigned long long>(gpuctl::ipc::kernel_hash("graph", shape.bytes)), count);
+  as_kernel_ = std::make_shared<KernelInfo>();
+  as_kernel_->name = name;
+  as_kernel_->module = "graph";
+  Kernels::get().add(handle_, as_kernel_);
+  return as_kernel_.get();
+}
+
+/// From now on it is another one.
+void ExecutableGraph::has_changed() {
+  if (!as_kernel_) return;
+  nothrow([&] {
+    Kernels::get().remove({as_kernel_});
+    return CUDA_SUCCESS;
+  });
+  as_kernel_.reset();
+}
+
+ExecutableGraph::~ExecutableGraph() {
+  has_changed();
 }
 
 CUresult ExecutableGraph::launch_as_it_is(const Call& call) {
@@ -196,6 +239,7 @@ CUresult ExecutableGraph::set_kernel(CUgraphNode node, const CUDA_KERNEL_NODE_PA
   if (of_.refused) changed.instance = nullptr;
   const CUresult result = call();
   if (result == CUDA_SUCCESS) *known = std::move(changed);
+  has_changed();
   explain();
   return result;
 }
@@ -209,6 +253,7 @@ CUresult ExecutableGraph::set_child(CUgraphNode node, const Call& call) {
     kernel.rewritten = false;
     keep_original(kernel, kChildReplaced);
   }
+  has_changed();
   explain();
   return result;
 }
@@ -220,6 +265,7 @@ CUresult ExecutableGraph::set_enabled(CUgraphNode node, bool enabled, const Call
   for (GraphKernel& kernel : of_.kernels) {
     if (kernel.node == node) kernel.enabled = enabled;
   }
+  has_changed();
   return result;
 }
 
@@ -248,6 +294,7 @@ CUresult ExecutableGraph::update(CUgraph graph, const Call& call) {
     if (before == kNotByNode || before == kNodeGone) keep_original(kernel, before);
   }
   of_ = std::move(updated);
+  has_changed();
   of_.refused = refused;
   explain();
   return result;

@@ -59,6 +59,9 @@ class ExecutableGraph {
 
   ExecutableGraph(CUgraphExec handle, std::shared_ptr<GraphSource> source, GraphKernels&& kernels,
                   bool uses_priorities);
+  ~ExecutableGraph();
+  ExecutableGraph(const ExecutableGraph&) = delete;
+  ExecutableGraph& operator=(const ExecutableGraph&) = delete;
 
  private:
   CUresult set_params(const GraphKernel& kernel, CUDA_KERNEL_NODE_PARAMS params, const std::byte* values,
@@ -67,12 +70,15 @@ class ExecutableGraph {
   CUresult restore(GraphKernel& kernel);
   void keep_original(GraphKernel& kernel, const char* why);
   void explain() const;
+  KernelInfo* as_kernel();
+  void has_changed();
 
   const CUgraphExec handle_;
   const std::shared_ptr<GraphSource> source_;
   const bool uses_priorities_;
   std::mutex mutex_;  ///< guards what follows, and is held over the calls; before every other lock of the library
   GraphKernels of_;
+  std::shared_ptr<KernelInfo> as_kernel_;  ///< as_kernel(); null: not asked for since the graph changed
 };
 
 }  // namespace gpuslice

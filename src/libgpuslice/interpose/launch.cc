@@ -72,6 +72,7 @@ CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, co
   Opaque::Turn turn(context->opaque(), stream, launch);
   CUresult result = plain(turn.stream());
   if (result != CUDA_SUCCESS && turn.confined()) result = plain(turn.anywhere("it does not run on those granted"));
+  if (result != CUDA_SUCCESS) turn.give_up();
   if (kernel) {
     kernel->confined_sms = turn.sms();
     kernel->anywhere = turn.why_anywhere();
@@ -132,7 +133,11 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     CUresult result = CUDA_SUCCESS;
     const char* why = nullptr;
     const bool has_form = kernel && kernel->persistent;
-    Opaque::Launch asked{.blocks = blocks, .name = kernel ? kernel->name.c_str() : "a kernel"};
+    Opaque::Launch asked{.blocks = blocks,
+                         .name = kernel ? kernel->name.c_str() : "a kernel",
+                         .kernel = kernel,
+                         .threads = threads,
+                         .shared = shared};
     const bool taken = take_attributes(attributes, count, config.attributes);
     if (taken && priority)
       config.attributes =

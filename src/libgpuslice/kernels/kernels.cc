@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ipc/stub.h"
 #include "libgpuslice/driver/driver.h"
 #include "ptx/persistent_abi.h"
 
@@ -24,6 +25,13 @@ std::size_t way_of(const void* handle) {
 }
 
 }  // namespace
+
+std::uint64_t hash_of(KernelInfo& kernel) {
+  std::uint64_t hash = kernel.hash.load(std::memory_order_relaxed);
+  if (hash == 0)
+    kernel.hash.store(hash = gpuctl::ipc::kernel_hash(kernel.module, kernel.name), std::memory_order_relaxed);
+  return hash;
+}
 
 std::uint32_t dynamic_shared(const KernelInfo& kernel, std::uint32_t bytes) {
   return kernel.words_behind ? gpuctl::ptx::with_shared_words(bytes) : bytes;

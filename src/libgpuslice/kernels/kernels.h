@@ -92,7 +92,8 @@ struct KernelInfo {
   std::atomic<const char*> unlimited{nullptr};  ///< or why it was not even made to wait
 
   std::atomic<std::uint64_t> launches{0};
-  std::atomic<std::uint64_t> hash{0};  ///< ipc::kernel_hash, once asked for
+  std::atomic<std::uint64_t> hash{0};   ///< hash_of(), once asked for
+  std::atomic<std::uint32_t> timed{0};  ///< launches in original form that were (launch_timer.h)
   std::atomic<int> registers{0}, registers_original{0}, per_sm{0};
   std::atomic<std::uint32_t> task_ns{0};
   std::atomic<bool> changed{true};  ///< since the last report to the daemon
@@ -107,6 +108,9 @@ struct KernelInfo {
   std::map<CUfunction_attribute, int> attributes;  ///< set by the program
   std::optional<CUfunc_cache> cache_config;        ///< set by the program
 };
+
+/// ipc::kernel_hash: how the daemon knows it.
+std::uint64_t hash_of(KernelInfo& kernel);
 
 /// The dynamic shared memory, in bytes, that the persistent form is launched with where the program asks for `bytes`.
 std::uint32_t dynamic_shared(const KernelInfo& kernel, std::uint32_t bytes);

@@ -197,15 +197,33 @@ void Context::publish_usage() {
   told_demand_ = demand;
 }
 
-void Context::opaque_started(std::uint64_t blocks) {
+void Context::opaque_started(std::uint64_t blocks, const OpaqueJob& job) {
   {
     std::lock_guard lock(mutex_);
     opaque_busy_.store(true);
+    if (opaque_demand_ == 0 || opaque_job_.issued_ns == 0) opaque_job_ = job;
     opaque_demand_ = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(std::max<std::uint64_t>(opaque_demand_, blocks), view_.sms()));
     publish_usage();
   }
   if (agent_asleep_.load(std::memory_order_acquire)) wake_agent();
+}
+
+void Context::at_gate(Waiting& one) {
+  std::lock_guard lock(mutex_);
+  Waiting** last = &at_gate_;
+  while (*last) last = &(*last)->next;
+  *last = &one;
+  publish_usage();
+}
+
+/// What passes the gate is the job until the agent knows better.
+void Context::past_gate(Waiting& one) {
+  std::lock_guard lock(mutex_);
+  Waiting** its = &at_gate_;
+  while (*its != &one) its = &(*its)->next;
+  *its = one.next;
+  opaque_job_ = one.job;
 }
 
 bool Context::idle() {

@@ -194,7 +194,9 @@ class Context final : public Opaque::Owner, public LaunchSource {
   /// are none.
   void use_stream(CUstream stream);
   /// A kernel of so many blocks, in original form, is about to be launched where none was on the GPU.
-  void opaque_started(std::uint64_t blocks) override;
+  void opaque_started(std::uint64_t blocks, const OpaqueJob& job) override;
+  void at_gate(Waiting& one) override;
+  void past_gate(Waiting& one) override;
   /// One launch, of a kernel or a graph, goes to the driver as it came.
   void count_original_launch() { launched_as_they_are_.fetch_add(1, std::memory_order_relaxed); }
   /// No launch is known to be on the GPU. The context need not be current.
@@ -254,7 +256,10 @@ class Context final : public Opaque::Owner, public LaunchSource {
   void publish_usage();
   /// For policies for jobs (job_report.cc), both with mutex_. True: the daemon is to hear of it now.
   bool tell_head(std::uint32_t wanted);
+  const OpaqueJob* opaque_head(const Launch* oldest) const;
   void record(const Launch& launch, std::int64_t clock_offset, std::uint64_t whole_from_ns);
+  /// Without it.
+  void record(const TimedLaunch& launch) const;
 
   const CUcontext context_;
   GrantView view_;
@@ -281,7 +286,11 @@ class Context final : public Opaque::Owner, public LaunchSource {
   Opaque opaque_{view_, *this};
   std::atomic<std::uint64_t> crowded_until_ns_{0};      ///< why_crowded()
   std::atomic<bool> opaque_busy_{false};                ///< such kernels may be on the GPU
-  std::uint32_t opaque_demand_ = 0;                     ///< theirs, in SMs; guarded by mutex_
+  std::uint32_t opaque_demand_ = 0;                     ///< theirs, in SMs; guarded by mutex_, as are the next four
+  OpaqueJob opaque_job_;                                ///< of those on the GPU, the one that policies for jobs see
+  Waiting* at_gate_ = nullptr;                          ///< who waits longest for a grant
+  std::uint64_t told_opaque_ns_ = 0;                    ///< OpaqueJob::issued_ns of what was last a head ...
+  std::uint64_t told_opaque_ = 0;                       ///< ... and its number
   std::atomic<std::uint32_t> launched_as_they_are_{0};  ///< launches in original form that Usage does not count yet
   std::atomic<bool> agent_asleep_{false};
   std::atomic<std::uint32_t> agent_futex_{0};  ///< +1 to wake the agent

@@ -2,7 +2,8 @@
 // Nothing is done here while the daemon does not ask for it (Grant::jobs).
 //
 // A client is one job on a device: the oldest launch that is outstanding there, whichever stream it is in. A grant is
-// the client's, so launches of its other streams share what the head is given.
+// the client's, so launches of its other streams share what the head is given. Launches in original form are jobs as
+// others, as far as is known which of them is the oldest (opaque.h).
 #include <algorithm>
 #include <mutex>
 
@@ -16,12 +17,6 @@ namespace ipc = gpuctl::ipc;
 using gpuctl::ptx::HostSlot;
 
 namespace {
-
-std::uint64_t hash_of(KernelInfo& kernel) {
-  std::uint64_t hash = kernel.hash.load(std::memory_order_relaxed);
-  if (hash == 0) kernel.hash.store(hash = ipc::kernel_hash(kernel.module, kernel.name), std::memory_order_relaxed);
-  return hash;
-}
 
 std::uint32_t whole(double ns) {
   return static_cast<std::uint32_t>(std::clamp(ns, 0.0, 4e9));
@@ -38,12 +33,26 @@ bool Context::tell_head(std::uint32_t wanted) {
     const Launch* front = stream->outstanding.front().get();
     if (!oldest || front->number < oldest->number) oldest = front;
   }
+  const OpaqueJob* opaque = opaque_head(oldest);
+  if (opaque && opaque->issued_ns != told_opaque_ns_) {
+    told_opaque_ns_ = opaque->issued_ns;
+    told_opaque_ = ++launches_;
+  }
   ipc::Head& out = Client::get().stub()->head[view_.device_index()];
   const std::uint32_t version = ipc::load(out.version);
   ipc::store(out.version, version | 1);
   // The version is odd before anything else changes.
   std::atomic_thread_fence(std::memory_order_release);
-  if (oldest) {
+  if (opaque) {
+    ipc::store(out.kernel, opaque->kernel);
+    ipc::store(out.issued_ns, opaque->issued_ns);
+    ipc::store(out.total, opaque->blocks);
+    ipc::store(out.claimed, 0u);
+    ipc::store(out.threads, opaque->threads);
+    ipc::store(out.shared, opaque->shared);
+    ipc::store(out.per_sm, 1u);
+    ipc::store(out.task_ns, 0u);
+  } else if (oldest) {
     const LaunchConfig& config = oldest->config;
     ipc::store(out.kernel, hash_of(*oldest->instance->kernel));
     ipc::store(out.issued_ns, oldest->issued_ns);
@@ -54,11 +63,21 @@ bool Context::tell_head(std::uint32_t wanted) {
     ipc::store(out.per_sm, oldest->per_sm);
     ipc::store(out.task_ns, whole(oldest->instance->task_ns));
   }
-  const std::uint64_t head = oldest ? oldest->number : 0;
+  ipc::store(out.original, opaque ? 1u : 0u);
+  const std::uint64_t head = opaque ? told_opaque_ : oldest ? oldest->number : 0;
   ipc::store(out.launch, head);
   ipc::store(out.version, (version | 1) + 1);
   const std::uint64_t before = std::exchange(told_head_, head);
   return head != before && (head == 0 || before == 0 || wanted == ipc::kTellEachJob);
+}
+
+/// The launch in original form that is the client's job, if it is not the oldest of the others. Once that has begun,
+/// whatever came before it in its stream is complete.
+const OpaqueJob* Context::opaque_head(const Launch* oldest) const {
+  const OpaqueJob* job = at_gate_ ? &at_gate_->job : &opaque_job_;
+  if (!at_gate_ && (opaque_demand_ == 0 || job->issued_ns == 0)) job = nullptr;
+  if (!job || !oldest) return job;
+  return ipc::load(slots_.host(oldest->slot).started) || oldest->issued_ns < job->issued_ns ? nullptr : job;
 }
 
 /// `whole_from_ns`: from when on it had the whole device until its end, CLOCK_MONOTONIC; 0: it had not.
@@ -85,6 +104,28 @@ void Context::record(const Launch& launch, std::int64_t clock_offset, std::uint6
   out.shared = launch.config.shared;
   out.per_sm = launch.per_sm;
   out.task_ns = whole(launch.instance->task_ns);
+  ipc::store(stub.records_written, number + 1);
+}
+
+void Context::record(const TimedLaunch& launch) const {
+  if (view_.jobs() == ipc::kNoJobs) return;
+  ipc::Stub& stub = *Client::get().stub();
+  std::lock_guard lock(ring_mutex);
+  const std::uint32_t number = ipc::load(stub.records_written);
+  if (number - ipc::load(stub.records_read) >= ipc::kRecords) return;
+  ipc::Record& out = ipc::record_at(stub, number);
+  out.kernel = launch.job.kernel;
+  out.issued_ns = launch.job.issued_ns;
+  out.start_ns = launch.done_ns - std::min(launch.gpu_ns, launch.done_ns);
+  out.done_ns = launch.done_ns;
+  out.evict_ns = 0;
+  out.evictions = std::min(launch.sms, 0xffffu) |
+                  static_cast<std::uint32_t>(view_.device_index()) << ipc::kRecordDeviceShift | ipc::kOriginalForm;
+  out.total = launch.job.blocks;
+  out.threads = launch.job.threads;
+  out.shared = launch.job.shared;
+  out.per_sm = 1;
+  out.task_ns = 0;
   ipc::store(stub.records_written, number + 1);
 }
 

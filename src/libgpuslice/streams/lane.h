@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "libgpuslice/streams/green.h"
+#include "libgpuslice/streams/launch_timer.h"
 #include "libgpuslice/streams/run_ahead.h"
 
 namespace gpuslice {
@@ -36,6 +37,8 @@ struct Lane : std::enable_shared_from_this<Lane> {
   /// Behind the launches number 16, 32, 48, ... by turns; mark 1 is behind the 16th.
   std::array<CUevent, RunAhead::kMost + 1> marks;
   RunAhead ahead;
+  LaunchTimer timer;
+  OpaqueJob job;  ///< the latest launch, while a policy for jobs is in force
   std::uint64_t launches = 0;
   std::uint64_t blocks = 0;  ///< of the largest launch since the stream was last empty
   std::atomic<bool> busy{false};

@@ -5,10 +5,12 @@
 #include <thread>
 #include <utility>
 
+#include "ipc/stub.h"
 #include "libgpuslice/driver/clock.h"
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/lane.h"
 
@@ -23,9 +25,22 @@ Lane& Opaque::lane_of(CUstream stream) {
   return *lane;
 }
 
-void Opaque::wait_for_grant(Lane& lane) const {
-  if (view_.granted() == 0) lane.join_now();
+OpaqueJob Opaque::Launch::job(std::uint64_t now_ns) const {
+  return {.kernel = kernel ? hash_of(*kernel) : 0,
+          .issued_ns = now_ns,
+          .blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, UINT32_MAX)),
+          .threads = threads,
+          .shared = shared};
+}
+
+void Opaque::wait_for_grant(Lane& lane, const Launch& launch) const {
+  if (view_.granted() != 0) return;
+  lane.join_now();
+  if (lane.job.issued_ns == 0) lane.job = launch.job(lane.latest_ns);  // a policy may come into force meanwhile
+  Owner::Waiting waiting{.job = lane.job};
+  owner_.at_gate(waiting);
   while (view_.granted() == 0 && !owner_.ended()) std::this_thread::sleep_for(50us);
+  owner_.past_gate(waiting);
 }
 
 Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
@@ -35,12 +50,15 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   lane_->blocks = lane_->busy.load(std::memory_order_relaxed) ? std::max(lane_->blocks, launch.blocks) : launch.blocks;
   lane_->latest = launch.name;
   lane_->latest_ns = monotonic_ns();
-  if (!lane_->busy.exchange(true)) opaque.owner_.opaque_started(launch.blocks);
-  opaque.wait_for_grant(*lane_);
+  const bool tells = opaque.view_.jobs() != gpuctl::ipc::kNoJobs;
+  lane_->job = tells ? launch.job(lane_->latest_ns) : OpaqueJob{};
+  if (!lane_->busy.exchange(true)) opaque.owner_.opaque_started(launch.blocks, lane_->job);
+  opaque.wait_for_grant(*lane_, launch);
   if (lane_->launches % Lane::kMarkEvery == 0) lane_->wait_for_gpu(opaque.view_.alone());
   confine(opaque, launch);
   lane_->latest_sms = confined_.sms;
   if (!confined()) lane_->join_now();
+  if (tells && launch.kernel) lane_->timer.begin(this->stream(), *launch.kernel, lane_->job);
 }
 
 /// To where the launches before went, if the grant is what it was; else to the part that it says now.
@@ -67,6 +85,7 @@ void Opaque::Turn::confine(Opaque& opaque, const Launch& launch) {
 }
 
 CUstream Opaque::Turn::anywhere(const char* why) {
+  lane_->timer.give_up();
   if (confined()) {
     lane_->leave();
     lane_->join_now();
@@ -77,6 +96,7 @@ CUstream Opaque::Turn::anywhere(const char* why) {
 }
 
 Opaque::Turn::~Turn() {
+  lane_->timer.end(stream(), confined_.sms);
   if (confined()) lane_->leave();
   if (stream_ == CU_STREAM_PER_THREAD && lane_->join) driver().cuEventRecord(lane_->join, stream_);  // for demand()
   if (++lane_->launches % Lane::kMarkEvery == 0) lane_->set_mark();
@@ -84,7 +104,7 @@ Opaque::Turn::~Turn() {
 
 // A stream that was found empty twice, with nothing launched in between, is over: to begin again costs a launch more
 // than to go on, and a program that is hardly ahead of the GPU would do so all the time.
-std::uint32_t Opaque::demand() {
+std::uint32_t Opaque::demand(Look* look) {
   std::uint64_t blocks = 0;
   std::lock_guard lock(mutex_);
   for (const auto& [key, lane] : lanes_) {
@@ -92,13 +112,26 @@ std::uint32_t Opaque::demand() {
     std::unique_lock turn(lane->mutex, std::try_to_lock);
     if (!turn.owns_lock()) {  // a launch is under way
       ++blocks;
-    } else if (lane->is_over() && std::exchange(lane->launches_when_empty, lane->launches) == lane->launches) {
-      lane->busy.store(false, std::memory_order_release);
-    } else {
-      blocks += lane->blocks;
+      continue;
     }
+    const bool is_over = lane->is_over();
+    if (look) lane->timer.collect(look->timed);
+    if (is_over && std::exchange(lane->launches_when_empty, lane->launches) == lane->launches) {
+      lane->busy.store(false, std::memory_order_release);
+      continue;
+    }
+    blocks += lane->blocks;
+    if (look) consider(*lane, *look);
   }
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, view_.sms()));
+}
+
+/// With the lane's mutex.
+void Opaque::consider(const Lane& lane, Look& look) {
+  look.any = true;
+  const OpaqueJob* timed = lane.timer.oldest();
+  const OpaqueJob& job = timed ? *timed : lane.job;
+  if (job.issued_ns != 0 && (look.oldest.issued_ns == 0 || job.issued_ns < look.oldest.issued_ns)) look.oldest = job;
 }
 
 void Opaque::report_slow() {

@@ -10,7 +10,9 @@
 // - A program may be no more than some milliseconds ahead of the GPU in each stream (run_ahead.h), or a new grant would
 //   take effect long after it was made.
 //
-// While such launches are on the GPU the client has demand, as many SMs as the largest of them has blocks.
+// While such launches are on the GPU the client has demand, as many SMs as the largest of them has blocks. Under a
+// policy for jobs some of them are timed (launch_timer.h), and the daemon hears which one is the client's job: the one
+// that waits for a grant, else the oldest of those timed that is not complete, else the latest.
 #pragma once
 
 #include <cuda.h>
@@ -19,14 +21,17 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "libgpuslice/client/grant_view.h"
 #include "libgpuslice/driver/stream_key.h"
 #include "libgpuslice/streams/green.h"
+#include "libgpuslice/streams/lane.h"
+#include "libgpuslice/streams/launch_timer.h"
 
 namespace gpuslice {
 
-struct Lane;
+struct KernelInfo;
 
 class Opaque {
  public:
@@ -35,8 +40,17 @@ class Opaque {
    public:
     /// Nothing is managed there any more.
     virtual bool ended() const = 0;
-    /// A launch of so many blocks is about to begin where none was on the GPU.
-    virtual void opaque_started(std::uint64_t blocks) = 0;
+    /// A launch of so many blocks is about to begin where none was on the GPU. `job`: what policies for jobs are told
+    /// of it, if anything.
+    virtual void opaque_started(std::uint64_t blocks, const OpaqueJob& job) = 0;
+    /// A launch that a thread waits with, and who came later.
+    struct Waiting {
+      OpaqueJob job;
+      Waiting* next = nullptr;
+    };
+    /// A thread waits for a grant; until past_gate(), with the same, its launch is what is to be granted something.
+    virtual void at_gate(Waiting& one) = 0;
+    virtual void past_gate(Waiting& one) = 0;
 
    protected:
     ~Owner() = default;
@@ -48,9 +62,13 @@ class Opaque {
   /// What is to be launched.
   struct Launch {
     std::uint64_t blocks;
-    bool confine = true;           ///< if need be to some SMs; a graph cannot be
-    std::uint32_t least = 0;       ///< SMs without which it cannot run
-    const char* name = "a graph";  ///< of the kernel, which outlives the launch
+    bool confine = true;                    ///< if need be to some SMs; a graph cannot be
+    std::uint32_t least = 0;                ///< SMs without which it cannot run
+    const char* name = "a graph";           ///< of the kernel, which outlives the launch
+    KernelInfo* kernel = nullptr;           ///< by what durations are known; null: it is not to be known by any
+    std::uint32_t threads = 0, shared = 0;  ///< of a block
+
+    OpaqueJob job(std::uint64_t now_ns) const;
   };
 
   /// One launch, from before it to behind it; other threads' launches into the same stream wait meanwhile. The context
@@ -67,6 +85,8 @@ class Opaque {
     bool confined() const { return confined_.stream != nullptr; }
     /// The program's stream, behind all that went elsewhere: the driver refused to launch there.
     CUstream anywhere(const char* why);
+    /// The driver refused it altogether.
+    void give_up() { lane_->timer.give_up(); }
     /// On how many SMs; 0: on any, and why.
     std::uint32_t sms() const { return confined_.sms; }
     const char* why_anywhere() const { return confined_.none; }
@@ -80,8 +100,14 @@ class Opaque {
     std::unique_lock<std::mutex> lock_;
   };
 
-  /// SMs that launches on the GPU now could fill; 0 when all are complete. Asks the driver. The agent's.
-  std::uint32_t demand();
+  /// What a look at all streams shows, for policies for jobs.
+  struct Look {
+    bool any = false;                ///< a stream with launches could be looked at
+    OpaqueJob oldest;                ///< in these streams, as far as known
+    std::vector<TimedLaunch> timed;  ///< complete since the look before
+  };
+  /// SMs that launches on the GPU now could fill; 0 when all are complete. Asks the driver. `look`: the agent's.
+  std::uint32_t demand(Look* look = nullptr);
   /// Says in the debug file what does not end.
   void report_slow();
   /// The program is about to destroy the stream.
@@ -92,7 +118,8 @@ class Opaque {
  private:
   friend class Turn;
   Lane& lane_of(CUstream stream);
-  void wait_for_grant(Lane& lane) const;
+  static void consider(const Lane& lane, Look& look);
+  void wait_for_grant(Lane& lane, const Launch& launch) const;
 
   const GrantView& view_;
   Owner& owner_;
