@@ -11,6 +11,7 @@
 #include "gpuctl/simulate/workload_file.h"
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
+#include "sched/policy.h"
 
 namespace gpuctl::cli {
 
@@ -109,11 +110,9 @@ Outcome<int> run(const Options& options, Context& context) {
 
 Action declare_simulate(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  std::string names;
-  for (const sched::JobPolicyRow& row : sched::job_policies()) names.append(names.empty() ? "" : ", ").append(row.name);
   app.add_option("WORKLOAD", options->workload, "TOML file that describes devices and applications")->required();
   app.add_option("--policy", options->policies,
-                 "Policies to compare, each NAME or NAME:OPTION=VALUE:...; names: " + names)
+                 "Policies to compare, each NAME or NAME:OPTION=VALUE:...; names: " + sched::job_policy_names())
       ->type_name("POLICY[,POLICY...]")
       ->required();
   app.add_option("--seeds", options->seeds, "Runs per policy, each with other random numbers (as the workload says)")
