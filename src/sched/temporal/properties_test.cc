@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "base/random.h"
 #include "sched/allocator.h"
-#include "sched/simulator/random.h"
 #include "sched/simulator/simulate.h"
 
 namespace gpuctl::sched {
