@@ -27,7 +27,7 @@ if [[ " ${words[*]} " != *" --software "* && ! -x $build/bench/corun-kernels ]];
   [[ -x $nvcc ]] || { echo "corun.sh: no $build/bench/corun-kernels, and no nvcc to compile it" >&2; exit 2; }
   mkdir -p "$build/bench"
   "$nvcc" -std=c++17 -O2 -gencode arch=compute_80,code=sm_80 -gencode 'arch=compute_90,code=[sm_90,compute_90]' \
-    -o "$build/bench/corun-kernels" "$here/corun/programs/kernels.cu"
+    -I "$here/../src" -o "$build/bench/corun-kernels" "$here/corun/programs/kernels.cu"
 fi
 root=$(cd "$here/.." && pwd)
 export PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1

@@ -1,7 +1,5 @@
 #include "arrival.h"
 
-#include <cmath>
-
 namespace gpuctl::bench {
 
 Schedule::Schedule(Arrival arrival, double period_us, std::uint32_t burst, std::uint64_t seed, std::int64_t start_ns)
@@ -16,7 +14,7 @@ void Schedule::advance() {
   if (arrival_ == Arrival::kBackToBack) return;
   if (arrival_ == Arrival::kBursts && ++of_burst_ < burst_) return;
   of_burst_ = 0;
-  const double gaps = arrival_ == Arrival::kPoisson ? -std::log(random_.next_positive()) : 1.0;
+  const double gaps = arrival_ == Arrival::kPoisson ? random_.exponential(1) : 1.0;
   elapsed_ns_ += gaps * period_ns_;
   due_ns_ = start_ns_ + static_cast<std::int64_t>(elapsed_ns_);
 }

@@ -43,8 +43,8 @@ Problem generate_bfs(const Extent& extent, std::uint64_t seed) {
   Words edges;
   for (std::uint32_t vertex = 0; vertex < vertices; ++vertex) {
     const std::uint64_t most = vertex % kHubEvery == 0 ? kHubEdges : 2 * kMeanEdges - 1;
-    const std::uint64_t count = 1 + random.next() % most;
-    for (std::uint64_t i = 0; i < count; ++i) edges.push_back(static_cast<std::uint32_t>(random.next() % vertices));
+    const std::uint64_t count = 1 + random.bits() % most;
+    for (std::uint64_t i = 0; i < count; ++i) edges.push_back(static_cast<std::uint32_t>(random.bits() % vertices));
     first_edge.push_back(static_cast<std::uint32_t>(edges.size()));
   }
   std::uint32_t depth = 0;

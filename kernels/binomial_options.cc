@@ -26,7 +26,7 @@ double exp_of_small(double x) {
 }
 
 BinomialOption random_option(Random& random, std::uint32_t steps) {
-  const auto between = [&](float low, float high) { return low + (high - low) * random.next_float(); };
+  const auto between = [&](float low, float high) { return low + (high - low) * random.uniform_float(); };
   const float price = between(5, 30);
   const float strike = between(1, 60);
   const double step_years = double{between(0.25f, 5)} / steps;

@@ -18,7 +18,7 @@ constexpr float kVolatility = 0.3f;
 Words random_between(float low, float high, std::size_t count, std::uint64_t seed) {
   Random random(seed);
   Words words(count);
-  for (std::uint32_t& word : words) word = std::bit_cast<std::uint32_t>(low + (high - low) * random.next_float());
+  for (std::uint32_t& word : words) word = std::bit_cast<std::uint32_t>(low + (high - low) * random.uniform_float());
   return words;
 }
 

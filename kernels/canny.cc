@@ -107,7 +107,7 @@ Problem generate_canny(const Extent& extent, std::uint64_t seed) {
   Random random(seed);
   Words picture = random_words(pixels, seed + 1);
   for (std::uint32_t& pixel : picture) pixel %= 24;
-  const auto below = [&](std::uint32_t bound) { return static_cast<std::uint32_t>(random.next() % bound); };
+  const auto below = [&](std::uint32_t bound) { return static_cast<std::uint32_t>(random.bits() % bound); };
   for (std::size_t box = 0; box < 1 + pixels / 300; ++box) {
     const std::uint32_t left = below(wide);
     const std::uint32_t top = below(high);

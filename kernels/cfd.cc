@@ -36,7 +36,7 @@ Mesh make_mesh(std::uint32_t cells, Random& random) {
       const std::int64_t beside = inside ? neighbor : distances[face] < 0 ? kWall : kFar;
       mesh.neighbors[face * cells + cell] = static_cast<std::uint32_t>(beside);
       if (inside && distances[face] < 0) continue;  // the neighbour's face, the other way round: set below
-      const float scale = 0.95f + 0.1f * random.next_float();
+      const float scale = 0.95f + 0.1f * random.uniform_float();
       set_normal(face, cell, kDirections[face / 2], distances[face] < 0 ? -scale : scale);
       if (inside) set_normal(face + 1, static_cast<std::size_t>(neighbor), kDirections[face / 2], -scale);
     }
@@ -51,7 +51,7 @@ Words disturbed_flows(std::uint32_t cells, Random& random) {
   Words flows;
   for (const float word : words) {
     for (std::uint32_t cell = 0; cell < cells; ++cell) {
-      flows.push_back(std::bit_cast<std::uint32_t>(word + 0.1f * (random.next_float() - 0.5f)));
+      flows.push_back(std::bit_cast<std::uint32_t>(word + 0.1f * (random.uniform_float() - 0.5f)));
     }
   }
   return flows;
@@ -66,7 +66,7 @@ Problem generate_cfd(const Extent& extent, std::uint64_t seed) {
   Mesh mesh = make_mesh(cells, random);
   Words flows = disturbed_flows(cells, random);
   Words sizes(cells);
-  for (std::uint32_t& size : sizes) size = std::bit_cast<std::uint32_t>(0.9f + 0.2f * random.next_float());
+  for (std::uint32_t& size : sizes) size = std::bit_cast<std::uint32_t>(0.9f + 0.2f * random.uniform_float());
 
   const std::size_t words = std::size_t{kFlowWords} * cells;
   const Dim3 grid = {divide_up(cells, kThreads)};

@@ -34,8 +34,8 @@ TEST(Fused, AgreesWithTheCLibrary) {
   Random random(7);
   std::vector<float> x(1003);
   std::vector<float> addends(x.size());
-  for (float& value : x) value = random.next_float() - 0.5f;
-  for (float& value : addends) value = random.next_float() - 0.5f;
+  for (float& value : x) value = random.uniform_float() - 0.5f;
+  for (float& value : addends) value = random.uniform_float() - 0.5f;
   std::vector<float> scaled = x;
   std::vector<float> sum = addends;
   scale_and_add(scaled.data(), 0.7f, addends.data(), scaled.size());

@@ -22,7 +22,7 @@ struct Kernel {
 
   double operator()(std::uint32_t iterations) {
     ++tries;
-    const double us = fixed_us + each_us * iterations + noise_us * (2 * random.next_positive() - 1);
+    const double us = fixed_us + each_us * iterations + noise_us * (2 * random.uniform() - 1);
     longest_us = std::max(longest_us, us);
     return us;
   }

@@ -72,9 +72,9 @@ Problem generate_lava_md(const Extent& extent, std::uint64_t seed) {
   for (std::uint32_t i = 0; i < boxes * per_box; ++i) {
     const std::uint32_t box = i / per_box;
     for (const std::uint32_t corner : {box % side, box / side % side, box / side / side}) {
-      particles.push_back(std::bit_cast<std::uint32_t>(static_cast<float>(corner) + random.next_float()));
+      particles.push_back(std::bit_cast<std::uint32_t>(static_cast<float>(corner) + random.uniform_float()));
     }
-    particles.push_back(std::bit_cast<std::uint32_t>(2.0f * random.next_float() - 1.0f));
+    particles.push_back(std::bit_cast<std::uint32_t>(2.0f * random.uniform_float() - 1.0f));
   }
   Words starts;
   Words around;

@@ -31,7 +31,7 @@ std::uint32_t lattice_side(std::uint32_t atoms) {
 /// A cubic lattice of unit spacing, each atom a little beside its place.
 std::vector<Atom> place_atoms(std::uint32_t atoms, std::uint64_t seed) {
   Random random(seed);
-  const auto jitter = [&] { return (2.0f * random.next_float() - 1.0f) * kJitter; };
+  const auto jitter = [&] { return (2.0f * random.uniform_float() - 1.0f) * kJitter; };
   const std::uint32_t side = lattice_side(atoms);
   std::vector<Atom> placed(atoms);
   for (std::uint32_t i = 0; i < atoms; ++i) {

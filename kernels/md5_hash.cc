@@ -55,7 +55,7 @@ std::array<std::uint32_t, 4> md5_of_key(std::uint32_t number) {
 }
 
 Problem generate_md5_hash(const Extent& extent, std::uint64_t seed) {
-  const auto sought = md5_of_key(static_cast<std::uint32_t>(Random(seed).next() % extent.x));
+  const auto sought = md5_of_key(static_cast<std::uint32_t>(Random(seed).bits() % extent.x));
   const std::uint32_t blocks = divide_up(extent.x, kKeysPerBlock);
   return OneLaunch{
       .grid = {blocks},

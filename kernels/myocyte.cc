@@ -29,7 +29,7 @@ unsigned simulate(const MyocyteCell& cell, float end, float* state) {
 
 Problem generate_myocyte(const Extent& extent, std::uint64_t seed) {
   Random random(seed);
-  const auto between = [&](float low, float high) { return low + (high - low) * random.next_float(); };
+  const auto between = [&](float low, float high) { return low + (high - low) * random.uniform_float(); };
   Words cells;
   for (std::uint32_t i = 0; i < extent.x; ++i) {
     const float sodium = between(3, 5);

@@ -61,7 +61,7 @@ Problem generate_nbody(const Extent& extent, std::uint64_t seed) {
   Words words;
   for (std::uint32_t body = 0; body < extent.x; ++body) {
     for (std::size_t i = 0; i < kWordsPerBody; ++i) {
-      const float value = i == 7 ? 0.0f : i == 3 ? random.next_float() : random.next_float() - 0.5f;
+      const float value = i == 7 ? 0.0f : i == 3 ? random.uniform_float() : random.uniform_float() - 0.5f;
       words.push_back(std::bit_cast<std::uint32_t>(value));
     }
   }

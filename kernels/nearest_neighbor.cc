@@ -16,8 +16,8 @@ Problem generate_nearest_neighbor(const Extent& extent, std::uint64_t seed) {
   Random random(seed);
   Words places(std::size_t{extent.x} * 2);
   for (std::size_t i = 0; i < extent.x; ++i) {
-    places[2 * i] = std::bit_cast<std::uint32_t>(random.next_float() * 180.0f - 90.0f);
-    places[2 * i + 1] = std::bit_cast<std::uint32_t>(random.next_float() * 360.0f);
+    places[2 * i] = std::bit_cast<std::uint32_t>(random.uniform_float() * 180.0f - 90.0f);
+    places[2 * i + 1] = std::bit_cast<std::uint32_t>(random.uniform_float() * 360.0f);
   }
   return OneLaunch{
       .grid = {divide_up(extent.x, kThreads)},

@@ -15,7 +15,7 @@ constexpr std::uint32_t kClasses = 10;
 Words random_weights(std::size_t count, std::uint64_t seed) {
   Random random(seed);
   Words words(count);
-  for (std::uint32_t& word : words) word = std::bit_cast<std::uint32_t>(random.next_float() - 0.5f);
+  for (std::uint32_t& word : words) word = std::bit_cast<std::uint32_t>(random.uniform_float() - 0.5f);
   return words;
 }
 

@@ -17,8 +17,8 @@ constexpr std::uint32_t kLonger = 8;     ///< and has about so many times the en
 Words row_starts(const Extent& extent, Random& random) {
   Words starts(std::size_t{extent.x} + 1, 0);
   for (std::size_t row = 0; row < extent.x; ++row) {
-    const std::uint64_t usual = random.next() % (2 * extent.y + 1);
-    const bool is_long = random.next() % kLongRows == 0;
+    const std::uint64_t usual = random.bits() % (2 * extent.y + 1);
+    const bool is_long = random.bits() % kLongRows == 0;
     starts[row + 1] = starts[row] + static_cast<std::uint32_t>(is_long ? usual * kLonger : usual);
   }
   return starts;
@@ -30,7 +30,7 @@ Problem generate_spmv(const Extent& extent, std::uint64_t seed) {
   Random random(seed);
   Words starts = row_starts(extent, random);
   Words columns(starts.back());
-  for (std::uint32_t& column : columns) column = static_cast<std::uint32_t>(random.next() % extent.x);
+  for (std::uint32_t& column : columns) column = static_cast<std::uint32_t>(random.bits() % extent.x);
   return OneLaunch{
       .grid = {divide_up(std::uint64_t{extent.x} * kLanes, kThreads)},
       .block = {kThreads},

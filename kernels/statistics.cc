@@ -1,19 +1,11 @@
 #include "statistics.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
+#include "base/percentile.h"
+
 namespace gpuctl::bench {
-namespace {
-
-double percentile(const std::vector<double>& sorted, double share) {
-  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
-  return sorted[std::max<std::size_t>(rank, 1) - 1];
-}
-
-}  // namespace
-
 Summary summarize(std::vector<double> samples) {
   if (samples.empty()) return {};
   std::sort(samples.begin(), samples.end());

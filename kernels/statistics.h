@@ -13,8 +13,7 @@ struct Summary {
   double mean = 0;
 };
 
-/// Nearest-rank percentiles: the smallest sample that at least that share of all samples does not exceed.
-/// All zero when there are no samples.
+/// Percentiles by nearest rank (base/percentile.h). All zero when there are no samples.
 Summary summarize(std::vector<double> samples);
 
 }  // namespace gpuctl::bench

@@ -29,7 +29,7 @@ Vector normalized(const Vector& v) {
 
 Vector random_direction(Random& random) {
   for (;;) {
-    const auto coordinate = [&] { return 2.0f * random.next_float() - 1.0f; };
+    const auto coordinate = [&] { return 2.0f * random.uniform_float() - 1.0f; };
     const Vector v{coordinate(), coordinate(), coordinate()};
     const float square = v.x * v.x + v.y * v.y + v.z * v.z;
     if (square > 0.01f && square < 1.0f) return normalized(v);
@@ -39,7 +39,7 @@ Vector random_direction(Random& random) {
 /// Half of the observed points are gathered in clusters.
 Vector observed_point(Random& random, const std::array<Vector, kClusters>& clusters) {
   const Vector direction = random_direction(random);
-  const std::uint64_t choice = random.next() % (2 * kClusters);
+  const std::uint64_t choice = random.bits() % (2 * kClusters);
   if (choice >= kClusters) return direction;
   const Vector& center = clusters[choice];
   return normalized({center.x + kClusterRadius * direction.x, center.y + kClusterRadius * direction.y,

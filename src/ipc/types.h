@@ -1,4 +1,5 @@
-// The types of interface io.gpuctl as C++ structs. What they mean is said in io.gpuctl.varlink; fields line up.
+// The types of interface io.gpuctl as C++ structs. What they mean is said in io.gpuctl.varlink; fields line up. The
+// settings of a slice come from base/slice_settings.h.
 // Amounts of SMs are CapSM per GPU.
 #pragma once
 
@@ -10,46 +11,28 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/slice_settings.h"
 #include "ipc/fields.h"
 
 namespace gpuctl::ipc {
 
-/// owner_gid: no group owns the slice.
-inline constexpr std::int64_t kNoGroup = -1;
+using gpuctl::kNoGroup;
+using gpuctl::SliceSettings;
 
+/// The settings are all there; a limit that is absent is lifted.
 struct Slice {
   std::string path;
-  std::int64_t reserve = 0;
-  std::string reserve_mode = "active";
-  std::int64_t reserve_hold_ms = 100;
-  std::optional<std::int64_t> max;  ///< absent: no limit
-  std::int64_t weight = 100;
-  std::int64_t priority = 0;
-  std::optional<std::int64_t> memory_max;  ///< bytes; absent: no limit
-  std::string policy = "share";
-  std::int64_t owner_uid = 0;
-  std::int64_t owner_gid = kNoGroup;
+#define GPUCTL_NUMBER(name, fallback, ...) std::int64_t name = fallback;
+#define GPUCTL_TEXT(name, fallback, ...) std::string name = fallback;
+#define GPUCTL_LIMIT(name, ...) std::optional<std::int64_t> name;
+  GPUCTL_SLICE_SETTINGS(GPUCTL_NUMBER, GPUCTL_TEXT, GPUCTL_LIMIT)
+#undef GPUCTL_NUMBER
+#undef GPUCTL_TEXT
+#undef GPUCTL_LIMIT
   std::int64_t granted = 0;
   std::int64_t demand = 0;
   std::int64_t clients = 0;
   std::int64_t faults = 0;  ///< since the daemon started
-};
-
-/// Absent: leave as it is.
-struct SliceSettings {
-  std::optional<std::int64_t> reserve;
-  std::optional<std::string> reserve_mode;
-  std::optional<std::int64_t> reserve_hold_ms;
-  std::optional<std::int64_t> max;
-  std::optional<bool> max_unlimited;
-  std::optional<std::int64_t> weight;
-  std::optional<std::int64_t> priority;
-  std::optional<std::int64_t> memory_max;
-  std::optional<bool> memory_unlimited;
-  std::optional<std::string> policy;
-  std::optional<std::int64_t> owner_uid;
-  std::optional<std::int64_t> owner_gid;
-  bool operator==(const SliceSettings&) const = default;
 };
 
 struct Device {

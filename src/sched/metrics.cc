@@ -21,15 +21,6 @@ Metrics measure(std::span<const Served> jobs) {
   return m;
 }
 
-double percentile(std::vector<double>& values, double p) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const double at = std::clamp(p, 0.0, 1.0) * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const auto above = std::min(below + 1, values.size() - 1);
-  return values[below] + (values[above] - values[below]) * (at - static_cast<double>(below));
-}
-
 Spread spread(std::span<const double> values) {
   Spread s;
   if (values.empty()) return s;

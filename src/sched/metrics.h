@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "sched/temporal/job.h"
 
@@ -28,10 +27,6 @@ struct Metrics {
 
 /// All 0 for no jobs.
 Metrics measure(std::span<const Served> jobs);
-
-/// The value below which a fraction `p` (0 to 1) of the values lies, between neighbours in proportion; 0 for no values.
-/// Sorts `values`.
-double percentile(std::vector<double>& values, double p);
 
 /// Mean and standard deviation of a sample (n - 1; 0 for fewer than two).
 struct Spread {

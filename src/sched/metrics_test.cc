@@ -20,16 +20,7 @@ TEST(Metrics, FollowTheDefinitionsOfFrs) {
 
 TEST(Metrics, OfNothingAreZero) {
   EXPECT_EQ(measure({}).antt, 0);
-  std::vector<double> none;
-  EXPECT_EQ(percentile(none, 0.5), 0);
   EXPECT_EQ(spread({}).mean, 0);
-}
-
-TEST(Metrics, PercentilesLieBetweenNeighbours) {
-  std::vector<double> values{4, 1, 3, 2};
-  EXPECT_DOUBLE_EQ(percentile(values, 0), 1);
-  EXPECT_DOUBLE_EQ(percentile(values, 0.5), 2.5);
-  EXPECT_DOUBLE_EQ(percentile(values, 1), 4);
 }
 
 TEST(Metrics, SpreadIsThatOfASample) {

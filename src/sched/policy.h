@@ -1,12 +1,14 @@
-// A policy decides how a node of the slice tree divides what it was given among its children. One policy is one file
-// in policy/ and one row of the table in policy/table.cc; names and help in configuration, CLI and manual come from
-// there.
+// A policy decides how a node of the slice tree divides what it was given: the SMs among its children, side by side, or
+// the time of the GPU among the jobs below it (temporal/job_policy.h). One policy is one file in policy/ and one row of
+// the table in policy/table.cc; names and help in configuration, CLI and manual come from there.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "sched/capsm.h"
 #include "sched/water_fill.h"
 
@@ -20,23 +22,34 @@ struct Claim {
   std::int32_t priority = 0;
 };
 
+class JobPolicy;
+struct PolicyInputs;
+
 struct Policy {
   std::string_view name;
-  std::string_view help;  ///< one line for `gpuctl create-slice --help` and gpuctl.toml(5)
+  std::string_view help;     ///< one line for `gpuctl create-slice --help` and gpuctl.toml(5)
+  std::string_view options;  ///< "quantum_ms=1 ...", with the defaults; empty: none
 
+  /// Null: the policy is for jobs only.
   /// Fills `given` (as long as `claims`): at least the floor and at most the want of each, in sum at most `capacity`.
   /// `turn` rotates who comes first when there is not enough for everybody. Pure; `filler` is scratch space.
   void (*divide)(std::span<const Claim> claims, CapSM capacity, std::uint64_t turn, WaterFiller& filler,
                  std::span<CapSM> given);
+
+  /// Makes the policy for jobs. Only the simulator makes one of a policy that divides SMs among children.
+  Result<std::unique_ptr<JobPolicy>> (*make)(const PolicyInputs& inputs);
 };
 
-/// All rows, the default first.
+/// All rows; the first is the default, and the one that divides SMs.
 std::span<const Policy> policies();
 
 /// Null when there is no policy of that name.
 const Policy* find_policy(std::string_view name);
 
-/// "share, ..." for error messages and help.
+/// "share, ..." for error messages and help: what a slice can have.
 std::string policy_names();
+
+/// "fcfs, ...": what make_job_policy can make.
+std::string job_policy_names();
 
 }  // namespace gpuctl::sched

@@ -8,25 +8,13 @@ std::string policy_text(const Slice& slice) {
   return slice.job_policy.empty() ? std::string(slice.policy->name) : slice.job_policy;
 }
 
-namespace {
-constexpr ReserveMode kModes[] = {ReserveMode::strict, ReserveMode::active, ReserveMode::lend};
-}
-
-const char* mode_name(ReserveMode mode) {
-  switch (mode) {
-    case ReserveMode::strict:
-      return "strict";
-    case ReserveMode::active:
-      return "active";
-    case ReserveMode::lend:
-      return "lend";
-  }
-  return "";
+std::string_view mode_name(ReserveMode mode) {
+  return kReserveModes[static_cast<std::size_t>(mode)];
 }
 
 std::optional<ReserveMode> reserve_mode(std::string_view name) {
-  for (const ReserveMode mode : kModes)
-    if (mode_name(mode) == name) return mode;
+  for (std::size_t i = 0; i < kReserveModes.size(); ++i)
+    if (kReserveModes[i] == name) return static_cast<ReserveMode>(i);
   return std::nullopt;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/slice_settings.h"
 #include "sched/capsm.h"
 
 namespace gpuctl::sched {
@@ -21,17 +22,17 @@ enum class ReserveMode {
   active,  ///< kept free while the slice is active, and lent when it launched nothing for as long as its hold
   lend,    ///< others may use it while idle; taken back on demand
 };
-const char* mode_name(ReserveMode mode);
+std::string_view mode_name(ReserveMode mode);
 /// Nothing if there is no such mode.
 std::optional<ReserveMode> reserve_mode(std::string_view name);
-inline constexpr char kReserveModes[] = "strict, active or lend";
 
 /// Of mode `active`: since its last work a slice counts as active for so long.
-inline constexpr std::chrono::milliseconds kReserveHold{100}, kReserveHoldMin{1}, kReserveHoldMax{3'600'000};
+inline constexpr std::chrono::milliseconds kReserveHold{slice_setting("reserve_hold_ms").number_default};
 
 inline constexpr std::uint32_t kNobody = 0xffffffff;  ///< a gid that no process has: no group owns the slice
-inline constexpr std::uint32_t kWeightMin = 1, kWeightMax = 10000, kWeightDefault = 100;
-inline constexpr std::int32_t kPriorityMin = -100, kPriorityMax = 100;
+inline constexpr std::uint32_t kWeightDefault = slice_setting("weight").number_default;
+inline constexpr std::int32_t kPriorityMin = slice_setting("priority").least,
+                              kPriorityMax = slice_setting("priority").greatest;
 
 /// The settings of one node of the tree, all of them valid.
 struct Slice {
@@ -52,22 +53,7 @@ struct Slice {
 std::string policy_text(const Slice& slice);
 
 /// Settings as they arrive from outside, not yet validated. Only what is present is changed.
-struct SliceChange {
-  std::optional<std::int64_t> reserve;
-  std::optional<std::string> reserve_mode;
-  std::optional<std::int64_t> reserve_hold_ms;
-  std::optional<std::int64_t> max;
-  bool max_unlimited = false;
-  std::optional<std::int64_t> weight;
-  std::optional<std::int64_t> priority;
-  std::optional<std::int64_t> memory_max;
-  bool memory_unlimited = false;
-  std::optional<std::string> policy;
-  std::optional<std::int64_t> owner_uid;
-  std::optional<std::int64_t> owner_gid;  ///< -1: no group
-
-  friend bool operator==(const SliceChange&, const SliceChange&) = default;
-};
+using SliceChange = SliceSettings;
 
 /// Who asks: as the kernel vouches for it. The groups outlive the call only.
 struct Caller {

@@ -100,13 +100,9 @@ SliceResult<void> SliceTree::change(std::string_view path, const SliceChange& ch
   const std::string_view authority = root || changes_only_policy(change) ? path : parent_path(path);
   if (!may_change_below(authority, caller)) return error(Code::permission_denied, path);
   if (root) {
-    const char* fixed = change.reserve           ? "reserve"
-                        : change.reserve_mode    ? "reserve_mode"
-                        : change.reserve_hold_ms ? "reserve_hold_ms"
-                        : change.weight          ? "weight"
-                        : change.priority        ? "priority"
-                                                 : nullptr;
-    if (fixed != nullptr) return invalid(path, fixed, "cannot be set on the root: it is the whole GPU");
+    for (const SliceSetting& setting : kSliceSettings)
+      if (!setting.on_root && is_given(setting, change))
+        return invalid(path, std::string(setting.name), "cannot be set on the root: it is the whole GPU");
   }
   Slice now = found->second;
   if (root) now.reserve = {};  // the GPU as a whole, which a max of the root does not shrink

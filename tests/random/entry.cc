@@ -103,7 +103,7 @@ class EntryWriter {
     }
     for (unsigned count = rng_.below(5); count > 0; --count) {
       const std::uint32_t bytes = rng_.pick({1u, 2u, 4u, 8u});
-      const std::uint64_t value = rng_.next() >> (64 - 8 * bytes);
+      const std::uint64_t value = rng_.bits() >> (64 - 8 * bytes);
       const std::string name = parameter(std::to_string(shape_.arguments.size()));
       const std::string to = word();
       if (bytes == 8) {

@@ -5,22 +5,18 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "base/random.h"
+
 namespace gpuctl::random_kernels {
 
-/// SplitMix64.
+/// Numbers as a generator of programs needs them.
 class Rng {
  public:
-  explicit Rng(std::uint64_t seed) : state_(seed) {}
+  explicit Rng(std::uint64_t seed) : random_(seed) {}
 
-  std::uint64_t next() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
-
+  std::uint64_t bits() { return random_.bits(); }
   /// 0 to n - 1; n is at least 1.
-  std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>((next() >> 32) * n >> 32); }
+  std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>((random_.bits() >> 32) * n >> 32); }
   /// Both bounds included.
   std::uint32_t between(std::uint32_t least, std::uint32_t most) { return least + below(most - least + 1); }
   bool chance(std::uint32_t percent) { return below(100) < percent; }
@@ -31,7 +27,7 @@ class Rng {
   }
 
  private:
-  std::uint64_t state_;
+  Random random_;
 };
 
 }  // namespace gpuctl::random_kernels

@@ -28,7 +28,7 @@ Runner::Runner(Calls calls) : calls_(calls), words_(kMostWords), fill_(kMostWord
   CUDA_CALL(cuStreamCreate, &stream_, CU_STREAM_NON_BLOCKING);
   CUDA_CALL(cuMemAlloc_v2, &memory_, words_ * sizeof(std::uint32_t));
   Rng rng(1);
-  for (std::uint32_t& word : fill_) word = static_cast<std::uint32_t>(rng.next());
+  for (std::uint32_t& word : fill_) word = static_cast<std::uint32_t>(rng.bits());
 }
 
 Runner::Loaded Runner::load(const RandomModule& module) const {

@@ -35,6 +35,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "base/percentile.h"
+
 #define CHECK(call)                                                                       \
   do {                                                                                    \
     const cudaError_t status = (call);                                                    \
@@ -43,6 +45,8 @@
       std::exit(1);                                                                       \
     }                                                                                     \
   } while (0)
+
+using gpuctl::percentile;
 
 namespace {
 
@@ -181,13 +185,6 @@ bool read_round(Round& round) {
   const std::int64_t counts_from = start + static_cast<std::int64_t>(settle_s * 1e9);
   round = {start, counts_from, counts_from + static_cast<std::int64_t>(seconds * 1e9), seed};
   return true;
-}
-
-// The smallest value that at least this part of all does not exceed.
-double percentile(const std::vector<double>& sorted, double part) {
-  if (sorted.empty()) return 0;
-  const std::size_t rank = static_cast<std::size_t>(std::ceil(part * static_cast<double>(sorted.size())));
-  return sorted[std::max<std::size_t>(rank, 1) - 1];
 }
 
 void ls_round(const Round& round, Kernel& kernel, cudaStream_t stream, const std::string& arrival, double period_us) {

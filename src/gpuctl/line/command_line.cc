@@ -8,6 +8,7 @@
 #include <iostream>
 #include <map>
 
+#include "gpuctl/line/arguments.h"
 #include "gpuctl/line/help.h"
 #include "gpuctl/line/verb.h"
 #include "gpuctl/text/suggest.h"
@@ -121,7 +122,8 @@ Outcome<int> carry_out(std::vector<std::string> arguments, std::ostream& out) {
     CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
     sub->group("Verbs");
     sub->footer("");  // not that of the whole
-    actions[verb.name] = verb.declare(*sub);
+    Arguments declared(*sub);
+    actions[verb.name] = verb.declare(declared);
     add_global_options(*sub, context);
     sub->allow_extras();
     const std::string more = sub->get_footer();

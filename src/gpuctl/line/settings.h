@@ -5,25 +5,21 @@
 #include <string_view>
 #include <vector>
 
+#include "base/slice_settings.h"
 #include "gpuctl/text/failure.h"
 #include "ipc/types.h"
 
 namespace gpuctl::cli {
 
-struct SettingKey {
-  const char* name;      ///< "memory-max": option --memory-max and key memory-max=
-  const char* argument;  ///< what its value is called in help: "SIZE|none"
-  const char* help;
-};
-
-/// Every key, in the order of help and manual.
-const std::vector<SettingKey>& setting_keys();
+/// The settings that have an option of their own, in the order of help and manual.
+std::vector<const SliceSetting*> setting_options();
 
 /// "Policies:" and a line for each, for the help of the verbs that take one.
 std::string policy_help();
 
-/// Puts one value into `settings`. `where` starts the error message: "--max" or "max". `key` is one of setting_keys().
-Outcome<void> apply_setting(std::string_view key, std::string_view value, const std::string& where,
+/// Puts one value into `settings`. `where` starts the error message: "--max" or "max". `setting` is one of
+/// setting_options().
+Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value, const std::string& where,
                             ipc::SliceSettings& settings);
 
 /// "max=40": splits, checks the key, and refuses a key that was given before (in `settings`).

@@ -17,7 +17,7 @@ std::string set(const std::vector<std::string>& assignments) {
       EXPECT_EQ(applied.error().message.find('\n'), std::string::npos);
       return applied.error().message;
     }
-  return ipc::to_text(to_json(settings));
+  return ipc::to_text(ipc::to_json(settings));
 }
 
 TEST(Settings, EveryKey) {

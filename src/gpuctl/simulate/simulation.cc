@@ -4,6 +4,8 @@
 #include <boost/json/array.hpp>
 #include <map>
 
+#include "base/percentile.h"
+
 namespace gpuctl::cli {
 
 namespace {
@@ -84,8 +86,9 @@ PolicySummary summarize(const sched::Workload& workload, const std::string& poli
     if (app.launches == 0) continue;
     app.ntt /= static_cast<double>(app.launches);
     turnarounds.insert(turnarounds.end(), per_application[a].begin(), per_application[a].end());
-    app.p50_ms = sched::percentile(per_application[a], 0.5);
-    app.p99_ms = sched::percentile(per_application[a], 0.99);
+    std::ranges::sort(per_application[a]);
+    app.p50_ms = percentile(per_application[a], 0.5);
+    app.p99_ms = percentile(per_application[a], 0.99);
     const double count = static_cast<double>(app.launches);
     averaged.push_back({Time{static_cast<std::int64_t>(alone[a] / count * 1e6)},
                         Time{static_cast<std::int64_t>(shared[a] / count * 1e6)}});
@@ -96,8 +99,9 @@ PolicySummary summarize(const sched::Workload& workload, const std::string& poli
   summary.antt = sched::spread(antt);
   summary.dntt = sched::spread(dntt);
   summary.stp = sched::spread(stp);
-  summary.p50_ms = sched::percentile(turnarounds, 0.5);
-  summary.p99_ms = sched::percentile(turnarounds, 0.99);
+  std::ranges::sort(turnarounds);
+  summary.p50_ms = percentile(turnarounds, 0.5);
+  summary.p99_ms = percentile(turnarounds, 0.99);
   for (const auto& [priority, row] : priorities) summary.priorities.push_back(row);
   return summary;
 }

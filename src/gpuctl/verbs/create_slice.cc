@@ -7,32 +7,33 @@
 
 namespace gpuctl::cli {
 
-Action declare_create_slice(CLI::App& app) {
+Action declare_create_slice(Arguments& arguments) {
   struct Options {
     std::string name;
-    std::vector<std::string> values = std::vector<std::string>(setting_keys().size());
+    std::vector<std::string> values = std::vector<std::string>(setting_options().size());
   };
   auto options = std::make_shared<Options>();
-  app.add_option("NAME", options->name, "Name of the slice; 'batch/train' lies inside 'batch'")->required();
-  std::vector<CLI::Option*> given;
-  for (std::size_t i = 0; i < setting_keys().size(); ++i) {
-    const SettingKey& key = setting_keys()[i];
+  arguments.add("NAME", options->name, "Name of the slice; 'batch/train' lies inside 'batch'").required();
+  std::vector<Argument> given;
+  for (std::size_t i = 0; i < options->values.size(); ++i) {
+    const SliceSetting& setting = *setting_options()[i];
     given.push_back(
-        app.add_option("--" + std::string(key.name), options->values[i], key.help)->type_name(key.argument));
+        arguments.add("--" + std::string(setting.option), options->values[i], setting.help).value(setting.argument));
   }
-  app.footer(policy_help());
+  arguments.footer(policy_help());
 
   return [options, given](Context& context) -> Outcome<int> {
     const Outcome<std::string> path = slice_path(options->name);
     if (!path) return path.error();
     ipc::SliceSettings settings;
     for (std::size_t i = 0; i < given.size(); ++i) {
-      if (given[i]->count() == 0) continue;
-      const SettingKey& key = setting_keys()[i];
-      const Outcome<void> applied = apply_setting(key.name, options->values[i], "--" + std::string(key.name), settings);
+      if (!given[i].given()) continue;
+      const SliceSetting& setting = *setting_options()[i];
+      const Outcome<void> applied =
+          apply_setting(setting, options->values[i], "--" + std::string(setting.option), settings);
       if (!applied) return applied.error();
     }
-    const auto reply = ask(context, "CreateSlice", {{"path", *path}, {"settings", to_json(settings)}});
+    const auto reply = ask(context, "CreateSlice", {{"path", *path}, {"settings", ipc::to_json(settings)}});
     if (!reply) return reply.error();
     if (context.json) print_json(context, *reply);
     return kExitOk;

@@ -8,7 +8,6 @@
 #include "gpuctl/text/units.h"
 #include "gpuctl/views/slice_rows.h"
 #include "sched/policy.h"
-#include "sched/temporal/job_policy.h"
 
 namespace gpuctl::cli {
 namespace {
@@ -18,9 +17,8 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
     out << std::string(name) + std::string(14 - std::string_view(name).size(), ' ') << value << '\n';
   };
   const auto sms = [](std::int64_t count) { return std::to_string(count) + (count == 1 ? " SM" : " SMs"); };
-  const sched::Policy* policy = sched::find_policy(s.policy);
-  const sched::JobPolicyRow* row = sched::find_job_policy(s.policy.substr(0, s.policy.find(':')));
-  const std::string_view help = policy != nullptr ? policy->help : row != nullptr ? row->help : "";
+  const sched::Policy* policy = sched::find_policy(s.policy.substr(0, s.policy.find(':')));
+  const std::string_view help = policy != nullptr ? policy->help : "";
   const std::string hold = format_us(1000.0 * static_cast<double>(s.reserve_hold_ms));
   const std::string kept = s.reserve_mode == "strict"   ? ", kept free"
                            : s.reserve_mode == "active" ? ", kept free while active and " + hold + " longer"
@@ -106,11 +104,11 @@ Outcome<int> show_kernels(Context& context) {
 
 }  // namespace
 
-Action declare_show(CLI::App& app) {
+Action declare_show(Arguments& arguments) {
   auto name = std::make_shared<std::string>();
   auto kernels = std::make_shared<bool>(false);
-  app.add_option("NAME", *name, "The slice; '/' is the root");
-  app.add_flag("--kernels", *kernels, "What policies for jobs have learnt about kernels, instead of a slice");
+  arguments.add("NAME", *name, "The slice; '/' is the root");
+  arguments.add_flag("--kernels", *kernels, "What policies for jobs have learnt about kernels, instead of a slice");
 
   return [name, kernels](Context& context) -> Outcome<int> {
     if (*kernels && !name->empty()) return usage("show: --kernels goes without the name of a slice");

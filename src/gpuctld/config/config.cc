@@ -8,12 +8,20 @@
 #include <toml++/toml.h>
 
 #include "gpuctld/config/config_values.h"
+#include "gpuctld/config/daemon_keys.h"
 #include "sched/apply_change.h"
 #include "sched/policy.h"
 
 namespace gpuctl::daemon {
 
 namespace {
+
+/// "a, b, c" of a table's rows.
+std::string names_of(const auto& rows) {
+  std::string names;
+  for (const auto& row : rows) names.append(names.empty() ? "" : ", ").append(row.name);
+  return names;
+}
 
 /// One file being read into a config that may hold earlier files' values.
 class Reader : public ConfigValues {
@@ -45,41 +53,42 @@ class Reader : public ConfigValues {
 
   void daemon_key(const toml::key& key, const toml::node& node) {
     const std::string field = "daemon." + std::string(key.str());
+    const auto known = std::ranges::find(kDaemonKeys, std::string_view(key.str()), &DaemonKey::name);
+    if (known == kDaemonKeys.end()) return problem(key.source(), field, "unknown key; known: " + names_of(kDaemonKeys));
     DaemonOptions& options = outcome_.config.daemon;
-    if (key == "latency_target_us") return duration(field, node, 1'000'000, options.latency_target);
-    if (key == "block_target_us") return duration(field, node, 1'000'000, options.block_target);
-    if (key == "evict_deadline_ms") return duration(field, node, 60'000, options.evict_deadline);
-    if (key == "on_disobey") {
-      const auto value = text(field, node);
-      if (!value) return;
-      if (*value == "report")
-        options.on_disobey = OnDisobey::report;
-      else if (*value == "stop")
-        options.on_disobey = OnDisobey::stop;
-      else
-        problem(node.source(), field, "must be \"report\" or \"stop\"");
+    std::visit([&](auto member) { daemon_value(*known, field, node, options.*member); }, known->member);
+  }
+
+  template <class Duration>
+  void daemon_value(const DaemonKey& key, const std::string& field, const toml::node& node, Duration& value) {
+    duration(field, node, key.greatest, value);
+  }
+  void daemon_value(const DaemonKey&, const std::string& field, const toml::node& node, bool& value) {
+    boolean(field, node, value);
+  }
+  void daemon_value(const DaemonKey&, const std::string& field, const toml::node& node, OnDisobey& value) {
+    const auto name = text(field, node);
+    if (!name) return;
+    if (*name == "report")
+      value = OnDisobey::report;
+    else if (*name == "stop")
+      value = OnDisobey::stop;
+    else
+      problem(node.source(), field, "must be \"report\" or \"stop\"");
+  }
+  void daemon_value(const DaemonKey& key, const std::string& field, const toml::node& node,
+                    std::optional<std::uint32_t>& value) {
+    if (key.group) {
+      if (const auto gid = group(field, node)) value = static_cast<std::uint32_t>(*gid);
       return;
     }
-    if (key == "always_preemptible") return boolean(field, node, options.always_preemptible);
-    if (key == "time_slices") return boolean(field, node, options.time_slices);
-    if (key == "socket_mode") {
-      const auto value = text(field, node);
-      if (!value) return;
-      const bool octal = !value->empty() && value->size() <= 4 && value->find_first_not_of("01234567") == value->npos;
-      if (!octal || std::stoul(*value, nullptr, 8) > 0777)
-        problem(node.source(), field, "must be a mode like \"0660\"");
-      else
-        options.socket_mode = static_cast<std::uint32_t>(std::stoul(*value, nullptr, 8));
-      return;
-    }
-    if (key == "socket_group") {
-      if (const auto gid = group(field, node)) options.socket_group = static_cast<std::uint32_t>(*gid);
-      return;
-    }
-    problem(
-        key.source(), field,
-        "unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, on_disobey, always_preemptible, "
-        "time_slices, socket_mode, socket_group");
+    const auto digits = text(field, node);
+    if (!digits) return;
+    const bool octal = !digits->empty() && digits->size() <= 4 && digits->find_first_not_of("01234567") == digits->npos;
+    if (!octal || std::stoul(*digits, nullptr, 8) > 0777)
+      problem(node.source(), field, "must be a mode like \"0660\"");
+    else
+      value = static_cast<std::uint32_t>(std::stoul(*digits, nullptr, 8));
   }
 
   void device_array(const toml::key& key, const toml::node& node) {
@@ -132,34 +141,18 @@ class Reader : public ConfigValues {
 
   void slice_key(const std::string& prefix, const toml::key& key, const toml::node& node, sched::SliceChange& change) {
     const std::string field = prefix + "." + std::string(key.str());
-    const bool unlimited = node.value_exact<std::string>() == "unlimited";
-    if (key == "reserve")
-      change.reserve = integer(field, node);
-    else if (key == "reserve_mode")
-      change.reserve_mode = text(field, node);
-    else if (key == "reserve_hold_ms")
-      change.reserve_hold_ms = integer(field, node);
-    else if (key == "max") {
-      change.max_unlimited = unlimited;
-      change.max = unlimited ? std::nullopt : integer(field, node);
-    } else if (key == "weight")
-      change.weight = integer(field, node);
-    else if (key == "priority")
-      change.priority = integer(field, node);
-    else if (key == "memory_max") {
-      change.memory_unlimited = unlimited;
-      change.memory_max = unlimited ? std::nullopt : integer(field, node);
-    } else if (key == "policy")
-      change.policy = text(field, node);
-    else if (key == "owner_uid")
-      change.owner_uid = user(field, node);
-    else if (key == "owner_gid")
-      change.owner_gid = group(field, node);
+    const auto setting = std::ranges::find(kSliceSettings, std::string_view(key.str()), &SliceSetting::name);
+    if (setting == kSliceSettings.end())
+      return problem(key.source(), field, "unknown key; known: " + names_of(kSliceSettings));
+    drop(*setting, change);
+    if (setting->text != nullptr)
+      change.*setting->text = text(field, node);
+    else if (setting->lifted != nullptr && node.value_exact<std::string>() == "unlimited")
+      change.*setting->lifted = true;
     else
-      problem(key.source(), field,
-              "unknown key; known: reserve, reserve_mode, reserve_hold_ms, max, weight, priority, memory_max, policy, "
-              "owner_uid, "
-              "owner_gid");
+      change.*setting->number = setting->kind == SettingKind::user    ? user(field, node)
+                                : setting->kind == SettingKind::group ? group(field, node)
+                                                                      : integer(field, node);
   }
 
   /// What is wrong whatever the rest of the tree and the GPU are like.

@@ -4,6 +4,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+
+#include "gpuctld/config/daemon_keys.h"
 
 namespace gpuctl::daemon {
 namespace {
@@ -167,6 +170,33 @@ TEST(ShippedConfig, IsValidAndSaysTheDefaults) {
   EXPECT_EQ(slice.weight, sched::kWeightDefault);
   EXPECT_EQ(slice.policy, "share");
   std::filesystem::remove(copy);
+}
+
+/// The default as the configuration would say it; empty where it is not one value.
+std::string default_of(const DaemonKey& key) {
+  const DaemonOptions defaults;
+  if (const auto* us = std::get_if<DaemonKey::Member<std::chrono::microseconds>>(&key.member))
+    return std::to_string((defaults.**us).count());
+  if (const auto* ms = std::get_if<DaemonKey::Member<std::chrono::milliseconds>>(&key.member))
+    return std::to_string((defaults.**ms).count());
+  if (const auto* flag = std::get_if<DaemonKey::Member<bool>>(&key.member)) return defaults.**flag ? "true" : "false";
+  return {};
+}
+
+TEST(ShippedConfig, AndTheManualHaveEveryKeyOfTheDaemon) {
+  for (const auto& [file, before, between] :
+       {std::array{GPUCTL_SHIPPED_CONFIG, "\n#", " = "}, std::array{GPUCTL_CONFIG_MANUAL, "\n.It Cm ", " = No "}}) {
+    std::ifstream stream(file);
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    for (const DaemonKey& key : kDaemonKeys) {
+      EXPECT_NE(text.find(before + std::string(key.name) + " = "), std::string::npos) << file << ": " << key.name;
+      const std::string value = default_of(key);
+      if (!value.empty()) {
+        EXPECT_NE(text.find(before + std::string(key.name) + between + value + "\n"), std::string::npos)
+            << file << ": " << key.name << " = " << value;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -23,23 +23,6 @@ namespace {
 constexpr int kStateVersion = 1;
 constexpr sched::Caller kDaemon{0, {}};
 
-ipc::SliceSettings settings_of(const sched::SliceChange& change) {
-  ipc::SliceSettings settings;
-  settings.reserve = change.reserve;
-  settings.reserve_mode = change.reserve_mode;
-  settings.reserve_hold_ms = change.reserve_hold_ms;
-  settings.max = change.max;
-  if (change.max_unlimited) settings.max_unlimited = true;
-  settings.weight = change.weight;
-  settings.priority = change.priority;
-  settings.memory_max = change.memory_max;
-  if (change.memory_unlimited) settings.memory_unlimited = true;
-  settings.policy = change.policy;
-  settings.owner_uid = change.owner_uid;
-  settings.owner_gid = change.owner_gid;
-  return settings;
-}
-
 Error system_error(const std::string& file, const char* what) {
   return fail(file + ": " + what + ": " + std::strerror(errno));
 }
@@ -100,17 +83,12 @@ Result<void> replace_file(const std::string& file, const std::string& text) {
 
 void restore_slices(const State& state, sched::SliceTree& tree, std::vector<std::string>& notes) {
   for (const auto& [path, settings] : state.slices) {
-    sched::SliceChange change = to_change(settings);
+    sched::SliceChange change = settings;
     const auto apply = [&, &path = path] {
       return path == "/" ? tree.change(path, change, kDaemon) : tree.create(path, change, kDaemon);
     };
-    if (path == "/") {  // the GPU itself says these
-      change.reserve.reset();
-      change.reserve_mode.reset();
-      change.reserve_hold_ms.reset();
-      change.weight.reset();
-      change.priority.reset();
-    }
+    for (const SliceSetting& setting : kSliceSettings)
+      if (path == "/" && !setting.on_root) drop(setting, change);  // the GPU itself says these
     auto restored = apply();
     if (!restored && restored.error().code == sched::SliceError::Code::reserve_does_not_fit) {
       notes.push_back(restored.error().message() + "; restored without one");
@@ -126,7 +104,7 @@ Result<void> apply_config(const Config& config, bool force, std::map<std::string
   sched::SliceTree wanted = tree;
   std::map<std::string, std::string> said;
   for (const ConfiguredSlice& slice : config.slices) {
-    const std::string text = ipc::to_text(ipc::to_json(settings_of(slice.change)));
+    const std::string text = ipc::to_text(ipc::to_json(slice.change));
     said[slice.path] = text;
     const bool exists = wanted.find(slice.path) != nullptr;
     const auto before = configured.find(slice.path);

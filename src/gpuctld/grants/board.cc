@@ -234,12 +234,12 @@ void Board::write_next(std::uint64_t now_ns) {
   }
 }
 
-void Board::storm(std::mt19937_64& random, std::uint64_t now_ns) {
+void Board::storm(Random& random, std::uint64_t now_ns) {
   waiting_ = false;
   look_again_ |= !std::exchange(storms_, true);
   for (const auto& [client, index] : members_) client->write_alone(index, false);
   for (std::size_t i = 0; i < members_.size(); ++i)
-    next_[i] = std::uniform_int_distribution<std::uint32_t>(0, slot(members_[i]).decided)(random);
+    next_[i] = static_cast<std::uint32_t>(random.below(slot(members_[i]).decided + std::uint64_t{1}));
   write_next(now_ns);
 }
 

@@ -14,10 +14,10 @@
 
 #include <chrono>
 #include <cstdint>
-#include <random>
 #include <span>
 #include <vector>
 
+#include "base/random.h"
 #include "gpuctld/clients/client.h"
 #include "gpuctld/clients/in_force.h"
 #include "sched/allocator.h"
@@ -62,7 +62,7 @@ class Board {
 
   /// For tests of programs: grants each client a random part of what was decided, until the next decision. Nobody
   /// waits for anybody.
-  void storm(std::mt19937_64& random, std::uint64_t now_ns);
+  void storm(Random& random, std::uint64_t now_ns);
 
   /// Somebody was withheld SMs by the latest write().
   bool waiting() const { return waiting_; }

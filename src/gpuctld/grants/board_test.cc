@@ -385,13 +385,15 @@ class Crowd {
     scheduler.update(now_ns);
   }
 
-  std::uint32_t number(std::uint32_t most) { return std::uniform_int_distribution<std::uint32_t>(0, most)(random_); }
+  std::uint32_t number(std::uint32_t most) {
+    return static_cast<std::uint32_t>(random_.below(most + std::uint64_t{1}));
+  }
 
   Scheduler scheduler;
   std::vector<Slow> clients;
 
  private:
-  std::mt19937_64 random_{3};
+  Random random_{3};
 };
 
 TEST(Board, NoSmIsEverInTwoHands) {
@@ -564,7 +566,7 @@ TEST(Board, AStormGrantsRandomPartsOfWhatWasDecided) {
   FakeProgram batch(scheduler, "batch");
   batch.demand(132);
   scheduler.update(1);
-  std::mt19937_64 random(1);
+  Random random(1);
   std::set<std::uint32_t> seen;
   for (int i = 0; i < 1000; ++i) {
     scheduler.storm(random, 2);

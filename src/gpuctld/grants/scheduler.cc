@@ -232,7 +232,7 @@ std::vector<Client*> Scheduler::check_deadlines(std::uint64_t now_ns) {
   return found;
 }
 
-void Scheduler::storm(std::mt19937_64& random, std::uint64_t now_ns) {
+void Scheduler::storm(Random& random, std::uint64_t now_ns) {
   for (Board& board : boards_) board.storm(random, now_ns);
 }
 

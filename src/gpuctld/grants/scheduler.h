@@ -7,11 +7,11 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/random.h"
 #include "gpuctld/clients/client.h"
 #include "gpuctld/config/config.h"
 #include "gpuctld/grants/board.h"
@@ -93,7 +93,7 @@ class Scheduler {
   std::vector<Client*> check_deadlines(std::uint64_t now_ns);
 
   /// For tests of programs: every grant is replaced by a random part of what was decided, until the next decision.
-  void storm(std::mt19937_64& random, std::uint64_t now_ns);
+  void storm(Random& random, std::uint64_t now_ns);
 
   bool busy() const;
   /// Whether a handover is under way (board.h): update() is to be called again soon.

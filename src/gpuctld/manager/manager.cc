@@ -267,7 +267,7 @@ void Manager::punish(Client& client) {
 
 void Manager::arm_storm() {
   const double mean = static_cast<double>(options_.evict_storm.count());
-  const double wait = std::exponential_distribution<double>(1.0 / mean)(random_);
+  const double wait = random_.exponential(mean);
   storm_timer_.expires_after(std::chrono::microseconds(static_cast<std::int64_t>(std::min(wait, 20.0 * mean))));
   storm_timer_.async_wait([this](error_code error) {
     if (error || stopped_) return;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "base/result.h"
 #include "gpuctld/clients/departed.h"
 #include "gpuctld/clients/end_client.h"
@@ -151,7 +152,7 @@ class Manager {
   boost::asio::steady_timer tick_timer_, storm_timer_;
   bool tick_armed_ = false, stopped_ = false;
   std::chrono::steady_clock::time_point tick_at_;
-  std::mt19937_64 random_{std::random_device{}()};
+  Random random_{std::random_device{}()};
   std::uint64_t started_ns_, kernels_saved_ns_ = 0;
 };
 

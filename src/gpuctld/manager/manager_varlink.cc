@@ -87,7 +87,7 @@ Answer Manager::create_slice(Session& session, ipc::Fields& fields) {
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   sched::SliceTree tree = scheduler_.tree();
-  if (auto created = tree.create(path, to_change(settings), caller(session)); !created) return refuse(created.error());
+  if (auto created = tree.create(path, settings, caller(session)); !created) return refuse(created.error());
   change_tree(std::move(tree));
   return slice_reply(path);
 }
@@ -112,7 +112,7 @@ Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   sched::SliceTree tree = scheduler_.tree();
-  if (auto changed = tree.change(path, to_change(settings), caller(session)); !changed) return refuse(changed.error());
+  if (auto changed = tree.change(path, settings, caller(session)); !changed) return refuse(changed.error());
   change_tree(std::move(tree));
   return slice_reply(path);
 }

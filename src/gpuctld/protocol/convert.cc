@@ -8,21 +8,6 @@ namespace gpuctl::daemon {
 
 static_assert(sched::kUnlimitedCapSM.count == ipc::kUnlimited);
 
-sched::SliceChange to_change(const ipc::SliceSettings& settings) {
-  return {.reserve = settings.reserve,
-          .reserve_mode = settings.reserve_mode,
-          .reserve_hold_ms = settings.reserve_hold_ms,
-          .max = settings.max,
-          .max_unlimited = settings.max_unlimited.value_or(false),
-          .weight = settings.weight,
-          .priority = settings.priority,
-          .memory_max = settings.memory_max,
-          .memory_unlimited = settings.memory_unlimited.value_or(false),
-          .policy = settings.policy,
-          .owner_uid = settings.owner_uid,
-          .owner_gid = settings.owner_gid};
-}
-
 namespace {
 
 std::optional<std::int64_t> limit(sched::CapSM max) {
@@ -45,11 +30,11 @@ ipc::SliceSettings to_settings(const sched::Slice& slice) {
   settings.reserve_mode = sched::mode_name(slice.reserve_mode);
   settings.reserve_hold_ms = slice.reserve_hold.count();
   settings.max = limit(slice.max);
-  if (!settings.max) settings.max_unlimited = true;
+  settings.max_unlimited = !settings.max;
   settings.weight = slice.weight;
   settings.priority = slice.priority;
   settings.memory_max = bytes(slice.memory_max);
-  if (!settings.memory_max) settings.memory_unlimited = true;
+  settings.memory_unlimited = !settings.memory_max;
   settings.policy = sched::policy_text(slice);
   settings.owner_uid = slice.owner_uid;
   settings.owner_gid = group(slice);
@@ -57,18 +42,14 @@ ipc::SliceSettings to_settings(const sched::Slice& slice) {
 }
 
 ipc::Slice describe(const std::string& path, const sched::Slice& slice) {
+  const ipc::SliceSettings settings = to_settings(slice);
   ipc::Slice result;
   result.path = path;
-  result.reserve = slice.reserve.count;
-  result.reserve_mode = sched::mode_name(slice.reserve_mode);
-  result.reserve_hold_ms = slice.reserve_hold.count();
-  result.max = limit(slice.max);
-  result.weight = slice.weight;
-  result.priority = slice.priority;
-  result.memory_max = bytes(slice.memory_max);
-  result.policy = sched::policy_text(slice);
-  result.owner_uid = slice.owner_uid;
-  result.owner_gid = group(slice);
+#define GPUCTL_ALWAYS(name, ...) result.name = *settings.name;
+#define GPUCTL_LIMIT(name, ...) result.name = settings.name;
+  GPUCTL_SLICE_SETTINGS(GPUCTL_ALWAYS, GPUCTL_ALWAYS, GPUCTL_LIMIT)
+#undef GPUCTL_ALWAYS
+#undef GPUCTL_LIMIT
   return result;
 }
 

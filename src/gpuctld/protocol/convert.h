@@ -7,8 +7,6 @@
 
 namespace gpuctl::daemon {
 
-sched::SliceChange to_change(const ipc::SliceSettings& settings);
-
 /// Every setting of the slice, so that a fresh slice with them applied equals it.
 ipc::SliceSettings to_settings(const sched::Slice& slice);
 

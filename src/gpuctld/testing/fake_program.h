@@ -21,7 +21,7 @@ inline Gpu gpu(std::uint32_t sms, int index = 0) {
 /// 132 SMs: "ls" with a reserve of 8, and "batch" with a lower priority.
 inline sched::SliceTree ls_and_batch(sched::ReserveMode mode) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
-  EXPECT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = sched::mode_name(mode)}, kRoot));
+  EXPECT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = std::string(sched::mode_name(mode))}, kRoot));
   EXPECT_TRUE(tree.create("batch", {.weight = 101, .priority = -5}, kRoot));  // another weight: so that both obey
   return tree;
 }

@@ -23,7 +23,8 @@ namespace {
 
 using gpuctl::ipc::UniqueFd;
 
-constexpr char kMagic[8] = {'g', 'p', 'u', 's', 'l', 'i', 'c', '1'};
+/// Its last character is the version: of the header, and of the hash by which files are named.
+constexpr char kMagic[8] = {'g', 'p', 'u', 's', 'l', 'i', 'c', '2'};
 constexpr std::string_view kUnfinished = "unfinished.";
 /// Of a writer that died. Writing takes milliseconds.
 constexpr std::time_t kUnfinishedForS = 3600;

@@ -56,6 +56,10 @@ TEST(ContentHash, TellsContentsApart) {
   EXPECT_EQ(names.size(), 200u + 800u);
 }
 
+TEST(ContentHash, IsTheOneOfXxh3) {
+  EXPECT_EQ(to_text(content_hash("")), "99aa06d3014798d86001c324468d497f");
+}
+
 TEST_F(CacheDirectoryTest, FindsWhatWasKept) {
   const CacheDirectory cache(path_);
   EXPECT_FALSE(cache.get(key_, kKind));

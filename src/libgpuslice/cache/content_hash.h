@@ -7,8 +7,8 @@
 
 namespace gpuslice {
 
-/// Two hashes made with different constants, and the length. Different contents that come about by themselves do not
-/// share one; it is no defence against somebody who looks for contents that do.
+/// The 128 bits of XXH3, and the length. Different contents that come about by themselves do not share one; it is no
+/// defence against somebody who looks for contents that do.
 struct ContentHash {
   std::uint64_t first = 0;
   std::uint64_t second = 0;

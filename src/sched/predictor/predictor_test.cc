@@ -6,7 +6,7 @@
 #include <boost/json/serialize.hpp>
 #include <cmath>
 
-#include "sched/simulator/random.h"
+#include "base/random.h"
 
 namespace gpuctl::sched {
 namespace {

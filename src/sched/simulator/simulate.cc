@@ -5,8 +5,8 @@
 #include <queue>
 #include <set>
 
+#include "base/random.h"
 #include "sched/simulator/device.h"
-#include "sched/simulator/random.h"
 
 namespace gpuctl::sched {
 

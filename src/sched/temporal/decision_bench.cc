@@ -6,10 +6,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "sched/simulator/random.h"
+#include "base/random.h"
 #include "sched/temporal/scheduler.h"
 
 using namespace gpuctl::sched;
+using gpuctl::Random;
 
 namespace {
 

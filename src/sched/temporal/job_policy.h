@@ -1,6 +1,7 @@
 // Temporal policies: who has the device now, and until when. A policy is a pure object that is asked after each event
 // (arrival, completion, last block-task claimed, end of a slice); time is an argument. The same objects run in the
-// daemon, one per node and device, and in the simulator. One policy is one file in policy/ and one row in table.cc.
+// daemon, one per node and device, and in the simulator. One policy is one file in policy/ and one row in
+// policy/table.cc.
 #pragma once
 
 #include <boost/system/result.hpp>
@@ -85,22 +86,6 @@ struct PolicyInputs {
   std::vector<SliceLimits> slices = {};  ///< in sum no more reserved than the device has
   std::vector<std::pair<std::string, std::string>> options = {};
 };
-
-struct JobPolicyRow {
-  std::string_view name;
-  std::string_view help;     ///< one line
-  std::string_view options;  ///< "quantum_ms=1 ...", with the defaults; empty: none
-  Result<std::unique_ptr<JobPolicy>> (*make)(const PolicyInputs& inputs);
-};
-
-/// All rows.
-std::span<const JobPolicyRow> job_policies();
-
-/// Null when there is no policy of that name.
-const JobPolicyRow* find_job_policy(std::string_view name);
-
-/// Whether a slice can have it as its policy: all but `share`, which is the slice tree's own (policy.h).
-bool for_slices(const JobPolicyRow& row);
 
 /// Whether "name:option=value" is a policy for jobs that a slice can have; what is wrong, if not.
 Result<void> check_slice_policy(std::string_view text);

@@ -1,4 +1,4 @@
-// The makers of the temporal policies, for table.cc alone, and what they share.
+// The makers of the temporal policies, for policy/table.cc alone, and what they share.
 #pragma once
 
 #include "sched/temporal/job_policy.h"

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "sched/policy.h"
 #include "sched/temporal/job_policy.h"
 
 namespace gpuctl::sched {
@@ -9,7 +10,7 @@ namespace {
 
 TEST(JobPolicies, HaveDistinctNamesAndCanBeMadeWithTheirDefaults) {
   std::set<std::string_view> names;
-  for (const JobPolicyRow& row : job_policies()) {
+  for (const Policy& row : policies()) {
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
     EXPECT_FALSE(row.help.empty());
     std::string text(row.name);
@@ -20,7 +21,7 @@ TEST(JobPolicies, HaveDistinctNamesAndCanBeMadeWithTheirDefaults) {
     EXPECT_TRUE(make_job_policy(row.name)) << row.name;
   }
   for (const char* name : {"hpf", "ffs", "piv", "dprr", "sjf", "srt", "rr", "cfs", "frs", "sim"})
-    EXPECT_NE(find_job_policy(name), nullptr) << name;
+    EXPECT_NE(find_policy(name), nullptr) << name;
 }
 
 TEST(JobPolicies, RefuseWhatTheyDoNotUnderstand) {

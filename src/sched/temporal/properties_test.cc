@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "base/random.h"
 #include "sched/allocator.h"
-#include "sched/simulator/random.h"
 #include "sched/simulator/simulate.h"
 
 namespace gpuctl::sched {
@@ -20,7 +20,7 @@ PolicyMaker maker(std::string text) {
 
 std::vector<std::string> all_policies() {
   std::vector<std::string> names;
-  for (const JobPolicyRow& row : job_policies()) names.emplace_back(row.name);
+  for (const Policy& row : policies()) names.emplace_back(row.name);
   names.insert(names.end(), {"hpf:spatial", "hpf:protect_ms=5", "piv:protect_ms=5", "srt:protect_ms=3"});
   return names;
 }

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace gpuctl::sched {
+namespace gpuctl {
 
 /// SplitMix64 (Steele, Lea and Flood, 2014): one word of state, any seed will do.
 class Random {
@@ -22,6 +22,8 @@ class Random {
   }
   /// In [0, 1).
   double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
+  /// The same with 24 random bits, as many as a float holds.
+  float uniform_float() { return static_cast<float>(bits() >> 40) * 0x1p-24f; }
   /// In [0, n), n > 0. The bias, below n / 2^64, is of no matter here.
   std::uint64_t below(std::uint64_t n) { return bits() % n; }
   double exponential(double mean) { return -mean * std::log(1 - uniform()); }
@@ -35,4 +37,4 @@ class Random {
   std::uint64_t state_;
 };
 
-}  // namespace gpuctl::sched
+}  // namespace gpuctl

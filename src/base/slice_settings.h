@@ -1,0 +1,129 @@
+// The settings of a slice, each described once: the rows below.
+//
+// From them are made SliceSettings and kSliceSettings, the fields of the interface io.gpuctl and of the state file
+// (ipc/types.h), the keys of gpuctl.toml (gpuctld/config), the options and keys of gpuctl (gpuctl/line/settings.h), and
+// the errors that name a range (sched/apply_change.h). Tests hold the interface file, the manual pages, the shipped
+// configuration and the completion to them. What a setting does is written in sched.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace gpuctl {
+
+inline constexpr std::int64_t kSmsGreatest = 0x00fffffe;  ///< one more means "no limit" (sched/capsm.h)
+inline constexpr std::int64_t kIdGreatest = 0xfffffffe;   ///< of a user or group; one more is "nobody" to the kernel
+inline constexpr std::int64_t kNoGroup = -1;              ///< as owner_gid: no group owns the slice
+
+/// Values of reserve_mode, in the order of sched::ReserveMode.
+inline constexpr std::array<std::string_view, 3> kReserveModes{"strict", "active", "lend"};
+
+/// One row for each setting, in the order of help, manual and interface. A NUMBER and a TEXT have a value always; a
+/// LIMIT is a number or lifted, for which it has a second field. After the name comes the default, or the name of the
+/// second field, and then members of SliceSetting.
+// clang-format off
+#define GPUCTL_SLICE_SETTINGS(NUMBER, TEXT, LIMIT) \
+  NUMBER(reserve, 0, .kind = SettingKind::sms, .least = 0, .greatest = kSmsGreatest, \
+         .option = "reserve", .argument = "N", .help = "SMs of every GPU that are always there for the slice") \
+  TEXT(reserve_mode, "active", .kind = SettingKind::mode, \
+       .option = "reserve-mode", .argument = "strict|active|lend", \
+       .help = "Keep the reserve free: always, while the slice is active (default), or never") \
+  NUMBER(reserve_hold_ms, 100, .kind = SettingKind::milliseconds, .least = 1, .greatest = 3'600'000, \
+         .option = "reserve-hold", .argument = "TIME", \
+         .help = "With mode active: how long after its last launch the slice counts as active (100ms)") \
+  LIMIT(max, max_unlimited, .kind = SettingKind::sms, .least = 0, .greatest = kSmsGreatest, .on_root = true, \
+        .option = "max", .argument = "N|none", .help = "SMs of every GPU that the slice uses at most") \
+  NUMBER(weight, 100, .kind = SettingKind::number, .least = 1, .greatest = 10'000, \
+         .option = "weight", .argument = "N", .example = "50", \
+         .help = "Share of what is left after the reserves, relative to its siblings (100)") \
+  NUMBER(priority, 0, .kind = SettingKind::number, .least = -100, .greatest = 100, \
+         .option = "priority", .argument = "N", .example = "10", .help = "Greater goes first (0)") \
+  LIMIT(memory_max, memory_unlimited, .kind = SettingKind::bytes, .least = 0, .greatest = kEndless, .on_root = true, \
+        .option = "memory-max", .argument = "SIZE|none", \
+        .help = "Device memory of each GPU for all its programs together, such as 16G") \
+  TEXT(policy, "share", .kind = SettingKind::policy, .on_root = true, \
+       .option = "policy", .argument = "NAME[:OPTION=VALUE]", \
+       .help = "How the slice divides its SMs, or the GPU's time, among what is below it") \
+  NUMBER(owner_uid, 0, .kind = SettingKind::user, .least = 0, .greatest = kIdGreatest, .on_root = true, \
+         .option = "owner", .argument = "USER[:GROUP]", \
+         .help = "Who may create slices below it, change them and run programs in them") \
+  NUMBER(owner_gid, kNoGroup, .kind = SettingKind::group, .least = kNoGroup, .greatest = kIdGreatest, .on_root = true)
+// clang-format on
+
+/// Settings of a slice as somebody asks for them, not yet validated. Absent: leave it as it is.
+struct SliceSettings {
+#define GPUCTL_NUMBER(name, ...) std::optional<std::int64_t> name;
+#define GPUCTL_TEXT(name, ...) std::optional<std::string> name;
+#define GPUCTL_LIMIT(name, lift, ...) \
+  std::optional<std::int64_t> name;   \
+  bool lift = false;
+  GPUCTL_SLICE_SETTINGS(GPUCTL_NUMBER, GPUCTL_TEXT, GPUCTL_LIMIT)
+#undef GPUCTL_NUMBER
+#undef GPUCTL_TEXT
+#undef GPUCTL_LIMIT
+
+  friend bool operator==(const SliceSettings&, const SliceSettings&) = default;
+};
+
+/// What a value is, which says how it is read and written.
+enum class SettingKind { sms, milliseconds, number, bytes, mode, policy, user, group };
+
+inline constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();  ///< as `greatest`: no bound
+
+struct SliceSetting {
+  std::string_view name;                                         ///< of the field and of the key in gpuctl.toml
+  std::optional<std::int64_t> SliceSettings::*number = nullptr;  ///< the field: this ...
+  std::optional<std::string> SliceSettings::*text = nullptr;     ///< ... or this
+  bool SliceSettings::*lifted = nullptr;                         ///< the second field of a LIMIT, and its name
+  std::string_view lift = {};
+  std::int64_t number_default = 0;
+  std::string_view text_default = {};
+
+  SettingKind kind;
+  std::int64_t least = 0, greatest = 0;  ///< of a number
+  bool on_root = false;                  ///< can be set on the root too
+  const char* option = nullptr;          ///< of gpuctl; null: the option before it takes this value too
+  const char* argument = "";             ///< what its value is called in help: "SIZE|none"
+  const char* example = "";              ///< of a value, for errors
+  const char* help = "";
+};
+
+#define GPUCTL_NUMBER(name_, fallback, ...) \
+  SliceSetting{.name = #name_, .number = &SliceSettings::name_, .number_default = fallback, __VA_ARGS__},
+#define GPUCTL_TEXT(name_, fallback, ...) \
+  SliceSetting{.name = #name_, .text = &SliceSettings::name_, .text_default = fallback, __VA_ARGS__},
+#define GPUCTL_LIMIT(name_, lift_, ...) \
+  SliceSetting{                         \
+      .name = #name_, .number = &SliceSettings::name_, .lifted = &SliceSettings::lift_, .lift = #lift_, __VA_ARGS__},
+inline constexpr std::array kSliceSettings{GPUCTL_SLICE_SETTINGS(GPUCTL_NUMBER, GPUCTL_TEXT, GPUCTL_LIMIT)};
+#undef GPUCTL_NUMBER
+#undef GPUCTL_TEXT
+#undef GPUCTL_LIMIT
+
+/// Whether it is among `settings`.
+inline bool is_given(const SliceSetting& setting, const SliceSettings& settings) {
+  return (setting.number != nullptr && (settings.*setting.number).has_value()) ||
+         (setting.text != nullptr && (settings.*setting.text).has_value()) ||
+         (setting.lifted != nullptr && settings.*setting.lifted);
+}
+
+/// Takes it out of `settings`.
+inline void drop(const SliceSetting& setting, SliceSettings& settings) {
+  if (setting.number != nullptr) (settings.*setting.number).reset();
+  if (setting.text != nullptr) (settings.*setting.text).reset();
+  if (setting.lifted != nullptr) settings.*setting.lifted = false;
+}
+
+/// The row of that name, which there must be.
+consteval const SliceSetting& slice_setting(std::string_view name) {
+  for (const SliceSetting& setting : kSliceSettings)
+    if (setting.name == name) return setting;
+  throw std::logic_error("no such setting");
+}
+
+}  // namespace gpuctl

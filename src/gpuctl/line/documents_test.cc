@@ -1,0 +1,131 @@
+// Holds what is written about settings and policies to the tables that the program goes by.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <regex>
+
+#include "base/slice_settings.h"
+#include "gpuctl/line/settings.h"
+#include "sched/policy.h"
+
+namespace gpuctl::cli {
+namespace {
+
+std::string text_of(const std::string& file) {
+  std::ifstream stream(GPUCTL_SOURCE_ROOT "/" + file);
+  EXPECT_TRUE(stream) << file;
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// Of a manual page: the item whose tag starts so, up to the next item.
+std::string item(const std::string& page, const std::string& tag) {
+  const std::size_t begin = page.find("\n.It " + tag);
+  if (begin == std::string::npos) return {};
+  return page.substr(begin + 1, page.find("\n.It ", begin + 1) - begin);
+}
+
+/// The default as gpuctl.toml says it; empty: it is not said.
+std::string default_of(const SliceSetting& setting) {
+  if (setting.lifted != nullptr) return "\"unlimited\"";
+  if (setting.text != nullptr) return '"' + std::string(setting.text_default) + '"';
+  if (setting.kind == SettingKind::user) return "\"root\"";
+  return setting.kind == SettingKind::group ? "" : std::to_string(setting.number_default);
+}
+
+/// "1 to 10000"; empty where the range goes without saying.
+std::string range_of(const SliceSetting& setting) {
+  if (setting.kind != SettingKind::number && setting.kind != SettingKind::milliseconds) return {};
+  return std::to_string(setting.least) + " to " + std::to_string(setting.greatest);
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+TEST(Documents, GpuctlTomlHasEverySetting) {
+  const std::string page = text_of("man/gpuctl.toml.5"), shipped = text_of("etc/gpuctl.toml");
+  for (const SliceSetting& setting : kSliceSettings) {
+    const std::string name(setting.name), value = default_of(setting), range = range_of(setting);
+    const std::string entry = item(page, "Cm " + name + " ");
+    ASSERT_FALSE(entry.empty()) << name;
+    if (value.empty()) continue;
+    EXPECT_TRUE(entry.starts_with(".It Cm " + name + " = No " + replaced(value, "\"", "\\(dq") + "\n")) << entry;
+    EXPECT_TRUE(contains(entry, range)) << name << " does not say " << range;
+    const std::size_t at = shipped.find("\n#" + name + " = " + value + "\n");
+    ASSERT_NE(at, std::string::npos) << name;
+    const std::size_t above = shipped.rfind(" = ", at);
+    EXPECT_TRUE(contains(shipped.substr(above, at - above), range)) << name << " does not say " << range;
+  }
+}
+
+TEST(Documents, TheManualHasEveryOptionAndDefault) {
+  const std::string page = text_of("man/gpuctl.1");
+  const std::string settings = page.substr(page.find("\n.It Cm reserve Ar n"));
+  for (const SliceSetting* setting : setting_options()) {
+    EXPECT_TRUE(contains(page, "\n.Op Fl -" + std::string(setting->option) + ' ')) << setting->option;
+    const std::string entry = item(settings, "Cm " + std::string(setting->option) + ' ');
+    ASSERT_FALSE(entry.empty()) << setting->option;
+    EXPECT_TRUE(contains(entry, "Default")) << entry;
+    if (setting->kind == SettingKind::user) continue;
+    std::string value = setting->text != nullptr     ? std::string(setting->text_default)
+                        : setting->lifted != nullptr ? "none"
+                                                     : std::to_string(setting->number_default);
+    if (setting->kind == SettingKind::milliseconds) value += "ms";
+    EXPECT_TRUE(contains(entry, "Default " + value + ".") || contains(entry, "Default\n.Cm " + value + " .")) << entry;
+  }
+  for (const std::string_view mode : kReserveModes)
+    EXPECT_TRUE(contains(item(settings, "Cm reserve-mode "), "\n.Cm " + std::string(mode) + " :\n")) << mode;
+}
+
+TEST(Documents, TheManualOfTheInterfaceHasEveryField) {
+  const std::string page = text_of("man/io.gpuctl.7");
+  const std::size_t begin = page.find(".Ss Slice\n"), end = page.find(".Ss Device\n");
+  ASSERT_TRUE(begin != std::string::npos && end != std::string::npos);
+  const std::string slice = page.substr(begin, end - begin);
+  for (const SliceSetting& setting : kSliceSettings) {
+    const std::string type = setting.text != nullptr ? "string" : setting.lifted != nullptr ? "?int" : "int";
+    EXPECT_TRUE(
+        std::regex_search(slice, std::regex("\n\\.It Li ([a-z_]+ , )*" + std::string(setting.name) +
+                                            "( , [a-z_]+)* Pq \\" + (type[0] == '?' ? type : "b" + type) + "\n")))
+        << setting.name << ": " << type;
+    EXPECT_TRUE(setting.lift.empty() || contains(slice, ".Li " + std::string(setting.lift) + "\n")) << setting.lift;
+  }
+}
+
+TEST(Documents, TheCompletionKnowsEverySetting) {
+  std::string keys, modes;
+  for (const SliceSetting* setting : setting_options()) keys.append(keys.empty() ? "" : " ").append(setting->option);
+  for (const std::string_view mode : kReserveModes) modes.append(modes.empty() ? "" : " ").append(mode);
+  const std::string completion = text_of("src/gpuctl/completion/gpuctl");
+  EXPECT_TRUE(contains(completion, "keys=\"" + keys + "\"\n")) << keys;
+  EXPECT_TRUE(contains(completion, "--reserve-mode) COMPREPLY=($(compgen -W \"" + modes + "\"")) << modes;
+  EXPECT_EQ(slice_setting("reserve_mode").argument, replaced(modes, " ", "|"));
+}
+
+TEST(Documents, TheManualHasEveryPolicyAndItsOptions) {
+  const std::string page = text_of("man/gpuctl.toml.5");
+  for (const sched::Policy& policy : sched::policies()) {
+    std::smatch entry;
+    ASSERT_TRUE(std::regex_search(page, entry,
+                                  std::regex("\n\\.It Cm ([a-z]+ , )*" + std::string(policy.name) + "( , [a-z]+)*\n")))
+        << policy.name;
+    const std::string rest = entry.str() + entry.suffix().str();
+    const std::string text = rest.substr(0, std::min(rest.find("\n.It ", 1), rest.find("\n.El", 1)));
+    const std::string options(policy.options);
+    static const std::regex option("([a-z_]+)=");
+    for (std::sregex_iterator i(options.begin(), options.end(), option), end; i != end; ++i)
+      EXPECT_TRUE(std::regex_search(text, std::regex("\n\\.Cm [^\n]*\\b" + (*i)[1].str() + "\\b")))
+          << policy.name << ": " << (*i)[1].str();
+  }
+}
+
+}  // namespace
+}  // namespace gpuctl::cli

@@ -1,0 +1,36 @@
+// The keys of section [daemon] of gpuctl.toml: one row each, in the order of the manual page.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <variant>
+
+#include "gpuctld/config/config.h"
+
+namespace gpuctl::daemon {
+
+struct DaemonKey {
+  template <class T>
+  using Member = T DaemonOptions::*;
+
+  std::string_view name;
+  /// What it sets. The default is that of DaemonOptions.
+  std::variant<Member<std::chrono::microseconds>, Member<std::chrono::milliseconds>, Member<OnDisobey>, Member<bool>,
+               Member<std::optional<std::uint32_t>>>
+      member;
+  std::int64_t greatest = 0;  ///< of a duration, in its unit; it is 1 at least
+  bool group = false;         ///< the number is that of a group, else a file mode
+};
+
+inline constexpr std::array kDaemonKeys{
+    DaemonKey{"latency_target_us", &DaemonOptions::latency_target, 1'000'000},
+    DaemonKey{"block_target_us", &DaemonOptions::block_target, 1'000'000},
+    DaemonKey{"evict_deadline_ms", &DaemonOptions::evict_deadline, 60'000},
+    DaemonKey{"on_disobey", &DaemonOptions::on_disobey},
+    DaemonKey{"always_preemptible", &DaemonOptions::always_preemptible},
+    DaemonKey{"time_slices", &DaemonOptions::time_slices},
+    DaemonKey{"socket_mode", &DaemonOptions::socket_mode},
+    DaemonKey{.name = "socket_group", .member = &DaemonOptions::socket_group, .group = true},
+};
+
+}  // namespace gpuctl::daemon
