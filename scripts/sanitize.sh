@@ -45,7 +45,7 @@ check_system() {
   say "$1: system tests"
   ninja -C "$2" tests/driver/{defects,graph_storm,graphs,guarded,image_shell,ioctls,shared_memory} \
     tests/driver/{slice_shell,sm_watch,streams,told_linked,ways_in} \
-    tests/cuda/{cubin_program,cubin_program_linked,libcubin_plugin.so,told} \
+    tests/cuda/{cubin_program,cubin_program_linked,libcubin_plugin.so,told,devices} \
     tests/cuda/{long_image.fatbin,long_image_with_variable.fatbin} >>"$2/last-build.log" 2>&1 ||
     fail "the system tests' programs cannot be built"
   # Leaks are for the unit tests: at the end of these programs the leak checker itself crashes on its way through their
