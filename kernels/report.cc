@@ -1,7 +1,7 @@
 #include "report.h"
 
 #include <algorithm>
-#include <boost/json/src.hpp>
+#include <boost/json.hpp>
 #include <cinttypes>
 #include <functional>
 

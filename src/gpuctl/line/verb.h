@@ -1,13 +1,13 @@
 // A verb of the command line: one file cmd_*.cc and one row of the table in verb.cc.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <functional>
 #include <iosfwd>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "gpuctl/line/arguments.h"
 #include "gpuctl/text/failure.h"
 
 namespace gpuctl::cli {
@@ -29,24 +29,24 @@ struct Verb {
   const char* summary;  ///< for `gpuctl --help`
   const char* example;  ///< for `gpuctl VERB --help`
   /// Declares arguments and options; the action owns the variables they are parsed into.
-  Action (*declare)(CLI::App& app);
+  Action (*declare)(Arguments& arguments);
 };
 
 /// All verbs in the order of the help.
 std::span<const Verb> verbs();
 
-Action declare_create_slice(CLI::App& app);
-Action declare_delete_slice(CLI::App& app);
-Action declare_set(CLI::App& app);
-Action declare_list(CLI::App& app);
-Action declare_show(CLI::App& app);
-Action declare_run(CLI::App& app);
-Action declare_top(CLI::App& app);
-Action declare_kill(CLI::App& app);
-Action declare_explain(CLI::App& app);
-Action declare_rewrite(CLI::App& app);
-Action declare_status(CLI::App& app);
-Action declare_monitor(CLI::App& app);
-Action declare_simulate(CLI::App& app);
+Action declare_create_slice(Arguments& arguments);
+Action declare_delete_slice(Arguments& arguments);
+Action declare_set(Arguments& arguments);
+Action declare_list(Arguments& arguments);
+Action declare_show(Arguments& arguments);
+Action declare_run(Arguments& arguments);
+Action declare_top(Arguments& arguments);
+Action declare_kill(Arguments& arguments);
+Action declare_explain(Arguments& arguments);
+Action declare_rewrite(Arguments& arguments);
+Action declare_status(Arguments& arguments);
+Action declare_monitor(Arguments& arguments);
+Action declare_simulate(Arguments& arguments);
 
 }  // namespace gpuctl::cli

@@ -7,27 +7,27 @@
 
 namespace gpuctl::cli {
 
-Action declare_create_slice(CLI::App& app) {
+Action declare_create_slice(Arguments& arguments) {
   struct Options {
     std::string name;
     std::vector<std::string> values = std::vector<std::string>(setting_options().size());
   };
   auto options = std::make_shared<Options>();
-  app.add_option("NAME", options->name, "Name of the slice; 'batch/train' lies inside 'batch'")->required();
-  std::vector<CLI::Option*> given;
+  arguments.add("NAME", options->name, "Name of the slice; 'batch/train' lies inside 'batch'").required();
+  std::vector<Argument> given;
   for (std::size_t i = 0; i < options->values.size(); ++i) {
     const SliceSetting& setting = *setting_options()[i];
-    given.push_back(app.add_option("--" + std::string(setting.option), options->values[i], setting.help)
-                        ->type_name(setting.argument));
+    given.push_back(
+        arguments.add("--" + std::string(setting.option), options->values[i], setting.help).value(setting.argument));
   }
-  app.footer(policy_help());
+  arguments.footer(policy_help());
 
   return [options, given](Context& context) -> Outcome<int> {
     const Outcome<std::string> path = slice_path(options->name);
     if (!path) return path.error();
     ipc::SliceSettings settings;
     for (std::size_t i = 0; i < given.size(); ++i) {
-      if (given[i]->count() == 0) continue;
+      if (!given[i].given()) continue;
       const SliceSetting& setting = *setting_options()[i];
       const Outcome<void> applied =
           apply_setting(setting, options->values[i], "--" + std::string(setting.option), settings);

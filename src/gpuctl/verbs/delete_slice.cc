@@ -6,9 +6,9 @@
 
 namespace gpuctl::cli {
 
-Action declare_delete_slice(CLI::App& app) {
+Action declare_delete_slice(Arguments& arguments) {
   auto name = std::make_shared<std::string>();
-  app.add_option("NAME", *name, "The slice; it must have no programs and no slices below it")->required();
+  arguments.add("NAME", *name, "The slice; it must have no programs and no slices below it").required();
 
   return [name](Context& context) -> Outcome<int> {
     const Outcome<std::string> path = slice_path(*name);

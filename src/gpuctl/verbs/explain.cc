@@ -8,9 +8,9 @@
 
 namespace gpuctl::cli {
 
-Action declare_explain(CLI::App& app) {
+Action declare_explain(Arguments& arguments) {
   auto text = std::make_shared<std::string>();
-  app.add_option("PID", *text, "Process of a program that was started with 'gpuctl run'")->required();
+  arguments.add("PID", *text, "Process of a program that was started with 'gpuctl run'").required();
 
   return [text](Context& context) -> Outcome<int> {
     const auto pid = parse_integer(*text);

@@ -29,18 +29,19 @@ std::string mps_text(const ipc::EndedClient& client) {
 
 }  // namespace
 
-Action declare_kill(CLI::App& app) {
+Action declare_kill(Arguments& arguments) {
   struct Options {
     std::string whom, signal, timeout;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("PID|SLICE", options->whom,
-                 "The program, or the slice whose programs are to end, with those below it; '/4711' is a slice")
-      ->required();
-  app.add_option("--signal", options->signal, "The signal: TERM (default), HUP, INT, QUIT, ABRT, USR1, USR2 or KILL")
-      ->type_name("NAME");
-  app.add_option("--timeout", options->timeout, "SIGKILL follows after so many milliseconds; 2000 by default")
-      ->type_name("MS");
+  arguments
+      .add("PID|SLICE", options->whom,
+           "The program, or the slice whose programs are to end, with those below it; '/4711' is a slice")
+      .required();
+  arguments.add("--signal", options->signal, "The signal: TERM (default), HUP, INT, QUIT, ABRT, USR1, USR2 or KILL")
+      .value("NAME");
+  arguments.add("--timeout", options->timeout, "SIGKILL follows after so many milliseconds; 2000 by default")
+      .value("MS");
 
   return [options](Context& context) -> Outcome<int> {
     boost::json::object parameters;

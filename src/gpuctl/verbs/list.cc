@@ -6,7 +6,7 @@
 
 namespace gpuctl::cli {
 
-Action declare_list(CLI::App&) {
+Action declare_list(Arguments&) {
   return [](Context& context) -> Outcome<int> {
     const auto reply = ask(context, "ListSlices");
     if (!reply) return reply.error();

@@ -41,16 +41,16 @@ bool wait_for_reply(Daemon& daemon, std::chrono::steady_clock::time_point until)
 
 }  // namespace
 
-Action declare_monitor(CLI::App& app) {
+Action declare_monitor(Arguments& arguments) {
   struct Options {
     std::string record;
     std::string seconds;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("--record", options->record, "Write what ran to this file, for 'gpuctl simulate FILE'")
-      ->type_name("FILE")
-      ->required();
-  app.add_option("--seconds", options->seconds, "How long (until Ctrl-C)")->type_name("S");
+  arguments.add("--record", options->record, "Write what ran to this file, for 'gpuctl simulate FILE'")
+      .value("FILE")
+      .required();
+  arguments.add("--seconds", options->seconds, "How long (until Ctrl-C)").value("S");
 
   return [options](Context& context) -> Outcome<int> {
     auto until = std::chrono::steady_clock::time_point::max();

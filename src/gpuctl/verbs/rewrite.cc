@@ -81,12 +81,11 @@ Outcome<int> run(const std::string& in, const std::string& out, Context& context
 
 }  // namespace
 
-Action declare_rewrite(CLI::App& app) {
+Action declare_rewrite(Arguments& arguments) {
   auto in = std::make_shared<std::string>();
   auto out = std::make_shared<std::string>();
-  app.add_option("IN", *in, "PTX, a cubin, a fatbin, or an executable, library or object file")->required();
-  app.add_option("-o,--output", *out, "Write the rewritten PTX here; several modules into a directory")
-      ->type_name("OUT");
+  arguments.add("IN", *in, "PTX, a cubin, a fatbin, or an executable, library or object file").required();
+  arguments.add("-o,--output", *out, "Write the rewritten PTX here; several modules into a directory").value("OUT");
   return [in, out](Context& context) { return run(*in, *out, context); };
 }
 

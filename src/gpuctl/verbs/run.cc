@@ -72,18 +72,18 @@ Failure exec_failure(const std::string& program, int error) {
 
 }  // namespace
 
-Action declare_run(CLI::App& app) {
+Action declare_run(Arguments& arguments) {
   auto name = std::make_shared<std::string>();
-  CLI::Option* slice = app.add_option("--slice", *name, "The slice to run in (GPUCTL_SLICE)")->type_name("NAME");
+  const Argument slice = arguments.add("--slice", *name, "The slice to run in (GPUCTL_SLICE)").value("NAME");
   // For the help only: the program's command line was cut off before the options were parsed.
   auto program = std::make_shared<std::vector<std::string>>();
-  app.add_option("PROGRAM", *program, "The program, looked up in PATH, and its arguments, passed on untouched");
-  app.footer(
+  arguments.add("PROGRAM", *program, "The program, looked up in PATH, and its arguments, passed on untouched");
+  arguments.footer(
       "Options of gpuctl end at the program or at '--'. The program keeps its arguments, environment, descriptors and\n"
       "process id; its exit status is that of gpuctl. 125: gpuctl itself failed, 126: not executable, 127: not found.");
 
   return [name, slice, program](Context& context) -> Outcome<int> {
-    if (slice->count() == 0) *name = variable("GPUCTL_SLICE");
+    if (!slice.given()) *name = variable("GPUCTL_SLICE");
     if (name->empty()) return usage("run: --slice is missing; give the slice to run in: --slice NAME");
     if (context.command.empty()) return usage("run: no program given; write gpuctl run --slice NAME PROGRAM ARGUMENTS");
     const Outcome<std::string> path = slice_path(*name);

@@ -7,21 +7,21 @@
 
 namespace gpuctl::cli {
 
-Action declare_set(CLI::App& app) {
+Action declare_set(Arguments& arguments) {
   struct Options {
     std::string name;
     std::vector<std::string> assignments;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("NAME", options->name, "The slice; '/' is the root")->required();
-  app.add_option("KEY=VALUE", options->assignments, "What to change, all or nothing")->required();
+  arguments.add("NAME", options->name, "The slice; '/' is the root").required();
+  arguments.add("KEY=VALUE", options->assignments, "What to change, all or nothing").required();
   std::string footer = "Keys:";
   for (const SliceSetting* setting : setting_options()) {
     std::string line = "  " + std::string(setting->option) + '=' + setting->argument;
     line.resize(std::max<std::size_t>(line.size() + 2, 34), ' ');
     footer += '\n' + line + setting->help;
   }
-  app.footer(footer + "\n\n" + policy_help());
+  arguments.footer(footer + "\n\n" + policy_help());
 
   return [options](Context& context) -> Outcome<int> {
     const Outcome<std::string> path = slice_path(options->name);

@@ -104,11 +104,11 @@ Outcome<int> show_kernels(Context& context) {
 
 }  // namespace
 
-Action declare_show(CLI::App& app) {
+Action declare_show(Arguments& arguments) {
   auto name = std::make_shared<std::string>();
   auto kernels = std::make_shared<bool>(false);
-  app.add_option("NAME", *name, "The slice; '/' is the root");
-  app.add_flag("--kernels", *kernels, "What policies for jobs have learnt about kernels, instead of a slice");
+  arguments.add("NAME", *name, "The slice; '/' is the root");
+  arguments.add_flag("--kernels", *kernels, "What policies for jobs have learnt about kernels, instead of a slice");
 
   return [name, kernels](Context& context) -> Outcome<int> {
     if (*kernels && !name->empty()) return usage("show: --kernels goes without the name of a slice");

@@ -108,17 +108,17 @@ Outcome<int> run(const Options& options, Context& context) {
 
 }  // namespace
 
-Action declare_simulate(CLI::App& app) {
+Action declare_simulate(Arguments& arguments) {
   auto options = std::make_shared<Options>();
-  app.add_option("WORKLOAD", options->workload, "TOML file that describes devices and applications")->required();
-  app.add_option("--policy", options->policies,
-                 "Policies to compare, each NAME or NAME:OPTION=VALUE:...; names: " + sched::job_policy_names())
-      ->type_name("POLICY[,POLICY...]")
-      ->required();
-  app.add_option("--seeds", options->seeds, "Runs per policy, each with other random numbers (as the workload says)")
-      ->type_name("N");
-  app.add_option("--plot", options->plot, "Write a picture of the shares over time to this SVG file")
-      ->type_name("FILE");
+  arguments.add("WORKLOAD", options->workload, "TOML file that describes devices and applications").required();
+  arguments
+      .add("--policy", options->policies,
+           "Policies to compare, each NAME or NAME:OPTION=VALUE:...; names: " + sched::job_policy_names())
+      .value("POLICY[,POLICY...]")
+      .required();
+  arguments.add("--seeds", options->seeds, "Runs per policy, each with other random numbers (as the workload says)")
+      .value("N");
+  arguments.add("--plot", options->plot, "Write a picture of the shares over time to this SVG file").value("FILE");
   return [options](Context& context) { return run(*options, context); };
 }
 

@@ -33,7 +33,7 @@ void print_status(std::ostream& out, const ipc::Status& status, const std::strin
 
 }  // namespace
 
-Action declare_status(CLI::App&) {
+Action declare_status(Arguments&) {
   return [](Context& context) -> Outcome<int> {
     const auto reply = ask(context, "GetStatus");
     if (!reply) return reply.error();

@@ -85,14 +85,14 @@ Outcome<int> live_screen(Daemon& daemon) {
 
 }  // namespace
 
-Action declare_top(CLI::App& app) {
+Action declare_top(Arguments& arguments) {
   struct Options {
     bool once = false;
     std::string interval = "1";
   };
   auto options = std::make_shared<Options>();
-  app.add_flag("--once", options->once, "Print one table, measured over one interval, and exit");
-  app.add_option("--interval", options->interval, "Seconds between two samples, 0.1 to 60 (1)")->type_name("S");
+  arguments.add_flag("--once", options->once, "Print one table, measured over one interval, and exit");
+  arguments.add("--interval", options->interval, "Seconds between two samples, 0.1 to 60 (1)").value("S");
 
   return [options](Context& context) -> Outcome<int> {
     const auto seconds = parse_seconds(options->interval);

@@ -1,2 +1,0 @@
-// The one place where this library compiles Boost.JSON.
-#include <boost/json/src.hpp>
