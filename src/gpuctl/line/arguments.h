@@ -1,4 +1,5 @@
-// What a verb takes on the command line. Declared without CLI11, whose headers take seconds to compile, in one place.
+// What a verb takes on the command line. Declared without CLI11, whose headers take seconds to compile: command_line.cc
+// has them.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// The one place that CLI11 is compiled in.
 #include "gpuctl/line/command_line.h"
 
 #include <unistd.h>
@@ -9,7 +10,6 @@
 #include <map>
 
 #include "gpuctl/line/arguments.h"
-#include "gpuctl/line/help.h"
 #include "gpuctl/line/verb.h"
 #include "gpuctl/text/suggest.h"
 #include "ipc/interface.h"
@@ -26,6 +26,36 @@ constexpr const char* kFooter =
     "  gpuctl top\n"
     "\n"
     "'gpuctl VERB --help' tells more about a verb; gpuctl(1) is the manual.";
+
+/// How `--help` looks: CLI11's layout with our usage line and without what goes without saying.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter();
+  std::string make_usage(const CLI::App* app, std::string name) const override;
+  std::string make_option_opts(const CLI::Option* option) const override;
+};
+
+HelpFormatter::HelpFormatter() {
+  column_width(34);
+  label("SUBCOMMAND", "VERB");
+}
+
+std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
+  std::string usage = "Usage: " + name;  // gpuctl, or gpuctl VERB
+  if (app->get_parent() == nullptr) return usage + " [OPTIONS] VERB [ARGUMENTS...]\n";
+  for (const CLI::Option* option : app->get_options())
+    if (option->get_required() && !option->get_positional())
+      usage += ' ' + option->get_name() + ' ' + option->get_type_name();
+  usage += " [OPTIONS]";
+  for (const CLI::Option* option : app->get_options())
+    if (option->get_positional()) usage += ' ' + option->get_name(true) + (option->get_expected_max() > 1 ? "..." : "");
+  return usage + '\n';
+}
+
+std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
+  if (option->get_positional()) return option->get_expected_max() > 1 ? "..." : "";
+  return option->get_type_size() == 0 ? "" : ' ' + option->get_type_name();
+}
 
 /// Options that take a value in the next argument; needed to find the verb before anything is parsed.
 bool takes_value(const std::string& argument) {
@@ -156,6 +186,36 @@ bool is_run(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
+
+Argument Argument::required() {
+  option_->required();
+  return *this;
+}
+
+Argument Argument::value(const std::string& name) {
+  option_->type_name(name);
+  return *this;
+}
+
+bool Argument::given() const {
+  return option_->count() != 0;
+}
+
+Argument Arguments::add(const std::string& name, std::string& value, const std::string& help) {
+  return Argument(app_.add_option(name, value, help));
+}
+
+Argument Arguments::add(const std::string& name, std::vector<std::string>& values, const std::string& help) {
+  return Argument(app_.add_option(name, values, help));
+}
+
+Argument Arguments::add_flag(const std::string& name, bool& value, const std::string& help) {
+  return Argument(app_.add_flag(name, value, help));
+}
+
+void Arguments::footer(const std::string& text) {
+  app_.footer(text);
+}
 
 std::vector<std::string> cut_program(std::vector<std::string>& arguments) {
   if (!is_run(arguments)) return {};
