@@ -10,7 +10,7 @@ import sys
 
 source, output, depfile = map(pathlib.Path, sys.argv[1:])
 rooms = ("container", "lexical", "syntax", "analysis", "pass", "worker")
-directories = [source / "ptx", *(source / "ptx" / room for room in rooms), source / "base"]
+directories = [source / "ptx", *(source / "ptx" / room for room in rooms)]
 files = sorted(
     path
     for directory in directories
@@ -21,6 +21,7 @@ files += [
     source / "libgpuslice" / name
     for name in ("compile/image.h", "kernels/kernels.h", "compile/forms.cc", "compile/register_limit.cc")
 ]
+files += [source / "base" / name for name in ("result.h", "sm_range.h")]
 files += sorted((source / "gpuslice-compile").glob("*.cc"))
 sha = hashlib.sha256()
 for path in files:
