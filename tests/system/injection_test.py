@@ -158,6 +158,31 @@ class Injection(instance.SystemTest):
         if not (options.function or options.place):
             self.assertGreater(injected, len(cases) / 2)  # what the library's threads call depends on the time
 
+    def test_an_error_while_nothing_is_granted(self):
+        """An error of one call only leaves the launch on the GPU, evicted. It still ends, though nobody manages it."""
+        self.start_daemon()
+        self.gpuctl("create-slice", "s")
+        env = {
+            **self.env,
+            "GPUCTL_SOFTGPU": str(self.driver),
+            "INJECT_DRIVER": str(instance.SOFTGPU / "libcuda.so.1"),
+            "INJECT_CALLS": str(self.scratch / "calls"),
+            "INJECT_FUNCTION": "cuStreamQuery",
+            "INJECT_ERROR": str(ERRORS["failed"]),
+            "INJECT_AFTER": "200",  # the agent asks each 5 ms, while something runs
+        }
+        size = ("--blocks", 512, "--iterations", 200)
+        program = self.start_in(
+            "s", instance.BENCH, "run", "work", *size, "--count", 1, "--announce", "--json", env=env
+        )
+        program.wait_started()
+        self.gpuctl("set", "s", "max=0")
+        instance.wait_until(self.daemon_heard_of_a_fault, "the error to be reported")
+        self.assertRightResults(program.report(LIMIT_S * instance.SLOWER))
+
+    def daemon_heard_of_a_fault(self):
+        return self.call("GetStatus")["faults"] > 0
+
     def cases(self, called):
         """All of them, or for each function and place one, with programs and errors by turns."""
         everything = []

@@ -82,8 +82,8 @@ class RunAhead(instance.SystemTest):
         self.fail(f"{ahead} launches ahead at most, each {each} us")
 
     def test_long_kernels(self):
-        """Of 5 ms: never more than can be."""
-        ahead, _ = self.ahead(8 * MARK, 5000)
+        """Of 2 ms, of which a mark is 32 ms: never more than can be. A launch waits for no mark longer than 200 ms."""
+        ahead, _ = self.ahead(8 * MARK, 2000)
         self.assertGreater(ahead, 1)
         self.assertLessEqual(ahead, 2 * MARK + 1)
 

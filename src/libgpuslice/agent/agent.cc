@@ -161,6 +161,11 @@ void Agent::run() {
   }
   if (Context::exiting()) finish_at_exit();
   const CUresult fault = c_.fault_.load();
+  if (fault != CUDA_SUCCESS) {
+    // If the driver said so of one call only, launches are still there, and nobody grants them anything any more.
+    std::lock_guard lock(c_.mutex_);
+    c_.let_holders_work();
+  }
   c_.agent_is_.store(Context::AgentIs::kOver);
   if (fault != CUDA_SUCCESS) Client::get().report_fault(c_.view_.device_index(), fault, error_name(fault));
 }

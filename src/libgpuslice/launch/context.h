@@ -307,6 +307,7 @@ class Context final : public Opaque::Owner, public LaunchSource {
   AgentLook seen_by_rescue_;  ///< when rescue() last looked
 
   void rescue();
+  void let_holders_work();
   void end();
   void end_with_agent();
   bool wait_until_agent_is(AgentIs what, std::chrono::steady_clock::time_point until);

@@ -29,6 +29,11 @@ void Context::rescue() {
   if (!is_stuck(std::exchange(seen_by_rescue_, now), now)) return;
   debug("the agent is stuck in the driver: what rests works after all");
   crowded_until_ns_.store(monotonic_ns() + kCrowdedForNs);
+  let_holders_work();
+}
+
+/// With mutex_. Holders that rest work though nothing may be granted to them: no other workers will come.
+void Context::let_holders_work() {
   for (const Stream* stream : active_) {
     for (const auto& launch : stream->outstanding) ipc::store(slots_.host(launch->slot).lone, 1u);
   }
