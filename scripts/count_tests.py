@@ -2,16 +2,19 @@
 """Say how many tests the last `meson test` ran, and which took long: count_tests.py LOGS, LOGS being meson-logs of the
 build directory. The last line holds the counts.
 
-A GoogleTest program counts with each of its cases, any other test as one. A program that ended badly although none of
-its cases failed (it crashed, or ran out of time) counts as one failure more. Exit status 1 when one failed or none ran.
+A GoogleTest program counts with each of its cases, any other test as one; what a Python test skips counts as skipped
+beside it. A program that ended badly although none of its cases failed (it crashed, or ran out of time) counts as one
+failure more. Exit status 1 when one failed or none ran.
 """
 
 import json
 import pathlib
+import re
 import sys
 import xml.etree.ElementTree
 
 SLOW_S = 10
+SKIPPED_CASE = re.compile(r"\.\.\. skipped ['\"]")  # as unittest says it
 GOOD = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}
 
 
@@ -42,7 +45,9 @@ def main():
         if test["duration"] > SLOW_S:
             slow.append((test["duration"], test["name"]))
         whole = GOOD.get(test["result"], "failed")
-        outcomes = cases.get(test["name"]) or [whole]
+        outcomes = list(cases.get(test["name"]) or [whole])
+        if whole == "passed":
+            outcomes += ["skipped"] * len(SKIPPED_CASE.findall(test.get("stderr", "")))
         if whole == "failed" and "failed" not in outcomes:
             outcomes.append("failed")
         for outcome in outcomes:

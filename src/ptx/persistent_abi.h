@@ -1,4 +1,4 @@
-// What a kernel in persistent form and the runtime that launches it agree upon (DESIGN: "launch block").
+// What a kernel in persistent form and the runtime that launches it agree upon (a launch block).
 //
 // One launch owns one DeviceSlot and one HostSlot, zero when it is issued and not reused before every worker ever
 // launched on them is known to have left. That is the whole defence against stale workers: no sequence numbers, no

@@ -1,5 +1,4 @@
-// The rewriter: to the kernels of a module it adds their persistent or guarded forms (DESIGN section 5,
-// persistent_abi.h).
+// The rewriter: to the kernels of a module it adds their persistent or guarded forms (persistent_abi.h).
 //
 // A kernel gets a persistent form only when every construct in it is understood and known to behave the same when its
 // blocks are run one after the other by fewer, longer-lived blocks. Where only the second run of a block is in doubt,

@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -150,9 +151,8 @@ class SystemTest(unittest.TestCase):
 
     def setUp(self):
         self.addCleanup(self.say_if_slow, time.monotonic())
-        directory = tempfile.TemporaryDirectory(prefix="gpuctl-test.")
-        self.addCleanup(directory.cleanup)
-        self.scratch = pathlib.Path(directory.name)
+        self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="gpuctl-test."))
+        self.addCleanup(self.remove_scratch)
         self.socket = self.scratch / "io.gpuctl"
         self.state = self.scratch / "state"
         self.programs = []
@@ -182,6 +182,15 @@ class SystemTest(unittest.TestCase):
         seconds = time.monotonic() - start
         if seconds > SLOW_S:
             print(f"slow: {seconds:.1f} s: {self.id()}", file=sys.stderr)
+
+    def remove_scratch(self):
+        """The compile helper of a program that was killed may put something there until it notices."""
+
+        def is_gone():
+            shutil.rmtree(self.scratch, ignore_errors=True)
+            return not self.scratch.exists()
+
+        wait_until(is_gone, f"{self.scratch} to be removed")
 
     def end_all(self):
         for program in self.programs:

@@ -27,11 +27,28 @@ def allocate(name, arguments):
             ctypes.byref(address), ctypes.byref(pitch), size, u64(arguments[1]), 4),
     }[name]()
     return code, address.value
+class Properties(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int), ("handles", ctypes.c_int), ("location", ctypes.c_int * 2),
+                ("windows", ctypes.c_void_p), ("flags", ctypes.c_ubyte * 8)]
+ON_DEVICE = Properties(type=1, location=(1, 0))
 for line in sys.stdin:
     verb, *words = line.split()
     numbers = [int(word) for word in words if word.isdigit()]
     if verb == "allocate":
         print(*allocate(words[0], numbers), flush=True)
+    elif verb == "create":
+        handle, size = u64(), u64(numbers[0])
+        code = cuda.cuMemCreate(ctypes.byref(handle), size, ctypes.byref(ON_DEVICE), u64())
+        print(code, handle.value, flush=True)
+    elif verb == "map":
+        address, handle, size = u64(), u64(numbers[0]), u64(numbers[1])
+        codes = [cuda.cuMemAddressReserve(ctypes.byref(address), size, u64(), u64(), u64()),
+                 cuda.cuMemMap(address, size, u64(), handle, u64())]
+        print(*codes, address.value, flush=True)
+    elif verb == "release":
+        print(cuda.cuMemRelease(u64(numbers[0])), flush=True)
+    elif verb == "unmap":
+        print(cuda.cuMemUnmap(u64(numbers[0]), u64(numbers[1])), flush=True)
     elif verb == "free":
         print(cuda.cuMemFree_v2(u64(numbers[0])), flush=True)
     elif verb == "free_async":
@@ -107,6 +124,23 @@ class MemoryMax(instance.SystemTest):
         self.assertEqual(program.allocate(MIB, "pitch", 64)[0], OUT_OF_MEMORY)
         self.assertEqual(program.numbers("free", address), [SUCCESS])
         self.assertEqual(program.info(), (64 * MIB, 64 * MIB))
+
+    def test_physical_memory_counts_until_its_last_use(self):
+        """With a handle, or mapped: what is released while it is mapped counts until it is unmapped."""
+        self.start_limited()
+        program = MemoryProgram(self, "s")
+        code, handle = program.numbers("create", 60 * MIB)
+        self.assertEqual(code, SUCCESS)
+        self.assertEqual(program.info(), (4 * MIB, 64 * MIB))
+        self.assertEqual(program.numbers("create", 6 * MIB)[0], OUT_OF_MEMORY)
+        *codes, address = program.numbers("map", handle, 60 * MIB)
+        self.assertEqual(codes, [SUCCESS, SUCCESS])
+        self.assertEqual(program.numbers("release", handle), [SUCCESS])
+        self.assertEqual(program.info(), (4 * MIB, 64 * MIB))
+        self.assertEqual(program.allocate(6 * MIB)[0], OUT_OF_MEMORY)
+        self.assertEqual(program.numbers("unmap", address, 60 * MIB), [SUCCESS])
+        self.assertEqual(program.info(), (64 * MIB, 64 * MIB))
+        self.assertEqual(program.numbers("create", 64 * MIB)[0], SUCCESS)
 
     def test_what_fails_does_not_count(self):
         self.start_limited("100T")

@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -234,6 +235,25 @@ class DaemonTest(DaemonTestCase):
         os.waitpid(child, 0)
         denied = "io.gpuctl.PermissionDenied"
         self.assertEqual(json.loads(os.read(read, 65536)), [denied, denied, denied, denied, "", "", ""])
+        os.close(read)
+        os.close(write)
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root to give the socket to another group")
+    def test_the_socket_belongs_to_the_group_that_was_named(self):
+        os.chmod(self.directory, 0o755)
+        self.start("--config", self.write("c.toml", '[daemon]\nsocket_mode = "0660"\nsocket_group = 65534\n'))
+        found = os.stat(self.path)
+        self.assertEqual((found.st_gid, stat.S_IMODE(found.st_mode)), (65534, 0o660))
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            os.write(write, json.dumps("parameters" in self.call("GetStatus")).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        self.assertEqual(json.loads(os.read(read, 65536)), True)
         os.close(read)
         os.close(write)
 

@@ -15,7 +15,7 @@
 
 namespace gpuctl::sched {
 
-/// What is left of a launch, corrected by its progress (DESIGN: remaining = remaining block-tasks x time per
+/// What is left of a launch, corrected by its progress (remaining = remaining block-tasks x time per
 /// block-task). `ran`: time it has run on the whole device (or as much longer as it had less of it). The prediction
 /// counts the less the more of the launch has been seen: with a fraction f done, 1 - f of it.
 Time corrected_remaining(Time predicted, Time ran, std::uint64_t tasks_done, std::uint64_t tasks_total);
