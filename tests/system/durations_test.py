@@ -66,13 +66,13 @@ def launch(how, name, nanoseconds):
     parameters = [ctypes.c_uint64(there.value + 16), ctypes.c_uint32(nanoseconds), there]
     pointers = (POINTER * 3)(*[ctypes.cast(ctypes.byref(one), POINTER) for one in parameters])
     if how == "together":
-        return call("cuLaunchCooperativeKernel", function, 4, 1, 1, 32, 1, 1, 0, stream, pointers)
+        return call("cuLaunchCooperativeKernel", function, 1, 1, 1, 1, 1, 1, 0, stream, pointers)
     if how == "plain":
-        return call("cuLaunchKernel", function, 4, 1, 1, 32, 1, 1, 0, stream, pointers, None)
+        return call("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, stream, pointers, None)
     if name not in graphs:
         graph, graphs[name] = POINTER(), POINTER()
         call("cuStreamBeginCapture_v2", stream, 0)
-        call("cuLaunchKernel", function, 4, 1, 1, 32, 1, 1, 0, stream, pointers, None)
+        call("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, stream, pointers, None)
         call("cuStreamEndCapture", stream, ctypes.byref(graph))
         call("cuGraphInstantiateWithFlags", ctypes.byref(graphs[name]), graph, ctypes.c_ulonglong(0))
     call("cuGraphLaunch", graphs[name], stream)
