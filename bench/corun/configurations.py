@@ -10,6 +10,13 @@ PRIORITY = 50
 
 
 @dataclasses.dataclass(frozen=True)
+class OfSms:
+    """Stands for so much of the GPU's SMs."""
+
+    part: float
+
+
+@dataclasses.dataclass(frozen=True)
 class Configuration:
     name: str
     description: str
@@ -85,6 +92,13 @@ CONFIGURATIONS = {
             "ours, MPS, weight 200 for LS, 100 for batch",
             ls_slice=("--weight", 200),
             batch_slice=("--weight", 100),
+        ),
+        ours("ours-max-75", "ours, MPS, max of 75 % of the SMs for batch", batch_slice=("--max", OfSms(0.75))),
+        ours(
+            "ours-priority-max-75",
+            f"ours, MPS, priority {PRIORITY} for LS, max of 75 % of the SMs for batch",
+            ls_slice=("--priority", PRIORITY),
+            batch_slice=("--max", OfSms(0.75)),
         ),
         ours(
             "ours-hpf",

@@ -11,7 +11,7 @@ import subprocess
 import time
 
 from ..lab.modes import SOFTWARE, LabOfModes
-from .configurations import OURS, RESERVE
+from .configurations import OURS, RESERVE, OfSms
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -95,8 +95,14 @@ class Stage:
         return json.loads(done.stdout)
 
     def slice_options(self, options, reserve):
-        """The reserve in SMs of this GPU."""
-        return [max(1, round(reserve * self.lab.sms())) if option == RESERVE else option for option in options]
+        """The reserve, and other parts of the GPU, in SMs of this one."""
+        part = {RESERVE: reserve}
+        parts = [option.part if isinstance(option, OfSms) else part.get(option) for option in options]
+        sms = self.lab.sms()
+        return [
+            option if of_sms is None else max(1, round(of_sms * sms))
+            for option, of_sms in zip(options, parts, strict=True)
+        ]
 
     def create_slice(self, name, options):
         command = [self.lab.gpuctl_path, "create-slice", name, *map(str, options)]
