@@ -21,7 +21,7 @@ constexpr double kBetweenClaimsNs = 9;
 /// This fraction of the work that is worth a claim is enough. Where block-tasks are long, rounding up would add much.
 constexpr double kNearlyWorth = 0.95;
 /// Towards the end chunks may be shorter by this factor. Workers then wait for the last chunk, so claims may occupy the
-/// word for nearly all of the time.
+/// word for two thirds of the time.
 constexpr double kLastShorter = 2;
 /// A chunk takes at most this fraction of the target. The rest is for polling the grant, and for seeing that the last
 /// worker has left.
@@ -29,7 +29,8 @@ constexpr double kOfTarget = 0.9;
 /// To be worth their claims, chunks may take at most this many times the target.
 constexpr double kLongerForClaims = 1.5;
 constexpr double kMostPerClaim = 0xffff;
-/// In strided order, the numbers to claim end at most this much above the last block-task.
+/// Launches with this many block-tasks or more are not strided: strided numbers may end this far above the last
+/// block-task.
 constexpr std::uint64_t kMostStrided = std::uint64_t{1} << 29;
 
 }  // namespace

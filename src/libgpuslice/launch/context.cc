@@ -65,8 +65,8 @@ Instance* Context::make_instance(KernelInfo& kernel) {
   kernel.instances.push_back(std::move(made));
   if (!instance.persistent) return nullptr;
 
-  // Loading its code may block until the device is idle. Beside evicted launches that would never end, so all launches
-  // complete first.
+  // Loading its code may block until the device is idle. That must not happen beside evicted launches, since the driver
+  // then holds what they need to resume.
   if (driver().cuFuncLoad) {
     quiesce();
     driver().cuFuncLoad(instance.persistent);
@@ -233,7 +233,7 @@ bool Context::idle() {
   {
     std::lock_guard lock(mutex_);
     if (outstanding_ > 0) return false;
-    // The agent clears opaque_busy_ while it looks, and holds a demand above 0 until it knows better.
+    // The agent clears opaque_busy_ while it looks at these kernels. Then opaque_demand_ still shows them.
     if (opaque_demand_ == 0 && !opaque_busy_.load()) return true;
   }
   CUcontext current = nullptr;  // of other contexts, what the agent knows is enough
