@@ -50,7 +50,7 @@ class CompileJob {
   void answer(const Forms& forms);
   /// Whether there is an answer. Any thread.
   bool answered() const;
-  /// The answer; nothing if there is none, or it is damaged.
+  /// The answer. Nothing if there is none or it is damaged.
   std::optional<Forms> take_answer() const;
 
  private:

@@ -27,8 +27,7 @@ struct Forms {
   std::string code;                  ///< machine code to load; empty: no kernel has another form than its original
   std::vector<ImageKernel> kernels;  ///< every entry of the PTX
   bool stands_alone = false;         ///< gpuctl::ptx::stands_alone() of the PTX
-  std::string
-      reason;  ///< why there is no code though kernels could have forms, or why the PTX was not understood; one line
+  std::string reason;  ///< why kernels that could have forms have no code, or why the PTX was not understood
 };
 
 /// The key under which the forms are kept.

@@ -185,8 +185,7 @@ CUresult load_image(void** out, const ImageToLoad& asked, const ImageCalls& call
       const CUresult result = calls.plain();
       if (result == CUDA_SUCCESS) {
         set_handle(*image, handle = *out, asked.is_library);
-        // The software GPU cannot run machine code of GPUs; the forms take its place.
-      } else if (beside && is_software_gpu()) {
+      } else if (beside && is_software_gpu()) {  // it cannot run GPU code, so the forms replace it
         handle = load_forms(*image, *forms, asked.is_library, calls);
         image->has_forms = handle != nullptr;
       }

@@ -12,7 +12,7 @@
 
 namespace gpuslice {
 
-/// How many entries were added to the image behind this handle.
+/// How many entries were added to the image with this handle.
 inline unsigned added_entries(const std::shared_ptr<LoadedImage>& image) {
   if (!image || !image->has_forms) return 0;
   return static_cast<unsigned>(std::count_if(image->listed.begin(), image->listed.end(),
