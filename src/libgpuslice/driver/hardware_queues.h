@@ -3,7 +3,8 @@
 
 namespace gpuslice {
 
-/// Of these the driver puts work into by turns, for each program; what waits in one holds up all streams behind it.
+/// The driver puts each program's streams into this many queues by turns. What waits in one queue holds up all streams
+/// behind it.
 unsigned hardware_queues();
 
 }  // namespace gpuslice
