@@ -54,7 +54,8 @@ std::vector<std::shared_ptr<ExecutableGraph>> ExecutableGraph::all() {
 void ExecutableGraph::put_back(std::shared_ptr<ExecutableGraph> graph) {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
-  graph.swap(all.graphs[graph->handle_]);  // the handle may have named a graph of a destroyed context
+  graph.swap(
+      all.graphs[graph->handle_]);  // an entry left by a graph whose context was destroyed may still have this handle
 }
 
 std::shared_ptr<ExecutableGraph> ExecutableGraph::remove(CUgraphExec handle) {
