@@ -232,7 +232,7 @@ bool Agent::all_left() {
   return c_.outstanding_ == 0 && (c_.leaving_.empty() || grids_over_);
 }
 
-/// Finds out which SMs kernels in original form could still fill.
+/// Finds out how many SMs the kernels in original form on the GPU could fill.
 void Agent::look_at_opaque() {
   const std::uint64_t now = monotonic_ns();
   if (!c_.opaque_busy_.load() || now - looked_at_opaque_ns_ < kOpaqueEveryNs) return;

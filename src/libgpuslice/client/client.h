@@ -20,7 +20,7 @@
 
 namespace gpuslice {
 
-/// Durations that the daemon or the environment sets.
+/// Durations that the daemon sets at attachment.
 struct Targets {
   std::chrono::microseconds latency{50};     ///< kernels shorter than this run in their original form
   std::chrono::microseconds block_task{20};  ///< a chunk of block-tasks takes at most about this long
@@ -51,8 +51,8 @@ class Client {
   /// The grant in force on a device of the program. Null without a daemon, or for a device number that is out of range.
   const gpuctl::ipc::Grant* grant(int device) const;
 
-  /// Makes the daemon look at once (eventfd), because demand rose above the grant or a shrink has taken effect. Does
-  /// nothing while not attached.
+  /// Makes the daemon look at this client's usage at once (eventfd), for example because demand rose above the grant or
+  /// a shrink has taken effect. Does nothing while not attached.
   void kick() const;
 
   /// The client's thread calls `source` every `kReportInterval`, and with `all` after attaching again. It returns

@@ -17,8 +17,8 @@
 
 namespace gpuslice {
 
-/// The register limit for each thread of the persistent form, if a limit few registers lower lets as many blocks fit as
-/// the original's.
+/// The register limit per thread of the persistent form. Nothing if as many of its blocks fit without a limit as of the
+/// original's, or if it has more than a few registers too many.
 std::optional<int> register_limit(int original, int persistent);
 
 struct RegisterLimit {

@@ -15,8 +15,8 @@ CUstream explicit_stream(CUstream stream, bool per_thread);
 /// Whether a capture is under way.
 bool capturing_anything();
 
-/// True as a condition if no capture is under way. Then none begins before this object is destroyed. Used for queries,
-/// since a query about a stream that captures would end the capture.
+/// True as a condition if no capture is under way. Then none begins before this object is destroyed. A query about a
+/// stream that captures would end the capture.
 class NoCapture {
  public:
   NoCapture();

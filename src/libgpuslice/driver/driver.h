@@ -1,4 +1,4 @@
-// The driver's own functions, reached past the interposer.
+// The driver's own functions, reached past the wrappers.
 #pragma once
 
 #include <cuda.h>

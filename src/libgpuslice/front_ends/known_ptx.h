@@ -1,7 +1,6 @@
-// The PTX of machine code that was compiled in this user's processes under libgpuslice's eyes. Front ends that compile
-// to a cubin themselves (NVRTC's users, Triton with its ptxas) have the PTX for a moment and give the driver only the
-// cubin. The cubin's content identifies its PTX. The PTX is kept in the user's cache directory, because front ends keep
-// their cubins too.
+// The PTX of machine code whose compilation libgpuslice saw. Front ends that compile to a cubin themselves (NVRTC's
+// users, Triton with its ptxas) have the PTX for a moment and give the driver only the cubin. The cubin's content
+// identifies its PTX. The PTX is kept in the user's cache directory, because front ends keep their cubins too.
 #pragma once
 
 #include <optional>

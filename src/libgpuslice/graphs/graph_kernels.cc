@@ -21,7 +21,7 @@ constexpr char kAttributes[] = "cooperative, in clusters, changed by the device,
 
 struct Edge {
   std::size_t from, to;
-  bool ordinary;  ///< the node starts after full completion of the other, and waits for nothing less
+  bool ordinary;  ///< the second node starts only after the first is fully complete
 };
 
 struct Nodes {

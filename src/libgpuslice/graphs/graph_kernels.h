@@ -37,8 +37,8 @@ struct GraphKernels {
 /// Reads a graph of the program. `uses_priorities`: node priorities count. The context must be current.
 GraphKernels look_at_graph(CUgraph graph, bool uses_priorities);
 
-/// Reads what the program wants to launch at a node. Fills the members from `original` on, and `kernel`, which may be
-/// another one than before. The context must be current.
+/// Reads what the program wants to launch at a node. Fills `kernel`, which may be another one than before, and the
+/// members from `original` to `values`. The context must be current.
 void read_params(const CUDA_KERNEL_NODE_PARAMS& params, GraphKernel& out);
 
 }  // namespace gpuslice

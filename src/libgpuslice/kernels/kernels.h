@@ -71,7 +71,7 @@ struct KernelInfo {
   /// It has a persistent or guarded form. The functions below are written before this is set.
   std::atomic<bool> persistent{false};
   bool once = false;  ///< it is guarded: each worker runs one block-task
-  /// The forms of its image, if they were still being made when the kernel became known.
+  /// The late forms of its image, as they were known when the kernel became known; null: none will come.
   std::shared_ptr<ComingForms> late;
   std::atomic<bool> may_get_form{true};  ///< false once it is known that `late` brings none
   std::string reason;                    ///< why it has this form; one line

@@ -1,4 +1,4 @@
-// The launch blocks of one context: a ring of device slots and their host twins (src/ptx/persistent_abi.h).
+// The launch blocks of one context: device slots and their host twins (src/ptx/persistent_abi.h).
 #pragma once
 
 #include <cuda.h>
