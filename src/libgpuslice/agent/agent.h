@@ -2,8 +2,9 @@
 // to kernels that may have more, and keeps launch blocks ready. It decides nothing: grants come from the daemon.
 //
 // An eviction needs no agent, since workers read the grant themselves. The agent only measures how long it took. The
-// agent puts all its work on the GPU into streams of the greatest priority, which the program's streams never have. So
-// its workers cannot wait behind the kernel that they are to continue.
+// agent puts all its work on the GPU into its own streams of the greatest priority, so that its workers do not wait
+// behind the kernel that they are to continue. If the GPU has more than two levels of priority, the program's streams
+// never have the greatest one (priority_band.h).
 #pragma once
 
 #include <atomic>

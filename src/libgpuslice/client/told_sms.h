@@ -28,7 +28,7 @@ class FixedSms {
     }
     return std::min(told, real);
   }
-  /// The fixed answer, if it is fewer than all SMs; 0: nobody asked, or the answer is all.
+  /// The fixed answer, if it is fewer than all SMs; 0: the program has not asked, or the answer is all.
   std::uint32_t fewer() const {
     const std::uint32_t told = told_.load();
     return told == kAll ? 0 : told;

@@ -3,8 +3,8 @@
 
 namespace gpuslice {
 
-/// The driver puts each program's streams into this many queues by turns. What waits in one queue holds up all streams
-/// behind it.
+/// The driver distributes each program's streams over this many queues round-robin. What waits in one queue holds up
+/// all streams behind it.
 unsigned hardware_queues();
 
 }  // namespace gpuslice

@@ -29,10 +29,10 @@ constexpr double kWorthGuardingNs = 100'000;
 
 }  // namespace
 
-// Cost rule. A kernel that takes less than the latency target on the whole GPU runs in original form, since evicting it
-// would gain little. The limit is higher in two cases. While this client is alone on the GPU, another client that
-// arrives needs time to begin anyway. And if the slice's reserve holds all of the kernel's blocks, other clients have
-// no claim to those SMs; the kernel need only end soon enough when an administrator changes the reserve.
+// Cost rule. A kernel that takes less than the latency target on the whole GPU need not be evicted while it runs, so it
+// runs in original form. The limit is higher in two cases. While this client is alone on the GPU, another client that
+// arrives needs time to begin. And a kernel whose blocks all fit on the SMs that its slice has in reserve need only end
+// soon enough for an administrator who changes the reserve.
 bool Context::short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm) {
   if (instance.task_ns == 0) return false;
   const std::uint64_t capacity = std::uint64_t{view_.sms()} * per_sm;

@@ -34,7 +34,7 @@ struct Lane : std::enable_shared_from_this<Lane> {
   CUcontext context = nullptr;
   bool apart = false;  ///< the stream is not ordered with default streams (CU_STREAM_NON_BLOCKING)
   CUevent fork, join;
-  /// Events after every 16th launch, used by turns: mark 1 is behind the 16th launch, mark 2 behind the 32nd.
+  /// Events after every 16th launch, used round-robin: mark 1 is after the 16th launch, mark 2 after the 32nd.
   std::array<CUevent, RunAhead::kMost + 1> marks;
   RunAhead ahead;
   LaunchTimer timer;

@@ -47,9 +47,9 @@ __device__ inline dim3 grid(const launch_args& args) {
 /// Calls body(dim3 block) for one block-task after another, until none is left or this thread block must leave. All
 /// threads call it, once, from the kernel itself. Code after it runs once per thread block, not once per block-task.
 ///
-/// The barriers: after the first one all threads read what the leader published. The leader publishes in two places by
-/// turns, so slow threads may still read the place before. The second barrier keeps apart block-tasks that use the same
-/// shared memory.
+/// The barriers: after the first one, all threads read what the leader published. The leader publishes in two places
+/// alternately, since slow threads may still read the other place. The second barrier keeps apart block-tasks that use
+/// the same shared memory.
 template <class Body>
 __device__ __forceinline__ void for_each_block_task(const launch_args& args, Body&& body) {
   __shared__ detail::worker_state worker;

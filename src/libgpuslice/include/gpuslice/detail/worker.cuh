@@ -29,7 +29,7 @@ constexpr unsigned kNoTask = gpuctl::ptx::kMaxBlockTasks;
 /// In shared memory. All threads read `published`; the rest is the leader's. It is not in registers, because the
 /// kernel's own code needs those between claims.
 struct worker_state {
-  uint2 published[2];  ///< the next block-tasks to run and their end; the two entries are used by turns
+  uint2 published[2];  ///< the next block-tasks to run and their end; the two entries are used alternately
   unsigned long long about;
   unsigned started_on;  ///< the SM it started on
   unsigned chunk;            ///< block-tasks of the chunk to be measured
