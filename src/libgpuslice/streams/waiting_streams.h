@@ -2,8 +2,8 @@
 // in memory, an external semaphore, or a graph, which may contain any of these. They may even wait for the very thread
 // that asks here.
 //
-// Noting a stream costs a short lock and no driver call. The driver is asked whether streams still wait only when
-// none() is called.
+// Noting a stream costs a short lock and no driver call. The driver is asked whether streams still wait only in none()
+// and destroyed().
 #pragma once
 
 #include <cuda.h>
