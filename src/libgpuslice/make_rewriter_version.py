@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes a header with a number that changes with the rewriter: make_rewriter_version.py SRC_DIR OUTPUT DEPFILE.
 
-It is a hash of the sources that rewritten text and its description are made with. The depfile names them, and their
-directories for those that will come."""
+The number is a hash of the sources that make rewritten text and its description. The depfile names these sources, and
+their directories, so that new sources count too."""
 
 import hashlib
 import pathlib

@@ -15,7 +15,7 @@ namespace ipc = gpuctl::ipc;
 namespace {
 
 constexpr std::chrono::milliseconds kUsually{200};
-/// Where others may have the SMs back as soon as there is no work.
+/// Used while this client's SMs may be lent: other clients can have them as soon as there is no work.
 constexpr std::chrono::milliseconds kWhileLent{20};
 
 }  // namespace
@@ -30,7 +30,7 @@ int Activity::free_device() {
   if (!driver().cuCtxGetDevice || driver().cuCtxGetDevice(&device) != CUDA_SUCCESS) return -1;
   const ipc::Grant* grant = Client::get().grant(device);
   if (!grant || !(ipc::load(grant->flags) & ipc::kFree)) return -1;
-  // Else the agent sets time slices, and does so for a managed context.
+  // With other values the agent sets time slices, which needs a managed context.
   const std::uint32_t slice = ipc::load(grant->time_slice_us);
   if (slice != 0 && slice != ipc::kDriversTimeSlice && !Context::current()) return -1;
   return device;
@@ -66,7 +66,7 @@ std::chrono::milliseconds Activity::look() {
       if (ipc::load(grant->flags) & ipc::kTellWork) next = kWhileLent;
       continue;
     }
-    device.at_work.store(false);  // whoever launches from here on says so again
+    device.at_work.store(false);  // a thread that launches from here on sets it again
     device.blocks.store(0, std::memory_order_relaxed);
     publish(static_cast<int>(i), 0);
     Context::publish_all();

@@ -1,6 +1,6 @@
-// Launches while nothing is in force (ipc::kFree): they go to the driver as they came, no context is managed for them,
-// and all that is kept is that there are some. The daemon hears when work begins, and from the client's thread when
-// none was launched for a while.
+// Launches while nothing is in force (ipc::kFree). They go to the driver unchanged, and no context is managed for them.
+// Only the fact that there are launches is kept. The daemon is told when work begins, and, by the client's thread, when
+// nothing was launched for a while.
 #pragma once
 
 #include <array>
@@ -14,22 +14,22 @@ namespace gpuslice {
 
 class Activity {
  public:
-  /// The one of this process; never destroyed.
+  /// The instance of this process; never destroyed.
   static Activity& get();
 
-  /// Whether nothing is in force for this client on the current context's device, and nobody has to look after its
-  /// channel groups: which device that is, else -1. Any thread; makes one call of the driver that does not wait.
+  /// The current context's device if nothing is in force there for this client and its channel groups need no
+  /// attention; else -1. Any thread. Makes one driver call, which does not wait.
   static int free_device();
 
-  /// A launch of so many blocks is about to go to the device. Any thread; a system call only where work begins after a
-  /// pause.
+  /// A launch of `blocks` blocks is about to go to the device. Any thread. Makes a system call only when work begins
+  /// after a pause.
   void launched(int device, std::uint64_t blocks);
 
-  /// Of the client's thread: what was launched since the last call, and whether there still is work. How long until the
-  /// next call.
+  /// Called by the client's thread. Counts what was launched since the last call, and checks whether there still is
+  /// work. Returns the time until the next call.
   std::chrono::milliseconds look();
 
-  /// Something was launched so in this process.
+  /// Whether anything was launched this way in this process.
   bool any() const { return any_.load(std::memory_order_relaxed); }
 
   void forget_after_fork();
@@ -37,9 +37,9 @@ class Activity {
  private:
   struct alignas(64) Device {
     std::atomic<std::uint32_t> launches{0};  ///< counts up, wraps
-    std::atomic<std::uint32_t> blocks{0};    ///< the most of one launch since work began
+    std::atomic<std::uint32_t> blocks{0};    ///< of the largest launch since work began, at most kMaxSms
     std::atomic<bool> at_work{false};
-    std::uint32_t seen = 0;  ///< launches at the latest look(); its thread's
+    std::uint32_t seen = 0;  ///< `launches` at the latest look(); used by its thread alone
   };
   static void publish(int device, std::uint32_t demand);
 

@@ -29,19 +29,20 @@ using gpuctl::ptx::HostSlot;
 
 namespace {
 
-/// While launches are outstanding the agent looks this often; it is what the precision of busy_ns and demand hangs on.
+/// How often the agent looks while launches are outstanding. It limits the precision of busy_ns and demand.
 constexpr std::uint64_t kTickNs = 1'000'000;
 constexpr std::uint64_t kOpaqueEveryNs = 500'000;  // a query costs 1 us
-/// While workers are wanted, an eviction is awaited or the program waits: spin so long, then look so often.
+/// While workers are wanted, an eviction is awaited or the program waits, the agent spins for this long, and then looks
+/// this often.
 constexpr std::uint64_t kSpinNs = 300'000;
 constexpr std::uint64_t kShortTickNs = 50'000;
-/// After the last launch the agent keeps ticking so long, so that a program with a launch every few milliseconds pays
-/// no wake-up for each.
+/// How long the agent keeps looking every tick after the last launch, so that a program with a launch every few
+/// milliseconds does not pay a wake-up for each.
 constexpr std::uint64_t kLingerNs = 100'000'000;
 constexpr std::uint64_t kIdleNs = 250'000'000;
-/// A query costs 1 us; the program's own call has the error at once in any case.
+/// A query costs 1 us. The program's own calls see the error at once anyway.
 constexpr std::uint64_t kFaultEveryNs = 5'000'000;
-/// How much later than asked for the system may end a nap of this thread; 50 us unless told otherwise.
+/// How late the system may end a nap of this thread; the default is 50 us.
 constexpr unsigned long kTimerSlackNs = 1'000;
 
 }  // namespace
@@ -79,8 +80,8 @@ bool Agent::prepare() {
   return true;
 }
 
-// Makes the words of the current stub page those that workers poll. A kernel launched before goes on polling the old
-// ones, which are then kept equal to the new ones by run().
+// Makes the workers of later launches poll the current stub page. Kernels launched before go on polling the old page,
+// which run() keeps equal to the new one.
 void Agent::adopt_stub_page() {
   ipc::Stub* stub = Client::get().stub();
   Polled* polled = &c_.slots_.polled();
@@ -170,21 +171,22 @@ void Agent::run() {
   if (fault != CUDA_SUCCESS) Client::get().report_fault(c_.view_.device_index(), fault, error_name(fault));
 }
 
-/// False once the context is not managed any more.
+/// Returns false once the context is no longer managed.
 bool Agent::wait_while_held() {
   for (;;) {
     if (c_.ended()) return false;
     const std::uint32_t futex_seen = c_.agent_futex_.load(std::memory_order_acquire);
     if (c_.agent_holds_.load() == 0) {
       c_.agent_is_.store(Context::AgentIs::kAtWork);
-      if (c_.agent_holds_.load() == 0) return true;  // else somebody may have seen it held before that
+      if (c_.agent_holds_.load() == 0) return true;  // otherwise a thread may already have seen it held
     }
     c_.agent_is_.store(Context::AgentIs::kHeld);
     wait_for_news(futex_seen, 0, kIdleNs, false);
   }
 }
 
-/// Asks for an error of the context while something runs there: whoever waits for it in vain is let go.
+/// Asks the driver for an error of the context while something runs there. After an error, threads that wait for
+/// launches stop waiting.
 void Agent::look_for_fault() {
   const std::uint64_t now = monotonic_ns();
   if (now - last_active_ns_ > kLingerNs || now - looked_for_fault_ns_ < kFaultEveryNs) return;
@@ -192,13 +194,14 @@ void Agent::look_for_fault() {
   c_.heed(driver().cuStreamQuery(housekeeping_));
 }
 
-/// The process exits, and its exiting thread waits for this. What is on the GPU goes on without an agent: evicted
-/// launches get all the workers that fit, which nobody evicts any more, and a holder that rests works.
+/// Runs when the process exits; the exiting thread waits for it. From then on, the GPU's work continues without an
+/// agent. Evicted launches get all the workers that fit, which nothing evicts any more, and resting holders are told to
+/// work.
 void Agent::finish_at_exit() {
   ipc::store(c_.slots_.polled().capsm, ipc::kUnlimited);
   std::vector<TopUp> orders;
   {
-    // the exiting thread may have been interrupted while it held this
+    // the exiting thread may have been interrupted while it held this mutex
     std::unique_lock lock(c_.mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return;
     for (const Stream* stream : c_.active_) {
@@ -219,13 +222,13 @@ void Agent::finish_at_exit() {
     }
   }
   for (const TopUp& order : orders) top_up(order);
-  // Workers look at memory of this process, which goes with it, also where they find nothing left to do. Under MPS that
-  // would be a fault for all programs on the GPU.
+  // Workers read memory of this process even if they find nothing left to do, and that memory goes with the process.
+  // Under MPS such a read would be a fault for all programs on the GPU.
   while (monotonic_ns() < Context::exit_deadline_ns() && !all_left())
     std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
-/// Whether no worker is on the GPU, or on its way.
+/// Whether no worker is on the GPU or on its way there.
 bool Agent::all_left() {
   std::unique_lock lock(c_.mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return false;
@@ -234,12 +237,12 @@ bool Agent::all_left() {
   return c_.outstanding_ == 0 && (c_.leaving_.empty() || grids_over_);
 }
 
-/// What kernels in original form still occupy.
+/// Finds out how many SMs the kernels in original form on the GPU could fill.
 void Agent::look_at_opaque() {
   const std::uint64_t now = monotonic_ns();
   if (!c_.opaque_busy_.load() || now - looked_at_opaque_ns_ < kOpaqueEveryNs) return;
   looked_at_opaque_ns_ = last_active_ns_ = now;
-  c_.opaque_busy_.store(false);  // whoever starts one from here on says so again
+  c_.opaque_busy_.store(false);  // a thread that launches one from here on sets it again
   Opaque::Look look;
   const std::uint32_t demand = c_.opaque_.demand(&look);
   if (demand > 0) c_.opaque_busy_.store(true);
@@ -253,7 +256,7 @@ void Agent::look_at_opaque() {
   c_.publish_usage();
 }
 
-/// Where programs take turns on the GPU: how long this one's last (channels.h).
+/// Where programs are time-sliced: sets how long this program's time slices last (channels.h).
 void Agent::look_at_time_slice() {
   if (!stub_) return;
   ChannelGroups& groups = ChannelGroups::get();
@@ -295,7 +298,8 @@ void Agent::keep_slots() {
   c_.changed_.notify_all();
 }
 
-// For whoever looks for a launch that does not end: what is known of each one, every second.
+// For a user who looks for a launch that does not end: writes what is known of each stream's oldest launch to the debug
+// file, once a second.
 void Agent::report_slow() {
   const std::uint64_t now = monotonic_ns();
   if (now - reported_ns_ < 1'000'000'000) return;
@@ -317,7 +321,7 @@ void Agent::report_slow() {
   }
 }
 
-// Sleeps until the daemon or the launch path has news, or it is time to look again.
+// Sleeps until the daemon or the launch path has news, or until the next look.
 void Agent::sleep(std::uint32_t futex_seen, std::uint32_t epoch_seen) {
   const std::uint64_t now = monotonic_ns();
   if (evicting_ || wants_workers_ || c_.waiting_for_agent_.load(std::memory_order_relaxed) > 0) {
@@ -361,7 +365,7 @@ void Agent::wait_for_news(std::uint32_t futex_seen, std::uint32_t epoch_seen, st
   const std::uint64_t until = monotonic_ns() + timeout_ns;
   timespec deadline{static_cast<time_t>(until / 1'000'000'000u), static_cast<long>(until % 1'000'000'000u)};
   if (syscall(SYS_futex_waitv, waiters, count, 0, &deadline, CLOCK_MONOTONIC) < 0 && errno == ENOSYS) {
-    // Kernels before 5.16: look every tick instead.
+    // Linux before 5.16 has no futex_waitv: looks every tick instead.
     std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(timeout_ns, kTickNs)));
   }
 }

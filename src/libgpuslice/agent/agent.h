@@ -1,9 +1,10 @@
-// The agent: one thread per managed context. It notices completed launches, tells the daemon what is going on, adds
-// workers to kernels that may have more, and keeps launch blocks ready. It never decides: grants come from the daemon.
+// The agent: one thread per managed context. It notices completed launches, reports usage to the daemon, adds workers
+// to kernels that may have more, and keeps launch blocks ready. It decides nothing: grants come from the daemon.
 //
-// Evicting needs no agent, since workers read the grant themselves; it only measures how long that took. Everything
-// the agent puts on the GPU goes to streams of the greatest priority, which the program's streams never have, so that
-// it cannot be stuck behind the very kernel it is to continue.
+// An eviction needs no agent, since workers read the grant themselves. The agent only measures how long it took. The
+// agent puts all its work on the GPU into its own streams of the greatest priority, so that its workers do not wait
+// behind the kernel that they are to continue. If the GPU has more than two levels of priority, the program's streams
+// never have the greatest one (priority_band.h).
 #pragma once
 
 #include <atomic>
@@ -20,8 +21,8 @@ namespace gpuslice {
 
 class Agent {
  public:
-  /// Prepares streams in the current context, which must be that of `context`, and starts the thread. False when the
-  /// driver lacks what it needs; then nothing was started.
+  /// Prepares streams in the current context, which must be that of `context`, and starts the thread. Returns false,
+  /// with nothing started, if the driver lacks a needed function.
   static bool start(Context& context);
 
  private:
@@ -71,39 +72,39 @@ class Agent {
   WorkerStreams streams_;
   HeldUp held_up_;
   CUstream housekeeping_ = nullptr;  ///< for zeroing launch blocks
-  bool zeroing_ = false;             ///< ... which is under way
+  bool zeroing_ = false;             ///< such a zeroing is under way
 
-  gpuctl::ipc::Stub* stub_ = nullptr;        ///< whose grant is in force
-  bool copies_ = false;                      ///< the GPU cannot map the stub page: the agent copies grants
+  gpuctl::ipc::Stub* stub_ = nullptr;        ///< the stub page whose grant is in force
+  bool copies_ = false;                      ///< the GPU cannot map the stub page, so the agent copies grants
   std::vector<gpuctl::Polled*> old_polled_;  ///< of earlier stub pages, which running kernels may still poll
   std::uint32_t epoch_ = 0;
   std::uint32_t granted_ = gpuctl::ipc::kUnlimited;
   std::uint64_t decided_ns_ = 0;
-  bool evicting_ = false;  ///< the grant shrank and that is not known to hold yet
-  /// Workers on SMs that they are to leave: not looked, copies under way, or none.
+  bool evicting_ = false;  ///< the grant shrank, and workers may still be on SMs outside of it
+  /// Workers on SMs that they must leave: not looked yet, copies under way, or none.
   enum class Remaining { kUnknown, kAsked, kNone } remaining_ = Remaining::kNone;
   struct Looked {
     std::uint32_t slot;
-    std::uint32_t allowed;  ///< range
+    std::uint32_t allowed;  ///< range of SMs
   };
-  std::vector<Looked> looked_;       ///< the launches asked about
-  bool grids_over_ = false;          ///< launches wait for late workers, and none of the agent's grids runs
-  std::uint64_t busy_since_ns_ = 0;  ///< since when an eviction or more workers are awaited; 0 = not
-  bool wants_workers_ = false;       ///< some launch is to be given workers soon
-  /// Was evicted and is given SMs again, on which its workers are not known to be yet.
+  std::vector<Looked> looked_;       ///< the launches that are looked at
+  bool grids_over_ = false;          ///< complete launches wait for late workers, but none of the agent's grids runs
+  std::uint64_t busy_since_ns_ = 0;  ///< since when an eviction or more workers are awaited; 0: nothing is
+  bool wants_workers_ = false;       ///< some launch needs workers soon
+  /// A launch that was evicted and has SMs again, but whose workers are not known to be on them yet.
   Launch* returning_ = nullptr;
-  std::uint64_t return_since_ns_ = 0;  ///< when that was decided
-  std::uint32_t return_workers_ = 0;   ///< how many have to be there
-  bool return_asked_ = false;          ///< a copy is under way that says how many are
-  bool topped_up_ = false;             ///< workers were added since Usage::holding was written
+  std::uint64_t return_since_ns_ = 0;  ///< when the daemon decided that
+  std::uint32_t return_workers_ = 0;   ///< how many workers must be there
+  bool return_asked_ = false;          ///< a copy that shows the workers is under way
+  bool topped_up_ = false;             ///< workers were added, and the daemon was not told yet
   EndWatch ends_;
-  std::uint64_t nap_ns_ = UINT64_MAX;  ///< no longer than this until the next look at what runs
+  std::uint64_t nap_ns_ = UINT64_MAX;  ///< longest nap until the next look at running launches
   std::uint64_t last_active_ns_ = 0;
   std::uint64_t looked_at_opaque_ns_ = 0;
   std::uint64_t looked_for_fault_ns_ = 0;
-  std::uint32_t time_slice_us_ = 0;  ///< as asked for latest, when there were so many groups
+  std::uint32_t time_slice_us_ = 0;  ///< the time slice last asked for, when groups_made_ groups had been made
   std::uint32_t groups_made_ = 0;
-  bool tell_time_slice_ = false;  ///< a new stub page does not know of it
+  bool tell_time_slice_ = false;  ///< a new stub page must be told of the time slice
   std::uint64_t reported_ns_ = 0;
   std::uint64_t last_reap_ns_ = 0;
   std::uint64_t latest_left_ = 0;   ///< HostSlot::left_ns, the latest of the running launches ...

@@ -1,4 +1,4 @@
-// What the agent learns from launch blocks: which launches are complete, and whether an eviction holds.
+// What the agent learns from launch blocks: which launches are complete, and whether an eviction has taken effect.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -15,8 +15,8 @@ using gpuctl::ptx::HostSlot;
 
 namespace {
 
-/// Workers that come late to a complete launch post that they left, in an order that is not certain. After this long,
-/// with no grid of ours running, all of them have left whatever the last post says.
+/// Workers that come late to a complete launch post that they left, in no certain order. After this time, with none of
+/// the agent's grids running, all of them have left, whatever the last post says.
 constexpr std::uint64_t kSurelyGoneNs = 100'000'000;
 
 std::uint32_t log2_bucket(std::uint64_t microseconds, std::size_t buckets) {
@@ -73,7 +73,7 @@ void Agent::reap() {
     if (!c_.active_.empty()) c_.divide_among_streams();
     c_.changed_.notify_all();
   }
-  // Even without a change: progress lowers demand.
+  // Publishes even without a change, since demand falls with progress.
   if (heads_changed || !c_.active_.empty()) c_.publish_usage();
   std::erase_if(c_.leaving_, [&](const std::unique_ptr<Launch>& launch) {
     const bool all_posted = ipc::load(c_.slots_.host(launch->slot).left) == launch->launched;
@@ -105,9 +105,9 @@ void Agent::complete(const Launch& launch, std::uint64_t now) {
     c_.record(launch, clocks_.ns(), stretch.sms == c_.view_.sms() ? stretch.from_ns : 0);
 }
 
-// Follows the grant: learns when a shrink holds on the GPU, for the daemon and the user. It took until this thread,
-// which spins meanwhile, saw the last worker say that it leaves (HostSlot::left_ns): a little longer than it really
-// did.
+// Follows the grant, and notices when a shrink has taken effect on the GPU, for the daemon and the user. The measured
+// time ends when this thread, which spins meanwhile, sees that the last worker posted HostSlot::left_ns. That is a
+// little later than the worker really left.
 void Agent::watch_eviction(std::uint32_t epoch_seen) {
   if (!stub_) return;
   const ipc::Grant& grant = stub_->grant[c_.view_.device_index()];
@@ -134,7 +134,7 @@ void Agent::watch_eviction(std::uint32_t epoch_seen) {
       if (!ipc::load(host.started) || ipc::load(host.done)) return;
       watch_work(head, host, allowed);
       const std::uint32_t sms = (present(head) + head.per_sm - 1) / head.per_sm;
-      holding += evicting_ ? sms : std::min(sms, gpuctl::range_size(allowed));  // those that wait for an SM hold none
+      holding += evicting_ ? sms : std::min(sms, gpuctl::range_size(allowed));  // workers that wait for an SM hold none
       running.push_back({head.slot, allowed});
     });
   }
@@ -151,10 +151,10 @@ void Agent::watch_eviction(std::uint32_t epoch_seen) {
   if (evicting_ && left_seen_ns_ > decided_ns_) record_eviction(out, left_seen_ns_ - decided_ns_);
   const bool applied = std::exchange(evicting_, false);
   ipc::store(out.applied_epoch, epoch_);
-  if (applied) Client::get().kick();  // somebody waits for these SMs
+  if (applied) Client::get().kick();  // other clients wait for these SMs
 }
 
-// Reads on which SMs workers are, while an eviction is under way: one round of small copies after the other.
+// Reads on which SMs workers are while an eviction is under way, by one round of small copies after another.
 void Agent::look_for_remaining() {
   if (!evicting_ || looked_.empty()) return;
   if (remaining_ != Remaining::kAsked) {
@@ -167,7 +167,7 @@ void Agent::look_for_remaining() {
   }
   const CUresult copied = driver().cuStreamQuery(housekeeping_);
   if (copied == CUDA_ERROR_NOT_READY) return;
-  bool none = true;  // where they cannot be looked at, nobody is to wait for them
+  bool none = true;  // if the copies fail, nothing is to wait for these workers
   if (copied != CUDA_SUCCESS) looked_.clear();
   for (std::uint32_t i = 0; i < looked_.size(); ++i) none &= !c_.slots_.here_outside(i, looked_[i].allowed);
   remaining_ = none ? Remaining::kNone : Remaining::kUnknown;
@@ -189,7 +189,7 @@ void Agent::record_eviction(ipc::Usage& out, std::uint64_t took_ns) {
   add(out.evict_us_log2[log2_bucket(took_ns / 1000, std::size(out.evict_us_log2))], 1u);
 }
 
-// Workers launched that are not known to have left: some may still wait for an SM.
+// Workers launched and not known to have left. Some may still wait for an SM.
 std::uint32_t Agent::present(const Launch& launch) const {
   return launch.launched - std::min(launch.launched, ipc::load(c_.slots_.host(launch.slot).left));
 }

@@ -1,5 +1,5 @@
-// The host's clock minus the GPU's, from launches alone: none starts before it is issued, and none is seen complete
-// before it is.
+// The host's clock minus the GPU's, computed from launches alone. No launch starts before it is issued, and none is
+// seen complete before it is.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace gpuslice {
 /// %globaltimer.
 class ClockOffset {
  public:
-  /// A launch that was issued, started, was done, and was seen to be now. The clocks drift apart, so it counts for a
-  /// second or two.
+  /// Adds a launch with the times at which it was issued, started, was done, and was seen to be done. The clocks drift
+  /// apart, so a launch counts for one to two seconds.
   void add(std::uint64_t issued, std::uint64_t start, std::uint64_t done, std::uint64_t now) {
     if (now - latest_.began_ns > kWindowNs) {
       before_ = latest_;
@@ -25,9 +25,9 @@ class ClockOffset {
 
   bool known() const { return latest_.launches + before_.launches > 0; }
 
-  /// The first bound is nearly tight where a launch started at once. Where none did, as many wait, it is further from
-  /// the second than a nap of who looks can explain: then the second, from which each look differs by another part of a
-  /// nap, the best of many by little.
+  /// `at_once` is nearly exact if some launch started as soon as it was issued. If none did, because many wait, it lies
+  /// further below `most` than one nap of the agent explains. Then `most` is used: each look comes at another point of
+  /// a nap, so the best of many is off by little.
   std::int64_t ns() const {
     const std::int64_t most = std::min(latest_.most, before_.most);
     const std::int64_t at_once = std::max(latest_.least, before_.least) + kLaunchNs;
@@ -37,8 +37,9 @@ class ClockOffset {
 
  private:
   static constexpr std::uint64_t kWindowNs = 1'000'000'000;
-  static constexpr std::int64_t kLaunchNs = 5'000;    ///< from the issue of a launch to its start on an idle GPU
-  static constexpr std::int64_t kLookNs = 1'000'000;  ///< the agent's naps are no longer while launches are outstanding
+  static constexpr std::int64_t kLaunchNs = 5'000;  ///< from the issue of a launch to its start on an idle GPU
+  /// The agent's naps are at most this long while launches are outstanding.
+  static constexpr std::int64_t kLookNs = 1'000'000;
 
   static std::int64_t difference(std::uint64_t host, std::uint64_t gpu) {
     return static_cast<std::int64_t>(host) - static_cast<std::int64_t>(gpu);

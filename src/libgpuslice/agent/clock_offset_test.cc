@@ -8,7 +8,7 @@ namespace {
 constexpr std::int64_t kOffset = -7'000'000'000;  // the GPU's clock is ahead
 constexpr std::uint64_t kMs = 1'000'000;
 
-/// A launch that waits, runs for 2 ms and is seen so late; all by the host's clock.
+/// A launch that waits, runs for 2 ms, and is seen `late` after its end; all by the host's clock.
 void launch(ClockOffset& clocks, std::uint64_t issued, std::uint64_t waits, std::uint64_t late) {
   const std::uint64_t start = issued + waits, done = start + 2 * kMs;
   clocks.add(issued, start - static_cast<std::uint64_t>(kOffset), done - static_cast<std::uint64_t>(kOffset),

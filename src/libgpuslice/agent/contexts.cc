@@ -1,4 +1,4 @@
-// Which contexts are managed.
+// The registry of managed contexts.
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,11 +19,11 @@ namespace gpuslice {
 
 namespace {
 
-/// All managed contexts. Contexts live as long as the process: a kernel on its GPU may poll their memory at any time.
+/// All managed contexts. Contexts live as long as the process: a kernel on the GPU may poll their memory at any time.
 struct Registry {
   std::mutex mutex;
-  std::vector<std::pair<CUcontext, Context*>> contexts;  ///< Context* null: management was tried and is not possible
-  std::vector<Context*> forgotten;                       ///< their handles may mean others by now
+  std::vector<std::pair<CUcontext, Context*>> contexts;  ///< a null Context*: this context cannot be managed
+  std::vector<Context*> forgotten;                       ///< their handles may name other contexts by now
 };
 
 Registry* registry() {
@@ -33,12 +33,12 @@ Registry* registry() {
 
 std::atomic<bool> g_exiting{false};
 std::atomic<std::uint64_t> g_exit_deadline_ns{0};
-std::atomic<pid_t> g_managed_by{0};          ///< the process that made the first context here
-std::atomic<std::uint64_t> g_generation{1};  ///< +1 when a CUcontext handle may mean something else
+std::atomic<pid_t> g_managed_by{0};          ///< the process that managed the first context here
+std::atomic<std::uint64_t> g_generation{1};  ///< +1 when a CUcontext handle may name another context
 
-/// The driver's own kernels (those behind cuMemset and some copies) are loaded at their first use, which blocks until
-/// the device is idle: at a moment of the program's choice, perhaps while a launch is evicted. So they are used once
-/// now.
+/// Uses the driver's own kernels (those behind cuMemset and some copies) once. The driver loads them at their first
+/// use, which blocks until the device is idle. Without this the program would choose that moment, perhaps while a
+/// launch is evicted.
 void load_driver_kernels(CUdeviceptr scratch) {
   const Stage stage("loading the driver's own kernels");
   driver().cuMemsetD8_v2(scratch, 0, 64);
@@ -100,8 +100,8 @@ Context* Context::current() {
   std::unique_lock lock(all.mutex);
   auto found = find();
   if (found == all.contexts.end() && Activity::get().any()) {
-    // The program launched there already. Managing it loads code and allocates, which may block until the device is
-    // idle.
+    // The program has launched there already. Managing the context loads code and allocates memory, which may block
+    // until the device is idle.
     lock.unlock();
     if (!nothing_waits()) return nullptr;
     lock.lock();
@@ -132,7 +132,7 @@ std::vector<LaunchSource*> launch_sources() {
 
 namespace {
 
-/// Takes those out of the registry of which `which(context)` holds.
+/// Takes all contexts for which `which(context)` is true out of the registry.
 template <class Which>
 std::vector<Context*> take_out(Which which) {
   Registry& all = *registry();
@@ -172,7 +172,7 @@ void Context::end_all_at_exit() {
   const auto until = std::chrono::steady_clock::now() + kLongestExit;
   g_exit_deadline_ns.store(monotonic_ns() + std::chrono::nanoseconds(kLongestExit).count() * 3 / 4);
   Registry& all = *registry();
-  // The thread that exits may have been interrupted by a signal while it held this.
+  // The exiting thread may have been interrupted by a signal while it held this mutex.
   std::unique_lock lock(all.mutex, std::defer_lock);
   while (!lock.try_lock()) {
     if (std::chrono::steady_clock::now() > until) return;
@@ -187,7 +187,7 @@ void Context::end_all_at_exit() {
 }
 
 void Context::end_before_driver() {
-  constexpr int kOftenEnough = 64;  // a program may make contexts all the time
+  constexpr int kOftenEnough = 64;  // a program may make any number of contexts
   static std::atomic<int> times{0};
   const int before = times.fetch_add(1);
   if (before < kOftenEnough) std::atexit(&Context::end_all_at_exit);

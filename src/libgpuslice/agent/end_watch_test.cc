@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::uint64_t kUs = 1'000, kMs = 1'000'000;
 
-/// Looks at a launch that ends at `end`, of which is thought that it ends at `thought`: how many looks, how late the
-/// last.
+/// Looks at a launch that ends at `end` and is estimated to end at `thought`. Returns how many looks it took, and how
+/// late the last one was.
 struct Watched {
   int looks = 0;
   std::uint64_t late = 0;

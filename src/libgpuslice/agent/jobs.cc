@@ -1,5 +1,5 @@
-// What the agent does for policies for jobs (Grant::jobs): it sees a launch end soon after it did, since somebody waits
-// for his turn, and measures what an eviction costs in all.
+// What the agent does for policies for jobs (Grant::jobs). It sees a launch end soon after the end, since another job
+// waits for its turn. It also measures the whole cost of an eviction.
 #include <algorithm>
 #include <utility>
 
@@ -14,14 +14,14 @@ namespace ipc = gpuctl::ipc;
 using gpuctl::ptx::HostSlot;
 
 namespace {
-/// Who has not come back after so long waits for something else.
+/// A launch that has not come back after this time waits for something else.
 constexpr std::uint64_t kLongestReturnNs = 20'000'000;
 }  // namespace
 
-/// How long the agent may nap for the sake of launches that end. With the context's mutex.
+/// How long the agent may nap, so that it sees launches end in time. The caller holds the context's mutex.
 std::uint64_t Agent::look_for_ends() {
   const std::uint32_t jobs = c_.view_.jobs();
-  // While nobody waits, what counts is the end of the last one.
+  // While no other job waits, only the end of the last launch matters.
   if (jobs == ipc::kNoJobs || (jobs == ipc::kTellJobs && c_.outstanding_ != 1)) return UINT64_MAX;
   const std::uint64_t now = monotonic_ns();
   std::uint64_t launch = 0, least = UINT64_MAX;
@@ -40,13 +40,14 @@ std::uint64_t Agent::look_for_ends() {
   return launch == 0 ? UINT64_MAX : ends_.nap_ns(launch, least, now);
 }
 
-/// A turn counts from when workers are there: Usage::holding says so now.
+/// Tells the daemon that workers were added: a turn counts from when Usage::holding shows workers.
 void Agent::say_if_at_work() {
   if (std::exchange(topped_up_, false) && c_.view_.jobs() != ipc::kNoJobs) Client::get().kick();
 }
 
-// An eviction costs more than the time until the SMs are free: once they are given back, workers have to come again.
-// That is over when half of those that fit are there. With the context's mutex; true while it is not over.
+// An eviction costs more than the time until the SMs are free: when they are given back, workers must come again. The
+// return ends when half of the workers that fit are there. The caller holds the context's mutex. Returns true until
+// then.
 bool Agent::watch_return(Launch& head, std::uint32_t before, std::uint32_t allowed, std::uint64_t workers) {
   if (gpuctl::range_size(before) == 0 && gpuctl::range_size(allowed) > 0 && head.evictions > 0 && stub_) {
     returning_ = &head;
@@ -60,7 +61,7 @@ bool Agent::watch_return(Launch& head, std::uint32_t before, std::uint32_t allow
   return false;
 }
 
-/// Reads how many workers are there: one small copy after the other.
+/// Reads how many workers are there, by one small copy after another.
 void Agent::look_for_return() {
   if (!returning_ || evicting_) return;
   if (!return_asked_) {
@@ -72,7 +73,7 @@ void Agent::look_for_return() {
   if (c_.slots_.here(0) >= return_workers_ || monotonic_ns() - return_since_ns_ > kLongestReturnNs) has_returned();
 }
 
-/// It has, or is over, or has to leave again.
+/// The launch has returned, is over, or must leave again.
 void Agent::has_returned() {
   const std::uint64_t now = monotonic_ns(), took_ns = now - std::min(now, return_since_ns_);
   debug("%s came back in %llu us", returning_->instance->kernel->name.c_str(),

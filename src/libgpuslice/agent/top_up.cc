@@ -1,4 +1,4 @@
-// Growing: more workers for launches that may use more SMs than they have workers for.
+// Growing: adds workers to launches that may use more SMs than they have workers for.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -15,9 +15,10 @@ using gpuctl::ptx::LaunchArgs;
 
 namespace {
 
-/// Nothing is added for less than one missing worker in so many.
+/// No workers are added while less than one in this many is missing.
 constexpr std::uint64_t kMissable = 16;
-/// Before a try that is so near, and so long for a launch to start, the agent does not go to sleep for long.
+/// The agent does not go to sleep for long before a try that is this near, or until a launch has had this long to
+/// start.
 constexpr std::uint64_t kSoonNs = 1'000'000;
 
 }  // namespace
@@ -36,9 +37,9 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
     const std::uint64_t target = std::min(capacity, chunks);
     const std::uint32_t allowed_before = head.tries.allow(allowed);
     wants_workers_ |= watch_return(head, allowed_before, allowed, target);
-    // Who was just told of it may grant something at any moment.
+    // The daemon has just been told of this launch and may grant something at any moment.
     wants_workers_ |= takes_turns && capacity == 0 && now - head.issued_ns < kSoonNs;
-    if (head.once()) {  // its workers leave after one block-task, so that soon some are missing again
+    if (head.once()) {  // its workers leave after one block-task, so some are soon missing again
       if (std::exchange(head.claimed, claimed) != claimed) head.tries.try_again();
       wants_workers_ |= target > 0 && present(head) <= capacity;
     }
@@ -48,7 +49,7 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
     const std::uint32_t absent = ipc::load(host.resting) + overdue;
     const std::uint32_t at_work = present(head) - std::min(present(head), absent);
     if (target <= at_work || target - at_work < target / kMissable) return;
-    if (!ipc::load(host.started)) {  // its turn in the stream has not come, but may at any moment
+    if (!ipc::load(host.started)) {  // its turn in the stream has not come, but may come at any moment
       if (head.wanted_ns == 0) head.wanted_ns = now;
       wants_workers_ |= now - head.wanted_ns < kSoonNs;
       return;
@@ -66,7 +67,7 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
   return orders;
 }
 
-// Only the agent deletes launches, so `launch` lives without the mutex.
+// `launch` stays valid without the mutex, since only the agent deletes launches.
 void Agent::top_up(const TopUp& order) {
   Launch& launch = *order.launch;
   CUstream stream = streams_.take(order.launch);

@@ -1,12 +1,16 @@
 // The agent's streams, for grids of additional workers.
 //
-// A GPU takes work from few hardware queues per program, 2 under MPS unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise
-// (`gpuctl run` asks for 4), and streams share them by turns. A stream of the program that waits for something holds up
-// everything behind it in its queue; if what it waits for is behind the very kernel that is to get more workers, these
-// come too late to help it. So there are several streams, and one whose workers do not begin (sent_workers.h) is left
-// alone: they are sent once more, by another one. Those that come late find nothing left to do. To ask for many more
-// queues is no way out: MPS sets each client's aside from one pool, so fewer programs start. Nor is an event in front
-// of the workers a sign: others put work into a queue between the two.
+// A GPU takes work from few hardware queues per program: 2 under MPS, unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise
+// (`gpuctl run` asks for 4). The driver distributes streams over the queues round-robin. A stream of the program that
+// waits for something holds up everything behind it in its queue. If it waits for the very kernel that needs more
+// workers, workers behind it in that queue come too late to help.
+//
+// So the agent has several streams. If the workers in one of them do not begin (sent_workers.h), the agent stops using
+// that stream and sends the workers again through another one. The workers that come late find nothing left to do.
+//
+// Two other ways do not work. More hardware queues: MPS sets each client's queues aside from one pool, so fewer
+// programs could start. An event in front of the workers, as a sign that they will begin: other streams may put work
+// into the queue between the two.
 #pragma once
 
 #include <cuda.h>
@@ -16,17 +20,17 @@
 
 namespace gpuslice {
 
-/// One thread. Streams are never destroyed: the context takes them with it.
+/// One thread. Streams are never destroyed: they go with the context.
 class WorkerStreams {
  public:
-  /// Makes them in the current context, of this priority. False: the driver does not.
+  /// Makes the streams in the current context, with this priority. Returns false if the driver refuses.
   bool make(int priority);
 
-  /// A stream for workers of `launch` (an address, no more): one with nothing to do, or else one that is not stuck.
-  /// Null: all are stuck. In the context they were made in.
+  /// A stream for workers of `launch` (used only as an address): one with nothing to do, or else one that is not stuck.
+  /// Null if all are stuck. The context that the streams were made in must be current.
   CUstream take(const void* launch);
 
-  /// Streams with workers for this launch are stuck, until they have nothing to do.
+  /// Marks the streams with workers for this launch as stuck, until they have nothing to do.
   void stuck(const void* launch);
 
   bool all_idle() const;
@@ -34,7 +38,7 @@ class WorkerStreams {
  private:
   struct One {
     CUstream stream = nullptr;
-    const void* launch = nullptr;  ///< that it was used for last
+    const void* launch = nullptr;  ///< the launch that it was used for last
     bool stuck = false;
   };
 

@@ -12,7 +12,7 @@ namespace gpuslice {
 
 namespace {
 
-/// Streams of a GPU that does nothing by itself.
+/// Streams of a GPU that does nothing unless a test says so.
 struct FakeGpu {
   std::map<CUstream, bool> idle;
   int priority = 0;
@@ -69,7 +69,7 @@ TEST_F(WorkerStreamsTest, TakeTurns) {
   for (int i = 0; i < 8; ++i) used.insert(send(&a_));
   EXPECT_EQ(used.size(), 8u);
   EXPECT_FALSE(streams_.all_idle());
-  EXPECT_NE(streams_.take(&a_), nullptr);  // behind a grid that gets on
+  EXPECT_NE(streams_.take(&a_), nullptr);  // behind a grid that makes progress
   for (auto& [stream, idle] : gpu.idle) idle = true;
   EXPECT_TRUE(streams_.all_idle());
 }
@@ -84,7 +84,7 @@ TEST_F(WorkerStreamsTest, NothingIsSentBehindWhatIsStuck) {
   EXPECT_EQ(streams_.take(&b_), nullptr);
   gpu.idle[*of_a.begin()] = true;
   EXPECT_EQ(send(&b_), *of_a.begin());
-  EXPECT_EQ(streams_.take(&b_), *of_a.begin());  // what it has to do now is new
+  EXPECT_EQ(streams_.take(&b_), *of_a.begin());  // its work is new now
 }
 
 TEST(SentWorkers, AreOverdueWhenTheyDoNotBeginInTime) {
@@ -97,7 +97,7 @@ TEST(SentWorkers, AreOverdueWhenTheyDoNotBeginInTime) {
   EXPECT_EQ(sent.overdue(30, 0, kNow + kTime), 80u);
   EXPECT_EQ(sent.overdue(110, 0, kNow + kTime), 0u);
   EXPECT_EQ(sent.overdue(111, 0, kNow + kTime), 0u);
-  EXPECT_EQ(sent.overdue(30, 5, kNow + kTime), 0u);  // with chunks so long nobody may have told yet
+  EXPECT_EQ(sent.overdue(30, 5, kNow + kTime), 0u);  // with such long chunks, workers may not have posted yet
   sent.send(7, kNow + kTime);
   EXPECT_EQ(sent.overdue(30, 0, kNow + kTime), 80u);
   EXPECT_EQ(sent.overdue(30, 0, kNow + 2 * kTime), 87u);

@@ -21,7 +21,7 @@ int guarded_api(Body body) noexcept {
   }
 }
 
-/// The daemon's own answers begin with its name; everything else means it did not answer.
+/// The daemon's own answers begin with its name. Any other error means that it did not answer.
 int error_of(const gpuctl::Error& error) {
   return error.message.starts_with("gpuctld: ") ? GPUSLICE_ERROR_REFUSED : GPUSLICE_ERROR_NO_DAEMON;
 }

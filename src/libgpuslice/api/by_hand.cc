@@ -1,9 +1,9 @@
-// A kernel written by hand is to the rest of the library one in persistent form whose LaunchArgs come first. What the
-// hooks know of the same handle stays apart: a launch of it that does not come through here is one of an ordinary
-// kernel.
+// For the rest of the library, a kernel written by hand is a kernel in persistent form whose LaunchArgs come first. It
+// is kept apart from what the hooks know of the same handle: a launch that does not come through here is one of an
+// ordinary kernel.
 //
-// With a LaunchArgs of zeros it runs like an ordinary kernel, one block-task a block. So whatever Context::launch()
-// leaves to the caller is launched that way, with the program's own grid.
+// With LaunchArgs of zeros it runs like an ordinary kernel, one block-task per block. So a launch that
+// Context::launch() leaves to the caller is made that way, with the program's own grid.
 #include "libgpuslice/api/by_hand.h"
 
 #include <memory>
@@ -30,27 +30,27 @@ using gpuctl::ptx::DeviceSlot;
 using gpuctl::ptx::HostSlot;
 using gpuctl::ptx::LaunchArgs;
 
-// Kernels that are compiled already go by these. Whoever changes them counts GPUSLICE_DEVICE_ABI up.
+// Kernels that are already compiled depend on these. A change of them must increase GPUSLICE_DEVICE_ABI.
 static_assert(GPUSLICE_DEVICE_ABI == 3);
 static_assert(sizeof(LaunchArgs) == 112 && offsetof(LaunchArgs, slot) == 0 && offsetof(LaunchArgs, total) == 24 &&
               offsetof(LaunchArgs, chunk) == 44 && offsetof(LaunchArgs, order) == 96);
 static_assert(sizeof(DeviceSlot) == 512 && offsetof(DeviceSlot, left) == 144 && offsetof(DeviceSlot, here) == 256);
 static_assert(sizeof(HostSlot) == 64 && offsetof(HostSlot, left) == 16 && offsetof(HostSlot, start_ns) == 32);
 
-/// What a kernel takes: its LaunchArgs at 0, then the program's.
+/// A kernel's parameters: LaunchArgs at 0, then the program's.
 struct Layout {
-  std::vector<Parameter> params;  ///< behind LaunchArgs
+  std::vector<Parameter> params;  ///< after LaunchArgs
   std::size_t bytes = sizeof(LaunchArgs);
 };
 
-/// A kernel as known at its first launch, for as long as its image is loaded.
+/// A kernel, from its first launch until its image is unloaded.
 struct ByHand {
   std::weak_ptr<KernelInfo> image_kernel;  ///< what the hooks know of the handle
   Layout layout;
   std::shared_ptr<KernelInfo> kernel;
 };
 
-/// By handle. Never destroyed: programs launch in destructors too.
+/// By handle. Never destroyed, since programs launch in destructors too.
 struct Registry {
   std::mutex mutex;
   std::unordered_map<CUfunction, std::shared_ptr<ByHand>> kernels;
@@ -61,7 +61,7 @@ Registry& registry() {
   return *all;
 }
 
-/// Nothing, with `error` set: the driver cannot say, or the kernel does not begin with a LaunchArgs.
+/// Nothing, with `error` set, if the driver cannot describe the kernel or its first parameter is no LaunchArgs.
 std::optional<Layout> ask_layout(CUfunction function, int* error) {
   using GetParamInfo = decltype(&cuFuncGetParamInfo);
   static const auto get_info = reinterpret_cast<GetParamInfo>(libcuda_function("cuFuncGetParamInfo"));
@@ -81,8 +81,8 @@ std::optional<Layout> ask_layout(CUfunction function, int* error) {
   return layout;
 }
 
-/// What is known of the kernel, from its first launch here on. Null, without an error, where the hooks have not seen
-/// its image: it was loaded before this program came into a slice.
+/// What is known of the kernel; the first launch makes it. Null, without an error, if the hooks have not seen its image
+/// because that was loaded before this program joined a slice.
 std::shared_ptr<ByHand> find(CUfunction function, int* error) {
   const std::shared_ptr<KernelInfo> image_kernel = Kernels::get().find_shared(function);
   if (!image_kernel) return nullptr;
@@ -91,7 +91,7 @@ std::shared_ptr<ByHand> find(CUfunction function, int* error) {
   const auto known = all.kernels.find(function);
   if (known != all.kernels.end() && known->second->image_kernel.lock() == image_kernel) return known->second;
 
-  // Handles are used again for other kernels, so those of images that are gone go first.
+  // Handles are reused for other kernels, so kernels of unloaded images are removed first.
   std::vector<std::shared_ptr<KernelInfo>> gone;
   for (const auto& [handle, kernel] : all.kernels) {
     if (kernel->image_kernel.expired()) gone.push_back(kernel->kernel);
@@ -111,12 +111,12 @@ std::shared_ptr<ByHand> find(CUfunction function, int* error) {
   made->kernel->persistent_function = function;
   made->kernel->reason = "written preemptible by hand";
   made->kernel->args_offset = 0;
-  Kernels::get().add(made->kernel.get(), made->kernel);  // under a handle of its own: for reports alone
+  Kernels::get().add(made->kernel.get(), made->kernel);  // under a handle of its own, only for reports
   all.kernels[function] = made;
   return made;
 }
 
-/// As an ordinary kernel: the block's LaunchArgs are zero.
+/// Launches an ordinary kernel: the LaunchArgs in `block` are zero.
 CUresult launch_plain(CUfunction function, const LaunchConfig& config, std::vector<std::byte>& block) {
   join_before(config.stream);
   std::size_t size = block.size();
@@ -153,13 +153,14 @@ int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, voi
   kernel.registers_original = kernel.registers.load();
   CUresult result = CUDA_SUCCESS;
   const char* why = nullptr;
-  // It takes the block only if it launches.
+  // launch() takes the block only if it launches, so it gets copies.
   if (instance && context->launch(*instance, LaunchConfig(config), std::vector<std::byte>(block), &result, &why) ==
                       Context::Outcome::kLaunched)
     return result;
   result = launch_plain(function, config, block);
   if (result != CUDA_SUCCESS && instance) {
-    // The program may now allow the kernel more shared memory: how many fit on an SM is asked again.
+    // The program may now allow the kernel more shared memory, so the driver is asked again how many blocks fit on an
+    // SM.
     std::lock_guard lock(kernel.mutex);
     instance->occupancy.fill({});
   }

@@ -1,5 +1,5 @@
-// Launches of kernels that are written preemptible by hand (<gpuslice/device.cuh>): they need no rewriting, and have
-// no other form.
+// Launches of kernels written preemptible by hand (<gpuslice/device.cuh>). They need no rewriting and have no other
+// form.
 #pragma once
 
 #include <cuda.h>
@@ -8,7 +8,7 @@
 
 namespace gpuslice {
 
-/// gpuslice_launch(), with arguments that are not null. Any thread; the context must be current.
+/// gpuslice_launch(), with arguments that are not null. Any thread. The context must be current.
 int launch_by_hand(CUfunction function, const gpuslice_launch_config& config, void** params);
 
 }  // namespace gpuslice

@@ -23,10 +23,10 @@ namespace {
 
 using gpuctl::ipc::UniqueFd;
 
-/// Its last character is the version: of the header, and of the hash by which files are named.
+/// The last character is the version of the header and of the hash that names the files.
 constexpr char kMagic[8] = {'g', 'p', 'u', 's', 'l', 'i', 'c', '2'};
 constexpr std::string_view kUnfinished = "unfinished.";
-/// Of a writer that died. Writing takes milliseconds.
+/// Older unfinished files belong to a writer that died, since writing takes milliseconds.
 constexpr std::time_t kUnfinishedForS = 3600;
 
 struct Header {
@@ -36,7 +36,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 56);
 
-/// An unusable descriptor if the directory is not there, not this user's, or open to others.
+/// An invalid descriptor if the directory does not exist, is not this user's, or is open to others.
 UniqueFd open_private(const std::string& path) {
   UniqueFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat about;
@@ -46,7 +46,7 @@ UniqueFd open_private(const std::string& path) {
   return directory;
 }
 
-/// Makes what is missing of a path, for this user alone.
+/// Makes the missing directories of a path, for this user alone.
 void make_directories(const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     if (mkdir(path.substr(0, end).c_str(), 0700) != 0 && errno != EEXIST) return;
@@ -109,7 +109,7 @@ std::optional<std::string> CacheDirectory::get(const ContentHash& key, const cha
     return std::nullopt;
   std::string body(header.body.length, '\0');
   if (!read_all(file.get(), body.data(), body.size()) || content_hash(body) != header.body) return std::nullopt;
-  futimens(file.get(), nullptr);  // used now: not the next to go
+  futimens(file.get(), nullptr);  // it was used now, so it is not the next to be removed
   return body;
 }
 
@@ -158,7 +158,8 @@ CacheDirectory::Turn CacheDirectory::take_turn(const ContentHash& key) const {
   for (;;) {
     UniqueFd file(openat(turn.directory_.get(), turn.name_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file || flock(file.get(), LOCK_EX) != 0) return turn;
-    // Whoever had it before may have removed the file meanwhile: then this is not the one that others wait for.
+    // The previous holder may have removed the file meanwhile. Then other processes wait for another file than this
+    // one.
     struct stat mine, there;
     if (fstat(file.get(), &mine) == 0 &&
         fstatat(turn.directory_.get(), turn.name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -169,7 +170,7 @@ CacheDirectory::Turn CacheDirectory::take_turn(const ContentHash& key) const {
   }
 }
 
-// All files are looked at each time something is kept, which takes a microsecond a file; what is kept took
+// Looks at all files each time something is kept. That takes a microsecond per file; computing what is kept took
 // milliseconds.
 void CacheDirectory::make_room(int directory) const {
   struct File {

@@ -1,9 +1,9 @@
-// The user's own directory of things that were expensive to find out: one file each, named by the hash of what it is
-// about.
+// The user's cache directory, for results that are expensive to compute: one file each, named by the hash of its
+// subject.
 //
 // A file is a header (magic, key, length and hash of the body) and the body. It is written under another name and
-// renamed when whole, so readers, in this process and in others, see all of it or nothing; one that was damaged since
-// is taken for absent. Files that are not used for long go when all together are too much.
+// renamed when complete. So readers, in this process and in others, see all of it or nothing. A file that was damaged
+// later counts as absent. When all files together become too large, those unused for longest are removed.
 #pragma once
 
 #include <cstdint>
@@ -16,30 +16,31 @@
 
 namespace gpuslice {
 
-/// All files together, in bytes, before the oldest go; some thousand images of a few kernels.
+/// Most bytes of all files together: some thousand images of a few kernels. Above that the oldest files are removed.
 inline constexpr std::uint64_t kCacheBytes = std::uint64_t{256} << 20;
 
 class CacheDirectory {
  public:
-  /// Of this user: gpuctl in $XDG_CACHE_HOME or ~/.cache; none if GPUSLICE_CACHE is 0. Read from the environment once.
+  /// This user's directory: gpuctl in $XDG_CACHE_HOME or ~/.cache. There is none if GPUSLICE_CACHE is 0. The
+  /// environment is read once.
   static const CacheDirectory& of_user();
 
-  /// An empty path: keeps and finds nothing. Else the directory is made when something is first kept; one that is not
-  /// this user's, or that others may enter, is not used.
+  /// With an empty path it keeps and finds nothing. Otherwise the directory is made when something is first kept. A
+  /// directory that is not this user's, or that others may access, is not used.
   explicit CacheDirectory(std::string path, std::uint64_t most_bytes = kCacheBytes)
       : path_(std::move(path)), most_bytes_(most_bytes) {}
 
-  /// Whether there is a directory at all.
+  /// Whether there is a directory.
   bool keeps() const { return !path_.empty(); }
 
-  /// The body kept under `key`, or nothing. `kind` ends the file's name. Any thread; all failures mean nothing.
+  /// The body kept under `key`, or nothing, also after any failure. `kind` is the end of the file's name. Any thread.
   std::optional<std::string> get(const ContentHash& key, const char* kind) const;
 
-  /// Keeps `body`, in the place of what was kept before. Any thread; false: it could not be kept.
+  /// Keeps `body` in place of what was kept before. Any thread. Returns false if that fails.
   bool put(const ContentHash& key, const char* kind, std::string_view body) const;
 
-  /// The right to make what is kept under a key, until it is destroyed. One process of the user has it at a time;
-  /// without a directory, everybody.
+  /// The right to make what is kept under a key, until this object is destroyed. One process of the user has it at a
+  /// time. Without a directory, every caller has it.
   class Turn {
     friend class CacheDirectory;
     gpuctl::ipc::UniqueFd directory_, file_;
@@ -51,7 +52,7 @@ class CacheDirectory {
     Turn& operator=(Turn&&) = delete;
     ~Turn();
   };
-  /// Waits while another process has it.
+  /// Waits while another process has the turn.
   Turn take_turn(const ContentHash& key) const;
 
  private:

@@ -44,7 +44,7 @@ TEST(ContentHash, TellsContentsApart) {
   for (int length = 0; length < 100; ++length) {
     names.insert(to_text(content_hash(text)));
     names.insert(to_text(content_hash(text, 1)));
-    text += '\0';  // zeros only: length counts
+    text += '\0';  // only zeros, so the length must count
   }
   for (std::size_t byte = 0; byte < text.size(); ++byte) {
     for (int bit = 0; bit < 8; ++bit) {
@@ -150,16 +150,16 @@ TEST_F(CacheDirectoryTest, TheLongestUnusedGo) {
   const auto key = [](int i) { return content_hash(std::to_string(i)); };
   for (int i = 0; i < 4; ++i) {
     cache.put(key(i), kKind, body);
-    usleep(20'000);  // the file system's clock ticks each 4 ms
+    usleep(20'000);  // the file system's clock may tick every 4 ms
   }
-  EXPECT_TRUE(cache.get(key(0), kKind));  // used: goes after 1, 2 and 3
+  EXPECT_TRUE(cache.get(key(0), kKind));  // used now, so it goes after 1, 2 and 3
   usleep(20'000);
   cache.put(key(4), kKind, body);
   EXPECT_TRUE(cache.get(key(0), kKind));
   EXPECT_FALSE(cache.get(key(1), kKind));
   EXPECT_FALSE(cache.get(key(2), kKind));
   EXPECT_TRUE(cache.get(key(4), kKind));
-  EXPECT_FALSE(cache.put(key(5), kKind, std::string(5000, 'x')));  // too much of all there may be
+  EXPECT_FALSE(cache.put(key(5), kKind, std::string(5000, 'x')));  // more than a quarter of the most bytes
   EXPECT_FALSE(cache.get(key(5), kKind));
 }
 
@@ -186,7 +186,7 @@ TEST_F(CacheDirectoryTest, NoDirectoryKeepsNothing) {
   EXPECT_FALSE(impossible.get(key_, kKind));
 }
 
-// Readers see whole bodies whatever writers, in threads and processes, and the bound do meanwhile.
+// Readers see whole bodies, whatever writers in threads and processes, and the size limit, do at the same time.
 TEST_F(CacheDirectoryTest, ManyAtOnce) {
   const auto body = [](int i) {
     return std::string(static_cast<std::size_t>(1000 + 37 * i), static_cast<char>('a' + i));

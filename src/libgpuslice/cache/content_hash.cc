@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-// The functions become part of this file: the library brings no other into the programs it is in.
+// The functions become part of this file, so that the library adds no other library to programs.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -1,4 +1,4 @@
-// A name for bytes by what they are.
+// Identifies bytes by their content.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace gpuslice {
 
-/// The 128 bits of XXH3, and the length. Different contents that come about by themselves do not share one; it is no
-/// defence against somebody who looks for contents that do.
+/// The 128 bits of XXH3, and the length. Different contents do not share one by chance. It does not protect against
+/// deliberate collisions.
 struct ContentHash {
   std::uint64_t first = 0;
   std::uint64_t second = 0;
@@ -17,7 +17,7 @@ struct ContentHash {
   bool operator==(const ContentHash&) const = default;
 };
 
-/// `domain` separates what must not be taken for one another.
+/// `domain` keeps contents of different kinds apart.
 ContentHash content_hash(std::string_view bytes, std::uint64_t domain = 0);
 
 /// 32 hexadecimal digits, for a file name.

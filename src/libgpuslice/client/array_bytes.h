@@ -1,4 +1,4 @@
-// How much memory an array takes: pure.
+// Computes how much memory an array takes. Pure.
 #pragma once
 
 #include <cuda.h>
@@ -7,7 +7,7 @@
 
 namespace gpuslice {
 
-/// Of an array with `levels` mipmap levels: what its elements take. 0 for those that have no memory of their own yet
+/// Bytes that the elements of an array with `levels` mipmap levels take. 0 for arrays without memory of their own yet
 /// (sparse ones, and those mapped later), and for formats whose elements are not whole numbers of bytes.
 std::uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR& array, unsigned levels = 1);
 std::uint64_t array_bytes(const CUDA_ARRAY_DESCRIPTOR& array);

@@ -26,7 +26,7 @@ namespace ipc = gpuctl::ipc;
 namespace {
 
 constexpr std::chrono::milliseconds kReportInterval{200};
-/// First attachment holds up the program's start, so it waits less long than a request of an administrator.
+/// The first attachment holds up the program's start, so it waits less long than a request of an administrator.
 constexpr std::chrono::milliseconds kAttachTimeout{2000};
 constexpr char kDefaultSocket[] = "/run/gpuctld/io.gpuctl";
 
@@ -71,7 +71,7 @@ Result<void> Client::connect_locked(bool resumed) {
   if (!map) return map.error();
 
   ipc::Fields fields(reply->parameters);
-  std::string attached_to = fields.text("slice");  // the daemon's word: no slice asked for means the root
+  std::string attached_to = fields.text("slice");  // the daemon's answer: if no slice was asked for, it is the root
   targets_.latency = std::chrono::microseconds(fields.integer("latency_target_us"));
   targets_.block_task = std::chrono::microseconds(fields.integer("block_target_us"));
   if (!fields.ok()) return fields.error();
@@ -80,7 +80,8 @@ Result<void> Client::connect_locked(bool resumed) {
   stubs_.push_back(std::move(*map));
   stub_.store(stubs_.back().get(), std::memory_order_release);
   ToldSms::get().publish(*stubs_.back().get());
-  // The old eventfd stays open: another thread may be about to write to it. One per daemon restart is little.
+  // The old eventfd stays open, because another thread may be about to write to it. That leaks one descriptor per
+  // daemon restart.
   kick_fd_.store(fds[1].release());
   attached_before_ = true;
   debug("attached to slice %s", slice_.c_str());
@@ -98,7 +99,7 @@ void Client::start(std::vector<std::string> device_uuids) {
   }
   HeldMemory::get().publish();
 
-  // The thread must not take signals meant for the program.
+  // The thread must not receive signals meant for the program.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -147,7 +148,7 @@ Result<void> Client::set_hint(int priority) {
   Result<ipc::Reply> reply =
       connection_->call({.method = "io.gpuctl.SetHint", .parameters = {{"priority", priority}}}, kAttachTimeout);
   if (!reply) {
-    connection_.reset();  // perhaps an answer too late: the next one must not be taken for it
+    connection_.reset();  // a late answer may still come, and must not be taken for the next one
     return reply.error();
   }
   if (!reply->error.empty()) return fail("gpuctld: " + reply->error);
@@ -239,7 +240,7 @@ void Client::run() {
 }
 
 void Client::forget_after_fork() {
-  // The parent's threads do not exist here and may have held the mutex: start from a fresh object in its place.
+  // The parent's threads do not exist here and may have held the mutex, so a new object replaces this one.
   new (this) Client;
 }
 

@@ -1,7 +1,8 @@
 // This process as a client of gpuctld: one connection, one stub page at a time, one thread that keeps both.
 //
-// The daemon may die and come back at any moment; the program must not notice. So the last stub page stays mapped
-// and its grant stays in force until a new connection brings a new page, and nothing here blocks a caller but attach().
+// The daemon may die and come back at any moment, and the program must not notice. So the last stub page stays mapped
+// and its grant stays in force until a new connection brings a new page. Only start(), attach(), set_hint() and
+// ask_memory() wait for the daemon; other calls do not block.
 #pragma once
 
 #include <atomic>
@@ -19,7 +20,7 @@
 
 namespace gpuslice {
 
-/// What the daemon and the environment say about durations.
+/// Durations that the daemon sets at attachment.
 struct Targets {
   std::chrono::microseconds latency{50};     ///< kernels shorter than this run in their original form
   std::chrono::microseconds block_task{20};  ///< a chunk of block-tasks takes at most about this long
@@ -27,11 +28,10 @@ struct Targets {
 
 class Client {
  public:
-  /// The one of this process; never destroyed.
+  /// The instance of this process; never destroyed.
   static Client& get();
 
-  /// True when kernels of this process are to be rewritten: GPUCTL_SOCKET or GPUCTL_SLICE is set, or attach() was
-  /// called.
+  /// Whether kernels of this process are to be rewritten: GPUCTL_SOCKET or GPUCTL_SLICE is set, or attach() was called.
   bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
 
   /// Called once the driver is initialised, with the uuids of the devices the program sees, in its order. Tries to
@@ -39,48 +39,49 @@ class Client {
   /// connection.
   void start(std::vector<std::string> device_uuids);
 
-  /// Attaches to `slice`, or moves there. Any thread; waits for the daemon. Before start() it only notes the wish, so
-  /// that start() does it.
+  /// Attaches to `slice`, or moves there. Any thread; waits for the daemon. Before start() it only notes the slice, to
+  /// which start() then attaches.
   gpuctl::Result<void> attach(const std::string& slice);
 
   std::string slice() const;
 
-  /// The stub page in force, or null while none ever came. Pages are never unmapped, so the pointer stays valid.
+  /// The stub page in force; null if there never was one. Pages are never unmapped, so the pointer stays valid.
   gpuctl::ipc::Stub* stub() const { return stub_.load(std::memory_order_acquire); }
 
-  /// The grant in force on a device of the program; null without a daemon, or for a device that it does not know.
+  /// The grant in force on a device of the program. Null without a daemon, or for a device number that is out of range.
   const gpuctl::ipc::Grant* grant(int device) const;
 
-  /// Tells the daemon to look at once (eventfd): demand rose above the grant, or a shrink holds. No-op when not
-  /// attached.
+  /// Makes the daemon look at this client's usage at once (eventfd), for example because demand rose above the grant or
+  /// a shrink has taken effect. Does nothing while not attached.
   void kick() const;
 
-  /// Called by the client's thread every `kReportInterval` and before it ends; returns kernels not yet reported.
+  /// The client's thread calls `source` every `kReportInterval`, and with `all` after attaching again. It returns
+  /// kernels not yet reported.
   using KernelSource = std::vector<gpuctl::ipc::Kernel> (*)(bool all);
   void set_kernel_source(KernelSource source) { kernel_source_.store(source); }
 
-  /// Called by the client's thread, whether there is a daemon or not; says how long until the next call.
+  /// The client's thread calls `tick`, with or without a daemon. It returns the time until the next call.
   using Tick = std::chrono::milliseconds (*)();
   void set_tick(Tick tick) { tick_.store(tick); }
 
   gpuctl::Result<void> set_hint(int priority);
 
-  /// What the daemon says to holding so many bytes of a device's memory (HoldMemory of io.gpuctl).
+  /// The daemon's answer to a request to hold this many bytes of a device's memory (HoldMemory of io.gpuctl).
   struct MemoryAnswer {
     bool granted = true;
     std::optional<std::uint64_t> total, free;
   };
-  /// Waits for the daemon; an error when there is none.
+  /// Waits for the daemon. Returns an error if there is none.
   gpuctl::Result<MemoryAnswer> ask_memory(int device, std::uint64_t bytes);
-  /// Says what is held, without waiting for an answer.
+  /// Tells the daemon what is held, without waiting for an answer.
   void tell_memory(int device, std::uint64_t bytes);
 
-  /// Says that the driver broke the context on a device for good, with which error, without waiting for an answer.
+  /// Tells the daemon that an error broke the context on a device for good, without waiting for an answer.
   void report_fault(int device, int error, const std::string& name);
 
   Targets targets() const;
 
-  /// In a forked child: forgets connection and thread (they belong to the parent).
+  /// Called in a forked child. Forgets connection and thread, which belong to the parent.
   void forget_after_fork();
 
  private:
@@ -98,7 +99,7 @@ class Client {
   std::string socket_;
   std::string slice_;
   std::vector<std::string> uuids_;
-  std::vector<gpuctl::ipc::StubMap> stubs_;  ///< all pages ever in force: GPUs may still poll old ones
+  std::vector<gpuctl::ipc::StubMap> stubs_;  ///< all pages that ever were in force, since GPUs may still poll old ones
   std::unique_ptr<gpuctl::ipc::Connection> connection_;
   Targets targets_;
   bool started_ = false;

@@ -1,4 +1,4 @@
-// What the daemon grants this process on one device, as it is at the moment. Any thread; no call blocks.
+// What the daemon currently grants this process on one device. Any thread; no call blocks.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@ namespace gpuslice {
 
 class GrantView {
  public:
-  /// `device_index`: in the driver's order. `sms`: of the device.
+  /// `device_index`: in the driver's order. `sms`: SMs of the device.
   GrantView(int device_index, std::uint32_t sms) : device_index_(device_index), sms_(sms) {}
 
   int device_index() const { return device_index_; }
@@ -18,23 +18,23 @@ class GrantView {
 
   /// How many SMs this client may use here now.
   std::uint32_t granted() const;
-  /// SMs that nobody uses and this client may not: some workers of a new grid land there, and leave.
+  /// SMs that no client uses and that this client may not use. Some workers of a new grid land there, and leave.
   std::uint32_t idle_sms() const;
-  /// SMs that its slice has whatever others do.
+  /// SMs that its slice always has, whatever other slices do.
   std::uint32_t reserve() const;
   /// Grant::jobs; kNoJobs without a daemon.
   std::uint32_t jobs() const;
-  /// Its SMs may be lent to others until it says that it has work.
+  /// Whether its SMs may be lent to others until it reports that it has work.
   bool tells_work() const;
-  /// Nobody else is on the GPU, of which it may have all.
+  /// Whether no other client is on the GPU, so that it may have all SMs.
   bool alone() const;
-  /// Where its SMs begin, for kernels that can be confined to them only by number.
+  /// The first of its SMs, for kernels that are confined by SM number.
   std::uint32_t first_sm() const;
 
-  /// What the client writes; null: no daemon.
+  /// Where the client writes its usage; null: no daemon.
   gpuctl::ipc::Usage* usage() const;
 
-  /// What workers poll: in a stub page, or our own. Null before the agent has begun.
+  /// What workers poll: in a stub page, or in our own memory. Null before the agent has begun.
   gpuctl::Polled* polled() const { return polled_.load(std::memory_order_acquire); }
   void set_polled(gpuctl::Polled* polled) { polled_.store(polled, std::memory_order_release); }
 

@@ -25,7 +25,7 @@ HeldMemory& HeldMemory::get() {
   return *held;
 }
 
-/// Null: nothing limits the memory of this process there.
+/// Null: no limit applies to this process's memory on that device.
 const ipc::Grant* HeldMemory::limited(CUdevice device) const {
   const ipc::Stub* stub = Client::get().stub();
   return stub && (ipc::load(stub->grant[device].flags) & ipc::kMemoryLimited) ? &stub->grant[device] : nullptr;
@@ -43,7 +43,7 @@ bool HeldMemory::take(CUdevice device, std::uint64_t bytes) {
   if (wanted < bytes) return false;
   if (const ipc::Grant* grant = limited(device)) {
     const Result<Client::MemoryAnswer> answer = Client::get().ask_memory(device, wanted);
-    // Without a daemon what others hold is not known, but the limit is.
+    // Without a daemon it is unknown what others hold, but the limit is known.
     const bool granted = answer ? answer->granted : wanted <= ipc::load(grant->memory_max);
     if (!granted) {
       debug("%llu bytes of memory refused: %llu are held", static_cast<unsigned long long>(bytes),

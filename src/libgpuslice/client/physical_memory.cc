@@ -50,7 +50,7 @@ PhysicalMemory::Leaving PhysicalMemory::unmap(CUdeviceptr address, std::size_t s
   return leaving;
 }
 
-/// With what leaves gone, nobody else uses the memory.
+/// The memory is freed if only `leaving` still refers to it.
 bool PhysicalMemory::frees(const Leaving& leaving) {
   std::lock_guard lock(mutex_);
   if (leaving.memory_ && leaving.memory_.use_count() == 1) return true;

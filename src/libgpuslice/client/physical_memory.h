@@ -1,5 +1,6 @@
-// Memory that a program makes apart from addresses (cuMemCreate), and maps where it wants to. It is there until its
-// last handle is released and its last mapping gone, in any order. Books only: no driver, no daemon.
+// Memory that a program makes apart from addresses (cuMemCreate) and maps where it wants to. It exists until its last
+// handle is released and its last mapping is gone, in any order. This keeps books only: it calls neither the driver nor
+// the daemon.
 #pragma once
 
 #include <cuda.h>
@@ -13,10 +14,10 @@
 
 namespace gpuslice {
 
-/// Any thread. What another process made is not known here, and nothing is said about it.
+/// Any thread. Memory that another process made is not known here, and does not count.
 class PhysicalMemory {
  public:
-  /// The one of this process; never destroyed.
+  /// The instance of this process; never destroyed.
   static PhysicalMemory& get();
 
   struct Made {
@@ -26,7 +27,7 @@ class PhysicalMemory {
   using Freed = std::vector<Made>;
 
   void made(CUmemGenericAllocationHandle handle, const Made& memory);
-  /// The driver gave a handle of what is mapped at `address` once more.
+  /// The driver returned another handle of the memory that is mapped at `address`.
   void retained(CUmemGenericAllocationHandle handle, CUdeviceptr address);
   void mapped(CUdeviceptr address, std::size_t size, CUmemGenericAllocationHandle handle);
 
@@ -42,8 +43,9 @@ class PhysicalMemory {
   using Mappings = std::map<CUdeviceptr, Mapping>;
 
  public:
-  /// A handle, or mappings, that are about to go: handles and addresses can be another's right after the driver's call,
-  /// so they are taken out of the books before it. Then ended(), or put_back() if the driver refused.
+  /// A handle, or mappings, that are about to go. Another allocation may get the same handle or address right after the
+  /// driver's call, so these are taken out of the books before it. Then call ended(), or put_back() if the driver
+  /// refused.
   class Leaving {
     friend class PhysicalMemory;
     CUmemGenericAllocationHandle handle_ = 0;
@@ -52,7 +54,7 @@ class PhysicalMemory {
   };
   Leaving release(CUmemGenericAllocationHandle handle);
   Leaving unmap(CUdeviceptr address, std::size_t size);
-  /// What is not there any more.
+  /// Returns the memory that no longer exists.
   Freed ended(Leaving&& leaving);
   void put_back(Leaving&& leaving);
   /// Whether the driver's call would free memory.
@@ -62,7 +64,7 @@ class PhysicalMemory {
   void forget_after_fork();
 
  private:
-  std::mutex mutex_;  ///< guards all, and the counts of users of each Memory
+  std::mutex mutex_;  ///< guards everything, the use counts of each Memory too
   std::unordered_map<CUmemGenericAllocationHandle, std::shared_ptr<Memory>> handles_;
   Mappings mappings_;
 };

@@ -13,7 +13,7 @@ class Physical : public testing::Test {
   std::uint64_t release(CUmemGenericAllocationHandle handle) { return end(memory.release(handle)); }
   std::uint64_t unmap(CUdeviceptr address, std::size_t size = kSize) { return end(memory.unmap(address, size)); }
 
-  /// Bytes that are not there any more; frees() said so before.
+  /// Bytes that no longer exist. frees() announced that before.
   std::uint64_t end(PhysicalMemory::Leaving&& leaving) {
     const bool frees = memory.frees(leaving);
     std::uint64_t bytes = 0;
@@ -36,7 +36,7 @@ TEST_F(Physical, ThereUntilTheLastMappingIsGone) {
   memory.mapped(kAddress, kSize, 1);
   memory.mapped(kAddress + 8 * kSize, kSize, 1);
   EXPECT_EQ(release(1), 0u);
-  memory.made(1, {0, 5});  // the handle is another's now
+  memory.made(1, {0, 5});  // the handle now names other memory
   EXPECT_EQ(unmap(kAddress), 0u);
   EXPECT_EQ(unmap(kAddress + 8 * kSize), kSize);
   EXPECT_EQ(release(1), 5u);
@@ -58,7 +58,7 @@ TEST_F(Physical, ARangeOfMappingsGoesAtOnce) {
   memory.mapped(kAddress + 3 * kSize, kSize, 2);
   release(1);
   release(2);
-  EXPECT_EQ(unmap(kAddress, 3 * kSize), kSize);  // both mappings of the one, one of the other
+  EXPECT_EQ(unmap(kAddress, 3 * kSize), kSize);  // both mappings of one memory, one mapping of another
   EXPECT_EQ(unmap(kAddress + 3 * kSize), 7u);
 }
 
@@ -69,7 +69,7 @@ TEST_F(Physical, AHandleGivenOnceMoreKeepsIt) {
   EXPECT_EQ(release(1), 0u);
   EXPECT_EQ(unmap(kAddress), 0u);
   EXPECT_EQ(release(1), kSize);
-  memory.retained(3, kAddress);  // of what is not known
+  memory.retained(3, kAddress);  // of unknown memory
   memory.retained(3, 0);
   EXPECT_EQ(release(3), 0u);
 }

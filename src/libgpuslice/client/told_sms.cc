@@ -19,7 +19,8 @@ std::uint32_t ToldSms::tell(CUdevice device, std::uint32_t real) {
   FixedSms& fixed = devices_[device];
   const ipc::Stub* before = Client::get().stub();
   const std::uint32_t told = fixed.tell(before ? ipc::load(before->sure_sms[device]) : 0, real);
-  // A page that came meanwhile: whoever brought it either sees what was fixed, or we see the page.
+  // A new page may have arrived meanwhile. Either the thread that brought it sees the fixed answer, or this thread sees
+  // the page.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   ipc::Stub* stub = Client::get().stub();
   if (stub && ipc::load(stub->told_sms[device]) != fixed.fewer()) ipc::store(stub->told_sms[device], fixed.fewer());

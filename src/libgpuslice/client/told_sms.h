@@ -1,8 +1,8 @@
-// How many SMs this program is told that each device has: what its slice can be sure of (ipc::Stub::sure_sms), not what
-// its grant is now. Programs keep the answer and size grids, buffers and pools by it, so it is fixed at the first
-// question for the life of the process: all answers agree, whatever is set later and whoever comes and goes.
+// How many SMs this program is told that each device has: those that its slice can be sure of (ipc::Stub::sure_sms),
+// not its current grant. Programs keep the answer and size grids, buffers and pools by it. So the first question fixes
+// it for the life of the process: all answers agree, whatever is set later and whichever clients come and go.
 //
-// The library itself asks the driver, past the hooks.
+// The library itself asks the driver directly, without the hooks.
 #pragma once
 
 #include <cuda.h>
@@ -15,10 +15,11 @@
 
 namespace gpuslice {
 
-/// What is told of one device. Any thread.
+/// The answer for one device. Any thread.
 class FixedSms {
  public:
-  /// Of `real` SMs; `sure`: of how many the slice is sure now, 0: of all. Only the first call looks at it.
+  /// The answer for a device of `real` SMs. `sure`: how many SMs the slice is sure of now; 0: all. Only the first call
+  /// uses `sure`.
   std::uint32_t tell(std::uint32_t sure, std::uint32_t real) {
     std::uint32_t told = told_.load();
     if (told == 0) {
@@ -27,7 +28,7 @@ class FixedSms {
     }
     return std::min(told, real);
   }
-  /// 0: nobody asked, or the answer is all of them.
+  /// The fixed answer, if it is fewer than all SMs; 0: the program has not asked, or the answer is all.
   std::uint32_t fewer() const {
     const std::uint32_t told = told_.load();
     return told == kAll ? 0 : told;
@@ -38,7 +39,7 @@ class FixedSms {
   std::atomic<std::uint32_t> told_{0};
 };
 
-/// Of `count`, which the driver counted on `real` SMs, the part that `told` of them have: at least 1 if there is any.
+/// Scales `count`, which the driver counted on `real` SMs, to `told` SMs. At least 1 if `count` is.
 constexpr int part_of(int count, std::uint32_t told, std::uint32_t real) {
   if (count <= 0 || told >= real) return count;
   return std::max(1, static_cast<int>(static_cast<std::int64_t>(count) * told / real));
@@ -46,10 +47,10 @@ constexpr int part_of(int count, std::uint32_t told, std::uint32_t real) {
 
 class ToldSms {
  public:
-  /// The one of this process; never destroyed.
+  /// The instance of this process; never destroyed.
   static ToldSms& get();
 
-  /// What the program is told where the driver says `real`. Waits for nobody.
+  /// What the program is told where the driver says `real`. Does not wait.
   std::uint32_t tell(CUdevice device, std::uint32_t real);
 
   /// A new stub page is in force.

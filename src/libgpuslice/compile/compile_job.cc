@@ -20,19 +20,19 @@ using gpuctl::ipc::UniqueFd;
 namespace {
 
 constexpr std::uint64_t kMagic = 0x31626f6a63707567;  // "gupcjob1"
-/// Room for an answer beside so much for each byte of the request. Only what is written takes memory.
+/// Room for an answer: this much, plus so much for each byte of the request. Only what is written takes memory.
 constexpr std::size_t kRoomBytes = std::size_t{16} << 20;
 constexpr std::size_t kRoomPerByte = 32;
 
 }  // namespace
 
-/// In front of the request, which the answer follows.
+/// Stands before the request, which the answer follows.
 struct CompileJob::Header {
   std::uint64_t magic;
   std::uint64_t bytes;  ///< of the whole memory
   std::uint64_t request_bytes;
   std::uint64_t answer_bytes;
-  std::uint32_t answered;  ///< 1: the answer is whole
+  std::uint32_t answered;  ///< 1: the answer is complete
 
   const char* request() const { return reinterpret_cast<const char*>(this + 1); }
   char* answer() { return reinterpret_cast<char*>(this + 1) + request_bytes; }

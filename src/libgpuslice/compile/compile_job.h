@@ -1,8 +1,8 @@
-// One image for the compile helper (src/gpuslice-compile): memory that this process shares with it.
+// One image for the compile helper (src/gpuslice-compile), in memory that this process shares with it.
 //
 // The memory is a memfd. It holds the request, and later the answer. The program keeps a mapping and no descriptor,
-// since a program may close descriptors that it did not open. So nothing here waits, and a program that ends leaves the
-// helper to finish for the next start.
+// since programs may close descriptors that they did not open. So nothing here waits, and if a program ends, the helper
+// still finishes for the program's next start.
 #pragma once
 
 #include <cstdint>
@@ -19,37 +19,38 @@ namespace gpuslice {
 
 struct CompileRequest {
   std::string ptx;            ///< one PTX text
-  ContentHash key;            ///< under which the forms are kept
+  ContentHash key;            ///< the forms are kept under this key
   unsigned sm = 0;            ///< compute capability, 90 for 9.0
-  int max_registers = 0;      ///< for each thread; 0 = no limit
+  int max_registers = 0;      ///< per thread; 0: no limit
   bool guards = false;        ///< make guarded forms too
-  bool software_gpu = false;  ///< the driver is the software GPU's, so only its own linker makes code that it runs
-  std::string linker;  ///< path of the nvJitLink, or software GPU, that the program has loaded; empty: look for one
+  bool software_gpu = false;  ///< the driver is the software GPU's, which runs only code made by its own linker
+  /// Path of the nvJitLink, or of the software GPU, that the program has loaded; empty: the helper looks for one.
+  std::string linker;
 };
 
-/// One thread at a time, but for answered().
+/// One thread at a time, except for answered().
 class CompileJob {
  public:
-  /// Memory for the request and any answer to it. Errors: the system refuses memory.
+  /// Makes memory for the request and any answer to it. Error: the system refuses the memory.
   static gpuctl::Result<CompileJob> create(const CompileRequest& request);
-  /// In the helper: the job behind a descriptor. Errors: there is none.
+  /// Called in the helper. Opens the job behind a descriptor. Error: there is no job.
   static gpuctl::Result<CompileJob> open(int descriptor);
 
   CompileJob(CompileJob&&) noexcept = default;
   CompileJob& operator=(CompileJob&&) noexcept = default;
 
-  /// For the helper, which inherits it; closed by close_descriptor().
+  /// The descriptor that the helper inherits. close_descriptor() closes it.
   int descriptor() const { return descriptor_.get(); }
   void close_descriptor() { descriptor_ = gpuctl::ipc::UniqueFd(); }
 
-  /// What is asked for; an error where the memory does not hold it.
+  /// The request. Error: the memory does not hold one.
   gpuctl::Result<CompileRequest> request() const;
 
-  /// The helper's word. An answer too long for the memory becomes one that says so.
+  /// Called in the helper. Writes the answer. If it is too long for the memory, writes one that says so.
   void answer(const Forms& forms);
   /// Whether there is an answer. Any thread.
   bool answered() const;
-  /// The answer; nothing if there is none, or it is damaged.
+  /// The answer. Nothing if there is none or it is damaged.
   std::optional<Forms> take_answer() const;
 
  private:

@@ -21,10 +21,10 @@ using gpuctl::Result;
 
 namespace {
 
-/// Jobs of one helper: each takes a descriptor.
+/// Most jobs of one helper. Each takes a descriptor.
 constexpr std::size_t kMostAtOnce = 64;
 
-/// Beside this library where both are installed, and in a directory of its own in the build tree.
+/// The helper's path. It is beside this library if both are installed, and in its own directory in the build tree.
 std::string find_helper() {
   if (const char* path = secure_getenv("GPUSLICE_COMPILE_HELPER"); path && *path) return path;
   Dl_info here{};
@@ -47,7 +47,7 @@ bool lives(pid_t process) {
   return kill(process, 0) == 0 || errno != ESRCH;
 }
 
-/// Of a job whose helper has answered, or ended.
+/// The result of a job whose helper has answered or ended.
 CompileResult result_of(const CompileJob& job) {
   std::optional<Forms> forms = job.take_answer();
   if (!forms) return fail("the compile helper ended without an answer");
@@ -75,7 +75,7 @@ void CompileQueue::tick() {
   std::string why;
   {
     std::lock_guard lock(mutex_);
-    // In this order: an answer written before the end counts.
+    // In this order, so that an answer written before the helper's end counts.
     const bool over = !running_.empty() && !lives(helper_);
     const auto at = std::stable_partition(running_.begin(), running_.end(),
                                           [&](const Entry& entry) { return !over && !entry.job.answered(); });

@@ -1,5 +1,5 @@
-// Images that wait for the compile helper, and the helper that works on some of them. There is one helper of this
-// process at a time; it takes all jobs that wait when it is started. Nothing here calls the driver.
+// Images that wait for the compile helper, and the helper that works on some of them. This process has one helper at a
+// time. It takes the jobs that wait when it is started. Nothing here calls the driver.
 #pragma once
 
 #include <chrono>
@@ -14,26 +14,27 @@
 
 namespace gpuslice {
 
-/// What became of a job: forms, or why there are none, in one line.
+/// The result of a job: forms, or an error that says in one line why there are none.
 using CompileResult = gpuctl::Result<Forms>;
 
 class CompileQueue {
  public:
-  /// The one of this process; never destroyed.
+  /// The instance of this process; never destroyed.
   static CompileQueue& get();
 
-  /// `done` is called once, by tick(), on whichever thread calls that; it may throw nothing.
+  /// tick() calls `done` once, on the thread that called tick(). `done` must not throw.
   using Done = std::function<void(CompileResult)>;
   void add(CompileJob job, Done done);
 
-  /// Hands out the results that are there, and starts the helper where jobs wait. Any thread, every fifth of a second.
+  /// Delivers the results that are ready, and starts a helper if jobs wait. Any thread; to be called five times a
+  /// second.
   void tick();
 
-  /// Compiles now: waits for the helper, and no longer than kLongestWait.
+  /// Compiles now, and waits for the helper, at most kLongestWait.
   static constexpr std::chrono::seconds kLongestWait{60};
   static CompileResult compile_and_wait(CompileJob job);
 
-  /// In a forked child: the jobs are the parent's.
+  /// Called in a forked child. The jobs are the parent's.
   void forget_after_fork();
 
  private:

@@ -25,7 +25,7 @@ std::optional<int> number_at(std::string_view text) {
 std::map<std::string, CompiledKernel> read_compiler_log(std::string_view log) {
   std::map<std::string, CompiledKernel> kernels;
   CompiledKernel* kernel = nullptr;
-  bool own_properties = false;  // those of functions that it calls stand there too
+  bool own_properties = false;  // the log has the properties of functions that it calls too
   std::string name;
   while (!log.empty()) {
     const std::size_t end = std::min(log.find('\n'), log.size());

@@ -1,5 +1,5 @@
-// What the driver's compiler says of each kernel when it is asked to be verbose, as ptxas -v does: how many registers
-// and how much local memory it uses, without loading it.
+// What the driver's compiler reports of each kernel when it is asked to be verbose, like ptxas -v: how many registers
+// and how much local memory the kernel uses. The kernel need not be loaded for that.
 #pragma once
 
 #include <map>
@@ -10,10 +10,10 @@ namespace gpuslice {
 
 struct CompiledKernel {
   int registers = 0;
-  int local_bytes = 0;  ///< a thread's, on the stack: grows where registers do not suffice
+  int local_bytes = 0;  ///< per thread, on the stack; grows when registers do not suffice
 };
 
-/// By name. What is not understood is left out.
+/// The kernels in the log, by name. Entries that are not understood are left out.
 std::map<std::string, CompiledKernel> read_compiler_log(std::string_view log);
 
 }  // namespace gpuslice

@@ -1,7 +1,8 @@
-// A child that is cloned without a signal for its end is not seen by the program's wait(), but exec() gives such a
-// signal back. So there are two: the first is cloned without a signal, starts the second, and ends; it is waited for
-// here with __WCLONE. The second, which the system's first process then takes care of, becomes the program. Both share
-// this process's memory until then, as vfork's child does, and do nothing but system calls.
+// The program must not see the helper as its child. The program's wait() does not see a child that was cloned without
+// an exit signal, but exec() restores that signal. So there are two children. The first is cloned without an exit
+// signal, starts the second, and ends; this process waits for it with __WCLONE. The second, which init then adopts,
+// becomes the helper. Until then both share this process's memory, as a child of vfork does, and make only system
+// calls.
 #include "libgpuslice/compile/helper_process.h"
 
 #include <fcntl.h>
@@ -18,8 +19,8 @@
 #include <vector>
 
 extern char** environ;
-/// clone() by the name that ThreadSanitizer does not wrap. It takes a child that shares our memory for a fork, and from
-/// then on this process for the child.
+/// clone() under a name that ThreadSanitizer does not wrap. ThreadSanitizer takes a child that shares memory for a
+/// fork, and after that takes this process for the child.
 extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
 
 namespace gpuslice {
@@ -31,7 +32,7 @@ namespace {
 
 constexpr std::size_t kStackBytes = 64 * 1024;
 constexpr int kFirstDescriptor = 3;
-/// Descriptors move up here first, out of the way of their places.
+/// Descriptors are first moved above this number, so that they do not overwrite each other.
 constexpr int kOutOfTheWay = 512;
 
 struct Start {
@@ -47,7 +48,7 @@ struct Start {
 
 #define GPUSLICE_RAW __attribute__((no_sanitize("address", "thread", "undefined")))
 
-/// In the second child.
+/// Runs in the second child.
 GPUSLICE_RAW int become_program(void* argument) {
   const Start& start = *static_cast<Start*>(argument);
   setsid();
@@ -63,7 +64,7 @@ GPUSLICE_RAW int become_program(void* argument) {
   _exit(127);
 }
 
-/// In the first child.
+/// Runs in the first child.
 GPUSLICE_RAW int start_second(void* argument) {
   Start& start = *static_cast<Start*>(argument);
   start.pid = __clone(become_program, start.second_stack + kStackBytes, CLONE_VM | CLONE_VFORK | SIGCHLD, argument);

@@ -28,7 +28,7 @@ class HelperProcessTest : public testing::Test {
   }
   ~HelperProcessTest() override { std::filesystem::remove_all(scratch_); }
 
-  /// A program that writes to its descriptor 3 and leaves a file when it is through.
+  /// A program that writes to its descriptor 3 and creates a file when it is done.
   std::string script(const std::string& commands) {
     const std::string path = scratch_ / "program";
     std::ofstream(path) << "#!/bin/sh\n" << commands << "\ntouch " << (scratch_ / "done").string() << "\n";
@@ -98,7 +98,7 @@ TEST_F(HelperProcessTest, AFileThatCannotBeRunEndsAtOnce) {
   const auto pid = start_unseen(scratch_ / "missing", {});
   ASSERT_TRUE(pid) << pid.error().message;
   for (int i = 0; i < 5000 && kill(*pid, 0) == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  // In a container whose first process does not wait for others, what is left of it stays.
+  // In a container whose init does not wait for adopted processes, a zombie remains.
   std::ifstream status("/proc/" + std::to_string(*pid) + "/stat");
   std::string line;
   if (std::getline(status, line)) {

@@ -17,7 +17,7 @@ struct Source {
   int max_registers = 0;
 };
 
-/// The PTX that a cubin of unknown origin was made of, if that was seen, and the device can run what is made of it.
+/// The PTX that a cubin was made from, if libgpuslice saw that, and if the device can run code made from it.
 std::optional<Source> source_of_cubin(const void* data, std::optional<std::size_t> size, unsigned sm) {
   const std::optional<std::string_view> cubin = cubin_at(data, size);
   if (!cubin) return std::nullopt;

@@ -1,4 +1,4 @@
-// Numbers and texts as a row of bytes, and back: for what one process of a user writes and another reads.
+// Converts numbers and texts to bytes and back, for data that one process of a user writes and another reads.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Packer {
   }
 };
 
-/// After the first thing that is not there all else is zero or empty, and `whole` false.
+/// After the first value that is missing, all values are zero or empty, and `whole` is false.
 struct Unpacker {
   std::string_view bytes;
   bool whole = true;

@@ -6,14 +6,14 @@ namespace gpuslice {
 
 namespace {
 
-/// With no more all threads that an SM can hold fit: 2048 of 65536 registers.
+/// With at most this many, all threads that an SM can hold fit: 2048 threads in 65536 registers.
 constexpr int kAlwaysFits = 32;
-/// Registers are handed out in units of so many a thread.
+/// Each thread gets registers in multiples of this.
 constexpr int kUnit = 8;
-/// What ptxas saves without spilling.
+/// ptxas can save this many without spilling.
 constexpr int kFew = 4;
 
-/// Where the parameters of an entry end, behind the bracket; npos if there is no such entry.
+/// The position after the bracket that closes the entry's parameters; npos if there is no such entry.
 std::size_t end_of_parameters(std::string_view text, const std::string& entry) {
   const std::string head = ".entry " + entry + '(';
   const std::size_t at = text.find(head);
@@ -36,7 +36,7 @@ std::string limit_registers(std::string_view text, const std::vector<RegisterLim
     const std::size_t at = end_of_parameters(limited, limit.entry);
     if (at == limited.npos) continue;
     const std::size_t body = limited.find_first_not_of(" \t\r\n", at);
-    if (body == limited.npos || limited[body] != '{') continue;  // directives
+    if (body == limited.npos || limited[body] != '{') continue;  // directives follow
     limited.insert(at, "\n.maxnreg " + std::to_string(limit.registers));
   }
   return limited;

@@ -1,10 +1,11 @@
-// A persistent form needs a few registers more than the body alone, and a few can decide how many blocks fit on an SM:
-// a kernel of 32 registers runs with twice the threads of one of 40. Where so little is too much, ptxas is given a
-// limit.
+// A persistent form needs a few registers more than the kernel's body alone. A few registers can decide how many blocks
+// fit on an SM: a kernel with 32 registers runs with twice the threads of one with 40. If only a few registers are too
+// many, ptxas is given a limit.
 //
-// Only where it is little. Measured on an H200 (docs/history/worker.md): md with 34 registers instead of 32 took 1.25
-// of the time, with 32 again 1.04; blackScholes 1.06 with 34, 0.97 with 32; but fft, whose 64 are constants taken out
-// of the worker's loop, 1.04 with those and 1.23 with the 40 of its original.
+// The limit helps only if few registers must be saved. Measured on an H200 (docs/history/worker.md): md with 34
+// registers instead of 32 took 1.25 times as long, with 32 again 1.04 times; blackScholes 1.06 times with 34, 0.97 with
+// 32. But fft has 64 registers because constants are taken out of the worker's loop; it took 1.04 times as long with
+// those, and 1.23 times with the 40 of its original.
 #pragma once
 
 #include <optional>
@@ -16,7 +17,8 @@
 
 namespace gpuslice {
 
-/// Registers a thread of the persistent form may have, if it needs few enough more than fit as often as the original's.
+/// The register limit per thread of the persistent form. Nothing if as many of its blocks fit without a limit as of the
+/// original's, or if it has more than a few registers too many.
 std::optional<int> register_limit(int original, int persistent);
 
 struct RegisterLimit {
@@ -24,8 +26,8 @@ struct RegisterLimit {
   int registers = 0;
 };
 
-/// For the persistent forms of these kernels (ImageKernel). `registers_of(name)`: what an entry has; 0 if that is not
-/// known.
+/// The limits for the persistent forms of these kernels (ImageKernel). `registers_of(name)`: registers of an entry; 0:
+/// unknown.
 template <class Kernels, class RegistersOf>
 std::vector<RegisterLimit> wanted_limits(const Kernels& kernels, RegistersOf registers_of) {
   std::vector<RegisterLimit> limits;
@@ -38,8 +40,8 @@ std::vector<RegisterLimit> wanted_limits(const Kernels& kernels, RegistersOf reg
   return limits;
 }
 
-/// Local memory of these forms together, in bytes a thread: it grows where registers do not suffice. `local_of(name)`
-/// as above.
+/// Local memory of these forms together, in bytes per thread. It grows when registers do not suffice. `local_of(name)`:
+/// bytes of an entry.
 template <class Kernels, class LocalOf>
 long long local_bytes(const Kernels& kernels, LocalOf local_of) {
   long long bytes = 0;
@@ -49,8 +51,8 @@ long long local_bytes(const Kernels& kernels, LocalOf local_of) {
   return bytes;
 }
 
-/// The text with `.maxnreg` for these entries. Nothing for one that is not there, or says something of the kind
-/// already, since the directives do not go together.
+/// The text with `.maxnreg` added for these entries. Entries that are missing, or that already have such directives,
+/// stay as they are, since the directives exclude each other.
 std::string limit_registers(std::string_view text, const std::vector<RegisterLimit>& limits);
 
 }  // namespace gpuslice

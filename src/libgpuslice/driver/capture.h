@@ -1,21 +1,22 @@
-// What the launch path asks about a stream.
+// What the launch path asks about streams and captures.
 #pragma once
 
 #include <cuda.h>
 
 namespace gpuslice {
 
-/// True while a launch into `stream` would become a graph node. Costs one load unless some capture is under way.
+/// Whether a launch into `stream` would become a graph node. Costs one load unless a capture is under way.
 bool capturing(CUstream stream);
 
-/// Stream 0 spelled out: the legacy or the per-thread default stream, as the called variant means it.
+/// The handle of the legacy or the per-thread default stream if `stream` is 0, depending on the called variant; else
+/// `stream`.
 CUstream explicit_stream(CUstream stream, bool per_thread);
 
-/// True while some capture is under way.
+/// Whether a capture is under way.
 bool capturing_anything();
 
-/// True as a condition while no capture is under way, and none begins before it goes: a query about a stream that
-/// captures would end the capture.
+/// True as a condition if no capture is under way. Then none begins before this object is destroyed. A query about a
+/// stream that captures would end the capture.
 class NoCapture {
  public:
   NoCapture();

@@ -1,4 +1,4 @@
-// The clock of all times in this process that are not the GPU's.
+// The clock for all times in this process, except those of the GPU.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ namespace gpuslice {
 
 namespace {
 
-/// Below 0: there is none.
+/// Below 0: there is no debug file.
 int debug_file() {
   static const int file = [] {
     const char* path = std::getenv("GPUSLICE_DEBUG");

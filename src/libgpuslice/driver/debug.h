@@ -1,4 +1,4 @@
-// Where the library says what it does: into the file named by GPUSLICE_DEBUG, else nowhere.
+// The debug file, which GPUSLICE_DEBUG names.
 #pragma once
 
 #include <chrono>
@@ -9,10 +9,10 @@ namespace gpuslice {
 /// printf into the debug file, one line with time, process and thread; does nothing unless GPUSLICE_DEBUG is set.
 [[gnu::format(printf, 1, 2)]] void debug(const char* format, ...);
 
-/// True if it is set: for what is expensive to find out.
+/// Whether it is set. For debug lines whose content is expensive to compute.
 bool debugging();
 
-/// What something took, for such a line.
+/// Measures how long something took, for such a line.
 struct Stopwatch {
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   long long us() const {

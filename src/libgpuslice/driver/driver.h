@@ -1,11 +1,12 @@
-// The driver's own functions, reached past the interposer.
+// The driver's own functions, reached past the wrappers.
 #pragma once
 
 #include <cuda.h>
 
 namespace gpuslice {
 
-/// One pointer per function of driver_functions.inc, under the name libcuda exports; null where this driver lacks it.
+/// One pointer for each function of driver_functions.inc, under the name that libcuda exports. Null if this driver
+/// lacks the function.
 struct Driver {
 #define X(name) decltype(&::name) name = nullptr;
 #include "libgpuslice/driver/driver_functions.inc"
@@ -13,7 +14,7 @@ struct Driver {
   bool present = false;  ///< libcuda.so.1 was found
 };
 
-/// Opens libcuda.so.1 at the first call; any thread. Never fails: look at `present` and at the pointers.
+/// Opens libcuda.so.1 at the first call. Any thread. Never fails: check `present` and the pointers.
 const Driver& driver();
 
 }  // namespace gpuslice

@@ -12,7 +12,7 @@ struct Named {
   const char* name;
 };
 
-/// By number, since older headers lack some.
+/// By number, since older headers lack some of them.
 constexpr Named kBreaking[] = {
     {4, "CUDA_ERROR_DEINITIALIZED"},
     {46, "CUDA_ERROR_DEVICE_UNAVAILABLE"},

@@ -5,11 +5,11 @@
 
 namespace gpuslice {
 
-/// Whether this error says that the context it was answered for is of no use any more: a fault of a kernel, of the
-/// device, or of MPS. The driver answers every later call there with it.
+/// Whether the error means that its context can no longer be used, because of a fault of a kernel, the device, or MPS.
+/// The driver answers every later call in that context with it.
 bool breaks_context(CUresult result);
 
-/// "CUDA_ERROR_ASSERT"; never null. A literal.
+/// The name, such as "CUDA_ERROR_ASSERT". Never null; a literal.
 const char* error_name(CUresult result);
 
 }  // namespace gpuslice

@@ -11,9 +11,9 @@ constexpr unsigned kUsual = 8, kMost = 32;
 
 }  // namespace
 
-/// What the variable says, as the driver reads it; `gpuctl run` sets it under MPS, or says in another one that the
-/// driver makes 2 there. Else it makes 8 (docs/measurements.md, "Facts about the GPU"): programs that link the library
-/// and find neither are taken not to be under MPS.
+/// What CUDA_DEVICE_MAX_CONNECTIONS says, as the driver reads it. Under MPS `gpuctl run` sets that variable, or says in
+/// GPUSLICE_HARDWARE_QUEUES that the driver makes 2 queues there. Otherwise the driver makes 8 (docs/measurements.md,
+/// "Facts about the GPU"). A program that links the library and finds neither variable is assumed not to run under MPS.
 unsigned hardware_queues() {
   static const unsigned queues = [] {
     const char* asked = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");

@@ -3,7 +3,8 @@
 
 namespace gpuslice {
 
-/// Of these the driver puts work into by turns, for each program; what waits in one holds up all streams behind it.
+/// The driver distributes each program's streams over this many queues round-robin. What waits in one queue holds up
+/// all streams behind it.
 unsigned hardware_queues();
 
 }  // namespace gpuslice

@@ -1,11 +1,11 @@
-// Nothing is thrown into the program.
+// No exception reaches the program.
 #pragma once
 
 #include <cuda.h>
 
 namespace gpuslice {
 
-/// Runs `body`; if anything is thrown there (out of memory), answers CUDA_ERROR_OUT_OF_MEMORY instead.
+/// Runs `body`. If it throws (out of memory), returns CUDA_ERROR_OUT_OF_MEMORY.
 template <class Body>
 CUresult nothrow(Body body) noexcept {
   try {

@@ -1,12 +1,12 @@
-// For driver calls of our own at a moment of the program's choice: one that some capture forbids would end that
-// capture.
+// For our own driver calls at a time that the program chose. A capture may forbid such a call, and the call would then
+// end the capture.
 #pragma once
 
 #include "libgpuslice/driver/driver.h"
 
 namespace gpuslice {
 
-/// While it lives no capture, of whichever thread, forbids this thread a call that has nothing to do with streams.
+/// While an object of this class lives, no capture of any thread forbids this thread calls that do not concern streams.
 class RelaxedCapture {
  public:
   RelaxedCapture() : exchanged_(exchange()) {}

@@ -23,7 +23,7 @@ double ms_since_loaded() {
   return Milliseconds(Clock::now() - g_loaded).count();
 }
 
-/// Since the process was forked, in ms; what it was before exec (gpuctl run) counts too. The system counts in ticks of
+/// Milliseconds since the process was forked; time before exec (`gpuctl run`) counts too. The system counts in ticks of
 /// 10 ms.
 double process_age_ms() {
   char text[1024];
@@ -31,7 +31,7 @@ double process_age_ms() {
   const ssize_t got = file ? read(file.get(), text, sizeof text - 1) : -1;
   if (got <= 0) return 0;
   text[got] = '\0';
-  const char* at = std::strrchr(text, ')');  // behind the name, which may hold anything, fields 3 and on follow
+  const char* at = std::strrchr(text, ')');  // the name in brackets may contain anything; fields 3 and on follow it
   for (int field = 2; at && field < 22; ++field) at = std::strchr(at + 1, ' ');
   if (!at) return 0;
   timespec now;

@@ -1,13 +1,13 @@
-// A program's start, stage by stage: what libgpuslice does in it, from when to when. For GPUSLICE_DEBUG alone.
+// Writes to the debug file what libgpuslice does during a program's start, stage by stage, with times.
 #pragma once
 
 #include <chrono>
 
 namespace gpuslice {
 
-/// While it lives the program is held up by `what` (a literal). Two lines in the debug file, when it begins and when it
-/// ends, with milliseconds since the library was loaded, which is the first thing that happens in a process. Stages lie
-/// within each other.
+/// While an object of this class lives, `what` (a literal) holds up the program. It writes one line to the debug file
+/// when it begins and one when it ends, with milliseconds since the library was loaded, which is the first event in a
+/// process. Stages nest.
 class Stage {
  public:
   explicit Stage(const char* what);

@@ -1,4 +1,4 @@
-// Which stream of the program a handle means.
+// Identifies a stream of the program.
 #pragma once
 
 #include <cuda.h>
@@ -8,7 +8,7 @@
 
 namespace gpuslice {
 
-/// The handle, and whose it is: every thread has a per-thread default stream of its own behind the one handle.
+/// The handle and its owner: each thread has its own per-thread default stream behind the same handle.
 using StreamKey = std::pair<CUstream, unsigned long>;
 
 /// For the calling thread.

@@ -14,8 +14,8 @@ struct Option {
   Kind kind;
 };
 
-/// Options that do not matter here, and those that do. --fmad=false and optimization levels decide whether a product
-/// and a sum are rounded once, and cannot be asked of the driver.
+/// Options that do not matter here, and options that do. --fmad=false and optimization levels decide whether a
+/// multiplication and an addition are rounded once, and the driver cannot be asked for them.
 constexpr Option kOptions[] = {
     {"output-file", "o", Kind::kOutput},
     {"maxrregcount", "maxrregcount", Kind::kRegisters},
@@ -39,7 +39,7 @@ const Option* find_option(std::string_view name) {
   return nullptr;
 }
 
-/// False: not to be noted.
+/// Returns false if the output must not be noted.
 bool take(PtxasRun& run, const Option& option, const std::string& value) {
   switch (option.kind) {
     case Kind::kIgnored:
@@ -123,7 +123,7 @@ std::optional<PtxasRun> read_ptxas_command(std::span<const std::string> command)
     if (!option || !take(run, *option, value)) return std::nullopt;
   }
   if (run.input.empty()) return std::nullopt;
-  if (run.output.empty()) run.output = "elf.o";  // what ptxas does
+  if (run.output.empty()) run.output = "elf.o";  // ptxas's default
   return run;
 }
 

@@ -1,5 +1,5 @@
-// Options that machine code was compiled with besides its PTX. The driver knows only one of them, the limit on
-// registers; code made with others that matter cannot be replaced by what the driver makes of the same PTX.
+// Options that machine code was compiled with besides its PTX. The driver knows only one of them, the register limit.
+// Code made with other options that matter cannot be replaced by code that the driver makes of the same PTX.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,11 @@
 
 namespace gpuslice {
 
-/// The register limit (0 = none) among the options for ptxas that a fatbin records with PTX; nothing if others matter,
-/// or are not known.
+/// The register limit (0: none) among the ptxas options that a fatbin records with PTX. Nothing if other options matter
+/// or are unknown.
 std::optional<int> fatbin_register_limit(std::string_view options);
 
-/// The same among options for NVRTC. Those of its front end do not matter: the PTX shows what they did.
+/// The same for NVRTC's options. Options of its front end do not matter, since their effect is in the PTX.
 std::optional<int> nvrtc_register_limit(std::span<const char* const> options);
 
 /// A run of ptxas that compiles one PTX text to one cubin.
@@ -22,7 +22,7 @@ struct PtxasRun {
   int max_registers = 0;      ///< 0 = no limit
 };
 
-/// What a command line of ptxas (with the program's name) asks for; nothing if other options matter, or are not known.
+/// What a ptxas command line (with the program's name) asks for. Nothing if other options matter or are unknown.
 std::optional<PtxasRun> read_ptxas_command(std::span<const std::string> command);
 
 }  // namespace gpuslice

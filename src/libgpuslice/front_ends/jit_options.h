@@ -1,4 +1,4 @@
-// What the program's options for the driver's compiler mean for code that is made elsewhere.
+// What the program's options for the driver's compiler mean for code that is compiled elsewhere.
 #pragma once
 
 #include <cuda.h>
@@ -7,8 +7,8 @@
 
 namespace gpuslice {
 
-/// The limit on registers among the options, 0 for none; nothing if one of them shapes the code otherwise. Those that
-/// say where messages go, or how images are chosen, do not.
+/// The register limit among the options; 0: none. Nothing if another option affects the code. Options for messages, or
+/// for the choice of images, do not.
 std::optional<int> register_limit_of(unsigned count, const CUjit_option* options, void* const* values);
 
 }  // namespace gpuslice

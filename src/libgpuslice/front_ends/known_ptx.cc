@@ -13,11 +13,11 @@ namespace gpuslice {
 namespace {
 
 constexpr char kKind[] = ".ptx-of-cubin";
-constexpr std::uint64_t kDomain = 2;  ///< another than those of text_cache.cc, which are hashes
-/// In memory, where there is no directory: bytes of PTX; then all is forgotten.
+constexpr std::uint64_t kDomain = 2;  ///< unlike that of forms.cc, which is a hash
+/// Most bytes of PTX kept in memory when there is no directory. Above that, all are forgotten.
 constexpr std::size_t kMostInMemory = std::size_t{64} << 20;
 
-/// What no directory took.
+/// PTX that could not be kept in a directory.
 struct InMemory {
   std::mutex mutex;
   std::map<std::string, KnownPtx> by_hash;
@@ -29,7 +29,7 @@ InMemory& in_memory() {
   return *memory;
 }
 
-/// True if the headers of the ELF file say that it ends within `size` bytes; its sections are looked at later.
+/// Whether the ELF headers say that the file ends within `size` bytes. Its sections are checked later.
 bool headers_within(const void* image, std::size_t size) {
   Elf64_Ehdr header;
   if (size < sizeof header) return false;

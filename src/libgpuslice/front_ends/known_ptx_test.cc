@@ -10,7 +10,7 @@
 namespace gpuslice {
 namespace {
 
-/// A cubin's headers: one section of `payload` bytes, and the section headers behind it.
+/// A cubin's headers: one section of `payload` bytes, followed by the section headers.
 std::string make_cubin(std::size_t payload, char fill) {
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
@@ -82,7 +82,7 @@ TEST_F(KnownPtxTest, OutlivesTheProcessInADirectoryOnly) {
   EXPECT_FALSE(find_ptx(cubin, CacheDirectory(scratch_ / "elsewhere")));
 }
 
-// All that memory holds is forgotten when it is too much.
+// Everything in memory is forgotten when it becomes too much.
 TEST_F(KnownPtxTest, MemoryIsBounded) {
   const CacheDirectory none("");
   const std::string first = make_cubin(10, 'a');

@@ -1,5 +1,5 @@
-// What the driver's linker (cuLink*) is given, as far as it tells what its output is made of: one PTX and nothing else.
-// Programs that compile their PTX that way, Numba for instance, load a cubin, whose PTX so is known (known_ptx.h).
+// What the driver's linker (cuLink*) is given, as far as it shows that the output is made of one PTX and nothing else.
+// Programs that compile PTX this way, for example Numba, load a cubin; its PTX then is known (known_ptx.h).
 #pragma once
 
 #include <cuda.h>
@@ -19,15 +19,15 @@ class LinkedPtx {
  public:
   static LinkedPtx& get();
 
-  /// A linker was made, with these options.
+  /// A linker was created with these options.
   void created(CUlinkState state, unsigned count, const CUjit_option* options, void* const* values);
-  /// It was given PTX, with these options for it.
+  /// The linker was given PTX, with these options for it.
   void added(CUlinkState state, std::string_view text, unsigned count, const CUjit_option* options,
              void* const* values);
-  /// It was given something else.
+  /// The linker was given something else.
   void added_other(CUlinkState state);
-  /// What its output is made of; nothing if that is more than one PTX, or options had a say in it that a load cannot
-  /// repeat.
+  /// The PTX that the output is made of. Nothing if it is made of more than one PTX, or if options affected it that a
+  /// load cannot repeat.
   std::optional<KnownPtx> made_of(CUlinkState state) const;
   void destroyed(CUlinkState state);
   void forget_after_fork();

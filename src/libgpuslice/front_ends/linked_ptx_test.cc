@@ -17,7 +17,7 @@ TEST(LinkedPtx, OneTextIsWhatTheOutputIsMadeOf) {
   EXPECT_EQ(linked.made_of(kState)->max_registers, 0);
   linked.destroyed(kState);
   EXPECT_FALSE(linked.made_of(kState));
-  linked.added(kState, "text", 0, nullptr, nullptr);  // of a linker that was not seen being made
+  linked.added(kState, "text", 0, nullptr, nullptr);  // of a linker whose creation was not seen
   EXPECT_FALSE(linked.made_of(kState));
 }
 
@@ -27,7 +27,7 @@ TEST(LinkedPtx, MoreThanOneInputIsNotKnown) {
   linked.added(kState, "one", 0, nullptr, nullptr);
   linked.added(kState, "two", 0, nullptr, nullptr);
   EXPECT_FALSE(linked.made_of(kState));
-  linked.created(kState, 0, nullptr, nullptr);  // another one, at the address of the first
+  linked.created(kState, 0, nullptr, nullptr);  // another linker, at the address of the first
   linked.added_other(kState);
   linked.added(kState, "one", 0, nullptr, nullptr);
   EXPECT_FALSE(linked.made_of(kState));

@@ -41,7 +41,7 @@ int Nvrtc::get_cubin_noted(Program program, char* cubin) {
     ptx.text.pop_back();  // NVRTC counts the NUL at the end
     remember_ptx(*bytes, ptx, CacheDirectory::of_user());
     debug("NVRTC made %zu bytes of machine code from %zu bytes of PTX", cubin_size, ptx_size);
-  } catch (...) {  // out of memory: it is not noted
+  } catch (...) {  // out of memory: the PTX is not noted
   }
   return result;
 }

@@ -1,5 +1,5 @@
-// NVRTC compiles CUDA C++ to machine code inside the program, which then loads the cubin. NVRTC has the PTX it came by
-// too: it is asked for when the program takes the cubin (interpose/nvrtc.cc).
+// NVRTC compiles CUDA C++ to machine code inside the program, which then loads the cubin. NVRTC also has the PTX.
+// libgpuslice reads it when the program takes the cubin (interpose/nvrtc.cc).
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace gpuslice {
 
-/// One libnvrtc of this process: there can be several, and each knows only its own programs.
+/// One libnvrtc of this process. There can be several, and each knows only its own programs.
 struct Nvrtc {
   using Program = void*;
   static constexpr int kSuccess = 0;
@@ -22,15 +22,16 @@ struct Nvrtc {
   int (*get_ptx_size)(Program, std::size_t*) = nullptr;
 
   std::mutex mutex;
-  std::unordered_map<Program, std::optional<int>> register_limits;  ///< of programs compiled, by nvrtc_register_limit()
+  /// Of compiled programs, from nvrtc_register_limit()
+  std::unordered_map<Program, std::optional<int>> register_limits;
 
-  /// As NVRTC's functions of these names, with what we note besides.
+  /// Like NVRTC's functions of these names; they also note the PTX.
   int compile_noted(Program program, int count, const char* const* options);
   int get_cubin_noted(Program program, char* cubin);
 };
 
-/// What dlsym should answer for a name of NVRTC in the library `handle`: a wrapper, or null for the C library's own
-/// answer. Any thread.
+/// What dlsym should return for a name of NVRTC in the library `handle`: a wrapper, or null for the C library's own
+/// result. Any thread.
 void* resolve_nvrtc(void* handle, const char* name);
 
 }  // namespace gpuslice

@@ -1,5 +1,5 @@
-// ptxas, run by a front end that loads its output itself, as Triton does. It inherits our being preloaded: in that
-// process nothing is done but to note, when it ends well, which PTX its output was made of.
+// ptxas, started by a front end that loads its output itself, such as Triton. It inherits LD_PRELOAD, so libgpuslice is
+// in that process too. There it only notes, when ptxas succeeds, which PTX its output was made of.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ namespace {
 
 using gpuctl::ipc::UniqueFd;
 
-/// More is no PTX of one front end's kernel.
+/// No PTX of one front end's kernel is larger.
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
 std::optional<std::string> contents(const std::string& path) {
@@ -67,11 +67,11 @@ void note_output(int status, void*) {
     if (!text || !cubin) return debug("ptxas: its files are not there");
     remember_ptx(*cubin, {std::move(*text), run->max_registers}, CacheDirectory::of_user());
     debug("ptxas made %zu bytes of machine code from %s", cubin->size(), run->input.c_str());
-  } catch (...) {  // out of memory: it is not noted
+  } catch (...) {  // out of memory: the PTX is not noted
   }
 }
 
-/// Two names: Triton has a second one for newer GPUs.
+/// There are two names: Triton has a second ptxas for newer GPUs.
 __attribute__((constructor)) void watch_ptxas() {
   const std::string_view name = program_invocation_short_name;
   if ((name == "ptxas" || name == "ptxas-blackwell") && Client::get().wanted()) on_exit(note_output, nullptr);

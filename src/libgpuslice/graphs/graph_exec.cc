@@ -28,7 +28,7 @@ struct Registry {
   std::unordered_map<CUgraphExec, std::shared_ptr<ExecutableGraph>> graphs;
 };
 
-/// Never destroyed: programs launch in destructors too.
+/// Never destroyed, since programs launch in destructors too.
 Registry& registry() {
   static auto* all = new Registry;
   return *all;
@@ -55,7 +55,7 @@ void ExecutableGraph::put_back(std::shared_ptr<ExecutableGraph> graph) {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
   graph.swap(
-      all.graphs[graph->handle_]);  // one whose context was destroyed may be behind a handle that means another now
+      all.graphs[graph->handle_]);  // an entry left by a graph whose context was destroyed may still have this handle
 }
 
 std::shared_ptr<ExecutableGraph> ExecutableGraph::remove(CUgraphExec handle) {
@@ -79,7 +79,7 @@ void ExecutableGraph::add(CUgraphExec handle, CUgraph graph, GraphKernels&& kern
 ExecutableGraph::ExecutableGraph(CUgraphExec handle, std::shared_ptr<GraphSource> source, GraphKernels&& kernels,
                                  bool uses_priorities)
     : handle_(handle), source_(std::move(source)), uses_priorities_(uses_priorities), of_(std::move(kernels)) {
-  // Whether nodes of child graphs can be changed one by one, only the driver can say.
+  // Only the driver knows whether it can change nodes of child graphs one by one.
   for (GraphKernel& kernel : of_.kernels) {
     if (!kernel.instance || kernel.inside.empty() || of_.refused) continue;
     kernel.rewritten = true;
@@ -91,7 +91,7 @@ ExecutableGraph::ExecutableGraph(CUgraphExec handle, std::shared_ptr<GraphSource
   explain();
 }
 
-/// For `gpuctl explain`: why kernels that have a persistent form do not run in it here.
+/// For `gpuctl explain`: notes why kernels that have a persistent form do not run in it here.
 void ExecutableGraph::explain() const {
   for (const GraphKernel& kernel : of_.kernels) {
     if (!kernel.kernel || !kernel.kernel->persistent) continue;
@@ -147,11 +147,11 @@ CUresult ExecutableGraph::restore(GraphKernel& kernel) {
 
 CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
   std::lock_guard lock(mutex_);
-  // What a capture takes from here may run long after launch blocks of today.
+  // What a capture copies from here may run long after the launch blocks of this launch are reused.
   Context* context = capturing(stream) ? nullptr : Context::current();
   std::vector<GraphCandidate> candidates;
   std::vector<GraphKernel*> kernels;
-  std::uint64_t blocks = 0;  // of the largest kernel without another form
+  std::uint64_t blocks = 0;  // of the largest kernel that stays in original form
   for (GraphKernel& kernel : of_.kernels) {
     if (kernel.kernel && kernel.enabled && context) kernel.kernel->count_launch();
     if (context && kernel.enabled && kernel.instance && !of_.refused && candidates.size() < kMostGraphKernels &&
@@ -179,8 +179,8 @@ CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
   return context->launch_graph(stream, candidates, !of_.chain, arm, call);
 }
 
-/// For policies for jobs a graph without kernels in persistent form is as one kernel, known by which kernels it has, in
-/// which order and of which shape.
+/// For policies for jobs, a graph without kernels in persistent form counts as one kernel. It is identified by its
+/// kernels, their order and their shapes.
 KernelInfo* ExecutableGraph::as_kernel() {
   if (as_kernel_) return as_kernel_.get();
   Packer shape;
@@ -203,7 +203,7 @@ KernelInfo* ExecutableGraph::as_kernel() {
   return as_kernel_.get();
 }
 
-/// From now on it is another one.
+/// From now on the graph counts as another kernel.
 void ExecutableGraph::has_changed() {
   if (!as_kernel_) return;
   nothrow([&] {
@@ -233,7 +233,7 @@ CUresult ExecutableGraph::set_kernel(CUgraphNode node, const CUDA_KERNEL_NODE_PA
   GraphKernel changed = *known;
   {
     const RelaxedCapture relaxed;
-    read_params(params, changed);  // and have the kernel loaded
+    read_params(params, changed);  // also loads the kernel
   }
   changed.rewritten = false;
   if (of_.refused) changed.instance = nullptr;
@@ -269,13 +269,13 @@ CUresult ExecutableGraph::set_enabled(CUgraphNode node, bool enabled, const Call
   return result;
 }
 
-// The driver pairs the nodes of both graphs; where all come one after the other there is but one way to.
+// The driver pairs the nodes of both graphs. If each graph is a chain, there is only one way to pair them.
 CUresult ExecutableGraph::update(CUgraph graph, const Call& call) {
   std::lock_guard lock(mutex_);
   GraphKernels updated;
   {
     const RelaxedCapture relaxed;
-    if (graph) updated = look_at_graph(graph, uses_priorities_);  // and have its kernels loaded
+    if (graph) updated = look_at_graph(graph, uses_priorities_);  // also loads its kernels
   }
   const CUresult result = call();
   if (result != CUDA_SUCCESS) return result;

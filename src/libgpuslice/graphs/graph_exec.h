@@ -1,18 +1,20 @@
 // Executable graphs of the program.
 //
-// Capturing and building stay the driver's: the program's graph holds its own kernels, and whatever it asks of that
-// graph is answered truly. What is instantiated is that graph too, so at first its kernels are the original ones. At
-// each launch those that should run in persistent form are given it, with a launch block of their own
-// (graph_launch.cc); those that should not, be it because they are short now, are given their original form again.
+// Capturing and building graphs stay with the driver. The program's graph holds its own kernels, so the driver's
+// answers about it are true. The same graph is instantiated, so at first its kernels are the original ones. At each
+// launch, the kernels that should run in persistent form are given it, each with its own launch block
+// (graph_launch.cc). Kernels that should not, for example because they are short now, get their original form back.
 //
-// Putting kernels into a clone of the graph, once, was the other way. But a launch block serves one launch: what would
-// clear it in the stream does not know whether workers of the launch before are still to come. A clone also cannot be
-// had of graphs that allocate memory, and its nodes are not those by which the program changes its executable graph.
+// The alternative was to put kernels into a clone of the graph, once. But a launch block serves one launch: an
+// operation in the stream that clears it cannot know whether workers of the launch before are still to come. Also,
+// graphs that allocate memory cannot be cloned, and the program changes its executable graph through the nodes of the
+// original, not of the clone.
 //
-// The original form stays with: graphs that have conditional nodes (a body may run many times in one launch) or that
-// the device may launch; kernels that start before what they depend on has ended, are cooperative, in clusters, or
-// changed by the device; all of a graph with branches after cuGraphExecUpdate, since it is not known which new node the
-// driver took for which old one. A graph with such kernels starts when its slice has SMs (opaque.h), as a whole.
+// The original form stays in these cases: graphs that have conditional nodes (a body may run many times in one launch)
+// or that the device may launch; kernels that start before their dependencies have ended, are cooperative, are in
+// clusters, or are changed by the device; all kernels of a graph with branches after cuGraphExecUpdate, since it is
+// unknown which new node the driver paired with which old one. A graph with such kernels starts as a whole when its
+// slice has SMs (opaque.h).
 #pragma once
 
 #include <cuda.h>
@@ -29,31 +31,31 @@ namespace gpuslice {
 
 class ExecutableGraph {
  public:
-  /// The one behind the handle, or null: instantiated before this program came into a slice. Any thread.
+  /// The graph with this handle. Null if it was instantiated before this program joined a slice. Any thread.
   static std::shared_ptr<ExecutableGraph> find(CUgraphExec handle);
   static std::vector<std::shared_ptr<ExecutableGraph>> all();
 
-  /// Makes known what was instantiated just now. The context must be current.
+  /// Adds a graph that was just instantiated. The context must be current.
   static void add(CUgraphExec handle, CUgraph graph, GraphKernels&& kernels, bool uses_priorities);
-  /// Forgets it, before the driver destroys it; null: not known.
+  /// Forgets the graph, before the driver destroys it. Returns it; null if it is unknown.
   static std::shared_ptr<ExecutableGraph> remove(CUgraphExec handle);
-  /// Takes that back.
+  /// Undoes remove().
   static void put_back(std::shared_ptr<ExecutableGraph> graph);
   static void forget_after_fork();
 
-  using Call = std::function<CUresult()>;  ///< to the driver
+  using Call = std::function<CUresult()>;  ///< makes the driver's call
 
-  /// With its kernels in their original forms.
+  /// Launches the graph with all kernels in original form.
   CUresult launch_as_it_is(const Call& call);
 
-  /// What the driver is asked to do with the executable graph, and what that means for its kernels.
+  /// Each makes the driver's call, and does what that means for the graph's kernels.
   CUresult launch(CUstream stream, const Call& call);
   CUresult set_kernel(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params, const Call& call);
   CUresult set_child(CUgraphNode node, const Call& call);
   CUresult set_enabled(CUgraphNode node, bool enabled, const Call& call);
   CUresult update(CUgraph graph, const Call& call);
 
-  /// This node of the program's graph, or of any (null), will not name a kernel any more.
+  /// This node of the program's graph will no longer name a kernel. Null: no node of the graph will.
   void release(CUgraphNode node);
   CUgraph graph() const { return source_->graph(); }
 
@@ -76,9 +78,10 @@ class ExecutableGraph {
   const CUgraphExec handle_;
   const std::shared_ptr<GraphSource> source_;
   const bool uses_priorities_;
-  std::mutex mutex_;  ///< guards what follows, and is held over the calls; before every other lock of the library
+  /// Guards what follows; held over the driver's calls; taken before every other lock of the library.
+  std::mutex mutex_;
   GraphKernels of_;
-  std::shared_ptr<KernelInfo> as_kernel_;  ///< as_kernel(); null: not asked for since the graph changed
+  std::shared_ptr<KernelInfo> as_kernel_;  ///< result of as_kernel(); null: not asked for since the graph changed
 };
 
 }  // namespace gpuslice

@@ -21,7 +21,7 @@ constexpr char kAttributes[] = "cooperative, in clusters, changed by the device,
 
 struct Edge {
   std::size_t from, to;
-  bool ordinary;  ///< full completion, then everything
+  bool ordinary;  ///< the second node starts only after the first is fully complete
 };
 
 struct Nodes {
@@ -51,7 +51,8 @@ bool list_nodes(CUgraph graph, Nodes& out) {
   return true;
 }
 
-/// Whether attributes of a node mean that its kernel must keep its form. One that the driver does not know is not set.
+/// Whether attributes of a node force its kernel to keep its form. An attribute that the driver does not know is not
+/// set.
 bool attributes_refuse(CUgraphNode node, bool uses_priorities) {
   CUlaunchAttributeValue value{};
   const auto has = [&](CUlaunchAttributeID id) {
@@ -64,7 +65,7 @@ bool attributes_refuse(CUgraphNode node, bool uses_priorities) {
     return true;
   if (has(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) && value.deviceUpdatableKernelNode.deviceUpdatable)
     return true;
-  // The greatest priority is the agent's alone (interpose/stream.cc).
+  // The greatest priority is only for the agent (priority_band.h).
   int least = 0, greatest = 0;
   return uses_priorities && has(CU_LAUNCH_ATTRIBUTE_PRIORITY) &&
          driver().cuCtxGetStreamPriorityRange(&least, &greatest) == CUDA_SUCCESS && value.priority <= greatest &&
@@ -116,7 +117,7 @@ void collect(CUgraph graph, bool uses_priorities, const std::vector<CUgraphNode>
   }
 }
 
-/// What is known of a kernel by a handle that the program may never have seen: the driver may resolve a CUkernel to a
+/// The kernel of a node, by a handle that the program may never have seen: the driver may have resolved a CUkernel to a
 /// CUfunction of the context.
 std::shared_ptr<KernelInfo> find_kernel(const CUDA_KERNEL_NODE_PARAMS& params) {
   Kernels& all = Kernels::get();

@@ -1,4 +1,4 @@
-// The shape of a graph, by the numbers of its nodes: pure.
+// The shape of a graph, with nodes named by their numbers. Pure.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 namespace gpuslice {
 
 struct GraphShape {
-  std::vector<std::size_t> order;  ///< every node behind all those it depends on
-  bool chain = true;               ///< one node after the other: there is no other order, and no two run at once
+  std::vector<std::size_t> order;  ///< every node after all nodes that it depends on
+  bool chain = true;               ///< the nodes form one sequence, so no two run at the same time
 };
 
-/// `edges`: from, to; both below `nodes`, no circles, as every driver sees to (what is in a circle is not in `order`).
-/// Nodes that could come in any order keep that of their numbers.
+/// `edges`: from, to; both are below `nodes`. There are no cycles, as every driver ensures (nodes in a cycle are not in
+/// `order`). Nodes that could come in any order keep the order of their numbers.
 GraphShape shape_of(std::size_t nodes, const std::vector<std::pair<std::size_t, std::size_t>>& edges);
 
 }  // namespace gpuslice

@@ -15,7 +15,7 @@ struct Registry {
   std::unordered_map<CUgraph, std::weak_ptr<GraphSource>> sources;
 };
 
-/// Never destroyed: programs destroy graphs in destructors too.
+/// Never destroyed, since programs destroy graphs in destructors too.
 Registry& registry() {
   static auto* all = new Registry;
   return *all;
@@ -34,7 +34,7 @@ std::shared_ptr<GraphSource> GraphSource::of(CUgraph graph) {
 
 std::optional<CUresult> GraphSource::destroy(CUgraph graph) {
   Registry& all = registry();
-  std::shared_ptr<GraphSource> source;  // let go of after the mutex: the last one to do so takes it too
+  std::shared_ptr<GraphSource> source;  // released after the mutex, since the last release takes the mutex too
   std::lock_guard lock(all.mutex);
   const auto found = all.sources.find(graph);
   if (found == all.sources.end()) return std::nullopt;

@@ -1,8 +1,8 @@
 // Graphs that the program has destroyed, kept while they are needed.
 //
-// A kernel of an executable graph is named by its node in the graph that was instantiated, so that one has to outlive
-// the executable graph, which a program need not care for. When it destroys such a graph, the driver hears of it once
-// the last executable graph made of it is gone.
+// A kernel of an executable graph is named by its node in the graph that was instantiated. So that graph must outlive
+// the executable graph, which programs need not ensure. When a program destroys such a graph, the driver destroys it
+// only after the last executable graph made from it is gone.
 #pragma once
 
 #include <cuda.h>
@@ -14,10 +14,11 @@ namespace gpuslice {
 
 class GraphSource {
  public:
-  /// The one of this graph of the program, for as long as somebody holds it. Any thread.
+  /// The object for this graph of the program, which lives as long as something holds it. Any thread.
   static std::shared_ptr<GraphSource> of(CUgraph graph);
 
-  /// The program destroys a graph: what to answer, or nothing when nobody holds it (then the driver is to be asked).
+  /// The program destroys a graph. Returns the answer for the program; nothing if no executable graph needs it, and
+  /// then the caller calls the driver.
   static std::optional<CUresult> destroy(CUgraph graph);
 
   /// In a forked child.

@@ -1,5 +1,5 @@
-// Calls that allocate device memory, which may be limited (held_memory.h), or tell how much there is; and the one that
-// frees it in a stream's order. Other ways to free it block in the driver: memory.cc.
+// Calls that allocate device memory, which may be limited (held_memory.h), and calls that report how much there is.
+// Also the call that frees memory in a stream's order. Other calls that free memory block in the driver: memory.cc.
 #include "libgpuslice/client/array_bytes.h"
 #include "libgpuslice/client/held_memory.h"
 #include "libgpuslice/driver/capture.h"
@@ -11,10 +11,10 @@ namespace gpuslice {
 
 namespace {
 
-/// Rows of cuMemAllocPitch are whole multiples of this on every GPU; what they really are is known afterwards.
+/// On every GPU, the pitch of cuMemAllocPitch is a multiple of this. The real pitch is known only afterwards.
 constexpr std::size_t kPitch = 512;
 
-/// `call` allocates some `expected` bytes in the current context; `real` says how many they are.
+/// `call` allocates about `expected` bytes in the current context. `real` returns how many they are.
 template <class Call, class Real>
 CUresult allocate(CUdeviceptr* out, std::uint64_t expected, Call call, Real real) {
   return nothrow([&] {
@@ -41,7 +41,7 @@ CUresult allocate_bytes(Function function, CUdeviceptr* out, std::size_t bytes, 
       out, bytes, [&] { return function(out, bytes, arguments...); }, [&] { return bytes; });
 }
 
-/// Arrays stand in the books by their handles, which are addresses of the host: no device memory has those.
+/// Arrays are kept in the books under their handles. These are host addresses, which no device memory has.
 template <class Array, class Call>
 CUresult allocate_array(Array* out, std::uint64_t bytes, Call call) {
   if (!out || bytes == 0) return call();
@@ -54,7 +54,7 @@ CUresult allocate_array(Array* out, std::uint64_t bytes, Call call) {
   return allocate(&handle, bytes, make, [&] { return bytes; });
 }
 
-/// While `stream` captures nothing is allocated: that belongs to the graph.
+/// A call during a capture of `stream` allocates nothing: the memory belongs to the graph.
 template <class Function, class... Arguments>
 CUresult allocate_in_stream(Function function, CUdeviceptr* out, std::size_t bytes, CUstream stream,
                             Arguments... arguments) {
@@ -63,8 +63,8 @@ CUresult allocate_in_stream(Function function, CUdeviceptr* out, std::size_t byt
   return allocate_bytes(function, out, bytes, arguments..., stream);
 }
 
-/// What is freed counts no more from here on, though the stream may get there later: nor does the driver take it back
-/// before memory is wanted again in its order.
+/// The memory stops counting now, although the stream may free it later. The driver takes it back only when memory is
+/// wanted after that point of the stream.
 CUresult free_in_stream(CUdeviceptr address, CUstream stream) {
   if (!driver().cuMemFreeAsync) return CUDA_ERROR_NOT_INITIALIZED;
   join_before(stream);
@@ -94,7 +94,7 @@ GPUSLICE_HOOK cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t width, 
   std::size_t expected = 0;
   if (__builtin_add_overflow(width, kPitch - 1, &expected) ||
       __builtin_mul_overflow(expected / kPitch * kPitch, height, &expected)) {
-    return call();  // which refuses it
+    return call();  // the driver refuses it
   }
   return allocate(out, expected, call, [&] { return *pitch * height; });
 }

@@ -1,9 +1,9 @@
-// Calls that tell the program how large a device is: its SMs (told_sms.h), what is counted by them, and its memory
-// (held_memory.h). What cuMemGetInfo says is in allocate.cc.
+// Calls that tell the program how large a device is: its SMs (told_sms.h), numbers that depend on them, and its memory
+// (held_memory.h). cuMemGetInfo is in allocate.cc.
 //
-// Not here: the SM resources of green contexts (cuDeviceGetDevResource and its kin). A program hands them back to the
-// driver, which splits them and makes contexts of the parts; they name the very SMs, and a number changed in them would
-// not agree with the rest.
+// The SM resources of green contexts (cuDeviceGetDevResource and related calls) are not changed. A program gives them
+// back to the driver, which splits them and makes contexts of the parts. They name particular SMs, so a changed number
+// in them would not match the rest.
 #include "libgpuslice/client/held_memory.h"
 #include "libgpuslice/client/told_sms.h"
 #include "libgpuslice/driver/driver.h"
@@ -17,7 +17,7 @@ struct Sms {
   std::uint32_t told = 1, real = 1;
 };
 
-/// Of the device of the current context. The same where the driver does not say.
+/// SMs of the current context's device. Both numbers are equal if the driver does not report them.
 Sms current_sms() {
   CUdevice device = 0;
   int real = 0;
@@ -29,7 +29,7 @@ Sms current_sms() {
   return {.told = ToldSms::get().tell(device, sms), .real = sms};
 }
 
-/// `call` counts something on the whole device.
+/// `call` counts something on the whole device. The program gets the part for the SMs that it is told of.
 template <class Call>
 CUresult count_part(int* count, Call call) {
   return nothrow([&] {

@@ -1,4 +1,4 @@
-// The answers that a program gets, on a driver that has each of the functions: the software GPU lacks some.
+// The answers that a program gets from a driver that has each of the functions. The software GPU lacks some.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -14,12 +14,12 @@ namespace {
 
 constexpr int kSms = 132, kPerSm = 4, kClusters = 16;
 constexpr std::size_t kBytes = 80u << 20;
-constexpr CUdevice kOther = 1;  ///< on which nothing is limited
+constexpr CUdevice kOther = 1;  ///< a device without limits
 
-/// What the driver says, and what the page of the slice does.
+/// What the driver answers, and what the slice's stub page says.
 struct World {
   CUdevice current = 0;
-  CUresult result = CUDA_SUCCESS;     ///< of every call but the next
+  CUresult result = CUDA_SUCCESS;     ///< of every call except the next
   CUresult attribute = CUDA_SUCCESS;  ///< of cuDeviceGetAttribute
   std::uint32_t sure = 40;
   std::size_t memory_max = 8u << 20;
@@ -153,7 +153,7 @@ TEST_F(DeviceAnswers, AnAffinityThatIsLessStays) {
 
 TEST_F(DeviceAnswers, ErrorsAreTheDrivers) {
   world.result = world.attribute = CUDA_ERROR_UNKNOWN;
-  EXPECT_EQ(sms(), kSms);  // whatever it left there
+  EXPECT_EQ(sms(), kSms);  // whatever value the failed call left there
   EXPECT_EQ(grids(), (std::vector<int>{kPerSm * kSms, kPerSm * kSms}));
   EXPECT_EQ(clusters(), kClusters);
   EXPECT_EQ(affinity(), static_cast<unsigned>(kSms));

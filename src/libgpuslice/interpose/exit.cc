@@ -1,9 +1,10 @@
-// The ways out of a process that run no exit handlers: exec and _exit. Workers of kernels look at memory of this
-// process, and under MPS it is a fault for every program on the GPU if that goes while one is there. So they are waited
-// for, as at any exit and no longer (Context::end_all_at_exit). A signal that kills the process leaves no such moment.
+// The ways out of a process that run no exit handlers: exec and _exit. Workers read memory of this process. If that
+// memory goes while a worker is on the GPU, MPS reports a fault to every program on the GPU. So these calls wait for
+// the workers, as any exit does, and no longer (Context::end_all_at_exit). A signal that kills the process leaves no
+// such moment.
 //
-// In a child of fork() and of vfork() there is nothing to wait for: Context::any_managed(). In a process that never
-// used a GPU these functions only pass.
+// In a child of fork() or vfork() there is nothing to wait for (Context::any_managed()). In a process that never used a
+// GPU these functions only pass the call on.
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
@@ -27,7 +28,7 @@ Function next(const char* name) {
   return reinterpret_cast<Function>(gpuslice::real_dlsym(RTLD_NEXT, name));
 }
 
-/// A list of arguments, the null at its end included, as an array.
+/// The variable arguments as an array, with the null at their end.
 std::vector<char*> gather(const char* first, va_list rest) {
   std::vector<char*> arguments = {const_cast<char*>(first)};
   while (arguments.back()) arguments.push_back(va_arg(rest, char*));

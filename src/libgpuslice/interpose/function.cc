@@ -1,4 +1,4 @@
-// Attributes of functions, which the persistent form must have too.
+// Attributes of functions. The persistent form must have them too.
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
@@ -8,7 +8,7 @@ namespace gpuslice {
 
 namespace {
 
-/// Sets it on the persistent form, now where that exists and later where it will be made (Context::instance_of).
+/// Sets the attribute on the persistent form: now if that exists, or when it is made (Context::instance_of).
 void set_attribute_too(const void* handle, CUfunction_attribute attribute, int value) {
   KernelInfo* kernel = Kernels::get().find(handle);
   if (!kernel || (!kernel->persistent && !kernel->late)) return;

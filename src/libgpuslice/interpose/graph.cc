@@ -1,4 +1,4 @@
-// Graphs: what the program makes executable and launches, and what it changes about it (graph_exec.h).
+// Graphs: those that the program instantiates and launches, and its changes to them (graph_exec.h).
 #include <cstring>
 #include <optional>
 
@@ -22,7 +22,7 @@ namespace {
 
 constexpr char kDeviceLaunch[] = "the device may launch the graph";
 
-// Older spellings of functions, which cuda.h does not declare any more.
+// Older functions that cuda.h no longer declares.
 using InstantiateWithLog = CUresult (*)(CUgraphExec*, CUgraph, CUgraphNode*, char*, std::size_t);
 using UpdateV1 = CUresult (*)(CUgraphExec, CUgraph, CUgraphNode*, CUgraphExecUpdateResult*);
 using SetKernelV1 = CUresult (*)(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1*);
@@ -47,7 +47,7 @@ CUresult instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long flags,
     if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) kernels.refused = kDeviceLaunch;
     CUresult result = CUDA_SUCCESS;
     {
-      Quiet quiet;  // kernels not known here may be loaded only now
+      Quiet quiet;  // the driver may load kernels only now, which libgpuslice has not seen
       result = plain();
     }
     if (result == CUDA_SUCCESS) ExecutableGraph::add(*exec, graph, std::move(kernels), uses_priorities);
@@ -62,7 +62,7 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
   if (!Client::get().wanted()) return plain();
   join_before(where);
   return nothrow([&] {
-    std::optional<WaitingStreams::Putting> putting;  // it may hold a host function
+    std::optional<WaitingStreams::Putting> putting;  // the graph may contain a host function
     if (!capturing(where)) {
       putting.emplace(WaitingStreams::get(), where);
       StreamPriorities::get().before_launch(where);
@@ -72,7 +72,7 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
     if (const std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec))
       return free >= 0 ? graph->launch_as_it_is(plain) : graph->launch(where, plain);
     if (free >= 0) return plain();
-    // Made before this program came into a slice: nothing is known of it.
+    // Instantiated before this program joined a slice, so its kernels are unknown.
     Context* context = capturing_anything() ? nullptr : Context::current();
     if (!context) return plain();
     context->use_stream(where);
@@ -82,7 +82,7 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
   });
 }
 
-/// `change(graph, call)`: what becomes of an executable graph that is known.
+/// Calls `change(graph, call)` for an executable graph that is known, else only the driver.
 template <class Change, class Plain>
 CUresult change(CUgraphExec exec, Change change, Plain plain) {
   return nothrow([&] {
@@ -104,15 +104,15 @@ CUresult update(CUgraphExec exec, CUgraph graph, Plain plain) {
       exec, [&](ExecutableGraph& known, const auto& call) { return known.update(graph, call); }, plain);
 }
 
-/// Whether a graph is made a part of another, not a copy of it. By place, since older cuda.h lack the field, whose
-/// bytes are zero then.
+/// Whether a graph becomes part of another one itself, not a copy of it. Reads the field by its offset, since older
+/// cuda.h lack it; its bytes are zero there.
 bool moves_graph(const CUgraphNodeParams& params) {
   unsigned ownership = 0;
   std::memcpy(&ownership, reinterpret_cast<const std::byte*>(&params.graph) + sizeof(CUgraph), sizeof ownership);
   return params.type == CU_GRAPH_NODE_TYPE_GRAPH && ownership == 1;
 }
 
-/// A graph that becomes part of another one goes with that one.
+/// A graph that becomes part of another one is destroyed with that one.
 template <class Plain>
 CUresult add_node(const CUgraphNodeParams* params, Plain plain) {
   return nothrow([&] {

@@ -1,4 +1,4 @@
-// The beginning: cuInit starts the client; a forked child starts afresh.
+// cuInit starts the client. A forked child starts over.
 #include <pthread.h>
 
 #include <cstdio>
@@ -26,7 +26,7 @@ namespace gpuslice {
 
 namespace {
 
-/// As nvidia-smi -L prints them: GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx.
+/// In the format of nvidia-smi -L: GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx.
 std::string uuid_text(const CUuuid& uuid) {
   std::string text = "GPU-";
   for (int i = 0; i < 16; ++i) {

@@ -1,13 +1,13 @@
-// How a program's driver calls come here. There are three ways, and each must lead to the same wrappers:
+// How a program's driver calls reach the wrappers. There are three ways, and all must lead to the same wrappers:
 //
-// 1. A program linked with libcuda: our exported functions of the same names come first in symbol order.
-// 2. dlsym: ours (dlsym_*.S, dlsym.cc) answers for the names in the table below.
-// 3. cuGetProcAddress, which the CUDA runtime gets by dlsym and then asks for everything, itself included: ours asks
-//    the driver first (so that what this driver lacks stays lacking) and then answers from the table. There the symbol
-//    carries no version suffix; the version asked for and the kind of default stream pick the variant.
+// - A program linked with libcuda: our exported functions of the same names come first in symbol order.
+// - dlsym: ours (dlsym_*.S, resolve.cc) returns the wrappers for the names in the table below.
+// - cuGetProcAddress: the CUDA runtime gets it by dlsym and then asks it for everything, itself included. Ours asks the
+//   driver first, so that a function that this driver lacks stays missing, and then returns the wrapper from the table.
+//   These symbols have no version suffix: the requested version and the kind of default stream select the variant.
 //
-// A function that only has to be noticed is a row of joining_functions.inc (joining.h). To add another wrapper: write
-// it in a file of this room, declare it below if cuda.h does not, add one row.
+// A function that must only make lanes join is a row of joining_functions.inc (joining.h). To add another wrapper,
+// write it in a file of this room, declare it below if cuda.h does not, and add one row.
 #include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/interpose/joining_functions.h"
@@ -73,7 +73,7 @@ namespace {
 #define ROW(exported, symbol, since, per_thread) \
   { #exported, symbol, since, per_thread, reinterpret_cast < void*>(&exported) }
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // deprecated is not gone: programs still call them
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // deprecated functions still exist, and programs call them
 const Hook kHooks[] = {
     ROW(cuGetProcAddress_v2, "cuGetProcAddress", 12000, false),
     ROW(cuGetProcAddress, "cuGetProcAddress", 11030, false),
@@ -231,8 +231,8 @@ void* find_hook(std::string_view symbol, int cuda_version, bool per_thread) {
   for (const Hook& hook : kHooks) {
     if (hook.symbol != symbol || hook.since > cuda_version) continue;
     if (hook.per_thread && !per_thread) continue;
-    if (!libcuda_function(hook.exported.data())) continue;  // so the driver has answered with an older one
-    // The newest function of that name; the per-thread variant where there is one and it was asked for.
+    if (!libcuda_function(hook.exported.data())) continue;  // the driver lacks this one and has returned an older one
+    // Takes the newest function with that name, and the per-thread variant if there is one and it was asked for.
     if (!best || hook.per_thread > best->per_thread ||
         (hook.per_thread == best->per_thread && hook.since > best->since))
       best = &hook;

@@ -1,7 +1,7 @@
-// ioctl as programs and the driver see it: the C library's, with an eye on what the driver asks of /dev/nvidiactl.
+// ioctl for the program and the driver: calls the C library's, and watches what the driver asks of /dev/nvidiactl.
 //
-// Every ioctl of the program passes here, also in signal handlers and forked children, so all but three requests only
-// pass: no lock, no allocation, no system call of our own. Results and errno are the C library's, whatever is seen.
+// Every ioctl of the program comes here, also in signal handlers and forked children. So all but three requests are
+// only passed on: no lock, no allocation, no further system call. Results and errno are always the C library's.
 #include <dlfcn.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -22,7 +22,7 @@ using Ioctl = int (*)(int, unsigned long, ...);
 
 constinit std::atomic<Ioctl> g_next{nullptr};
 
-/// The next one in symbol order: the C library's, or of another library that puts itself before that.
+/// The next ioctl in symbol order: the C library's, or one of another library that puts itself before the C library.
 Ioctl next_ioctl() {
   Ioctl next = g_next.load(std::memory_order_relaxed);
   if (!next) {
@@ -32,7 +32,7 @@ Ioctl next_ioctl() {
   return next;
 }
 
-/// Before a signal handler could be the first to need it.
+/// Runs before a signal handler could be the first to need the function.
 [[gnu::constructor]] void find_next_ioctl() {
   next_ioctl();
 }
@@ -41,7 +41,7 @@ int call_next(int fd, unsigned long request, void* argument) {
   return next_ioctl()(fd, request, argument);
 }
 
-/// By the numbers that the kernel's list of devices gives NVIDIA's.
+/// Recognises the device by its numbers, which Linux assigns to NVIDIA.
 bool is_nvidiactl(int fd) {
   constexpr unsigned kMajor = 195, kMinor = 255;
   struct stat status;
@@ -62,7 +62,7 @@ ChannelGroups& ChannelGroups::get() {
 extern "C" __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...) noexcept {
   va_list arguments;
   va_start(arguments, request);
-  void* argument = va_arg(arguments, void*);  // whatever is there if the caller gave none: the kernel does the same
+  void* argument = va_arg(arguments, void*);  // undefined if the caller passed none, as in the kernel
   va_end(arguments);
   const int result = gpuslice::next_ioctl()(fd, request, argument);
   const auto number = static_cast<std::uint32_t>(request);

@@ -1,5 +1,5 @@
-// Functions of which we only want to know that they come: what confined launches have done so far must be seen
-// (joining.h). The call goes to the driver as it came.
+// Functions before which lanes must join (joining.h), so that they see what confined launches have done. The call goes
+// to the driver unchanged.
 #include "libgpuslice/interpose/joining_functions.h"
 
 #include "libgpuslice/driver/capture.h"

@@ -1,5 +1,5 @@
-// Declares our functions of joining_functions.inc. Behind it, names that mean a newer function in cuda.h mean the
-// oldest one.
+// Declares our functions of joining_functions.inc. After this header, names for which cuda.h means a newer function
+// mean the oldest one.
 #pragma once
 
 #include "libgpuslice/interpose/hooks.h"

@@ -1,5 +1,5 @@
-// Launches: the parameters are packed and the persistent form is tried; whatever cannot take it goes to the driver as
-// it came.
+// Launches. Packs the parameters and tries the persistent form. Launches that cannot have it go to the driver
+// unchanged.
 #include "libgpuslice/agent/activity.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/capture.h"
@@ -22,7 +22,8 @@ namespace {
 
 constexpr char kNothingInForce[] = "while nothing is in force for its slice";
 
-/// The driver refuses other grids; that of a persistent form always fits. The same on every architecture.
+/// The driver refuses larger grids, but would accept the grid of a persistent form. The limits are the same on every
+/// architecture.
 bool fits_grid_limits(const LaunchConfig& config) {
   return config.grid[0] <= 0x7fffffff && config.grid[1] <= 65535 && config.grid[2] <= 65535;
 }
@@ -39,7 +40,7 @@ Context::Outcome launch_managed(Context* context, KernelInfo* kernel, LaunchConf
   return context->launch(*instance, std::move(config), std::move(block), result, why);
 }
 
-/// SMs without which blocks that wait for each other cannot run.
+/// The fewest SMs on which blocks that wait for each other can run.
 std::uint32_t least_sms(const Together& together, CUfunction function, std::uint32_t threads, std::uint32_t shared) {
   int per_sm = 0;
   const auto ask = driver().cuOccupancyMaxActiveBlocksPerMultiprocessor;
@@ -48,15 +49,15 @@ std::uint32_t least_sms(const Together& together, CUfunction function, std::uint
   return sms_for(together, static_cast<std::uint64_t>(per_sm));
 }
 
-/// Why a kernel with a persistent or guarded form was launched in its original one: as `gpuctl explain` goes on after
-/// "launched".
+/// Why a kernel with a persistent or guarded form was launched in its original form, as the text that follows
+/// "launched" in `gpuctl explain`.
 const char* why_original(const Together& together, bool takes_attributes, const char* said) {
   if (together) return together.how;
   if (!takes_attributes) return "with attributes its other form cannot have";
   return said ? said : "with blocks its other form cannot have";
 }
 
-/// A kernel without another form, when and where its slice may start it.
+/// Launches a kernel in original form, when and where its slice allows it to start.
 template <class Plain>
 CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, const Opaque::Launch& launch,
                        Plain plain) {
@@ -80,8 +81,8 @@ CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, co
   return result;
 }
 
-/// A kernel that the program found by other ways than its name, as cuFFT does; made known by what the driver says of
-/// it.
+/// Makes a kernel known that the program did not look up by name (cuFFT launches such kernels), from what the driver
+/// reports of it.
 KernelInfo* find_unknown(CUfunction function) {
   const char* name = nullptr;
   const Driver& d = driver();
@@ -99,7 +100,7 @@ KernelInfo* find_unknown(CUfunction function) {
   return Kernels::get().find(function);
 }
 
-/// `plain(stream, priority)` is the driver's call, with a priority of its own if there is one.
+/// `plain(stream, priority)` makes the driver's call, with that priority if there is one.
 template <class Plain>
 CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttribute* attributes, unsigned count,
                 void** params, void** extra, Plain plain) {
@@ -109,7 +110,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     StreamPriorities& priorities = StreamPriorities::get();
     std::optional<int> priority = asked_priority(attributes, count);
     if (priority) priority = priorities.for_new(*priority);
-    // its graph's turn comes when that is instantiated (graph_exec.h)
+    // the graph is handled when it is instantiated (graph_exec.h)
     if (capturing(stream)) return plain(stream, priority);
     if (!priority) priority = priorities.before_launch(stream);
     const auto as_it_is = [&](CUstream where) { return plain(where, priority); };
@@ -162,7 +163,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
   });
 }
 
-/// The driver's call with attributes, to which the priority is added.
+/// Makes the driver's call with these attributes and the priority.
 CUresult launch_with(const CUlaunchAttribute* attributes, unsigned count, int priority, CUfunction f,
                      CUlaunchConfig config, void** params, void** extra) {
   std::vector<CUlaunchAttribute> all = with_priority(attributes, count, priority);

@@ -1,4 +1,4 @@
-// Libraries: as modules (module.cc), but of no context.
+// Libraries: like modules (module.cc), but they belong to no context.
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
@@ -11,9 +11,9 @@ namespace gpuslice {
 
 namespace {
 
-/// The program's options for a library, beside those for the compiler, where other code is loaded in its place. That
-/// the program keeps its image in memory says nothing about that code: the driver must make a copy, or it reads what is
-/// gone when it loads a kernel at its first use.
+/// The program's options for a library, other than those for the compiler, for loading other code in place of the
+/// image. CU_LIBRARY_BINARY_IS_PRESERVED is left out: the program keeps its own image in memory, not that code. So the
+/// driver must copy the code, or it would read freed memory when it loads a kernel at the kernel's first use.
 struct LibraryOptions {
   LibraryOptions(const CUlibraryOption* given, void* const* given_values, unsigned count) {
     for (unsigned i = 0; given && i < count; ++i) {

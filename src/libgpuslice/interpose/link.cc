@@ -1,4 +1,4 @@
-// The driver's linker: what its cubins are made of is remembered (linked_ptx.h).
+// The driver's linker. Notes what its cubins are made of (linked_ptx.h).
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"

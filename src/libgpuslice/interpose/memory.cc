@@ -31,8 +31,8 @@ CUresult destroy_array(Function function, Array array) {
       [&] { return counted_free(reinterpret_cast<CUdeviceptr>(array), [&] { return quietly(function, array); }); });
 }
 
-/// Whether the primary context of the device is not there any more. Where the driver does not say so it counts as
-/// ended: one that is there all the same is managed anew at its next launch.
+/// Whether the primary context of the device no longer exists. If the driver does not say, it counts as ended; one that
+/// still exists is managed anew at its next launch.
 bool primary_context_ended(CUdevice device) {
   unsigned flags = 0;
   int active = 0;
@@ -40,14 +40,14 @@ bool primary_context_ended(CUdevice device) {
   return !ask || ask(device, &flags, &active) != CUDA_SUCCESS || !active;
 }
 
-/// How many times the program holds the primary context of a device. Where it is attached late that may be less than
-/// the truth.
+/// How many times the program retains the primary context of a device. If the library is attached late, the count may
+/// be too low.
 std::atomic<int>& primary_uses(CUdevice device) {
   static std::array<std::atomic<int>, gpuctl::ipc::kMaxDevices> uses{};
   return uses[static_cast<std::size_t>(device) % uses.size()];
 }
 
-/// Parts of the GPU hold the context too, and would keep it when nobody else does.
+/// Green contexts retain the primary context too, and would keep it alive when nothing else does.
 void give_up_parts(CUdevice device) {
   for (Context* context : Context::all()) {
     if (context->view().device_index() == device) context->opaque().give_up_parts();
@@ -111,7 +111,7 @@ GPUSLICE_HOOK cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     if (!driver().cuDevicePrimaryCtxRelease_v2) return CUDA_ERROR_NOT_INITIALIZED;
     join_all();
     Quiet quiet;
-    // This may be the last use of it, and so the end of memory that the agent looks at; nobody says before.
+    // This may be the last release, which ends the memory that the agent looks at. The driver does not say so before.
     const Context::AgentHeld held(device);
     const CUresult result = driver().cuDevicePrimaryCtxRelease_v2(device);
     if (result != CUDA_SUCCESS) return result;

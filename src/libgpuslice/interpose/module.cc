@@ -1,4 +1,4 @@
-// Modules: loading them (load_image.h) and looking into them.
+// Modules: how they are loaded (load_image.h), and how functions are found in them.
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"

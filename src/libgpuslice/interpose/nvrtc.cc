@@ -1,10 +1,12 @@
-// How a program's calls of NVRTC come here: by the names we export, when it or one of its libraries is linked with
-// libnvrtc; and by dlsym (dlsym.cc). Nothing else of NVRTC is wrapped, and without a slice nothing is noted.
+// How a program's NVRTC calls reach the wrappers: by the names that we export, if the program or one of its libraries
+// is linked with libnvrtc, and by dlsym (resolve.cc). No other NVRTC functions are wrapped, and without a slice nothing
+// is noted.
 //
-// Each call must reach the libnvrtc that the program was made with, and several can be loaded: a wrapper that dlsym
-// gives out belongs to the library that was asked. Who calls the exported name is known by its return address, and so
-// is what it is linked with. A pointer to the exported name that was handed to another library hides that; then there
-// is mostly but one libnvrtc, and if not, the one that lies nearest to the caller is taken.
+// Several libnvrtc can be loaded, and each call must reach the one that the NVRTC program was made with. A wrapper
+// returned by dlsym belongs to the library that was asked. For a call of an exported name, the return address tells the
+// caller, and so the library that the caller is linked with. A pointer to an exported name may have been handed to
+// another library, which hides the caller. There is mostly only one libnvrtc then; if there are several, the one whose
+// path is nearest to the caller's is used.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -25,7 +27,7 @@ namespace {
 
 constexpr std::size_t kMostLibraries = 4;
 
-/// Known ones, by where they are loaded. They are never closed.
+/// The known libraries, by load address. They are never closed.
 struct Libraries {
   std::mutex mutex;
   std::array<void*, kMostLibraries> bases{};
@@ -60,7 +62,7 @@ bool find(void* handle, const char* name, Function& function) {
   return function != nullptr;
 }
 
-/// The number of the library that holds `function`; kMostLibraries if it is not one of NVRTC, or one too many.
+/// The number of the library that contains `function`. kMostLibraries if it is no libnvrtc, or one too many.
 std::size_t library_of(void* function) {
   Dl_info info{};
   if (!dladdr(function, &info) || !info.dli_fname) return kMostLibraries;
@@ -82,7 +84,7 @@ std::size_t library_of(void* function) {
   return kMostLibraries;
 }
 
-/// `name` as the object at `caller` would find it without us; null if it does not.
+/// The function that the object at `caller` would find under `name` without us; null if there is none.
 void* as_linked(void* caller, const char* name, void* ours) {
   Dl_info info{};
   void* found = nullptr;
@@ -103,7 +105,8 @@ int collect_nvrtc(dl_phdr_info* info, std::size_t, void* paths) {
   return 0;
 }
 
-/// `name` in the libnvrtc whose path has most in common with that of the object at `caller`; null if none is loaded.
+/// `name` in the libnvrtc whose path has the longest start in common with that of the object at `caller`; null if none
+/// is loaded.
 void* nearest(void* caller, const char* name) {
   std::vector<std::string> paths;
   dl_iterate_phdr(collect_nvrtc, &paths);
@@ -125,15 +128,15 @@ void* nearest(void* caller, const char* name) {
 constexpr char kCompile[] = "nvrtcCompileProgram";
 constexpr char kGetCubin[] = "nvrtcGetCUBIN";
 
-/// The wrapper that leads to the function `name` at `real` in one libnvrtc; null if there is none.
+/// The wrapper for the function `name` at `real` in one libnvrtc; null if there is none.
 void* wrap(const char* name, void* real) {
   const std::size_t which = real ? library_of(real) : kMostLibraries;
   return which == kMostLibraries ? nullptr
                                  : wrapper_in(which, name == kCompile, std::make_index_sequence<kMostLibraries>());
 }
 
-/// For a call of our exported name from `caller`: the wrapper of the true function, or that itself; null if there is
-/// none.
+/// For a call of our exported name from `caller`: the wrapper of the real function, or that function itself; null if
+/// there is none.
 template <class Function>
 Function behind(void* caller, const char* name, Function ours) {
   void* real = as_linked(caller, name, reinterpret_cast<void*>(ours));

@@ -1,5 +1,5 @@
-// Calls that make memory apart from addresses, and map it (physical_memory.h): what is made counts as held until it is
-// gone.
+// Calls that make memory apart from addresses and map it (physical_memory.h). The memory counts as held until it no
+// longer exists.
 #include <optional>
 #include <utility>
 
@@ -14,13 +14,13 @@ namespace gpuslice {
 
 namespace {
 
-/// A call that ends a handle, or mappings.
+/// Makes a call that ends a handle or mappings.
 template <class Call>
 CUresult leave(PhysicalMemory::Leaving leaving, Call call) {
   PhysicalMemory& memory = PhysicalMemory::get();
   std::optional<Quiet> quiet;
   join_all();
-  if (memory.frees(leaving)) quiet.emplace();  // as other calls that free memory
+  if (memory.frees(leaving)) quiet.emplace();  // as for other calls that free memory
   const CUresult result = call();
   if (result != CUDA_SUCCESS) {
     memory.put_back(std::move(leaving));

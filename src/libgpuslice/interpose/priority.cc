@@ -1,4 +1,5 @@
-// The priorities of streams: the program sees its own, the driver those within the slice's band (stream_priority.h).
+// The priorities of streams. The program sees its own values; the driver gets those within the slice's band
+// (stream_priority.h).
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/driver.h"
@@ -48,7 +49,7 @@ CUresult set_attribute(CUstream stream, CUstreamAttrID id, const CUstreamAttrVal
   });
 }
 
-/// The level goes with what the program said.
+/// The program's own value is copied together with the driver's.
 CUresult copy_attributes(CUstream to, CUstream from) {
   return nothrow([&] {
     if (!driver().cuStreamCopyAttributes) return CUDA_ERROR_NOT_INITIALIZED;
@@ -67,7 +68,7 @@ using namespace gpuslice;
 GPUSLICE_HOOK cuStreamCreate(CUstream* stream, unsigned flags) {
   return nothrow([&] {
     if (!driver().cuStreamCreate) return CUDA_ERROR_NOT_INITIALIZED;
-    // As it came where nothing is to be changed.
+    // Unchanged if the priority needs no change.
     if (!stream || !driver().cuStreamCreateWithPriority || StreamPriorities::get().for_new(0) == 0)
       return driver().cuStreamCreate(stream, flags);
     return make_stream(stream, flags, 0);

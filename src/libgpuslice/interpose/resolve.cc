@@ -1,5 +1,5 @@
-// What stands behind our dlsym (dlsym_*.S): every library of the process may call it before anything of ours is set up,
-// so this is built as driver/dlsym.cc is.
+// Answers calls of our dlsym (dlsym_*.S). Every library of the process may call it before anything of ours is
+// initialised, so this is built like driver/dlsym.cc.
 #include <dlfcn.h>
 
 #include "libgpuslice/driver/dlsym.h"
@@ -8,7 +8,8 @@
 
 extern "C" {
 
-/// The C library's dlsym, for dlsym_*.S. Set before the first use: constructors of other libraries may call dlsym.
+/// The C library's dlsym, for dlsym_*.S. gpuslice_resolve() sets it before its first use, since constructors of other
+/// libraries may call dlsym.
 __attribute__((visibility("hidden"))) void* (*gpuslice_next_dlsym)(void*, const char*) = nullptr;
 
 __attribute__((visibility("hidden"))) void* gpuslice_resolve(void* handle, const char* name) {
@@ -21,8 +22,8 @@ __attribute__((visibility("hidden"))) void* gpuslice_resolve(void* handle, const
     return special ? nullptr : gpuslice::resolve_nvrtc(handle, name);
   if (name[0] != 'c' || name[1] != 'u') return nullptr;
   void* wrapper = gpuslice::find_hook(name);
-  // A library that lacks the function must go on lacking it. RTLD_NEXT and RTLD_DEFAULT cannot be asked from here on
-  // the program's behalf; for them libcuda itself is asked.
+  // A function that a library lacks must stay missing. This code cannot ask RTLD_NEXT and RTLD_DEFAULT on the program's
+  // behalf, so it asks libcuda itself for them.
   if (!wrapper) return nullptr;
   void* real = special ? gpuslice::libcuda_function(name) : gpuslice::real_dlsym(handle, name);
   return real ? wrapper : nullptr;

@@ -1,4 +1,4 @@
-// Streams: captures, and streams that wait, are noticed.
+// Streams: notes captures, and what streams wait for.
 #include <atomic>
 #include <mutex>
 #include <shared_mutex>
@@ -19,14 +19,14 @@ namespace gpuslice {
 namespace {
 
 std::atomic<int> g_captures{0};
-std::shared_mutex g_beginning;  // of captures: exclusive
+std::shared_mutex g_beginning;  // held exclusively while a capture begins
 
 }  // namespace
 
 bool capturing(CUstream stream) {
   if (g_captures.load(std::memory_order_relaxed) <= 0) return false;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  // An error means the legacy stream while another one captures: leave that launch to the driver too.
+  // An error means that this is the legacy stream while another stream captures. That launch is left to the driver too.
   return driver().cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
@@ -57,7 +57,7 @@ CUresult begin(Begin call) {
     std::lock_guard lock(g_beginning);
     ++g_captures;
   }
-  join_all_open();  // none opens from here on
+  join_all_open();  // no lane opens from here on
   const CUresult result = call();
   if (result != CUDA_SUCCESS) --g_captures;
   return result;
@@ -68,7 +68,7 @@ CUresult begin_capture(CUstream stream, CUstreamCaptureMode mode) {
   return begin([&] { return driver().cuStreamBeginCapture_v2(stream, mode); });
 }
 
-/// As it was before captures had modes.
+/// The older function without a capture mode.
 CUresult begin_old_capture(const char* name, CUstream stream) {
   const auto real = reinterpret_cast<CUresult(CUDAAPI*)(CUstream)>(libcuda_function(name));
   return real ? begin([&] { return real(stream); }) : CUDA_ERROR_NOT_INITIALIZED;

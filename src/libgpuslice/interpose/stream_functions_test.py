@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Every function of cuda.h that takes a stream, or acts on a default one, has a hook, or is known to see nothing of
-what a stream has done so far (joining.h). And a program that asks for a function by its symbol and a CUDA version gets
-the hook of that very function: rows say what cudaTypedefs.h says, and no newer function of a hooked symbol is without
-one.
+"""Checks the hooks against cuda.h and cudaTypedefs.h. Each function of cuda.h that takes a stream or acts on a default
+stream must have a hook, or be known to see nothing of what a stream has done so far (joining.h). A program that asks
+for a function by its symbol and a CUDA version must get the hook of exactly that function: the hooks' rows agree with
+cudaTypedefs.h, and no newer function of a hooked symbol lacks a hook.
 
   stream_functions_test.py INCLUDE_DIRECTORY SOURCE_DIRECTORY
 """
@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-# These answer from what the host knows of the stream, or make one.
+# These answer from what the host knows of the stream, or make a stream.
 SEE_NOTHING = {
     "cuStreamCreate",
     "cuStreamCreateWithPriority",
@@ -26,7 +26,7 @@ SEE_NOTHING = {
     "cuStreamGetAttribute",
     "cuOccupancyMaxActiveClusters",
     "cuOccupancyMaxPotentialClusterSize",
-    # Of captures: a stream that is captured has joined, and no lane opens while one is.
+    # These concern captures. A stream has joined before it captures, and no lane opens during a capture.
     "cuStreamIsCapturing",
     "cuStreamGetCaptureInfo",
     "cuStreamGetCaptureInfo_v2",
@@ -34,10 +34,10 @@ SEE_NOTHING = {
     "cuStreamUpdateCaptureDependencies",
     "cuStreamUpdateCaptureDependencies_v2",
 }
-# Programs of 64 bits cannot call these, which take addresses and sizes of 32.
+# 64-bit programs cannot call these functions, which take 32-bit addresses and sizes.
 NARROW = re.compile(r"CUdeviceptr_v1|CUDA_MEMCPY[23]D_v1|unsigned int (ByteCount|N)\b")
 NOT_IN_TYPEDEFS = {"cuGraphInstantiate"}  # under its name of 12.0
-LEAST = 150  # such functions: fewer, and the header was not understood
+LEAST = 150  # fewest such functions; with fewer, the header was not parsed correctly
 
 
 def of_header(text):

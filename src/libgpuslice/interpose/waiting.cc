@@ -1,5 +1,5 @@
-// What the program puts into a stream that may wait there for the host, or for something else than the GPU: the stream
-// is noted (waiting_streams.h), and the call goes to the driver as it came.
+// Calls after which a stream may wait for the host, or for something else than the GPU. The stream is noted
+// (waiting_streams.h), and the call goes to the driver unchanged.
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/dlsym.h"
@@ -7,7 +7,7 @@
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/waiting_streams.h"
 
-// Older functions of these names, which cuda.h does not declare any more. They take the same.
+// Older functions with these names, which cuda.h no longer declares. They take the same parameters.
 #undef cuStreamWaitValue32
 #undef cuStreamWaitValue64
 #undef cuStreamBatchMemOp
@@ -30,7 +30,7 @@ CUresult put(CUstream stream, Call call) {
 
 using namespace gpuslice;
 
-/// NAME and NAME_ptsz, both as the driver's NAME. `stream` is among the parameters.
+/// Defines NAME and NAME_ptsz, which both call the driver's NAME. `stream` is one of the parameters.
 #define GPUSLICE_WAITING(name, parameters, arguments)                                                           \
   static CUresult put_##name(bool per_thread, CUresult(CUDAAPI* real) parameters, GPUSLICE_UNPACK parameters) { \
     if (!real) return CUDA_ERROR_NOT_INITIALIZED;                                                               \

@@ -1,6 +1,6 @@
-// Whether kernels that can only be guarded are: not unless the user asks for it, as it costs them some percent and
-// gains others little where the GPU itself lets blocks of a greater priority go first (docs/measurements.md, "Guarded
-// kernels").
+// Whether kernels that can only be guarded are. They are not unless the user asks for it: it costs them some percent,
+// and gains other clients little where the GPU itself places blocks of a greater priority first (docs/measurements.md,
+// "Guarded kernels").
 #pragma once
 
 #include <cstdlib>
@@ -10,11 +10,11 @@ namespace gpuslice {
 
 enum class Guard {
   kNever,
-  kInCompany,  ///< GPUSLICE_GUARD=1: where it is worth its price (Context::why_unguarded)
+  kInCompany,  ///< GPUSLICE_GUARD=1: where it is worth its cost (Context::why_unguarded)
   kAlways,     ///< GPUSLICE_GUARD=always
 };
 
-/// What the environment says, as it was at the first call. Any thread.
+/// What the environment said at the first call. Any thread.
 inline Guard guard() {
   static const Guard wanted = [] {
     const char* text = std::getenv("GPUSLICE_GUARD");

@@ -101,7 +101,7 @@ void Kernels::remove(const std::vector<std::shared_ptr<KernelInfo>>& kernels) {
 
 namespace {
 
-/// What a slice limits of a kernel that cannot be evicted, and how finely.
+/// What a slice limits for a kernel that cannot be evicted, and how finely.
 std::string limits_of_opaque(const KernelInfo& kernel) {
   if (const char* why = kernel.unlimited.load()) return std::string("nothing limits it: ") + why;
   const std::string gate = "starts when its slice has SMs";

@@ -1,4 +1,4 @@
-// What is known of each kernel the program can launch, found by the handle it launches with.
+// What is known of each kernel that the program can launch, found by the handle that the program launches it with.
 #pragma once
 
 #include <cuda.h>
@@ -28,12 +28,13 @@ struct Parameter {
 struct KernelInfo;
 class Context;
 
-/// Forms of an image's kernels that are not there yet (modules/late_forms.h).
+/// Forms of an image's kernels that are still being made (modules/late_forms.h).
 class ComingForms {
  public:
-  /// At a launch: loads them if they are compiled and this is the moment. In the context that the image is loaded in.
+  /// Called at a launch, in the context that the image is loaded in. Loads the forms if they are compiled and may be
+  /// loaded now.
   virtual void load_if_idle() = 0;
-  /// Why its kernels are in their original form, in a phrase; null where each kernel's own reason says it.
+  /// Why the image's kernels are in their original form, as a phrase; null where each kernel's own reason says it.
   virtual const char* phrase() const = 0;
 
  protected:
@@ -43,13 +44,14 @@ class ComingForms {
 /// A kernel in one context, ready to be launched in persistent form.
 struct Instance {
   KernelInfo* kernel = nullptr;
-  const Context* context = nullptr;  ///< not its handle, which can mean another one after a reset
-  /// Null: this kernel stays in its original form here (KernelInfo::reason). KernelInfo::mutex.
+  const Context* context = nullptr;  ///< not its handle, which may name another context after a reset
+  /// Null: this kernel keeps its original form here (KernelInfo::reason). Guarded by KernelInfo::mutex.
   CUfunction persistent = nullptr;
   int max_threads = 0;
-  int most_dynamic_shared = 0;  ///< bytes, beside its static variables
+  int most_dynamic_shared = 0;  ///< bytes, without its static variables
 
-  /// Workers one SM holds, for the block sizes seen; asked of the driver once each. Guarded by KernelInfo::mutex.
+  /// Workers that one SM holds, for the block sizes seen. The driver is asked once for each. Guarded by
+  /// KernelInfo::mutex.
   struct Occupancy {
     std::uint32_t threads = 0, shared = 0;
     int per_sm = 0;
@@ -57,43 +59,46 @@ struct Instance {
   std::array<Occupancy, 4> occupancy{};
   std::uint32_t occupancy_next = 0;
 
-  double task_ns = 0;         ///< one block-task, measured by pollers and smoothed; 0 = not yet. Context's mutex
-  std::uint32_t skipped = 0;  ///< launches in original form since the last measured one. Context's mutex
+  /// Duration of one block-task, smoothed; 0: not measured yet. Guarded by the context's mutex.
+  double task_ns = 0;
+  std::uint32_t skipped = 0;  ///< launches in original form since the last measured one. Guarded by the context's mutex
 };
 
 /// One kernel of one loaded image.
 struct KernelInfo {
   std::string name;
   std::string module;  ///< short label of the image
-  /// Has a persistent form, or a guarded one; the functions below are written before it.
+  /// It has a persistent or guarded form. The functions below are written before this is set.
   std::atomic<bool> persistent{false};
   bool once = false;  ///< it is guarded: each worker runs one block-task
-  /// Its image's, if it may get a persistent form later; as it was when the kernel became known.
+  /// The late forms of its image, as they were known when the kernel became known; null: none will come.
   std::shared_ptr<ComingForms> late;
   std::atomic<bool> may_get_form{true};  ///< false once it is known that `late` brings none
-  std::string reason;                    ///< why this form; one line
-  std::vector<Parameter> params;         ///< of the program, without ours
-  std::uint32_t args_offset = 0;         ///< of LaunchArgs in the parameter block of the persistent form
-  /// For other blocks than gpuctl::ptx::EntryReport says, it is launched in original form.
+  std::string reason;                    ///< why it has this form; one line
+  std::vector<Parameter> params;         ///< the program's parameters, without LaunchArgs
+  std::uint32_t args_offset = 0;         ///< offset of LaunchArgs in the parameter block of the persistent form
+  /// With block sizes other than those that gpuctl::ptx::EntryReport allows, it is launched in original form.
   bool needs_whole_warps = false;
-  bool words_behind = false;                            ///< gpuctl::ptx::EntryReport::words_behind
-  CUkernel persistent_kernel = nullptr;                 ///< image loaded as a library
-  CUfunction persistent_function = nullptr;             ///< image loaded as a module, which belongs to one context
-  bool blocks_wait = false;                             ///< blocks_may_wait() of its name
-  bool is_library_kernel = false;                       ///< the handle it is known by is a CUkernel
-  std::atomic<const char*> original_in_graph{nullptr};  ///< why it was last kept in its original form in a graph
+  bool words_behind = false;             ///< gpuctl::ptx::EntryReport::words_behind
+  CUkernel persistent_kernel = nullptr;  ///< set if the image is loaded as a library
+  /// Set if the image is loaded as a module, which belongs to one context.
+  CUfunction persistent_function = nullptr;
+  bool blocks_wait = false;                             ///< blocks_may_wait() for its name
+  bool is_library_kernel = false;                       ///< its handle is a CUkernel
+  std::atomic<const char*> original_in_graph{nullptr};  ///< why it last kept its original form in a graph
 
-  /// How it was last launched so that it had to keep its original form.
+  /// Why its last launch in original form kept that form, as the text that follows "launched" in `gpuctl explain`.
   std::atomic<const char*> original_launch{nullptr};
 
-  /// Of its latest launch that could not be evicted: on how many SMs of a green context, or why on any (opaque.h).
+  /// For its latest launch that could not be evicted: to how many SMs of a green context it was confined, or why it was
+  /// not (opaque.h).
   std::atomic<std::uint32_t> confined_sms{0};
   std::atomic<const char*> anywhere{nullptr};
-  std::atomic<const char*> unlimited{nullptr};  ///< or why it was not even made to wait
+  std::atomic<const char*> unlimited{nullptr};  ///< or why it did not even wait for a grant
 
   std::atomic<std::uint64_t> launches{0};
   std::atomic<std::uint64_t> hash{0};   ///< hash_of(), once asked for
-  std::atomic<std::uint32_t> timed{0};  ///< launches in original form that were (launch_timer.h)
+  std::atomic<std::uint32_t> timed{0};  ///< launches in original form that were timed (launch_timer.h)
   std::atomic<int> registers{0}, registers_original{0}, per_sm{0};
   std::atomic<std::uint32_t> task_ns{0};
   std::atomic<bool> changed{true};  ///< since the last report to the daemon
@@ -109,33 +114,34 @@ struct KernelInfo {
   std::optional<CUfunc_cache> cache_config;        ///< set by the program
 };
 
-/// ipc::kernel_hash: how the daemon knows it.
+/// ipc::kernel_hash, by which the daemon knows it.
 std::uint64_t hash_of(KernelInfo& kernel);
 
-/// The dynamic shared memory, in bytes, that the persistent form is launched with where the program asks for `bytes`.
+/// The dynamic shared memory, in bytes, of a persistent launch when the program asks for `bytes`.
 std::uint32_t dynamic_shared(const KernelInfo& kernel, std::uint32_t bytes);
 
-/// Gives the persistent form an attribute of the original. As it may have less dynamic shared memory than that, it gets
-/// as much as it can, and launches with more are in original form (Context::fit_of). If it cannot have another
-/// attribute, all are, in that context. With KernelInfo::mutex.
+/// Gives the persistent form an attribute of the original. The persistent form may not be able to have as much dynamic
+/// shared memory; then it gets as much as it can have, and launches with more are in original form (Context::fit_of).
+/// If it cannot have some other attribute, all its launches in that context are in original form. The caller holds
+/// KernelInfo::mutex.
 void apply_attribute(Instance& instance, CUfunction_attribute attribute, int value);
 
-/// All kernels of this process. Any thread; find() is on the launch path and takes no lock in the usual case.
+/// All kernels of this process. Any thread. find() is on the launch path and usually takes no lock.
 class Kernels {
  public:
   static Kernels& get();
 
   void add(const void* handle, std::shared_ptr<KernelInfo> kernel);
-  /// The kernel launched by this CUfunction or CUkernel, or null. Valid until its image is unloaded.
+  /// The kernel with this CUfunction or CUkernel, or null. Valid until its image is unloaded.
   KernelInfo* find(const void* handle);
   std::shared_ptr<KernelInfo> find_shared(const void* handle);
-  /// Kernels of this name in images loaded as libraries, with their handles: some are CUkernels, others the functions
-  /// that these have in a context.
+  /// Kernels of this name in images loaded as libraries, with their handles. Some handles are CUkernels; others are the
+  /// functions that those have in a context.
   std::vector<std::pair<const void*, std::shared_ptr<KernelInfo>>> library_kernels(const std::string& name);
-  /// Forgets every handle of these kernels. Nobody may be launching them (the program is unloading their image).
+  /// Forgets all handles of these kernels. No thread may be launching them (the program is unloading their image).
   void remove(const std::vector<std::shared_ptr<KernelInfo>>& kernels);
 
-  /// Kernels launched since the last call (or all), as gpuctl explain shows them.
+  /// Kernels launched since the last call, or all kernels, as `gpuctl explain` shows them.
   std::vector<gpuctl::ipc::Kernel> report(bool all);
 
   /// In a forked child.

@@ -62,7 +62,7 @@ bool take_attributes(const CUlaunchAttribute* attributes, unsigned count, std::v
       case CU_LAUNCH_ATTRIBUTE_IGNORE:
         break;
       case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-        break;  // a permission to start early, which is not used
+        break;  // permits an early start, which is not used
       case CU_LAUNCH_ATTRIBUTE_PRIORITY:
       case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
       case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:

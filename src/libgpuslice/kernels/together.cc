@@ -7,8 +7,8 @@ namespace gpuslice {
 
 namespace {
 
-/// The blocks of a cluster run on SMs that are near each other. A part of the GPU is promised to have such SMs for
-/// clusters of up to so many blocks.
+/// The blocks of a cluster run on SMs that are near each other. A part of the GPU is certain to have such SMs for
+/// clusters of at most this many blocks.
 constexpr std::uint64_t kMostInAnyPart = 8;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Launches some of whose blocks must be on the GPU at the same time, because they wait for each other: all of a
-// cooperative grid, those of each cluster. Pure.
+// Launches in which some blocks must be on the GPU at the same time because they wait for each other: all blocks of a
+// cooperative grid, or the blocks of each cluster. Pure.
 #pragma once
 
 #include <cuda.h>
@@ -10,16 +10,17 @@
 namespace gpuslice {
 
 struct Together {
-  std::uint64_t blocks = 1;   ///< at the same time; 1: each goes by itself
-  bool near = false;          ///< on SMs that are near each other
-  const char* how = nullptr;  ///< for people, when more than one: how the launch is
+  std::uint64_t blocks = 1;   ///< how many must run at the same time; 1: blocks are independent
+  bool near = false;          ///< they must be on SMs that are near each other
+  const char* how = nullptr;  ///< what kind of launch it is, for people, if `blocks` is above 1
 
   explicit operator bool() const { return how != nullptr; }
 };
 
-/// Whether the kernel is known for blocks that wait for any other block of an ordinary launch, so that all must be on
-/// the GPU at the same time though nobody says so: solvers of sparse triangular systems and factorizations, triangular
-/// solves of cuBLAS, persistent recurrent layers, collectives. By its name, as nothing else is known of machine code.
+/// Whether the kernel is known for blocks that wait for any other block of an ordinary launch. All its blocks must then
+/// be on the GPU at the same time although the launch does not say so. Such are solvers of sparse triangular systems
+/// and factorizations, triangular solves of cuBLAS, persistent recurrent layers, and collectives. Its name decides,
+/// since nothing else is known of machine code.
 bool blocks_may_wait(std::string_view kernel);
 
 /// What a launch of `blocks` blocks with these attributes needs.
@@ -27,8 +28,8 @@ Together blocks_together(const CUlaunchAttribute* attributes, unsigned count, st
 
 inline constexpr std::uint32_t kAllSms = 0xffffffff;
 
-/// The least SMs of a part of the GPU on which that can run, when one SM holds `per_sm` of its blocks; kAllSms where it
-/// is not certain for any part.
+/// The fewest SMs of a part of the GPU on which such a launch can run, if one SM holds `per_sm` of its blocks. kAllSms
+/// if no part is certain to do.
 std::uint32_t sms_for(const Together& together, std::uint64_t per_sm);
 
 }  // namespace gpuslice

@@ -1,4 +1,4 @@
-// Whether the agent is stuck in a driver call, as a thread that looks at it now and then can tell.
+// Tells whether the agent is stuck in a driver call, for a thread that looks at the agent from time to time.
 #pragma once
 
 #include <atomic>
@@ -6,10 +6,11 @@
 
 namespace gpuslice {
 
-/// How often the agent has entered or left what calls the driver: odd while it is inside. Only the agent writes.
+/// Counts how often the agent entered or left code that calls the driver. The count is odd while the agent is inside.
+/// Only the agent writes it.
 class DriverCalls {
  public:
-  /// While it lives the agent may be in a driver call.
+  /// While an object of this class lives, the agent may be in a driver call.
   class Inside {
    public:
     explicit Inside(DriverCalls& calls) : calls_(calls) { calls_.count_.fetch_add(1, std::memory_order_relaxed); }
@@ -27,14 +28,14 @@ class DriverCalls {
   std::atomic<std::uint64_t> count_{0};
 };
 
-/// What is seen of an agent at a look.
+/// What one look at an agent shows.
 struct AgentLook {
   std::uint64_t calls = 0;   ///< DriverCalls::count()
-  bool outstanding = false;  ///< launches are
+  bool outstanding = false;  ///< whether launches are outstanding
 };
 
-/// With launches outstanding at both looks, and inside the same driver call. An agent that merely did not get a
-/// processor is hardly ever inside one.
+/// True if launches were outstanding at both looks and the agent was inside the same driver call at both. An agent that
+/// merely did not get a processor is hardly ever inside a driver call.
 constexpr bool is_stuck(const AgentLook& before, const AgentLook& now) {
   return before.outstanding && now.outstanding && now.calls % 2 == 1 && before.calls == now.calls;
 }

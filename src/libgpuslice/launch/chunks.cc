@@ -10,25 +10,27 @@ using gpuctl::ptx::LaunchArgs;
 
 namespace {
 
-/// Chunks per worker at least. They shrink towards the end of a launch (LaunchArgs::taper), which keeps its idle tail
-/// short.
+/// Fewest chunks per worker. Chunks shrink towards the end of a launch (LaunchArgs::taper), which shortens the idle
+/// time at its end.
 constexpr std::uint64_t kChunksPerWorker = 4;
 /// A claim takes about a microsecond, so it should be worth at least this much work.
 constexpr double kWorthAClaimNs = 6000;
-/// Claims are atomics on one word, executed one after the other in some 3 ns each (measured). Nobody should have to
-/// queue for long, so for two thirds of the time there is none.
+/// Claims are atomics on one word, which the GPU executes one after the other, in about 3 ns each (measured). Workers
+/// should not queue for long. So claims occupy that word for a third of the time at most.
 constexpr double kBetweenClaimsNs = 9;
-/// That much of it will do: one block-task more is no small thing where they are long.
+/// This fraction of the work that is worth a claim is enough. Where block-tasks are long, rounding up would add much.
 constexpr double kNearlyWorth = 0.95;
-/// Towards the end chunks are shorter by this, as workers then wait for the last one: nearly all of the time there is
-/// one claim.
+/// Towards the end chunks may be shorter by this factor. Workers then wait for the last chunk, so claims may occupy the
+/// word for two thirds of the time.
 constexpr double kLastShorter = 2;
-/// A chunk may take so much of the target: the grant has to be polled, and that the last worker has left to be seen.
+/// A chunk takes at most this fraction of the target. The rest is for polling the grant, and for seeing that the last
+/// worker has left.
 constexpr double kOfTarget = 0.9;
-/// Chunks are at most so much longer for it than the target.
+/// To be worth their claims, chunks may take at most this many times the target.
 constexpr double kLongerForClaims = 1.5;
 constexpr double kMostPerClaim = 0xffff;
-/// Strided numbers end at most this much above the last block-task.
+/// Launches with this many block-tasks or more are not strided: strided numbers may end this far above the last
+/// block-task.
 constexpr std::uint64_t kMostStrided = std::uint64_t{1} << 29;
 
 }  // namespace
@@ -39,10 +41,11 @@ Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std
                 .total = static_cast<std::uint32_t>(tasks)};
   if (task_ns <= 0) return chunks;
   const double worth = std::max(kWorthAClaimNs, kBetweenClaimsNs * static_cast<double>(workers));
-  chunks.eager = task_ns <= kOfTarget * target_ns;  // where they are longer, the time it takes to look first is nothing
+  // For longer block-tasks, the time of a look before the claim does not matter.
+  chunks.eager = task_ns <= kOfTarget * target_ns;
   const double tasks_worth = std::ceil(kNearlyWorth * worth / task_ns);
   const double longest = std::max(kOfTarget * target_ns, std::min(tasks_worth * task_ns, kLongerForClaims * target_ns));
-  // Neighbours of two dimensions are far apart in the order of the grid.
+  // In a grid of two dimensions, neighbours in the second dimension are far apart in the grid's order.
   const bool strided = grid[1] > 1 && grid[2] == 1 && tasks < kMostStrided;
   const auto step_bits = static_cast<std::uint32_t>(std::bit_width(workers)) - 1;
   const auto share = static_cast<double>(tasks / (workers * kChunksPerWorker));

@@ -35,12 +35,13 @@ TEST(Chunks, AreClaimedEagerlyWhereThatCounts) {
 
 TEST(Chunks, AreWorthTheirClaims) {
   EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 528, 20'000).least, 3u);
-  EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 1056, 20'000).least, 5u);  // of many workers, fewer at a time
+  EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 1056, 20'000).least, 5u);  // with many workers, fewer claims per time
   EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 2112, 20'000).least, 10u);
   EXPECT_EQ(plan_chunks({75'000, 1, 1}, 8'700, 2112, 20'000).most, 3u);
-  EXPECT_EQ(plan_chunks({75'000, 1, 1}, 9'400, 1056, 20'000).most, 1u);     // nearly worth it
-  EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 8'700, 4224, 20'000).most, 3u);  // but not longer than half as long again
-  EXPECT_EQ(plan_chunks({8'448, 1, 1}, 1'000, 1056, 20'000).most, 2u);      // four for each worker
+  EXPECT_EQ(plan_chunks({75'000, 1, 1}, 9'400, 1056, 20'000).most, 1u);  // nearly worth it
+  // But at most half as long again as the target.
+  EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 8'700, 4224, 20'000).most, 3u);
+  EXPECT_EQ(plan_chunks({8'448, 1, 1}, 1'000, 1056, 20'000).most, 2u);  // four chunks per worker
   EXPECT_EQ(plan_chunks({8'448, 1, 1}, 1'000, 1056, 20'000).least, 2u);
 }
 
@@ -66,7 +67,7 @@ TEST(Chunks, AreClaimedQuicklyUntilTheyShrinkOrMayBeTheLast) {
   EXPECT_EQ(args.given, 0u);
   args.chunk = 1 << 16 | 16;
   set_workers(args, 1000, true);
-  EXPECT_EQ(args.quick_below, 67'232u);  // from there on (total - next) >> taper is less than 16
+  EXPECT_EQ(args.quick_below, 67'232u);  // from here on (total - next) >> taper is less than 16
   args.total = 16'000;
   set_workers(args, 1000, true);
   EXPECT_EQ(args.first, 7u);
@@ -90,7 +91,7 @@ TEST(Chunks, WordsOfRunsGoOnToTheirEnd) {
   }
 }
 
-/// The block-tasks of all chunks, in the order in which workers would claim them.
+/// How often each block-task is visited when workers claim all chunks in order.
 std::vector<int> visits(const Chunks& chunks, std::uint32_t tasks) {
   std::vector<int> seen(tasks, 0);
   for (std::uint32_t at = 0; at < chunks.total; at += chunks.most) {

@@ -49,7 +49,7 @@ void Context::load_instance(KernelInfo& kernel) {
   if (std::none_of(kernel.instances.begin(), kernel.instances.end(), here)) make_instance(kernel);
 }
 
-/// With KernelInfo::mutex.
+/// The caller holds KernelInfo::mutex.
 Instance* Context::make_instance(KernelInfo& kernel) {
   const Stage stage("loading a persistent form before its first launch");
   const RelaxedCapture relaxed;
@@ -65,7 +65,8 @@ Instance* Context::make_instance(KernelInfo& kernel) {
   kernel.instances.push_back(std::move(made));
   if (!instance.persistent) return nullptr;
 
-  // Loading its code may block until the device is idle, so it must not happen at a launch beside evicted ones.
+  // Loading its code may block until the device is idle. That must not happen beside evicted launches, since the driver
+  // then holds what they need to resume.
   if (driver().cuFuncLoad) {
     quiesce();
     driver().cuFuncLoad(instance.persistent);
@@ -80,7 +81,7 @@ Instance* Context::make_instance(KernelInfo& kernel) {
                                 view_.device_index());
   driver().cuFuncGetAttribute(&fixed_shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, instance.persistent);
   instance.most_dynamic_shared -= fixed_shared;
-  // What every kernel may have unless its program says otherwise.
+  // The dynamic shared memory that every kernel may have unless its program sets another limit.
   if (kernel.words_behind)
     apply_attribute(instance, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kUsualDynamicShared);
   for (const auto& [attribute, value] : kernel.attributes) {
@@ -131,8 +132,8 @@ std::uint32_t Context::demand_of(const Launch& launch) const {
   return std::clamp((chunks + launch.per_sm - 1) / launch.per_sm, 1u, view_.sms());
 }
 
-/// Of those that run, or of the next one if that is more: it begins as soon as they are through, and should not have to
-/// ask then.
+/// The demand of the launches that run, or of the next launch if that is more. The next one begins as soon as those
+/// that run are complete, and should not have to ask for SMs then.
 std::uint32_t Context::demand_of(const Stream& stream) const {
   std::uint32_t running = 0;
   std::size_t heads = 0;
@@ -146,7 +147,8 @@ std::uint32_t Context::demand_of(const Stream& stream) const {
   return std::clamp(running, waiting, view_.sms());
 }
 
-/// For a stream that is about to have launches outstanding. With more of them than limits, some are not limited.
+/// For a stream that is about to have outstanding launches. If there are more such streams than limits, some streams
+/// have no limit of their own.
 void Context::choose_limit(Stream& stream) const {
   stream.limit = 0;
   for (std::uint32_t limit = 1; limit < limits_.size() && stream.limit == 0; ++limit) {
@@ -170,7 +172,7 @@ void Context::divide_among_streams() {
   if (Polled* polled = view_.polled()) set_limits(*polled);
 }
 
-/// Each limit is one word to those who poll.
+/// Workers read each limit as one word.
 void Context::set_limits(Polled& polled) const {
   for (std::size_t i = 0; i < limits_.size(); ++i) __atomic_store(&polled.limits[i], &limits_[i], __ATOMIC_RELEASE);
 }
@@ -185,8 +187,9 @@ void Context::publish_usage() {
   bool news = wanted != ipc::kNoJobs && tell_head(wanted);
   ipc::store(out->demand, demand);
   ipc::store(out->outstanding, outstanding_);
-  // The daemon need not hear of demand that the standing grant covers. But what others leave idle it gives to those it
-  // knows to have demand: who begins with a part of the GPU says so, once for each such part.
+  // The daemon need not hear of demand that the current grant covers. But the daemon gives the SMs that other clients
+  // leave idle to clients with known demand. So a client that begins with a part of the GPU reports its demand, once
+  // for each size of that part.
   const std::uint32_t now = view_.granted();
   const bool part = now > view_.reserve() && now < view_.sms();
   news |= demand > told_demand_ && demand > now;
@@ -217,7 +220,7 @@ void Context::at_gate(Waiting& one) {
   publish_usage();
 }
 
-/// What passes the gate is the job until the agent knows better.
+/// The launch that passes the gate counts as the job until the agent knows better.
 void Context::past_gate(Waiting& one) {
   std::lock_guard lock(mutex_);
   Waiting** its = &at_gate_;
@@ -230,10 +233,10 @@ bool Context::idle() {
   {
     std::lock_guard lock(mutex_);
     if (outstanding_ > 0) return false;
-    // The agent takes opaque_busy_ back for as long as it looks.
+    // The agent clears opaque_busy_ while it looks at these kernels. Then opaque_demand_ still shows them.
     if (opaque_demand_ == 0 && !opaque_busy_.load()) return true;
   }
-  CUcontext current = nullptr;  // of others the agent knows soon enough
+  CUcontext current = nullptr;  // of other contexts, what the agent knows is enough
   return driver().cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context_ && opaque_.demand() == 0;
 }
 

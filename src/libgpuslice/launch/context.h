@@ -1,8 +1,8 @@
-// One CUDA context under management: launch blocks, streams with launches outstanding, and the agent thread.
+// One CUDA context under management: its launch blocks, its streams with outstanding launches, and its agent thread.
 //
-// Locks. `Stream::issue` is held over a launch, so that the books name launches in the stream's order. `mutex_` guards
-// bookkeeping and is never held over a driver call, because a driver call may block until the GPU makes progress, which
-// may need the agent. Order: issue, then mutex_. The agent takes only mutex_.
+// Locks. A thread holds `Stream::issue` while it launches, so that the books list launches in the stream's order.
+// `mutex_` guards the books. No thread holds it over a driver call: a driver call may block until the GPU makes
+// progress, and that progress may need the agent. Lock order: issue, then mutex_. The agent takes only mutex_.
 #pragma once
 
 #include <cuda.h>
@@ -39,9 +39,9 @@ namespace gpuslice {
 struct LaunchConfig {
   std::uint32_t grid[3];
   std::uint32_t block[3];
-  std::uint32_t shared;                       ///< dynamic, bytes
+  std::uint32_t shared;                       ///< dynamic shared memory, in bytes
   CUstream stream;                            ///< never null: CU_STREAM_LEGACY stands for the default stream
-  std::vector<CUlaunchAttribute> attributes;  ///< those that the persistent form keeps
+  std::vector<CUlaunchAttribute> attributes;  ///< the attributes that the persistent form keeps
 
   std::uint64_t block_tasks() const { return std::uint64_t{grid[0]} * grid[1] * grid[2]; }
   std::uint32_t threads() const { return block[0] * block[1] * block[2]; }
@@ -50,48 +50,51 @@ struct LaunchConfig {
 /// A persistent launch from its issue until every worker has left.
 struct Launch {
   Instance* instance = nullptr;
-  CUfunction function = nullptr;  ///< Instance::persistent when it began: the program may take that away meanwhile
+  /// Instance::persistent at the time of the launch; the program may clear that one later.
+  CUfunction function = nullptr;
   LaunchConfig config;
-  std::vector<std::byte> params;  ///< packed, LaunchArgs included: what the agent launches again
+  /// The packed parameter block, LaunchArgs included; the agent uses it to launch more workers.
+  std::vector<std::byte> params;
   gpuctl::ptx::LaunchArgs args{};
-  std::uint32_t per_sm = 1;  ///< workers one SM holds: one CapSM
+  std::uint32_t per_sm = 1;  ///< workers that one SM holds: one CapSM
   std::uint32_t chunk = 1;   ///< most block-tasks per claim
   std::uint32_t slot = 0;
   std::uint32_t launched = 0;       ///< workers of all grids so far
-  SentWorkers sent;                 ///< those in grids of the agent
-  WorkTime work;                    ///< of as many as the SMs hold that it was allowed
+  SentWorkers sent;                 ///< workers in the agent's grids
+  WorkTime work;                    ///< of the workers that fit on the SMs it was allowed
   std::uint64_t issued_ns = 0;      ///< CLOCK_MONOTONIC
-  TopUpTries tries;                 ///< of the agent, to add workers
-  std::uint32_t claimed = 0;        ///< of a guarded kernel: block-tasks when the agent last looked
-  std::uint64_t wanted_ns = 0;      ///< since when it could have more workers if it had started; 0: not
-  std::uint64_t given_ns = 0;       ///< when all its workers but the holder were sent at once; 0: they were not
+  TopUpTries tries;                 ///< the agent's tries to add workers
+  std::uint32_t claimed = 0;        ///< guarded kernels only: block-tasks claimed when the agent last looked
+  std::uint64_t wanted_ns = 0;      ///< since when it could use more workers but has not started; 0: it is not so
+  std::uint64_t given_ns = 0;       ///< when the agent sent all workers but the holder at once; 0: it did not
   std::uint32_t topped_up_for = 0;  ///< the range of SMs it was allowed at the latest top-up
   std::uint64_t complete_ns = 0;    ///< when the agent saw it complete
-  std::atomic<bool> issued{false};  ///< the launching thread is done with it
-  bool failed = false;              ///< the driver refused it: nothing runs. Read after `issued`
-  std::uint64_t graph = 0;          ///< of a kernel in a graph: the number of that graph's launch
-  bool beside = false;              ///< kernels of that launch may run beside each other
-  std::uint64_t number = 0;         ///< counts the context's launches, from 1
-  std::uint64_t evict_ns = 0;       ///< what its evictions took, together, and coming back
+  std::atomic<bool> issued{false};  ///< set when the launching thread no longer uses this object
+  bool failed = false;              ///< the driver refused the launch, so nothing runs. Read it after `issued`
+  std::uint64_t graph = 0;          ///< number of the graph launch that this kernel belongs to; 0: none
+  bool beside = false;              ///< kernels of that graph launch may run at the same time
+  std::uint64_t number = 0;         ///< number of this launch in the context, from 1
+  std::uint64_t evict_ns = 0;       ///< time that its evictions took in all, including the return of its workers
   std::uint32_t evictions = 0;
-  bool counts = true;  ///< as one of what is in the stream: of a graph launch only its last kernel does
+  bool counts = true;  ///< whether it counts in Stream::queued; of a graph launch only the last kernel does
 
   bool once() const { return instance->kernel->once; }
 };
 
-/// Launches, and launches of graphs, that may wait in a stream: below what makes the driver block in a launch (about
-/// 1,000 entries a stream).
+/// Most launches, of kernels and of graphs, that may wait in a stream. It is below the number at which the driver
+/// blocks in a launch (about 1,000 entries per stream).
 inline constexpr std::size_t kMaxQueuedPerStream = 384;
 
 struct Stream {
   CUstream handle = nullptr;
   std::mutex issue;
   std::deque<std::unique_ptr<Launch>> outstanding;  ///< oldest first
-  std::size_t queued = 0;                           ///< launches, and launches of graphs, among these
-  std::uint32_t limit = 0;  ///< which of Polled::limits is its own while it has launches outstanding; 0: none
+  std::size_t queued = 0;                           ///< launches of kernels and of graphs in `outstanding`
+  std::uint32_t limit = 0;  ///< index of its own entry in Polled::limits while it has outstanding launches; 0: none
   bool latency_critical = false;
 
-  /// Calls visit(launch) for those that may be running: the oldest, and what may run beside it in the same graph.
+  /// Calls visit(launch) for each launch that may be running: the oldest, and those of the same graph launch that may
+  /// run at the same time.
   template <class Visit>
   void visit_heads(Visit visit) const {
     const Launch& oldest = *outstanding.front();
@@ -102,73 +105,76 @@ struct Stream {
   }
 };
 
-/// Of one graph no more kernels than these, its first, run in persistent form: with launch blocks for a quarter of all
-/// that there can be, others find some too.
+/// Most kernels of one graph that run in persistent form; these are the first ones of the graph. They need a launch
+/// block each, and a quarter of all launch blocks leaves some for other launches.
 inline constexpr std::size_t kMostGraphKernels = kSlots / 4;
 
-/// A kernel of a graph that is about to be launched, and that could run in persistent form.
+/// A kernel of a graph that is about to be launched and that could run in persistent form.
 struct GraphCandidate {
   Instance* instance;
   const LaunchConfig* config;
-  const std::vector<std::byte>* params;  ///< as for Context::launch()
+  const std::vector<std::byte>* params;  ///< packed as for Context::launch()
 };
 
 class Context final : public Opaque::Owner, public LaunchSource {
  public:
-  /// The managed state of the current context, made at the first call; null when that is not possible.
+  /// The managed state of the current context. The first call makes it. Null when the context cannot be managed.
   static Context* current();
   /// All contexts of the process.
   static std::vector<Context*> all();
-  /// The program is about to destroy this context: its agent ends before this returns. Its memory in this process
-  /// stays.
+  /// The program is about to destroy this context. Its agent ends before this returns. The state in this process stays
+  /// allocated.
   static void forget(CUcontext handle);
-  /// The same for all contexts of the device.
+  /// Does the same for all contexts of the device.
   static void forget_device(CUdevice device);
-  /// The process begins to exit: from now on nothing is managed, and no agent calls the driver. Waits for the agents,
-  /// no longer than kLongestExit. What is on the GPU still completes.
+  /// The process begins to exit. From now on nothing is managed and no agent calls the driver. Waits for the agents, at
+  /// most kLongestExit. What is on the GPU still completes.
   static constexpr std::chrono::milliseconds kLongestExit{20};
-  /// How long a thread of the program waits for an agent that is in the middle of a driver call, where no exit is under
-  /// way.
+  /// How long a thread of the program waits for an agent that is in a driver call, outside of process exit.
   static constexpr std::chrono::seconds kPatience{2};
   static void end_all_at_exit();
   static std::uint64_t exit_deadline_ns();
-  /// Has that called at the exit of the process, before all that the driver has asked for until now.
+  /// Registers end_all_at_exit() as an exit handler, so that it runs before every exit handler that the driver has
+  /// registered so far.
   static void end_before_driver();
   static bool exiting();
-  /// Whether any context was ever managed in this process, and not in a parent of it. No lock; safe in a child of
-  /// vfork.
+  /// Whether this process has managed a context. Contexts of a parent process do not count. Takes no lock; safe in a
+  /// child of vfork.
   static bool any_managed();
-  /// For a thread that never calls the driver, some times a second. Where an agent is stuck in a driver call, which may
-  /// wait for an evicted launch that waits for the agent, the workers that rest are told to work after all.
+  /// Called several times a second by a thread that never calls the driver. The agent may be stuck in a driver call
+  /// that waits for an evicted launch, which in turn waits for the agent. If so, resting holders are told to work.
   static void rescue_stuck();
-  /// Says anew what all contexts have to do, of which something else was said meanwhile.
+  /// Publishes the usage of all contexts again, after Activity wrote another demand in its place.
   static void publish_all();
   /// In a forked child.
   static void forget_after_fork();
 
-  /// This context's copy of a kernel, made at the first call. The context must be current. Null: cannot be launched
-  /// in persistent form here, or not yet: loading its code blocks until the device is idle, and this is neither the
-  /// kernel's first launch, where its original would be loaded too, nor a moment for that (may_load.h).
+  /// This context's copy of a kernel. The first call makes it. The context must be current.
+  ///
+  /// Null: the kernel cannot be launched in persistent form here, or not yet. Loading its code blocks until the device
+  /// is idle. So it is loaded at the kernel's first launch, where the program would have loaded the original, or when
+  /// nothing else is under way (may_load.h).
   Instance* instance_of(KernelInfo& kernel);
-  /// Loads it, with such a moment.
+  /// Loads this context's copy, at a time when loading is allowed.
   void load_instance(KernelInfo& kernel);
 
   enum class Outcome {
-    kLaunched,  ///< in persistent form
-    kAsItIs,    ///< not launched: so short that it may run as it is
-    kCannot,    ///< not launched: there is no persistent form of this launch
+    kLaunched,  ///< launched in persistent form
+    kAsItIs,    ///< not launched: so short that it may run in original form
+    kCannot,    ///< not launched: this launch cannot be in persistent form
   };
-  /// `params` is the packed parameter block, args_offset + sizeof(LaunchArgs) bytes. The context must be current.
-  /// `result` is what the driver said, if it was asked; `why`, with kCannot, as `gpuctl explain` goes on after
-  /// "launched", if there is more to say than that its shape has no such form.
+  /// Launches in persistent form. `params` is the packed parameter block of args_offset + sizeof(LaunchArgs) bytes. The
+  /// context must be current. `result` receives the driver's answer if the driver was called. With kCannot, `why`
+  /// receives the text that follows "launched" in `gpuctl explain`; it is unchanged if the only reason is the launch's
+  /// shape.
   Outcome launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result,
                  const char** why);
 
-  /// Launches a graph. The candidates, at most kMostGraphKernels, come in an order in which they may run; `branches`:
-  /// some of them may run beside each other. For each of them, in that order, `arm(number, launch)` is called, to put
-  /// the kernel into the graph as the launch says or, null, in its original form; then `launch_it`. Neither is called
-  /// with a lock held that the agent takes. Returns what launch_it() does, or the error with which a kernel could not
-  /// be put into the graph in its original form either.
+  /// Launches a graph. `candidates`, at most kMostGraphKernels, come in an order in which they may run. `branches`:
+  /// some of them may run at the same time. Calls `arm(number, launch)` for each candidate in that order, to write the
+  /// kernel into the graph as `launch` says, or in its original form if `launch` is null. Then calls `launch_it`.
+  /// Neither is called with a lock held that the agent takes. Returns the result of launch_it(), or the error of an
+  /// arm() call that could not restore a kernel's original form.
   using Arm = std::function<CUresult(std::size_t, const Launch*)>;
   CUresult launch_graph(CUstream stream, const std::vector<GraphCandidate>& candidates, bool branches, const Arm& arm,
                         const std::function<CUresult()>& launch_it);
@@ -176,41 +182,44 @@ class Context final : public Opaque::Owner, public LaunchSource {
   void quiesce() override;
   void resume_launches() override;
 
-  /// How long kernels keep their original form after streams of the program held up all those of the agent.
+  /// How long kernels keep their original form after the program's streams held up all streams of the agent.
   static constexpr std::uint64_t kCrowdedForNs = 10'000'000'000;
 
   void set_latency_critical(CUstream stream, bool on);
-  /// The program destroys the stream; its launches, if any, still complete.
+  /// The program destroys the stream. Its outstanding launches still complete.
   void stream_destroyed(CUstream stream);
 
-  /// What the daemon grants; the range of the granted SMs that this stream may use (gpuctl::pack_range).
+  /// view(): what the daemon grants. allowed(): the range of the granted SMs that this stream may use
+  /// (gpuctl::pack_range).
   const GrantView& view() const { return view_; }
   std::uint32_t allowed(const Stream& stream) const;
   Opaque& opaque() { return opaque_; }
-  /// The program is about to put something into a stream that may wait there. What guarded kernels (KernelInfo::once)
-  /// leave when they are evicted only new workers can take, and these must come to the GPU though the program's stream
-  /// holds up what is behind it in its hardware queue (worker_streams.h). That is certain with one such stream, not
-  /// with several. So a program's second stream waits here until no guarded launch is incomplete; from then on there
-  /// are none.
+  /// The program is about to put something into a stream that may wait there.
+  ///
+  /// When a guarded kernel (KernelInfo::once) is evicted, only new workers can run the block-tasks that remain. These
+  /// workers must reach the GPU although the program's stream holds up everything behind it in its hardware queue
+  /// (worker_streams.h). That is certain with one such stream, but not with several. So when the program uses a second
+  /// stream, this waits until no guarded launch is incomplete. From then on no kernel is launched in guarded form.
   void use_stream(CUstream stream);
-  /// A kernel of so many blocks, in original form, is about to be launched where none was on the GPU.
+  /// A kernel in original form with this many blocks is about to be launched. No such kernel was on the GPU.
   void opaque_started(std::uint64_t blocks, const OpaqueJob& job) override;
   void at_gate(Waiting& one) override;
   void past_gate(Waiting& one) override;
-  /// One launch, of a kernel or a graph, goes to the driver as it came.
+  /// Counts one launch, of a kernel or a graph, that goes to the driver unchanged.
   void count_original_launch() { launched_as_they_are_.fetch_add(1, std::memory_order_relaxed); }
-  /// No launch is known to be on the GPU. The context need not be current.
+  /// Whether no launch is known to be on the GPU. The context need not be current.
   bool idle();
   CUcontext handle() const { return context_; }
 
-  /// Nothing is managed here any more: the driver said that the context is broken, the program ends it, or the process
-  /// exits. Whoever waits for launches does not wait any longer.
+  /// Whether management here has ended: the driver reported that the context is broken, the program destroys it, or the
+  /// process exits. Threads that wait for launches then stop waiting.
   bool ended() const override { return ended_.load(std::memory_order_acquire); }
-  /// Takes note of what the driver answered to any call in this context. An error that breaks the context ends all that
-  /// is managed there; the agent tells the daemon.
+  /// Examines the driver's answer to any call in this context. An error that breaks the context ends all management
+  /// there, and the agent tells the daemon.
   void heed(CUresult result);
 
-  /// While one of these lives the agent neither calls the driver nor touches memory that belongs to the context.
+  /// While an object of this class lives, the agent neither calls the driver nor touches memory that belongs to the
+  /// context.
   class AgentHeld {
    public:
     explicit AgentHeld(CUdevice device);
@@ -231,7 +240,8 @@ class Context final : public Opaque::Owner, public LaunchSource {
   Instance* make_instance(KernelInfo& kernel);
   void use_stream(std::unique_lock<std::mutex>& lock, CUstream handle);
   Stream& stream_of(CUstream handle);
-  /// What to launch, and how many workers one SM holds of it; 0: it has no persistent form, or not of this shape.
+  /// The function to launch, and how many of its workers one SM holds. 0: it has no persistent form, or none for this
+  /// shape.
   struct Fit {
     CUfunction function;
     int per_sm;
@@ -254,57 +264,64 @@ class Context final : public Opaque::Owner, public LaunchSource {
     if (active_.size() > 1) divide_among_streams();
   }
   void publish_usage();
-  /// For policies for jobs (job_report.cc), both with mutex_. True: the daemon is to hear of it now.
+  /// For policies for jobs (job_report.cc). The caller holds mutex_. tell_head() returns true if the daemon must be
+  /// told now.
   bool tell_head(std::uint32_t wanted);
   const OpaqueJob* opaque_head(const Launch* oldest) const;
   void record(const Launch& launch, std::int64_t clock_offset, std::uint64_t whole_from_ns);
-  /// Without it.
+  /// Called without mutex_.
   void record(const TimedLaunch& launch) const;
 
   const CUcontext context_;
   GrantView view_;
-  CUdeviceptr polled_address_ = 0;  ///< of GrantView::polled() for the GPU; guarded by mutex_
-  std::array<gpuctl::Polled::Limit, std::size(gpuctl::Polled{}.limits)> limits_;  ///< as polled; guarded by mutex_
+  CUdeviceptr polled_address_ = 0;  ///< the GPU's address of GrantView::polled(); guarded by mutex_
+  /// As written to GrantView::polled(); guarded by mutex_.
+  std::array<gpuctl::Polled::Limit, std::size(gpuctl::Polled{}.limits)> limits_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   Slots slots_;
   std::map<StreamKey, std::unique_ptr<Stream>> streams_;
-  std::vector<std::unique_ptr<Stream>> orphans_;  ///< destroyed by the program with launches outstanding
-  std::vector<std::unique_ptr<Launch>> leaving_;  ///< complete, but workers may still be on their way out
-  std::vector<Stream*> active_;                   ///< streams with launches outstanding
+  std::vector<std::unique_ptr<Stream>> orphans_;  ///< streams that the program destroyed with launches outstanding
+  std::vector<std::unique_ptr<Launch>> leaving_;  ///< complete, but some workers may not have left yet
+  std::vector<Stream*> active_;                   ///< streams with outstanding launches
   int quiescing_ = 0;
   Targets targets_;
   std::uint32_t outstanding_ = 0;
-  std::optional<StreamKey> only_stream_;  ///< that the program has used so far
+  std::optional<StreamKey> only_stream_;  ///< the only stream that the program has used so far
   bool several_streams_ = false;
   std::uint64_t graph_launches_ = 0;
   std::uint32_t told_demand_ = 0;
-  std::uint32_t told_part_ = 0;  ///< what it was granted when it last said that it began with less than all
-  std::uint64_t launches_ = 0;   ///< persistent ones so far
+  std::uint32_t told_part_ = 0;  ///< the grant at which it last told the daemon that it began with a part of the GPU
+  std::uint64_t launches_ = 0;   ///< persistent launches so far
   std::uint64_t told_head_ = 0;  ///< ipc::Head::launch as last written
   Opaque opaque_{view_, *this};
-  std::atomic<std::uint64_t> crowded_until_ns_{0};      ///< why_crowded()
-  std::atomic<bool> opaque_busy_{false};                ///< such kernels may be on the GPU
-  std::uint32_t opaque_demand_ = 0;                     ///< theirs, in SMs; guarded by mutex_, as are the next four
-  OpaqueJob opaque_job_;                                ///< of those on the GPU, the one that policies for jobs see
-  Waiting* at_gate_ = nullptr;                          ///< who waits longest for a grant
-  std::uint64_t told_opaque_ns_ = 0;                    ///< OpaqueJob::issued_ns of what was last a head ...
-  std::uint64_t told_opaque_ = 0;                       ///< ... and its number
+  /// Until when why_crowded() keeps launches in original form; CLOCK_MONOTONIC.
+  std::atomic<std::uint64_t> crowded_until_ns_{0};
+  std::atomic<bool> opaque_busy_{false};  ///< kernels in original form may be on the GPU
+  /// Demand of these kernels, in SMs; guarded by mutex_, as are the next four.
+  std::uint32_t opaque_demand_ = 0;
+  /// Of these kernels on the GPU, the one that policies for jobs see.
+  OpaqueJob opaque_job_;
+  /// The launch that has waited longest for a grant; the others follow in its list.
+  Waiting* at_gate_ = nullptr;
+  /// OpaqueJob::issued_ns of the launch in original form that was last the head ...
+  std::uint64_t told_opaque_ns_ = 0;
+  std::uint64_t told_opaque_ = 0;                       ///< ... and the number that the head was given
   std::atomic<std::uint32_t> launched_as_they_are_{0};  ///< launches in original form that Usage does not count yet
   std::atomic<bool> agent_asleep_{false};
-  std::atomic<std::uint32_t> agent_futex_{0};  ///< +1 to wake the agent
-  /// A policy for jobs is in force, and a launch is outstanding again.
+  std::atomic<std::uint32_t> agent_futex_{0};  ///< +1 wakes the agent
+  /// A policy for jobs is in force, and the first launch became outstanding again.
   std::atomic<bool> work_begins_{false};
 
   std::atomic<bool> ended_{false};
-  std::atomic<CUresult> fault_{CUDA_SUCCESS};  ///< why, if the driver said that the context is broken
-  std::atomic<int> agent_holds_{0};            ///< AgentHeld that live
-  /// What the agent is at, for those who wait for it.
+  std::atomic<CUresult> fault_{CUDA_SUCCESS};  ///< the driver's error, if it broke the context
+  std::atomic<int> agent_holds_{0};            ///< number of living AgentHeld objects
+  /// The agent's state, for threads that wait for it.
   enum class AgentIs { kAtWork, kHeld, kOver };
   std::atomic<AgentIs> agent_is_{AgentIs::kAtWork};
-  DriverCalls driver_calls_;  ///< the agent's
-  AgentLook seen_by_rescue_;  ///< when rescue() last looked
+  DriverCalls driver_calls_;  ///< counts the agent's driver calls
+  AgentLook seen_by_rescue_;  ///< what rescue() saw at its last look
 
   void rescue();
   void let_holders_work();
@@ -312,11 +329,11 @@ class Context final : public Opaque::Owner, public LaunchSource {
   void end_with_agent();
   bool wait_until_agent_is(AgentIs what, std::chrono::steady_clock::time_point until);
 
-  std::atomic<int> waiting_for_agent_{0};  ///< threads of the program held up until launches complete
+  std::atomic<int> waiting_for_agent_{0};  ///< threads of the program that wait until launches complete
 
   void wake_agent();
   void rouse_agent();
-  /// Waits until the agent changed something, or a moment; callers check again.
+  /// Waits until the agent changes something, at most 1 ms. The caller checks its condition again.
   void wait_for_agent(std::unique_lock<std::mutex>& lock);
 };
 

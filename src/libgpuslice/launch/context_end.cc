@@ -1,8 +1,8 @@
-// How the management of a context ends: by a fault on the GPU, with the context, or with the process.
+// How the management of a context ends: with a fault on the GPU, with the context, or with the process.
 //
-// After a fault the driver refuses every call in the context with the same error, and memory that it shares with the
-// GPU is gone when the context is. So whoever waits for launches there is let go, and the agent ends. The books keep
-// what they hold: a thread of the program may be in the middle of a launch.
+// After a fault the driver refuses every call in the context with the same error. The memory that the driver shares
+// with the GPU is gone once the context is gone. So threads that wait for launches there stop waiting, and the agent
+// ends. The books keep their entries, because a thread of the program may be in the middle of a launch.
 #include <thread>
 #include <utility>
 
@@ -39,7 +39,7 @@ void Context::let_holders_work() {
   }
 }
 
-/// Any thread. The agent notices, and ends.
+/// Any thread. The agent notices this and ends.
 void Context::end() {
   if (ended_.exchange(true)) return;
   if (ipc::Usage* out = view_.usage()) {
@@ -50,14 +50,14 @@ void Context::end() {
   wake_agent();
 }
 
-/// The context is about to be destroyed: its memory must not be touched after this.
+/// For a context that is about to be destroyed. Nothing touches its memory after this.
 void Context::end_with_agent() {
   end();
   wait_until_agent_is(AgentIs::kOver, std::chrono::steady_clock::now() + kPatience);
-  std::lock_guard lock(mutex_);  // rescue() is through, or finds that this has ended
+  std::lock_guard lock(mutex_);  // now rescue() has finished, or will find that this has ended
 }
 
-/// False: it is not so by then.
+/// Returns false if the agent does not reach that state in time.
 bool Context::wait_until_agent_is(AgentIs what, std::chrono::steady_clock::time_point until) {
   for (;;) {
     const AgentIs now = agent_is_.load(std::memory_order_acquire);

@@ -8,7 +8,8 @@ using Limit = gpuctl::Polled::Limit;
 
 namespace {
 
-// Water-filling: raises a common level until the grant is used up or all of this class have what they can use.
+// Water-filling: splits what is left evenly among the streams of this class, up to each one's demand, smallest demand
+// first.
 void fill(std::uint32_t& left, bool latency_critical, const std::vector<StreamDemand>& streams,
           std::vector<std::uint32_t>& shares) {
   std::vector<std::size_t> open;
@@ -37,7 +38,7 @@ std::vector<Limit> divide_grant(std::uint32_t grant, const std::vector<StreamDem
   }
   if (grant == 0 || (wanted <= grant && !latency_critical)) return std::vector<Limit>(streams.size(), gpuctl::kNoLimit);
 
-  // One SM each is kept for the others, if there are enough.
+  // Keeps one SM for each of the other streams, if there are enough SMs.
   const auto others = static_cast<std::uint32_t>(std::count_if(
       streams.begin(), streams.end(), [](const StreamDemand& s) { return !s.latency_critical && s.capsm > 0; }));
   const std::uint32_t kept = left > others ? others : 0;

@@ -1,4 +1,4 @@
-// How a client divides its grant among its streams that have work: pure.
+// Divides a client's grant among its streams that have work. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,16 @@ namespace gpuslice {
 
 struct StreamDemand {
   std::uint32_t capsm = 0;        ///< CapSM the stream's running launch could fill
-  bool latency_critical = false;  ///< served first (gpuslice_stream_latency_critical)
+  bool latency_critical = false;  ///< served before other streams (gpuslice_stream_latency_critical)
 };
 
-/// The range of SMs each stream may use, in order. `grant`: SMs, at most kMaxSms.
+/// The range of SMs that each stream may use, in the order of `streams`. `grant`: SMs, at most kMaxSms.
 ///
-/// While the grant covers all demands and no stream is latency-critical, everybody may use all of it: the hardware
-/// finds room for all. Otherwise each gets SMs of its own: latency-critical streams first, then an even split up to
-/// each one's demand, then what is left over, evenly. With a grant of at least one SM nobody gets less than one, so
-/// that no stream starves behind another; where there are more streams than SMs they share.
+/// If the grant covers all demands and no stream is latency-critical, every stream may use the whole grant, since the
+/// hardware finds room for all. Otherwise each stream gets SMs of its own. Latency-critical streams come first. The
+/// rest is split evenly, up to each stream's demand. SMs that are left then go to all streams evenly. If the grant has
+/// at least one SM, each stream gets at least one, so that no stream starves behind another. If there are more streams
+/// than SMs, streams share SMs.
 std::vector<gpuctl::Polled::Limit> divide_grant(std::uint32_t grant, const std::vector<StreamDemand>& streams);
 
 }  // namespace gpuslice

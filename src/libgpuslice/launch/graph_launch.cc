@@ -1,15 +1,15 @@
-// Launches of graphs: every kernel that is to run in persistent form gets a launch block and workers for this one
-// launch of the graph, as if it were launched by itself, and is written into the executable graph with them. The driver
-// promises that launches of the graph under way keep the kernels they have.
+// Launches of graphs. Each kernel that is to run in persistent form gets a launch block and workers for this launch of
+// the graph, as if it were launched by itself. It is written into the executable graph with them. The driver promises
+// that launches of the graph that are already under way keep the kernels they have.
 //
-// The kernels stand in the books of the stream one behind the other. Where the graph has branches several of them may
-// run at once, and the agent looks at all of them (Stream::visit_heads).
+// The stream's books list the kernels one after the other. If the graph has branches, several of them may run at the
+// same time, and the agent looks at all of those (Stream::visit_heads).
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/launch/context.h"
 
 namespace gpuslice {
 
-/// Null: it cannot run in persistent form with this shape.
+/// Null: the kernel cannot run in persistent form with this shape.
 std::unique_ptr<Launch> Context::prepare(const GraphCandidate& candidate) {
   const LaunchConfig& config = *candidate.config;
   Instance& instance = *candidate.instance;
@@ -58,7 +58,7 @@ CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate
     while (!ended() &&
            (quiescing_ > 0 || stream->queued >= kMaxQueuedPerStream || !(slots = slots_.take(booked.size()))))
       wait_for_agent(lock);
-    if (!slots) booked.clear();  // all kernels keep, or get back, their original form
+    if (!slots) booked.clear();  // all kernels keep their original form or get it back
     ++graph_launches_;
     for (std::size_t i = 0; i < booked.size(); ++i) {
       booked[i].launch->graph = graph_launches_;
@@ -68,7 +68,7 @@ CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate
   }
   if (!booked.empty()) rouse_agent();
 
-  // From here on nothing may throw: the books name launches that only `issued` ends.
+  // Nothing may throw from here on: the books hold launches that stay there until `issued` is set.
   CUresult result = CUDA_SUCCESS;
   std::size_t next = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {

@@ -1,17 +1,19 @@
-// Whether the streams of the program hold up all those that the agent sends workers with (worker_streams.h).
+// Whether the program's streams hold up all streams that the agent sends workers with (worker_streams.h).
 #pragma once
 
 #include <cstdint>
 
 namespace gpuslice {
 
-/// One thread. That no stream can be used means little by itself: workers also begin late where the SMs are busy or the
-/// machine is slow. Streams that hold up each other stay so until a launch ends, so what counts is that it lasts.
+/// One thread. A single try without a usable stream means little: workers also begin late when the SMs are busy or the
+/// machine is slow. Streams that hold each other up stay so until a launch ends. So this looks at how long the
+/// condition lasts.
 class HeldUp {
  public:
   static constexpr std::uint64_t kLastsNs = 200'000'000;
 
-  /// At each try to send workers: whether there was a stream for them. True: there was none for kLastsNs.
+  /// Called at each try to send workers. `found`: there was a stream for them. Returns true when there has been none
+  /// for kLastsNs.
   bool tried(bool found, std::uint64_t now_ns) {
     if (found) {
       since_ns_ = 0;
@@ -22,7 +24,7 @@ class HeldUp {
   }
 
  private:
-  std::uint64_t since_ns_ = 0;  ///< of the first try in vain since one was not; 0: none
+  std::uint64_t since_ns_ = 0;  ///< time of the first failed try since the last success; 0: none
 };
 
 }  // namespace gpuslice

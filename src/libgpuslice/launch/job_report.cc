@@ -1,9 +1,9 @@
-// What a policy for jobs is told: which launch is the head now (ipc::Head), and how launches ended (ipc::Record).
-// Nothing is done here while the daemon does not ask for it (Grant::jobs).
+// What a policy for jobs is told: which launch is the head now (ipc::Head), and how launches ended (ipc::Record). Does
+// nothing unless the daemon asks for it (Grant::jobs).
 //
-// A client is one job on a device: the oldest launch that is outstanding there, whichever stream it is in. A grant is
-// the client's, so launches of its other streams share what the head is given. Launches in original form are jobs as
-// others, as far as is known which of them is the oldest (opaque.h).
+// A client is one job on a device: its oldest outstanding launch there, in whichever stream. The grant belongs to the
+// client, so launches in its other streams share the SMs that the head is given. A launch in original form is a job
+// too, as far as it is known which of those is the oldest (opaque.h).
 #include <algorithm>
 #include <mutex>
 
@@ -41,7 +41,7 @@ bool Context::tell_head(std::uint32_t wanted) {
   ipc::Head& out = Client::get().stub()->head[view_.device_index()];
   const std::uint32_t version = ipc::load(out.version);
   ipc::store(out.version, version | 1);
-  // The version is odd before anything else changes.
+  // The version must be odd before anything else changes.
   std::atomic_thread_fence(std::memory_order_release);
   if (opaque) {
     ipc::store(out.kernel, opaque->kernel);
@@ -71,8 +71,8 @@ bool Context::tell_head(std::uint32_t wanted) {
   return head != before && (head == 0 || before == 0 || wanted == ipc::kTellEachJob);
 }
 
-/// The launch in original form that is the client's job, if it is not the oldest of the others. Once that has begun,
-/// whatever came before it in its stream is complete.
+/// The launch in original form that is the client's job, or null if `oldest` is. Once a launch in original form has
+/// begun, everything before it in its stream is complete.
 const OpaqueJob* Context::opaque_head(const Launch* oldest) const {
   const OpaqueJob* job = at_gate_ ? &at_gate_->job : &opaque_job_;
   if (!at_gate_ && (opaque_demand_ == 0 || job->issued_ns == 0)) job = nullptr;
@@ -80,7 +80,8 @@ const OpaqueJob* Context::opaque_head(const Launch* oldest) const {
   return ipc::load(slots_.host(oldest->slot).started) || oldest->issued_ns < job->issued_ns ? nullptr : job;
 }
 
-/// `whole_from_ns`: from when on it had the whole device until its end, CLOCK_MONOTONIC; 0: it had not.
+/// `whole_from_ns`: from when on the launch had the whole device until its end, CLOCK_MONOTONIC; 0: it had only a part,
+/// or was disturbed.
 void Context::record(const Launch& launch, std::int64_t clock_offset, std::uint64_t whole_from_ns) {
   ipc::Stub& stub = *Client::get().stub();
   std::lock_guard lock(ring_mutex);

@@ -1,5 +1,5 @@
 // The launch path: everything between the program's launch call and the driver's. It makes no system call while the
-// agent is awake and no policy for jobs is in force, and one allocation set per launch.
+// agent is awake and no policy for jobs is in force. It makes one set of allocations per launch.
 #include <algorithm>
 #include <cstring>
 
@@ -18,19 +18,21 @@ namespace ipc = gpuctl::ipc;
 
 namespace {
 
-/// A kernel that is run in original form because it is short is measured again once in so many launches.
+/// A kernel that runs in original form because it is short runs in persistent form, and is measured, once in this many
+/// launches.
 constexpr std::uint32_t kMeasureEvery = 1000;
 constexpr double kShortInReserveNs = 1'000'000;
 constexpr double kTargetsWhenAlone = 4;
-/// Guarded kernels take 1.025 of the time with block-tasks of 120 us, 1.035 with such of 50 us (docs/measurements.md,
-/// "Guarded kernels").
+/// Guarding makes kernels with block-tasks of 120 us take 1.025 times as long, and kernels with block-tasks of 50 us
+/// 1.035 times (docs/measurements.md, "Guarded kernels").
 constexpr double kWorthGuardingNs = 100'000;
 
 }  // namespace
 
-// Cost rule: a kernel that takes less than the latency target, alone on the GPU, need not be evicted in the middle.
-// With nobody else on the GPU somewhat longer ones need not either: who comes is not there at once. Nor one whose slice
-// has the SMs for it in reserve, if it is over soon enough for an administrator who changes that.
+// Cost rule. A kernel that takes less than the latency target on the whole GPU need not be evicted while it runs, so it
+// runs in original form. The limit is higher in two cases. While this client is alone on the GPU, another client that
+// arrives needs time to begin. And a kernel whose blocks all fit on the SMs that its slice has in reserve need only end
+// soon enough for an administrator who changes the reserve.
 bool Context::short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm) {
   if (instance.task_ns == 0) return false;
   const std::uint64_t capacity = std::uint64_t{view_.sms()} * per_sm;
@@ -64,18 +66,20 @@ Context::Fit Context::fit_of(Instance& instance, const LaunchConfig& config) {
     return result == CUDA_SUCCESS ? blocks : 0;
   };
   int per_sm = fitting(shared);
-  // Blocks that just fit so many to an SM: to be evicted is not worth a quarter of the speed.
+  // The program's blocks just fill an SM, and the larger shared memory of this form leaves room for fewer. Being
+  // evictable is not worth a quarter of the speed.
   if (shared != config.shared && 4 * per_sm <= 3 * fitting(config.shared)) per_sm = 0;
   instance.occupancy[instance.occupancy_next++ % instance.occupancy.size()] = {threads, shared, per_sm};
   instance.kernel->per_sm = per_sm;
   return {instance.persistent, per_sm};
 }
 
-// Everything but the number of workers.
+// Sets everything but the number of workers.
 void Context::plan(Launch& launch, const Stream& stream) {
   const LaunchConfig& config = launch.config;
   const std::uint64_t full = std::uint64_t{view_.sms()} * launch.per_sm;
-  const double task_ns = launch.once() ? 0 : launch.instance->task_ns;  // guarded workers take one each, however short
+  // A guarded worker claims one block-task, however short.
+  const double task_ns = launch.once() ? 0 : launch.instance->task_ns;
   const std::array<std::uint32_t, 3> grid = {config.grid[0], config.grid[1], config.grid[2]};
   const Chunks chunks = plan_chunks(grid, task_ns, full,
                                     static_cast<double>(std::chrono::nanoseconds(targets_.block_task).count()) *
@@ -90,10 +94,10 @@ void Context::plan(Launch& launch, const Stream& stream) {
   launch.args.range = allowed(stream);
 }
 
-// As many as the allowed SMs hold, and twice as many again as fit on idle SMs that are not allowed: the hardware fills
-// the emptiest SMs first, where they leave at once. With nothing allowed one worker still goes: the holder, who keeps
-// the launch's place in its stream. Guarded kernels have one for each block-task: those of them that come to an SM that
-// is not allowed leave without one, and the agent adds others.
+// As many workers as the allowed SMs hold, and more for the idle SMs that are not allowed, twice as many as fit there:
+// the hardware fills the emptiest SMs first, and workers leave those at once. If no SM is allowed, one worker is still
+// launched: the holder, which keeps the launch's place in its stream. A guarded kernel has one worker per block-task.
+// Those that land on SMs that are not allowed leave without a block-task, and the agent adds others.
 std::uint32_t Context::workers_for(const Launch& launch, std::uint32_t allowed) const {
   if (allowed == 0) return 1;
   if (launch.once()) return launch.args.tasks;
@@ -126,7 +130,7 @@ CUresult Context::issue(const Launch& launch, CUstream stream, std::uint32_t wor
   return driver().cuLaunchKernelEx(&full, launch.function, nullptr, extra);
 }
 
-/// Everything but the call to the driver. With mutex_.
+/// Does everything but the call to the driver. The caller holds mutex_.
 void Context::book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t slot) {
   Launch& launch = *owned;
   launch.slot = slot;
@@ -150,15 +154,16 @@ void Context::book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t 
   std::memcpy(launch.params.data() + launch.instance->kernel->args_offset, &launch.args, sizeof launch.args);
 }
 
-/// After book(): the agent wakes up, if it sleeps for long or is to see this launch end.
+/// Called after book(). Wakes the agent if it sleeps for long, or if it must see the end of this launch soon.
 void Context::rouse_agent() {
   if (work_begins_.exchange(false, std::memory_order_relaxed) || agent_asleep_.load(std::memory_order_acquire))
     wake_agent();
 }
 
-/// Why a kernel that has a guarded form is not to run in it now, as `gpuctl explain` goes on after "launched"; null: it
-/// is. Each of its blocks pays for that with some microseconds; and where it has a part of the SMs from the beginning,
-/// a green context of that size (opaque.h) is better than workers that come to the wrong ones. With mutex_.
+/// Why a kernel that has a guarded form must not run in it now, as the text that follows "launched" in `gpuctl
+/// explain`; null: it may. The guard costs each block some microseconds. And if the client has a part of the SMs from
+/// the beginning, a green context of that size (opaque.h) is better than workers that land on the wrong SMs. The caller
+/// holds mutex_.
 const char* Context::why_unguarded(const Instance& instance) const {
   if (several_streams_) return "by a program with several streams";
   if (guard() == Guard::kAlways) return nullptr;
@@ -168,9 +173,9 @@ const char* Context::why_unguarded(const Instance& instance) const {
   return nullptr;
 }
 
-/// Why a launch into this stream is to be in original form, as `gpuctl explain` goes on after "launched"; null: it need
-/// not. A stream whose kernel is evicted holds up its hardware queue, and so do streams that wait for it; with all
-/// queues held up no worker would come to the GPU any more. With mutex_.
+/// Why a launch into this stream must be in original form, as the text that follows "launched" in `gpuctl explain`;
+/// null: it need not. A stream whose kernel is evicted holds up its hardware queue, and so do streams that wait for
+/// that stream. If all queues were held up, no worker could reach the GPU any more. The caller holds mutex_.
 const char* Context::why_crowded(const Stream& stream) const {
   const std::uint64_t until = crowded_until_ns_.load(std::memory_order_relaxed);
   if (until != 0 && monotonic_ns() < until) return "while the program's streams hold up each other";
@@ -217,7 +222,7 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
   }
   rouse_agent();
 
-  // Once it runs the launch belongs to the agent, who deletes it when `issued` is set and all workers have left.
+  // Once the launch runs, it belongs to the agent. The agent deletes it when `issued` is set and all workers have left.
   *result = issue(launch, stream->handle, launch.args.workers, launch.params);
   if (*result != CUDA_SUCCESS) {
     debug("launch of %s refused: %d", instance.kernel->name.c_str(), *result);

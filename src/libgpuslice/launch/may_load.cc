@@ -7,7 +7,7 @@
 namespace gpuslice {
 
 bool nothing_waits() {
-  const NoCapture none_begins;  // to ask about a stream that captures would end the capture
+  const NoCapture none_begins;  // a query about a stream that is being captured would end the capture
   return none_begins && WaitingStreams::get().none();
 }
 

@@ -16,7 +16,7 @@ using gpuctl::ptx::DeviceSlot;
 using gpuctl::ptx::HostSlot;
 
 namespace {
-/// Slots zeroed by one copy at most.
+/// Most slots that one copy zeroes.
 constexpr std::size_t kZeros = 256;
 }  // namespace
 
@@ -50,9 +50,9 @@ Result<Slots> Slots::create() {
   return slots;
 }
 
-// And waits until they are zero. The driver's memset would not: it returns before anything is set, in the order of the
-// default stream alone, so that it came in the middle of the first launch in another stream (seen where programs take
-// turns on a GPU).
+// Zeroes all slots and waits until that is done. The driver's memset is no substitute: it returns before anything is
+// set, and it is ordered only with the default stream. It was seen to zero slots in the middle of the first launch in
+// another stream, where programs are time-sliced.
 bool Slots::zero_all() const {
   CUstream stream;
   if (driver().cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) return false;
@@ -99,9 +99,9 @@ std::vector<std::uint32_t> Slots::take_dirty() {
   return zeroing_;
 }
 
-// Slots come back nearly in order, so there are few runs. Zeros are copied from the host, not set by the driver's
-// memset, which is a kernel that the driver may want to load first: that blocks until the device is idle, and it is not
-// while a launch is evicted.
+// Slots come back nearly in order, so there are few runs. Zeros are copied from the host instead of being set by the
+// driver's memset. That memset is a kernel, which the driver may have to load first. Loading blocks until the device is
+// idle, and the device is not idle while a launch is evicted.
 CUresult Slots::zero(const std::vector<std::uint32_t>& sorted, CUstream stream) const {
   for (std::size_t i = 0; i < sorted.size();) {
     const std::uint32_t first = sorted[i];
@@ -132,7 +132,7 @@ bool Slots::here_outside(std::uint32_t index, std::uint32_t range) const {
 }
 
 void Slots::zeroed() {
-  // Lowest last, so that it is taken first and runs stay long.
+  // Puts the lowest slot last. It is taken first, so runs stay long.
   free_.insert(free_.begin(), zeroing_.rbegin(), zeroing_.rend());
   zeroing_.clear();
 }

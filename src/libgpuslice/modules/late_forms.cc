@@ -20,11 +20,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The functions of kernels that the program has launched before are loaded together with their image, no more than so
-/// many.
+/// When late forms are loaded, the functions of kernels that the program has launched before are loaded too, at most
+/// this many.
 constexpr std::size_t kMostFunctions = 32;
 
-/// With a moment to load code: those of kernels that the program has launched.
+/// Loads the functions of kernels that the program has launched, at a time when loading is allowed.
 void load_functions(LoadedImage& image) {
   Context* context = Context::current();
   if (!context) return;
@@ -72,7 +72,7 @@ const char* LateForms::phrase() const {
   return nullptr;
 }
 
-/// On whichever thread found the result. Whatever is thrown (out of memory) means that there are no forms.
+/// Called on the thread that found the result. If anything is thrown (out of memory), there are no forms.
 void LateForms::compiled(CompileResult result) try {
   const std::shared_ptr<LoadedImage> image = image_.lock();
   if (!image) return;
@@ -101,7 +101,7 @@ void LateForms::become(State state) {
   for (const auto& [name, kernel] : image->kernels) kernel->changed.store(true);
 }
 
-/// With loading_.
+/// The caller holds loading_.
 bool LateForms::this_is_the_moment() {
   if (may_load_now()) return true;
   if (Clock::now() < next_hold_) return false;

@@ -1,16 +1,16 @@
-// Forms of kernels that are not there yet when a program loads their image. The image is loaded as it is, at once; the
-// compile helper makes the forms beside the program (compile_queue.h) and keeps them for its next start. Where a second
-// copy of the image does no harm, they are also loaded in addition to it, in this start.
+// Late forms: forms of kernels that are not ready when a program loads their image. The image is loaded unchanged, at
+// once. The compile helper makes the forms in the background (compile_queue.h) and keeps them for the program's next
+// start. If a second copy of the image does no harm, the forms are also loaded beside the image in this start.
 //
-// Loading code blocks in the driver until the device is idle (quiet.h), and here the program did not choose the moment.
-// So the program's own thread does it, at a launch, when nothing of the program is known to be on the GPU or to wait in
-// a stream (may_load.h). That goes for the image and for the functions of its kernels, which the driver loads one by
-// one. A program that always has work on the GPU is held up for it now and then, outside of the driver and for no
-// longer than kLongestHold. Until then, and with kernels that are longer for all of this start, its launches are those
-// of the original.
+// Loading code blocks in the driver until the device is idle (quiet.h), and here the program did not choose the time.
+// So the program's own thread loads the code, at a launch, when no work of the program is known to be on the GPU or to
+// wait in a stream (may_load.h). This holds for the image and for the functions of its kernels, which the driver loads
+// one by one. If a program always has work on the GPU, now and then a launch is held up until its work is done, outside
+// of the driver and for at most kLongestHold. Until the forms are loaded, and in all of this start if they cannot be,
+// kernels are launched in original form.
 //
-// A launch sees a form or it does not: KernelInfo::persistent is written last. Functions that the program has stay
-// those of the image it loaded.
+// A launch sees a form completely or not at all: KernelInfo::persistent is written last. Functions that the program
+// holds stay those of the image that it loaded.
 #pragma once
 
 #include <cuda.h>
@@ -33,7 +33,7 @@ class LateForms final : public ComingForms, public std::enable_shared_from_this<
   static constexpr std::chrono::milliseconds kLongestHold{50};
   static constexpr std::chrono::seconds kFirstHoldAfter{1}, kHoldEvery{10};
 
-  /// Begins to compile the PTX of an image that was just loaded as it is. `kept`: what is compiled is kept for the next
+  /// Begins to compile the PTX of an image that was just loaded unchanged. `kept`: the result is kept for the next
   /// start.
   static std::shared_ptr<LateForms> begin(const std::shared_ptr<LoadedImage>& image, CompileJob job, bool kept);
 
@@ -55,8 +55,8 @@ class LateForms final : public ComingForms, public std::enable_shared_from_this<
   std::weak_ptr<LoadedImage> image_;
   CUcontext context_ = nullptr;
   bool kept_ = false;
-  std::string not_compiled_;  ///< the phrase of kNotCompiled
-  std::string code_;          ///< in kCompiled
+  std::string not_compiled_;  ///< the phrase in state kNotCompiled
+  std::string code_;          ///< machine code, in state kCompiled
   std::mutex loading_;        ///< guards what follows
   std::chrono::steady_clock::time_point next_hold_{};
 };

@@ -35,7 +35,8 @@ unsigned sm_of(CUdevice device) {
   return static_cast<unsigned>(major * 10 + minor);
 }
 
-/// What is compiled for one device runs on all: libraries are loaded for all.
+/// Whether all devices have the same architecture. Libraries are loaded for all devices, so code compiled for one must
+/// run on all.
 bool devices_are_alike() {
   int count = 0;
   if (driver().cuDeviceGetCount(&count) != CUDA_SUCCESS) return false;
@@ -51,7 +52,8 @@ CUdevice current_device() {
   return device;
 }
 
-/// GPUSLICE_BACKGROUND=0: a program waits for what is compiled, so that its first launches can be evicted too.
+/// GPUSLICE_BACKGROUND=0: the program waits until its kernels are compiled, so that its first launches can be evicted
+/// too.
 bool waits_for_compiling() {
   static const bool waits = [] {
     const char* wanted = std::getenv("GPUSLICE_BACKGROUND");
@@ -60,14 +62,14 @@ bool waits_for_compiling() {
   return waits;
 }
 
-/// The software GPU says so by a name that no driver has.
+/// The software GPU has a function whose name no driver has.
 bool is_software_gpu() {
   static const bool software = libcuda_function("cuSoftwareGpu") != nullptr;
   return software;
 }
 
-/// Path of the library that the program has loaded and the helper is to compile with: the software GPU's driver, or an
-/// nvJitLink, as PyTorch's wheels bring one along; empty: none.
+/// Path of the loaded library that the helper is to compile with: the software GPU's driver, or an nvJitLink, such as
+/// PyTorch's wheels contain. Empty: there is none.
 std::string loaded_linker() {
   struct Search {
     std::string_view part;
@@ -84,7 +86,7 @@ std::string loaded_linker() {
   return search.found;
 }
 
-/// What the compile helper is to make of the image; an error: why its kernels have no other form.
+/// What the compile helper must make of the image, or an error that says why its kernels have no other form.
 Result<CompileRequest> request_for(const ImageToLoad& image, std::string& label) {
   ImagePtx ptx = ptx_of_image(image.data, image.size, device_sm());
   label = ptx.label;
@@ -109,13 +111,13 @@ Result<CompileRequest> request_for(const ImageToLoad& image, std::string& label)
   return {boost::system::in_place_value, std::move(request)};
 }
 
-/// What is looked for only where the helper is needed goes with the job, not with each load.
+/// Makes a job for the helper. The linker is looked for here, and not at each load, because only jobs need it.
 Result<CompileJob> job_for(CompileRequest request) {
   request.linker = loaded_linker();
   return CompileJob::create(request);
 }
 
-/// The forms, if they were compiled before, or the program waits for it.
+/// The forms, if they were compiled before or the program waits for them.
 std::optional<Forms> forms_now(const CompileRequest& request, const CacheDirectory& cache) {
   if (std::optional<Forms> kept = find_forms(request.key, cache)) return kept;
   if (!waits_for_compiling()) return std::nullopt;
@@ -134,7 +136,7 @@ void set_handle(LoadedImage& image, void* handle, bool is_library) {
     image.module = static_cast<CUmodule>(handle);
 }
 
-/// Loads the code that holds all forms in place of the image; null if the driver refuses it.
+/// Loads the code with all forms in place of the image. Null if the driver refuses it.
 void* load_forms(LoadedImage& image, const Forms& forms, bool is_library, const ImageCalls& calls) {
   const Stage stage("the driver's loading of what was compiled before");
   void* handle = nullptr;
@@ -146,14 +148,14 @@ void* load_forms(LoadedImage& image, const Forms& forms, bool is_library, const 
   return nullptr;
 }
 
-/// Loads the code that holds all forms beside the image, which is loaded as it is. Then all that the program asks of
-/// its image is answered by the image itself. Quiet, which the caller has, covers this load too.
+/// Loads the code with all forms beside the image, which is loaded unchanged and still answers everything that the
+/// program asks of it. The caller holds Quiet, which covers this load too.
 bool load_forms_beside(LoadedImage& image, const Forms& forms, bool is_library) {
   const Stage stage("the driver's loading of what was compiled before, beside the image");
   return image.load_forms(forms.code, forms.kernels, is_library);
 }
 
-/// The image is loaded as it is: from now on the compile helper is at work on its forms.
+/// Starts the compile helper on the forms of an image that was loaded unchanged.
 void compile_later(const std::shared_ptr<LoadedImage>& image, const CompileRequest& request, bool kept) {
   Result<CompileJob> job = job_for(request);
   if (job)
@@ -183,7 +185,7 @@ CUresult load_image(void** out, const ImageToLoad& asked, const ImageCalls& call
       const CUresult result = calls.plain();
       if (result == CUDA_SUCCESS) {
         set_handle(*image, handle = *out, asked.is_library);
-      } else if (beside && is_software_gpu()) {  // it runs no machine code of GPUs: the forms stand for that
+      } else if (beside && is_software_gpu()) {  // it cannot run GPU code, so the forms replace it
         handle = load_forms(*image, *forms, asked.is_library, calls);
         image->has_forms = handle != nullptr;
       }

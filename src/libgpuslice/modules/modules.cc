@@ -16,7 +16,7 @@ const ImageKernel* LoadedImage::find_listed(const std::string& name) const {
   return found == listed.end() ? nullptr : &*found;
 }
 
-/// With mutex. No launch reads what is written here before KernelInfo::persistent is set.
+/// The caller holds mutex. No launch reads what is written here before KernelInfo::persistent is set.
 void LoadedImage::describe(KernelInfo& kernel) const {
   const ImageKernel* found = find_listed(kernel.name);
   std::lock_guard lock(kernel.mutex);
@@ -88,7 +88,8 @@ void LoadedImage::find_form(KernelInfo& kernel) const {
                               ? driver().cuLibraryGetKernel(&kernel.persistent_kernel, from_library, name.c_str())
                               : driver().cuModuleGetFunction(&kernel.persistent_function, from_module, name.c_str());
   if (result == CUDA_SUCCESS) {
-    kernel.persistent.store(true, std::memory_order_release);  // last: launches read the rest behind it
+    // Last: launches that see it also see what was written before.
+    kernel.persistent.store(true, std::memory_order_release);
   } else {
     std::lock_guard lock(kernel.mutex);
     kernel.reason = "the driver does not find its persistent form";

@@ -21,29 +21,29 @@ struct LoadedImage {
   std::string label;  ///< for people: ImagePtx::label
   CUlibrary library = nullptr;
   CUmodule module = nullptr;
-  /// Its own code holds the persistent forms too: it was loaded in place of the program's.
+  /// Its own code contains the persistent forms too, because that code was loaded in place of the program's.
   bool has_forms = false;
-  /// Where its persistent forms are, if they were loaded in addition to it (late_forms.h).
+  /// Where its persistent forms are, if they were loaded beside it (late_forms.h).
   CUlibrary forms_library = nullptr;
   CUmodule forms_module = nullptr;
-  std::shared_ptr<LateForms> late;                             ///< set before the image is known to Modules; or null
+  std::shared_ptr<LateForms> late;                             ///< set before Modules knows the image; may be null
   std::mutex mutex;                                            ///< guards what follows, and forms_*
   std::vector<ImageKernel> listed;                             ///< the kernels of its PTX, once they are known
-  std::string reason;                                          ///< why a kernel that is not listed is opaque; one line
-  std::map<std::string, std::shared_ptr<KernelInfo>> kernels;  ///< asked for so far
+  std::string reason;                                          ///< why kernels that are not listed are opaque; one line
+  std::map<std::string, std::shared_ptr<KernelInfo>> kernels;  ///< the kernels that the program has asked for so far
 
-  /// The kernel of this name, known from now on under `handle` too. Resolves its persistent form at the first call.
+  /// The kernel with this name, which from now on is also known under `handle`. The first call resolves its persistent
+  /// form.
   std::shared_ptr<KernelInfo> kernel(const std::string& name, const void* handle, bool is_library_kernel);
 
-  /// What is known of its kernels by now, for those too that were asked for before.
+  /// Sets what is now known of the image's kernels, also for those that were asked for before.
   void set_kernels(std::vector<ImageKernel> now_listed, std::string now_reason);
 
-  /// Loads code that holds the persistent forms of these kernels beside the image. False: the driver refuses it, and
-  /// nothing is changed. In the context of the image, where that is a module.
+  /// Loads code with the persistent forms of these kernels beside the image. Returns false, with nothing changed, if
+  /// the driver refuses it. If the image is a module, its context must be current.
   bool load_forms(const std::string& code, const std::vector<ImageKernel>& its_kernels, bool is_library);
 
-  /// Gives the kernel its persistent form, if it is listed with one, from where they are now, if they are loaded. With
-  /// mutex.
+  /// Gives the kernel its persistent form, if it is listed with one and that is loaded. The caller holds mutex.
   void find_form(KernelInfo& kernel) const;
 
  private:
@@ -51,20 +51,20 @@ struct LoadedImage {
   void describe(KernelInfo& kernel) const;
 };
 
-/// Whether the first persistent form of these is there. It makes the driver load the code now that it would load at the
-/// first use, while the plain image can still be loaded.
+/// Whether the first persistent form of these kernels can be found. This makes the driver load now the code that it
+/// would otherwise load at the first use, while the program's own image can still be loaded instead.
 bool persistent_forms_load(const std::vector<ImageKernel>& kernels, CUlibrary library, CUmodule module);
 
-/// Unloads what was loaded in addition to the image, after it was forgotten; null does nothing.
+/// Unloads what was loaded beside the image, after the image was forgotten. Does nothing if `image` is null.
 void unload_forms(const std::shared_ptr<LoadedImage>& image);
 
-/// By CUmodule or CUlibrary. Any thread.
+/// Loaded images, by CUmodule or CUlibrary. Any thread.
 class Modules {
  public:
   static Modules& get();
   void add(const void* handle, std::shared_ptr<LoadedImage> image);
   std::shared_ptr<LoadedImage> find(const void* handle);
-  /// Forgets the image and all its kernels; every handle that leads to it. Returns it, or null: it is not known.
+  /// Forgets the image, all its kernels, and every handle that leads to it. Returns the image; null if it is unknown.
   std::shared_ptr<LoadedImage> remove(const void* handle);
   void forget_after_fork();
 

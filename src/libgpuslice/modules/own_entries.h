@@ -1,4 +1,4 @@
-// What was added to an image is not the program's business: how it is kept out of counts and lists.
+// Hides the entries that libgpuslice added to an image from the program's counts and lists.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,15 @@
 
 namespace gpuslice {
 
-/// How many entries were added to the image behind this handle.
+/// How many entries were added to the image with this handle.
 inline unsigned added_entries(const std::shared_ptr<LoadedImage>& image) {
   if (!image || !image->has_forms) return 0;
   return static_cast<unsigned>(std::count_if(image->listed.begin(), image->listed.end(),
                                              [](const ImageKernel& kernel) { return kernel.persistent; }));
 }
 
-/// Up to `wanted` of the container's own entries into `out`. The last three are the driver's functions for this kind of
-/// container.
+/// Writes up to `wanted` of the container's own entries to `out`. The last three parameters are the driver's functions
+/// for this kind of container.
 template <class Handle, class Container, class Count, class Enumerate, class Find>
 CUresult enumerate_own(Handle* out, unsigned wanted, Container container, Count count, Enumerate enumerate, Find find) {
   std::shared_ptr<LoadedImage> image = Modules::get().find(container);

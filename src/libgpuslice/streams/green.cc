@@ -11,14 +11,15 @@ namespace gpuslice {
 
 namespace {
 
-constexpr unsigned kGroupSms = 8;  // or fewer, where the driver makes such, of a GPU that has not so many groups
+// Or fewer, on a GPU with too few SMs for eight such groups, if the driver makes smaller groups.
+constexpr unsigned kGroupSms = 8;
 constexpr unsigned kEnoughGroups = 8;
 constexpr unsigned kMostGroups = 64;
-constexpr std::size_t kMostParts = 32;  // of a few megabytes each
+constexpr std::size_t kMostParts = 32;  // each takes a few megabytes
 
 }  // namespace
 
-/// Splits the device into groups, once. False: it cannot be.
+/// Splits the device into groups, at the first call. Returns false if that is not possible.
 bool GreenContexts::divide() {
   if (divided_) return !groups_.empty();
   divided_ = true;
@@ -63,7 +64,7 @@ GreenContexts::Confined GreenContexts::stream(std::uint32_t first, std::uint32_t
                                               CUstream like, const void* lane) {
   std::lock_guard lock(mutex_);
   if (!divide()) return {.none = "the driver has no green contexts"};
-  // Whole groups from the first that begins there; the last one may be larger than what is left to it.
+  // Takes whole groups, from the first one that begins at `first` or later to the last one that ends within the grant.
   std::uint32_t begin = 0;
   while (begin < groups_.size() && starts_[begin] < first) ++begin;
   std::uint32_t end = begin;

@@ -1,8 +1,8 @@
 // Green contexts: parts of a GPU's SMs in which streams can be made (CUDA 12.4 and later).
 //
-// Measured on an H200: SMs come in groups of eight, and what is left over belongs to the last one; kernels of the
-// primary context run there as they are, under MPS too; making one takes 1 ms and 6 MB, and blocks until the device is
-// idle. A GPU of fewer than 64 SMs is divided into eight groups, or as many as the driver makes of it.
+// Measured on an H200: SMs come in groups of eight, and the last group takes the SMs that are left over. Kernels of the
+// primary context run in green contexts unchanged, under MPS too. Making one takes 1 ms and 6 MB, and blocks until the
+// device is idle. A GPU with fewer than 64 SMs is divided into eight groups, or as many as the driver makes of it.
 #pragma once
 
 #include <cuda.h>
@@ -17,20 +17,20 @@ namespace gpuslice {
 
 class GreenContexts {
  public:
-  /// A part of the GPU; null `stream` where there is none, for which `none` says why.
+  /// A part of the GPU. `stream` is null if there is none; then `none` says why.
   struct Confined {
     CUstream stream = nullptr;
     std::uint32_t sms = 0;
     const char* none = nullptr;
   };
-  /// A stream confined to about `count` SMs from number `first` on, of the priority of `like`; calls with the same
-  /// `lane` get the same stream. None with fewer than `least` SMs. Blocks until the device is idle when the part is
-  /// new. The context must be current. Any thread.
+  /// A stream confined to about `count` SMs from number `first` on, with the priority of `like`. Calls with the same
+  /// `lane` get the same stream. No stream if the part has fewer than `least` SMs. Making a new part or stream blocks
+  /// until the device is idle. The context must be current. Any thread.
   Confined stream(std::uint32_t first, std::uint32_t count, std::uint32_t least, CUstream like, const void* lane);
-  /// Its streams will not be asked for again.
+  /// Destroys the streams of this lane, which will not ask for them again.
   void forget(const void* lane);
-  /// Waits for what runs in them and gives up all parts, which hold the primary context; they are made anew where they
-  /// are asked for.
+  /// Waits for everything that runs in the parts, and destroys them, since they hold the primary context. Later calls
+  /// make them anew.
   void give_up();
 
  private:
@@ -44,9 +44,10 @@ class GreenContexts {
 
   std::mutex mutex_;
   bool divided_ = false;
-  std::vector<CUdevResource> groups_;  ///< the last one may be of another size
-  std::vector<std::uint32_t> starts_;  ///< by group: SMs before it; one more entry than groups
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Part> parts_;  ///< by first group and the one behind the last
+  std::vector<CUdevResource> groups_;  ///< the last one may have another size
+  std::vector<std::uint32_t> starts_;  ///< SMs before each group; one more entry than groups
+  /// By the number of the first group and of the one after the last.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Part> parts_;
 };
 
 }  // namespace gpuslice

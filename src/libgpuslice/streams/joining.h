@@ -1,16 +1,17 @@
-// Confined launches and the program's streams: the later joins the earlier only when somebody looks.
+// Confined launches and the program's streams: the program's stream waits for the confined one only when something
+// could see the difference.
 //
-// A launch that is confined goes to a stream of a green context (opaque.h). What the program has put into its own
-// stream before must come first, and what it puts there afterwards must come later: an event each way, which costs the
-// GPU more than a short kernel does. But mostly the next thing in the stream is another such launch, which the confined
-// stream keeps in order by itself. So the event back is left out at first, the lane is *open*, and the program's stream
-// *joins* (waits for the confined one) before the driver is asked for anything that could see the difference: whatever
-// names that stream, or another one that is ordered with it by the rules of the legacy default stream, or waits for the
-// device.
+// A confined launch goes to a stream of a green context (opaque.h). It must come after what the program put into its
+// own stream before, and before what the program puts there later. That takes an event each way, which costs the GPU
+// more than a short kernel does. But mostly the next thing in the stream is another such launch, and the confined
+// stream keeps these in order by itself. So the event back is left out at first: the lane is *open*. The program's
+// stream *joins* (waits for the confined stream) before a driver call that could see the difference: one that names
+// that stream, one that names another stream that the rules of the legacy default stream order with it, or one that
+// waits for the device.
 //
-// So every function of the driver that takes a stream, or acts on a default stream, either is in joining_functions.inc
-// or calls what is below in its hook, or cannot see what a stream has done (stream_functions_test.py has the list, and
-// compares all with cuda.h).
+// So every function of the driver that takes a stream or acts on a default stream must do one of three things: be
+// listed in joining_functions.inc, call the functions below in its hook, or be unable to see what a stream has done
+// (stream_functions_test.py has the list, and compares all functions with cuda.h).
 #pragma once
 
 #include <cuda.h>
@@ -19,7 +20,7 @@
 
 namespace gpuslice {
 
-/// How many lanes of this process are open.
+/// Number of open lanes in this process.
 extern std::atomic<int> g_open_lanes;
 
 struct Lane;
@@ -27,18 +28,18 @@ struct Lane;
 void join_open(CUstream stream);
 void join_all_open();
 
-/// Before the driver is asked for something about a stream, a default one by its own handle (explicit_stream()). Any
+/// Called before a driver call about a stream. A default stream is named by its own handle (explicit_stream()). Any
 /// thread.
 inline void join_before(CUstream stream) {
   if (g_open_lanes.load(std::memory_order_acquire) > 0) join_open(stream);
 }
 
-/// Before what waits for more than one stream, or acts on the default stream of whichever context.
+/// Called before a driver call that waits for more than one stream, or that acts on the default stream of any context.
 inline void join_all() {
   if (g_open_lanes.load(std::memory_order_acquire) > 0) join_all_open();
 }
 
-/// Before a launch of that lane, which need not join itself.
+/// Called before a launch of that lane, which need not join itself.
 void join_others(const Lane& lane);
 
 void forget_open_lanes_after_fork();

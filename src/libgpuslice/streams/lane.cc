@@ -22,7 +22,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A program may only go on when it has launched more, to set what its kernels wait for: so it is not held up for long.
+// The longest wait. A program may set what its kernels wait for only after more launches, so it is not held up for
+// long.
 constexpr auto kLongestWait = 200ms;
 
 CUevent make_event() {
@@ -41,14 +42,14 @@ bool is_default(CUstream stream) {
   return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }
 
-/// Whether the stream is not ordered with default streams. Where the driver does not say, it may be.
+/// Whether the stream is not ordered with default streams. False if the driver does not say.
 bool is_apart(CUstream stream) {
   unsigned flags = 0;
   if (is_default(stream) || !driver().cuStreamGetFlags) return false;
   return driver().cuStreamGetFlags(stream, &flags) == CUDA_SUCCESS && (flags & CU_STREAM_NON_BLOCKING) != 0;
 }
 
-/// Makes a context current for its lifetime: the handles of default streams mean those of the current one.
+/// Makes a context current for its lifetime. The handles of default streams mean those of the current context.
 class InContext {
  public:
   explicit InContext(CUcontext context) {
@@ -66,21 +67,21 @@ class InContext {
   bool changed_ = false;
 };
 
-/// The open lanes. Its mutex is taken after a lane's.
+/// The open lanes. A thread that holds a lane's mutex may take this one, not the other way round.
 struct OpenLanes {
   static constexpr std::size_t kMost = 16;
-  // nothing here allocates: nothing throws in the program's calls
+  // nothing here allocates memory, so nothing throws in the program's calls
   using All = std::array<std::shared_ptr<Lane>, kMost>;
 
   std::mutex mutex;
-  All lanes;  ///< null: nobody
+  All lanes;  ///< null: a free entry
 
   All copy() {
     std::lock_guard lock(mutex);
     return lanes;
   }
 
-  /// One entry becomes another. False: there is none such.
+  /// Replaces the entry `from` by `to`. Returns false if there is no such entry.
   bool change(const Lane* from, const std::shared_ptr<Lane>& to) {
     std::lock_guard lock(mutex);
     const auto found =
@@ -124,19 +125,20 @@ void Lane::leave() {
     if (capturing_anything() || outsiders_loaded()) join_now();
     return;
   }
-  // Nobody else could have a thread's own stream join later, or would know that it is to.
+  // No other thread can make a thread's own stream join later. Outsiders do not call us before they use a stream.
   if (stream == CU_STREAM_PER_THREAD || outsiders_loaded()) return wait_for_confined();
   open_.store(true, std::memory_order_release);
   g_open_lanes.fetch_add(1);
   const bool noted = open_lanes().change(nullptr, shared_from_this());
-  // A capture that began before this was in the list did not see it; one that begins from here on does.
+  // A capture that began before the lane was in the list did not see the lane. One that begins from here on does.
   if (!noted || capturing_anything()) join_now();
 }
 
 void Lane::wait_for_confined() {
   if (driver().cuEventRecord(join, place_.there.stream) != CUDA_SUCCESS ||
       driver().cuStreamWaitEvent(stream, join, 0) != CUDA_SUCCESS)
-    driver().cuStreamSynchronize(place_.there.stream);  // what follows in the program's stream must come after it
+    // What follows in the program's stream must come after the confined launch.
+    driver().cuStreamSynchronize(place_.there.stream);
 }
 
 void Lane::join_now() {
@@ -153,8 +155,8 @@ void Lane::join_now() {
   g_open_lanes.fetch_sub(1);
 }
 
-/// Has a lane join that may be in use by another thread. A launch does not hold it while it waits for long, and not
-/// open then.
+/// Makes a lane join that another thread may be using. A launch holds the lane's mutex only briefly while the lane is
+/// open: it joins before it waits.
 void join_soon(Lane& lane) {
   while (lane.open()) {
     std::unique_lock lock(lane.mutex, std::try_to_lock);
@@ -196,7 +198,7 @@ void forget_open_lanes_after_fork() {
 void Lane::wait_for_gpu(bool alone) {
   const std::uint64_t latest = launches / kMarkEvery, before = ahead.marks(alone);
   if (latest <= before) return;
-  const RelaxedCapture relaxed;  // another thread may have begun a capture meanwhile
+  const RelaxedCapture relaxed;  // another thread may have begun a capture
   const CUevent awaited = mark(latest - before);
   bool reached = is_reached(awaited);
   const bool waits = !reached;
@@ -217,7 +219,7 @@ bool Lane::is_over() const {
   const NoCapture guard;
   if (!guard) return false;
   if (open() && driver().cuStreamQuery(place_.there.stream) != CUDA_SUCCESS) return false;
-  // Another thread's own stream cannot be asked for.
+  // The stream of another thread cannot be queried.
   if (stream == CU_STREAM_PER_THREAD) return !join || driver().cuEventQuery(join) == CUDA_SUCCESS;
   return driver().cuStreamQuery(stream) == CUDA_SUCCESS;
 }

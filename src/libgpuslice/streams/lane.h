@@ -1,5 +1,5 @@
-// The launches of one stream of the program that have no persistent form (opaque.h): in which stream they go on, and
-// how far the program may be ahead with them.
+// The launches of one stream of the program that have no persistent form (opaque.h): into which stream they go, and how
+// far the program may be ahead of the GPU with them.
 #pragma once
 
 #include <cuda.h>
@@ -16,14 +16,14 @@
 
 namespace gpuslice {
 
-/// Where launches are confined to, and by which grant.
+/// Where launches are confined, and the grant that says so.
 struct Place {
-  std::uint32_t first = 0, granted = 0;  ///< SMs of the grant
+  std::uint32_t first = 0, granted = 0;  ///< of the grant: its first SM and how many SMs it has
   GreenContexts::Confined there;
 };
 
 struct Lane : std::enable_shared_from_this<Lane> {
-  /// Of a stream of the current context.
+  /// For a stream of the current context.
   explicit Lane(CUstream stream);
   ~Lane();
 
@@ -32,35 +32,36 @@ struct Lane : std::enable_shared_from_this<Lane> {
   std::mutex mutex;  ///< held through a launch
   const CUstream stream;
   CUcontext context = nullptr;
-  bool apart = false;  ///< the stream has nothing to do with default streams (CU_STREAM_NON_BLOCKING)
+  bool apart = false;  ///< the stream is not ordered with default streams (CU_STREAM_NON_BLOCKING)
   CUevent fork, join;
-  /// Behind the launches number 16, 32, 48, ... by turns; mark 1 is behind the 16th.
+  /// Events after every 16th launch, used round-robin: mark 1 is after the 16th launch, mark 2 after the 32nd.
   std::array<CUevent, RunAhead::kMost + 1> marks;
   RunAhead ahead;
   LaunchTimer timer;
   OpaqueJob job;  ///< the latest launch, while a policy for jobs is in force
   std::uint64_t launches = 0;
-  std::uint64_t blocks = 0;  ///< of the largest launch since the stream was last empty
+  std::uint64_t blocks = 0;  ///< blocks of the largest launch since the stream was last empty
   std::atomic<bool> busy{false};
   std::atomic<const char*> latest{nullptr};  ///< Opaque::Launch::name
   std::atomic<std::uint64_t> latest_ns{0};   ///< when it was launched; CLOCK_MONOTONIC
-  std::atomic<std::uint32_t> latest_sms{0};  ///< on how many SMs; 0: on any
-  std::uint64_t launches_when_empty = 0;     ///< how many it had when demand() last found it empty
+  std::atomic<std::uint32_t> latest_sms{0};  ///< how many SMs it was confined to; 0: not confined
+  std::uint64_t launches_when_empty = 0;     ///< `launches` when demand() last found the stream empty
 
-  // What follows is called with the mutex.
+  // The caller holds the mutex in all calls that follow.
 
   bool open() const { return open_.load(std::memory_order_acquire); }
-  /// Where the launches since the last join are. With open().
+  /// The place of the launches since the last join. Only while open().
   const Place& place() const { return place_; }
-  /// Has the confined stream wait for the program's. False: the driver does not.
+  /// Makes the confined stream wait for the program's stream. Returns false if the driver refuses.
   bool enter(const Place& place);
-  /// After a launch there: the program's stream joins now, or later if nothing can miss it (joining.h).
+  /// Called after a confined launch. The program's stream joins now, or later if no call can miss it (joining.h).
   void leave();
-  /// Now, unless it is not open.
+  /// Joins now; does nothing if the lane is not open.
   void join_now();
-  /// Before the first launch behind a mark, until the program is not too far ahead; joins before it waits.
+  /// Called before the first launch after a mark. Waits until the program is not too far ahead of the GPU. Joins before
+  /// it waits.
   void wait_for_gpu(bool alone);
-  /// Puts the mark behind what has been launched.
+  /// Records the mark after the launches so far.
   void set_mark();
   /// Whether everything in the stream is complete.
   bool is_over() const;
@@ -73,7 +74,7 @@ struct Lane : std::enable_shared_from_this<Lane> {
   void wait_for_confined();
 
   Place place_;
-  std::uint64_t opened_at_ = 0;  ///< `launches` then
+  std::uint64_t opened_at_ = 0;  ///< `launches` when the lane was last opened
   std::atomic<bool> open_{false};
 };
 

@@ -1,6 +1,6 @@
-// How long launches in original form take on the GPU, of those that are timed (timing_choice.h): an event before each
-// and one behind it. Only while a policy for jobs is in force; never in a capture. Nobody waits for an event: the agent
-// asks for them.
+// Measures how long launches in original form take on the GPU, for those that are timed (timing_choice.h), with an
+// event before and one after each. Only while a policy for jobs is in force, and never in a capture. No thread waits
+// for an event: the agent queries them.
 #pragma once
 
 #include <cuda.h>
@@ -17,19 +17,19 @@ struct KernelInfo;
 
 /// A launch in original form, of a kernel or a graph, as a policy for jobs sees it.
 struct OpaqueJob {
-  std::uint64_t kernel = 0;     ///< ipc::kernel_hash; 0: of one that is not known by name
-  std::uint64_t issued_ns = 0;  ///< CLOCK_MONOTONIC, by which it is told from others; 0: there is none
+  std::uint64_t kernel = 0;     ///< ipc::kernel_hash; 0: the kernel is not known by name
+  std::uint64_t issued_ns = 0;  ///< CLOCK_MONOTONIC; also identifies the launch; 0: there is none
   std::uint32_t blocks = 0, threads = 0, shared = 0;
 };
 
 struct TimedLaunch {
   OpaqueJob job;
-  std::uint32_t sms = 0;      ///< to which it was confined; 0: none
-  std::uint64_t gpu_ns = 0;   ///< it took
+  std::uint32_t sms = 0;      ///< number of SMs that it was confined to; 0: not confined
+  std::uint64_t gpu_ns = 0;   ///< time that it took
   std::uint64_t done_ns = 0;  ///< when it was found complete; CLOCK_MONOTONIC
 };
 
-/// Of one stream. With its lane's mutex; the stream's context is current.
+/// For one stream. The caller holds its lane's mutex, and the stream's context is current.
 class LaunchTimer {
  public:
   LaunchTimer() = default;
@@ -37,16 +37,16 @@ class LaunchTimer {
   LaunchTimer(const LaunchTimer&) = delete;
   LaunchTimer& operator=(const LaunchTimer&) = delete;
 
-  /// Before a launch into this stream: times it if it is its turn.
+  /// Called before a launch into this stream. Records the first event if the launch is to be timed.
   void begin(CUstream stream, KernelInfo& kernel, const OpaqueJob& job);
-  /// After it, where it went.
+  /// Called after the launch, with the stream that it went to. Records the second event.
   void end(CUstream stream, std::uint32_t sms);
-  /// It will not end there.
+  /// The launch will not end in that stream, so it is not timed.
   void give_up() { under_way_ = false; }
 
-  /// Moves those that are complete to the end of `out`. The agent.
+  /// Appends the timed launches that are complete to `out`. Only the agent calls it.
   void collect(std::vector<TimedLaunch>& out);
-  /// The oldest that is not known to be complete; null: none.
+  /// The oldest timed launch that is not known to be complete; null: there is none.
   const OpaqueJob* oldest() const { return count_ == 0 ? nullptr : &timings_[first_].job; }
 
  private:
@@ -54,7 +54,7 @@ class LaunchTimer {
     CUevent before = nullptr, behind = nullptr;
     OpaqueJob job;
     std::uint32_t sms = 0;
-    std::uint64_t host_ns = 0;  ///< the program was at the launch
+    std::uint64_t host_ns = 0;  ///< how long the program took for the launch call
   };
   static constexpr std::size_t kMost = 8;
 
@@ -63,8 +63,8 @@ class LaunchTimer {
   TimingChoice choice_;
   std::array<Timing, kMost> timings_;  ///< a ring
   std::size_t first_ = 0, count_ = 0;
-  bool under_way_ = false;  ///< next() has begun
-  bool useless_ = false;    ///< the driver makes no such events
+  bool under_way_ = false;  ///< the first event of next() is recorded
+  bool useless_ = false;    ///< the driver cannot make such events
 };
 
 }  // namespace gpuslice

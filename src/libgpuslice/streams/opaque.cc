@@ -36,7 +36,8 @@ OpaqueJob Opaque::Launch::job(std::uint64_t now_ns) const {
 void Opaque::wait_for_grant(Lane& lane, const Launch& launch) const {
   if (view_.granted() != 0) return;
   lane.join_now();
-  if (lane.job.issued_ns == 0) lane.job = launch.job(lane.latest_ns);  // a policy may come into force meanwhile
+  // A policy for jobs may come into force during the wait.
+  if (lane.job.issued_ns == 0) lane.job = launch.job(lane.latest_ns);
   Owner::Waiting waiting{.job = lane.job};
   owner_.at_gate(waiting);
   while (view_.granted() == 0 && !owner_.ended()) std::this_thread::sleep_for(50us);
@@ -61,7 +62,8 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   if (tells && launch.kernel) lane_->timer.begin(this->stream(), *launch.kernel, lane_->job);
 }
 
-/// To where the launches before went, if the grant is what it was; else to the part that it says now.
+/// Confines the launch to the place of the launches before it if the grant is the same, else to the part that is
+/// granted now.
 void Opaque::Turn::confine(Opaque& opaque, const Launch& launch) {
   Place place{.first = opaque.view_.first_sm(), .granted = opaque.view_.granted(), .there = {}};
   if (place.granted >= opaque.view_.sms()) confined_.none = "all are granted";
@@ -102,8 +104,8 @@ Opaque::Turn::~Turn() {
   if (++lane_->launches % Lane::kMarkEvery == 0) lane_->set_mark();
 }
 
-// A stream that was found empty twice, with nothing launched in between, is over: to begin again costs a launch more
-// than to go on, and a program that is hardly ahead of the GPU would do so all the time.
+// A stream counts as empty only if it was found empty twice, with no launch in between. Beginning again costs a launch
+// more than going on, and a program that is hardly ahead of the GPU would begin again all the time.
 std::uint32_t Opaque::demand(Look* look) {
   std::uint64_t blocks = 0;
   std::lock_guard lock(mutex_);
@@ -126,7 +128,7 @@ std::uint32_t Opaque::demand(Look* look) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, view_.sms()));
 }
 
-/// With the lane's mutex.
+/// The caller holds the lane's mutex.
 void Opaque::consider(const Lane& lane, Look& look) {
   look.any = true;
   const OpaqueJob* timed = lane.timer.oldest();
@@ -157,8 +159,8 @@ void Opaque::stream_destroyed(CUstream stream) {
     lane = std::move(found->second);
     lanes_.erase(found);
   }
-  // Not under the mutex, which the agent takes: another thread may be making a green context, and that waits for
-  // launches to complete.
+  // Not under the mutex, which the agent takes: another thread may be making a green context, which waits until
+  // launches are complete.
   green_.forget(lane.get());
 }
 

@@ -1,18 +1,18 @@
-// Launches of kernels that have no persistent form: they cannot be evicted, so what a slice
-// limits is when and where the next one starts.
+// Launches of kernels that have no persistent form. They cannot be evicted, so a slice can limit only when and where
+// the next launch starts.
 //
 // - A client that is granted nothing starts nothing: the launching thread waits.
-// - One that is granted a part of the GPU launches on a stream of a green context that has about so many SMs (green.h),
-//   between what is before and behind in the program's own stream: one event each way, some 0.5 us, which one launch
-//   behind the other does without (joining.h). Which part, the daemon says (Grant::first), so that two such clients do
-//   not get the same. A launch whose blocks wait for each other goes there only if they fit (together.h); the driver
-//   would refuse it, though it fits the GPU that the program asked about.
-// - A program may be no more than some milliseconds ahead of the GPU in each stream (run_ahead.h), or a new grant would
+// - A client that is granted a part of the GPU launches in a stream of a green context with about that many SMs
+//   (green.h). An event each way, about 0.5 us, keeps the launch in order with the program's own stream. Consecutive
+//   launches do without these events (joining.h). The daemon says which part (Grant::first), so that two such clients
+//   do not get the same part. A launch whose blocks wait for each other goes there only if they fit (together.h): the
+//   driver would refuse it although it fits the GPU that the program asked about.
+// - A program may be only some milliseconds ahead of the GPU in each stream (run_ahead.h). Otherwise a new grant would
 //   take effect long after it was made.
 //
-// While such launches are on the GPU the client has demand, as many SMs as the largest of them has blocks. Under a
-// policy for jobs some of them are timed (launch_timer.h), and the daemon hears which one is the client's job: the one
-// that waits for a grant, else the oldest of those timed that is not complete, else the latest.
+// While such launches are on the GPU, the client has demand: as many SMs as the largest of them has blocks. Under a
+// policy for jobs some launches are timed (launch_timer.h), and the daemon is told which launch is the client's job:
+// the one that waits for a grant, else the oldest timed one that is not complete, else the latest.
 #pragma once
 
 #include <cuda.h>
@@ -35,20 +35,20 @@ struct KernelInfo;
 
 class Opaque {
  public:
-  /// Whose launches they are.
+  /// The context that these launches belong to.
   class Owner {
    public:
-    /// Nothing is managed there any more.
+    /// Whether nothing is managed there any more.
     virtual bool ended() const = 0;
-    /// A launch of so many blocks is about to begin where none was on the GPU. `job`: what policies for jobs are told
+    /// A launch of `blocks` blocks is about to begin, and none was on the GPU. `job`: what policies for jobs are told
     /// of it, if anything.
     virtual void opaque_started(std::uint64_t blocks, const OpaqueJob& job) = 0;
-    /// A launch that a thread waits with, and who came later.
+    /// A launch whose thread waits, and the next one that came later.
     struct Waiting {
       OpaqueJob job;
       Waiting* next = nullptr;
     };
-    /// A thread waits for a grant; until past_gate(), with the same, its launch is what is to be granted something.
+    /// A thread waits for a grant. Until past_gate() with the same object, its launch is what a grant would be for.
     virtual void at_gate(Waiting& one) = 0;
     virtual void past_gate(Waiting& one) = 0;
 
@@ -56,23 +56,23 @@ class Opaque {
     ~Owner() = default;
   };
 
-  /// Both outlive it.
+  /// `view` and `owner` outlive this object.
   Opaque(const GrantView& view, Owner& owner) : view_(view), owner_(owner) {}
 
-  /// What is to be launched.
+  /// A launch to be made.
   struct Launch {
     std::uint64_t blocks;
-    bool confine = true;                    ///< if need be to some SMs; a graph cannot be
-    std::uint32_t least = 0;                ///< SMs without which it cannot run
-    const char* name = "a graph";           ///< of the kernel, which outlives the launch
-    KernelInfo* kernel = nullptr;           ///< by what durations are known; null: it is not to be known by any
-    std::uint32_t threads = 0, shared = 0;  ///< of a block
+    bool confine = true;                    ///< may be confined to some SMs; a graph cannot be
+    std::uint32_t least = 0;                ///< fewest SMs on which it can run
+    const char* name = "a graph";           ///< name of the kernel, which outlives the launch
+    KernelInfo* kernel = nullptr;           ///< its durations are noted here; null: they are not noted
+    std::uint32_t threads = 0, shared = 0;  ///< per block
 
     OpaqueJob job(std::uint64_t now_ns) const;
   };
 
-  /// One launch, from before it to behind it; other threads' launches into the same stream wait meanwhile. The context
-  /// must be current.
+  /// One launch, from before to after the driver's call. Meanwhile other threads' launches into the same stream wait.
+  /// The context must be current.
   class Turn {
    public:
     Turn(Opaque& opaque, CUstream stream, const Launch& launch);
@@ -80,14 +80,15 @@ class Opaque {
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
-    /// Where to launch: the program's stream, or a confined one.
+    /// The stream to launch into: the program's, or a confined one.
     CUstream stream() const { return confined_.stream ? confined_.stream : stream_; }
     bool confined() const { return confined_.stream != nullptr; }
-    /// The program's stream, behind all that went elsewhere: the driver refused to launch there.
+    /// Called when the driver refused to launch in the confined stream. Returns the program's stream, which now comes
+    /// after all confined launches.
     CUstream anywhere(const char* why);
-    /// The driver refused it altogether.
+    /// Called when the driver refused the launch altogether.
     void give_up() { lane_->timer.give_up(); }
-    /// On how many SMs; 0: on any, and why.
+    /// sms(): how many SMs the launch is confined to; 0: it is not confined, and why_anywhere() says why.
     std::uint32_t sms() const { return confined_.sms; }
     const char* why_anywhere() const { return confined_.none; }
 
@@ -100,15 +101,16 @@ class Opaque {
     std::unique_lock<std::mutex> lock_;
   };
 
-  /// What a look at all streams shows, for policies for jobs.
+  /// What a look at all streams shows policies for jobs.
   struct Look {
-    bool any = false;                ///< a stream with launches could be looked at
-    OpaqueJob oldest;                ///< in these streams, as far as known
-    std::vector<TimedLaunch> timed;  ///< complete since the look before
+    bool any = false;                ///< there is a stream with launches that could be looked at
+    OpaqueJob oldest;                ///< the oldest job in these streams, as far as known
+    std::vector<TimedLaunch> timed;  ///< timed launches that completed since the last look
   };
-  /// SMs that launches on the GPU now could fill; 0 when all are complete. Asks the driver. `look`: the agent's.
+  /// How many SMs the launches that are on the GPU now could fill; 0 if all are complete. Asks the driver. `look`: only
+  /// for the agent.
   std::uint32_t demand(Look* look = nullptr);
-  /// Says in the debug file what does not end.
+  /// Writes launches that do not end to the debug file.
   void report_slow();
   /// The program is about to destroy the stream.
   void stream_destroyed(CUstream stream);
@@ -123,7 +125,7 @@ class Opaque {
 
   const GrantView& view_;
   Owner& owner_;
-  std::mutex mutex_;  ///< guards lanes_; after a lane's own
+  std::mutex mutex_;  ///< guards lanes_; taken after a lane's mutex, so demand() only tries to take that one
   std::map<StreamKey, std::shared_ptr<Lane>> lanes_;
   GreenContexts green_;
 };

@@ -22,7 +22,7 @@ bool is_outsider(std::string_view path) {
 }
 
 struct Search {
-  std::uint64_t known;  ///< what was found before
+  std::uint64_t known;  ///< result of the search before
   std::uint64_t loaded = 0;
   bool found = false;
 };
@@ -30,7 +30,7 @@ struct Search {
 int look(dl_phdr_info* library, std::size_t, void* data) {
   auto& search = *static_cast<Search*>(data);
   search.loaded = library->dlpi_adds;
-  if (search.known >> 1 == search.loaded) {  // no library has come since
+  if (search.known >> 1 == search.loaded) {  // no library was loaded since
     search.found = (search.known & 1) != 0;
     return 1;
   }
@@ -41,7 +41,7 @@ int look(dl_phdr_info* library, std::size_t, void* data) {
 }  // namespace
 
 bool outsiders_loaded() {
-  // how many libraries were loaded so far << 1 | whether an outsider is among them
+  // number of libraries loaded so far << 1 | whether an outsider is among them
   static std::atomic<std::uint64_t> known{0};
   Search search{.known = known.load(std::memory_order_relaxed)};
   dl_iterate_phdr(look, &search);

@@ -1,5 +1,5 @@
-// Libraries of NVIDIA's that hand the program's streams to the driver by other ways than the functions of cuda.h, so
-// that we do not see when (joining.h): video codecs, ray tracing, optical flow, graphics.
+// NVIDIA libraries that use the program's streams through other functions of the driver than those of cuda.h, so that
+// libgpuslice does not see when (joining.h): video codecs, ray tracing, optical flow, graphics.
 #pragma once
 
 namespace gpuslice {

@@ -13,9 +13,9 @@ struct PriorityRange {
   int greatest = 0;
 };
 
-/// What the driver is to be told where the program says `own`. Within its band a stream has the level that it asks for,
-/// counted from the band's least, or the band's greatest. No band has the greatest level of the device, which is the
-/// agent's, where there are more than two.
+/// The priority to give the driver when the program asks for `own`. Within its band, a stream has the level that it
+/// asks for, counted from the band's least, but at most the band's greatest. If the device has more than two levels, no
+/// band has the greatest one: that is the agent's.
 constexpr int banded(int own, gpuctl::ipc::PriorityBand band, PriorityRange device) {
   const int levels = device.least - device.greatest + 1;
   const int ours = levels > 2 ? levels - 1 : levels;

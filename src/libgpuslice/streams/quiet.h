@@ -1,17 +1,17 @@
-// The guard around driver calls that block until the device is idle. Inside the driver such a call
-// holds what resuming an evicted launch needs; so it is only entered while no launch is incomplete, and none starts
-// before it returns.
+// The guard around driver calls that block until the device is idle. Inside the driver, such a call holds what an
+// evicted launch needs to resume. So it may begin only while no launch is incomplete, and no launch may start before it
+// returns.
 #pragma once
 
 #include <vector>
 
 namespace gpuslice {
 
-/// What launches, and can be told not to.
+/// A source of launches that can be stopped.
 class LaunchSource {
  public:
-  /// Blocks new launches and waits until none is incomplete; then the caller may call what blocks in the driver. Must
-  /// be followed by resume_launches().
+  /// Blocks new launches and waits until none is incomplete. After that the caller may make driver calls that block.
+  /// The caller must call resume_launches() afterwards.
   virtual void quiesce() = 0;
   virtual void resume_launches() = 0;
 
@@ -19,10 +19,10 @@ class LaunchSource {
   ~LaunchSource() = default;
 };
 
-/// All of the process: its managed contexts. Defined where these are listed (agent/contexts.cc).
+/// All launch sources of the process: its managed contexts. Defined in agent/contexts.cc, where these are listed.
 std::vector<LaunchSource*> launch_sources();
 
-/// Quiesces all of them for its lifetime. May wait as long as evicted launches do.
+/// Quiesces all launch sources for its lifetime. The constructor may wait as long as evicted launches do.
 class Quiet {
  public:
   Quiet() : sources_(launch_sources()) {

@@ -1,9 +1,10 @@
-// How far a program may be ahead of the GPU in a stream with kernels that cannot be evicted: by GPU time, since that is
-// how late a new grant takes effect. Too little, and the GPU runs dry while the program computes: a training loop that
-// was let 16 to 32 launches ahead took 1.026 of its time, with 64 and more 1.000 (docs/history/programs.md).
+// How far a program may be ahead of the GPU in a stream with kernels that cannot be evicted. The limit is GPU time,
+// since that is how late a new grant takes effect. If it is too small, the GPU runs dry while the program computes: a
+// training loop that could be 16 to 32 launches ahead took 1.026 times as long, with 64 or more 1.000
+// (docs/history/programs.md).
 //
-// The unit is the mark, an event behind every so many launches. Before the launches behind a mark the program waits
-// until an earlier mark is reached; which one, this says.
+// The unit is the mark, an event after every so many launches. Before the launches after a mark, the program waits
+// until an earlier mark is reached. This class says which one.
 #pragma once
 
 #include <algorithm>
@@ -16,20 +17,20 @@ class RunAhead {
  public:
   static constexpr std::uint32_t kMost = 15;  ///< marks
   static constexpr double kInCompanyNs = 4'000'000;
-  static constexpr double kAloneNs = 20'000'000;  ///< who comes needs longer than that to begin
+  static constexpr double kAloneNs = 20'000'000;  ///< a client that arrives needs longer than this to begin
 
-  /// How many marks ago the one is that has to be reached: 1 to kMost. So many and the launches before one more are
-  /// what a program is ahead at most. Until something is known, 1.
+  /// How many marks back the mark is that must be reached: 1 to kMost. The program is ahead by at most that many marks
+  /// and the launches before one more. Returns 1 until something is known.
   std::uint32_t marks(bool alone) const {
     if (mark_ns_ == 0) return 1;
     return static_cast<std::uint32_t>(std::clamp((alone ? kAloneNs : kInCompanyNs) / mark_ns_ - 1, 1.0, double{kMost}));
   }
 
-  /// `mark`, which counts up, was found reached. `waited`: it was not at first, so it is now that it was.
+  /// `mark`, which counts up, was found to be reached. `waited`: the thread waited for it, so it was reached just now.
   void reached(std::uint64_t mark, bool waited, std::uint64_t now_ns) {
-    if (mark <= mark_) return;  // the program was let further ahead meanwhile
-    // All up to this mark was launched before since_ns_. If nobody waited the GPU took this long at most, so more than
-    // expected means nothing: the program may have done something else meanwhile.
+    if (mark <= mark_) return;  // the program was allowed further ahead since
+    // All launches up to this mark were made before since_ns_. If the thread did not wait, the GPU took at most this
+    // long. So a longer time than expected means nothing: the program may have done something else.
     if (since_ns_ != 0) {
       const double sample = std::max(1.0, static_cast<double>(now_ns - since_ns_) / static_cast<double>(mark - mark_));
       if (mark_ns_ == 0 && waited) mark_ns_ = sample;
@@ -40,9 +41,9 @@ class RunAhead {
   }
 
  private:
-  std::uint64_t mark_ = 0;      ///< the latest known to be reached ...
-  std::uint64_t since_ns_ = 0;  ///< ... when; 0: that is not known
-  double mark_ns_ = 0;          ///< the GPU takes from one mark to the next, smoothed; 0: not known yet
+  std::uint64_t mark_ = 0;      ///< the latest mark known to be reached ...
+  std::uint64_t since_ns_ = 0;  ///< ... and when it was; 0: not known
+  double mark_ns_ = 0;          ///< smoothed GPU time from one mark to the next; 0: not known yet
 };
 
 }  // namespace gpuslice

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::uint64_t kUs = 1'000;
 
-/// A program that launches a mark's worth every `program_us` where it need not wait, on a GPU that takes `gpu_us` for
-/// it.
+/// A program that launches one mark's worth of work every `program_us` unless it must wait, on a GPU that takes
+/// `gpu_us` for it.
 class Loop {
  public:
   Loop(std::uint64_t program_us, std::uint64_t gpu_us) : program_ns_(program_us * kUs), gpu_ns_(gpu_us * kUs) {}
@@ -19,9 +19,9 @@ class Loop {
   void run(int rounds, bool alone) {
     for (int i = 0; i < rounds; ++i) round(alone);
   }
-  /// The program waits until all is done, and does something else for so long.
+  /// The program waits until all is done, and then does something else for this long.
   void pause(std::uint64_t us) { now_ns_ = std::max(now_ns_, done_ns_.back()) + us * kUs; }
-  /// How far it is ahead now, in GPU time.
+  /// How far the program is ahead now, in GPU time.
   std::uint64_t ahead_us() const { return (std::max(now_ns_, done_ns_.back()) - now_ns_) / kUs; }
   const RunAhead& ahead() const { return ahead_; }
 
@@ -76,7 +76,7 @@ TEST(RunAhead, OfShortLaunchesNoMoreThanThereAreMarks) {
 TEST(RunAhead, LetsNoProgramFurtherForWhatItLaunchesBetweenPauses) {
   Loop loop(100, 50'000);
   for (int i = 0; i < 10; ++i) {
-    loop.run(6, true);  // of which it does not wait for the first two
+    loop.run(6, true);  // it does not wait for the first two
     loop.pause(10'000);
   }
   EXPECT_EQ(loop.ahead().marks(true), 1u);
@@ -92,13 +92,13 @@ TEST(RunAhead, DoesNotTakePausesForTheGpusTime) {
   EXPECT_GE(loop.ahead().marks(false), 2u);
 }
 
-/// What was found when somebody looked.
+/// What a look found.
 class Found {
  public:
   void marks(int count, std::uint64_t each_us, bool waited = true) {
     for (int i = 0; i < count; ++i) ahead.reached(++mark_, waited, now_ns_ += each_us * kUs);
   }
-  /// One, so many behind the one before it.
+  /// Adds one mark, this long after the one before it.
   void mark_behind(int count, std::uint64_t each_us) {
     ahead.reached(mark_ += count, true, now_ns_ += count * each_us * kUs);
   }

@@ -22,7 +22,7 @@ PriorityBand current_band() {
   return grant ? ipc::band_of(ipc::load(grant->flags)) : PriorityBand{};
 }
 
-/// The same for all devices of a kind; asked for once, in whatever context is current.
+/// The range is the same for all devices of a kind. It is queried once, in the context that is current then.
 PriorityRange device_range() {
   static std::atomic<std::uint64_t> known{0};  // 1 << 32 | least << 16 | greatest, as 16-bit numbers
   if (const std::uint64_t packed = known.load(std::memory_order_relaxed))
@@ -82,7 +82,7 @@ std::optional<int> StreamPriorities::before_launch(CUstream handle) {
   Stream& stream = entry->second;
   if (added && driver().cuStreamGetPriority) driver().cuStreamGetPriority(handle, &stream.own);
   if (stream.band != band && !capturing_anything()) {
-    join_before(handle);  // what follows is to go to another stream, of the new level
+    join_before(handle);  // what follows goes to another confined stream, with the new priority
     stream.band = band;
     stream.level = banded(stream.own, band, device_range());
     CUstreamAttrValue value{};

@@ -1,9 +1,9 @@
-// The priority of the program's streams on the GPU: the slice's first, the program's own within it.
+// The priority of the program's streams on the GPU: first by slice, then by the program's own priority.
 //
-// The GPU has a few levels of priority. Among programs that run at the same time, a block of a greater level is placed
-// first whenever another block ends. The daemon gives each client a band of these levels (ipc::PriorityBand), the agent
-// has the greatest level for itself. Each stream has the level in its client's band that its own priority asks for.
-// When the band changes, a stream takes it up at its next launch. The program sees its own values alone.
+// The GPU has a few levels of priority. Among programs that run at the same time, whenever a block ends, a block of a
+// greater level is placed first. The daemon gives each client a band of these levels (ipc::PriorityBand). The agent has
+// the greatest level for itself. Within its client's band, each stream has the level that its own priority asks for.
+// When the band changes, a stream takes the new level at its next launch. The program sees only its own values.
 #pragma once
 
 #include <cuda.h>
@@ -23,19 +23,19 @@ class StreamPriorities {
  public:
   static StreamPriorities& get();
 
-  /// What to tell the driver where the program says `own`, for a stream or a launch in the current context.
+  /// The priority to give the driver when the program asks for `own`, for a stream or a launch in the current context.
   int for_new(int own) const;
-  /// A stream was made, or changed, with for_new(own).
+  /// The program made a stream, or changed its priority, with for_new(own).
   void made(CUstream stream, int own);
-  /// `to` is to be like `from`.
+  /// `to` gets the priority of `from`.
   void copied(CUstream to, CUstream from);
   void destroyed(CUstream stream);
 
-  /// What the program believes about a stream; nothing: what the driver says is the program's own.
+  /// The priority that the program gave a stream. Nothing: it is what the driver reports.
   std::optional<int> own(CUstream stream);
 
-  /// Before a launch: has the stream follow the band. What the launch must say itself, because the driver does not take
-  /// it for this stream; nothing else to do otherwise. Not while the stream is captured.
+  /// Called before a launch; not while the stream is captured. Makes the stream follow the band. Returns the priority
+  /// that the launch itself must carry, if the driver does not accept it for the stream.
   std::optional<int> before_launch(CUstream stream);
 
   void forget_after_fork();
@@ -43,14 +43,14 @@ class StreamPriorities {
  private:
   struct Stream {
     int own = 0;
-    gpuctl::ipc::PriorityBand band;  ///< that it has
-    bool by_launch = false;          ///< the driver refuses to change it
-    int level = 0;                   ///< with by_launch
+    gpuctl::ipc::PriorityBand band;  ///< its current band
+    bool by_launch = false;          ///< the driver refuses to change the stream's priority, so launches carry it
+    int level = 0;                   ///< used with by_launch
   };
 
   std::mutex mutex_;
   std::map<StreamKey, Stream> streams_;
-  std::atomic<bool> used_{false};  ///< a band other than all levels was seen
+  std::atomic<bool> used_{false};  ///< some band other than all levels was seen
 };
 
 }  // namespace gpuslice

@@ -18,7 +18,7 @@ CUcontext current_context() {
 }  // namespace
 
 WaitingStreams& WaitingStreams::get() {
-  static auto* const all = new WaitingStreams;  // programs put things into streams in destructors too
+  static auto* const all = new WaitingStreams;  // never destroyed: programs use streams in destructors too
   return *all;
 }
 

@@ -1,8 +1,9 @@
 // Streams of the program that may be waiting for something that the GPU does not do by itself: a host function, a value
-// in memory, an external semaphore, or a graph, which may hold any of these. What they wait for may be the very thread
-// that asks.
+// in memory, an external semaphore, or a graph, which may contain any of these. They may even wait for the very thread
+// that asks here.
 //
-// Noting one costs a short lock and no driver call. Whether they still wait is asked when somebody wants to know.
+// Noting a stream costs a short lock and no driver call. The driver is asked whether streams still wait only in none()
+// and destroyed().
 #pragma once
 
 #include <cuda.h>
@@ -20,8 +21,8 @@ class WaitingStreams {
  public:
   static WaitingStreams& get();
 
-  /// While it lives the calling thread puts something that may wait into the stream; from then on the stream counts as
-  /// waiting. `stream` is never null (explicit_stream()). The context must be current.
+  /// While an object of this class lives, the calling thread puts something that may wait into the stream. From then on
+  /// the stream counts as waiting. `stream` is never null (explicit_stream()). The context must be current.
   class Putting {
    public:
     Putting(WaitingStreams& all, CUstream stream);
@@ -35,13 +36,12 @@ class WaitingStreams {
     StreamKey key_;
   };
 
-  /// No stream is known to wait. Asks the driver, with a call that does not block, and forgets those that are done.
-  /// Default streams can be asked for in their own context alone, per-thread ones in their own thread: others count as
-  /// waiting.
+  /// Whether no stream is known to wait. Asks the driver, with a call that does not block, and forgets the streams that
+  /// are done. A default stream can be queried only in its own context, and a per-thread one only in its own thread;
+  /// other default streams count as waiting.
   bool none();
 
-  /// The program is about to destroy the stream. If it is not done, it counts as waiting as long as its context is
-  /// there.
+  /// The program is about to destroy the stream. If it is not done, it counts as waiting as long as its context exists.
   void destroyed(CUstream stream);
   void forget(CUcontext context);
 
@@ -51,17 +51,17 @@ class WaitingStreams {
  private:
   struct One {
     CUcontext context;
-    StreamKey key;      ///< handle null: of a stream that was destroyed
-    unsigned putting;   ///< threads that put something into it now
-    std::uint64_t put;  ///< counts those that did
+    StreamKey key;      ///< handle null: the stream was destroyed
+    unsigned putting;   ///< how many threads are putting something into it now
+    std::uint64_t put;  ///< how often something was put into it
 
     bool is(CUcontext other, const StreamKey& stream) const { return context == other && key == stream; }
   };
   static bool done(const One& one);
 
-  /// Held over questions to the driver, so that nobody destroys the stream meanwhile; first of the two.
+  /// Held while the driver is queried, so that no thread destroys the stream meanwhile. Taken before mutex_.
   std::mutex asking_;
-  std::mutex mutex_;  ///< guards streams_; held over no driver call
+  std::mutex mutex_;  ///< guards streams_; not held over driver calls
   std::vector<One> streams_;
 };
 

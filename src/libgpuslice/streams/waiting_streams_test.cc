@@ -93,7 +93,7 @@ TEST_F(WaitingStreamsTest, ThatWereDestroyedCountUnlessTheyWereDone) {
   busy.clear();
   asked = 0;
   EXPECT_FALSE(streams_.none());
-  EXPECT_EQ(asked, 1);  // kB: the other handle means nothing any more
+  EXPECT_EQ(asked, 1);  // kB: the other handle is no longer valid
   streams_.forget(kOther);
   EXPECT_FALSE(streams_.none());
   streams_.forget(kContext);

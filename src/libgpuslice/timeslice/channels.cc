@@ -10,7 +10,7 @@ using gpuctl::ipc::TimeSlice;
 
 namespace {
 
-/// In place of a status.
+/// Stands for a status: the driver did not return the group's time slice.
 constexpr std::uint32_t kSaysNothing = 0xffffffff;
 
 }  // namespace
@@ -37,7 +37,7 @@ void ChannelGroups::saw(int fd, std::uint32_t request, const void* argument) {
   __atomic_store_n(&made_, made_ + 1, __ATOMIC_RELEASE);
 }
 
-/// The same one as it is now. With mutex_.
+/// The current entry of the same group. The caller holds mutex_.
 ChannelGroups::Group* ChannelGroups::find(const Group& group) {
   const auto found = std::find_if(groups_.begin(), groups_.begin() + count_, [&](const Group& other) {
     return other.fd == group.fd && other.object == group.object;
@@ -45,7 +45,7 @@ ChannelGroups::Group* ChannelGroups::find(const Group& group) {
   return found == groups_.begin() + count_ ? nullptr : &*found;
 }
 
-/// False: there is no such group any more. The descriptor may have been closed and be another file's by now.
+/// Returns false if the group no longer exists. The descriptor may have been closed, and may name another file now.
 bool ChannelGroups::control(const Group& group, std::uint32_t command, std::uint64_t& us, std::uint32_t& status) {
   if (!is_control_(group.fd)) return false;
   RmControl call = time_slice_call(group.object, command, us);
@@ -64,14 +64,16 @@ void ChannelGroups::apply(Group group, std::uint32_t wanted) {
       group.drivers_us = static_cast<std::uint32_t>(std::min<std::uint64_t>(us, kDriversTimeSlice - 1));
   }
   const bool as_made = wanted == 0 || wanted == kDriversTimeSlice;
-  if (there && as_made && group.us == 0) {  // what is written there is not quite what the driver makes: nothing is
+  // Setting the value that was read would not restore it exactly, so nothing is set.
+  if (there && as_made && group.us == 0) {
     group.us = group.drivers_us;
   } else if (there && group.drivers_us != 0) {
     us = as_made ? group.drivers_us : wanted;
     there = control(group, kSetTimeSlice, us, status);
     if (there && status == 0) group.us = static_cast<std::uint32_t>(us);
   }
-  // A driver that will not say what it made cannot be given that back: it is left alone.
+  // If the driver does not return the original time slice, that could not be restored later. So the group is left
+  // alone.
   group.refused = status != 0 || group.drivers_us != 0 ? status : kSaysNothing;
   group.refused_us = wanted;
   std::lock_guard lock(mutex_);
@@ -86,7 +88,7 @@ void ChannelGroups::apply(Group group, std::uint32_t wanted) {
 TimeSliceResult ChannelGroups::want(int device, std::uint32_t us) {
   std::lock_guard one(wanting_);
   wanted_[static_cast<std::size_t>(device)] = us;
-  std::uint32_t target = 0;  // nobody asks for any
+  std::uint32_t target = 0;  // 0: no device asks for one
   for (const std::uint32_t wanted : wanted_) {
     if (wanted != 0) target = target == 0 ? wanted : std::min(target, wanted);
   }
@@ -109,7 +111,7 @@ TimeSliceResult ChannelGroups::want(int device, std::uint32_t us) {
   return result(target);
 }
 
-/// With mutex_.
+/// The caller holds mutex_.
 TimeSliceResult ChannelGroups::result(std::uint32_t target) const {
   TimeSliceResult result{.groups = static_cast<std::uint16_t>(count_)};
   if (target == 0) return result;

@@ -17,10 +17,10 @@ using gpuctl::ipc::TimeSlice;
 constexpr int kControl = 7, kOther = 8;
 constexpr std::uint32_t kClient = 0xc1d00001, kDevice = 0x5c000003;
 
-/// The kernel module as far as it is asked here.
+/// The kernel module, as far as these tests need it.
 struct Module {
   std::map<std::uint32_t, std::uint64_t> time_slices;  ///< by object
-  std::uint32_t refusal = 0;                           ///< to set anything
+  std::uint32_t refusal = 0;                           ///< status of every attempt to set something
   std::vector<std::uint32_t> commands;
   bool control_closed = false;
 };
@@ -137,10 +137,10 @@ TEST_F(Channels, WhatIsFreedIsForgotten) {
   make(3);
   free(2);
   EXPECT_EQ(groups.want(0, 50).groups, 2u);
-  free(3, kClient + 1);  // another client's object of that number
+  free(3, kClient + 1);  // an object of another client with that number
   g_module.time_slices[3] = 2048;
   EXPECT_EQ(groups.want(0, 60).groups, 2u);
-  free(kDevice);  // and all that is below it
+  free(kDevice);  // and everything below it
   EXPECT_EQ(groups.want(0, 50).state, TimeSlice::no_groups);
   make(4);
   free(kClient);

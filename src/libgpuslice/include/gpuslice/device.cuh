@@ -1,4 +1,5 @@
-// Kernels written preemptible by hand, for those who ship them without PTX (which libgpuslice could rewrite by itself).
+// Kernels written preemptible by hand, for programs that ship them without PTX (libgpuslice rewrites kernels that come
+// with PTX by itself).
 //
 //   __global__ void scale(gpuslice::launch_args args, float* data, float by) {
 //     gpuslice::for_each_block_task(args, [&](dim3 block) {
@@ -8,17 +9,19 @@
 //   ...
 //   gpuslice::launch(scale, grid, threads, 0, stream, data, 2.0f);      // compile with gpuslice-nvcc, or link -lgpuslice
 //
-// A block-task is what a thread block is to an ordinary kernel; `block` and gpuslice::grid(args) take the places of
-// blockIdx and gridDim, which mean something else here. In a program of no slice, in a captured stream, and where the kernel
-// is so short that nobody minds, each thread block runs the one block-task of its own number; elsewhere fewer blocks
-// stay and take one after the other, and leave in between when the program must give up SMs.
+// A block-task is what a thread block is to an ordinary kernel. `block` and gpuslice::grid(args) take the places of
+// blockIdx and gridDim, which have another meaning here. If the program is in no slice, the stream is captured, or the
+// kernel is very short, each thread block runs the one block-task of its own number. Otherwise fewer thread blocks run
+// one block-task after another, and leave between two of them when the program must give up SMs.
 //
-// What the body must keep to:
-// - Block-tasks are independent: none may wait for another, and they run in any order.
-// - It is called by all threads of the block. Threads may return from it early, but then the others may not come to a
-//   barrier any more: a __syncthreads() of the body is one of all threads, as in any function that a kernel calls.
-// - What it leaves in shared memory or local variables is of no meaning to the next block-task.
-// Its writes are visible to whatever comes after the kernel in its stream, as always.
+// Rules for the body:
+// - Block-tasks are independent. None may wait for another, and they run in any order.
+// - All threads of the block call the body. A thread may return from it early, but then no other thread may reach a
+//   barrier after that: a __syncthreads() in the body is a barrier of all threads, as in any function that a kernel
+//   calls.
+// - What the body leaves in shared memory or local variables means nothing to the next block-task.
+//
+// The body's writes are visible to whatever comes after the kernel in its stream, as always.
 //
 // Needs C++17 and compute capability 7.0. Takes 40 bytes of shared memory.
 #pragma once
@@ -32,8 +35,8 @@
 
 namespace gpuslice {
 
-/// First parameter of each kernel written this way; made by gpuslice_launch(). launch_args{} makes a kernel an ordinary
-/// one: kernel<<<grid, threads>>>(gpuslice::launch_args{}, ...).
+/// First parameter of each kernel written this way. gpuslice_launch() fills it in. With launch_args{} the kernel is an
+/// ordinary one: kernel<<<grid, threads>>>(gpuslice::launch_args{}, ...).
 using launch_args = gpuctl::ptx::LaunchArgs;
 
 /// The grid that was launched, in block-tasks.
@@ -41,11 +44,12 @@ __device__ inline dim3 grid(const launch_args& args) {
   return detail::is_plain(args) ? gridDim : dim3(args.grid_x, args.grid_y, args.grid_z);
 }
 
-/// Calls body(dim3 block) for block-tasks until none is left, or until this thread block must leave. To be called once, by
-/// all threads, from the kernel itself; what stands behind it is done once for each thread block, whatever that is worth.
+/// Calls body(dim3 block) for one block-task after another, until none is left or this thread block must leave. All
+/// threads call it, once, from the kernel itself. Code after it runs once per thread block, not once per block-task.
 ///
-/// The barriers: what the leader published is read by all behind the first. The place it publishes in is not the one that
-/// slow threads may still be reading. The second keeps block-tasks that share memory apart.
+/// The barriers: after the first one, all threads read what the leader published. The leader publishes in two places
+/// alternately, since slow threads may still read the other place. The second barrier keeps apart block-tasks that use
+/// the same shared memory.
 template <class Body>
 __device__ __forceinline__ void for_each_block_task(const launch_args& args, Body&& body) {
   __shared__ detail::worker_state worker;
@@ -74,7 +78,8 @@ __device__ __forceinline__ void for_each_block_task(const launch_args& args, Bod
 }
 
 /// Launches a kernel written this way in the current context: gpuslice_launch() for programs that use the CUDA runtime.
-/// Returns 0, a negative gpuslice_error, or a positive CUDA error. `arguments` are those behind launch_args.
+/// Returns 0, a negative gpuslice_error, or a positive CUDA error. `arguments` are the kernel's arguments after
+/// launch_args.
 template <class... Parameters, class... Arguments>
 int launch(void (*kernel)(launch_args, Parameters...), dim3 grid, dim3 threads, std::size_t shared_bytes,
            cudaStream_t stream, Arguments&&... arguments) {

@@ -30,11 +30,11 @@ typedef enum gpuslice_error {
 /* What this program may use on one device, and what it uses. */
 typedef struct gpuslice_grant {
   uint32_t capsm;         /* CapSM granted now; 0 = everything is evicted */
-  uint32_t demand;        /* CapSM its outstanding launches could fill */
+  uint32_t demand;        /* CapSM that its outstanding launches could fill */
   uint32_t holding;       /* CapSM its workers hold, as last known */
   int32_t priority;       /* of the slice */
   uint64_t evictions;     /* shrinks that hit a running kernel so far */
-  uint64_t evict_ns_last; /* nanoseconds from the decision to SMs free, of the last of them */
+  uint64_t evict_ns_last; /* of the last of them: nanoseconds from the decision until the SMs were free */
 } gpuslice_grant;
 
 /* The version of this interface the library implements. */
@@ -47,24 +47,24 @@ int gpuslice_attach(const char* slice);
 /* Writes the slice's path and a NUL into buffer of `size` bytes. GPUSLICE_ERROR_INVALID if it does not fit. */
 int gpuslice_slice(char* buffer, size_t size);
 
-/* The grant on the device with this ordinal, as this program counts them. */
+/* Reads the grant on the device with this ordinal, in the program's own numbering. */
 int gpuslice_get_grant(int device, gpuslice_grant* grant);
 
 /* Asks for a priority inside what the slice allows; greater goes first. */
 int gpuslice_set_priority_hint(int priority);
 
-/* Marks a stream (a CUstream or cudaStream_t of the current context) latency-critical or not: of this program's
- * streams it is served first. Kept until the stream is destroyed. */
+/* Marks a stream (a CUstream or cudaStream_t of the current context) as latency-critical, or takes that back. Such a
+ * stream is served before the program's other streams. The mark stays until the stream is destroyed. */
 int gpuslice_stream_latency_critical(void* stream, int on);
 
-/* The version of what kernels made with <gpuslice/device.cuh> and the library agree upon. Compiled kernels depend on
- * it. */
+/* The version of the interface between the library and kernels made with <gpuslice/device.cuh>. Compiled kernels depend
+ * on it. */
 #define GPUSLICE_DEVICE_ABI 3
 
 /* A launch of a kernel that is written preemptible by hand. */
 typedef struct gpuslice_launch_config {
   uint32_t abi;          /* GPUSLICE_DEVICE_ABI, as the kernel was compiled */
-  uint32_t grid[3];      /* block-tasks, together fewer than 2^31: what would be thread blocks of an ordinary kernel */
+  uint32_t grid[3];      /* block-tasks, fewer than 2^31 in all; an ordinary kernel would have as many thread blocks */
   uint32_t block[3];     /* threads of a block */
   uint32_t shared_bytes; /* dynamic shared memory of a block */
   void* stream;          /* a CUstream or cudaStream_t of the current context; null: the legacy default stream */
@@ -72,7 +72,7 @@ typedef struct gpuslice_launch_config {
 
 /* Launches a kernel whose first parameter is a gpuslice::launch_args (<gpuslice/device.cuh>) and whose body is a
  * for_each_block_task(), in the current context. `function` is a CUfunction or cudaFunction_t. `params` holds a pointer
- * to the value of each further parameter, as for cuLaunchKernel; may be null if there is none. Nothing of it is kept.
+ * to the value of each further parameter, as for cuLaunchKernel; it may be null if there is none. Nothing is kept.
  *
  * As the program's slice allows, the launch is evicted, shrunk and grown while it runs. In a program of no slice, and
  * in a captured stream, it is an ordinary launch. It returns once the launch is in the stream; it waits where

@@ -1,6 +1,6 @@
-// What the leader of a worker does, for <gpuslice/device.cuh>: a worker as persistent_abi.h describes it. The same in PTX,
-// which the rewriter puts around kernels, is src/ptx/worker/*_text.h; when one of them changes so must the other. (Here thread 0
-// always leads, no claim is quick, and nobody counts out early.)
+// The work of a worker's leader, for <gpuslice/device.cuh>: a worker as persistent_abi.h describes it. The rewriter
+// puts the same code around kernels in PTX (src/ptx/worker/*_text.h). When one of the two changes, the other must too.
+// (Here thread 0 always leads, no claim is quick, and no worker counts out early.)
 #pragma once
 
 #include <cstddef>
@@ -17,28 +17,28 @@ using gpuctl::ptx::DeviceSlot;
 using gpuctl::ptx::HostSlot;
 using gpuctl::ptx::LaunchArgs;
 
-/// What a leader is about, when it is not the time at which a chunk to be measured began.
+/// Values of worker_state::about. Any other value is the time at which the chunk to be measured began.
 constexpr unsigned long long kNothing = 0;
-constexpr unsigned long long kEvicted = 1;  ///< it leaves because of its SM
+constexpr unsigned long long kEvicted = 1;  ///< it leaves because its SM is not allowed
 constexpr unsigned long long kResting = 2;  ///< it is the holder, and claims nothing
 
 constexpr unsigned kHolderLooksNs = 100;
-/// Published when there is nothing more to do: as great as no launch has block-tasks.
+/// Published when no block-task is left. No launch has as many block-tasks.
 constexpr unsigned kNoTask = gpuctl::ptx::kMaxBlockTasks;
 
-/// In shared memory. `published` is read by all threads, the rest is the leader's; it is not in registers because those are
-/// needed by the kernel's own code in between.
+/// In shared memory. All threads read `published`; the rest is the leader's. It is not in registers, because the
+/// kernel's own code needs those between claims.
 struct worker_state {
-  uint2 published[2];        ///< the block-tasks to take next and their end, by turns
+  uint2 published[2];  ///< the next block-tasks to run and their end; the two entries are used alternately
   unsigned long long about;
-  unsigned started_on;       ///< SM
+  unsigned started_on;  ///< the SM it started on
   unsigned chunk;            ///< block-tasks of the chunk to be measured
-  unsigned known;            ///< below this number all are claimed, as far as it knows
-  bool looks;                ///< before it claims, though the launch is eager
+  unsigned known;  ///< all numbers below this one are claimed, as far as it knows
+  bool looks;  ///< it looks before it claims, even if the launch is eager
   bool holds;                ///< it is the holder
 };
 
-// Memory that other blocks, other grids and the host change meanwhile.
+// Access to memory that other blocks, other grids and the host change at the same time.
 __device__ inline unsigned load(address at) {
   unsigned value;
   asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
@@ -101,10 +101,11 @@ __device__ inline unsigned long long clock_ns() {
 __device__ inline bool is_plain(const LaunchArgs& args) { return args.slot == 0; }
 __device__ inline bool of_agent(const LaunchArgs& args) { return (args.flags & gpuctl::ptx::kAgentGrid) != 0; }
 
-/// As gpuctl::pack_range packs it.
+/// Reads a range as gpuctl::pack_range packs it.
 __device__ inline bool is_outside(unsigned range, unsigned sm) { return sm < (range & 0xffff) || sm >= range >> 16; }
 
-/// Counts this worker, or no longer, among those on an SM that may claim. `here` is made of bytes, atomics are of words.
+/// Adds this worker to the workers that may claim on its SM, or takes it away. `here` consists of bytes, but atomics
+/// work on words.
 __device__ inline void count_here(const LaunchArgs& args, unsigned sm, bool present) {
   static_assert(gpuctl::kMaxSms == 256 && offsetof(DeviceSlot, here) % 4 == 0);
   const unsigned one = 1u << (sm & 3) * 8;
@@ -120,8 +121,8 @@ __device__ inline dim3 block_index(const LaunchArgs& args, unsigned task) {
   return dim3(task - row * args.grid_x, row - plane * args.grid_y, plane);
 }
 
-/// Announces the worker. True: it has its first chunk already, or may claim it without looking, as its SM is allowed as far
-/// as its launch knew.
+/// Announces the worker. Returns true if the worker already has its first chunk, or may claim it without a look because
+/// its SM was allowed when it was launched.
 __device__ inline bool enter(const LaunchArgs& args, worker_state& worker) {
   const unsigned sm = sm_id();
   worker.about = kNothing;
@@ -132,7 +133,7 @@ __device__ inline bool enter(const LaunchArgs& args, worker_state& worker) {
   count_here(args, sm, true);
   if (of_agent(args)) {
     add(args.slot + offsetof(DeviceSlot, extra), 1);
-    fence_device();  // the holder counts on it for whatever this worker claims
+    fence_device();  // the holder must count this worker before anything that this worker claims
     return false;
   }
   if (blockIdx.x == 0) {
@@ -142,7 +143,8 @@ __device__ inline bool enter(const LaunchArgs& args, worker_state& worker) {
   return args.first != 0 || !is_outside(args.range, sm);
 }
 
-/// To be called when SMs are taken away: eager claims claim nothing from here on. False if they did not anyway.
+/// Called when SMs are taken away. Eager claims take nothing from here on. Returns false if the launch was closed
+/// already.
 __device__ inline bool close(const LaunchArgs& args) {
   const unsigned next = exchange(args.slot + offsetof(DeviceSlot, next), gpuctl::ptx::kClosed);
   if ((next & gpuctl::ptx::kClosed) != 0) return false;
@@ -150,8 +152,8 @@ __device__ inline bool close(const LaunchArgs& args) {
   return true;
 }
 
-/// Reads what is allowed from the host, for everybody, and posts how far the launch is if that is due. Returns the range.
-/// `before`: what it was; `closed` becomes true if this closes the launch.
+/// Reads from the host what is allowed, for all workers, and posts the launch's progress if a post is due. Returns the
+/// new range. `before`: the range so far. Sets `closed` if this closes the launch.
 __device__ inline unsigned poll(const LaunchArgs& args, bool resting, unsigned now, unsigned next, unsigned before, bool& closed) {
   const uint4 polled = load4(args.polled);  // a gpuctl::Polled
   const unsigned two = args.limit < 2 ? polled.y : args.limit < 4 ? polled.z : polled.w;
@@ -174,13 +176,13 @@ __device__ inline unsigned poll(const LaunchArgs& args, bool resting, unsigned n
   return range;
 }
 
-/// Counts a worker out that is neither an agent's nor the holder. True: now it is the holder.
+/// Counts out a worker that is neither an agent's nor the holder. Returns true if this worker is now the holder.
 __device__ inline bool count_out(const LaunchArgs& args, worker_state& worker) {
   worker.holds = add(args.slot + offsetof(DeviceSlot, gone), 1) + 1 == args.workers;
   return worker.holds;
 }
 
-/// On an SM that is not allowed. True: this worker leaves. False: it is the holder, and rests.
+/// Called on an SM that is not allowed. Returns true if this worker leaves, false if it is the holder and rests.
 __device__ inline bool leave_or_rest(const LaunchArgs& args, worker_state& worker) {
   if (worker.about != kResting) {
     if (!worker.holds && (of_agent(args) || !count_out(args, worker))) {
@@ -194,7 +196,7 @@ __device__ inline bool leave_or_rest(const LaunchArgs& args, worker_state& worke
   return false;
 }
 
-/// Notes what the leader is about from now on, and hands out a chunk that begins within the launch (task_order()).
+/// Notes what the leader does from now on, and returns a chunk, cut at the end of the launch (task_order()).
 __device__ inline uint2 take(const LaunchArgs& args, worker_state& worker, unsigned begin, unsigned count, bool measure) {
   worker.about = measure ? clock_ns() : kNothing;
   worker.known = begin + count;
@@ -218,12 +220,12 @@ __device__ inline unsigned size_of_claim(const LaunchArgs& args, unsigned next) 
   return max(min((args.total - next) >> args.taper, most), least);
 }
 
-/// The next block-tasks and their end: none for now when those are equal, and the first is kNoTask when the worker is to
-/// leave. `at_once`: as enter() said. Nothing waits in here: the threads of the leader's warp would not come together again
-/// before the body.
+/// Returns the next block-tasks and their end. If the two are equal, there is none for now. If the first is kNoTask,
+/// the worker must leave. `at_once`: the result of enter(). Nothing waits in here, because the threads of the leader's
+/// warp would not converge again before the body.
 __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool at_once) {
   const address next_at = args.slot + offsetof(DeviceSlot, next);
-  bool measure = at_once && blockIdx.x == 0;  // of the first chunks, that of worker 0
+  bool measure = at_once && blockIdx.x == 0;  // of the first chunks, worker 0 measures its own
   if (at_once && args.first != 0) return take(args, worker, blockIdx.x * args.first, args.first, measure);
   unsigned next = args.given;
   bool closed = false;
@@ -245,7 +247,7 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
     }
     closed = (counters.y & gpuctl::ptx::kClosed) != 0;
     const unsigned counter = closed ? counters.y & ~gpuctl::ptx::kClosed : counters.x;
-    if ((counter & gpuctl::ptx::kClosed) != 0) return {0, 0};  // where claims go on is about to be said
+    if ((counter & gpuctl::ptx::kClosed) != 0) return {0, 0};  // another worker is about to write where claims go on
     next = something_left ? args.given + counter : known;
     unsigned range = state.y == 0 ? args.range : state.y;
     worker.known = next;
@@ -281,14 +283,15 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
   return take(args, worker, begin, count, measure);
 }
 
-/// After the barrier behind which all threads read that there is nothing to do: everything they wrote happens before this.
+/// Called after the barrier behind which all threads have read that no block-task is left. Everything that they wrote
+/// happens before this.
 __device__ inline void leave(const LaunchArgs& args, worker_state& worker) {
   const bool evicted = worker.about == kEvicted;
   if (evicted) store64(args.host + offsetof(HostSlot, left_ns), clock_ns());
   if (worker.about != kResting) count_here(args, worker.started_on, false);
   if (of_agent(args)) fence_system();  // what follows in the program's stream does not wait for this grid
   else if (!evicted && !worker.holds) count_out(args, worker);
-  // Nothing is acquired here: that would empty the SM's cache under the workers that still run there.
+  // There is no acquire here: it would empty the SM's cache under the workers that still run there.
   unsigned left = add(args.slot + offsetof(DeviceSlot, left), 1) + 1;
   unsigned extra = load(args.slot + offsetof(DeviceSlot, extra));
   if (!worker.holds) {
