@@ -45,7 +45,7 @@ class Scheduler {
   /// Replaces the tree and decides anew. The new tree still has every slice that a client is in.
   void set_tree(sched::SliceTree tree, std::uint64_t now_ns);
 
-  /// Takes the client in and grants it something. It stays until remove(). Its slice exists.
+  /// Adds the client and grants it something. It stays until remove(). Its slice exists.
   Client& add(Client client, std::uint64_t now_ns);
 
   /// What the client had is granted to others before this returns; no client waits for one that is gone. The page of
@@ -73,7 +73,7 @@ class Scheduler {
   /// Board::set_always_preemptible, on all devices.
   void set_always_preemptible(bool on, std::uint64_t now_ns);
 
-  /// What became of the time slices that any client was given so far, on any device: whether they work here.
+  /// Whether time slices work here: what became of those that any client was given so far, on any device.
   ipc::TimeSlice time_slices_work() const;
 
   /// Reads every client's usage, decides anew if a demand changed, and continues handovers. Allocates nothing.
