@@ -1,4 +1,4 @@
-// How `--help` looks: CLI11's layout with our usage line and without what goes without saying.
+// The layout of `--help`: CLI11's, with gpuctl's usage line and without the obvious.
 #pragma once
 
 #include <CLI/App.hpp>
