@@ -29,13 +29,13 @@ struct alignas(64) Grant {
   std::uint32_t epoch;       ///< futex word (shared): +1 after each change of this Grant
   std::int32_t priority;     ///< of the client's slice
   std::uint64_t decided_ns;  ///< CLOCK_MONOTONIC when the daemon decided the current grant
-  std::uint32_t
-      idle;  ///< SMs that no client uses now and this one may not use: blocks it starts may fall on them first
+  /// SMs that no client uses now and this one may not use: blocks that it starts may fall on them first.
+  std::uint32_t idle;
   /// SMs that only clients of its slice can have: the slice's reserve while it is kept.
   std::uint32_t reserve;
   std::uint32_t flags;  ///< kMemoryLimited, kAlone, kFree, kTellWork, and a band of priorities (pack_band)
-  std::uint32_t
-      first;  ///< where its SMs begin, for kernels that can only be confined by number; busy clients are kept apart
+  /// Where its SMs begin, for kernels that can only be confined by number; busy clients are kept apart.
+  std::uint32_t first;
   std::uint64_t memory_max;  ///< bytes, when limited: the least limit of its slice and those above, which all programs
                              ///< there share
   std::uint32_t time_slice_us;  ///< for its channel groups, where programs take turns; 0: leave them as they are
@@ -76,8 +76,8 @@ constexpr PriorityBand band_of(std::uint32_t flags) {
 inline constexpr std::uint32_t kNoJobs = 0;
 /// Keep Head up to date and write Records; wake the daemon when work begins or ends.
 inline constexpr std::uint32_t kTellJobs = 1;
-inline constexpr std::uint32_t kTellEachJob =
-    2;  ///< also wake it whenever another launch becomes the head, because other jobs wait
+/// Also wake the daemon whenever another launch becomes the head, because other jobs wait.
+inline constexpr std::uint32_t kTellEachJob = 2;
 static_assert(sizeof(Grant) == 64 && offsetof(Grant, polled) == 0 && offsetof(Grant, epoch) == 16);
 
 /// Grant::time_slice_us: the driver's own. Whether time slices can be set is found out all the same.
@@ -167,11 +167,11 @@ struct Stub {
   std::uint32_t size;     ///< sizeof(Stub)
   std::uint32_t devices;  ///< entries of grant[] and usage[] in use
   std::uint32_t client_pid;
-  std::uint32_t
-      daemon_alive;  ///< daemon: 1. The client relies on the connection instead: when it is closed the daemon is gone
+  /// daemon: 1. The client relies on the connection instead: when it is closed the daemon is gone.
+  std::uint32_t daemon_alive;
   std::uint32_t records_written;  ///< client: Records so far; the latest is at place (records_written - 1) % kRecords
-  std::uint32_t
-      records_read;  ///< daemon: how many of these it has read; a client that is kRecords ahead drops new ones
+  /// daemon: how many of these it has read. A client that is kRecords ahead drops new ones.
+  std::uint32_t records_read;
   std::uint32_t reserved[8];
   Grant grant[kMaxDevices];
   Usage usage[kMaxDevices];

@@ -33,7 +33,7 @@ struct PolicySummary {
   double worst = 0;                                   ///< greatest NTT
   double p50_ms = 0, p99_ms = 0;                      ///< turnaround
   double launches = 0, evictions = 0, decisions = 0;  ///< per seed
-  double lost = 0;                                    ///< fraction of the devices' time that evictions cost
+  double lost = 0;                                    ///< fraction of the devices' time lost to evictions, dispatches
   double end_ms = 0;                                  ///< mean end of the last launch
   std::vector<ApplicationSummary> applications;
   std::vector<PrioritySummary> priorities;    ///< ascending

@@ -22,7 +22,7 @@ using sched::CapSM;
 using sched::Time;
 using sched::Workload;
 
-constexpr double kMsPerYear = 3.2e10;  // nobody simulates longer, and it fits into 64 bits of nanoseconds
+constexpr double kMsPerYear = 3.2e10;  // more than a simulation needs, and it fits into 64 bits of nanoseconds
 
 std::string plain(double v) {
   std::ostringstream text;

@@ -13,8 +13,7 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitRefused = 1;      ///< the daemon refused
 inline constexpr int kExitUsage = 2;        ///< the command line is wrong
 inline constexpr int kExitUnreachable = 3;  ///< no daemon, or one that is not understood
-inline constexpr int kExitRunFailed =
-    125;  ///< `run`: gpuctl itself failed, the same status as of env(1) and timeout(1)
+inline constexpr int kExitRunFailed = 125;  ///< `run`: gpuctl itself failed, as with env(1) and timeout(1)
 inline constexpr int kExitNotExecutable = 126;
 inline constexpr int kExitNotFound = 127;
 

@@ -62,15 +62,15 @@ class Client {
     std::uint32_t decided = 0;  ///< CapSM, as the next two
     std::uint32_t demand = 0;   ///< as last read, bounded by the device; so is the next
     std::uint32_t holding = 0;
-    std::uint32_t outstanding = 0;
-    std::uint64_t launches = 0;  ///< as last read
-    std::uint64_t work_ns = 0;   ///< when it was last seen to have something to run or to have launched something
+    std::uint32_t outstanding = 0;  ///< launches, as last read
+    std::uint64_t launches = 0;     ///< as last read
+    std::uint64_t work_ns = 0;      ///< when it was last seen to have something to run or to have launched something
     /// The grant in the stub page: `decided`, except in a handover, in a storm, or while nothing is in force.
     std::uint32_t written = 0;
     std::uint32_t idle = 0;  ///< as in the stub page; so is the next
     std::uint32_t time_slice_us = 0;
-    std::uint64_t promised =
-        0;                    ///< bytes of memory it was last granted, or reported to hold; 0 while nothing limits it
+    /// Bytes of memory it was last granted, or reported to hold; 0 while nothing limits it.
+    std::uint64_t promised = 0;
     std::uint32_t epoch = 0;  ///< the daemon's own copy, because the client can write to the page
     HeldCapsm held;
     GrantHistory history;            ///< of `written`, without what is taken from a job's tail
@@ -134,7 +134,7 @@ class Client {
   /// Bytes of the device's memory that it holds, or may hold by what it was granted; at most `size`.
   std::uint64_t memory(std::size_t slot, std::uint64_t size) const;
 
-  /// Whether a shrink is still not applied after `deadline` and the longest block-task seen.
+  /// Whether a shrink is still not applied `deadline` and the longest block-task seen after it was written.
   bool overdue(std::size_t slot, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const;
 
   /// True at the moment when the client is found to hold more than its grant past the deadline. Then false until a

@@ -109,7 +109,7 @@ std::uint32_t Board::demand_that_counts(std::span<const sched::NodeInput> nodes,
   if (by_turns_ || !is_free(member)) return demand;
   const bool all_free =
       std::all_of(in_force_.begin(), in_force_.end(), [](InForce what) { return what == InForce::nothing; });
-  if (all_free) return demand;  // no client obeys: the numbers only show who wants what
+  if (all_free) return demand;  // no client obeys: the numbers only show what each wants
   sched::CapSM reserved{};
   for (auto n = static_cast<std::int32_t>(members_[member].client->node);
        nodes[static_cast<std::size_t>(n)].parent >= 0; n = nodes[static_cast<std::size_t>(n)].parent)

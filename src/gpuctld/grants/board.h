@@ -55,8 +55,8 @@ class Board {
   /// By member: whether anything other than a policy for jobs would be in force.
   std::vector<bool> obeys_without_jobs(std::span<const sched::NodeInput> nodes) const;
 
-  /// Decides how many SMs each client is to have. Writes no grants, but what the pages say about reserve, what is in
-  /// force, and being alone.
+  /// Decides how many SMs each client is to have. Writes no grants, but the other words of the pages: the reserve, what
+  /// is in force, whether the client is alone.
   void decide(sched::Allocator& allocator, std::span<const sched::NodeInput> nodes, std::uint64_t turn);
 
   /// Writes what was decided, as far as no other client may be using it. `deadline`: see Client::overdue.

@@ -128,8 +128,7 @@ void Scheduler::learn() {
           (record.evictions & ~(ipc::kWholeDevice | ipc::kOriginalForm)) >> ipc::kRecordDeviceShift;
       if (index >= client.slots().size() || client.slots()[index].device < 0) continue;
       const std::uint32_t sms = sms_[static_cast<std::size_t>(client.slots()[index].device)];
-      if ((record.evictions & ipc::kOriginalForm) !=
-          0) {  // it may be one of several at once; the record says how many SMs it had
+      if ((record.evictions & ipc::kOriginalForm) != 0) {  // one of several, perhaps; it says its SMs itself
         knowledge_.learn(record, sms);
         continue;
       }

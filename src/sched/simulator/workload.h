@@ -35,8 +35,8 @@ struct Application {
   std::optional<std::uint32_t> device;  ///< less than Workload::devices
   SliceLimits limits;                   ///< for policies that know reserves; their weight is not used
   std::int32_t priority = 0;
-  std::optional<std::pair<std::int32_t, std::int32_t>>
-      random_priority;  ///< of each launch, drawn from this range, both ends included
+  /// Of each launch, drawn from this range, both ends included.
+  std::optional<std::pair<std::int32_t, std::int32_t>> random_priority;
   std::uint32_t weight = 1;
   std::uint32_t instances = 1;  ///< independent applications like this one
   std::uint64_t repeat = 1;     ///< launches of each, one after the other
