@@ -1,7 +1,7 @@
 // How many SMs a client may use, and which of them one of its streams may use: the words that GPU workers poll.
 //
 // SMs are identified by %smid. Under MPS each client counts for itself the SMs on which it has blocks now. So only a
-// number of SMs can be granted: "the SMs whose %smid is below n" are n SMs, but no certain ones.
+// number of SMs can be granted: "the SMs whose %smid is below n" are n SMs, but no particular ones.
 #pragma once
 
 #include <cstdint>

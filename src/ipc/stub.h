@@ -1,9 +1,9 @@
 // The stub page: one memfd per client, made by gpuctld, mapped by both sides.
 //
-// The daemon writes Grant, Stub::sure_sms and the words of Stub marked "daemon"; the client writes everything else.
-// Neither trusts what it reads: each read checks the value. All fields are words of 16, 32 or 64 bits, accessed
-// atomically or as volatile; there are no locks. The client also maps its Grant words into its GPU's address space. So
-// a worker of a running kernel reads the daemon's decision itself, with no thread of the client in between.
+// The daemon writes Grant, Stub::sure_sms and the words before Stub::grant except records_written; the client writes
+// everything else. Neither trusts what it reads: each read checks the value. All fields are words of 16, 32 or 64 bits,
+// accessed atomically or as volatile; there are no locks. The client also maps its Grant words into its GPU's address
+// space. So a worker of a running kernel reads the daemon's decision itself, with no thread of the client in between.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,7 @@ struct alignas(64) Grant {
   std::uint32_t flags;  ///< kMemoryLimited, kAlone, kFree, kTellWork, and a band of priorities (pack_band)
   /// Where its SMs begin, for kernels that can only be confined by number; busy clients are kept apart.
   std::uint32_t first;
-  std::uint64_t memory_max;  ///< bytes, when limited: the least limit of its slice and those above, which all programs
-                             ///< there share
+  std::uint64_t memory_max;  ///< bytes, if limited: the least limit of its slice and those above, shared by all there
   std::uint32_t time_slice_us;  ///< for its channel groups, where programs take turns; 0: leave them as they are
   std::uint32_t jobs;           ///< kNoJobs, kTellJobs or kTellEachJob: what the client must report about launches
 };

@@ -19,7 +19,7 @@ struct Policy;
 
 enum class ReserveMode {
   strict,  ///< kept free while idle: its clients start without waiting (SMGuard's reservation)
-  active,  ///< kept free until the slice has had no work for as long as its hold, then lent
+  active,  ///< kept free while the slice has had work within its hold, otherwise lent
   lend,    ///< others may use it while idle; taken back on demand
 };
 std::string_view mode_name(ReserveMode mode);

@@ -32,7 +32,7 @@ class SliceTree {
   SliceResult<void> change(std::string_view path, const SliceChange& change, const Caller& caller);
   /// `clients`: how many clients are in the slice now. slice_busy unless that is 0 and the slice has no children.
   SliceResult<void> remove(std::string_view path, std::size_t clients, const Caller& caller);
-  /// Whether a program of the caller may join: any caller the root, otherwise a caller that may change what is below
+  /// Whether a program of the caller may join: in the root always, below it if the caller may change what is below
   /// `path`.
   SliceResult<void> may_join(std::string_view path, const Caller& caller) const;
 

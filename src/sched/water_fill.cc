@@ -38,8 +38,8 @@ void WaterFiller::fill(std::span<const Vessel> vessels, CapSM amount, std::uint6
     weights += vessels[i].weight;
     open_.push_back({static_cast<std::uint32_t>(i), vessels[i].weight, n, vessels[i].room.count});
   }
-  // Fill the vessels whose share exceeds their room. Each of them raises the level for the rest, so the order does not
-  // matter and a few passes are enough.
+  // Fill the vessels whose share is at least their room. Each of them raises the level for the rest, so the order does
+  // not matter and a few passes are enough.
   for (std::size_t before = 0; before != open_.size();) {
     before = open_.size();
     std::size_t kept = 0;

@@ -1,12 +1,12 @@
 // One device of the scheduler: the clients on it, how many SMs were decided for each, and how many the clients' pages
 // say.
 //
-// A grant is a number of SMs, not certain SMs, so it is a sum that must hold: all clients together may use no more than
-// the device has. A busy client whose grant shrank may go on using what it had until it says that it has left, or until
-// its deadline has passed. Meanwhile as many SMs are withheld from the clients that gain. So a decision takes hold in
-// two phases. Each write() brings the written grants closer to it: clients that gain keep what they have and get what
-// no other client may be using, clients of slices with a reserve first. A client with nothing outstanding uses nothing,
-// so no client waits for it; what it may start with counts all the same.
+// A grant is a number of SMs, no particular ones, so it is a sum that must hold: all clients together may use no more
+// than the device has. A busy client whose grant shrank may go on using what it had until it says that it has left, or
+// until its deadline has passed. Meanwhile as many SMs are withheld from the clients that gain. So a decision takes
+// hold in two phases. Each write() brings the written grants closer to it: clients that gain keep what they have and
+// get what no other client may be using, clients of slices with a reserve first. A client with nothing outstanding uses
+// nothing, so no client waits for it; what it may start with counts all the same.
 //
 // What the clients of a leaf share at rest (sched/allocator.h) counts once, even if its slice has no client: a reserve
 // that is kept stays free during handovers. If several of its clients start in the same instant, other clients wait

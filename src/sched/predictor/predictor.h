@@ -20,7 +20,7 @@ namespace gpuctl::sched {
 /// the prediction counts: with a fraction f done it has weight 1 - f.
 Time corrected_remaining(Time predicted, Time ran, std::uint64_t tasks_done, std::uint64_t tasks_total);
 
-/// Times of curves are for this many block-tasks, whatever the size of the launch: enough for any resolution, and no
+/// Times of curves are for this many block-tasks, whatever the size of the launch: fine enough for any launch, and no
 /// duration is too long.
 inline constexpr double kCurveTasks = 1'000'000;
 

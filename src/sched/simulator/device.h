@@ -28,7 +28,7 @@ class SimDevice {
   /// Does all that happens at `now` before new jobs arrive: SMs become free, jobs end (their ids go to `finished`).
   void run_until(Time now, std::vector<JobId>& finished);
   void arrive(JobId id, Time now);
-  /// Asks the policy and applies its plan. Returns when the next event on this device is.
+  /// Asks the policy and applies its plan. Returns the time of the next event on this device.
   Time decide(Time now);
 
  private:

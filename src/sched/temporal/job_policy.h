@@ -25,7 +25,7 @@ struct Share {
 
 /// What a policy wants from now on. Jobs without a share get nothing.
 struct Plan {
-  std::vector<Share> shares;  ///< together at most the capacity; the first job leads, and slices are its
+  std::vector<Share> shares;  ///< together at most the capacity; the first job leads and has the slice
   Time slice = kNever;        ///< how long the leading job may run, counted from when it holds SMs
   bool renew = false;         ///< start a new slice even if the same job leads as before
   Time again = kNever;        ///< instant at which to ask again in any case
