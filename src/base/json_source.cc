@@ -1,2 +1,2 @@
-// Boost.JSON without its shared library: the one place where its code is compiled.
+// Boost.JSON without its shared library: its code is compiled here and nowhere else.
 #include <boost/json/src.hpp>

@@ -1,4 +1,4 @@
-// What other people's strings become before they are shown.
+// Makes strings of other programs fit to be shown.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace gpuctl {
 
-/// The text without control characters, which are replaced, so that it stays one line.
+/// The text as one line: `instead` replaces control characters.
 inline std::string one_line(std::string text, char instead = ' ') {
   std::ranges::replace_if(
       text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, instead);

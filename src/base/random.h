@@ -1,4 +1,5 @@
-// Random numbers that are the same everywhere: the standard library leaves its distributions to the implementation.
+// Random numbers that are the same on every machine. The standard library leaves its distributions to the
+// implementation.
 #pragma once
 
 #include <cmath>
@@ -9,7 +10,7 @@
 
 namespace gpuctl {
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): one word of state, any seed will do.
+/// SplitMix64 (Steele, Lea and Flood, 2014): one word of state; any seed is good.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -24,7 +25,7 @@ class Random {
   double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
   /// The same with 24 random bits, as many as a float holds.
   float uniform_float() { return static_cast<float>(bits() >> 40) * 0x1p-24f; }
-  /// In [0, n), n > 0. The bias, below n / 2^64, is of no matter here.
+  /// In [0, n), n > 0. The bias, below n / 2^64, does not matter here.
   std::uint64_t below(std::uint64_t n) { return bits() % n; }
   double exponential(double mean) { return -mean * std::log(1 - uniform()); }
   double normal() { return std::sqrt(-2 * std::log(1 - uniform())) * std::cos(2 * std::numbers::pi * uniform()); }

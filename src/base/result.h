@@ -1,5 +1,5 @@
-// The one error convention of the project (CONTRIBUTING, "Errors"): an outcome a caller must expect is a
-// Result; what nobody expects is an exception, and none may leave a C API or a thread of somebody else's process.
+// The project's one error convention (CONTRIBUTING, "Errors"): an outcome that a caller must expect is a Result. An
+// unexpected one is an exception, and no exception may leave a C API or a thread in another program's process.
 #pragma once
 
 #include <boost/system/result.hpp>
@@ -15,7 +15,7 @@ struct Error {
   std::string message;
 };
 
-/// Found by Boost when somebody calls value() on a failed Result: a programming error, hence an exception.
+/// Called by Boost for value() of a failed Result: a programming error, hence an exception.
 [[noreturn]] inline void throw_exception_from_error(const Error& error, const boost::source_location&) {
   throw std::logic_error(error.message);
 }

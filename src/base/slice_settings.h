@@ -1,9 +1,9 @@
-// The settings of a slice, each described once: the rows below.
+// The settings of a slice, each described once, by the rows below.
 //
-// From them are made SliceSettings and kSliceSettings, the fields of the interface io.gpuctl and of the state file
-// (ipc/types.h), the keys of gpuctl.toml (gpuctld/config), the options and keys of gpuctl (gpuctl/line/settings.h), and
-// the errors that name a range (sched/apply_change.h). Tests hold the interface file, the manual pages, the shipped
-// configuration and the completion to them. What a setting does is written in sched.
+// The rows make SliceSettings and kSliceSettings. From these come the fields of the interface io.gpuctl and of the
+// state file (ipc/types.h), the keys of gpuctl.toml (gpuctld/config), the options and keys of gpuctl
+// (gpuctl/line/settings.h), and the errors that name a range (sched/apply_change.h). Tests compare the interface file,
+// the manual pages, the shipped configuration and the completion with the rows. sched says what a setting does.
 #pragma once
 
 #include <array>
@@ -23,9 +23,9 @@ inline constexpr std::int64_t kNoGroup = -1;              ///< as owner_gid: no 
 /// Values of reserve_mode, in the order of sched::ReserveMode.
 inline constexpr std::array<std::string_view, 3> kReserveModes{"strict", "active", "lend"};
 
-/// One row for each setting, in the order of help, manual and interface. A NUMBER and a TEXT have a value always; a
-/// LIMIT is a number or lifted, for which it has a second field. After the name comes the default, or the name of the
-/// second field, and then members of SliceSetting.
+/// One row for each setting, in the order of help, manual and interface. A NUMBER and a TEXT always have a value. A
+/// LIMIT is a number or lifted; a second field says that it is lifted. After the name comes the default, for a LIMIT
+/// the name of its second field, and then members of SliceSetting.
 // clang-format off
 #define GPUCTL_SLICE_SETTINGS(NUMBER, TEXT, LIMIT) \
   NUMBER(reserve, 0, .kind = SettingKind::sms, .least = 0, .greatest = kSmsGreatest, \
@@ -55,7 +55,7 @@ inline constexpr std::array<std::string_view, 3> kReserveModes{"strict", "active
   NUMBER(owner_gid, kNoGroup, .kind = SettingKind::group, .least = kNoGroup, .greatest = kIdGreatest, .on_root = true)
 // clang-format on
 
-/// Settings of a slice as somebody asks for them, not yet validated. Absent: leave it as it is.
+/// Settings of a slice as requested, not yet validated. A setting that is absent stays as it is.
 struct SliceSettings {
 #define GPUCTL_NUMBER(name, ...) std::optional<std::int64_t> name;
 #define GPUCTL_TEXT(name, ...) std::optional<std::string> name;
@@ -70,7 +70,7 @@ struct SliceSettings {
   friend bool operator==(const SliceSettings&, const SliceSettings&) = default;
 };
 
-/// What a value is, which says how it is read and written.
+/// The kind of a value. It decides how the value is read and written.
 enum class SettingKind { sms, milliseconds, number, bytes, mode, policy, user, group };
 
 inline constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();  ///< as `greatest`: no bound
@@ -87,9 +87,9 @@ struct SliceSetting {
   SettingKind kind;
   std::int64_t least = 0, greatest = 0;  ///< of a number
   bool on_root = false;                  ///< can be set on the root too
-  const char* option = nullptr;          ///< of gpuctl; null: the option before it takes this value too
-  const char* argument = "";             ///< what its value is called in help: "SIZE|none"
-  const char* example = "";              ///< of a value, for errors
+  const char* option = nullptr;          ///< of gpuctl; null: the previous option takes this value too
+  const char* argument = "";             ///< name of its value in help: "SIZE|none"
+  const char* example = "";              ///< example of a value, for errors
   const char* help = "";
 };
 
@@ -105,21 +105,21 @@ inline constexpr std::array kSliceSettings{GPUCTL_SLICE_SETTINGS(GPUCTL_NUMBER, 
 #undef GPUCTL_TEXT
 #undef GPUCTL_LIMIT
 
-/// Whether it is among `settings`.
+/// Whether `settings` has a value for it.
 inline bool is_given(const SliceSetting& setting, const SliceSettings& settings) {
   return (setting.number != nullptr && (settings.*setting.number).has_value()) ||
          (setting.text != nullptr && (settings.*setting.text).has_value()) ||
          (setting.lifted != nullptr && settings.*setting.lifted);
 }
 
-/// Takes it out of `settings`.
+/// Removes its value from `settings`.
 inline void drop(const SliceSetting& setting, SliceSettings& settings) {
   if (setting.number != nullptr) (settings.*setting.number).reset();
   if (setting.text != nullptr) (settings.*setting.text).reset();
   if (setting.lifted != nullptr) settings.*setting.lifted = false;
 }
 
-/// The row of that name, which there must be.
+/// The row of that name, which must exist.
 consteval const SliceSetting& slice_setting(std::string_view name) {
   for (const SliceSetting& setting : kSliceSettings)
     if (setting.name == name) return setting;

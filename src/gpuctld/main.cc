@@ -36,7 +36,7 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// Makes the state directory this daemon's alone until the process ends, however it ends.
+/// Keeps the state directory for this daemon alone until the process ends, in whatever way it ends.
 Result<ipc::UniqueFd> lock_state(const std::string& directory) {
   std::error_code error;
   const bool created = std::filesystem::create_directories(directory, error);
@@ -50,7 +50,7 @@ Result<ipc::UniqueFd> lock_state(const std::string& directory) {
   return fd;
 }
 
-/// Our own socket file: gone when the daemon ends in an orderly way.
+/// The daemon's own socket file, removed when the daemon ends in an orderly way.
 struct SocketFile {
   std::string path;
   ~SocketFile() {
@@ -74,7 +74,7 @@ Result<int> find_listener(const Options& options, const DaemonOptions& settings,
   return listener->release();
 }
 
-/// Signals, and a sign of life for systemd.
+/// Handles signals, and tells systemd that the daemon is alive.
 class Process {
  public:
   Process(asio::io_context& context, Manager& manager)

@@ -1,4 +1,4 @@
-// What makes machine code of a PTX text. None of them is in the program's process.
+// The compilers that make machine code of a PTX text. They run in the helper, not in the program's process.
 #pragma once
 
 #include <map>
@@ -13,29 +13,30 @@ namespace gpuctl::compile {
 struct Source {
   std::string text;
   unsigned sm = 0;        ///< compute capability, 90 for 9.0
-  char suffix = '\0';     ///< 'a' or 'f' where the text is for this architecture alone
-  int max_registers = 0;  ///< for each thread; 0 = no limit
+  char suffix = '\0';     ///< 'a' or 'f' if the text is for this architecture alone
+  int max_registers = 0;  ///< per thread; 0 = no limit
 };
 
 struct MachineCode {
   std::string image;                                        ///< a cubin
-  std::map<std::string, gpuslice::CompiledKernel> kernels;  ///< by name, as far as the compiler says
+  std::map<std::string, gpuslice::CompiledKernel> kernels;  ///< by name, as far as the compiler reports
 };
 
-/// Makes machine code, or says in one line why it does not.
+/// Makes machine code, or says in one line why it cannot.
 using Compiler = Result<MachineCode> (*)(const Source& source, const std::string& where);
 
-/// NVIDIA's nvJitLink, a library of the toolkit and of the wheels that frameworks bring. It needs no driver and no
-/// context. `where`: its path; empty: look for it.
+/// NVIDIA's nvJitLink, a library of the toolkit and of the wheels that frameworks install. It needs no driver and no
+/// context. `where`: its path; if empty the function looks for it.
 Result<MachineCode> compile_by_nvjitlink(const Source& source, const std::string& where);
 
 /// The toolkit's ptxas, found in PATH, CUDA_HOME or /usr/local/cuda.
 Result<MachineCode> compile_by_ptxas(const Source& source, const std::string& where);
 
-/// The driver's linker. It needs a context: some hundred MB of device memory and, under MPS, a place.
+/// The driver's linker. It needs a context, which takes some hundred MB of device memory and, under MPS, one of the
+/// places for clients.
 Result<MachineCode> compile_by_driver(const Source& source, const std::string& where);
 
-/// The suffix of the text's `.target`; a text has one.
+/// The suffix of the text's `.target`. A text has one `.target`.
 char target_suffix(const std::string& text);
 
 /// "sm_90a".

@@ -9,9 +9,9 @@
 namespace gpuctl::compile {
 namespace {
 
-/// Of the compiler's log.
+/// Size of the buffer for the compiler's log.
 constexpr std::size_t kLogBytes = std::size_t{1} << 20;
-/// What CUjit_target adds for architectures with a suffix.
+/// What CUjit_target adds for architectures with these suffixes.
 constexpr unsigned kSuffixA = 0x10000, kSuffixF = 0x20000;
 
 #define GPUCTL_FUNCTION(name) decltype(&::name) name = nullptr
@@ -26,7 +26,7 @@ struct Api {
   GPUCTL_FUNCTION(cuLinkDestroy);
 };
 
-/// With a context of the first device current; an error where there is none.
+/// Makes a context of the first device current; an error if there is none.
 Result<Api> prepare(const std::string& where) {
   void* library = dlopen(where.empty() ? "libcuda.so.1" : where.c_str(), RTLD_NOW);
   if (!library) return fail("there is no CUDA driver");

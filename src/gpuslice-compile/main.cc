@@ -1,6 +1,6 @@
-// gpuslice-compile: the compile helper. libgpuslice starts it, with one descriptor for each job (compile_job.h) from 3
-// on and their number as its argument. It makes the forms of each job's kernels, keeps them in the user's cache
-// directory for the next start, and hands them to the program that asked, if that is still there.
+// gpuslice-compile: the compile helper. libgpuslice starts it with one descriptor for each job (compile_job.h), from 3
+// on, and the number of jobs as its argument. The helper makes the forms of each job's kernels and keeps them in the
+// user's cache directory for the next start. It also hands them to the program that asked, if that still exists.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -22,7 +22,7 @@ using namespace gpuslice;
 constexpr int kFirstDescriptor = 3;
 /// A tenth of the processor time of an ordinary process.
 constexpr int kNice = 10;
-/// Of processor time in all. What takes longer is stuck.
+/// In all. A helper that uses more processor time is stuck.
 constexpr rlim_t kMostSeconds = 1800;
 
 std::string variable(const char* name) {
@@ -30,7 +30,7 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-/// Other helpers may be at the same work: who comes second waits, and finds it done.
+/// Other helpers may have the same work. The second one waits for its turn and finds the forms made.
 void run(CompileJob& job) {
   const gpuctl::Result<CompileRequest> request = job.request();
   if (!request) return;

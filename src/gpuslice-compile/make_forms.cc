@@ -17,7 +17,7 @@ using gpuslice::ImageKernel;
 
 constexpr std::string_view kDriver = "driver";
 
-/// Where the program has what compilers need; empty: look for it.
+/// Where the program has what compilers need; empty if unknown.
 struct Places {
   std::string nvjitlink;
   std::string driver;
@@ -58,7 +58,7 @@ gpuslice::CompiledKernel compiled(const MachineCode& code, const std::string& na
   return found == code.kernels.end() ? gpuslice::CompiledKernel{} : found->second;
 }
 
-/// Compiles once more with limits for registers where some forms should have any, and keeps what does not spill.
+/// Compiles once more, with register limits for forms that should have any. Keeps the result if it does not spill more.
 void limit(MachineCode& code, const Source& source, const std::vector<ImageKernel>& kernels, const Places& places,
            std::string_view wanted) {
   const auto limits =

@@ -13,11 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What nvJitLink.h declares, so that the build does not need it.
+// The declarations of nvJitLink.h, so that the build does not need it.
 using Handle = struct nvJitLink*;
 constexpr int kInputPtx = 2;
 constexpr int kSuccess = 0;
-/// Texts that compile within a tenth of a second are not worth threads.
+/// Shorter texts compile within a tenth of a second; threads do not pay for them.
 constexpr std::size_t kWorthThreadsBytes = 65'536;
 constexpr unsigned kMostThreads = 8;
 
@@ -56,7 +56,7 @@ Api find_functions(void* library) {
   return api;
 }
 
-/// Where toolkits and distributions put it, newest first.
+/// Where toolkits and distributions install it, newest first.
 std::vector<std::string> candidates(const std::string& where) {
   std::vector<std::string> paths;
   if (!where.empty()) paths.push_back(where);
@@ -114,7 +114,7 @@ Result<MachineCode> compile_by_nvjitlink(const Source& source, const std::string
     return fail("nvJitLink does not take " + architecture(source));
   MachineCode made;
   std::size_t bytes = 0;
-  // Some versions want the NUL behind the text.
+  // Some versions need the NUL after the text.
   bool done = functions.add(handle, kInputPtx, source.text.c_str(), source.text.size() + 1, "rewritten") == kSuccess &&
               functions.complete(handle) == kSuccess && functions.cubin_size(handle, &bytes) == kSuccess;
   if (done) {

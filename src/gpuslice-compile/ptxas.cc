@@ -53,7 +53,7 @@ std::string content_of(const UniqueFd& file) {
   return content;
 }
 
-/// Its exit status; -1: it could not be run. Both of its outputs go to `log`.
+/// The command's exit status; -1 if it could not be run. Both of its outputs go to `log`.
 int run(std::vector<std::string> command, const UniqueFd& log) {
   std::vector<char*> arguments;
   for (std::string& argument : command) arguments.push_back(argument.data());

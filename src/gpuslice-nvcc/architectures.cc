@@ -10,7 +10,7 @@ constexpr std::string_view kVirtual = "compute_";
 constexpr std::string_view kReal = "sm_";
 constexpr std::string_view kLinkTime = "lto_";
 
-/// The names in "sm_80", "sm_80,compute_80", "[sm_80,compute_80]" or the same in quotes that a shell left there.
+/// The names in "sm_80", "sm_80,compute_80" or "[sm_80,compute_80]", also in quotes that a shell left there.
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> names(1);
   for (const char c : text) {
@@ -23,7 +23,7 @@ std::vector<std::string> split_list(std::string_view text) {
   return names;
 }
 
-/// "compute_90a" for "sm_90a" and for itself; nothing for what stands for something else.
+/// "compute_90a" for "sm_90a" and for itself; empty for any other name.
 std::string virtual_of(const std::string& architecture) {
   if (architecture.starts_with(kVirtual)) return architecture;
   if (architecture.starts_with(kReal)) return std::string(kVirtual) + architecture.substr(kReal.size());
@@ -34,7 +34,7 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Code for the device linker, which keeps no PTX however it is asked.
+/// Whether all of it is code for the device linker, which keeps no PTX, whatever the options.
 bool only_link_time(const std::vector<std::string>& code) {
   return !code.empty() && std::all_of(code.begin(), code.end(), [](const auto& c) { return c.starts_with(kLinkTime); });
 }
@@ -70,7 +70,7 @@ std::vector<std::string> Architectures::without_ptx(
   };
   const std::string plain = virtual_of(architecture_);
   if (!plain.empty()) {
-    // Without -code, nvcc keeps the PTX of the one architecture.
+    // Without -code, nvcc keeps the PTX of this one architecture.
     add(plain, code_.empty() ? std::vector<std::string>{plain} : code_);
   } else if (!architecture_.empty()) {
     for (const std::string& name : resolve(architecture_)) add(name, {});

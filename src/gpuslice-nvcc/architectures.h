@@ -1,4 +1,4 @@
-// Which PTX an nvcc command line asks for, and which it keeps.
+// Which PTX an nvcc command line generates code from, and which it keeps.
 #pragma once
 
 #include <functional>
@@ -7,14 +7,14 @@
 
 namespace gpuctl::nvcc {
 
-/// Takes the options about architectures one by one.
+/// Gets the options about architectures one by one.
 class Architectures {
  public:
   void gpu_architecture(const std::string& value) { architecture_ = value; }  ///< -arch
   void gpu_code(const std::string& value);                                    ///< -code
   void generate_code(const std::string& value);                               ///< -gencode
 
-  /// The compute_ names that code is generated from, without their PTX being kept, each once. `resolve` as
+  /// The compute_ names from which code is generated without their PTX being kept, each once. `resolve`: see
   /// Surroundings::virtual_architectures.
   std::vector<std::string> without_ptx(
       const std::function<std::vector<std::string>(const std::string& architecture)>& resolve) const;

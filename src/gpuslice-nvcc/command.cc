@@ -13,7 +13,7 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-/// nvcc answers, and compiles nothing.
+/// With these nvcc answers a question and compiles nothing.
 constexpr std::array kQuestions{"-h"sv,
                                 "--help"sv,
                                 "-V"sv,
@@ -24,7 +24,7 @@ constexpr std::array kQuestions{"-h"sv,
                                 "--list-gpu-code"sv,
                                 "-clean"sv,
                                 "--clean-targets"sv};
-/// The output has no place for PTX beside what it is: options about architectures stay as they are.
+/// With these the output has no place for PTX, so the options about architectures stay as they are.
 constexpr std::array kOneForm{"-E"sv,        "--preprocess"sv,
                               "-M"sv,        "--generate-dependencies"sv,
                               "-MM"sv,       "--generate-nonsystem-dependencies"sv,
@@ -33,10 +33,10 @@ constexpr std::array kOneForm{"-E"sv,        "--preprocess"sv,
                               "-optix-ir"sv, "--optix-ir"sv,
                               "-ltoir"sv,    "--ltoir"sv,
                               "-dlink"sv,    "--device-link"sv};
-/// nvcc stops before the host linker, besides where there is but one form.
+/// With these, and those of kOneForm, nvcc stops before the host linker.
 constexpr std::array kNotLinked{"-c"sv,    "--compile"sv, "-dc"sv,     "--device-c"sv, "-dw"sv,  "--device-w"sv,
                                 "-cuda"sv, "--cuda"sv,    "-fatbin"sv, "--fatbin"sv,   "-lib"sv, "--lib"sv};
-/// What follows belongs to another program, and may look like an option of nvcc.
+/// The next argument belongs to another program, and may look like an option of nvcc.
 constexpr std::array kPassedOn{"-Xcompiler"sv, "--compiler-options"sv, "-Xlinker"sv, "--linker-options"sv,
                                "-Xarchive"sv,  "--archive-options"sv,  "-Xptxas"sv,  "--ptxas-options"sv,
                                "-Xnvlink"sv,   "--nvlink-options"sv,   "-Xfatbin"sv, "--fatbin-options"sv,
@@ -102,14 +102,14 @@ class Reader {
     --depth_;
   }
 
-  static constexpr int kDeepest = 8;  // files that name each other
+  static constexpr int kDeepest = 8;  // for files that name each other
 
   Asked& asked_;
   const Surroundings& surroundings_;
   int depth_ = 0;
 };
 
-/// Kept in the executable though nothing in it may name a function of the library: that is what it is there for.
+/// Keeps the library in the executable even if nothing there names one of its functions, because it must be loaded.
 std::vector<std::string> linking(const std::string& library) {
   const std::string directory = std::filesystem::path(library).parent_path();
   return {"-Xlinker", "--push-state,--no-as-needed," + library + ",--pop-state,-rpath=" + directory};

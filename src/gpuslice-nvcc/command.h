@@ -1,5 +1,5 @@
-// From the command line of nvcc to that of nvcc with what a preemptible program needs: PTX in the executable for each
-// architecture that was asked for, the headers of gpuslice, and, when it links, libgpuslice.
+// Extends an nvcc command line by what a preemptible program needs: PTX in the executable for each architecture that
+// was asked for, the headers of gpuslice, and, when it links, libgpuslice.
 #pragma once
 
 #include <functional>
@@ -17,17 +17,17 @@ struct Places {
 
 struct Surroundings {
   Places places;
-  /// Words of nvcc's own environment variables, which it puts before and behind the arguments.
+  /// Words of nvcc's own environment variables. nvcc puts them before and after the arguments.
   std::vector<std::string> prepended, appended;
-  /// The words of an options file; nothing where it cannot be read (nvcc will say so).
+  /// The words of an options file; empty if it cannot be read (nvcc will report that).
   std::function<std::optional<std::vector<std::string>>(const std::string& path)> read_options_file;
-  /// The compute_ names that an architecture means which only this nvcc, on this machine, knows: "native", "all" or
+  /// The compute_ names of an architecture that only this nvcc, on this machine, can resolve: "native", "all" or
   /// "all-major". May be empty.
   std::function<std::vector<std::string>(const std::string& architecture)> virtual_architectures;
 };
 
-/// The arguments for nvcc: `given`, all of them and in order, and what must be added behind. Of an nvcc that
-/// is only asked something they are `given`.
+/// The arguments for nvcc: all of `given`, in order, followed by what must be added. If nvcc is only asked a question,
+/// nothing is added.
 std::vector<std::string> complete(const std::vector<std::string>& given, const Surroundings& surroundings);
 
 }  // namespace gpuctl::nvcc

@@ -22,7 +22,7 @@ Surroundings surroundings() {
           [](const std::string& name) { return Words{name == "native" ? "compute_89" : "compute_75"}; }};
 }
 
-/// What was added to `given`, which must still stand in front.
+/// What was added to `given`, which must still come first.
 Words added(const Words& given, const Surroundings& with = surroundings()) {
   Words all = complete(given, with);
   EXPECT_TRUE(all.size() >= given.size() && std::equal(given.begin(), given.end(), all.begin()));
@@ -40,7 +40,7 @@ Words ptx(const std::string& name) {
   return {"-gencode", "arch=" + name + ",code=" + name};
 }
 
-/// The PTX that is added to a compilation with these options.
+/// The PTX that is added to a compilation with `options`.
 Words added_ptx(Words options) {
   options.insert(options.end(), {"-c", "a.cu"});
   Words all = added(options);

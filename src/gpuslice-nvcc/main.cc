@@ -36,7 +36,7 @@ std::optional<Words> read_options_file(const std::string& path) {
   return split_words(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
-/// What a program prints; nothing of what it complains about.
+/// The standard output of a program, without its errors.
 std::string output_of(const std::string& command) {
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
   std::string text;
@@ -55,8 +55,8 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
-/// "native": what nvcc would compile for. Else the lowest that it knows, whose PTX all GPUs run that it can compile
-/// for.
+/// "native": the architectures that nvcc would compile for. Otherwise the lowest that nvcc knows: its PTX runs on all
+/// GPUs for which nvcc can compile.
 Words virtual_architectures(const std::string& nvcc, const std::string& architecture) {
   if (architecture != "native") {
     Words all = split_words(output_of(quoted(nvcc) + " --list-gpu-arch 2>/dev/null"));
@@ -70,8 +70,8 @@ Words virtual_architectures(const std::string& nvcc, const std::string& architec
   return found;
 }
 
-/// In a build tree, what was built there; else what was installed. Headers in /usr/include need no option, and must not
-/// have one: it would change the order in which the compiler searches.
+/// In a build tree the parts built there, otherwise the installed ones. Headers in /usr/include must have no option: it
+/// would change the order in which the compiler searches.
 gpuctl::nvcc::Places find_places() {
   std::error_code ignored;
   const fs::path self = fs::read_symlink("/proc/self/exe", ignored);

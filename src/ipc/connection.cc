@@ -21,7 +21,7 @@ std::string errno_text(int error) {
   return std::strerror(error);
 }
 
-/// The end of a waiting time; without end for kNoTimeout.
+/// The end of a wait; there is none for kNoTimeout.
 class Deadline {
  public:
   explicit Deadline(milliseconds timeout) {
@@ -94,7 +94,7 @@ void take_control(const msghdr& header, std::vector<UniqueFd>& fds) {
   }
 }
 
-/// Runs `body`, turning an exception (memory is exhausted) into a failure.
+/// Runs `body` and turns an exception (out of memory) into a failure.
 template <class T, class Body>
 Result<T> guarded(Body body) noexcept {
   try {

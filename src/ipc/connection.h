@@ -1,5 +1,6 @@
-// A small blocking Varlink client on a unix stream socket. It also runs inside other people's processes
-// (libgpuslice), so: no exception leaves it, no SIGPIPE, no signal handlers, no threads, close-on-exec everywhere.
+// A small blocking Varlink client on a unix stream socket. It also runs in other programs' processes (libgpuslice). So
+// no exception leaves it, it raises no SIGPIPE, it has no signal handlers and no threads, and every descriptor is
+// close-on-exec.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -15,18 +16,18 @@
 
 namespace gpuctl::ipc {
 
-/// Waits this long for an answer unless told otherwise: the daemon answers within a millisecond or is in trouble.
+/// The default time to wait for an answer: the daemon answers within a millisecond or is in trouble.
 inline constexpr std::chrono::milliseconds kDefaultTimeout{5000};
-/// Wait without end.
+/// No time limit.
 inline constexpr std::chrono::milliseconds kNoTimeout{-1};
 
-/// File descriptors accepted with one message; more are closed unseen.
+/// File descriptors accepted with one message; further ones are closed unseen.
 inline constexpr std::size_t kMaxFds = 8;
 
-/// One thread at a time. After a failure of any call other than a timeout of receive(), close it.
+/// For one thread at a time. After any failure except a timeout of receive(), close it.
 class Connection {
  public:
-  /// Connects to the socket at `path`. The message of the error names the path and what to check.
+  /// Connects to the socket at `path`. The error message names the path and what to check.
   static Result<Connection> open(const std::string& path, std::chrono::milliseconds timeout = kDefaultTimeout) noexcept;
 
   /// Takes over a connected stream socket.
@@ -47,7 +48,7 @@ class Connection {
   /// For poll(2): readable when a reply or the end of the connection has come. Still owned by the connection.
   int fd() const noexcept { return socket_.get(); }
 
-  /// True when a whole reply already waits in the buffer, which poll(2) cannot know.
+  /// True if a whole reply is in the buffer already, which poll(2) cannot know.
   bool reply_waiting() const noexcept { return splitter_.has_complete(); }
 
  private:

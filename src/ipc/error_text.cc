@@ -17,7 +17,7 @@ std::string plural(std::int64_t count, const std::string& one, const std::string
   return std::to_string(count) + ' ' + (count == 1 ? one : many);
 }
 
-/// The sentence for an error of io.gpuctl; reads its parameters. Empty for an error not known here.
+/// The sentence for an error of io.gpuctl, from its parameters. Empty for an error not known here.
 std::string gpuctl_error(std::string_view name, Fields& p) {
   if (name == "NoSuchSlice") return "slice " + quoted(p.text("path")) + " does not exist";
   if (name == "SliceExists") return "slice " + quoted(p.text("path")) + " exists already";

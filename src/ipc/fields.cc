@@ -10,7 +10,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// What a value is, with its article, for "must be …, not a string".
+/// The kind of a value, with its article, for "must be …, not a string".
 std::string_view describe(const json::value& value) {
   switch (value.kind()) {
     case json::kind::null:
@@ -33,8 +33,8 @@ std::string_view describe(const json::value& value) {
   return "something else";
 }
 
-/// Stands in for an object that is not there, so that readers need no special case. Never destroyed: readers may
-/// run while an application exits.
+/// Stands in for a missing object, so that readers need no special case. Never destroyed, because readers may run while
+/// an application exits.
 const json::object& empty_object() {
   static const json::object& object = *new json::object;
   return object;
@@ -64,7 +64,7 @@ void Fields::wrong_type(std::string_view name, std::string_view wanted, const js
 }
 
 Error Fields::error() const {
-  // The name of a field that nobody knows can be anything.
+  // The name of an unknown field can be anything.
   return fail("field '" + one_line(problem_->field, '?') + "' " + problem_->reason);
 }
 

@@ -1,4 +1,4 @@
-// Strict reading of JSON objects: every field is there with the right type, or the first one that is not is named.
+// Strict reading of JSON objects: every field must exist with the right type. The first one that does not is named.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -16,9 +16,9 @@
 
 namespace gpuctl::ipc {
 
-/// Reads one object. Each getter returns the field, or a default when it is missing or of another type; the first
-/// problem is kept and asked for once at the end (ok(), error()). Field paths read "settings.reserve",
-/// "kernels[3].name". Refers to the object: it must outlive the Fields. Not thread-safe.
+/// Reads one object. Each getter returns the field, or a default if it is missing or of another type. The first problem
+/// is kept and is asked for once at the end (ok(), error()). Field paths read "settings.reserve", "kernels[3].name".
+/// Refers to the object, which must outlive the Fields. Not thread-safe.
 ///
 ///     Fields fields(call.parameters);
 ///     const std::string path = fields.text("path");
@@ -33,7 +33,7 @@ class Fields {
   std::string text(std::string_view name);
   std::int64_t integer(std::string_view name, std::int64_t least = std::numeric_limits<std::int64_t>::min(),
                        std::int64_t greatest = std::numeric_limits<std::int64_t>::max());
-  /// Integers are numbers too.
+  /// Accepts integers too.
   double number(std::string_view name);
   bool boolean(std::string_view name);
   std::vector<std::string> texts(std::string_view name);
@@ -48,10 +48,10 @@ class Fields {
                                             std::int64_t greatest = std::numeric_limits<std::int64_t>::max());
   std::optional<bool> maybe_boolean(std::string_view name);
 
-  /// A field of this object that no getter asked for is a problem. For calls; replies may grow fields.
+  /// A field of this object that no getter asked for becomes a problem. For calls; replies may gain fields.
   void refuse_unknown();
 
-  /// Records a problem of the caller's own; kept only if it is the first.
+  /// Records a problem that the caller found; kept only if it is the first.
   void complain(std::string_view name, std::string reason);
 
   bool ok() const { return problem_->field.empty(); }

@@ -15,22 +15,22 @@ namespace gpuctl::ipc {
 /// peer that never sends a NUL costs the daemon little.
 inline constexpr std::size_t kMaxMessageBytes = 4u << 20;
 
-/// Cuts a byte stream into messages, however it arrives in pieces. Not thread-safe.
+/// Cuts a byte stream into messages, in whatever pieces it arrives. Not thread-safe.
 class MessageSplitter {
  public:
   explicit MessageSplitter(std::size_t max_bytes = kMaxMessageBytes) : max_bytes_(max_bytes) {}
 
-  /// Takes the next bytes of the stream. Fails when a message is longer than the limit; the stream cannot be
-  /// understood from there on, so every later call fails too: close the connection.
+  /// Takes the next bytes of the stream. Fails if a message is longer than the limit. From there on the stream cannot
+  /// be understood, so every later call fails too: close the connection.
   Result<void> feed(std::string_view bytes);
 
   /// The next complete message in order of arrival, without its NUL.
   std::optional<std::string> next();
 
-  /// True when next() would return a message.
+  /// True if next() would return a message.
   bool has_complete() const { return !complete_.empty(); }
 
-  /// True when part of a message has arrived and its end has not.
+  /// True if part of a message has arrived, but not its end.
   bool mid_message() const { return !partial_.empty(); }
 
  private:

@@ -9,7 +9,7 @@ inline constexpr std::string_view kInterface = "io.gpuctl";
 inline constexpr std::string_view kServiceInterface = "org.varlink.service";
 inline constexpr std::string_view kDefaultSocket = "/run/gpuctld/io.gpuctl";
 
-/// Errors every Varlink service may reply with.
+/// Errors with which every Varlink service may reply.
 inline constexpr std::string_view kInterfaceNotFound = "org.varlink.service.InterfaceNotFound";        // (interface)
 inline constexpr std::string_view kMethodNotFound = "org.varlink.service.MethodNotFound";              // (method)
 inline constexpr std::string_view kMethodNotImplemented = "org.varlink.service.MethodNotImplemented";  // (method)
@@ -20,10 +20,10 @@ inline constexpr std::string_view kExpectedMore = "org.varlink.service.ExpectedM
 /// The text of io.gpuctl.varlink.
 std::string_view interface_text();
 
-/// The text of org.varlink.service.varlink, which every service answers for too.
+/// The text of org.varlink.service.varlink, an interface that every service has.
 std::string_view service_interface_text();
 
-/// For GetInterfaceDescription: the text of either, or empty when this service has no such interface.
+/// For GetInterfaceDescription: the text of either interface; empty if this service has no such interface.
 std::string_view interface_description(std::string_view interface);
 
 }  // namespace gpuctl::ipc

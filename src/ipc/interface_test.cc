@@ -25,8 +25,8 @@ struct Parsed {
   std::map<std::string, FieldTypes> errors;
 };
 
-/// Recursive descent over the grammar of Varlink interface files, as far as one is needed here: no enums, no
-/// anonymous structs. Throws what is wrong.
+/// Recursive descent over the grammar of Varlink interface files, as far as needed here: no enums, no anonymous
+/// structs. Throws the error.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}

@@ -19,7 +19,7 @@ std::string framed(const json::object& object) {
   return text;
 }
 
-/// JSON has no infinity: what is read as one could not be written again.
+/// JSON has no infinity: a number that is read as infinite could not be written again.
 bool is_finite(const json::value& value) {
   if (const double* number = value.if_double()) return std::isfinite(*number);
   if (const json::array* array = value.if_array()) return std::all_of(array->begin(), array->end(), is_finite);
@@ -47,7 +47,7 @@ json::object take_parameters(json::object& message, Fields& fields) {
   return value->is_object() ? std::move(value->get_object()) : json::object();
 }
 
-/// Length of the UTF-8 sequence `text` starts with, 0 when it is not one.
+/// Length of the UTF-8 sequence with which `text` starts; 0 if it starts with none.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -56,7 +56,7 @@ std::size_t utf8_length(std::string_view text) {
   if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
   for (std::size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xc0) != 0x80) return 0;
-  // The second byte rules out overlong forms, surrogates and what is beyond U+10FFFF.
+  // The second byte rules out overlong forms, surrogates and code points beyond U+10FFFF.
   if (lead == 0xe0 && byte(1) < 0xa0) return 0;
   if (lead == 0xed && byte(1) > 0x9f) return 0;
   if (lead == 0xf0 && byte(1) < 0x90) return 0;

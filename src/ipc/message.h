@@ -12,7 +12,7 @@ namespace gpuctl::ipc {
 struct Call {
   std::string method;  ///< "io.gpuctl.CreateSlice"
   boost::json::object parameters;
-  bool more = false;    ///< several replies are welcome
+  bool more = false;    ///< several replies are wanted
   bool oneway = false;  ///< no reply is wanted
 
   /// "io.gpuctl" of "io.gpuctl.CreateSlice"; empty when there is no dot.
@@ -31,8 +31,8 @@ struct Reply {
 std::string encode(const Call& call);
 std::string encode(const Reply& reply);
 
-/// From one message without its NUL. Refuses what is not exactly one JSON object of the right shape, deeper than 32
-/// levels or not UTF-8; the message of the error says what was wrong.
+/// From one message without its NUL. Refuses anything but exactly one JSON object of the right shape, in UTF-8 and at
+/// most 32 levels deep; the error message says what was wrong.
 Result<Call> decode_call(std::string_view message);
 Result<Reply> decode_reply(std::string_view message);
 

@@ -1,9 +1,9 @@
 // The stub page: one memfd per client, made by gpuctld, mapped by both sides.
 //
-// The daemon writes Grant and Stub::sure_sms, the client everything else. Neither trusts what it reads: values are
-// bounds-checked at each read. All fields are accessed as std::atomic_ref or volatile 32/64-bit words; no locks live
-// here. The client also maps its Grant words into its GPU's address space, so a worker of a running kernel reads the
-// daemon's decision itself, with no thread of the client in between.
+// The daemon writes Grant, Stub::sure_sms and the words before Stub::grant except records_written; the client writes
+// everything else. Neither trusts what it reads: each read checks the value. All fields are words of 16, 32 or 64 bits,
+// accessed atomically or as volatile; there are no locks. The client also maps its Grant words into its GPU's address
+// space. So a worker of a running kernel reads the daemon's decision itself, with no thread of the client in between.
 #pragma once
 
 #include <cstddef>
@@ -20,37 +20,39 @@ inline constexpr std::uint32_t kMaxDevices = 16;
 /// "No limit", as a number of CapSM: more than any GPU has, small enough that times 32 workers it still fits 32 bits.
 inline constexpr std::uint32_t kUnlimited = 0x00ffffff;
 
-/// daemon -> client, one per device, alone on its cache line. Polled::limits are the client's own.
+/// daemon -> client, one per device, on a cache line of its own. The client writes Polled::limits.
 ///
-/// An SM taken from one client is granted to another only when the first is known to have left it, or has had its
-/// deadline.
+/// An SM taken from one client is granted to another only when the first is known to have left it, or when its deadline
+/// has passed.
 struct alignas(64) Grant {
   Polled polled;             ///< read by GPU workers
   std::uint32_t epoch;       ///< futex word (shared): +1 after each change of this Grant
   std::int32_t priority;     ///< of the client's slice
   std::uint64_t decided_ns;  ///< CLOCK_MONOTONIC when the daemon decided the current grant
-  std::uint32_t idle;        ///< SMs nobody uses now and this client may not: blocks it starts may fall on them first
-  /// SMs that nobody but the clients of its slice can have: the slice's reserve while it is kept.
+  /// SMs that no client uses now and this one may not use: blocks that it starts may fall on them first.
+  std::uint32_t idle;
+  /// SMs that only clients of its slice can have: the slice's reserve while it is kept.
   std::uint32_t reserve;
-  std::uint32_t flags;       ///< kMemoryLimited, kAlone, kFree, kTellWork, and a band of priorities (pack_band)
-  std::uint32_t first;       ///< where its SMs begin, for kernels that can only be confined by number; no two overlap
-  std::uint64_t memory_max;  ///< bytes, when limited: the least limit of its slice and those above, for all in there
-  std::uint32_t time_slice_us;  ///< of its channel groups, where programs take turns; 0: leave them alone
-  std::uint32_t jobs;           ///< kNoJobs, kTellJobs or kTellEachJob: what the daemon wants to hear about launches
+  std::uint32_t flags;  ///< kMemoryLimited, kAlone, kFree, kTellWork, and a band of priorities (pack_band)
+  /// Where its SMs begin, for kernels that can only be confined by number; busy clients are kept apart.
+  std::uint32_t first;
+  std::uint64_t memory_max;  ///< bytes, if limited: the least limit of its slice and those above, shared by all there
+  std::uint32_t time_slice_us;  ///< for its channel groups, where programs take turns; 0: leave them as they are
+  std::uint32_t jobs;           ///< kNoJobs, kTellJobs or kTellEachJob: what the client must report about launches
 };
 /// Grant::flags.
-/// Before it holds more memory the client asks whether it may (HoldMemory).
+/// The client must ask before it holds more memory (HoldMemory).
 inline constexpr std::uint32_t kMemoryLimited = 1;
-/// No other client is on this GPU, and its slice may have all of it.
+/// No other client is on this GPU, and the client's slice may have all of it.
 inline constexpr std::uint32_t kAlone = 2;
-/// Nothing in force needs its kernels to give SMs back: they keep their original form.
+/// Nothing in force needs the client's kernels to give SMs back: they keep their original form.
 inline constexpr std::uint32_t kFree = 4;
-/// Wake the daemon when work begins: SMs that are its slice's may be lent.
+/// The client must wake the daemon when work begins, because SMs of its slice may be lent.
 inline constexpr std::uint32_t kTellWork = 8;
 
-/// Grant::flags: which part of the GPU's priority levels the client's streams use. All clients of a GPU that have the
-/// same priority have the same rank, the least priority has rank 0; `count` different priorities there are. {0, 1}: all
-/// levels.
+/// Grant::flags: which of the GPU's priority levels the client's streams use. Clients of a GPU with the same priority
+/// have the same rank, except that those with a reserve rank above those without. The lowest rank is 0; there are
+/// `count` ranks. {0, 1}: all levels.
 struct PriorityBand {
   std::uint32_t rank = 0;
   std::uint32_t count = 1;
@@ -58,33 +60,34 @@ struct PriorityBand {
 };
 inline constexpr std::uint32_t kBandShift = 8, kBandMask = 0xffff00;
 inline constexpr std::uint32_t kMostBands = 255;
-/// Of no more ranks than this each has a level of its own: GPUs have six, and the greatest is the agent's.
+/// Up to this many ranks have a level each: GPUs have six levels, and the greatest is the agent's.
 inline constexpr std::uint32_t kBandsApart = 5;
 constexpr std::uint32_t pack_band(PriorityBand band) {
   return band.rank << kBandShift | band.count << (kBandShift + 8);
 }
-/// Whatever the page says, `rank` is below `count`.
+/// `rank` is below `count`, whatever the page says.
 constexpr PriorityBand band_of(std::uint32_t flags) {
   const std::uint32_t count = flags >> (kBandShift + 8) & 0xff, rank = flags >> kBandShift & 0xff;
   return count == 0 || rank >= count ? PriorityBand{} : PriorityBand{rank, count};
 }
 
-/// Grant::jobs. Only with a policy for jobs in force, or somebody recording, does a client do anything for it.
+/// Grant::jobs. A client does nothing for it unless a policy for jobs is in force or launches are recorded.
 inline constexpr std::uint32_t kNoJobs = 0;
-/// Keep Head and write Records; wake the daemon when work begins or ends.
+/// Keep Head up to date and write Records; wake the daemon when work begins or ends.
 inline constexpr std::uint32_t kTellJobs = 1;
-inline constexpr std::uint32_t kTellEachJob = 2;  ///< and whenever another launch is the head: somebody waits
+/// Also wake the daemon whenever another launch becomes the head, because other jobs wait.
+inline constexpr std::uint32_t kTellEachJob = 2;
 static_assert(sizeof(Grant) == 64 && offsetof(Grant, polled) == 0 && offsetof(Grant, epoch) == 16);
 
-/// Grant::time_slice_us: as the driver made them. Whether they could be set is found out all the same.
+/// Grant::time_slice_us: the driver's own. Whether time slices can be set is found out all the same.
 inline constexpr std::uint32_t kDriversTimeSlice = 0xffffffff;
 
-/// What became of Grant::time_slice_us. A number that is none of these counts as not_tried.
+/// What became of Grant::time_slice_us. Any other number counts as not_tried.
 enum class TimeSlice : std::uint16_t {
   not_tried = 0,
   in_force = 1,   ///< Usage::time_slice_us says how long
-  no_groups = 2,  ///< the driver made no channel groups before our eyes
-  refused = 3,    ///< by the driver
+  no_groups = 2,  ///< libgpuslice did not see the driver make channel groups
+  refused = 3,    ///< the driver refused
 };
 
 /// client -> daemon, one per device. Counters only grow.
@@ -96,7 +99,7 @@ struct alignas(64) Usage {
   std::uint64_t launches;       ///< all launches so far
   std::uint64_t block_tasks;    ///< block-tasks completed
   std::uint64_t evictions;      ///< shrinks that hit a running kernel
-  std::uint64_t evict_ns_last;  ///< latest: from Grant::decided_ns to SMs free
+  std::uint64_t evict_ns_last;  ///< latest: from Grant::decided_ns until the SMs were free
   std::uint64_t evict_ns_sum;   ///< over all evictions
   std::uint64_t evict_ns_max;
   std::uint64_t busy_ns;              ///< time with at least one launch outstanding
@@ -104,15 +107,15 @@ struct alignas(64) Usage {
   std::uint32_t latency_us_log2[24];  ///< histogram of launch latencies: bucket i counts [2^i, 2^(i+1)) us
   std::uint32_t evict_us_log2[16];    ///< the same for evictions
   std::uint64_t memory;               ///< bytes of device memory held: not a counter, may fall
-  std::uint32_t time_slice_us;        ///< of its channel groups, when in force
+  std::uint32_t time_slice_us;        ///< the time slice of its channel groups, when in force
   std::uint16_t time_slice_state;     ///< a TimeSlice
-  std::uint16_t channel_groups;       ///< that it has
+  std::uint16_t channel_groups;       ///< how many it has
 };
 static_assert(sizeof(Usage) == 256);
 
-/// client -> daemon, one per device: the launch that a policy for jobs schedules, the oldest one outstanding.
-/// Consistent while `version` is even and did not change. Of launches in original form: the one that waits for a grant,
-/// else about the oldest that is not complete.
+/// client -> daemon, one per device: the launch that a policy for jobs schedules, which is the oldest one outstanding.
+/// Consistent if `version` is even and did not change. For launches in original form: the one that waits for a grant,
+/// else roughly the oldest that is not complete.
 struct alignas(64) Head {
   std::uint32_t version;
   std::uint32_t task_ns;    ///< one block-task of this kernel, from earlier launches; 0: not known
@@ -124,26 +127,26 @@ struct alignas(64) Head {
   std::uint32_t threads;    ///< per block
   std::uint32_t shared;     ///< dynamic, bytes per block
   std::uint32_t per_sm;     ///< workers that one SM holds
-  /// 1: it is in original form, which cannot be evicted. Then `claimed` is 0 to its end, and `per_sm` 1.
+  /// 1: the launch is in original form, which cannot be evicted. Then `claimed` is 0 until it ends, and `per_sm` is 1.
   std::uint32_t original;
 };
 static_assert(sizeof(Head) == 64);
 
-/// client -> daemon: a launch that ended. Of those in original form some are told of, with times taken by events.
+/// client -> daemon: a launch that ended. Of launches in original form only some are reported, with times from events.
 struct alignas(64) Record {
   std::uint64_t kernel;     ///< kernel_hash()
   std::uint64_t issued_ns;  ///< CLOCK_MONOTONIC, as the next two
   std::uint64_t start_ns;
   std::uint64_t done_ns;
-  std::uint64_t evict_ns;  ///< what its evictions took, together
+  std::uint64_t evict_ns;  ///< total time of its evictions
   std::uint32_t evictions;
   std::uint32_t total, threads, shared, per_sm, task_ns;  ///< as Head
 };
 static_assert(sizeof(Record) == 64);
 
-/// Record::evictions: lower half how many; upper half the device, in the client's order, and kWholeDevice if the launch
-/// had all SMs from start_ns to its end, and none before. With kOriginalForm the lower half is the number of SMs to
-/// which the launch was confined; 0: to none.
+/// Record::evictions: the lower half is how many. The upper half is the device, in the client's order, and kWholeDevice
+/// if the launch had all SMs from start_ns to its end, and none before. With kOriginalForm the lower half is the number
+/// of SMs to which the launch was confined; 0: it was not confined.
 inline constexpr std::uint32_t kRecordDeviceShift = 16, kWholeDevice = 0x80000000u, kOriginalForm = 0x40000000u;
 
 /// Names a kernel in Head and Record: FNV-1a over the module's label, a zero byte and the kernel's name, as
@@ -163,17 +166,19 @@ struct Stub {
   std::uint32_t size;     ///< sizeof(Stub)
   std::uint32_t devices;  ///< entries of grant[] and usage[] in use
   std::uint32_t client_pid;
-  std::uint32_t daemon_alive;     ///< daemon: 1; the client treats a closed connection as the truth
-  std::uint32_t records_written;  ///< client: Records so far; the latest is in place (records_written - 1) % kRecords
-  std::uint32_t records_read;     ///< daemon: of these it has read; a client that is kRecords ahead drops what is new
+  /// daemon: 1. The client relies on the connection instead: when it is closed the daemon is gone.
+  std::uint32_t daemon_alive;
+  std::uint32_t records_written;  ///< client: Records so far; the latest is at place (records_written - 1) % kRecords
+  /// daemon: how many of these it has read. A client that is kRecords ahead drops new ones.
+  std::uint32_t records_read;
   std::uint32_t reserved[8];
   Grant grant[kMaxDevices];
   Usage usage[kMaxDevices];
   Head head[kMaxDevices];
-  /// daemon: how many SMs of each device a program in the client's slice is told of, as it can be sure of no more; 0:
-  /// of all. A program that has asked once is told the same for the rest of its life, whatever stands here.
+  /// daemon: how many SMs of each device a program in the client's slice is told of, because it can be sure of no more;
+  /// 0: all. A program that has asked once is told the same number for the rest of its life, whatever this word says.
   std::uint32_t sure_sms[kMaxDevices];
-  /// client: how many it told the program, where these are fewer than all; 0: of all, or the program has not asked.
+  /// client: how many it told the program of, if these are fewer than all; 0: all, or the program has not asked.
   std::uint32_t told_sms[kMaxDevices];
   /// Padding up to whole pages; the client may use what follows Stub in the last page for words its GPU polls.
 };
@@ -182,7 +187,7 @@ static_assert(sizeof(Stub) == 64 + 64 * kMaxDevices + 256 * kMaxDevices + 64 * k
 /// The client's own area: [kClientWordsOffset, kRecordsOffset).
 inline constexpr std::size_t kClientWordsOffset = 8192;
 static_assert(sizeof(Stub) <= kClientWordsOffset);
-inline constexpr std::size_t kRecordsOffset = 16384;  ///< of Record[kRecords]
+inline constexpr std::size_t kRecordsOffset = 16384;  ///< where Record[kRecords] begins
 inline constexpr std::uint32_t kRecords = 256;
 /// Size of the memfd: whole pages.
 inline constexpr std::size_t kStubBytes = kRecordsOffset + kRecords * sizeof(Record);

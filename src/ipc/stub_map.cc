@@ -17,7 +17,7 @@
 namespace gpuctl::ipc {
 namespace {
 
-/// Result with an allocation inside a noexcept function: short strings only, or memory may run out.
+/// Makes an error inside a noexcept function, where memory may run out; then the error is empty.
 Error complaint(const char* what, int error) noexcept {
   try {
     return fail(std::string("stub page: ") + what + (error == 0 ? "" : ": ") +

@@ -12,8 +12,8 @@
 
 namespace gpuctl::ipc {
 
-/// A mapped stub page; unmaps when it goes. The memory is shared with a process that may write anything at any time:
-/// read each field once, through load(), and check the value read.
+/// A mapped stub page; the destructor unmaps it. The memory is shared with a process that may write anything at any
+/// time: read each field once, through load(), and check the value that was read.
 class StubMap {
  public:
   StubMap() = default;
@@ -60,11 +60,11 @@ inline Record& record_at(Stub& stub, std::uint32_t number) noexcept {
   return reinterpret_cast<Record*>(reinterpret_cast<std::byte*>(&stub) + kRecordsOffset)[number % kRecords];
 }
 
-/// Sleeps while `word` holds `expected`, at most `timeout` (negative: without end). True when woken or when the word
-/// already differs; false on timeout. May wake for no reason, also on a signal: check the word again.
+/// Sleeps while `word` holds `expected`, at most for `timeout` (negative: no limit). True when woken or when the word
+/// differs already; false on timeout. It may wake without reason, or on a signal: check the word again.
 bool futex_wait(const std::uint32_t& word, std::uint32_t expected, std::chrono::nanoseconds timeout) noexcept;
 
-/// Wakes everybody who waits on `word`, in every process that maps it.
+/// Wakes all threads that wait on `word`, in every process that maps it.
 void futex_wake(const std::uint32_t& word) noexcept;
 
 }  // namespace gpuctl::ipc

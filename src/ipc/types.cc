@@ -1,5 +1,5 @@
-// The codec of the types of io.gpuctl. Boost.Describe names the fields of a type, in the order of the interface; how a
-// field is written and read follows from its C++ type.
+// The codec of the types of io.gpuctl. Boost.Describe names the fields of a type, in the order of the interface. The
+// C++ type of a field decides how it is written and read.
 #include "ipc/types.h"
 
 #include <boost/describe/class.hpp>
@@ -36,7 +36,7 @@ BOOST_DESCRIBE_STRUCT(Launch, (), (pid, slice, kernel, device, priority, weight,
 
 namespace {
 
-/// What a field may be at least. A negative size, count or instant is a mistake at the other end.
+/// The least value of a field. A negative size, count or instant is the peer's mistake.
 std::int64_t least(std::string_view name) {
   if (name == "priority") return std::numeric_limits<std::int64_t>::min();
   if (name == "owner_gid") return kNoGroup;

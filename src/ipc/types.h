@@ -1,4 +1,4 @@
-// The types of interface io.gpuctl as C++ structs. What they mean is said in io.gpuctl.varlink; fields line up. The
+// The types of interface io.gpuctl as C++ structs with the same fields; io.gpuctl.varlink says what they mean. The
 // settings of a slice come from base/slice_settings.h.
 // Amounts of SMs are CapSM per GPU.
 #pragma once
@@ -19,7 +19,7 @@ namespace gpuctl::ipc {
 using gpuctl::kNoGroup;
 using gpuctl::SliceSettings;
 
-/// The settings are all there; a limit that is absent is lifted.
+/// All settings are present; a limit that is absent is lifted.
 struct Slice {
   std::string path;
 #define GPUCTL_NUMBER(name, fallback, ...) std::int64_t name = fallback;
@@ -58,11 +58,11 @@ struct ClientUsage {
   double evict_us_mean = 0;
   double evict_us_max = 0;
   std::int64_t busy_us = 0;
-  std::int64_t memory = 0;           ///< bytes
-  std::string in_force = "nothing";  ///< why its kernels must be able to give SMs back
-  std::int64_t sms_told = 0;         ///< how many SMs the program is told the device has; 0: all, or it has not asked
-  std::int64_t priority_rank = 0;    ///< of its slice among ...
-  std::int64_t priorities = 1;       ///< ... so many different ones
+  std::int64_t memory = 0;               ///< bytes
+  std::string in_force = "nothing";      ///< why its kernels must be able to give SMs back
+  std::int64_t sms_told = 0;             ///< how many SMs the program is told of; 0: all, or it has not asked
+  std::int64_t priority_rank = 0;        ///< rank of its slice's priority among ...
+  std::int64_t priorities = 1;           ///< ... this many different ones
   std::string time_slice = "not tried";  ///< or "in force", "no channel groups", "refused"
   std::int64_t time_slice_us = 0;
   std::int64_t channel_groups = 0;
@@ -92,7 +92,7 @@ struct Kernel {
   std::int64_t block_task_ns = 0;
 };
 
-/// How a kernel scales: the time of a launch with so many SMs, divided by its block-tasks.
+/// How a kernel scales: the time of a launch with `sms` SMs, divided by the number of its block-tasks.
 struct KernelPoint {
   std::int64_t sms = 0;
   double block_task_us = 0;
@@ -152,7 +152,7 @@ boost::json::object to_json(const Status& status);
 boost::json::object to_json(const EndedClient& client);
 boost::json::object to_json(const Snapshot& snapshot);
 
-/// An array of any of them.
+/// An array of any of these.
 template <class T>
 boost::json::array to_json(const std::vector<T>& list) {
   boost::json::array array;
@@ -161,8 +161,8 @@ boost::json::array to_json(const std::vector<T>& list) {
   return array;
 }
 
-/// Read from the fields of an object; problems are recorded there (`fields.ok()`). Types are checked, and amounts
-/// are not negative; what a value may be (names of policies, sums of reserves) is the daemon's business.
+/// Reads from the fields of an object; problems are recorded there (`fields.ok()`). Checks types, and that amounts are
+/// not negative. The daemon checks which values are allowed (names of policies, sums of reserves).
 void read(Fields& fields, Slice& slice);
 void read(Fields& fields, SliceSettings& settings);
 void read(Fields& fields, Device& device);
@@ -183,7 +183,7 @@ std::vector<T> read_list(Fields& fields, std::string_view name) {
   return list;
 }
 
-/// A whole object at once. Fields the type does not know are passed over.
+/// Reads a whole object. Fields that the type does not know are ignored.
 template <class T>
 Result<T> from_json(const boost::json::object& object) {
   Fields fields(object);

@@ -7,7 +7,7 @@
 
 namespace gpuctl::ipc {
 
-/// Closes its descriptor when it goes; movable, not copyable. -1 means empty.
+/// Closes its descriptor on destruction; movable, not copyable. -1 means empty.
 class UniqueFd {
  public:
   UniqueFd() = default;

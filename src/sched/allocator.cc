@@ -16,20 +16,20 @@ CapSM bounded_sum(CapSM a, CapSM b, CapSM bound) {
 void Allocator::decide(std::span<const NodeInput> nodes, std::span<const ClientInput> clients, CapSM capacity,
                        std::uint64_t turn, Decision& decision) {
   decision.nodes.assign(nodes.size(), {});
-  decision.clients.resize(clients.size());  // all are written, each with its node
+  decision.clients.resize(clients.size());  // not cleared: divide() writes every client
   link(nodes, clients, capacity);
   gather(nodes, capacity, decision);
   decision.nodes[0].given = std::min(capacity, nodes[0].max);
   for (std::size_t i = 0; i < nodes.size(); ++i) divide(i, nodes, clients, capacity, turn, decision);
 }
 
-/// Lists of children and of clients per node, in the order of the input.
+/// Lists the children and the clients of each node, in the order of the input.
 void Allocator::link(std::span<const NodeInput> nodes, std::span<const ClientInput> clients, CapSM capacity) {
   nodes_.assign(nodes.size(), Node{});
   demands_.resize(clients.size());
   const std::span<Vessel> demands = demands_;
   scattered_ = any_demand_ = false;
-  // Neighbours are often in the same node: what is counted for it stays in registers until another one comes.
+  // Neighbours are often in the same node, so a run of them is summed in registers and added to the node once.
   for (std::size_t c = 0; c < clients.size();) {
     const std::uint32_t index = clients[c].node;
     const std::size_t begin = c;
@@ -80,7 +80,7 @@ void Allocator::gather_clients(std::span<const ClientInput> clients, CapSM capac
   }
 }
 
-/// Bottom up: what each node could use or must keep free (want), and what it is owed whatever others want (floor).
+/// Bottom up: what each node could use or must keep free (want), and what it gets whatever the others want (floor).
 void Allocator::gather(std::span<const NodeInput> nodes, CapSM capacity, Decision& decision) {
   for (std::size_t i = nodes.size(); i-- > 0;) {
     const NodeInput& input = nodes[i];
@@ -99,9 +99,9 @@ void Allocator::gather(std::span<const NodeInput> nodes, CapSM capacity, Decisio
   }
 }
 
-/// Top down: divides what the node was given by its policy, and what remains of it as headroom: among those who have
-/// demand, as blocks are faster with an SM for fewer of them, or who had it last; what they may not have among the
-/// others.
+/// Top down: the node's policy divides what the node was given; the rest of it becomes headroom. Headroom goes first to
+/// those that have demand, because blocks run faster when fewer of them share an SM. While no client of the device has
+/// demand, it goes first to those that had it last. What these may not have goes to the others.
 void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, std::span<const ClientInput> clients,
                        CapSM capacity, std::uint64_t turn, Decision& decision) {
   const Node& node = nodes_[index];
@@ -158,7 +158,8 @@ void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, std:
   divide_among_clients(index, clients, own, own_headroom, false, turn, decision);
 }
 
-/// `leaf`: what of `capacity` nobody demands is a kept reserve at rest, and headroom for each of the clients.
+/// `leaf`: the part of `capacity` that no client demands is a kept reserve not in use. It is headroom for each of the
+/// clients.
 void Allocator::divide_among_clients(std::size_t index, std::span<const ClientInput> clients, CapSM capacity,
                                      CapSM headroom, bool leaf, std::uint64_t turn, Decision& decision) {
   const std::size_t first = nodes_[index].first_client, count = nodes_[index].clients;

@@ -103,7 +103,7 @@ TEST(Allocator, WhileNobodyHasDemandHeadroomStaysWithTheLatest) {
   other.node = 1;
   EXPECT_EQ(grants(decide(nodes, {latest, other})), (Counts{132, 0}));
   latest.node = 2;
-  EXPECT_EQ(grants(decide(nodes, {latest, other})), (Counts{60, 72}));  // what it may not have
+  EXPECT_EQ(grants(decide(nodes, {latest, other})), (Counts{60, 72}));  // what `latest` may not have
 }
 
 TEST(Allocator, HeadroomIsForThoseOfASliceWhoHaveDemand) {
@@ -220,7 +220,7 @@ bool is_leaf(const Case& c, std::size_t node) {
   return true;
 }
 
-/// What of node's `given` went to no child and to none of its own clients' demand.
+/// How much of the node's `given` went neither to a child nor to the demand of its own clients.
 CapSM left_in(const Case& c, const Decision& decision, std::size_t node) {
   CapSM left = decision.nodes[node].given;
   for (std::size_t i = 1; i < c.nodes.size(); ++i)
@@ -289,7 +289,7 @@ TEST(AllocatorProperties, NobodyWaitsWhileAnythingHeMayHaveLiesIdle) {
       }
     }
   }
-  EXPECT_GT(waiting, 1000);  // the cases are about something
+  EXPECT_GT(waiting, 1000);  // enough cases have clients that wait
 }
 
 TEST(AllocatorProperties, TheSameQuestionHasTheSameAnswer) {

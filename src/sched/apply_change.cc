@@ -16,7 +16,7 @@ SliceError invalid(std::string_view field, std::string reason) {
       .code = SliceError::Code::invalid_value, .path = {}, .field = std::string(field), .reason = std::move(reason)};
 }
 
-/// Whether the text is the name of a policy that divides SMs among children; the others are kept as text.
+/// Whether the text names a policy that divides SMs among children. A policy for jobs is kept as text.
 bool divides(std::string_view text) {
   const Policy* policy = find_policy(text);
   return policy != nullptr && policy->divide != nullptr;
@@ -36,7 +36,7 @@ std::string what_is_wrong(SettingKind kind, const std::string& text) {
   return sound ? std::string() : sound.error().message;
 }
 
-/// What is wrong with the value of one setting by itself; empty: nothing.
+/// What is wrong with the value of one setting by itself; empty if nothing is.
 std::string what_is_wrong(const SliceSetting& setting, const SliceChange& change) {
   if (setting.text != nullptr) {
     const std::optional<std::string>& text = change.*setting.text;

@@ -4,8 +4,8 @@
 
 namespace gpuctl::sched {
 
-/// `slice` with `change` applied, or what is wrong with the first bad field. Looks at each value by itself and at
-/// reserve against max; what depends on the rest of the tree is SliceTree's.
+/// `slice` with `change` applied, or what is wrong with the first bad field. Checks each value by itself, and reserve
+/// against max. SliceTree checks what depends on the rest of the tree.
 SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change);
 
 }  // namespace gpuctl::sched

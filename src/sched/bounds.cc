@@ -6,7 +6,7 @@ namespace gpuctl::sched {
 
 namespace {
 
-/// `a` less `b`, or nothing: on a device that is smaller than what the tree reserves.
+/// `a` less `b`, at least 0: a device may be smaller than what the tree reserves.
 CapSM beyond(CapSM a, CapSM b) {
   return a > b ? a - b : CapSM{};
 }
@@ -22,10 +22,10 @@ CapSM most_of(std::span<const NodeInput> nodes, std::size_t index, CapSM capacit
 
 std::vector<CapSM> sure_of(std::span<const NodeInput> nodes, CapSM capacity) {
   const auto above = [&](std::size_t n) { return static_cast<std::size_t>(nodes[n].parent); };
-  // What is kept free in each node, and in those directly below it, whoever has work. A slice owes its children their
-  // strict reserves, whatever its own mode is.
+  // What each node keeps free, and what the children of each node keep free together, whichever clients have work. A
+  // slice owes its children their strict reserves whatever its own mode is.
   std::vector<CapSM> kept(nodes.size()), kept_below(nodes.size());
-  for (std::size_t n = nodes.size(); n-- > 1;) {  // children stand behind their parents
+  for (std::size_t n = nodes.size(); n-- > 1;) {  // children come after their parents
     const CapSM own = nodes[n].strict ? nodes[n].reserve : CapSM{};
     kept[n] = std::min({std::max(own, kept_below[n]), nodes[n].max, capacity});
     kept_below[above(n)] += kept[n];

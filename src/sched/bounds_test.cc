@@ -16,7 +16,7 @@ NodeInput slice(std::int32_t parent, std::uint32_t reserve, bool strict, std::ui
   return {.parent = parent, .reserve = CapSM{reserve}, .strict = strict, .max = CapSM{max}};
 }
 
-/// The root, and behind it what is given.
+/// The root, followed by `slices`.
 std::vector<std::uint32_t> sure(std::vector<NodeInput> slices, std::uint32_t root_max = kUnlimitedCapSM.count) {
   slices.insert(slices.begin(), slice(-1, kDevice.count, true, root_max));
   std::vector<std::uint32_t> counts;
@@ -47,10 +47,10 @@ TEST(Sure, ReservesThatMayBeLentAreTheirsToo) {
 }
 
 TEST(Sure, AReserveWithinAReserveCountsOnce) {
-  // 1 keeps 40, of which 2 below it keeps 10.
+  // Slice 1 keeps 40 SMs free; slice 2 below it keeps 10 of these.
   EXPECT_EQ(sure({slice(0, 40, true), slice(1, 10, true), slice(1, 0, false), slice(0, 0, false)}),
             (Counts{92, 122, 132, 122, 92}));
-  // A slice whose reserve is lent keeps what a slice below it does not lend.
+  // A slice whose reserve is lent still keeps free what a slice below it does not lend.
   EXPECT_EQ(sure({slice(0, 40, false), slice(1, 10, true), slice(0, 0, false)}), (Counts{122, 122, 132, 122}));
 }
 
@@ -61,7 +61,7 @@ TEST(Sure, WithinAMaxWhatIsKeptThereIsTakenFromIt) {
 TEST(Sure, NeverNothing) {
   EXPECT_EQ(sure({slice(0, 132, true), slice(0, 0, false)}), (Counts{1, 132, 1}));
   EXPECT_EQ(sure({slice(0, 0, false, 0)}), (Counts{132, 1}));
-  // A device that is smaller than what the tree keeps.
+  // A device that is smaller than what the tree keeps free.
   const std::vector<NodeInput> nodes{slice(-1, 132, true), slice(0, 100, true), slice(0, 30, true)};
   EXPECT_EQ(sure_of(nodes, CapSM{16}), (std::vector<CapSM>{CapSM{1}, CapSM{1}, CapSM{1}}));
 }

@@ -1,4 +1,4 @@
-// The unit of every amount of GPU in this program (docs: glossary, "CapSM").
+// The unit of every amount of GPU capacity in this program (docs/glossary.md, "CapSM").
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace gpuctl::sched {
 
-/// Capacity of so many SMs: as many workers of a kernel as that many SMs hold. Never negative: a - b needs a >= b.
+/// Capacity of `count` SMs: as many workers of a kernel as that many SMs hold. Never negative: a - b needs a >= b.
 struct CapSM {
   std::uint32_t count = 0;
 

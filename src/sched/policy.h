@@ -1,6 +1,6 @@
-// A policy decides how a node of the slice tree divides what it was given: the SMs among its children, side by side, or
-// the time of the GPU among the jobs below it (temporal/job_policy.h). One policy is one file in policy/ and one row of
-// the table in policy/table.cc; names and help in configuration, CLI and manual come from there.
+// A policy decides how a node of the slice tree divides what it was given: the SMs among its children, which run side
+// by side, or the time of the GPU among the jobs below it (temporal/job_policy.h). A policy is one file in policy/ and
+// one row of the table in policy/table.cc. Configuration, CLI and manual take its name and help from there.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,10 @@
 
 namespace gpuctl::sched {
 
-/// What one child asks of its parent on one device. The sum of the floors never exceeds what is divided.
+/// What one child asks of its parent on one device. The floors never add up to more than what is divided.
 struct Claim {
-  CapSM floor{};  ///< its share whatever the others want: the reserve in force
-  CapSM want{};   ///< what it can use or has to keep free, within its max; never below floor
+  CapSM floor{};  ///< what it gets whatever the others want: the reserve in force
+  CapSM want{};   ///< what it can use or must keep free, within its max; never below floor
   std::uint32_t weight = 1;
   std::int32_t priority = 0;
 };
@@ -31,16 +31,17 @@ struct Policy {
   std::string_view options;  ///< "quantum_ms=1 ...", with the defaults; empty: none
 
   /// Null: the policy is for jobs only.
-  /// Fills `given` (as long as `claims`): at least the floor and at most the want of each, in sum at most `capacity`.
-  /// `turn` rotates who comes first when there is not enough for everybody. Pure; `filler` is scratch space.
+  /// Fills `given` (as long as `claims`): each gets at least its floor and at most its want, together at most
+  /// `capacity`. `turn` rotates which claim comes first when there is not enough for all. Pure; `filler` is scratch
+  /// space.
   void (*divide)(std::span<const Claim> claims, CapSM capacity, std::uint64_t turn, WaterFiller& filler,
                  std::span<CapSM> given);
 
-  /// Makes the policy for jobs. Only the simulator makes one of a policy that divides SMs among children.
+  /// Makes the policy for jobs. For a policy that divides SMs among children only the simulator does so.
   Result<std::unique_ptr<JobPolicy>> (*make)(const PolicyInputs& inputs);
 };
 
-/// All rows; the first is the default, and the one that divides SMs.
+/// All rows. The first is the default and the one that divides SMs.
 std::span<const Policy> policies();
 
 /// Null when there is no policy of that name.

@@ -1,4 +1,4 @@
-// What a slice is set to, what somebody asks to change about it, and why that may be refused.
+// The settings of a slice, a change to them, and why a change may be refused.
 #pragma once
 
 #include <boost/system/result.hpp>
@@ -18,15 +18,15 @@ namespace gpuctl::sched {
 struct Policy;
 
 enum class ReserveMode {
-  strict,  ///< kept free while idle: its programs start without waiting (SMGuard's reservation)
-  active,  ///< kept free while the slice is active, and lent when it launched nothing for as long as its hold
+  strict,  ///< kept free while idle: its clients start without waiting (SMGuard's reservation)
+  active,  ///< kept free while the slice has had work within its hold, otherwise lent
   lend,    ///< others may use it while idle; taken back on demand
 };
 std::string_view mode_name(ReserveMode mode);
-/// Nothing if there is no such mode.
+/// Empty if there is no such mode.
 std::optional<ReserveMode> reserve_mode(std::string_view name);
 
-/// Of mode `active`: since its last work a slice counts as active for so long.
+/// For mode `active`: how long after its last work a slice counts as active.
 inline constexpr std::chrono::milliseconds kReserveHold{slice_setting("reserve_hold_ms").number_default};
 
 inline constexpr std::uint32_t kNobody = 0xffffffff;  ///< a gid that no process has: no group owns the slice
@@ -49,19 +49,19 @@ struct Slice {
   std::uint32_t owner_gid = kNobody;
 };
 
-/// What the slice's policy is set to: the name of a row, or a policy for jobs with its options.
+/// The slice's policy as text: the name of a row, or a policy for jobs with its options.
 std::string policy_text(const Slice& slice);
 
 /// Settings as they arrive from outside, not yet validated. Only what is present is changed.
 using SliceChange = SliceSettings;
 
-/// Who asks: as the kernel vouches for it. The groups outlive the call only.
+/// The caller's identity, as reported by the kernel. The groups are valid during the call only.
 struct Caller {
   std::uint32_t uid = 0;
   std::span<const std::uint32_t> gids;
 };
 
-/// Why an operation on the tree was refused. Which fields mean something depends on the code.
+/// Why an operation on the tree was refused. The code says which fields have a meaning.
 struct SliceError {
   enum class Code { no_such_slice, slice_exists, slice_busy, invalid_value, reserve_does_not_fit, permission_denied };
   Code code;

@@ -29,7 +29,7 @@ bool valid_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), name_character);
 }
 
-/// The reason why it cannot be the path of a slice below the root, or null.
+/// Why `path` cannot be the path of a slice below the root; null if it can.
 const char* bad_path(std::string_view path) {
   std::size_t depth = 1;
   for (std::size_t slash; (slash = path.find('/')) != path.npos; ++depth, path.remove_prefix(slash + 1))
@@ -56,7 +56,7 @@ std::string_view parent_path(std::string_view path) {
   return slash == path.npos || slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// Compares name by name, so that "a/b" comes after "a" and before "a-b"; the root before everything.
+/// Compares name by name, so that "a/b" comes after "a" and before "a-b". The root comes before everything.
 bool SliceTree::PathLess::operator()(std::string_view a, std::string_view b) const {
   if (a == "/" || b == "/") return a == "/" && b != "/";
   return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
@@ -105,7 +105,7 @@ SliceResult<void> SliceTree::change(std::string_view path, const SliceChange& ch
         return invalid(path, std::string(setting.name), "cannot be set on the root: it is the whole GPU");
   }
   Slice now = found->second;
-  if (root) now.reserve = {};  // the GPU as a whole, which a max of the root does not shrink
+  if (root) now.reserve = {};  // the root's reserve is the whole GPU, whatever its max
   auto wanted = apply_change(now, change);
   if (!wanted) return wanted.error();
   if (auto admitted = admit(path, now, *wanted); !admitted) return admitted.error();
@@ -178,7 +178,7 @@ bool SliceTree::may_change_below(std::string_view path, const Caller& caller) co
   }
 }
 
-/// Whether the reserves still fit, above and below, when `path` goes from `now` to `wanted`.
+/// Whether the reserves above and below still fit when `path` goes from `now` to `wanted`.
 SliceResult<void> SliceTree::admit(std::string_view path, const Slice& now, const Slice& wanted) const {
   const CapSM below = reserved_by_children(path, {});
   if (path == "/") {

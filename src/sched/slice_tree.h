@@ -1,4 +1,4 @@
-// The tree of slices: names, settings, who may change what, and admission. Every operation is all or nothing.
+// The tree of slices: names, settings, the rights to change them, and admission. Every operation is all or nothing.
 #pragma once
 
 #include <map>
@@ -11,37 +11,39 @@
 
 namespace gpuctl::sched {
 
-inline constexpr std::size_t kMaxSlices = 1000;    ///< in one tree: bounds what an owner of a subtree can ask for
+inline constexpr std::size_t kMaxSlices = 1000;    ///< in one tree: limits what the owner of a subtree can create
 inline constexpr std::size_t kMaxSliceDepth = 8;   ///< levels below the root
 inline constexpr std::size_t kMaxNameLength = 64;  ///< characters of one name, as in the rule below
 
 /// "/" is the root, "ls" or "batch/train" are below it; a name is [A-Za-z0-9_.-]{1,64} but not "." or "..".
 ///
 /// Rights: root, and the owner (uid or gid) of a slice or of one above it, may create, change and delete what is
-/// *below* that slice. The limits of a slice belong to whoever owns the level above; only `policy`, which acts below,
-/// may be changed by the slice's own owner. A new slice belongs to the uid that created it and to no group.
+/// *below* that slice. So the settings of a slice are changed by the owner of the level above. Its own owner may change
+/// only `policy`, which acts below it. A new slice belongs to the uid that created it and to no group.
 ///
-/// Admission: the reserves of the children never exceed the parent's; the root's is the capacity. A max bounds the
-/// whole subtree. Values are copyable; not thread-safe.
+/// Admission: the children's reserves never add up to more than the parent's; the root's is the capacity. A max bounds
+/// the whole subtree. Values are copyable; not thread-safe.
 class SliceTree {
  public:
-  /// `capacity`: SMs of the smallest device; what is set is the same on each. The owner owns the root.
+  /// `capacity`: SMs of the smallest device, because the settings hold for every device. The owner owns the root.
   SliceTree(CapSM capacity, std::uint32_t owner_uid, std::uint32_t owner_gid = kNobody);
 
   SliceResult<void> create(std::string_view path, const SliceChange& change, const Caller& caller);
   SliceResult<void> change(std::string_view path, const SliceChange& change, const Caller& caller);
-  /// `clients`: how many programs are in the slice now; SliceBusy unless 0 and without children.
+  /// `clients`: how many clients are in the slice now. slice_busy unless that is 0 and the slice has no children.
   SliceResult<void> remove(std::string_view path, std::size_t clients, const Caller& caller);
-  /// Whether a program of the caller may join: in the root everybody, below it whoever may change things below `path`.
+  /// Whether a program of the caller may join: in the root always, below it if the caller may change what is below
+  /// `path`.
   SliceResult<void> may_join(std::string_view path, const Caller& caller) const;
 
-  /// Whether the caller is root or owns `path` or a slice above it: it may change what is below, and end its programs.
+  /// Whether the caller is root or owns `path` or a slice above it, and so may change what is below and end its
+  /// programs.
   bool may_change_below(std::string_view path, const Caller& caller) const;
 
-  /// Null when there is none. Valid until the next create or remove.
+  /// Null if there is no such slice. Valid until the next create or remove.
   const Slice* find(std::string_view path) const;
 
-  /// By path, a parent before its children. The key of the root is "/".
+  /// Orders paths so that a parent precedes its children. The key of the root is "/".
   struct PathLess {
     using is_transparent = void;
     bool operator()(std::string_view a, std::string_view b) const;
@@ -49,8 +51,8 @@ class SliceTree {
   using Slices = std::map<std::string, Slice, PathLess>;
   const Slices& slices() const { return slices_; }
 
-  /// The allocator's view, in the order of slices(). Below a slice with a policy for jobs time is divided, not SMs: no
-  /// reserve is in force there.
+  /// The allocator's view, in the order of slices(). Below a slice with a policy for jobs no reserve is in force,
+  /// because time is divided there, not SMs.
   std::vector<NodeInput> nodes() const;
 
   CapSM capacity() const { return capacity_; }

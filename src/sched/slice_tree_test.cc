@@ -113,7 +113,7 @@ TEST(SliceTree, TheAllocatorLearnsWhichReservesLapse) {
   ASSERT_TRUE(tree.create("a", {.reserve = 4, .reserve_mode = "active", .reserve_hold_ms = 20}, kRoot));
   ASSERT_TRUE(tree.create("b", {.reserve = 4, .reserve_mode = "strict", .reserve_hold_ms = 20}, kRoot));
   ASSERT_TRUE(tree.create("c", {.reserve = 4, .reserve_mode = "lend", .reserve_hold_ms = 20}, kRoot));
-  ASSERT_TRUE(tree.create("d", {}, kRoot));  // has none
+  ASSERT_TRUE(tree.create("d", {}, kRoot));  // no reserve
   const std::vector<NodeInput> nodes = tree.nodes();
   EXPECT_EQ(nodes[1].hold, std::chrono::milliseconds(20));
   EXPECT_FALSE(nodes[1].keeps_reserve());

@@ -9,7 +9,7 @@ void WaterFiller::fill(std::span<const Vessel> vessels, CapSM amount, std::uint6
     std::fill(poured.begin(), poured.end(), CapSM{});
     return;
   }
-  // No more is looked at than it takes to know that there is not enough for everybody.
+  // Sum only until it is known that there is not enough for all.
   std::uint64_t room = 0;
   for (std::size_t i = 0; i < vessels.size() && room <= amount.count; ++i) room += vessels[i].room.count;
   if (room <= amount.count) {
@@ -17,7 +17,7 @@ void WaterFiller::fill(std::span<const Vessel> vessels, CapSM amount, std::uint6
     return;
   }
 
-  // One each, as far as it goes: proportion would starve the light ones for good.
+  // One each, as far as it goes: division in proportion would starve the light ones for good.
   const std::size_t count = vessels.size(), first = turn % count;
   std::fill(poured.begin(), poured.end(), CapSM{});
   std::uint64_t left = amount.count;
@@ -38,7 +38,8 @@ void WaterFiller::fill(std::span<const Vessel> vessels, CapSM amount, std::uint6
     weights += vessels[i].weight;
     open_.push_back({static_cast<std::uint32_t>(i), vessels[i].weight, n, vessels[i].room.count});
   }
-  // Those that fill up: the level only rises with each of them, so the order does not matter, and a few passes do.
+  // Fill the vessels whose share is at least their room. Each of them raises the level for the rest, so the order does
+  // not matter and a few passes are enough.
   for (std::size_t before = 0; before != open_.size();) {
     before = open_.size();
     std::size_t kept = 0;
@@ -54,13 +55,13 @@ void WaterFiller::fill(std::span<const Vessel> vessels, CapSM amount, std::uint6
     open_.resize(kept);
   }
 
-  // The others share in proportion, with room to spare for the rounding: room > left * weight / weights for each.
+  // The others share in proportion. Each has room for the rounding: room > left * weight / weights.
   std::uint64_t handed_out = 0;
   for (Open& vessel : open_) {
     const std::uint64_t exact = left * vessel.weight;
     poured[vessel.index] = CapSM{static_cast<std::uint32_t>(exact / weights)};
     handed_out += exact / weights;
-    vessel.room = static_cast<std::uint32_t>(exact % weights);  // from here on: the remainder
+    vessel.room = static_cast<std::uint32_t>(exact % weights);  // holds the remainder from here on
   }
   const auto more = static_cast<std::ptrdiff_t>(left - handed_out);
   std::nth_element(open_.begin(), open_.begin() + more, open_.end(),
@@ -69,7 +70,8 @@ void WaterFiller::fill(std::span<const Vessel> vessels, CapSM amount, std::uint6
   lift_empty(vessels, poured);
 }
 
-/// Takes one from who has most for its weight, and two at least, for each vessel that proportion left empty.
+/// For each vessel that proportion left empty, takes one from the vessel with most for its weight, of those that have
+/// two.
 void WaterFiller::lift_empty(std::span<const Vessel> vessels, std::span<CapSM> poured) {
   for (std::size_t i = 0; i < vessels.size(); ++i) {
     if (vessels[i].room.count == 0 || poured[i].count != 0) continue;

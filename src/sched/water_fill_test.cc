@@ -80,7 +80,7 @@ TEST(WaterFill, RandomCasesAreExactBoundedAndProportional) {
       ASSERT_LE(poured[i], vessels[i].room);
       sum += poured[i].count;
       for (std::size_t j = 0; j < vessels.size(); ++j) {
-        // Nobody who could take more stands more than the rounding, and what lifted the empty ones, below another.
+        // A vessel with room left is below another by no more than the rounding and what lift_empty moved.
         if (poured[i] == vessels[i].room || poured[j].count < 2) continue;
         ASSERT_GT((poured[i].count + 1.0) / vessels[i].weight,
                   (poured[j].count - 1.0) / vessels[j].weight - double(vessels.size()) / vessels[i].weight);

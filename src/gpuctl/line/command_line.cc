@@ -57,7 +57,7 @@ std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   return option->get_type_size() == 0 ? "" : ' ' + option->get_type_name();
 }
 
-/// Options that take a value in the next argument; needed to find the verb before anything is parsed.
+/// Options that take their value from the next argument. Needed to find the verb before anything is parsed.
 bool takes_value(const std::string& argument) {
   return argument == "--socket" || argument == "--slice";
 }
@@ -66,7 +66,7 @@ bool is_option(const std::string& argument) {
   return argument.size() > 1 && argument[0] == '-';
 }
 
-/// Index of the first argument at or after `from` that is neither an option nor the value of one.
+/// Index of the first argument at or after `from` that is neither an option nor an option's value.
 std::size_t skip_options(const std::vector<std::string>& arguments, std::size_t from) {
   while (from < arguments.size() && is_option(arguments[from]) && arguments[from] != "--")
     from += takes_value(arguments[from]) ? 2 : 1;
@@ -90,7 +90,7 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-/// What CLI11 complained about, in our words where they are clearer.
+/// CLI11's complaint, in gpuctl's words where they are clearer.
 Failure explain(const CLI::ParseError& error, const CLI::App& app, const std::string& verb) {
   const std::string help = "; see 'gpuctl" + (verb.empty() ? "" : ' ' + verb) + " --help'";
   const std::string text = first_line(error.what());
@@ -106,7 +106,7 @@ Failure explain(const CLI::ParseError& error, const CLI::App& app, const std::st
   return usage(at + text + help);
 }
 
-/// What a verb did not take.
+/// The error for an argument that a verb does not take.
 Failure explain_extra(const std::string& extra, const CLI::App& app, const std::string& verb) {
   const std::string help = "; see 'gpuctl" + (verb.empty() ? "" : ' ' + verb) + " --help'";
   const std::string at = verb.empty() ? "" : verb + ": ";
@@ -151,7 +151,7 @@ Outcome<int> carry_out(std::vector<std::string> arguments, std::ostream& out) {
   for (const Verb& verb : verbs()) {
     CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
     sub->group("Verbs");
-    sub->footer("");  // not that of the whole
+    sub->footer("");  // without the footer of gpuctl itself
     Arguments declared(*sub);
     actions[verb.name] = verb.declare(declared);
     add_global_options(*sub, context);
@@ -231,7 +231,7 @@ int run_command_line(const std::vector<std::string>& arguments, std::ostream& ou
   out.flush();
   if (outcome) return *outcome;
   err << "gpuctl: " << outcome.error().message << std::endl;
-  // A script must be able to tell our failure from the program's own status.
+  // A script must be able to tell gpuctl's failure from the program's own status.
   const bool ours = outcome.error().exit_status < kExitRunFailed;
   return is_run(arguments) && ours ? kExitRunFailed : outcome.error().exit_status;
 }

@@ -1,4 +1,4 @@
-// Whole command lines against a daemon of the test's own: what is sent, what is printed, what an error says.
+// Whole command lines against a daemon of the test's own: what is sent, what is printed, and what errors say.
 #include "gpuctl/line/command_line.h"
 
 #include <gtest/gtest.h>
@@ -199,7 +199,7 @@ TEST_F(CommandLine, TopOnceMeasuresBetweenTwoReplies) {
   daemon_.on("Monitor", [=](const boost::json::object&) {
     return std::vector{ipc::Reply{to_json(first), true, ""}, ipc::Reply{to_json(second), true, ""}};
   });
-  const Ran text = gpuctl({"top", "--interval", "0.5"});  // not a terminal: as --once
+  const Ran text = gpuctl({"top", "--interval", "0.5"});  // not a terminal, so like --once
   EXPECT_NE(text.out.find(" 250 "), std::string::npos) << text.out << text.err;
   EXPECT_EQ(daemon_.asked("Monitor"), R"({"interval_ms":500})");
   EXPECT_TRUE(daemon_.calls().back().more);

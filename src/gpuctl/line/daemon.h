@@ -1,4 +1,4 @@
-// Talking to gpuctld from a verb: a call either gives its reply or a Failure that is ready to be printed.
+// How verbs call gpuctld: a call gives its reply, or a Failure that is ready to be printed.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -16,8 +16,8 @@ class Daemon {
  public:
   static Outcome<Daemon> connect(const Context& context);
 
-  /// Calls io.gpuctl.`member`. A refusal of the daemon becomes kExitRefused with its reason and, for a slice that does
-  /// not exist, a close name; anything else that goes wrong becomes kExitUnreachable.
+  /// Calls io.gpuctl.`member`. If the daemon refuses, that is kExitRefused with its reason and, for a slice that does
+  /// not exist, a similar name. Any other failure is kExitUnreachable.
   Outcome<boost::json::object> call(std::string_view member, boost::json::object parameters = {},
                                     std::chrono::milliseconds timeout = ipc::kDefaultTimeout);
 
@@ -41,14 +41,14 @@ class Daemon {
 /// connect() and one call().
 Outcome<boost::json::object> ask(const Context& context, std::string_view member, boost::json::object parameters = {});
 
-/// The reply, or a part of it, as a struct; what does not fit is the daemon's fault.
+/// The reply, or a part of it, as a struct. If it does not fit, that is the daemon's fault.
 template <class T>
 Outcome<T> decode(const Result<T>& read) {
   if (read) return *read;
   return Failure{kExitUnreachable, "the daemon's reply is not understood: " + read.error().message};
 }
 
-/// `reply` read by `body(Fields&)`, which returns the value.
+/// `body(Fields&)` reads `reply` and returns the value.
 template <class Body>
 auto decode_reply(const boost::json::object& reply, Body body)
     -> Outcome<decltype(body(std::declval<ipc::Fields&>()))> {

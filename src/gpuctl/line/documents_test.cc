@@ -1,4 +1,4 @@
-// Holds what is written about settings and policies to the tables that the program goes by.
+// Compares what is written about settings and policies with the tables that the program uses.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,14 +23,14 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// Of a manual page: the item whose tag starts so, up to the next item.
+/// The item of a manual page whose tag begins with `tag`, up to the next item.
 std::string item(const std::string& page, const std::string& tag) {
   const std::size_t begin = page.find("\n.It " + tag);
   if (begin == std::string::npos) return {};
   return page.substr(begin + 1, page.find("\n.It ", begin + 1) - begin);
 }
 
-/// The default as gpuctl.toml says it; empty: it is not said.
+/// The default as gpuctl.toml writes it; empty if it has none.
 std::string default_of(const SliceSetting& setting) {
   if (setting.lifted != nullptr) return "\"unlimited\"";
   if (setting.text != nullptr) return '"' + std::string(setting.text_default) + '"';
@@ -38,7 +38,7 @@ std::string default_of(const SliceSetting& setting) {
   return setting.kind == SettingKind::group ? "" : std::to_string(setting.number_default);
 }
 
-/// "1 to 10000"; empty where the range goes without saying.
+/// "1 to 10000"; empty if the range needs no words.
 std::string range_of(const SliceSetting& setting) {
   if (setting.kind != SettingKind::number && setting.kind != SettingKind::milliseconds) return {};
   return std::to_string(setting.least) + " to " + std::to_string(setting.greatest);

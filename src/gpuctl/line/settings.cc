@@ -24,7 +24,7 @@ Outcome<std::int64_t> amount_of_sms(std::string_view value, const std::string& w
   return usage(where + ": " + quoted(value) + " is not a number of SMs; give a whole number such as 8" + more);
 }
 
-/// Only what is no number of its kind at all is refused here; the rest of the range is the daemon's business.
+/// Refuses only what is no number of its kind at all; the daemon checks the rest of the range.
 Outcome<std::int64_t> whole_number(std::string_view value, const std::string& where, const SliceSetting& setting) {
   const auto number = parse_integer(value);
   if (number && (*number >= setting.least || setting.least < 0)) return *number;
@@ -63,7 +63,7 @@ Outcome<void> set_owner(std::string_view value, const std::string& where, ipc::S
   return boost::system::in_place_value;
 }
 
-/// "100ms", or "3600s" where it is whole seconds.
+/// "100ms"; "3600s" for whole seconds.
 std::string time_text(std::int64_t ms) {
   return ms % 1000 == 0 ? std::to_string(ms / 1000) + "s" : std::to_string(ms) + "ms";
 }
@@ -115,7 +115,7 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
     settings.*setting.lifted = true;
     return boost::system::in_place_value;
   }
-  // Assigns a parsed number, or hands its failure on.
+  // Assigns a parsed number, or passes its failure on.
   const auto put = [&](const Outcome<std::int64_t>& number) -> Outcome<void> {
     if (!number) return number.error();
     settings.*setting.number = *number;

@@ -1,4 +1,4 @@
-// Settings of a slice as people write them, for `create-slice --max none` and for `set NAME max=none` alike.
+// Settings of a slice as people write them, both for `create-slice --max none` and for `set NAME max=none`.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace gpuctl::cli {
 /// The settings that have an option of their own, in the order of help and manual.
 std::vector<const SliceSetting*> setting_options();
 
-/// "Policies:" and a line for each, for the help of the verbs that take one.
+/// "Policies:" and a line for each, for the help of verbs that take a policy.
 std::string policy_help();
 
 /// Puts one value into `settings`. `where` starts the error message: "--max" or "max". `setting` is one of
@@ -22,14 +22,13 @@ std::string policy_help();
 Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value, const std::string& where,
                             ipc::SliceSettings& settings);
 
-/// "max=40": splits, checks the key, and refuses a key that was given before (in `settings`).
+/// "max=40": splits it, checks the key, and refuses a key that `settings` has already.
 Outcome<void> apply_assignment(std::string_view assignment, ipc::SliceSettings& settings);
 
-/// "/batch/train/" as "batch/train"; "/" stays. What a name may look like is the daemon's business, but it is not
-/// empty.
+/// "/batch/train/" as "batch/train"; "/" stays. The daemon checks which names are valid; here a name must not be empty.
 Outcome<std::string> slice_path(std::string_view name);
 
-/// "root", "alice", or the number when there is no such user here; the same for groups.
+/// "root", "alice", or the number if there is no such user here; the same for groups.
 std::string user_name(std::int64_t uid);
 std::string group_name(std::int64_t gid);
 

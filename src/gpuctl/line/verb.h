@@ -1,4 +1,4 @@
-// A verb of the command line: one file cmd_*.cc and one row of the table in verb.cc.
+// A verb of the command line: one file in verbs/ and one row of the table in verb.cc.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace gpuctl::cli {
 
-/// What the global options and the surroundings say.
+/// The values of the global options, and the surroundings.
 struct Context {
   std::string socket;                ///< path of the daemon's socket
   bool json = false;                 ///< print JSON instead of text
@@ -21,14 +21,14 @@ struct Context {
   bool out_is_terminal = false;  ///< out is a terminal that understands ANSI sequences
 };
 
-/// Does the work after the command line was understood; returns the exit status.
+/// Does the work after the command line was parsed; returns the exit status.
 using Action = std::function<Outcome<int>(Context&)>;
 
 struct Verb {
   const char* name;
   const char* summary;  ///< for `gpuctl --help`
   const char* example;  ///< for `gpuctl VERB --help`
-  /// Declares arguments and options; the action owns the variables they are parsed into.
+  /// Declares arguments and options. The action owns the variables into which they are parsed.
   Action (*declare)(Arguments& arguments);
 };
 

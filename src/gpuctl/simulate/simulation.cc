@@ -12,7 +12,7 @@ namespace {
 
 using sched::Time;
 
-constexpr std::size_t kBuckets = 100;  // as fine as a picture of a hand's width shows
+constexpr std::size_t kBuckets = 100;  // as fine as a picture of a hand's width can show
 
 double ms(Time t) {
   return static_cast<double>(t.count()) * 1e-6;

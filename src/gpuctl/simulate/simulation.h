@@ -1,4 +1,4 @@
-// A workload under one policy, over several seeds, and what is reported about it.
+// A workload under one policy, over several seeds, and what is reported of it.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -15,7 +15,7 @@ struct ApplicationSummary {
   std::uint64_t launches = 0;
   double ntt = 0;                 ///< mean over launches and seeds
   double p50_ms = 0, p99_ms = 0;  ///< turnaround, over launches and seeds
-  double share = 0;               ///< of the devices' time, mean over the seeds
+  double share = 0;               ///< of the devices' time; mean over the seeds
   double evictions = 0;           ///< per seed
 };
 
@@ -33,11 +33,11 @@ struct PolicySummary {
   double worst = 0;                                   ///< greatest NTT
   double p50_ms = 0, p99_ms = 0;                      ///< turnaround
   double launches = 0, evictions = 0, decisions = 0;  ///< per seed
-  double lost = 0;                                    ///< fraction of the devices' time lost to evictions
+  double lost = 0;                                    ///< fraction of the devices' time lost to evictions, dispatches
   double end_ms = 0;                                  ///< mean end of the last launch
   std::vector<ApplicationSummary> applications;
   std::vector<PrioritySummary> priorities;    ///< ascending
-  double bucket_ms = 0;                       ///< of `timeline`, which is that of the first seed
+  double bucket_ms = 0;                       ///< of `timeline`, which shows the first seed
   std::vector<std::vector<double>> timeline;  ///< [application][bucket]: share of the devices
 };
 
@@ -46,7 +46,7 @@ PolicySummary summarize(const sched::Workload& workload, const std::string& poli
 
 boost::json::object to_json(const PolicySummary& summary);
 
-/// An SVG picture: per policy who had the devices over time, and the three metrics.
+/// An SVG picture: for each policy, which applications had the devices over time, and the three metrics.
 std::string plot(const sched::Workload& workload, std::span<const PolicySummary> summaries);
 
 }  // namespace gpuctl::cli

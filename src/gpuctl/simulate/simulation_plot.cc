@@ -32,7 +32,7 @@ std::string escape(const std::string& text) {
   return safe;
 }
 
-/// Colours that differ in hue by the golden angle: neighbours never look alike.
+/// Hues differ by the golden angle, so that neighbours never look alike.
 std::string colour(std::size_t i) {
   return "hsl(" + number(static_cast<double>((i * 137) % 360), "%.0f") + ",60%," + (i % 2 ? "45%" : "60%") + ")";
 }

@@ -46,7 +46,7 @@ double mean_eviction_us(const std::vector<ipc::Launch>& launches) {
 }  // namespace
 
 std::string to_workload(const std::vector<ipc::Launch>& launches, std::size_t devices, std::int64_t sms) {
-  // What waited behind another launch of its program came when that was over.
+  // A launch that waited behind another one of its program arrived when that one was over.
   std::vector<std::pair<std::int64_t, const ipc::Launch*>> starts;
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> free_at;
   std::vector<const ipc::Launch*> in_order;

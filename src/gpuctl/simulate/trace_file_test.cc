@@ -24,7 +24,7 @@ TEST(TraceFile, IsAWorkloadThatReadsBack) {
        .capsm = 8,
        .evictions = 2,
        .evict_us = 40},
-      // Queued behind it, and another program's.
+      // One queued behind it, and one of another program.
       {.pid = 1, .kernel = "", .issued_ns = 1'500'000, .done_ns = 12'000'000, .alone_us = 3000, .capsm = 99},
       {.pid = 2,
        .kernel = "other",

@@ -22,7 +22,7 @@ using sched::CapSM;
 using sched::Time;
 using sched::Workload;
 
-constexpr double kMsPerYear = 3.2e10;  // nobody simulates longer, and it fits into 64 bits of nanoseconds
+constexpr double kMsPerYear = 3.2e10;  // more than a simulation needs, and it fits into 64 bits of nanoseconds
 
 std::string plain(double v) {
   std::ostringstream text;
@@ -30,7 +30,7 @@ std::string plain(double v) {
   return text.str();
 }
 
-/// Remembers the first problem; everything read after it is of no consequence.
+/// Remembers the first problem; what is read after it does not matter.
 class Reader {
  public:
   explicit Reader(std::string file) : file_(std::move(file)) {}
@@ -195,7 +195,7 @@ class Reader {
     workload_.applications.push_back(std::move(app));
   }
 
-  /// On no device may more be reserved than it has. Who is not pinned may come anywhere.
+  /// No device may have more reserved than it has. An application that is not pinned may come to any device.
   void admit(const toml::source_region& at) {
     std::uint32_t anywhere = 0, most = 0;
     std::map<std::uint32_t, std::uint32_t> pinned;

@@ -1,5 +1,5 @@
-// For tests: a daemon on a socket of its own that answers each method with what the test says and notes what it was
-// asked. One connection at a time, in a thread.
+// For tests: a daemon on a socket of its own. It answers each method as the test says and writes down its calls. One
+// connection at a time, in a thread.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What a verb hands back when it could not do its work: one line for the person, one exit status for the script.
+// What a verb returns when it could not do its work: one line for a person, one exit status for a script.
 #pragma once
 
 #include <boost/system/result.hpp>
@@ -10,10 +10,10 @@ namespace gpuctl::cli {
 
 /// Exit statuses; gpuctl(1) documents them.
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitRefused = 1;      ///< the daemon said no
+inline constexpr int kExitRefused = 1;      ///< the daemon refused
 inline constexpr int kExitUsage = 2;        ///< the command line is wrong
-inline constexpr int kExitUnreachable = 3;  ///< no daemon, or not an understandable one
-inline constexpr int kExitRunFailed = 125;  ///< `run`: gpuctl itself failed, as env(1) and timeout(1) say it
+inline constexpr int kExitUnreachable = 3;  ///< no daemon, or one that is not understood
+inline constexpr int kExitRunFailed = 125;  ///< `run`: gpuctl itself failed, as with env(1) and timeout(1)
 inline constexpr int kExitNotExecutable = 126;
 inline constexpr int kExitNotFound = 127;
 

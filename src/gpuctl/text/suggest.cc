@@ -25,13 +25,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::optional<std::string> closest(std::string_view wrong, const std::vector<std::string>& names) {
   if (wrong.size() > 200) return std::nullopt;
   std::optional<std::string> best;
-  // "prio" for "priority": the beginning of one name only.
+  // "prio" for "priority": only if it begins exactly one name.
   if (wrong.size() >= 2) {
     const auto begins = [&](const std::string& name) { return name.starts_with(wrong); };
     if (std::count_if(names.begin(), names.end(), begins) == 1)
       return *std::find_if(names.begin(), names.end(), begins);
   }
-  // A third of the letters wrong is still the same word; a name of one or two letters may have one wrong.
+  // With a third of the letters wrong it is still the same word; a name of one or two letters may have one wrong.
   std::size_t limit = std::max<std::size_t>(1, (wrong.size() + 1) / 3);
   for (const std::string& name : names) {
     const std::size_t distance = edit_distance(wrong, name);
@@ -44,7 +44,7 @@ std::optional<std::string> closest(std::string_view wrong, const std::vector<std
 }
 
 std::string hint(std::string_view wrong, const std::vector<std::string>& names) {
-  constexpr std::size_t kFew = 12;  // what still reads well on one line
+  constexpr std::size_t kFew = 12;  // this many still read well on one line
   if (const auto name = closest(wrong, names)) return "; did you mean '" + *name + "'?";
   if (names.empty() || names.size() > kFew) return {};
   std::string list = "; known: ";

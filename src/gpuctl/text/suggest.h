@@ -1,4 +1,4 @@
-// "did you mean": the closest of the known names.
+// "did you mean": finds the closest of the known names.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,13 @@
 
 namespace gpuctl::cli {
 
-/// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
+/// The number of insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The name nearest to `wrong`, if it is near enough to be a slip of the hand.
+/// The name nearest to `wrong`, if it is near enough to be a typing error.
 std::optional<std::string> closest(std::string_view wrong, const std::vector<std::string>& names);
 
-/// "; did you mean 'ls'?", else "; known: a, b, c" when there are few names, else nothing.
+/// "; did you mean 'ls'?", else "; known: a, b, c" if there are few names, else nothing.
 std::string hint(std::string_view wrong, const std::vector<std::string>& names);
 
 }  // namespace gpuctl::cli

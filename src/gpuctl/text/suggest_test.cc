@@ -21,9 +21,9 @@ TEST(Suggest, ClosestNameOrNone) {
   EXPECT_EQ(closest("lss", names), "ls");
   EXPECT_EQ(closest("batch/trian", names), "batch/train");
   EXPECT_EQ(closest("completely", names), std::nullopt);
-  EXPECT_EQ(closest("x", names), std::nullopt);  // as far from everything as it is long
+  EXPECT_EQ(closest("x", names), std::nullopt);  // no name is nearer than its own length
   EXPECT_EQ(closest("prio", {"priority", "policy"}), "priority");
-  EXPECT_EQ(closest("re", {"reserve", "reserve-mode"}), std::nullopt);  // the beginning of both
+  EXPECT_EQ(closest("re", {"reserve", "reserve-mode"}), std::nullopt);  // begins both
 }
 
 TEST(Suggest, HintListsFewNames) {

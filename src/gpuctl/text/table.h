@@ -8,14 +8,14 @@
 
 namespace gpuctl::cli {
 
-/// Columns a terminal needs for valid UTF-8 `text`: one per code point (no text here is wider).
+/// Columns that a terminal needs for valid UTF-8 `text`: one per code point (no text here is wider).
 std::size_t display_width(std::string_view text);
 
-/// `text` cut to `width` columns; what was cut is shown by a final '~'.
+/// `text` cut to `width` columns; a final '~' shows that something was cut.
 std::string fit(std::string_view text, std::size_t width);
 
-/// `text` with control characters, invalid UTF-8 included, shown as '?': names of other people's programs must not
-/// steer our terminal.
+/// `text` with '?' for each control character and for invalid UTF-8: names of other people's programs must not control
+/// the terminal.
 std::string printable(std::string_view text);
 
 class Table {
@@ -24,8 +24,10 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::left;
-    std::size_t shrink_to = 0;  ///< may be cut to this width when the table is too wide, the last first; 0: never
-    int drop = 0;               ///< when that is not enough, columns go away, the greatest first; 0: never
+    /// May be cut to this width if the table is too wide; the last column is cut first. 0: never.
+    std::size_t shrink_to = 0;
+    /// If cutting is not enough columns are dropped, the one with the greatest value first. 0: never.
+    int drop = 0;
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -33,7 +35,7 @@ class Table {
   void add_row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   bool empty() const { return rows_.empty(); }
 
-  /// Title line and rows, without trailing spaces. `width` 0: as wide as it is.
+  /// Title line and rows, without trailing spaces. `width` 0: no limit.
   std::vector<std::string> lines(std::size_t width = 0) const;
 
  private:

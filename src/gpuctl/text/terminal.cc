@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kEnter = "\x1b[?1049h\x1b[?25l";  // alternate screen, no cursor
 constexpr const char* kLeave = "\x1b[?25h\x1b[?1049l";
-// Terminals that know this mode show the whole update at once; the others ignore it.
+// Terminals that know this mode show the whole update at once; others ignore it.
 constexpr const char* kBeginUpdate = "\x1b[?2026h";
 constexpr const char* kEndUpdate = "\x1b[?2026l";
 
@@ -74,7 +74,7 @@ Terminal::Event Terminal::wait(int fd) {
     bool resized = false;
     signalfd_siginfo info{};
     while (::read(signals_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
-      // Ctrl-Z would leave the shell with our screen: not while we own it.
+      // Ctrl-Z would leave the shell with gpuctl's screen, so it is ignored while the terminal is in use.
       if (info.ssi_signo == SIGTSTP) continue;
       if (info.ssi_signo != SIGWINCH) return Event::quit;
       resized = true;

@@ -1,4 +1,4 @@
-// The terminal while `top` owns it: alternate screen, keys as they are pressed, everything put back at the end.
+// The terminal while `top` uses it: alternate screen, keys as they are pressed, everything restored at the end.
 #pragma once
 
 #include <termios.h>
@@ -11,8 +11,8 @@
 
 namespace gpuctl::cli {
 
-/// One per process. Restores the terminal when it goes, also when the program is stopped by SIGINT, SIGTERM or SIGHUP,
-/// which are blocked meanwhile and turn into Event::quit.
+/// One per process. The destructor restores the terminal, even if SIGINT, SIGTERM or SIGHUP stops the program: these
+/// signals are blocked meanwhile and become Event::quit.
 class Terminal {
  public:
   Terminal();
@@ -26,17 +26,17 @@ class Terminal {
   };
   Size size() const;
 
-  /// Replaces the screen by `lines` in one write, so that nothing flickers.
+  /// Replaces the screen by `lines` in one write, to avoid flicker.
   void draw(const std::vector<std::string>& lines);
 
   enum class Event { data, redraw, quit };
-  /// Sleeps until `fd` is readable (data), the window changed its size (redraw), or the user wants to leave (quit).
+  /// Sleeps until `fd` is readable (data), the window has changed its size (redraw), or the user quits (quit).
   Event wait(int fd);
 
  private:
   ipc::UniqueFd signals_;
   termios saved_{};
-  bool keyboard_ = false;  ///< standard input is a terminal and in our mode
+  bool keyboard_ = false;  ///< standard input is a terminal, in the mode that top sets
 };
 
 }  // namespace gpuctl::cli

@@ -9,7 +9,7 @@
 namespace gpuctl::cli {
 namespace {
 
-/// Three significant digits at most, no trailing zeros: 1.25, 12.5, 125, 1250.
+/// At most three significant digits, no trailing zeros: 1.25, 12.5, 125, 1250.
 std::string three_digits(double value) {
   const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
   char text[64];
@@ -81,7 +81,7 @@ std::optional<std::int64_t> parse_size(std::string_view text) {
   }
   if (factor == 1) return parse_integer(text.substr(0, digits));
   const std::optional<double> value = parse_decimal(text.substr(0, digits));
-  // Doubles above 2^63 do not fit; below it the product of a short decimal and a power of two is exact enough.
+  // Doubles above 2^63 do not fit. Below it the product of a short decimal and a power of two is exact enough.
   if (!value || *value * factor >= 9.2e18) return std::nullopt;
   return static_cast<std::int64_t>(std::llround(*value * factor));
 }

@@ -1,4 +1,4 @@
-// Amounts as people write and read them.
+// Amounts as people read and write them.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace gpuctl::cli {
 
-/// A whole decimal number with nothing around it; no plus sign.
+/// A whole decimal number and nothing else; no plus sign.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 
 /// A positive decimal number such as "0.5" or "2".
 std::optional<double> parse_seconds(std::string_view text);
 
-/// "100ms", "2s", "1.5s": in milliseconds, if it is a whole number of them.
+/// "100ms", "2s", "1.5s" in milliseconds, if it is a whole number of them.
 std::optional<std::int64_t> parse_milliseconds(std::string_view text);
 
 /// Bytes: "4096", "512M", "1.5G", "2GiB"; K, M, G and T are powers of 1024, upper or lower case.

@@ -20,7 +20,7 @@ std::string signals_text(const ipc::EndedClient& client) {
   return text.empty() ? ", no signal was sent" : text;
 }
 
-/// What became of its work on the GPU; nothing to say where MPS had no part in it.
+/// What became of its work on the GPU; empty if MPS had no part in it.
 std::string mps_text(const ipc::EndedClient& client) {
   if (client.mps == "not active" || client.mps == "not listed") return "";
   if (client.mps == "terminated") return "; its work on the GPU was terminated before";
@@ -63,7 +63,7 @@ Action declare_kill(Arguments& arguments) {
     }
     Outcome<Daemon> daemon = Daemon::connect(context);
     if (!daemon) return daemon.error();
-    // The reply comes when all have ended, which the daemon bounds.
+    // The reply comes when all have ended; the daemon limits how long that takes.
     const auto reply = daemon->call("Kill", std::move(parameters), ipc::kNoTimeout);
     if (!reply) return reply.error();
     const auto clients =

@@ -20,7 +20,7 @@ namespace {
 
 volatile std::sig_atomic_t stop = 0;
 
-/// Ctrl-C ends the recording, not the program: what was recorded is still to be written.
+/// Ctrl-C ends the recording, not the program, which still has to write what was recorded.
 void end_on_signals() {
   struct sigaction action {};
   action.sa_handler = [](int) { stop = 1; };
@@ -28,7 +28,7 @@ void end_on_signals() {
   ::sigaction(SIGTERM, &action, nullptr);
 }
 
-/// True when a reply can be read, false when the time is over or the user has had enough.
+/// True when a reply can be read, false when the time is over or the user stopped the recording.
 bool wait_for_reply(Daemon& daemon, std::chrono::steady_clock::time_point until) {
   while (!daemon.connection().reply_waiting()) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
@@ -92,7 +92,7 @@ Action declare_monitor(Arguments& arguments) {
     }
     if (launches.empty())
       return Failure{kExitRefused, "nothing to record: no launch in persistent form ended meanwhile"};
-    // A workload counts its devices from 0; of a machine's GPUs some may not be managed.
+    // A workload counts its devices from 0, but some of a machine's GPUs may not be managed.
     for (ipc::Launch& launch : launches) {
       const auto place = std::find_if(devices->begin(), devices->end(),
                                       [&](const ipc::Device& device) { return device.index == launch.device; });

@@ -1,4 +1,4 @@
-// `gpuctl rewrite`: neither a daemon nor a GPU is needed.
+// `gpuctl rewrite` needs neither a daemon nor a GPU.
 #include <boost/json/serialize.hpp>
 #include <memory>
 #include <ostream>
@@ -37,7 +37,7 @@ Table table_of(const RewrittenFile& file) {
   return table;
 }
 
-/// What there is besides PTX, for the sentence that says that it stays as it is.
+/// The file's content besides PTX, for the sentence that says that it stays as it is.
 std::string machine_code_text(const RewrittenFile& file) {
   std::string names;
   for (const std::string& name : file.machine_code)

@@ -1,5 +1,5 @@
-// `gpuctl run` becomes the program by execvp: same process id, same descriptors, same signal dispositions and mask,
-// and whoever waits for us gets the program's own exit status. So everything that can be refused is asked for before.
+// `gpuctl run` becomes the program by execvp: same process id, same descriptors, same signal dispositions and mask. The
+// parent process gets the program's own exit status. So everything that can be refused is checked before.
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::string own_path() {
   return error ? "" : path.string();
 }
 
-/// What of the daemon a program's environment depends on.
+/// The state of the daemon on which a program's environment depends.
 struct Surroundings {
   bool software = false;  ///< its devices are software GPUs
   bool mps = false;       ///< some GPU is shared under MPS
@@ -36,8 +36,8 @@ struct Surroundings {
   bool needs_form = false;  ///< something in force needs the program's kernels to give SMs back
 };
 
-/// Asks the daemon for the path of the slice and whether we may join it, by joining it for a moment: the rules are
-/// the daemon's alone.
+/// Asks the daemon for the path of the slice and whether we may join it, by joining it for a moment: only the daemon
+/// knows the rules.
 Outcome<Surroundings> check_slice(const Context& context, const std::string& slice) {
   Outcome<Daemon> daemon = Daemon::connect(context);
   if (!daemon) return daemon.error();
@@ -75,7 +75,7 @@ Failure exec_failure(const std::string& program, int error) {
 Action declare_run(Arguments& arguments) {
   auto name = std::make_shared<std::string>();
   const Argument slice = arguments.add("--slice", *name, "The slice to run in (GPUCTL_SLICE)").value("NAME");
-  // For the help only: the program's command line was cut off before the options were parsed.
+  // For the help only: the program's command line is cut off before the options are parsed.
   auto program = std::make_shared<std::vector<std::string>>();
   arguments.add("PROGRAM", *program, "The program, looked up in PATH, and its arguments, passed on untouched");
   arguments.footer(

@@ -24,7 +24,7 @@ class CmdRun : public testing::Test {
   CmdRun() {
     char name[] = "/tmp/gpuctl-run-XXXXXX";
     directory_ = ::mkdtemp(name);
-    // Any loadable library will do: what it does inside the program is its own tests' business.
+    // Any loadable library will do; other tests check what it does inside the program.
     fs::create_symlink(PRELOADED_LIBRARY, directory_ / "libgpuslice.so");
     fs::create_directory(directory_ / "softgpu");
     std::ofstream(directory_ / "softgpu/libcuda.so.1") << "x";
@@ -43,7 +43,7 @@ class CmdRun : public testing::Test {
     std::string err;
     int exit_status() const { return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1; }
   };
-  /// Starts gpuctl with `arguments` and `environment` on top of a bare one; its pid is in pid_ meanwhile.
+  /// Starts gpuctl with `arguments`, and with `environment` added to a bare one. Its pid is in pid_ while it runs.
   Ran gpuctl(
       const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {},
       const std::function<void()>& meanwhile = [] {}) {
@@ -52,7 +52,7 @@ class CmdRun : public testing::Test {
     std::vector<std::string> variables{"PATH=/usr/bin:/bin", "HOME=/ home",
                                        "GPUCTL_LIBGPUSLICE=" + (directory_ / "libgpuslice.so").string(),
                                        "GPUCTL_SOFTGPU=" + (directory_ / "softgpu").string(),
-                                       // A preloaded library stands before the runtime of a sanitizer, if there is one.
+                                       // A preloaded library comes before the runtime of a sanitizer, if there is one.
                                        "ASAN_OPTIONS=verify_asan_link_order=0"};
     variables.insert(variables.end(), environment.begin(), environment.end());
     const auto pointers = [](std::vector<std::string>& list) {
@@ -63,13 +63,13 @@ class CmdRun : public testing::Test {
     };
     std::vector<char*> argv = pointers(words), envp = pointers(variables);
     const std::string out = directory_ / "out", err = directory_ / "err";
-    std::fflush(nullptr);  // or the child would print what this process has not yet
+    std::fflush(nullptr);  // or the child would print what this process has buffered
     pid_ = ::fork();
     if (pid_ == 0) {
       ::alarm(60);
       if (std::freopen(out.c_str(), "w", stdout) == nullptr || std::freopen(err.c_str(), "w", stderr) == nullptr)
         ::_exit(99);
-      ::close_range(3, ~0u, 0);  // what the test itself was started with
+      ::close_range(3, ~0u, 0);  // descriptors that the test itself was started with
       ::execve(argv[0], argv.data(), envp.data());
       ::_exit(98);
     }
@@ -113,7 +113,7 @@ TEST_F(CmdRun, EnvironmentIsKeptAndAddedTo) {
   EXPECT_TRUE(has("GPUCTL_SLICE=ls"));
   EXPECT_TRUE(has("GPUCTL_SOCKET=" + daemon_.socket()));
   EXPECT_TRUE(has("LD_PRELOAD=" + (directory_ / "libgpuslice.so").string()));
-  EXPECT_TRUE(has("LD_LIBRARY_PATH=/x:/y"));  // a real GPU: untouched
+  EXPECT_TRUE(has("LD_LIBRARY_PATH=/x:/y"));  // with a real GPU it does not change
 }
 
 TEST_F(CmdRun, PreloadedLibrariesAreKept) {

@@ -59,7 +59,7 @@ void print_text(const sched::Workload& workload, const std::vector<PolicySummary
                    figure(s.p99_ms), figure(s.evictions), figure(s.lost * 100)});
   for (const std::string& line : table.lines()) out << line << '\n';
 
-  constexpr std::size_t kMostApplications = 40;  // what a screen shows
+  constexpr std::size_t kMostApplications = 40;  // as many as a screen shows
   if (workload.applications.size() > kMostApplications) return;
   std::vector<Table::Column> columns{{"NTT (share of the device)"}};
   for (const PolicySummary& s : summaries) columns.push_back({s.policy, Align::right});

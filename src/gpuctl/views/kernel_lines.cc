@@ -23,7 +23,7 @@ std::string demangled(const std::string& name) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
                                                     std::free);
-  // Without "_Z" the demangler would take "f" for the type float.
+  // Without "_Z" the demangler would read "f" as the type float.
   return status == 0 && text && name.starts_with("_Z") ? text.get() : name;
 }
 

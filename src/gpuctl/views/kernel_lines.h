@@ -9,18 +9,18 @@
 
 namespace gpuctl::cli {
 
-/// "scale(float*, float)" for "_Z5scalePff"; what is not a mangled name stays.
+/// "scale(float*, float)" for "_Z5scalePff". A name that is not mangled stays as it is.
 std::string demangled(const std::string& name);
 
-/// What is in force for the client on each GPU, how its priority stands, and how many SMs it was told of where
-/// these are fewer than there are: a line each.
+/// A line for each GPU: what is in force for the client, the rank of its priority, and how many SMs it was told of if
+/// these are fewer than all.
 std::vector<std::string> in_force_lines(const ipc::Client& client);
 
-/// How long a program keeps a GPU where programs take turns on it, and whether that was decided here: one line a GPU,
-/// none where they do not take turns.
+/// How long a program keeps a GPU where programs take turns on it, and whether the daemon decided that: one line for
+/// each GPU, none where they do not take turns.
 std::vector<std::string> turn_lines(const ipc::Client& client);
 
-/// What `explain` prints: one line a kernel, most launched first.
+/// The output of `explain`: one line for each kernel, the most launched first.
 Table kernel_table(std::vector<ipc::Kernel> kernels);
 
 }  // namespace gpuctl::cli

@@ -32,7 +32,7 @@ std::string architecture(const ptx::FatbinEntry& entry) {
   return "sm_" + std::to_string(entry.sm) + (entry.suffix == '\0' ? "" : std::string(1, entry.suffix));
 }
 
-/// Replaces the file by a complete one; a pipe or a terminal is written to. An error: why not.
+/// Replaces the file by a complete one; writes to a pipe or a terminal in place. Returns the reason if it failed.
 std::optional<std::string> write_file(const std::string& path, const std::string& text) {
   std::error_code error;
   const bool in_place = fs::exists(path, error) && !fs::is_regular_file(path, error);
@@ -83,7 +83,7 @@ Result<RewrittenFile> rewrite_file(const std::string& path) {
                                   (entry.kind == ptx::FatbinKind::kLtoIr ? " (link-time IR)" : ""));
       continue;
     }
-    // "kernel.ptx:7:3: ..." where the file is the text; else which of its modules it is.
+    // "kernel.ptx:7:3: ..." if the file is PTX text; else the number of the module in it.
     const std::string number = std::to_string(file.modules.size() + 1);
     const std::string where = path + (is_text ? ":" : ": PTX " + number + " (" + architecture(entry) + "): ");
     const Result<std::string> text = ptx::ptx_text(entry);

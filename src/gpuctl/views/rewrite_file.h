@@ -1,4 +1,4 @@
-// The offline path: what the rewriter makes of the PTX in a file, without a GPU and without a daemon.
+// Rewriting offline: the PTX in a file, without a GPU and without a daemon.
 #pragma once
 
 #include <string>
@@ -13,25 +13,25 @@ namespace gpuctl::cli {
 struct RewrittenModule {
   std::string architecture;  ///< "sm_90a": what the PTX was compiled for
   std::string options;       ///< for ptxas, recorded with the PTX; usually none
-  std::string text;          ///< the original entries and the persistent ones
+  std::string text;          ///< the original entries and the rewritten ones
   std::vector<ptx::EntryReport> entries;
 };
 
 struct RewrittenFile {
   std::vector<RewrittenModule> modules;   ///< in the order of the file
-  std::vector<std::string> machine_code;  ///< architectures of what holds no PTX; a cubin by itself names none: ""
+  std::vector<std::string> machine_code;  ///< architectures of parts without PTX; a cubin by itself names none: ""
 };
 
 /// Rewrites all PTX in `path`: PTX text, a cubin, a fatbin, or an ELF executable, library or object file. An error is
-/// one line with the file, the module where there are several, and the line and column of the PTX or the offset in the
+/// one line with the file, the module if there are several, and the line and column of the PTX or the offset in the
 /// file.
 Result<RewrittenFile> rewrite_file(const std::string& path);
 
-/// Writes the one module to the file `out`; or several, or one if `out` is a directory, as OUT/1.sm_75.ptx and so on,
-/// and makes that directory. Returns the paths. A file is complete or, after an error, as it was before.
+/// Writes a single module to the file `out`. Writes several modules, or one if `out` is a directory, to OUT/1.sm_75.ptx
+/// and so on, and makes that directory. Returns the paths. A file is complete or, after an error, as it was before.
 Result<std::vector<std::string>> write_modules(const RewrittenFile& file, const std::string& out);
 
-/// "persistent", "guarded" or "opaque", as everywhere.
+/// "persistent", "guarded" or "opaque".
 std::string form_name(ptx::Form form);
 
 }  // namespace gpuctl::cli

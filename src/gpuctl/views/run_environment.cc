@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// `mine` in front of `list`, and nowhere else in it. `separators` are those that ld.so knows for this variable.
+/// `mine` in front of `list`, and nowhere else in it. `separators` are those that ld.so accepts for this variable.
 std::string in_front(const std::string& mine, const std::string& list, const char* separators) {
   std::string result = mine;
   for (std::size_t begin = 0; begin < list.size();) {
@@ -23,7 +23,7 @@ std::string in_front(const std::string& mine, const std::string& list, const cha
   return result;
 }
 
-/// The first of: what the environment says, a neighbour of the executable in the build tree, the installed one.
+/// The first of: the environment variable, a path beside the executable in the build tree, the installed path.
 std::string choose(const char* variable, const std::string& self, const fs::path& in_build_tree,
                    const fs::path& installed) {
   std::error_code ignored;
@@ -42,16 +42,16 @@ Result<std::string> usable(const std::string& path, const char* file, const char
   return {boost::system::in_place_value, path};
 }
 
-/// Hardware queues. Without MPS the driver makes 8 by itself; to ask for as many makes a start 60 ms longer (measured).
-/// Under MPS it makes 2, and two streams that wait are enough to hold up all that a program launches, and its workers.
-/// With 4 they are not; that is asked for where kernels have to give SMs back. With 8 a program would start 60 ms
-/// later, and MPS has some 120 in all, and who finds none left does not start (all measured).
+/// Hardware queues. Without MPS the driver makes 8 by itself; asking for 8 makes a start 60 ms longer (measured). Under
+/// MPS it makes 2. Then two streams that wait are enough to block everything that a program launches, its workers too.
+/// With 4 queues they are not, so 4 are asked for where kernels have to give SMs back. With 8 a program would start 60
+/// ms later. MPS has about 120 queues in all, and a program that finds none left does not start (all measured).
 void choose_queues(const RunPlan& plan, std::vector<std::pair<std::string, std::string>>& variables) {
   if (!plan.connections.empty() || !plan.mps) return;
   if (plan.needs_form && plan.clients < 18)
     variables.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", "4");
   else
-    variables.emplace_back("GPUSLICE_HARDWARE_QUEUES", "2");  // so that the library knows
+    variables.emplace_back("GPUSLICE_HARDWARE_QUEUES", "2");  // tells the library
 }
 
 }  // namespace

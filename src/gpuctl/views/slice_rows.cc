@@ -7,7 +7,7 @@
 namespace gpuctl::cli {
 namespace {
 
-/// A path as its names; the root has none.
+/// The names in a path; the root has none.
 std::vector<std::string> names_of(const std::string& path) {
   std::vector<std::string> names;
   if (path == "/") return names;

@@ -1,4 +1,4 @@
-// Slices as people see them: a tree, with words for what is not set.
+// Slices as people see them: a tree, with "-" for what is not set.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace gpuctl::cli {
 
 struct TreeRow {
   const ipc::Slice* slice;
-  std::string label;  ///< its last name, indented by two spaces a level; "/" for the root
+  std::string label;  ///< its last name, indented by two spaces per level; "/" for the root
 };
 
 /// Depth first, siblings by name, parents before children. Points into `slices`.
@@ -21,7 +21,7 @@ std::string reserve_text(const ipc::Slice& slice);  ///< "-", "8", "8 lend", "8 
 std::string max_text(const ipc::Slice& slice);      ///< "-", "40"
 std::string owner_text(const ipc::Slice& slice);    ///< "root", "alice:ml"
 
-/// What `list` prints.
+/// The output of `list`.
 Table slice_table(const std::vector<ipc::Slice>& slices);
 
 }  // namespace gpuctl::cli

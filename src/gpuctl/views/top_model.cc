@@ -33,7 +33,7 @@ TopClient rates(const ipc::Snapshot* before, const ipc::Snapshot& now, const ipc
   return row;
 }
 
-/// A program that sees eight GPUs and uses one is one line.
+/// A program that sees eight GPUs and uses one gets one line.
 bool worth_a_line(const ipc::ClientUsage& usage) {
   return usage.launches != 0 || usage.demand != 0 || usage.granted != 0 || usage.holding != 0;
 }

@@ -19,7 +19,7 @@ struct TopDevice {
   std::int64_t holding = 0;
 };
 
-/// One client on one device. Without a value: not known yet, or nothing happened between the two samples.
+/// One client on one device. An empty value: not known yet, or nothing happened between the two samples.
 struct TopClient {
   const ipc::Client* client = nullptr;
   const ipc::ClientUsage* usage = nullptr;  ///< null: the client uses no device
@@ -34,19 +34,19 @@ struct TopModel {
   std::vector<TopClient> clients;  ///< by slice, then pid, then device
 };
 
-/// Refers to `now`. `before` may be null: then no rates.
+/// Refers to `now`. `before` may be null; then there are no rates.
 TopModel make_top_model(const ipc::Snapshot* before, const ipc::Snapshot& now);
 
-/// The value below which `fraction` of the counted events lie; bucket i of `log2_histogram` counts [2^i, 2^(i+1)).
-/// Inside a bucket the events are taken as evenly spread. Nothing when nothing was counted.
+/// The value below which `fraction` of the counted events lie. Bucket i of `log2_histogram` counts [2^i, 2^(i+1));
+/// inside a bucket events are assumed to be evenly spread. Empty if nothing was counted.
 std::optional<double> percentile(const std::vector<std::int64_t>& log2_histogram, double fraction);
 
-/// `now` minus `before`, bucket by bucket; nothing when a bucket shrank (another process under the same pid).
+/// `now` minus `before`, bucket by bucket; empty if a bucket shrank (another process under the same pid).
 std::optional<std::vector<std::int64_t>> difference(const std::vector<std::int64_t>& now,
                                                     const std::vector<std::int64_t>& before);
 
-/// One line of `top --json`: the reply of Monitor, each usage with launches_per_s, evictions_per_s, latency_us_p50 and
-/// latency_us_p99 added (null when not known).
+/// One line of `top --json`: the reply of Monitor, in which each usage also has launches_per_s, evictions_per_s,
+/// latency_us_p50 and latency_us_p99 (null if not known).
 boost::json::object top_json(const ipc::Snapshot* before, const ipc::Snapshot& now);
 
 }  // namespace gpuctl::cli

@@ -26,7 +26,8 @@ std::string repeat(const char* piece, std::size_t count) {
   return text;
 }
 
-/// Held, granted and not held, free. Every nonzero part gets at least one cell, as far as there are cells.
+/// The held part, the part granted and not held, the free part. Each nonzero part gets at least one cell while there
+/// are any.
 std::string bar(const TopDevice& device, std::size_t cells, const ScreenStyle& style) {
   const auto part = [&](std::int64_t sms) -> std::size_t {
     if (device.sms <= 0 || sms <= 0) return 0;
@@ -83,7 +84,7 @@ Table slices_table(const std::vector<ipc::Slice>& slices) {
   return table;
 }
 
-/// A command line without the directory of its program, which says little and takes the room of the arguments.
+/// A command line without the directory of its program, which says little and takes space from the arguments.
 std::string short_command(const std::string& command) {
   const std::size_t end = std::min(command.find(' '), command.size());
   const std::size_t slash = command.rfind('/', end);
@@ -127,7 +128,7 @@ Table clients_table(const TopModel& model) {
   return table;
 }
 
-/// The line above all: what there is, in one glance.
+/// The first line: a summary.
 std::string headline(const ipc::Snapshot& now, const ScreenStyle& style) {
   const auto plural = [](std::size_t n, const char* word) {
     return std::to_string(n) + ' ' + word + (n == 1 ? "" : "s");

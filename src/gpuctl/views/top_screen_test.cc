@@ -21,7 +21,7 @@ ipc::ClientUsage usage(std::int64_t granted, std::int64_t holding, std::int64_t 
   return u;
 }
 
-/// A fixed machine `seconds` after its start.
+/// A machine with fixed numbers, `seconds` after its start.
 ipc::Snapshot snapshot(int seconds) {
   ipc::Snapshot s;
   s.time_ns = std::int64_t{1'000'000'000} * seconds;
@@ -65,7 +65,7 @@ TEST(TopScreen, FirstSampleHasNoRates) {
       << lines.back();
 }
 
-/// `line` as it is seen: without escape sequences.
+/// `line` as a user sees it: without escape sequences.
 std::string visible(const std::string& line) {
   std::string text;
   for (std::size_t i = 0; i < line.size(); ++i) {

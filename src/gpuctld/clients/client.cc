@@ -10,10 +10,10 @@ namespace gpuctl::daemon {
 
 namespace {
 
-/// Longer than any block-task that is not a hang; bounds what a client can claim for itself.
+/// Longer than any block-task that is not a hang. Bounds what a client can claim for itself.
 constexpr std::uint64_t kLongestBelievableTaskNs = 10'000'000'000;
 
-/// By ipc::TimeSlice.
+/// The names of ipc::TimeSlice, by value.
 constexpr const char* kTimeSliceNames[] = {"not tried", "in force", "no channel groups", "refused"};
 
 std::int64_t bounded(std::uint64_t value) {
@@ -185,7 +185,7 @@ bool Client::overdue(std::size_t index, std::chrono::nanoseconds deadline, std::
 bool Client::check_deadline(std::size_t index, std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   Slot& slot = slots_[index];
   if (!slot.held.pending()) return false;
-  if (slot.holding <= slot.written) {  // nothing to give back, whatever it has applied
+  if (slot.holding <= slot.written) {  // nothing to give back, whatever epoch it has applied
     slot.disobeying = false;
     slot.obeyed_ns = now_ns;
     return false;

@@ -1,4 +1,4 @@
-// One attached program: its stub page, what was granted to it and what it says about itself. No I/O but the stub page.
+// One attached program: its stub page, what was granted to it, and what it reports. No I/O except on the stub page.
 #pragma once
 
 #include <algorithm>
@@ -21,26 +21,26 @@
 
 namespace gpuctl::daemon {
 
-/// Kernels remembered per client, and bytes of each of their texts: a program that makes kernels without end costs
-/// the daemon no more than this.
+/// Kernels remembered per client, and bytes of each of their texts. They bound what a program that makes kernels
+/// without end costs the daemon.
 inline constexpr std::size_t kMaxKernels = 4096;
 inline constexpr std::size_t kMaxKernelText = 1024;
 
 class JobQueue;
 
-/// What a policy for jobs schedules of a client on a device: its oldest outstanding launch.
+/// What a policy for jobs schedules for a client on a device: the client's oldest outstanding launch.
 struct ClientJob {
   std::uint64_t id = 0;                  ///< of the job; 0: nothing is outstanding
   std::uint64_t launch = 0;              ///< ipc::Head::launch
-  std::uint32_t claimed = 0;             ///< block-tasks, as last told to the policy
-  std::chrono::nanoseconds unclaimed{};  ///< what those that were not claimed then take, on the whole device
-  std::chrono::nanoseconds ran{};        ///< on the whole device, or as much longer as it had less of it
-  std::uint64_t seen_ns = 0;             ///< until when `ran` counts
-  bool inherits = false;                 ///< when it came its client had a grant already
-  std::uint64_t given_ns = 0;            ///< since when its client has one; 0: it has none
-  bool tail = false;                     ///< all its block-tasks are claimed: without a grant too it goes on to its end
-  bool original = false;                 ///< ipc::Head::original: how far it is nobody knows
-  bool known = true;                     ///< its kernel is: there is a prediction
+  std::uint32_t claimed = 0;             ///< block-tasks claimed, as last told to the policy
+  std::chrono::nanoseconds unclaimed{};  ///< time that those not claimed then take, on the whole device
+  std::chrono::nanoseconds ran{};        ///< time it ran, converted to time with all the SMs it can use
+  std::uint64_t seen_ns = 0;             ///< instant up to which `ran` counts
+  bool inherits = false;                 ///< its client had a grant already when it came
+  std::uint64_t given_ns = 0;            ///< since when its client has a grant; 0: it has none
+  bool tail = false;                     ///< all its block-tasks are claimed: it runs to its end even without a grant
+  bool original = false;                 ///< ipc::Head::original: its progress is not known
+  bool known = true;                     ///< there is a prediction for its kernel
   bool operator==(const ClientJob&) const = default;
 };
 
@@ -52,51 +52,53 @@ struct ClientIdentity {
 
 class Client {
  public:
-  /// Entry i of `devices` is the daemon's index of the program's device i, or -1 when the daemon does not manage it:
-  /// that one is not limited.
+  /// Entry i of `devices` is the daemon's index of the program's device i, or -1 if the daemon does not manage that
+  /// device; then it is not limited.
   static Result<Client> create(ClientIdentity identity, std::string slice, std::vector<int> devices);
 
   /// One device of the client, in the client's order.
   struct Slot {
     int device = -1;            ///< the daemon's index, -1: not managed
-    std::uint32_t decided = 0;  ///< CapSM, as the next three
+    std::uint32_t decided = 0;  ///< CapSM, as the next two
     std::uint32_t demand = 0;   ///< as last read, bounded by the device; so is the next
     std::uint32_t holding = 0;
-    std::uint32_t outstanding = 0;
-    std::uint64_t launches = 0;  ///< as last read
-    std::uint64_t work_ns = 0;   ///< when it was last seen to have something to run, or to have launched something
-    std::uint32_t written = 0;   ///< what the stub page says: `decided` but for a handover or an eviction storm
-    std::uint32_t idle = 0;      ///< as the stub page says; so is the next
+    std::uint32_t outstanding = 0;  ///< launches, as last read
+    std::uint64_t launches = 0;     ///< as last read
+    std::uint64_t work_ns = 0;      ///< when it was last seen to have something to run or to have launched something
+    /// The grant in the stub page: `decided`, except in a handover, in a storm, or while nothing is in force.
+    std::uint32_t written = 0;
+    std::uint32_t idle = 0;  ///< as in the stub page; so is the next
     std::uint32_t time_slice_us = 0;
-    std::uint64_t promised = 0;  ///< bytes of memory it was last granted, or said it holds; 0 while nothing limits it
-    std::uint32_t epoch = 0;     ///< the daemon's own copy: the page is the client's to scribble on
+    /// Bytes of memory it was last granted, or reported to hold; 0 while nothing limits it.
+    std::uint64_t promised = 0;
+    std::uint32_t epoch = 0;  ///< the daemon's own copy, because the client can write to the page
     HeldCapsm held;
-    GrantHistory history;            ///< of `written`, but what is taken from a job's tail
-    std::uint64_t last_done_ns = 0;  ///< when the latest of its launches ended that it told of
-    JobQueue* queue = nullptr;       ///< whose turns it takes; null: no policy for jobs
+    GrantHistory history;            ///< of `written`, without what is taken from a job's tail
+    std::uint64_t last_done_ns = 0;  ///< end of the latest launch that it reported
+    JobQueue* queue = nullptr;       ///< in which it takes turns; null: no policy for jobs
     ClientJob job;
-    std::uint32_t admitted = ipc::kUnlimited;  ///< CapSM that a policy for jobs lets it have, as the next says
+    std::uint32_t admitted = ipc::kUnlimited;  ///< the most CapSM that its policy for jobs lets it have
     std::uint32_t told_jobs = ipc::kNoJobs;    ///< Grant::jobs
     std::uint32_t flags = 0;                   ///< Grant::flags
-    InForce in_force = InForce::nothing;       ///< as kFree says
-    bool latest = false;                       ///< among those who had demand when anybody last had
+    InForce in_force = InForce::nothing;       ///< kFree is set for `nothing`
+    bool latest = false;                       ///< it had demand when any client of the device last had
     bool disobeying = false;
     bool faulted = false;              ///< its context is broken: what the page says of its work does not count
-    std::uint32_t faulted_demand = 0;  ///< what the page said then; something else, and it counts again
+    std::uint32_t faulted_demand = 0;  ///< what the page said then; another demand ends the fault
     std::uint64_t obeyed_ns = 0;       ///< when it was last seen to hold no more than its grant
 
     bool busy() const { return demand != 0 || outstanding != 0; }
-    /// What it could fill of what it may have.
+    /// Its demand, as far as its policy for jobs admits it.
     std::uint32_t admitted_demand() const { return std::min(demand, admitted); }
-    /// The most that it may be using if it is busy.
+    /// The most that it may be using while it is busy.
     std::uint32_t may_use() const { return std::max(written, held.most()); }
   };
 
-  /// Reads what the client says about its devices. `sms[d]` bounds what is believed about device d. True if a demand
-  /// changed.
+  /// Reads what the client reports about its devices. About device d nothing above `sms[d]` is believed. True if a
+  /// demand changed.
   bool read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now_ns);
 
-  /// The driver broke its context there: as if it had nothing to run, until its demand changes.
+  /// The driver broke the client's context there. The client counts as idle until its demand changes.
   void fault(std::size_t slot);
 
   /// Writes a grant and wakes the client. The order of the stores is the contract of ipc/stub.h.
@@ -119,35 +121,37 @@ class Client {
   /// The same for Grant::jobs.
   void write_jobs(std::size_t slot, std::uint32_t wanted);
 
-  /// The launch that the client says is its oldest, within what can be; nothing: none, or it is being written.
+  /// The launch that the client reports as its oldest, bounded to what is possible; empty if there is none or it is
+  /// being written.
   std::optional<ipc::Head> head(std::size_t slot, std::uint64_t now_ns) const;
-  /// Moves the launches that ended since the last call to the end of `records`: at most ipc::kRecords, not checked.
+  /// Appends the launches that ended since the last call to `records`: at most ipc::kRecords. Their times are not
+  /// checked.
   void take_records(std::vector<ipc::Record>& records);
 
-  /// Writes the limit of its memory, in bytes; none: nothing limits it.
+  /// Writes the client's memory limit, in bytes; none: nothing limits it.
   void write_memory_limit(std::size_t slot, std::optional<std::uint64_t> bytes);
 
-  /// Bytes of the device's memory it holds, or may hold by what it was granted; at most `size`.
+  /// Bytes of the device's memory that it holds, or may hold by what it was granted; at most `size`.
   std::uint64_t memory(std::size_t slot, std::uint64_t size) const;
 
-  /// Whether a shrink is not applied `deadline` and the longest block-task seen after it was written.
+  /// Whether a shrink is still not applied `deadline` and the longest block-task seen after it was written.
   bool overdue(std::size_t slot, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const;
 
-  /// True at the moment when the client is found to hold more than its grant past the deadline: once, until a shrink
-  /// is applied or it holds no more than its grant.
+  /// True at the moment when the client is found to hold more than its grant past the deadline. Then false until a
+  /// shrink is applied or it holds no more than its grant.
   bool check_deadline(std::size_t slot, std::chrono::nanoseconds deadline, std::uint64_t now_ns);
 
-  /// Keeps what is new or changed, within the bounds above.
+  /// Remembers kernels that are new or changed, within the bounds above.
   void report(std::vector<ipc::Kernel> kernels);
 
-  /// For a client whose process has ended: what is left of it on the GPU may use all SMs, so it runs to its end. No
-  /// grant that is written later reaches the page.
+  /// For a client whose process has ended: what is left of it on the GPU may use all SMs, so it runs to its end. Grants
+  /// that are written later do not reach the page.
   void open_grants();
 
   void set_priority(std::int32_t priority, ipc::PriorityBand band, std::uint64_t now_ns);
   /// Grant::time_slice_us.
   void set_time_slice(std::size_t slot, std::uint32_t us, std::uint64_t now_ns);
-  /// What the client says became of it.
+  /// What the client reports became of it.
   ipc::TimeSlice time_slice(std::size_t slot) const;
 
   ipc::ClientUsage usage(std::size_t slot) const;
@@ -156,7 +160,7 @@ class Client {
   ipc::Client describe(std::string_view job = {}) const;
   bool busy() const;  ///< any demand or launch outstanding
 
-  /// What is in force for it on any of its devices, the first one first.
+  /// What is in force for it on the first of its devices where anything is.
   std::string_view in_force() const;
 
   const ClientIdentity& identity() const { return identity_; }
@@ -166,7 +170,7 @@ class Client {
   int memfd() const { return memfd_.get(); }
 
   std::uint32_t node = 0;            ///< index of the slice in the current SliceTree::nodes()
-  std::optional<std::int32_t> hint;  ///< priority asked for, within what the slice allows
+  std::optional<std::int32_t> hint;  ///< priority that the program asked for, within what the slice allows
 
  private:
   Client() = default;

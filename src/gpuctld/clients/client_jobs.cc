@@ -1,4 +1,4 @@
-// What a client says about its launches, for policies for jobs.
+// What a client reports about its launches, for policies for jobs.
 #include <algorithm>
 
 #include "gpuctld/clients/client.h"
@@ -43,7 +43,7 @@ std::optional<ipc::Head> Client::head(std::size_t index, std::uint64_t now_ns) c
 void Client::take_records(std::vector<ipc::Record>& records) {
   const std::uint32_t written = ipc::load(stub_->records_written);
   if (written == records_read_) return;
-  // More than fit were never written: a client that says so is read from what it wrote last.
+  // The page has no room for more. A client that claims more is read from its latest kRecords records.
   if (written - records_read_ > ipc::kRecords) records_read_ = written - ipc::kRecords;
   for (; records_read_ != written; ++records_read_) {
     const ipc::Record& shared = ipc::record_at(*stub_.get(), records_read_);

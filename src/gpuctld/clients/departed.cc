@@ -19,13 +19,13 @@ void Departed::keep(Client client, ipc::UniqueFd pidfd) {
   waiting_.push_back(entry);
   entry->exit.async_wait(stream_descriptor::wait_read, [this, watched = std::weak_ptr(entry)](error_code error) {
     const auto ended = watched.lock();
-    if (error || !ended) return;  // not waited for any more
+    if (error || !ended) return;  // no longer waited for
     ended->client.open_grants();
     waiting_.remove(ended);
   });
 }
 
-/// Makes room for one more.
+/// Makes room for one more entry.
 void Departed::bound(std::int32_t pid) {
   const auto is_of_process = [pid](const auto& entry) { return entry->client.identity().pid == pid; };
   if (std::count_if(waiting_.begin(), waiting_.end(), is_of_process) >=

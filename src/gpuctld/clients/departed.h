@@ -1,10 +1,10 @@
 // Clients that are no longer attached, until their processes have ended.
 //
 // A program that loses its connection keeps its last grant, so its page stays as it is. Once the process has ended
-// nobody raises that grant any more, and workers that may not use their SMs would wait for that without end. Under MPS
-// the work of an ended process stays on the GPU until it is complete, and the server takes no new programs while it
-// waits. So when the process has ended its grants are opened: what is left of it runs to its end. The page is a memfd
-// that the GPU maps as long as the work lives; the daemon's own mapping has to last only until the grants are open.
+// nothing raises that grant any more, and workers without SMs would wait without end. Under MPS the work of an ended
+// process stays on the GPU until it is complete, and the server takes no new programs while it waits. So when the
+// process has ended its grants are opened, and what is left of it runs to its end. The page is a memfd that the GPU
+// maps as long as the work lives; the daemon's own mapping has to last only until the grants are open.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -19,20 +19,20 @@
 
 namespace gpuctl::daemon {
 
-/// So many pages are kept of one process, and of all: a program that attaches again and again costs no more. The oldest
-/// go.
+/// How many pages are kept of one process, and of all processes. They bound what a program that attaches again and
+/// again costs. The oldest pages are dropped.
 inline constexpr std::size_t kMaxDepartedPerProcess = 16, kMaxDeparted = 1024;
 
 class Departed {
  public:
   explicit Departed(boost::asio::io_context& context) : context_(context) {}
 
-  /// Takes over a client whose connection has ended. Opens its grants at once if its process has ended or is about to,
-  /// else when it has. `pidfd`: of the process; without one nothing is known of its end, and the grants stay as they
+  /// Takes over a client whose connection has ended. Opens its grants at once if its process has ended or is about to
+  /// end, else when it ends. `pidfd`: of the process. Without one its end cannot be seen, and the grants stay as they
   /// are.
   void keep(Client client, ipc::UniqueFd pidfd);
 
-  /// Forgets all of them and watches nobody any more. Their grants stay as they are.
+  /// Forgets all clients and watches no process any more. Their grants stay as they are.
   void stop() { waiting_.clear(); }
 
   std::size_t waiting() const { return waiting_.size(); }

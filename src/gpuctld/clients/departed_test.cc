@@ -1,4 +1,4 @@
-// Grants of clients that are gone, as what is left of them on the GPU reads them.
+// Grants of clients that are gone, as their remaining work on the GPU reads them.
 #include "gpuctld/clients/departed.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ class DepartedTest : public testing::Test {
   }
   static ipc::UniqueFd pidfd(pid_t pid) { return ipc::UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
 
-  /// A client of two devices, evicted from the first and with little of the second, which it divides among its streams.
+  /// A client of two devices: evicted from the first, with few SMs on the second, which it divides among its streams.
   static Client client(pid_t pid) {
     Client made = std::move(Client::create({pid, 0, "program"}, "/", {0, 1}).value());
     made.write_grant(0, 0, 0, 1);
@@ -85,7 +85,7 @@ TEST_F(DepartedTest, AProcessThatLivesKeepsItsGrantUntilItEnds) {
   EXPECT_EQ(ipc::load(page->grant[0].polled.capsm), 0u);
   EXPECT_EQ(ipc::load(page->grant[1].polled.capsm), 8u);
   end(pid);
-  context_.run();  // until nobody is waited for
+  context_.run();  // until no process is waited for
   EXPECT_TRUE(open(page, 0));
   EXPECT_TRUE(open(page, 1));
   EXPECT_EQ(departed_.waiting(), 0u);
@@ -131,8 +131,8 @@ TEST_F(DepartedTest, AProcessIsSeenToEnd) {
   ::kill(pid, SIGKILL);
   siginfo_t info;
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT), 0);
-  EXPECT_TRUE(process_ends(exit.get(), pid));  // nobody has waited for it yet
-  EXPECT_TRUE(process_ends(-1, pid));          // so say its threads too
+  EXPECT_TRUE(process_ends(exit.get(), pid));  // it is not reaped yet
+  EXPECT_TRUE(process_ends(-1, pid));          // its threads say so too
   end(pid);
   EXPECT_TRUE(process_ends(exit.get(), pid));
 }

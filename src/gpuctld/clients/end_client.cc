@@ -114,7 +114,7 @@ void Ending::step() {
   if (!done_) return;
   progress_.since = steady_clock::now() - sent_at_;
   switch (next_step(order_, progress_)) {
-    case EndStep::ask_mps:  // by whoever started this, for all that end together
+    case EndStep::ask_mps:  // by the caller of start(), for all that end together
       progress_.mps = EndProgress::Mps::asked;
       break;
     case EndStep::send_signal:
@@ -139,7 +139,7 @@ void Ending::send(int signal) {
   if (::syscall(SYS_pidfd_send_signal, exit_.native_handle(), signal, nullptr, 0) == 0) {
     result_.signals.push_back(signal_name(signal));
     if (signal == SIGKILL && killed_) killed_();
-  } else if (errno != ESRCH) {  // one that has ended is seen by exit_
+  } else if (errno != ESRCH) {  // if the process has ended, exit_ sees that
     log_(who() + " cannot be sent " + signal_name(signal) + ": " + std::strerror(errno));
     progress_.refused = true;
     return finish();

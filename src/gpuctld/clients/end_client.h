@@ -1,5 +1,5 @@
-// Ends a program so that nobody else is hurt: first its work on the GPU, where MPS runs, then a signal, then SIGKILL.
-// What comes next is a pure decision; the rest is a pidfd and a timer.
+// Ends a program without harm to others: first its work on the GPU, if MPS runs, then a signal, then SIGKILL. The next
+// step is a pure decision; the rest is a pidfd and a timer.
 #pragma once
 
 #include <signal.h>
@@ -20,9 +20,9 @@
 
 namespace gpuctl::daemon {
 
-/// What a program has to end in after its signal; then it is killed.
+/// How long a program may take to end after its signal; then it is killed.
 inline constexpr std::chrono::milliseconds kEndTimeout{2000}, kLongestEndTimeout{60'000};
-/// A process that is still there so long after SIGKILL waits in the kernel, for the GPU perhaps: nobody waits with it.
+/// A process that still exists this long after SIGKILL waits in the kernel, perhaps for the GPU. It is not waited for.
 inline constexpr std::chrono::milliseconds kKilledWithin{2000};
 
 struct EndOrder {
@@ -34,7 +34,7 @@ struct EndOrder {
 struct EndProgress {
   enum class Mps { not_active, to_ask, asked, answered } mps = Mps::not_active;
   int sent = 0;                                 ///< the latest signal; 0: none
-  std::chrono::steady_clock::duration since{};  ///< since it was sent
+  std::chrono::steady_clock::duration since{};  ///< since `sent` was sent
   bool refused = false;                         ///< a signal could not be sent
   bool ended = false;
 };
@@ -43,33 +43,33 @@ enum class EndStep { ask_mps, send_signal, send_kill, wait, finish };
 
 EndStep next_step(const EndOrder& order, const EndProgress& progress);
 
-/// How long `wait` lasts at most, from the latest signal on.
+/// How long EndStep::wait lasts at most, from the latest signal on.
 std::chrono::milliseconds patience(const EndOrder& order, int sent);
 
-/// "SIGTERM"; "signal 99" for those without a name. The reverse takes the names of those that end a program, with or
-/// without "SIG", in any case; nothing for others.
+/// "SIGTERM"; "signal 99" for a signal without a name. The reverse takes the names of signals that end a program, with
+/// or without "SIG", in upper or lower case; it is empty for others.
 std::string signal_name(int signal);
 std::optional<int> ending_signal(std::string_view name);
 inline constexpr char kEndingSignals[] = "TERM, HUP, INT, QUIT, ABRT, USR1, USR2 or KILL";
 
-/// One program on its way to its end. Keeps itself until then.
+/// One program that is being ended. Keeps itself alive until that is done.
 class Ending : public std::enable_shared_from_this<Ending> {
  public:
   using Log = std::function<void(const std::string&)>;
   using Done = std::function<void(const ipc::EndedClient&)>;
 
-  /// `who` has everything but what will have been done. `done` is called once, later, unless cancel() comes first.
+  /// `who` has everything except the outcome. `done` is called once, later, unless cancel() comes first.
   static std::shared_ptr<Ending> create(boost::asio::io_context& context, ipc::UniqueFd pidfd, ipc::EndedClient who,
                                         EndOrder order, Log log, Done done);
 
-  /// Called once, when SIGKILL was sent: from then on the program does nothing itself.
+  /// Called once, after SIGKILL was sent: from then on the program itself does nothing.
   void on_killed(std::function<void()> killed) { killed_ = std::move(killed); }
 
-  /// Begins; with MPS, where it is active, someone is to tell mps_answered() what became of the program's work.
+  /// Begins. If MPS is active, the caller must tell mps_answered() what became of the program's work.
   void start(bool mps_active);
   void mps_answered(const MpsControl::Outcome& outcome);
 
-  /// Stops in the middle.
+  /// Stops before the end.
   void cancel();
 
   bool over() const { return !done_; }

@@ -46,7 +46,7 @@ std::string Faults::add(const Fault& fault) {
          (fault.of_process + 1 == kFaultLinesPerProcess ? "; further faults of it are only counted" : "");
 }
 
-/// Who was first, or that this one was.
+/// Says which process was first, or that this one was.
 std::string Faults::order(const Fault& fault) {
   const auto found = first_.find(fault.device);
   if (found != first_.end() && found->second.pid != fault.pid) {

@@ -1,5 +1,5 @@
-// Counts what programs report as broken contexts, and says of each what helps to find who was first: under MPS one
-// program's fault reaches all others on the GPU. Pure.
+// Counts the broken contexts that programs report. For each it says what helps to find the program that was first:
+// under MPS one program's fault reaches all others on the GPU. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace gpuctl::daemon {
 
-/// Of these reports of one process each is a line in the log; then they are only counted.
+/// So many reports of one process get a line each in the log; later ones are only counted.
 inline constexpr int kFaultLinesPerProcess = 8;
-/// Faults that follow another program's on the same GPU within this time, under MPS, are taken for its consequences.
+/// Under MPS a fault that follows another program's on the same GPU within this time is taken for its consequence.
 inline constexpr std::int64_t kFaultFollowsWithinUs = 5'000'000;
 inline constexpr std::size_t kMostFaultName = 64;
 
@@ -24,18 +24,18 @@ struct Fault {
   std::string name;            ///< of the error, as the program gives it
   std::int64_t time_us = 0;    ///< since the epoch
   bool shares_faults = false;  ///< the GPU is under MPS
-  int of_process = 0;          ///< how many the process reported before
+  int of_process = 0;          ///< how many faults the process reported before
 };
 
 class Faults {
  public:
-  /// Counts it. The line for the log; empty when the process had its lines.
+  /// Counts the fault. Returns the line for the log; empty if the process has had its lines.
   std::string add(const Fault& fault);
 
   std::int64_t of(std::string_view slice) const;
   std::int64_t total() const { return total_; }
 
-  /// Forgets slices that are gone: one of the same name is another one.
+  /// Forgets slices that no longer exist: a new slice of the same name is another slice.
   void keep(const std::function<bool(const std::string& slice)>& exists);
 
  private:
@@ -43,13 +43,13 @@ class Faults {
     std::int32_t pid;
     std::string command;
     std::int64_t time_us;
-    int others;  ///< that followed
+    int others;  ///< faults that followed it
   };
   std::string order(const Fault& fault);
 
   std::map<std::string, std::int64_t, std::less<>> by_slice_;
   std::int64_t total_ = 0;
-  std::map<int, First> first_;  ///< by device, of the latest faults that came together
+  std::map<int, First> first_;  ///< by device: the first of the latest faults that came together
 };
 
 }  // namespace gpuctl::daemon

@@ -1,5 +1,5 @@
-// How many SMs a client was granted, and when: what a launch had while it ran is known when it has ended, and the
-// client need not say it.
+// How many SMs a client was granted, and when. So what a launch had while it ran is known when it has ended, without a
+// report of the client.
 #pragma once
 
 #include <array>
@@ -10,16 +10,16 @@ namespace gpuctl::daemon {
 
 class GrantHistory {
  public:
-  /// From now on it has `capsm`. Instants never fall.
+  /// From now on the client has `capsm`. Instants never fall.
   void wrote(std::uint32_t capsm, std::uint64_t now_ns);
 
   struct Held {
-    double capsm = 0;                   ///< the mean over the time that it had any
+    double capsm = 0;                   ///< the mean over the time in which it had any
     std::uint64_t ns = 0;               ///< that time
-    std::uint32_t least = 0, most = 0;  ///< of these
+    std::uint32_t least = 0, most = 0;  ///< over that time
   };
-  /// Between two instants, of a launch that can use at most `usable`. Nothing when it had none, or when that is so long
-  /// ago that it was forgotten.
+  /// Between two instants, for a launch that can use at most `usable`. Empty if it had none, or if that is so long ago
+  /// that it was forgotten.
   std::optional<Held> held(std::uint64_t from_ns, std::uint64_t to_ns, std::uint32_t usable) const;
 
  private:

@@ -28,7 +28,7 @@ bool HeldCapsm::heard(std::uint32_t applied, std::uint32_t epoch, std::uint32_t 
   } else {
     oldest_ = latest_;
     held_ = later_;
-    later_ = written;  // since the latest shrink the grant only grew
+    later_ = written;  // the grant only grew since the latest shrink
   }
   return true;
 }

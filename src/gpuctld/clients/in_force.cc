@@ -12,28 +12,29 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kNames = {"nothing", "max", "reserve", "weights", "jobs", "storm", "always"};
 
-/// What each node of the tree has to say about the clients in it, and outside of it.
+/// What each node of the tree means for the clients in it and outside of it.
 struct NodeFacts {
   bool inhabited = false;       ///< it, or a node below it, has a client
   bool own = false;             ///< a client is directly in it
   bool limited = false;         ///< it, or one above it, has a max below the device
-  bool beside_reserve = false;  ///< outside of a slice with a reserve that matters
+  bool beside_reserve = false;  ///< it is outside of a slice with a reserve that matters
   bool uneven = false;          ///< it, or one above it, competes with slices of another weight
 };
 
-/// A strict reserve is kept though nobody is in its slice; another one only matters while somebody is.
+/// A strict reserve is kept even if its slice has no client; any other one matters only if it has.
 bool matters(const sched::NodeInput& node, const NodeFacts& facts) {
   return node.parent >= 0 && node.reserve > sched::CapSM{} && (node.strict || facts.inhabited);
 }
 
-/// Whether `inner` is `outer` or stands below it.
+/// Whether `inner` is `outer` or below it.
 bool is_within(std::span<const sched::NodeInput> nodes, std::size_t inner, std::size_t outer) {
   for (auto n = static_cast<std::int32_t>(inner); n >= 0; n = nodes[static_cast<std::size_t>(n)].parent)
     if (static_cast<std::size_t>(n) == outer) return true;
   return false;
 }
 
-/// Those who compete directly below `parent`: its inhabited children, and its own clients as one of default weight.
+/// Compares the weights directly below `parent`: of its inhabited children, and of its own clients as one of default
+/// weight.
 void compare_children(std::span<const sched::NodeInput> nodes, std::size_t parent, std::vector<NodeFacts>& facts) {
   std::optional<std::uint32_t> weight;
   bool uneven = false;
@@ -51,7 +52,7 @@ std::vector<NodeFacts> facts_of(std::span<const sched::NodeInput> nodes, std::sp
                                 sched::CapSM capacity) {
   std::vector<NodeFacts> facts(nodes.size());
   for (const Resident& client : clients) facts[client.node].own = facts[client.node].inhabited = true;
-  for (std::size_t n = nodes.size(); n-- > 1;)  // parents stand before their children
+  for (std::size_t n = nodes.size(); n-- > 1;)  // children before their parents
     facts[static_cast<std::size_t>(nodes[n].parent)].inhabited |= facts[n].inhabited;
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     facts[n].limited =

@@ -1,6 +1,5 @@
-// What is in force for a client on a device: why its kernels must be able to give SMs back while they run. Where
-// nothing is, they keep their original form, and the GPU's own scheduling of blocks, by priority, is all there is.
-// Pure.
+// What is in force for a client on a device: why its kernels must be able to give SMs back while they run. If nothing
+// is in force they keep their original form, and only the GPU's own scheduling of blocks, by priority, applies. Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +16,18 @@ enum class InForce {
   max,      ///< its slice, or one above it, may not have the whole device
   reserve,  ///< SMs are kept, or may be wanted back, for a slice that it is not in
   weights,  ///< it competes with slices of another weight
-  jobs,     ///< it takes turns under a policy for jobs, or somebody records its launches
+  jobs,     ///< it takes turns under a policy for jobs, or its launches are recorded
   storm,    ///< gpuctld --evict-storm
   always,   ///< the administrator wants all kernels preemptible
 };
 
-/// For programs, as `gpuctl show` and JSON say it.
+/// The name that `gpuctl show` and JSON use.
 std::string_view name_of(InForce what);
 
 /// A client of the device.
 struct Resident {
   std::uint32_t node = 0;   ///< its slice
-  bool tells_jobs = false;  ///< it is to say what it launches (ipc::Grant::jobs)
+  bool tells_jobs = false;  ///< it must report its launches (ipc::Grant::jobs)
 };
 
 struct Circumstances {
@@ -38,7 +37,7 @@ struct Circumstances {
   bool always = false;
 };
 
-/// One entry for each of `clients`, the first reason in the order above, but that storms come before all.
+/// One entry for each of `clients`: the first reason in the order above, except that storms come before all.
 std::vector<InForce> what_is_in_force(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
                                       const Circumstances& where);
 

@@ -8,7 +8,7 @@ namespace {
 using sched::CapSM;
 using Found = std::vector<InForce>;
 
-/// The root, and slices directly below it, from number 1 on.
+/// The root, and slices directly below it, numbered from 1.
 std::vector<sched::NodeInput> below_root(std::vector<sched::NodeInput> slices) {
   std::vector<sched::NodeInput> nodes{{.parent = -1, .reserve = CapSM{132}, .weight = 100}};
   for (sched::NodeInput& slice : slices) {

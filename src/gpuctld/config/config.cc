@@ -16,14 +16,14 @@ namespace gpuctl::daemon {
 
 namespace {
 
-/// "a, b, c" of a table's rows.
+/// The names of a table's rows: "a, b, c".
 std::string names_of(const auto& rows) {
   std::string names;
   for (const auto& row : rows) names.append(names.empty() ? "" : ", ").append(row.name);
   return names;
 }
 
-/// One file being read into a config that may hold earlier files' values.
+/// Reads one file into a config that may already hold the values of earlier files.
 class Reader : public ConfigValues {
  public:
   Reader(std::string file, ConfigOutcome& outcome)
@@ -155,7 +155,7 @@ class Reader : public ConfigValues {
                                                                       : integer(field, node);
   }
 
-  /// What is wrong whatever the rest of the tree and the GPU are like.
+  /// Finds what is wrong whatever the rest of the tree and the GPU are.
   void check(const std::string& prefix, const ConfiguredSlice& slice) {
     sched::Slice fresh;
     fresh.policy = &sched::policies().front();

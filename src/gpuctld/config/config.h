@@ -19,16 +19,16 @@ enum class OnDisobey { report, stop };
 struct DaemonOptions {
   std::chrono::microseconds latency_target{50};  ///< kernels shorter than this keep their original form
   std::chrono::microseconds block_target{20};    ///< what a worker claims at once should take no longer
-  std::chrono::milliseconds evict_deadline{50};  ///< past the longest block-task seen: then a client disobeys
+  std::chrono::milliseconds evict_deadline{50};  ///< beyond the longest block-task seen; after that a client disobeys
   OnDisobey on_disobey = OnDisobey::report;
-  /// Kernels keep their preemptible form also where nothing in force needs it (in_force.h).
+  /// Kernels keep their preemptible form even if nothing in force needs it (in_force.h).
   bool always_preemptible = false;
-  bool time_slices = true;                    ///< of programs that take turns on the GPU are set (time_slices.h)
+  bool time_slices = true;                    ///< the daemon sets how long turns on the GPU last (time_slices.h)
   std::optional<std::uint32_t> socket_mode;   ///< file mode; absent: 0666, 0600 for a private instance
-  std::optional<std::uint32_t> socket_group;  ///< gid; absent: as it is created
+  std::optional<std::uint32_t> socket_group;  ///< gid; absent: the group with which it is created
 };
 
-/// One [[device]]: by uuid or by index, exactly one of them.
+/// One [[device]]. Exactly one of uuid and index is set.
 struct DeviceSelector {
   std::string uuid;
   int index = -1;
@@ -38,8 +38,8 @@ struct DeviceSelector {
 struct ConfiguredSlice {
   std::string path;
   sched::SliceChange change;
-  std::string where;                            ///< of the table
-  std::map<std::string, std::string> where_of;  ///< of each key, by the name of its field
+  std::string where;                            ///< the place of the table
+  std::map<std::string, std::string> where_of;  ///< the place of each key, by the name of its field
 };
 
 struct Config {
@@ -51,11 +51,11 @@ struct Config {
 /// What was read, or every problem found, one line each: "file:line:column: field: reason".
 struct ConfigOutcome {
   Config config;
-  std::vector<std::string> problems;  ///< if any, the config is not to be used
+  std::vector<std::string> problems;  ///< if there are any, the config must not be used
 };
 
-/// Reads `file`, then FILE.d/*.toml in the order of their names; a later file overrides single keys of an earlier one.
-/// A missing `file` is an error only if `required`. "" reads nothing: the defaults.
+/// Reads `file`, then FILE.d/*.toml in the order of their names. A later file overrides single keys of an earlier one.
+/// A missing `file` is an error only if `required`. "" reads nothing and gives the defaults.
 ConfigOutcome read_config(const std::string& file, bool required);
 
 }  // namespace gpuctl::daemon

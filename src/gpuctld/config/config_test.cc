@@ -27,7 +27,7 @@ class ConfigTest : public testing::Test {
   }
   ConfigOutcome read(const std::string& text) { return read_config(write("c.toml", text), true); }
 
-  /// The only problem, with the file's name taken off.
+  /// The only problem, without the file's name.
   std::string problem(const std::string& text) {
     const auto outcome = read(text);
     EXPECT_EQ(outcome.problems.size(), 1u) << text;
@@ -144,7 +144,7 @@ TEST(ShippedConfig, IsValidAndSaysTheDefaults) {
   EXPECT_TRUE(as_shipped.problems.empty());
   EXPECT_TRUE(as_shipped.config.slices.empty());
 
-  // With its comment signs taken off every key is known and equal to the default.
+  // With its comment signs removed, every key is known and equal to the default.
   std::ifstream file(GPUCTL_SHIPPED_CONFIG);
   std::string text;
   for (std::string line; std::getline(file, line);)
@@ -172,7 +172,7 @@ TEST(ShippedConfig, IsValidAndSaysTheDefaults) {
   std::filesystem::remove(copy);
 }
 
-/// The default as the configuration would say it; empty where it is not one value.
+/// The default as the configuration writes it; empty if it is not one value.
 std::string default_of(const DaemonKey& key) {
   const DaemonOptions defaults;
   if (const auto* us = std::get_if<DaemonKey::Member<std::chrono::microseconds>>(&key.member))

@@ -1,4 +1,4 @@
-// Single values of a configuration file: read with their type checked, or named as a problem with file:line:column.
+// Reads single values of a configuration file. Checks their types; reports problems with file:line:column.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace gpuctl::daemon {
 
 class ConfigValues {
  public:
-  /// Problems in `file` are added to `problems`, which outlives this.
+  /// Adds the problems in `file` to `problems`, which must outlive this object.
   ConfigValues(std::string file, std::vector<std::string>& problems) : file_(std::move(file)), problems_(problems) {}
 
   /// Adds "file:line:column: field: reason".
@@ -22,7 +22,7 @@ class ConfigValues {
  protected:
   std::string where(const toml::source_region& source) const;
 
-  /// Nothing, and a problem, when the value is of another type.
+  /// Empty, with a problem added, if the value is of another type.
   std::optional<std::int64_t> integer(const std::string& field, const toml::node& node);
   std::optional<std::string> text(const std::string& field, const toml::node& node);
   /// A number, or the name of a user or group.
@@ -31,7 +31,7 @@ class ConfigValues {
 
   void boolean(const std::string& field, const toml::node& node, bool& result);
 
-  /// 1 to `greatest`, in the unit of `result`, which stays as it was when there is a problem.
+  /// 1 to `greatest`, in the unit of `result`. On a problem `result` stays as it was.
   template <class Duration>
   void duration(const std::string& field, const toml::node& node, std::int64_t greatest, Duration& result) {
     const auto value = integer(field, node);

@@ -14,12 +14,12 @@ struct DaemonKey {
   using Member = T DaemonOptions::*;
 
   std::string_view name;
-  /// What it sets. The default is that of DaemonOptions.
+  /// The member that it sets. The default is that of DaemonOptions.
   std::variant<Member<std::chrono::microseconds>, Member<std::chrono::milliseconds>, Member<OnDisobey>, Member<bool>,
                Member<std::optional<std::uint32_t>>>
       member;
-  std::int64_t greatest = 0;  ///< of a duration, in its unit; it is 1 at least
-  bool group = false;         ///< the number is that of a group, else a file mode
+  std::int64_t greatest = 0;  ///< of a duration, in its unit; the least is 1
+  bool group = false;         ///< the number is a group's; otherwise it is a file mode
 };
 
 inline constexpr std::array kDaemonKeys{

@@ -21,7 +21,7 @@ std::string bad_storm(const std::string& text) {
   return "'" + text + "' is not a number of microseconds from 1 to " + std::to_string(kMostStormUs);
 }
 
-/// What CLI11 complained about, in the words of gpuctl.
+/// CLI11's complaint, in gpuctl's words.
 std::string explain(const CLI::ParseError& error, const CLI::App& app) {
   const std::string text = error.what();
   const std::string option = text.substr(0, text.find(':'));

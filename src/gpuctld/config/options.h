@@ -16,8 +16,8 @@ struct Options {
   std::chrono::microseconds evict_storm{0};
 };
 
-/// Parses argv. When the program should end at once (--help, --version, a mistake; already printed) `exit_status` is
-/// 0 or more: 0, or 2 for a mistake.
+/// Parses argv. `exit_status` is negative if the program should go on. If it should end at once (--help, --version, a
+/// mistake; the text is printed already) it is 0, or 2 for a mistake.
 Options parse_options(int argc, char** argv, int& exit_status);
 
 }  // namespace gpuctl::daemon

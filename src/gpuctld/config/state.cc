@@ -88,7 +88,7 @@ void restore_slices(const State& state, sched::SliceTree& tree, std::vector<std:
       return path == "/" ? tree.change(path, change, kDaemon) : tree.create(path, change, kDaemon);
     };
     for (const SliceSetting& setting : kSliceSettings)
-      if (path == "/" && !setting.on_root) drop(setting, change);  // the GPU itself says these
+      if (path == "/" && !setting.on_root) drop(setting, change);  // the GPU itself decides these
     auto restored = apply();
     if (!restored && restored.error().code == sched::SliceError::Code::reserve_does_not_fit) {
       notes.push_back(restored.error().message() + "; restored without one");

@@ -19,23 +19,23 @@ struct State {
   std::map<std::string, std::string> configured;
 };
 
-/// An empty state when there is no file. What is there and cannot be understood is an error.
+/// An empty state if there is no file. A file that cannot be understood is an error.
 Result<State> load_state(const std::string& file);
 
-/// Replaces the file in one step, mode 0600: a reader finds the old or the new one whole. Does not wait for the disk;
-/// the file is for the next daemon, not for the next boot.
+/// Replaces the file in one step, mode 0600: a reader finds the old file or the new one, complete. Does not wait for
+/// the disk, because the file is for the next daemon, not for the next boot.
 Result<void> save_state(const std::string& file, const State& state);
 
 /// The same for any text.
 Result<void> replace_file(const std::string& file, const std::string& text);
 
-/// Puts the slices of `state` back into a fresh tree. A reserve that does not fit any more (another GPU) is dropped,
-/// a slice that cannot be at all is left out; `notes` gets a line for each.
+/// Restores the slices of `state` in a fresh tree. A reserve that no longer fits (another GPU) is dropped, and a slice
+/// that is not possible at all is left out; `notes` gets a line for each.
 void restore_slices(const State& state, sched::SliceTree& tree, std::vector<std::string>& notes);
 
 /// Applies the slices of a configuration, all or nothing; the problem names file, line and column. Slices that exist
-/// already keep what was set at run time, unless `force`, or the configuration says something else about them than
-/// when it was last applied (`configured`, which is brought up to date).
+/// already keep what was set at run time, unless `force` is set or the configuration now says something else about them
+/// than when it was last applied (`configured`, which is updated).
 Result<void> apply_config(const Config& config, bool force, std::map<std::string, std::string>& configured,
                           sched::SliceTree& tree);
 

@@ -10,7 +10,7 @@ namespace gpuctl::daemon {
 
 namespace {
 
-/// `a` less `b`, or nothing.
+/// `a` less `b`, at least 0.
 std::uint32_t beyond(std::uint32_t a, std::uint32_t b) {
   return a > b ? a - b : 0;
 }
@@ -42,7 +42,7 @@ void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput
   if (by_turns_) decide_by_turns(nodes);
   count_rest(nodes);
   starving_ = false;
-  waiting_ = !by_turns_;  // for write()
+  waiting_ = !by_turns_;  // write() starts a handover
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Client::Slot& s = slot(members_[i]);
     s.decided = decision_.clients[i].grant.count;
@@ -86,7 +86,8 @@ void Board::look_what_is_in_force(std::span<const sched::NodeInput> nodes) {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const auto& [client, index] = members_[i];
     client->write_in_force(index, in_force_[i]);
-    // A program keeps what it is told first, and a slice does not stay suspended (max 0).
+    // A program keeps the number that it is told first. So it is not told of a suspended slice (max 0), which does not
+    // stay suspended.
     const sched::CapSM most = sched::most_of(nodes, client->node, capacity_);
     const sched::CapSM told = by_turns_ ? most : sure[client->node];
     client->write_sure(index, most.count == 0 || told == capacity_ ? 0 : told.count);
@@ -108,7 +109,7 @@ std::uint32_t Board::demand_that_counts(std::span<const sched::NodeInput> nodes,
   if (by_turns_ || !is_free(member)) return demand;
   const bool all_free =
       std::all_of(in_force_.begin(), in_force_.end(), [](InForce what) { return what == InForce::nothing; });
-  if (all_free) return demand;  // nobody obeys: the numbers only say who wants what
+  if (all_free) return demand;  // no client obeys: the numbers only show what each wants
   sched::CapSM reserved{};
   for (auto n = static_cast<std::int32_t>(members_[member].client->node);
        nodes[static_cast<std::size_t>(n)].parent >= 0; n = nodes[static_cast<std::size_t>(n)].parent)
@@ -133,11 +134,11 @@ std::uint32_t Board::own_reserve(std::span<const sched::NodeInput> nodes, std::s
   for (auto n = static_cast<std::int32_t>(index); n >= 0; n = nodes[static_cast<std::size_t>(n)].parent) {
     if (nodes[static_cast<std::size_t>(n)].max < capacity_) return 0;
   }
-  // Those above give it as much whatever their own mode is: what is kept free below a slice is owed to it too.
+  // The slices above pass it on whatever their own mode is: they owe it what is kept free below them.
   return nodes[index].keeps_reserve() ? std::min(nodes[index].reserve, capacity_).count : 0;
 }
 
-/// What each leaf has beyond its clients' own parts.
+/// Computes what each leaf has beyond its clients' own parts.
 void Board::count_rest(std::span<const sched::NodeInput> nodes) {
   nodes_.assign(nodes.size(), {});
   for (std::size_t n = 0; n < nodes.size(); ++n) {  // parents first
@@ -163,7 +164,7 @@ void Board::write(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   write_next(now_ns);
 }
 
-/// How far the decision can be written now.
+/// Computes how much of the decision can be written now.
 void Board::hand_over(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   std::uint32_t used = 0;
   for (Node& node : nodes_) node.there = node.inhabited ? 0 : node.at_rest;
@@ -197,8 +198,8 @@ void Board::hand_over(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   }
 }
 
-/// Grants are numbers of SMs; kernels that can only be confined to certain ones get those in this order: slices with a
-/// reserve first, whose place so never depends on what others do.
+/// A grant is a number of SMs. Kernels that can only be confined to certain SMs get them in this order. Slices with a
+/// reserve come first, so their place never depends on what others do.
 void Board::place() {
   std::uint32_t at = 0;
   for (const bool reserved : {true, false}) {
@@ -211,7 +212,7 @@ void Board::place() {
   }
 }
 
-/// Those that lose SMs first: who waits for the SMs waits for them, not for the futexes of those who gain.
+/// Grants that shrink are written first: SMs are given back before time is spent on waking the clients that gain.
 void Board::write_next(std::uint64_t now_ns) {
   place();
   std::uint32_t used = 0;

@@ -1,15 +1,16 @@
-// One device of the scheduler: who is on it, how many SMs were decided for each, and how many the clients' pages say.
+// One device of the scheduler: the clients on it, how many SMs were decided for each, and how many the clients' pages
+// say.
 //
-// A grant is a number of SMs, whichever they are, so what has to hold is a sum: what all clients together may be using
-// is no more than the device has. A client that is busy and was made smaller may be using what it had until it says
-// that it has left, or is past its deadline. Meanwhile as much is withheld from those who gain: what is decided takes
-// hold in two phases. Each write() brings what is written closer to it: those who gain keep what they have, and get
-// whatever nobody may be using, clients of slices with a reserve first. A client with nothing outstanding uses nothing,
-// so nobody waits for it; what it may start with counts all the same.
+// A grant is a number of SMs, no particular ones, so it is a sum that must hold: all clients together may use no more
+// than the device has. A busy client whose grant shrank may go on using what it had until it says that it has left, or
+// until its deadline has passed. Meanwhile as many SMs are withheld from the clients that gain. So a decision takes
+// hold in two phases. Each write() brings the written grants closer to it: clients that gain keep what they have and
+// get what no other client may be using, clients of slices with a reserve first. A client with nothing outstanding uses
+// nothing, so no client waits for it; what it may start with counts all the same.
 //
-// What a leaf's clients share at rest (sched/allocator.h) counts once, and when its slice has no client too: a reserve
-// that is kept stays free during handovers. If several of its clients start in the same instant, others wait until they
-// have shared it out.
+// What the clients of a leaf share at rest (sched/allocator.h) counts once, even if its slice has no client: a reserve
+// that is kept stays free during handovers. If several of its clients start in the same instant, other clients wait
+// until these have divided it.
 #pragma once
 
 #include <chrono>
@@ -31,19 +32,19 @@ class Board {
     std::size_t slot;
   };
 
-  /// A device of `sms` SMs. Those beyond kMaxSms are never granted: workers do not count so far.
+  /// A device of `sms` SMs. SMs beyond kMaxSms are never granted, because workers do not count so far.
   explicit Board(std::uint32_t sms);
 
   /// Clients came or went, or the tree changed.
   void renew(std::vector<Member> members);
 
-  /// Whether the device's clients never run at the same time, but in turns (no MPS). Then nobody takes SMs from
-  /// anybody: each has in its turns what its slice may have at most.
+  /// Whether the device's clients run in turns, never at the same time (no MPS). Then no client takes SMs from another:
+  /// in its turns each has the most that its slice may have.
   void set_by_turns(bool on) {
     look_again_ |= by_turns_ != on;
     by_turns_ = on;
   }
-  /// Whether all clients are to be ready to give SMs back, whatever is in force.
+  /// Whether all clients must be ready to give SMs back, whatever is in force.
   void set_always_preemptible(bool on) {
     look_again_ |= always_ != on;
     always_ = on;
@@ -51,22 +52,23 @@ class Board {
   bool by_turns() const { return by_turns_; }
 
   std::span<const Member> members() const { return members_; }
-  /// By member: whether anything but a policy for jobs would be in force.
+  /// By member: whether anything other than a policy for jobs would be in force.
   std::vector<bool> obeys_without_jobs(std::span<const sched::NodeInput> nodes) const;
 
-  /// Decides how many SMs each client is to have. Writes nothing.
+  /// Decides how many SMs each client is to have. Writes no grants, but the other words of the pages: the reserve, what
+  /// is in force, whether the client is alone.
   void decide(sched::Allocator& allocator, std::span<const sched::NodeInput> nodes, std::uint64_t turn);
 
-  /// Writes what was decided, as far as nobody else may be using it. `deadline`: see Client::overdue.
+  /// Writes what was decided, as far as no other client may be using it. `deadline`: see Client::overdue.
   void write(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
 
-  /// For tests of programs: grants each client a random part of what was decided, until the next decision. Nobody
-  /// waits for anybody.
+  /// For tests of programs: grants each client a random part of what was decided, until the next decision. No client
+  /// waits for another.
   void storm(Random& random, std::uint64_t now_ns);
 
-  /// Somebody was withheld SMs by the latest write().
+  /// The latest write() withheld SMs from a client.
   bool waiting() const { return waiting_; }
-  /// Somebody with demand has nothing.
+  /// A client with demand has no SMs.
   bool starving() const { return starving_; }
   const sched::Decision& decision() const { return decision_; }
   std::uint32_t sms() const { return capacity_.count; }
@@ -75,27 +77,27 @@ class Board {
   struct Node {
     bool reserved = false;
     bool inhabited = false;     ///< clients are directly in it
-    std::uint32_t at_rest = 0;  ///< of a leaf: granted to each of its clients, beside its own part
-    std::uint32_t there = 0;    ///< of these, what nobody else may be using
+    std::uint32_t at_rest = 0;  ///< of a leaf: granted to each of its clients beside the client's own part
+    std::uint32_t there = 0;    ///< the part of `at_rest` that no other client may be using
   };
 
   Client::Slot& slot(const Member& member) const { return member.client->slots()[member.slot]; }
   void decide_by_turns(std::span<const sched::NodeInput> nodes);
   void count_rest(std::span<const sched::NodeInput> nodes);
-  /// Whether what is in force has to be looked at again.
+  /// Whether what is in force must be found again.
   bool residents_changed();
   Circumstances circumstances() const;
-  /// What is in force for each member, and how many SMs it can be sure of; tells them.
+  /// Finds what is in force for each member and how many SMs it is sure of, and writes both to its page.
   void look_what_is_in_force(std::span<const sched::NodeInput> nodes);
-  /// It may use the whole device, beside whoever else is there. What is decided for it is what others keep clear of.
+  /// The client may use the whole device beside all others. What is decided for it is what others keep clear of.
   bool is_free(std::size_t member) const { return !storms_ && in_force_[member] == InForce::nothing; }
-  /// Whether others may use what is reserved for the slice, until it has work.
+  /// Whether others may use the slice's reserve until the slice has work.
   static bool may_be_lent(std::span<const sched::NodeInput> nodes, std::size_t index);
-  /// Of its demand, what is set aside for the client: where nothing is in force for it, its slice's reserve alone.
-  /// Beyond that the GPU decides who gets in, whatever is granted to others.
+  /// The part of its demand that is set aside for the client. If nothing is in force for it, that is its slice's
+  /// reserve alone: beyond it the GPU decides whose blocks get in, whatever is granted to others.
   std::uint32_t demand_that_counts(std::span<const sched::NodeInput> nodes, std::size_t member) const;
-  /// Grant::reserve: what nobody outside of the slice can have. None for a slice that is limited too, itself or above
-  /// it, because launches that rely on their reserve are not limited.
+  /// Grant::reserve: SMs that no client outside of the slice can have. 0 if the slice or one above it is limited,
+  /// because launches that rely on their reserve are not limited. In turns an unlimited slice has the whole device.
   std::uint32_t own_reserve(std::span<const sched::NodeInput> nodes, std::size_t index) const;
   void hand_over(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
   void place();
@@ -103,7 +105,7 @@ class Board {
 
   sched::CapSM capacity_;
   std::vector<Member> members_;
-  std::vector<Resident> residents_;  ///< as in_force_ was decided for them
+  std::vector<Resident> residents_;  ///< what in_force_ was decided for
   std::vector<InForce> in_force_;    ///< by member, as are the next three
   std::vector<sched::ClientInput> inputs_;
   std::vector<std::uint32_t> next_;  ///< what is about to be written
@@ -112,7 +114,7 @@ class Board {
   sched::Decision decision_;
   bool by_turns_ = false, always_ = false, waiting_ = false, starving_ = false;
   bool look_again_ = true;  ///< what is in force may have changed
-  bool storms_ = false;     ///< there was one: nobody is to think that he is alone
+  bool storms_ = false;     ///< there was a storm: no client is told that it is alone
 };
 
 }  // namespace gpuctl::daemon

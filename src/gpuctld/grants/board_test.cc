@@ -100,7 +100,7 @@ TEST_F(Handover, WhatIsFreeIsGrantedAtOnce) {
   scheduler.set_tree(tree, 3);
   batch.apply();
   scheduler.update(4);
-  EXPECT_EQ(ls.granted(), 32u);  // nobody else has a use for them
+  EXPECT_EQ(ls.granted(), 32u);  // no other client can use them
   batch.demand(10);
   ls.demand(132);
   scheduler.update(5);
@@ -187,7 +187,7 @@ TEST(Board, AStrictReserveStaysFreeDuringHandovers) {
   scheduler.update(3);
   EXPECT_EQ(one.granted(), 62u);
   EXPECT_EQ(two.granted(), 0u);
-  FakeProgram ls(scheduler, "ls");  // and is there for one that comes now
+  FakeProgram ls(scheduler, "ls");  // the reserve is free for a client that comes now
   EXPECT_EQ(ls.granted(), 8u);
   EXPECT_EQ(two.granted(), 0u);
 }
@@ -204,7 +204,7 @@ TEST(Board, WhoRunsInTurnsTakesNothingFromOthers) {
   EXPECT_EQ(batch.granted(), 124u);
   scheduler.set_by_turns(true, false, 3);
   FakeProgram ls(scheduler, "ls");
-  EXPECT_EQ(ls.granted(), 132u);  // at once, though another one is busy everywhere
+  EXPECT_EQ(ls.granted(), 132u);  // at once, though another client is busy on all SMs
   ls.demand(8);
   limited.demand(132);
   scheduler.update(4);
@@ -225,12 +225,12 @@ TEST(Board, WhatAProgramIsToldOfIsWhatItCanBeSureOf) {
   ASSERT_TRUE(tree.create("limited", {.max = 40}, kRoot));
   Scheduler scheduler({hardware}, tree);
   FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch"), limited(scheduler, "limited");
-  EXPECT_EQ(ls.sure(), 0u);  // of all
+  EXPECT_EQ(ls.sure(), 0u);  // all SMs
   EXPECT_EQ(batch.sure(), 124u);
   EXPECT_EQ(limited.sure(), 40u);
   ls.demand(132);
   scheduler.update(2);
-  EXPECT_EQ(batch.sure(), 124u);  // whoever has work
+  EXPECT_EQ(batch.sure(), 124u);  // whichever clients have work
   ASSERT_TRUE(tree.change("ls", {.reserve_mode = "active"}, kRoot));
   scheduler.set_tree(tree, 3);
   EXPECT_EQ(batch.sure(), 0u);
@@ -339,13 +339,13 @@ TEST(Board, ClientsOfOneSliceShareItsReserveAtRest) {
   EXPECT_EQ(batch.granted(), 124u);
 }
 
-/// On 24 SMs: clients come, go, ask for this and that, and are slow to leave what was taken from them.
+/// On 24 SMs: clients come, go, change their demand, and are slow to leave what was taken from them.
 class Crowd {
  public:
   struct Slow {
     FakeProgram program;
     std::string slice;
-    std::uint32_t uses = 0;  ///< the most it was granted since it last left what was taken
+    std::uint32_t uses = 0;  ///< the most it was granted since it last left what was taken from it
     std::uint32_t may_use() const { return std::max(uses, program.granted()); }
   };
 
@@ -356,7 +356,7 @@ class Crowd {
           EXPECT_TRUE(tree.create("b", {.weight = 300}, kRoot));
           return tree;
         }()) {
-    // Somebody is in both at all times: slices of different weight, so that all obey.
+    // Each slice has a client at all times. Their weights differ, so all clients obey.
     for (const char* slice : {"a", "b"}) clients.push_back({FakeProgram(scheduler, slice), slice});
   }
 

@@ -75,11 +75,11 @@ std::int32_t Scheduler::priority_of(const Client& client) const {
   return std::min(client.hint.value_or(allowed), allowed);
 }
 
-/// Every slice counts, inhabited or not: what a client's streams have changes when an administrator changes the tree,
-/// not whenever another program starts or ends. Among equals who has a reserve goes first: SMs that are kept for a
-/// slice are of little use to it while blocks of others wait before its own.
+/// Every slice counts, with or without clients: the priorities of a client's streams change when an administrator
+/// changes the tree, not whenever another program starts or ends. Among slices of equal priority those with a reserve
+/// go first: SMs kept for a slice are of little use to it while blocks of others wait before its own.
 std::vector<ipc::PriorityBand> Scheduler::bands() const {
-  using Standing = std::pair<std::int32_t, bool>;  // priority, and a reserve
+  using Standing = std::pair<std::int32_t, bool>;  // priority, and whether there is a reserve
   std::vector<bool> reserved;
   std::set<Standing> different;
   for (const sched::NodeInput& node : nodes_) {
@@ -174,7 +174,7 @@ bool Scheduler::read_usage(std::uint64_t now_ns) {
   return changed;
 }
 
-/// True if a slice became active on a device, or is so no more.
+/// True if a slice became active or inactive on a device.
 bool Scheduler::mark_active(std::uint64_t now_ns) {
   for (auto& work : work_) work.clear();
   for (const Client& client : clients_)
@@ -197,7 +197,8 @@ void Scheduler::update(std::uint64_t now_ns) {
   changed |= take_turns(now_ns);
   for (const Board& board : boards_) starving |= board.starving();
   const auto lasts = [now_ns](std::uint64_t since_ns) { return std::chrono::nanoseconds(now_ns - since_ns); };
-  // A turn counts from when everybody has what is theirs in it, though others cannot put that off without end.
+  // A turn's time begins when every client has what the turn gives it. Slow clients cannot put that off beyond the
+  // deadline.
   if (waiting() && lasts(turn_began_ns_) < deadline_) turn_ns_ = now_ns;
   if (starving && lasts(turn_ns_) >= kTurn) {
     turn_ns_ = turn_began_ns_ = now_ns;

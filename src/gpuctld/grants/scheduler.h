@@ -1,5 +1,5 @@
-// Who may use what: the slice tree, the clients and the grants of every device. Writes grants into the stub pages; time
-// is an argument. One thread.
+// Decides which client may use what: the slice tree, the clients and the grants of every device. Writes grants into the
+// stub pages; time is an argument. One thread.
 #pragma once
 
 #include <chrono>
@@ -25,8 +25,8 @@
 
 namespace gpuctl::daemon {
 
-/// While somebody with demand has nothing, whose turn it is changes this long after the handovers of the latest turn:
-/// long against an eviction, short for a person.
+/// While a client with demand has no SMs, the turn changes this long after the handovers of the latest turn: long
+/// against an eviction, short for a person.
 inline constexpr std::chrono::milliseconds kTurn{20};
 inline constexpr std::chrono::nanoseconds kDefaultDeadline = DaemonOptions{}.evict_deadline;
 
@@ -35,72 +35,74 @@ class Scheduler {
   /// `deadline`: see set_deadline.
   Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, std::chrono::nanoseconds deadline = kDefaultDeadline);
 
-  /// How long past its longest block-task a client may take to give SMs back; then others get them all the same.
+  /// How long past its longest block-task a client may take to give SMs back. Then other clients get them all the same.
   void set_deadline(std::chrono::nanoseconds deadline) { deadline_ = deadline; }
 
   const std::vector<Gpu>& devices() const { return devices_; }
   const sched::SliceTree& tree() const { return tree_; }
   const std::list<Client>& clients() const { return clients_; }
 
-  /// Replaces the tree, which still has every slice that a client is in, and decides anew.
+  /// Replaces the tree and decides anew. The new tree still has every slice that a client is in.
   void set_tree(sched::SliceTree tree, std::uint64_t now_ns);
 
-  /// Takes the client in and grants it something. It stays until remove(). Its slice exists.
+  /// Adds the client and grants it something. It stays until remove(). Its slice exists.
   Client& add(Client client, std::uint64_t now_ns);
 
-  /// What the client had is granted to others before this returns; nobody waits for a client that is gone. Its page
-  /// stays as it is.
+  /// What the client had is granted to others before this returns; no client waits for one that is gone. The page of
+  /// the removed client stays as it is.
   Client remove(Client& client, std::uint64_t now_ns);
 
   /// A hint is bounded by the priority of the client's slice.
   void set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns);
 
-  /// The client's context on a device is broken: what it had there is granted to others before this returns. It counts
-  /// again when its demand there changes.
+  /// The client's context on a device is broken: what it had there is granted to others before this returns. The client
+  /// counts again when its demand there changes.
   void fault(Client& client, std::size_t slot, std::uint64_t now_ns);
 
-  /// What HoldMemory answers: whether the client may hold `bytes` of a device's memory. No total: nothing limits it.
+  /// What HoldMemory answers: whether the client may hold `bytes` of a device's memory. Without `total` nothing limits
+  /// it.
   struct MemoryAnswer {
     bool granted = true;
     std::optional<std::uint64_t> total, free;
   };
   MemoryAnswer hold_memory(Client& client, std::size_t slot, std::uint64_t bytes);
 
-  /// Whether programs take turns on the GPUs (no MPS), and whether the administrator wants to set how long those last.
+  /// `on`: programs take turns on the GPUs (no MPS). `time_slices`: the administrator wants to set how long turns last.
   void set_by_turns(bool on, bool time_slices, std::uint64_t now_ns);
 
   /// Board::set_always_preemptible, on all devices.
   void set_always_preemptible(bool on, std::uint64_t now_ns);
 
-  /// What became of the time slices that any client was given so far, on any device: whether they work here.
+  /// Whether time slices work here: what became of those that any client was given so far, on any device.
   ipc::TimeSlice time_slices_work() const;
 
-  /// Reads every client's usage, decides where a demand changed and goes on with handovers. Allocates nothing.
+  /// Reads every client's usage, decides anew if a demand changed, and continues handovers. Allocates nothing.
   void update(std::uint64_t now_ns);
 
-  /// When to call update() at the latest, for a policy for jobs, or as a reserve is to be lent: CLOCK_MONOTONIC;
+  /// The latest time to call update(), because of a policy for jobs or a reserve that is to be lent: CLOCK_MONOTONIC;
   /// UINT64_MAX: no hurry.
   std::uint64_t again_ns() const;
 
   KernelKnowledge& knowledge() { return knowledge_; }
   const KernelKnowledge& knowledge() const { return knowledge_; }
 
-  /// What ended since the reader asked last (Recorder::read); clients tell of their launches while there is a reader.
+  /// Launches that ended since the reader's last call (Recorder::read). Clients report their launches while there is a
+  /// reader.
   Recorder::Part read_records(const void* reader, std::uint64_t now_ns);
   void forget_reader(const void* reader, std::uint64_t now_ns);
 
-  /// Clients that were just found to disobey.
+  /// Clients that are newly found to disobey.
   std::vector<Client*> check_deadlines(std::uint64_t now_ns);
 
   /// For tests of programs: every grant is replaced by a random part of what was decided, until the next decision.
   void storm(Random& random, std::uint64_t now_ns);
 
   bool busy() const;
-  /// Whether a handover is under way (board.h): update() is to be called again soon.
+  /// Whether a handover is under way (board.h); then update() must be called again soon.
   bool waiting() const;
   std::size_t clients_in(std::string_view slice) const;
 
-  /// The greatest amounts over the devices.
+  /// The greatest amounts over all devices.
   struct SliceUse {
     sched::CapSM granted{}, demand{};
   };
@@ -108,16 +110,16 @@ class Scheduler {
   std::vector<SliceUse> slice_use() const;
 
  private:
-  /// Membership, the tree or what holds on a device changed: everything is decided anew.
+  /// Clients, the tree or what holds on a device changed: decides everything anew.
   void begin_anew(std::uint64_t now_ns);
   void rebuild(std::uint64_t now_ns);
-  /// What policies for jobs say of a slice.
+  /// What policies for jobs mean for one slice.
   struct Rule {
     const std::string* path;
     const sched::Slice* slice;
-    std::int32_t by = -1;       ///< index of the slice that rules; -1: none does
-    std::int32_t priority = 0;  ///< of a job in it
-    sched::CapSM most{};        ///< what it may have at all
+    std::int32_t by = -1;       ///< index of the slice whose policy rules; -1: none
+    std::int32_t priority = 0;  ///< of a job in the slice
+    sched::CapSM most{};        ///< the most SMs that the slice may have
   };
   /// In the order of tree().slices().
   std::vector<Rule> rules() const;
@@ -130,23 +132,23 @@ class Scheduler {
   bool mark_active(std::uint64_t now_ns);
   void decide(std::uint64_t now_ns);
   void write(std::uint64_t now_ns);
-  /// What its slice allows, or less if the program asked for less.
+  /// What the client's slice allows, or less if the program asked for less.
   std::int32_t priority_of(const Client& client) const;
-  /// By client: where it stands among all priorities.
+  /// By client: its rank among all priorities.
   std::vector<ipc::PriorityBand> bands() const;
   void apply_priorities(std::uint64_t now_ns);
   void apply_memory_limits();
   void apply_time_slices(std::uint64_t now_ns);
 
   std::vector<Gpu> devices_;
-  std::vector<std::uint32_t> sms_;  ///< that can be granted, per device
+  std::vector<std::uint32_t> sms_;  ///< SMs that can be granted, per device
   sched::SliceTree tree_;
   std::vector<sched::NodeInput> nodes_;
-  std::vector<std::vector<sched::NodeInput>> nodes_on_;  ///< by device: which slices are active there
+  std::vector<std::vector<sched::NodeInput>> nodes_on_;  ///< by device, because slices are active per device
   std::vector<std::vector<sched::Work>> work_;           ///< scratch, by device
-  /// When the first reserve is to be lent, unless its slice launches something.
+  /// When the first reserve will be lent, unless its slice launches something before.
   std::uint64_t reserve_ends_ns_ = UINT64_MAX;
-  std::list<Client> clients_;  ///< in the order of attachment; addresses stay
+  std::list<Client> clients_;  ///< in the order of attachment; addresses are stable
   std::vector<Board> boards_;
   sched::Allocator allocator_;
   KernelKnowledge knowledge_;

@@ -1,4 +1,4 @@
-// Policies for jobs in the tree: which clients take turns with whom, and what their launches teach.
+// Policies for jobs in the tree: which clients take turns with each other, and what their launches teach.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -9,7 +9,7 @@ namespace gpuctl::daemon {
 
 namespace {
 
-/// It takes turns with nobody.
+/// The client takes turns with no other.
 void release(Client& client, std::size_t index, std::uint32_t tells) {
   Client::Slot& slot = client.slots()[index];
   slot.queue = nullptr;
@@ -18,13 +18,13 @@ void release(Client& client, std::size_t index, std::uint32_t tells) {
   client.write_jobs(index, tells);
 }
 
-/// Those whom one slice rules on a device.
+/// The clients on a device that one slice rules.
 struct Ruled {
   std::vector<JobQueue::Member> members;
   std::set<std::int32_t> priorities;
   std::set<std::uint32_t> ranks;
   std::uint32_t bands = 1;
-  bool obey = false;  ///< something else than the policy is in force for one of them
+  bool obey = false;  ///< something other than the policy is in force for one of them
 
   void stand(std::int32_t priority, ipc::PriorityBand band, bool obeys) {
     priorities.insert(priority);
@@ -33,8 +33,8 @@ struct Ruled {
     obey |= obeys;
   }
 
-  /// Whether the priorities of the GPU, where programs are on it together, do what the policy asks for. Then nobody's
-  /// kernels have to give SMs back: blocks of who comes first get in between those of the others.
+  /// Whether the GPU's own priorities do what the policy asks for when the programs run on it together. Then no kernel
+  /// has to give SMs back: blocks of the job that comes first get in between those of the others.
   bool left_to_gpu(const std::string& policy) const {
     const bool apart =
         priorities.size() == members.size() && ranks.size() == members.size() && bands <= ipc::kBandsApart;
@@ -44,8 +44,8 @@ struct Ruled {
 
 }  // namespace
 
-/// The topmost slice with a policy for jobs on a path rules over all that is in and below it. A job's priority is its
-/// client's, but no slice gives more than those above it, up to the one that rules.
+/// The topmost slice with a policy for jobs on a path rules all that is in and below it. A job's priority is its
+/// client's, bounded by the slices on its path that are below the ruling slice.
 std::vector<Scheduler::Rule> Scheduler::rules() const {
   std::vector<Rule> rules;
   for (const auto& [path, slice] : tree_.slices()) {
@@ -128,7 +128,7 @@ void Scheduler::learn() {
           (record.evictions & ~(ipc::kWholeDevice | ipc::kOriginalForm)) >> ipc::kRecordDeviceShift;
       if (index >= client.slots().size() || client.slots()[index].device < 0) continue;
       const std::uint32_t sms = sms_[static_cast<std::size_t>(client.slots()[index].device)];
-      if ((record.evictions & ipc::kOriginalForm) != 0) {  // one of many, whose SMs it says itself
+      if ((record.evictions & ipc::kOriginalForm) != 0) {  // one of several, perhaps; it says its SMs itself
         knowledge_.learn(record, sms);
         continue;
       }
@@ -140,8 +140,8 @@ void Scheduler::learn() {
   }
 }
 
-/// The SMs that a launch had while it ran. Nothing when its time does not say how it runs with so many: programs took
-/// turns, or the client ran another one beside it.
+/// The SMs that a launch had while it ran. Empty if its time does not tell how it runs with that many: programs took
+/// turns, or the client ran another launch beside it.
 std::optional<GrantHistory::Held> Scheduler::held_by(Client& client, std::size_t index,
                                                      const ipc::Record& launch) const {
   Client::Slot& slot = client.slots()[index];

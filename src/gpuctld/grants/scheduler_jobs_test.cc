@@ -1,4 +1,4 @@
-// Policies for jobs in the daemon: who gets SMs, and through which steps.
+// Policies for jobs in the daemon: which clients get SMs, and through which steps.
 #include <gtest/gtest.h>
 
 #include "gpuctld/testing/fake_program.h"
@@ -17,7 +17,7 @@ sched::SliceTree tree(const std::string& policy) {
   return tree;
 }
 
-/// A client whose oldest launch is said, or none (0).
+/// A client whose oldest launch is given, or none (0).
 struct Job : FakeProgram {
   using FakeProgram::FakeProgram;
   void head(std::uint64_t launch, std::uint32_t blocks = 132, std::uint32_t task_us = 1000) {
@@ -80,7 +80,7 @@ TEST(JobsInScheduler, AHigherPriorityEvictsAndGetsTheSmsWhenTheyAreLeft) {
   EXPECT_EQ(low.granted(), 132u);
 }
 
-/// Nothing but the policy would make anybody obey.
+/// Nothing but the policy makes a client obey.
 sched::SliceTree levels(const std::string& policy) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
   EXPECT_TRUE(tree.change("/", {.policy = policy}, kRoot));
@@ -395,7 +395,7 @@ void ended(Job& job, std::uint64_t launch, std::uint32_t blocks, std::uint64_t s
   ipc::store(job.stub->records_written, written + 1);
 }
 
-/// Until everybody has what was decided.
+/// Updates until every client has what was decided.
 void settle(Scheduler& scheduler, std::initializer_list<Job*> jobs, std::uint64_t now_ns) {
   for (int i = 0; i < 4; ++i) {
     for (Job* job : jobs) {

@@ -1,7 +1,7 @@
-// Memory limits. A limit is for all programs in a slice and below it together, of each GPU, and the daemon adds up: a
-// program that is limited asks before each allocation, so that of two that ask at the same time only one gets the last
-// bytes. What programs held before there was a limit counts too, by what their stub pages say. Nothing is taken away:
-// where a limit is set below what is held, or a program that holds memory moves in, nobody in there gets more.
+// Memory limits. A limit holds for each GPU and for all programs in a slice and below it together. The daemon adds up
+// what they hold. A limited program asks before each allocation, so of two that ask at the same time only one gets the
+// last bytes. What programs held before the limit was set counts too, by their stub pages. Nothing is taken away: if a
+// limit is set below what is held, or if a program that holds memory joins, no program there gets more.
 #include <algorithm>
 #include <string_view>
 
@@ -44,7 +44,7 @@ Scheduler::MemoryAnswer Scheduler::hold_memory(Client& client, std::size_t index
   Client::Slot& own = client.slots()[index];
   if (own.device < 0) return answer;
   const std::uint64_t size = devices_[static_cast<std::size_t>(own.device)].memory_bytes;
-  std::uint64_t most = 0;  // that the client may hold
+  std::uint64_t most = 0;  // what the client may hold
   each_limit(tree_, client.slice(), [&](std::string_view path, std::uint64_t limit) {
     std::uint64_t others = 0;
     for (const Client& other : clients_) {

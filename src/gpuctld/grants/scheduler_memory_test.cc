@@ -46,7 +46,7 @@ TEST_F(SchedulerMemory, WhatWasGrantedCountsBeforeItIsHeld) {
   FakeProgram one(scheduler, "a"), two(scheduler, "a");
   EXPECT_TRUE(scheduler.hold_memory(*one.client, 0, 60 * kMiB).granted);
   EXPECT_FALSE(hold(two, 60));
-  EXPECT_TRUE(hold(one, 0));  // the allocation failed
+  EXPECT_TRUE(hold(one, 0));  // its allocation failed
   EXPECT_TRUE(hold(two, 60));
 }
 
@@ -95,7 +95,7 @@ TEST_F(SchedulerMemory, WithoutALimitNothingIsRemembered) {
   sched::SliceTree tree = scheduler.tree();
   ASSERT_TRUE(tree.change("a", {.memory_unlimited = true}, kRoot));
   scheduler.set_tree(tree, 1);
-  ipc::store(one.stub->usage[0].memory, 10 * kMiB);  // without a word
+  ipc::store(one.stub->usage[0].memory, 10 * kMiB);  // without asking
   ASSERT_TRUE(tree.change("a", {.memory_max = 100 * kMiB}, kRoot));
   scheduler.set_tree(tree, 2);
   EXPECT_TRUE(hold(two, 90));

@@ -1,4 +1,5 @@
-// Policies for jobs and launches in original form, which cannot be evicted: what is expected of them, and what follows.
+// Policies for jobs and launches in original form, which cannot be evicted: their predictions, and what follows from
+// them.
 #include <gtest/gtest.h>
 
 #include "gpuctld/testing/fake_program.h"
@@ -13,7 +14,7 @@ constexpr std::uint32_t kSms = 132;
 struct Original : FakeProgram {
   Original(Scheduler& scheduler, std::uint64_t kernel) : FakeProgram(scheduler, "/"), kernel(kernel) {}
 
-  /// Launch `launch` is its job; 0: none.
+  /// Its job is launch `launch`; 0: none.
   void head(std::uint64_t launch, std::uint64_t issued_ns = 1) {
     ipc::Head& head = stub->head[0];
     ipc::store(head.version, head.version + 1);
@@ -27,7 +28,7 @@ struct Original : FakeProgram {
     ipc::store(head.version, head.version + 1);
     demand(launch == 0 ? 0 : 4);
   }
-  /// A launch of it was timed.
+  /// Reports the time of a launch.
   void timed(std::uint64_t took_ns, std::uint32_t confined_sms = 0) {
     const std::uint32_t written = ipc::load(stub->records_written);
     ipc::record_at(*stub.get(), written) = {.kernel = kernel,
@@ -50,7 +51,7 @@ sched::SliceTree tree(const std::string& policy) {
   return tree;
 }
 
-/// Lets time pass until everybody has what was decided.
+/// Lets time pass until every client has what was decided.
 void settle(Scheduler& scheduler, std::initializer_list<Original*> all, std::uint64_t now_ns) {
   for (int i = 0; i < 4; ++i) {
     for (Original* one : all) one->apply();
@@ -96,7 +97,7 @@ TEST(OriginalFormInScheduler, ANextLaunchIsAnotherJob) {
   settle(scheduler, {&a, &b}, 2 * kMs);
   EXPECT_EQ(b.state(), "waiting");
   a.kernel = 4;
-  a.head(2);  // nobody knows how long that takes: 1 ms
+  a.head(2);  // of unknown duration: 1 ms is assumed
   settle(scheduler, {&a, &b}, 3 * kMs);
   EXPECT_EQ(b.state(), "waiting");
   a.timed(100 * kMs);

@@ -34,7 +34,7 @@ TEST(Scheduler, DemandOfOneShrinksTheOtherInOnePass) {
   EXPECT_EQ(batch.granted(), 132u);
 }
 
-/// `ls` with the default mode, which keeps its reserve for 100 ms after its latest work; and a busy batch client.
+/// `ls` has the default mode: its reserve is kept for 100 ms after its latest work. A batch client is busy.
 class ActiveReserve : public testing::Test {
  protected:
   static constexpr std::uint64_t kMs = 1'000'000;
@@ -344,7 +344,7 @@ TEST(Scheduler, ADisobeyingClientIsFoundOncePerEpisode) {
   batch.stub->usage[0].holding = 132;
   scheduler.update(1);
   int found = 0;
-  for (std::uint64_t ms = 1; ms <= 1000; ms += 5) {  // its grant changes all the time and it does not care
+  for (std::uint64_t ms = 1; ms <= 1000; ms += 5) {  // its grant changes all the time, but it never gives SMs back
     ls.demand(ms % 4 < 2 ? 8 : 6);
     scheduler.update(ms * kMs);
     found += static_cast<int>(scheduler.check_deadlines(ms * kMs).size());

@@ -9,13 +9,13 @@ namespace gpuctl::daemon {
 
 namespace {
 
-/// What part of the GPU's time each program of a node is due, by weights alone; by node.
+/// The fraction of the GPU's time that each program of a node is due, by weights alone; by node.
 std::vector<double> shares(std::span<const sched::NodeInput> nodes, std::span<const TimeShare> programs) {
   std::vector<std::uint32_t> own(nodes.size(), 0);
   for (const TimeShare& program : programs) ++own[program.node];
   std::vector<bool> inhabited(nodes.size(), false);
-  std::vector<double> weights(nodes.size(), 0);   // of what is directly below a node
-  for (std::size_t n = nodes.size(); n-- > 0;) {  // parents stand before their children
+  std::vector<double> weights(nodes.size(), 0);   // sum over what is directly below a node
+  for (std::size_t n = nodes.size(); n-- > 0;) {  // children before their parents
     inhabited[n] = inhabited[n] || own[n] > 0;
     if (own[n] > 0) weights[n] += sched::kWeightDefault;
     if (nodes[n].parent < 0 || !inhabited[n]) continue;
@@ -35,7 +35,7 @@ std::vector<double> shares(std::span<const sched::NodeInput> nodes, std::span<co
   return each;
 }
 
-/// The root's reserve is the whole GPU, nothing for its own programs to go first by.
+/// The root's reserve is the whole GPU. It does not put the root's own programs first.
 bool has_reserve(const sched::NodeInput& node) {
   return node.parent >= 0 && node.reserve > sched::CapSM{};
 }
@@ -46,7 +46,7 @@ std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, 
   const std::vector<double> share = shares(nodes, programs);
   std::vector<bool> second(programs.size(), false);
   std::size_t seconds = 0;
-  double most[2] = {0, 0};  // of those that come first, and second
+  double most[2] = {0, 0};  // greatest share of the programs that come first, and of those that come second
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const TimeShare& own = programs[i];
     second[i] = std::any_of(programs.begin(), programs.end(), [&](const TimeShare& other) {

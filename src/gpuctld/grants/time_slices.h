@@ -1,14 +1,15 @@
-// How long each program may keep the GPU before another one's turn comes, where programs take turns on the whole of it
-// (no MPS). The GPU itself enforces that, in the middle of any kernel: it is what limits a kernel that cannot be
-// evicted. Pure.
+// How long each program may keep the GPU before another program's turn, where programs take turns on the whole of it
+// (no MPS). The GPU itself enforces these time slices, in the middle of any kernel, so they also limit a kernel that
+// cannot be evicted. Pure.
 //
-// - A program that comes second, after one of a slice with a greater priority, or with a reserve where its own has
-//   none, gives way at once: the shortest slices there are. Alone on the GPU it loses nothing by that (measured on an
-//   H200, 1 us slices: as many of its kernels a second, and the other's p99 at 267 us instead of 2322 us).
-// - Two or more that come second also take turns with each other, and a change of programs is not free: they get slices
-//   that are longer, and yet shorter than those of the driver.
-// - Among equals the time is shared by the weights: the one with the greatest share of the GPU has the slices that the
-//   driver made, the others less by as much as their share is less.
+// - A program comes second if another one has a greater priority, or the same priority and a reserve where its own
+//   slice has none. If it is the only one that comes second it gives way at once: it has the shortest time slices there
+//   are. Alone on the GPU it loses nothing by that (measured on an H200 with 1 us: as many of its kernels a second, and
+//   the other program's p99 at 267 us instead of 2322 us).
+// - Two or more programs that come second also take turns with each other, and switching between programs has a cost.
+//   They get time slices that are longer, but shorter than those of the driver.
+// - Among equals the time is shared by weight. The program with the greatest share of the GPU keeps the driver's time
+//   slices; those of the others are shorter in proportion to their shares.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +20,13 @@
 
 namespace gpuctl::daemon {
 
-/// What the driver makes (measured); which it is on other GPUs does not matter for those who keep it.
+/// The driver's own time slice (measured). Another GPU may have another one; programs that keep it do not notice.
 inline constexpr std::uint32_t kUsualTimeSliceUs = 2048;
-/// Of the only program that comes second. The GPU rounds it to what it can do.
+/// For the only program that comes second. The GPU rounds it to what it can do.
 inline constexpr std::uint32_t kGivingWayUs = 1;
-/// Of several that come second, the one with the greatest share: others wait 718 us at p99 for one such (measured).
+/// Of several that come second, for the one with the greatest share. Others wait 718 us at p99 for one such (measured).
 inline constexpr std::uint32_t kSecondUs = 500;
-/// Below this a slice of those that take turns with others would be too short against the change of programs.
+/// A shorter time slice, where it is shared by weight, would be too short against the cost of switching programs.
 inline constexpr std::uint32_t kLeastSharedUs = 50;
 
 /// A program on a device.
@@ -34,7 +35,7 @@ struct TimeShare {
   std::int32_t priority = 0;
 };
 
-/// In us, for each of `programs`; ipc::kDriversTimeSlice for what the driver made.
+/// In us, for each of `programs`; ipc::kDriversTimeSlice: the driver's own.
 std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, std::span<const TimeShare> programs);
 
 }  // namespace gpuctl::daemon

@@ -40,7 +40,7 @@ TEST(TimeSlices, AReserveGoesFirstAmongEqualPriorities) {
   const auto nodes = below_root({{.reserve = CapSM{8}, .weight = 100}, {.weight = 100}});
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0}, {2, 0}}), (Slices{kOwn, kGivingWayUs}));
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0}, {2, 1}}), (Slices{kGivingWayUs, kOwn}));
-  // The root's is the whole GPU, and nothing special.
+  // The root's reserve is the whole GPU, and gives no precedence.
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{0, 0}, {2, 0}}), (Slices{kOwn, kOwn}));
 }
 
@@ -131,7 +131,7 @@ TEST(TimeSlices, WhetherTheyWorkIsRemembered) {
   Scheduler scheduler({hardware()}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram batch(scheduler, "batch"), other(scheduler, "batch");
   EXPECT_EQ(scheduler.time_slices_work(), ipc::TimeSlice::not_tried);
-  ipc::store(batch.stub->usage[0].time_slice_state, std::uint16_t{77});  // what is no state
+  ipc::store(batch.stub->usage[0].time_slice_state, std::uint16_t{77});  // not a valid state
   EXPECT_EQ(scheduler.time_slices_work(), ipc::TimeSlice::not_tried);
   ipc::store(other.stub->usage[0].time_slice_state, static_cast<std::uint16_t>(ipc::TimeSlice::refused));
   EXPECT_EQ(scheduler.time_slices_work(), ipc::TimeSlice::refused);

@@ -35,7 +35,7 @@ Result<Pipe> make_pipe() {
   return Pipe{ipc::UniqueFd(ends[0]), ipc::UniqueFd(ends[1])};
 }
 
-/// This process's environment with `changes` in it.
+/// The environment of this process, with `changes` applied.
 std::vector<std::string> merged(const std::vector<std::string>& changes) {
   std::vector<std::string> result = changes;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -47,7 +47,7 @@ std::vector<std::string> merged(const std::vector<std::string>& changes) {
   return result;
 }
 
-/// Starts it in a process group of its own, with nothing of this process's but the environment. Returns an errno.
+/// Starts it in a process group of its own. It gets nothing of this process except the environment. Returns an errno.
 int spawn(pid_t& pid, const std::string& program, const std::vector<std::string>& environment, int input, int output) {
   std::string name = program;
   std::array<char*, 2> arguments{name.data(), nullptr};
@@ -90,7 +90,7 @@ Result<std::shared_ptr<ChildProgram>> ChildProgram::start(asio::io_context& cont
   if (!in) return in.error();
   auto out = make_pipe();
   if (!out) return out.error();
-  // All of it fits into the pipe before anybody reads, so this never waits and never raises SIGPIPE.
+  // All of it fits into the pipe before any of it is read, so this never waits and never raises SIGPIPE.
   if (input.size() > kMostInput) return fail("more than " + std::to_string(kMostInput) + " bytes of input");
   if (::write(in->write.get(), input.data(), input.size()) != static_cast<ssize_t>(input.size()))
     return fail(std::string("pipe: ") + std::strerror(errno));
@@ -131,7 +131,7 @@ void ChildProgram::kill() {
   done_ = nullptr;
   error_code ignored;
   output_.close(ignored);
-  if (pid_ != 0) ::kill(-pid_, SIGKILL);  // it is reaped when exit_ says so
+  if (pid_ != 0) ::kill(-pid_, SIGKILL);  // reaped when exit_ says so
 }
 
 void ChildProgram::wait_for_output() {
@@ -146,7 +146,7 @@ void ChildProgram::wait_for_exit() {
   });
 }
 
-/// Reads what there is; what exceeds the bound is dropped. False at the end of it.
+/// Reads what is there; drops what exceeds the bound. False at the end of the output.
 bool ChildProgram::read() {
   std::array<char, 4096> buffer{};
   for (;;) {

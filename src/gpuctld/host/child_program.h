@@ -1,5 +1,5 @@
-// One run of another program, from its start to its end, without waiting for it: what it is told on its standard input,
-// and what it says. The thread that runs the io_context calls everything.
+// One run of another program, from its start to its end, without blocking: its standard input and its output.
+// Everything is called on the thread that runs the io_context.
 #pragma once
 
 #include <sys/types.h>
@@ -18,19 +18,19 @@ namespace gpuctl::daemon {
 
 class ChildProgram : public std::enable_shared_from_this<ChildProgram> {
  public:
-  /// What it wrote to standard output and error, at most kMostOutput bytes of it; an error if its status is not 0.
+  /// The program's standard output and error, at most kMostOutput bytes; an error if its status is not 0.
   using Done = std::function<void(const Result<std::string>& output)>;
   static constexpr std::size_t kMostOutput = 64 * 1024;
   static constexpr std::size_t kMostInput = 4096;
 
-  /// `environment`: NAME=VALUE, in place of those of the same name here. `done` is called once, later, unless kill()
+  /// `environment`: NAME=VALUE, in place of variables of the same name. `done` is called once, later, unless kill()
   /// comes first.
   static Result<std::shared_ptr<ChildProgram>> start(boost::asio::io_context& context, const std::string& program,
                                                      const std::vector<std::string>& environment,
                                                      const std::string& input, Done done);
   ~ChildProgram();
 
-  /// Ends it and its children by SIGKILL.
+  /// Ends the program and its children by SIGKILL.
   void kill();
 
  private:

@@ -32,7 +32,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// cuda.h renames functions to their newest version by macro; the names looked up have to follow.
+/// cuda.h renames functions to their newest version by macro, so the names that are looked up must be renamed too.
 #define GPUCTLD_NAME_OF(function) GPUCTLD_TEXT(function)
 #define GPUCTLD_TEXT(text) #text
 
@@ -47,7 +47,7 @@ std::string uuid_text(const CUuuid& uuid) {
   return text;
 }
 
-/// "gpuctl-softgpu" in hexadecimal digits: the software GPU can also come first on the library path.
+/// "gpuctl-softgpu" in hexadecimal digits. It tells the software GPU, which can also come first on the library path.
 constexpr std::string_view kSoftwareUuid = "GPU-67707563-746c-2d73-6f66-74677075";
 
 struct Driver {
@@ -65,7 +65,7 @@ struct Driver {
   std::string problem;
 };
 
-/// Runs in the child: the answer as JSON.
+/// Runs in the child. Returns the answer as JSON.
 json::object ask(const std::string& library) {
   Driver driver(library);
   auto* const init = driver.find<decltype(cuInit)>("cuInit");
@@ -105,7 +105,7 @@ json::object ask(const std::string& library) {
 [[noreturn]] void be_the_child(const std::string& library, int out, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
-  // Not through MPS: that would start its server for our user, and tell of a part of the GPU when a limit is set.
+  // Not through MPS: that would start its server for our user, and would show part of the GPU when a limit is set.
   ::setenv("CUDA_MPS_PIPE_DIRECTORY", "/nonexistent", 1);
   ::unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
   const std::string answer = ipc::to_text(ask(library));
@@ -117,7 +117,7 @@ json::object ask(const std::string& library) {
   ::_exit(0);
 }
 
-/// Everything up to the end of the stream, or what came until the timeout.
+/// Everything up to the end of the stream; empty if that does not come before the timeout.
 std::string read_all(int fd, std::chrono::milliseconds timeout) {
   const auto end = std::chrono::steady_clock::now() + timeout;
   std::string text;
@@ -173,7 +173,7 @@ Result<std::vector<Gpu>> probe_devices(const std::string& library, bool software
   }
   auto devices = understand(answer, software);
   if (devices) return devices;
-  const std::string& why = devices.error().message;  // the dynamic linker's own text names the library already
+  const std::string& why = devices.error().message;  // the dynamic linker's text names the library already
   return why.starts_with(library + ": ") ? fail(why) : fail(library + ": " + why);
 }
 

@@ -12,10 +12,10 @@ bool mps_active();
 /// $CUDA_MPS_PIPE_DIRECTORY, else /tmp/nvidia-mps.
 std::string mps_pipe_directory();
 
-/// nvidia-cuda-mps-control, MPS's control program: that in PATH, else the one in /usr/bin.
+/// nvidia-cuda-mps-control, MPS's control program: the one in PATH, else the one in /usr/bin.
 std::string mps_control_program();
 
-/// The same as mps_active() for a given pipe directory; `proc` is where processes are looked up.
+/// mps_active() for a given pipe directory; `proc` is where processes are looked up.
 bool mps_active_in(const std::string& pipe_directory, const std::string& proc = "/proc");
 
 }  // namespace gpuctl::daemon

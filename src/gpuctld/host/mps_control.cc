@@ -50,7 +50,7 @@ void MpsControl::stop() {
   end_task();
 }
 
-/// Forgets the task under way, with all that it waits for.
+/// Forgets the current task and all that it waits for.
 void MpsControl::end_task() {
   ++generation_;
   begun_ = false;
@@ -80,7 +80,7 @@ void MpsControl::restart_deadline() {
   });
 }
 
-/// One run of the control program; `next` gets what it said. A run that fails ends the task.
+/// Runs the control program once; `next` gets its output. A run that fails ends the task.
 void MpsControl::run(const std::string& command, Next next) {
   const Place& place = tasks_.front().place;
   auto child =
@@ -97,7 +97,7 @@ void MpsControl::run(const std::string& command, Next next) {
     fail_all(child.error().message);
 }
 
-/// Asks the servers, one after the other, which of the processes are their clients.
+/// Asks one server after the other which of the processes are its clients.
 void MpsControl::list_clients() {
   if (!servers_.empty()) {
     const std::int32_t server = servers_.back();
@@ -148,7 +148,7 @@ void MpsControl::wait_until_gone(Listed client, std::string said, steady_clock::
   });
 }
 
-/// Tells of a process once, even if several servers list it.
+/// Answers for a process once, even if several servers list it.
 void MpsControl::answer(std::int32_t pid, Outcome outcome) {
   if (std::erase(tasks_.front().pids, pid) == 0) return;
   asio::post(context_, [done = tasks_.front().done, pid, outcome = std::move(outcome)] { done(pid, outcome); });

@@ -1,6 +1,6 @@
-// Ends the work of clients of CUDA MPS in good order, through MPS's control program. A client that is killed while it
-// has work on the GPU can take the MPS server, and so all its other clients, with it; `terminate_client` takes the work
-// away first. The program is told one command a run, on its standard input, and nothing here waits for it.
+// Ends the work of clients of CUDA MPS in good order, through MPS's control program. Killing a client that has work on
+// the GPU can take down the MPS server and with it all other clients; `terminate_client` removes the work first. Each
+// run of the control program gets one command, on its standard input, and nothing here blocks.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -19,13 +19,13 @@
 
 namespace gpuctl::daemon {
 
-/// Without progress for so long, MPS is given up.
+/// MPS is given up after this time without progress.
 inline constexpr std::chrono::milliseconds kMpsDeadline{2000};
-/// The server has ended the work when `terminate_client` returns; so long it may go on naming the client.
+/// The server has ended the work when `terminate_client` returns. It may go on naming the client for this long.
 inline constexpr std::chrono::milliseconds kMpsListedFor{500};
 inline constexpr std::chrono::milliseconds kMpsLookEvery{20};
 
-/// The process ids in an answer of the control program, one a line. Other lines are passed over.
+/// The process ids in an answer of the control program, one a line. Other lines are ignored.
 std::vector<std::int32_t> pids_in(std::string_view answer);
 
 class MpsControl {
@@ -44,11 +44,11 @@ class MpsControl {
   explicit MpsControl(boost::asio::io_context& context) : context_(context), timer_(context) {}
   ~MpsControl() { stop(); }
 
-  /// Terminates the work of these processes, one after the other, and after what was asked for before. `done` is called
-  /// once for each, as soon as it is known, never from here.
+  /// Terminates the work of these processes, one after the other, after all earlier requests. `done` is called once for
+  /// each as soon as its outcome is known, never from within this call.
   void terminate(Place place, std::vector<std::int32_t> pids, Done done);
 
-  /// Ends the program that runs, and forgets what was asked for. Nobody is told.
+  /// Ends the running program and forgets all requests. No `done` is called.
   void stop();
 
  private:
@@ -80,7 +80,7 @@ class MpsControl {
   std::vector<std::int32_t> servers_;  ///< not asked yet
   std::deque<Listed> listed_;          ///< to be terminated
   std::shared_ptr<ChildProgram> child_;
-  std::uint64_t generation_ = 0;  ///< counts tasks: what is late belongs to an earlier one
+  std::uint64_t generation_ = 0;  ///< counts tasks; a late result belongs to an earlier one
 };
 
 }  // namespace gpuctl::daemon

@@ -14,9 +14,9 @@ using sched::Time;
 
 namespace {
 
-/// Of a client that has demand but tells of no launch.
+/// The launch of a client that has demand but reports none.
 constexpr std::uint64_t kUnknownLaunch = UINT64_MAX;
-/// Who was given SMs and does not say that workers are there counts as at work after so long.
+/// A job that was given SMs counts as at work after this time, even if its client does not say that workers are there.
 constexpr std::uint64_t kComesWithinNs = 1'000'000;
 
 Time instant(std::uint64_t ns) {
@@ -33,7 +33,7 @@ JobQueue::JobQueue(std::string policy, CapSM capacity, std::uint32_t sms, Kernel
       scheduler_(make_policy(), capacity),
       next_id_(next_id) {}
 
-/// As policy_ says, with what was learnt about kernels. The text was checked.
+/// The policy that policy_ names, with the learnt curves of kernels. The text was checked.
 std::unique_ptr<sched::JobPolicy> JobQueue::make_policy() const {
   sched::PolicyInputs inputs;
   inputs.curves = [&knowledge = knowledge_, sms = sms_](std::uint32_t kernel) { return knowledge.curve(kernel, sms); };
@@ -91,7 +91,7 @@ bool JobQueue::update(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   return admit();
 }
 
-/// Whether the member's job is over, and another one is there.
+/// Finds whether the member's job is over and another one is there.
 void JobQueue::look_at(const Member& member, std::uint64_t now_ns) {
   Client::Slot& slot = member.client->slots()[member.slot];
   const std::optional<ipc::Head> head = member.client->head(member.slot, now_ns);
@@ -99,7 +99,7 @@ void JobQueue::look_at(const Member& member, std::uint64_t now_ns) {
   if (slot.job.launch == launch) return;
   const bool was_idle = slot.job.id == 0;
   leave(slot, instant(now_ns));
-  // What waited behind an earlier launch of its own arrives when that is over.
+  // A launch that waited behind an earlier one of the same client arrives when that one is over.
   if (launch != 0) new_.push_back({&member, head, instant(head && was_idle ? head->issued_ns : now_ns)});
 }
 
@@ -130,7 +130,7 @@ void JobQueue::arrive(const New& job) {
   anything_new_ = true;
 }
 
-/// Tells the scheduler what became of its decisions, and how far the job is.
+/// Tells the scheduler whether its decisions took hold, and how far the job is.
 void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   Client::Slot& slot = member.client->slots()[member.slot];
   const sched::Job* job = scheduler_.find(slot.job.id);
@@ -154,33 +154,34 @@ void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, s
     slot.job.ran += Time{std::llround(elapsed * knowledge_.speed(job->kernel, job->granted.count, usable, sms_))};
   }
   slot.job.seen_ns = now_ns;
-  // How long something of unknown length goes on: as long as it has gone on so far.
+  // Work of unknown length is expected to go on for as long as it has gone on so far.
   if (slot.job.launch == kUnknownLaunch || !slot.job.known)
     scheduler_.observe(job->id, std::max(kUnknownDuration, slot.job.ran), now);
   if (slot.job.original) {
-    // And how long something that should be over: as long as it has been late so far.
+    // A launch in original form: what is left of its prediction. Once it is late: as long as it has been late so far.
     if (slot.job.known) scheduler_.observe(job->id, std::chrono::abs(job->predicted - slot.job.ran), now);
     return;
   }
   const std::optional<ipc::Head> head = member.client->head(member.slot, now_ns);
   if (!head || head->launch != slot.job.launch || head->claimed <= slot.job.claimed) {
-    // Time alone finishes no block-task: a launch whose workers do not get on would seem to be over, and get still
-    // less. A claim that is only late should not change what everybody has, so this waits until nothing would be left.
+    // Time alone finishes no block-task. A launch whose workers do not progress would seem to be over, and would get
+    // even fewer SMs. A claim that is only late should not change all grants, so this waits until nothing would be
+    // left.
     if (job->remaining == Time{0} && slot.job.unclaimed > Time{0}) scheduler_.observe(job->id, slot.job.unclaimed, now);
     return;
   }
   slot.job.claimed = head->claimed;
   slot.job.unclaimed = sched::corrected_remaining(job->predicted, slot.job.ran, head->claimed, head->total);
   scheduler_.observe(job->id, slot.job.unclaimed, now);
-  // What waits behind it goes on with what it has.
+  // Launches that wait behind this one go on with its grant.
   if (head->claimed < head->total || slot.outstanding > 1) return;
   slot.job.tail = true;
   scheduler_.tail(job->id, now);
   anything_new_ = true;
 }
 
-/// A slice of time counts from when the job's workers are there, not from when the client is told: it has to launch
-/// them. One that had a grant when the launch was issued launched them with it.
+/// A time slice counts from when the job's workers are there, not from when the client is told, because the client must
+/// launch them first. A client that had a grant when the launch was issued launched its workers with it.
 bool JobQueue::at_work(Client::Slot& slot, const sched::Job& job, std::uint64_t now_ns) const {
   if (slot.written == 0) return false;
   if (slot.job.given_ns == 0) slot.job.given_ns = now_ns;
@@ -190,7 +191,7 @@ bool JobQueue::at_work(Client::Slot& slot, const sched::Job& job, std::uint64_t 
   return 2 * slot.holding >= std::min({slot.written, job.need.count, slot.demand});
 }
 
-/// Those of whom a decision said so just now. True if there is one.
+/// Reports jobs as started that the latest decision allowed to run and that are at work already. True if there is one.
 bool JobQueue::start_those_at_work(std::uint64_t now_ns) {
   bool any = false;
   for (const Member& member : members_) {
@@ -222,9 +223,9 @@ bool JobQueue::admit() {
     Client::Slot& slot = member.client->slots()[member.slot];
     const sched::Job* job = scheduler_.find(slot.job.id);
     CapSM granted = job != nullptr ? job->granted : CapSM{};
-    // What the policy leaves free may be of no use to anybody; who has longest to go tries.
+    // SMs that the policy leaves free may be of no use to any job. The job with the longest remaining time tries them.
     if (job != nullptr && job == longest) granted = std::min(granted + left, job->need);
-    // Whoever is alone has all, whatever it can use: nobody else wants it, and so it is found out what it can use.
+    // A client alone gets all SMs, whatever it can use: no other wants them, and so it is learnt what it can use.
     const bool all =
         granted >= scheduler_.capacity() || (alone && job != nullptr) || (idle && member.client == latest_);
     const std::uint32_t admitted = all ? ipc::kUnlimited : granted.count;

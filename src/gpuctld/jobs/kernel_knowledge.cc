@@ -17,16 +17,15 @@ using sched::Time;
 namespace {
 
 constexpr int kVersion = 1;
-constexpr std::uint64_t kLongestLaunchNs =
-    3'600'000'000'000;  // what a client claims to have taken longer is not learnt
-/// A launch is a point of its kernel's curve if it never had more than so many times the SMs it had at another time,
-/// ...
+// What a client reports to have taken longer is not learnt.
+constexpr std::uint64_t kLongestLaunchNs = 3'600'000'000'000;
+/// A launch is a point of its kernel's curve if the most SMs that it had are at most this many times the fewest, ...
 constexpr std::uint32_t kSteady = 2;
-/// ... and, if the number changed, ran so long that the few block-tasks in which a change takes hold do not matter.
+/// ... and if, when that number changed, it ran so long that the few block-tasks during a change do not matter.
 constexpr std::uint64_t kSettledNs = 1'000'000;
-/// When so many in a row had more, the last of them is a point all the same, or a long kernel whose neighbours come and
-/// go would never be known. With the mean of what it had it is right if the kernel scales, and right if it does not
-/// care.
+/// After this many unsteady launches in a row the last one is a point all the same. Otherwise a long kernel whose
+/// neighbours come and go would never be known. The mean of its SMs is right if the kernel scales, and if it does not
+/// matter how many it has.
 constexpr std::uint32_t kUnsteady = 4;
 
 std::string to_key(std::uint64_t hash) {
@@ -43,9 +42,9 @@ sched::LaunchShape shape_of(const Launch& launch) {
           .shared_bytes = static_cast<double>(launch.shared)};
 }
 
-/// On the whole device, from the time that a worker is at one block-task; 0: that is not known. Of a launch that was
-/// evicted the client knows that from its workers as it saw them come and go, or from one of them, whose SM may have
-/// been full or its own. So this is for launches of which nothing better is known.
+/// Duration on the whole device, from the time that a worker takes for one block-task; 0 if unknown. For a launch that
+/// was evicted the client knows that time from its workers as it saw them come and go, or from one worker, whose SM may
+/// have been full or its own. So this is for launches of which nothing better is known.
 template <class Launch>
 Time from_tasks(const Launch& launch, std::uint32_t sms) {
   const std::uint64_t workers = std::min<std::uint64_t>(launch.total, std::uint64_t{launch.per_sm} * sms);
@@ -60,15 +59,15 @@ bool is_original(const ipc::Record& launch) {
   return (launch.evictions & ipc::kOriginalForm) != 0;
 }
 
-/// How long the launch was at work in the time that it had SMs. What its evictions took is about half waiting: of the
-/// time until its workers have left, in which they work on without a grant, and until they are there again, in which it
-/// has one and they do not work yet, the second is the longer.
+/// How long the launch was at work while it had SMs. About half the time of an eviction is waiting: first its workers
+/// leave, and work on without a grant; then they come back, and it has a grant but they do not work yet. The second
+/// part is the longer.
 double at_work_ns(const ipc::Record& launch, const GrantHistory::Held& held) {
   const std::uint64_t away = (launch.evictions & 0xffff) > 0 ? launch.evict_ns / 2 : 0;
   return static_cast<double>(held.ns - std::min(away, held.ns / 2));
 }
 
-/// SMs that the launch can fill.
+/// The number of SMs that the launch can fill.
 std::uint32_t usable(const ipc::Record& launch, std::uint32_t sms) {
   return std::clamp((launch.total + launch.per_sm - 1) / launch.per_sm, 1u, sms);
 }
@@ -118,7 +117,7 @@ double KernelKnowledge::speed(std::uint32_t id, std::uint32_t granted, std::uint
   return sched::time_with(points, sched::CapSM{usable}) / sched::time_with(points, sched::CapSM{granted});
 }
 
-/// A point of its curve. Of a launch whose grant changed too much the mean says little.
+/// Learns a point of the kernel's curve. If the grant changed too much, its mean says little.
 void KernelKnowledge::learn_curve(Kernel& kernel, const ipc::Record& launch, const GrantHistory::Held& held) {
   if (held.most != held.least && held.ns < kSettledNs) return;
   if (held.most > kSteady * held.least && ++kernel.unsteady < kUnsteady) return;
@@ -127,7 +126,7 @@ void KernelKnowledge::learn_curve(Kernel& kernel, const ipc::Record& launch, con
   predictor_.learn_curve(kernel.id, sched::CapSM{capsm}, launch.total, Time{static_cast<std::int64_t>(held.ns)});
 }
 
-/// On the whole device; 0: that is not known.
+/// Duration on the whole device; 0 if unknown.
 Time KernelKnowledge::alone(const ipc::Record& launch, std::uint32_t sms,
                             const std::optional<GrantHistory::Held>& held) {
   if (is_original(launch)) return alone_in_original_form(launch, sms);
@@ -137,7 +136,8 @@ Time KernelKnowledge::alone(const ipc::Record& launch, std::uint32_t sms,
   return Time{std::llround(at_work_ns(launch, *held) * speed(id(launch.kernel), capsm, usable(launch, sms), sms))};
 }
 
-/// One that was confined to some SMs counts as scaling, unless the persistent form of its kernel was seen not to.
+/// A launch that was confined to some SMs counts as scaling, unless the persistent form of its kernel was seen not to
+/// scale.
 Time KernelKnowledge::alone_in_original_form(const ipc::Record& launch, std::uint32_t sms) {
   if (launch.done_ns <= launch.start_ns) return Time{0};
   const std::uint32_t confined = launch.evictions & 0xffff;
@@ -149,7 +149,7 @@ Time KernelKnowledge::learn(const ipc::Record& launch, std::uint32_t sms,
                             const std::optional<GrantHistory::Held>& held) {
   if (launch.done_ns > launch.start_ns && launch.done_ns - launch.start_ns >= kLongestLaunchNs) return Time{0};
   if (held) {
-    // First: with this point the curve may say how long the launch takes alone.
+    // First, because with this point the curve may tell how long the launch takes alone.
     if (Kernel* known = find_or_add(launch.kernel)) learn_curve(*known, launch, *held);
     changed_ = true;
   }

@@ -79,7 +79,7 @@ TEST(KernelKnowledge, TakesTheTimeOfAnEvictedLaunchFromWhatItHeldNotFromItsBlock
   }
   EXPECT_LT(knowledge.list()[0].error, 0.01);
   EXPECT_NEAR(knowledge.list()[0].observed_us, 10'000, 1);
-  // Evictions that take longer than what is left beside them: half of the time was work at least.
+  // An eviction that takes longer than the rest of the time: at least half of the time counts as work.
   EXPECT_EQ(knowledge.learn(evicted(20 * kMs, 1000), kSms, held(8, 4 * kMs)), sched::Time{2 * kMs});
 }
 

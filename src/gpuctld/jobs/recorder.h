@@ -1,4 +1,4 @@
-// Launches that ended, for those who record them (Record of io.gpuctl). Nothing is kept while nobody does. One thread.
+// Launches that ended, for callers of Record (io.gpuctl). Nothing is kept while there is no reader. One thread.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace gpuctl::daemon {
 
-/// Kept for readers that are slow; what is older is lost to them.
+/// Kept for slow readers. A reader loses older launches.
 inline constexpr std::size_t kMostKept = 65536;
 
 class Recorder {
@@ -20,11 +20,11 @@ class Recorder {
 
   struct Part {
     std::vector<ipc::Launch> launches;
-    std::uint64_t lost = 0;  ///< among those before the first of these
+    std::uint64_t lost = 0;  ///< launches that were lost before the first of these
   };
-  /// What ended since the reader's last call; nothing at its first, from which on it is a reader.
+  /// What ended since the reader's last call. The first call returns nothing and makes it a reader.
   Part read(const void* reader);
-  /// The reader is gone, if it was one.
+  /// The reader, if it was one, is gone.
   void forget(const void* reader);
 
  private:
@@ -32,7 +32,7 @@ class Recorder {
 
   std::deque<ipc::Launch> kept_;
   std::uint64_t first_ = 0;                       ///< number of kept_.front()
-  std::map<const void*, std::uint64_t> readers_;  ///< number of the launch each reads next
+  std::map<const void*, std::uint64_t> readers_;  ///< number of the launch that each reader reads next
 };
 
 }  // namespace gpuctl::daemon

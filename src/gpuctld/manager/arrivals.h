@@ -1,5 +1,5 @@
-// Which processes have been announced in the log: a program attaches more than once (gpuctl run does so before it
-// becomes the program), and one line is enough.
+// Which processes the log has announced. A program attaches more than once (gpuctl run does so before it becomes the
+// program), and one line is enough.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@ namespace gpuctl::daemon {
 
 class Arrivals {
  public:
-  /// True the first time that this process is seen in this slice, or when it was seen in another one since. Remembers
-  /// no more than the processes that live, and a few.
+  /// True if this process is seen for the first time, or was seen in another slice last. Remembers few more processes
+  /// than are alive.
   bool news(std::int32_t pid, const std::string& slice);
 
   std::size_t remembered() const { return seen_.size(); }
 
  private:
   struct Arrival {
-    std::uint64_t start = 0;  ///< of the process: its number may be given to another
+    std::uint64_t start = 0;  ///< of the process, because its number may be given to another
     std::string slice;
     bool operator==(const Arrival&) const = default;
   };

@@ -22,7 +22,7 @@ using boost::system::error_code;
 
 namespace {
 
-/// What [[device]] leaves of the devices there are.
+/// The devices that [[device]] selects.
 Result<std::vector<Gpu>> select(std::vector<Gpu> devices, const std::vector<DeviceSelector>& selectors) {
   if (selectors.empty()) return devices;
   std::vector<Gpu> selected;
@@ -39,18 +39,18 @@ Result<std::vector<Gpu>> select(std::vector<Gpu> devices, const std::vector<Devi
   return selected;
 }
 
-/// Nothing when it cannot be read.
+/// Empty if the file cannot be read.
 std::optional<std::string> read_whole(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) return std::nullopt;
   return std::string(std::istreambuf_iterator<char>(stream), {});
 }
 
-/// Empties an eventfd that somebody else may have made blocking.
+/// Empties an eventfd that another process may have made blocking.
 void drain(int eventfd) {
   std::uint64_t count = 0;
   const iovec into{&count, sizeof count};
-  // Offset -1 is "where it stands"; on a kernel without RWF_NOWAIT for eventfds a plain read has to do.
+  // Offset -1 means the current position. A kernel without RWF_NOWAIT for eventfds gets a plain read.
   if (::preadv2(eventfd, &into, 1, -1, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP)
     (void)!::read(eventfd, &count, sizeof count);
 }
@@ -105,7 +105,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
   set_always_preemptible();
 }
 
-/// In a storm of evictions all kernels have to be preemptible from the start, not from its first wave on.
+/// With a storm of evictions all kernels must be preemptible from the start, not only from its first wave on.
 void Manager::set_always_preemptible() {
   scheduler_.set_always_preemptible(config_.daemon.always_preemptible || options_.evict_storm.count() > 0, now_ns());
 }
@@ -202,7 +202,7 @@ void Manager::on_kick() {
   arm_tick();
 }
 
-/// MPS may come and go; it matters to programs that start from then on, and they are who makes the daemon look.
+/// MPS may start and stop. That matters to programs that start afterwards, and their arrival makes the daemon look.
 void Manager::look_for_mps() {
   scheduler_.set_by_turns(!mps_active(), config_.daemon.time_slices, now_ns());
 }
@@ -223,7 +223,7 @@ void Manager::on_closed(Session& session) {
   arm_tick();
 }
 
-/// Makes sure that the next tick comes soon enough for what the clients do.
+/// Makes the next tick come soon enough for what the clients do.
 void Manager::arm_tick() {
   if (stopped_ || members_.empty()) return;
   const std::chrono::microseconds wait = scheduler_.waiting() ? kHandoverTick

@@ -1,5 +1,5 @@
 // The daemon without its process: event loop, clients, slices, state. The methods of the interface are in
-// manager_varlink.cc, manager_clients.cc and manager_end.cc. Everything happens on the thread that runs the io_context.
+// manager_varlink.cc, manager_clients.cc and manager_end.cc. Everything runs on the thread that runs the io_context.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -27,17 +27,18 @@
 
 namespace gpuctl::daemon {
 
-/// While anybody is busy, usage is read this often besides when a client asks: what a client no longer needs is
+/// While any client is busy, usage is read this often, and whenever a client asks. What a client no longer needs is
 /// found this late at most.
 inline constexpr std::chrono::milliseconds kBusyTick{5};
-/// While what was taken from one client waits to be granted to another: what a waiting client may lose beyond the time
-/// that the other takes to leave.
+/// The tick while SMs taken from one client wait to be granted to another. A waiting client may lose this much beyond
+/// the time that the other takes to leave.
 inline constexpr std::chrono::microseconds kHandoverTick{200};
-/// While clients are attached and idle: for what gpuctl top shows, and work that began under a standing grant.
+/// The tick while clients are attached and idle: for what gpuctl top shows, and for work that began under a standing
+/// grant.
 inline constexpr std::chrono::milliseconds kIdleTick{250};
-/// What was learnt about kernels is written this often at most; what is newer is lost when the daemon is killed.
+/// What was learnt about kernels is written this often at most. What is newer is lost when the daemon is killed.
 inline constexpr std::chrono::seconds kSaveKernelsEvery{5};
-/// A client may ask this often between two ticks; then it waits for the next one. No honest client comes near it.
+/// How often a client may ask between two ticks; then it waits for the next tick. No honest client comes near it.
 inline constexpr int kKicksPerTick = 200;
 
 struct ManagerOptions {
@@ -54,18 +55,18 @@ class Manager {
  public:
   using Log = std::function<void(const std::string&)>;
 
-  /// Restores the state and applies the configuration. The devices are all there are; the configuration may select.
+  /// Restores the state and applies the configuration. `devices` are all that exist; the configuration may select some.
   static Result<std::unique_ptr<Manager>> create(boost::asio::io_context& context, ManagerOptions options,
                                                  std::vector<Gpu> devices, Config config, Log log);
   ~Manager();
 
-  /// Takes calls on a listening socket, whose owner the manager becomes.
+  /// Takes calls on a listening socket, which the manager then owns.
   void serve(int listener);
 
-  /// Reads the configuration again. If anything in it is wrong all of the old one stays, and the lines say why.
+  /// Reads the configuration again. If anything in it is wrong the old one stays as a whole, and the lines say why.
   std::vector<std::string> reload();
 
-  /// Closes all connections; clients keep their last grant. The io_context runs out of work.
+  /// Closes all connections; clients keep their last grant. Then the io_context has no more work.
   void stop();
 
   const Scheduler& scheduler() const { return scheduler_; }

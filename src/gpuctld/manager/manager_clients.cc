@@ -1,4 +1,4 @@
-// The methods of io.gpuctl about programs: attaching them, and what is known of them.
+// The methods of io.gpuctl about programs: attaching them, and reporting what is known of them.
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@ namespace gpuctl::daemon {
 
 namespace {
 
-/// Half a second of launches of many programs is less than Recorder keeps.
+/// Recorder keeps more than many programs launch in this time.
 constexpr std::chrono::milliseconds kRecordEvery{500};
 
 }  // namespace
@@ -131,7 +131,7 @@ Answer Manager::hold_memory(Session& session, ipc::Fields& fields) {
   return success(std::move(parameters));
 }
 
-/// Its devices are named as the driver counts them, whichever of them are managed.
+/// Names its devices by the driver's index, whichever of them are managed.
 ipc::Client Manager::describe_client(const Client& client) const {
   ipc::Client result = client.describe(job_state(client));
   for (ipc::ClientUsage& usage : result.usage)
@@ -146,7 +146,7 @@ std::vector<ipc::Client> Manager::describe_clients(const std::string* slice) con
   return result;
 }
 
-/// Which of the managed devices each of a client's is; -1 for those that are not managed.
+/// For each of a client's devices the index of the managed device; -1 if it is not managed.
 Result<std::vector<int>> Manager::match_devices(const std::vector<std::string>& uuids) const {
   if (uuids.empty() || uuids.size() > ipc::kMaxDevices)
     return fail("must name 1 to " + std::to_string(ipc::kMaxDevices) + " devices");

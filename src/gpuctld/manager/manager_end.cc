@@ -1,4 +1,4 @@
-// The methods of io.gpuctl about the end of programs: ending them in good order, and what they report of their faults.
+// The methods of io.gpuctl about the end of programs: ending them in good order, and the faults that they report.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::int64_t microseconds_since_epoch() {
 
 }  // namespace
 
-/// Each process once.
+/// One member of each process.
 Manager::Members Manager::members_of(std::optional<std::int64_t> pid, const std::optional<std::string>& slice) const {
   Members found;
   for (const auto& [session, member] : members_) {
@@ -81,7 +81,7 @@ Answer Manager::kill(Session& session, ipc::Fields& fields) {
   return answer;
 }
 
-/// Ends the members' processes; `done` is called once, later, when all of them are through.
+/// Ends the members' processes. `done` is called once, later, when all of them have ended or are given up.
 void Manager::end(const Members& members, EndOrder order, const AllEnded& done) {
   struct Group {
     std::vector<ipc::EndedClient> results;
@@ -109,7 +109,7 @@ void Manager::end(const Members& members, EndOrder order, const AllEnded& done) 
           std::erase_if(endings_, [&](const auto& e) { return e->pid() == result.pid && e->over(); });
           one_ended(result);
         });
-    // The work of a program that cannot go before its work is complete would wait for a grant: so would its end.
+    // Work that has to complete before its program can end would wait for a grant, and so would the program's end.
     ending->on_killed([this, pid = identity.pid] {
       for (const auto& [session, killed] : members_)
         if (killed->client.identity().pid == pid) killed->client.open_grants();
@@ -138,14 +138,14 @@ Answer Manager::report_fault(Session& session, ipc::Fields& fields) {
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   const auto index = static_cast<std::size_t>(device);
-  scheduler_.update(now_ns());  // it may have asked for more since the fault before
+  scheduler_.update(now_ns());  // it may have asked for more since the previous fault
   const Client::Slot& slot = client.slots()[index];
   if (slot.device < 0 || slot.faulted) return success();
   const Gpu& gpu = scheduler_.devices()[static_cast<std::size_t>(slot.device)];
   scheduler_.fault(client, index, now_ns());
   arm_tick();
   const std::int32_t pid = client.identity().pid;
-  // What is being ended is told so by the driver, under MPS: that is no fault.
+  // Under MPS the driver reports an error to a program that is being ended: that is no fault.
   if (std::any_of(endings_.begin(), endings_.end(), [&](const auto& ending) { return ending->pid() == pid; }))
     return success();
   const std::string line = faults_.add({.pid = pid,

@@ -26,7 +26,7 @@ class ManagerEndTest : public ManagerTest {
     ::unsetenv("CUDA_MPS_PIPE_DIRECTORY");
   }
 
-  /// A process that does this and then waits, once it has done it.
+  /// A process that runs `body` and then waits. Returns once `body` is done.
   pid_t child(const std::function<void()>& body) {
     int ends[2];
     EXPECT_EQ(::pipe(ends), 0);
@@ -43,7 +43,7 @@ class ManagerEndTest : public ManagerTest {
     children_.push_back(pid);
     return pid;
   }
-  /// A program of 132 SMs' demand in a slice, which does not mind SIGTERM if `stubborn`.
+  /// A program in a slice, with a demand of 132 SMs; it ignores SIGTERM if `stubborn`.
   pid_t program(const std::string& slice, bool stubborn = false) {
     return child([&] {
       if (stubborn) ::signal(SIGTERM, SIG_IGN);
@@ -51,7 +51,7 @@ class ManagerEndTest : public ManagerTest {
       attached->demand(132);
     });
   }
-  /// How it ended: the signal.
+  /// The signal that ended the process.
   static int signal_of(pid_t pid) {
     int status = 0;
     EXPECT_EQ(::waitpid(pid, &status, 0), pid);
@@ -184,7 +184,7 @@ TEST_F(ManagerEndTest, OthersMayNotUnlessTheyOwnTheSlice) {
   EXPECT_EQ(signal_of(own), SIGTERM);
 }
 
-/// The page of a program of another process, which this one maps too.
+/// The page of a program in another process, mapped here too.
 ipc::StubMap page_of(pid_t pid) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) {
     std::error_code gone;
@@ -196,7 +196,7 @@ ipc::StubMap page_of(pid_t pid) {
   return {};
 }
 
-/// A program whose kernels are evicted: another wants all SMs, and its slice comes first.
+/// A program whose kernels are evicted: another one wants all SMs, and its slice comes first.
 class KilledWhileEvictedTest : public ManagerEndTest {
  protected:
   KilledWhileEvictedTest() {

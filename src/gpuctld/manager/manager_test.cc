@@ -136,7 +136,7 @@ TEST_F(ManagerTest, ADeadProcessFreesItsGrantEvenIfItsConnectionLives) {
   int pair[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
   const pid_t child = ::fork();
-  if (child == 0) {  // connects itself, so that the credentials are its own, and hands a copy of the connection out
+  if (child == 0) {  // connects by itself, so that the credentials are its own, and hands out a copy of the connection
     FakeProgram program(connect(), "batch");
     program.demand(132);
     const int fd = program.connection.fd();
@@ -157,7 +157,7 @@ TEST_F(ManagerTest, ADeadProcessFreesItsGrantEvenIfItsConnectionLives) {
     for (;;) ::pause();
   }
   EXPECT_TRUE(eventually([&] { return stays.granted() == 62; }));
-  ASSERT_EQ(::kill(child, SIGKILL), 0);  // the copy, unread in the pair, keeps the connection open
+  ASSERT_EQ(::kill(child, SIGKILL), 0);  // the unread copy in the socket pair keeps the connection open
   EXPECT_TRUE(eventually([&] { return stays.granted() == 124; }));
   ::waitpid(child, nullptr, 0);
   ::close(pair[0]);

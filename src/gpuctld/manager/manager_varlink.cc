@@ -1,5 +1,5 @@
 // The methods of io.gpuctl and org.varlink.service; those about programs are in manager_clients.cc and manager_end.cc.
-// Protocol only: what they do is in manager.cc and scheduler.cc.
+// Protocol only: the work is done in manager.cc and scheduler.cc.
 #include <algorithm>
 
 #include "gpuctld/clock.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kFastestMonitorMs = 100, kSlowestMonitorMs = 60'000;
 
-/// Whether slices decide how long a turn on the GPU lasts.
+/// Says whether slices decide how long a turn on the GPU lasts.
 const char* turns(ipc::TimeSlice found) {
   switch (found) {
     case ipc::TimeSlice::in_force:

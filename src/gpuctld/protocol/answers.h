@@ -1,4 +1,4 @@
-// What the methods answer, in short.
+// Short forms of the methods' answers.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -13,16 +13,16 @@ namespace gpuctl::daemon {
 
 Answer success(boost::json::object parameters = {});
 
-/// `error` with its interface's name; refuse_own: one of io.gpuctl.
+/// `error` includes its interface's name; refuse_own takes an error of io.gpuctl.
 Answer refuse(std::string_view error, boost::json::object parameters);
 Answer refuse_own(const char* error, boost::json::object parameters);
 Answer refuse(const sched::SliceError& error);
 
-/// InvalidValue; of `fields`: the first problem found in them.
+/// InvalidValue; for `fields`: their first problem.
 Answer invalid(const std::string& field, const std::string& reason);
 Answer invalid(const ipc::Fields& fields);
 
-/// The peer of a session, as the slice tree asks for it.
+/// The peer of a session, as the slice tree needs it.
 sched::Caller caller(const Session& session);
 
 }  // namespace gpuctl::daemon

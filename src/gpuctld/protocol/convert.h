@@ -1,4 +1,4 @@
-// Between the slice tree's types and those of the interface io.gpuctl.
+// Converts between the slice tree's types and those of the interface io.gpuctl.
 #pragma once
 
 #include "ipc/message.h"
@@ -7,13 +7,13 @@
 
 namespace gpuctl::daemon {
 
-/// Every setting of the slice, so that a fresh slice with them applied equals it.
+/// Every setting of the slice. Applied to a fresh slice they make it equal to this one.
 ipc::SliceSettings to_settings(const sched::Slice& slice);
 
-/// The settings alone; granted, demand and clients are left for the caller.
+/// The settings alone; the caller fills in granted, demand and clients.
 ipc::Slice describe(const std::string& path, const sched::Slice& slice);
 
-/// An error of the tree as a reply by the interface's error names.
+/// An error of the tree as a reply, with the interface's error names.
 ipc::Reply to_reply(const sched::SliceError& error);
 
 }  // namespace gpuctl::daemon

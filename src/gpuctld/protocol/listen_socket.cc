@@ -16,7 +16,7 @@ Error system_error(const std::string& path, const char* what) {
   return fail(path + ": " + what + ": " + std::strerror(errno));
 }
 
-/// Removes a socket that nobody listens on.
+/// Removes a socket on which no process listens.
 Result<void> clear_way(const std::string& path, const sockaddr_un& address) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {

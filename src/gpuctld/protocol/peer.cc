@@ -20,7 +20,7 @@ namespace {
 
 constexpr unsigned long kExiting = 0x4;  // PF_EXITING of the kernel's include/linux/sched.h
 
-/// What stands behind the name in a stat file of /proc, which may hold anything: the state, then numbers.
+/// What follows the name in a stat file of /proc: the state, then numbers. The name may contain anything.
 std::istringstream stat_fields(const std::filesystem::path& file) {
   std::string line;
   std::getline(std::ifstream(file), line);
@@ -53,8 +53,8 @@ ipc::UniqueFd peer_pidfd(int socket, std::int32_t pid) {
   int fd = -1;
   socklen_t size = sizeof fd;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) == 0 && fd >= 0) return ipc::UniqueFd(fd);
-  // Here the process may have ended and its number been given to another; its connection is then at its end too,
-  // which frees the client all the same.
+  // Here the process may have ended and its number may belong to another one. Then its connection has ended too, which
+  // frees the client all the same.
   return ipc::UniqueFd(pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1);
 }
 
@@ -67,7 +67,7 @@ bool process_ends(int pidfd, std::int32_t pid) {
        at.increment(unreadable)) {
     std::istringstream fields = stat_fields(at->path() / "stat");
     std::string skipped;
-    unsigned long flags = kExiting;  // of a thread that went meanwhile
+    unsigned long flags = kExiting;  // for a thread that ended meanwhile
     for (int field = 3; field < 9; ++field) fields >> skipped;
     if (fields >> flags && (flags & kExiting) == 0) return false;
     ++threads;

@@ -1,4 +1,4 @@
-// Who is at the other end of a unix socket, as the kernel says.
+// The process at the other end of a unix socket, as the kernel reports it.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,19 @@ struct Peer {
 /// Credentials from the time of connect(2). Unknown ones stay at "nobody".
 Peer peer_of(int socket);
 
-/// A pidfd of the process that connected: readable when it has ended. Empty where the kernel has none to give.
+/// A pidfd of the process that connected: readable when it has ended. Empty if the kernel cannot give one.
 ipc::UniqueFd peer_pidfd(int socket, std::int32_t pid);
 
-/// Whether the process behind the pidfd has ended or is about to: none of its threads runs its code any more. The
-/// kernel closes the connections of a process before its pidfd tells of the end, and what it closes in between may take
+/// Whether the process behind the pidfd has ended or is about to end: none of its threads runs its code any more. The
+/// kernel closes the connections of a process before its pidfd shows the end, and what it closes in between may take
 /// long.
 bool process_ends(int pidfd, std::int32_t pid);
 
-/// Its command line, arguments separated by spaces, cut to a readable length; its name where that is empty.
+/// The process's command line, arguments separated by spaces, cut to a readable length; its name if that is empty.
 std::string command_of(std::int32_t pid);
 
-/// When the process started, in clock ticks since boot; 0 when there is none. With its number it names a process.
+/// When the process started, in clock ticks since boot; 0 if it does not exist. With its number this identifies a
+/// process.
 std::uint64_t start_of(std::int32_t pid);
 
 }  // namespace gpuctl::daemon

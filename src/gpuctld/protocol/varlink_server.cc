@@ -15,7 +15,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 namespace {
-/// Accepting fails for want of descriptors or memory: look again when some may have come free.
+/// When accepting fails for lack of descriptors or memory, it is tried again after this time.
 constexpr std::chrono::milliseconds kAcceptAgain{100};
 }  // namespace
 
@@ -52,7 +52,7 @@ void Session::read() {
   });
 }
 
-/// False when the peer sends more than it may without ending the message.
+/// False if the peer sends more than it may without ending the message.
 bool Session::take(std::string_view bytes) {
   const std::size_t end = bytes.rfind('\0');
   unfinished_bytes_ = end == bytes.npos ? unfinished_bytes_ + bytes.size() : bytes.size() - end - 1;
@@ -60,7 +60,7 @@ bool Session::take(std::string_view bytes) {
   return !too_long && splitter_.feed(bytes).has_value();
 }
 
-/// Answers what has arrived, one after the other; then reads on.
+/// Answers the calls that have arrived, one after the other; then reads on.
 void Session::serve_next() {
   while (!closed_ && out_.empty() && !streaming_ && !unanswered_) {
     const auto message = splitter_.next();

@@ -1,5 +1,5 @@
 // A Varlink service on unix stream sockets: framing, replies in order, streams, descriptors. What the methods do is in
-// manager_varlink.cc. One thread runs the io_context; nothing here may be called from another.
+// manager_varlink.cc. One thread runs the io_context; no other thread may call anything here.
 #pragma once
 
 #include <array>
@@ -21,12 +21,12 @@
 
 namespace gpuctl::daemon {
 
-/// A peer that is no attached client may make the daemon hold this much of one message; clients report thousands of
+/// How much of one message the daemon holds for a peer that is not an attached client. Clients report thousands of
 /// kernels and may send up to ipc::kMaxMessageBytes.
 inline constexpr std::size_t kMaxStrangerBytes = 1u << 20;
-/// More connections than this wait in the socket's queue.
+/// Further connections wait in the socket's queue.
 inline constexpr std::size_t kMaxConnections = 4096;
-/// Further ones of the same user, except root, are closed at once: nobody can keep the others out.
+/// Further connections of the same user, except root, are closed at once, so that no user can keep the others out.
 inline constexpr std::size_t kMaxConnectionsPerUser = 1024;
 inline constexpr std::size_t kMaxFdsPerReply = 4;
 
@@ -34,14 +34,14 @@ inline constexpr std::size_t kMaxFdsPerReply = 4;
 struct Answer {
   ipc::Reply reply;
   std::vector<ipc::UniqueFd> fds;  ///< sent with the reply, then closed here; at most kMaxFdsPerReply
-  /// Set: the call wanted `more`; ask the same again after this time and let the replies continue.
+  /// Set: the call wanted `more`. The same call is served again after this time, and the replies continue.
   std::optional<std::chrono::milliseconds> again;
-  bool later = false;  ///< nothing is sent yet: Session::finish() brings the answer
+  bool later = false;  ///< nothing is sent yet: Session::finish() gives the answer
 };
 
 class VarlinkServer;
 
-/// One connection. Reads no further while a reply is not sent: who does not read gets nothing more to answer.
+/// One connection. Reads no further while a reply is not sent, so a peer that does not read cannot pile up replies.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   using Socket = boost::asio::local::stream_protocol::socket;
@@ -49,13 +49,13 @@ class Session : public std::enable_shared_from_this<Session> {
 
   const Peer& peer() const { return peer_; }
   int socket() { return socket_.native_handle(); }
-  /// Of an attached client: longer messages are welcome.
+  /// For an attached client: longer messages are accepted.
   void trust_with_long_messages() { attached_ = true; }
 
   void start();
   void close();
 
-  /// The answer to the call that was answered with `later`. Not from within that call.
+  /// Gives the answer to the call that was answered with `later`. Not to be called from within that call.
   void finish(Answer answer);
 
  private:

@@ -1,4 +1,4 @@
-"""What the tests of the gpuctld program share: the daemon, and a program attached to it."""
+"""Shared by the tests of the gpuctld program: the daemon, and a program attached to it."""
 
 import mmap
 import os
@@ -78,7 +78,7 @@ class DaemonTestCase(unittest.TestCase):
         self.addCleanup(self.kill)
 
     def pretend_mps(self):
-        """Something that looks like its control daemon: programs run side by side."""
+        """Fakes the control daemon of MPS, so that programs run side by side."""
         program = shutil.copy(shutil.which("sleep"), os.path.join(self.directory, "nvidia-cuda-mps-control"))
         control = subprocess.Popen([program, "600"])
         self.addCleanup(control.communicate)

@@ -61,7 +61,7 @@ class DaemonTest(DaemonTestCase):
         before.demand(132)
         self.assertTrue(eventually(lambda: before.granted() == 100))
         self.kill()
-        self.assertTrue(os.path.exists(self.path))  # nobody was left to remove it
+        self.assertTrue(os.path.exists(self.path))  # no daemon was left to remove it
         self.assertEqual(before.granted(), 100)  # and the program runs on
         with self.assertRaises((EOFError, ConnectionError)):
             before.varlink.receive()

@@ -1,4 +1,4 @@
-// A CUDA driver library that knows three devices, for devices_test: what probe_devices() makes of any driver's answers.
+// A CUDA driver library with three devices, for devices_test: how probe_devices() takes the answers of any driver.
 #include <cuda.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // For tests: a control program of MPS. It answers from files in its directory, which is also the pipe directory, and
-// notes what it was told.
+// writes down its commands.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// For tests of the scheduler: a client as it sees one, with the program's own view of the stub page.
+// For tests of the scheduler: a client as the scheduler sees it, with the program's own view of the stub page.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ inline Gpu gpu(std::uint32_t sms, int index = 0) {
 inline sched::SliceTree ls_and_batch(sched::ReserveMode mode) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
   EXPECT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = std::string(sched::mode_name(mode))}, kRoot));
-  EXPECT_TRUE(tree.create("batch", {.weight = 101, .priority = -5}, kRoot));  // another weight: so that both obey
+  EXPECT_TRUE(tree.create("batch", {.weight = 101, .priority = -5}, kRoot));  // another weight, so that both obey
   return tree;
 }
 
@@ -41,7 +41,7 @@ struct FakeProgram {
   bool alone(std::size_t slot = 0) const { return (ipc::load(stub->grant[slot].flags) & ipc::kAlone) != 0; }
   std::uint32_t epoch(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].epoch); }
   void demand(std::uint32_t sms, std::size_t slot = 0) { ipc::store(stub->usage[slot].demand, sms); }
-  /// Launches that were over before anybody read their demand.
+  /// Launches that ended before their demand was read.
   void launch(std::uint64_t count = 1, std::size_t slot = 0) {
     ipc::store(stub->usage[slot].launches, ipc::load(stub->usage[slot].launches) + count);
   }

@@ -1,4 +1,4 @@
-// For tests: a manager in this process, spoken to over a real socket.
+// For tests: a manager in this process, called over a real socket.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 
 inline constexpr char kUuid[] = "GPU-00112233-4455-6677-8899-aabbccddeeff";
 
-/// True as soon as `condition` is, false if it is not within a generous time.
+/// True as soon as `condition` holds; false if it does not within a generous time.
 template <class Condition>
 bool eventually(Condition condition) {
   for (int i = 0; i < 2000; ++i) {
@@ -95,7 +95,7 @@ class ManagerTest : public testing::Test {
     return call("GetSlice", {{"path", path}}).parameters.at("slice").as_object();
   }
 
-  /// How many lines of the log have `text` in them.
+  /// How many lines of the log contain `text`.
   std::ptrdiff_t logged(const std::string& text) {
     const std::lock_guard lock(log_mutex_);
     return std::count_if(log_.begin(), log_.end(), [&](const auto& line) { return line.find(text) != line.npos; });

@@ -1,8 +1,9 @@
-// cfs: in each epoch every job gets an equal part of it, the one that has waited longest first (FRS section IV-D).
+// cfs: in each epoch every job gets an equal part of it. The job that has waited longest comes first (FRS section
+// IV-D).
 //
 // Good at: equal time for all within a bounded round, without predictions.
-// Bad at: short jobs among many: the part shrinks with their number, so a short job needs several rounds and each costs
-// an eviction. Of the policies here it is the slowest for short jobs.
+// Bad at: short jobs among many. The part shrinks with the number of jobs, so a short job needs several rounds, and
+// each round costs an eviction. It is the slowest of the policies here for short jobs.
 #include <algorithm>
 
 #include "sched/temporal/makers.h"
@@ -10,13 +11,13 @@
 namespace gpuctl::sched {
 
 namespace {
-// Below this an eviction costs about as much as the part is long, whatever the epoch.
+// A shorter part would be about as short as an eviction, whatever the epoch.
 constexpr Time kLeastPart = std::chrono::microseconds{250};
 
 class Cfs : public JobPolicy {
  public:
   explicit Cfs(Time epoch) : epoch_length_(epoch) {}
-  // A job that arrives waits for the next epoch: else new jobs could prolong the present one for ever.
+  // A job that arrives waits for the next epoch; otherwise new jobs could prolong the current one for ever.
   void arrived(Job& job, Time) override { job.mark[0] = epoch_; }
   void slice_over(Job& job, Time) override { job.mark[0] = epoch_; }
   void plan(const View& view, Plan& plan) override {
@@ -30,7 +31,7 @@ class Cfs : public JobPolicy {
   }
 
  private:
-  /// Among those whose turn in this epoch is to come.
+  /// Among the jobs that have not had their part of this epoch.
   std::uint32_t longest_waiting(const View& view) const {
     std::uint32_t best = kNoJob;
     for (std::uint32_t i = 0; i < view.jobs.size(); ++i) {

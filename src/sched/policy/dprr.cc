@@ -1,10 +1,10 @@
-// dprr: dynamic priority-based round robin (EffiSha section 7). Two queues. A job runs for a quota and goes to the
-// inactive queue; when the active one is empty they switch. In the active queue a job's priority rises by 1 per
-// millisecond of waiting, by 20 at most; the quota is (priority + 1) / 2 ms.
+// dprr: dynamic priority-based round robin (EffiSha section 7). There are two queues. A job runs for a quota and goes
+// to the inactive queue; when the active queue is empty the two switch. In the active queue a job's priority rises by 1
+// per millisecond of waiting, by 20 at most. The quota is (priority + 1) / 2 ms.
 //
-// Good at: priorities without starvation: everybody gets a quota before anybody gets two.
-// Bad at: a high priority that arrives waits for the running quota to end, and for its turn if others have risen above
-// it; more evictions than piv. Priorities below 0 count as 0 for the quota.
+// Good at: priorities without starvation: every job gets a quota before any job gets two.
+// Bad at: a job of high priority that arrives waits for the running quota to end, and longer if other jobs have risen
+// above it. It evicts more often than piv. Priorities below 0 count as 0 for the quota.
 #include <algorithm>
 
 #include "sched/temporal/makers.h"

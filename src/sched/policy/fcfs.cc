@@ -1,7 +1,7 @@
 // fcfs: first come, first served, each job to its end.
 //
-// Good at: throughput, since nothing is ever evicted; it is what the hardware does by itself, the yardstick of the
-// papers. Bad at: everything else. One long job holds up all the short ones behind it.
+// Good at: throughput, since nothing is ever evicted. It is what the hardware does by itself, and the papers' baseline.
+// Bad at: everything else. One long job holds up all the short ones behind it.
 #include "sched/temporal/makers.h"
 
 namespace gpuctl::sched {

@@ -1,10 +1,12 @@
-// ffs: fairness first under an overhead constraint (FLEP 5.2.2). Weighted round robin; owner i has the device for an
+// ffs: fairness first under an overhead constraint (FLEP 5.2.2). Weighted round robin: owner i has the device for an
 // epoch of T W_i, with the least T for which sum O_i / (T sum W_i) <= max_overhead.
 //
-// Good at: shares of GPU time in the proportion of the weights, with the cost of the switching bounded.
-// Bad at: responsiveness: everybody waits for the epochs of all the others, and the longer evictions take, the longer
-// those are. What counts is the owner (a stream), not the job: a stream that launches its next kernel while its
-// epoch lasts goes on with it, and one that pauses keeps what is left for its next turn.
+// Good at: shares of GPU time in proportion to the weights, with a bounded cost of switching.
+// Bad at: responsiveness: each owner waits for the epochs of all the others, and epochs grow with the time that
+// evictions take.
+//
+// Epochs belong to the owner (a stream), not to the job. A stream that launches its next kernel while its epoch lasts
+// goes on with it. A stream that pauses keeps the rest of its epoch for its next turn.
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -14,9 +16,9 @@
 namespace gpuctl::sched {
 
 namespace {
-// Where evictions cost nothing T would be 0. One eviction of the measured 66 us fits into this.
+// T would be 0 where evictions cost nothing. One eviction of the measured 66 us fits into this.
 constexpr Time kLeastEpoch = std::chrono::microseconds{100};
-constexpr std::size_t kIdleAccounts = 64;  // remembered beyond the owners that have jobs
+constexpr std::size_t kIdleAccounts = 64;  // idle owners remembered, beside as many as have jobs
 
 class Ffs : public JobPolicy {
  public:
@@ -56,13 +58,14 @@ class Ffs : public JobPolicy {
 
  private:
   struct Account {
-    std::int64_t turn = 0;  ///< the least is next
-    Time left{};            ///< of the epoch; 0: not begun
-    Time from{};            ///< earliest instant that counts for it
+    std::int64_t turn = 0;  ///< the owner with the least is next
+    Time left{};            ///< of its epoch; 0: not begun
+    Time from{};            ///< time used before this instant does not count
     std::uint32_t jobs = 0;
   };
 
-  /// Looked up once, when the job arrives: the map never moves an account, and forgets none that has jobs.
+  /// The account is looked up once, when the job arrives: the map never moves an account and never erases one with
+  /// jobs.
   static Account& account_of(const Job& job) { return *reinterpret_cast<Account*>(job.mark[0]); }
 
   void spend(Account& account, Time used) {

@@ -1,12 +1,12 @@
 // frs: fair and responsive (FRS section IV-E). Runs the job with the greatest instantaneous slowdown,
-//   IS = (t + T_r) / T_e        t: since it arrived,
-// until the job with the least has become as slow:
+//   IS = (t + T_r) / T_e        t: time since it arrived,
+// until the job with the least IS has become as slow:
 //   quantum = IS_max * T_e' - T_r' - t'     of the job with the least IS, at least quantum_ms.
-// (The paper's (1) divides by the tasks done; its text and its (2) divide by all tasks, and so does this.)
+// (The paper's (1) divides by the tasks done; its text and its (2) divide by all tasks, as this code does.)
 //
-// Good at: equal slowdowns: short jobs are served before long ones notice, and nobody starves, since waiting raises IS.
-// Bad at: throughput under many jobs: it helps whoever suffers most, although others could be finished sooner; it needs
-// predictions, and with wrong ones favours jobs believed to be short.
+// Good at: equal slowdowns. Short jobs are served before long ones notice, and no job starves, since waiting raises IS.
+// Bad at: throughput with many jobs: it helps the job that suffers most, although others could be finished sooner. It
+// needs predictions; wrong ones favour jobs believed to be short.
 #include <algorithm>
 #include <cmath>
 

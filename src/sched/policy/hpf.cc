@@ -1,9 +1,11 @@
-// hpf: highest priority first; inside a priority the shortest remaining time, but a running job is evicted only if what
-// it has left is more than what the waiting one has left plus the cost of the eviction (FLEP 5.2.1, Figure 6).
+// hpf: highest priority first, and within a priority the shortest remaining time. A running job is evicted only if its
+// remaining time is more than the waiting job's plus the cost of the eviction (FLEP 5.2.1, Figure 6).
 //
-// Good at: a high priority starts at once; among equals the mean slowdown is at most twice the best possible.
-// Bad at: low priorities starve as long as higher ones are there (protect_ms bounds that).
-// With spatial=1 a waiting job takes only the SMs it can fill and the others run on (FLEP 4.1): less is evicted, but
+// Good at: a job of high priority starts at once. Within a priority the mean slowdown is at most twice the best
+// possible.
+// Bad at: low priorities starve as long as there are jobs of higher ones (protect_ms bounds that).
+//
+// With spatial=1 a waiting job takes only the SMs it can fill and the others run on (FLEP 4.1). Less is evicted, but
 // the small job shares caches and bandwidth with its neighbours.
 #include <algorithm>
 
@@ -12,7 +14,7 @@
 namespace gpuctl::sched {
 
 namespace {
-/// What a job has left, as the waiting ones have to compare it with theirs.
+/// A job's remaining time as it is compared: for a running job, less the cost of evicting it.
 Time bid(const Job& job) {
   return job.state == JobState::running ? job.remaining - job.eviction : job.remaining;
 }
@@ -34,7 +36,7 @@ class Hpf : public JobPolicy {
 class SpatialHpf : public JobPolicy {
  public:
   void plan(const View& view, Plan& plan) override {
-    // The first jobs in the order, as many as the device holds: one pass with a short sorted list.
+    // The first jobs in the order, as many as the device holds. One pass keeps them in a short sorted list.
     chosen_.clear();
     std::uint32_t needs = 0;
     for (std::uint32_t i = 0; i < view.jobs.size(); ++i) {

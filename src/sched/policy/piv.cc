@@ -1,8 +1,9 @@
-// piv: priority-based immediate eviction (EffiSha section 7). One queue in the order of priorities; a job that arrives
-// evicts the running one only if its priority is higher, otherwise whoever runs runs to its end.
+// piv: priority-based immediate eviction (EffiSha section 7). One queue in the order of priorities. A job that arrives
+// evicts the running job only if its priority is higher; otherwise the running job runs to its end.
 //
-// Good at: high priorities, which never wait for lower ones; needs no prediction; equal priorities never evict each
-// other. Bad at: low priorities, which may starve (protect_ms bounds that), and short jobs behind long ones of the same
+// Good at: high priorities, which never wait for lower ones. It needs no prediction, and equal priorities never evict
+// each other.
+// Bad at: low priorities, which may starve (protect_ms bounds that), and short jobs behind long ones of the same
 // priority.
 #include "sched/policy/protect.h"
 

@@ -1,8 +1,8 @@
 // rr: round robin. Each job in turn gets one quantum.
 //
-// Good at: never starving anybody, with no prediction at all. A job shorter than the quantum waits at most one round.
-// Bad at: everything is late when many are there; every job is slowed down by their number, and each quantum costs an
-// eviction. The quantum has to stand between the eviction cost and the shortest job that matters.
+// Good at: no job ever starves, without any prediction. A job shorter than the quantum waits at most one round.
+// Bad at: many jobs: each is slowed down by their number, and each quantum costs an eviction. The quantum must lie
+// between the cost of an eviction and the shortest job that matters.
 #include "sched/temporal/makers.h"
 
 namespace gpuctl::sched {

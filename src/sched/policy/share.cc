@@ -1,9 +1,9 @@
 // share: the spatial policy, and the default.
 //
-// Good at: side by side work of different importance. A reserve is there at once, weights hold in the long run, nothing
-// lies idle that somebody can use. With one reserved and one limited task it decides as Algorithm 1 of SMGuard does.
-// Bad at: finishing anything early. It knows no durations and no deadlines; with more busy clients than SMs it can only
-// take turns.
+// Good at: work of different importance side by side. A reserve is there at once, weights hold in the long run, and
+// outside of kept reserves no SM is idle that a client could use. With one reserved and one limited task it decides as
+// Algorithm 1 of SMGuard does.
+// Bad at: finishing work early. It knows no durations and no deadlines. More busy clients than SMs can only take turns.
 #include "sched/policy/share.h"
 
 namespace gpuctl::sched {

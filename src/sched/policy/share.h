@@ -4,7 +4,7 @@
 
 namespace gpuctl::sched {
 
-/// `share`: every child its floor, and what is left in proportion to the weights until each has what it wants.
+/// `share`: each child gets its floor. The rest is divided in proportion to the weights, until each has what it wants.
 void divide_share(std::span<const Claim> claims, CapSM capacity, std::uint64_t turn, WaterFiller& filler,
                   std::span<CapSM> given);
 

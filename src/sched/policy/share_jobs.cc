@@ -1,7 +1,7 @@
 // share, among jobs: the spatial policy of the slice tree as a policy for jobs, so that it can be simulated and
-// compared with the others. It asks the daemon's allocator how much each slice gets, with one client in each that wants
-// what its jobs want together, and divides that among the jobs as the allocator does among clients. A slice has few
-// jobs that get anything when there are many: so nothing is written for the others but what they want.
+// compared with the others. It asks the daemon's allocator how much each slice gets, as if each slice had one client
+// that wants what its jobs want together. It divides that among the jobs as the allocator does among clients. When
+// there are many jobs, few of a slice get anything; for the others nothing but their wants is written.
 //
 // Good and bad at: see policy/share.cc.
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace gpuctl::sched {
 
 namespace {
-// With more jobs than SMs they take turns. Long beside an eviction, short beside what people notice.
+// With more jobs than SMs, jobs take turns of this length: long beside an eviction, short beside what people notice.
 constexpr Time kTurn = std::chrono::milliseconds{10};
 
 class ShareJobs : public JobPolicy {
@@ -41,10 +41,10 @@ class ShareJobs : public JobPolicy {
  private:
   struct Group {
     std::uint32_t first = 0, count = 0;  ///< its jobs, in wants_
-    std::uint32_t want = 0;              ///< what they want together, or as much as the device has
+    std::uint32_t want = 0;              ///< what they want together, at most the device
   };
 
-  /// To wants_ and groups_: what jobs want, those of a slice side by side and in the order of the view.
+  /// Fills wants_ and groups_. The jobs of a slice are adjacent in wants_, in the order of the view.
   void list_wants(const View& view) {
     groups_.assign(slices_.size(), {});
     wants_.resize(view.jobs.size());
@@ -124,8 +124,8 @@ class ShareJobs : public JobPolicy {
   std::vector<Group> groups_;          ///< by slice
   std::vector<Vessel> wants_;          ///< of weight 1
   std::vector<CapSM> parts_;           ///< as wants_
-  bool scattered_ = false;             ///< jobs of more than one slice are there
-  std::vector<std::uint32_t> places_;  ///< of jobs in wants_, if so
+  bool scattered_ = false;             ///< more than one slice has jobs
+  std::vector<std::uint32_t> places_;  ///< if scattered: the place of each job in wants_
   std::vector<NodeInput> nodes_;
   std::vector<ClientInput> clients_;
   Allocator allocator_;

@@ -1,14 +1,16 @@
 // sim: adaptive simultaneous multi-tenancy (SiM section 3.6, Algorithm 1). Jobs run side by side. Each starts with one
 // CapSM; then the job with the longest remaining time is advanced to its next point, again and again, until nothing
-// more fits. Decided anew when a job arrives, leaves, or has claimed its last block-task; and each refine_ms while
-// several are there, since what is known of long kernels gets better while they run. In between everybody keeps what
-// they have: each decision by the last microsecond's progress would evict somebody for nothing.
+// more fits. The policy decides when a job arrives, leaves, or has claimed its last block-task. While there are several
+// jobs it also decides every refine_ms, because more becomes known about long kernels while they run. In between all
+// jobs keep what they have: decisions that follow each microsecond of progress would evict jobs for no gain.
 //
-// Good at: throughput with kernels that cannot use a whole device: their curves are flat, and somebody else gets the
-// rest. Bad at: responsiveness: everybody is slowed down so that all end at about the same time; and a short kernel
-// beside a long one gets little, which `floor` bounds: each starts with that part of an equal share of the device, as
-// far as it can use so much. Knows no priorities. Without a curve (not yet profiled) a kernel counts as scaling
-// perfectly up to what it can fill.
+// Good at: throughput with kernels that cannot use a whole device: their curves are flat, and other jobs get the rest.
+// Bad at: responsiveness: all jobs are slowed down so that they end at about the same time. A short kernel beside a
+// long one gets little. `floor` bounds that: each job starts with that fraction of an equal share of the device, as far
+// as it can use it.
+//
+// It knows no priorities. A kernel without a curve (not yet profiled) counts as scaling perfectly up to what it can
+// fill.
 #include <algorithm>
 #include <cmath>
 
@@ -45,7 +47,9 @@ class Sim : public JobPolicy {
     std::uint32_t most;   ///< CapSM that it can use
     std::uint32_t point;  ///< the first of its curve with at least `capsm`
     std::span<const CurvePoint> curve;
-    double scale;  ///< its remaining time, by its curve's time; without a curve by 1 / CapSM
+    /// Its remaining time divided by its curve's time for all it can fill. Without a curve: its remaining time with one
+    /// CapSM.
+    double scale;
   };
   /// The order in which tenants are advanced: a heap with the longest remaining time at the front.
   struct Entry {
@@ -56,12 +60,12 @@ class Sim : public JobPolicy {
     }
   };
 
-  /// Algorithm 1, to shares_.
+  /// Algorithm 1; fills shares_.
   void allocate(const View& view) {
     collect(view);
     shares_.clear();
     for (const std::uint32_t job : found_) shares_.push_back({job, CapSM{1}});
-    if (found_.size() == view.capacity.count || found_.empty()) return;  // nothing is left to advance anybody
+    if (found_.size() == view.capacity.count || found_.empty()) return;  // no SM is left to advance a job
     tenants_.clear();
     heap_.clear();
     const auto count = static_cast<std::uint32_t>(found_.size());
@@ -96,8 +100,8 @@ class Sim : public JobPolicy {
     heap_[at] = entry;
   }
 
-  /// Jobs that can still use SMs, to found_. With more jobs than SMs the first to arrive are admitted (their mark is 1)
-  /// and stay; of the others the first follows when one leaves.
+  /// Fills found_ with jobs that can still use SMs. With more jobs than SMs the first to arrive are admitted (their
+  /// mark is 1) and stay; when one leaves, the first of the others is admitted.
   void collect(const View& view) {
     std::uint32_t next = 0;
     find(view, next);
@@ -110,8 +114,8 @@ class Sim : public JobPolicy {
     }
     if (found_.size() > view.capacity.count) found_.resize(view.capacity.count);  // the device has shrunk
   }
-  /// Those that are admitted and can use SMs, to found_; `next`: the first to arrive of those that wait. Who is
-  /// admitted among many that wait looks random to a processor: no branch depends on it.
+  /// Fills found_ with the admitted jobs that can use SMs. `next` is the first to arrive of the waiting jobs. No branch
+  /// depends on whether a job is admitted: among many waiting jobs the processor cannot predict that.
   void find(const View& view, std::uint32_t& next) {
     found_.resize(view.jobs.size());
     constexpr std::uint64_t kNone = UINT64_MAX;
@@ -125,9 +129,9 @@ class Sim : public JobPolicy {
       found += static_cast<std::size_t>(!waits) & static_cast<std::size_t>(!job.tail);
     }
     found_.resize(found);
-    next = static_cast<std::uint32_t>(first);  // kNoJob if there is none
+    next = static_cast<std::uint32_t>(first);  // kNoJob if no job waits
   }
-  /// With `least` CapSM, or as many as it can use.
+  /// The tenant starts with `least` CapSM, or as many as it can use.
   void add(const View& view, std::uint32_t index, std::uint32_t least) {
     const Job& job = view.jobs[index];
     Tenant tenant{index, 1, std::min(job.need, view.capacity).count, 0, {}, static_cast<double>(job.remaining.count())};
@@ -144,15 +148,15 @@ class Sim : public JobPolicy {
     heap_.push_back({remaining(tenant), job.sequence, static_cast<std::uint32_t>(tenants_.size())});
     tenants_.push_back(tenant);
   }
-  /// CapSM of the next point, 0 if there is none.
+  /// CapSM of the next point; 0 if there is none.
   static std::uint32_t next_point(Tenant& tenant) {
     if (tenant.capsm >= tenant.most) return 0;
     if (tenant.curve.empty()) return tenant.capsm + 1;
     while (tenant.curve[tenant.point].capsm.count <= tenant.capsm) ++tenant.point;
     return std::min(tenant.curve[tenant.point].capsm.count, tenant.most);
   }
-  /// SiM (1): the kernel's time with so many, in proportion to what is left. A curve tells how much longer a kernel
-  /// takes than with all that it can use; how long that is, is known of each launch.
+  /// SiM (1): the kernel's time with its CapSM, in proportion to its remaining work. A curve tells only how much longer
+  /// a kernel takes than with all the SMs that it can use; that time itself is known for each launch.
   static double remaining(const Tenant& tenant) {
     if (tenant.curve.empty()) return tenant.scale / tenant.capsm;
     const CurvePoint& point = tenant.curve[tenant.point];

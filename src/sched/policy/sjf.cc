@@ -1,8 +1,8 @@
 // sjf: the job whose whole predicted duration is least; a shorter one that arrives evicts a longer one.
 //
 // Good at: responsiveness for short work; few evictions, since the order among jobs never changes.
-// Bad at: long jobs, which wait as long as shorter ones keep coming (protect_ms bounds that), and which can be evicted
-// just before their end, because what is left does not count. As good as the predictions are.
+// Bad at: long jobs, which wait as long as shorter ones keep coming (protect_ms bounds that). They can be evicted just
+// before their end, because the remaining time does not count. It is only as good as the predictions.
 #include "sched/policy/protect.h"
 
 namespace gpuctl::sched {

@@ -1,14 +1,15 @@
-// smith: our own. Wants the least sum of the p-th powers of the slowdowns (p = power). Delaying a job by dt raises its
-// part of that sum by p IS^(p-1) dt / T_e, and running it occupies the device for T_r; so, by Smith's rule for weighted
+// smith: our own. Minimizes the sum of the p-th powers of the slowdowns (p = power). A delay of dt raises a job's part
+// of that sum by p IS^(p-1) dt / T_e, and running the job occupies the device for T_r. So, by Smith's rule for weighted
 // completion times, the job with the greatest
 //   IS^(p-1) / (T_e T_r)
-// comes first. p = 1 is the most responsive order there is for predicted durations, a large p looks at the slowest
-// alone, as frs does; in between a job that is slow *and* nearly done goes first. It is asked again every quantum_ms,
-// because slowdowns grow while jobs wait, and a running job is kept while the gain is below the cost of evicting it.
+// comes first. p = 1 is the most responsive order there is for predicted durations. With a large p the slowest job
+// alone counts, as in frs. In between, a job that is slow *and* nearly done goes first. The policy decides again every
+// quantum_ms, because slowdowns grow while jobs wait. It keeps a running job while the gain is below the cost of
+// evicting it.
 //
-// Good at: responsiveness close to srt with slowdowns more even than frs (docs/policies.md has the figures). No job
-// starves: IS grows without bound, for p > 1.
-// Bad at: knows no priorities (weights multiply); like srt and frs it depends on predicted durations.
+// Good at: responsiveness close to that of srt, with slowdowns more even than those of frs (docs/policies.md has the
+// figures). For p > 1 no job starves, because IS grows without bound.
+// Bad at: priorities, which it does not know (weights multiply). Like srt and frs it depends on predicted durations.
 #include <algorithm>
 #include <bit>
 
@@ -41,7 +42,7 @@ class Smith : public JobPolicy {
   }
 
  private:
-  /// `mark` holds 1 / T_e: a division per job and decision is all this can afford.
+  /// `mark` holds 1 / T_e, because there is time for only one division per job and decision.
   double worth(const Job& job, Time now) const {
     const double per_predicted = std::bit_cast<double>(job.mark[0]);
     const double slowdown = static_cast<double>((now - job.arrived + job.remaining).count()) * per_predicted;

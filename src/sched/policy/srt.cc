@@ -1,8 +1,9 @@
 // srt: the job with the shortest remaining time.
 //
-// Good at: the least mean waiting time there is, when predictions hold; few evictions, since what runs only gets
-// shorter. Bad at: long jobs under a stream of short ones (protect_ms bounds that). It evicts for any gain, however
-// small beside the cost of an eviction: hpf with equal priorities does not.
+// Good at: the least mean waiting time there is, when predictions hold; few evictions, since a running job only gets
+// shorter.
+// Bad at: long jobs under a stream of short ones (protect_ms bounds that). It evicts for any gain, however small beside
+// the cost of an eviction; hpf with equal priorities does not.
 #include "sched/policy/protect.h"
 
 namespace gpuctl::sched {

@@ -1,5 +1,5 @@
 // The plug-in point for duration models. A model belongs to one kernel, learns from its finished launches one by one,
-// and can write down what it knows. The one that is built in is ridge.h; another is one more class and another factory.
+// and can write down what it knows. ridge.h is the built-in one; another one is one more class and one more factory.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@
 
 namespace gpuctl::sched {
 
-/// What a launch shows before it runs (FLEP 4.2).
+/// What is known of a launch before it runs (FLEP 4.2).
 struct LaunchShape {
   double blocks = 0;        ///< grid size, in block-tasks
   double threads = 0;       ///< per block
-  double input_bytes = 0;   ///< memory its parameters point into, as far as known
+  double input_bytes = 0;   ///< memory into which its parameters point, as far as known
   double shared_bytes = 0;  ///< dynamic shared memory per block
 
   static constexpr std::size_t kFeatures = 4;
@@ -27,9 +27,9 @@ struct LaunchShape {
 class DurationModel {
  public:
   virtual ~DurationModel() = default;
-  /// A launch took so long by itself on the whole device.
+  /// A launch took `duration` by itself on the whole device.
   virtual void learn(const LaunchShape& shape, Time duration) = 0;
-  /// Nothing before the first learn.
+  /// Empty before the first learn.
   virtual std::optional<Time> predict(const LaunchShape& shape) const = 0;
   virtual boost::json::value to_json() const = 0;
   /// Replaces what is known; on an error nothing changes.

@@ -6,7 +6,7 @@
 namespace gpuctl::sched {
 
 namespace {
-constexpr double kRecent = 50;  // launches or evictions a mean looks back on; FLEP profiles 50
+constexpr double kRecent = 50;  // number of launches or evictions that a mean covers; FLEP profiles 50
 
 double blend(double mean, double value, std::uint64_t count, double recent) {
   return mean + (value - mean) / std::min(static_cast<double>(count), recent);

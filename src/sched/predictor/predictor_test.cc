@@ -51,7 +51,7 @@ TEST(Ridge, OfOneShapeIsTheMean) {
   RidgeModel model;
   for (const int t : {90, 100, 110}) model.learn({64, 256, 0, 0}, us(t));
   EXPECT_NEAR(static_cast<double>(model.predict({64, 256, 0, 0})->count()), 100e3, 100);
-  EXPECT_NEAR(static_cast<double>(model.predict({6400, 256, 0, 0})->count()), 100e3, 100);  // knows nothing of the grid
+  EXPECT_NEAR(static_cast<double>(model.predict({6400, 256, 0, 0})->count()), 100e3, 100);  // independent of the grid
 }
 
 TEST(Ridge, StaysWithinReachOfWhatItSaw) {

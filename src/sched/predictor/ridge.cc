@@ -9,7 +9,7 @@ namespace {
 constexpr double kMemory = 1000;     // launches after which an old one has faded to 1 / e
 constexpr double kPenalty = 0.01;    // of the squared standardized slopes, per launch: a hundredth of the variance
 constexpr double kConstant = 1e-12;  // relative variance below which a feature counts as constant
-constexpr double kFarthest = 10;     // never predict beyond so many times what was seen
+constexpr double kFarthest = 10;     // never predict more than this many times what was seen
 }  // namespace
 
 void RidgeModel::learn(const LaunchShape& shape, Time duration) {
@@ -35,7 +35,8 @@ void RidgeModel::learn(const LaunchShape& shape, Time duration) {
   solved_ = false;
 }
 
-// (R + penalty I) b = r by Cholesky, R the correlations among the features that vary and r theirs with the duration.
+// Solves (R + penalty I) b = r by Cholesky. R holds the correlations among the features that vary, r theirs with the
+// duration.
 void RidgeModel::solve() const {
   solved_ = true;
   slope_.fill(0);

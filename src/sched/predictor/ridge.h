@@ -1,9 +1,9 @@
-// Ridge regression of a kernel's duration over its launch shape, kept as running means and co-moments, so that a launch
-// is learnt in constant time and space and the coefficients are exact at any moment.
+// Ridge regression of a kernel's duration over its launch shape. It keeps running means and co-moments, so learning a
+// launch takes constant time and space, and the coefficients are exact at any moment.
 //
-// The features are standardized before they are penalized, or the penalty would depend on their units; the intercept is
-// not penalized; a feature that never varied says nothing and is left out. Old launches fade (kMemory), because clocks,
-// inputs and neighbours change.
+// The features are standardized before they are penalized; otherwise the penalty would depend on their units. The
+// intercept is not penalized. A feature that never varied says nothing and is left out. Old launches fade (kMemory),
+// because clocks, inputs and neighbours change.
 #pragma once
 
 #include "sched/predictor/model.h"

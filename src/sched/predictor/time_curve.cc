@@ -8,13 +8,14 @@
 namespace gpuctl::sched {
 
 namespace {
-constexpr std::uint64_t kRecent = 4;  // measurements that a point looks back on
+constexpr std::uint64_t kRecent = 4;  // measurements that a point covers
 constexpr std::size_t kMostPoints = 32;
-constexpr double kLongestNs = 1e16;  // with 256 times fewer CapSM it still fits Time
-/// A point must bring this part of what scaling in proportion would, from the point before it. Less is noise.
+constexpr double kLongestNs = 1e16;  // still fits Time when multiplied by 256, for fewer CapSM
+/// A point is kept if, from the point before it, it brings at least this part of what scaling in proportion would. Less
+/// is noise.
 constexpr double kWorth = 0.1;
-/// After so many launches with fewer CapSM it is forgotten that more were of no use: kernels change with their input,
-/// and only who is given more can show it.
+/// After this many launches with fewer CapSM the curve forgets that more were of no use. Kernels change with their
+/// input, and only a launch with more CapSM can show it.
 constexpr std::uint64_t kTryAgain = 256;
 
 Time rounded(double ns) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr CapSM kDevice{8};
 
-/// Learns what a kernel takes that scales up to `most`.
+/// Learns the times of a kernel that scales up to `most`.
 void learn_all(TimeCurve& curve, std::uint32_t most, std::initializer_list<std::uint32_t> with) {
   for (const std::uint32_t n : with) curve.learn(CapSM{n}, 80e6 / std::min(n, most));
 }
@@ -33,7 +33,7 @@ TEST(TimeCurve, TakesNoiseForNoGain) {
   curve.learn(CapSM{8}, 19.5e6);
   ASSERT_EQ(curve.points().size(), 1u);
   EXPECT_EQ(curve.filled(kDevice).back().capsm, CapSM{2});
-  TimeCurve scales;  // one more of a hundred is a gain of one in a hundred
+  TimeCurve scales;  // one CapSM more than 100 gains one in a hundred
   scales.learn(CapSM{100}, 1.01e6);
   scales.learn(CapSM{101}, 1.00e6);
   EXPECT_EQ(scales.points().size(), 2u);
@@ -84,7 +84,7 @@ TEST(TimeCurve, TriesAgainWhatWasOfNoUseLongAgo) {
   EXPECT_EQ(curve.filled(kDevice).size(), 2u);
   for (int i = 0; i < 100; ++i) curve.learn(CapSM{2}, 40e6);
   EXPECT_EQ(curve.filled(kDevice).size(), 8u) << "nobody knows any more that 8 are of no use";
-  // But launches that always have the whole device do not make it forget what it takes with less.
+  // But launches that always have the whole device do not make the curve forget the times with fewer.
   TimeCurve alone;
   learn_all(alone, 2, {8, 2});
   for (int i = 0; i < 1000; ++i) alone.learn(CapSM{8}, 40e6);

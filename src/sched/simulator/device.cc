@@ -6,7 +6,7 @@
 namespace gpuctl::sched {
 
 namespace {
-constexpr double kDone = 0.5;  // ns of work: what rounding of event times leaves over
+constexpr double kDone = 0.5;  // ns of work that the rounding of event times may leave
 
 double seconds(Time t) {
   return static_cast<double>(t.count()) * 1e-9;
@@ -28,8 +28,8 @@ CapSM SimDevice::usable(const SimJob& job) const {
   return need.count == 0 ? workload_.capsm : std::min(need, workload_.capsm);
 }
 
-// Work per time with so many CapSM, 1 being the whole device to itself. Speeds are interpolated, not times: the
-// speed with nothing is 0.
+// Work per time with `capsm` CapSM; 1 is the whole device alone. Speeds are interpolated, not times, because the speed
+// with nothing is 0.
 double SimDevice::speed(const SimJob& job, double capsm) const {
   const auto& curve = application(job).curve;
   if (curve.empty()) return std::min(1.0, capsm / usable(job).count);
@@ -143,7 +143,7 @@ Time SimDevice::decide(Time now) {
     const double fraction = std::max(job.left, 0.0) / static_cast<double>(job.alone.count());
     scheduler_.observe(id, Time{std::llround(fraction * static_cast<double>(job.predicted.count()))}, now);
   }
-  // A job that starts at once begins its slice: ask again, as after every report.
+  // A job that starts at once begins its slice, so the policy is asked again, as after every report.
   for (;;) {
     const JobDecision decision = scheduler_.decide(now);
     ++outcome_.decisions;
@@ -177,7 +177,7 @@ void SimDevice::shrink(JobId id, CapSM to, Time now) {
   }
 }
 
-/// Whether a job started.
+/// True if a job started.
 bool SimDevice::grow(Time now) {
   for (const JobId id : wanting_) {
     SimJob& job = jobs_[id];
@@ -195,7 +195,8 @@ bool SimDevice::grow(Time now) {
   return start_those_ready(now);
 }
 
-/// The same, of those that were given SMs. Who lost them before is no longer active.
+/// Starts those that have SMs and whose dispatch is over; true if there is one. A job that lost its SMs before is no
+/// longer active.
 bool SimDevice::start_those_ready(Time now) {
   const auto ready = [&](JobId id) { return jobs_[id].works_from <= now; };
   for (const JobId id : starting_)

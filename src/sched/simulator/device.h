@@ -1,4 +1,4 @@
-// One simulated device: the Scheduler of the daemon, and the model in simulate.h of what a GPU makes of its grants.
+// One simulated device: the daemon's Scheduler, and the model in simulate.h of what a GPU makes of its grants.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,12 @@
 
 namespace gpuctl::sched {
 
-/// One launch, from its arrival to its end. Launches are numbered in the order they arrive; the number is the JobId.
+/// One launch, from its arrival to its end. Launches are numbered in the order of arrival; the number is the JobId.
 struct SimJob {
   std::uint32_t application = 0, instance = 0;
   std::int32_t priority = 0;
   Time arrived{}, alone{}, predicted{};
-  double left = 0;           ///< ns of work by itself on the whole device
+  double left = 0;           ///< remaining work, in ns by itself on the whole device
   CapSM held{}, target{};    ///< held does not count what is being evicted
   Time works_from = kNever;  ///< while it holds SMs: when it begins, or began, to work on them
   bool tail = false;
@@ -25,11 +25,10 @@ class SimDevice {
   SimDevice(const Workload& workload, std::uint32_t index, std::unique_ptr<JobPolicy> policy, std::vector<SimJob>& jobs,
             Outcome& outcome, bool keep_stretches);
 
-  /// All that happens at `now`, before new jobs arrive: SMs that become free, ends of jobs (their ids go to
-  /// `finished`).
+  /// Does all that happens at `now` before new jobs arrive: SMs become free, jobs end (their ids go to `finished`).
   void run_until(Time now, std::vector<JobId>& finished);
   void arrive(JobId id, Time now);
-  /// Asks the policy and applies what it says; returns when something happens next on this device.
+  /// Asks the policy and applies its plan. Returns the time of the next event on this device.
   Time decide(Time now);
 
  private:
@@ -60,9 +59,9 @@ class SimDevice {
   bool keep_stretches_;
   CapSM free_;
   Time now_{};
-  std::vector<JobId> active_;    ///< hold SMs or drain
-  std::vector<JobId> starting_;  ///< of these, who does not work on them yet
-  std::vector<JobId> wanting_;   ///< have a grant beyond what they hold, who was promised first first
+  std::vector<JobId> active_;    ///< hold SMs or are being drained
+  std::vector<JobId> starting_;  ///< those of active_ that do not work on their SMs yet
+  std::vector<JobId> wanting_;   ///< have a grant beyond what they hold; the earliest grant comes first
   std::vector<Drain> drains_;
   std::vector<std::pair<JobId, Time>> holding_since_;  ///< for stretches
 };

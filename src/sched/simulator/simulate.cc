@@ -110,7 +110,7 @@ class Simulation {
     bool operator>(const Due& other) const { return std::pair(at, device) > std::pair(other.at, other.device); }
   };
 
-  /// A slice is an application; those pinned to another device reserve nothing here.
+  /// Each application is a slice. Applications that are pinned to another device reserve nothing here.
   PolicyInputs inputs(std::uint32_t d) const {
     PolicyInputs inputs;
     inputs.curves = [&workload = workload_](std::uint32_t app) {
@@ -124,7 +124,7 @@ class Simulation {
     return inputs;
   }
 
-  /// Brings a device to `now`, once, and lets what finished there be followed by its application's next launch.
+  /// Brings a device to `now`, once. After each launch that finished there, its application launches the next one.
   void touch(std::uint32_t d, Time now, std::vector<std::uint32_t>& touched, std::vector<JobId>& finished) {
     if (std::find(touched.begin(), touched.end(), d) != touched.end()) return;
     touched.push_back(d);
@@ -155,7 +155,7 @@ class Simulation {
     job.arrived = now;
     job.alone = draw_duration(app, random_);
     job.left = static_cast<double>(job.alone.count());
-    // A prediction is never worse than ten times too short.
+    // A prediction is at most ten times too short.
     const double factor =
         workload_.prediction_error > 0 ? std::max(0.1, 1 + workload_.prediction_error * random_.normal()) : 1;
     job.predicted = Time{std::llround(job.left * factor)};
@@ -181,7 +181,7 @@ class Simulation {
   Random random_;
   Outcome outcome_;
   std::vector<SimJob> jobs_;
-  std::vector<std::uint32_t> sources_;  ///< of each job
+  std::vector<std::uint32_t> sources_;  ///< of each job: its source
   std::vector<SimDevice> devices_;
   std::vector<Time> load_;  ///< predicted work outstanding per device
   std::set<std::pair<Time, std::uint32_t>> loads_;

@@ -1,12 +1,12 @@
-// A discrete-event simulation of devices under a temporal policy: the very policy objects and the Scheduler of the
-// daemon, with a model of the device in place of a GPU. Pure and deterministic: the same workload, policy and seed give
-// the same result on every machine with IEEE arithmetic and this standard library.
+// A discrete-event simulation of devices under a temporal policy. It uses the daemon's own policy objects and
+// Scheduler, with a model of the device in place of a GPU. Pure and deterministic: the same workload, policy and seed
+// give the same result on every machine with IEEE arithmetic and this standard library.
 //
 // The device model. A job progresses in proportion to the CapSM it holds (or as its curve says), undisturbed by its
 // neighbours. SMs that are taken away run on for one block-task, in which on average half a block-task's work still
-// gets done, and are then of no use to anybody for the eviction cost. A job that is given SMs when it has none works on
-// them only after the time of a dispatch. A job whose block-tasks are all claimed is not evicted. An application that
-// names no device is placed at its start on the one with the least predicted work outstanding.
+// gets done. Then they are of no use for as long as the eviction cost. A job that had no SMs starts to work on new ones
+// only after the time of a dispatch. A job whose block-tasks are all claimed is not evicted. An application that names
+// no device is placed, when it starts, on the device with the least predicted work outstanding.
 #pragma once
 
 #include <functional>
@@ -35,21 +35,21 @@ struct Stretch {
 
 struct Outcome {
   std::vector<Launch> launches;  ///< in the order they finished
-  std::vector<double> held;      ///< per application: CapSM x seconds held, while not being evicted
+  std::vector<double> held;      ///< per application: CapSM x seconds held, without those being evicted
   double lost = 0;               ///< CapSM x seconds lost to evictions and dispatches
-  std::uint64_t evictions = 0;   ///< of all SMs of a job
+  std::uint64_t evictions = 0;   ///< each of all SMs of a job
   std::uint64_t decisions = 0;
   Time end{};                      ///< of the last launch that counts
-  std::vector<Stretch> stretches;  ///< only when asked for
+  std::vector<Stretch> stretches;  ///< only on request
 };
 
-/// Makes the policy of one device; a slice is an application.
+/// Makes the policy of one device; each application is a slice.
 using PolicyMaker = std::function<std::unique_ptr<JobPolicy>(const PolicyInputs&)>;
 
 Outcome simulate(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed,
                  bool keep_stretches = false);
 
-/// Of all launches; the turnaround is in finished - arrived.
+/// Over all launches; the turnaround is finished - arrived.
 Metrics measure(const Outcome& outcome);
 
 }  // namespace gpuctl::sched

@@ -1,4 +1,4 @@
-// The model of a device: what it costs that SMs change hands.
+// The model of a device: the cost of SMs changing hands.
 #include "sched/simulator/simulate.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
-// How long one decision takes: per policy, with so many jobs (first argument, default 1000; a second one names the only
-// policy to try), a report and the decision after it. Reports alternate: a job arrives and the leading one completes,
-// or the leader's slice ends. Prints microseconds, of whichever of the two takes longer in the median: some policies
-// have nothing to decide in one of them.
+// Measures one decision, per policy: a report and the decision after it. Arguments: the number of jobs (default 1000),
+// then the only policy to measure. Reports alternate between two kinds: a job arrives and the leading one completes, or
+// the leader's slice ends. Prints the median in microseconds of the kind that takes longer, because some policies have
+// nothing to decide in one of them.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

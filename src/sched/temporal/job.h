@@ -1,5 +1,5 @@
-// A job, what a temporal policy schedules: the outstanding GPU work of one stream of a client on one device, its head
-// launch first. With it the times FLEP keeps per kernel (5.1) and the states of EffiSha's kernels (6.1).
+// A job is what a temporal policy schedules: the outstanding GPU work of one stream of a client on one device, its head
+// launch first. It keeps the times that FLEP keeps per kernel (5.1) and the states of EffiSha's kernels (6.1).
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace gpuctl::sched {
 
-/// A span, or an instant counted from whatever the caller starts its clock at.
+/// A duration, or an instant counted from the start of the caller's clock.
 using Time = std::chrono::nanoseconds;
 inline constexpr Time kNever{std::numeric_limits<std::int64_t>::max()};
 
@@ -19,18 +19,18 @@ using JobId = std::uint64_t;
 
 /// EffiSha's states. A job is known from READY on; PREP, the time before the launch call, has no counterpart here.
 enum class JobState : std::uint8_t {
-  ready,     ///< waits, may not use the device
-  to_run,    ///< was given SMs, holds none yet
+  ready,     ///< waits; may not use the device
+  to_run,    ///< was given SMs; holds none yet
   running,   ///< holds SMs
-  to_evict,  ///< was told to give all of them back, still holds some
-  done,      ///< complete, or never heard of
+  to_evict,  ///< must give all its SMs back; still holds some
+  done,      ///< complete, or unknown
 };
 std::string_view to_string(JobState state);
 
 /// What is known when a job arrives.
 struct Arrival {
   JobId id = 0;
-  std::uint64_t owner = 0;   ///< the client's stream; fair shares are kept by owner, across its jobs
+  std::uint64_t owner = 0;   ///< the client's stream; fair shares are kept per owner, across its jobs
   std::uint32_t kernel = 0;  ///< names a time curve, for policies that use curves
   std::uint32_t slice = 0;   ///< index into PolicyInputs::slices, for policies that know reserves
   std::int32_t priority = 0;
@@ -41,7 +41,7 @@ struct Arrival {
 };
 
 /// One job in the table of a Scheduler. Policies read all of it and write `mark` alone.
-/// A decision looks at some fields of every job: two cache lines, the times in one and the rest in the other.
+/// A decision reads some fields of every job, so a job is two cache lines: the times in one and the rest in the other.
 struct alignas(64) Job {
   JobId id = 0;
   std::uint64_t owner = 0;
@@ -51,8 +51,8 @@ struct alignas(64) Job {
   Time waited{};               ///< T_w up to `since`
   Time since{};                ///< when it last started or stopped holding SMs
   Time eviction{};             ///< O_i
-  std::int64_t mark[2]{};      ///< the policy's own two words; 0 when the job arrives or the policy changes
-  std::uint32_t sequence = 0;  ///< counts arrivals: who is first among equals
+  std::int64_t mark[2]{};      ///< two words for the policy; 0 when the job arrives or the policy changes
+  std::uint32_t sequence = 0;  ///< counts arrivals; decides among equals
   std::uint32_t kernel = 0;
   std::uint32_t slice = 0;
   std::int32_t priority = 0;

@@ -1,4 +1,4 @@
-// The makers of the temporal policies, for policy/table.cc alone, and what they share.
+// The makers of the temporal policies, for policy/table.cc alone, and what the policies share.
 #pragma once
 
 #include "sched/temporal/job_policy.h"
@@ -21,14 +21,15 @@ MadePolicy make_smith(const PolicyInputs& inputs);
 MadePolicy make_sim(const PolicyInputs& inputs);
 MadePolicy make_share(const PolicyInputs& inputs);
 
-/// Reads the options of one policy; each is asked for once, and what nobody asked for is an error.
+/// Reads the options of one policy. The policy asks for each option once; an option that it did not ask for is an
+/// error.
 class OptionReader {
  public:
   explicit OptionReader(const PolicyInputs& inputs) : inputs_(inputs), used_(inputs.options.size()) {}
   double number(std::string_view name, double fallback, double least, double most);
   Time milliseconds(std::string_view name, double fallback, double least, double most);
   bool flag(std::string_view name) { return number(name, 0, 0, 1) != 0; }
-  /// The first thing wrong, or nothing.
+  /// The first error, or nothing.
   Result<void> finish();
 
  private:
@@ -37,14 +38,14 @@ class OptionReader {
   std::string error_;
 };
 
-/// `policy` unless an option was wrong.
+/// The policy, or the error of a wrong option.
 template <class P, class... Args>
 MadePolicy finish_policy(OptionReader& options, Args&&... args) {
   if (const auto read = options.finish(); !read) return read.error();
   return std::unique_ptr<JobPolicy>(std::make_unique<P>(std::forward<Args>(args)...));
 }
 
-/// Index of the first job in the order of `before`, which never holds two jobs for equal.
+/// Index of the first job in the order of `before`, under which no two jobs are equal.
 template <class Before>
 std::uint32_t first_job(std::span<const Job> jobs, Before before) {
   std::uint32_t best = 0;

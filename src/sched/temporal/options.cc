@@ -1,4 +1,4 @@
-// How policies for jobs are made from text, and their options read.
+// Makes policies for jobs from text, and reads their options.
 #include <charconv>
 #include <cmath>
 

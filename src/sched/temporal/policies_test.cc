@@ -1,4 +1,4 @@
-// Each policy against what its paper says, on situations small enough to work out by hand.
+// Tests each policy against its paper, in situations small enough to work out by hand.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -46,7 +46,7 @@ class Instant {
     now = t;
     ask();
   }
-  /// CapSM by job, of those that run.
+  /// CapSM by job, for the jobs that run.
   std::map<JobId, std::uint32_t> running() const {
     std::map<JobId, std::uint32_t> result;
     for (const Job& job : scheduler.jobs())
@@ -198,15 +198,15 @@ TEST(Cfs, DividesTheEpochAndPrefersWhoWaitedLongest) {
   d.at(d.next);
   EXPECT_EQ(d.runs(), 3u);
   d.at(d.next);
-  EXPECT_EQ(d.runs(), 1u);  // before anybody has a second part
+  EXPECT_EQ(d.runs(), 1u);  // before any job has a second part
 }
 
 TEST(Frs, RunsTheSlowestUntilTheFastestIsAsSlow) {
   Instant d("frs:quantum_ms=0.1");
   d.arrive(1, ms(10));
   d.arrive(2, ms(2));
-  // At 0 both have IS = 1 and the first comes first, for IS_max T_e' - T_r' - t' = 0, so for the least quantum. Then
-  // job 2 has (0.1 + 2) / 2 = 1.05 and runs until job 1 has that too: 1.05 x 10 - 9.9 - 0.1 = 0.5 ms.
+  // At 0 both have IS = 1, and the first job comes first. IS_max T_e' - T_r' - t' = 0, so it gets the least quantum.
+  // Then job 2 has (0.1 + 2) / 2 = 1.05 and runs until job 1 has that too: 1.05 x 10 - 9.9 - 0.1 = 0.5 ms.
   EXPECT_EQ(d.runs(), 1u);
   EXPECT_EQ(d.next, us(100));
   d.at(us(100));

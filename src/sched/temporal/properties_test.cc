@@ -1,4 +1,4 @@
-// What must hold whatever the workload: checked on random ones, with the policies in the simulator.
+// What must hold for every workload, checked on random ones with the policies in the simulator.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -83,8 +83,8 @@ TEST(Policies, GiveTheSameForTheSameSeed) {
   }
 }
 
-// With preemption that costs nothing, no think time and jobs that fill the device, the device is busy whenever there is
-// work: every policy ends at the same instant as first come, first served.
+// With free preemption, no think time, and jobs that fill the device, the device is busy whenever there is work. So
+// every policy ends at the same instant as first come, first served.
 TEST(Policies, NeverIdleWhileThereIsWork) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Workload w = random_workload(seed, true);
@@ -135,7 +135,7 @@ TEST(Policies, ThatCanStarveDoNotWithProtection) {
   }
 }
 
-// What `share` gives each job is what the allocator gives a client of the same slice with the same demand.
+// `share` gives each job what the allocator gives a client of the same slice with the same demand.
 TEST(Policies, ShareDividesAmongJobsAsTheAllocatorAmongClients) {
   std::uint32_t given = 0, jobs_seen = 0;
   for (std::uint64_t seed = 1; seed <= 3000; ++seed) {

@@ -122,12 +122,12 @@ void Scheduler::set_priority(JobId id, std::int32_t priority, std::uint32_t weig
   if (Job* job = get(id)) job->priority = priority, job->weight = std::max<std::uint32_t>(weight, 1);
 }
 
-/// Of a non-negative number. The processor divides numbers of 32 bits in a fraction of the time.
+/// `number` is not negative. The processor divides 32-bit numbers in a fraction of the time.
 static std::int64_t divided(std::int64_t number, std::uint32_t by) {
   return number <= UINT32_MAX ? static_cast<std::uint32_t>(number) / by : number / by;
 }
 
-// FLEP takes the time on the device off T_r. With part of what it can use, a job counts as so much slower.
+// FLEP subtracts the time on the device from T_r. A job with a part of the SMs it can use progresses in proportion.
 void Scheduler::advance(Time now) {
   const Time elapsed = now - advanced_;
   if (elapsed <= Time{0}) return;
@@ -171,7 +171,8 @@ JobDecision Scheduler::decide(Time now) {
     policy_->plan(view, plan_);
   }
 
-  // Old grants that are not in the plan fall to 0; then the new ones. Growth is listed after what makes room for it.
+  // First the grants that shrink, to 0 if they are not in the plan, then those that grow: room is made before it is
+  // used.
   changed_.clear();
   for (const Share& share : plan_.shares) jobs_[share.job].planned = share.capsm;
   for (const std::uint32_t index : granted_) {

@@ -82,7 +82,7 @@ TEST(Scheduler, CountsASliceFromTheStart) {
   Scheduler s = make("rr:quantum_ms=1");
   s.arrive(job(1, us(5000)), us(0));
   s.arrive(job(2, us(5000)), us(0));
-  EXPECT_EQ(s.decide(us(0)).again, kNever);  // nobody runs yet
+  EXPECT_EQ(s.decide(us(0)).again, kNever);  // no job runs yet
   s.started(1, us(30));
   EXPECT_EQ(s.decide(us(30)).again, us(1030));
   s.arrive(job(3, us(5000)), us(500));
