@@ -11,7 +11,7 @@ import math
 import statistics
 
 # Table 1: durations in ms on the large and the small input. What of the suite is scaled to them: a kernel and an extent
-# that takes 0.2 to 1 ms on an H200, whose first number is scaled. `work` stands in for what is several launches or
+# that takes 0.2 to 1 ms on an H200, whose first number is scaled. `work` stands in for kernels that are several launches or
 # would not fit.
 TABLE_1 = {
     "CFD": (11.106, 0.521),

@@ -27,7 +27,7 @@
 // value, with kClosed set, in `looked`. Claims then continue at `looked`, for workers that have looked first. A claim
 // that finds kClosed in `next` has claimed nothing; its leader looks first from then on. One worker in kLooksEach
 // always looks first, and these workers do the polling: an eager worker already has its chunk when it learns the
-// answer. An eager worker polls only if nobody has polled for kPollEagerlyNs.
+// answer. An eager worker polls only if no worker has polled for kPollEagerlyNs.
 //
 // Counting out early. At the end of a launch, each worker would make one claim in vain, then add 1 to `gone` (see the
 // holder) and wait for the answer. So an eager claim that may be the worker's last adds to both at once: the two words
@@ -64,12 +64,12 @@
 // `here` counts, for each SM, the workers that may claim; a resting holder is not among them. While an eviction is
 // under way, the runtime reads `here` to learn that no worker is left on a forbidden SM.
 //
-// Every worker of an agent's grid fences at system scope before it leaves, because the end of its kernel does not order
-// it before the program's stream. The in-stream grid needs no fence: what follows in the stream comes after it. All
-// workers add 1 to `left`. A worker that leaves because of its SM has posted left_ns. When left == workers + extra, the
-// holder writes HostSlot::done_ns and done = 1. A worker finishes every chunk it claimed before it counts as left, so
-// at that point all block-tasks are complete and visible. Workers of an agent's grid that start later find nothing to
-// claim, and post `left`.
+// Every worker of an agent's grid fences at system scope before it leaves, because its kernel does not end in the
+// program's stream. The in-stream grid needs no fence: what follows in the stream comes after it. All workers add 1 to
+// `left`. A worker that leaves because of its SM has posted left_ns. When left == workers + extra, the holder writes
+// HostSlot::done_ns and done = 1. A worker finishes every chunk it claimed before it counts as left, so at that point
+// all block-tasks are complete and visible. Workers of an agent's grid that start later find nothing to claim, and post
+// `left`.
 //
 // No worker waits for its posts to arrive. So the runtime leaves a slot unused for some milliseconds before it zeroes
 // it.
@@ -103,7 +103,7 @@ struct DeviceSlot {
 };
 static_assert(sizeof(DeviceSlot) == 512 && offsetof(DeviceSlot, here) == 256);
 
-/// In mapped host memory, 64-byte aligned. Workers write it with plain volatile stores; the runtime reads it.
+/// In mapped host memory, 64-byte aligned. Workers write it with plain volatile system stores; the runtime reads it.
 struct HostSlot {
   std::uint32_t started;  ///< 1 once the in-stream grid runs: only then may the agent launch more workers
   std::uint32_t done;     ///< 1 when all block-tasks are complete

@@ -37,7 +37,7 @@ constexpr Pass kPasses[] = {
     // Decides whether finished threads must keep coming to barriers; refuses kernels whose warps could wait for
     // finished lanes.
     {"find_early_return", pass::find_early_return},
-    // Block-tasks in which nobody returns early get a body of their own, with plain barriers.
+    // Block-tasks in which no thread returns early get a body of their own, with plain barriers.
     {"split_early_return", pass::split_early_return, true},
     // Threads that share something meet between two block-tasks, as late as possible.
     {"meet_late", pass::meet_late, true},

@@ -263,7 +263,7 @@ TEST(Rewrite, RefusesLoopsThatWaitForOtherBlocks) {
       "l: ld.relaxed.gpu.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @!%p1 ret; bra l;",
       "l: atom.global.add.u32 %r1, [%rd1], 0; setp.lt.u32 %p1, %r1, %r2; @%p1 bra l; ret;",
       "l: atom.or.b32 %r1, [%rd1], 0; add.u32 %r2, %r1, 1; mov.u32 %r3, %r2; setp.lt.u32 %p1, %r3, 9; @%p1 bra l; ret;",
-      // A lock: compare-and-swap against a constant waits for whoever holds it.
+      // A lock: compare-and-swap against a constant waits for its holder.
       "l: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra l; ret;",
       "mov.u32 %r2, 0; l: atom.global.cas.b32 %r1, [%rd1], %r2, 1; setp.ne.u32 %p1, %r1, %r2; @%p1 bra l; ret;",
       // Through control: the flag is set in a branch that depends on the read.

@@ -1,5 +1,5 @@
-// A place in the tokens of a PTX text, and what every part of the parser does there. Only the parser's files include
-// it.
+// A place in the tokens of a PTX text, with the operations that all parts of the parser share. Only the parser's files
+// include it.
 #pragma once
 
 #include <cstdint>

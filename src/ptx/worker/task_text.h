@@ -117,7 +117,7 @@ inline constexpr std::string_view kFinishCopies = R"(
 )";
 
 /// Waits for bulk copies, into shared and into global memory. They belong to the block-task, and must be visible to
-/// whoever sees it counted as complete.
+/// all that see it counted as complete.
 inline constexpr std::string_view kFinishBulkCopies = R"(
   cp.async.bulk.commit_group;
   cp.async.bulk.wait_group 0;

@@ -129,7 +129,7 @@ inline void use_private_table(const char* sms = "4") {
   (void)cleanup;
 }
 
-/// A context of its own for each test, with the kernels above loaded.
+/// A new context for each test, with the kernels above loaded.
 class ApiTest : public testing::Test {
  protected:
   void SetUp() override {
