@@ -10,9 +10,9 @@ periodic, has every pair, again and again.
 import math
 import statistics
 
-# Table 1: durations in ms on the large and the small input. What of the suite is scaled to them: a kernel and an extent
-# that takes 0.2 to 1 ms on an H200, whose first number is scaled. `work` stands in for kernels that are several launches or
-# would not fit.
+# Table 1: durations in ms on the large and the small input. Then the kernel of the suite that is scaled to them, and an
+# extent that takes 0.2 to 1 ms on an H200, whose first number is scaled. `work` stands in for kernels that are several
+# launches or would not fit.
 TABLE_1 = {
     "CFD": (11.106, 0.521),
     "NN": (15.775, 0.728),
