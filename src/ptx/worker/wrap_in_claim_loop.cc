@@ -26,8 +26,9 @@
 // that finishes leads, and its round trips to memory overlap with the work of the other warps. The warps count
 // themselves in shared memory, in two places by turns; the leader zeroes the place for the next turn before the
 // barrier. What a leader must know is in shared memory. (Letting the first lane of every warp go on towards the claim
-// until it knew gained nothing, and random kernels made illegal accesses on the GPU, for the reason given above for the
-// single entry. They also did when thread 0 published the next chunk while its block was still at work on this one.)
+// until it knew whether it leads gained nothing, and random kernels made illegal accesses on the GPU, for the reason
+// given above for the single entry. They also did when thread 0 published the next chunk while its block was still at
+// work on this one.)
 //
 // Each thread goes through the published block-tasks by itself. In kernels whose threads share memory or barriers, the
 // threads meet between two block-tasks, or inside the next one where that is late enough (meet_late), unless they meet
