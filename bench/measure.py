@@ -1,6 +1,6 @@
-"""The measurements behind docs/measurements.md; started by scripts/measure.sh, which also says what the options mean.
+"""The measurements behind docs/measurements.md. scripts/measure.sh starts this, and explains the options.
 
-A step yields rows of the table: figure, target, measured. Sides that are compared take turns within one run.
+A step yields rows of the table: figure, target, measured value. Sides that are compared take turns within one run.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def heading(lab):
 
 
 class Table:
-    """The rows so far, in table.txt after each and on stderr."""
+    """The rows so far, written to table.txt and stderr as they come."""
 
     def __init__(self, path, title):
         self.path, self.lines = path, []
@@ -83,7 +83,7 @@ class Table:
 
 
 def run_step(lab, name, table):
-    """False when the step failed; its rows until then stay."""
+    """Runs a step. Returns False if it failed; its rows so far stay."""
     step, limit_s = STEPS[name]
     began = time.monotonic()
     lab.enter(name)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes a fresh Debian 12 machine able to build gpuctl: installs the Debian packages that are missing and, when there is
-# no nvcc on PATH or in /usr/local/cuda, unpacks the CUDA compiler from its PyPI wheels into build/toolchain. What is
-# there already is left alone. Run by itself it does that; sourced by the other scripts it also offers build_tree.
+# Prepares a fresh Debian 12 machine for building gpuctl. Installs the Debian packages that are missing. If there is no
+# nvcc on PATH or in /usr/local/cuda, unpacks the CUDA compiler from its PyPI wheels into build/toolchain. Leaves alone
+# what is installed already. It can be run by itself; other scripts source it, and then it also provides build_tree.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -13,7 +13,7 @@ packages=(build-essential ninja-build meson pkg-config python3 libboost1.81-dev 
 # The compiler driver with ptxas, the device compiler, its own headers, and the runtime with cuda.h.
 wheels=(nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime)
 wheel_version='13.0.*'
-# What looks at the form of the sources (tests/house). A machine that cannot have them skips those tests.
+# Tools that check the form of the sources (tests/house). A machine without them skips those tests.
 tools=(clang-format clang-tidy shellcheck mandoc)
 ruff_version=0.17.6
 
@@ -22,7 +22,8 @@ fail() { say "$*"; exit 1; }
 
 package_installed() { [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
-# install_packages NAME...: those that are missing; as a normal user, says how and ends.
+# install_packages NAME...: installs the packages that are missing. A normal user is told the command instead, and the
+# script ends.
 install_packages() {
   local missing=() package
   for package in "$@"; do package_installed "$package" || missing+=("$package"); done
@@ -40,7 +41,7 @@ install_packages() {
   apt-get "${quiet[@]}" install -y --no-install-recommends "${missing[@]}" >&2
 }
 
-# install_tools: those that are missing, if that can be done. Only tests need them, which are skipped without.
+# install_tools: installs the tools that are missing, if possible. Only tests need them, and those are skipped without.
 install_tools() {
   local missing=() package
   for package in "${tools[@]}"; do package_installed "$package" || missing+=("$package"); done
@@ -55,7 +56,7 @@ install_tools() {
   fi
 }
 
-# recent_enough NVCC: whether it is of CUDA 12.4 or later.
+# recent_enough NVCC: whether the nvcc is of CUDA 12.4 or later.
 recent_enough() {
   local release
   release=$("$1" --version 2>/dev/null |
@@ -74,7 +75,7 @@ find_toolkit() {
   done
 }
 
-# unpack_wheels FROM TO: the toolkit's files of all wheels, which share one tree.
+# unpack_wheels FROM TO: unpacks the toolkit's files of all wheels into one tree.
 unpack_wheels() {
   python3 - "$1" "$2" <<'PYTHON'
 import pathlib, shutil, sys, zipfile
@@ -83,7 +84,7 @@ for wheel in sorted(source.glob("*.whl")):
     with zipfile.ZipFile(wheel) as archive:
         for info in archive.infolist():
             parts = pathlib.PurePosixPath(info.filename).parts
-            # nvidia/cu13/bin/nvcc goes to bin/nvcc; NAME.dist-info holds the licence and stays as it is.
+            # nvidia/cu13/bin/nvcc goes to bin/nvcc; NAME.dist-info has the licence and keeps its place.
             inner = parts[2:] if parts[0] == "nvidia" else parts
             if info.is_dir() or not inner:
                 continue
@@ -96,7 +97,7 @@ for wheel in sorted(source.glob("*.whl")):
 PYTHON
 }
 
-# compiles_and_links TOOLKIT: whether its nvcc makes programs, with the static runtime and with the shared one.
+# compiles_and_links TOOLKIT: whether its nvcc can build programs, with the static and with the shared runtime.
 compiles_and_links() {
   local nvcc=$1/bin/nvcc scratch runtime status=0
   scratch=$(mktemp -d)
@@ -117,14 +118,14 @@ fetch_toolkit() {
   python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: -d "$scratch/wheels" \
     "${wheels[@]/%/==$wheel_version}" >&2
   unpack_wheels "$scratch/wheels" "$scratch/toolkit"
-  # nvcc looks for lib64, and the linker for the name without a version.
+  # nvcc searches lib64, and the linker needs the name without a version.
   ln -s lib "$scratch/toolkit/lib64"
   ln -s libcudart.so.13 "$scratch/toolkit/lib/libcudart.so"
   compiles_and_links "$scratch/toolkit" || fail "the fetched CUDA compiler does not work; left in $scratch"
   rm -rf "$toolchain" && mv "$scratch/toolkit" "$toolchain" && rm -rf "$scratch"
 }
 
-# bootstrap: everything a build needs. Sets `toolkit`.
+# bootstrap: installs everything that a build needs. Sets `toolkit`.
 bootstrap() {
   install_packages "${packages[@]}"
   install_tools
@@ -135,7 +136,8 @@ bootstrap() {
   fi
 }
 
-# build_tree [TARGET...]: configures build/ when needed and builds, everything by default. Quiet unless it fails.
+# build_tree [TARGET...]: configures build/ if needed and builds the targets, by default everything. Quiet unless it
+# fails.
 build_tree() {
   local log=$build/last-build.log
   mkdir -p "$build"

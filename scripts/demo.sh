@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Shows what slices do, on the GPU there is, else on the software GPU. A latency-sensitive client (LS) issues a short
-# kernel every few milliseconds, a batch client runs long kernels back to back. Four rounds: LS alone; both, unmanaged;
-# both, unmanaged, with stream priorities that the programs set themselves; both in slices of a private gpuctld, with
-# SMs reserved for LS. Every result of every kernel is checked.
-# The last line sums it up. --seconds N: length of a round (default 8). --build DIR: use binaries that are built
+# Shows what slices do, on the machine's GPU or else on the software GPU. A latency-sensitive client (LS) issues a short
+# kernel every few milliseconds; a batch client runs long kernels back to back. There are four rounds: LS alone; both,
+# unmanaged; both, unmanaged, with stream priorities that the programs set themselves; both in slices of a private
+# gpuctld, with SMs reserved for LS. The result of every kernel is checked.
+# The last line is a summary. --seconds N: length of a round (default 8). --build DIR: use binaries that are built
 # already.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
@@ -33,8 +33,8 @@ in_batch=()
 ls_priority=()  # of its stream, which the program sets itself
 batch_priority=()
 
-# Names the GPU that gpuctld found and sets what depends on it. Programs started without gpuctl need to be told where
-# the software GPU is; gpuctl run does that itself.
+# Names the GPU that gpuctld found and sets what depends on it. Programs started without gpuctl must be told where the
+# software GPU is; gpuctl run does that itself.
 choose_device() {
   gpuctl status --json >"$scratch/status.json"
   device=$(field "$scratch/status.json" 'd["devices"][0]["name"].replace(" ", "-")')
@@ -44,9 +44,9 @@ choose_device() {
   fi
 }
 
-# Sizes by time, alone on the GPU: LS is one block for each SM reserved for it and takes `unit`: 50 us where the GPU is
-# fast enough, else a few times its shortest kernel. Batch: block-tasks of 2 units, kernels of 100 block-tasks one after
-# the other on each place of an SM.
+# Sizes are chosen by time, alone on the GPU. LS is one block for each SM reserved for it and takes `unit`: 50 us if the
+# GPU is fast enough, else a few times its shortest kernel. Batch has block-tasks of 2 units, and kernels of 100
+# block-tasks in sequence on each block slot of an SM.
 choose_sizes() {
   reserve=$((sms >= 64 ? 8 : sms / 4))
   "$bench" run work --blocks "$reserve" --iterations 4 --count 5 --json >"$scratch/probe.json"
@@ -63,7 +63,7 @@ choose_sizes() {
     "block-tasks of $((2 * unit)) us"
 }
 
-# round_of NAME [batch]: runs LS, with or without batch beside it, for the same span of time.
+# round_of NAME [batch]: runs LS, with or without batch at the same time, always for the same duration.
 round_of() {
   say "round: $1"
   local start batch_pid=
@@ -82,7 +82,7 @@ round_of() {
   started+=("$ls_pid")
   wait "$ls_pid" || status=$?
   [[ -z $batch_pid ]] || wait "$batch_pid" || status=$?
-  # A wrong result (3) is reported with the others at the end.
+  # Wrong results (status 3) are reported together at the end.
   ((status == 0 || status == 3)) || fail "a client failed in round $1 (status $status)"
 }
 
@@ -116,7 +116,7 @@ start_mps_if_gpu() {
 }
 
 start_mps_if_gpu
-# A table of its own: other users of the software GPU neither wait for this demonstration nor disturb it.
+# A private SM table: other users of the software GPU neither wait for this demonstration nor disturb it.
 export SOFTGPU_TABLE=$scratch/softgpu
 start_gpuctld
 choose_device

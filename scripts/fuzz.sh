@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Fuzzes what reads other people's bytes: scripts/fuzz.sh [--minutes N] [TARGET...]. Each target of tests/fuzz gets N
-# CPU minutes (10; 0 only runs what there is), with address and undefined-behaviour checks, in build-fuzz/. What was
-# found there before is where the next run goes on: build-fuzz/corpus/TARGET. An input that makes a target fail is left
-# in build-fuzz/crashes and its end shown. The last line: "fuzz: N targets, N runs, N crashes". Exit status 1 if any.
+# Fuzzes the code that reads untrusted bytes: scripts/fuzz.sh [--minutes N] [TARGET...]. Each target of tests/fuzz gets
+# N CPU minutes (default 10; 0 only runs the existing inputs), with address and undefined-behaviour checks, in
+# build-fuzz/. Each run continues from the inputs that earlier runs found: build-fuzz/corpus/TARGET. An input that makes
+# a target fail is kept in build-fuzz/crashes, and the end of its output is shown. The last line: "fuzz: N targets, N
+# runs, N crashes". Exit status 1 if there was a crash.
 set -euo pipefail
 # shellcheck source=scripts/bootstrap.sh
 source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"
 
 tree=$root/build-fuzz
 all_targets=(ptx fatbin image varlink config workload)
-# What else is worth starting from, and the words of the format.
+# Further inputs to start from, and the words of the format.
 declare -A seeds=([ptx]=tests/ptx [fatbin]=tests/ptx/fatbin [image]=tests/ptx/fatbin [config]=etc
                   [workload]=tests/workloads)
 declare -A words=([ptx]=ptx [varlink]=json [config]=toml [workload]=toml)
@@ -38,7 +39,7 @@ build_fuzzers() {
     { tail -n 60 "$tree/last-build.log" >&2; fail "the build failed"; }
 }
 
-# unpack TARGET: the files to start from, as bytes; those in the tree are text, NAME.hex in hexadecimal.
+# unpack TARGET: writes the inputs to start from, as bytes. Those in the tree are text; NAME.hex is hexadecimal.
 unpack() {
   rm -rf "$tree/seeds/$1"
   mkdir -p "$tree/seeds/$1" "$tree/corpus/$1" "$tree/crashes"
@@ -52,7 +53,7 @@ for number, path in enumerate(files):
 PYTHON
 }
 
-# limit_cpu PID SECONDS: asks a fuzzer to end in good order once it has used that much time on a processor.
+# limit_cpu PID SECONDS: asks a fuzzer to end in an orderly way once it has used that much CPU time.
 limit_cpu() {
   local stat ticks
   while stat=$(cat "/proc/$1/stat" 2>/dev/null); do
@@ -63,7 +64,7 @@ limit_cpu() {
   done
 }
 
-# fuzz TARGET: adds to `runs` and `crashes`.
+# fuzz TARGET: runs the target, and adds to `runs` and `crashes`.
 fuzz() {
   local log=$tree/$1.log pid status=0 count
   local options=("-max_len=$longest" "-timeout=$slow_s" "-rss_limit_mb=$memory_mb" -print_final_stats=1

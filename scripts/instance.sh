@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Sourced by demo.sh and measure.sh: a private gpuctld in a scratch directory, optionally a private MPS, and the end of
-# both and of every program started here, however the script ends.
+# Sourced by demo.sh and measure.sh: starts a private gpuctld in a scratch directory and, if asked, a private MPS. Ends
+# both, and every program started here, on every exit of the script.
 #
-# Sets: scratch (a directory that goes away at the end), started (process ids to end). Expects: binaries (a build
+# Sets: scratch (a directory that is removed at the end), started (process ids to end). Expects: binaries (a build
 # directory) and say/fail.
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/gpuctl.XXXXXX")
@@ -19,7 +19,7 @@ end_instance() {
   rm -rf "$scratch"
 }
 
-# end_process PID: waits two seconds for it to go, then makes it.
+# end_process PID: waits two seconds for the process to end, then kills it.
 end_process() {
   local tries
   for ((tries = 0; tries < 40; ++tries)); do
@@ -33,7 +33,7 @@ trap end_instance EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# start_mps: a private MPS for everything started from here on; without its control program, nothing.
+# start_mps: starts a private MPS for all programs started later. Does nothing without the control program of MPS.
 start_mps() {
   if ! command -v nvidia-cuda-mps-control >/dev/null; then
     say "no nvidia-cuda-mps-control here: going on without MPS"
@@ -45,9 +45,9 @@ start_mps() {
   mps_running=yes
 }
 
-# start_gpuctld [OPTION...]: a daemon of our own; returns when it answers. Sets gpuctld_pid.
+# start_gpuctld [OPTION...]: starts a private daemon and returns when it answers. Sets gpuctld_pid.
 start_gpuctld() {
-  # shellcheck disable=SC2154  # who sources this says where the binaries are
+  # shellcheck disable=SC2154  # the sourcing script sets binaries
   "$binaries/src/gpuctld/gpuctld" --socket "$GPUCTL_SOCKET" --state "$scratch/state" "$@" >"$scratch/gpuctld.log" 2>&1 &
   gpuctld_pid=$!
   started+=("$gpuctld_pid")
@@ -69,10 +69,10 @@ stop_gpuctld() {
 
 gpuctl() { "$binaries/src/gpuctl/gpuctl" "$@"; }
 
-# field FILE EXPRESSION: a value out of a JSON file, as Python sees it: field run.json 'd["latency_us"]["p99"]'
+# field FILE EXPRESSION: a value of a JSON file, by a Python expression: field run.json 'd["latency_us"]["p99"]'
 field() {
   python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1" "$2"
 }
 
-# soon SECONDS: that much from now on CLOCK_MONOTONIC, in nanoseconds, for --start-at.
+# soon SECONDS: the time that far from now, by CLOCK_MONOTONIC, in nanoseconds, for --start-at.
 soon() { python3 -c 'import sys, time; print(time.monotonic_ns() + int(float(sys.argv[1]) * 1e9))' "$1"; }

@@ -1,20 +1,26 @@
 #!/usr/bin/env bash
-# Measures what docs/measurements.md reports, on the GPU there is, under MPS: both sides of each figure in one run.
+# Measures the figures of docs/measurements.md on the machine's GPU, under MPS. Both sides of each figure are measured
+# in one run.
 #   scripts/measure.sh [--build DIR] [--out DIR] [--steps NAME,...] [--seconds N] [--no-mps] [--rehearse]
-# One after the other: evict, latency, overhead, launch, identical; about four minutes in all on an H200. With --steps
-# suite,suitealone,storms overhead and storms of all benchmark kernels; with --steps opaque, which needs PyTorch, beside
-# cuBLAS; with --steps programs real programs (docs/compatibility.md), with --steps starts how soon one of PyTorch is
-# there; with --steps guard, which needs Triton, a kernel that can only be guarded; with --steps schedulers policies for
-# jobs, with --steps sidebyside pairs under sim (docs/policies.md);
-# with --steps random the kernels of tests/random, new ones for so many seconds (120);
-# with --steps byhand a kernel that is preemptible by hand; with --steps sizes some kernels at several sizes;
-# with --steps crowd, also --no-mps, all of them, eight programs at a time;
-# with --no-mps --steps timeslice, beside cuBLAS where programs take turns; with --no-mps --steps memcheck under
-# compute-sanitizer. Each step has a gpuctld of its own and a time limit; one that fails leaves its rows
-# so far, and the next goes on.
-# --build: binaries that are built already (default: build, built now). --out: raw.jsonl (every result as it was
-# printed), table.txt, log.txt and gpuctld.log go there (default: build/measurements). --steps: some of those that
-# --steps help lists.
+# The default steps, one after the other: evict, latency, overhead, launch, identical; about four minutes in all on an
+# H200. Other steps, with --steps:
+#   suite,suitealone,storms   overhead and storms of all benchmark kernels
+#   opaque       LS beside cuBLAS; needs PyTorch
+#   programs     real programs (docs/compatibility.md)
+#   starts       how long a PyTorch program takes to start
+#   guard        a kernel that can only be guarded; needs Triton
+#   schedulers   policies for jobs (docs/policies.md)
+#   sidebyside   pairs of kernels under sim (docs/policies.md)
+#   random       the kernels of tests/random, new ones for --seconds (120)
+#   byhand       a kernel written by hand to be preemptible
+#   sizes        some kernels at several sizes
+#   crowd        all kernels, eight programs at a time; also with --no-mps
+#   timeslice    LS beside cuBLAS where programs take turns; with --no-mps
+#   memcheck     all kernels under compute-sanitizer; with --no-mps
+# Each step has its own gpuctld and a time limit. If a step fails, its rows so far stay, and the next step runs.
+# --build: binaries that are built already (default: build, built now). --out: directory for raw.jsonl (every result as
+# it was printed), table.txt, log.txt and gpuctld.log (default: build/measurements). --steps: names from the list that
+# --steps help prints.
 # --no-mps: leave MPS as it is. --rehearse: small sizes on the software GPU, a minute or two, to try the script; its
 # figures mean nothing.
 set -euo pipefail

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Builds with address and undefined-behaviour checks, then with thread checks, and runs the unit tests in both:
-# scripts/sanitize.sh [--system] [address|thread]. With --system some of the system tests too: gpuctl, gpuctld,
-# libgpuslice and the software GPU together. Build directories: build-address, build-thread; what a program under a
-# system test was found to do wrong lies in their sanitizer-reports.
+# scripts/sanitize.sh [--system] [address|thread]. With --system also some of the system tests: gpuctl, gpuctld,
+# libgpuslice and the software GPU together. Build directories: build-address, build-thread. Errors found in programs of
+# a system test are in their sanitizer-reports.
 set -euo pipefail
 # shellcheck source=scripts/bootstrap.sh
 source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"
 
 declare -A checks=([address]="address,undefined" [thread]=thread)
-# public_api watches kernels by copying half a megabyte from under them: with thread checks that takes minutes.
+# public_api watches running kernels by copying half a megabyte that they write: with thread checks that takes minutes.
 both="identical streams daemon_restart graphs ioctl cooperative confine cubin defects ways_in late_forms resize guarded
   shared_memory run_ahead opaque durations joining told"
 declare -A system_tests=([address]="$both public_api" [thread]="$both")
@@ -18,11 +18,11 @@ address_options="detect_stack_use_after_return=1"
 undefined_options="halt_on_error=1:print_stacktrace=1"
 thread_options="halt_on_error=1:second_deadlock_stack=1"
 
-# check NAME: builds and runs the unit tests under that sanitizer, then the system tests if they are wanted.
+# check NAME: builds and runs the unit tests under that sanitizer, then the system tests if requested.
 check() {
   local tree=$root/build-$1
   if [[ ! -f $tree/build.ninja ]]; then
-    # Line numbers are all that a report needs, and half of the time the compiler would take.
+    # A report needs only line numbers; full debug information doubles the compile time.
     meson setup "$tree" "$root" "-Dtoolkit_root=$toolkit" "-Db_sanitize=${checks[$1]}" -Db_lundef=false \
       -Dbuildtype=plain -Doptimization=1 -Dcpp_args=-g1 >/dev/null
   fi
@@ -35,10 +35,11 @@ check() {
   if [[ -n $system ]]; then check_system "$1" "$tree"; fi
 }
 
-# check_system NAME TREE: a program that is found to do wrong says so in a file, since a test may not look at its end.
-# gpuctl run puts libgpuslice in front of the sanitizer's runtime, which wants to be first and is told not to insist:
-# what it intercepts libgpuslice does not have, but for dlsym (src/libgpuslice/driver/dlsym.cc). A program that is built
-# without the sanitizer needs the runtime preloaded as well: the tests have it from GPUCTL_SANITIZER_RUNTIME.
+# check_system NAME TREE: sanitizers write their reports to files, since a test may not check the exit status of each
+# program. gpuctl run puts libgpuslice in front of the sanitizer's runtime, which wants to be first and is told not to
+# insist. libgpuslice defines none of the functions that the runtime intercepts, except dlsym
+# (src/libgpuslice/driver/dlsym.cc). A program that is built without the sanitizer needs the runtime preloaded as well:
+# the tests take it from GPUCTL_SANITIZER_RUNTIME.
 check_system() {
   local reports=$2/sanitizer-reports
   rm -rf "$reports" && mkdir "$reports"
@@ -48,8 +49,8 @@ check_system() {
     tests/cuda/{cubin_program,cubin_program_linked,libcubin_plugin.so,told,devices} \
     tests/cuda/{long_image.fatbin,long_image_with_variable.fatbin} >>"$2/last-build.log" 2>&1 ||
     fail "the system tests' programs cannot be built"
-  # Leaks are for the unit tests: at the end of these programs the leak checker itself crashes on its way through their
-  # thread-local storage (signal 11), and without going there it takes for lost what only a thread holds.
+  # Leaks are checked in the unit tests only. At the end of these programs the leak checker itself crashes while it
+  # walks their thread-local storage (signal 11). If it skips that, it reports memory as lost that only a thread holds.
   export ASAN_OPTIONS=$address_options:detect_leaks=0:verify_asan_link_order=0:log_path=$reports/address
   export UBSAN_OPTIONS=$undefined_options:log_path=$reports/undefined
   export TSAN_OPTIONS=$thread_options:log_path=$reports/thread

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds everything and runs every test. The last line says how many ran: "N passed, N failed", and ", N skipped" when
-# some need what this machine does not have. Arguments go to meson test: scripts/test.sh --suite system
+# Builds everything and runs every test. The last line has the counts: "N passed, N failed", and ", N skipped" if some
+# need something that this machine lacks. Arguments go to meson test: scripts/test.sh --suite system
 set -euo pipefail
 # shellcheck source=scripts/bootstrap.sh
 source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"

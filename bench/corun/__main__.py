@@ -27,7 +27,7 @@ SOFTWARE_SMS = "8"
 
 
 def chosen(text, known, what):
-    """Those of a table that a list of names says; all without one."""
+    """The entries of a table that a list of names selects; all entries without a list."""
     if text is None:
         return list(known.values())
     unknown = [name for name in text.split(",") if name not in known]
@@ -122,7 +122,7 @@ def head(options, configurations):
 
 
 def calibrated(stage, workloads, results):
-    """Blocks and iterations of the synthetic programs, found alone on the GPU, before all runs."""
+    """Blocks and iterations of the synthetic programs, measured alone on the GPU before all runs."""
     stage.enter_mode(TIME_SLICED)
     sizes, known = {}, {}
     for workload in workloads:
@@ -169,7 +169,7 @@ def matrix(options, scratch, out):
 
 
 def pairs(options, scratch, out):
-    """FLEP's pairs, in some configurations under MPS."""
+    """Runs FLEP's pairs, in some configurations under MPS."""
     configurations = chosen(options.configurations or ",".join(flep.DEFAULT), CONFIGURATIONS, "configuration")
     if any(configuration.mode != MPS for configuration in configurations):
         raise SystemExit("corun: FLEP's pairs are measured under MPS only")

@@ -1,5 +1,6 @@
-"""How LS and batch share the GPU. `stock` needs nothing of this project; in `ours` the programs set no priorities
-themselves."""
+"""The ways in which LS and batch share the GPU. `stock` configurations use nothing of this project. In `ours` the
+programs set no priorities themselves.
+"""
 
 import dataclasses
 

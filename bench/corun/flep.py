@@ -1,8 +1,10 @@
-"""FLEP's 28 pairs of Figure 8: a long kernel of low priority runs, and 0.1 ms later a short one of high priority comes.
+"""FLEP's 28 pairs of Figure 8: a long kernel of low priority runs, and 0.1 ms later a short one of high priority
+arrives.
 
-The kernels, the pairs and the slots in which they meet are those of scripts/meetings.py: all programs run at once,
-and one run has each pair five times. Rounds and configurations take turns. The figure of a pair in a round is the
-median time of the short kernel, from its issue to its end, and how long it takes until both are done."""
+bench/papers/flep.py has the kernels, the pairs and the slots in which they meet: all programs run at once, and one run
+has each pair five times. Rounds and configurations take turns. A pair has two figures in a round: the median time of
+the short kernel from its issue to its end, and the time until both are done.
+"""
 
 import contextlib
 
@@ -51,12 +53,12 @@ class Applications(schedulers.Schedulers):
 
 
 def side(configuration):
-    """Slices (or roles) and stream priorities of the long ones and of the short ones."""
+    """Slices (or roles) and stream priorities of the long and of the short programs."""
     return (LONG, SHORT), ("none", configuration.ls_priority)
 
 
 def prepare(stage, applications):
-    """The long and the short kernels, of the lengths of the paper, alone on the GPU."""
+    """Finds the long and the short kernels, with the paper's durations, alone on the GPU."""
     with stage.configured(CONFIGURATIONS["ours-hpf"], 0):
         stage.lab.gpuctl("create-slice", "set")
         applications.calibrate()
@@ -106,7 +108,7 @@ def one_round(stage, applications, configuration, longs, shorts):
 
 
 def clear(lab):
-    """Programs that a round has left, if it failed."""
+    """Ends the programs that a failed round has left."""
     for program in [program for program in lab.programs if program.process.poll() is None]:
         with contextlib.suppress(ProcessLookupError):
             program.kill()

@@ -9,7 +9,7 @@ BASE = "mps"
 
 
 def points(rounds):
-    """By configuration and pair: the spread of the rounds, and the speed-up over BASE by the medians."""
+    """For each configuration and pair: the spread of the rounds, and the speed-up over BASE, from the medians."""
     found = {}
     for one in rounds:
         for pair, at in one["pairs"].items():
@@ -28,7 +28,7 @@ def points(rounds):
 
 
 def lines(flep):
-    """The table: a line for each pair, then the means."""
+    """The lines of the table: one for each pair, then the means."""
     by_name = flep.get("points", {})
     common = sorted(set.intersection(*(set(pairs) for pairs in by_name.values()))) if by_name else []
     rows = [["pair", "alone"] + list(by_name)]

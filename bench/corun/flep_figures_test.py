@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The figures of FLEP's pairs."""
+"""Tests of the figures of FLEP's pairs."""
 
 import unittest
 

@@ -1,11 +1,12 @@
-"""Where a point lies beside others: LS latency is to be small, batch throughput great. Pure functions over (latency,
+"""Compares a point with others: a small LS latency and a great batch throughput are good. Pure functions over (latency,
 throughput).
 
-A point is on the frontier of some others unless one of these is at least as good on both axes and better on one.
+A point is on the frontier of some others unless one of them is at least as good on both axes and better on one.
 
-The distance is the least factor f such that the point (latency / f, throughput * f) is level with each of the others on
-at least one axis. Greater than 1: the others dominate it, by that factor. Less than 1: it is beyond their frontier, by
-that factor. Equal to 1: level with them."""
+The distance is the least factor f for which the point (latency / f, throughput * f) equals or beats each of the others
+on at least one axis. If it is greater than 1, the others dominate the point, by that factor. If it is less than 1, the
+point is beyond their frontier, by that factor. If it is 1, the point is level with them.
+"""
 
 import math
 
@@ -20,7 +21,7 @@ def is_on_frontier(point, others):
 
 
 def frontier(points):
-    """Of a dictionary of points, the names of those that no other dominates."""
+    """The names of the points, of a dictionary, that no other point dominates."""
     return [name for name, point in points.items() if is_on_frontier(point, points.values())]
 
 
@@ -29,7 +30,7 @@ def ratio(above, below):
 
 
 def behind(point, other):
-    """The factor by which `point` would have to get better on one axis to be level with `other` there."""
+    """The factor by which `point` would have to improve on one axis to be level with `other` there."""
     return min(ratio(point[0], other[0]), ratio(other[1], point[1]))
 
 
@@ -38,7 +39,7 @@ def distance(point, others):
 
 
 def place(point, others):
-    """Where a point is beside a dictionary of others: all ratios are those of the point over the other."""
+    """The position of a point relative to a dictionary of others. All ratios are the point's value over the other's."""
     if not others:
         return None
     fastest = min(others, key=lambda name: (others[name][0], -others[name][1]))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The frontier of LS latency against batch throughput."""
+"""Tests of the frontier of LS latency against batch throughput."""
 
 import math
 import unittest
@@ -24,7 +24,7 @@ class Frontier(unittest.TestCase):
         self.assertEqual(frontier.frontier({"a": (1, 1), "b": (1, 1)}), ["a", "b"])
 
     def test_distance_of_a_dominated_point(self):
-        # Level with "middle" by 1.5 in latency or by 1.6 in throughput; "fast" is behind in throughput no more.
+        # To be level with "middle" takes 1.5 in latency or 1.6 in throughput; "fast" has no greater throughput.
         self.assertAlmostEqual(frontier.distance((30.0, 50.0), STOCK.values()), 1.5)
         self.assertAlmostEqual(frontier.distance((200.0, 95.0), STOCK.values()), 100 / 95)
 

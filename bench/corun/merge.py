@@ -13,7 +13,9 @@ def fullness(cell):
 
 
 def merged(parts):
-    """Of a cell that is in several, the fullest, then the latest. Runs stay in the files that they came from."""
+    """Takes the fullest of a cell's results, and of equally full ones the latest. Runs of different files are not
+    mixed.
+    """
     whole = {**parts[-1], "notes": [], "runs": [], "missing": [], "cells": [], "configurations": {}, "workloads": {}}
     cells = {}
     for part in parts:

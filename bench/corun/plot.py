@@ -1,8 +1,8 @@
-"""The results as one SVG: a panel for each LS x batch, LS p99 (logarithmic) against batch throughput as a part of that
-alone.
+"""Draws the results as one SVG: a panel for each LS x batch, with LS p99 (logarithmic) against batch throughput
+relative to batch alone.
 
-Each configuration is a point with the number that the legend gives it: circles are stock, triangles ours. The line
-joins the stock configurations that none of the others dominates.
+Each configuration is a point with its number in the legend: circles are stock, triangles are ours. The line joins the
+stock configurations that no other stock configuration dominates.
 
     python3 -m bench.corun.plot FILE.json > FILE.svg
 """

@@ -1,8 +1,9 @@
-"""What was measured, in one JSON file that is written anew after each cell, and the points that it makes.
+"""The measured runs, in one JSON file that is rewritten after each cell, and the points computed from them.
 
-A run: names of ls, batch (null in a run alone) and configuration, the number of the round, what LS and each batch
-program reported, and in slices what the daemon says of them. A point of a cell and a configuration: median, least and
-greatest of the rounds for LS p50 and p99 (us) and batch throughput."""
+A run has the names of LS, batch (null in a run alone) and configuration, the number of the round, the reports of LS and
+each batch program, and in slices what the daemon reports of them. A point of a cell and a configuration has the median,
+least and greatest of the rounds, for LS p50 and p99 (us) and batch throughput.
+"""
 
 import json
 import os
@@ -43,7 +44,9 @@ class Results:
         self.data["runs"].append(run)
 
     def miss(self, ls, batch, configuration, numbers, reason, refused=False):
-        """`refused`: by gpuctl, which does not know what the configuration needs."""
+        """Notes a run that is missing. `refused`: by gpuctl, because it does not know a setting of the
+        configuration.
+        """
         for number in numbers:
             self.data["missing"].append(
                 {**names(ls, batch, configuration, number), "reason": reason, "refused": refused}
@@ -70,7 +73,7 @@ def throughput(run):
 
 
 def point(runs):
-    """Of the runs of one cell in one configuration, or of a program alone."""
+    """The point of the runs of one cell in one configuration, or of a program alone."""
     ls_reports = [run["ls_report"] for run in runs if run["ls_report"]]
     return {
         "p50_us": spread([report["p50_us"] for report in ls_reports]),
@@ -81,7 +84,7 @@ def point(runs):
 
 
 def cells(data):
-    """Each LS x batch of which something was measured: its points, and where ours lie beside the stock ones."""
+    """Each LS x batch with measured runs: its points, and the places of ours relative to the stock ones."""
     kinds = {name: about["kind"] for name, about in data["configurations"].items()}
     grouped = {}
     for run in data["runs"]:
@@ -102,8 +105,9 @@ def cells(data):
 
 
 def compare(points, kinds):
-    """By medians: the frontier of the stock configurations, the place of each of ours beside it, and the best of
-    ours."""
+    """Compares medians: the frontier of the stock configurations, the place of each of ours relative to it, and the
+    best of ours.
+    """
     medians = {name: (at["p99_us"]["median"], at["throughput"]["median"]) for name, at in points.items()}
     stock = {name: at for name, at in medians.items() if kinds[name] == STOCK}
     places = {name: frontier.place(at, stock) for name, at in medians.items() if kinds[name] == OURS} if stock else {}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""From runs to points, cells, table and plot."""
+"""Tests of the way from runs to points, cells, table and plot."""
 
 import json
 import pathlib

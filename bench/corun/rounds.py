@@ -1,10 +1,11 @@
-"""The runs of the matrix, in order. A cell is an LS program and a batch program in all configurations. By turns:
+"""The runs of the matrix, in order. A cell is an LS program and a batch program in all configurations. The order is
 
     for each cell: for each round: for each configuration: start the programs, one round, end them
 
 or, with --quick, for each cell: for each configuration: start the programs, all rounds, end them. A cell is begun only
-when there is time for a run; what was not run is listed as missing, with the reason. What a program by itself does is
-measured once in each round for all cells that it is in."""
+if there is time for a run; runs that did not happen are listed as missing, with the reason. Each program is also
+measured alone, once in each round for all the cells that it is in.
+"""
 
 import subprocess
 import time
@@ -45,7 +46,7 @@ class Rounds:
             self.results.save()
 
     def run_one(self, ls, batch, configuration, numbers):
-        """Rounds of a pair in one start of its programs; an error is noted, and the next goes on."""
+        """Runs rounds of a pair in one start of its programs. An error is noted, and the next run follows."""
         numbers = [number for number in numbers if not self.results.has(ls, batch, configuration, number)]
         if not numbers:
             return
@@ -86,8 +87,9 @@ class Rounds:
         return workload.command(self.stage.corun_kernels, self.sizes.get(workload.name), priority, self.stage.software)
 
     def prime(self, ls, batch):
-        """What our library compiles of a program at its first start it finds in its cache from then on. Not
-        measured."""
+        """Runs programs once, unmeasured, so that later starts find in the cache what the library compiles at a first
+        start.
+        """
         fresh = {workload.name for workload in (ls, batch)} - self.primed
         configuration = self.options.primed_in
         if not fresh or configuration is None or self.left_s() < 30:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The order of the runs, and what becomes of those that are refused, fail or find no time; with a stage that only
-writes down."""
+"""Tests of the order of the runs, and of runs that are refused, fail or find no time, with a stage that only
+records.
+"""
 
 import contextlib
 import pathlib

@@ -1,7 +1,7 @@
-"""What a configuration needs on the machine: a private MPS or none, a private gpuctld with two slices, and the
-programs, started and ended.
+"""The state of the machine that a configuration needs: a private MPS or none, a private gpuctld with two slices, and
+the programs, started and ended.
 
-Built on the lab of the measurements and of the compatibility suite.
+It uses the lab of the measurements and of the compatibility suite.
 """
 
 import contextlib
@@ -24,18 +24,18 @@ USAGE = ("launches", "block_tasks", "evictions", "evict_us_mean", "time_slice", 
 
 
 class Refused(Exception):
-    """gpuctl does not know what a configuration needs."""
+    """gpuctl does not know a setting of the configuration."""
 
 
 class Member:
-    """A program of a cell: prints READY, then a line of JSON for each round."""
+    """A program of a cell. It prints READY, then a line of JSON for each round."""
 
     def __init__(self, program):
         self.program = program
         self.lines_seen = 0
 
     def next_line(self, deadline):
-        """The next line that it prints, without those that it should not print."""
+        """The next line that the program prints; skips lines that are no part of the protocol."""
         while True:
             lines = self.program.out().split("\n")[:-1]
             while self.lines_seen < len(lines):
@@ -67,7 +67,7 @@ class Stage:
         self.corun_kernels = self.lab.build / "bench" / kernels
 
     def enter_mode(self, mode):
-        """MPS goes on from one configuration to the next."""
+        """Changes the mode if it differs; one MPS serves several configurations."""
         mode = SOFTWARE if self.software else mode
         if mode != self.mode:
             self.leave_mode()
@@ -95,7 +95,7 @@ class Stage:
         return json.loads(done.stdout)
 
     def slice_options(self, options, reserve):
-        """The reserve, and other parts of the GPU, in SMs of this one."""
+        """The options with the reserve, and other parts of the GPU, in SMs of this one."""
         part = {RESERVE: reserve}
         parts = [option.part if isinstance(option, OfSms) else part.get(option) for option in options]
         sms = self.lab.sms()
@@ -115,7 +115,7 @@ class Stage:
 
     @contextlib.contextmanager
     def configured(self, configuration, reserve):
-        """Names of the slices for LS and batch, or None twice."""
+        """The names of the slices for LS and batch, or None twice."""
         self.enter_mode(configuration.mode)
         if configuration.kind != OURS:
             yield None, None
@@ -128,7 +128,7 @@ class Stage:
             yield "ls", "batch"
 
     def usage(self):
-        """What the daemon says of the programs in slices, since their start; empty without one."""
+        """What the daemon reports of the programs in slices, since their start; empty without a daemon."""
         if not self.lab.connection:
             return {}
         found = {}
@@ -139,7 +139,9 @@ class Stage:
 
     @contextlib.contextmanager
     def programs(self, wanted, limit_s):
-        """Starts all at once, waits until they are ready. `wanted`: (slice, environment, command) of each."""
+        """Starts all programs at once and waits until they are ready. `wanted`: (slice, environment, command)
+        of each.
+        """
         members = []
         try:
             for slice_path, environment, command in wanted:
@@ -153,7 +155,7 @@ class Stage:
             self.end(members)
 
     def end(self, members):
-        """In good order if they let us: under MPS a client that is killed may take others with it."""
+        """Ends programs in an orderly way if possible: under MPS a client that is killed may take others with it."""
         for member in members:
             with contextlib.suppress(OSError):
                 member.program.process.stdin.close()
@@ -169,7 +171,7 @@ class Stage:
 
     @staticmethod
     def play(members, settle_s, seconds, seed):
-        """One round: what each member reports."""
+        """Plays one round; returns what each member reports."""
         start = time.monotonic_ns() + round(LEAD_S * 1e9)
         for number, member in enumerate(members):
             member.say(f"GO {start} {settle_s} {seconds} {seed + number}")

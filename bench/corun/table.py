@@ -17,7 +17,7 @@ def figure(value):
 
 
 def ranged(at):
-    """Median (least..greatest)."""
+    """The text "median (least..greatest)"."""
     if at is None:
         return "-"
     if at["rounds"] == 1:
@@ -31,7 +31,7 @@ def aligned(rows):
 
 
 def mark(cell, name):
-    """* on the stock frontier; + ours beyond it or on it."""
+    """* for a stock configuration on the frontier; + for one of ours on the frontier or beyond it."""
     if name in cell["stock_frontier"]:
         return "*"
     return "+" if cell["ours"].get(name, {}).get("on_frontier") else " "
@@ -68,7 +68,7 @@ def block(cell, data):
 
 
 def reasons(data, cell):
-    """Once for each configuration and reason."""
+    """Each configuration and reason once."""
     found = {}
     for missing in data["missing"]:
         if missing["ls"] in (cell["ls"], None) and missing["batch"] in (cell["batch"], None):

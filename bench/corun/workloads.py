@@ -1,7 +1,7 @@
-"""The programs of the matrix. LS: requests that arrive whether or not earlier ones are done. Batch: steps, one behind
+"""The programs of the matrix. LS: requests that arrive whether or not earlier ones are done. Batch: steps, one after
 the other.
 
-A synthetic program is corun-kernels with the sizes that calibration found, alone on the GPU; the others need PyTorch.
+A synthetic program is corun-kernels with the sizes that calibration found alone on the GPU; the others need PyTorch.
 """
 
 import dataclasses
@@ -14,8 +14,9 @@ MIB_PER_1024_BLOCKS = 4  # of each of the three arrays of the memory-bound kerne
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """`sizes`: what calibrate is asked for; else `fixed` holds the options of corun-kernels, or `program` is a Python
-    program."""
+    """`sizes`: the arguments of calibrate. Otherwise `fixed` has the options of corun-kernels, or `program` is a Python
+    program.
+    """
 
     name: str
     description: str
@@ -34,7 +35,7 @@ class Workload:
         return not self.program
 
     def command(self, corun_kernels, size, priority, software):
-        """`size`: blocks and iterations, as calibrated."""
+        """The command of a program. `size`: calibrated blocks and iterations."""
         if self.program:
             return [sys.executable, PROGRAMS / self.program, *self.options, "--priority", priority]
         if software:

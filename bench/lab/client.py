@@ -7,11 +7,11 @@ import socket
 
 
 class Failed(RuntimeError):
-    """The daemon refused a call, or went away."""
+    """The daemon refused a call, or closed the connection."""
 
 
 class Varlink:
-    """One connection: calls, and replies as they come, with the file descriptors that come with them."""
+    """One connection: calls, and replies as they arrive, with the file descriptors they carry."""
 
     def __init__(self, path, patience_s=30):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -25,12 +25,12 @@ class Varlink:
         self.buffer = b""
 
     def call(self, method, **parameters):
-        """The whole reply, an error too."""
+        """Returns the whole reply, also if it is an error."""
         self.socket.sendall(json.dumps({"method": f"io.gpuctl.{method}", "parameters": parameters}).encode() + b"\0")
         return self.receive()
 
     def receive(self):
-        """The next reply. EOFError: the daemon closed the connection."""
+        """Returns the next reply. Raises EOFError if the daemon closed the connection."""
         while b"\0" not in self.buffer:
             data, ancillary, _, _ = self.socket.recvmsg(65536, socket.CMSG_LEN(32))
             if not data:
@@ -49,10 +49,10 @@ class Varlink:
 
 
 class Connection(Varlink):
-    """For callers that expect every call to succeed."""
+    """A connection for callers that expect every call to succeed."""
 
     def call(self, method, **parameters):
-        """What the call returns. Failed: it did not."""
+        """Returns the parameters of the reply. Raises Failed if it is an error."""
         try:
             reply = super().call(method, **parameters)
         except EOFError:
@@ -62,6 +62,6 @@ class Connection(Varlink):
         return reply["parameters"]
 
     def usage(self, slice_path):
-        """Of the first client of a slice, on the first GPU; None while there is none."""
+        """The usage of a slice's first client on the first GPU; None while there is none."""
         clients = self.call("GetSlice", path=slice_path)["clients"]
         return clients[0]["usage"][0] if clients and clients[0]["usage"] else None

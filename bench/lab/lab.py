@@ -1,7 +1,7 @@
-"""What the steps of bench/measure.py work with: the binaries, the GPU, one gpuctld at a time, and the record.
+"""The environment of the steps of bench/measure.py: the binaries, the GPU, one gpuctld at a time, and the record.
 
-Every program gets a process group of its own, a time limit that holds even if this one is killed, and its end when the
-lab is closed. Every result goes to raw.jsonl at once.
+Every program gets its own process group and a time limit that holds even if this process is killed; it is ended when
+the lab is closed. Every result goes to raw.jsonl at once.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ class Lab:
         self.raw.write(json.dumps({"step": self.step, **entry}) + "\n")
 
     def enter(self, step):
-        """A step of its own: socket, state and software GPU that no other step used."""
+        """Begins a step, with a socket, a state directory and a software GPU that no other step has used."""
         self.step = step
         self.env["GPUCTL_SOCKET"] = str(self.scratch / f"{step}.sock")
         if self.options.rehearse:
@@ -77,12 +77,13 @@ class Lab:
         return [kernel["name"] for kernel in json.loads(listed.stdout)["kernels"]]
 
     def bench(self, slice_path, *arguments):
-        """gpuslice-bench run ARGUMENTS to its end, in a slice or plain (None)."""
+        """Runs gpuslice-bench run ARGUMENTS to its end, in a slice or plain (None)."""
         return self.start_bench(slice_path, *arguments).report()
 
     def together(self, *runs, apart_ns=0):
-        """Several (slice, arguments) from the same moment on, or each so much after the one before it; their
-        reports."""
+        """Starts several (slice, arguments) at the same moment, or each so much later than the one before it. Returns
+        their reports.
+        """
         programs = [self.start_bench(slice_path, *arguments, "--start-on-input") for slice_path, arguments in runs]
         for program in programs:
             program.wait_ready()
@@ -127,7 +128,7 @@ class Lab:
 
     @contextlib.contextmanager
     def company(self):
-        """Another program of gpuctl's on the GPU, which does nothing."""
+        """Keeps another idle program of gpuctl's on the GPU."""
         self.gpuctl("create-slice", "company")
         program = self.start_bench("company", "work", "--count", 1, "--check", "none", "--start-on-input")
         try:
@@ -138,7 +139,7 @@ class Lab:
 
     @contextlib.contextmanager
     def environment(self, **variables):
-        """Of all programs that are started meanwhile."""
+        """Changes the environment of all programs that are started meanwhile."""
         before, self.env = self.env, {**self.env, **variables}
         try:
             yield

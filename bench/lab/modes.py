@@ -1,5 +1,6 @@
-"""The lab of the co-run matrix and of the compatibility suite: with time-slicing or an MPS of its own, and a gpuctld
-that storms if it is asked to."""
+"""The lab of the co-run matrix and of the compatibility suite: with time-slicing or a private MPS, and a gpuctld that
+makes storms if asked to.
+"""
 
 import contextlib
 import os
@@ -18,8 +19,9 @@ END_IN_SLICE_S = 20
 
 
 def gpus():
-    """The architecture of the first GPU ("90"), how many there are, and what nvidia-smi says of them; None without
-    any."""
+    """The architecture of the first GPU ("90"), the number of GPUs, and what nvidia-smi reports of them; None without
+    any.
+    """
     try:
         said = (
             subprocess.run(
@@ -51,7 +53,7 @@ class LabOfModes(Lab):
 
     @contextlib.contextmanager
     def mode(self, name):
-        """Time-sliced, whatever MPS runs on the machine, or under one of our own."""
+        """Enters a mode: time-sliced, even if an MPS runs on the machine, or under a private MPS."""
         self.enter(name)
         if name != MPS:
             with self.environment(CUDA_MPS_PIPE_DIRECTORY=str(self.scratch / "no-mps")):
@@ -68,7 +70,7 @@ class LabOfModes(Lab):
 
     @contextlib.contextmanager
     def serving(self, storm=False):
-        """A gpuctld with a slice s."""
+        """Starts a gpuctld with a slice s."""
         storm_us = SOFTWARE_STORM_US if self.software else STORM_US
         options, config = (("--evict-storm", storm_us), ALWAYS_REWRITTEN) if storm else ((), "")
         with self.gpuctld(*options, config=config, limit_s=DAEMON_LIMIT_S) as self.daemon:
@@ -79,7 +81,7 @@ class LabOfModes(Lab):
                 self.daemon = None
 
     def daemon_failure(self):
-        """What became of gpuctld, if it is not well."""
+        """What happened to gpuctld, if it has ended or does not answer."""
         status = self.daemon.process.poll()
         if status is not None:
             return f"gpuctld ended with status {status}: {(self.daemon.err().splitlines() or [''])[-1]}"
@@ -87,8 +89,9 @@ class LabOfModes(Lab):
         return None if answer.returncode == 0 else f"gpuctl status: {answer.stderr.strip()}"
 
     def end_in_slice(self, pid):
-        """Ends a program in a slice, and what it started, as a user is told to: their work on the GPU first. What is no
-        client is left."""
+        """Ends a program in a slice and the programs it started, in the documented way: their work on the GPU first.
+        Processes that are not clients are left running.
+        """
         for member in group_of(pid):
             with contextlib.suppress(OSError, subprocess.SubprocessError):
                 subprocess.run(

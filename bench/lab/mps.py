@@ -1,4 +1,4 @@
-"""A private MPS, and the processes that belong to one."""
+"""A private MPS and its processes."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ sys.exit(3 if cuda.cuInit(0) or cuda.cuDeviceGet(ctypes.byref(device), 0)
 
 
 def runs(pid):
-    """Whether there is such a process, and it is not one that has ended and that nobody waited for."""
+    """Whether the process exists and is not a zombie."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -39,7 +39,7 @@ def group_of(leader):
 
 
 def ends(pid, seconds):
-    """Waits for that."""
+    """Waits until a process has ended or the time is up. Returns whether it has ended."""
     deadline = time.monotonic() + seconds
     while runs(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -47,7 +47,7 @@ def ends(pid, seconds):
 
 
 class Mps:
-    """A private MPS: a control daemon of our own, and the servers that it starts."""
+    """A private MPS: a control daemon and the servers that it starts."""
 
     def __init__(self, scratch):
         self.pipe, self.log = scratch / "mps", scratch / "mps-log"
@@ -71,7 +71,7 @@ class Mps:
         )
 
     def ask(self, words):
-        """The answer of the control daemon, or None if it does not give one."""
+        """The answer of the control daemon, or None if it gives none."""
         try:
             done = subprocess.run(
                 ["nvidia-cuda-mps-control"],
@@ -86,7 +86,7 @@ class Mps:
         return done.stdout if done.returncode == 0 else None
 
     def serves(self):
-        """Whether new programs get a server that is well."""
+        """Whether new programs get a working server."""
         servers = self.ask("get_server_list")
         if servers is None:
             return False
@@ -94,8 +94,9 @@ class Mps:
         return not any(state is None or "FAULT" in state.upper() for state in states)
 
     def takes_a_client(self):
-        """Whether a new program gets a context. The state of a server that waits for the work of a dead client says
-        nothing of it."""
+        """Whether a new program gets a context. While a server waits for the work of a dead client, its state does not
+        tell.
+        """
         try:
             done = subprocess.run(
                 [sys.executable, "-c", PROBE],
@@ -110,8 +111,9 @@ class Mps:
         return done.returncode == 0
 
     def mend(self, probe=False):
-        """After a program that may have taken the server with it: waits for its recovery, or starts all anew. `probe`:
-        with a client."""
+        """Called after a program that may have taken the server with it: waits until the server recovers, or restarts
+        MPS. `probe`: tests it with a client.
+        """
         deadline = time.monotonic() + MPS_RECOVERS_S
         while not (self.serves() and (not probe or self.takes_a_client())):
             if time.monotonic() > deadline:
@@ -122,7 +124,7 @@ class Mps:
             time.sleep(0.05)
 
     def stop(self):
-        """In good order or, if it does not answer, by its process id."""
+        """Stops MPS in an orderly way or, if it does not answer, by its process id."""
         try:
             control = int((self.pipe / "nvidia-cuda-mps-control.pid").read_text(encoding="utf-8"))
         except (OSError, ValueError):

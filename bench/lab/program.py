@@ -12,7 +12,7 @@ STARTUP_S = 60
 
 
 class Program:
-    """A program that was started; its output lies in files."""
+    """A program that was started; its output is in files."""
 
     def __init__(self, lab, slice_path, arguments, limit_s):
         self.lab, self.slice_path, self.arguments = lab, slice_path, [str(argument) for argument in arguments]
@@ -42,7 +42,7 @@ class Program:
         return RuntimeError(f"{words} ({self.slice_path or 'plain'}): {what}; {self.err()} {self.out()}".strip())
 
     def wait_ready(self, seconds=STARTUP_S):
-        """Until a gpuslice-bench with --start-on-input waits for begin()."""
+        """Waits until a gpuslice-bench with --start-on-input waits for begin()."""
         deadline = time.monotonic() + seconds
         while "ready" not in self.err():
             if self.process.poll() is not None:
@@ -52,7 +52,7 @@ class Program:
             time.sleep(0.01)
 
     def wait_launching(self, seconds=STARTUP_S):
-        """Until a program in slice s has launched something: its inputs are made by then."""
+        """Waits until a program in slice s has launched a kernel: its inputs are made by then."""
         deadline = time.monotonic() + seconds
         while not (self.lab.usage("s") or {}).get("launches"):
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -68,7 +68,7 @@ class Program:
             self.process.send_signal(signal.SIGTERM)
 
     def finish(self):
-        """Waits for the end; 3 says that a result was wrong, which is a result too."""
+        """Waits for the end. Status 3 means a wrong result, which is a result too."""
         status = self.process.wait()
         if status in (124, 137):
             raise self.failure(f"still running after {self.limit_s} s")

@@ -1,6 +1,7 @@
 """EffiSha's eleven kernels (Table 3, 3 ms apart) under piv, for each of its three assignments of priorities: measured
-against the simulator. The workloads are those of tests/workloads; `work` stands in for all kernels, as long as those of
-the paper."""
+against the simulator. The workloads are those of tests/workloads; `work` stands in for all kernels, with the paper's
+durations.
+"""
 
 import pathlib
 import statistics
@@ -16,7 +17,7 @@ def slice_of(priority):
 
 
 def sets(schedulers, block_ms, dispatch_ms, preempt_ms):
-    """Costs as switches() gives them."""
+    """Runs the sets. The costs are those that switches() returns."""
     lab = schedulers.lab
     assignments = ASSIGNMENTS[: lab.size(3, 1)]
     workloads = [

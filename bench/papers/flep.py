@@ -1,17 +1,18 @@
 """FLEP's pairs of kernels (Figures 8, 10 and 11) under hpf and under plain MPS.
 
-The pairs are the paper's, all of them: 28 in which a long kernel has low priority and a short one high priority, and 28
-of equal priority, with the durations of Table 1 (large inputs, small inputs). Each long kernel meets each short one, in
-a slot of time of its own: of N long ones the i-th launches in every slot whose number is i modulo N, of M short ones
-the j-th in those that are j modulo M, and N and M have no common divisor. So a run of all programs at once, each
-periodic, has every pair, again and again."""
+The pairs are all of the paper's: 28 in which a long kernel has low priority and a short one high priority, and 28 of
+equal priority, with the durations of Table 1 (large inputs, small inputs). Each long kernel meets each short one in its
+own time slot. Of N long kernels, the i-th launches in every slot whose number is i modulo N; of M short kernels, the
+j-th launches in the slots that are j modulo M; N and M have no common divisor. So one run of all programs at once, each
+periodic, has every pair, again and again.
+"""
 
 import math
 import statistics
 
-# Table 1: durations in ms on the large and the small input. What of the suite is scaled to them: a kernel and an extent
-# that takes 0.2 to 1 ms on an H200, whose first number is scaled. `work` stands in for what is several launches or
-# would not fit.
+# Table 1: durations in ms on the large and the small input. Then the kernel of the suite that is scaled to them, and an
+# extent that takes 0.2 to 1 ms on an H200, whose first number is scaled. `work` stands in for kernels that are several
+# launches or would not fit.
 TABLE_1 = {
     "CFD": (11.106, 0.521),
     "NN": (15.775, 0.728),
@@ -35,13 +36,13 @@ SHORT = ("MD", "MM", "SPMV", "VA")
 DELAY_MS = 0.1
 LEAST_KEPT = 3  # repetitions of a pair in which both programs were woken in time
 REPETITIONS = 5
-# Slices and priorities of the streams, of the long ones and of the short ones.
+# Slices and stream priorities of the long and of the short programs.
 MPS, MPS_PRIORITIES = ((None, None), ("none", "none")), ((None, None), ("low", "high"))
 HPF, HPF_EQUAL = (("low", "high"), ("none", "none")), (("set", "set"), ("none", "none"))
 
 
 class Meeting:
-    """Long and short applications, each long one with each short one but the one of its own name."""
+    """Long and short applications; each long one meets each short one except the one of its own name."""
 
     def __init__(self, schedulers, longs, shorts):
         self.schedulers, self.longs, self.shorts = schedulers, longs, shorts
@@ -51,8 +52,9 @@ class Meeting:
         self.slot_ms = 1.15 * (max(a.plain_ms for a in longs) + max(a.plain_ms for a in shorts)) + 3
 
     def run(self, side, repetitions):
-        """For each pair of names the list of its repetitions: (issued, completed) of the long and of the short one,
-        ms."""
+        """Runs the pairs. Returns for each pair of names the list of its repetitions: (issued, completed) of the long
+        and of the short kernel, in ms.
+        """
         (low, high), (of_low, of_high) = side
         slots = repetitions * len(self.longs) * self.every
         members, starts = [], []
@@ -79,8 +81,9 @@ class Meeting:
         return pairs
 
     def periodic(self, every, slots, priority):
-        """Launches in one of so many slots, and once more: who is done then checks a last result, with another
-        launch."""
+        """The options of a program that launches in one of so many slots, and once more: a program that is done then
+        makes one more launch to check its result.
+        """
         period_us = self.schedulers.ms(every * self.slot_ms) * 1000
         return (
             "--arrival",
@@ -94,7 +97,7 @@ class Meeting:
         )
 
     def summaries(self, side):
-        """For each pair what summary() finds; a pair without enough repetitions is not there."""
+        """The summary() of each pair; pairs without enough repetitions are left out."""
         lab = self.schedulers.lab
         least = lab.size(LEAST_KEPT, 1)
         alone = {"long": {a.name: a.plain_ms for a in self.longs}, "short": {a.name: a.plain_ms for a in self.shorts}}
@@ -107,13 +110,13 @@ class Meeting:
 
 
 def in_time(lab, repetition):
-    """Whether the short one came while the long one was there, soon after it."""
+    """Whether the short kernel arrived soon after the long one."""
     late = repetition[1][0] - repetition[0][0]
     return lab.size(0.02, -1000) < late < 2 * DELAY_MS + lab.size(0.2, 1000)
 
 
 def summary(schedulers, alone_ms, repetitions):
-    """Means and medians of (long, short) over the repetitions."""
+    """The metrics of a pair (long, short), and its medians over the repetitions."""
     antt, stp, _ = schedulers.metrics(alone_ms, list(zip(*repetitions)))
     return {
         "antt": antt,
@@ -126,7 +129,9 @@ def summary(schedulers, alone_ms, repetitions):
 
 
 def simulated(schedulers, large, small, measured, dispatch_ms, preempt_ms):
-    """Of these pairs (long, short) of equal priority under hpf, each on a GPU of its own: (ANTT, STP) by pair."""
+    """Simulates these pairs (long, short) of equal priority under hpf, each on its own GPU. Returns (ANTT, STP) by
+    pair.
+    """
     members = []
     for device, ((long, short), at) in enumerate(measured.items()):
         for name, application, start_ms in ((long, large[long], 0), (short, small[short], at["gap"])):
@@ -146,7 +151,7 @@ def words(at):
 
 
 def applications(schedulers):
-    """By name, on the large input and on the small one; their times alone are measured."""
+    """The applications by name, on the large and on the small input; measures their times alone."""
     lab = schedulers.lab
     low, short = lab.size((LOW_PRIORITY, SHORT), (("PF",), ("MD", "MM")))
     others = lab.size(tuple(TABLE_1), ("PF", "MD", "MM"))
@@ -171,7 +176,7 @@ def mean(values):
 
 
 def pairs(schedulers, costs):
-    """`costs`: of a change of hands and of a preemption, ms, for the simulator."""
+    """Runs the pairs. `costs`: of a switch and of a preemption, in ms, for the simulator."""
     large, small, low, short = applications(schedulers)
     for inputs, known in (("large", large), ("small", small)):
         yield (

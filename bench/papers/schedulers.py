@@ -1,7 +1,7 @@
 """Policies for jobs on the GPU: FLEP's pairs against plain MPS, FRS's set against the simulator, shares of ffs.
 
-Kernels have the durations of the papers' tables (FLEP Table 1, FRS Table I). Everybody launches periodically, the
-same moment of each period apart, so one run of a set of programs has many repetitions of the same arrivals.
+Kernels have the durations of the papers' tables (FLEP Table 1, FRS Table I). All programs launch periodically, each at
+a fixed offset in the period, so one run of a set of programs has many repetitions of the same arrivals.
 """
 
 import json
@@ -32,8 +32,9 @@ MS = 1e6  # nanoseconds
 
 
 class Application:
-    """A kernel with its extent. What one launch takes by itself, from its issue to its end: plain_ms without the
-    daemon, managed_ms in a slice under a policy for jobs, when another program had the GPU before it."""
+    """A kernel with its extent. The time of one launch alone, from its issue to its end, is plain_ms without the
+    daemon. It is managed_ms in a slice under a policy for jobs, after another program had the GPU.
+    """
 
     def __init__(self, name, kernel, extent):
         self.name, self.kernel, self.extent, self.plain_ms, self.managed_ms = name, kernel, extent, 0.0, 0.0
@@ -55,7 +56,7 @@ class Schedulers:
         return milliseconds * self.scale
 
     def calibrate(self):
-        """Iterations of `work` for a block-task, and block-tasks for a millisecond."""
+        """Finds the iterations of `work` for a block-task, and the block-tasks for a millisecond."""
         reached = self.lab.bench(
             None,
             "work",
@@ -86,8 +87,9 @@ class Schedulers:
 
     def run(self, members, starts_ms, period_ms, count):
         """Members (slice, application, options) launch at these offsets of each of so many periods. Returns for each
-        the list of (issued, completed), in ms of its period. One more period is not counted: who is done there checks a
-        last result, with another launch."""
+        the list of (issued, completed), in ms of its period. One more period is not counted: programs that are done
+        check a last result in it, with another launch.
+        """
         period = ("--arrival", "periodic", "--period-us", self.ms(period_ms) * 1000, "--count", count + 1)
         programs = self.start(
             [(slice_path, application, (*period, *options)) for slice_path, application, options in members]
@@ -106,7 +108,7 @@ class Schedulers:
         return launches
 
     def start(self, members, check="last"):
-        """Starts programs that wait for begin(), each with the file of its samples."""
+        """Starts programs that wait for begin(), each with a file for its samples."""
         self.runs += 1
         programs = []
         for index, (slice_path, application, options) in enumerate(members):
@@ -130,14 +132,14 @@ class Schedulers:
         return programs
 
     def begin(self, programs, starts_ms):
-        """When times begin, CLOCK_MONOTONIC in ns."""
+        """Starts the programs. Returns the origin of their times, by CLOCK_MONOTONIC in ns."""
         begin = time.monotonic_ns() + 100_000_000
         for (program, _), start_ms in zip(programs, starts_ms):
             program.begin(begin + round(self.ms(start_ms) * MS))
         return begin
 
     def finish(self, programs, begin):
-        """For each program the list of (issued, completed), in ms."""
+        """Returns for each program the list of (issued, completed), in ms."""
         times = []
         for program, samples in programs:
             self.wrong += program.report()["mismatches"]
@@ -146,8 +148,9 @@ class Schedulers:
         return times
 
     def back_to_back(self, slices, application, count):
-        """A program in each of these slices launches it so often, two launches in flight. Returns how long that takes,
-        in ms, and how many evictions were seen."""
+        """Runs a program in each of these slices that launches the application so often, two launches in flight.
+        Returns the duration, in ms, and the number of evictions.
+        """
         programs = self.start([(path, application, ("--depth", 2, "--count", count)) for path in slices], "none")
         begin = self.begin(programs, [0] * len(programs))
         evictions = {}
@@ -161,7 +164,7 @@ class Schedulers:
         return lasts, sum(evictions.values())
 
     def measure_alone(self, applications):
-        """Sets plain_ms and managed_ms: all launch, one after the other, so that nobody meets anybody."""
+        """Sets plain_ms and managed_ms. The applications run one after the other, so that none meets another."""
         starts, at = [], 0.0
         for _, milliseconds in applications:
             starts.append(at)
@@ -175,7 +178,7 @@ class Schedulers:
                 setattr(application, "managed_ms" if slice_path else "plain_ms", took)
 
     def simulate(self, name, members, policies, dispatch_ms, preempt_ms):
-        """For each policy the turnarounds in ms, by name, of these (name, ms alone, device, start in ms, priority)."""
+        """For each policy, the turnarounds in ms, by name, of these (name, ms alone, device, start in ms, priority)."""
         lab = self.lab
         path = lab.out / f"{name}.toml"
         devices = 1 + max(device for _, _, device, _, _ in members)
@@ -209,7 +212,7 @@ class Schedulers:
 
     @staticmethod
     def metrics(alone_ms, launches):
-        """Means over the repetitions of (ANTT, STP, DNTT)."""
+        """The means over the repetitions of (ANTT, STP, DNTT)."""
         found = []
         for repetition in zip(*launches):
             slowdowns = [(end - begin) / alone for alone, (begin, end) in zip(alone_ms, repetition)]
@@ -236,9 +239,10 @@ def step_schedulers(lab):
 
 
 def switches(schedulers):
-    """What it costs that the GPU changes hands, by how much longer two programs take in turns than their work does.
-    Returns in ms: one block of `work`; a turn that begins when another one's launch ended; what an eviction costs
-    beside the turn that begins when it is over, its block-task not counted."""
+    """Measures the cost of passing the GPU from one program to another, as the time that two programs take in turns
+    beyond their work. Returns in ms: one block of `work`; a switch after another program's launch ended; the cost of an
+    eviction without the switch that follows it and without its block-task.
+    """
     lab = schedulers.lab
     short, long = schedulers.work("short", 2), schedulers.work("long", lab.size(40, 20))
     counts = {short: lab.size(100, 8), long: lab.size(6, 2)}
@@ -302,7 +306,7 @@ def applications_of_frs(schedulers, block_ms, dispatch_ms, preempt_ms):
 
 
 def simulate(schedulers, applications, block_ms, dispatch_ms, preempt_ms, number):
-    """Turnarounds in ms of each policy, in the order of the applications."""
+    """The turnarounds in ms of each policy, in the order of the applications."""
     members = [
         (application.name, application.extent[0] * block_ms, 0, position * GAP_MS, 0)
         for position, application in enumerate(applications)
@@ -312,8 +316,9 @@ def simulate(schedulers, applications, block_ms, dispatch_ms, preempt_ms, number
 
 
 def done_by(launches, at_ms):
-    """Of launches one after the other, of which one is complete when the next is: how many by then, with its part of
-    one."""
+    """How many of a series of launches are complete at a time, with the completed part of the current one. Each launch
+    starts when the one before it is complete.
+    """
     before, count = launches[0][0], 0
     for _, completed in launches:
         if completed > at_ms:
@@ -323,7 +328,9 @@ def done_by(launches, at_ms):
 
 
 def shares(schedulers):
-    """Weights 200 (short kernels) and 100 (long ones) for some seconds, after one in which durations are learnt."""
+    """Runs weights 200 (short kernels) and 100 (long ones) for some seconds, after one second in which durations are
+    learnt.
+    """
     lab = schedulers.lab
     lab.gpuctl("set", "/", "policy=ffs")
     settle_ms, window_ms = lab.size((1000, 2000), (20, 60))

@@ -1,5 +1,6 @@
-"""Guarded kernels: what looking and claiming costs each of their blocks, and what a latency-critical client gains by
-it."""
+"""Guarded kernels: the cost of looking and claiming for each of their blocks, and the gain for a latency-critical
+client.
+"""
 
 import statistics
 import time
@@ -16,7 +17,7 @@ SECONDS = 5
 
 
 def product(size, guard):
-    """triton_matmul, guarded or not."""
+    """Runs triton_matmul, guarded or not."""
     return Case(
         "triton_matmul",
         0,
@@ -68,7 +69,7 @@ def cost(lab, size, rounds):
 
 
 def beside(lab, how, ls_settings, policy):
-    """LS that would fill the GPU, beside triton_matmul."""
+    """LS that would fill the GPU, at the same time as triton_matmul."""
     sms = lab.sms()
     sized = lab.bench(None, "work", "--blocks", sms, "--calibrate-us", 50, "--count", 20)
     ls = (

@@ -1,4 +1,4 @@
-"""The latency of a client that fits its reserve, alone and beside batch."""
+"""The latency of a client that fits its reserve, alone and while batch runs."""
 
 import statistics
 
@@ -64,7 +64,7 @@ def step_latency(lab):
                 ("LS alone again", [(None, ls)]),
             ):
                 yield latency_row(lab, found, number, name, runs)
-            # Eight blocks for each reserved SM: the slice may use its reserve only, alone too.
+            # Eight blocks for each reserved SM: the slice may use only its reserve, even alone.
             lab.gpuctl("set", "ls", "reserve=0")
             lab.gpuctl("set", "full", f"reserve={reserve}")
             for name, runs in (

@@ -1,7 +1,7 @@
-"""A batch program of kernels without PTX: cuBLAS through PyTorch. matmul.py SECONDS: the rate, and whether the last
-result is right.
+"""A batch program of kernels without PTX: cuBLAS through PyTorch. matmul.py SECONDS reports the rate, and whether the
+last result is right.
 
-Prints "ready" once it computes, and at the end a line of JSON.
+Prints "ready" once it computes, and a line of JSON at the end.
 """
 
 import json

@@ -1,5 +1,6 @@
-"""compute-sanitizer over every benchmark kernel in its rewritten form: out-of-bounds accesses, and races in shared
-memory."""
+"""Runs every benchmark kernel in its rewritten form under compute-sanitizer, for out-of-bounds accesses and for races
+in shared memory.
+"""
 
 import pathlib
 import re
@@ -79,7 +80,7 @@ class Check:
         return self.program.process.poll() is not None
 
     def result(self):
-        """What the table says, and whether the tool found nothing."""
+        """The text for the table, and whether the tool found no error."""
         status = self.program.process.returncode
         seconds = time.monotonic() - self.began
         log = self.log.read_text(errors="replace") if self.log.exists() else ""
@@ -161,7 +162,7 @@ def check_all(lab, sanitizer, deadline):
 
 
 def find_way(lab, sanitizer, socket):
-    """The first in which the tool ends with a summary and the kernel was rewritten."""
+    """The first way in which the tool ends with a summary and the kernel was rewritten."""
     said = []
     for way in WAYS[:2]:
         check = Check(lab, sanitizer, "vectorAdd", TOOLS[0], socket, way)
@@ -174,7 +175,7 @@ def find_way(lab, sanitizer, socket):
 
 
 def start_daemons(lab):
-    """Their sockets. Each has the whole GPU to give."""
+    """Starts daemons and returns their sockets. Each daemon has the whole GPU to give."""
     config = lab.scratch / "memcheck.toml"
     config.write_text(ALWAYS_REWRITTEN)
     before, sockets, daemons = lab.env, [], []

@@ -1,4 +1,4 @@
-"""The latency of a client that fits its reserve beside a program whose kernels have no PTX (cuBLAS)."""
+"""The latency of a client that fits its reserve, while a program runs whose kernels have no PTX (cuBLAS)."""
 
 import importlib.util
 import json

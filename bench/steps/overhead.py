@@ -1,12 +1,12 @@
-"""Original against rewritten kernels, by turns within one run: time on the GPU and of the launch call."""
+"""Original against rewritten kernels, in turns within one run: time on the GPU and of the launch call."""
 
 import statistics
 
 from ..lab.lab import KERNELS
 
-# Who is alone has four times as much.
+# A program alone on the GPU has four times that.
 ALONE_FROM_48_US = "[daemon]\nlatency_target_us = 12\n"
-# Of kernels that lose most.
+# Sizes of the kernels that lose most.
 SIZES = {
     "reduction": ("32000101", "64000101", "128000101", "256000101", "512000101"),
     "stencil2D": ("2001,4003,4", "4001,4003,4", "8001,4003,4", "8001,8003,4"),
@@ -18,8 +18,9 @@ SIZES = {
 
 
 def paired(lab, arguments, pairs, burst, kernel_us, check="last"):
-    """Bursts of launches, plain and in slice s by turns: for each pair the samples of both bursts, as lists of
-    dicts."""
+    """Runs bursts of launches, plain and in slice s in turns. Returns for each pair the samples of both bursts, as
+    lists of dicts.
+    """
     slot_ns = int(1000 * 1.5 * burst * kernel_us) + lab.size(15_000_000, 100_000_000)
     files = [lab.scratch / f"samples.{side}" for side in ("plain", "slice")]
     run = (
@@ -45,7 +46,7 @@ def paired(lab, arguments, pairs, burst, kernel_us, check="last"):
         names, *lines = file.read_text().splitlines()
         samples = [dict(zip(names.split(), map(float, line.split()))) for line in lines]
         sides.append([samples[at : at + burst] for at in range(0, len(samples), burst)])
-    # A burst that ran into the other side's time says nothing.
+    # A burst that ran into the other side's time is not counted.
     clean = [
         (plain, rewritten)
         for index, (plain, rewritten) in enumerate(zip(*sides))
@@ -148,7 +149,8 @@ def suite(lab):
 
 def plain_and_rewritten(lab, arguments):
     """GPU time of a kernel plain, the ratio of rewritten to plain, and the difference in microseconds: medians of
-    bursts by turns."""
+    bursts in turns.
+    """
     plain_us = lab.bench(None, *arguments, "--count", 5, "--check", "none")["gpu_us"]["p50"]
     burst = max(3, min(40, round(5000 / plain_us)))
     bursts = paired(lab, arguments, lab.size(7, 3), burst, plain_us, check="none")
@@ -178,7 +180,7 @@ def step_sizes(lab):
 
 def step_launch(lab):
     """CPU time of the launch call under gpuctl, in original form and rewritten, against plain by turns."""
-    # One short block runs in its original form, being below the latency target.
+    # One short block runs in its original form, because it is below the latency target.
     cases = (
         ("in its original form", "<= 0.3 us", 8, lab.size(20, None)),
         ("rewritten", "<= 2.5 us", 8, lab.size(5000, 20)),

@@ -1,5 +1,6 @@
-"""Real programs, unmodified (tests/programs): the same results in a slice and in a storm of evictions? How much longer
-do they take?"""
+"""Real programs, unmodified (tests/programs): are the results the same in a slice and in a storm of evictions, and how
+much longer do the programs take?
+"""
 
 import contextlib
 import importlib.util
@@ -66,11 +67,11 @@ class Run:
         self.began = began
 
     def first_result_s(self, seconds=FIRST_RESULT_S):
-        """Seconds from its start to the first result."""
+        """Seconds from the start to the first result."""
         return (int(self.line("ready", seconds).split()[1]) - self.began) / 1e9
 
     def line(self, word, seconds):
-        """Its next line, which begins with that word."""
+        """The program's next line, which begins with that word."""
         deadline = time.monotonic() + seconds
         while True:
             found = [line for line in self.program.out().split("\n")[:-1] if line.startswith(("ready ", "ran "))]
@@ -87,14 +88,14 @@ class Run:
         return found[self.answers - 1]
 
     def run(self, rounds, seconds=30):
-        """Their seconds."""
+        """Runs rounds and returns their seconds."""
         self.program.process.stdin.write(f"{rounds}\n".encode())
         self.program.process.stdin.flush()
         self.rounds += rounds
         return float(self.line("ran", seconds).split()[3])
 
     def finish(self, seconds=20):
-        """The hash of all it computed."""
+        """The hash of all results."""
         self.program.process.stdin.close()
         try:
             self.program.process.wait(seconds)
@@ -111,8 +112,9 @@ class Run:
 
 @contextlib.contextmanager
 def environment(lab, side, case, **more):
-    """What is kept from start to start, by whichever front end, is kept for each side by itself, and so not there at
-    first."""
+    """The environment of a side. Each side has its own caches, for every front end, so they are empty at the first
+    start.
+    """
     caches = {
         name: str(lab.scratch / f"kept-{side}" / name.lower())
         for name in (
@@ -133,7 +135,7 @@ def environment(lab, side, case, **more):
 
 
 def nvrtc_of_python():
-    """Where a Python package brought NVRTC, if the toolkit is not here."""
+    """The directory of NVRTC in a Python package, if the toolkit is not here."""
     spec = importlib.util.find_spec("nvidia")
     if spec is None or pathlib.Path("/usr/local/cuda/lib64/libnvrtc.so.13").exists():
         return None
@@ -168,7 +170,7 @@ def step_programs(lab):
 
 
 def guarded(case, rows):
-    """The rows, or that one program failed, which should not hide the others."""
+    """The rows of a program, or one row that says it failed: a failure should not hide the other programs."""
     try:
         yield from rows
     except (RuntimeError, OSError, ValueError, TypeError, LookupError, subprocess.SubprocessError) as error:
@@ -177,7 +179,7 @@ def guarded(case, rows):
 
 
 def read_from_disk(lab, ready):
-    """So that neither side's first start is the one that finds the libraries in memory."""
+    """Reads the libraries into memory, so that neither side's first start has to."""
     modules = sorted({module for case in ready for module in case.modules})
     if modules:
         program = lab.start(None, sys.executable, "-c", "import " + ", ".join(modules), limit_s=60)
@@ -186,7 +188,7 @@ def read_from_disk(lab, ready):
 
 
 def by_turns(lab, case, deadline, plain, first):
-    """Both sides are there at once, and run one at a time."""
+    """Keeps both sides running, and lets one at a time compute."""
     if time.monotonic() > deadline - STORM_S - 15:
         raise RuntimeError("no time left")
     sides = {}
@@ -235,7 +237,7 @@ def by_turns(lab, case, deadline, plain, first):
 
 
 def take_turns(sides, rounds, pairs):
-    """So many bursts of so many rounds of each side; their seconds, plain and in the slice."""
+    """Runs so many bursts of so many rounds of each side. Returns their seconds, plain and in the slice."""
     bursts = []
     for number in range(pairs):
         order = ("plain", "slice") if number % 2 == 0 else ("slice", "plain")
@@ -250,7 +252,7 @@ def over_plain(bursts):
 
 
 def explain(lab, slice_path, name):
-    """The kernels of a slice's client; as text for people they go into a file."""
+    """The kernels of a slice's client. Their list as text goes into a file."""
     pid = lab.call("GetSlice", path=slice_path)["clients"][0]["pid"]
     text = subprocess.run(
         [lab.gpuctl_path, "explain", str(pid)], env=lab.env, capture_output=True, text=True, check=True, timeout=30
@@ -260,7 +262,7 @@ def explain(lab, slice_path, name):
 
 
 def start_s(lab, case, side):
-    """Seconds to the first result of a program that is started for that alone."""
+    """Seconds to the first result of a program that is started only for that."""
     run = Run(lab, case, side, "s" if side == "slice" else None)
     try:
         seconds = run.first_result_s()
@@ -271,7 +273,7 @@ def start_s(lab, case, side):
 
 
 def later_starts(lab, case, deadline, first):
-    """Starts that find what the first one left in caches; the sides take turns."""
+    """Starts that find the caches of the first one; the sides take turns."""
     later = []
     for number in range(case.later_starts):
         if time.monotonic() > deadline - STORM_S - 2 * max(first.values()):
@@ -308,8 +310,9 @@ def step_starts(lab):
 
 
 def in_storm(lab, ready, deadline, plain):
-    """As many rounds as the plain one ran, one program at a time; they are started together, because starting takes
-    long."""
+    """Runs as many rounds as the plain program ran, one program at a time. They are started together, because starting
+    takes long.
+    """
     with lab.gpuctld("--evict-storm", lab.size(200, 3000), config=ALWAYS_REWRITTEN):
         runs = {}
         for case in ready:

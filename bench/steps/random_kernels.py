@@ -1,4 +1,6 @@
-"""Random kernels (tests/random) on the GPU: the same memory plain, rewritten, and in a storm of evictions?"""
+"""Random kernels (tests/random) on the GPU: do they leave the same memory plain, rewritten, and in a storm of
+evictions?
+"""
 
 import itertools
 import time
@@ -19,7 +21,7 @@ class Batch:
         self.program = self.run(None)
 
     def run(self, slice_path):
-        """Guarded kernels too, though a storm mostly leaves them a part of the SMs."""
+        """Runs guarded kernels too, although a storm mostly leaves them only a part of the SMs."""
         with self.lab.environment(GPUSLICE_GUARD="always"):
             return self.lab.start(
                 slice_path,
@@ -31,7 +33,7 @@ class Batch:
             )
 
     def done(self):
-        """Whether nothing is left to run. What is wrong comes as an exception that names the seeds."""
+        """Whether nothing is left to run. An error is an exception that names the seeds."""
         if self.program.process.poll() is not None:
             raise self.program.failure(f"ended with status {self.program.process.returncode}")
         if "done" not in self.program.err():

@@ -1,9 +1,10 @@
 """Pairs of kernels side by side under `sim` (adaptive simultaneous multi-tenancy), against one after the other and
 against plain MPS.
 
-In each pair one kernel waits for memory and has no use for all SMs, and the other computes. System throughput (STP) is
-the sum, over both, of launches a second together by launches a second alone and unmanaged; programs that take turns
-have 1 together. About 80 s in all; what a pair has is printed when it is done, with the mean so far."""
+In each pair one kernel waits for memory and cannot use all SMs, and the other computes. System throughput (STP) is the
+sum, over both, of launches a second together divided by launches a second alone and unmanaged; programs that take turns
+have 1 together. About 80 s in all. The result of a pair is printed when it is done, with the mean so far.
+"""
 
 import statistics
 
@@ -18,7 +19,7 @@ ALONE_S, LEARN_S, MEASURE_S = 0.8, 2, 1.6
 
 
 def rates(lab, slices, pair, seconds, learn_s=0.0):
-    """Launches a second of each, in so many seconds after those in which the daemon learns."""
+    """Launches a second of each, over so many seconds, after the seconds in which the daemon learns."""
     files = [lab.scratch / f"side-by-side-{kernel}" for kernel in pair]
     reports = lab.together(
         *(

@@ -1,4 +1,4 @@
-"""What storms of evictions change in results (nothing), and how long an eviction takes."""
+"""Storms of evictions: whether they change results (they must not), and how long an eviction takes."""
 
 import math
 import random
@@ -18,7 +18,7 @@ AT_ONCE = 8
 CROWD_LIMIT_S = 30
 BY_HAND_LIMIT_S = 100
 BY_HAND_ROUNDS = 3000  # of some milliseconds each, a hundred times what its kernel takes
-# Kernels of some hundred milliseconds on the software GPU, of many short block-tasks.
+# Kernels of some hundred milliseconds on the software GPU, with many short block-tasks.
 REHEARSAL = {
     "vectorAdd": ("--extent", 400_011),
     "matrixMul": ("--extent", "200,200,20"),
@@ -41,7 +41,7 @@ def step_identical(lab):
         for kernel in KERNELS:
             arguments = (kernel, *lab.size(("--size", "large"), REHEARSAL[kernel]), "--depth", 2)
             original = lab.bench(None, *arguments, "--count", 2)
-            # Evictions by the thousand, and then every single result, compared on the GPU, for some seconds.
+            # Makes thousands of evictions, and then compares every single result on the GPU, for some seconds.
             for check, enough, limit_s in (("last", least, STORM_LIMIT_S), ("device", 10 * least, CHECKED_STORM_S)):
                 program = lab.start_bench("s", *arguments, "--seconds", 2 * STORM_LIMIT_S, "--check", check)
                 usage = storm(lab, program, enough, limit_s)
@@ -153,7 +153,7 @@ def step_crowd(lab):
 
 
 def storm(lab, program, least, limit_s):
-    """Waits for so many evictions of the slice's client, or until time is up, and stops it. Its last usage."""
+    """Waits for so many evictions of the slice's client, or until time is up, and stops it. Returns its last usage."""
     deadline = time.monotonic() + lab.size(limit_s, min(limit_s, REHEARSED_STORM_LIMIT_S))
     last = {"evictions": 0, "evict_us_mean": 0, "evict_us_max": 0}
     while last["evictions"] < least and time.monotonic() < deadline and program.process.poll() is None:
@@ -228,9 +228,9 @@ def step_evict(lab):
 
 
 def evict_times(lab, shrinks, sms):
-    """Halves the slice and lets it grow again, over and over, at any moment of its kernels. Returns the times of the
-    evictions, how many shrinks came between kernels and evicted nobody, and how many were not obeyed within a
-    second."""
+    """Halves the slice and lets it grow again, repeatedly, at any moment of its kernels. Returns the times of the
+    evictions, how many shrinks came between kernels and evicted nothing, and how many were not obeyed within a second.
+    """
     times, idle, disobeyed = [], 0, 0
     deadline = time.monotonic() + 60
     while len(times) + idle + disobeyed < shrinks and time.monotonic() < deadline:

@@ -1,5 +1,6 @@
-"""Where programs take turns on the GPU (no MPS): the latency of one with priority beside another whose kernels have no
-PTX."""
+"""Without MPS, where programs take turns on the GPU: the latency of a program with priority, while another program runs
+whose kernels have no PTX.
+"""
 
 import importlib.util
 import sys
@@ -42,7 +43,7 @@ def step_timeslice(lab):
             "--check",
             "last",
         )
-        # No reserve: that would keep SMs from the batch program which nobody else could use in its turns.
+        # No reserve: it would keep SMs from the batch program that no other program could use in its turns.
         lab.gpuctl("create-slice", "ls", "--priority", 10)
         lab.gpuctl("create-slice", "batch")
         alone = lab.bench(None, *ls)
@@ -74,7 +75,7 @@ def latency(report):
 
 
 def said_of(lab):
-    """What the daemon hears of the batch program's turns while both run."""
+    """What the daemon reports of the batch program's turns while both run."""
     lab.wait_for(lambda: lab.usage("ls"), "LS to attach")
     time.sleep(LEAD_S / 10)
     usage = lab.usage("batch") or {}

@@ -25,30 +25,31 @@ namespace {
 struct Pass {
   std::string_view name;
   pass::Refused (*run)(pass::Kernel&);
-  bool repeats = false;  ///< for kernels whose blocks run one block-task after the other: not for guarded ones
+  bool repeats = false;  ///< runs only for kernels whose blocks run several block-tasks, not for guarded ones
 };
 
-/// The pipeline. A pass that refuses ends it: the kernel stays opaque.
+/// The pipeline. A pass that refuses the kernel ends it: the kernel stays opaque.
 constexpr Pass kPasses[] = {
-    // Lays out the parameters; refuses what no persistent kernel may contain.
+    // Lays out the parameters; refuses constructs that no persistent kernel may contain.
     {"refuse_unsupported", pass::refuse_unsupported},
     // Refuses kernels whose blocks may wait for each other.
     {"refuse_waiting_blocks", pass::refuse_waiting_blocks},
-    // Decides whether finished threads must keep coming to barriers; refuses lanes that could be missed by their warp.
+    // Decides whether finished threads must keep coming to barriers; refuses kernels whose warps could wait for
+    // finished lanes.
     {"find_early_return", pass::find_early_return},
-    // Block-tasks in which nobody returns early get a body of their own, with plain barriers.
+    // Block-tasks in which no thread returns early get a body of their own, with plain barriers.
     {"split_early_return", pass::split_early_return, true},
-    // Threads that share something meet between two block-tasks as late as they can.
+    // Threads that share something meet between two block-tasks, as late as possible.
     {"meet_late", pass::meet_late, true},
     // Adds the LaunchArgs parameter and renames the entry.
     {"append_launch_args", pass::append_launch_args},
     // ret and exit become jumps to the end of the block-task.
     {"replace_returns", pass::replace_returns},
-    // %ctaid and %nctaid become registers, handed on to copies of called functions.
+    // %ctaid and %nctaid become registers, passed on to copies of called functions.
     {"replace_block_index", pass::replace_block_index},
-    // Barriers count who is finished, where that is needed.
+    // Barriers count the finished threads, where that is needed.
     {"join_finished_threads", pass::join_finished_threads, true},
-    // The loop that claims block-tasks goes around the body; of a guarded kernel, in front of it.
+    // The loop that claims block-tasks is put around the body; in a guarded kernel, in front of it.
     {"wrap_in_claim_loop", pass::wrap_in_claim_loop},
 };
 
@@ -93,7 +94,8 @@ pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, cons
   return kernel;
 }
 
-/// Where the added functions go: behind the last function, before the sections with debug information.
+/// The position of the added functions: behind the last function or variable, before the sections with debug
+/// information.
 std::size_t insertion_point(const Module& module) {
   for (std::size_t i = module.items.size(); i > 0; --i) {
     if (!std::holds_alternative<Directive>(module.items[i - 1])) return i;
@@ -120,7 +122,7 @@ RewriteResult rewrite(const Module& module, const DumpHook& dump, Guards guards)
     pass::Kernel kernel = rewrite_entry(facts, *function, names, dump, guards);
     if (kernel.report.form != Form::kOpaque) {
       for (pass::CopiedFunction& copy : kernel.functions) {
-        if (!copied.insert(copy.function.name).second) continue;  // another kernel brought the same one
+        if (!copied.insert(copy.function.name).second) continue;  // another kernel has the same copy
         Function prototype = copy.function;
         prototype.body.reset();
         prototypes.emplace_back(std::move(prototype));

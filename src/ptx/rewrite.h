@@ -1,9 +1,9 @@
-// The rewriter: to the kernels of a module it adds their persistent or guarded forms (persistent_abi.h).
+// The rewriter: adds persistent or guarded forms of a module's kernels to the module (persistent_abi.h).
 //
-// A kernel gets a persistent form only when every construct in it is understood and known to behave the same when its
-// blocks are run one after the other by fewer, longer-lived blocks. Where only the second run of a block is in doubt,
-// it gets a guarded form: each of its blocks claims one block-task, or finds that it must not, and ends. All else stays
-// as it is and is reported as opaque, with the reason.
+// A kernel gets a persistent form only if every construct in it is understood and known to behave the same when fewer,
+// longer-lived blocks run its blocks one after the other. If only running a second block-task in the same block is in
+// doubt, the kernel gets a guarded form: each of its blocks claims one block-task, or finds that it must not, and ends.
+// Every other kernel stays as it is and is reported as opaque, with the reason.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace gpuctl::ptx {
 
 enum class Form { kPersistent, kGuarded, kOpaque };
 
-/// Where a parameter lies in the parameter block of a kernel, in bytes.
+/// Position of a parameter in the parameter block of a kernel, in bytes.
 struct ParamLayout {
   std::uint32_t offset = 0;
   std::uint32_t size = 0;
@@ -32,36 +32,37 @@ inline constexpr std::uint8_t kReadsY = 2;
 inline constexpr std::uint8_t kReadsZ = 4;
 
 struct EntryReport {
-  std::string name;  ///< of the original entry; the persistent or guarded one is called name + kPersistentSuffix
+  std::string name;  ///< of the original entry; the added entry is called name + kPersistentSuffix
   Form form = Form::kOpaque;
-  std::string reason;                  ///< one line: why this form
-  std::vector<ParamLayout> params;     ///< of the program, in order
-  std::uint32_t args_offset = 0;       ///< of LaunchArgs in the added entry's parameter block
-  std::uint32_t params_bytes = 0;      ///< of the program's parameters together
-  std::uint8_t reads_block_index = 0;  ///< components of %ctaid read, by called functions too
+  std::string reason;                  ///< one line: why the kernel has this form
+  std::vector<ParamLayout> params;     ///< the program's parameters, in order
+  std::uint32_t args_offset = 0;       ///< position of LaunchArgs in the added entry's parameter block
+  std::uint32_t params_bytes = 0;      ///< size of all the program's parameters together
+  std::uint8_t reads_block_index = 0;  ///< components of %ctaid that the kernel or a called function reads
   bool uses_barrier = false;
   bool uses_shared = false;
   bool needs_finished_barrier = false;  ///< threads may return while others go on to a barrier
-  /// Only for blocks whose x size is a multiple of 32, and fewer than 2^31 threads in x.
+  /// The added form is valid only for blocks whose x size is a multiple of 32, in grids of fewer than 2^31 threads in
+  /// x.
   bool needs_whole_warps = false;
-  bool returns_only_first = false;        ///< then: each thread returns before all barriers or comes to all of them
-  std::uint32_t static_shared_bytes = 0;  ///< of the original entry's own variables
-  /// The worker's shared words lie behind the dynamic shared memory: with_shared_words().
+  bool returns_only_first = false;        ///< if so: each thread returns before all barriers or comes to all of them
+  std::uint32_t static_shared_bytes = 0;  ///< of the original entry, with the module's variables it uses
+  /// The worker's shared words lie behind the dynamic shared memory; see with_shared_words().
   bool words_behind = false;
 };
 
 struct RewriteResult {
-  Module module;  ///< the original's items, untouched and in order, then the added entries and what they call
+  Module module;  ///< the original's items, in order; the added functions stand before the debug sections
   std::vector<EntryReport> entries;  ///< one for each entry with a body, in order
 };
 
 /// Called after each pass over each entry: the pass's name and the entry as text.
 using DumpHook = std::function<void(std::string_view pass, std::string_view entry)>;
 
-/// Whether there are to be guarded forms: without, what could be guarded is opaque, for the same reason.
+/// Whether to make guarded forms. Without them, a kernel that could be guarded is opaque, for the same reason.
 enum class Guards { kNo, kYes };
 
-/// Never fails: what cannot be rewritten is opaque.
+/// Never fails: a kernel that cannot be rewritten is opaque.
 RewriteResult rewrite(const Module& module, const DumpHook& dump = {}, Guards guards = Guards::kYes);
 
 struct RewrittenText {
@@ -70,12 +71,12 @@ struct RewrittenText {
   bool stands_alone = false;  ///< stands_alone() of the module
 };
 
-/// Whether a second copy of the module beside the first would do the same: it has no variables that outlive a kernel
-/// (but for the compiler's own strings, `$str`, which nobody writes), and calls nothing through pointers, which may
-/// come from the other copy.
+/// Whether a second copy of the module, loaded beside the first, would behave the same. It has no variables that
+/// outlive a kernel (except the compiler's own strings, `$str`, which no code writes), and it calls nothing through
+/// pointers, which may come from the other copy.
 bool stands_alone(const Module& module);
 
-/// Parses, rewrites and prints. Errors: those of parse().
+/// Parses, rewrites and prints. Errors: the errors of parse().
 Result<RewrittenText> rewrite_text(std::string_view text, Guards guards = Guards::kYes);
 
 }  // namespace gpuctl::ptx

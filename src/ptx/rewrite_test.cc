@@ -24,8 +24,7 @@ constexpr char kRegisters[] =
     ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<19>; .reg .f32 %f<9>; .reg .b64 %rd<19>; .shared .align 4 .b8 "
     "s[64];\n";
 
-/// The report on an entry `k(.param .u64 out, .param .u32 n)` with this body; `before` stands ahead of it in the
-/// module.
+/// The report on an entry `k(.param .u64 out, .param .u32 n)` with this body. `before` comes before it in the module.
 EntryReport report_on(const std::string& body, const std::string& before = "", const std::string& target = "sm_90") {
   const std::string text = ".version 8.0\n.target " + target + "\n.address_size 64\n" + before +
                            ".visible .entry k(.param .u64 out, .param .u32 n)\n{\n" + kRegisters + body + "\n}\n";
@@ -38,7 +37,7 @@ EntryReport report_on(const std::string& body, const std::string& before = "", c
   return rewritten->entries.back();
 }
 
-/// The reason why it is opaque, or "persistent".
+/// The reason why the entry is opaque, or "persistent".
 std::string reason_for(const std::string& body, const std::string& before = "", const std::string& target = "sm_90") {
   const EntryReport report = report_on(body, before, target);
   return report.form == Form::kPersistent ? "persistent" : report.reason;
@@ -93,7 +92,7 @@ TEST(Rewrite, LeavesTheOriginalUntouched) {
     ASSERT_TRUE(module);
     RewriteResult result = rewrite(*module);
     EXPECT_FALSE(result.entries.empty());
-    // What was added stands in one piece; without it the tokens are the original's.
+    // The added items are adjacent; without them the tokens are the original's.
     const std::size_t added = result.module.items.size() - module->items.size();
     std::size_t first = 0;
     while (first < module->items.size() && print(Module{"1", {}, "", {result.module.items[first]}}) ==
@@ -221,7 +220,7 @@ TEST(Rewrite, GuardsNothingThatIsInDoubtAllTheSame) {
        "uses thread block clusters"},
       {"wgmma.fence.sync.aligned; l: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
        "a loop may wait for another block (volatile, acquire or atomic read of global memory)"},
-      // A thread that is through might keep its warp, and so the barrier, from going on.
+      // A finished thread might keep its warp, and so the barrier, from going on.
       {"mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 7; @%p1 ret; wgmma.fence.sync.aligned; bar.sync 0; ret;",
        "uses wgmma, and threads may return before its barriers"},
   };
@@ -239,7 +238,7 @@ TEST(Rewrite, LeavesDynamicSharedMemoryWhereItIs) {
   EXPECT_TRUE(full.words_behind);
   EXPECT_EQ(with_shared_words(0), 64u);
   EXPECT_EQ(with_shared_words(1), 80u);
-  EXPECT_EQ(with_shared_words(0xffffffff), 0xffffffff);  // of which the driver says what there is to say
+  EXPECT_EQ(with_shared_words(0xffffffff), 0xffffffff);  // the driver refuses such a size itself
 }
 
 TEST(Rewrite, RefusesClustersAndFullParameterBlocks) {
@@ -264,10 +263,10 @@ TEST(Rewrite, RefusesLoopsThatWaitForOtherBlocks) {
       "l: ld.relaxed.gpu.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @!%p1 ret; bra l;",
       "l: atom.global.add.u32 %r1, [%rd1], 0; setp.lt.u32 %p1, %r1, %r2; @%p1 bra l; ret;",
       "l: atom.or.b32 %r1, [%rd1], 0; add.u32 %r2, %r1, 1; mov.u32 %r3, %r2; setp.lt.u32 %p1, %r3, 9; @%p1 bra l; ret;",
-      // A lock: compare-and-swap against a constant waits for whoever holds it.
+      // A lock: compare-and-swap against a constant waits for its holder.
       "l: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra l; ret;",
       "mov.u32 %r2, 0; l: atom.global.cas.b32 %r1, [%rd1], %r2, 1; setp.ne.u32 %p1, %r1, %r2; @%p1 bra l; ret;",
-      // By control: the flag is set in a branch that depends on the read.
+      // Through control: the flag is set in a branch that depends on the read.
       "mov.u32 %r3, 0; l: ld.volatile.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra m; mov.u32 %r3, 1; m: "
       "setp.eq.u32 %p2, %r3, 0; @%p2 bra l; ret;",
       // Through shared memory: one thread polls, all look at what it wrote.
@@ -303,7 +302,7 @@ TEST(Rewrite, AllowsLoopsThatWaitForNobody) {
   for (const char* body : kHarmless) EXPECT_EQ(reason_for(body), "persistent") << body;
 }
 
-/// "joined", "plain", or the reason why it is opaque.
+/// "joined", "plain", or the reason why the entry is opaque.
 std::string barrier_form(const std::string& body, const std::string& before = "") {
   const EntryReport report = report_on(body, before);
   if (report.form == Form::kOpaque) return report.reason;
@@ -319,7 +318,7 @@ TEST(Rewrite, JoinsBarriersOnlyWhereThreadsMayReturnBeforeThem) {
   EXPECT_EQ(barrier_form(tid + "bar.sync 0; @%p1 bra e; st.shared.u32 [s], %r1; e: ret;"), "plain");
   EXPECT_EQ(barrier_form(tid + "@%p1 bra e; st.shared.u32 [s], %r1; e: bar.sync 0; ret;"), "plain");
   EXPECT_EQ(barrier_form(tid + "@!%p1 bar.sync 0; ret;"), "joined");
-  // By control: a register set differently by threads that parted.
+  // Through control: diverged threads set a register differently.
   EXPECT_EQ(
       barrier_form(
           tid + "mov.u32 %r3, 0; @%p1 bra m; mov.u32 %r3, 1; m: setp.eq.u32 %p2, %r3, 0; @%p2 ret; bar.sync 0; ret;"),
@@ -332,7 +331,7 @@ TEST(Rewrite, JoinsBarriersOnlyWhereThreadsMayReturnBeforeThem) {
   EXPECT_EQ(barrier_form("call f, (%r1); ret;",
                          ".func f (.reg .u32 a) { .reg .pred p; setp.eq.u32 p, a, 0; @p ret; bar.sync 0; ret; }"),
             "joined");
-  // A trap ends the whole grid, so nothing has to be right behind it.
+  // A trap ends the whole grid, so nothing needs to be correct after it.
   EXPECT_EQ(barrier_form(tid + "@!%p1 bra o; trap; o: bar.sync 0; ret;"), "plain");
   EXPECT_EQ(barrier_form(tid + "t: .branchtargets a, b; brx.idx %r1, t; a: ret; b: bar.sync 0; ret;"), "joined");
 }
@@ -361,7 +360,7 @@ TEST(Rewrite, RefusesEarlyReturnItCannotJoin) {
   EXPECT_EQ(barrier_form(early + "bar.sync 1; ret;"), barriers);
   EXPECT_EQ(barrier_form(early + "bar.sync 0; bar.sync 2, 64; ret;"), barriers);
   EXPECT_EQ(barrier_form(early + "bar.red.popc.u32 %r2, 0, %p1; ret;"), barriers);
-  EXPECT_EQ(barrier_form(early + "bar.sync 2, 64; ret;"), "plain");  // with a count it does not ask who returned
+  EXPECT_EQ(barrier_form(early + "bar.sync 2, 64; ret;"), "plain");  // a count ignores returned threads
   const std::string lanes =
       "a lane may return before a warp-level instruction that could wait for it (shfl.sync and the like)";
   EXPECT_EQ(barrier_form(early + "shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; ret;"), lanes);
@@ -370,7 +369,7 @@ TEST(Rewrite, RefusesEarlyReturnItCannotJoin) {
   EXPECT_EQ(barrier_form("mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 5; @%p1 bra m; st.shared.u32 [s], %r1; m: "
                          "bar.warp.sync -1; ret;"),
             "plain");
-  // All returns merged into one; who returns is found by number, not by lane.
+  // All returns are merged into one. The threads that return are told apart by a number, not by their lanes.
   EXPECT_EQ(
       barrier_form(
           "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 8; @%p1 bra e; shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; e: ret;"),
@@ -407,7 +406,7 @@ TEST(Rewrite, TellsWhatOnlyBlocksOfWholeWarpsMayBe) {
   EXPECT_STREQ(whole_warps("mov.u32 %r9, %r1;"), "any");
 }
 
-/// Runs ptxas over `text`; its exit status.
+/// Runs ptxas over `text` and returns its exit status.
 int assemble(const std::string& text, const std::string& arch) {
   const fs::path file = fs::temp_directory_path() / ("gpuctl-ptx-" + std::to_string(getpid()) + ".ptx");
   std::ofstream(file) << text;
@@ -417,7 +416,7 @@ int assemble(const std::string& text, const std::string& arch) {
   return status;
 }
 
-/// The modules among the golden files that are of today's architectures, by file name.
+/// The golden files that are modules for today's architectures, by file name.
 std::map<std::string, std::string> golden_modules() {
   std::map<std::string, std::string> modules;
   for (const char* folder : {"split_early_return", "append_launch_args", "replace_returns", "replace_block_index",
@@ -447,7 +446,7 @@ TEST(Rewrite, GivesWhatThePtxAssemblerAccepts) {
   EXPECT_GT(persistent, 60);
 }
 
-// ptxas makes wrong code of the branches inside a loop with several entries (wrap_in_claim_loop.cc).
+// ptxas compiles branches inside a loop with several entries wrongly (wrap_in_claim_loop.cc).
 TEST(Rewrite, GivesEveryLoopOneEntry) {
   int persistent = 0;
   for (const auto& [name, text] : golden_modules()) {

@@ -159,7 +159,7 @@ class Injection(instance.SystemTest):
             self.assertGreater(injected, len(cases) / 2)  # what the library's threads call depends on the time
 
     def test_an_error_while_nothing_is_granted(self):
-        """An error of one call leaves the launch on the GPU. It still ends, though nothing is granted to it any more."""
+        """An error of one call leaves the launch on the GPU. It still ends, though nothing is granted to it."""
         self.start_daemon()
         self.gpuctl("create-slice", "s")
         env = {

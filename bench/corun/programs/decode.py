@@ -1,5 +1,6 @@
-"""LS: a Llama-like model of 6 layers decodes, eager, bf16. A request is four tokens; each is read by the CPU before the
-next."""
+"""LS: a Llama-like model of 6 layers decodes, eager, bf16. A request is four tokens; the CPU reads each token before
+the next one is computed.
+"""
 
 from harness import Program
 

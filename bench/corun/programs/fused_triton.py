@@ -1,5 +1,6 @@
-"""Batch: a Triton program, a fused scale, softmax and residual of 8192 rows of 8192, a block a row; twenty launches a
-step."""
+"""Batch: a Triton program that fuses scale, softmax and residual over 8192 rows of 8192, one block a row, with twenty
+launches a step.
+"""
 
 from harness import Program, need
 

@@ -1,8 +1,9 @@
-"""What the PyTorch programs of the matrix share: options, stream, rounds, and the figures of a round.
+"""Shared by the PyTorch programs of the matrix: options, stream, rounds, and the figures of a round.
 
-A program makes its model, calls `Program`, warms up, and calls serve_requests() or run_steps(), which talk as
-kernels.cu says: READY, then `GO start_ns settle_s seconds seed` and a line of JSON for each round. --tiny: small sizes,
-on the CPU where there is no GPU, to try it."""
+A program makes its model, calls `Program`, warms up, and calls serve_requests() or run_steps(). These use the protocol
+of kernels.cu: the program prints READY; for each round it reads `GO start_ns settle_s seconds seed` and prints a line
+of JSON. --tiny: small sizes, on the CPU if there is no GPU, to try it.
+"""
 
 import argparse
 import collections
@@ -18,7 +19,7 @@ HIGH = -5  # the greatest stream priority; PyTorch takes what the GPU has
 
 
 def need(*modules):
-    """These modules; ends the program with one line if one is missing."""
+    """Imports these modules; ends the program with one line if one is missing."""
     found = []
     for name in modules:
         try:
@@ -49,7 +50,7 @@ class Program:
         return tiny if self.options.tiny else real
 
     def stream(self):
-        """Everything of the program is in this stream, if a priority was asked for."""
+        """The stream in which everything of the program runs, if a priority was requested."""
         if not self.gpu or self.options.priority == "none":
             return contextlib.nullcontext()
         stream = self.torch.cuda.Stream(priority=HIGH if self.options.priority == "high" else 0)
@@ -61,7 +62,7 @@ class Program:
             self.torch.cuda.current_stream().synchronize()
 
     def serve_requests(self, request):
-        """request() returns when its answer is there."""
+        """Calls request(), which returns when its answer is there."""
         for start, counts_from, end, seed in self.rounds():
             print(json.dumps(self.requests(request, start, counts_from, end, random.Random(seed))), flush=True)
 
@@ -90,7 +91,7 @@ class Program:
         }
 
     def run_steps(self, step):
-        """step() issues one step; some are issued ahead."""
+        """Calls step(), which issues one step; some steps are issued ahead."""
         for start, counts_from, end, _ in self.rounds():
             wait_until(start)
             ends = []
@@ -130,14 +131,14 @@ class Program:
 
 
 def wait_until(at):
-    """Wakes early and spins."""
+    """Wakes up early, then spins until the time."""
     time.sleep(max(0, at - SPIN_S - time.monotonic()))
     while time.monotonic() < at:
         pass
 
 
 def percentile(values, part):
-    """The smallest value, in us, that at least this part of all does not exceed."""
+    """The smallest value, in us, that at least this part of all values does not exceed."""
     if not values:
         return 0.0
     return round(1e6 * sorted(values)[max(1, math.ceil(part / 100 * len(values))) - 1], 1)

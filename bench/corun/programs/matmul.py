@@ -1,5 +1,4 @@
-"""Batch: cuBLAS products of square matrices in bf16, ten a step. Their kernels hold all SMs for as long as each
-takes."""
+"""Batch: cuBLAS products of square matrices in bf16, ten a step. Each kernel holds all SMs while it runs."""
 
 from harness import Program
 

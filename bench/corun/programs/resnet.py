@@ -1,5 +1,6 @@
-"""LS: ResNet-50, fp16, one picture a request, captured as a CUDA graph. A request copies the picture in and the answer
-out."""
+"""LS: ResNet-50, fp16, one picture a request, captured as a CUDA graph. A request copies the picture to the GPU and the
+answer back.
+"""
 
 from harness import Program
 
@@ -68,7 +69,7 @@ def main():
 
 
 def captured(program, model, held):
-    """A function that runs the model on what `held` has."""
+    """A function that runs the model on the content of `held`."""
     if not program.gpu:
         return lambda: model(held)
     torch = program.torch

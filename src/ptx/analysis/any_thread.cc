@@ -17,15 +17,15 @@ namespace {
 // Block dimensions, and so %ntid and %tid, cannot be larger.
 constexpr std::uint64_t kMostThreads = 1024;
 constexpr std::uint64_t kMostThreadsZ = 64;
-constexpr std::uint64_t kMostSpan = 0x7fffffff;  // a value that rises by less wraps around once at most
-constexpr char kZero[] = "0";                    // a thread's index begins there, and rises without wrapping around
+constexpr std::uint64_t kMostSpan = 0x7fffffff;  // a value that rises by at most this wraps around at most once
+constexpr char kZero[] = "0";                    // a thread's index begins at 0, and rises without wrapping around
 
 /// A 32-bit value in the first and in the last thread of the block, as operands.
 struct Ends {
   std::string first;
   std::string last;
-  std::uint64_t span;    ///< it rises by this at most; 0: the same in all threads
-  std::string end = {};  ///< one more than `last`, if that is at hand
+  std::uint64_t span;    ///< the most by which it rises; 0: the same in all threads
+  std::string end = {};  ///< an operand for `last` + 1, if there is one
 };
 
 class Writer {
@@ -33,7 +33,7 @@ class Writer {
   Writer(const Function& function, const Flow& flow)
       : flow_(flow), divergence_(find_divergence(function, flow)), definitions_(flow) {}
 
-  /// False when the condition is of another kind.
+  /// False if the condition is of a kind that is not handled.
   bool write(const Guard& condition, const std::string& result) {
     const std::optional<std::string> found = holds(condition.reg, condition.negated);
     if (!found) return false;
@@ -85,7 +85,7 @@ class Writer {
         const Instruction* i = definitions_.once(operand.text);
         if (i == nullptr) return {};
         if (is_uniform(operand.text)) return Ends{operand.text, operand.text, 0};
-        // Unknown as long as it is being asked about: a register may be computed from itself.
+        // Unknown while it is being computed: a register may be computed from itself.
         const auto [known, is_new] = values_.emplace(operand.text, std::nullopt);
         return is_new ? known->second = result_of(*i) : known->second;
       }
@@ -114,7 +114,7 @@ class Writer {
     return Ends{first, a->span + b->span == 0 ? first : compute(operation, a->last, b->last), a->span + b->span};
   }
 
-  /// The largest value of a factor that is known to be positive; 0 when it is not.
+  /// The largest value of a factor that is known to be positive; 0 if it is not known to be.
   std::uint64_t most(const Operand& factor) const {
     if (factor.kind == Operand::Kind::kImmediate) return factor.bits <= kMostSpan ? factor.bits : 0;
     const Instruction* i = factor.kind == Operand::Kind::kRegister ? definitions_.once(factor.text) : nullptr;
@@ -171,7 +171,7 @@ class Writer {
     struct Row {
       const char* name;
       const char* opposite;
-      bool of_large;  ///< holds for the largest left and the smallest right value if for any
+      bool of_large;  ///< if it holds for any values, it holds for the largest left and the smallest right value
     };
     static constexpr std::array<Row, 8> kRows = {{{"lt", "ge", false},
                                                   {"le", "gt", false},
@@ -215,8 +215,8 @@ class Writer {
   const Flow& flow_;
   const Taint divergence_;
   const Definitions definitions_;
-  std::map<std::string, std::optional<Ends>> values_;  ///< by register: computed once, however many paths lead to it
-  /// By register and negation, likewise.
+  std::map<std::string, std::optional<Ends>> values_;  ///< by register; each is computed once
+  /// By register and negation; each is computed once.
   std::map<std::pair<std::string, bool>, std::optional<std::string>> conditions_;
   std::string text_;
   int words_ = 0;

@@ -99,7 +99,7 @@ Function function_of(const std::string& condition) {
   return std::get<Function>(module->items[0]);
 }
 
-/// How often the answer was yes though no thread was found.
+/// How often the answer was yes although the condition held for no thread.
 int check(const std::string& condition, bool negated) {
   const Function function = function_of(condition);
   const auto decide = any_thread(function, {"%p", negated}, "%some");
@@ -142,7 +142,7 @@ TEST(AnyThread, FindsTheThreadOfABoundsCheck) {
         EXPECT_EQ(check(compare + "%x, %n;", negated), 0) << compare;
         EXPECT_EQ(check(compare + "%n, %y;", negated), 0) << compare;
         EXPECT_EQ(check(compare + "%flat, %n;", negated), 0) << compare;
-        // Blocks in which the number wraps around are few, and not worth more.
+        // Blocks in which the number wraps around are rare, so a wrong yes is accepted there.
         check(compare + "%i, %n;", negated);
         check(compare + "%j, %n;", negated);
       }

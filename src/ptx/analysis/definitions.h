@@ -8,15 +8,16 @@
 
 namespace gpuctl::ptx {
 
-/// Of a flow, which must outlive it.
+/// Serves one flow, which must outlive it.
 class Definitions {
  public:
   explicit Definitions(const Flow& flow);
 
-  /// The instruction that alone writes the register, whatever happens; null when there are several, or none.
+  /// The only instruction that writes the register, and it writes it unconditionally. Null if there are several, or
+  /// none.
   const Instruction* only(const std::string& name) const;
-  /// The same, null too when it may be executed more than once: values computed from the register would be older than
-  /// it.
+  /// The same, but null also if the instruction may run more than once: values computed from the register could then be
+  /// older than the register's own.
   const Instruction* once(const std::string& name) const;
 
  private:

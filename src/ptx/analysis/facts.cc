@@ -9,10 +9,10 @@
 namespace gpuctl::ptx {
 namespace {
 
-/// Functions of the device runtime that have no body in PTX and wait for nobody.
+/// Functions of the device runtime that have no body in PTX and wait for no other thread.
 constexpr std::string_view kHarmlessExterns[] = {"vprintf", "malloc", "free", "__assertfail"};
 
-/// Predefined registers a block-task may read from whatever worker it runs in.
+/// Predefined registers that a block-task may read in any worker.
 bool is_harmless_special(std::string_view name) {
   static constexpr std::string_view kNames[] = {"%tid",         "%ntid",           "%laneid",      "%warpid",
                                                 "%nwarpid",     "%smid",           "%nsmid",       "%clock",
@@ -91,7 +91,7 @@ ModuleFacts::ModuleFacts(const Module& module) : module_(module) {
         if (name.init) note_addresses(*name.init);
       }
     } else if (const auto* directive = std::get_if<Directive>(&item)) {
-      // Of an alias the target may be called by a name that has no body.
+      // A call may name the alias, which has no body, instead of its target.
       if (directive->name() == ".alias") address_taken_.insert(directive->tokens.begin(), directive->tokens.end());
     }
   }

@@ -1,4 +1,4 @@
-// What the functions of a module do, alone and with everything they call.
+// Facts about the functions of a module, each alone and with everything it calls.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace gpuctl::ptx {
 
-/// Bits for the components of the grid a function reads.
+/// One bit for each component of %ctaid and %nctaid that a function reads.
 enum GridReads : std::uint8_t {
   kReadsCtaidX = 1,
   kReadsCtaidY = 2,
@@ -25,23 +25,23 @@ enum GridReads : std::uint8_t {
 /// Facts of one function body.
 struct FunctionFacts {
   const Function* function = nullptr;
-  std::string refusal;  ///< why nothing that runs this function can be persistent or guarded; empty when it can
+  std::string refusal;  ///< why no kernel that runs this function can be persistent or guarded; empty if one can
   std::string once;     ///< why it can only be guarded
   std::uint8_t grid_reads = 0;
   bool has_barrier = false;        ///< any barrier among threads of the block
-  bool has_other_barrier = false;  ///< one that is not a plain `bar.sync 0`: a named one, or one that reduces
+  bool has_other_barrier = false;  ///< a barrier other than plain `bar.sync 0`: a named one, or one that reduces
   bool has_warp_sync = false;
   bool reads_shared_state = false;  ///< see is_shared_state_read()
   bool uses_shared = false;
-  bool uses_dynamic_shared = false;  ///< names shared memory of which launches say how much
-  bool reads_dynamic_size = false;   ///< reads how much that is
+  bool uses_dynamic_shared = false;  ///< names shared memory whose size each launch sets
+  bool reads_dynamic_size = false;   ///< reads that size
   bool uses_async_copy = false;      ///< cp.async, whose writes to shared memory may be outstanding at the end
-  bool uses_bulk_copy = false;       ///< cp.async.bulk, whose writes to global memory may be
+  bool uses_bulk_copy = false;       ///< cp.async.bulk, whose writes to global memory may be outstanding too
   bool calls_indirectly = false;
   std::set<std::string> calls;  ///< names called directly
 };
 
-/// The same over everything a function may call, itself included.
+/// The same facts for a function and everything it may call.
 struct Closure {
   std::string refusal;  ///< "f: reason" for a called function, or the name of one that has no body
   std::string once;
@@ -56,7 +56,7 @@ struct Closure {
   bool uses_async_copy = false;
   bool uses_bulk_copy = false;
   bool calls_indirectly = false;
-  std::set<std::string> functions;   ///< with bodies, called directly or not; the start only when it calls itself
+  std::set<std::string> functions;   ///< with bodies, called directly or not; itself only if it is recursive
   std::set<std::string> by_address;  ///< those of `functions` that may be called through a pointer
 };
 

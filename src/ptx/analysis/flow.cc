@@ -170,7 +170,7 @@ class Builder {
     prune_doomed();
   }
 
-  /// A thread that traps ends the whole grid, so the way to a trap is no way: nothing has to be right behind it.
+  /// A thread that traps ends the whole grid, so paths to a trap are removed: nothing needs to be correct after it.
   void prune_doomed() {
     while (!doomed_.empty()) {
       const int block = doomed_.back();
@@ -192,7 +192,7 @@ class Builder {
     }
     order_ = reverse_post_order(0, forward);
     flow_.dominator = immediate_dominators(order_, backward);
-    // A cycle without a way out reaches the exit by an edge of its own, in this calculation only.
+    // A cycle without an exit gets an edge to the exit, in this calculation only.
     std::vector<int> reversed = reverse_post_order(flow_.exit(), backward);
     std::vector<char> reaches(count, 0);
     for (int block : reversed) reaches[block] = 1;

@@ -24,8 +24,8 @@ struct FlowBlock {
   std::vector<int> predecessors;
 };
 
-/// A loop with one entry: the blocks from which its header can be reached again without leaving it. Loops with the same
-/// header are listed each by itself and all together.
+/// A loop with one entry: the blocks from which its header can be reached again without leaving the loop. Loops with
+/// the same header are listed one by one, and once merged.
 struct FlowLoop {
   int header;
   std::vector<char> contains;  ///< by block
@@ -41,12 +41,13 @@ struct Flow {
 
   int exit() const { return static_cast<int>(blocks.size()) - 1; }
 
-  /// Blocks that can be reached from the successors of `block` before they meet its immediate post-dominator: what only
-  /// a part of the threads may run when they disagree at its end. `block` itself is among them when it is in a cycle.
+  /// The blocks that can be reached from the successors of `block` before its immediate post-dominator. Only a part of
+  /// the threads may run them when threads diverge at the end of `block`. `block` itself is among them if it is in a
+  /// cycle.
   std::vector<char> region(int block) const;
 };
 
-/// The flow of a function with a body, which must outlive it. Errors: a branch that cannot be followed.
+/// The flow of a function with a body, which must outlive the result. Errors: a branch whose targets are not known.
 Result<Flow> build_flow(const Function& function);
 
 }  // namespace gpuctl::ptx

@@ -19,9 +19,9 @@ std::vector<char> reach(const Flow& flow, int start, int end) {
   return result;
 }
 
-/// Taints what the parting of threads at the end of `branch` makes different, when each thread comes to it once before
-/// they meet again: all that is written in blocks that several sides lead to, and of what is written on one side, what
-/// is read elsewhere afterwards.
+/// Taints what becomes different when threads diverge at the end of `branch`, provided each thread comes to it once
+/// before they meet again. That is every register written in blocks that several sides lead to, and every register
+/// written on one side and read elsewhere afterwards.
 void taint_parting(const Flow& flow, int branch, const std::vector<char>& region, Taint& taint) {
   const int end = flow.post_dominator[branch];
   std::vector<int> sides(flow.blocks.size(), 0);

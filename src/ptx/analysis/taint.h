@@ -1,5 +1,5 @@
-// What depends, through data or control, on some source values: one engine for "which branches may threads of a block
-// take differently" and for "which loops wait for another block".
+// Finds what depends, through data or control, on some source values. One engine answers two questions: at which
+// branches threads of a block may diverge, and which loops wait for another block.
 #pragma once
 
 #include <functional>
@@ -10,20 +10,20 @@
 namespace gpuctl::ptx {
 
 struct TaintRules {
-  /// The instruction's results depend on a source by itself.
+  /// The instruction is itself a source.
   std::function<bool(const FlowInstruction&)> is_source;
-  /// The instruction's results do not depend on what it reads (but on being reached).
+  /// The instruction's results do not depend on its inputs (only on whether it is reached).
   std::function<bool(const FlowInstruction&)> is_clean;
   const std::vector<char>* within = nullptr;  ///< only these blocks count; null: all
-  /// The question is about differences between threads, and who took one side of a branch has that in common: what is
-  /// written on one side only, and read there only, is not tainted by the branch.
+  /// Set if the question is about differences between threads. All threads on one side of a branch took the same side,
+  /// so the branch does not taint what is both written and read on one side only.
   bool sides_agree = false;
   std::vector<int> registers;  ///< sources from the start
 };
 
 struct Taint {
   std::vector<char> registers;  ///< by number of Flow::registers
-  std::vector<char> branches;   ///< by block: its last instruction decides by a tainted value where to go
+  std::vector<char> branches;   ///< by block: a tainted value decides where its last instruction goes
   std::vector<char> blocks;     ///< by block: what it writes depends on a tainted branch
 };
 

@@ -25,8 +25,8 @@ bool reads_differing_special(const Instruction& instruction) {
   return result;
 }
 
-/// A load that gives all threads with the same address the same value: of a kernel parameter, constant memory, or
-/// memory the program says nobody writes.
+/// A load that gives the same value to all threads with the same address: from a kernel parameter, constant memory, or
+/// memory that the program declares read-only.
 bool is_uniform_load(const Instruction& load, const std::set<std::string>& kernel_params) {
   if (load.opcode != "ld" || load.operands.size() < 2 || load.operands[1].kind != Operand::Kind::kAddress) return false;
   if (load.has("const") || (load.has("global") && load.has("nc"))) return true;

@@ -1,4 +1,4 @@
-// Which branches the threads of one block may take differently.
+// Finds the branches at which threads of one block may diverge.
 #pragma once
 
 #include <set>
@@ -8,10 +8,10 @@
 
 namespace gpuctl::ptx {
 
-/// Taint of `flow`, of `function`: a register is tainted when threads of one block may see different values in it, a
-/// branch when they may part there. Uniform are constants, the kernel's own parameters, %ctaid and the sizes of block
-/// and grid, read-only memory at uniform addresses, results of block-wide reductions, and what is computed from such.
-/// The parameters of a called function count as different.
+/// The taint of `flow`, which belongs to `function`. A register is tainted if threads of one block may see different
+/// values in it; a branch, if they may diverge there. These are uniform: constants, the kernel's own parameters,
+/// %ctaid, the sizes of block and grid, read-only memory at uniform addresses, results of block-wide reductions, and
+/// what is computed from uniform values. The parameters of a called function count as different.
 Taint find_divergence(const Function& function, const Flow& flow);
 
 }  // namespace gpuctl::ptx

@@ -8,7 +8,7 @@
 
 namespace gpuctl::ptx {
 
-/// Calls visit(instruction) for each instruction of `body`, in order. Instruction is const as the body is.
+/// Calls visit(instruction) for each instruction of `body`, in order. The instruction is const if the body is.
 template <class Body, class Visit>
 void for_each_instruction(Body& body, Visit&& visit) {
   for (auto& statement : body) {
@@ -27,8 +27,8 @@ void for_each_operand(AnyOperand& operand, Visit&& visit) {
   for (auto& item : operand.items) for_each_operand(item, visit);
 }
 
-/// Rebuilds every statement list of `body`, nested ones included: replace(instruction, out) appends what stands in its
-/// place to `out`.
+/// Rebuilds every statement list of `body`, nested ones included. replace(instruction, out) appends the replacement of
+/// the instruction to `out`.
 template <class Replace>
 void replace_instructions(std::vector<Statement>& body, Replace&& replace) {
   std::vector<Statement> out;

@@ -30,7 +30,7 @@ WarpUniformity::Kind WarpUniformity::of_register(const std::string& name) {
   const auto number = flow_.registers.find(name);
   if (number == flow_.registers.end()) return Kind::kUnknown;
   if (divergence_.registers[number->second] == 0) return Kind::kUniform;
-  // Unknown as long as it is being asked about: a register may be computed from itself.
+  // Unknown while it is being computed: a register may be computed from itself.
   const auto [known, is_new] = kinds_.emplace(name, Kind::kUnknown);
   if (!is_new) return known->second;
   const Instruction* i = definitions_.only(name);

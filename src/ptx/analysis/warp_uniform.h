@@ -1,5 +1,6 @@
-// Which values all lanes of a warp agree on, if the block's x size is a multiple of 32 and the grid has fewer than 2^31
-// threads in x: what is computed from the number of the warp. `(ctaid.x * ntid.x + tid.x) / 32` is one.
+// Finds the values that are the same in all lanes of a warp, provided the block's x size is a multiple of 32 and the
+// grid has fewer than 2^31 threads in x. Such a value is computed from the number of the warp, as `(ctaid.x * ntid.x +
+// tid.x) / 32` is.
 #pragma once
 
 #include <map>
@@ -11,21 +12,21 @@
 
 namespace gpuctl::ptx::pass {
 
-/// Of one function, whose flow and divergence (find_divergence) must outlive it.
+/// Serves one function, whose flow, divergence (find_divergence) and definitions must outlive it.
 class WarpUniformity {
  public:
   WarpUniformity(const Flow& flow, const Taint& divergence, const Definitions& definitions)
       : flow_(flow), divergence_(divergence), definitions_(definitions) {}
 
-  /// Whether the lanes agree on that register.
+  /// Whether the register has the same value in all lanes of a warp.
   bool holds(const std::string& name);
 
  private:
   enum class Kind {
     kUnknown,
     kUniform,  ///< the same in all lanes of a warp
-    kLane,     ///< a multiple of 32, the same in all lanes, and the lane's number: not negative
-    kZero,     ///< the sign of such
+    kLane,     ///< the sum of a multiple of 32 that is the same in all lanes and the lane's number: not negative
+    kZero,     ///< the sign bits of a kLane value
   };
 
   Kind kind_of(const Operand& operand);

@@ -1,4 +1,4 @@
-// Little-endian reads from a byte range that never leave it.
+// Little-endian reads from a byte range, never outside it.
 #pragma once
 
 #include <cstddef>

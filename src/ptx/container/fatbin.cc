@@ -9,10 +9,11 @@
 namespace gpuctl::ptx {
 namespace {
 
-// Largest PTX text we unpack: far above any real module, small enough not to exhaust a process by a forged size.
+// Largest PTX text that is unpacked, in bytes: far above any real module, small enough that a forged size does not
+// exhaust a process.
 constexpr std::uint64_t kMaxText = std::uint64_t{512} << 20;
 constexpr std::uint32_t kMinEntryHeader = 64;
-// A byte of LZ4 makes 255 bytes at most. A block of zstd, of three bytes or more, makes 128 KiB at most.
+// A byte of LZ4 expands to at most 255 bytes. A block of zstd, of three bytes or more, expands to at most 128 KiB.
 constexpr std::uint64_t kLz4Most = 255;
 constexpr std::uint64_t kZstdMost = (std::uint64_t{128} << 10) / 3 + 1;
 
@@ -22,7 +23,7 @@ Error fail_at(std::uint64_t offset, const std::string& problem) {
   return fail(place + problem);
 }
 
-/// Result<std::string> needs to be told which of its two sides a string is.
+/// Result<std::string> cannot tell by type whether a string is the value or the error.
 Result<std::string> text_result(std::string text) {
   return {boost::system::in_place_value, std::move(text)};
 }
@@ -37,7 +38,8 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(std::string_view(" \t\0", 3)) - first + 1));
 }
 
-/// The option string of an entry whose header is `header`; `block` is the offset its field holds, not 0.
+/// The option string of an entry. `header`: the entry's header; `block`: the offset in its option field, not 0;
+/// `offset`: of the entry in the image.
 Result<std::string> read_options(Bytes header, std::uint32_t block, std::uint64_t offset) {
   const auto text_offset = read_at<std::uint32_t>(header, block);
   const auto length = read_at<std::uint32_t>(header, std::uint64_t{block} + 4);
@@ -144,7 +146,7 @@ Result<std::vector<FatbinEntry>> read_fatbin(Bytes image) {
       entries.push_back(std::move(*entry));
     }
     start = (end + 7) / 8 * 8;
-    // Linkers pad a section with zeros; what is not a container there is not ours.
+    // Linkers pad a section with zeros between containers.
     while (start + 8 <= image.size() && *read_at<std::uint64_t>(image, start) == 0) start += 8;
   } while (start + 8 <= image.size());
   return entries;
@@ -162,7 +164,7 @@ Result<std::string> ptx_text(const FatbinEntry& entry) {
   if (entry.uncompressed_size == 0 || entry.uncompressed_size > kMaxText || entry.payload.size() > kMaxText) {
     return fail_at(entry.offset + 0x38, "uncompressed size is out of range");
   }
-  // Before the memory for it is taken.
+  // This check comes before the memory is allocated.
   if (entry.uncompressed_size / (lz4 ? kLz4Most : kZstdMost) > entry.payload.size()) {
     return fail_at(entry.offset + 0x38, "uncompressed size is more than the payload can hold");
   }

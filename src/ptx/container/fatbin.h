@@ -6,7 +6,7 @@
 //              20 u32 name offset | 24 u32 name length | 28 u64 flags | 30 u64 | 38 u64 uncompressed size (0: raw)
 //   options:   u32 offset of the string | u32 its length; all offsets count from the start of the entry
 //
-// Established from what nvcc 12 and 13 write; a container that does not look so is an error, never a guess.
+// Derived from the output of nvcc 12 and 13. A container that differs is an error; nothing is guessed.
 #pragma once
 
 #include <cstdint>
@@ -52,13 +52,13 @@ Result<std::uint64_t> fatbin_size(Bytes header);
 /// The text of a PTX entry, decompressed, without the NULs at its end.
 Result<std::string> ptx_text(const FatbinEntry& entry);
 
-/// The index of the PTX entry a device of architecture `device_sm` (90 for 9.0) should run: the highest it can. Plain
-/// PTX runs on its own and later architectures, `a` PTX only on its own, `f` PTX on its family from its own on.
-/// The error is the reason why there is none.
+/// The index of the PTX entry that a device of architecture `device_sm` (90 for 9.0) should run: the highest one it can
+/// run. Plain PTX runs on its own and later architectures, `a` PTX only on its own, `f` PTX on its family from its own
+/// architecture on. The error is the reason why there is none.
 Result<std::size_t> choose_ptx(std::span<const FatbinEntry> entries, std::uint32_t device_sm);
 
-/// Whether there is machine code for such a device: of its own major number and not a later minor one, `a` code of its
-/// own architecture, `f` code of its family.
+/// Whether there is machine code for such a device: code of the same major number and no later minor number, `a` code
+/// of its own architecture, or `f` code of its family.
 bool has_machine_code(std::span<const FatbinEntry> entries, std::uint32_t device_sm);
 
 }  // namespace gpuctl::ptx

@@ -104,7 +104,7 @@ TEST(Fatbin, NamesOffsetAndField) {
   EXPECT_EQ(read_fatbin(image).error().message, "fatbin offset 0x24: option block lies outside the entry header");
 }
 
-// A hundred bytes are not to make a process take half a gigabyte.
+// A hundred bytes must not make a process allocate half a gigabyte.
 TEST(Fatbin, RefusesSizesThatNoPayloadHolds) {
   for (const char* name : {"fatbin/lz4.hex", "fatbin/zstd.hex"}) {
     auto image = golden_hex(name);

@@ -28,7 +28,7 @@ std::string_view section_name(Bytes names, const Elf64_Shdr& header) {
   return rest.substr(0, rest.find('\0'));
 }
 
-/// For messages: a damaged file's names may hold anything.
+/// Makes a name fit for messages: the names in a damaged file may hold any bytes.
 std::string printable(std::string_view name) {
   std::string text(name);
   std::replace_if(
@@ -91,7 +91,7 @@ Result<std::vector<FatbinEntry>> read_elf(Bytes image) {
   return entries;
 }
 
-/// A PTX text's entry: sm and suffix from the first `.target sm_90a` outside a comment line.
+/// The entry for a PTX text: sm and suffix come from the first `.target sm_90a` outside a comment line.
 Result<std::vector<FatbinEntry>> read_text(Bytes image) {
   const std::string_view text = as_text(image);
   constexpr std::string_view kTarget = ".target";
@@ -114,7 +114,7 @@ Result<std::vector<FatbinEntry>> read_text(Bytes image) {
   return std::vector<FatbinEntry>{entry};
 }
 
-/// Bytes of a cubin in memory: its headers and sections lie within.
+/// The bytes of a cubin in memory, up to the end of its last header or section.
 Result<Bytes> elf_in_memory(const std::byte* image) {
   Elf64_Ehdr header;
   std::memcpy(&header, image, sizeof header);
@@ -142,7 +142,7 @@ Result<std::vector<FatbinEntry>> read_image(Bytes image) {
 Result<Bytes> image_in_memory(const void* image) {
   const auto* bytes = static_cast<const std::byte*>(image);
   if (bytes == nullptr) return fail("image is a null pointer");
-  // Byte by byte, so that a short text is not read past its end.
+  // Compares byte by byte, so that a short text is not read past its end.
   const auto starts_with = [&](const void* expected, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       if (bytes[i] != static_cast<const std::byte*>(expected)[i]) return false;

@@ -1,5 +1,5 @@
-// What programs hand to the driver as "an image": PTX text, a cubin (ELF), fatbin containers, or the wrapper that
-// nvcc's host code points to one with. Also whole executables and object files, read from disk.
+// What programs pass to the driver as "an image": PTX text, a cubin (ELF), fatbin containers, or the wrapper through
+// which nvcc's host code points to a container. Also whole executables and object files, read from disk.
 #pragma once
 
 #include <vector>
@@ -16,9 +16,9 @@ inline constexpr std::uint32_t kFatbinWrapperMagic = 0x466243B1;
 /// __nv_relfatbin). The entries point into `image`. Errors name the offset and field.
 Result<std::vector<FatbinEntry>> read_image(Bytes image);
 
-/// The extent of an image in this process's memory of which only the address is known, as for cuModuleLoadData: a
-/// fatbin wrapper is followed to its container. Trusts the caller, as the driver does, that a whole image lies there,
-/// and reads no more of it than it needs to find its end.
+/// The extent of an image in this process's memory, of which only the address is known, as for cuModuleLoadData.
+/// Follows a fatbin wrapper to its container. Trusts the caller, as the driver does, that a whole image is there, and
+/// reads no more of it than it needs to find its end.
 Result<Bytes> image_in_memory(const void* image);
 
 }  // namespace gpuctl::ptx

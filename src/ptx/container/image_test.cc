@@ -54,7 +54,7 @@ TEST(Image, ReadsPtxText) {
   EXPECT_EQ(*ptx_text((*entries)[0]), kText);
 }
 
-// An error is one line that a terminal can show.
+// An error is one line of printable characters.
 TEST(Image, NamesSectionsOfDamagedFilesPrintably) {
   auto image = elf_with_section("a\n\x1b", {});
   constexpr std::size_t kSize = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_size);
@@ -114,7 +114,7 @@ TEST(Image, MeasuresTextAndCubinInMemory) {
   EXPECT_EQ(image_in_memory(cubin.data())->size(), cubin.size());
 }
 
-// Programs hand over containers of many megabytes, of which the driver reads what it needs of when it is needed.
+// Programs pass containers of many megabytes, which the driver reads only in part and when it needs them.
 TEST(Image, ReadsNoMachineCodeToFindThatThereIsNoPtx) {
   const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   auto* memory =

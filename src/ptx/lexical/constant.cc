@@ -32,7 +32,7 @@ class Reader {
     int level;
   };
 
-  /// The binary operator that starts here; two-character ones are two adjacent tokens.
+  /// The binary operator that starts here. A two-character operator is two adjacent tokens.
   const Operator* find_operator() const {
     static constexpr Operator kOperators[] = {
         {"||", 0}, {"&&", 1}, {"<<", 7}, {">>", 7}, {"<=", 6}, {">=", 6}, {"==", 5}, {"!=", 5}, {"|", 2},

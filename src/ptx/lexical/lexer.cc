@@ -80,7 +80,7 @@ class Lexer {
     return true;
   }
 
-  /// Sets kind_; 0 and problem_ when no token starts here.
+  /// Returns the length of the token here and sets kind_; returns 0 and sets problem_ if no token starts here.
   std::size_t token_length() {
     const char c = text_[at_];
     if (is_name_start(c)) {

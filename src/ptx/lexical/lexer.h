@@ -12,7 +12,7 @@ namespace gpuctl::ptx {
 /// The tokens of `text`, the last one kEnd. They point into `text`. Errors: "line:column: message".
 Result<std::vector<Token>> lex(std::string_view text);
 
-/// Whether two tokens, written without a space between them, would read as others.
+/// Whether two tokens, written without a space between them, would be read as different tokens.
 bool must_stand_apart(std::string_view left, std::string_view right);
 
 /// "line:column: message" for an error found at `token`.

@@ -8,7 +8,7 @@ namespace gpuctl::ptx {
 
 enum class TokenKind : std::uint8_t {
   kIdentifier,  ///< `add`, `%r1`, `$L__BB0_1`, `_`
-  kDotWord,     ///< `.visible`, `.u32`, `.2d`, `.shared::cta`: the dot and what clings to it
+  kDotWord,     ///< `.visible`, `.u32`, `.2d`, `.shared::cta`: the dot and the word joined to it
   kNumber,      ///< `12`, `0x1F`, `0f3F800000`, `1.5`, `9.0`; never a sign
   kString,      ///< with its quotes
   kPunct,       ///< one character, or `<<` `>>` `==` `!=` `<=` `>=` `&&` `||` as two tokens of one character each

@@ -12,7 +12,7 @@ bool must_copy(const Kernel& kernel, const std::string& name) {
   return closure.grid_reads != 0 || (kernel.report.needs_finished_barrier && closure.has_barrier);
 }
 
-/// Kernels share a copy when it is the same: it differs by whether its barriers are joined by finished threads.
+/// Kernels share copies that are equal. Two copies differ only in whether finished threads join their barriers.
 std::string copy_name(const Kernel& kernel, const std::string& name) {
   const bool joins = kernel.report.needs_finished_barrier && kernel.facts.closure(name).has_barrier;
   return name + kPersistentSuffix + (joins ? "_joined" : "");
@@ -26,7 +26,7 @@ void copy_functions(Kernel& kernel) {
     if (!must_copy(kernel, name)) continue;
     CopiedFunction copy{name, *kernel.facts.find(name)->function};
     copy.function.name = copy_name(kernel, name);
-    copy.function.linkage.clear();  // known in this module only
+    copy.function.linkage.clear();  // visible in this module only
     names[name] = copy.function.name;
     kernel.functions.push_back(std::move(copy));
   }

@@ -1,5 +1,5 @@
-// Called functions that a persistent kernel cannot share with the original one: those that read %ctaid or %nctaid, or
-// that meet a barrier finished threads must come to, themselves or through what they call.
+// Called functions that a persistent kernel cannot share with the original one. They read %ctaid or %nctaid, or contain
+// a barrier that finished threads must come to, themselves or in functions they call.
 #pragma once
 
 #include "ptx/pass/kernel.h"
@@ -10,7 +10,7 @@ namespace gpuctl::ptx::pass {
 /// them.
 void copy_functions(Kernel& kernel);
 
-/// GridReads of the function that `call` of a copy calls; 0 when it is not a copied function.
+/// GridReads of the function that `call` calls; 0 if that is not a copied function.
 std::uint8_t copied_call_reads(const Kernel& kernel, const Instruction& call);
 
 }  // namespace gpuctl::ptx::pass

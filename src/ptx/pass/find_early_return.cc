@@ -15,12 +15,12 @@ namespace {
 struct Findings {
   bool barrier = false;      ///< some threads may go on to a barrier that others do not come to
   bool warp_sync = false;    ///< some lanes may go on to an instruction of their warp after others returned
-  bool whole_warps = false;  ///< so would they in blocks that are not of whole warps
-  /// Of `barrier`: threads may part so after they have come to a barrier, or part into groups that both come to one. If
-  /// not, threads return before all barriers or come to all of them.
+  bool whole_warps = false;  ///< the same, but only in blocks that do not consist of whole warps
+  /// Refines `barrier`: threads may diverge in this way after a barrier, or into several groups that come to barriers.
+  /// If not, each thread returns before all barriers or comes to all of them.
   bool late = false;
-  std::vector<const Instruction*> branches;    ///< where they part so
-  const Instruction* common_branch = nullptr;  ///< the only one of them, if all threads of the block come to it once
+  std::vector<const Instruction*> branches;    ///< where they diverge in this way
+  const Instruction* common_branch = nullptr;  ///< the only branch, if all threads of the block come to it once
   bool returns_if_taken = false;               ///< of common_branch
 };
 
@@ -30,7 +30,7 @@ class Finder {
 
   Findings run(const Function& function) {
     const Result<Flow> built = build_flow(function);
-    if (!built) return {.barrier = true, .warp_sync = true, .late = true};  // refuse_waiting_blocks refused it
+    if (!built) return {.barrier = true, .warp_sync = true, .late = true};  // refused by refuse_waiting_blocks
     const Flow& flow = *built;
     const Taint divergence = find_divergence(function, flow);
     const Definitions definitions(flow);
@@ -84,7 +84,8 @@ class Finder {
   }
 
  private:
-  /// Whether who comes to this block meets nobody any more before he returns: compilers merge all returns into one.
+  /// Whether a thread that comes to this block waits for no other thread before it returns. Compilers merge all returns
+  /// into one block.
   bool only_returns(const Flow& flow, int block) const {
     std::vector<char> seen(flow.blocks.size(), 0);
     std::vector<int> work{block};
@@ -101,7 +102,8 @@ class Finder {
     return true;
   }
 
-  /// Whether the lanes that return at `branch`, those from some number on, are beyond all that `sync` names.
+  /// Whether no lane that `sync` names returns at `branch`, which separates the lanes below some number from the
+  /// others.
   static bool spares(const Definitions& definitions, const Instruction& branch, const Instruction& sync) {
     const Operand* mask = sync.operands.empty() ? nullptr : &sync.operands.back();
     if (mask != nullptr && mask->kind == Operand::Kind::kRegister) {
@@ -120,14 +122,15 @@ class Finder {
         index->operands[1].component != "x")
       return false;
     if (right.kind != Operand::Kind::kImmediate || right.bits >= 32) return false;
-    // Whichever side returns: those below stay in the region with the instruction, or the mask would not name them.
+    // It does not matter which side returns: the lanes below the number stay in the region with the instruction, as its
+    // mask names them.
     const bool above = condition->has("gt") || condition->has("le");
     const bool at_least = condition->has("ge") || condition->has("lt");
     const std::uint64_t stay = right.bits + (above ? 1 : 0);
     return (above || at_least) && mask->bits < (std::uint64_t{1} << stay);
   }
 
-  /// Blocks with a barrier, and those that lie behind one (by successors) or before one (by predecessors).
+  /// The basic blocks that contain a barrier, those after one (by successors), or those before one (by predecessors).
   std::vector<char> spread(const Flow& flow, std::vector<int> FlowBlock::*neighbours) const {
     std::vector<char> result(flow.blocks.size(), 0);
     std::vector<int> work;
@@ -157,7 +160,7 @@ class Finder {
   bool meets_block(const Instruction& instruction) const {
     if (const Closure* called = callee(instruction)) return called->has_barrier;
     if (!is_barrier(instruction)) return false;
-    // With a thread count a barrier does not ask who returned.
+    // A barrier with a thread count does not depend on which threads have returned.
     return instruction.operands.size() == (instruction.has("red") ? 3u : 1u);
   }
 
@@ -175,11 +178,12 @@ Refused find_early_return(Kernel& kernel) {
   if (!kernel.closure.has_barrier && !kernel.closure.has_warp_sync) return {};
   Finder finder(kernel);
   Findings findings = finder.run(kernel.original);
-  // Lanes that return early from a called function go on in its caller, so only the entry's own exits matter to a warp.
+  // A lane that returns early from a called function goes on in its caller, so only the entry's own exits matter to a
+  // warp.
   for (const std::string& name : kernel.closure.functions) {
     if (!kernel.facts.closure(name).has_barrier) continue;
     findings.barrier |= finder.run(*kernel.facts.find(name)->function).barrier;
-    findings.late = true;  // the shortcut is for barriers of the entry itself
+    findings.late = true;  // returns_only_first covers only barriers of the entry itself
   }
   if (findings.warp_sync)
     return "a lane may return before a warp-level instruction that could wait for it (shfl.sync and the like)";

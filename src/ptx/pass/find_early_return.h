@@ -1,5 +1,5 @@
-// Finds out whether threads may return while others of their block go on to a barrier, and refuses kernels where the
-// lanes that returned could be waited for by an instruction of their warp.
+// Finds out whether threads may return while other threads of their block go on to a barrier. Refuses kernels in which
+// an instruction of a warp could wait for lanes that have returned.
 #pragma once
 
 #include "ptx/pass/kernel.h"

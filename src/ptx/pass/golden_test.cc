@@ -1,6 +1,6 @@
-// One case: tests/ptx/PASS/CASE.ptx is a module with one entry; CASE.out.ptx what that entry and the functions copied
-// for it are after PASS. With GPUCTL_UPDATE_GOLDEN set in the environment the .out.ptx files are written instead of
-// compared.
+// Golden tests of the passes. tests/ptx/PASS/CASE.ptx is a module with one entry; CASE.out.ptx is that entry, with the
+// functions copied for it, after PASS. If GPUCTL_UPDATE_GOLDEN is set in the environment, the .out.ptx files are
+// written instead of compared.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 class PassGolden : public testing::TestWithParam<std::string> {};
 
-/// The entry of `input` as it is after the pass called `pass`, on its way to that form.
+/// The entry of `input` after the pass called `pass`, on its way to `form`.
 std::string after_pass(const std::string& input, const std::string& pass, Form form) {
   const auto module = parse(input);
   if (!module) return "error: " + module.error().message;

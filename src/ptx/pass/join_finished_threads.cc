@@ -37,7 +37,7 @@ constexpr std::string_view kMeetLive = R"(
 }
 )";
 
-/// The same, with the shortcut. NUMBER makes the labels unique.
+/// The same, but plain while %gpuslice_plain is set. NUMBER makes the labels unique.
 constexpr std::string_view kMeetLiveOrPlain = R"(
 .func f()
 {
@@ -60,7 +60,7 @@ $gpuslice_past_NUMBER:
 }
 )";
 
-/// The one function in a text of ours.
+/// Parses a text that holds one function.
 Function parse_function(std::string_view text) {
   const Result<Module> module = parse(std::string(kHeader) + std::string(text));
   return std::get<Function>(module.value().items.at(0));
@@ -74,7 +74,7 @@ void join_barriers(Function& function) {
       return;
     }
     Scope call = std::get<Scope>(live.body->at(0));
-    // Only the call takes the guard: PTX allows none on the arguments.
+    // Only the call takes the guard: PTX allows no guard on the arguments.
     std::get<Instruction>(call.body.back()).guard = instruction.guard;
     out.emplace_back(std::move(call));
   });
@@ -96,7 +96,7 @@ void join_or_skip_barriers(Function& function) {
     const std::string digits = std::to_string(number++);
     replace_all(text, "NUMBER", digits);
     Scope meet = std::get<Scope>(parse_function(text).body->back());
-    if (instruction.guard) {  // the same in all threads, or this form would not be chosen
+    if (instruction.guard) {  // the guard is the same in all threads, or skips_joining() would be false
       Instruction skip;
       skip.guard = Guard{instruction.guard->reg, !instruction.guard->negated};
       skip.opcode = "bra";

@@ -23,32 +23,31 @@ struct Kernel {
   Function entry;          ///< becomes the added entry
   std::vector<CopiedFunction> functions;
   EntryReport report;
-  /// Its blocks run one block-task each: it becomes guarded.
+  /// Each of its blocks runs one block-task: the kernel becomes guarded.
   bool once() const { return !closure.once.empty(); }
-  /// Set when one branch decides for all threads of the block, before any barrier, who returns: its place among the
-  /// instructions of the entry, and whether a thread returns when the branch is taken.
+  /// Set if one branch, before any barrier, decides for all threads of the block which of them return.
   struct ReturnBranch {
-    std::size_t place;
+    std::size_t place;  ///< of the branch, among the instructions of the entry
     bool returns_if_taken;
   };
   std::optional<ReturnBranch> return_branch;
-  /// The body for block-tasks in which nobody returns early, when there are two (split_early_return).
+  /// The body for block-tasks in which no thread returns early, if there are two bodies (split_early_return).
   std::optional<std::vector<Statement>> plain_body;
-  /// All threads meet in that body, at its branch, before they touch shared memory.
+  /// In plain_body, all threads meet at the branch, before they touch shared memory.
   bool meets_at_branch = false;
-  /// They meet in the body where nobody returns early, which is plain_body if there are two (meet_late).
+  /// All threads meet inside the body where none returns early, which is plain_body if there are two (meet_late).
   bool meets_inside = false;
 
-  /// Parameter that holds LaunchArgs.
+  /// Name of the parameter that holds LaunchArgs.
   std::string args_name() const { return original.name + "__gpuslice_args"; }
 };
 
-/// One line why the kernel cannot be persistent, or nothing.
+/// One line that says why the kernel cannot be rewritten, or nothing.
 using Refused = std::optional<std::string>;
 
-// Names in rewritten functions. The facts refuse functions that use names with "gpuslice" themselves.
+// Names in rewritten functions. ModuleFacts refuses functions that use names with "gpuslice" themselves.
 inline constexpr char kTaskEnd[] = "$gpuslice_task_end";
-// where block-tasks go on to the entry's own body, if there are two
+// Block-tasks go from the plain body to the entry's own body here, if there are two.
 inline constexpr char kCrossing[] = "$gpuslice_crossing";
 inline constexpr char kPlainTaskEnd[] = "$gpuslice_plain_task_end";  // of plain_body
 inline constexpr char kCtaidRegister[] = "%gpuslice_ctaid_";         // + x, y, z

@@ -10,7 +10,7 @@
 namespace gpuctl::ptx::pass {
 namespace {
 
-/// Whether it may read or write shared memory, or wait for others of the block.
+/// Whether the instruction may read or write shared memory, or wait for other threads of the block.
 bool needs_meeting(const Instruction& i) {
   const bool elsewhere = (i.has("global") || i.has("param") || i.has("const") || i.has("local")) && !i.has("shared") &&
                          !i.has("shared::cta");
@@ -36,7 +36,7 @@ bool is_crossing(const Instruction& i) {
   return i.opcode == "bra" && i.operands.size() == 1 && i.operands[0].text == kCrossing;
 }
 
-/// The latest instruction in front of which all can meet.
+/// Finds the latest instruction in front of which all threads can meet.
 class Finder {
  public:
   explicit Finder(const Flow& flow) : flow_(flow) {}
@@ -89,7 +89,8 @@ Refused meet_late(Kernel& kernel) {
   if (!shares || kernel.meets_at_branch || (kernel.report.needs_finished_barrier && !kernel.plain_body)) return {};
   std::vector<Statement>& body = kernel.plain_body ? *kernel.plain_body : *kernel.entry.body;
 
-  // Who crosses over to the other body meets there: that is no way past the place, and no way at all in here.
+  // Threads that cross over to the other body meet there. So for this search the crossing is not a path around the
+  // place, nor a path to anywhere in this body.
   Function function = kernel.entry;
   function.body = body;
   for_each_instruction(*function.body, [](Instruction& i) {

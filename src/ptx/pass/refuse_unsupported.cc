@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::uint32_t kMaxParamBytes = 4096;                     // of a kernel, on every architecture
 constexpr std::uint32_t kMaxSharedBytes = 49152;                   // of static variables, on every architecture
-constexpr std::uint32_t kOwnSharedBytes = kSharedWordsBytes + 16;  // ours, and the alignment it may cost
-constexpr std::uint32_t kMinSm = 70;                               // barrier without .aligned, fence
-constexpr std::uint32_t kMinPtx = 603;                             // nanosleep
+constexpr std::uint32_t kOwnSharedBytes = kSharedWordsBytes + 16;  // the worker's words, and the padding they may cost
+constexpr std::uint32_t kMinSm = 70;                               // the first with barrier without .aligned, and fence
+constexpr std::uint32_t kMinPtx = 603;                             // the first with nanosleep
 
 std::string check_target(const Module& module) {
   if (module.address_size != "64") return "address size is not 64";
@@ -30,7 +30,7 @@ std::string check_target(const Module& module) {
   return {};
 }
 
-/// Lays out the program's parameters as the driver does; empty on success.
+/// Lays out the program's parameters as the driver does. Returns an empty string, or why it cannot.
 std::string lay_out_params(Kernel& kernel) {
   std::uint32_t offset = 0;
   for (const Variable& param : kernel.original.params) {
@@ -60,7 +60,7 @@ void add_shared(const std::vector<Statement>& body, std::uint64_t& bytes) {
   }
 }
 
-/// Static shared bytes of the entry and of the module's variables that it or what it calls names.
+/// Static shared bytes of the entry, of its called functions, and of the module's variables that any of them names.
 std::uint64_t shared_bytes(const Kernel& kernel) {
   std::uint64_t bytes = 0;
   std::set<std::string> named;

@@ -1,4 +1,5 @@
-// Refuses kernels that hold a construct no persistent kernel may have, or that leave no room for ours.
+// Refuses kernels that contain a construct that no persistent kernel may have, or that leave no room for the parameter
+// and the shared words of the worker.
 #pragma once
 
 #include "ptx/pass/kernel.h"

@@ -37,7 +37,7 @@ class LoopChecker {
     });
     if (!reads) return false;
     Taint taint = solve(false);
-    // What a thread stores, another may load and act on.
+    // Another thread may load what this one stores, and act on it.
     if (stores_taint(taint)) taint = solve(true);
     for (std::size_t b = 0; b < flow_.blocks.size(); ++b) {
       if (!loop.contains[b] || !taint.branches[b]) continue;
@@ -119,7 +119,7 @@ class LoopChecker {
     return spread_taint(flow_, rules);
   }
 
-  /// A store inside the loop whose value, address or execution is tainted; the retries' own swaps apart.
+  /// A store inside the loop whose value, address or execution is tainted. The swaps of retries do not count.
   bool stores_taint(const Taint& taint) const {
     bool result = false;
     for (std::size_t b = 0; b < flow_.blocks.size(); ++b) {

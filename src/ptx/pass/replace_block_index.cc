@@ -23,7 +23,7 @@ bool has_16_bit_type(const Instruction& instruction) {
   return instruction.has("u16") || instruction.has("s16") || instruction.has("b16");
 }
 
-/// `mov.v4.u32 {a, b, c, d}, %ctaid` as one mov for each element; false when it is something else.
+/// Writes `mov.v4.u32 {a, b, c, d}, %ctaid` as one mov for each element. False if `move` is another instruction.
 bool split_vector_move(const Instruction& move, std::vector<Statement>& out) {
   if (move.opcode != "mov" || move.operands.size() != 2 || !is_grid_special(move.operands[1])) return false;
   static constexpr std::array<std::string_view, 4> kComponents = {"x", "y", "z", "w"};
@@ -45,7 +45,7 @@ bool split_vector_move(const Instruction& move, std::vector<Statement>& out) {
   return true;
 }
 
-/// Rewrites the reads of one instruction and appends it to `out`. Empty on success, else why not.
+/// Rewrites the reads of one instruction and appends it to `out`. Returns an empty string, or why it cannot.
 std::string replace_reads(Instruction& instruction, std::vector<Statement>& out) {
   bool reads = false;
   bool whole = false;
@@ -116,7 +116,7 @@ Instruction param_access(const char* opcode, const std::string& param, const std
   return result;
 }
 
-/// Hands the values a copied function needs to it, as further arguments.
+/// Passes the values that a copied function needs to it, as further arguments.
 class CallExtender {
  public:
   void extend(Instruction& call, std::uint8_t grid_reads, std::vector<Statement>& out) {
@@ -142,7 +142,7 @@ class CallExtender {
   int count_ = 0;
 };
 
-/// Rewrites reads and calls in one body. Empty on success.
+/// Rewrites reads and calls in one body. Returns an empty string, or why it cannot.
 std::string rewrite_body(const Kernel& kernel, CallExtender& extender, std::vector<Statement>& body) {
   std::string problem;
   replace_instructions(body, [&](Instruction& instruction, std::vector<Statement>& out) {
@@ -185,7 +185,7 @@ Refused replace_block_index(Kernel& kernel) {
   copy_functions(kernel);
   CallExtender extender;
   if (std::string problem = rewrite_body(kernel, extender, *kernel.entry.body); !problem.empty()) return problem;
-  if (kernel.plain_body) rewrite_body(kernel, extender, *kernel.plain_body);  // what succeeded above does so here
+  if (kernel.plain_body) rewrite_body(kernel, extender, *kernel.plain_body);  // succeeds because it did above
   for (CopiedFunction& copy : kernel.functions) {
     CallExtender copy_extender;
     if (std::string problem = rewrite_body(kernel, copy_extender, *copy.function.body); !problem.empty()) {

@@ -11,7 +11,7 @@
 namespace gpuctl::ptx::pass {
 namespace {
 
-/// So few instructions at the end of a body ptxas may put under a predicate, instead of a branch around them.
+/// ptxas may put up to this many instructions at the end of a body under a predicate, instead of a branch around them.
 constexpr int kFew = 12;
 
 bool leaves(const Instruction& i, const std::set<std::string>& ends) {
@@ -36,10 +36,10 @@ Instruction event() {
   return result;
 }
 
-// Often a few threads of a block do something more behind its last barrier, one that stores what all have computed. In
-// the original form the others exit there. With a jump to the end of the block-task in its place ptxas has all warps
-// execute these instructions under a predicate, and wait for their operands (0.015 of the time of reduction). It leaves
-// a branch around one that counts an event.
+// Often a few threads of a block do something more after its last barrier; for example, one thread stores what all have
+// computed. In the original form the other threads exit at that point. If a jump to the end of the block-task replaces
+// the exit, ptxas makes all warps execute these instructions under a predicate, and wait for their operands (0.015 of
+// the time of reduction). ptxas keeps a branch around an instruction that counts an event, so one is inserted.
 void keep_last_branch(std::vector<Statement>& body) {
   std::set<std::string> ends;
   int few = -1;  // the return itself

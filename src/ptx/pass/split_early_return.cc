@@ -11,7 +11,7 @@
 namespace gpuctl::ptx::pass {
 namespace {
 
-constexpr std::size_t kMaxInstructions = 5000;  // of a body worth having twice; compilation time grows with it
+constexpr std::size_t kMaxInstructions = 5000;  // of a body that is duplicated; compilation time grows with it
 
 std::size_t count_instructions(const std::vector<Statement>& body) {
   std::size_t count = 0;
@@ -19,8 +19,7 @@ std::size_t count_instructions(const std::vector<Statement>& body) {
   return count;
 }
 
-/// The index in `body` of the instruction at `place`; nothing when it stands in a nested scope, into which no jump
-/// leads.
+/// The index in `body` of the instruction at `place`. Nothing if it is in a nested scope, into which no jump leads.
 std::optional<std::size_t> find_statement(const std::vector<Statement>& body, std::size_t place) {
   std::size_t at = 0;
   for (std::size_t i = 0; i < body.size(); ++i) {
@@ -86,7 +85,7 @@ Instruction cross() {
   return branch;
 }
 
-/// Whether a thread may execute these again and be where it was, as far as anybody can tell.
+/// Whether a thread may execute these again without an effect that anything else can see.
 bool is_repeatable(std::span<const Statement> statements) {
   bool result = true;
   for_each_instruction(statements, [&](const Instruction& i) {
@@ -134,13 +133,13 @@ Refused split_early_return(Kernel& kernel) {
     }
     plain.insert(plain.end(), decide->begin(), decide->end());
     plain.emplace_back(cross());
-    branch.guard.reset();  // nobody returns: the branch is always taken, or never
+    branch.guard.reset();  // no thread returns: the branch is always taken, or never
     if (!kernel.return_branch->returns_if_taken) plain.emplace_back(branch);
   }
   rename_labels(plain, labels);
   kernel.plain_body = std::move(plain);
 
-  // Both bodies stand in one function: what the plain one declares is there for the other.
+  // Both bodies are in one function: the declarations of the plain one serve the other too.
   std::vector<Statement> other;
   for (Statement& statement : body) {
     if (!std::holds_alternative<Variable>(statement)) other.push_back(std::move(statement));

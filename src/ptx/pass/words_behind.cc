@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kWords = "gpuslice_shared";
 constexpr std::string_view kDeclaration = "  .shared .align 16 .b8 gpuslice_shared";
 constexpr std::string_view kRegisters = "  .reg .b32 %gpuslice_words, %gpuslice_dynamic_size;\n";
-/// Behind the words: %gpuslice_words.
+/// Sets %gpuslice_words to the end of the words, which is the end of dynamic shared memory.
 constexpr std::string_view kEnd =
     "  mov.u32 %gpuslice_words, gpuslice_dynamic;\n"
     "  mov.u32 %gpuslice_dynamic_size, %dynamic_smem_size;\n"

@@ -46,8 +46,9 @@ const std::unordered_map<std::string_view, OpcodeKind>& table() {
   return *kTable;
 }
 
-/// Instructions with a reason of their own; `modifier` empty: whatever the modifiers. `once`: what they leave behind,
-/// in shared memory, barriers or the registers of a warp, is in the way of another block-task, but not of one.
+/// Instructions that are refused for a reason of their own. An empty `modifier` matches any modifiers. `once`: the
+/// instruction leaves something behind, in shared memory, barriers or the registers of a warp, that would disturb
+/// another block-task; one block-task alone may use it.
 struct Row {
   std::string_view opcode;
   std::string_view modifier;
@@ -73,8 +74,8 @@ constexpr Row kRefusals[] = {
     {"barrier", "arrive", "arrives at a barrier without waiting (barrier.arrive)", true},
 };
 
-/// How many operands, at least, the instructions have whose operands the passes look at. ptxas refuses fewer, but what
-/// it would refuse comes here first.
+/// The least number of operands of the instructions whose operands the passes look at. ptxas refuses fewer, but the
+/// text comes here before ptxas sees it.
 struct Operands {
   std::string_view opcode;
   std::size_t least;
@@ -120,13 +121,14 @@ Refusal refusal(const Instruction& instruction) {
     if (row.opcode == instruction.opcode && instruction.operands.size() < row.least)
       return {"'" + instruction.opcode + "' has too few operands"};
   }
-  // A fence of cluster scope asks for no more than that its own block sees what it did.
+  // A fence of cluster scope asks only that its own block sees what it did.
   for (const std::string& modifier : instruction.modifiers) {
     if ((modifier == "cluster" && instruction.opcode != "fence") || modifier.find("::cluster") != modifier.npos) {
       return {"uses thread block clusters"};
     }
   }
-  // On resource 0 every thread of the block must meet, or the loop around the block-tasks would meet the wrong ones.
+  // Every thread of the block must meet on resource 0, or the loop around the block-tasks would meet the wrong
+  // barriers.
   if (is_barrier(instruction) && !is_block_barrier(instruction)) {
     const std::size_t id = instruction.has("red") ? 1 : 0;
     const bool literal = id < instruction.operands.size() && instruction.operands[id].kind == Operand::Kind::kImmediate;

@@ -12,7 +12,7 @@ enum class OpcodeKind {
   kUnknown,  ///< not in the table: never guessed
   kCompute,  ///< operand 0 from the others
   kLoad,     ///< operand 0 from memory or a texture
-  kAtomic,   ///< operand 0 from memory, which it changes
+  kAtomic,   ///< operand 0 from memory, which the instruction changes
   kWarp,     ///< operand 0 from other lanes of the warp
   kEffect,   ///< writes no register
   kBarrier,  ///< `bar`, `barrier`; `.red` writes operand 0
@@ -27,10 +27,10 @@ OpcodeKind opcode_kind(std::string_view opcode);
 /// True when operand 0 is written.
 bool writes_first_operand(const Instruction& instruction);
 
-/// Why no kernel with this instruction can be persistent, whatever surrounds it.
+/// Why no kernel with this instruction can be persistent, in any context.
 struct Refusal {
-  std::string reason;  ///< empty: it can
-  bool once = false;   ///< a block may do it once all the same: the kernel can be guarded
+  std::string reason;  ///< empty: not refused
+  bool once = false;   ///< a block may still execute it for one block-task: the kernel can be guarded
 };
 Refusal refusal(const Instruction& instruction);
 
@@ -44,8 +44,8 @@ bool is_barrier(const Instruction& instruction);
 /// An instruction that waits for the lanes of its warp that its mask names.
 bool is_warp_sync(const Instruction& instruction);
 
-/// A read of memory that other blocks may write meanwhile and that says so: volatile, relaxed, acquire or atomic, in
-/// global or generic space.
+/// A read of memory that other blocks may write at the same time, and that declares it: volatile, relaxed, acquire or
+/// atomic, in global or generic space.
 bool is_shared_state_read(const Instruction& instruction);
 
 /// The name of the function a call names directly, empty for an indirect call.

@@ -1,4 +1,4 @@
-// Directives that declare nothing: kept as they are written.
+// Directives that declare nothing. They are kept as they are written.
 #pragma once
 
 #include "ptx/syntax/syntax.h"

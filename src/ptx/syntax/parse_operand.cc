@@ -20,7 +20,7 @@ Operand sequence(TokenCursor& in, Operand::Kind kind, char close, int depth) {
 }
 
 Operand constant_operand(TokenCursor& in, const Constant& value, std::size_t start, int depth) {
-  // A call's one-argument list `(4)` reads as a constant in parentheses; lists are what calls have.
+  // A call's one-argument list `(4)` looks like a constant in parentheses; only calls have lists, so it is one.
   std::string text = in.text_since(start);
   if (text.starts_with('(') && text.ends_with(')')) {
     in.go_back(start);

@@ -6,7 +6,7 @@
 
 namespace gpuctl::ptx {
 
-/// The operand here; `depth`: how many it stands in. Throws Mistake.
+/// Parses the operand at this place. `depth`: how many operands it is nested in. Throws Mistake.
 Operand parse_operand(TokenCursor& in, int depth);
 
 }  // namespace gpuctl::ptx

@@ -6,7 +6,7 @@
 namespace gpuctl::ptx {
 namespace {
 
-constexpr std::uint64_t kMaxRange = 1u << 24;  // registers of one `%r<n>`; compilers stay far below
+constexpr std::uint64_t kMaxRange = 1u << 24;  // registers of one `%r<n>`; compilers use far fewer
 
 bool at_initializer_end(const TokenCursor& in) {
   return in.peek().is(',') || in.peek().is('}') || in.peek().is(';');

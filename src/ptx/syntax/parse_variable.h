@@ -6,13 +6,13 @@
 
 namespace gpuctl::ptx {
 
-/// Whether this is a state space, with which a declaration may begin.
+/// Whether the token is a state space, with which a declaration may begin.
 bool is_space(const Token& token);
 
 /// A statement ends with `;` and may declare several names.
 enum class Where { kStatement, kParameter };
 
-/// The declaration here, whose names are known to `in.registers` from then on. Throws Mistake.
+/// Parses the declaration at this place and adds its names to `in.registers`. Throws Mistake.
 Variable parse_variable(TokenCursor& in, Where where);
 
 }  // namespace gpuctl::ptx

@@ -205,7 +205,7 @@ class Printer {
     text += '}';
   }
 
-  /// Debug data in a section reads as one datum a line, as compilers write it.
+  /// Prints debug data in a section one datum a line, as compilers write it.
   void directive(const Directive& directive) {
     const bool section = directive.name() == ".section";
     bool space = false;

@@ -1,4 +1,4 @@
-// Which names are registers at a place of the text.
+// Knows which names are registers at a place of the text.
 #pragma once
 
 #include <cstdint>

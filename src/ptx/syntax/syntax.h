@@ -1,6 +1,6 @@
 // The tree of a PTX module. Every node owns its strings, so a tree may outlive the text and be copied freely.
-// What a node prints as is decided by the fields marked "printed"; others are decoded from those by the parser, for
-// readers. print() of a parsed module gives back the same tokens (comments and white space are not kept).
+// Fields marked "printed" decide what a node prints as. The parser decodes the other fields from them, for readers.
+// print() of a parsed module gives the same tokens again (comments and white space are not kept).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A place in the tokens of a PTX text, and what every part of the parser does there. Only the parser's files include
-// it.
+// A place in the tokens of a PTX text, with the operations that all parts of the parser share. Only the parser's files
+// include it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace gpuctl::ptx {
 
-/// Of { } scopes, operands and initializers: keeps hostile text from exhausting the stack.
+/// Nesting limit of { } scopes, operands and initializers; keeps hostile text from exhausting the stack.
 inline constexpr int kMaxNesting = 200;
 
 /// Thrown inside the parser only; parse() turns it into a Result.
@@ -35,10 +35,10 @@ class TokenCursor {
   const Token& peek(std::size_t ahead = 0) const;
 
   [[noreturn]] void mistake(const Token& token, const std::string& message) const;
-  /// The mistake that something else is here.
+  /// Reports that `what` was expected here.
   [[noreturn]] void expected(const std::string& what) const;
 
-  /// Each of these goes on behind what it takes.
+  /// Each of these moves past the token that it takes.
   std::string next();
   bool accept(char punct);
   bool accept(std::string_view word);
@@ -53,7 +53,7 @@ class TokenCursor {
 
   std::size_t place() const { return at_; }
   void go_back(std::size_t place) { at_ = place; }
-  /// The tokens from `place` up to here; the same without spaces.
+  /// The tokens from `place` up to here, as a list and as one text without spaces.
   std::vector<std::string> tokens_since(std::size_t place) const;
   std::string text_since(std::size_t place) const;
 

@@ -1,4 +1,5 @@
-// What other rewriters got wrong in the text of a kernel; tests/system/defects_test.py runs the same kernels.
+// Tests for errors that other rewriters make in the text of a kernel; tests/system/defects_test.py runs the same
+// kernels.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,7 +14,7 @@
 namespace gpuctl::ptx {
 namespace {
 
-/// What became of the only entry of a module.
+/// The result for the only entry of a module.
 struct Rewritten {
   EntryReport report;
   std::string original;                ///< the entry's body
@@ -56,8 +57,7 @@ std::size_t count(const std::string& text, const std::string& what) {
   return found;
 }
 
-/// How often the worker around the program's body reads the index of its own block, itself being a block: of a kernel
-/// that does nothing all there is.
+/// How often the worker reads the index of its own block. The kernel does nothing, so all the reads are the worker's.
 std::size_t own_reads() {
   return count(rewritten(".version 7.8 .target sm_75 .address_size 64 .entry k() { ret; }").persistent, "%ctaid");
 }
@@ -81,7 +81,7 @@ TEST(Defects, NamedBarriersKeepTheirNames) {
     EXPECT_GT(count(kernel.original, barrier), 0u) << barrier << kernel.original;
     EXPECT_EQ(count(kernel.persistent, barrier), count(kernel.original, barrier)) << barrier;
   }
-  // A block whose threads may return before such a barrier is not rewritten, rather than wrongly.
+  // A block whose threads may return before such a barrier is left as it is, because its rewritten form would be wrong.
   const Rewritten early = rewritten(
       ".version 7.8 .target sm_75 .address_size 64 .entry k() { .reg .u32 r; .reg .pred p; mov.u32 r, %tid.x; "
       "setp.gt.u32 p, r, 5; "
@@ -98,7 +98,7 @@ TEST(Defects, CalledFunctionsAreGivenTheIndexOfTheBlockTask) {
     EXPECT_GT(count(function, "%gpuslice_ctaid_"), 0u) << function;
   }
   for (const char* name : {"inner", "outer", "place"}) {
-    EXPECT_EQ(count(kernel.persistent, std::string(name) + ","), 0u) << name;  // the original is not called any more
+    EXPECT_EQ(count(kernel.persistent, std::string(name) + ","), 0u) << name;  // the original is no longer called
   }
 }
 
@@ -108,7 +108,7 @@ TEST(Defects, EveryInstructionThatReadsTheIndexIsRewritten) {
   EXPECT_GT(count(kernel.original, "%ctaid"), 6u);
   EXPECT_EQ(count(kernel.persistent, "%ctaid"), own_reads()) << kernel.persistent;
   EXPECT_EQ(count(kernel.persistent, "%nctaid"), 0u);
-  // The assembler takes such reads in mov and cvt only; whatever the instruction, none is left as it was.
+  // The assembler takes such reads only in mov and cvt. In any instruction, no read of the original remains.
   const Rewritten other = rewritten(
       ".version 7.8 .target sm_75 .address_size 64 .entry k(.param .u64 out) { .reg .u32 r; .reg .pred p; "
       "mad.lo.u32 r, %ctaid.x, %nctaid.y, %ctaid.z; setp.lt.u32 p, %ctaid.y, r; st.global.u32 [0], %ctaid.x; ret; }");

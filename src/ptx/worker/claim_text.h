@@ -1,13 +1,12 @@
-// The worker's text (wrap_in_claim_loop.cc) that claims a chunk, and does not. The shared words: start_text.h.
+// The worker's text (wrap_in_claim_loop.cc) that claims a chunk, or decides not to. The shared words: start_text.h.
 #pragma once
 
 #include <string_view>
 
 namespace gpuctl::ptx::pass {
 
-/// The loop begins here, for all threads and from wherever they come (wrap_in_claim_loop.cc says why). r9: 1 for a
-/// worker that has its first chunk already, or may claim it without looking, as its SM is allowed as far as its launch
-/// knew.
+/// The loop begins here for all threads, wherever they come from (wrap_in_claim_loop.cc says why). r9 is 1 for a worker
+/// that has its first chunk already, or may claim it without looking because its SM is in the range of LaunchArgs.
 inline constexpr std::string_view kNext = R"(
 $gpuslice_next:
   @%gpuslice_others bra $gpuslice_wait;
@@ -15,20 +14,21 @@ $gpuslice_next:
   @%gpuslice_p bra $gpuslice_first;
 )";
 
-/// The rest of the chunk, where it is published in parts.
+/// Continues with the rest of the chunk, where a chunk is published in parts.
 inline constexpr std::string_view kNextPart = R"(
   ld.shared.v2.u32 {%gpuslice_r4, %gpuslice_r5}, [gpuslice_shared+8];
   setp.lt.u32 %gpuslice_p, %gpuslice_r4, %gpuslice_r5;
   @%gpuslice_p bra $gpuslice_part;
 )";
 
-// An eager claim that may be the last one counts its worker out. p, until that is done: it does.
+// An eager claim that may be the worker's last also counts the worker out. Up to that atomic, p says that it does.
 //
-// r1 SM, r3 time, r6 next or what was claimed from there, r7 polling, r8 range, r9 looked, then the range before a
-// poll, r10 total, r11 the size of a chunk; d0 slot, d4 what the leader is about; closed: claims go on at looked; q: it
-// has polled, so the chunk is measured. Of the first chunks, that of worker 0 is. Before, q: for all it knows something
-// is left; else it asks for nothing, but goes the same way. (With a jump, bodies got more registers.) What an eager
-// leader does comes first, as all others wait for it.
+// r1 SM; r3 time; r6 `next`, or what was claimed from there; r7 polling; r8 range; r9 `looked`, then the range before a
+// poll; r10 total; r11 the size of a chunk; d0 slot; d4 the leader's state; closed: claims continue at `looked`. q has
+// two uses. First: as far as the leader knows, something is left; if nothing is, it requests nothing but runs the same
+// instructions (with a jump instead, ptxas gave bodies more registers). Then: the leader has polled, so the chunk is
+// measured. Of the first chunks, worker 0's is measured. The code of an eager leader comes first, because all other
+// threads wait for it.
 inline constexpr std::string_view kClaim = R"(
 $gpuslice_claim:
   ld.param.u64 %gpuslice_d0, [@SLOT];

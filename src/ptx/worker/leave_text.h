@@ -1,16 +1,16 @@
-// The worker's text (wrap_in_claim_loop.cc) when it leaves.
+// The worker's text (wrap_in_claim_loop.cc) for leaving.
 #pragma once
 
 #include <string_view>
 
 namespace gpuctl::ptx::pass {
 
-// Nothing is acquired where everybody leaves: that would empty the SM's first-level cache under the workers that still
-// run there (measured: a kernel of one wave took a quarter longer). The holder fences when it must, at the end.
+// A worker that leaves has no acquire fence: it would empty the SM's first-level cache for the workers that still run
+// there (measured: a kernel of one wave took a quarter longer). The holder fences at the end, when it must.
 //
-// r1 the SM it started on, r2 flags, r3 workers, r4 as in the shared word +56, then left, r7 task_ns, r9 extra (asked
-// for with the atomic, and not after it: who is about to be the last one is waited for by all); d0 slot, d3 what it was
-// about, d4 host.
+// r1 the SM the worker started on; r2 flags; r3 workers; r4 the shared word +56, then left; r7 task_ns; r9 extra; d0
+// slot; d3 the leader's state; d4 host. r9 is loaded together with the atomic on `left`, not after its answer, because
+// all others wait for the worker that is about to be the last.
 inline constexpr std::string_view kLeave = R"(
 $gpuslice_leave:
   @%gpuslice_others bra $gpuslice_return;
@@ -52,7 +52,7 @@ $gpuslice_agent_leaves:
   bra $gpuslice_return;
 )";
 
-/// The holder counts itself and asks whether all the others have left.
+/// The holder counts itself in `left` and checks whether all other workers have left.
 inline constexpr std::string_view kHold = R"(
 $gpuslice_hold:
   mov.u32 %gpuslice_r2, 1;
@@ -63,8 +63,8 @@ $gpuslice_hold:
   bra $gpuslice_all_left;
 )";
 
-/// The holder of a guarded kernel cannot take what is left to claim: it waits for the agent's workers to do that, and
-/// tells the agent where they are.
+/// The holder of a guarded kernel cannot take what is left to claim. It waits for the agent's workers to take it, and
+/// posts the progress so that the agent knows what is left.
 inline constexpr std::string_view kHoldUntilClaimed = R"(
 $gpuslice_hold:
   mov.u32 %gpuslice_r2, 1;
@@ -85,7 +85,7 @@ $gpuslice_unclaimed:
   bra $gpuslice_unclaimed;
 )";
 
-/// Until everybody has left.
+/// Waits until all workers have left.
 inline constexpr std::string_view kAwait = R"(
 $gpuslice_await:
   nanosleep.u32 100;

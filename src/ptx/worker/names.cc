@@ -7,7 +7,7 @@
 namespace gpuctl::ptx::pass {
 namespace {
 
-/// Sets p where SM r1 is not in range r8.
+/// Sets p if SM r1 is not in range r8.
 constexpr std::string_view kOutside = R"(
   shr.u32 %gpuslice_r5, %gpuslice_r8, 16;
   and.b32 %gpuslice_r4, %gpuslice_r8, 0xffff;
@@ -15,7 +15,7 @@ constexpr std::string_view kOutside = R"(
   setp.ge.or.u32 %gpuslice_p, %gpuslice_r1, %gpuslice_r5, %gpuslice_p;
 )";
 
-/// How many numbers to claim from r6 on, if r10 is the end of all: r11.
+/// Sets r11 to how many numbers to claim from r6 on. r10: the total.
 constexpr std::string_view kSize = R"(
   ld.param.u32 %gpuslice_r5, [@TAPER];
   sub.u32 %gpuslice_r3, %gpuslice_r10, %gpuslice_r6;
@@ -27,7 +27,7 @@ constexpr std::string_view kSize = R"(
   max.u32 %gpuslice_r11, %gpuslice_r5, %gpuslice_r3;
 )";
 
-/// Block-task r4 of chunks in order (task_order()): r4. r8: its step.
+/// Turns number r4 into the number of its block-task (task_order()), in r4. Sets r8 to the step.
 constexpr std::string_view kInOrder = R"(
   ld.param.u32 %gpuslice_r2, [@ORDER];
   and.b32 %gpuslice_r8, %gpuslice_r2, 255;
@@ -40,7 +40,8 @@ constexpr std::string_view kInOrder = R"(
   add.u32 %gpuslice_r4, %gpuslice_r4, %gpuslice_r6;
 )";
 
-/// The address in `here` for SM r1, and what to add there: d1, r2. d0 slot.
+/// Sets d1 to the DeviceSlot's address plus the offset in `here` of the word that holds SM r1's byte, and r2 to 1 in
+/// that byte. d0: the slot.
 constexpr std::string_view kHere = R"(
   and.b32 %gpuslice_r2, %gpuslice_r1, 252;
   cvt.u64.u32 %gpuslice_d1, %gpuslice_r2;
@@ -51,7 +52,7 @@ constexpr std::string_view kHere = R"(
   shl.b32 %gpuslice_r2, %gpuslice_r0, %gpuslice_r2;
 )";
 
-/// How many threads the block has: r0.
+/// Sets r0 to the number of threads of the block.
 constexpr std::string_view kThreads = R"(
   mov.u32 %gpuslice_r0, %ntid.x;
   mov.u32 %gpuslice_r2, %ntid.y;
@@ -60,8 +61,8 @@ constexpr std::string_view kThreads = R"(
   mul.lo.u32 %gpuslice_r0, %gpuslice_r0, %gpuslice_r2;
 )";
 
-/// Counts a worker out that is not yet, and knows then whether it is the holder: r4 as in the shared word. r3 workers,
-/// d0 slot.
+/// Adds the worker to `gone` if it is not counted yet, and finds whether it is the holder. r4: the shared word +56,
+/// before and after. r3: workers, d0: the slot.
 constexpr std::string_view kCountOut = R"(
   setp.eq.u32 %gpuslice_p, %gpuslice_r4, 0;
   mov.u32 %gpuslice_r5, 1;
@@ -72,8 +73,8 @@ constexpr std::string_view kCountOut = R"(
   @%gpuslice_p mov.u32 %gpuslice_r4, 2;
 )";
 
-/// What a block-task took, of the chunk that was to be measured and began at d4, is noted; it is about that no more. d0
-/// slot.
+/// Stores the mean duration of a block-task of the measured chunk, which began at d4, and clears the shared word +16,
+/// so that the chunk is measured once. d0: the slot.
 constexpr std::string_view kMeasure = R"(
   mov.u64 %gpuslice_d1, %globaltimer;
   sub.u64 %gpuslice_d1, %gpuslice_d1, %gpuslice_d4;
@@ -87,27 +88,29 @@ constexpr std::string_view kMeasure = R"(
   st.shared.u64 [gpuslice_shared+16], %gpuslice_d4;
 )";
 
-/// Where this turn's of two shared words stands, less its offset: r2. The turns': r3.
+/// Sets r2 to the address of this turn's word of a pair, without the offset of the pair, and r3 to the address of the
+/// shared words.
 constexpr std::string_view kTurn = R"(
   selp.b32 %gpuslice_r2, 4, 0, %gpuslice_odd;
   mov.u32 %gpuslice_r3, gpuslice_shared;
   add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;
 )";
 
-// Posts are stores of four words, left, progress, task_ns and entered; the last store writes started and done.
+// A post is one store of four words: left, progress, task_ns and entered. The last store writes started and done
+// together.
 static_assert(offsetof(HostSlot, left) == 16 && offsetof(HostSlot, progress) == 20 &&
               offsetof(HostSlot, task_ns) == 24 && offsetof(HostSlot, entered) == 28 &&
               offsetof(HostSlot, started) == 0 && offsetof(HostSlot, done) == 4);
-// Loads of two words read polling and range, of four left, nothing, posted and task_ns; next and gone are one atomic of
-// 64 bits.
+// A load of two words reads polling and range; a load of four reads left, a reserved word, posted and task_ns. One
+// 64-bit atomic adds to next and gone.
 static_assert(offsetof(DeviceSlot, next) % 8 == 0 && offsetof(DeviceSlot, gone) == offsetof(DeviceSlot, next) + 4 &&
               offsetof(DeviceSlot, polling) % 8 == 0 &&
               offsetof(DeviceSlot, range) == offsetof(DeviceSlot, polling) + 4 &&
               offsetof(DeviceSlot, left) % 16 == 0 && offsetof(DeviceSlot, posted) == offsetof(DeviceSlot, left) + 8 &&
               offsetof(DeviceSlot, task_ns) == offsetof(DeviceSlot, left) + 12);
-// Who is an agent's counts as counted out (start_text.h).
+// A worker of an agent's grid stores this flag as its shared word +56: it counts as counted out (start_text.h).
 static_assert(kAgentGrid == 1);
-// The prologue and the end use 252 and 3 to find an SM's byte.
+// kHere uses 252 and 3 to find the word and the byte of an SM.
 static_assert(kMaxSms == 256);
 
 }  // namespace

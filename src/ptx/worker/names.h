@@ -1,4 +1,4 @@
-// What the @WORDS in the worker's text stand for: parameters, offsets, numbers, and pieces of text used several times.
+// The values of the @WORDS in the worker's text: parameters, offsets, numbers, and pieces of text used several times.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ class WorkerNames {
   /// `args`: the name of the LaunchArgs parameter.
   explicit WorkerNames(std::string args) : args_(std::move(args)) {}
 
-  /// The text with all words replaced; a word that is not known stays, and does not parse.
+  /// The text with all words replaced. An unknown word stays, and makes the text fail to parse.
   std::string expand(std::string_view text) const;
 
  private:

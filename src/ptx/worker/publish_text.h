@@ -1,13 +1,14 @@
-// The worker's text (wrap_in_claim_loop.cc) from a chunk that was claimed to the barrier behind which its block-tasks
-// are read. The shared words: start_text.h.
+// The worker's text (wrap_in_claim_loop.cc) from a claimed chunk to the barrier after which the threads read its
+// block-tasks. The shared words: start_text.h.
 #pragma once
 
 #include <string_view>
 
 namespace gpuctl::ptx::pass {
 
-/// Block-tasks of the r11 numbers from r4 on: from r4 to r5, how many in r3. Kernels that find their index along one
-/// axis take them one behind the other, whatever the order: neighbours in such a grid are near each other then too.
+/// Turns the r11 numbers from r4 on into block-tasks r4 to r5, and sets r3 to how many there are. Kernels that read
+/// their index along one axis take block-tasks one after the other, whatever the order says: in such a grid those are
+/// neighbours as well.
 inline constexpr std::string_view kTasksInRow = R"(
   add.u32 %gpuslice_r5, %gpuslice_r4, %gpuslice_r11;
   ld.param.u32 %gpuslice_r3, [@TASKS];
@@ -29,8 +30,9 @@ inline constexpr std::string_view kTasksInOrder = R"(
   add.u32 %gpuslice_r3, %gpuslice_r3, 1;
 )";
 
-/// What a part must not go beyond, in r3. Blocks that differ only in what nobody reads are all the same, so a kernel
-/// that reads %ctaid.x alone takes its block-tasks row by row, and finds its index without a division.
+/// Sets r3 to the length of a row or plane, whose end a part of a chunk must not cross. Blocks that differ only in an
+/// index component that the kernel never reads are alike. So a kernel that reads only %ctaid.x takes its block-tasks
+/// row by row, and finds its index without a division.
 inline constexpr std::string_view kPartOfRow = R"(
 $gpuslice_part:
   ld.param.u32 %gpuslice_r3, [@GRID_X];
@@ -62,7 +64,7 @@ inline constexpr std::string_view kWholeChunk = R"(
 $gpuslice_part:
 )";
 
-/// How many block-tasks there are from r4 to r5, in r5.
+/// Sets r5 to the number of block-tasks from r4 to r5.
 inline constexpr std::string_view kCountInRow = R"(
 $gpuslice_publish:
   sub.u32 %gpuslice_r5, %gpuslice_r5, %gpuslice_r4;
@@ -78,8 +80,8 @@ $gpuslice_publish:
   add.u32 %gpuslice_r5, %gpuslice_r5, 1;
 )";
 
-/// The run's word (index_mask()) of r5 block-tasks from r4 on, or 0 to leave, 1 to come back without a block-task. r3:
-/// -(mask + 1).
+/// Writes the word (index_mask()) of the run of r5 block-tasks from r4 on. At $gpuslice_say, r4 is the word itself: 0
+/// to leave, 1 to come back without a block-task. r3: -(mask + 1).
 inline constexpr std::string_view kPublish = R"(
 $gpuslice_run:
   ld.param.u32 %gpuslice_r3, [@INDEX_MASK];
@@ -90,7 +92,7 @@ $gpuslice_say:
   st.shared.u32 [%gpuslice_r2], %gpuslice_r4;
 )";
 
-/// For kFirstLeads.
+/// Clears the count of the next turn, for kFirstLeads.
 inline constexpr std::string_view kCountAnew = R"(
   selp.b32 %gpuslice_r2, 0, 4, %gpuslice_odd;
   add.u32 %gpuslice_r2, %gpuslice_r2, %gpuslice_r3;

@@ -1,12 +1,12 @@
-// The worker's text (wrap_in_claim_loop.cc) that claims a chunk where there is nothing to think about, which is nearly
-// always so: a third of the instructions of kClaim. The shared words: start_text.h.
+// The worker's text (wrap_in_claim_loop.cc) for a quick claim, one that needs no further decision. Nearly all claims
+// are quick, and this text has a third of the instructions of kClaim. The shared words: start_text.h.
 #pragma once
 
 #include <string_view>
 
 namespace gpuctl::ptx::pass {
 
-/// r4: where the chunk begins, r11: its size, as from kClaim.
+/// Sets r4 to the begin of the chunk and r11 to its size, as kClaim does.
 inline constexpr std::string_view kQuickClaim = R"(
   ld.shared.v2.u32 {%gpuslice_r11, %gpuslice_r12}, [gpuslice_shared+48];
   setp.eq.u32 %gpuslice_p, %gpuslice_r11, 0;
@@ -25,7 +25,7 @@ inline constexpr std::string_view kQuickClaim = R"(
   @%gpuslice_p bra $gpuslice_unusual;
 )";
 
-/// To kRun if the grid is one row, or one plane where that is what a part must not go beyond; else to kPart.
+/// Goes on to kQuickRun if the grid is one row, or, for kQuickPlane, one plane; else to kPart.
 inline constexpr std::string_view kQuickRow = R"(
   add.u32 %gpuslice_r5, %gpuslice_r4, %gpuslice_r11;
   ld.param.u32 %gpuslice_r3, [@GRID_X];

@@ -1,14 +1,21 @@
 // The worker's text (wrap_in_claim_loop.cc) in front of the loop.
 //
-// Shared words: +0 and +4 the block-tasks to take next, by turns (kPublish); +8 what is left of the leader's chunk to
-// publish: where it begins and ends; +16 (64 bits) what it is about (below); +24 below this number all are claimed, as
-// far as it knows; +28 whether it looks before it claims: 0 no, 1 for now, 2 always; +32 block-tasks in its chunk; +36
-// the SM it started on; +40 and +44 how many warps are through with what was published, by turns (kFirstLeads); of a
-// guarded kernel +40 counts the threads that are through with their block-task (kEndOnce); +48 the size of the next
-// claim if that may be a quick one, else 0; +52 the range in DeviceSlot as it saw it last; +56 whether it is counted in
-// `gone`: 0 no, 1 yes, or an agent's, 2 yes and it is the holder.
+// Shared words, by offset in bytes:
+//   +0 and +4: the run of block-tasks to take next, in alternate turns (kPublish)
+//   +8 and +12: begin and end of what the leader has still to publish of its chunk
+//   +16 (64 bits): the leader's state (below)
+//   +24: all numbers below this one are claimed, as far as the leader knows
+//   +28: whether the leader looks before it claims: 0 no, 1 for now, 2 always
+//   +32: block-tasks in the leader's chunk
+//   +36: the SM on which the worker started
+//   +40 and +44: how many warps have finished what was published, in alternate turns (kFirstLeads). In a guarded
+//       kernel, +40 counts the threads that have finished their block-task (kEndOnce).
+//   +48: the size of the next claim if that may be a quick one, else 0
+//   +52: the range in DeviceSlot, as the leader last saw it
+//   +56: whether the worker is counted in `gone`: 0 no; 1 yes, or the grid is an agent's; 2 yes, and it is the holder
 //
-// What it is about: the time when a chunk to be measured began; 0 nothing; 1 it leaves because of its SM; 2 it rests.
+// The leader's state: the time when a chunk to be measured began; 0 nothing to note; 1 the worker leaves because of its
+// SM; 2 it rests.
 #pragma once
 
 #include <string_view>
@@ -30,13 +37,13 @@ inline constexpr std::string_view kStart = R"(
   setp.ne.u32 %gpuslice_odd, 0, 0;
 )";
 
-/// In front of kNext: a worker of a guarded kernel may begin long after its launch, so it does not claim without a
-/// look.
+/// Comes before kNext. A worker of a guarded kernel may start long after its launch, so it does not make its first
+/// claim without looking.
 inline constexpr std::string_view kLookFirst = R"(
   mov.u32 %gpuslice_r9, 0;
 )";
 
-/// The leader announces its worker. r9: what it is to do first, as kNext says.
+/// The leader announces its worker. Sets r9 to what the worker does first, as kNext says.
 inline constexpr std::string_view kPrologue = R"(
   mov.u32 %gpuslice_r0, %tid.x;
   mov.u32 %gpuslice_r1, %tid.y;

@@ -10,7 +10,8 @@ inline constexpr std::string_view kPlainBarrier = R"(
   bar.sync 0;
 )";
 
-/// All threads of the block are here, finished, when the count says so; until then it is a barrier of the live ones.
+/// All threads of the block are finished and here when the count equals the number of threads. Until then, this is a
+/// barrier of the threads that still run.
 inline constexpr std::string_view kJoiningBarrier = R"(
 $gpuslice_join:
   {
@@ -27,7 +28,8 @@ $gpuslice_join:
 $gpuslice_joined:
 )";
 
-/// Nobody returned early from the block-task that ends here, if %gpuslice_plain says so.
+/// If %gpuslice_plain is set, no thread returned early from the block-task that ends here, and a plain barrier is
+/// enough.
 inline constexpr std::string_view kPlainOrJoin = R"(
   @!%gpuslice_plain bra.uni $gpuslice_join;
   bar.sync 0;
@@ -46,7 +48,7 @@ inline constexpr std::string_view kTaskLabel = R"(
 $gpuslice_task:
 )";
 
-/// Between the plain body and the other: here, not in the plain body, meet those who leave it.
+/// Between the plain body and the other one. The threads that leave the plain body meet here, not inside it.
 inline constexpr std::string_view kCrossingLabel = R"(
 $gpuslice_crossing:
 )";
@@ -64,8 +66,8 @@ inline constexpr std::string_view kMinusX = "  ld.param.u32 %gpuslice_r2, [@MINU
 inline constexpr std::string_view kMinusY =
     "  ld.param.u32 %gpuslice_r2, [@GRID_Y];\n  neg.s32 %gpuslice_r2, %gpuslice_r2;\n";
 
-/// Divides `index` by the grid's size along `axis`, X or Y, by a multiplication; `minus` brings that size, negated, to
-/// r2. `rest` may be `index`.
+/// Divides `index` by the grid's size along `axis`, X or Y, with a multiplication. `minus` loads that size, negated,
+/// into r2. `rest` may be the same register as `index`.
 inline std::string divide_index(std::string_view index, char axis, std::string_view minus, std::string_view quotient,
                                 std::string_view rest) {
   std::string text;
@@ -86,7 +88,7 @@ inline std::string index_in_plane() {
          divide_index("%gpuslice_r3", 'X', kMinusX, "%gpuslice_ctaid_y", "%gpuslice_ctaid_x");
 }
 
-/// Divides once more: the plane's y counts through all planes.
+/// Divides a second time: the y of index_in_plane() counts through all planes.
 inline std::string index_in_space() {
   return index_in_plane() + divide_index("%gpuslice_ctaid_y", 'Y', kMinusY, "%gpuslice_ctaid_z", "%gpuslice_ctaid_y");
 }
@@ -109,20 +111,21 @@ inline constexpr std::string_view kTaskEndLabel = R"(
 $gpuslice_task_end:
 )";
 
-/// Copies into shared memory that the block-task left in flight must not land in the next one.
+/// Waits for the block-task's asynchronous copies into shared memory, which must not arrive during the next block-task.
 inline constexpr std::string_view kFinishCopies = R"(
   cp.async.wait_all;
 )";
 
-/// They, and copies into global memory, are part of what the block-task did, for those who go on when it is counted.
+/// Waits for bulk copies, into shared and into global memory. They belong to the block-task, and must be visible to
+/// all that see it counted as complete.
 inline constexpr std::string_view kFinishBulkCopies = R"(
   cp.async.bulk.commit_group;
   cp.async.bulk.wait_group 0;
   fence.proxy.async;
 )";
 
-/// A thread of a guarded kernel ends here. The last of its block leaves for all: the others' writes happened before it
-/// counted.
+/// A thread of a guarded kernel ends here. The last thread of the block leaves for all; the writes of the others
+/// happened before their additions to the count.
 inline constexpr std::string_view kEndOnce = R"(
   @THREADS
   mov.u32 %gpuslice_r1, 1;
@@ -167,7 +170,7 @@ inline constexpr std::string_view kRunOnOther = R"(
   @%gpuslice_p bra.uni $gpuslice_other_task;
 )";
 
-/// In front of where it leaves: nothing to do.
+/// There is no block-task: leaves if the word is 0, else goes back to kNext.
 inline constexpr std::string_view kNoTask = R"(
 $gpuslice_no_task:
   setp.ne.u32 %gpuslice_p, %gpuslice_at, 0;
@@ -180,7 +183,8 @@ inline constexpr std::string_view kToNext = R"(
   bra $gpuslice_next;
 )";
 
-/// Whose warp is the first to be through leads from here on: it claims while the others are still at work.
+/// The first lane of the first warp that finishes the chunk is the leader from here on. It claims while the other warps
+/// are still at work.
 inline constexpr std::string_view kFirstLeads = R"(
   mov.u32 %gpuslice_r0, %laneid;
   setp.ne.u32 %gpuslice_others, %gpuslice_r0, 0;

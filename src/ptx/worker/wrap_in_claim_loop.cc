@@ -1,49 +1,52 @@
-// The worker around the body, as text: it is easier to read, and to check against persistent_abi.h, than a tree.
+// Builds the worker around the body. The worker is text, because text is easier to read, and to check against
+// persistent_abi.h, than a tree.
 //
 //   prologue     the leader announces its worker
-//   next         the loop begins; the leader alone goes on from here to publish
-//   quick claim  claims a chunk, if nothing else is to be done
+//   next         the loop begins; only the leader goes on from here to publish
+//   quick claim  claims a chunk, if no further decision is needed
 //   claim        polls, obeys the grant, claims a chunk
-//   part         cuts from its chunk what can be published at once
-//   publish      writes to shared memory which block-tasks are next
-//   wait         all threads: one barrier; then everybody reads that and takes the block-tasks, or leaves
+//   part         cuts from the chunk what can be published at once
+//   publish      writes the next run of block-tasks to shared memory
+//   wait         one barrier of all threads; each thread then reads the run and takes its block-tasks, or leaves
 //   task         block index from the number of the block-task; the program's body; task_end; back to task, or to next
 //
-// The loop must have one way in. ptxas brings the lanes of a warp together again behind a branch or a loop of the body
-// only where all loops around it have a single entry; elsewhere it lets them arrive one after the other at barriers,
-// and still keeps values in registers that the whole warp shares: results become wrong. It does the same, seen with
-// ptxas 13.0, where what only the leader executes contains a loop that waits, nanosleep, or a call. So a holder that
-// rests publishes an empty run and comes back to `next` with its whole block, without sleeping.
+// The loop must have one entry. ptxas reconverges the lanes of a warp behind a branch or a loop of the body only if all
+// loops around it have a single entry. Otherwise it lets the lanes arrive one after the other at barriers, yet still
+// keeps values in registers that the whole warp shares, and results become wrong. ptxas does the same (seen with 13.0)
+// if code that only the leader executes contains a loop that waits, a nanosleep, or a call. So a resting holder
+// publishes an empty run and comes back to `next` with its whole block, without sleeping.
 //
-// What is published, the word of a run of block-tasks (index_mask()), stands in one of two places, in turn: the leader
-// writes it before a barrier, while slow threads may still be about to read what it wrote last, from the other place.
-// The place they read is written again only after the next such barrier, to which they come after reading.
+// A run of block-tasks is published as one word (index_mask()). There are two places for it, used in alternate turns:
+// the leader writes one place before a barrier, while slow threads may still be about to read its previous word from
+// the other place. That other place is written again only after the next such barrier, which those threads reach after
+// they have read.
 //
-// The leader is thread 0. Where the warps of a block do not meet within each block-task, they may be through with a
-// chunk at different times: there it is thread 0 for the first chunk, then the first lane of whichever warp is through
-// first, and its round trips to memory overlap with the work of the others. They count themselves in shared memory, in
-// two places by turns; the leader zeroes the place for the next turn before the barrier. What a leader must know stands
-// in shared memory. (To let each warp's first lane go on towards the claim until it knows gained nothing, and random
-// kernels made illegal accesses on the GPU: see what was said of the loop's entry. They did too when thread 0 published
-// the next chunk while its block was at work on this one.)
+// The leader is thread 0 at first. Where the warps of a block do not meet within each block-task, they may finish a
+// chunk at different times. There, thread 0 leads for the first chunk. From then on, the first lane of the first warp
+// that finishes leads, and its round trips to memory overlap with the work of the other warps. The warps count
+// themselves in shared memory, in two places by turns; the leader zeroes the place for the next turn before the
+// barrier. What a leader must know is in shared memory. (Letting the first lane of every warp go on towards the claim
+// until it knew whether it leads gained nothing, and random kernels made illegal accesses on the GPU, for the reason
+// given above for the single entry. They also did when thread 0 published the next chunk while its block was still at
+// work on this one.)
 //
-// Everybody goes through the published block-tasks by himself. Kernels whose threads share something, memory or
-// barriers, meet between two of them, or in the next one where that is late enough (meet_late), unless they meet at its
-// beginning anyway. With two bodies (split_early_return) there are two such loops, and no way back from the second to
-// the first but through `next`. The run's word (%gpuslice_at) lives across the body and, in a predicate, the turn
-// (%gpuslice_odd). What else is needed between two block-tasks is in parameters: each instruction there counts, in a
-// kernel of short ones. So does each register that lives across the body: with one more, ptxas made the inner loop of
-// binomialOptions wait and collide (1.25 of the time).
+// Each thread goes through the published block-tasks by itself. In kernels whose threads share memory or barriers, the
+// threads meet between two block-tasks, or inside the next one where that is late enough (meet_late), unless they meet
+// at its beginning anyway. With two bodies (split_early_return) there are two such loops, and the only way back from
+// the second to the first is through `next`. The run's word (%gpuslice_at) lives across the body, and so does the turn,
+// in a predicate (%gpuslice_odd). All else that is needed between two block-tasks is in parameters, because each
+// instruction there counts in a kernel with short block-tasks. So does each register that lives across the body: with
+// one more, ptxas gave the inner loop of binomialOptions more waiting and register bank conflicts (1.25 of the time).
 //
-// A guarded kernel's worker goes through the loop only until it has one block-task (or rests); its threads end with the
-// body, each for itself, and the last of them leaves for all. What is left when SMs were taken away, other workers
-// take: the agent's.
+// A worker of a guarded kernel goes through the loop only until it has one block-task (or while it rests). Its threads
+// end with the body, each by itself, and the last of them leaves for all. What is left when SMs were taken away is
+// taken by other workers: the agent's.
 //
-// Visibility: all threads' writes of all their block-tasks happen before the last barrier. What a worker of the
-// in-stream grid wrote is visible to what follows in the stream because that comes after this grid. An agent's grid is
-// in no such order, so its leaders fence after the barrier, which is cumulative over their block: the writes are
-// visible, system-wide, to whoever sees the addition to `left` and fences. The holder waits for all of those, and
-// fences, before its grid ends.
+// Visibility. All writes of all threads in all their block-tasks happen before the last barrier. The writes of a worker
+// of the in-stream grid are visible to what follows in the stream, because that comes after this grid. An agent's grid
+// has no such order. So its leaders fence after the barrier, and the fence is cumulative over their block: the writes
+// are visible, system-wide, to a thread that sees the addition to `left` and fences. The holder waits for all of those
+// additions, and fences before its grid ends.
 #include "ptx/worker/wrap_in_claim_loop.h"
 
 #include <algorithm>
@@ -72,10 +75,10 @@ bool is_own_shared_variable(const Statement& statement) {
   return variable != nullptr && variable->space.starts_with("shared") && variable->names[0].name != "gpuslice_shared";
 }
 
-/// Where the block index comes from, and what a part of a chunk must not go beyond.
+/// The pieces of text that depend on which components of the block index the kernel reads.
 struct Index {
-  std::string_view quick;  ///< what is to be done with a quick claim
-  std::string_view tasks;  ///< of the chunk
+  std::string_view quick;  ///< follows a quick claim
+  std::string_view tasks;  ///< turns the claimed numbers into block-tasks
   std::string_view part;
   std::string_view count;
   bool in_parts;
@@ -181,7 +184,7 @@ Refused wrap_in_claim_loop(Kernel& kernel) {
     result.push_back(std::move(statement));
   }
   kernel.plain_body.reset();
-  // The program's own first: they keep their addresses, which then need no instruction more.
+  // The program's own variables come first: they keep their addresses, and so need no extra instruction.
   std::stable_partition(result.begin(), result.end(), is_own_shared_variable);
   kernel.entry.body = std::move(result);
   return {};

@@ -1,6 +1,6 @@
-// How much of the host the software GPU needs when all its SMs are busy, and how soon a kernel starts. Prints, for
-// kernels of different block shapes, the CPU time that one second of a full GPU costs (in cores), and the latency of an
-// almost empty launch. Run with SOFTGPU_WARP_INSTRUCTION_NS set to compare; see pacing.h.
+// Measures how much of the host the software GPU needs when all its SMs are busy, and how soon a kernel starts. Prints,
+// for kernels of different block shapes, the CPU time that one second of a full GPU costs (in cores), and the latency
+// of an almost empty launch. Run it with SOFTGPU_WARP_INSTRUCTION_NS set to compare; see pacing.h.
 #include <cuda.h>
 #include <sys/resource.h>
 

@@ -12,7 +12,7 @@ CUcontext handle_of(Context* context) {
   return reinterpret_cast<CUcontext>(context);
 }
 
-/// The context a handle means; nullptr stays nullptr. False if it means none.
+/// The context of a handle; nullptr stays nullptr. False if the handle is not valid.
 bool find_context(Driver& driver, CUcontext handle, Context** context) {
   *context = driver.contexts.find(handle).get();
   return *context != nullptr || handle == nullptr;
@@ -32,7 +32,7 @@ CUresult create_context(CUcontext* result, unsigned flags, CUdevice device, cons
       call);
 }
 
-/// Values of limits are accepted and remembered, none of them binds the interpreter.
+/// Limits are accepted and remembered; none of them limits the interpreter.
 std::atomic<std::size_t> limits[CU_LIMIT_MAX];
 
 }  // namespace

@@ -11,7 +11,7 @@ using namespace gpuctl::softgpu;
 
 namespace {
 
-/// -1 stands for "the number of SMs", known at run time only.
+/// -1 stands for the number of SMs, which is known only at run time.
 constexpr int kSmCount = -1;
 
 struct AttributeRow {
@@ -19,7 +19,7 @@ struct AttributeRow {
   int value;
 };
 
-/// What is not in the table is 0: not supported.
+/// An attribute that is not in the table is 0: not supported.
 constexpr AttributeRow kAttributes[] = {
     {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kBlockThreads},
     {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
@@ -156,7 +156,7 @@ CUresult CUDAAPI cuDeviceGetPCIBusId(char* id, int length, CUdevice device) {
 CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice* device, const char* id) {
   return with_driver([&](Driver& driver) {
     if (device == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    // "domain:bus:device.function", with the domain and the function left out if one likes.
+    // "domain:bus:device.function"; the domain and the function may be left out.
     unsigned domain = 0, bus = 0, slot = 0, function = 0;
     if (std::sscanf(id, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3) {
       domain = function = 0;

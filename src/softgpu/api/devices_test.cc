@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMib = 1 << 20;
 
-/// Three devices of 4, 2 and 3 SMs, of which the program sees the last two in turned order.
+/// Three devices of 4, 2 and 3 SMs. The program sees the last two, in reverse order.
 class DevicesApi : public testing::Test {
  protected:
   static constexpr int kCount = 2;
@@ -94,7 +94,7 @@ TEST_F(DevicesApi, EachIsItself) {
   }
   CUdevice device = -1;
   EXPECT_EQ(cuDeviceGet(&device, kCount), CUDA_ERROR_INVALID_DEVICE);
-  EXPECT_EQ(cuDeviceGetByPCIBusId(&device, "0000:00:00.0"), CUDA_ERROR_INVALID_DEVICE);  // it is not seen
+  EXPECT_EQ(cuDeviceGetByPCIBusId(&device, "0000:00:00.0"), CUDA_ERROR_INVALID_DEVICE);  // the program does not see it
 }
 
 TEST_F(DevicesApi, ContextsAndStreamsKnowTheirs) {
@@ -138,7 +138,7 @@ TEST_F(DevicesApi, KernelsRunAtTheSameTimeEachOnItsOwn) {
   ASSERT_CU(cuCtxSetCurrent(context_[0]));
   ASSERT_CU(cuMemHostAlloc(reinterpret_cast<void**>(&flag), sizeof *flag, CU_MEMHOSTALLOC_PORTABLE));
   *flag = 0;
-  // More than the first device has room for.
+  // More blocks than the first device has room for.
   void* params[] = {&flag};
   ASSERT_CU(cuLaunchKernel(load(0, "wait_for"), 1000, 1, 1, 1024, 1, 1, 0, nullptr, params, nullptr));
   const CUdeviceptr word = allocate(1, 4);
@@ -248,7 +248,7 @@ TEST_F(DevicesApi, KernelsReachAPeersMemoryWhereThatIsEnabled) {
 
 TEST_F(DevicesApi, CopiesBetweenDevices) {
   const CUdeviceptr from = allocate(0, 4), to = allocate(1, 4);
-  ASSERT_CU(cuMemsetD32(from, 5, 1));  // in the second device's context: what is known is known to all
+  ASSERT_CU(cuMemsetD32(from, 5, 1));  // in the second device's context: every device knows the memory
   ASSERT_CU(cuCtxSynchronize());
   CUstream stream = nullptr;
   ASSERT_CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));

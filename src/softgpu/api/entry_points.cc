@@ -1,7 +1,7 @@
-// cuGetProcAddress: every entry point this driver has, by name and version.
+// cuGetProcAddress: every entry point of this driver, by name and version.
 //
-// A name may have several rows: the newest one that is not newer than what the caller asks for is given. The types of
-// cudaTypedefs.h make sure that each row's function has the signature which that version of the name promises.
+// A name may have several rows: the caller gets the newest one that is not newer than the requested version. The types
+// of cudaTypedefs.h ensure that each row's function has the signature of that version of the name.
 #include <cuda.h>
 #include <cudaProfilerTypedefs.h>
 #include <cudaTypedefs.h>
@@ -19,9 +19,9 @@ CUresult CUDAAPI cuProfilerStop(void);
 namespace {
 
 struct EntryPoint {
-  const char* name;      ///< as callers ask for it, without version suffix
+  const char* name;      ///< as callers request it, without version suffix
   const char* exported;  ///< the symbol of this library
-  int version;           ///< of CUDA, since which the name means this function
+  int version;           ///< the CUDA version since which the name means this function
   bool per_thread;       ///< the variant for CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
   void* function;
 };
@@ -35,7 +35,7 @@ struct EntryPoint {
 // clang-format on
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // deprecated is not gone: programs still ask for them
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // programs still request deprecated functions
 const EntryPoint kEntryPoints[] = {
     ROW(cuGetErrorString, 6000, cuGetErrorString),
     ROW(cuGetErrorName, 6000, cuGetErrorName),
@@ -399,14 +399,14 @@ Answer find(const char* symbol, int version, bool per_thread) {
   Answer answer;
   for (const EntryPoint& entry : kEntryPoints) {
     if (std::strcmp(entry.exported, symbol) == 0 && std::strcmp(entry.name, symbol) != 0) {
-      return {entry.function, CU_GET_PROC_ADDRESS_SUCCESS};  // asked for by its full name
+      return {entry.function, CU_GET_PROC_ADDRESS_SUCCESS};  // requested by its full name
     }
     if (std::strcmp(entry.name, symbol) != 0) continue;
     if (entry.version > version) {
       if (best == nullptr) answer.status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
       continue;
     }
-    // A per-thread variant is preferred if wanted, and never given if not.
+    // A per-thread variant is preferred if requested, and never given otherwise.
     if (entry.per_thread && !per_thread) continue;
     if (best == nullptr || entry.per_thread > best->per_thread ||
         (entry.per_thread == best->per_thread && entry.version > best->version)) {

@@ -1,4 +1,4 @@
-// Processes that end in the middle of things. The test's own process never calls cuInit: it forks clients that do.
+// Processes that end while work is under way. The test's own process never calls cuInit: it forks clients that do.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -15,10 +15,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Longer than anything here takes on a loaded machine.
+/// Longer than any test here takes on a loaded machine.
 constexpr auto kPatience = 60s;
 
-/// scribble(page): writes into it for ever.
+/// scribble(page): writes into the page for ever.
 constexpr char kScribblePtx[] = R"(
 .version 8.0
 .target sm_80
@@ -46,7 +46,7 @@ class ExitApi : public testing::Test {
 
   ExitApi() { use_private_table(); }
 
-  /// Runs `body` in a process of its own, which is to end by itself.
+  /// Runs `body` in a separate process, which must end by itself.
   static Ended run(const std::function<void()>& body) {
     int ends[2];
     EXPECT_EQ(pipe(ends), 0);
@@ -87,7 +87,8 @@ class ExitApi : public testing::Test {
     return function;
   }
 
-  /// Kernels that never end on all SMs and behind them, and streams that wait for what never comes.
+  /// Starts kernels that never end, on all SMs and waiting for SMs, and streams that wait for values that are never
+  /// written.
   static void busy() {
     CUdeviceptr flag = 0;
     EXPECT_CU(cuMemAllocManaged(&flag, 4, CU_MEM_ATTACH_GLOBAL));
@@ -182,7 +183,7 @@ TEST_F(ExitApi, ThreadsThatWaitComeBackAndThoseThatGoOnDoNoHarm) {
       if (waited != CUDA_ERROR_DEINITIALIZED) _exit(2);
     });
     const CUcontext context = start();
-    const CUfunction count = load(kTestPtx, "count");  // before the device is busy: loading waits until it is not
+    const CUfunction count = load(kTestPtx, "count");  // before the device is busy: loading waits until it is idle
     busy();
     static std::atomic<int> began;
     waiter = std::thread([context] {
@@ -209,7 +210,7 @@ TEST_F(ExitApi, NothingTouchesMemoryOnceTheHandlerHasRun) {
     page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     std::atexit([] {
       munmap(page, 4096);
-      usleep(50'000);  // for whoever still writes
+      usleep(50'000);  // for threads that still write
     });
     start();
     EXPECT_CU(cuMemHostRegister(page, 4096, CU_MEMHOSTREGISTER_DEVICEMAP));
@@ -220,7 +221,7 @@ TEST_F(ExitApi, NothingTouchesMemoryOnceTheHandlerHasRun) {
   }));
 }
 
-/// A process that exits while a thread of it compiles, which it never stops doing.
+/// Runs a process that exits while one of its threads compiles for ever.
 void exit_while_compiling() {
   const std::string never = testing::TempDir() + "softgpu-never-" + std::to_string(getpid());
   CUcontext context = nullptr;

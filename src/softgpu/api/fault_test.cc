@@ -1,4 +1,4 @@
-// What a fault of a kernel does to its context, and what ends it.
+// Tests what a fault of a kernel does to its context, and how the context recovers.
 #include <fcntl.h>
 
 #include <atomic>
@@ -189,7 +189,7 @@ TEST_F(FaultApi, WhatAKernelSaysIsWrittenWhenTheProgramWaits) {
 }
 
 TEST_F(FaultApi, StopsTheOtherBlocksOfItsKernel) {
-  EXPECT_CU(launch("trap_or_wait", 1000, 64, nullptr));  // more than fit: those that wait for an SM are not run either
+  EXPECT_CU(launch("trap_or_wait", 1000, 64, nullptr));  // more than fit: blocks that wait for an SM do not run either
   EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
 }
 
@@ -268,7 +268,7 @@ TEST_F(FaultApi, EveryCallInTheContextSaysSo) {
   EXPECT_EQ(cuEventDestroy(event), kBroken);
   EXPECT_EQ(cuStreamDestroy(a_), kBroken);
   CUcontext current = nullptr;
-  EXPECT_CU(cuCtxGetCurrent(&current));  // no work of the device
+  EXPECT_CU(cuCtxGetCurrent(&current));  // needs no work of the device
   EXPECT_EQ(current, context_);
 }
 
@@ -299,7 +299,7 @@ TEST_F(FaultApi, NobodyWaitsForWhatHasNotEnded) {
       wait(1, [event] { return cuEventSynchronize(event); }),
       wait(2, [&word, this] { return cuMemcpyDtoHAsync(&word, reinterpret_cast<CUdeviceptr>(flag_), 4, a_); }),
   };
-  usleep(20'000);  // most likely they wait by now; what they return does not depend on it
+  usleep(20'000);  // most likely they wait by now; their result does not depend on it
   EXPECT_CU(launch("trapping", 1, 1, b_));
   for (std::thread& thread : threads) thread.join();
   for (const CUresult result : waited) EXPECT_EQ(result, CUDA_ERROR_LAUNCH_FAILED);
@@ -318,7 +318,7 @@ TEST_F(FaultApi, OfOneContextLeavesAnotherAlone) {
   ASSERT_CU(cuCtxSetCurrent(other));
   EXPECT_CU(cuLaunchKernel(count, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));
   EXPECT_CU(cuCtxSynchronize());
-  EXPECT_EQ(cuStreamSynchronize(a_), CUDA_ERROR_LAUNCH_FAILED);  // a stream of the broken one
+  EXPECT_EQ(cuStreamSynchronize(a_), CUDA_ERROR_LAUNCH_FAILED);  // a stream of the broken context
   EXPECT_CU(cuCtxDestroy(other));
 }
 

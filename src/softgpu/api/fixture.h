@@ -1,4 +1,4 @@
-// What the tests of the driver API share: a private SM table, a context, and a few kernels.
+// Shared by the tests of the driver API: a private SM table, a context, and a few kernels.
 #pragma once
 
 #include <cuda.h>
@@ -108,20 +108,20 @@ done:
 }
 )";
 
-/// A word that the host and running kernels look at in turn.
+/// A word that the host and running kernels share.
 using Word = std::atomic<unsigned>;
 
 #define EXPECT_CU(call) EXPECT_EQ(call, CUDA_SUCCESS)
 #define ASSERT_CU(call) ASSERT_EQ(call, CUDA_SUCCESS)
 
-/// Points the driver at a table of this process's own before the first cuInit. Blocks take no modelled time, unless
+/// Points the driver at a private table of this process before the first cuInit. Blocks take no modelled time, unless
 /// the environment says so.
 inline void use_private_table(const char* sms = "4") {
   static const std::string path = testing::TempDir() + "softgpu-test-" + std::to_string(getpid());
   setenv("SOFTGPU_TABLE", path.c_str(), 1);
   setenv("SOFTGPU_SMS", sms, 1);
   setenv("SOFTGPU_WARP_INSTRUCTION_NS", "0", 0);
-  static const pid_t creator = getpid();  // forked children that exit must leave the file alone
+  static const pid_t creator = getpid();  // forked children must not remove the file when they exit
   static const bool cleanup = std::atexit([] {
                                 if (getpid() != creator) return;
                                 for (const char* device : {"", "-1", "-2"}) std::remove((path + device).c_str());
@@ -129,7 +129,7 @@ inline void use_private_table(const char* sms = "4") {
   (void)cleanup;
 }
 
-/// A context of its own for each test, with the kernels above loaded.
+/// A new context for each test, with the kernels above loaded.
 class ApiTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -147,7 +147,7 @@ class ApiTest : public testing::Test {
     return result;
   }
 
-  /// Zeroed memory the host and kernels see alike.
+  /// Zeroed memory that the host and kernels share.
   Word* words(std::size_t count) {
     CUdeviceptr address = 0;
     EXPECT_CU(cuMemAllocManaged(&address, count * 4, CU_MEM_ATTACH_GLOBAL));

@@ -28,7 +28,7 @@ unsigned size_of(const SmResource& resource) {
 constexpr unsigned kSplitFlags =
     CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING | CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE;
 
-/// The SMs of resources that may be described together.
+/// Joins the SMs of resources, if they may be described together.
 CUresult join(const CUdevResource* resources, unsigned count, std::uint64_t* sms) {
   std::optional<std::uint64_t> split;
   for (unsigned i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// Green contexts: how SMs are divided, and that kernels launched into their streams stay on theirs.
+// Tests of green contexts: how SMs are divided, and that kernels launched into their streams stay on their SMs.
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 
 using Blocks = std::vector<std::uint32_t>;  // on each SM
 
-/// With the primary context, which is the one that green contexts are made of.
+/// Uses the primary context, from which green contexts are made.
 class GreenApi : public ApiTest {
  protected:
   void SetUp() override {
@@ -108,7 +108,7 @@ TEST_F(GreenApi, KernelsStayOnTheSmsOfTheirStream) {
   Word* flag = words(1);
   EXPECT_CU(launch_wait(flag, 6, 1024, high));
   expect_newest_on({0, 0, 2, 2});
-  EXPECT_CU(launch_wait(flag, 1, 32, low));  // though the one before waits for SMs
+  EXPECT_CU(launch_wait(flag, 1, 32, low));  // although the previous one waits for SMs
   expect_newest_on({1, 0, 0, 0});
   *flag = 1;
   EXPECT_CU(cuCtxSynchronize());

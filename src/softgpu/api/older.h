@@ -1,5 +1,5 @@
-// Entry points that cuda.h names only by macro or no longer declares: earlier versions that programs may still ask
-// for, and the variants for which stream 0 is the per-thread default stream.
+// Entry points that cuda.h names only by macro or no longer declares: earlier versions that programs may still request,
+// and the variants for which stream 0 is the per-thread default stream.
 #pragma once
 
 #include <cuda.h>

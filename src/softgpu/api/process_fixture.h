@@ -1,5 +1,5 @@
-// What the tests of several processes share. The test's own process never calls cuInit: it forks clients that do, and
-// looks at the shared table.
+// Shared by the tests of several processes. The test's own process never calls cuInit: it forks clients that do, and
+// reads the shared table.
 #pragma once
 
 #include <signal.h>
@@ -37,7 +37,8 @@ class ProcessApi : public testing::Test {
 
   ~ProcessApi() override { munmap(shared_, sizeof(Shared)); }
 
-  /// A client process that runs `body`, with that added to its environment, and exits with 1 if an expectation failed.
+  /// A client process that runs `body` with `environment` added to its environment, and exits with 1 if an expectation
+  /// failed.
   pid_t client(const std::function<void()>& body, const std::map<std::string, std::string>& environment = {}) {
     const pid_t child = fork();
     if (child != 0) return child;
@@ -58,14 +59,14 @@ class ProcessApi : public testing::Test {
     return function;
   }
 
-  /// Blocks that fill an SM's shared memory each.
+  /// Launches blocks that each fill an SM's shared memory.
   static void launch_wide(CUfunction function, unsigned blocks, CUstream stream, void** params) {
     constexpr int kShared = 200 * 1024;
     EXPECT_CU(cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kShared));
     EXPECT_CU(cuLaunchKernel(function, blocks, 1, 1, 32, 1, 1, kShared, stream, params, nullptr));
   }
 
-  /// Wide blocks that end when the flag is set.
+  /// Launches wide blocks that end when the flag is set.
   void launch_wide_wait(unsigned blocks) {
     Word* flag = &shared_->flag;
     void* params[] = {&flag};

@@ -1,5 +1,5 @@
-// Priorities across processes. Three of the four SMs are held until a test is over, so all that is looked at passes one
-// by one through the fourth, and the order in which it is placed is the order in which it runs.
+// Priorities across processes. Three of the four SMs are held until a test is over. So all blocks under test pass one
+// by one through the fourth SM, and the order of their placement is the order in which they run.
 #include "softgpu/api/process_fixture.h"
 
 namespace gpuctl::softgpu {
@@ -49,13 +49,13 @@ class ProcessPriority : public ProcessApi {
     });
   }
 
-  /// In a client: three SMs are taken until the flag is set.
+  /// In a client: takes three SMs until the flag is set.
   void hold_three() {
     launch_wide_wait(3);
     EXPECT_TRUE(shows(getpid(), 3));
   }
 
-  /// A process that holds three SMs, and the fourth until `ready` is set.
+  /// Starts a process that holds three SMs, and the fourth until `ready` is set.
   pid_t holder() {
     const pid_t child = client([&] {
       const CUfunction wait = load("wait_for");  // before the context is busy: loading waits until it is not
@@ -69,12 +69,12 @@ class ProcessPriority : public ProcessApi {
     return child;
   }
 
-  /// In a client: queues a kernel whose blocks write their turns from that slot on.
+  /// In a client: queues a kernel whose blocks write their turns into the slots from `slot` on.
   void queue_mark(int priority, unsigned slot, unsigned blocks = 1) {
     Word* next = &shared_->next;
     Word* place = &shared_->slot[slot];
     void* params[] = {&next, &place};
-    EXPECT_TRUE(queued(getpid(), marks_++));  // streams bring their kernels to the table in any order
+    EXPECT_TRUE(queued(getpid(), marks_++));  // streams add their kernels to the table in any order
     if (!mark_) mark_ = load("mark");
     launch_wide(mark_, blocks, stream(priority), params);
   }

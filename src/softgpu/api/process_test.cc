@@ -9,7 +9,7 @@ namespace {
 
 TEST_F(ProcessApi, TheHeadKernelHoldsUpAllBehindIt) {
   const pid_t first = client([&] {
-    launch_wide_wait(6);  // 4 SMs: two blocks have to wait
+    launch_wide_wait(6);  // 4 SMs: two blocks must wait
     EXPECT_CU(cuCtxSynchronize());
   });
   ASSERT_TRUE(shows(first, 4));

@@ -1,5 +1,5 @@
-// cuGetExportTable: what NVIDIA's own CUDA runtime asks for first, static or shared. The tables behind it are private
-// and are not imitated, so such a program cannot run here; it is told so in one line.
+// cuGetExportTable: NVIDIA's own CUDA runtime, static or shared, calls this first. The tables behind it are private and
+// are not imitated. So such a program cannot run here, and one line says so.
 #include <cuda.h>
 
 #include <atomic>

@@ -46,7 +46,7 @@ CUresult elapsed(float* milliseconds, CUevent begin, CUevent end, const char* ca
       call);
 }
 
-/// Whether the host may ask about an event, or wait for it, as far as captures go.
+/// Whether captures allow the host to query an event, or to wait for it.
 CUresult check_host_wait(Driver& driver, const Event& event) {
   const CUresult captured = driver.captures.check_event(event);
   return captured != CUDA_SUCCESS ? captured : driver.captures.check_unsafe();
@@ -70,7 +70,7 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream handle) {
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     driver.captures.forget(*stream);
     stream->context()->remove_stream(stream);
-    return stream->error();  // it is gone all the same
+    return stream->error();  // the stream is gone in any case
   });
 }
 
@@ -174,7 +174,7 @@ CUresult CUDAAPI cuEventCreate(CUevent* result, unsigned int flags) {
 CUresult CUDAAPI cuEventDestroy_v2(CUevent handle) {
   return with_driver([&](Driver& driver) {
     const std::shared_ptr<Event> event = driver.events.remove(handle);
-    return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : event->context()->error();  // it is gone all the same
+    return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : event->context()->error();  // it is gone in any case
   });
 }
 

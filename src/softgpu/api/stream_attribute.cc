@@ -7,7 +7,7 @@ using namespace gpuctl::softgpu;
 
 namespace {
 
-/// Whether cuda.h has that attribute for streams, and it only tunes for speed.
+/// Whether cuda.h has that attribute for streams and the attribute only tunes speed.
 bool is_hint(CUstreamAttrID id) {
   switch (id) {
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
@@ -21,7 +21,7 @@ bool is_hint(CUstreamAttrID id) {
   }
 }
 
-/// What a hint is before anybody sets it.
+/// The value of a hint before the program sets it.
 CUstreamAttrValue default_of(CUstreamAttrID id) {
   CUstreamAttrValue value{};
   if (id == CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY) value.syncPolicy = CU_SYNC_POLICY_AUTO;
@@ -37,7 +37,7 @@ CUresult CUDAAPI cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute,
   return with_stream(handle, [&](Driver&, const std::shared_ptr<Stream>& stream) {
     if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (attribute == CU_LAUNCH_ATTRIBUTE_PRIORITY) {
-      stream->set_priority(value->priority);  // the legacy default stream takes one too (seen on an H100)
+      stream->set_priority(value->priority);  // the legacy default stream accepts one too (seen on an H100)
       return CUDA_SUCCESS;
     }
     if (!is_hint(attribute)) return CUDA_ERROR_INVALID_VALUE;

@@ -49,7 +49,7 @@ TEST_F(StreamApi, TheLegacyStreamWaitsForBlockingStreamsAndTheyForIt) {
   EXPECT_CU(launch_mark(words_ + 1, words_ + 3, other));
   EXPECT_CU(launch_mark(words_ + 4, words_ + 5, free));
   EXPECT_CU(cuStreamSynchronize(free));
-  EXPECT_EQ(words_[1], 0U);  // neither the legacy stream nor what came after it has run
+  EXPECT_EQ(words_[1], 0U);  // neither the legacy stream's work nor later work has run
   EXPECT_EQ(cuStreamQuery(nullptr), CUDA_ERROR_NOT_READY);
   words_[0] = 1;
   EXPECT_CU(cuCtxSynchronize());

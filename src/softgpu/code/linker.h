@@ -1,4 +1,4 @@
-// The linker (cuLink*): of one PTX text it makes what is loaded without being compiled again.
+// The linker (cuLink*): turns one PTX text into an image that is loaded without being compiled again.
 #pragma once
 
 #include <string>
@@ -6,17 +6,17 @@
 
 namespace gpuctl::softgpu {
 
-/// What is behind a CUlinkState.
+/// The object behind a CUlinkState.
 struct Linker {
   std::string text;   ///< PTX; empty: none was given
-  std::string image;  ///< what was made of it, for as long as the program keeps the linker
+  std::string image;  ///< the linked image; lives as long as the linker
 };
 
-/// A fatbin with the text and, beside it, an empty entry of machine code for this device: what is loaded from it counts
-/// as compiled (load_image()).
+/// A fatbin with the text and an empty entry of machine code for this device: an image loaded from it counts as
+/// compiled (load_image()).
 std::string compiled_image(std::string_view text);
 
-/// Takes as long as SOFTGPU_COMPILE_UNTIL says that compiling lasts. For those who hold a CompilerUse (device/exit.h).
+/// Returns when compiling is over, as SOFTGPU_COMPILE_UNTIL says. The caller holds a CompilerUse (device/exit.h).
 void take_time_to_compile();
 
 }  // namespace gpuctl::softgpu

@@ -1,4 +1,4 @@
-// Loaded code: modules, libraries, and the functions and kernels they hand out.
+// Loaded code: modules, libraries, and the functions and kernels in them.
 #pragma once
 
 #include <cuda.h>
@@ -20,23 +20,23 @@ class Device;
 struct Module;
 struct Library;
 
-/// A kernel of a loaded module, and what the program has set for it.
+/// A kernel of a loaded module, and the attributes that the program has set for it.
 struct Function {
   Module* module = nullptr;  ///< valid as long as the handle is
   std::shared_ptr<const engine::Program> program;
   const engine::Kernel* kernel = nullptr;
   std::atomic<int> max_dynamic_shared{0};  ///< bytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-  std::atomic<bool> loaded{false};         ///< where code is loaded at its first use: it was
+  std::atomic<bool> loaded{false};         ///< with lazy loading: the first use has loaded it
   std::atomic<int> carveout{-1};           ///< percent, -1: the driver's choice
 
   CUresult get_attribute(CUfunction_attribute attribute, int* value) const;
   CUresult set_attribute(CUfunction_attribute attribute, int value);
 
-  /// Place of a parameter in the parameter buffer; either pointer may be nullptr.
+  /// The position of a parameter in the parameter buffer. Either pointer may be nullptr.
   CUresult param_info(std::size_t index, std::size_t* offset, std::size_t* bytes) const;
 };
 
-/// The same as CUkernel: an entry of a library, independent of contexts.
+/// The object behind a CUkernel: an entry of a library, independent of contexts.
 struct Kernel {
   Library* library = nullptr;
   std::vector<std::shared_ptr<Function>> functions;  ///< by device
@@ -44,12 +44,12 @@ struct Kernel {
   const std::shared_ptr<Function>& on(const Device& device) const;
 };
 
-/// What is behind a CUmodule, and inside a CUlibrary.
+/// The object behind a CUmodule; a CUlibrary has one for each device.
 struct Module {
   std::shared_ptr<const engine::Program> program;
-  Context* context = nullptr;  ///< nullptr: of a library
+  Context* context = nullptr;  ///< nullptr for the module of a library
   Device* device = nullptr;    ///< where its variables are
-  /// All entries the engine can run, by name.
+  /// All entries that the engine can run, by name.
   std::map<std::string, std::shared_ptr<Function>, std::less<>> functions;
 
   Module(std::shared_ptr<const engine::Program> code, Device& where, Context* of = nullptr);
@@ -60,7 +60,7 @@ struct Library {
   std::map<std::string, std::shared_ptr<Kernel>, std::less<>> kernels;
 };
 
-/// How much of a kernel fits one SM: blocks of that many threads with that much dynamic shared memory. 0: none.
+/// How many blocks of a kernel fit one SM, with that many threads and that much dynamic shared memory. 0: none.
 int blocks_per_sm(const engine::Kernel& kernel, int threads, std::size_t dynamic_shared);
 
 }  // namespace gpuctl::softgpu

@@ -97,7 +97,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunct
     if (limit > 0) largest = std::min(largest, limit);
     int best_threads = 0;
     int best_blocks = 0;
-    // Whole warps, the largest block first, so that of several with the same occupancy the largest wins.
+    // Tries whole warps, the largest block first, so that the largest of several with the same occupancy wins.
     for (int threads = largest; threads > 0;
          threads = (threads - 1) / static_cast<int>(kWarpThreads) * static_cast<int>(kWarpThreads)) {
       const std::size_t shared = shared_of_block != nullptr ? shared_of_block(threads) : dynamic_shared;

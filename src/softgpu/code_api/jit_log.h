@@ -1,4 +1,4 @@
-// What loading code has in common for modules and libraries: the log buffers of the JIT options, and error codes.
+// Shared by the loading of modules and libraries: the log buffers of the JIT options, and error codes.
 #pragma once
 
 #include <cuda.h>
@@ -10,7 +10,7 @@
 
 namespace gpuctl::softgpu {
 
-/// The log buffers a program gave among its JIT options; other options mean nothing here and are passed over.
+/// The log buffers that a program passed among its JIT options. Other options have no effect here and are skipped.
 class JitLog {
  public:
   JitLog() = default;
@@ -30,7 +30,7 @@ class JitLog {
   Buffer info_;
 };
 
-/// Why a module has no function of that name: there is none, or the engine cannot run it.
+/// The error for a function that a module lacks: it has none of that name, or the engine cannot run it.
 CUresult missing_function(const Module& module, std::string_view name);
 
 }  // namespace gpuctl::softgpu

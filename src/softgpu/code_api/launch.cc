@@ -9,8 +9,8 @@ using namespace gpuctl::softgpu;
 
 namespace {
 
-/// All blocks of a cooperative grid must be able to be resident together, on the SMs of the stream. That is all there
-/// is to it: blocks are started in order, and stay where they are until they end. Graphs do not know such kernels.
+/// All blocks of a cooperative grid must fit together on the SMs of the stream. No more is needed: blocks are started
+/// in order, and stay on their SM until they end. Graphs cannot have such kernels.
 CUresult check_cooperative(Driver& driver, Stream& stream, const KernelWork& work, const CUlaunchConfig& config) {
   bool capturing = false;
   if (const CUresult refused = driver.captures.check_work(stream, &capturing); refused != CUDA_SUCCESS) return refused;

@@ -22,7 +22,7 @@ CUresult with_kernel(CUkernel handle, Body&& body, const char* call = __builtin_
   return with_found(&Driver::kernels, handle, body, call);
 }
 
-/// The device of the current context; the first one where there is none.
+/// The device of the current context; the first device if there is none.
 const Device& current_device(const Driver& driver) {
   const bool current = !context_stack().empty() && context_stack().back() != nullptr;
   return current ? context_stack().back()->device() : *driver.devices.front();

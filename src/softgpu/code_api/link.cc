@@ -20,7 +20,8 @@ CUresult with_linker(CUlinkState state, Body&& body, const char* call = __builti
 
 extern "C" {
 
-/// No driver has this name: by it others know that code for a GPU is of no use here.
+/// No real driver has this name. Other programs recognise the software GPU by it, and know that code for a GPU is of no
+/// use here.
 void cuSoftwareGpu() {}
 
 CUresult CUDAAPI cuLinkCreate_v2(unsigned int, CUjit_option*, void**, CUlinkState* result) {

@@ -1,5 +1,5 @@
-// Loading code waits until the device is idle: with the image or, where CUDA_MODULE_LOADING=LAZY says so, at a kernel's
-// first use. Run in both modes.
+// Loading code waits until the device is idle: when the image is loaded or, with CUDA_MODULE_LOADING=LAZY, at a
+// kernel's first use. The tests run in both modes.
 #include <thread>
 
 #include "softgpu/api/fixture.h"
@@ -22,7 +22,7 @@ class LoadingApi : public ApiTest {
     ApiTest::TearDown();
   }
 
-  /// Puts something into a stream that ends a moment after this.
+  /// Puts work into a stream that ends a moment after this call.
   void keep_busy() {
     go_on_ = false;
     ASSERT_CU(cuLaunchHostFunc(
@@ -37,7 +37,7 @@ class LoadingApi : public ApiTest {
       go_on_ = true;
     });
   }
-  /// Whether what was called since had to wait for that.
+  /// Whether the calls since then had to wait for that work.
   bool waited() { return cuStreamQuery(busy_) == CUDA_SUCCESS; }
 
   bool lazy_ = false;

@@ -41,7 +41,7 @@ std::shared_ptr<Stream> Context::create_stream(Stream::Kind kind, int priority, 
 
 void Context::remove_stream(const std::shared_ptr<Stream>& stream) {
   const std::lock_guard lock(mutex_);
-  // Its work that is not over must still hold up the legacy stream: a marker takes over that duty.
+  // The legacy stream must still wait for the stream's unfinished work: a marker takes over that duty.
   const std::uint64_t last = stream->last();
   if (stream->kind() == Stream::Kind::kBlocking && last != 0 && !stream->finished(last)) {
     legacy_->submit([] {}, {{stream, last}});
@@ -125,7 +125,7 @@ CUresult Context::disable_peer(const Context& peer) {
   return CUDA_SUCCESS;
 }
 
-/// The mutex is held.
+/// The caller holds the mutex.
 void Context::open_peers() {
   unsigned devices = 0;
   for (const Context* peer : peers_) devices |= 1U << peer->device().ordinal;

@@ -1,4 +1,4 @@
-// Events: a mark in a stream that others can wait for, with the time it was passed.
+// Events: marks in a stream that others can wait for, with the time at which the stream passed them.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,8 @@ namespace gpuctl::softgpu {
 class Context;
 struct CapturedRecord;
 
-/// One recording of an event. An event that is recorded again gets a new one, those who wait keep the old one.
+/// One recording of an event. An event that is recorded again gets a new Recording; threads that already wait keep the
+/// old one.
 class Recording {
  public:
   using Clock = std::chrono::steady_clock;
@@ -35,7 +36,7 @@ class Recording {
     changed_.wait(lock, [this] { return passed_; });
   }
 
-  /// The same, but false soon after `stopped` became true if it is not passed then.
+  /// The same, but returns false soon after `stopped` becomes true if the event is not passed then.
   bool wait_unless(const std::atomic<bool>& stopped) const {
     std::unique_lock lock(mutex_);
     return wait_until_stopped(changed_, lock, stopped, [this] { return passed_; });
@@ -67,13 +68,14 @@ class Event {
     captured_ = nullptr;
   }
 
-  /// The last recording, nullptr if there was none (then the event counts as passed).
+  /// The last recording; nullptr if there was none (the event then counts as passed).
   std::shared_ptr<Recording> recording() const {
     const std::lock_guard lock(mutex_);
     return recording_;
   }
 
-  /// Recorded in a capturing stream: that is not a recording, but stands for nodes of a graph, until the next set().
+  /// The event was recorded in a capturing stream. Until the next set(), it stands for nodes of a graph, not for a
+  /// recording.
   void set_captured(std::shared_ptr<CapturedRecord> captured) {
     const std::lock_guard lock(mutex_);
     captured_ = std::move(captured);

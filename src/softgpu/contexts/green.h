@@ -1,5 +1,5 @@
-// Parts of the GPU's SMs: resources, what they are described by, and green contexts, which are such parts with streams
-// of their own.
+// Parts of the GPU's SMs: resources, their descriptions, and green contexts, which are such parts with streams of their
+// own.
 #pragma once
 
 #include <cuda.h>
@@ -12,34 +12,35 @@ namespace gpuctl::softgpu {
 
 class Context;
 
-/// SMs that a program may make a green context of. What a CUdevResource holds, in bytes that programs leave alone.
+/// SMs from which a program may make a green context. This is the content of a CUdevResource, in bytes that programs
+/// must not change.
 struct SmResource {
   std::uint64_t sms = 0;    ///< bit = SM
-  std::uint64_t split = 0;  ///< which split it comes from; 0: from none
+  std::uint64_t split = 0;  ///< number of the split it comes from; 0: none
 };
 
-/// SMs come in pairs: the fewest that a part may have, and what the size of each group is a multiple of.
+/// SMs come in pairs: a part has at least this many, and the size of each group is a multiple of it.
 inline constexpr unsigned kSmPair = 2;
 
 CUdevResource to_handle(const SmResource& resource);
-/// Nothing where it is not a resource of SMs.
+/// Nothing if it is not a resource of SMs.
 std::optional<SmResource> from_handle(const CUdevResource& handle);
 
 /// All SMs of a GPU that has so many.
 std::uint64_t first_sms(std::uint32_t count);
-/// Takes the `count` SMs of the lowest numbers out of a set that has as many.
+/// Takes the `count` SMs with the lowest numbers out of a set that has at least that many.
 std::uint64_t take_sms(std::uint64_t* from, unsigned count);
-/// How large groups of at least that many SMs are.
+/// The size of a group that must have at least `least` SMs.
 unsigned group_size(unsigned least);
 
-/// What a CUdevResourceDesc describes.
+/// The object behind a CUdevResourceDesc.
 struct ResourceDescription {
   std::uint64_t sms = 0;
 };
 
-/// Its streams are streams of the primary context whose kernels are placed on its SMs alone.
+/// A green context. Its streams are streams of the primary context whose kernels are placed only on its SMs.
 struct GreenContext {
-  Context* context = nullptr;  ///< the primary one, retained until this is destroyed
+  Context* context = nullptr;  ///< the primary context, retained until this one is destroyed
   SmResource resource;
   std::atomic<bool> destroyed{false};
 };

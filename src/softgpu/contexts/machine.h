@@ -1,4 +1,4 @@
-// What all that runs on the devices shares, whichever context or graph it comes from.
+// Shared by everything that runs on the devices, of any context or graph.
 #pragma once
 
 #include <cuda.h>
@@ -19,7 +19,7 @@ namespace gpuctl::softgpu {
 
 class Machine {
  public:
-  /// One that CUDA_VISIBLE_DEVICES names.
+  /// A device that CUDA_VISIBLE_DEVICES names.
   struct SeenDevice {
     std::size_t number = 0;
     std::unique_ptr<Table> table;
@@ -30,7 +30,8 @@ class Machine {
   /// The device of that number, or nullptr.
   Device* device(CUdevice ordinal) const;
 
-  /// The function a CUfunction means, which may also be a CUkernel in disguise: then it is the one on that device.
+  /// The function behind a CUfunction. The handle may also be a CUkernel cast to CUfunction; then it is the kernel's
+  /// function on that device.
   std::shared_ptr<Function> function(CUfunction handle, const Device& device) const;
 
   /// Appends a line to the file that SOFTGPU_DEBUG names, if it does.
@@ -39,7 +40,7 @@ class Machine {
   const Config config;
   Memory memory;
   Activity activity;
-  const std::vector<std::unique_ptr<Device>> devices;  ///< those that the program sees, in its order
+  const std::vector<std::unique_ptr<Device>> devices;  ///< the devices that the program sees, in its order
   Doorbell doorbell;
   Registry<CUfunction, Function> functions;
   Registry<CUkernel, Kernel> kernels;

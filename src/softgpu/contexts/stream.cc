@@ -73,7 +73,7 @@ void Stream::work() {
     for (const StreamPoint& point : operation.after) point.stream->wait(point.number);
     if (queue_) queue_->begin(operation.place);
     operation.run();
-    operation = {};  // what it holds is released before it counts as complete
+    operation = {};  // release its objects before it counts as complete
     lock.lock();
     ++completed_;
     finished_.notify_all();

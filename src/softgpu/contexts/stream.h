@@ -1,9 +1,9 @@
 // Streams: queues of operations, each run in order by its own thread.
 //
-// The rules between streams are those of CUDA. An operation in the legacy default stream waits for all earlier ones in
-// the blocking streams of its context, and later operations of blocking streams wait for it. That is expressed as a
-// list of dependencies fixed when the operation is submitted, so a wait can only be for older operations and nothing
-// can wait in a circle.
+// The rules between streams are CUDA's. An operation in the legacy default stream waits for all earlier ones in the
+// blocking streams of its context, and later operations of blocking streams wait for it. Each operation has a list of
+// dependencies that is fixed when it is submitted. So an operation waits only for older ones, and there is no cycle of
+// waits.
 #pragma once
 
 #include <cuda.h>
@@ -45,7 +45,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     kLegacy,       ///< the legacy default stream of its context
   };
 
-  /// `queue` null: one of its own. `green` null: its kernels run on all SMs.
+  /// `queue` null: the stream has its own. `green` null: its kernels run on all SMs.
   Stream(Context* context, Kind kind, int priority, std::uint64_t id, std::shared_ptr<WorkQueue> queue,
          std::shared_ptr<GreenContext> green = nullptr)
       : context_(context), kind_(kind), id_(id), queue_(std::move(queue)), green_(std::move(green)) {
@@ -54,26 +54,28 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   Context* context() const { return context_; }
   Kind kind() const { return kind_; }
-  /// What every call that needs the stream has to return: its context, or its green context, is not usable any more.
+  /// The error that every call that needs the stream must return if its context, or its green context, is no longer
+  /// usable.
   CUresult error() const;
 
   const std::shared_ptr<GreenContext>& green() const { return green_; }
   /// SMs that kernels launched into it may run on (bit = SM).
   std::uint64_t allowed_sms() const { return green_ == nullptr ? kAnySm : green_->resource.sms; }
 
-  /// As CUDA numbers it: lower is more urgent. What is issued from now on has it; clamped to the range of the device.
+  /// As CUDA numbers it: lower is more urgent. It applies to work issued from now on, and is clamped to the range of
+  /// the device.
   int priority() const { return priority_.load(); }
   void set_priority(int priority) { priority_.store(std::clamp(priority, kGreatestPriority, kLeastPriority)); }
 
-  /// Attributes that only tune for speed: they mean nothing here, but are kept. Empty: never set.
+  /// Attributes that only tune speed. They have no effect here, but are kept. Empty: never set.
   std::optional<CUstreamAttrValue> hint(CUstreamAttrID id) const;
   void set_hint(CUstreamAttrID id, const CUstreamAttrValue& value);
   void copy_hints(const Stream& from);
 
   std::uint64_t id() const { return id_; }
 
-  /// Appends an operation; it runs when all earlier ones and `after` are over. Returns its number, at least 1, or 0 if
-  /// the system has no thread left for the stream (the first call starts it). `operation` must not throw.
+  /// Appends an operation. It runs when all earlier ones and `after` are over. Returns its number, at least 1, or 0 if
+  /// the system has no thread left for the stream (the first call starts the thread). `operation` must not throw.
   std::uint64_t submit(std::function<void()> operation, std::vector<StreamPoint> after = {});
 
   /// Number of the last operation submitted, 0 if there was none.
@@ -82,17 +84,18 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool finished(std::uint64_t number) const;
   void wait(std::uint64_t number) const;
 
-  /// The same, but false soon after the context was stopped if that is not over then: a host function may still run.
+  /// The same, but returns false soon after the context was stopped if the operation is not over then: a host function
+  /// may still run.
   bool wait_unless_stopped(std::uint64_t number) const;
 
-  /// No more operations will come: the thread ends when it has done what is queued.
+  /// No more operations will come: the thread ends after the queued ones.
   void close();
 
  private:
   struct Operation {
     std::function<void()> run;
     std::vector<StreamPoint> after;
-    std::uint64_t place;  ///< in the queue, if there is one
+    std::uint64_t place;  ///< in the hardware queue, if there is one
   };
   void work();
 
@@ -104,8 +107,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   const std::shared_ptr<GreenContext> green_;
 
   mutable std::mutex mutex_;
-  std::condition_variable queued_;            ///< for the thread
-  mutable std::condition_variable finished_;  ///< for those who wait
+  std::condition_variable queued_;            ///< wakes the stream's thread
+  mutable std::condition_variable finished_;  ///< wakes the waiting threads
   std::deque<Operation> operations_;
   std::map<CUstreamAttrID, CUstreamAttrValue> hints_;
   std::uint64_t submitted_ = 0;

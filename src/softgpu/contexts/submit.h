@@ -1,4 +1,4 @@
-// Giving work to streams.
+// Submits work to streams.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace gpuctl::softgpu {
 
-/// Submits an operation and returns what the API function should: an error only if no thread could be had.
+/// Submits an operation and returns the result for the API function: an error only if no thread is left.
 inline CUresult submit(const std::shared_ptr<Stream>& stream, std::function<void()> operation) {
   return stream->context()->submit(stream, std::move(operation)) != 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -23,7 +23,7 @@ inline CUresult submit_and_wait(const std::shared_ptr<Stream>& stream, std::func
   });
   if (number == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   if (!stream->wait_unless_stopped(number) && claimed->exchange(true))
-    stream->wait(number);  // it uses the caller's memory
+    stream->wait(number);  // the operation uses the caller's memory
   return stream->context()->error();
 }
 

@@ -1,5 +1,5 @@
-// A hardware queue: streams that share one begin their operations in the order in which they were submitted, so one
-// that waits for another stream holds up those behind it, whosever they are.
+// A hardware queue. Streams that share one begin their operations in the order of submission, so an operation that
+// waits for another stream delays the operations behind it, of any stream.
 #pragma once
 
 #include <condition_variable>
@@ -10,13 +10,13 @@ namespace gpuctl::softgpu {
 
 class WorkQueue {
  public:
-  /// The place of an operation that is being submitted.
+  /// Takes a place for an operation that is being submitted.
   std::uint64_t issue() {
     const std::lock_guard lock(mutex_);
     return issued_++;
   }
 
-  /// Waits until all before it have begun, and begins.
+  /// Waits until all operations before it have begun, then begins.
   void begin(std::uint64_t place) {
     std::unique_lock lock(mutex_);
     turn_changed_.wait(lock, [&] { return turn_ == place; });

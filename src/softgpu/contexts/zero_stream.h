@@ -1,10 +1,11 @@
-// What stream 0 means to the calling thread right now.
+// The meaning of stream 0 in the calling thread.
 #pragma once
 
 namespace gpuctl::softgpu {
 
-/// While one lives, stream 0 is the per-thread default stream in this thread; otherwise it is the legacy one. Every
-/// handle is resolved in Driver::stream, so the variants of the API for per-thread streams need no code of their own.
+/// While an object of this class exists, stream 0 is the per-thread default stream in this thread; otherwise it is the
+/// legacy one. Driver::stream resolves every handle, so the variants of the API for per-thread streams need no code of
+/// their own.
 class PerThreadScope {
  public:
   PerThreadScope() { active_ = true; }

@@ -1,5 +1,5 @@
-// The driver as the runtime sees it: opened by name at the first use, every function taken from cuGetProcAddress, the
-// ordinary way, so that a preloaded library that interposes there sees all calls of the runtime.
+// The driver as the runtime sees it. It is opened by name at the first use, and every function comes from
+// cuGetProcAddress, which is the usual way. So a preloaded library that interposes there sees all calls of the runtime.
 #pragma once
 
 #include <cuda.h>
@@ -43,25 +43,26 @@
 
 namespace gpuctl::softgpu::cudart {
 
-/// Named as the program would call them; the types are those of cuda.h's current versions. nullptr: not offered.
+/// The names are those that a program would write; the types are those of cuda.h's current versions. nullptr: not
+/// offered.
 struct DriverFunctions {
 #define SOFTGPU_MEMBER(name) decltype(&::name) p_##name = nullptr;
   SOFTGPU_CUDART_FUNCTIONS(SOFTGPU_MEMBER)
 #undef SOFTGPU_MEMBER
-  bool found = false;  ///< the driver could be opened and has all of them
+  bool found = false;  ///< the driver was opened and has all of them
 };
 
 /// Any thread; opens the driver once.
 const DriverFunctions& driver();
 
-/// Makes sure that the driver is there and initialised. For functions that need no context.
+/// Opens and initialises the driver if need be. For functions that need no context.
 CUresult begin();
 
-/// The same, and that the calling thread has a current context (the primary one of its device if it has none). Every
-/// function of the runtime that needs a context starts with it.
+/// The same, and makes sure that the calling thread has a current context (the primary one of its device if it has
+/// none). Every function of the runtime that needs a context calls it first.
 CUresult enter();
 
-/// The device of the calling thread: that of its current context, else what it chose, 0 at first.
+/// The device of the calling thread: the one of its current context, else the one it chose, at first 0.
 int current_device();
 
 /// Makes the primary context of a device current to the calling thread.
@@ -70,8 +71,8 @@ CUresult choose_device(int device);
 /// The primary context of a device, made if there is none.
 CUcontext primary_context(int device, CUresult* result);
 
-/// Resets the primary context of the thread's device. Every thread for which it was current gets a new one with its
-/// next call.
+/// Resets the primary context of the thread's device. Every thread for which it was current gets a new one at its next
+/// call.
 CUresult reset_device();
 
 }  // namespace gpuctl::softgpu::cudart

@@ -12,7 +12,7 @@ thread_local cudaError_t last_error = cudaSuccess;
 thread_local unsigned noted_in = 0;  ///< `resets` when it was noted
 std::atomic<unsigned> resets{0};
 
-/// What leaves a context broken.
+/// Whether the error leaves a context broken.
 bool is_fault(cudaError_t error) {
   switch (error) {
     case cudaErrorIllegalAddress:

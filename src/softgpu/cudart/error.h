@@ -1,4 +1,4 @@
-// Errors of the runtime: those of the driver under other names (the numbers agree), remembered per thread.
+// Errors of the runtime: the driver's errors under other names (the numbers agree), remembered per thread.
 #pragma once
 
 #include <cuda.h>
@@ -8,11 +8,11 @@
 
 namespace gpuctl::softgpu::cudart {
 
-/// Remembers an error as the calling thread's last one and returns it. cudaSuccess and cudaErrorNotReady are not kept.
-/// A fault of a kernel cannot be taken back by cudaGetLastError, only by cudaDeviceReset.
+/// Remembers an error as the calling thread's last one and returns it. cudaSuccess and cudaErrorNotReady are not
+/// remembered. cudaGetLastError does not clear a fault of a kernel; only cudaDeviceReset does.
 cudaError_t report(cudaError_t error);
 
-/// Faults that were remembered before count no more, in any thread: the broken context is gone.
+/// Forgets remembered faults, in all threads: the broken context is gone.
 void forget_faults();
 
 inline cudaError_t report(CUresult error) {
@@ -21,8 +21,8 @@ inline cudaError_t report(CUresult error) {
 
 }  // namespace gpuctl::softgpu::cudart
 
-/// `RUN(cuMemFree, address)`: enters the driver, calls it, reports. (Not by way of DRIVER(): an argument of ## is not
-/// expanded, so the names stay as they are written here, without the version that cuda.h puts behind some.)
+/// `RUN(cuMemFree, address)`: enters the driver, calls it, reports. (It does not use DRIVER(): an argument of ## is not
+/// expanded, so names stay as they are written here, without the version suffix that cuda.h appends to some.)
 #define RUN(name, ...)                                                    \
   [&] {                                                                   \
     CUresult outcome_ = gpuctl::softgpu::cudart::enter();                 \

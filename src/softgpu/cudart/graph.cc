@@ -1,6 +1,6 @@
-// cudaGraph* and stream capture: the driver's functions by other names, with the runtime's descriptions of kernels,
-// copies and memsets. Not here: what describes nodes (cudaGraphKernelNodeGetParams and its like), symbols, arrays,
-// semaphores.
+// cudaGraph* and stream capture: the driver's functions under other names, with the runtime's descriptions of kernels,
+// copies and memsets. Not supported: the functions that describe nodes (cudaGraphKernelNodeGetParams and similar),
+// symbols, arrays, semaphores.
 #include <cuda_runtime_api.h>
 
 #include "softgpu/cudart/driver.h"

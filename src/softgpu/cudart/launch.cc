@@ -1,4 +1,4 @@
-// Launching kernels and asking about them.
+// Launches and queries of kernels.
 #include <cuda_runtime_api.h>
 
 #include <vector>
@@ -21,9 +21,9 @@ struct Configuration {
   cudaStream_t stream = nullptr;
 };
 
-/// What <<<...>>> pushes and the kernel's stub pops; a stack, since an argument may itself launch.
-/// Of this thread, from __cudaPushCallConfiguration to the launch. Never destroyed: programs launch in handlers of exit
-/// too, which run behind the destructors of thread_local objects.
+/// The configurations that <<<...>>> pushes and the kernel's stub pops, in this thread. They are a stack, since an
+/// argument may itself launch. Never destroyed: programs also launch in exit handlers, which run after the destructors
+/// of thread_local objects.
 std::vector<Configuration>& configurations_of_thread() {
   static thread_local auto* all = new std::vector<Configuration>;
   return *all;
@@ -36,11 +36,11 @@ cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void** params, std::s
   const CUresult result =
       DRIVER(cuLaunchKernel)(reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z,
                              static_cast<unsigned>(shared), stream, params, nullptr);
-  // The runtime has a name of its own for a launch that cannot be.
+  // The runtime has its own error for an invalid launch configuration.
   return report(result == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration : static_cast<cudaError_t>(result));
 }
 
-/// Runs `body(kernel)` for the kernel a host function stands for.
+/// Runs `body(kernel)` with the kernel that a host function stands for.
 template <class Body>
 cudaError_t with_kernel(const void* host_function, Body&& body) {
   CUresult result = CUDA_SUCCESS;

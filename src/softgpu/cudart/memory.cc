@@ -83,7 +83,7 @@ CUDA_MEMCPY2D describe_2d(void* to, std::size_t to_pitch, const void* from, std:
   return result;
 }
 
-/// Of linear memory; there are no arrays.
+/// Describes a copy of linear memory; there are no arrays.
 CUDA_MEMCPY3D describe_3d(const cudaMemcpy3DParms& of) {
   CUDA_MEMCPY3D result{};
   const CUDA_MEMCPY2D flat =
@@ -122,7 +122,7 @@ cudaError_t set_3d(const cudaPitchedPtr& to, int value, const cudaExtent& extent
   return cudaSuccess;
 }
 
-/// The address `offset` bytes into a variable, of which `bytes` must be left.
+/// Sets `place` to the address `offset` bytes into a variable, which must have `bytes` bytes from there on.
 CUresult symbol_place(const void* symbol, std::size_t offset, std::size_t bytes, void** place) {
   CUdeviceptr address = 0;
   std::size_t size = 0;

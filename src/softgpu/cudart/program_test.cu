@@ -1,4 +1,4 @@
-// A program as nvcc builds it, without a word about the software GPU. Exits with the number of failed checks.
+// A program as nvcc builds it, without knowledge of the software GPU. Exits with the number of failed checks.
 #include <cassert>
 #include <cstdio>
 #include <cstring>
@@ -189,7 +189,7 @@ __global__ void sum_grid(int* counts, int* result) {
   if (threadIdx.x == 0) atomicAdd(result, counts[blockIdx.x]);
 }
 
-/// A fault stays until the device is reset, then the same program goes on. `how` as in the kernel.
+/// A fault stays until the device is reset; then the same program goes on. `how` is the kernel's parameter.
 void test_fault(int how, cudaError_t expected) {
   int* data = nullptr;
   CHECK(cudaMalloc(&data, 4) == cudaSuccess && cudaGetLastError() == cudaSuccess);

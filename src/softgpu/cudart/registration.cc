@@ -14,7 +14,7 @@
 namespace gpuctl::softgpu::cudart {
 namespace {
 
-/// One __cudaRegisterFatBinary. Its address is the handle nvcc's code keeps.
+/// One call of __cudaRegisterFatBinary. Its address is the handle that nvcc's code keeps.
 struct Binary {
   const void* wrapper = nullptr;
   CUlibrary library = nullptr;
@@ -41,7 +41,8 @@ struct Registrations {
   std::map<const void*, VariableRecord> variables;
 };
 
-/// Constructors of the program register before ours would run, exit handlers unregister after: never destroyed.
+/// Constructors of the program register before this library's constructors run, and exit handlers unregister after its
+/// destructors: never destroyed.
 Registrations& registrations() {
   static auto* all = new Registrations;
   return *all;
@@ -55,7 +56,7 @@ CUresult load(Binary& binary) {
   return binary.loaded;
 }
 
-/// Gives every `__managed__` variable of a binary its address. The mutex is held.
+/// Gives every `__managed__` variable of a binary its address. The caller holds the mutex.
 void place_managed(Registrations& all, const Binary& binary) {
   for (const auto& [host, record] : all.variables) {
     if (record.binary != &binary || record.managed == nullptr) continue;
@@ -112,7 +113,7 @@ void** CUDARTAPI __cudaRegisterFatBinary(void* wrapper) {
 
 void CUDARTAPI __cudaRegisterFatBinaryEnd(void**) {}
 
-// The program is ending: the driver gives everything back by itself.
+// The program is ending: the driver frees everything by itself.
 void CUDARTAPI __cudaUnregisterFatBinary(void**) {}
 
 void CUDARTAPI __cudaRegisterFunction(void** handle, const char* host_function, char*, const char* name, int, uint3*,

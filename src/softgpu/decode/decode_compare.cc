@@ -3,7 +3,7 @@
 
 namespace gpuctl::softgpu::engine {
 
-/// What setp and set share: `.cmp{.bool}{.ftz}` and the sources, from operand 1 on.
+/// Decodes the parts that setp and set share: `.cmp{.bool}{.ftz}` and the sources, from operand 1 on.
 void Decoder::comparison(const Statement& s, Modifiers& m, Instruction& in, Selector& selector) {
   // In the order of Compare; lo, ls, hi, hs are the unsigned names.
   const int combine = m.take_one({"and", "or", "xor"});

@@ -47,7 +47,7 @@ void Decoder::leave(const Statement& s) {
   emit(Handler{}).kind = s.opcode == "exit" || function_.entry ? Kind::kExit : Kind::kReturn;
 }
 
-/// The parts of a call: `call (results), target, (arguments), prototype;`, all but the target optional.
+/// Decodes `call (results), target, (arguments), prototype;`. All parts but the target are optional.
 void Decoder::call(const Statement& s) {
   Modifiers m(s);
   m.take("uni");
@@ -99,7 +99,7 @@ void Decoder::arguments(const Operand& list, std::vector<Place>& places, const s
       place.offset = name->offset;
       place.size = name->size;
     } else {
-      // Old style: registers and constants as arguments. The callee's declaration says how wide a constant is.
+      // Old style: registers and constants are arguments. The callee's declaration says how wide a constant is.
       const Name* reg = item.kind == Operand::Kind::kRegister ? find(item.text) : nullptr;
       const std::uint32_t wanted = formals != nullptr && i < formals->size() ? (*formals)[i].size : 4;
       const Type type = reg != nullptr ? reg->type : wanted == 8 ? Type::kB64 : wanted == 0 ? Type::kPred : Type::kB32;

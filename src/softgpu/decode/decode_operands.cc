@@ -1,4 +1,4 @@
-// Operands of the decoder: where a value comes from, where a result goes, which address is meant.
+// Operands of the decoder: the sources of values, the destinations of results, and addresses.
 #include <optional>
 
 #include "softgpu/decode/decoder.h"

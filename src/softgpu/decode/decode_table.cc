@@ -1,4 +1,4 @@
-// Which member of the decoder reads which opcode.
+// Says which member of the decoder reads which opcode.
 #include "softgpu/decode/decoder.h"
 
 namespace gpuctl::softgpu::engine {

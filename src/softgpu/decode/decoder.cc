@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kUnplaced = 0xffffffff;
 
-/// "u32" to kU32; nothing for what is not a type the engine knows.
+/// Converts "u32" to kU32. Nothing if the engine does not know the type.
 std::optional<Type> type_from(std::string_view name) {
   static constexpr std::pair<std::string_view, Type> kTypes[] = {
       {"pred", Type::kPred},   {"u8", Type::kU8},       {"u16", Type::kU16},       {"u32", Type::kU32},

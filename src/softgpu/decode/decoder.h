@@ -1,7 +1,7 @@
 // Turns the statements of one PTX function into Instructions.
 //
-// decoder.cc holds names, labels and emission, decode_operands.cc the operands; the members for instructions stand in
-// decode_*.cc by family, decode_table.cc says which one reads which opcode. All of them throw DecodeError.
+// decoder.cc has names, labels and emission; decode_operands.cc has the operands. The members for instructions are in
+// decode_*.cc by family; decode_table.cc says which member reads which opcode. All of them throw DecodeError.
 #pragma once
 
 #include <initializer_list>
@@ -16,15 +16,15 @@
 
 namespace gpuctl::softgpu::engine {
 
-/// Of vector registers and of %tid.
+/// The components of vector registers and of %tid.
 inline constexpr char kComponents[] = "xyzw";
 
-/// The words behind an opcode, taken one after the other. What nobody took is not understood.
+/// The words after an opcode, taken one after the other. A word that no decoder takes is not supported.
 class Modifiers {
  public:
   explicit Modifiers(const ptx::Instruction& s) : words_(s.modifiers.begin(), s.modifiers.end()) {}
   bool take(std::string_view word);
-  /// The index of the first of `words` that is there, or -1.
+  /// Takes the first of `words` that is present and returns its index, or -1.
   int take_one(std::initializer_list<std::string_view> words);
   void take_starting(std::string_view prefix);
   /// The next type in order, or kNone.
@@ -41,12 +41,12 @@ class Decoder {
   Decoder(const ptx::Function& source, Function& function, const ModuleSymbols& symbols, ConstantPool& pool,
           Program::Impl& program);
 
-  /// The instructions, targets relative to the first one. Fills the Function but for its place in the program.
+  /// The instructions, with targets relative to the first one. Fills the Function, except its place in the program.
   std::vector<Instruction> run();
 
-  /// Shared memory of the function's own variables, beginning at `shared_start`.
+  /// End of the shared memory of the function's own variables, which begins at `shared_start`.
   std::uint32_t shared_end() const { return shared_end_; }
-  /// 32-bit registers a thread needs at once, roughly: see live_registers().
+  /// An estimate of the 32-bit registers that a thread needs at once: see live_registers().
   std::uint32_t live_words(const std::vector<Instruction>& code) const { return live_registers(code, registers_); }
   /// Branch tables added to the program, whose entries are still relative.
   const std::vector<std::uint32_t>& tables() const { return tables_; }
@@ -69,9 +69,9 @@ class Decoder {
       kOther
     };
     Kind kind = Kind::kOther;
-    Type type = Type::kNone;                           // of a register: kPred, or the untyped type of its size
-    std::uint32_t offset = 0;                          // register: its OperandRef; label: its number; else in its space
-    std::uint32_t size = 0;                            // bytes
+    Type type = Type::kNone;   // of a register: kPred, or the untyped type of its size
+    std::uint32_t offset = 0;  // register: its OperandRef; label: its number; else its offset in its space
+    std::uint32_t size = 0;    // bytes
     const std::vector<std::string>* tokens = nullptr;  // kBranchTargets
   };
   using Names = std::unordered_map<std::string, Name>;
@@ -98,13 +98,14 @@ class Decoder {
   void expect_operands(const Statement& s, std::size_t least, std::size_t most) const;
   void finish(const Modifiers& m) const;
 
-  /// Reference to the operand's value, in a register as wide as the type asks for; may emit instructions.
+  /// A reference to the operand's value, in a register as wide as the type needs. May emit instructions.
   OperandRef source(const Operand& operand, Type type);
   OperandRef symbol_value(const Operand& operand, Type type);
   OperandRef special(const Operand& operand, Type type);
   OperandRef immediate(const Operand& operand, Type type);
   OperandRef predicate(const Operand& operand);
-  /// Where a result of that type goes. A wider register gets it extended after the instruction; `_` takes it too.
+  /// The destination of a result of that type. The result is extended after the instruction if the register is wider.
+  /// `_` is allowed too.
   OperandRef destination(const Operand& operand, Type type);
   /// `p`, `p|q`, `r|p`: the first or second of the pair; kNoOperand for a sink or none.
   const Operand* paired(const Operand& operand, std::size_t index) const;

@@ -37,7 +37,7 @@ std::uint32_t live_registers(const std::vector<Instruction>& code, const std::ve
     }
     if (code[at].kind == Kind::kBranch && code[at].target <= at) loops.push_back({code[at].target, at});
   }
-  // In order of their ends, inner loops come before the outer ones they may extend a value into.
+  // In order of their ends, inner loops come before the outer loops, into which they may extend a value.
   for (const Loop& loop : loops)
     for (Interval& interval : intervals)
       if (interval.first < loop.first && interval.last >= loop.first)
@@ -47,7 +47,7 @@ std::uint32_t live_registers(const std::vector<Instruction>& code, const std::ve
   for (const Interval& interval : intervals) {
     if (interval.first > interval.last) continue;  // never mentioned
     change[interval.first] += interval.words;
-    change[interval.last] -= interval.words;  // its place can be taken by the result of its last reader
+    change[interval.last] -= interval.words;  // the result of its last reader can take its place
   }
   std::int64_t alive = 0, most = 0;
   for (const std::int64_t c : change) most = std::max(most, alive += c);

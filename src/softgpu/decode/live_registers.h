@@ -1,4 +1,4 @@
-// How many registers an assembler would need: compilers give every value of PTX its own name.
+// Estimates how many registers an assembler would need: compilers give every PTX value its own name.
 #pragma once
 
 #include <vector>
@@ -13,8 +13,9 @@ struct RegisterUse {
   std::uint32_t words;
 };
 
-/// The greatest number of 32-bit registers alive at one instruction of a function (branch targets relative to its
-/// first). An estimate: a value lives from its first mention to its last, and to the end of every loop it enters.
+/// The greatest number of 32-bit registers live at one instruction of a function (branch targets relative to its first
+/// instruction). An estimate: a value lives from its first mention to its last, and to the end of every loop that it
+/// enters.
 std::uint32_t live_registers(const std::vector<Instruction>& code, const std::vector<RegisterUse>& registers);
 
 }  // namespace gpuctl::softgpu::engine

@@ -1,8 +1,8 @@
 // Module-scope variables.
 //
 // `.global` and `.const` variables go into one allocation of the program. Shared variables that a `.func` names have
-// one place in every block, at the front; those that only entries name follow, laid out for each entry by itself, so
-// that a kernel pays for its own alone.
+// one place in every block, at the front. Those that only entries name come after them. They are laid out for each
+// entry separately, so that a kernel pays only for its own.
 #include "softgpu/decode/module_symbols.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace gpuctl::softgpu::engine {
 namespace {
 
 constexpr std::size_t kVariableAlign = 256;
-constexpr std::size_t kSharedAlign = 128;  // of what follows the common part: enough for any PTX variable
+constexpr std::size_t kSharedAlign = 128;  // of the part after the common one: enough for any PTX variable
 
 void collect_names(const ptx::Operand& operand, std::set<std::string>& names) {
   if (operand.kind == ptx::Operand::Kind::kSymbol) names.insert(operand.text);
@@ -66,7 +66,7 @@ void ModuleSymbols::lay_out(const ptx::Variable& variable, std::size_t& bytes, P
   for (const ptx::Declarator& name : variable.names) {
     const std::optional<std::uint64_t> size = ptx::variable_bytes(variable, name);
     if (variable.is_extern || variable.type == "texref" || variable.type == "samplerref" || variable.type == "surfref")
-      continue;  // whoever names it gets an error there
+      continue;  // code that names it gets an error there
     if (!size) throw DecodeError{variable.line, "variable " + name.name + " has no size"};
     bytes = round_up(bytes, std::max<std::size_t>(kVariableAlign, ptx::variable_align(variable)));
     const Symbol symbol{bytes, *size, variable.space == "const"};

@@ -1,4 +1,4 @@
-// The names of a module and where they live: variables in memory, shared variables in their window, functions.
+// The names of a module and their places: variables in memory, shared variables in their window, functions.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct DecodeError {
 struct SharedVariable {
   std::uint32_t offset = 0;
   std::uint32_t size = 0;
-  bool dynamic = false;  ///< `extern .shared x[]`: stands behind all others
+  bool dynamic = false;  ///< `extern .shared x[]`: lies behind all others
 };
 
 class ModuleSymbols {
@@ -40,7 +40,7 @@ class ModuleSymbols {
   /// The value of a function's name.
   static std::uint64_t address_of(const Function& function) { return reinterpret_cast<std::uint64_t>(&function); }
 
-  /// End of the shared variables of helpers; those declared inside helpers are added as they are decoded.
+  /// End of the shared variables of helper functions; variables declared inside helpers are added as these are decoded.
   std::uint32_t common_end() const;
   void extend_common(std::uint32_t end) { common_end_ = end; }
   /// End of the shared variables of the module that only this entry names; 0 if it has none.

@@ -1,4 +1,4 @@
-// From a parsed module to a Program.
+// Turns a parsed module into a Program.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -10,10 +10,11 @@
 namespace gpuctl::softgpu::engine {
 namespace {
 
-/// Local memory a thread gets beyond what is known when functions call themselves or through pointers.
+/// Additional local memory of a thread if functions call themselves or through pointers, in bytes.
 constexpr std::uint32_t kRecursionBytes = 32768;
 
-/// What an assembler needs beside the values of the program: the stack pointer, addresses it folds, alignment of pairs.
+/// Registers that an assembler needs besides the values of the program: for the stack pointer, folded addresses, and
+/// alignment of pairs.
 constexpr std::uint32_t kSpareRegisters = 8;
 
 struct Reach {

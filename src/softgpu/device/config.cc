@@ -31,7 +31,7 @@ std::uint64_t number_from_env(const char* name, std::uint64_t least, std::uint64
   return text == nullptr ? otherwise : number(text, {least, most}).value_or(otherwise);
 }
 
-/// Of a list with commas the number for each device; the last one counts for all that follow.
+/// The number for each device from a comma-separated list; the last one also applies to all further devices.
 std::vector<std::uint64_t> numbers_from_env(const char* name, Bounds bounds, std::uint64_t otherwise,
                                             std::size_t count) {
   std::vector<std::uint64_t> values;
@@ -63,7 +63,8 @@ std::vector<DeviceConfig> devices_from_env() {
 }  // namespace
 
 std::string default_table_path() {
-  // Not $XDG_RUNTIME_DIR: a login shell has it and a service of the same user often has not, and both must meet.
+  // Not $XDG_RUNTIME_DIR: a login shell has it, a service of the same user often has not, and both must use the same
+  // table.
   const char* directory = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
   return std::string(directory) + "/softgpu-" + std::to_string(geteuid()) + "-v" + std::to_string(kTableVersion);
 }

@@ -1,4 +1,4 @@
-// The settings of the software GPU, all from the environment (README.md of the software GPU).
+// The settings of the software GPU, all from the environment (src/softgpu/README.md).
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace gpuctl::softgpu {
 
 /// One device of the machine.
 struct DeviceConfig {
-  std::uint32_t sms = 8;   ///< SOFTGPU_SMS, 1 to 64; counts only for the process that creates the table
+  std::uint32_t sms = 8;   ///< SOFTGPU_SMS, 1 to 64; only the process that creates the table uses it
   std::string table_path;  ///< SOFTGPU_TABLE; default: one file per user on the machine's shared memory
   std::size_t memory_bytes = std::size_t{4} << 30;  ///< SOFTGPU_MEMORY_MIB: device memory of this process
 };
@@ -18,21 +18,21 @@ struct DeviceConfig {
 struct Config {
   std::vector<DeviceConfig> devices;  ///< SOFTGPU_DEVICES of them, by their numbers on the machine
   bool priorities = true;             ///< SOFTGPU_PRIORITIES: this process's kernels are placed by priority
-  bool below_normal = false;          ///< CUDA_MPS_CLIENT_PRIORITY=1: all of them behind those of normal clients
+  bool below_normal = false;          ///< CUDA_MPS_CLIENT_PRIORITY=1: they go after those of normal clients
   std::size_t work_queues = 0;  ///< SOFTGPU_WORK_QUEUES of a process (contexts/work_queue.h); 0: one for each stream
   std::uint64_t warp_instruction_ns;  ///< SOFTGPU_WARP_INSTRUCTION_NS, see pacing.h
   std::string compile_until;          ///< SOFTGPU_COMPILE_UNTIL: compiling a PTX text lasts until this file exists
-  std::uint64_t memset_us = 0;        ///< SOFTGPU_MEMSET_US: what a memset takes at least, as where others have the GPU
+  std::uint64_t memset_us = 0;        ///< SOFTGPU_MEMSET_US: least duration of a memset, as on a busy GPU
   bool lazy_loading = false;          ///< CUDA_MODULE_LOADING=LAZY: a kernel's code is loaded at its first use
   bool strict_exit = false;           ///< SOFTGPU_STRICT_EXIT: abort() on calls after the process began to exit
 };
 
 inline constexpr std::size_t kMostDevices = 8;
 
-/// Reads the environment. A value that is not a number in range counts as not given.
+/// Reads the environment. A value that is not a number in range is ignored.
 Config read_config();
 
-/// Where the table of this user is when SOFTGPU_TABLE is not set.
+/// Path of this user's table if SOFTGPU_TABLE is not set.
 std::string default_table_path();
 
 }  // namespace gpuctl::softgpu

@@ -1,4 +1,4 @@
-// One device of the software GPU as this process sees it: who it is, and the table and the threads its kernels run by.
+// One device of the software GPU as this process sees it: its identity, and the table and threads that run its kernels.
 #pragma once
 
 #include <cuda.h>
@@ -14,7 +14,7 @@ namespace gpuctl::softgpu {
 
 class Device {
  public:
-  /// `ordinal` is the number that this process gives it, `number` the machine's. `activity` must outlive it.
+  /// `ordinal` is the device's number in this process, `number` its number on the machine. `activity` must outlive it.
   Device(int ordinal, std::size_t number, std::unique_ptr<Table> shared, Activity& activity,
          std::uint64_t warp_instruction_ns)
       : ordinal(ordinal), number(number), table(std::move(shared)), executor(*table, activity, warp_instruction_ns) {}
@@ -25,7 +25,7 @@ class Device {
   Executor executor;
 };
 
-/// Who a device of the machine is: the same in every process.
+/// The UUID of a device of the machine: the same in every process.
 CUuuid device_uuid(std::size_t number);
 /// "GPU-", hexadecimal digits and dashes.
 std::string device_uuid_text(std::size_t number);

@@ -15,9 +15,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How soon a dead process is noticed by one that waits for its SMs.
+/// How soon a process that waits for SMs notices that their owner is dead.
 constexpr auto kSweepInterval = 10ms;
-/// How soon a full table is tried again. 512 kernels at the heads of streams at one time are not a normal load.
+/// How soon a full table is tried again. A normal load does not have 512 kernels at the heads of streams at one time.
 constexpr auto kFullTableRetry = 1ms;
 
 engine::Dim3 unfold(std::uint64_t index, const engine::Dim3& grid) {
@@ -34,7 +34,7 @@ struct Executor::Run {
   const KernelLaunch* launch = nullptr;
   const std::atomic<bool>* abort = nullptr;
   const std::function<void(const KernelFault&)>* on_fault = nullptr;
-  std::atomic<std::uint64_t> blocks{0};  ///< to be run; fewer than in the grid once drop_queued() has been there
+  std::atomic<std::uint64_t> blocks{0};  ///< to be run; fewer than in the grid after drop_queued()
   std::uint64_t gridid = 0;
   std::atomic<std::uint64_t> next{0};  ///< linear index of the next block to start
 
@@ -43,7 +43,7 @@ struct Executor::Run {
   std::uint32_t taken[kMaxSms] = {};  ///< of row->granted, already handed to threads
   std::uint64_t finished = 0;
 
-  std::mutex mutex;  ///< guards what follows; run() frees this object once it saw `done` under it
+  std::mutex mutex;  ///< guards the members below; run() frees this object once it has seen `done` under it
   std::condition_variable changed;
   bool done = false;
   bool faulted = false;
@@ -84,20 +84,20 @@ void Executor::drop_queued(const std::atomic<bool>& abort) {
       if (run->finished == placed) over.push_back(run);
     }
     for (Run* run : over) remove(*run);
-    table_.place();  // what was behind them
+    table_.place();  // places the kernels behind them
     tasks = collect();
   }
   post(tasks, 0);
   for (Run* run : over) notify(*run);
 }
 
-/// Of a run that is over, with the table's mutex held.
+/// Removes a run that is over. The caller holds the table's mutex.
 void Executor::remove(Run& run) {
   table_.remove(*run.row);
   active_.erase(std::find(active_.begin(), active_.end(), &run));
 }
 
-/// Afterwards `run` may be gone.
+/// `run` may be gone when this returns.
 void Executor::notify(Run& run) {
   const std::lock_guard lock(run.mutex);
   run.done = true;
@@ -109,7 +109,7 @@ bool Executor::start(Run& run) {
   {
     const Table::Lock lock(table_);
     if (table_.closed()) return false;    // the process is ending; its threads stop where they are
-    if (run.abort->load()) return false;  // drop_queued() may have been here already
+    if (run.abort->load()) return false;  // drop_queued() may have run already
     const std::uint32_t threads = run.launch->block.x * run.launch->block.y * run.launch->block.z;
     KernelRequest request;
     request.blocks = run.blocks;
@@ -124,14 +124,14 @@ bool Executor::start(Run& run) {
     table_.place();
     tasks = collect();
     const auto own = std::count_if(tasks.begin(), tasks.end(), [&](const Task& task) { return task.run == &run; });
-    // The watcher looks after blocks that have to wait.
+    // The watcher handles blocks that must wait.
     if (static_cast<std::uint64_t>(own) < run.blocks) table_.kick();
   }
   post(tasks, 0);
   return true;
 }
 
-/// Takes over what was granted to this process since the last call. The table's mutex is held.
+/// Takes over the blocks granted to this process since the last call. The caller holds the table's mutex.
 std::vector<Executor::Task> Executor::collect() {
   std::vector<Task> tasks;
   for (Run* run : active_) {
@@ -162,7 +162,7 @@ void Executor::post(const std::vector<Task>& tasks, std::size_t first) {
   }
 }
 
-/// Belongs to the executor and not to the thread, so that leak checkers of a forked child still see an owner.
+/// The executor owns it, not the thread, so that leak checkers of a forked child still see an owner.
 engine::BlockScratch& Executor::new_scratch() {
   const std::lock_guard lock(mutex_);
   return scratches_.emplace_back();
@@ -190,7 +190,7 @@ void Executor::work() {
   }
 }
 
-/// Runs one block. Takes and returns how far the model is ahead of the host (pacing.h).
+/// Runs one block. Takes and returns the lead of the model over the host (pacing.h).
 BlockClock::Clock::duration Executor::run_block(const Task& task, engine::BlockScratch& scratch,
                                                 BlockClock::Clock::duration carried) {
   Run& run = *task.run;
@@ -235,7 +235,7 @@ BlockClock::Clock::duration Executor::run_block(const Task& task, engine::BlockS
   return {};
 }
 
-/// Frees the slot of a block that is over. Returns the block this thread runs next, if one was placed meanwhile.
+/// Frees the slot of a finished block. Returns the block that this thread runs next, if one was placed meanwhile.
 Executor::Task Executor::finish(const Task& task) {
   Run& run = *task.run;
   std::vector<Task> tasks;
@@ -255,7 +255,8 @@ Executor::Task Executor::finish(const Task& task) {
   return tasks.empty() ? Task{} : tasks.front();
 }
 
-/// Receives blocks placed by other processes; reclaims dead processes' slots while own blocks wait for some.
+/// Receives blocks that other processes placed. Reclaims dead processes' slots while blocks of this process wait for
+/// some.
 void Executor::watch_table() {
   while (true) {
     const std::uint32_t seen = table_.wake_count();

@@ -1,10 +1,10 @@
 // Runs kernels: queues them in the shared table, and runs their blocks on OS threads as they are placed on SMs.
 //
 // A block holds its SM slot from its placement until its thread has interpreted it and its modelled time is over
-// (pacing.h). The thread then frees the slot, places what fits now (of any process) and, if a block of this process
-// got the slot, goes on with that one without a thread switch. Blocks placed by other processes arrive through the
-// futex word of this process, which one more thread watches; that thread also sweeps dead processes out of the table
-// while something of this process waits for SMs.
+// (pacing.h). The thread then frees the slot and places the blocks that fit now, of any process. If a block of this
+// process got the slot, the thread runs that block next, without a thread switch. The futex word of this process
+// announces blocks that other processes placed; one more thread watches it. That thread also sweeps dead processes out
+// of the table while work of this process waits for SMs.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@
 
 namespace gpuctl::softgpu {
 
-/// One kernel launch, everything decided.
+/// One kernel launch, with all choices made.
 struct KernelLaunch {
   std::shared_ptr<const engine::Program> program;
   const engine::Kernel* kernel = nullptr;
@@ -36,7 +36,7 @@ struct KernelLaunch {
   std::uint32_t dynamic_shared = 0;           ///< bytes
   std::int32_t urgency = 0;                   ///< greater goes first on the GPU
   std::uint64_t allowed = kAnySm;             ///< SMs it may run on (bit = SM)
-  const engine::MemoryMap* memory = nullptr;  ///< what it may touch; outlives the process's kernels
+  const engine::MemoryMap* memory = nullptr;  ///< the memory it may access; outlives the process's kernels
   std::vector<std::byte> params;              ///< laid out as Kernel::params say
 };
 
@@ -53,14 +53,14 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// Queues the kernel and returns when all its blocks have finished. Any thread, several at a time. When `abort`
-  /// becomes true, the blocks on SMs end at once. `on_fault` is told of the first fault of a block while others may
-  /// still run; whoever runs the block calls it, with no lock held. A block that cannot be run for want of memory is a
-  /// fault too.
+  /// Queues the kernel and returns when all its blocks have finished. Any thread may call it, several at a time. When
+  /// `abort` becomes true, the blocks on SMs end at once. `on_fault` gets the first fault of a block, while other
+  /// blocks may still run; the thread that runs the faulty block calls it, with no lock held. A block for which there
+  /// is not enough memory is a fault too.
   void run(const KernelLaunch& launch, const std::atomic<bool>& abort,
            const std::function<void(const KernelFault&)>& on_fault);
 
-  /// Makes kernels whose `abort` is that one (and true) leave the queue: their blocks without an SM are forgotten.
+  /// Removes from the queue the kernels whose `abort` is that one (and true): their blocks without an SM are dropped.
   void drop_queued(const std::atomic<bool>& abort);
 
  private:
@@ -89,9 +89,9 @@ class Executor {
   std::once_flag watcher_;
 
   std::vector<Run*> active_;  ///< guarded by the table's mutex
-  SmNumbers numbers_;         ///< likewise
+  SmNumbers numbers_;         ///< guarded by the table's mutex
 
-  std::mutex mutex_;  ///< guards what follows; taken after the table's mutex is released, never inside it
+  std::mutex mutex_;  ///< guards the members below; taken after the table's mutex is released, never inside it
   std::condition_variable ready_;
   std::deque<Task> tasks_;
   std::deque<engine::BlockScratch> scratches_;  ///< one for each worker thread

@@ -1,4 +1,4 @@
-// What happens to those who use the driver, or its compiler, after the process has begun to exit.
+// Handles calls of the driver, or of its compiler, after the process has begun to exit.
 #pragma once
 
 #include <atomic>
@@ -6,13 +6,13 @@
 
 namespace gpuctl::softgpu {
 
-/// Ends the process with abort() and one line on stderr if SOFTGPU_STRICT_EXIT=1, so that a test sees what is undefined
-/// with a real driver. Returns otherwise.
+/// If SOFTGPU_STRICT_EXIT=1, ends the process with abort() and one line on stderr, so that a test sees behaviour that
+/// is undefined with a real driver. Otherwise returns.
 void complain_of_late_use(const std::string& what);
 
-/// While one lives, its thread is in the compiler, which is made at the first use and has an exit handler since then:
-/// one that runs before those that were registered earlier. A thread that is in the compiler then, or comes later, is
-/// complained of.
+/// While an object of this class exists, its thread is in the compiler. The first use makes the compiler, which then
+/// registers an exit handler; that handler runs before those registered earlier. Threads that are in the compiler at
+/// that time, or come later, are reported by complain_of_late_use().
 class CompilerUse {
  public:
   CompilerUse();

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A sleep costs the host 10 to 20 us, so a lead is slept off in pieces of at least this.
+/// A sleep costs the host 10 to 20 us, so a sleep is at least this long.
 constexpr auto kWorthASleep = 1ms;
 /// How long a sleep may go on after an abort.
 constexpr auto kLookAtAbort = 10ms;

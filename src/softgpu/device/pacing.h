@@ -1,22 +1,23 @@
-// How long a block takes. A block occupies its slot for the longer of its interpretation and its modelled time:
+// The duration of a block. A block occupies its slot for the longer of its interpretation and its modelled time:
 //
 //   modelled = warp instructions of the block / warps of the block x SOFTGPU_WARP_INSTRUCTION_NS
 //
-// that is, the warps of a block go on side by side and each of their instructions takes a fixed time. An SM holds at
+// In the model the warps of a block run side by side, and each of their instructions takes a fixed time. An SM holds at
 // most 64 warps, so the interpretation loads the host with at most
 //
 //   cores = SMs x 64 x cost of interpreting a warp instruction / SOFTGPU_WARP_INSTRUCTION_NS
 //
-// whatever the shape of the grid. The interpreter needs 10 to 35 ns for ordinary instructions, 70 to 200 ns for
-// atomics, shuffles and barriers (engine/bench.cc). With the default that is 0.2 to 0.7 cores for 8 full SMs. A sleep
-// at the end of a block costs 10 to 20 us more, so blocks of fewer than some twenty instructions are CPU-bound when
-// they fill all SMs, and so are full SMs of blocks that do nothing but shuffles. Otherwise virtual SMs do not compete
-// for two cores: a kernel that holds half the SMs runs at half the speed and leaves the other half alone. api/bench.cc
-// measures it.
+// for a grid of any shape. The interpreter needs 10 to 35 ns for ordinary instructions, and 70 to 200 ns for atomics,
+// shuffles and barriers (engine/bench.cc). With the default, that is 0.2 to 0.7 cores for 8 full SMs. A sleep at the
+// end of a block costs 10 to 20 us more. So blocks of fewer than some twenty instructions are CPU-bound when they fill
+// all SMs, and so are full SMs of blocks that do nothing but shuffles. Otherwise virtual SMs do not compete for two
+// cores: a kernel that holds half the SMs runs at half the speed and does not slow the other half. api/bench.cc
+// measures this.
 //
 // The interpretation must not run far ahead of the model: a persistent worker that has claimed all its block-tasks
-// within the first microseconds could not be evicted any more. So the engine calls pace() between turns of warps,
-// which sleeps off the lead. A lead too small for a sleep is carried over to the next block the thread runs.
+// within the first microseconds could no longer be evicted. So the engine calls pace() between turns of warps, and
+// pace() sleeps until the model has caught up. A lead too small for a sleep is carried over to the next block that the
+// thread runs.
 #pragma once
 
 #include <atomic>
@@ -37,15 +38,15 @@ class BlockClock {
   BlockClock(std::uint32_t threads, std::uint64_t warp_instruction_ns, Clock::duration carried,
              const std::atomic<bool>& abort);
 
-  /// Sleeps until the modelled time of that many warp instructions, if it is far enough ahead to be worth a sleep.
+  /// Sleeps until the modelled time of that many warp instructions, if it is far enough ahead for a sleep.
   void pace(std::uint64_t warp_instructions) const;
 
-  /// Sleeps until the modelled end of a block that executed that many warp instructions. A small lead may instead be
-  /// returned, to be carried over, if `may_carry`.
+  /// Sleeps until the modelled end of a block that executed that many warp instructions. If `may_carry`, a small lead
+  /// is returned instead, to be carried over.
   Clock::duration finish(std::uint64_t warp_instructions, bool may_carry) const;
 
  private:
-  /// When that many warp instructions are over.
+  /// The modelled end of that many warp instructions.
   Clock::time_point due(std::uint64_t warp_instructions) const;
   bool sleep_until(Clock::time_point end, Clock::duration least) const;
 

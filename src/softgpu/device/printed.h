@@ -1,5 +1,5 @@
-// What kernels print. As a GPU's driver does, the software GPU keeps it until the program waits for the GPU: so it
-// never comes between what the program itself printed before and after a launch.
+// Output of kernels. The software GPU keeps it until the program waits for the GPU, as a GPU's driver does. So it never
+// comes between the lines that the program itself prints before and after a launch.
 #pragma once
 
 #include <string_view>
@@ -8,15 +8,15 @@
 
 namespace gpuctl::softgpu {
 
-/// Keeps what kernels print, for standard output, and their failed assertions, for standard error. Any thread.
+/// Keeps the output of kernels, for standard output, and their failed assertions, for standard error. Any thread.
 class Printed : public engine::PrintSink {
  public:
   void print(std::string_view text) override;
   void assertion_failed(std::string_view line) override;
 };
 
-/// Writes what was kept when it goes out of scope: stands at the head of each call that waits for the GPU, so that it
-/// is written whatever the call returns. Any thread.
+/// Writes the kept output when it goes out of scope. It is the first object in each call that waits for the GPU, so the
+/// output is written on every return path. Any thread.
 struct WritesWhatWasPrinted {
   WritesWhatWasPrinted() = default;
   WritesWhatWasPrinted(const WritesWhatWasPrinted&) = delete;

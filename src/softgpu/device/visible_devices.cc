@@ -20,7 +20,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// The only device whose UUID begins like this.
+/// The device whose UUID begins with this text, if there is exactly one.
 std::optional<std::size_t> by_uuid(std::string_view beginning, std::size_t count) {
   std::optional<std::size_t> found;
   for (std::size_t number = 0; number < count; ++number) {

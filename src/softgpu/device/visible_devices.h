@@ -1,4 +1,4 @@
-// Which devices of the machine a process sees, and in which order (CUDA_VISIBLE_DEVICES).
+// The devices of the machine that a process sees, and their order (CUDA_VISIBLE_DEVICES).
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,9 @@
 
 namespace gpuctl::softgpu {
 
-/// The numbers of the devices, out of `count`, that a list names by number or by the beginning of a UUID that only one
-/// has. As the driver does it: the first item that names none ends the list, and a list that names one twice names none
-/// at all. `list` null: all.
+/// The numbers of the devices, out of `count`, that a list names by number or by the unique beginning of a UUID. As in
+/// the driver, the first item that names no device ends the list, and a list that names a device twice names none at
+/// all. `list` null: all.
 std::vector<std::size_t> visible_devices(const char* list, std::size_t count);
 
 }  // namespace gpuctl::softgpu

@@ -26,7 +26,7 @@ TEST(VisibleDevices, ByUuidOrABeginningThatOnlyOneHas) {
   EXPECT_EQ(visible_devices((second + ",0").c_str(), 3), (Numbers{1, 0}));
   EXPECT_EQ(visible_devices("GPU-67707563-746C-2d73-6F66-746770752d31", 3), Numbers{1});
   EXPECT_EQ(visible_devices("GPU-6770", 1), Numbers{0});
-  EXPECT_EQ(visible_devices("GPU-6770", 3), Numbers{});  // whose?
+  EXPECT_EQ(visible_devices("GPU-6770", 3), Numbers{});  // not unique
 }
 
 TEST(VisibleDevices, WhatNamesNoneEndsTheList) {

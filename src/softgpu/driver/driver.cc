@@ -16,7 +16,7 @@ namespace {
 std::atomic<Driver*> the_driver{nullptr};
 std::atomic<bool> forked{false};
 std::atomic<bool> exiting{false};
-/// How long an exit waits for blocks and copies, which look at their context's state far more often than that.
+/// How long an exit waits for blocks and copies, which check their context's state far more often than that.
 constexpr std::chrono::seconds kExitPatience{2};
 std::mutex start_mutex;
 
@@ -44,7 +44,7 @@ CUresult Driver::start() {
   }
   if (seen.empty()) return CUDA_ERROR_NO_DEVICE;
   pthread_atfork(nullptr, nullptr, in_forked_child);
-  // Now and not when this library is loaded: handlers and static objects of the program that are older run without a
+  // Registered now and not when this library is loaded: older handlers and static objects of the program run without a
   // driver.
   std::atexit(stop);
   the_driver.store(new Driver(std::move(config), std::move(seen)));

@@ -1,7 +1,7 @@
-// The state of the driver in this process, and the frame every API function runs in.
+// The state of the driver in this process, and the frame that runs every API function.
 //
-// Made by the first cuInit and never destroyed: its threads may run until the process is gone. A child made by fork
-// has none of these threads, so there every call answers CUDA_ERROR_NOT_INITIALIZED.
+// The first cuInit makes it. It is never destroyed: its threads may run until the process is gone. A child made by fork
+// has none of these threads, so every call there returns CUDA_ERROR_NOT_INITIALIZED.
 #pragma once
 
 #include <cuda.h>
@@ -25,23 +25,23 @@ namespace gpuctl::softgpu {
 
 class Driver : public Graphs {
  public:
-  /// cuInit: makes the driver unless it is there.
+  /// cuInit: makes the driver unless it exists.
   static CUresult start();
 
   /// The driver, or nullptr before start(), in a forked child, and once the process exits. Takes no lock.
   static Driver* get();
 
-  /// What that API function answers when there is no driver (see get()). With SOFTGPU_STRICT_EXIT=1 it does not return
-  /// if the reason is that the process exits.
+  /// The result of that API function if there is no driver (see get()). With SOFTGPU_STRICT_EXIT=1 it does not return
+  /// if the process exits.
   static CUresult refuse(const char* call);
 
-  /// Ends all contexts: kernels are stopped, nothing touches memory any more, waits are over, the SMs are given back.
-  /// Called when the process exits, by a handler that the first cuInit has registered.
+  /// Ends all contexts: kernels stop, nothing touches memory any more, waits end, and the SMs are given back. A handler
+  /// that the first cuInit has registered calls it when the process exits.
   static void stop();
 
   Context* create_context(unsigned flags, Device& device);
 
-  /// The primary context of a device, made by the first call after a reset. Each call counts.
+  /// The primary context of a device; the first call after a reset makes it. Each call counts.
   Context* retain_primary(Device& device);
   CUresult release_primary(const Device& device);
   void reset_primary(const Device& device);
@@ -56,20 +56,20 @@ class Driver : public Graphs {
   /// Ends a context's work and frees its streams, events, modules and memory.
   void destroy_context(Context& context);
 
-  /// Waits until all work submitted so far in any context, or in any on that device, is over. Stopped contexts do what
-  /// they have begun, no more.
+  /// Waits until all work submitted so far in any context, or in any context on that device, is over. Stopped contexts
+  /// finish only the work that has begun.
   void synchronize_all(const Device* device = nullptr);
 
-  /// Loading code waits as a real driver does: until all work submitted so far is over in the context, or in every one
-  /// for a library (null). Called when an image is loaded and when a kernel is used for the first time; either one
-  /// waits, as CUDA_MODULE_LOADING says.
+  /// Loading code waits as a real driver does: until all work submitted so far is over in the context, or, for a
+  /// library (null), in every context. The first is called when an image is loaded, the second when a kernel is used
+  /// for the first time. CUDA_MODULE_LOADING decides which of the two waits.
   void loads_image(Context* context);
   void uses(Function& function, Context& context);
 
-  /// The stream a handle means in the current context; nullptr if there is none such.
+  /// The stream of a handle in the current context; nullptr if there is none.
   std::shared_ptr<Stream> stream(Context& current, CUstream handle) const;
 
-  /// Makes a program's code known (handles, memory) or unknown.
+  /// Registers a program's code (handles, memory), or removes it.
   void add_module(const std::shared_ptr<Module>& module);
   void remove_module(const Module& module);
 
@@ -82,7 +82,7 @@ class Driver : public Graphs {
   Registry<CUlibrary, Library> libraries;
   Registry<CUlinkState, Linker> linkers;
   Registry<CUgreenCtx, GreenContext> green_contexts;
-  Registry<CUdevResourceDesc, ResourceDescription> resource_descriptions;  ///< nothing destroys one
+  Registry<CUdevResourceDesc, ResourceDescription> resource_descriptions;  ///< never destroyed
   std::atomic<std::uint64_t> next_split{1};
 
  private:
@@ -105,8 +105,8 @@ class Driver : public Graphs {
   std::vector<std::shared_ptr<Context>> all_contexts_;
 };
 
-/// Runs `body(driver)` for an API function; nothing it throws gets out. `call`, here and below: the name of that
-/// function, handed on by helpers between it and these.
+/// Runs `body(driver)` for an API function; no exception gets out. `call`, here and below: the name of that function,
+/// passed on by helpers between it and these.
 template <class Body>
 CUresult with_driver(Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
   Driver* driver = Driver::get();
@@ -131,7 +131,7 @@ CUresult with_device(CUdevice ordinal, Body&& body, const char* call = __builtin
       call);
 }
 
-/// Runs `body(driver, found)` with what has that handle in one of the driver's tables.
+/// Runs `body(driver, found)` with the object that has that handle in one of the driver's tables.
 template <class Handles, class Part, class Handle, class Body>
 CUresult with_found(Handles Part::*table, Handle handle, Body&& body,
                     const char* call = __builtin_FUNCTION()) noexcept {

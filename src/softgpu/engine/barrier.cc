@@ -1,8 +1,8 @@
 // The sixteen barriers of a block, counted by threads.
 //
-// Threads that have exited count as arrived, so nobody waits for them. A count in the instruction is in whole warps:
+// Threads that have exited count as arrived, so no thread waits for them. A count in the instruction is in whole warps:
 // lanes that a warp does not have, or that have exited, arrive with the first lane of their warp that does. A barrier
-// without a count, or with that of the whole block, completes when every living thread has arrived.
+// without a count, or with the count of the whole block, completes when every living thread has arrived.
 #include "softgpu/engine/block.h"
 
 namespace gpuctl::softgpu::engine {
@@ -12,7 +12,7 @@ void Block::arrive(Warp& warp, const Instruction& in, Mask mask) {
   const std::uint32_t number = numbers[__builtin_ctz(mask)];
   if (number >= kBarriers)
     throw Fault{FaultKind::kIllegalInstruction, in.line, "barrier " + std::to_string(number) + " does not exist"};
-  // Lanes that name another barrier stay where they are and come here again.
+  // Lanes that name another barrier stay at the instruction and execute it later.
   Mask same = 0;
   for_lanes(mask, [&](int i) { same |= Mask(numbers[i] == number) << i; });
   mask = same;

@@ -1,5 +1,6 @@
-// Speed of the engine in thread-instructions a second of CPU time, for kinds of instructions that programs are made of.
-// Prints one line each: name, thread-instructions in millions a second, nanoseconds a warp-instruction.
+// Measures the speed of the engine in thread-instructions per second of CPU time, for the kinds of instructions that
+// programs use. Prints one line each: name, millions of thread-instructions per second, nanoseconds per
+// warp-instruction.
 #include <time.h>
 
 #include <cstdio>

@@ -64,7 +64,7 @@ void Block::set_up_memory() {
     ctx_.ranges.size[ctx_.ranges.used++] = size;
   };
   if (launch_.memory == nullptr) return allow(reinterpret_cast<const void*>(kNullPage), ~std::size_t{0} - kNullPage);
-  // At most RangeCache::kFixed, which are never forgotten.
+  // At most RangeCache::kFixed ranges, which are never replaced.
   allow(ctx_.shared, ctx_.shared_bytes);
   allow(scratch_.local.data(), std::size_t{ctx_.local_bytes} * kLanes * static_cast<std::size_t>(warp_count_));
   allow(ctx_.params, ctx_.param_bytes);
@@ -177,7 +177,7 @@ Result<BlockStats> Block::run() {
       if (launch_.pace != nullptr) launch_.pace(launch_.pace_context, stats_.warp_instructions);
       if (aborted()) return failure(0, "aborted");
       const bool woke = wake_sleepers();
-      if (polled_) {  // what it waits for may be up to another OS thread
+      if (polled_) {  // it may wait for another OS thread
         polled_ = false;
         sched_yield();
       }

@@ -1,14 +1,14 @@
 // One thread block while it runs. Internal to run_block().
 //
 // Every lane has its own program counter and call stack, so any lane can wait while others go on (independent thread
-// scheduling). A warp repeatedly picks a group, the runnable lanes that stand at the same instruction in the same call
-// frame, and runs it until it diverges, waits, ends, or reaches the place where another group stands and joins it.
+// scheduling). A warp repeatedly picks a group: the runnable lanes at the same instruction in the same call frame. It
+// runs the group until the group diverges, waits, ends, or reaches the instruction of another group and joins it.
 //
-// Which group: the one deepest in calls, then the one with the lowest program counter. Compilers lay code out so that
-// this lets stragglers catch up and lanes meet again after a branch. It alone could starve: lanes spinning at a low
-// address on something that lanes at a higher one have to do. So a warp's turn has a limited number of instructions,
-// with reads of volatile memory and atomics counting many times, and lanes that used one up give way to those that did
-// not run.
+// The group picked is the one deepest in calls; among equals, the one with the lowest program counter. Compilers lay
+// code out so that this lets stragglers catch up, and lanes meet again after a branch. This rule alone could starve
+// lanes: some may spin at a low address on something that lanes at a higher one must do. So a warp's turn has a limited
+// number of instructions, in which reads of volatile memory and atomics count many times, and lanes that have used up a
+// turn yield to those that did not run.
 #pragma once
 
 #include <memory>
@@ -47,11 +47,11 @@ struct CallRecord {
 };
 
 struct Warp {
-  Mask live = 0;  ///< exist and have not exited
+  Mask live = 0;  ///< lanes that exist and have not exited
   Mask at_barrier = 0;
-  Mask at_sync = 0;  ///< wait for other lanes of the warp at a .sync instruction
+  Mask at_sync = 0;  ///< lanes that wait for other lanes of the warp at a .sync instruction
   Mask asleep = 0;
-  Mask gave_way = 0;  ///< ran long while others waited; the others go first
+  Mask gave_way = 0;  ///< lanes that ran long while others waited; the others go first
   Mask carry = 0;
   std::uint32_t pc[kLanes];
   std::uint32_t frame[kLanes];        ///< offset of the current call's registers
@@ -103,7 +103,7 @@ class Block {
   struct Group {
     Mask mask;
     std::uint32_t pc;
-    std::uint32_t stop;  ///< where another group waits to be joined
+    std::uint32_t stop;  ///< the instruction at which another group waits to be joined
   };
   Group pick_group(Warp& warp) const;
   void run_group(Warp& warp, Group group);
@@ -177,7 +177,7 @@ inline void for_lanes(Mask mask, F f) {
   for (; mask != 0; mask &= mask - 1) f(__builtin_ctz(mask));
 }
 
-/// The text of a device printf. `arguments` is the packed argument buffer; reads only what the format asks for.
+/// The text of a device printf. `arguments` is the packed argument buffer; only what the format names is read.
 std::string format_print(const char* format, const std::byte* arguments);
 
 }  // namespace gpuctl::softgpu::engine

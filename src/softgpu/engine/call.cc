@@ -8,7 +8,7 @@
 namespace gpuctl::softgpu::engine {
 namespace {
 
-/// Registers of all frames of one warp: far more than any program needs that does not recurse without end.
+/// Limit of the registers of all frames of one warp, in bytes: far more than a program without endless recursion needs.
 constexpr std::size_t kMaxRegisterBytes = 64u << 20;
 
 std::string position(const Dim3& at) {
@@ -19,7 +19,7 @@ std::string position(const Dim3& at) {
 
 }  // namespace
 
-/// What a lane handed to __assertfail.
+/// The arguments of a lane for __assertfail.
 Block::Assertion Block::assertion_of(Warp& warp, const CallSite& site, int lane) {
   std::uint64_t value[4] = {};  // message, file, line, function
   for (std::size_t k = 0; k < std::min<std::size_t>(4, site.arguments.size()); ++k) {
@@ -41,7 +41,7 @@ std::byte* Block::place(Warp& warp, int lane, const Place& place, std::uint32_t 
 
 void Block::copy(Warp& warp, int lane, const Place& to, std::uint32_t to_frame, std::uint32_t to_local,
                  const Place& from, std::uint32_t from_frame, std::uint32_t from_local) {
-  if (to.in_register && to.size == 0) {  // predicates pass as predicates
+  if (to.in_register && to.size == 0) {  // predicates are passed as predicates
     if (!from.in_register || from.size != 0) return;
     Mask& p = *at<Mask>(warp, to.reg, to_frame);
     const Mask bit = Mask{1} << lane;
@@ -62,7 +62,7 @@ void Block::call(Warp& warp, const Instruction& in, const Group& group, Mask act
   }
   const Function* callee = site.callee;
   if (callee == nullptr) {
-    // Lanes with the same target go together; the others stay at the call and take their turn later.
+    // Lanes with the same target go together. The others stay at the call and execute it later.
     const auto* pointer = at<std::uint64_t>(site.pointer);
     const std::uint64_t target = pointer[__builtin_ctz(active)];
     const auto known = std::find_if(program_.functions.begin(), program_.functions.end(), [&](const auto& function) {
@@ -85,9 +85,9 @@ void Block::call(Warp& warp, const Instruction& in, const Group& group, Mask act
   call_function(warp, in, *callee, active, group.pc);
 }
 
-/// Where a frame of `callee` for the lanes of `mask` may lie, `frame` or above. Lanes that went another way are in the
-/// middle of calls of their own, and frames of two functions must not overlap even for different lanes: each lays its
-/// registers out by itself, so what is one lane's in one is another lane's in the other.
+/// The place for a frame of `callee` for the lanes of `mask`, at `frame` or above. Other lanes of the warp are in calls
+/// of their own. Frames of two functions must not overlap even for different lanes: each function lays out its
+/// registers separately, so bytes of one lane in one frame are bytes of another lane in the other.
 std::uint32_t Block::free_frame(const Warp& warp, const Function& callee, std::uint32_t frame, Mask mask) const {
   const Mask others = warp.live & ~mask;
   bool moved = others != 0;
@@ -146,7 +146,7 @@ void Block::return_from(Warp& warp, const Instruction&, Mask mask) {
   });
 }
 
-/// Tells what each of the lanes has to say of its assertion, in the words of NVIDIA's driver, and faults.
+/// Reports the assertion of each lane, in the words of NVIDIA's driver, and faults.
 void Block::fail_assertion(Warp& warp, const Instruction& in, const CallSite& site, Mask mask) {
   std::string first;
   for_lanes(mask, [&](int lane) {

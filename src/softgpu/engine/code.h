@@ -1,4 +1,4 @@
-// Decoded functions and what else a Program consists of.
+// Decoded functions, and the other parts of a Program.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ constexpr T round_up(T value, std::type_identity_t<T> align) {
   return (value + align - 1) / align * align;
 }
 
-/// Where an argument or result of a call lives: in a register or in the local memory of a call frame.
+/// The place of an argument or result of a call: in a register, or in the local memory of a call frame.
 struct Place {
   bool in_register = false;
   OperandRef reg = kNoOperand;
@@ -39,7 +39,7 @@ struct Function {
   std::string name;
   bool entry = false;
   bool defined = false;     ///< has a body in this module
-  std::string error;        ///< not empty: cannot run, and why
+  std::string error;        ///< not empty: the function cannot run, for this reason
   std::uint32_t first = 0;  ///< index of the first instruction in Program::Impl::code
   std::uint32_t count = 0;
   std::uint32_t register_bytes = 0;  ///< of one frame, for a warp
@@ -51,7 +51,7 @@ struct Function {
   std::vector<const Function*> callees;
   bool calls_pointer = false;
   bool address_taken = false;
-  bool uses_shared = false;  ///< names shared variables that helpers share
+  bool uses_shared = false;  ///< names shared variables that several helper functions use
 };
 
 struct Program::Impl {

@@ -1,7 +1,7 @@
 // Operations among the lanes of a warp: shuffles, votes, matches, reductions, and bar.warp.sync.
 //
-// With .sync, lanes wait until every living lane of the member mask has come to the same operation with the same mask;
-// the instructions need not be the same, so each lane's operands are looked up through its own program counter.
+// With .sync, lanes wait until every living lane of the member mask has come to the same operation with the same mask.
+// The instructions need not be the same, so the operands of each lane are looked up through its own program counter.
 #include <algorithm>
 
 #include "softgpu/engine/block.h"
@@ -32,7 +32,7 @@ void shuffle(Lanes& l) {
     if constexpr (kOp == WarpOp::kShflBfly) from = i ^ b;
     const bool inside = kOp == WarpOp::kShflUp ? from >= greatest : from <= greatest;
     if (!inside) from = i;
-    // The value of a lane that does not take part is undefined: give the lane its own.
+    // The value of a lane that does not take part is undefined: give the reading lane its own value.
     l.result[i] = (l.mask >> from) & 1 ? l.value[from] : l.value[i];
     l.result_predicate |= Mask(inside) << i;
   });
@@ -139,7 +139,7 @@ bool takes_wide(WarpOp op) {
 void Block::warp_sync(Warp& warp, const Instruction& in, Mask mask) {
   if (in.flags & kUniform) return run_together(warp, in, mask);
   const auto* members = at<std::uint32_t>(in.op[5]);
-  // The usual case: nobody waits, and all that are named are here.
+  // The usual case: no lane waits, and all lanes of the mask are here.
   const Mask named = members[__builtin_ctz(mask)];
   if (warp.at_sync == 0 && (named & warp.live & ~mask) == 0) {
     Mask same = 0;
@@ -168,7 +168,7 @@ void Block::check_syncs(Warp& warp) {
   }
 }
 
-/// The lanes stand at the same instruction, whose frame is the current one.
+/// The lanes are at the same instruction, whose frame is the current one.
 void Block::run_together(Warp& warp, const Instruction& in, Mask lanes) {
   const auto op = static_cast<WarpOp>(in.sub);
   Lanes l;

@@ -1,4 +1,4 @@
-// What a handler sees of the warp and block it runs for.
+// The state of the warp and block that a handler works on.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace gpuctl::softgpu::engine {
 
 class MemoryMap;
 
-/// Recently used valid address ranges; a hit costs a subtraction and a comparison.
+/// Recently used valid address ranges. A hit costs a subtraction and a comparison.
 struct RangeCache {
   static constexpr int kEntries = 16;
   static constexpr int kFixed = 4;  ///< the first ones, of the block itself, are never replaced
@@ -48,7 +48,7 @@ struct Context {
 inline constexpr std::uint64_t kNullPage = 65536;
 
 /// Checks ctx.address[] of the lanes in `mask` one by one, asks the memory map for ranges not seen yet, and throws a
-/// Fault for the first wrong one. Slow: only called when the quick check did not pass.
+/// Fault for the first wrong address. Slow: called only if the quick check fails.
 void check_addresses(Context& ctx, const Instruction& in, Mask mask, unsigned bytes);
 
 /// The same for offsets in shared (stride 0) or local memory.

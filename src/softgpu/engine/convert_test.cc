@@ -1,5 +1,5 @@
-// cvt and half precision. Expected values of roundings come from their definition: the two neighbouring values of the
-// target format are found by search over all of them (f16, bf16) or from the CPU (f32).
+// Tests of cvt and half precision. Expected values of roundings come from the definition: a search over all values of
+// the target format finds the two neighbours (f16, bf16), or the CPU gives them (f32).
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -39,7 +39,7 @@ struct Format {
     if (std::isnan(x)) return 0x7fff;
     if (x == 0) return std::signbit(x) ? 0x8000 : 0;
     if (std::isinf(x)) return x > 0 ? values.back().second : values.front().second;
-    // Beyond the largest number only rounding outwards or to nearest gives infinity.
+    // Beyond the largest number, only rounding outwards or to nearest gives infinity.
     if (std::abs(x) >= overflow) {
       const bool infinite = mode == 'n' || (mode == 'p' && x > 0) || (mode == 'm' && x < 0);
       return x > 0 ? (values.end() - (infinite ? 1 : 2))->second : (values.begin() + (infinite ? 0 : 1))->second;
@@ -140,7 +140,7 @@ TEST(Convert, HalfArithmeticIsCorrectlyRounded) {
     __extension__ const __float128 exact =
         static_cast<__float128>(half_value(a[i])) * half_value(b[i]) + half_value(c[i]);
     double nearest = static_cast<double>(exact);
-    // Round to odd, so that the second rounding sees what was lost.
+    // Round to odd, so that the second rounding sees the bits that the first one lost.
     if (std::isfinite(nearest) && exact != nearest) {
       const bool even = (__builtin_bit_cast(std::uint64_t, nearest) & 1) == 0;
       if (even) nearest = std::nextafter(nearest, exact > nearest ? INFINITY : -INFINITY);

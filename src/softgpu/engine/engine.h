@@ -1,9 +1,9 @@
-// The execution engine of the software GPU: a PTX module becomes a Program, and one thread block of one of its
-// kernels runs at a time on the calling OS thread.
+// The execution engine of the software GPU. It turns a PTX module into a Program, and runs one thread block of a kernel
+// at a time on the calling OS thread.
 //
-// Device addresses are host addresses: `ld.global` loads from that address of this process. Shared, local and
-// parameter memory belong to the block being run. Different blocks may run at the same time on several OS threads;
-// device atomics are host atomics, so they also work against other threads and other processes.
+// Device addresses are host addresses: `ld.global` loads from that address of this process. Shared, local and parameter
+// memory belong to the running block. Different blocks may run at the same time on several OS threads. Device atomics
+// are host atomics, so they are also atomic towards other threads and other processes.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ struct Dim3 {
   std::uint32_t z = 1;
 };
 
-/// One kernel parameter: where its bytes stand in the parameter buffer.
+/// One kernel parameter: the position of its bytes in the parameter buffer.
 struct Param {
   std::uint32_t offset;
   std::uint32_t size;
@@ -37,7 +37,7 @@ struct Param {
 
 struct Function;  // decoded code, internal
 
-/// What a launcher needs to know of an entry. Owned by its Program.
+/// The properties of an entry that a launcher needs. Owned by its Program.
 struct Kernel {
   std::string name;
   std::vector<Param> params;
@@ -63,17 +63,17 @@ struct Symbol {
 class Program {
  public:
   /// Allocates and initialises the variables (256-byte aligned) and decodes all functions. Fails if the module itself
-  /// is wrong; a construct the engine does not run only spoils the kernels that can reach it, see kernel().
+  /// is wrong. A construct that the engine does not support only disables the kernels that can reach it; see kernel().
   static Result<std::shared_ptr<const Program>> compile(const ptx::Module& module);
 
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  /// The kernel of that name, or why it cannot run: no such entry, or the line and instruction that is not supported.
+  /// The kernel of that name, or why it cannot run: no such entry, or the line and the unsupported instruction.
   Result<const Kernel*> kernel(std::string_view name) const;
 
-  /// Names of all entries in the order of the text, those that cannot run too.
+  /// Names of all entries, in the order of the text, including those that cannot run.
   const std::vector<std::string>& kernel_names() const;
 
   /// A `.global` or `.const` variable, or nullptr.
@@ -90,8 +90,8 @@ class Program {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Tells which memory a kernel may touch. Optional: without one, only null, misaligned, shared and local accesses are
-/// checked and a wild address ends the process.
+/// Says which memory a kernel may access. Optional: without one, only null, misaligned, shared and local accesses are
+/// checked, and a wild address ends the process.
 class MemoryMap {
  public:
   struct Range {
@@ -100,12 +100,13 @@ class MemoryMap {
   };
   virtual ~MemoryMap() = default;
 
-  /// The valid range that holds `address`, empty if there is none. Called from the thread of run_block; the engine
-  /// remembers answers until the block ends, so this may take a lock. Variables of the Program need not be known here.
+  /// The valid range that holds `address`; empty if there is none. Called from the thread of run_block. The engine
+  /// remembers answers until the block ends, so this function may take a lock. It need not know the variables of the
+  /// Program.
   virtual Range find(std::uint64_t address) const = 0;
 };
 
-/// Receives what a kernel prints. Called from the thread of run_block.
+/// Receives the output of a kernel. Called from the thread of run_block.
 class PrintSink {
  public:
   virtual ~PrintSink() = default;
@@ -117,12 +118,12 @@ class PrintSink {
 /// What a kernel did wrong.
 enum class FaultKind {
   kNone,            ///< run_block failed for another reason: it was aborted, or there was no memory for the block
-  kTrap,            ///< `trap`, and whatever has no kind of its own
+  kTrap,            ///< `trap`, and faults without a kind of their own
   kAssertion,       ///< a failed assert()
-  kIllegalAddress,  ///< memory that is not the kernel's
+  kIllegalAddress,  ///< memory that the kernel may not access
   kMisalignedAddress,
   kIllegalInstruction,  ///< an instruction that cannot be executed, or operands for which it has no meaning
-  kInvalidPc,           ///< a branch or call to what is no code
+  kInvalidPc,           ///< a branch or call to something that is not code
   kStackOverflow,
 };
 
@@ -140,8 +141,9 @@ struct BlockLaunch {
   std::uint64_t gridid = 0;
   const std::atomic<bool>* abort = nullptr;  ///< when it becomes true, run_block fails soon (within about 10 ms)
   const MemoryMap* memory = nullptr;
-  PrintSink* print = nullptr;  ///< nullptr: what the kernel prints is dropped
-  /// Called between rounds of the block's warps with the warp instructions issued so far; may sleep. nullptr: not.
+  PrintSink* print = nullptr;  ///< nullptr: the output of the kernel is dropped
+  /// Called between rounds of the block's warps, with the warp instructions issued so far; may sleep. nullptr: not
+  /// called.
   void (*pace)(void* context, std::uint64_t warp_instructions) = nullptr;
   void* pace_context = nullptr;
   FaultKind* fault = nullptr;  ///< receives what the kernel did wrong when run_block fails; nullptr: not wanted
@@ -167,9 +169,9 @@ class BlockScratch {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Runs one block to its end. `nanosleep` takes real time and %globaltimer is CLOCK_MONOTONIC in nanoseconds.
-/// Fails on a fault (the message names kernel, PTX line and cause), on abort, and when all remaining threads wait at
-/// barriers nobody can complete; memory written so far stays written.
+/// Runs one block to its end. `nanosleep` takes real time, and %globaltimer is CLOCK_MONOTONIC in nanoseconds. Fails on
+/// a fault (the message names kernel, PTX line and cause), on abort, and if all remaining threads wait at barriers that
+/// none can complete. Memory written so far stays written.
 Result<BlockStats> run_block(const BlockLaunch& launch, BlockScratch& scratch);
 
 }  // namespace gpuctl::softgpu::engine

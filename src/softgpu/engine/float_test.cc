@@ -1,5 +1,5 @@
-// Floating-point instructions against the same computed here. Directed rounding is checked through the defining
-// property, with exact arithmetic in long double where that suffices, else with the rounding mode of the CPU.
+// Compares floating-point instructions with the same operations computed here. Directed rounding is checked by its
+// defining property, with exact arithmetic in long double where that suffices, else with the rounding mode of the CPU.
 #include <cfenv>
 #include <cmath>
 #include <functional>

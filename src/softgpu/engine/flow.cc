@@ -1,4 +1,4 @@
-// Choosing and running groups of lanes, and control flow. See block.h for the idea.
+// Chooses and runs groups of lanes, and executes control flow. block.h explains the idea.
 #include <algorithm>
 
 #include "softgpu/engine/block.h"
@@ -8,12 +8,13 @@ namespace {
 
 constexpr std::uint32_t kNever = 0xffffffff;
 
-// Instructions a warp issues before the next warp has its turn, and before lanes that wait behind others get ahead of
-// them. Long, so that loops of ordinary length are not torn apart; still only a millisecond or so, to notice an abort.
+// Instructions that a warp issues before the next warp has its turn, and before lanes that wait behind others go first.
+// It is large, so that loops of ordinary length are not interrupted, but still only a millisecond or so, to notice an
+// abort.
 constexpr std::int64_t kTurn = 65536;
-// The same while lanes of the block sleep: how late they may wake up.
+// The same while lanes of the block sleep: it limits how late they wake up.
 constexpr std::int64_t kTurnBesideSleepers = 4096;
-// What a read of memory that others may write costs of a turn: a spinning lane gives way soon.
+// The cost, in instructions of a turn, of a read of memory that others may write: a spinning lane yields soon.
 constexpr std::int64_t kPollCost = 512;
 
 }  // namespace
@@ -119,7 +120,7 @@ void Block::run_group(Warp& warp, Group group) {
   budget_ = std::min(budget_, left);
 }
 
-/// Executes one instruction of another kind than kPlain. True: the group goes on as one at group.pc. False: the lanes
+/// Executes one instruction of a kind other than kPlain. True: the group goes on as one at group.pc. False: the lanes
 /// have their own program counters now, and a new group must be picked.
 bool Block::control(Warp& warp, const Instruction& in, Group& group, Mask active) {
   const Mask others = group.mask & ~active;

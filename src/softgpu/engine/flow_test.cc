@@ -11,7 +11,8 @@ using testing::compile;
 using testing::launch;
 using testing::Shape;
 
-/// A kernel `k(out)` whose body leaves in %d what thread %t (its linear index, also in %x within the block) stores.
+/// A kernel `k(out)`. Its body leaves in %d what thread %t stores (%t is its linear index, which is also in %x within
+/// the block).
 std::shared_ptr<const Program> kernel(const std::string& body, const std::string& before = "") {
   return compile(".version 8.5\n.target sm_90\n.address_size 64\n" + before + R"(
 .visible .entry k(.param .u64 out)
@@ -41,7 +42,7 @@ std::vector<std::uint32_t> run(const std::string& body, std::uint32_t threads, c
 }
 
 TEST(Flow, DivergentLoopsAndBranches) {
-  // Collatz steps: every lane loops another number of times.
+  // Collatz steps: each lane loops a different number of times.
   const auto out = run(R"(
   add.u32 %r1, %x, 1;
   mov.u32 %d, 0;
@@ -181,7 +182,7 @@ $OUT:)",
 }
 
 TEST(Barrier, FinishedThreadsTakePartUntilAllAre) {
-  // Thread i works i rounds, each with a barrier of the same instruction that finished threads loop in.
+  // Thread i works i rounds, each with a barrier. Finished threads loop at the same barrier instruction.
   const auto out = run(R"(
   mov.u32 %d, 0;
 $WORK:
@@ -395,7 +396,7 @@ TEST(WarpSync, ExitedLanesAreNotWaitedFor) {
 }
 
 TEST(Time, SleepTakesRealTimeAndOtherWarpsGoOn) {
-  // Warp 0 sleeps 20 ms; warp 1 meanwhile counts how long it could run and stores the clock when it is done.
+  // Warp 0 sleeps 20 ms. Meanwhile warp 1 counts how long it can run, and stores the clock when it is done.
   std::vector<std::uint64_t> out(64);
   const auto program = compile(R"(.version 8.5
 .target sm_90

@@ -1,11 +1,11 @@
-// Decoded code: what the decoder makes of PTX and the block executor runs.
+// Decoded code: the decoder makes it from PTX, and the block executor runs it.
 //
-// Registers are kept per warp as structures of arrays: a register of up to 32 bits is 32 lanes of u32, a 64-bit one 32
-// lanes of u64, a predicate one mask of 32 bits. An operand is an offset of such an array from one of a few bases (the
-// current frame, the constants of the program, the special registers of the warp), so an immediate costs what a
-// register costs and one handler serves both. Values narrower than their lane have undefined upper bits.
+// Registers are kept per warp as structures of arrays: a register of up to 32 bits is 32 lanes of u32, a 64-bit one is
+// 32 lanes of u64, a predicate is one mask of 32 bits. An operand is the offset of such an array from one of a few
+// bases (the current frame, the constants of the program, the special registers of the warp). So an immediate costs the
+// same as a register, and one handler serves both. Values narrower than their lane have undefined upper bits.
 //
-// This header is for the handlers too, which are compiled for newer instruction sets: nothing in it may pull in inline
+// Handlers, which are compiled for newer instruction sets, include this header too: nothing in it may bring in inline
 // functions that the rest of the program shares.
 #pragma once
 
@@ -24,7 +24,7 @@ inline constexpr Mask kAllLanes = 0xffffffff;
 inline constexpr std::uint32_t kSlot32 = kLanes * 4;
 inline constexpr std::uint32_t kSlot64 = kLanes * 8;
 
-/// Offset from a base; the base stands in the two top bits.
+/// Offset from a base; the two top bits name the base.
 using OperandRef = std::uint32_t;
 enum class Base : std::uint32_t { kFrame = 0, kPool = 1, kSpecial = 2 };
 constexpr OperandRef operand_ref(Base base, std::uint32_t offset) {
@@ -36,7 +36,7 @@ struct Context;
 struct Instruction;
 using Handler = void (*)(Context&, const Instruction&, Mask);
 
-/// What the executor does with an instruction; everything but kPlain is the executor's own business.
+/// What the executor does with an instruction. For all kinds but kPlain the executor itself does the work.
 enum class Kind : std::uint8_t {
   kPlain,        ///< call the handler
   kBranch,       ///< target
@@ -83,7 +83,7 @@ inline constexpr std::uint16_t kAddress32 = 4;    ///< the address register has 
 inline constexpr std::uint16_t kCarryIn = 8;      ///< addc, subc, madc
 inline constexpr std::uint16_t kCarryOut = 16;    ///< .cc
 inline constexpr std::uint16_t kPolls = 32;    ///< reads memory that others may write: a loop around it may be a wait
-inline constexpr std::uint16_t kUniform = 64;  ///< no .sync: the lanes that are here are the members
+inline constexpr std::uint16_t kUniform = 64;  ///< no .sync: the lanes that arrive are the members
 
 struct Instruction {
   Handler handler = nullptr;

@@ -1,4 +1,4 @@
-// Integer and bitwise instructions against the same computed here, over edge values and random ones.
+// Compares integer and bitwise instructions with the same operations computed here, over edge values and random ones.
 #include <algorithm>
 #include <functional>
 #include <limits>

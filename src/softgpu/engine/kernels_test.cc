@@ -1,4 +1,4 @@
-// Whole kernels compiled by nvcc against the same computed here, bit for bit.
+// Compares whole kernels compiled by nvcc with the same computed here, bit for bit.
 #include <cmath>
 #include <fstream>
 #include <random>

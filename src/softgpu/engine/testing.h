@@ -1,4 +1,4 @@
-// For the tests of the engine: compile a PTX text, run kernels of it, look at the memory.
+// For the tests of the engine: compiles a PTX text, runs its kernels, and reads the memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ struct Shape {
   const std::atomic<bool>* abort = nullptr;
 };
 
-/// Runs all blocks one after the other; the first error, or an empty string.
+/// Runs all blocks one after the other. Returns the first error, or an empty string.
 template <class... T>
 std::string launch(const Program& program, const std::string& name, const Shape& shape, const T&... values) {
   const Result<const Kernel*> kernel = program.kernel(name);

@@ -63,7 +63,7 @@ constexpr bool is_float(Type t) {
   return t >= Type::kF16 && t <= Type::kBf16x2;
 }
 
-/// The untyped types become unsigned ones, the rest stays.
+/// Turns untyped types into unsigned ones; other types stay.
 constexpr Type without_bits(Type t) {
   switch (t) {
     case Type::kB8:
@@ -116,7 +116,7 @@ enum class Compare : std::uint8_t {
 
 enum class Combine : std::uint8_t { kNone, kAnd, kOr, kXor };
 
-/// State spaces of memory operands, as far as the address computation differs.
+/// State spaces of memory operands, distinguished where the address computation differs.
 enum class Space : std::uint8_t {
   kGlobal,  ///< also generic and const: the address is a host address
   kShared,  ///< offset in the block's shared memory

@@ -1,8 +1,8 @@
 // Stream capture: work given to a capturing stream becomes nodes of a graph.
 //
-// A capture has one origin stream; others join it when they wait for an event recorded in it. For each of its streams
-// it knows the nodes that the next one will depend on. A call that must not be made during a capture invalidates it;
-// the stream then answers with errors until the capture is ended where it began.
+// A capture has one origin stream. Other streams join it when they wait for an event recorded in it. For each of its
+// streams the capture knows the nodes on which the next node will depend. A call that is not allowed during a capture
+// invalidates it; the stream then returns errors until the capture is ended in its origin stream.
 #pragma once
 
 #include <cuda.h>
@@ -31,7 +31,7 @@ struct Capture {
   bool ended = false;
   struct Member {
     std::shared_ptr<Stream> stream;
-    std::vector<CUgraphNode> last;  ///< what its next node depends on, as cuStreamGetCaptureInfo shows it
+    std::vector<CUgraphNode> last;  ///< its next node depends on these; cuStreamGetCaptureInfo shows them
   };
   std::map<const Stream*, Member> streams;
 };
@@ -48,26 +48,28 @@ class Captures {
 
   CUresult begin(const std::shared_ptr<Stream>& stream, CUstreamCaptureMode mode, std::shared_ptr<Graph> into,
                  std::vector<CUgraphNode> after);
-  /// `graph` gets the graph, known to the driver, or nullptr if the capture was not a valid one.
+  /// `graph` receives the graph, registered with the driver, or nullptr if the capture was not valid.
   CUresult end(const std::shared_ptr<Stream>& stream, CUgraph* graph);
 
-  /// What a stream is part of, or nullptr. Held with Graphs::graph_mutex.
+  /// The capture that a stream is part of, or nullptr. The caller holds Graphs::graph_mutex.
   std::shared_ptr<Capture> find(const Stream& stream) const;
 
-  /// For questions about a stream: the legacy stream cannot answer while a blocking stream of its context captures.
+  /// Called before a query about a stream: the legacy stream cannot answer while a blocking stream of its context
+  /// captures.
   CUresult check_legacy(const Stream& stream);
 
-  /// Before work is given to `stream`: *capturing says whether it is to become a node (add()). Fails, and invalidates
-  /// captures, where the work would break one.
+  /// Called before work is given to `stream`. *capturing says whether the work must become a node (add()). Fails, and
+  /// invalidates captures, if the work would break one.
   CUresult check_work(const Stream& stream, bool* capturing);
 
-  /// Before the host waits for, or asks about, the work of `stream`.
+  /// Called before the host waits for, or queries, the work of `stream`.
   CUresult check_wait(const Stream& stream);
 
-  /// Before the host waits for all work of a context.
+  /// Called before the host waits for all work of a context.
   CUresult check_wait_all(const Context& context);
 
-  /// Before a call that a capture would not see though the program may mean it to (cuMemAlloc, cuEventQuery).
+  /// Called before a call that a capture would not record although the program may expect it to (cuMemAlloc,
+  /// cuEventQuery).
   CUresult check_unsafe();
 
   /// Appends a node to a capturing stream; *node may be nullptr.
@@ -76,16 +78,16 @@ class Captures {
   /// cuEventRecord in a capturing stream.
   CUresult record(const Stream& stream, Event& event);
 
-  /// cuStreamWaitEvent where the stream or the event is part of a capture; *done is false if neither is.
+  /// cuStreamWaitEvent, if the stream or the event is part of a capture; *done is false if neither is.
   CUresult wait(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Event>& event, bool external, bool* done);
 
-  /// Before the host asks about an event.
+  /// Called before the host queries an event.
   CUresult check_event(const Event& event);
 
-  /// Forgets a stream that is destroyed; a capture that began in it is over.
+  /// Forgets a stream that is being destroyed. A capture that began in it ends.
   void forget(const Stream& stream);
 
-  /// Ends all captures in which streams of a context take part, because that is destroyed.
+  /// Ends all captures in which streams of a context take part, because the context is being destroyed.
   void forget(const Context& context);
 
   static CUstreamCaptureMode exchange_mode(CUstreamCaptureMode mode);
@@ -102,7 +104,7 @@ class Captures {
   std::uint64_t next_id_ = 1;
 };
 
-/// Gives work to a stream: it runs in its turn, or becomes a node if the stream captures.
+/// Gives work to a stream. It runs in order, or becomes a node if the stream captures.
 CUresult perform(Graphs& graphs, const std::shared_ptr<Stream>& stream, Work work);
 
 }  // namespace gpuctl::softgpu

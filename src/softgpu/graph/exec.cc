@@ -11,7 +11,7 @@
 namespace gpuctl::softgpu {
 namespace {
 
-/// More threads than this never run the nodes of one launch; other branches then take turns.
+/// The most threads that help to run the nodes of one launch; further branches take turns.
 constexpr std::size_t kMostHelpers = 31;
 
 class PlanMaker {
@@ -65,7 +65,8 @@ class PlanMaker {
 }  // namespace
 
 std::size_t width_of(const Plan& plan) {
-  // Chains that cover the plan: each step goes on with the first of its followers that no other chain has taken.
+  // Counts chains that cover the plan: each step is followed by the first of its followers that no other chain has
+  // taken.
   std::vector<bool> continues(plan.steps.size());
   for (const Plan::Step& step : plan.steps) {
     const auto next =
@@ -101,7 +102,7 @@ struct GraphExec::Run {
     unclaimed = left = plan->steps.size();
   }
 
-  /// Runs steps as they become ready: until all have ended, or until all have been taken by somebody.
+  /// Runs steps as they become ready, until all have ended, or until all have been taken by a thread.
   void work(bool to_the_end) {
     std::unique_lock lock(mutex);
     while (true) {
@@ -179,7 +180,7 @@ void GraphExec::set_enabled(const Node& node, bool enabled) {
   changeable_plan().steps[step_of_.at(&node)].enabled = enabled;
 }
 
-/// What this launch allocates must be free, unless it is to be freed on launch.
+/// The memory that this launch allocates must be free, unless it is to be freed on launch.
 CUresult GraphExec::take_memory() {
   std::vector<std::shared_ptr<GraphMemory>> freed;
   const bool may_be_live = (flags_ & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
@@ -204,7 +205,7 @@ CUresult GraphExec::launch(const std::shared_ptr<Stream>& stream) {
   const auto run = std::make_shared<Run>(graphs_, *stream->context(), plan_);
   run->priority = stream->priority();
   run->own_priority = (flags_ & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY) != 0;
-  // Waits are for what was recorded before this launch, whatever it records itself.
+  // Waits refer to recordings made before this launch, even if it records the same event.
   for (std::size_t i = 0; i < plan_->steps.size(); ++i) {
     const Work& work = *plan_->steps[i].work;
     if (const auto* wait = std::get_if<WaitWork>(&work)) run->events[i] = wait->event->recording();

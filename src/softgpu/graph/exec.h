@@ -1,8 +1,8 @@
-// Executable graphs: what cuGraphInstantiate makes of a graph, and one launch of it.
+// Executable graphs, made by cuGraphInstantiate, and their launches.
 //
-// A launch is one operation of its stream. The stream's thread runs the nodes whose dependencies have ended, and where
-// branches are independent, streams of the executable graph's own help it. Launches of the same executable graph
-// follow each other. A launch keeps the plan it was issued with: later updates are for later launches.
+// A launch is one operation of its stream. The stream's thread runs the nodes whose dependencies have ended. Where
+// branches are independent, streams that the executable graph owns help it. Launches of the same executable graph
+// follow each other. A launch keeps the plan with which it was issued: later updates affect later launches.
 #pragma once
 
 #include <cuda.h>
@@ -18,7 +18,7 @@ namespace gpuctl::softgpu {
 
 class Graphs;
 
-/// The nodes to run, those of child graphs in their parents' place.
+/// The nodes to run, with the nodes of child graphs in place of their parents.
 struct Plan {
   struct Step {
     Context* context = nullptr;
@@ -30,12 +30,12 @@ struct Plan {
   std::vector<Step> steps;
 };
 
-/// How many steps of a plan can run at the same time, at most (an upper bound).
+/// An upper bound of how many steps of a plan can run at the same time.
 std::size_t width_of(const Plan& plan);
 
 class GraphExec {
  public:
-  /// `source` is a clone, owned from now on, without cycles. `context` runs what helps.
+  /// `source` is a clone without cycles; this object owns it from now on. The helping streams are streams of `context`.
   GraphExec(Graphs& graphs, Context& context, std::shared_ptr<Graph> source, unsigned long long flags);
   ~GraphExec();
   GraphExec(const GraphExec&) = delete;
@@ -54,10 +54,10 @@ class GraphExec {
   void set_enabled(const Node& node, bool enabled);
 
   /// Changes all nodes of `mine`, which is source() or the graph of a child node in it, to those of a graph of the same
-  /// shape, or nothing.
+  /// shape. Changes all of them, or none.
   CUresult update(const Graph& mine, const Graph& other, CUgraphExecUpdateResultInfo* info);
 
-  /// Needs Graphs::graph_mutex, as everything here.
+  /// The caller holds Graphs::graph_mutex, as for everything here.
   CUresult launch(const std::shared_ptr<Stream>& stream);
 
  private:
@@ -76,7 +76,7 @@ class GraphExec {
   std::map<std::uint64_t, Node*> by_origin_;
   std::map<const Node*, std::size_t> step_of_;
   std::shared_ptr<Plan> plan_;
-  bool launched_ = false;  ///< so a launch may have this plan and it must not change
+  bool launched_ = false;  ///< if so, a launch may use this plan, and it must not change
   std::vector<std::shared_ptr<Stream>> helpers_;
   std::shared_ptr<Recording> last_;  ///< of the latest launch
 };

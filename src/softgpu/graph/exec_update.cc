@@ -1,7 +1,7 @@
-// cuGraphExecUpdate: pairing the nodes of two graphs, and what may differ between two of a pair.
+// cuGraphExecUpdate: pairs the nodes of two graphs, and checks the differences between the two nodes of a pair.
 //
-// The nodes nobody depends on are paired in the order in which they were made, and from there dependencies in the order
-// of their edges. So the same steps of building or capturing give the same pairs.
+// The nodes on which no other node depends are paired in the order in which they were made; from there, dependencies
+// are paired in the order of their edges. So the same steps of building or capturing give the same pairs.
 #include <algorithm>
 #include <unordered_map>
 

@@ -1,7 +1,7 @@
 // Graphs as programs build them: nodes and the order between them. Nothing here runs.
 //
-// Handles of nodes and graphs are their addresses; the registries of the driver know which are valid. Who uses a graph
-// holds Graphs::graph_mutex.
+// The handles of nodes and graphs are their addresses; the registries of the driver know which are valid. All functions
+// need Graphs::graph_mutex.
 #pragma once
 
 #include <cuda.h>
@@ -25,7 +25,7 @@ struct Node {
   std::vector<Node*> dependencies;  ///< in the order in which they were added; no duplicates
   std::vector<Node*> dependents;
 
-  /// What cuGraphKernelNodeGetParams hands out, valid until the parameters change.
+  /// The parameters that cuGraphKernelNodeGetParams returns; valid until the parameters change.
   struct Shown {
     std::vector<void*> values;
     std::size_t bytes = 0;
@@ -45,8 +45,8 @@ class Graph {
   Node* parent() const { return parent_; }
   void set_parent(Node* node) { parent_ = node; }
 
-  /// A new node, last of nodes(). `after` must be nodes of this graph without duplicates. A child graph in `work` is
-  /// the node's own from now on.
+  /// Adds a node at the end of nodes(). `after` must be nodes of this graph without duplicates. The node owns a child
+  /// graph in `work` from now on.
   std::shared_ptr<Node> add(Context* context, Work work, const std::vector<Node*>& after);
 
   /// Removes a node and all edges to and from it.
@@ -62,13 +62,13 @@ class Graph {
   /// The copy of node `id` in this clone, or nullptr.
   Node* copy_of(std::uint64_t id) const;
 
-  /// Allocates or frees memory, in a child graph too.
+  /// Whether the graph, or a child graph, allocates or frees memory.
   bool has_memory_nodes() const;
 
-  /// What the program has instantiated of a graph with memory nodes: at most one at a time.
+  /// The executable graph that the program has instantiated from a graph with memory nodes: at most one at a time.
   std::weak_ptr<const GraphExec>& instance() { return instance_; }
 
-  /// All nodes so that each comes after its dependencies; fewer than nodes() if there is a cycle.
+  /// All nodes, each after its dependencies; fewer than nodes() if there is a cycle.
   std::vector<Node*> in_order() const;
 
  private:

@@ -1,4 +1,4 @@
-// All graphs of the process, those that are being captured and what they have allocated.
+// All graphs of the process, the captures under way, and the memory of graphs.
 #pragma once
 
 #include <cuda.h>
@@ -19,14 +19,14 @@ class Graphs : public Machine {
  public:
   using Machine::Machine;
 
-  /// Makes a node known, with the child graph in it. Needs graph_mutex, as everything about graphs.
+  /// Registers a node, and the child graph in it. Needs graph_mutex, as everything about graphs does.
   CUgraphNode add_node(const std::shared_ptr<Node>& node);
   void remove_node(const std::shared_ptr<Node>& node);
 
-  /// Makes a graph and its nodes known.
+  /// Registers a graph and its nodes.
   CUgraph add_graph(const std::shared_ptr<Graph>& graph);
 
-  /// Makes a graph and its nodes unknown; what is instantiated of it goes on.
+  /// Removes a graph and its nodes from the registries; executable graphs made from it go on.
   void destroy_graph(const std::shared_ptr<Graph>& graph);
 
   std::mutex graph_mutex;  ///< guards captures, graphs and executable graphs, which programs may not use in parallel

@@ -12,7 +12,7 @@ GraphMemory::GraphMemory(Memory& memory, std::uint64_t address, std::size_t byte
 }
 
 GraphMemory::~GraphMemory() {
-  // Its context may be gone and the address somebody else's.
+  // Its context may be gone, and the address may belong to another allocation.
   const auto found = memory_.lookup(address_);
   if (found && found->id == id_) memory_.release(address_, MemoryKind::kDevice, MemoryKind::kDevice);
 }

@@ -1,6 +1,6 @@
 // Memory that graphs allocate (cuMemAllocAsync in a capturing stream, cuGraphAddMemAllocNode). Its address is fixed
-// when the node is made, and it exists as long as anything knows it; what a launch allocates is only whether it may be
-// used.
+// when the node is made, and the memory exists as long as anything refers to it. A launch only decides whether it may
+// be used.
 #pragma once
 
 #include <cuda.h>
@@ -41,10 +41,10 @@ class GraphMemories {
   /// nullptr if there is not enough memory.
   std::shared_ptr<GraphMemory> allocate(Context& context, std::size_t bytes);
 
-  /// What a node has allocated at that address, or nullptr.
+  /// The memory that a node has allocated at that address, or nullptr.
   std::shared_ptr<GraphMemory> find(std::uint64_t address) const;
 
-  /// A launch has allocated it and nobody freed it yet.
+  /// Whether a launch has allocated it and it is not freed yet.
   bool live(const GraphMemory& memory) const;
   void set_live(const std::shared_ptr<GraphMemory>& memory, bool live);
 

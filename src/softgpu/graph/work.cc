@@ -14,7 +14,8 @@ constexpr CUgraphNodeType kTypes[] = {
     CU_GRAPH_NODE_TYPE_MEM_FREE,   CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
 static_assert(std::size(kTypes) == std::variant_size_v<Work>);
 
-/// What reads and writes memory itself. Not to be begun once the context is stopped: the memory may be gone.
+/// Runs work that reads and writes memory itself. It must not begin once the context is stopped: the memory may be
+/// gone.
 void run_on_memory(Machine& machine, Context& context, const Work& work) {
   const Activity::Scope scope(machine.activity);
   if (context.stopped().load()) return;

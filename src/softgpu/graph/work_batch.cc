@@ -1,7 +1,7 @@
-// Waiting for values in memory and writing them.
+// Waits for values in memory, and writes them.
 //
-// A wait looks at its word at least every 50 us; kernels, copies and written values of this process ring the doorbell,
-// so that the usual end of a wait is noticed at once.
+// A wait checks its word at least every 50 us. Kernels, copies and written values of this process ring the doorbell, so
+// the usual end of a wait is noticed at once.
 #include <algorithm>
 #include <chrono>
 

@@ -37,14 +37,14 @@ End target_end(const CUDA_MEMCPY3D& copy) {
   return {base + copy.dstZ * slice + copy.dstY * row + copy.dstXInBytes, row, slice};
 }
 
-/// False if that end cannot be what the copy says it is.
+/// False if that end cannot be of the kind that the copy says.
 bool valid_end(Machine& machine, CUmemorytype type, const End& end, const CUDA_MEMCPY3D& copy) {
   if (end.start == 0 || end.row < copy.WidthInBytes || (copy.Depth > 1 && end.slice < end.row * copy.Height)) {
     return false;
   }
   const std::size_t bytes = end.slice * (copy.Depth - 1) + end.row * (copy.Height - 1) + copy.WidthInBytes;
   if (type == CU_MEMORYTYPE_DEVICE) return machine.memory.covers(end.start, bytes);
-  // Ordinary memory of the program is not known here, but nothing may run over the end of what is.
+  // Ordinary memory of the program is not registered here, but a copy must not go beyond the end of registered memory.
   return !machine.memory.lookup(end.start) || machine.memory.covers(end.start, bytes);
 }
 
@@ -66,7 +66,8 @@ void copy_words(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
   }
 }
 
-/// As a GPU does it: what a kernel is changing meanwhile is found as it was or as it will be, but no word half changed.
+/// Copies as a GPU does: a word that a kernel changes at the same time is copied with its old or its new value, never
+/// half changed.
 void copy_bytes(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
   if (to < from + bytes && from < to + bytes) {
     std::memmove(pointer_to(to), pointer_to(from), bytes);

@@ -10,7 +10,7 @@
 namespace gpuctl::softgpu {
 namespace {
 
-/// Fills the parameter buffer from one of the two forms a launch may use.
+/// Fills the parameter buffer from one of the two forms that a launch may use.
 CUresult gather_params(const engine::Kernel& kernel, void** values, void** extra, std::vector<std::byte>* params) {
   params->resize(kernel.param_bytes);
   if (values != nullptr && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -59,7 +59,7 @@ CUresult check_shape(const Function& function, const CUDA_KERNEL_NODE_PARAMS& la
   return CUDA_SUCCESS;
 }
 
-/// Which CUDA error a fault of the engine is. Its message says more, SOFTGPU_DEBUG shows it.
+/// The CUDA error for a fault of the engine. The fault's message says more; SOFTGPU_DEBUG shows it.
 CUresult error_of_fault(engine::FaultKind kind) {
   switch (kind) {
     case engine::FaultKind::kAssertion:
@@ -79,7 +79,7 @@ CUresult error_of_fault(engine::FaultKind kind) {
   }
 }
 
-/// How urgent a kernel of that priority is among those of all processes.
+/// The urgency of a kernel of that priority among the kernels of all processes.
 std::int32_t urgency_of(const Config& config, int priority) {
   if (!config.priorities) return 0;
   constexpr int kLevels = kLeastPriority - kGreatestPriority + 1;

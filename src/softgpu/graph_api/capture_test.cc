@@ -38,7 +38,7 @@ class CaptureApi : public ApiTest {
     return graph;
   }
 
-  /// The capture was broken: its end says so and gives no graph, and the stream works again.
+  /// Expects that the capture was broken: its end reports that and gives no graph, and the stream works again.
   void expect_broken() {
     EXPECT_EQ(status(stream_), CU_STREAM_CAPTURE_STATUS_INVALIDATED);
     Word* word = nullptr;
@@ -232,7 +232,7 @@ TEST_F(CaptureApi, TheLegacyStreamIsUnusableBesideABlockingCapture) {
   Word* word = words(1);
   EXPECT_EQ(cuStreamBeginCapture(nullptr, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   ASSERT_CU(begin());
-  EXPECT_CU(launch_store(word, 1, nullptr));  // a non-blocking stream does not mind
+  EXPECT_CU(launch_store(word, 1, nullptr));  // allowed with a non-blocking stream
   EXPECT_NE(end(), nullptr);
   ASSERT_CU(cuStreamCreate(&stream_, CU_STREAM_DEFAULT));
   ASSERT_CU(begin());

@@ -1,4 +1,4 @@
-// cuGraph*: graphs, the order of their nodes, and questions about them.
+// cuGraph*: graphs, the order of their nodes, and queries about them.
 #include "softgpu/graph_api/graph.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Edge {
   Node* to;
 };
 
-/// The nodes of pairs, all of one graph; false if they are not, or are given twice.
+/// Finds the nodes of pairs. False if they are not all of that graph, or a pair is given twice.
 bool find_edges(Driver& driver, const Graph& graph, const CUgraphNode* from, const CUgraphNode* to, std::size_t count,
                 std::vector<Edge>* edges) {
   if (count != 0 && (from == nullptr || to == nullptr)) return false;

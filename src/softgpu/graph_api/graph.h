@@ -1,7 +1,7 @@
-// What the functions of cuGraph* share: finding what a handle means, and making the work of a node from parameters.
+// Shared by the functions of cuGraph*: finding the object of a handle, and making the work of a node from parameters.
 //
-// A handle that means nothing is CUDA_ERROR_INVALID_VALUE here, as the driver's documentation has it. The bodies run
-// with Driver::graph_mutex held.
+// An unknown handle gives CUDA_ERROR_INVALID_VALUE here, as the driver's documentation says. The bodies run with
+// Driver::graph_mutex held.
 #pragma once
 
 #include <cuda.h>
@@ -64,24 +64,24 @@ inline CUgraphNode handle_of(const Node& node) {
   return reinterpret_cast<CUgraphNode>(const_cast<Node*>(&node));
 }
 
-/// What parameters ask for.
+/// The content of a node, made from parameters.
 struct NodeContent {
   Work work;
   Context* context = nullptr;  ///< nullptr: that of the launch
 };
 
-/// Checks and takes over the parameters of a node; of an allocation the address is put into `params`. A child graph is
+/// Checks and copies the parameters of a node. The address of an allocation is put into `params`. A child graph is
 /// cloned, or moved if the parameters say so.
 CUresult make_content(Driver& driver, CUgraphNodeParams& params, NodeContent* content);
 
-/// Nodes of a graph from their handles; false if they are not of that graph or one is there twice.
+/// Finds nodes of a graph by their handles. False if one is not of that graph or is given twice.
 bool find_nodes(Driver& driver, const Graph& graph, const CUgraphNode* handles, std::size_t count,
                 std::vector<Node*>* nodes);
 
 /// True unless edges are of a kind that the software GPU does not have (programmatic launch).
 bool ordinary_edges(const CUgraphEdgeData* data, std::size_t count);
 
-/// Answers a query for nodes in the two-call way: `nodes` may be nullptr; entries past the last are set to nullptr.
+/// Answers a query for nodes in two calls: `nodes` may be nullptr; entries past the last are set to nullptr.
 CUresult give_nodes(const std::vector<Node*>& found, CUgraphNode* nodes, CUgraphEdgeData* edges, std::size_t* count);
 
 /// Adds a node to a graph.
@@ -93,7 +93,7 @@ CUresult set_params(CUgraphNode node, CUgraphNodeParams& params, const char* cal
 CUresult set_exec_params(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams& params,
                          const char* call = __builtin_FUNCTION());
 
-/// Parameters as cuGraphAddNode takes them, from those of the functions for one type.
+/// Converts parameters of the functions for one type of node to those of cuGraphAddNode.
 CUgraphNodeParams params_of(const CUDA_KERNEL_NODE_PARAMS& kernel);
 CUgraphNodeParams params_of(const CUDA_KERNEL_NODE_PARAMS_v1& kernel);
 CUgraphNodeParams params_of(const CUDA_MEMCPY3D& copy, CUcontext context);

@@ -1,4 +1,4 @@
-// Parameters of nodes: what they ask for, and showing them again.
+// Parameters of nodes: makes the content of a node from them, and returns them again.
 #include <algorithm>
 #include <cstring>
 

@@ -47,7 +47,8 @@ CUresult instantiate(CUgraphExec* result, CUgraph handle, unsigned long long fla
       call);
 }
 
-/// Runs `body(exec, node)` with the node of an executable graph that stands for a node of the graph it was made from.
+/// Runs `body(exec, node)` with the node of an executable graph that corresponds to a node of the graph it was made
+/// from.
 template <class Body>
 CUresult with_exec_node(CUgraphExec exec_handle, CUgraphNode handle, Body&& body,
                         const char* call = __builtin_FUNCTION()) {
@@ -61,7 +62,7 @@ CUresult with_exec_node(CUgraphExec exec_handle, CUgraphNode handle, Body&& body
       call);
 }
 
-/// What an executable graph may be changed to node by node.
+/// Whether a node of an executable graph may be changed to this content.
 bool may_become(const Node& node, const NodeContent& content) {
   if (std::holds_alternative<KernelWork>(node.work)) return node.context == content.context;
   if (const auto* copy = std::get_if<CopyWork>(&node.work)) {
@@ -76,7 +77,7 @@ bool may_become(const Node& node, const NodeContent& content) {
   return true;
 }
 
-/// Only these may be switched off.
+/// Whether the node may be disabled.
 bool can_be_disabled(const Node& node) {
   return std::holds_alternative<KernelWork>(node.work) || std::holds_alternative<CopyWork>(node.work) ||
          std::holds_alternative<SetWork>(node.work);

@@ -102,14 +102,14 @@ TEST_F(GraphExecApi, KernelParametersChangeForLaterLaunches) {
   EXPECT_CU(cuGraphExecKernelNodeSetParams(exec, node, &params));
   word[0] = 1;
   EXPECT_CU(cuStreamSynchronize(stream_));
-  EXPECT_EQ(word[1], 5U);  // the launch under way is the old one
+  EXPECT_EQ(word[1], 5U);  // the launch under way uses the old parameters
   EXPECT_EQ(word[2], 0U);
   word[1] = 0;
   launch_and_wait(exec);
   EXPECT_EQ(word[1], 0U);
   EXPECT_EQ(word[2], 6U);
   launch_and_wait(instantiate(graph_));
-  EXPECT_EQ(word[1], 5U);  // nor is the graph changed
+  EXPECT_EQ(word[1], 5U);  // the graph is not changed either
 }
 
 TEST_F(GraphExecApi, OnlyNodesOfItsGraphCanBeChanged) {
@@ -226,7 +226,7 @@ TEST_F(GraphExecApi, RefusesUpdatesFromAnotherShape) {
   EXPECT_EQ(info_.result, CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
   EXPECT_EQ(info_.errorNode, empty);
   launch_and_wait(exec);
-  EXPECT_EQ(word[0], 1U);  // nothing was half applied
+  EXPECT_EQ(word[0], 1U);  // the update was not applied in part
 }
 
 TEST_F(GraphExecApi, UpdatesReachChildGraphs) {

@@ -1,4 +1,4 @@
-// What the tests of graphs share: nodes for the kernels of the fixture, and running a graph once.
+// Shared by the tests of graphs: nodes for the kernels of the fixture, and running a graph once.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ class GraphTest : public ApiTest {
     ASSERT_CU(cuGraphCreate(&graph_, 0));
   }
 
-  /// One block of one thread of a kernel.
+  /// Parameters of a kernel with one block of one thread.
   CUDA_KERNEL_NODE_PARAMS kernel(const char* name, void** values) {
     CUDA_KERNEL_NODE_PARAMS params{};
     params.func = function(name);

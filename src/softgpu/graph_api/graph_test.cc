@@ -23,7 +23,7 @@ TEST_F(GraphApi, IndependentBranchesRunAtTheSameTime) {
   add_wait(graph_, {}, word);
   add_wait(graph_, {}, word + 1);
   add_store(graph_, {add_store(graph_, {}, word, 1)}, word + 1, 1);
-  run(graph_);  // does not end if anything waits for its elder
+  run(graph_);  // does not end if a node waits for an older one
   EXPECT_EQ(word[1], 1U);
 }
 
@@ -40,7 +40,7 @@ TEST_F(GraphApi, CopiesSetsAndHostFunctions) {
   CUgraphNode set_node = nullptr;
   ASSERT_CU(cuGraphAddMemsetNode(&set_node, graph_, nullptr, 0, &set, context_));
   std::vector<unsigned> host(4);
-  host.reserve(8);  // its bytes stay where they are
+  host.reserve(8);  // so that its bytes do not move
   CUDA_MEMCPY3D copy{};
   copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
   copy.srcDevice = address;

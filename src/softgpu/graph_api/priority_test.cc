@@ -1,5 +1,5 @@
-// Which priority a launch has: that of its stream when it is issued, of its attribute, or of its node. The shared table
-// shows it.
+// Tests the priority of a launch: that of its stream when it is issued, of its attribute, or of its node. The shared
+// table shows it.
 #include <chrono>
 #include <thread>
 
@@ -38,7 +38,7 @@ class PriorityApi : public GraphTest {
     return value.priority;
   }
 
-  /// The priority of the next kernel that runs, which waits for that word; ends it.
+  /// The priority of the next kernel that runs. The kernel waits for `flag`; this function ends it.
   int next_priority(Word* flag) {
     const auto reader = TableReader::open(std::getenv("SOFTGPU_TABLE"));
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -56,7 +56,7 @@ class PriorityApi : public GraphTest {
     return 1;
   }
 
-  /// The priority of the one kernel of a graph launched into that stream.
+  /// The priority of the only kernel of a graph launched into that stream.
   int graph_priority(CUgraph graph, unsigned flags, CUstream stream, Word* flag) {
     *flag = 0;
     CUgraphExec exec = nullptr;
@@ -70,7 +70,7 @@ class PriorityApi : public GraphTest {
 
   CUstream ordinary_ = nullptr;
   CUstream urgent_ = nullptr;
-  std::uint64_t seen_ = 0;  ///< the greatest ticket that was looked at
+  std::uint64_t seen_ = 0;  ///< the greatest ticket seen
 };
 
 TEST_F(PriorityApi, AStreamsNewPriorityIsThatOfLaterLaunches) {
@@ -170,7 +170,7 @@ TEST_F(PriorityApi, GraphsMayHaveThePrioritiesOfTheirNodes) {
   EXPECT_CU(cuGraphDestroy(captured));
 
   const CUgraphNode node = add_wait(graph_, {}, flag);
-  EXPECT_EQ(graph_priority(graph_, kByNode, urgent_, flag), 0);  // it has none
+  EXPECT_EQ(graph_priority(graph_, kByNode, urgent_, flag), 0);  // the node has none
   CUkernelNodeAttrValue value{};
   value.priority = -1;
   EXPECT_CU(cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));

@@ -1,4 +1,4 @@
-// What touches the program's memory right now: blocks of kernels, copies, memory operations of streams.
+// Counts what touches the program's memory now: blocks of kernels, copies, memory operations of streams.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@ namespace gpuctl::softgpu {
 /// Any thread.
 class Activity {
  public:
-  /// While one lives, wait_until_idle() waits. Whoever has one looks after that whether it may still begin.
+  /// While one exists, wait_until_idle() waits. Code that makes one must check afterwards whether it may still begin.
   class Scope {
    public:
     explicit Scope(Activity& activity) : activity_(activity) { activity_.scopes_.fetch_add(1); }

@@ -8,8 +8,8 @@
 
 namespace gpuctl::softgpu {
 
-/// One for the process. Rung after each kernel, written value and copy; a word changed by anything else (the CPU,
-/// a block of a running kernel, another process) is found by looking again after `timeout`.
+/// One for the process. It rings after each kernel, written value and copy. A word that anything else changes (the CPU,
+/// a block of a running kernel, another process) is found by checking again after `timeout`.
 class Doorbell {
  public:
   void ring() {

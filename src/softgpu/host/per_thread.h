@@ -1,13 +1,13 @@
-// An object of each thread that outlives main(): a thread_local one is gone when destructors of static objects run, and
-// programs wait for the GPU in these.
+// An object for each thread that outlives main(). A thread_local object is gone when destructors of static objects run,
+// and programs wait for the GPU in those.
 #pragma once
 
 #include <pthread.h>
 
 namespace gpuctl::softgpu {
 
-/// Never destroyed itself. A thread's object is made at its first use and deleted when the thread ends, the main
-/// thread's never.
+/// Never destroyed itself. A thread's object is made at its first use and deleted when the thread ends; the main
+/// thread's is never deleted.
 template <class T>
 class PerThread {
  public:

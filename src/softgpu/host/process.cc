@@ -35,7 +35,7 @@ std::uint64_t process_start_time(std::uint32_t pid) {
     if (number == 20) threads = std::strtol(field.c_str(), nullptr, 10);
     if (number == 22) start_time = std::strtoull(field.c_str(), nullptr, 10);
   }
-  // A main thread that left by pthread_exit is shown as a zombie too, but then other threads are counted.
+  // A main thread that ended with pthread_exit is shown as a zombie too, but then other threads are counted.
   const bool dead = (state == 'Z' && threads <= 1) || state == 'X';
   return dead ? 0 : start_time;
 }

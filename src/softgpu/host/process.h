@@ -1,4 +1,4 @@
-// Which process a row of the table belongs to, and whether it still lives.
+// Identifies the process of a row of the table, and says whether it is alive.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace gpuctl::softgpu {
 
-/// When that process started, in clock ticks since boot, or 0 if it does not exist or is dead and not yet reaped.
-/// A pid together with this number names a process for ever. One read of /proc, about 20 us.
+/// The start time of that process, in clock ticks since boot; 0 if it does not exist or is dead and not yet reaped. A
+/// pid together with this number identifies a process for ever. One read of /proc, about 20 us.
 std::uint64_t process_start_time(std::uint32_t pid);
 
 inline bool process_alive(std::uint32_t pid, std::uint64_t start_time) {

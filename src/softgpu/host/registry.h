@@ -1,5 +1,5 @@
-// Handles given to the program. A handle is the address of its object, but it is only followed when it is known here,
-// so a stale or invented one gives an error instead of a crash.
+// Handles given to the program. A handle is the address of its object. It is followed only if it is registered here, so
+// a stale or invented handle gives an error instead of a crash.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ class Registry {
     return found == objects_.end() ? nullptr : found->second;
   }
 
-  /// The object, no longer known, or nullptr.
+  /// Removes the object and returns it, or nullptr.
   std::shared_ptr<Object> remove(Handle handle) {
     const std::lock_guard lock(mutex_);
     const auto found = objects_.find(handle);
@@ -34,7 +34,7 @@ class Registry {
     return object;
   }
 
-  /// Forgets all objects that `predicate` chooses.
+  /// Removes all objects that `predicate` chooses.
   template <class Predicate>
   void remove_if(Predicate predicate) {
     std::unordered_map<Handle, std::shared_ptr<Object>> gone;  // destroyed after the mutex is released

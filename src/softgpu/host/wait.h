@@ -1,4 +1,4 @@
-// Waiting for something of a context that may be stopped meanwhile.
+// Waits in a context that may be stopped meanwhile.
 #pragma once
 
 #include <atomic>
@@ -8,8 +8,8 @@
 
 namespace gpuctl::softgpu {
 
-/// Returns true once `holds()`, or false soon after `stopped` became true: nobody wakes those who wait then, so they
-/// look.
+/// Returns true once `holds()`, or false soon after `stopped` becomes true. Nothing wakes the waiting threads then, so
+/// they poll it.
 template <class Condition>
 bool wait_until_stopped(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,
                         const std::atomic<bool>& stopped, Condition holds) {

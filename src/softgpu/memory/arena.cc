@@ -9,7 +9,7 @@
 namespace gpuctl::softgpu {
 namespace {
 
-/// From this size on freed memory is given back to the system at once.
+/// Freed memory of at least this size is returned to the system at once.
 constexpr std::size_t kReturnBytes = 1 << 20;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The memory of one device: what is free in it, and how much.
+// The memory of one device: which parts are free, and how much is used.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,20 @@ namespace gpuctl::softgpu {
 /// Not thread-safe.
 class Arena {
  public:
-  /// The address space is reserved now, pages are taken when they are touched.
+  /// Reserves the address space now; pages are taken when they are touched.
   explicit Arena(std::size_t limit);
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// How many bytes an allocation of that size takes.
+  /// The bytes that an allocation of that size occupies.
   static std::size_t size_of(std::size_t bytes);
 
-  /// The address of as many bytes, which size_of() gave; 0 if there is no room.
+  /// Allocates `size` bytes, a value of size_of(). Returns 0 if there is no room.
   std::uint64_t allocate(std::size_t size);
   void free(std::uint64_t address, std::size_t size);
 
-  /// Counts memory that lies elsewhere. False if there is not so much left.
+  /// Counts memory that lies elsewhere. Returns false if not that much is left.
   bool take(std::size_t bytes);
   void give(std::size_t bytes) { used_ -= bytes; }
 

@@ -139,7 +139,7 @@ Memory::Range Memory::find(std::uint64_t address, int device, unsigned peers) co
   });
 }
 
-/// Mappings that touch each other are one range: a program that maps more behind what it has goes on through it.
+/// Adjacent mappings are one range: a program may map more memory after its own and access both as one.
 template <class MayUse>
 Memory::Range Memory::usable_range(std::uint64_t address, MayUse may_use) const {
   const Entry* entry = find_entry(address);

@@ -1,6 +1,6 @@
-// The memory of the software GPUs. A device address is the address of the same bytes in this process, and so it is with
-// host memory the GPUs may see; this map only knows what is valid, whose it is, on which device, and how much is left
-// there.
+// The memory of the software GPUs. A device address is the address of the same bytes in this process. That also holds
+// for host memory that the GPUs may access. This map only records which memory is valid, who owns it, on which device
+// it is, and how much is left there.
 #pragma once
 
 #include <atomic>
@@ -26,14 +26,14 @@ enum class MemoryKind {
   kMapped,      ///< a mapping of cuMemMap; its flags say whether it may be used
 };
 
-/// In device memory for good, where the host cannot reach it.
+/// Whether the memory is always in device memory, where the host cannot reach it.
 inline bool is_device_only(MemoryKind kind) {
   return kind == MemoryKind::kDevice || kind == MemoryKind::kVariable || kind == MemoryKind::kMapped;
 }
 
 struct Allocation {
   std::uint64_t address = 0;
-  std::size_t bytes = 0;  ///< as asked for
+  std::size_t bytes = 0;  ///< as requested
   MemoryKind kind = MemoryKind::kDevice;
   unsigned flags = 0;           ///< of cuMemHostAlloc, cuMemHostRegister; kMapped: see access_of()
   const void* owner = nullptr;  ///< the context
@@ -51,7 +51,8 @@ class Memory {
  public:
   using Range = engine::MemoryMap::Range;
 
-  /// So many bytes of memory of each device. The address space is reserved now, pages are taken when they are touched.
+  /// `limits`: bytes of memory of each device. The address space is reserved now; pages are taken when they are
+  /// touched.
   explicit Memory(const std::vector<std::size_t>& limits);
   ~Memory();
   Memory(const Memory&) = delete;
@@ -60,34 +61,35 @@ class Memory {
   /// Address of new memory, or 0 if there is not enough (kRegistered, kVariable: see add()).
   std::uint64_t allocate(std::size_t bytes, MemoryKind kind, unsigned flags, const void* owner, int device = 0);
 
-  /// Counts physical memory that lies elsewhere. False if there is not so much left.
+  /// Counts physical memory that lies elsewhere. Returns false if not that much is left.
   bool take(std::size_t bytes, int device);
   void give(std::size_t bytes, int device);
 
-  /// Makes memory that exists already known. False if it overlaps with something known.
+  /// Registers memory that exists already. Returns false if it overlaps registered memory.
   bool add(const Allocation& allocation);
 
-  /// Frees or forgets what starts at `address` and is of one of two kinds. False if there is no such thing.
+  /// Frees or unregisters the memory that starts at `address` and is of one of two kinds. Returns false if there is
+  /// none.
   bool release(std::uint64_t address, MemoryKind kind, MemoryKind or_kind);
 
-  /// Frees and forgets everything that belongs to a context.
+  /// Frees and unregisters all memory that belongs to a context.
   void release_owner(const void* owner);
 
   /// What a device may do with the mapping that starts at `address` (CUmemAccess_flags).
   void set_access(std::uint64_t address, int device, unsigned access);
 
-  /// What holds that address.
+  /// The allocation that holds that address.
   std::optional<Allocation> lookup(std::uint64_t address) const;
 
-  /// True if all of [address, address + bytes) lies in one allocation, or in mappings side by side, and may be used, by
-  /// whatever device.
+  /// True if all of [address, address + bytes) lies in one allocation, or in adjacent mappings, and some device may use
+  /// it.
   bool covers(std::uint64_t address, std::size_t bytes) const;
 
   std::size_t limit(int device) const;
   std::size_t free_bytes(int device) const;
 
   /// The range around an address that kernels of a device may use. `peers`: the devices (bit = device) whose memory is
-  /// open to them.
+  /// open to those kernels.
   Range find(std::uint64_t address, int device, unsigned peers) const;
 
  private:
@@ -106,12 +108,12 @@ class Memory {
   std::uint64_t next_id_ = 1;
 };
 
-/// What kernels of one context may touch.
+/// The memory that kernels of one context may access.
 class MemoryView : public engine::MemoryMap {
  public:
   MemoryView(const Memory& memory, int device) : memory_(memory), device_(device) {}
 
-  /// The other devices whose memory is open to it: bit = device.
+  /// The other devices whose memory is open to the context: bit = device.
   void set_peers(unsigned peers) { peers_ = peers; }
 
   Range find(std::uint64_t address) const override { return memory_.find(address, device_, peers_); }

@@ -24,7 +24,7 @@ TEST(Memory, KnowsItsRanges) {
   const std::uint64_t a = memory.allocate(100, MemoryKind::kDevice, 0, nullptr);
   EXPECT_TRUE(memory.covers(a + 50, 50));
   EXPECT_FALSE(memory.covers(a + 50, 51));
-  EXPECT_FALSE(memory.lookup(a + 100).has_value());  // inside what is reserved, outside of what was asked for
+  EXPECT_FALSE(memory.lookup(a + 100).has_value());  // inside the reserved bytes, outside the requested ones
   EXPECT_EQ(memory.find(a + 99, 0, 0).begin, a);
   EXPECT_EQ(memory.find(a + 99, 0, 0).end, a + 100);
   EXPECT_EQ(memory.find(a + 100, 0, 0).begin, memory.find(a + 100, 0, 0).end);
@@ -39,11 +39,11 @@ TEST(Memory, RefusesOverlap) {
   registered.kind = MemoryKind::kRegistered;
   EXPECT_TRUE(memory.add(registered));
   registered.address -= 500;
-  EXPECT_FALSE(memory.add(registered));  // runs into it
+  EXPECT_FALSE(memory.add(registered));  // its end overlaps
   registered.address += 1000;
-  EXPECT_FALSE(memory.add(registered));  // starts in it
+  EXPECT_FALSE(memory.add(registered));  // its start overlaps
   registered.address += 500;
-  EXPECT_TRUE(memory.add(registered));  // right behind it
+  EXPECT_TRUE(memory.add(registered));  // adjacent
 }
 
 TEST(Memory, ReleasesByKindAndByOwner) {

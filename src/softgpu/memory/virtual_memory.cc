@@ -115,7 +115,7 @@ void VirtualMemory::give_back(const PhysicalMemory& physical) {
   memory_.give(physical.bytes(), physical.device());
 }
 
-/// The mutex is held.
+/// The caller holds the mutex.
 bool VirtualMemory::reserved(CUdeviceptr address, std::size_t bytes) const {
   const auto after = reservations_.upper_bound(address);
   if (after == reservations_.begin()) return false;
@@ -142,7 +142,7 @@ CUresult VirtualMemory::map(CUdeviceptr address, std::size_t bytes, const std::s
   return CUDA_SUCCESS;
 }
 
-/// Whether the range is made of whole mappings with nothing between them; which ones.
+/// Whether the range consists of whole mappings without gaps, and which ones.
 bool VirtualMemory::whole_mappings(CUdeviceptr address, std::size_t bytes, Mappings::iterator* first,
                                    Mappings::iterator* last) {
   *first = mappings_.find(address);

@@ -1,8 +1,8 @@
-// Addresses and memory apart from each other (cuMemAddressReserve, cuMemCreate, cuMemMap). Physical memory is a part of
-// one unnamed file, mapped where the program wants it, several times if it likes.
+// Addresses and physical memory apart from each other (cuMemAddressReserve, cuMemCreate, cuMemMap). Physical memory is
+// a part of one unnamed file. It is mapped where the program wants it, several times if the program asks for that.
 //
-// What is unmapped is unknown to the GPU at once, but its pages stay until the addresses are mapped anew or freed: a
-// block that is running may have looked the range up before, and must not end the process.
+// Memory that is unmapped is unregistered at once, but its pages stay until the addresses are mapped again or freed: a
+// running block may have looked the range up before, and must not end the process.
 #pragma once
 
 #include <cuda.h>
@@ -18,12 +18,12 @@
 
 namespace gpuctl::softgpu {
 
-/// Sizes and addresses of all this are multiples of it.
+/// All sizes and addresses here are multiples of this, in bytes.
 inline constexpr std::size_t kMemoryGranularity = 2 << 20;
 
 class VirtualMemory;
 
-/// What cuMemCreate makes: there until the last handle and the last mapping are gone.
+/// The object that cuMemCreate makes. It exists until the last handle and the last mapping are gone.
 class PhysicalMemory {
  public:
   PhysicalMemory(VirtualMemory& all, std::uint64_t offset, std::size_t bytes, const CUmemAllocationProp& properties)
@@ -60,7 +60,7 @@ class PhysicalHandles {
   std::unordered_map<CUmemGenericAllocationHandle, Counted> handles_;
 };
 
-/// Any thread. The functions named as the API's are these, without what concerns handles.
+/// Any thread. The functions with names of the API implement those API functions, without the handles.
 class VirtualMemory {
  public:
   explicit VirtualMemory(Memory& memory) : memory_(memory) {}
@@ -76,7 +76,7 @@ class VirtualMemory {
   CUresult set_access(CUdeviceptr address, std::size_t bytes, int device, CUmemAccess_flags flags);
   CUresult get_access(CUdeviceptr address, int device, CUmemAccess_flags* flags) const;
 
-  /// What is mapped at that address, or nullptr.
+  /// The memory that is mapped at that address, or nullptr.
   std::shared_ptr<PhysicalMemory> mapped_at(CUdeviceptr address) const;
 
  private:

@@ -1,8 +1,8 @@
 // cuMemcpy*, cuMemset*.
 //
-// An asynchronous copy from pageable memory takes the source's bytes before it returns and one to pageable memory
-// returns when it is done, as with the real driver; only page-locked memory is used later. No call waits for a copy
-// from device memory to device memory, or for a memset, those without a stream neither.
+// As with the real driver, an asynchronous copy from pageable memory reads the source before it returns, and one to
+// pageable memory returns when it is done. Only page-locked memory is used later. No call waits for a copy from device
+// memory to device memory, or for a memset, not even a call without a stream.
 #include <cuda.h>
 
 #include <optional>
@@ -67,7 +67,7 @@ CUresult gpuctl::softgpu::submit_copy(CUstream handle, const CUDA_MEMCPY3D& what
 
 namespace {
 
-/// Consecutive bytes.
+/// Copies consecutive bytes.
 CUresult copy(CUstream handle, std::uint64_t to, CUmemorytype to_type, std::uint64_t from, CUmemorytype from_type,
               std::size_t bytes, bool wait, const char* call = __builtin_FUNCTION()) {
   return submit_copy(handle, flat_copy(to_type, to, from_type, from, bytes), wait, call);
@@ -98,7 +98,7 @@ CUresult copy_3d(CUstream handle, const CUDA_MEMCPY3D* what, bool wait, const ch
   return what == nullptr ? CUDA_ERROR_INVALID_VALUE : submit_copy(handle, *what, wait, call);
 }
 
-/// `width` elements of `unit` bytes in each of `height` rows, `pitch` bytes apart.
+/// Sets `width` elements of `unit` bytes in each of `height` rows, `pitch` bytes apart.
 CUresult set(CUstream handle, CUdeviceptr to, std::size_t pitch, unsigned unit, unsigned value, std::size_t width,
              std::size_t height, const char* call = __builtin_FUNCTION()) {
   return with_stream(

@@ -1,7 +1,8 @@
-// cuMemAlloc*, cuMemHost*, cuPointer*: getting, freeing and asking about memory.
+// cuMemAlloc*, cuMemHost*, cuPointer*: allocates, frees and queries memory.
 //
-// cuMemFree and cuMemFreeHost wait for all work of the context first (cuMemFree also of the one that has allocated), as
-// the real driver does: a program (or a library below it) that cannot live with that is to be found out here.
+// As in the real driver, cuMemFree and cuMemFreeHost first wait for all work of the context (cuMemFree also of the
+// context that has allocated the memory). So a program, or a library below it, that cannot bear this wait is found out
+// here.
 #include <cuda.h>
 
 #include <cstring>
@@ -22,13 +23,14 @@ CUresult allocate(Driver& driver, Context& context, CUdeviceptr* result, std::si
   return CUDA_SUCCESS;
 }
 
-/// The context that has allocated what is there.
+/// The context that has allocated the memory at the address.
 std::shared_ptr<Context> owner_of(Driver& driver, CUdeviceptr address) {
   const std::optional<Allocation> found = driver.memory.lookup(address);
   return found ? driver.contexts.find(static_cast<CUcontext>(const_cast<void*>(found->owner))) : nullptr;
 }
 
-/// What a launch of a graph has allocated may be allocated by its next launch; before the first it is not to be freed.
+/// Frees memory that a launch of a graph has allocated; the next launch may allocate it again. It cannot be freed
+/// before the first launch.
 CUresult free_graph_memory(Driver& driver, const std::shared_ptr<GraphMemory>& memory) {
   if (!driver.graph_memories.live(*memory)) return CUDA_ERROR_INVALID_VALUE;
   driver.graph_memories.set_live(memory, false);
@@ -286,7 +288,7 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int count, CUpointer_attribute*
     if (attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; ++i) {
       if (data[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
-      // Memory nobody has told the driver about is an answer here, not an error.
+      // For memory that the driver does not know, the query succeeds with a zero value.
       if (pointer_attribute(driver, data[i], attributes[i], pointer) != CUDA_SUCCESS) {
         std::memset(data[i], 0, attribute_bytes(attributes[i]));
         if (attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) answer(data[i], -2);

@@ -41,7 +41,7 @@ TEST_F(MemoryApi, KeepsCountAndRefusesTooMuch) {
   CUdeviceptr b = 0;
   EXPECT_EQ(cuMemAlloc(&b, total), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_CU(cuMemFree(a));
-  ASSERT_CU(cuMemAlloc(&b, total));  // freed pieces grow together again
+  ASSERT_CU(cuMemAlloc(&b, total));  // freed pieces are merged again
   EXPECT_CU(cuMemFree(b));
 }
 
@@ -153,7 +153,7 @@ TEST_F(MemoryApi, TwoDimensionalCopyAndSetKeepToTheirRows) {
   EXPECT_CU(cuMemcpy2D(&copy));
   for (const auto& row : host) {
     EXPECT_EQ(row[5], 9);
-    EXPECT_EQ(row[6], 0);  // behind the ten bytes that were set
+    EXPECT_EQ(row[6], 0);  // after the ten bytes that were set
     EXPECT_EQ(row[8], 1);  // not copied
   }
 }

@@ -1,5 +1,5 @@
-// Several devices with each other: cuDeviceCanAccessPeer, cuDeviceGetP2PAttribute, cuCtx*PeerAccess, cuMemcpy*Peer*.
-// Each device can reach the memory of every other one.
+// Access between devices: cuDeviceCanAccessPeer, cuDeviceGetP2PAttribute, cuCtx*PeerAccess, cuMemcpy*Peer*. Each device
+// can reach the memory of every other one.
 #include <cuda.h>
 
 #include <array>
@@ -11,7 +11,7 @@ using namespace gpuctl::softgpu;
 
 namespace {
 
-/// Runs `body(current, peer)` with the current context and another one, which is on another device.
+/// Runs `body(current, peer)` with the current context and a context on another device.
 template <class Body>
 CUresult with_peer(CUcontext handle, Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
   return with_context(
@@ -24,7 +24,7 @@ CUresult with_peer(CUcontext handle, Body&& body, const char* call = __builtin_F
       call);
 }
 
-/// The two contexts that a copy is between.
+/// The two contexts of a copy.
 using Ends = std::array<std::shared_ptr<Context>, 2>;
 
 /// Runs `body(driver, current, ends)`.
@@ -42,7 +42,7 @@ CUresult with_ends(CUcontext to, CUcontext from, Body&& body, const char* call) 
       call);
 }
 
-/// The copy waits for all that went before in both contexts, and what comes later there waits for the copy; the caller
+/// Submits a copy that waits for all earlier work in both contexts; later work there waits for the copy. The caller
 /// does not wait.
 CUresult copy_in_order(CUcontext to, CUcontext from, const CUDA_MEMCPY3D& what,
                        const char* call = __builtin_FUNCTION()) {

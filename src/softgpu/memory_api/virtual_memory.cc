@@ -1,5 +1,5 @@
-// cuMemAddress*, cuMemCreate, cuMemMap and what belongs to them. No context is needed; if the current one is broken,
-// that shows here too. Handles cannot be exported.
+// cuMemAddress*, cuMemCreate, cuMemMap and related functions. No context is needed. If the current one is broken, these
+// functions return its error too. Handles cannot be exported.
 #include <cuda.h>
 
 #include <algorithm>

@@ -58,11 +58,11 @@ TEST_F(VirtualMemoryApi, AVectorGrowsWhereItIs) {
   }
   EXPECT_EQ(free_bytes(), before - 4 * kChunk);
 
-  constexpr unsigned kWords = 4 * kChunk / 4 - 1024;  // over all of the borders
+  constexpr unsigned kWords = 4 * kChunk / 4 - 1024;  // across all borders
   std::vector<unsigned> host(kWords);
   EXPECT_CU(cuMemcpyDtoH(host.data(), base, kWords * 4));
   for (unsigned i = 0; i < kWords; ++i) ASSERT_EQ(host[i], i / (kChunk / 4) + 1);
-  // A kernel whose warps go over a border.
+  // Runs a kernel whose warps access both sides of a border.
   const CUdeviceptr border = base + kChunk - 512 * 4;
   unsigned count = 1024;
   void* params[] = {const_cast<CUdeviceptr*>(&border), const_cast<CUdeviceptr*>(&border),

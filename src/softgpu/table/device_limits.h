@@ -1,4 +1,4 @@
-// What the software GPU claims to be: one device of compute capability 9.0 with H200-like limits per SM.
+// The properties that the software GPU reports: one device of compute capability 9.0 with H200-like limits per SM.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace gpuctl::softgpu {
 
-inline constexpr int kDriverVersion = 13000;  ///< what cuDriverGetVersion answers
+inline constexpr int kDriverVersion = 13000;  ///< the result of cuDriverGetVersion
 inline constexpr int kComputeMajor = 9;
 inline constexpr int kComputeMinor = 0;
 inline constexpr char kDeviceName[] = "gpuctl software GPU";
@@ -14,9 +14,9 @@ inline constexpr char kDeviceName[] = "gpuctl software GPU";
 inline constexpr std::uint32_t kWarpThreads = 32;
 inline constexpr std::uint32_t kSmThreads = 2048;
 inline constexpr std::uint32_t kSmBlocks = 32;
-inline constexpr std::uint32_t kSmShared = 228 * 1024;  ///< bytes, what the blocks of one SM share
-/// Bytes of shared memory each resident block costs besides its own, as on the hardware: 227 KiB are left for one
-/// block.
+inline constexpr std::uint32_t kSmShared = 228 * 1024;  ///< bytes, shared by the blocks of one SM
+/// Bytes of shared memory that each resident block occupies besides its own, as on the hardware: 227 KiB are left for
+/// one block.
 inline constexpr std::uint32_t kBlockReservedShared = 1024;
 inline constexpr std::uint32_t kBlockSharedOptin = 227 * 1024;  ///< static + dynamic, after the opt-in attribute is set
 inline constexpr std::uint32_t kBlockSharedDefault = 48 * 1024;  ///< static + dynamic, without it

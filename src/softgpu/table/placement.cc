@@ -25,7 +25,7 @@ bool waiting(const KernelRow& kernel, std::uint32_t sms) {
   return kernel.ticket.load(kRelaxed) != 0 && placed_blocks(kernel, sms) < kernel.blocks.load(kRelaxed);
 }
 
-/// Whether it is the turn of `a` before that of `b`.
+/// Whether `a` goes before `b`.
 bool goes_before(const KernelRow& a, const KernelRow& b) {
   const std::int32_t left = a.urgency.load(kRelaxed);
   const std::int32_t right = b.urgency.load(kRelaxed);
@@ -42,7 +42,7 @@ bool fits(const SmUse& use, const KernelRow& kernel) {
          use.shared.load(kRelaxed) + kernel.shared.load(kRelaxed) <= kSmShared;
 }
 
-/// The least occupied SM that can take a block of the kernel, or kMaxSms. So a grid spreads over all SMs first.
+/// The least occupied SM that can take a block of the kernel, or kMaxSms. So a grid first spreads over all SMs.
 std::uint32_t choose_sm(const TableData& table, const KernelRow& kernel, std::uint32_t sms) {
   std::uint32_t chosen = kMaxSms;
   for (std::uint32_t sm = 0; sm < sms; ++sm) {
@@ -66,7 +66,7 @@ void occupy(SmUse& use, const KernelRow& kernel, std::uint32_t blocks) {
   add(use.shared, blocks * kernel.shared.load(kRelaxed));
 }
 
-/// Places as many of its blocks as fit. Whether there were any.
+/// Places as many blocks of the kernel as fit. Returns whether it placed any.
 bool place_kernel(TableData& table, KernelRow& kernel, std::uint32_t sms) {
   const std::uint64_t left = kernel.blocks.load(kRelaxed) - placed_blocks(kernel, sms);
   std::uint64_t placed = 0;

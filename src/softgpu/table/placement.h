@@ -1,4 +1,4 @@
-// Block dispatch: which block goes to which SM next. Pure functions over the table; the caller holds its mutex.
+// Block dispatch: decides which block goes to which SM next. Pure functions over the table; the caller holds its mutex.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,27 @@ std::uint64_t placed_blocks(const KernelRow& kernel, std::uint32_t sms);
 
 /// Places as many blocks as fit, and returns the clients (bit = index) that were given any.
 ///
-/// The most urgent kernel goes first, whosever it is; among equals, first come, first served. Head-of-line blocking:
-/// only the kernel at the head is placed, the next one starts when the head has all its blocks placed, even if the next
-/// one would fit beside it. A more urgent kernel that comes takes the head's turn at the boundary of a block: what is
-/// placed of the former head runs on, its other blocks wait.
+/// The most urgent kernel of any client goes first; among equals, first come, first served. There is head-of-line
+/// blocking: only the kernel at the head is placed. The next one starts when the head has all its blocks placed, even
+/// if it would fit beside the head. A more urgent kernel that arrives becomes the head at the next block boundary:
+/// blocks of the former head that are placed run on, its other blocks wait.
 ///
-/// Kernels that have no SM in common (KernelRow::allowed) do not hold up each other: there is a head among those that
-/// do.
+/// Kernels that have no SM in common (KernelRow::allowed) do not block each other: each set of kernels that share SMs
+/// has its own head.
 std::uint64_t place_blocks(TableData& table);
 
 /// One block of that kernel on that SM has finished.
 void free_block(TableData& table, KernelRow& kernel, std::uint32_t sm);
 
-/// A free row, already counted in TableData::rows, or nullptr if the table is full. The caller fills it, ticket last.
+/// A free row, already counted in TableData::rows, or nullptr if the table is full. The caller fills it, with the
+/// ticket last.
 KernelRow* find_free_row(TableData& table);
 
-/// Takes a kernel out of the table, with whatever blocks it still has on the SMs.
+/// Removes a kernel from the table, with the blocks it still has on the SMs.
 void remove_kernel(TableData& table, KernelRow& kernel);
 
-/// Computes SmUse and TableData::rows anew from the kernels: the repair after a process died inside one of the above.
+/// Recomputes SmUse and TableData::rows from the kernels, to repair the table after a process died inside one of the
+/// functions above.
 void recount(TableData& table);
 
 }  // namespace gpuctl::softgpu

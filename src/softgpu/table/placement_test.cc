@@ -78,7 +78,7 @@ TEST_F(PlacementTest, TheMostUrgentGoesFirstWhosoeverItIs) {
   KernelRow& urgent = queue(1, 1, 1024, 1024, 4);
   KernelRow& most = queue(2, 1, 1024, 1024, 5);
   EXPECT_EQ(place_blocks(*table_), 0U);
-  EXPECT_EQ(placed(head), 4U);  // what is placed stays
+  EXPECT_EQ(placed(head), 4U);  // placed blocks stay
   KernelRow* const order[] = {&most, &urgent, &head, &head, &same, &behind};
   for (KernelRow* next : order) {
     const std::uint64_t before = placed(*next);
@@ -119,7 +119,7 @@ TEST_F(PlacementTest, KernelsWithoutAnSmInCommonDoNotHoldUpEachOther) {
   EXPECT_EQ(placed(apart), 2U);
   EXPECT_EQ(placed(anywhere), 0U);
   free_block(*table_, apart, 1);
-  EXPECT_EQ(place_blocks(*table_), 0b010U);  // no SM is left that nobody ahead waits for
+  EXPECT_EQ(place_blocks(*table_), 0b010U);  // a kernel further ahead waits for every SM that is left
   EXPECT_EQ(placed(anywhere), 0U);
   free_block(*table_, head, 0);
   EXPECT_EQ(place_blocks(*table_), 0b001U);

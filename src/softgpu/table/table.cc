@@ -27,7 +27,7 @@ struct File {
   int fd;
   ~File() {
     if (fd < 0) return;
-    flock(fd, LOCK_UN);  // closing alone does not do it: the mapping holds on to the open file
+    flock(fd, LOCK_UN);  // closing alone does not unlock: the mapping keeps the open file
     close(fd);
   }
 };
@@ -57,7 +57,7 @@ bool is_table(const TableData& data) {
 Result<std::unique_ptr<Table>> Table::open(const std::string& path, std::uint32_t sms) {
   const File file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (file.fd < 0) return file_error(path, "cannot open the SM table");
-  // The flock only covers creation and joining; it is gone with its holder.
+  // The flock covers only creation and joining; the kernel drops it when its holder dies.
   struct stat status {};
   if (flock(file.fd, LOCK_EX) != 0 || fstat(file.fd, &status) != 0) return file_error(path, "cannot lock the SM table");
   if (status.st_uid != geteuid() || !S_ISREG(status.st_mode)) {
@@ -228,7 +228,8 @@ Snapshot TableReader::snapshot() const {
     view.blocks = row.blocks.load(kRelaxed);
     view.allowed = row.allowed.load(kRelaxed);
     for (std::uint32_t sm = 0; sm < result.sms; ++sm) {
-      // freed first: it never passes granted, so the difference stays a count whatever happens in between.
+      // Reads freed first: it never exceeds granted, so the difference is never negative, whatever happens between the
+      // reads.
       const std::uint32_t freed = row.freed[sm].load(std::memory_order_acquire);
       const std::uint32_t granted = row.granted[sm].load(kRelaxed);
       view.resident.push_back(granted - freed);

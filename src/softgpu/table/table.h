@@ -1,4 +1,4 @@
-// The shared table as an object: opening it, the mutex that survives its holder, clients, and snapshots for others.
+// The shared table as an object: opening it, the mutex that survives its holder, clients, and snapshots for readers.
 #pragma once
 
 #include <chrono>
@@ -12,20 +12,21 @@
 
 namespace gpuctl::softgpu {
 
-/// What a kernel occupies, as its owner asks for it.
+/// What a kernel occupies, as its owner requests it.
 struct KernelRequest {
   std::uint64_t blocks = 0;
   std::uint32_t threads = 0;       ///< of a block on its SM (whole warps)
   std::uint32_t shared = 0;        ///< bytes, of a block on its SM
-  std::int32_t urgency = 0;        ///< greater goes first, whosever it is
-  std::uint64_t allowed = kAnySm;  ///< SMs its blocks may be placed on (bit = SM); at least one that there is
+  std::int32_t urgency = 0;        ///< greater goes first, among the kernels of all clients
+  std::uint64_t allowed = kAnySm;  ///< SMs its blocks may be placed on (bit = SM), at least one existing SM
 };
 
-/// The writable view of one process. All methods but wait() need a Lock to be held, from any thread.
+/// The writable view of one process. Any thread may call the methods; all but wait() need a Lock.
 class Table {
  public:
-  /// Maps the table, creates it if there is none (mode 0600), and registers this process as a client. `sms` counts if
-  /// there is no other living client. Fails if the file is not a table of this version or belongs to somebody else.
+  /// Maps the table, creates it if there is none (mode 0600), and registers this process as a client. `sms` is used
+  /// only if there is no other living client. Fails if the file is not a table of this version or belongs to another
+  /// user.
   static Result<std::unique_ptr<Table>> open(const std::string& path, std::uint32_t sms);
 
   /// Gives up the client's row and kernels.
@@ -51,7 +52,7 @@ class Table {
   /// Puts a kernel at the end of the queue; nullptr if the table is full. Nothing is placed before place().
   KernelRow* enqueue(const KernelRequest& request);
 
-  /// Places what fits and wakes the other clients that were given blocks. True if this client was given any.
+  /// Places the blocks that fit and wakes the other clients that were given blocks. True if this client was given any.
   bool place();
 
   void free_block(KernelRow& kernel, std::uint32_t sm);
@@ -67,10 +68,11 @@ class Table {
   /// Wakes wait() of this client.
   void kick();
 
-  /// The value to give to wait(), read before looking at the table.
+  /// The value to pass to wait(); read it before you look at the table.
   std::uint32_t wake_count() const;
 
-  /// Sleeps until somebody placed blocks of this client or kick() was called since `seen` was read, or the time is up.
+  /// Sleeps until, after `seen` was read, another client has placed blocks of this client or kick() was called, or
+  /// until the timeout.
   void wait(std::uint32_t seen, std::chrono::nanoseconds timeout);
 
  private:
@@ -79,7 +81,7 @@ class Table {
 
   TableData* data_;
   std::uint32_t client_ = 0;
-  bool closed_ = true;  ///< until joined there is nothing to give up
+  bool closed_ = true;  ///< true until this process has joined
 };
 
 /// One kernel that is queued or running, as seen in a snapshot.
@@ -90,7 +92,7 @@ struct KernelView {
   std::uint32_t threads = 0;  ///< of a block on its SM
   std::uint32_t shared = 0;   ///< bytes, of a block on its SM
   std::uint64_t blocks = 0;   ///< of the grid
-  std::uint64_t placed = 0;   ///< of those, on an SM now or finished
+  std::uint64_t placed = 0;   ///< of those, the ones on an SM now or finished
   std::uint64_t finished = 0;
   std::uint64_t allowed = 0;            ///< SMs its blocks may be placed on (bit = SM)
   std::vector<std::uint32_t> resident;  ///< blocks on each SM now
@@ -102,7 +104,7 @@ struct Snapshot {
   std::vector<KernelView> kernels;     ///< of living processes, in order of arrival
 };
 
-/// A read-only view, for the daemon and for tests. Never blocks a client and is never seen by one.
+/// A read-only view, for the daemon and for tests. It never blocks a client, and clients never see it.
 class TableReader {
  public:
   /// Fails if there is no table yet at that path, or it is not one.
@@ -111,7 +113,7 @@ class TableReader {
   TableReader(const TableReader&) = delete;
   TableReader& operator=(const TableReader&) = delete;
 
-  /// Each row is read by itself, so two rows may be some microseconds apart. Reads /proc once for each client.
+  /// Rows are read one by one, so two rows may be some microseconds apart. Reads /proc once for each client.
   Snapshot snapshot() const;
 
  private:

@@ -1,15 +1,15 @@
-// The shared table: which blocks of which process stand on which SM, and which kernels wait.
+// The shared table: which blocks of which process are on which SM, and which kernels wait.
 //
-// One file, mapped by every process of a user that uses the software GPU. Its robust mutex guards all writes. A
-// process can die at any instruction, also while it holds the mutex, so the truth is kept in fields of which each
-// is changed by one store:
+// It is one file, which every process of a user that uses the software GPU maps. Its robust mutex guards all writes. A
+// process can die at any instruction, also while it holds the mutex. So the state is kept in fields that each change by
+// one store:
 //
-//   granted[sm]  blocks of this kernel ever placed on that SM; written by whoever holds the mutex
+//   granted[sm]  blocks of this kernel ever placed on that SM; written by the process that holds the mutex
 //   freed[sm]    how many of those have finished; written by the owner
 //
-// A kernel's resident blocks are granted - freed, its placed blocks the sum of granted; SmUse is only a sum over the
-// kernels, kept for speed and computed anew when the mutex is inherited from a dead process.
-// Fields are atomics (relaxed) because snapshots read without the mutex, through a read-only mapping.
+// A kernel's resident blocks are granted - freed, and its placed blocks are the sum of granted. SmUse is only a sum
+// over the kernels. It is kept for speed, and recomputed when the mutex is inherited from a dead process.
+// Fields are atomics (relaxed) because snapshots read them without the mutex, through a read-only mapping.
 #pragma once
 
 #include <pthread.h>
@@ -34,17 +34,17 @@ struct SmUse {
 
 struct ClientRow {
   std::atomic<std::uint32_t> pid;         ///< 0: the row is free
-  std::atomic<std::uint32_t> wake;        ///< futex word: +1 when somebody else has placed blocks of this client
-  std::atomic<std::uint64_t> start_time;  ///< of the process, in clock ticks since boot: tells a reused pid
+  std::atomic<std::uint32_t> wake;        ///< futex word: +1 when another client has placed blocks of this client
+  std::atomic<std::uint64_t> start_time;  ///< of the process, in clock ticks since boot: detects a reused pid
 };
 
 struct KernelRow {
   std::atomic<std::uint64_t> ticket;   ///< order of arrival; 0: the row is free. Stored last, cleared first
   std::atomic<std::uint64_t> blocks;   ///< of the grid
   std::atomic<std::uint32_t> client;   ///< index of the owner's ClientRow
-  std::atomic<std::int32_t> urgency;   ///< greater goes first, whosever it is
-  std::atomic<std::uint32_t> threads;  ///< each block occupies on its SM
-  std::atomic<std::uint32_t> shared;   ///< bytes each block occupies on its SM
+  std::atomic<std::int32_t> urgency;   ///< greater goes first, among all clients
+  std::atomic<std::uint32_t> threads;  ///< that each block occupies on its SM
+  std::atomic<std::uint32_t> shared;   ///< bytes that each block occupies on its SM
   std::atomic<std::uint64_t> allowed;  ///< SMs that its blocks may be placed on (bit = SM); all of a GPU's: kAnySm
   std::atomic<std::uint32_t> granted[kMaxSms];
   std::atomic<std::uint32_t> freed[kMaxSms];

@@ -27,7 +27,7 @@ class TableTest : public testing::Test {
     return table.has_value() ? std::move(*table) : nullptr;
   }
 
-  /// Runs `body` in a child that ends by SIGKILL inside it or exits with the number it returns.
+  /// Runs `body` in a child. The child ends by SIGKILL inside it, or exits with the number that it returns.
   template <class Body>
   static int in_child(Body body) {
     const pid_t child = fork();

@@ -1,4 +1,4 @@
-// From the address operand of a memory instruction to host addresses, checked, for every lane.
+// Turns the address operand of a memory instruction into checked host addresses, for every lane.
 #pragma once
 
 #include "softgpu/engine/isa/lanes.h"

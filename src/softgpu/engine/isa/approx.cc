@@ -1,5 +1,5 @@
-// The .approx functions. PTX bounds their error; here they are computed in double and rounded, which is within every
-// bound, so results differ from a GPU's in the last places.
+// The .approx functions. PTX bounds their error. They are computed in double and rounded, which is within every bound,
+// so results differ from a GPU's in the last places.
 #include "softgpu/engine/isa/rounding.h"
 
 namespace gpuctl::softgpu::engine::GPUCTL_ISA {

@@ -15,7 +15,7 @@ struct HalfPair {
   }
 };
 
-/// What a memory word becomes; T is the type the operation computes in, or a tag of a packed one.
+/// The new value of a memory word. T is the type in which the operation computes, or a tag of a packed one.
 template <AtomOp kOp, class T>
 struct Update {
   using Word =

@@ -1,4 +1,4 @@
-// Linked into a test instead of cpu.cc: runs the handlers of the machine's baseline whatever this CPU has.
+// Linked into a test instead of cpu.cc: runs the handlers of the machine's baseline on any CPU.
 #include "softgpu/engine/isa/select.h"
 
 namespace gpuctl::softgpu::engine {

@@ -86,7 +86,7 @@ void setp(Context& ctx, const Instruction& in, Mask mask) {
   write_pred(ctx, in.op[4], mask, q);
 }
 
-/// The same for pairs: p is about the low halves, q about the high ones.
+/// The same for pairs: p is the result for the low halves, q for the high ones.
 template <class H, bool kFtz>
 void setp_pair(Context& ctx, const Instruction& in, Mask mask) {
   const U32 *a = at<U32>(ctx, in.op[1]), *b = at<U32>(ctx, in.op[2]);
@@ -97,7 +97,7 @@ void setp_pair(Context& ctx, const Instruction& in, Mask mask) {
   write_pred(ctx, in.op[4], mask, q);
 }
 
-/// `imm` holds what true is, for the whole register or for each half of a pair.
+/// `imm` holds the value of true, for the whole register or for each half of a pair.
 template <class T, bool kFtz>
 void set(Context& ctx, const Instruction& in, Mask mask) {
   const Mask r = compare_lanes<T, kFtz>(at<Slot<T>>(ctx, in.op[1]), at<Slot<T>>(ctx, in.op[2]), mask, in.compare);

@@ -57,7 +57,8 @@ struct IntegerToFloat {
   }
 };
 
-/// Out of range clamps. A NaN gives zero, or from double and to 64 bits the pattern the hardware gives: the top bit.
+/// Values out of range are clamped. A NaN gives zero; from double and to 64 bits it gives the hardware's pattern, the
+/// top bit.
 template <class D, class S>
 struct FloatToInteger {
   static GPUCTL_INLINE D apply(S v, Round mode, unsigned sub) {

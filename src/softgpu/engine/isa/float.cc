@@ -1,8 +1,8 @@
 // Arithmetic on f32 and f64.
 //
 // Round to nearest has a handler for each combination of .ftz and .sat, so that the loops vectorise. Directed rounding
-// is rare: one handler an operation, which sets the rounding mode of the CPU around the loop and reads .ftz and .sat
-// from the instruction (bits 0 and 1 of `sub`).
+// is rare. Each operation has one handler for it, which sets the rounding mode of the CPU around the loop and reads
+// .ftz and .sat from the instruction (bits 0 and 1 of `sub`).
 #include <cfenv>
 
 #include "softgpu/engine/isa/rounding.h"
@@ -87,7 +87,8 @@ struct Copysign {  // the sign of a, the rest of b
   }
 };
 
-/// IEEE 754-2008 minNum/maxNum with -0 < +0; .NaN: a NaN wins; .xorsign.abs: of the magnitudes, with the signs' xor.
+/// IEEE 754-2008 minNum/maxNum with -0 < +0. .NaN: a NaN wins. .xorsign.abs: compares the magnitudes; the sign is the
+/// xor of the signs.
 template <bool kMax, bool kNan, bool kXorsign>
 struct MinMax {
   template <class T>

@@ -27,7 +27,7 @@ void store(Context& ctx, const Instruction& in, Mask mask) {
   resolve<sizeof(T) * kCount, 4>(ctx, in, mask);
   const S* a[kCount];
   for (int k = 0; k < kCount; ++k) a[k] = at<S>(ctx, in.op[k]);
-  // One lane after the other: lanes may write to the same address, then one of them wins as a whole.
+  // One lane after the other: if lanes write to the same address, one of them wins as a whole.
   const U64* address = ctx.address;
   for (; mask != 0; mask &= mask - 1) {
     const int i = __builtin_ctz(mask);

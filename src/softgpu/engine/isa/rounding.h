@@ -1,4 +1,4 @@
-// Exact values to floating-point formats, in every rounding mode, in integer arithmetic.
+// Rounds exact values to floating-point formats, in every rounding mode, with integer arithmetic.
 #pragma once
 
 #include "softgpu/engine/isa/lanes.h"
@@ -44,7 +44,7 @@ GPUCTL_INLINE U64 to_bits(T v) {
     return v.bits;
 }
 
-/// The NaN that arithmetic gives: all ones but the sign, save for double, where it is the hardware's.
+/// The NaN that arithmetic gives: all bits set but the sign, except for double, where it is the hardware's.
 template <class T>
 GPUCTL_INLINE T canonical_nan() {
   if constexpr (std::is_same_v<T, double>)
@@ -139,7 +139,7 @@ GPUCTL_INLINE bool is_nan(T x) {
   return v != v;
 }
 
-/// Subnormals to zero of the same sign.
+/// Turns subnormals into zero of the same sign.
 template <class T>
 GPUCTL_INLINE T flush(T x) {
   constexpr U64 kExponent = U64(2 * Format<T>::kEmax + 1) << (Format<T>::kPrecision - 1);
