@@ -1,4 +1,4 @@
-// The unit of every amount of GPU capacity in this program (docs/glossary.md, "CapSM").
+// The unit of every amount of GPU capacity in this program (docs/glossary.md).
 #pragma once
 
 #include <algorithm>
