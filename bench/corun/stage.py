@@ -96,13 +96,13 @@ class Stage:
 
     def slice_options(self, options, reserve):
         """The options with the reserve, and other parts of the GPU, in SMs of this one."""
-        part = {RESERVE: reserve}
-        parts = [option.part if isinstance(option, OfSms) else part.get(option) for option in options]
         sms = self.lab.sms()
-        return [
-            option if of_sms is None else max(1, round(of_sms * sms))
-            for option, of_sms in zip(options, parts, strict=True)
-        ]
+
+        def in_sms(option):
+            part = reserve if option == RESERVE else option.part if isinstance(option, OfSms) else None
+            return option if part is None else max(1, round(part * sms))
+
+        return [in_sms(option) for option in options]
 
     def create_slice(self, name, options):
         command = [self.lab.gpuctl_path, "create-slice", name, *map(str, options)]

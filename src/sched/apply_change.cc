@@ -16,10 +16,10 @@ SliceError invalid(std::string_view field, std::string reason) {
       .code = SliceError::Code::invalid_value, .path = {}, .field = std::string(field), .reason = std::move(reason)};
 }
 
-/// Whether the text names a policy that divides SMs among children. A policy for jobs is kept as text.
-bool divides(std::string_view text) {
+/// The policy that divides SMs among children, if the text names one; else null. A policy for jobs is kept as text.
+const Policy* dividing_policy(std::string_view text) {
   const Policy* policy = find_policy(text);
-  return policy != nullptr && policy->divide != nullptr;
+  return policy != nullptr && policy->divide != nullptr ? policy : nullptr;
 }
 
 std::string what_is_wrong(SettingKind kind, const std::string& text) {
@@ -30,7 +30,7 @@ std::string what_is_wrong(SettingKind kind, const std::string& text) {
       modes.append(modes.empty() ? "" : mode == kReserveModes.back() ? " or " : ", ").append(mode);
     return "must be " + modes;
   }
-  if (divides(text)) return {};
+  if (dividing_policy(text) != nullptr) return {};
   if (text.size() > kMaxPolicyLength) return "longer than " + std::to_string(kMaxPolicyLength) + " characters";
   const auto sound = check_slice_policy(text);
   return sound ? std::string() : sound.error().message;
@@ -69,8 +69,9 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
   if (change.memory_max) result.memory_max = static_cast<std::uint64_t>(*change.memory_max);
   if (change.memory_unlimited) result.memory_max.reset();
   if (change.policy) {
-    result.policy = divides(*change.policy) ? find_policy(*change.policy) : &policies().front();
-    result.job_policy = divides(*change.policy) ? std::string() : *change.policy;
+    const Policy* dividing = dividing_policy(*change.policy);
+    result.policy = dividing != nullptr ? dividing : &policies().front();
+    result.job_policy = dividing != nullptr ? std::string() : *change.policy;
   }
   if (change.owner_uid) result.owner_uid = static_cast<std::uint32_t>(*change.owner_uid);
   if (change.owner_gid) result.owner_gid = static_cast<std::uint32_t>(*change.owner_gid);  // -1 becomes kNobody

@@ -162,15 +162,8 @@ class Injection(instance.SystemTest):
         """An error of one call leaves the launch on the GPU. It still ends, though nothing is granted to it."""
         self.start_daemon()
         self.gpuctl("create-slice", "s")
-        env = {
-            **self.env,
-            "GPUCTL_SOFTGPU": str(self.driver),
-            "INJECT_DRIVER": str(instance.SOFTGPU / "libcuda.so.1"),
-            "INJECT_CALLS": str(self.scratch / "calls"),
-            "INJECT_FUNCTION": "cuStreamQuery",
-            "INJECT_ERROR": str(ERRORS["failed"]),
-            "INJECT_AFTER": "5",
-        }
+        inject = {"FUNCTION": "cuStreamQuery", "ERROR": ERRORS["failed"], "AFTER": 5}
+        env = self.injected(self.scratch / "calls", {f"INJECT_{key}": str(value) for key, value in inject.items()})
         size = ("--blocks", 128, "--iterations", 10000, "--warmup", 0)
         program = self.start_in(
             "s", instance.BENCH, "run", "work", *size, "--count", 1, "--announce", "--json", env=env
@@ -178,6 +171,16 @@ class Injection(instance.SystemTest):
         instance.wait_until(self.daemon_heard_of_a_fault, "the error to be reported")
         self.gpuctl("set", "s", "max=0")
         self.assertRightResults(program.report(LIMIT_S * instance.SLOWER))
+
+    def injected(self, calls, env):
+        """The environment of a program with the proxy in front of its driver, which counts calls in a file."""
+        return {
+            **self.env,
+            **env,
+            "GPUCTL_SOFTGPU": str(self.driver),
+            "INJECT_DRIVER": str(instance.SOFTGPU / "libcuda.so.1"),
+            "INJECT_CALLS": str(calls),
+        }
 
     def daemon_heard_of_a_fault(self):
         return self.call("GetStatus")["faults"] > 0
@@ -221,14 +224,7 @@ class Injection(instance.SystemTest):
             self.runs += 1
             number = self.runs
             path = self.scratch / f"{number}.calls"
-            env = {
-                **self.env,
-                **env,
-                "GPUCTL_SOFTGPU": str(self.driver),
-                "INJECT_DRIVER": str(instance.SOFTGPU / "libcuda.so.1"),
-                "INJECT_CALLS": str(path),
-            }
-            started = self.start_in("s", *self.command(program, number), env=env)
+            started = self.start_in("s", *self.command(program, number), env=self.injected(path, env))
         detail = ""
         try:
             status = started.wait(limit)

@@ -46,7 +46,7 @@ class Screen:
             self.text += os.read(self.main, 65536).decode(errors="replace")
 
     def wait_for(self, condition, what):
-        """Until condition(latest), of what was drawn since the last clearing of the screen."""
+        """Until condition(text)."""
 
         def holds():
             self.read()

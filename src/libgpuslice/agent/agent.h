@@ -13,9 +13,9 @@
 
 #include "libgpuslice/agent/clock_offset.h"
 #include "libgpuslice/agent/end_watch.h"
+#include "libgpuslice/agent/held_up.h"
 #include "libgpuslice/agent/worker_streams.h"
 #include "libgpuslice/launch/context.h"
-#include "libgpuslice/launch/held_up.h"
 
 namespace gpuslice {
 

@@ -4,22 +4,15 @@
 #include "libgpuslice/api/by_hand.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/capture.h"
+#include "libgpuslice/driver/nothrow.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/launch/context.h"
 
 using gpuslice::Client;
+using gpuslice::nothrow;
 namespace ipc = gpuctl::ipc;
 
 namespace {
-
-template <class Body>
-int guarded_api(Body body) noexcept {
-  try {
-    return body();
-  } catch (...) {
-    return GPUSLICE_ERROR_NO_MEMORY;
-  }
-}
 
 /// The daemon's own answers begin with its name. Any other error means that it did not answer.
 int error_of(const gpuctl::Error& error) {
@@ -36,23 +29,27 @@ GPUSLICE_API int gpuslice_version(void) {
 
 GPUSLICE_API int gpuslice_attach(const char* slice) {
   if (!slice || !*slice) return GPUSLICE_ERROR_INVALID;
-  return guarded_api([&]() -> int {
-    gpuctl::Result<void> attached = Client::get().attach(slice);
-    if (!attached) return error_of(attached.error());
-    gpuslice::start_client_if_initialised();
-    return GPUSLICE_OK;
-  });
+  return nothrow(
+      [&]() -> int {
+        gpuctl::Result<void> attached = Client::get().attach(slice);
+        if (!attached) return error_of(attached.error());
+        gpuslice::start_client_if_initialised();
+        return GPUSLICE_OK;
+      },
+      GPUSLICE_ERROR_NO_MEMORY);
 }
 
 GPUSLICE_API int gpuslice_slice(char* buffer, size_t size) {
   if (!buffer) return GPUSLICE_ERROR_INVALID;
-  return guarded_api([&]() -> int {
-    const std::string slice = Client::get().slice();
-    if (slice.empty()) return GPUSLICE_ERROR_NOT_ATTACHED;
-    if (slice.size() >= size) return GPUSLICE_ERROR_INVALID;
-    std::memcpy(buffer, slice.c_str(), slice.size() + 1);
-    return GPUSLICE_OK;
-  });
+  return nothrow(
+      [&]() -> int {
+        const std::string slice = Client::get().slice();
+        if (slice.empty()) return GPUSLICE_ERROR_NOT_ATTACHED;
+        if (slice.size() >= size) return GPUSLICE_ERROR_INVALID;
+        std::memcpy(buffer, slice.c_str(), slice.size() + 1);
+        return GPUSLICE_OK;
+      },
+      GPUSLICE_ERROR_NO_MEMORY);
 }
 
 GPUSLICE_API int gpuslice_get_grant(int device, gpuslice_grant* out) {
@@ -72,25 +69,30 @@ GPUSLICE_API int gpuslice_get_grant(int device, gpuslice_grant* out) {
 }
 
 GPUSLICE_API int gpuslice_set_priority_hint(int priority) {
-  return guarded_api([&]() -> int {
-    if (!Client::get().stub()) return GPUSLICE_ERROR_NOT_ATTACHED;
-    gpuctl::Result<void> set = Client::get().set_hint(priority);
-    return set ? GPUSLICE_OK : error_of(set.error());
-  });
+  return nothrow(
+      [&]() -> int {
+        if (!Client::get().stub()) return GPUSLICE_ERROR_NOT_ATTACHED;
+        gpuctl::Result<void> set = Client::get().set_hint(priority);
+        return set ? GPUSLICE_OK : error_of(set.error());
+      },
+      GPUSLICE_ERROR_NO_MEMORY);
 }
 
 GPUSLICE_API int gpuslice_stream_latency_critical(void* stream, int on) {
-  return guarded_api([&]() -> int {
-    gpuslice::Context* context = gpuslice::Context::current();
-    if (!context) return GPUSLICE_ERROR_NOT_ATTACHED;
-    context->set_latency_critical(gpuslice::explicit_stream(static_cast<CUstream>(stream), false), on != 0);
-    return GPUSLICE_OK;
-  });
+  return nothrow(
+      [&]() -> int {
+        gpuslice::Context* context = gpuslice::Context::current();
+        if (!context) return GPUSLICE_ERROR_NOT_ATTACHED;
+        context->set_latency_critical(gpuslice::explicit_stream(static_cast<CUstream>(stream), false), on != 0);
+        return GPUSLICE_OK;
+      },
+      GPUSLICE_ERROR_NO_MEMORY);
 }
 
 GPUSLICE_API int gpuslice_launch(void* function, const gpuslice_launch_config* config, void** params) {
   if (!function || !config || config->abi != GPUSLICE_DEVICE_ABI) return GPUSLICE_ERROR_INVALID;
-  return guarded_api([&] { return gpuslice::launch_by_hand(static_cast<CUfunction>(function), *config, params); });
+  return nothrow([&] { return gpuslice::launch_by_hand(static_cast<CUfunction>(function), *config, params); },
+                 GPUSLICE_ERROR_NO_MEMORY);
 }
 
 GPUSLICE_API const char* gpuslice_error_string(int error) {

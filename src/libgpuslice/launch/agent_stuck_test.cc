@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "libgpuslice/launch/held_up.h"
-
 namespace gpuslice {
 
 namespace {
@@ -24,19 +22,6 @@ TEST(AgentStuck, InTheSameDriverCallAtBothLooks) {
   EXPECT_FALSE(is_stuck(before, look()));
   const DriverCalls::Inside another(calls);
   EXPECT_FALSE(is_stuck(before, look()));
-}
-
-TEST(HeldUp, WhenNoStreamIsFoundForLong) {
-  constexpr std::uint64_t kNow = 5'000'000'000, kLasts = HeldUp::kLastsNs;
-  HeldUp held;
-  EXPECT_FALSE(held.tried(false, kNow));
-  EXPECT_FALSE(held.tried(false, kNow + kLasts - 1));
-  EXPECT_FALSE(held.tried(true, kNow + kLasts));
-  EXPECT_FALSE(held.tried(false, kNow + kLasts + 1));
-  EXPECT_FALSE(held.tried(false, kNow + 2 * kLasts));
-  EXPECT_TRUE(held.tried(false, kNow + 2 * kLasts + 1));
-  EXPECT_TRUE(held.tried(false, kNow + 3 * kLasts));
-  EXPECT_FALSE(held.tried(true, kNow + 3 * kLasts));
 }
 
 }  // namespace

@@ -25,6 +25,17 @@ std::uint32_t whole(double ns) {
 /// The agents of all contexts write to one ring.
 std::mutex ring_mutex;
 
+/// Calls fill(record) for the next place in the ring and publishes it. Drops it if the daemon does not keep up.
+template <class Fill>
+void append_record(Fill fill) {
+  ipc::Stub& stub = *Client::get().stub();
+  std::lock_guard lock(ring_mutex);
+  const std::uint32_t number = ipc::load(stub.records_written);
+  if (number - ipc::load(stub.records_read) >= ipc::kRecords) return;
+  fill(ipc::record_at(stub, number));
+  ipc::store(stub.records_written, number + 1);
+}
+
 }  // namespace
 
 bool Context::tell_head(std::uint32_t wanted) {
@@ -83,51 +94,43 @@ const OpaqueJob* Context::opaque_head(const Launch* oldest) const {
 /// `whole_from_ns`: from when on the launch had the whole device until its end, CLOCK_MONOTONIC; 0: it had only a part,
 /// or was disturbed.
 void Context::record(const Launch& launch, std::int64_t clock_offset, std::uint64_t whole_from_ns) {
-  ipc::Stub& stub = *Client::get().stub();
-  std::lock_guard lock(ring_mutex);
-  const std::uint32_t number = ipc::load(stub.records_written);
-  if (number - ipc::load(stub.records_read) >= ipc::kRecords) return;
   const HostSlot& host = slots_.host(launch.slot);
   const auto on_host = [&](const std::uint64_t& gpu_ns) {
     return static_cast<std::uint64_t>(static_cast<std::int64_t>(ipc::load(gpu_ns)) + clock_offset);
   };
-  ipc::Record& out = ipc::record_at(stub, number);
-  out.kernel = hash_of(*launch.instance->kernel);
-  out.issued_ns = launch.issued_ns;
-  out.start_ns = whole_from_ns != 0 ? whole_from_ns : on_host(host.start_ns);
-  out.done_ns = on_host(host.done_ns);
-  out.evict_ns = launch.evict_ns;
-  out.evictions = std::min(launch.evictions, 0xffffu) |
-                  static_cast<std::uint32_t>(view_.device_index()) << ipc::kRecordDeviceShift |
-                  (whole_from_ns != 0 ? ipc::kWholeDevice : 0);
-  out.total = launch.args.tasks;
-  out.threads = launch.config.threads();
-  out.shared = launch.config.shared;
-  out.per_sm = launch.per_sm;
-  out.task_ns = whole(launch.instance->task_ns);
-  ipc::store(stub.records_written, number + 1);
+  append_record([&](ipc::Record& out) {
+    out.kernel = hash_of(*launch.instance->kernel);
+    out.issued_ns = launch.issued_ns;
+    out.start_ns = whole_from_ns != 0 ? whole_from_ns : on_host(host.start_ns);
+    out.done_ns = on_host(host.done_ns);
+    out.evict_ns = launch.evict_ns;
+    out.evictions = std::min(launch.evictions, 0xffffu) |
+                    static_cast<std::uint32_t>(view_.device_index()) << ipc::kRecordDeviceShift |
+                    (whole_from_ns != 0 ? ipc::kWholeDevice : 0);
+    out.total = launch.args.tasks;
+    out.threads = launch.config.threads();
+    out.shared = launch.config.shared;
+    out.per_sm = launch.per_sm;
+    out.task_ns = whole(launch.instance->task_ns);
+  });
 }
 
 void Context::record(const TimedLaunch& launch) const {
   if (view_.jobs() == ipc::kNoJobs) return;
-  ipc::Stub& stub = *Client::get().stub();
-  std::lock_guard lock(ring_mutex);
-  const std::uint32_t number = ipc::load(stub.records_written);
-  if (number - ipc::load(stub.records_read) >= ipc::kRecords) return;
-  ipc::Record& out = ipc::record_at(stub, number);
-  out.kernel = launch.job.kernel;
-  out.issued_ns = launch.job.issued_ns;
-  out.start_ns = launch.done_ns - std::min(launch.gpu_ns, launch.done_ns);
-  out.done_ns = launch.done_ns;
-  out.evict_ns = 0;
-  out.evictions = std::min(launch.sms, 0xffffu) |
-                  static_cast<std::uint32_t>(view_.device_index()) << ipc::kRecordDeviceShift | ipc::kOriginalForm;
-  out.total = launch.job.blocks;
-  out.threads = launch.job.threads;
-  out.shared = launch.job.shared;
-  out.per_sm = 1;
-  out.task_ns = 0;
-  ipc::store(stub.records_written, number + 1);
+  append_record([&](ipc::Record& out) {
+    out.kernel = launch.job.kernel;
+    out.issued_ns = launch.job.issued_ns;
+    out.start_ns = launch.done_ns - std::min(launch.gpu_ns, launch.done_ns);
+    out.done_ns = launch.done_ns;
+    out.evict_ns = 0;
+    out.evictions = std::min(launch.sms, 0xffffu) |
+                    static_cast<std::uint32_t>(view_.device_index()) << ipc::kRecordDeviceShift | ipc::kOriginalForm;
+    out.total = launch.job.blocks;
+    out.threads = launch.job.threads;
+    out.shared = launch.job.shared;
+    out.per_sm = 1;
+    out.task_ns = 0;
+  });
 }
 
 }  // namespace gpuslice

@@ -7,7 +7,8 @@
 //     });
 //   }
 //   ...
-//   gpuslice::launch(scale, grid, threads, 0, stream, data, 2.0f);      // compile with gpuslice-nvcc, or link -lgpuslice
+//   gpuslice::launch(scale, grid, threads, 0, stream, data, 2.0f);      // compile with gpuslice-nvcc, or link
+//   -lgpuslice
 //
 // A block-task is what a thread block is to an ordinary kernel. `block` and gpuslice::grid(args) take the places of
 // blockIdx and gridDim, which have another meaning here. If the program is in no slice, the stream is captured, or the
@@ -28,8 +29,8 @@
 
 #include <cuda_runtime.h>
 
-#include <gpuslice/detail/worker.cuh>
 #include <gpuslice/gpuslice.h>
+#include <gpuslice/detail/worker.cuh>
 #include <tuple>
 #include <utility>
 
@@ -83,7 +84,8 @@ __device__ __forceinline__ void for_each_block_task(const launch_args& args, Bod
 template <class... Parameters, class... Arguments>
 int launch(void (*kernel)(launch_args, Parameters...), dim3 grid, dim3 threads, std::size_t shared_bytes,
            cudaStream_t stream, Arguments&&... arguments) {
-  static_assert(sizeof...(Parameters) == sizeof...(Arguments), "as many arguments as the kernel has behind launch_args");
+  static_assert(sizeof...(Parameters) == sizeof...(Arguments),
+                "as many arguments as the kernel has behind launch_args");
 #ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
   if (stream == nullptr) stream = cudaStreamPerThread;
 #endif

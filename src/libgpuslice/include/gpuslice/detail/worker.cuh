@@ -3,8 +3,8 @@
 // (Here thread 0 always leads, no claim is quick, and no worker counts out early.)
 #pragma once
 
-#include <cstddef>
 #include <gpuslice/abi/persistent_abi.h>
+#include <cstddef>
 
 namespace gpuslice::detail {
 
@@ -32,10 +32,10 @@ struct worker_state {
   uint2 published[2];  ///< the next block-tasks to run and their end; the two entries are used alternately
   unsigned long long about;
   unsigned started_on;  ///< the SM it started on
-  unsigned chunk;            ///< block-tasks of the chunk to be measured
-  unsigned known;  ///< all numbers below this one are claimed, as far as it knows
-  bool looks;  ///< it looks before it claims, even if the launch is eager
-  bool holds;                ///< it is the holder
+  unsigned chunk;       ///< block-tasks of the chunk to be measured
+  unsigned known;       ///< all numbers below this one are claimed, as far as it knows
+  bool looks;           ///< it looks before it claims, even if the launch is eager
+  bool holds;           ///< it is the holder
 };
 
 // Access to memory that other blocks, other grids and the host change at the same time.
@@ -52,7 +52,9 @@ __device__ inline uint2 load2(address at) {
 __device__ inline uint4 load4(address at) {
   uint4 v;
   asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(at) : "memory");
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(at)
+               : "memory");
   return v;
 }
 __device__ inline void store(address at, unsigned value) {
@@ -75,8 +77,7 @@ __device__ inline unsigned add(address at, unsigned more) {
 }
 __device__ inline unsigned replace(address at, unsigned expected, unsigned value) {
   unsigned before;
-  asm volatile("atom.global.cas.b32 %0, [%1], %2, %3;"
-               : "=r"(before) : "l"(at), "r"(expected), "r"(value) : "memory");
+  asm volatile("atom.global.cas.b32 %0, [%1], %2, %3;" : "=r"(before) : "l"(at), "r"(expected), "r"(value) : "memory");
   return before;
 }
 __device__ inline unsigned exchange(address at, unsigned value) {
@@ -84,8 +85,12 @@ __device__ inline unsigned exchange(address at, unsigned value) {
   asm volatile("atom.global.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(at), "r"(value) : "memory");
   return before;
 }
-__device__ inline void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
-__device__ inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+__device__ inline void fence_device() {
+  asm volatile("fence.acq_rel.gpu;" ::: "memory");
+}
+__device__ inline void fence_system() {
+  asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
 
 __device__ inline unsigned sm_id() {
   unsigned id;
@@ -98,11 +103,17 @@ __device__ inline unsigned long long clock_ns() {
   return ns;
 }
 
-__device__ inline bool is_plain(const LaunchArgs& args) { return args.slot == 0; }
-__device__ inline bool of_agent(const LaunchArgs& args) { return (args.flags & gpuctl::ptx::kAgentGrid) != 0; }
+__device__ inline bool is_plain(const LaunchArgs& args) {
+  return args.slot == 0;
+}
+__device__ inline bool of_agent(const LaunchArgs& args) {
+  return (args.flags & gpuctl::ptx::kAgentGrid) != 0;
+}
 
 /// Reads a range as gpuctl::pack_range packs it.
-__device__ inline bool is_outside(unsigned range, unsigned sm) { return sm < (range & 0xffff) || sm >= range >> 16; }
+__device__ inline bool is_outside(unsigned range, unsigned sm) {
+  return sm < (range & 0xffff) || sm >= range >> 16;
+}
 
 /// Adds this worker to the workers that may claim on its SM, or takes it away. `here` consists of bytes, but atomics
 /// work on words.
@@ -112,7 +123,9 @@ __device__ inline void count_here(const LaunchArgs& args, unsigned sm, bool pres
   add(args.slot + offsetof(DeviceSlot, here) + (sm & 252), present ? one : 0u - one);
 }
 
-__device__ inline unsigned divide(unsigned n, const gpuctl::ptx::Divisor& by) { return __umulhi(2 * n, by.magic) >> by.shift; }
+__device__ inline unsigned divide(unsigned n, const gpuctl::ptx::Divisor& by) {
+  return __umulhi(2 * n, by.magic) >> by.shift;
+}
 
 /// blockIdx of a block-task.
 __device__ inline dim3 block_index(const LaunchArgs& args, unsigned task) {
@@ -154,7 +167,8 @@ __device__ inline bool close(const LaunchArgs& args) {
 
 /// Reads from the host what is allowed, for all workers, and posts the launch's progress if a post is due. Returns the
 /// new range. `before`: the range so far. Sets `closed` if this closes the launch.
-__device__ inline unsigned poll(const LaunchArgs& args, bool resting, unsigned now, unsigned next, unsigned before, bool& closed) {
+__device__ inline unsigned poll(const LaunchArgs& args, bool resting, unsigned now, unsigned next, unsigned before,
+                                bool& closed) {
   const uint4 polled = load4(args.polled);  // a gpuctl::Polled
   const unsigned two = args.limit < 2 ? polled.y : args.limit < 4 ? polled.z : polled.w;
   const unsigned limit = two >> (args.limit & 1) * 16;
@@ -165,13 +179,16 @@ __device__ inline unsigned poll(const LaunchArgs& args, bool resting, unsigned n
   store(args.slot + offsetof(DeviceSlot, range), range);
   if ((range & 0xffff) > (before & 0xffff) || range >> 16 < before >> 16) closed |= close(args);
 
-  static_assert(offsetof(DeviceSlot, posted) == offsetof(DeviceSlot, left) + 8 && offsetof(DeviceSlot, task_ns) == offsetof(DeviceSlot, left) + 12);
-  static_assert(offsetof(HostSlot, progress) == offsetof(HostSlot, left) + 4 && offsetof(HostSlot, task_ns) == offsetof(HostSlot, left) + 8 &&
+  static_assert(offsetof(DeviceSlot, posted) == offsetof(DeviceSlot, left) + 8 &&
+                offsetof(DeviceSlot, task_ns) == offsetof(DeviceSlot, left) + 12);
+  static_assert(offsetof(HostSlot, progress) == offsetof(HostSlot, left) + 4 &&
+                offsetof(HostSlot, task_ns) == offsetof(HostSlot, left) + 8 &&
                 offsetof(HostSlot, entered) == offsetof(HostSlot, left) + 12);
   const uint4 known = load4(args.slot + offsetof(DeviceSlot, left));  // left, nothing, posted, task_ns
   if (known.z == 0 || now - known.z > gpuctl::ptx::kPostEveryNs) {
     store(args.slot + offsetof(DeviceSlot, posted), now);
-    store4(args.host + offsetof(HostSlot, left), {known.x, min(next, args.total), known.w, load(args.slot + offsetof(DeviceSlot, extra))});
+    store4(args.host + offsetof(HostSlot, left),
+           {known.x, min(next, args.total), known.w, load(args.slot + offsetof(DeviceSlot, extra))});
   }
   return range;
 }
@@ -197,7 +214,8 @@ __device__ inline bool leave_or_rest(const LaunchArgs& args, worker_state& worke
 }
 
 /// Notes what the leader does from now on, and returns a chunk, cut at the end of the launch (task_order()).
-__device__ inline uint2 take(const LaunchArgs& args, worker_state& worker, unsigned begin, unsigned count, bool measure) {
+__device__ inline uint2 take(const LaunchArgs& args, worker_state& worker, unsigned begin, unsigned count,
+                             bool measure) {
   worker.about = measure ? clock_ns() : kNothing;
   worker.known = begin + count;
   if (begin >= args.total) return {kNoTask, kNoTask};
@@ -233,11 +251,14 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
     static_assert(offsetof(DeviceSlot, range) == offsetof(DeviceSlot, polling) + 4);
     const unsigned known = worker.known;
     const bool something_left = known < args.total;
-    bool eager = something_left && (args.flags & gpuctl::ptx::kEager) != 0 && !worker.looks && blockIdx.x % gpuctl::ptx::kLooksEach != 0;
+    bool eager = something_left && (args.flags & gpuctl::ptx::kEager) != 0 && !worker.looks &&
+                 blockIdx.x % gpuctl::ptx::kLooksEach != 0;
     const unsigned count = size_of_claim(args, known);
     uint2 counters = {0, 0};  // next, looked
-    if (eager) counters.x = add(next_at, count);
-    else if (something_left) counters = load_counters(args);
+    if (eager)
+      counters.x = add(next_at, count);
+    else if (something_left)
+      counters = load_counters(args);
     uint2 state = load2(args.slot + offsetof(DeviceSlot, polling));  // polling, range
     if (eager && (counters.x & gpuctl::ptx::kClosed) != 0) {
       eager = false;
@@ -289,8 +310,10 @@ __device__ inline void leave(const LaunchArgs& args, worker_state& worker) {
   const bool evicted = worker.about == kEvicted;
   if (evicted) store64(args.host + offsetof(HostSlot, left_ns), clock_ns());
   if (worker.about != kResting) count_here(args, worker.started_on, false);
-  if (of_agent(args)) fence_system();  // what follows in the program's stream does not wait for this grid
-  else if (!evicted && !worker.holds) count_out(args, worker);
+  if (of_agent(args))
+    fence_system();  // what follows in the program's stream does not wait for this grid
+  else if (!evicted && !worker.holds)
+    count_out(args, worker);
   // There is no acquire here: it would empty the SM's cache under the workers that still run there.
   unsigned left = add(args.slot + offsetof(DeviceSlot, left), 1) + 1;
   unsigned extra = load(args.slot + offsetof(DeviceSlot, extra));
