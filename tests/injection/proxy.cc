@@ -6,8 +6,10 @@
 //   INJECT_COUNT=1                  so many times (without end)
 //   INJECT_ALL=1                    whoever calls; else only calls that return into libgpuslice.so are counted and fail
 //   INJECT_OWN_THREADS=1            only in threads that are not the process's first: in a program with one thread, the
-//   library's INJECT_CALLS=FILE               where counts are kept: a Row for each exported function, of all processes
-//   together
+//                                   library's
+//   INJECT_AT_EXIT=1                each of these calls answers only when the driver's exit handler has run, and the
+//                                   process ends only when the threads of these calls have ended
+//   INJECT_CALLS=FILE               where counts are kept: a Row for each exported function, of all processes together
 //
 // Calls come here through trampolines_*.S, which know nothing of signatures.
 #include <dlfcn.h>
@@ -16,12 +18,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -110,6 +117,51 @@ Row* open_rows() {
   return static_cast<Row*>(memory);
 }
 
+/// Calls that last until the driver's exit handler has run.
+class CallsAtExit {
+ public:
+  /// Before the driver registers its exit handler.
+  void begin() {
+    std::atexit([] { instance().end(); });
+  }
+
+  static CallsAtExit& instance() {
+    static auto* const only = new CallsAtExit;  // never destroyed: threads call on while the process ends
+    return *only;
+  }
+
+  void wait() {
+    {
+      const std::lock_guard lock(mutex_);
+      threads_.push_back(gettid());
+    }
+    ended_.wait(false);
+  }
+
+ private:
+  void end() {
+    std::vector<pid_t> threads;
+    {
+      const std::lock_guard lock(mutex_);
+      threads = threads_;
+    }
+    ended_.store(true);
+    ended_.notify_all();
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    for (const pid_t thread : threads) {
+      const std::string directory = "/proc/self/task/" + std::to_string(thread);
+      while (access(directory.c_str(), F_OK) == 0) {
+        if (std::chrono::steady_clock::now() > until) give_up("a thread does not end", directory.c_str());
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    }
+  }
+
+  std::atomic<bool> ended_{false};
+  std::mutex mutex_;
+  std::vector<pid_t> threads_;
+};
+
 extern "C" int get_proc_address(const char* symbol, void** function, int version, std::uint64_t flags);
 extern "C" int get_proc_address_v2(const char* symbol, void** function, int version, std::uint64_t flags, void* status);
 
@@ -133,6 +185,7 @@ class Proxy {
         replace(i, real_get_v2_, reinterpret_cast<void*>(&get_proc_address_v2));
     }
     if (wanted && failing_ == kCount) give_up("INJECT_FUNCTION is not exported", wanted);
+    if (at_exit_) CallsAtExit::instance().begin();
   }
 
   /// Whether this call fails.
@@ -144,6 +197,7 @@ class Proxy {
     if (own) rows_[which].own.fetch_add(1, std::memory_order_relaxed);
     if (which != failing_ || (own_threads_ && !own) || call < after_ || call - after_ >= count_) return false;
     rows_[which].injected.fetch_add(1, std::memory_order_relaxed);
+    if (at_exit_) CallsAtExit::instance().wait();
     return true;
   }
 
@@ -172,7 +226,8 @@ class Proxy {
   std::size_t failing_ = kCount;
   const std::uint64_t error_ = number("INJECT_ERROR", 999), after_ = number("INJECT_AFTER", 1),
                       count_ = number("INJECT_COUNT", UINT64_MAX);
-  const bool all_ = number("INJECT_ALL", 0) != 0, own_threads_ = number("INJECT_OWN_THREADS", 0) != 0;
+  const bool all_ = number("INJECT_ALL", 0) != 0, own_threads_ = number("INJECT_OWN_THREADS", 0) != 0,
+             at_exit_ = number("INJECT_AT_EXIT", 0) != 0;
 };
 
 Proxy& proxy() {

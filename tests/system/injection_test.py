@@ -25,9 +25,11 @@ import sys
 import threading
 
 import instance
+import slice_shell
 
 PROXY = instance.BUILD / "tests/injection"
 FUNCTIONS = pathlib.Path(__file__).resolve().parents[2] / "src/libgpuslice/driver/driver_functions.inc"
+DEINITIALIZED = 4  # CUDA_ERROR_DEINITIALIZED: the answer to calls that the driver's exit handler ends
 ERRORS = {"unknown": 999, "memory": 2, "failed": 719}  # CUDA_ERROR_UNKNOWN, _OUT_OF_MEMORY, _LAUNCH_FAILED
 FIRST_LASTING = 5
 LATE = 20
@@ -171,6 +173,38 @@ class Injection(instance.SystemTest):
         instance.wait_until(self.daemon_heard_of_a_fault, "the error to be reported")
         self.gpuctl("set", "s", "max=0")
         self.assertRightResults(program.report(LIMIT_S * instance.SLOWER))
+
+    def test_a_call_that_lasts_longer_than_an_exit_waits_is_the_last(self):
+        """The agent comes back from a driver call when the driver's exit handler has run. It then calls the driver no
+        more."""
+        self.start_daemon()
+        self.gpuctl("create-slice", "s")
+        for function in ("cuStreamQuery", "cuCtxSetCurrent"):
+            with self.subTest(function):
+                path = self.scratch / f"{function}.calls"
+                inject = {"FUNCTION": function, "ERROR": DEINITIALIZED, "OWN_THREADS": 1, "AT_EXIT": 1}
+                env = self.injected(path, {f"INJECT_{key}": str(value) for key, value in inject.items()})
+                env["SOFTGPU_STRICT_EXIT"] = "1"
+                shell = slice_shell.SliceShell(self, [instance.GPUCTL, "run", "--slice", "s"], **env)
+                shell.do("init")
+                shell.do("launch", 0, 1, 1)
+                instance.wait_until(lambda: self.injections(path, function) > 0, "the agent's call")
+                shell.process.stdin.close()
+                self.assertEqual(shell.process.wait(instance.PATIENCE_S), 0, shell.err())
+
+    def injections(self, path, function):
+        return read_calls(path)[function].injected
+
+    def test_an_agent_that_is_over_calls_nothing(self):
+        """A context may go once its agent says that it is over. So the agent has nothing to undo in the driver."""
+        self.start_daemon()
+        self.gpuctl("create-slice", "s")
+        self.expected = {"contexts": "calls: 12 results, 0 wrong\n"}
+        verdict, calls, detail = self.run_one("contexts", {})
+        self.assertIsNone(verdict, detail)
+        agents = calls["cuCtxSetCurrent"].own  # the first call of each
+        self.assertGreater(agents, 1)
+        self.assertLessEqual(calls["cuThreadExchangeStreamCaptureMode"].own, agents)
 
     def injected(self, calls, env):
         """The environment of a program with the proxy in front of its driver, which counts calls in a file."""

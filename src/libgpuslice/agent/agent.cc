@@ -17,6 +17,7 @@
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/driver_errors.h"
+#include "libgpuslice/driver/own_threads.h"
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/driver/stage.h"
 #include "libgpuslice/timeslice/channels.h"
@@ -120,6 +121,7 @@ void Agent::adopt_stub_page() {
 }
 
 void Agent::run() {
+  this_is_an_own_thread();
   const auto in_driver = [this](const auto& step) {
     const DriverCalls::Inside call(c_.driver_calls_);
     step();
@@ -129,7 +131,7 @@ void Agent::run() {
     c_.end();
   }
   prctl(PR_SET_TIMERSLACK, kTimerSlackNs);
-  const RelaxedCapture relaxed;
+  relax_captures();
   last_active_ns_ = last_reap_ns_ = monotonic_ns();
   while (wait_while_held()) {
     const std::uint32_t futex_seen = c_.agent_futex_.load(std::memory_order_acquire);
@@ -224,8 +226,7 @@ void Agent::finish_at_exit() {
   for (const TopUp& order : orders) top_up(order);
   // Workers read memory of this process even if they find nothing left to do, and that memory goes with the process.
   // Under MPS such a read would be a fault for all programs on the GPU.
-  while (monotonic_ns() < Context::exit_deadline_ns() && !all_left())
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  while (!own_calls_are_over() && !all_left()) std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
 /// Whether no worker is on the GPU or on its way there.

@@ -9,6 +9,7 @@
 #include "libgpuslice/agent/agent.h"
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/own_threads.h"
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/driver/stage.h"
 #include "libgpuslice/launch/context.h"
@@ -32,7 +33,6 @@ Registry* registry() {
 }
 
 std::atomic<bool> g_exiting{false};
-std::atomic<std::uint64_t> g_exit_deadline_ns{0};
 std::atomic<pid_t> g_managed_by{0};          ///< the process that managed the first context here
 std::atomic<std::uint64_t> g_generation{1};  ///< +1 when a CUcontext handle may name another context
 
@@ -170,7 +170,8 @@ void Context::forget_device(CUdevice device) {
 void Context::end_all_at_exit() {
   if (!any_managed() || g_exiting.exchange(true)) return;
   const auto until = std::chrono::steady_clock::now() + kLongestExit;
-  g_exit_deadline_ns.store(monotonic_ns() + std::chrono::nanoseconds(kLongestExit).count() * 3 / 4);
+  // What is left after that is for a call that has begun.
+  end_own_calls_at(monotonic_ns() + std::chrono::nanoseconds(kLongestExit).count() * 3 / 4);
   Registry& all = *registry();
   // The exiting thread may have been interrupted by a signal while it held this mutex.
   std::unique_lock lock(all.mutex, std::defer_lock);
@@ -196,10 +197,6 @@ void Context::end_before_driver() {
 
 bool Context::any_managed() {
   return g_managed_by.load(std::memory_order_relaxed) == getpid();
-}
-
-std::uint64_t Context::exit_deadline_ns() {
-  return g_exit_deadline_ns.load();
 }
 
 void Context::rescue_stuck() {

@@ -1,6 +1,7 @@
 #include "libgpuslice/driver/driver.h"
 
 #include "libgpuslice/driver/dlsym.h"
+#include "libgpuslice/driver/own_threads.h"
 
 namespace gpuslice {
 
@@ -17,11 +18,40 @@ Driver load() {
   return table;
 }
 
+const Driver& of_all_threads() {
+  static const Driver table = load();
+  return table;
+}
+
+/// `call` has the type of the function, and calls it unless the time of own calls is over.
+template <auto function>
+struct Timely;
+
+template <class... Arguments, CUresult (*Driver::*function)(Arguments...)>
+struct Timely<function> {
+  static CUresult call(Arguments... arguments) {
+    return own_calls_are_over() ? CUDA_ERROR_DEINITIALIZED : (of_all_threads().*function)(arguments...);
+  }
+};
+
+Driver timely() {
+  Driver table = of_all_threads();
+#define X(name) \
+  if (table.name) table.name = &Timely<&Driver::name>::call;
+#include "libgpuslice/driver/driver_functions.inc"
+#undef X
+  return table;
+}
+
+const Driver& of_own_threads() {
+  static const Driver table = timely();
+  return table;
+}
+
 }  // namespace
 
 const Driver& driver() {
-  static const Driver table = load();
-  return table;
+  return is_own_thread() ? of_own_threads() : of_all_threads();
 }
 
 }  // namespace gpuslice

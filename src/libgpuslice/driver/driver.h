@@ -14,7 +14,8 @@ struct Driver {
   bool present = false;  ///< libcuda.so.1 was found
 };
 
-/// Opens libcuda.so.1 at the first call. Any thread. Never fails: check `present` and the pointers.
+/// Opens libcuda.so.1 at the first call. Any thread; own threads must not give their table to others (own_threads.h).
+/// Never fails: check `present` and the pointers.
 const Driver& driver();
 
 }  // namespace gpuslice

@@ -127,13 +127,12 @@ class Context final : public Opaque::Owner, public LaunchSource {
   static void forget(CUcontext handle);
   /// Does the same for all contexts of the device.
   static void forget_device(CUdevice device);
-  /// The process begins to exit. From now on nothing is managed and no agent calls the driver. Waits for the agents, at
-  /// most kLongestExit. What is on the GPU still completes.
+  /// The process begins to exit. From now on nothing is managed. Waits for the agents, at most kLongestExit. When this
+  /// returns, no agent begins a driver call any more. What is on the GPU still completes.
   static constexpr std::chrono::milliseconds kLongestExit{20};
   /// How long a thread of the program waits for an agent that is in a driver call, outside of process exit.
   static constexpr std::chrono::seconds kPatience{2};
   static void end_all_at_exit();
-  static std::uint64_t exit_deadline_ns();
   /// Registers end_all_at_exit() as an exit handler, so that it runs before every exit handler that the driver has
   /// registered so far.
   static void end_before_driver();
@@ -317,7 +316,7 @@ class Context final : public Opaque::Owner, public LaunchSource {
   std::atomic<bool> ended_{false};
   std::atomic<CUresult> fault_{CUDA_SUCCESS};  ///< the driver's error, if it broke the context
   std::atomic<int> agent_holds_{0};            ///< number of living AgentHeld objects
-  /// The agent's state, for threads that wait for it.
+  /// The agent's state, for threads that wait for it. Once it is over, the agent calls the driver no more.
   enum class AgentIs { kAtWork, kHeld, kOver };
   std::atomic<AgentIs> agent_is_{AgentIs::kAtWork};
   DriverCalls driver_calls_;  ///< counts the agent's driver calls
