@@ -101,7 +101,7 @@ class Allocator {
   std::vector<Node> nodes_;
   bool any_demand_ = false;
   bool scattered_ = false;                ///< the clients of some node are not adjacent in the input
-  std::vector<Vessel> demands_;           ///< demands of the clients, node by node, at most the device; weight 1
+  std::vector<Claimant> demands_;         ///< demands of the clients, node by node, at most the device; weight 1
   std::vector<std::uint32_t> residents_;  ///< if scattered: the index in the input of each client in demands_
   std::vector<CapSM> parts_;              ///< parts of the clients of one node
   std::vector<Claim> claims_;

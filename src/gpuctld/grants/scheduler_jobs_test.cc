@@ -159,7 +159,7 @@ TEST(JobsInScheduler, NorWhereProgramsTakeTurnsOnTheGpu) {
   Scheduler scheduler({hardware}, levels("hpf"));
   Job low(scheduler, "low"), high(scheduler, "high");
   EXPECT_TRUE(is_free(low));
-  scheduler.set_by_turns(true, false, 1 * kMs);
+  scheduler.set_time_sliced(true, false, 1 * kMs);
   EXPECT_FALSE(is_free(low)) << "there is no priority between contexts that are never there together";
 }
 
@@ -182,7 +182,7 @@ TEST(JobsInScheduler, AsksToBeCalledWhenASliceEnds) {
   b.head(1, 132 * 100);
   scheduler.update(11 * kMs);
   EXPECT_EQ(scheduler.again_ns(), 12 * kMs);
-  EXPECT_EQ(ipc::load(a.stub->grant[0].jobs), ipc::kTellEachJob);
+  EXPECT_EQ(ipc::load(a.stub->grant[0].jobs), ipc::kReportEachJob);
   a.apply();
   scheduler.update(12 * kMs);
   EXPECT_EQ(a.state(), "to-evict");

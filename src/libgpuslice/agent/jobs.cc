@@ -22,7 +22,7 @@ constexpr std::uint64_t kLongestReturnNs = 20'000'000;
 std::uint64_t Agent::look_for_ends() {
   const std::uint32_t jobs = c_.view_.jobs();
   // While no other job waits, only the end of the last launch matters.
-  if (jobs == ipc::kNoJobs || (jobs == ipc::kTellJobs && c_.outstanding_ != 1)) return UINT64_MAX;
+  if (jobs == ipc::kNoJobs || (jobs == ipc::kReportJobs && c_.outstanding_ != 1)) return UINT64_MAX;
   const std::uint64_t now = monotonic_ns();
   std::uint64_t launch = 0, least = UINT64_MAX;
   for (const Stream* stream : c_.active_) {

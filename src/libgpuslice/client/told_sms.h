@@ -1,6 +1,7 @@
-// How many SMs this program is told that each device has: those that its slice can be sure of (ipc::Stub::sure_sms),
-// not its current grant. Programs keep the answer and size grids, buffers and pools by it. So the first question fixes
-// it for the life of the process: all answers agree, whatever is set later and whichever clients come and go.
+// How many SMs this program is told that each device has: those that its slice can be sure of
+// (ipc::Stub::guaranteed_sms), not its current grant. Programs keep the answer and size grids, buffers and pools by it.
+// So the first question fixes it for the life of the process: all answers agree, whatever is set later and whichever
+// clients come and go.
 //
 // The library itself asks the driver directly, without the hooks.
 #pragma once

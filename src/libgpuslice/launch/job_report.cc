@@ -79,7 +79,7 @@ bool Context::tell_head(std::uint32_t wanted) {
   ipc::store(out.launch, head);
   ipc::store(out.version, (version | 1) + 1);
   const std::uint64_t before = std::exchange(told_head_, head);
-  return head != before && (head == 0 || before == 0 || wanted == ipc::kTellEachJob);
+  return head != before && (head == 0 || before == 0 || wanted == ipc::kReportEachJob);
 }
 
 /// The launch in original form that is the client's job, or null if `oldest` is. Once a launch in original form has

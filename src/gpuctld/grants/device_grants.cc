@@ -1,4 +1,4 @@
-#include "gpuctld/grants/board.h"
+#include "gpuctld/grants/device_grants.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,15 +11,15 @@ namespace gpuctl::daemon {
 namespace {
 
 /// `a` less `b`, at least 0.
-std::uint32_t beyond(std::uint32_t a, std::uint32_t b) {
+std::uint32_t excess(std::uint32_t a, std::uint32_t b) {
   return a > b ? a - b : 0;
 }
 
 }  // namespace
 
-Board::Board(std::uint32_t sms) : capacity_{std::min(sms, kMaxSms)} {}
+DeviceGrants::DeviceGrants(std::uint32_t sms) : capacity_{std::min(sms, kMaxSms)} {}
 
-void Board::renew(std::vector<Member> members) {
+void DeviceGrants::renew(std::vector<Member> members) {
   members_ = std::move(members);
   residents_.clear();
   look_again_ = true;
@@ -28,7 +28,7 @@ void Board::renew(std::vector<Member> members) {
   most_.resize(members_.size());
 }
 
-void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput> nodes, std::uint64_t turn) {
+void DeviceGrants::decide(sched::Allocator& allocator, std::span<const sched::NodeInput> nodes, std::uint64_t turn) {
   const bool any_demand = std::any_of(members_.begin(), members_.end(),
                                       [&](const Member& member) { return slot(member).admitted_demand() > 0; });
   if (residents_changed()) look_what_is_in_force(nodes);
@@ -39,10 +39,10 @@ void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput
                   s.latest};
   }
   allocator.decide(nodes, inputs_, capacity_, turn, decision_);
-  if (by_turns_) decide_by_turns(nodes);
+  if (time_sliced_) decide_time_sliced(nodes);
   count_rest(nodes);
   starving_ = false;
-  waiting_ = !by_turns_;  // write() starts a handover
+  waiting_ = !time_sliced_;  // write() starts a handover
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Client::Slot& s = slot(members_[i]);
     s.decided = decision_.clients[i].grant.count;
@@ -55,20 +55,20 @@ void Board::decide(sched::Allocator& allocator, std::span<const sched::NodeInput
   }
 }
 
-bool Board::residents_changed() {
+bool DeviceGrants::residents_changed() {
   const auto told = [this](const Resident& resident) {
-    return slot(members_[static_cast<std::size_t>(&resident - residents_.data())]).told_jobs != ipc::kNoJobs;
+    return slot(members_[static_cast<std::size_t>(&resident - residents_.data())]).wanted_jobs != ipc::kNoJobs;
   };
   return std::exchange(look_again_, false) ||
          std::any_of(residents_.begin(), residents_.end(),
-                     [&](const Resident& resident) { return resident.tells_jobs != told(resident); });
+                     [&](const Resident& resident) { return resident.reports_jobs != told(resident); });
 }
 
-Circumstances Board::circumstances() const {
-  return {.capacity = capacity_, .by_turns = by_turns_, .storms = storms_, .always = always_};
+Circumstances DeviceGrants::circumstances() const {
+  return {.capacity = capacity_, .time_sliced = time_sliced_, .storms = storms_, .always = always_};
 }
 
-std::vector<bool> Board::obeys_without_jobs(std::span<const sched::NodeInput> nodes) const {
+std::vector<bool> DeviceGrants::obeys_without_jobs(std::span<const sched::NodeInput> nodes) const {
   std::vector<Resident> residents;
   for (const Member& member : members_) residents.push_back({.node = member.client->node});
   std::vector<bool> obeys;
@@ -77,25 +77,25 @@ std::vector<bool> Board::obeys_without_jobs(std::span<const sched::NodeInput> no
   return obeys;
 }
 
-void Board::look_what_is_in_force(std::span<const sched::NodeInput> nodes) {
+void DeviceGrants::look_what_is_in_force(std::span<const sched::NodeInput> nodes) {
   residents_.clear();
   for (const Member& member : members_)
-    residents_.push_back({member.client->node, slot(member).told_jobs != ipc::kNoJobs});
+    residents_.push_back({member.client->node, slot(member).wanted_jobs != ipc::kNoJobs});
   in_force_ = what_is_in_force(nodes, residents_, circumstances());
-  const std::vector<sched::CapSM> sure = sched::sure_of(nodes, capacity_);
+  const std::vector<sched::CapSM> sure = sched::guaranteed(nodes, capacity_);
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const auto& [client, index] = members_[i];
     client->write_in_force(index, in_force_[i]);
     // A program keeps the number that it is told first. So it is not told of a suspended slice (max 0), which does not
     // stay suspended.
     const sched::CapSM most = sched::most_of(nodes, client->node, capacity_);
-    const sched::CapSM told = by_turns_ ? most : sure[client->node];
-    client->write_sure(index, most.count == 0 || told == capacity_ ? 0 : told.count);
-    client->write_tell_work(index, !by_turns_ && may_be_lent(nodes, client->node));
+    const sched::CapSM told = time_sliced_ ? most : sure[client->node];
+    client->write_guaranteed(index, most.count == 0 || told == capacity_ ? 0 : told.count);
+    client->write_report_work(index, !time_sliced_ && may_be_lent(nodes, client->node));
   }
 }
 
-bool Board::may_be_lent(std::span<const sched::NodeInput> nodes, std::size_t index) {
+bool DeviceGrants::may_be_lent(std::span<const sched::NodeInput> nodes, std::size_t index) {
   for (auto n = static_cast<std::int32_t>(index); nodes[static_cast<std::size_t>(n)].parent >= 0;
        n = nodes[static_cast<std::size_t>(n)].parent) {
     const sched::NodeInput& node = nodes[static_cast<std::size_t>(n)];
@@ -104,9 +104,9 @@ bool Board::may_be_lent(std::span<const sched::NodeInput> nodes, std::size_t ind
   return false;
 }
 
-std::uint32_t Board::demand_that_counts(std::span<const sched::NodeInput> nodes, std::size_t member) const {
+std::uint32_t DeviceGrants::demand_that_counts(std::span<const sched::NodeInput> nodes, std::size_t member) const {
   const std::uint32_t demand = slot(members_[member]).admitted_demand();
-  if (by_turns_ || !is_free(member)) return demand;
+  if (time_sliced_ || !is_free(member)) return demand;
   const bool all_free =
       std::all_of(in_force_.begin(), in_force_.end(), [](InForce what) { return what == InForce::nothing; });
   if (all_free) return demand;  // no client obeys: the numbers only show what each wants
@@ -117,7 +117,7 @@ std::uint32_t Board::demand_that_counts(std::span<const sched::NodeInput> nodes,
   return std::min(demand, reserved.count);
 }
 
-void Board::decide_by_turns(std::span<const sched::NodeInput> nodes) {
+void DeviceGrants::decide_time_sliced(std::span<const sched::NodeInput> nodes) {
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     decision_.nodes[n].given = sched::most_of(nodes, n, capacity_);
     decision_.nodes[n].headroom = {};
@@ -128,8 +128,8 @@ void Board::decide_by_turns(std::span<const sched::NodeInput> nodes) {
   }
 }
 
-std::uint32_t Board::own_reserve(std::span<const sched::NodeInput> nodes, std::size_t index) const {
-  if (by_turns_) return sched::most_of(nodes, index, capacity_) == capacity_ ? capacity_.count : 0;
+std::uint32_t DeviceGrants::own_reserve(std::span<const sched::NodeInput> nodes, std::size_t index) const {
+  if (time_sliced_) return sched::most_of(nodes, index, capacity_) == capacity_ ? capacity_.count : 0;
   if (nodes[index].parent < 0) return 0;
   for (auto n = static_cast<std::int32_t>(index); n >= 0; n = nodes[static_cast<std::size_t>(n)].parent) {
     if (nodes[static_cast<std::size_t>(n)].max < capacity_) return 0;
@@ -139,7 +139,7 @@ std::uint32_t Board::own_reserve(std::span<const sched::NodeInput> nodes, std::s
 }
 
 /// Computes what each leaf has beyond its clients' own parts.
-void Board::count_rest(std::span<const sched::NodeInput> nodes) {
+void DeviceGrants::count_rest(std::span<const sched::NodeInput> nodes) {
   nodes_.assign(nodes.size(), {});
   for (std::size_t n = 0; n < nodes.size(); ++n) {  // parents first
     nodes_[n].at_rest = (decision_.nodes[n].given + decision_.nodes[n].headroom).count;
@@ -150,12 +150,12 @@ void Board::count_rest(std::span<const sched::NodeInput> nodes) {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     Node& node = nodes_[inputs_[i].node];
     node.inhabited = true;
-    node.at_rest = beyond(node.at_rest, decision_.clients[i].own.count);
+    node.at_rest = excess(node.at_rest, decision_.clients[i].own.count);
   }
 }
 
-void Board::write(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
-  if (by_turns_)
+void DeviceGrants::write(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
+  if (time_sliced_)
     for (std::size_t i = 0; i < members_.size(); ++i) next_[i] = slot(members_[i]).decided;
   else if (waiting_)
     hand_over(deadline, now_ns);
@@ -165,7 +165,7 @@ void Board::write(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
 }
 
 /// Computes how much of the decision can be written now.
-void Board::hand_over(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
+void DeviceGrants::hand_over(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   std::uint32_t used = 0;
   for (Node& node : nodes_) node.there = node.inhabited ? 0 : node.at_rest;
   for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -175,13 +175,13 @@ void Board::hand_over(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
     most_[i] = is_free(i) ? s.decided : leaving ? s.may_use() : std::min(s.written, s.decided);
     Node& node = nodes_[inputs_[i].node];
     node.there = std::max(node.there, std::min(most_[i], node.at_rest));
-    used += beyond(most_[i], node.at_rest);
+    used += excess(most_[i], node.at_rest);
   }
   for (const Node& node : nodes_) used += node.there;
 
-  std::uint32_t free = beyond(capacity_.count, used);
+  std::uint32_t free = excess(capacity_.count, used);
   const auto grow = [&free](std::uint32_t from, std::uint32_t to) {
-    const std::uint32_t more = std::min(beyond(to, from), free);
+    const std::uint32_t more = std::min(excess(to, from), free);
     free -= more;
     return from + more;
   };
@@ -200,33 +200,33 @@ void Board::hand_over(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
 
 /// A grant is a number of SMs. Kernels that can only be confined to certain SMs get them in this order. Slices with a
 /// reserve come first, so their place never depends on what others do.
-void Board::place() {
+void DeviceGrants::place() {
   std::uint32_t at = 0;
   for (const bool reserved : {true, false}) {
     for (std::size_t i = 0; i < members_.size(); ++i) {
       const auto& [client, index] = members_[i];
       if (nodes_[inputs_[i].node].reserved != reserved) continue;
-      client->write_first(index, std::min(at, beyond(capacity_.count, next_[i])));
-      if (!by_turns_ && (reserved || client->slots()[index].busy())) at += next_[i];
+      client->write_first(index, std::min(at, excess(capacity_.count, next_[i])));
+      if (!time_sliced_ && (reserved || client->slots()[index].busy())) at += next_[i];
     }
   }
 }
 
 /// Grants that shrink are written first: SMs are given back before time is spent on waking the clients that gain.
-void Board::write_next(std::uint64_t now_ns) {
+void DeviceGrants::write_next(std::uint64_t now_ns) {
   place();
   std::uint32_t used = 0;
   for (std::size_t i = 0; i < members_.size(); ++i)
     if (const Client::Slot& s = slot(members_[i]); s.busy())
       used += is_free(i) ? next_[i] : std::max(next_[i], s.may_use());
-  const std::uint32_t unused = beyond(capacity_.count, used);
+  const std::uint32_t unused = excess(capacity_.count, used);
   for (const bool losers : {true, false}) {
     for (std::size_t i = 0; i < members_.size(); ++i) {
       const auto& [client, index] = members_[i];
       const Client::Slot& s = client->slots()[index];
       const std::uint32_t told = is_free(i) ? capacity_.count : next_[i];
       if ((told < s.written) != losers) continue;
-      const std::uint32_t idle = s.busy() ? unused : beyond(unused, next_[i]);
+      const std::uint32_t idle = s.busy() ? unused : excess(unused, next_[i]);
       if (told != s.written || s.epoch == 0)
         client->write_grant(index, told, idle, now_ns);
       else if (idle != s.idle)
@@ -235,7 +235,7 @@ void Board::write_next(std::uint64_t now_ns) {
   }
 }
 
-void Board::storm(Random& random, std::uint64_t now_ns) {
+void DeviceGrants::storm(Random& random, std::uint64_t now_ns) {
   waiting_ = false;
   look_again_ |= !std::exchange(storms_, true);
   for (const auto& [client, index] : members_) client->write_alone(index, false);

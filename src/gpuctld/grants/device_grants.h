@@ -25,7 +25,7 @@
 
 namespace gpuctl::daemon {
 
-class Board {
+class DeviceGrants {
  public:
   struct Member {
     Client* client;
@@ -33,23 +33,23 @@ class Board {
   };
 
   /// A device of `sms` SMs. SMs beyond kMaxSms are never granted, because workers do not count so far.
-  explicit Board(std::uint32_t sms);
+  explicit DeviceGrants(std::uint32_t sms);
 
   /// Clients came or went, or the tree changed.
   void renew(std::vector<Member> members);
 
-  /// Whether the device's clients run in turns, never at the same time (no MPS). Then no client takes SMs from another:
-  /// in its turns each has the most that its slice may have.
-  void set_by_turns(bool on) {
-    look_again_ |= by_turns_ != on;
-    by_turns_ = on;
+  /// Whether the device is time-sliced among its clients (no MPS): they never run at the same time. Then no client
+  /// takes SMs from another: in its turns each has the most that its slice may have.
+  void set_time_sliced(bool on) {
+    look_again_ |= time_sliced_ != on;
+    time_sliced_ = on;
   }
   /// Whether all clients must be ready to give SMs back, whatever is in force.
   void set_always_preemptible(bool on) {
     look_again_ |= always_ != on;
     always_ = on;
   }
-  bool by_turns() const { return by_turns_; }
+  bool time_sliced() const { return time_sliced_; }
 
   std::span<const Member> members() const { return members_; }
   /// By member: whether anything other than a policy for jobs would be in force.
@@ -82,12 +82,12 @@ class Board {
   };
 
   Client::Slot& slot(const Member& member) const { return member.client->slots()[member.slot]; }
-  void decide_by_turns(std::span<const sched::NodeInput> nodes);
+  void decide_time_sliced(std::span<const sched::NodeInput> nodes);
   void count_rest(std::span<const sched::NodeInput> nodes);
   /// Whether what is in force must be found again.
   bool residents_changed();
   Circumstances circumstances() const;
-  /// Finds what is in force for each member and how many SMs it is sure of, and writes both to its page.
+  /// Finds what is in force for each member and how many SMs are guaranteed to it, and writes both to its page.
   void look_what_is_in_force(std::span<const sched::NodeInput> nodes);
   /// The client may use the whole device beside all others. What is decided for it is what others keep clear of.
   bool is_free(std::size_t member) const { return !storms_ && in_force_[member] == InForce::nothing; }
@@ -112,7 +112,7 @@ class Board {
   std::vector<std::uint32_t> most_;  ///< what the client may be using
   std::vector<Node> nodes_;          ///< by node
   sched::Decision decision_;
-  bool by_turns_ = false, always_ = false, waiting_ = false, starving_ = false;
+  bool time_sliced_ = false, always_ = false, waiting_ = false, starving_ = false;
   bool look_again_ = true;  ///< what is in force may have changed
   bool storms_ = false;     ///< there was a storm: no client is told that it is alone
 };

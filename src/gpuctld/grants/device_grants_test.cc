@@ -1,6 +1,6 @@
 // What is written to the clients' pages: handovers, idle SMs and storms. What is decided is tested
 // with the scheduler.
-#include "gpuctld/grants/board.h"
+#include "gpuctld/grants/device_grants.h"
 
 #include <gtest/gtest.h>
 
@@ -126,7 +126,7 @@ TEST_F(Handover, AClientThatGoesHoldsNothing) {
   EXPECT_EQ(ls.granted(), 132u);
 }
 
-TEST(Board, WhatOneHasLeftGoesToAReserveFirst) {
+TEST(DeviceGrants, WhatOneHasLeftGoesToAReserveFirst) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
   for (const char* slice : {"one", "two", "three"}) ASSERT_TRUE(tree.create(slice, {}, kRoot));
   ASSERT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = "lend", .weight = 200}, kRoot));
@@ -155,7 +155,7 @@ TEST(Board, WhatOneHasLeftGoesToAReserveFirst) {
   EXPECT_FALSE(scheduler.waiting());
 }
 
-TEST(Board, AnIdleClientKeepsWhatIsDecidedForIt) {
+TEST(DeviceGrants, AnIdleClientKeepsWhatIsDecidedForIt) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
   ASSERT_TRUE(tree.create("busy", {.max = 84, .weight = 200}, kRoot));
   ASSERT_TRUE(tree.create("idle", {}, kRoot));
@@ -177,7 +177,7 @@ TEST(Board, AnIdleClientKeepsWhatIsDecidedForIt) {
   EXPECT_EQ(small.granted(), 37u);
 }
 
-TEST(Board, AStrictReserveStaysFreeDuringHandovers) {
+TEST(DeviceGrants, AStrictReserveStaysFreeDuringHandovers) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram one(scheduler, "batch"), two(scheduler, "batch");
   one.demand(124);
@@ -192,7 +192,7 @@ TEST(Board, AStrictReserveStaysFreeDuringHandovers) {
   EXPECT_EQ(two.granted(), 0u);
 }
 
-TEST(Board, WhoRunsInTurnsTakesNothingFromOthers) {
+TEST(DeviceGrants, ATimeSlicedClientTakesNothingFromOthers) {
   Gpu hardware = gpu(132);
   hardware.software = false;
   sched::SliceTree tree = ls_and_batch(sched::ReserveMode::strict);
@@ -202,7 +202,7 @@ TEST(Board, WhoRunsInTurnsTakesNothingFromOthers) {
   batch.demand(132);
   scheduler.update(2);
   EXPECT_EQ(batch.granted(), 124u);
-  scheduler.set_by_turns(true, false, 3);
+  scheduler.set_time_sliced(true, false, 3);
   FakeProgram ls(scheduler, "ls");
   EXPECT_EQ(ls.granted(), 132u);  // at once, though another client is busy on all SMs
   ls.demand(8);
@@ -212,40 +212,40 @@ TEST(Board, WhoRunsInTurnsTakesNothingFromOthers) {
   EXPECT_EQ(batch.granted(), 132u);
   EXPECT_EQ(ls.granted(), 132u);
   EXPECT_EQ(limited.granted(), 40u);
-  scheduler.set_by_turns(false, false, 5);  // MPS came: side by side from here on
+  scheduler.set_time_sliced(false, false, 5);  // MPS came: side by side from here on
   EXPECT_EQ(ls.granted(), 8u);
   EXPECT_EQ(limited.granted(), 40u);
   EXPECT_EQ(batch.granted(), 84u);
 }
 
-TEST(Board, WhatAProgramIsToldOfIsWhatItCanBeSureOf) {
+TEST(DeviceGrants, AProgramIsToldOfTheSmsThatAreGuaranteed) {
   Gpu hardware = gpu(132);
   hardware.software = false;
   sched::SliceTree tree = ls_and_batch(sched::ReserveMode::strict);
   ASSERT_TRUE(tree.create("limited", {.max = 40}, kRoot));
   Scheduler scheduler({hardware}, tree);
   FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch"), limited(scheduler, "limited");
-  EXPECT_EQ(ls.sure(), 0u);  // all SMs
-  EXPECT_EQ(batch.sure(), 124u);
-  EXPECT_EQ(limited.sure(), 40u);
+  EXPECT_EQ(ls.guaranteed(), 0u);  // all SMs
+  EXPECT_EQ(batch.guaranteed(), 124u);
+  EXPECT_EQ(limited.guaranteed(), 40u);
   ls.demand(132);
   scheduler.update(2);
-  EXPECT_EQ(batch.sure(), 124u);  // whichever clients have work
+  EXPECT_EQ(batch.guaranteed(), 124u);  // whichever clients have work
   ASSERT_TRUE(tree.change("ls", {.reserve_mode = "active"}, kRoot));
   scheduler.set_tree(tree, 3);
-  EXPECT_EQ(batch.sure(), 0u);
+  EXPECT_EQ(batch.guaranteed(), 0u);
   ASSERT_TRUE(tree.change("ls", {.reserve_mode = "strict"}, kRoot));
   scheduler.set_tree(tree, 4);
-  EXPECT_EQ(batch.sure(), 124u);
-  scheduler.set_by_turns(true, false, 5);  // a reserve means nothing there
-  EXPECT_EQ(batch.sure(), 0u);
-  EXPECT_EQ(limited.sure(), 40u);
+  EXPECT_EQ(batch.guaranteed(), 124u);
+  scheduler.set_time_sliced(true, false, 5);  // a reserve means nothing there
+  EXPECT_EQ(batch.guaranteed(), 0u);
+  EXPECT_EQ(limited.guaranteed(), 40u);
   ASSERT_TRUE(tree.change("limited", {.max = 0}, kRoot));
   scheduler.set_tree(tree, 6);
-  EXPECT_EQ(limited.sure(), 0u);  // suspended, not small
+  EXPECT_EQ(limited.guaranteed(), 0u);  // suspended, not small
 }
 
-TEST(Board, WhatAClientToldItsProgramIsSaid) {
+TEST(DeviceGrants, WhatAClientToldItsProgramIsSaid) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram batch(scheduler, "batch");
   EXPECT_EQ(batch.client->usage(0).sms_told, 0);
@@ -255,7 +255,7 @@ TEST(Board, WhatAClientToldItsProgramIsSaid) {
   EXPECT_EQ(batch.client->usage(0).sms_told, kMaxSms);
 }
 
-TEST(Board, ANewReserveIsGrantedWhenOthersHaveLeftIt) {
+TEST(DeviceGrants, ANewReserveIsGrantedWhenOthersHaveLeftIt) {
   Scheduler scheduler({gpu(132)}, sched::SliceTree(sched::CapSM{132}, 0));
   sched::SliceTree tree = scheduler.tree();
   ASSERT_TRUE(tree.create("batch", {.weight = 200}, kRoot));
@@ -276,7 +276,7 @@ TEST(Board, ANewReserveIsGrantedWhenOthersHaveLeftIt) {
   EXPECT_EQ(b.granted(), 8u);
 }
 
-TEST(Board, WhereNothingIsInForceAllMayUseAll) {
+TEST(DeviceGrants, WhereNothingIsInForceAllMayUseAll) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
   for (const char* slice : {"a", "b"}) ASSERT_TRUE(tree.create(slice, {}, kRoot));
   Scheduler scheduler({gpu(132)}, tree);
@@ -296,7 +296,7 @@ TEST(Board, WhereNothingIsInForceAllMayUseAll) {
   EXPECT_EQ(b.granted(), 44u);
 }
 
-TEST(Board, OfAFreeClientsDemandOnlyItsReserveIsKeptClear) {
+TEST(DeviceGrants, OfAFreeClientsDemandOnlyItsReserveIsKeptClear) {
   Scheduler scheduler({gpu(132)}, [] {
     sched::SliceTree tree(sched::CapSM{132}, 0);
     EXPECT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = "lend"}, kRoot));
@@ -307,15 +307,15 @@ TEST(Board, OfAFreeClientsDemandOnlyItsReserveIsKeptClear) {
   batch.demand(132);
   scheduler.update(2);
   EXPECT_EQ(batch.granted(), 132u);
-  EXPECT_TRUE(ls.stub->grant[0].flags & ipc::kTellWork);
-  EXPECT_FALSE(batch.stub->grant[0].flags & ipc::kTellWork);
+  EXPECT_TRUE(ls.stub->grant[0].flags & ipc::kReportWork);
+  EXPECT_FALSE(batch.stub->grant[0].flags & ipc::kReportWork);
   ls.demand(132);
   scheduler.update(3);
   EXPECT_EQ(batch.granted(), 124u);
   EXPECT_EQ(ls.granted(), 132u);
 }
 
-TEST(Board, ClientsOfOneSliceShareItsReserveAtRest) {
+TEST(DeviceGrants, ClientsOfOneSliceShareItsReserveAtRest) {
   sched::SliceTree tree = ls_and_batch(sched::ReserveMode::strict);
   ASSERT_TRUE(tree.change("ls", {.max = 8}, kRoot));
   Scheduler scheduler({gpu(132)}, tree);
@@ -396,7 +396,7 @@ class Crowd {
   Random random_{3};
 };
 
-TEST(Board, NoSmIsEverInTwoHands) {
+TEST(DeviceGrants, NoSmIsEverInTwoHands) {
   Crowd crowd("lend");
   std::uint32_t waits = 0;
   for (std::uint64_t now = 1; now < 20000; ++now) {
@@ -415,7 +415,7 @@ TEST(Board, NoSmIsEverInTwoHands) {
   EXPECT_GT(waits, 1000u);
 }
 
-TEST(Board, WhatASliceSharesAtRestIsItsOwnAffair) {
+TEST(DeviceGrants, WhatASliceSharesAtRestIsItsOwnAffair) {
   Crowd crowd("strict");
   std::uint32_t waits = 0, shared = 0;
   for (std::uint64_t now = 1; now < 20000; ++now) {
@@ -433,7 +433,7 @@ TEST(Board, WhatASliceSharesAtRestIsItsOwnAffair) {
   EXPECT_GT(shared, 1000u);
 }
 
-TEST(Board, ATurnIsNotOverBeforeTheHandover) {
+TEST(DeviceGrants, ATurnIsNotOverBeforeTheHandover) {
   Scheduler scheduler({gpu(2)}, sched::SliceTree(sched::CapSM{2}, 0));
   std::vector<FakeProgram> programs;
   for (int i = 0; i < 5; ++i) programs.emplace_back(scheduler, "/").demand(2);
@@ -469,7 +469,7 @@ TEST_F(Handover, NoTwoArePlacedOnTheSameSms) {
   EXPECT_EQ(begins, (std::set<std::uint32_t>{8, 8 + 62}));
 }
 
-TEST(Board, IdleCountsWhatNobodyBusyIsGranted) {
+TEST(DeviceGrants, IdleCountsWhatNobodyBusyIsGranted) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
   batch.demand(132);
@@ -490,7 +490,7 @@ TEST(Board, IdleCountsWhatNobodyBusyIsGranted) {
   EXPECT_EQ(ls.idle(), 132u - ls.granted());
 }
 
-TEST(Board, WhatAClientHasNotLeftIsNotIdle) {
+TEST(DeviceGrants, WhatAClientHasNotLeftIsNotIdle) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
   batch.demand(132);
@@ -506,14 +506,14 @@ TEST(Board, WhatAClientHasNotLeftIsNotIdle) {
   EXPECT_EQ(batch.idle(), 32u);
 }
 
-TEST(Board, UnmanagedDevicesAreNotLimited) {
+TEST(DeviceGrants, UnmanagedDevicesAreNotLimited) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
   FakeProgram program(scheduler, "/", {-1, 0});
   EXPECT_EQ(program.granted(0), ipc::kUnlimited);
   EXPECT_EQ(program.granted(1), 132u);
 }
 
-TEST(Board, SmsThatWorkersDoNotCountAreNotGranted) {
+TEST(DeviceGrants, SmsThatWorkersDoNotCountAreNotGranted) {
   Scheduler scheduler({gpu(300)}, sched::SliceTree(sched::CapSM{300}, 0));
   FakeProgram program(scheduler, "/");
   program.demand(300);
@@ -521,7 +521,7 @@ TEST(Board, SmsThatWorkersDoNotCountAreNotGranted) {
   EXPECT_EQ(program.granted(), kMaxSms);
 }
 
-TEST(Board, TheStrictReserveOfASliceIsToldUnlessItIsLimitedToo) {
+TEST(DeviceGrants, TheStrictReserveOfASliceIsToldUnlessItIsLimitedToo) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls"), root(scheduler, "/");
   const auto reserve = [](const FakeProgram& program) { return ipc::load(program.stub->grant[0].reserve); };
@@ -543,7 +543,7 @@ TEST(Board, TheStrictReserveOfASliceIsToldUnlessItIsLimitedToo) {
   EXPECT_EQ(reserve(ls), 0u);
 }
 
-TEST(Board, AClientIsToldWhetherItIsAloneOnItsGpu) {
+TEST(DeviceGrants, AClientIsToldWhetherItIsAloneOnItsGpu) {
   Scheduler scheduler({gpu(132, 0), gpu(132, 1)}, ls_and_batch(sched::ReserveMode::lend));
   FakeProgram both(scheduler, "batch", {0, 1});
   EXPECT_TRUE(both.alone(0));
@@ -561,7 +561,7 @@ TEST(Board, AClientIsToldWhetherItIsAloneOnItsGpu) {
   EXPECT_FALSE(both.alone(0));
 }
 
-TEST(Board, AStormGrantsRandomPartsOfWhatWasDecided) {
+TEST(DeviceGrants, AStormGrantsRandomPartsOfWhatWasDecided) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram batch(scheduler, "batch");
   batch.demand(132);
