@@ -1,14 +1,14 @@
-#include "ipc/error_text.h"
+#include "gpuctl/text/error_text.h"
 
 #include <gtest/gtest.h>
 
 #include "ipc/interface.h"
 
-namespace gpuctl::ipc {
+namespace gpuctl::cli {
 namespace {
 
 std::string text(const char* name, boost::json::object parameters) {
-  return error_text(Reply{std::move(parameters), false, name});
+  return error_text(ipc::Reply{std::move(parameters), false, name});
 }
 
 TEST(ErrorText, KnownErrorsAreSentences) {
@@ -43,4 +43,4 @@ TEST(ErrorText, StaysOneLine) {
 }
 
 }  // namespace
-}  // namespace gpuctl::ipc
+}  // namespace gpuctl::cli

@@ -1,4 +1,4 @@
-#include "ipc/error_text.h"
+#include "gpuctl/text/error_text.h"
 
 #include <string_view>
 
@@ -6,7 +6,7 @@
 #include "ipc/fields.h"
 #include "ipc/interface.h"
 
-namespace gpuctl::ipc {
+namespace gpuctl::cli {
 namespace {
 
 std::string quoted(const std::string& text) {
@@ -18,7 +18,7 @@ std::string plural(std::int64_t count, const std::string& one, const std::string
 }
 
 /// The sentence for an error of io.gpuctl, from its parameters. Empty for an error not known here.
-std::string gpuctl_error(std::string_view name, Fields& p) {
+std::string gpuctl_error(std::string_view name, ipc::Fields& p) {
   if (name == "NoSuchSlice") return "slice " + quoted(p.text("path")) + " does not exist";
   if (name == "SliceExists") return "slice " + quoted(p.text("path")) + " exists already";
   if (name == "SliceBusy") {
@@ -41,26 +41,26 @@ std::string gpuctl_error(std::string_view name, Fields& p) {
   return {};
 }
 
-std::string service_error(std::string_view error, Fields& p) {
-  if (error == kInterfaceNotFound) return "the service does not know the interface " + quoted(p.text("interface"));
-  if (error == kMethodNotFound) return "the service does not know the method " + quoted(p.text("method"));
-  if (error == kMethodNotImplemented) return "the service does not implement " + quoted(p.text("method"));
-  if (error == kInvalidParameter) return "parameter " + quoted(p.text("parameter")) + " is missing or not valid";
-  if (error == kServicePermissionDenied) return "permission denied";
-  if (error == kExpectedMore) return "the method wants a call with 'more'";
+std::string service_error(std::string_view error, ipc::Fields& p) {
+  if (error == ipc::kInterfaceNotFound) return "the service does not know the interface " + quoted(p.text("interface"));
+  if (error == ipc::kMethodNotFound) return "the service does not know the method " + quoted(p.text("method"));
+  if (error == ipc::kMethodNotImplemented) return "the service does not implement " + quoted(p.text("method"));
+  if (error == ipc::kInvalidParameter) return "parameter " + quoted(p.text("parameter")) + " is missing or not valid";
+  if (error == ipc::kServicePermissionDenied) return "permission denied";
+  if (error == ipc::kExpectedMore) return "the method wants a call with 'more'";
   return {};
 }
 
 }  // namespace
 
-std::string error_text(const Reply& reply) {
-  Fields parameters(reply.parameters);
+std::string error_text(const ipc::Reply& reply) {
+  ipc::Fields parameters(reply.parameters);
   const std::string_view error = reply.error;
-  const bool ours = error.starts_with(kInterface) && error.substr(kInterface.size()).starts_with('.');
+  const bool ours = error.starts_with(ipc::kInterface) && error.substr(ipc::kInterface.size()).starts_with('.');
   const std::string text =
-      ours ? gpuctl_error(error.substr(kInterface.size() + 1), parameters) : service_error(error, parameters);
+      ours ? gpuctl_error(error.substr(ipc::kInterface.size() + 1), parameters) : service_error(error, parameters);
   if (!text.empty() && parameters.ok()) return one_line(text);
-  return one_line(reply.error + ' ' + to_text(reply.parameters));
+  return one_line(reply.error + ' ' + ipc::to_text(reply.parameters));
 }
 
-}  // namespace gpuctl::ipc
+}  // namespace gpuctl::cli
