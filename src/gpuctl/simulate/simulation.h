@@ -24,6 +24,7 @@ struct PrioritySummary {
   std::uint64_t launches = 0, evictions = 0;
 };
 
+/// Its members are the figures of one row of the report.
 struct PolicySummary {
   std::string policy;
   std::uint32_t seeds = 0;

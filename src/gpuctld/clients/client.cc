@@ -49,7 +49,7 @@ Result<Client> Client::create(ClientIdentity identity, std::string slice, std::v
   client.stub_ = std::move(stub->map);
   ipc::store(client.stub_->daemon_alive, 1u);
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    client.slots_.push_back({.device = devices[i]});
+    client.slots_.emplace_back().device = devices[i];
     if (devices[i] < 0) ipc::store(client.stub_->grant[i].polled.capsm, ipc::kUnlimited);
   }
   return client;
@@ -101,8 +101,9 @@ void Client::write_grant(std::size_t index, std::uint32_t capsm, std::uint32_t i
     slot.held.rest();
   slot.written = capsm;
   if (capsm > 0 || !slot.job.tail) slot.history.wrote(capsm, now_ns);
-  ipc::store(grant.priority, priority_);
-  write_idle(index, idle);
+  slot.idle = idle;
+  slot.unannounced = false;
+  ipc::store(grant.idle, idle);
   ipc::store(grant.decided_ns, now_ns);
   if (!opened_) ipc::store(grant.polled.capsm, capsm);
   ipc::store(grant.epoch, slot.epoch);
@@ -118,55 +119,41 @@ void Client::open_grants() {
   }
 }
 
-void Client::write_idle(std::size_t index, std::uint32_t idle) {
-  slots_[index].idle = idle;
+void Client::write_grant_if_new(std::size_t index, std::uint32_t capsm, std::uint32_t idle, std::uint64_t now_ns) {
+  Slot& slot = slots_[index];
+  if (capsm != slot.written || slot.epoch == 0 || slot.unannounced) return write_grant(index, capsm, idle, now_ns);
+  if (idle == slot.idle) return;
+  slot.idle = idle;
   ipc::store(stub_->grant[index].idle, idle);
 }
 
-void Client::write_first(std::size_t index, std::uint32_t first) {
-  ipc::store(stub_->grant[index].first, first);
+std::uint32_t Terms::flags() const {
+  return ipc::pack_band(band) | (memory_max ? ipc::kMemoryLimited : 0) | (alone ? ipc::kAlone : 0) |
+         (in_force == InForce::nothing ? ipc::kFree : 0) | (reports_work ? ipc::kReportWork : 0);
 }
 
-void Client::write_reserve(std::size_t index, std::uint32_t reserve) {
-  ipc::store(stub_->grant[index].reserve, reserve);
-}
-
-void Client::write_alone(std::size_t index, bool alone) {
-  write_flag(index, ipc::kAlone, alone);
-}
-
-void Client::write_in_force(std::size_t index, InForce what) {
-  slots_[index].in_force = what;
-  write_flag(index, ipc::kFree, what == InForce::nothing);
+void Client::write_terms(std::size_t index, const Terms& terms) {
+  Slot& slot = slots_[index];
+  ipc::Grant& grant = stub_->grant[index];
+  if (slot.epoch != 0 && terms == slot.terms) return;
+  slot.unannounced |= terms.priority != slot.terms.priority || terms.band != slot.terms.band ||
+                      terms.time_slice_us != slot.terms.time_slice_us;
+  if (!terms.memory_max) slot.promised = 0;
+  slot.terms = terms;
+  ipc::store(grant.priority, terms.priority);
+  ipc::store(grant.time_slice_us, terms.time_slice_us);
+  ipc::store(grant.jobs, terms.jobs);
+  ipc::store(grant.reserve, terms.reserve);
+  ipc::store(grant.first, terms.first);
+  ipc::store(grant.memory_max, terms.memory_max.value_or(0));
+  ipc::store(stub_->guaranteed_sms[index], terms.guaranteed);
+  ipc::store(grant.flags, terms.flags());
 }
 
 std::string_view Client::in_force() const {
   for (const Slot& slot : slots_)
-    if (slot.device >= 0 && slot.in_force != InForce::nothing) return name_of(slot.in_force);
+    if (slot.device >= 0 && slot.terms.in_force != InForce::nothing) return name_of(slot.terms.in_force);
   return name_of(InForce::nothing);
-}
-
-void Client::write_guaranteed(std::size_t index, std::uint32_t sms) {
-  ipc::store(stub_->guaranteed_sms[index], sms);
-}
-
-void Client::write_report_work(std::size_t index, bool on) {
-  write_flag(index, ipc::kReportWork, on);
-}
-
-void Client::write_flag(std::size_t index, std::uint32_t flag, bool on) {
-  Slot& slot = slots_[index];
-  const std::uint32_t flags = on ? slot.flags | flag : slot.flags & ~flag;
-  if (flags == slot.flags) return;
-  slot.flags = flags;
-  ipc::store(stub_->grant[index].flags, slot.flags);
-}
-
-void Client::write_memory_limit(std::size_t index, std::optional<std::uint64_t> bytes) {
-  ipc::Grant& grant = stub_->grant[index];
-  if (!bytes) slots_[index].promised = 0;
-  ipc::store(grant.memory_max, bytes.value_or(0));
-  write_flag(index, ipc::kMemoryLimited, bytes.has_value());
 }
 
 std::uint64_t Client::memory(std::size_t index, std::uint64_t size) const {
@@ -212,26 +199,6 @@ void Client::report(std::vector<ipc::Kernel> kernels) {
   }
 }
 
-void Client::set_priority(std::int32_t priority, ipc::PriorityBand band, std::uint64_t now_ns) {
-  if (priority == priority_ && band == band_) return;
-  priority_ = priority;
-  band_ = band;
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (slots_[i].device < 0) continue;
-    write_flag(i, ipc::kBandMask, false);
-    write_flag(i, ipc::pack_band(band), true);
-    write_grant(i, slots_[i].written, slots_[i].idle, now_ns);
-  }
-}
-
-void Client::set_time_slice(std::size_t index, std::uint32_t us, std::uint64_t now_ns) {
-  Slot& slot = slots_[index];
-  if (us == slot.time_slice_us) return;
-  slot.time_slice_us = us;
-  ipc::store(stub_->grant[index].time_slice_us, us);
-  if (slot.epoch != 0) write_grant(index, slot.written, slot.idle, now_ns);
-}
-
 ipc::TimeSlice Client::time_slice(std::size_t index) const {
   const std::uint16_t state = ipc::load(stub_->usage[index].time_slice_state);
   return state <= static_cast<std::uint16_t>(ipc::TimeSlice::refused) ? ipc::TimeSlice{state}
@@ -258,10 +225,10 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
   result.busy_us = bounded(ipc::load(shared.busy_ns) / 1000);
   result.memory = bounded(ipc::load(shared.memory));
   const ipc::TimeSlice time_slice = this->time_slice(index);
-  result.in_force = name_of(slot.in_force);
+  result.in_force = name_of(slot.terms.in_force);
   result.sms_told = std::min(ipc::load(stub_->told_sms[index]), kMaxSms);
-  result.priority_rank = band_.rank;
-  result.priorities = band_.count;
+  result.priority_rank = slot.terms.band.rank;
+  result.priorities = slot.terms.band.count;
   result.time_slice = kTimeSliceNames[static_cast<std::size_t>(time_slice)];
   if (time_slice == ipc::TimeSlice::in_force) result.time_slice_us = ipc::load(shared.time_slice_us);
   result.channel_groups = ipc::load(shared.channel_groups);

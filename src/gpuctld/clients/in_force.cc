@@ -65,7 +65,7 @@ std::vector<NodeFacts> facts_of(std::span<const sched::NodeInput> nodes, std::sp
   return facts;
 }
 
-InForce first_reason(const NodeFacts& facts, const Resident& client, const Circumstances& where) {
+InForce first_reason(const NodeFacts& facts, const Resident& client, const DeviceConditions& where) {
   if (where.storms) return InForce::storm;
   if (facts.limited) return InForce::max;
   if (facts.beside_reserve && !where.time_sliced) return InForce::reserve;
@@ -81,7 +81,7 @@ std::string_view name_of(InForce what) {
 }
 
 std::vector<InForce> what_is_in_force(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
-                                      const Circumstances& where) {
+                                      const DeviceConditions& where) {
   const std::vector<NodeFacts> facts = facts_of(nodes, clients, where.capacity);
   std::vector<InForce> found;
   for (const Resident& client : clients) found.push_back(first_reason(facts[client.node], client, where));

@@ -30,7 +30,7 @@ struct Resident {
   bool reports_jobs = false;  ///< it must report its launches (ipc::Grant::jobs)
 };
 
-struct Circumstances {
+struct DeviceConditions {
   sched::CapSM capacity{};
   bool time_sliced = false;  ///< clients are never on the device at the same time: only their own limits matter
   bool storms = false;
@@ -39,6 +39,6 @@ struct Circumstances {
 
 /// One entry for each of `clients`: the first reason in the order above, except that storms come before all.
 std::vector<InForce> what_is_in_force(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
-                                      const Circumstances& where);
+                                      const DeviceConditions& where);
 
 }  // namespace gpuctl::daemon

@@ -11,9 +11,9 @@ namespace {
 constexpr std::uint64_t kMs = 1'000'000;
 
 /// A batch client that runs on the whole device, and an idle one in `ls`, whose reserve is lent.
-class Handover : public testing::Test {
+class Handovers : public testing::Test {
  protected:
-  Handover() {
+  Handovers() {
     batch.demand(132);
     scheduler.update(1);
     batch.apply();
@@ -25,7 +25,7 @@ class Handover : public testing::Test {
   FakeProgram batch{scheduler, "batch"}, ls{scheduler, "ls"};
 };
 
-TEST_F(Handover, WhatIsTakenIsGrantedOnlyAfterTheOtherHasLeft) {
+TEST_F(Handovers, WhatIsTakenIsGrantedOnlyAfterTheOtherHasLeft) {
   ls.demand(8);
   scheduler.update(3);
   EXPECT_EQ(batch.granted(), 124u);
@@ -43,7 +43,7 @@ TEST_F(Handover, WhatIsTakenIsGrantedOnlyAfterTheOtherHasLeft) {
   EXPECT_FALSE(scheduler.waiting());
 }
 
-TEST_F(Handover, AfterTheDeadlineItIsGrantedAnyway) {
+TEST_F(Handovers, AfterTheDeadlineItIsGrantedAnyway) {
   batch.client->report({{.name = "k", .block_task_ns = 30'000'000}});
   ls.demand(8);
   scheduler.update(3 * kMs);
@@ -54,7 +54,7 @@ TEST_F(Handover, AfterTheDeadlineItIsGrantedAnyway) {
   EXPECT_FALSE(scheduler.waiting());
 }
 
-TEST_F(Handover, NobodyWaitsForAClientWithNothingOutstanding) {
+TEST_F(Handovers, NobodyWaitsForAClientWithNothingOutstanding) {
   batch.demand(0);
   scheduler.update(3);
   ls.demand(132);
@@ -63,7 +63,7 @@ TEST_F(Handover, NobodyWaitsForAClientWithNothingOutstanding) {
   EXPECT_FALSE(scheduler.waiting());
 }
 
-TEST_F(Handover, WhatWasTakenFromAnIdleClientDoesNotCountAgainstIt) {
+TEST_F(Handovers, WhatWasTakenFromAnIdleClientDoesNotCountAgainstIt) {
   batch.demand(0);
   scheduler.update(3);
   ls.demand(132);
@@ -77,7 +77,7 @@ TEST_F(Handover, WhatWasTakenFromAnIdleClientDoesNotCountAgainstIt) {
   EXPECT_EQ(ls.granted(), 0u);
 }
 
-TEST_F(Handover, OutstandingLaunchesHoldSmsWithoutDemandToo) {
+TEST_F(Handovers, OutstandingLaunchesHoldSmsWithoutDemandToo) {
   batch.demand(0);
   batch.stub->usage[0].outstanding = 1;
   ls.demand(132);
@@ -89,7 +89,7 @@ TEST_F(Handover, OutstandingLaunchesHoldSmsWithoutDemandToo) {
   EXPECT_EQ(ls.granted(), 132u);
 }
 
-TEST_F(Handover, WhatIsFreeIsGrantedAtOnce) {
+TEST_F(Handovers, WhatIsFreeIsGrantedAtOnce) {
   sched::SliceTree tree = scheduler.tree();
   ASSERT_TRUE(tree.change("batch", {.max = 100, .weight = 200}, kRoot));
   scheduler.set_tree(tree, 3);
@@ -103,7 +103,7 @@ TEST_F(Handover, WhatIsFreeIsGrantedAtOnce) {
   EXPECT_EQ(ls.decided(), 122u);
 }
 
-TEST_F(Handover, WhatComesBackIsTheClientsAgainAtOnce) {
+TEST_F(Handovers, WhatComesBackIsTheClientsAgainAtOnce) {
   ls.demand(8);
   scheduler.update(3);
   EXPECT_EQ(batch.granted(), 124u);
@@ -113,7 +113,7 @@ TEST_F(Handover, WhatComesBackIsTheClientsAgainAtOnce) {
   EXPECT_FALSE(scheduler.waiting());
 }
 
-TEST_F(Handover, AClientThatGoesHoldsNothing) {
+TEST_F(Handovers, AClientThatGoesHoldsNothing) {
   ls.demand(8);
   scheduler.update(3);
   EXPECT_EQ(ls.granted(), 0u);
@@ -121,7 +121,7 @@ TEST_F(Handover, AClientThatGoesHoldsNothing) {
   EXPECT_EQ(ls.granted(), 132u);
 }
 
-TEST(Handovers, WhatOneHasLeftGoesToAReserveFirst) {
+TEST(HandoversAmongMany, WhatOneHasLeftGoesToAReserveFirst) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
   for (const char* slice : {"one", "two", "three"}) ASSERT_TRUE(tree.create(slice, {}, kRoot));
   ASSERT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = "lend", .weight = 200}, kRoot));
@@ -150,7 +150,7 @@ TEST(Handovers, WhatOneHasLeftGoesToAReserveFirst) {
   EXPECT_FALSE(scheduler.waiting());
 }
 
-TEST(Handovers, AnIdleClientKeepsWhatIsDecidedForIt) {
+TEST(HandoversAmongMany, AnIdleClientKeepsWhatIsDecidedForIt) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
   ASSERT_TRUE(tree.create("busy", {.max = 84, .weight = 200}, kRoot));
   ASSERT_TRUE(tree.create("idle", {}, kRoot));
@@ -172,7 +172,7 @@ TEST(Handovers, AnIdleClientKeepsWhatIsDecidedForIt) {
   EXPECT_EQ(small.granted(), 37u);
 }
 
-TEST(Handovers, AStrictReserveStaysFreeDuringHandovers) {
+TEST(HandoversAmongMany, AStrictReserveStaysFreeDuringHandovers) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram one(scheduler, "batch"), two(scheduler, "batch");
   one.demand(124);
@@ -187,7 +187,7 @@ TEST(Handovers, AStrictReserveStaysFreeDuringHandovers) {
   EXPECT_EQ(two.granted(), 0u);
 }
 
-TEST(Handovers, ANewReserveIsGrantedWhenOthersHaveLeftIt) {
+TEST(HandoversAmongMany, ANewReserveIsGrantedWhenOthersHaveLeftIt) {
   Scheduler scheduler({gpu(132)}, sched::SliceTree(sched::CapSM{132}, 0));
   sched::SliceTree tree = scheduler.tree();
   ASSERT_TRUE(tree.create("batch", {.weight = 200}, kRoot));
@@ -208,7 +208,7 @@ TEST(Handovers, ANewReserveIsGrantedWhenOthersHaveLeftIt) {
   EXPECT_EQ(b.granted(), 8u);
 }
 
-TEST(Handovers, ClientsOfOneSliceShareItsReserveAtRest) {
+TEST(HandoversAmongMany, ClientsOfOneSliceShareItsReserveAtRest) {
   sched::SliceTree tree = ls_and_batch(sched::ReserveMode::strict);
   ASSERT_TRUE(tree.change("ls", {.max = 8}, kRoot));
   Scheduler scheduler({gpu(132)}, tree);
@@ -232,7 +232,7 @@ TEST(Handovers, ClientsOfOneSliceShareItsReserveAtRest) {
   EXPECT_EQ(batch.granted(), 124u);
 }
 
-TEST_F(Handover, NoTwoArePlacedOnTheSameSms) {
+TEST_F(Handovers, NoTwoArePlacedOnTheSameSms) {
   const auto place = [](const FakeProgram& program) { return program.stub->grant[0].first; };
   ls.demand(8);
   scheduler.update(3);
@@ -251,7 +251,7 @@ TEST_F(Handover, NoTwoArePlacedOnTheSameSms) {
   EXPECT_EQ(begins, (std::set<std::uint32_t>{8, 8 + 62}));
 }
 
-TEST(Handovers, WhatAClientHasNotLeftIsNotIdle) {
+TEST(HandoversAmongMany, WhatAClientHasNotLeftIsNotIdle) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
   batch.demand(132);

@@ -9,29 +9,29 @@
 
 namespace gpuctl::daemon {
 
-Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, std::chrono::nanoseconds deadline)
-    : devices_(std::move(devices)), tree_(std::move(tree)), nodes_(tree_.nodes()), deadline_(deadline) {
+Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, Conditions conditions)
+    : devices_(std::move(devices)), tree_(std::move(tree)), conditions_(conditions) {
   for (const Gpu& gpu : devices_) {
     grants_.emplace_back(gpu.sms);
     sms_.push_back(grants_.back().sms());
   }
   queues_.resize(grants_.size());
-  nodes_on_.assign(grants_.size(), nodes_);
   work_.resize(grants_.size());
-  rebuild(0);
-  decide(0);
+  set_tree(tree_, conditions_, 0);
 }
 
-void Scheduler::set_tree(sched::SliceTree tree, std::uint64_t now_ns) {
+void Scheduler::set_tree(sched::SliceTree tree, const Conditions& conditions, std::uint64_t now_ns) {
   tree_ = std::move(tree);
+  conditions_ = conditions;
   nodes_ = tree_.nodes();
   nodes_on_.assign(grants_.size(), nodes_);
-  begin_anew(now_ns);
+  decide_anew(now_ns);
 }
 
-Client& Scheduler::add(Client client, std::uint64_t now_ns) {
+Client& Scheduler::add(Client client, const Conditions& conditions, std::uint64_t now_ns) {
   Client& added = clients_.emplace_back(std::move(client));
-  begin_anew(now_ns);
+  conditions_ = conditions;
+  decide_anew(now_ns);
   return added;
 }
 
@@ -44,21 +44,21 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
       std::find_if(clients_.begin(), clients_.end(), [&](const Client& other) { return &other == &client; });
   Client removed = std::move(*found);
   clients_.erase(found);
-  begin_anew(now_ns);
+  decide_anew(now_ns);
   return removed;
 }
 
 void Scheduler::set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns) {
   client.hint = priority;
-  begin_anew(now_ns);
+  decide_anew(now_ns);
 }
 
-void Scheduler::begin_anew(std::uint64_t now_ns) {
-  rebuild(now_ns);
-  apply_priorities(now_ns);
-  apply_time_slices(now_ns);
+void Scheduler::decide_anew(std::uint64_t now_ns) {
+  gather_members();
+  rebuild_queues(now_ns);
   read_usage(now_ns);
-  take_turns(now_ns);
+  mark_active(now_ns);
+  update_queues(now_ns);
   decide(now_ns);
 }
 
@@ -66,7 +66,8 @@ void Scheduler::fault(Client& client, std::size_t slot, std::uint64_t now_ns) {
   learn();
   read_usage(now_ns);
   client.fault(slot);
-  take_turns(now_ns);
+  mark_active(now_ns);
+  update_queues(now_ns);
   decide(now_ns);
 }
 
@@ -98,46 +99,6 @@ std::vector<ipc::PriorityBand> Scheduler::bands() const {
   return bands;
 }
 
-void Scheduler::apply_priorities(std::uint64_t now_ns) {
-  const std::vector<ipc::PriorityBand> all = bands();
-  auto band = all.begin();
-  for (Client& client : clients_) client.set_priority(priority_of(client), *band++, now_ns);
-}
-
-void Scheduler::set_time_sliced(bool on, bool time_slices, std::uint64_t now_ns) {
-  sets_time_slices_ = on && time_slices;
-  for (std::size_t device = 0; device < devices_.size(); ++device)
-    grants_[device].set_time_sliced(on && !devices_[device].software);
-  begin_anew(now_ns);
-}
-
-void Scheduler::set_always_preemptible(bool on, std::uint64_t now_ns) {
-  for (DeviceGrants& grants : grants_) grants.set_always_preemptible(on);
-  begin_anew(now_ns);
-}
-
-void Scheduler::apply_time_slices(std::uint64_t now_ns) {
-  struct Place {
-    Client* client;
-    std::size_t slot;
-  };
-  for (std::size_t device = 0; device < devices_.size(); ++device) {
-    std::vector<Place> places;
-    std::vector<TimeShare> programs;
-    for (Client& client : clients_) {
-      for (std::size_t slot = 0; slot < client.slots().size(); ++slot) {
-        if (client.slots()[slot].device != static_cast<int>(device)) continue;
-        places.push_back({&client, slot});
-        programs.push_back({client.node, priority_of(client)});
-      }
-    }
-    const bool on = sets_time_slices_ && !devices_[device].software;
-    const std::vector<std::uint32_t> slices =
-        on ? time_slices(nodes_, programs) : std::vector<std::uint32_t>(places.size(), 0);
-    for (std::size_t i = 0; i < places.size(); ++i) places[i].client->set_time_slice(places[i].slot, slices[i], now_ns);
-  }
-}
-
 ipc::TimeSlice Scheduler::time_slices_work() const {
   ipc::TimeSlice found = time_slices_worked_;
   const auto tells_more = [&](ipc::TimeSlice state) {
@@ -150,21 +111,34 @@ ipc::TimeSlice Scheduler::time_slices_work() const {
   return found;
 }
 
-void Scheduler::rebuild(std::uint64_t now_ns) {
+/// Gathers the clients of each device, and what follows for each from the tree alone.
+void Scheduler::gather_members() {
+  std::uint32_t node = 0;
+  std::map<std::string_view, std::uint32_t> node_of;
+  for (const auto& [path, slice] : tree_.slices()) node_of[path] = node++;
+  for (Client& client : clients_) client.node = node_of.at(client.slice());
+
   std::vector<std::vector<DeviceGrants::Member>> members(grants_.size());
-  for (Client& client : clients_) {
-    std::uint32_t node = 0;
-    for (const auto& [path, slice] : tree_.slices()) {
-      if (path == client.slice()) client.node = node;
-      ++node;
-    }
+  const std::vector<ipc::PriorityBand> bands = this->bands();
+  for (auto band = bands.begin(); Client & client : clients_) {
+    const Terms terms{.priority = priority_of(client), .band = *band++, .memory_max = memory_limit(client)};
     for (std::size_t slot = 0; slot < client.slots().size(); ++slot)
       if (const int device = client.slots()[slot].device; device >= 0)
-        members[static_cast<std::size_t>(device)].push_back({&client, slot});
+        members[static_cast<std::size_t>(device)].push_back({&client, slot, terms});
   }
-  for (std::size_t device = 0; device < grants_.size(); ++device) grants_[device].renew(std::move(members[device]));
-  apply_memory_limits();
-  rebuild_queues(now_ns);
+  for (std::size_t device = 0; device < grants_.size(); ++device) {
+    add_time_slices(device, members[device]);
+    const bool time_sliced = conditions_.time_sliced && !devices_[device].software;
+    grants_[device].renew(std::move(members[device]), time_sliced, conditions_.always_preemptible);
+  }
+}
+
+void Scheduler::add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members) const {
+  if (!conditions_.time_sliced || !conditions_.sets_time_slices || devices_[device].software) return;
+  std::vector<TimeShare> programs;
+  for (const DeviceGrants::Member& member : members) programs.push_back({member.client->node, member.terms.priority});
+  const std::vector<std::uint32_t> slices = time_slices(nodes_, programs);
+  for (std::size_t i = 0; i < members.size(); ++i) members[i].terms.time_slice_us = slices[i];
 }
 
 /// True if a demand changed.
@@ -194,12 +168,12 @@ void Scheduler::update(std::uint64_t now_ns) {
   learn();
   bool changed = read_usage(now_ns), starving = false;
   changed |= mark_active(now_ns);
-  changed |= take_turns(now_ns);
+  changed |= update_queues(now_ns);
   for (const DeviceGrants& grants : grants_) starving |= grants.starving();
   const auto lasts = [now_ns](std::uint64_t since_ns) { return std::chrono::nanoseconds(now_ns - since_ns); };
   // A turn's time begins when every client has what the turn gives it. Slow clients cannot put that off beyond the
   // deadline.
-  if (waiting() && lasts(turn_began_ns_) < deadline_) turn_ns_ = now_ns;
+  if (waiting() && lasts(turn_began_ns_) < conditions_.deadline) turn_ns_ = now_ns;
   if (starving && lasts(turn_ns_) >= kTurn) {
     turn_ns_ = turn_began_ns_ = now_ns;
     ++turn_;
@@ -212,14 +186,13 @@ void Scheduler::update(std::uint64_t now_ns) {
 }
 
 void Scheduler::decide(std::uint64_t now_ns) {
-  mark_active(now_ns);
   for (std::size_t device = 0; device < grants_.size(); ++device)
     grants_[device].decide(allocator_, nodes_on_[device], turn_);
   write(now_ns);
 }
 
 void Scheduler::write(std::uint64_t now_ns) {
-  for (DeviceGrants& grants : grants_) grants.write(deadline_, now_ns);
+  for (DeviceGrants& grants : grants_) grants.write(conditions_.deadline, now_ns);
 }
 
 std::vector<Client*> Scheduler::check_deadlines(std::uint64_t now_ns) {
@@ -227,7 +200,7 @@ std::vector<Client*> Scheduler::check_deadlines(std::uint64_t now_ns) {
   for (Client& client : clients_) {
     bool disobeys = false;
     for (std::size_t slot = 0; slot < client.slots().size(); ++slot)
-      disobeys |= client.check_deadline(slot, deadline_, now_ns);
+      disobeys |= client.check_deadline(slot, conditions_.deadline, now_ns);
     if (disobeys) found.push_back(&client);
   }
   return found;
@@ -254,7 +227,7 @@ std::vector<Scheduler::SliceUse> Scheduler::slice_use() const {
   std::vector<SliceUse> use(nodes_.size());
   for (const DeviceGrants& grants : grants_) {
     for (std::size_t i = 0; i < use.size(); ++i) {
-      const sched::NodeDecision& node = grants.decision().nodes[i];
+      const sched::NodeDecision& node = grants.division().nodes[i];
       use[i].granted = std::max(use[i].granted, node.given + node.headroom);
       use[i].demand = std::max(use[i].demand, node.demand);
     }

@@ -1,5 +1,6 @@
-// Decides which client may use what: the slice tree, the clients and the grants of every device. Writes grants into the
-// stub pages; time is an argument. One thread.
+// Decides which client may use what: the slice tree, the clients and the grants of every device. Whatever changes, the
+// same steps follow once: what the clients report and what the tree says of each is gathered, every device is decided
+// (device_decision.h), and DeviceGrants writes the pages. Time is an argument. One thread.
 #pragma once
 
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -28,25 +30,36 @@ namespace gpuctl::daemon {
 /// While a client with demand has no SMs, the turn changes this long after the handovers of the latest turn: long
 /// against an eviction, short for a person.
 inline constexpr std::chrono::milliseconds kTurn{20};
-inline constexpr std::chrono::nanoseconds kDefaultDeadline = DaemonOptions{}.evict_deadline;
 
+/// What holds for all devices, beside the tree.
+struct Conditions {
+  bool time_sliced = false;         ///< programs take turns on the GPUs (no MPS)
+  bool sets_time_slices = false;    ///< the administrator wants to set how long turns last
+  bool always_preemptible = false;  ///< all clients must be ready to give SMs back, whatever is in force
+  /// How long past its longest block-task a client may take to give SMs back. Then other clients get them all the same.
+  std::chrono::nanoseconds deadline = DaemonOptions{}.evict_deadline;
+};
+
+/// Its many members are the inputs of the decisions (tree, clients, conditions) and, by device, what follows from them.
 class Scheduler {
  public:
-  /// `deadline`: see set_deadline.
-  Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, std::chrono::nanoseconds deadline = kDefaultDeadline);
-
-  /// How long past its longest block-task a client may take to give SMs back. Then other clients get them all the same.
-  void set_deadline(std::chrono::nanoseconds deadline) { deadline_ = deadline; }
+  Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, Conditions conditions = {});
 
   const std::vector<Gpu>& devices() const { return devices_; }
   const sched::SliceTree& tree() const { return tree_; }
   const std::list<Client>& clients() const { return clients_; }
 
-  /// Replaces the tree and decides anew. The new tree still has every slice that a client is in.
-  void set_tree(sched::SliceTree tree, std::uint64_t now_ns);
+  const Conditions& conditions() const { return conditions_; }
 
-  /// Adds the client and grants it something. It stays until remove(). Its slice exists.
-  Client& add(Client client, std::uint64_t now_ns);
+  /// Replaces the tree, and what holds for all devices, and decides once. The new tree still has every slice that a
+  /// client is in.
+  void set_tree(sched::SliceTree tree, const Conditions& conditions, std::uint64_t now_ns);
+  void set_tree(sched::SliceTree tree, std::uint64_t now_ns) { set_tree(std::move(tree), conditions_, now_ns); }
+  void set_conditions(const Conditions& conditions, std::uint64_t now_ns) { set_tree(tree_, conditions, now_ns); }
+
+  /// Adds the client and grants it something, by what holds now. It stays until remove(). Its slice exists.
+  Client& add(Client client, const Conditions& conditions, std::uint64_t now_ns);
+  Client& add(Client client, std::uint64_t now_ns) { return add(std::move(client), conditions_, now_ns); }
 
   /// What the client had is granted to others before this returns; no client waits for one that is gone. The page of
   /// the removed client stays as it is.
@@ -66,12 +79,6 @@ class Scheduler {
     std::optional<std::uint64_t> total, free;
   };
   MemoryAnswer hold_memory(Client& client, std::size_t slot, std::uint64_t bytes);
-
-  /// `on`: programs take turns on the GPUs (no MPS). `time_slices`: the administrator wants to set how long turns last.
-  void set_time_sliced(bool on, bool time_slices, std::uint64_t now_ns);
-
-  /// DeviceGrants::set_always_preemptible, on all devices.
-  void set_always_preemptible(bool on, std::uint64_t now_ns);
 
   /// Whether time slices work here: what became of those that any client was given so far, on any device.
   ipc::TimeSlice time_slices_work() const;
@@ -110,9 +117,10 @@ class Scheduler {
   std::vector<SliceUse> slice_use() const;
 
  private:
-  /// Clients, the tree or what holds on a device changed: decides everything anew.
-  void begin_anew(std::uint64_t now_ns);
-  void rebuild(std::uint64_t now_ns);
+  /// Clients, the tree or what holds on a device changed: gathers everything anew, decides and writes.
+  void decide_anew(std::uint64_t now_ns);
+  void gather_members();
+  void add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members) const;
   /// What policies for jobs mean for one slice.
   struct Rule {
     const std::string* path;
@@ -127,7 +135,7 @@ class Scheduler {
   void learn();
   std::optional<GrantHistory::Held> held_by(Client& client, std::size_t index, const ipc::Record& launch) const;
   void record(const Client& client, std::size_t slot, const ipc::Record& launch, sched::Time alone);
-  bool take_turns(std::uint64_t now_ns);
+  bool update_queues(std::uint64_t now_ns);
   bool read_usage(std::uint64_t now_ns);
   bool mark_active(std::uint64_t now_ns);
   void decide(std::uint64_t now_ns);
@@ -136,9 +144,8 @@ class Scheduler {
   std::int32_t priority_of(const Client& client) const;
   /// By client: its rank among all priorities.
   std::vector<ipc::PriorityBand> bands() const;
-  void apply_priorities(std::uint64_t now_ns);
-  void apply_memory_limits();
-  void apply_time_slices(std::uint64_t now_ns);
+  /// The least limit of the client's slice and those above.
+  std::optional<std::uint64_t> memory_limit(const Client& client) const;
 
   std::vector<Gpu> devices_;
   std::vector<std::uint32_t> sms_;  ///< SMs that can be granted, per device
@@ -157,8 +164,7 @@ class Scheduler {
   std::vector<std::map<std::string, JobQueue>> queues_;  ///< by device, then path of the slice
   std::vector<ipc::Record> records_;                     ///< scratch
   std::uint64_t turn_ = 0, turn_ns_ = 0, turn_began_ns_ = 0;
-  std::chrono::nanoseconds deadline_;
-  bool sets_time_slices_ = false;
+  Conditions conditions_;
   ipc::TimeSlice time_slices_worked_ = ipc::TimeSlice::not_tried;  ///< of clients that are gone
 };
 

@@ -10,12 +10,12 @@ namespace gpuctl::daemon {
 namespace {
 
 /// The client takes turns with no other.
-void release(Client& client, std::size_t index, std::uint32_t tells) {
+void release(Client& client, std::size_t index, std::uint32_t wanted_jobs) {
   Client::Slot& slot = client.slots()[index];
   slot.queue = nullptr;
   slot.job = {};
   slot.admitted = ipc::kUnlimited;
-  client.write_jobs(index, tells);
+  slot.wanted_jobs = wanted_jobs;
 }
 
 /// The clients on a device that one slice rules.
@@ -73,7 +73,7 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
 
   for (std::size_t device = 0; device < grants_.size(); ++device) {
     const std::span<const DeviceGrants::Member> there = grants_[device].members();
-    const std::vector<bool> obeys = grants_[device].obeys_without_jobs(nodes_on_[device]);
+    const std::vector<bool> obeys = grants_[device].in_force_without_jobs(nodes_on_[device]);
     std::map<std::string, Ruled> ruled;  // by path of the slice that rules
     for (std::size_t i = 0; i < there.size(); ++i) {
       Client& client = *there[i].client;
@@ -105,10 +105,10 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
   }
 }
 
-bool Scheduler::take_turns(std::uint64_t now_ns) {
+bool Scheduler::update_queues(std::uint64_t now_ns) {
   bool changed = false;
   for (auto& queues : queues_)
-    for (auto& [path, queue] : queues) changed |= queue.update(deadline_, now_ns);
+    for (auto& [path, queue] : queues) changed |= queue.update(conditions_.deadline, now_ns);
   return changed;
 }
 
@@ -182,14 +182,14 @@ Recorder::Part Scheduler::read_records(const void* reader, std::uint64_t now_ns)
   learn();
   const bool wanted = recorder_.wanted();
   Recorder::Part part = recorder_.read(reader);
-  if (!wanted) rebuild_queues(now_ns);
+  if (!wanted) decide_anew(now_ns);
   return part;
 }
 
 void Scheduler::forget_reader(const void* reader, std::uint64_t now_ns) {
   const bool wanted = recorder_.wanted();
   recorder_.forget(reader);
-  if (wanted && !recorder_.wanted()) rebuild_queues(now_ns);
+  if (wanted && !recorder_.wanted()) decide_anew(now_ns);
 }
 
 }  // namespace gpuctl::daemon

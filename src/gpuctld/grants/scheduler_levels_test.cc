@@ -85,7 +85,7 @@ TEST(LevelsInScheduler, NorWhereProgramsTakeTurnsOnTheGpu) {
   Scheduler scheduler({hardware}, levels("hpf"));
   FakeJob low(scheduler, "low"), high(scheduler, "high");
   EXPECT_TRUE(is_free(low));
-  scheduler.set_time_sliced(true, false, 1 * kMs);
+  scheduler.set_conditions({.time_sliced = true}, 1 * kMs);
   EXPECT_FALSE(is_free(low)) << "there is no priority between contexts that are never there together";
 }
 

@@ -29,14 +29,11 @@ bool is_within(std::string_view path, std::string_view above) {
 
 }  // namespace
 
-void Scheduler::apply_memory_limits() {
-  for (Client& client : clients_) {
-    std::optional<std::uint64_t> least;
-    each_limit(tree_, client.slice(),
-               [&](std::string_view, std::uint64_t limit) { least = std::min(least.value_or(limit), limit); });
-    for (std::size_t slot = 0; slot < client.slots().size(); ++slot)
-      if (client.slots()[slot].device >= 0) client.write_memory_limit(slot, least);
-  }
+std::optional<std::uint64_t> Scheduler::memory_limit(const Client& client) const {
+  std::optional<std::uint64_t> least;
+  each_limit(tree_, client.slice(),
+             [&](std::string_view, std::uint64_t limit) { least = std::min(least.value_or(limit), limit); });
+  return least;
 }
 
 Scheduler::MemoryAnswer Scheduler::hold_memory(Client& client, std::size_t index, std::uint64_t bytes) {

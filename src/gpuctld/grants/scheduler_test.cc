@@ -44,6 +44,23 @@ TEST(Scheduler, WhatDoesNotChangeIsNotWritten) {
   EXPECT_EQ(batch.epoch(), before);
 }
 
+TEST(Scheduler, AChangeIsDecidedAndWrittenOnce) {
+  Gpu hardware = gpu(132);
+  hardware.software = false;
+  Scheduler scheduler({hardware}, ls_and_batch(sched::ReserveMode::strict));
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");
+  batch.demand(132);
+  scheduler.update(2);
+  const std::uint32_t epoch = batch.epoch();
+  sched::SliceTree tree = scheduler.tree();
+  ASSERT_TRUE(tree.change("batch", {.max = 40, .priority = 7}, kRoot));
+  scheduler.set_tree(tree, {.time_sliced = true, .sets_time_slices = true}, 3);
+  EXPECT_EQ(batch.granted(), 40u);
+  EXPECT_EQ(batch.stub->grant[0].priority, 7);
+  EXPECT_NE(ls.stub->grant[0].time_slice_us, 0u);
+  EXPECT_EQ(batch.epoch(), epoch + 1) << "priority, time slice and grant are one change";
+}
+
 TEST(Scheduler, ChangedSettingsReachTheClients) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram batch(scheduler, "batch");
@@ -91,7 +108,7 @@ TEST(Scheduler, ARemovedClientsGrantIsFreeAtOnce) {
 }
 
 TEST(Scheduler, WhatAFaultedClientHadIsFreeUntilItAsksAnew) {
-  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict), std::chrono::seconds(60));
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict), {.deadline = std::chrono::seconds(60)});
   FakeProgram a(scheduler, "batch"), b(scheduler, "batch");
   a.demand(100);
   b.demand(132);

@@ -96,18 +96,21 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
       config_(std::move(config)),
       configured_(std::move(configured)),
       log_(std::move(log)),
-      scheduler_(std::move(devices), std::move(tree), config_.daemon.evict_deadline),
+      scheduler_(std::move(devices), std::move(tree), conditions()),
       mps_(context),
       departed_(context),
       tick_timer_(context),
       storm_timer_(context),
-      started_ns_(now_ns()) {
-  set_always_preemptible();
-}
+      started_ns_(now_ns()) {}
 
-/// With a storm of evictions all kernels must be preemptible from the start, not only from its first wave on.
-void Manager::set_always_preemptible() {
-  scheduler_.set_always_preemptible(config_.daemon.always_preemptible || options_.evict_storm.count() > 0, now_ns());
+/// What holds for all devices now. MPS may start and stop. That matters to programs that start afterwards, and their
+/// arrival makes the daemon look. With a storm of evictions all kernels must be preemptible from the start, not only
+/// from its first wave on.
+Conditions Manager::conditions() const {
+  return {.time_sliced = !mps_active(),
+          .sets_time_slices = config_.daemon.time_slices,
+          .always_preemptible = config_.daemon.always_preemptible || options_.evict_storm.count() > 0,
+          .deadline = config_.daemon.evict_deadline};
 }
 
 Manager::~Manager() {
@@ -130,8 +133,6 @@ std::vector<std::string> Manager::reload() {
   if (auto applied = apply_config(outcome.config, true, configured, tree); !applied) return {applied.error().message};
   configured_ = std::move(configured);
   config_ = std::move(outcome.config);
-  scheduler_.set_deadline(config_.daemon.evict_deadline);
-  set_always_preemptible();
   change_tree(std::move(tree));
   return {};
 }
@@ -150,8 +151,7 @@ void Manager::stop() {
 }
 
 void Manager::change_tree(sched::SliceTree tree) {
-  look_for_mps();
-  scheduler_.set_tree(std::move(tree), now_ns());
+  scheduler_.set_tree(std::move(tree), conditions(), now_ns());
   faults_.keep([this](const std::string& slice) { return scheduler_.tree().find(slice) != nullptr; });
   arm_tick();
   save();
@@ -200,11 +200,6 @@ void Manager::Member::wait_for_exit() {
 void Manager::on_kick() {
   scheduler_.update(now_ns());
   arm_tick();
-}
-
-/// MPS may start and stop. That matters to programs that start afterwards, and their arrival makes the daemon look.
-void Manager::look_for_mps() {
-  scheduler_.set_time_sliced(!mps_active(), config_.daemon.time_slices, now_ns());
 }
 
 /// Frees what the session's client held before anything else is served.

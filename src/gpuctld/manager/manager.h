@@ -51,6 +51,7 @@ struct ManagerOptions {
   std::vector<std::string> notes;            ///< shown by GetStatus
 };
 
+/// Its many members are the parts of the daemon, each a class with a task of its own; it alone connects them.
 class Manager {
  public:
   using Log = std::function<void(const std::string&)>;
@@ -91,8 +92,7 @@ class Manager {
           sched::SliceTree tree, std::map<std::string, std::string> configured, Log log);
 
   void on_kick();
-  void look_for_mps();
-  void set_always_preemptible();
+  Conditions conditions() const;
   void on_closed(Session& session);
   void arm_tick();
   void tick();

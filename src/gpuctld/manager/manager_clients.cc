@@ -75,8 +75,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
     return invalid("slice", "gpuctld is out of file descriptors or memory");
   }
 
-  look_for_mps();
-  Client& added = scheduler_.add(std::move(*client), now_ns());
+  Client& added = scheduler_.add(std::move(*client), conditions(), now_ns());
   const auto member = std::make_shared<Member>(*this, session, added, context_);
   members_.emplace(&session, member);
   session.trust_with_long_messages();

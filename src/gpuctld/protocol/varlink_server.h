@@ -42,6 +42,7 @@ struct Answer {
 class VarlinkServer;
 
 /// One connection. Reads no further while a reply is not sent, so a peer that does not read cannot pile up replies.
+/// Its members are the state of one conversation: the bytes read, the call under way, the bytes to send.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   using Socket = boost::asio::local::stream_protocol::socket;

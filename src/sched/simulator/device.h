@@ -20,6 +20,7 @@ struct SimJob {
   bool tail = false;
 };
 
+/// Beside its own state it keeps references to what all devices of a simulation share.
 class SimDevice {
  public:
   SimDevice(const Workload& workload, std::uint32_t index, std::unique_ptr<JobPolicy> policy, std::vector<SimJob>& jobs,

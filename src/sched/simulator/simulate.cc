@@ -48,6 +48,7 @@ Time draw_duration(const Application& app, Random& random) {
   return Time{std::max<std::int64_t>(std::llround(drawn), 1)};
 }
 
+/// One run: its members are the state of the simulated clock, applications and devices.
 class Simulation {
  public:
   Simulation(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed, bool keep_stretches)

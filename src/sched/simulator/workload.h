@@ -22,6 +22,7 @@ enum class Order {
   poisson,   ///< independent, with exponential gaps of mean `gap`, in an order drawn from the seed
 };
 
+/// Its members are the keys of an [[application]] of a workload file.
 struct Application {
   std::string name;
   Time alone{};                         ///< duration of one launch by itself on the whole device

@@ -30,7 +30,8 @@ struct JobDecision {
   Time again = kNever;             ///< call decide then, unless something is reported before
 };
 
-/// Not thread-safe. Unknown ids are ignored, because reports cross with completions.
+/// Not thread-safe. Unknown ids are ignored, because reports cross with completions. Beside the jobs it keeps what
+/// would else be found by a pass over all of them, and scratch space, so that a decision allocates nothing.
 class Scheduler {
  public:
   Scheduler(std::unique_ptr<JobPolicy> policy, CapSM capacity);

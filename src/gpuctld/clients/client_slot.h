@@ -1,0 +1,102 @@
+// One device of a client, as the daemon knows it: what the client reports, what its page says, and its place under a
+// policy for jobs.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "gpuctld/clients/grant_history.h"
+#include "gpuctld/clients/held_capsm.h"
+#include "gpuctld/clients/in_force.h"
+#include "ipc/stub.h"
+
+namespace gpuctl::daemon {
+
+class JobQueue;
+
+/// What a policy for jobs schedules for a client on a device: the client's oldest outstanding launch.
+struct ClientJob {
+  std::uint64_t id = 0;                  ///< of the job; 0: nothing is outstanding
+  std::uint64_t launch = 0;              ///< ipc::Head::launch
+  std::uint32_t claimed = 0;             ///< block-tasks claimed, as last told to the policy
+  std::chrono::nanoseconds unclaimed{};  ///< time that those not claimed then take, on the whole device
+  std::chrono::nanoseconds ran{};        ///< time it ran, converted to time with all the SMs it can use
+  std::uint64_t seen_ns = 0;             ///< instant up to which `ran` counts
+  bool inherits = false;                 ///< its client had a grant already when it came
+  std::uint64_t given_ns = 0;            ///< since when its client has a grant; 0: it has none
+  bool tail = false;                     ///< all its block-tasks are claimed: it runs to its end even without a grant
+  bool original = false;                 ///< ipc::Head::original: its progress is not known
+  bool known = true;                     ///< there is a prediction for its kernel
+  bool operator==(const ClientJob&) const = default;
+};
+
+/// What a client's page says of one device beside the grant: the words of ipc::Grant, and Stub::guaranteed_sms.
+struct Terms {
+  std::int32_t priority = 0;
+  ipc::PriorityBand band;
+  std::uint32_t time_slice_us = 0;
+  std::optional<std::uint64_t> memory_max;  ///< bytes; none: nothing limits it
+  std::uint32_t jobs = ipc::kNoJobs;
+  std::uint32_t reserve = 0;
+  std::uint32_t first = 0;
+  std::uint32_t guaranteed = 0;
+  InForce in_force = InForce::nothing;  ///< ipc::kFree stands for `nothing`
+  bool alone = false;                   ///< ipc::kAlone
+  bool reports_work = false;            ///< ipc::kReportWork
+
+  std::uint32_t flags() const;
+  bool operator==(const Terms&) const = default;
+};
+
+/// What a client reports about a device, as last read and within what is possible.
+struct ReportedUsage {
+  std::uint32_t demand = 0;   ///< CapSM
+  std::uint32_t holding = 0;  ///< CapSM
+  std::uint32_t outstanding = 0;
+  std::uint64_t launches = 0;
+  std::uint64_t work_ns = 0;         ///< when it was last seen to have something to run or to have launched something
+  std::uint64_t last_done_ns = 0;    ///< end of the latest launch that it reported
+  bool faulted = false;              ///< its context is broken: what the page says of its work does not count
+  std::uint32_t faulted_demand = 0;  ///< what the page said then; another demand ends the fault
+
+  bool busy() const { return demand != 0 || outstanding != 0; }
+};
+
+/// What a client's page says of a device, and whether the client obeys.
+struct WrittenGrant {
+  /// The grant: what was decided, except in a handover, in a storm, or while nothing is in force.
+  std::uint32_t written = 0;
+  std::uint32_t idle = 0;
+  std::uint32_t epoch = 0;  ///< the daemon's own copy, because the client can write to the page
+  Terms terms;
+  bool unannounced = false;  ///< the client was not yet woken for what changed in `terms`
+  HeldCapsm held;
+  GrantHistory history;  ///< of `written`, without what is taken from a job's tail
+  bool disobeying = false;
+  std::uint64_t obeyed_ns = 0;  ///< when it was last seen to hold no more than its grant
+
+  /// The most that it may be using while it is busy.
+  std::uint32_t may_use() const { return std::max(written, held.most()); }
+};
+
+/// A client's place under a policy for jobs.
+struct PlaceInQueue {
+  JobQueue* queue = nullptr;  ///< in which it takes turns; null: no policy for jobs
+  ClientJob job;
+  std::uint32_t admitted = ipc::kUnlimited;  ///< the most CapSM that its policy for jobs lets it have
+  std::uint32_t wanted_jobs = ipc::kNoJobs;  ///< Terms::jobs, as decided
+};
+
+struct ClientSlot : ReportedUsage, WrittenGrant, PlaceInQueue {
+  int device = -1;             ///< the daemon's index, -1: not managed
+  std::uint32_t decided = 0;   ///< CapSM
+  bool latest = false;         ///< it had demand when any client of the device last had
+  std::uint64_t promised = 0;  ///< bytes of memory it was last granted, or reported to hold; 0: nothing limits it
+
+  /// Its demand, as far as its policy for jobs admits it.
+  std::uint32_t admitted_demand() const { return std::min(demand, admitted); }
+};
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,132 @@
+#include "gpuctld/grants/device_decision.h"
+
+#include <algorithm>
+
+#include "sched/bounds.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+using sched::CapSM;
+
+/// Calls `visit` for the node and those above it, up to but without the root.
+template <class Visit>
+void each_below_root(std::span<const sched::NodeInput> nodes, std::size_t index, Visit visit) {
+  for (std::size_t n = index; nodes[n].parent >= 0; n = static_cast<std::size_t>(nodes[n].parent)) visit(nodes[n]);
+}
+
+/// Whether others may use the slice's reserve until the slice has work.
+bool may_be_lent(std::span<const sched::NodeInput> nodes, std::size_t index) {
+  bool lent = false;
+  each_below_root(nodes, index, [&](const sched::NodeInput& node) { lent |= node.reserve > CapSM{} && !node.strict; });
+  return lent;
+}
+
+/// The part of a client's demand that is set aside for it. If nothing is in force for it, that is its slice's reserve
+/// alone: beyond it the GPU decides whose blocks get in, whatever is granted to others.
+CapSM demand_that_counts(const DeviceInputs& inputs, std::size_t index, bool all_free, bool free) {
+  const ClientState& client = inputs.clients[index];
+  // If no client has to give SMs back, the numbers only show what each wants.
+  if (inputs.where.time_sliced || !free || all_free) return CapSM{client.demand};
+  CapSM reserved{};
+  each_below_root(inputs.nodes, client.node,
+                  [&](const sched::NodeInput& node) { reserved = std::max(reserved, node.reserve); });
+  return std::min(CapSM{client.demand}, reserved);
+}
+
+/// Grant::reserve: SMs that no client outside of the slice can have. 0 if the slice or one above it is limited, because
+/// launches that rely on their reserve are not limited. Where the device is time-sliced an unlimited slice has all of
+/// it.
+std::uint32_t own_reserve(const DeviceInputs& inputs, std::size_t index) {
+  const auto [nodes, capacity] = std::pair(inputs.nodes, inputs.where.capacity);
+  const bool limited = sched::most_of(nodes, index, capacity) < capacity;
+  if (inputs.where.time_sliced) return limited ? 0 : capacity.count;
+  if (limited || nodes[index].parent < 0) return 0;
+  // The slices above pass it on whatever their own mode is: they owe it what is kept free below them.
+  return nodes[index].keeps_reserve() ? std::min(nodes[index].reserve, capacity).count : 0;
+}
+
+/// On a time-sliced device no client takes SMs from another: in its turns each has the most that its slice may have.
+void give_all(const DeviceInputs& inputs, DeviceDecision& decision) {
+  for (std::size_t n = 0; n < inputs.nodes.size(); ++n) {
+    decision.division.nodes[n].given = sched::most_of(inputs.nodes, n, inputs.where.capacity);
+    decision.division.nodes[n].headroom = {};
+  }
+  for (std::size_t i = 0; i < decision.asked.size(); ++i) {
+    const sched::ClientInput& asked = decision.asked[i];
+    const CapSM all = std::min(sched::most_of(inputs.nodes, asked.node, inputs.where.capacity), asked.most);
+    decision.division.clients[i] = {.grant = all, .own = all};
+  }
+}
+
+/// Computes what each leaf has beyond its clients' own parts.
+void count_rest(std::span<const sched::NodeInput> nodes, DeviceDecision& decision) {
+  decision.nodes.assign(nodes.size(), {});
+  for (std::size_t n = 0; n < nodes.size(); ++n) {  // parents first
+    decision.nodes[n].at_rest = (decision.division.nodes[n].given + decision.division.nodes[n].headroom).count;
+    if (nodes[n].parent < 0) continue;
+    decision.nodes[n].reserved = nodes[n].reserve > CapSM{};
+    decision.nodes[static_cast<std::size_t>(nodes[n].parent)].at_rest = 0;
+  }
+  for (std::size_t i = 0; i < decision.asked.size(); ++i) {
+    NodeRest& node = decision.nodes[decision.asked[i].node];
+    node.inhabited = true;
+    node.at_rest -= std::min(node.at_rest, decision.division.clients[i].own.count);
+  }
+}
+
+}  // namespace
+
+std::vector<Standing> standings_of(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
+                                   const DeviceConditions& where) {
+  const std::vector<InForce> in_force = what_is_in_force(nodes, clients, where);
+  const std::vector<CapSM> guaranteed = sched::guaranteed(nodes, where.capacity);
+  std::vector<Standing> standings;
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    const std::size_t node = clients[i].node;
+    // A program keeps the number that it is told first. So it is not told of a suspended slice (max 0), which does not
+    // stay suspended.
+    const CapSM most = sched::most_of(nodes, node, where.capacity);
+    const CapSM told = where.time_sliced ? most : guaranteed[node];
+    standings.push_back({.in_force = in_force[i],
+                         .guaranteed = most.count == 0 || told == where.capacity ? 0 : told.count,
+                         .reports_work = !where.time_sliced && may_be_lent(nodes, node)});
+  }
+  return standings;
+}
+
+void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecision& decision) {
+  const std::size_t count = inputs.clients.size();
+  const auto is_free = [&](const Standing& standing) {
+    return !inputs.where.storms && standing.in_force == InForce::nothing;
+  };
+  const bool all_free = std::all_of(inputs.standings.begin(), inputs.standings.end(), is_free);
+  const bool any_demand =
+      std::any_of(inputs.clients.begin(), inputs.clients.end(), [](const ClientState& c) { return c.demand > 0; });
+  decision.asked.resize(count);
+  decision.clients.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const ClientState& client = inputs.clients[i];
+    ClientOutcome& outcome = decision.clients[i];
+    outcome.free = is_free(inputs.standings[i]);
+    outcome.latest = any_demand ? client.demand > 0 : client.latest;
+    decision.asked[i] = {client.node, demand_that_counts(inputs, i, all_free, outcome.free), CapSM{client.admitted},
+                         outcome.latest};
+  }
+  scratch.decide(inputs.nodes, decision.asked, inputs.where.capacity, inputs.turn, decision.division);
+  if (inputs.where.time_sliced) give_all(inputs, decision);
+  count_rest(inputs.nodes, decision);
+  decision.starving = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const ClientState& client = inputs.clients[i];
+    ClientOutcome& outcome = decision.clients[i];
+    outcome.capsm = decision.division.clients[i].grant.count;
+    outcome.reserve = client.under_policy ? 0 : own_reserve(inputs, client.node);
+    outcome.alone = !inputs.where.storms && count == 1 && !client.under_policy &&
+                    sched::most_of(inputs.nodes, client.node, inputs.where.capacity) == inputs.where.capacity;
+    decision.starving |= outcome.capsm == 0 && client.demand != 0;
+  }
+}
+
+}  // namespace gpuctl::daemon

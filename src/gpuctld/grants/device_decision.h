@@ -1,0 +1,73 @@
+// What is decided for the clients of one device. Pure: inputs in, a decision out. No page is read or written, there is
+// no clock, and the same inputs give the same decision. DeviceGrants gathers the inputs and is the one writer.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gpuctld/clients/in_force.h"
+#include "ipc/stub.h"
+#include "sched/allocator.h"
+
+namespace gpuctl::daemon {
+
+/// What the tree and the presence of other clients mean for a client, whatever their demands are.
+struct Standing {
+  InForce in_force = InForce::nothing;
+  std::uint32_t guaranteed = 0;  ///< Stub::guaranteed_sms
+  bool reports_work = false;     ///< SMs of its slice may be lent, so it wakes the daemon when work begins
+};
+
+/// One entry for each of `clients`.
+std::vector<Standing> standings_of(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
+                                   const DeviceConditions& where);
+
+/// A client when a decision is made.
+struct ClientState {
+  std::uint32_t node = 0;                    ///< its slice
+  std::uint32_t demand = 0;                  ///< CapSM, as far as its policy for jobs admits it
+  std::uint32_t admitted = ipc::kUnlimited;  ///< the most CapSM that its policy for jobs lets it have
+  bool under_policy = false;                 ///< it takes turns under a policy for jobs
+  bool latest = false;                       ///< it had demand when any client of the device last had
+};
+
+struct DeviceInputs {
+  std::span<const sched::NodeInput> nodes;
+  std::span<const ClientState> clients;
+  std::span<const Standing> standings;  ///< by client
+  DeviceConditions where;
+  std::uint64_t turn = 0;  ///< which client comes first where there is not enough for all
+};
+
+/// What is decided for a client.
+struct ClientOutcome {
+  std::uint32_t capsm = 0;    ///< its grant
+  std::uint32_t reserve = 0;  ///< Grant::reserve
+  bool alone = false;         ///< ipc::kAlone
+  bool latest = false;        ///< ClientState::latest from now on
+  /// The client may use the whole device beside all others. Then its grant is what others keep clear of.
+  bool free = false;
+};
+
+/// A node of the tree, for handovers.
+struct NodeRest {
+  bool reserved = false;
+  bool inhabited = false;     ///< clients are directly in it
+  std::uint32_t at_rest = 0;  ///< of a leaf: granted to each of its clients beside the client's own part
+};
+
+struct DeviceDecision {
+  sched::Decision division;               ///< how the device is divided over the tree
+  std::vector<sched::ClientInput> asked;  ///< what was divided, by client
+  std::vector<ClientOutcome> clients;
+  std::vector<NodeRest> nodes;
+  bool starving = false;  ///< a client with demand has no SMs
+
+  const NodeRest& node_of(std::size_t client) const { return nodes[asked[client].node]; }
+};
+
+/// `scratch` is not part of the result. Overwrites `decision`, whose memory is used again.
+void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecision& decision);
+
+}  // namespace gpuctl::daemon
