@@ -112,9 +112,10 @@ void Client::write_grant(std::size_t index, std::uint32_t capsm, std::uint32_t i
 
 void Client::open_grants() {
   opened_ = true;
+  Polled::Limit none = kNoLimit;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Polled& polled = stub_->grant[i].polled;
-    for (Polled::Limit& limit : polled.limits) __atomic_store(&limit, &kNoLimit, __ATOMIC_RELEASE);
+    for (Polled::Limit& limit : polled.limits) __atomic_store(&limit, &none, __ATOMIC_RELEASE);
     ipc::store(polled.capsm, ipc::kUnlimited);
   }
 }

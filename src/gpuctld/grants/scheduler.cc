@@ -80,20 +80,20 @@ std::int32_t Scheduler::priority_of(const Client& client) const {
 /// changes the tree, not whenever another program starts or ends. Among slices of equal priority those with a reserve
 /// go first: SMs kept for a slice are of little use to it while blocks of others wait before its own.
 std::vector<ipc::PriorityBand> Scheduler::bands() const {
-  using Standing = std::pair<std::int32_t, bool>;  // priority, and whether there is a reserve
+  using Level = std::pair<std::int32_t, bool>;  // priority, and whether there is a reserve
   std::vector<bool> reserved;
-  std::set<Standing> different;
+  std::set<Level> different;
   for (const sched::NodeInput& node : nodes_) {
     const bool above = node.parent > 0 && reserved[static_cast<std::size_t>(node.parent)];
     reserved.push_back(above || (node.parent >= 0 && node.reserve > sched::CapSM{}));
     different.insert({node.priority, reserved.back()});
   }
-  const auto standing = [&](const Client& client) { return Standing{priority_of(client), reserved[client.node]}; };
-  for (const Client& client : clients_) different.insert(standing(client));
+  const auto level = [&](const Client& client) { return Level{priority_of(client), reserved[client.node]}; };
+  for (const Client& client : clients_) different.insert(level(client));
   const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(different.size(), ipc::kMostBands));
   std::vector<ipc::PriorityBand> bands;
   for (const Client& client : clients_) {
-    const auto rank = static_cast<std::uint32_t>(std::distance(different.begin(), different.find(standing(client))));
+    const auto rank = static_cast<std::uint32_t>(std::distance(different.begin(), different.find(level(client))));
     bands.push_back({.rank = std::min(rank, count - 1), .count = count});
   }
   return bands;

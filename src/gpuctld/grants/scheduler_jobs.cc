@@ -24,13 +24,13 @@ struct Ruled {
   std::set<std::int32_t> priorities;
   std::set<std::uint32_t> ranks;
   std::uint32_t bands = 1;
-  bool obey = false;  ///< something other than the policy is in force for one of them
+  bool in_force = false;  ///< something other than the policy is in force for one of them
 
-  void stand(std::int32_t priority, ipc::PriorityBand band, bool obeys) {
+  void add(std::int32_t priority, ipc::PriorityBand band, bool other_in_force) {
     priorities.insert(priority);
     ranks.insert(band.rank);
     bands = band.count;
-    obey |= obeys;
+    in_force |= other_in_force;
   }
 
   /// Whether the GPU's own priorities do what the policy asks for when the programs run on it together. Then no kernel
@@ -38,7 +38,7 @@ struct Ruled {
   bool left_to_gpu(const std::string& policy) const {
     const bool apart =
         priorities.size() == members.size() && ranks.size() == members.size() && bands <= ipc::kBandsApart;
-    return apart && !obey && (*sched::make_job_policy(policy))->priority_decides();
+    return apart && !in_force && (*sched::make_job_policy(policy))->priority_decides();
   }
 };
 
@@ -73,7 +73,7 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
 
   for (std::size_t device = 0; device < grants_.size(); ++device) {
     const std::span<const DeviceGrants::Member> there = grants_[device].members();
-    const std::vector<bool> obeys = grants_[device].in_force_without_jobs(nodes_on_[device]);
+    const std::vector<bool> in_force = grants_[device].in_force_without_jobs(nodes_on_[device]);
     std::map<std::string, Ruled> ruled;  // by path of the slice that rules
     for (std::size_t i = 0; i < there.size(); ++i) {
       Client& client = *there[i].client;
@@ -85,7 +85,7 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
       const std::int32_t priority = std::min(client.hint.value_or(rule.priority), rule.priority);
       Ruled& queue = ruled[*rules[static_cast<std::size_t>(rule.by)].path];
       queue.members.push_back({&client, there[i].slot, priority, rule.slice->weight});
-      queue.stand(priority, band_of.at(&client), obeys[i]);
+      queue.add(priority, band_of.at(&client), in_force[i]);
     }
     std::map<std::string, JobQueue> before = std::exchange(queues_[device], {});
     for (const Rule& rule : rules) {

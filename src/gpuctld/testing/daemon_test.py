@@ -76,7 +76,7 @@ class DaemonTest(DaemonTestCase):
         before.close()
         after.close()
 
-    def test_in_turns_nobody_waits_for_sms(self):
+    def test_time_sliced_programs_wait_for_no_sms(self):
         self.start()
         self.call("CreateSlice", path="ls", settings={"reserve": 8})
         self.call("CreateSlice", path="batch", settings={"max": 100})
