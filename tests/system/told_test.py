@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a program is told of its GPU is what its slice can be sure of: the same number of SMs by every way to ask, from
-the first question to the end of the program, and the same memory."""
+"""What a program is told of its GPU is what is guaranteed to its slice: the same number of SMs by every way to ask,
+from the first question to the end of the program, and the same memory."""
 
 import re
 
