@@ -4,7 +4,7 @@
 
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
-#include "libgpuslice/kernels/together.h"
+#include "libgpuslice/kernels/co_residency.h"
 #include "libgpuslice/modules/late_forms.h"
 #include "ptx/persistent_abi.h"
 
