@@ -12,7 +12,7 @@
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/opaque.h"
-#include "libgpuslice/streams/quiet.h"
+#include "libgpuslice/streams/quiesce.h"
 #include "libgpuslice/streams/stream_priority.h"
 #include "libgpuslice/streams/waiting_streams.h"
 
@@ -47,7 +47,7 @@ CUresult instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long flags,
     if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) kernels.refused = kDeviceLaunch;
     CUresult result = CUDA_SUCCESS;
     {
-      Quiet quiet;  // the driver may load kernels only now, which libgpuslice has not seen
+      QuiesceLaunches quiesced;  // the driver may load kernels only now, which libgpuslice has not seen
       result = plain();
     }
     if (result == CUDA_SUCCESS) ExecutableGraph::add(*exec, graph, std::move(kernels), uses_priorities);

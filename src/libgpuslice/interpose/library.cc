@@ -5,7 +5,7 @@
 #include "libgpuslice/modules/load_image.h"
 #include "libgpuslice/modules/own_entries.h"
 #include "libgpuslice/streams/joining.h"
-#include "libgpuslice/streams/quiet.h"
+#include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
 
@@ -77,7 +77,7 @@ GPUSLICE_HOOK cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_
 GPUSLICE_HOOK cuLibraryUnload(CUlibrary library) {
   return nothrow([&] {
     join_all();
-    Quiet quiet;
+    QuiesceLaunches quiesced;
     const std::shared_ptr<LoadedImage> image = Modules::get().remove(library);
     const CUresult result = driver().cuLibraryUnload(library);
     unload_forms(image);

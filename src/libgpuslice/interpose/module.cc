@@ -5,7 +5,7 @@
 #include "libgpuslice/modules/load_image.h"
 #include "libgpuslice/modules/own_entries.h"
 #include "libgpuslice/streams/joining.h"
-#include "libgpuslice/streams/quiet.h"
+#include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
 
@@ -55,7 +55,7 @@ GPUSLICE_HOOK cuModuleLoad(CUmodule* module, const char* path) {
 GPUSLICE_HOOK cuModuleUnload(CUmodule module) {
   return nothrow([&] {
     join_all();
-    Quiet quiet;
+    QuiesceLaunches quiesced;
     const std::shared_ptr<LoadedImage> image = Modules::get().remove(module);
     const CUresult result = driver().cuModuleUnload(module);
     unload_forms(image);

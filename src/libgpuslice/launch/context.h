@@ -31,7 +31,7 @@
 #include "libgpuslice/launch/top_up_tries.h"
 #include "libgpuslice/launch/work_time.h"
 #include "libgpuslice/streams/opaque.h"
-#include "libgpuslice/streams/quiet.h"
+#include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
 

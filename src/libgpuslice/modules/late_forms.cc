@@ -12,7 +12,7 @@
 #include "libgpuslice/launch/may_load.h"
 #include "libgpuslice/modules/load_image.h"
 #include "libgpuslice/modules/modules.h"
-#include "libgpuslice/streams/quiet.h"
+#include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
 
@@ -127,7 +127,7 @@ void LateForms::load_now_or_never_mind() {
   const RelaxedCapture relaxed;
   if (!this_is_the_moment()) return;
   const Stage stage("loading what was compiled beside the program");
-  const Quiet quiet;
+  const QuiesceLaunches quiesced;
   const bool loaded = image->load_forms(code_, image->listed, image->library != nullptr);
   code_ = {};
   if (loaded) load_functions(*image);

@@ -2,7 +2,7 @@
 // once. The compile helper makes the forms in the background (compile_queue.h) and keeps them for the program's next
 // start. If a second copy of the image does no harm, the forms are also loaded beside the image in this start.
 //
-// Loading code blocks in the driver until the device is idle (quiet.h), and here the program did not choose the time.
+// Loading code blocks in the driver until the device is idle (quiesce.h), and here the program did not choose the time.
 // So the program's own thread loads the code, at a launch, when no work of the program is known to be on the GPU or to
 // wait in a stream (may_load.h). This holds for the image and for the functions of its kernels, which the driver loads
 // one by one. If a program always has work on the GPU, now and then a launch is held up until its work is done, outside

@@ -19,7 +19,7 @@
 #include "libgpuslice/front_ends/jit_options.h"
 #include "libgpuslice/kernels/guard.h"
 #include "libgpuslice/modules/late_forms.h"
-#include "libgpuslice/streams/quiet.h"
+#include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
 
@@ -149,7 +149,7 @@ void* load_forms(LoadedImage& image, const Forms& forms, bool is_library, const 
 }
 
 /// Loads the code with all forms beside the image, which is loaded unchanged and still answers everything that the
-/// program asks of it. The caller holds Quiet, which covers this load too.
+/// program asks of it. The caller holds QuiesceLaunches, which covers this load too.
 bool load_forms_beside(LoadedImage& image, const Forms& forms, bool is_library) {
   const Stage stage("the driver's loading of what was compiled before, beside the image");
   return image.load_forms(forms.code, forms.kernels, is_library);
@@ -170,7 +170,7 @@ CUresult load_image(void** out, const ImageToLoad& asked, const ImageCalls& call
   if (!Client::get().wanted() || !out || !asked.data) return calls.plain();
   return nothrow([&] {
     const Stage stage("loading an image");
-    const Quiet quiet;
+    const QuiesceLaunches quiesced;
     const Stopwatch watch;
     const CacheDirectory& cache = CacheDirectory::of_user();
     auto image = std::make_shared<LoadedImage>();
