@@ -196,7 +196,7 @@ void forget_open_lanes_after_fork() {
 }
 
 void Lane::wait_for_gpu(bool alone) {
-  const std::uint64_t latest = launches / kMarkEvery, before = ahead.marks(alone);
+  const std::uint64_t latest = launches / kMarkEvery, before = in_flight_limit.marks(alone);
   if (latest <= before) return;
   const RelaxedCapture relaxed;  // another thread may have begun a capture
   const CUevent awaited = mark(latest - before);
@@ -208,7 +208,7 @@ void Lane::wait_for_gpu(bool alone) {
     std::this_thread::sleep_for(20us);
     reached = is_reached(awaited);
   }
-  if (reached) ahead.reached(latest - before, waits, monotonic_ns());
+  if (reached) in_flight_limit.reached(latest - before, waits, monotonic_ns());
 }
 
 void Lane::set_mark() {

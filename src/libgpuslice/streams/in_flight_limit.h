@@ -1,7 +1,7 @@
-// How far a program may be ahead of the GPU in a stream with kernels that cannot be evicted. The limit is GPU time,
-// since that is how late a new grant takes effect. If it is too small, the GPU runs dry while the program computes: a
-// training loop that could be 16 to 32 launches ahead took 1.026 times as long, with 64 or more 1.000
-// (docs/history/programs.md).
+// The in-flight limit: how far a program may be ahead of the GPU in a stream with kernels that cannot be evicted. The
+// limit is GPU time, since that is how late a new grant takes effect. If it is too small, the GPU runs dry while the
+// program computes: a training loop that could be 16 to 32 launches ahead took 1.026 times as long, with 64 or
+// more 1.000 (docs/history/programs.md).
 //
 // The unit is the mark, an event after every so many launches. Before the launches after a mark, the program waits
 // until an earlier mark is reached. This class says which one.
@@ -13,7 +13,7 @@
 namespace gpuslice {
 
 /// One thread at a time. Times in nanoseconds of one clock.
-class RunAhead {
+class InFlightLimit {
  public:
   static constexpr std::uint32_t kMost = 15;  ///< marks
   static constexpr double kInCompanyNs = 4'000'000;
