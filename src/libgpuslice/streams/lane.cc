@@ -11,8 +11,8 @@
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/streams/bypassing_libraries.h"
 #include "libgpuslice/streams/joining.h"
-#include "libgpuslice/streams/outsiders.h"
 
 namespace gpuslice {
 
@@ -122,11 +122,11 @@ bool Lane::enter(const Place& place) {
 
 void Lane::leave() {
   if (open()) {
-    if (capturing_anything() || outsiders_loaded()) join_now();
+    if (capturing_anything() || bypassing_library_loaded()) join_now();
     return;
   }
   // No other thread can make a thread's own stream join later. Outsiders do not call us before they use a stream.
-  if (stream == CU_STREAM_PER_THREAD || outsiders_loaded()) return wait_for_confined();
+  if (stream == CU_STREAM_PER_THREAD || bypassing_library_loaded()) return wait_for_confined();
   open_.store(true, std::memory_order_release);
   g_open_lanes.fetch_add(1);
   const bool noted = open_lanes().change(nullptr, shared_from_this());
