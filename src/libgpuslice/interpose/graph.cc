@@ -70,7 +70,7 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
     const int free = Activity::free_device();
     if (free >= 0) Activity::get().launched(free, 1);
     if (const std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec))
-      return free >= 0 ? graph->launch_as_it_is(plain) : graph->launch(where, plain);
+      return free >= 0 ? graph->launch_in_original_form(plain) : graph->launch(where, plain);
     if (free >= 0) return plain();
     // Instantiated before this program joined a slice, so its kernels are unknown.
     Context* context = capturing_anything() ? nullptr : Context::current();

@@ -114,7 +114,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     // the graph is handled when it is instantiated (graph_exec.h)
     if (capturing(stream)) return plain(stream, priority);
     if (!priority) priority = priorities.before_launch(stream);
-    const auto as_it_is = [&](CUstream where) { return plain(where, priority); };
+    const auto original = [&](CUstream where) { return plain(where, priority); };
     if (const int device = Activity::free_device(); device >= 0) {
       if (KernelInfo* kernel = Kernels::get().find(function)) {
         kernel->count_launch();
@@ -122,7 +122,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
       }
       Activity::get().launched(device, config.block_tasks());
       join_before(stream);
-      return as_it_is(stream);
+      return original(stream);
     }
     Context* context = Context::current();
     KernelInfo* kernel = Kernels::get().find(function);
@@ -148,9 +148,9 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
         taken ? launch_managed(context, kernel, std::move(config), params, extra, &result, &why)
               : Context::Outcome::kCannot;
     if (outcome == Context::Outcome::kLaunched) return result;
-    if (outcome == Context::Outcome::kAsItIs) {
+    if (outcome == Context::Outcome::kOriginalForm) {
       asked.confine = false;
-      return launch_opaque(context, kernel, stream, asked, as_it_is);
+      return launch_opaque(context, kernel, stream, asked, original);
     }
     CoResidency co_residency = co_residency_of(attributes, count, blocks);
     if (!co_residency && kernel && kernel->blocks_wait)
@@ -158,7 +158,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     if (has_form) kernel->original_launch = why_original(co_residency, taken, why);
     asked.least = least_sms(co_residency, function, threads, shared);
     if (context) context->count_original_launch();
-    result = launch_opaque(context, kernel, stream, asked, as_it_is);
+    result = launch_opaque(context, kernel, stream, asked, original);
     if (result != CUDA_SUCCESS) debug("launch of %s in its original form refused: %d", asked.name, result);
     return result;
   });
