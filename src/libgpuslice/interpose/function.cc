@@ -11,7 +11,7 @@ namespace {
 /// Sets the attribute on the persistent form: now if that exists, or when it is made (Context::instance_of).
 void set_attribute_too(const void* handle, CUfunction_attribute attribute, int value) {
   KernelInfo* kernel = Kernels::get().find(handle);
-  if (!kernel || (!kernel->persistent && !kernel->late)) return;
+  if (!kernel || (!kernel->persistent && !kernel->background)) return;
   std::lock_guard lock(kernel->mutex);
   kernel->attributes[attribute] = value;
   for (const std::unique_ptr<Instance>& instance : kernel->instances) {
@@ -21,7 +21,7 @@ void set_attribute_too(const void* handle, CUfunction_attribute attribute, int v
 
 void set_cache_config_too(const void* handle, CUfunc_cache config) {
   KernelInfo* kernel = Kernels::get().find(handle);
-  if (!kernel || (!kernel->persistent && !kernel->late)) return;
+  if (!kernel || (!kernel->persistent && !kernel->background)) return;
   std::lock_guard lock(kernel->mutex);
   kernel->cache_config = config;
   for (const std::unique_ptr<Instance>& instance : kernel->instances) {

@@ -11,7 +11,6 @@
 #include "libgpuslice/kernels/launch_params.h"
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/modules/first_launch.h"
-#include "libgpuslice/modules/late_forms.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/opaque.h"
 #include "libgpuslice/streams/stream_priority.h"
@@ -127,7 +126,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     Context* context = Context::current();
     KernelInfo* kernel = Kernels::get().find(function);
     if (!kernel) kernel = find_unknown(function);
-    if (kernel && kernel->late && !kernel->persistent) kernel->late->load_if_idle();
+    if (kernel && kernel->background && !kernel->persistent) kernel->background->load_if_idle();
     load_before_first_launch(kernel, function);
     if (kernel) kernel->count_launch();
     const std::uint64_t blocks = config.block_tasks();

@@ -18,7 +18,7 @@
 #include "libgpuslice/driver/stage.h"
 #include "libgpuslice/front_ends/jit_options.h"
 #include "libgpuslice/kernels/guard.h"
-#include "libgpuslice/modules/late_forms.h"
+#include "libgpuslice/modules/background_forms.h"
 #include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
@@ -159,7 +159,7 @@ bool load_forms_beside(LoadedImage& image, const Forms& forms, bool is_library) 
 void compile_later(const std::shared_ptr<LoadedImage>& image, const CompileRequest& request, bool kept) {
   Result<CompileJob> job = job_for(request);
   if (job)
-    image->late = LateForms::begin(image, std::move(*job), kept);
+    image->background = ImageBackgroundForms::begin(image, std::move(*job), kept);
   else
     image->reason = job.error().message;
 }

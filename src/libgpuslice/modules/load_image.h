@@ -1,7 +1,8 @@
 // Loads an image. If its kernels' other forms are already compiled, machine code with the original and the added
 // entries is loaded instead of the image, so that globals and constants exist once; the program never sees the added
 // entries. If a second copy does no harm (Forms::stands_alone), that code is loaded beside the image. If the forms are
-// not compiled, the image is loaded unchanged, and the compile helper makes the forms in the background (late_forms.h).
+// not compiled, the image is loaded unchanged, and the compile helper makes the forms in the background
+// (background_forms.h).
 #pragma once
 
 #include <cuda.h>

@@ -5,7 +5,7 @@
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/kernels/co_residency.h"
-#include "libgpuslice/modules/late_forms.h"
+#include "libgpuslice/modules/background_forms.h"
 #include "ptx/persistent_abi.h"
 
 namespace gpuslice {
@@ -40,10 +40,10 @@ std::shared_ptr<KernelInfo> LoadedImage::kernel(const std::string& name, const v
     known->name = name;
     known->module = label;
     known->blocks_wait = blocks_may_wait(name);
-    known->late = late;
+    known->background = background;
     describe(*known);
     find_form(*known);
-    const char* waits = known->late && known->may_get_form ? known->late->phrase() : nullptr;
+    const char* waits = known->background && known->may_get_form ? known->background->phrase() : nullptr;
     debug("kernel %s of %s: %s, %s", name.c_str(), known->module.c_str(), known->persistent ? "persistent" : "opaque",
           waits ? waits : known->reason.c_str());
   }

@@ -14,7 +14,7 @@
 
 namespace gpuslice {
 
-class LateForms;
+class ImageBackgroundForms;
 
 /// One loaded image. `library` or `module` is set, never both.
 struct LoadedImage {
@@ -23,10 +23,10 @@ struct LoadedImage {
   CUmodule module = nullptr;
   /// Its own code contains the persistent forms too, because that code was loaded in place of the program's.
   bool has_forms = false;
-  /// Where its persistent forms are, if they were loaded beside it (late_forms.h).
+  /// Where its persistent forms are, if they were loaded beside it (background_forms.h).
   CUlibrary forms_library = nullptr;
   CUmodule forms_module = nullptr;
-  std::shared_ptr<LateForms> late;                             ///< set before Modules knows the image; may be null
+  std::shared_ptr<ImageBackgroundForms> background;            ///< set before Modules knows the image; may be null
   std::mutex mutex;                                            ///< guards what follows, and forms_*
   std::vector<ImageKernel> listed;                             ///< the kernels of its PTX, once they are known
   std::string reason;                                          ///< why kernels that are not listed are opaque; one line

@@ -1,4 +1,4 @@
-#include "libgpuslice/modules/late_forms.h"
+#include "libgpuslice/modules/background_forms.h"
 
 #include <thread>
 #include <vector>
@@ -20,8 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// When late forms are loaded, the functions of kernels that the program has launched before are loaded too, at most
-/// this many.
+/// When background forms are loaded, the functions of kernels that the program has launched before are loaded too, at
+/// most this many.
 constexpr std::size_t kMostFunctions = 32;
 
 /// Loads the functions of kernels that the program has launched, at a time when loading is allowed.
@@ -41,8 +41,9 @@ void load_functions(LoadedImage& image) {
 
 }  // namespace
 
-std::shared_ptr<LateForms> LateForms::begin(const std::shared_ptr<LoadedImage>& image, CompileJob job, bool kept) {
-  auto forms = std::make_shared<LateForms>();
+std::shared_ptr<ImageBackgroundForms> ImageBackgroundForms::begin(const std::shared_ptr<LoadedImage>& image,
+                                                                  CompileJob job, bool kept) {
+  auto forms = std::make_shared<ImageBackgroundForms>();
   forms->image_ = image;
   forms->kept_ = kept;
   driver().cuCtxGetCurrent(&forms->context_);
@@ -50,7 +51,7 @@ std::shared_ptr<LateForms> LateForms::begin(const std::shared_ptr<LoadedImage>& 
   return forms;
 }
 
-const char* LateForms::phrase() const {
+const char* ImageBackgroundForms::phrase() const {
   switch (state_.load(std::memory_order_acquire)) {
     case State::kCompiling:
       return "original form until its persistent form is compiled";
@@ -73,7 +74,7 @@ const char* LateForms::phrase() const {
 }
 
 /// Called on the thread that found the result. If anything is thrown (out of memory), there are no forms.
-void LateForms::compiled(CompileResult result) try {
+void ImageBackgroundForms::compiled(CompileResult result) try {
   const std::shared_ptr<LoadedImage> image = image_.lock();
   if (!image) return;
   if (!result) {
@@ -93,7 +94,7 @@ void LateForms::compiled(CompileResult result) try {
   become(State::kNone);
 }
 
-void LateForms::become(State state) {
+void ImageBackgroundForms::become(State state) {
   state_.store(state, std::memory_order_release);
   const std::shared_ptr<LoadedImage> image = image_.lock();
   if (!image) return;
@@ -102,7 +103,7 @@ void LateForms::become(State state) {
 }
 
 /// The caller holds loading_.
-bool LateForms::this_is_the_moment() {
+bool ImageBackgroundForms::this_is_the_moment() {
   if (may_load_now()) return true;
   if (Clock::now() < next_hold_) return false;
   const Stage stage("holding up a launch, to load what was compiled");
@@ -117,7 +118,7 @@ bool LateForms::this_is_the_moment() {
   return true;
 }
 
-void LateForms::load_now_or_never_mind() {
+void ImageBackgroundForms::load_now_or_never_mind() {
   if (capturing_anything()) return;
   std::unique_lock turn(loading_, std::try_to_lock);
   if (!turn.owns_lock() || state_.load() != State::kCompiled) return;
