@@ -3,8 +3,8 @@
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/front_ends/linked_ptx.h"
+#include "libgpuslice/front_ends/read_file.h"
 #include "libgpuslice/interpose/hooks.h"
-#include "libgpuslice/modules/load_image.h"
 
 using namespace gpuslice;
 
@@ -38,9 +38,9 @@ GPUSLICE_HOOK cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const cha
   const CUresult result = driver().cuLinkAddFile_v2(state, type, path, count, options, values);
   if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
   return nothrow([&] {
-    const std::optional<std::vector<char>> file = type == CU_JIT_INPUT_PTX ? read_file(path) : std::nullopt;
+    const std::optional<std::string> file = type == CU_JIT_INPUT_PTX ? read_file(path) : std::nullopt;
     if (file)
-      LinkedPtx::get().added(state, {file->data(), file->size()}, count, options, values);
+      LinkedPtx::get().added(state, *file, count, options, values);
     else
       LinkedPtx::get().added_other(state);
     return CUDA_SUCCESS;

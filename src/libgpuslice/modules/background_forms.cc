@@ -3,6 +3,7 @@
 #include <thread>
 #include <vector>
 
+#include "libgpuslice/cache/cache_directory.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
@@ -10,8 +11,7 @@
 #include "libgpuslice/driver/stage.h"
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/may_load.h"
-#include "libgpuslice/modules/load_image.h"
-#include "libgpuslice/modules/modules.h"
+#include "libgpuslice/modules/loaded_image.h"
 #include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
@@ -42,10 +42,10 @@ void load_functions(LoadedImage& image) {
 }  // namespace
 
 std::shared_ptr<ImageBackgroundForms> ImageBackgroundForms::begin(const std::shared_ptr<LoadedImage>& image,
-                                                                  CompileJob job, bool kept) {
+                                                                  CompileJob job) {
   auto forms = std::make_shared<ImageBackgroundForms>();
   forms->image_ = image;
-  forms->kept_ = kept;
+  forms->kept_ = CacheDirectory::of_user().keeps();
   driver().cuCtxGetCurrent(&forms->context_);
   CompileQueue::get().add(std::move(job), [forms](CompileResult result) { forms->compiled(std::move(result)); });
   return forms;
@@ -124,12 +124,14 @@ void ImageBackgroundForms::load_now_or_never_mind() {
   if (!turn.owns_lock() || state_.load() != State::kCompiled) return;
   const std::shared_ptr<LoadedImage> image = image_.lock();
   CUcontext current = nullptr;
-  if (!image || driver().cuCtxGetCurrent(&current) != CUDA_SUCCESS || (image->module && current != context_)) return;
+  if (!image || driver().cuCtxGetCurrent(&current) != CUDA_SUCCESS ||
+      (!image->container.is_library && current != context_))
+    return;
   const RelaxedCapture relaxed;
   if (!this_is_the_moment()) return;
   const Stage stage("loading what was compiled beside the program");
   const QuiesceLaunches quiesced;
-  const bool loaded = image->load_forms(code_, image->listed, image->library != nullptr);
+  const bool loaded = image->load_beside(code_, image->listed);
   code_ = {};
   if (loaded) load_functions(*image);
   become(loaded ? State::kLoaded : State::kRefused);

@@ -34,10 +34,8 @@ class ImageBackgroundForms final : public BackgroundForms, public std::enable_sh
   static constexpr std::chrono::milliseconds kLongestHold{50};
   static constexpr std::chrono::seconds kFirstHoldAfter{1}, kHoldEvery{10};
 
-  /// Begins to compile the PTX of an image that was just loaded unchanged. `kept`: the result is kept for the next
-  /// start.
-  static std::shared_ptr<ImageBackgroundForms> begin(const std::shared_ptr<LoadedImage>& image, CompileJob job,
-                                                     bool kept);
+  /// Begins to compile the PTX of an image that was just loaded unchanged.
+  static std::shared_ptr<ImageBackgroundForms> begin(const std::shared_ptr<LoadedImage>& image, CompileJob job);
 
   void load_if_idle() override {
     if (state_.load(std::memory_order_acquire) == State::kCompiled) load_now_or_never_mind();
@@ -56,7 +54,7 @@ class ImageBackgroundForms final : public BackgroundForms, public std::enable_sh
   std::atomic<State> state_{State::kCompiling};
   std::weak_ptr<LoadedImage> image_;
   CUcontext context_ = nullptr;
-  bool kept_ = false;
+  bool kept_ = false;         ///< for the program's next start
   std::string not_compiled_;  ///< the phrase in state kNotCompiled
   std::string code_;          ///< machine code, in state kCompiled
   std::mutex loading_;        ///< guards what follows
