@@ -1,8 +1,7 @@
-// Images: how the program loads and unloads them, as modules or libraries, and finds their kernels. How an image is
-// loaded says image_load.h.
-#include "libgpuslice/client/client.h"
+// Images: how the program loads them as modules or libraries (image_load.h), unloads them, and finds their kernels.
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
+#include "libgpuslice/interpose/note_after.h"
 #include "libgpuslice/modules/image_load.h"
 #include "libgpuslice/modules/modules.h"
 #include "libgpuslice/modules/own_entries.h"
@@ -29,18 +28,8 @@ CUresult unload_image(const Container& container, void* handle) {
   });
 }
 
-/// After a call of the driver that has found something in an image: notes what it found.
-template <class Note>
-CUresult note(CUresult result, Note note_it) {
-  if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
-  return nothrow([&] {
-    note_it();
-    return CUDA_SUCCESS;
-  });
-}
-
 CUresult get_entry(const Container& container, void** entry, void* handle, const char* name) {
-  return note(container.get_entry(entry, handle, name), [&] {
+  return note_after(container.get_entry(entry, handle, name), [&] {
     if (const auto image = Modules::get().find(handle)) register_kernel(*image, name, *entry, container.is_library);
   });
 }
@@ -151,13 +140,13 @@ GPUSLICE_HOOK cuLibraryEnumerateKernels(CUkernel* kernels, unsigned count, CUlib
 }
 
 GPUSLICE_HOOK cuLibraryGetModule(CUmodule* module, CUlibrary library) {
-  return note(driver().cuLibraryGetModule(module, library), [&] {
+  return note_after(driver().cuLibraryGetModule(module, library), [&] {
     if (const auto image = Modules::get().find(library)) Modules::get().add(*module, image);
   });
 }
 
 GPUSLICE_HOOK cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
-  return note(driver().cuKernelGetFunction(function, kernel), [&] {
+  return note_after(driver().cuKernelGetFunction(function, kernel), [&] {
     if (const auto known = Kernels::get().find_shared(kernel)) Kernels::get().add(*function, known);
   });
 }
