@@ -12,7 +12,7 @@ namespace gpuslice {
 struct ImageKernel {
   std::string name;
   bool persistent = false;        ///< it has a form that gives SMs back
-  bool once = false;              ///< that form is the guarded one: each worker runs one block-task
+  bool guarded = false;           ///< that form is the guarded one: each worker runs one block-task
   std::string reason;             ///< why it has or lacks that form; one line
   std::vector<Parameter> params;  ///< the program's own
   std::uint32_t args_offset = 0;
