@@ -41,8 +41,8 @@ struct ImageLoad {
   // What the program asks for.
   const Container* container = nullptr;
   void** out = nullptr;               ///< where the program wants the handle
-  const void* data = nullptr;         ///< the image, or null and
-  const char* path = nullptr;         ///< the file that it is in
+  const void* data = nullptr;         ///< the image; null if `path` names it
+  const char* path = nullptr;         ///< a file with the image, or null
   LoadOptions options{};              ///< the program's
   std::function<CUresult()> plain{};  ///< the program's own call, which also stores the handle
 
@@ -61,10 +61,10 @@ struct ImageLoad {
   std::optional<CompileJob> job{};  ///< makes the forms in the background
   bool software_gpu = false;        ///< the driver is the software GPU's
 
-  // What plan_load() and load_code() add.
+  // What plan_load() adds.
   LoadPlan plan = LoadPlan::kOriginal;
 
-  // find_ptx() names it, load_code() fills it, register_kernels() hands it to Modules.
+  // What remains: find_ptx() gives it its label, load_code() its handle, register_kernels() its kernels.
   std::shared_ptr<LoadedImage> image{};
 };
 
