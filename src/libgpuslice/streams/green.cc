@@ -6,7 +6,7 @@
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/sm_groups.h"
 #include "libgpuslice/driver/stage.h"
-#include "libgpuslice/streams/quiet.h"
+#include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
 
@@ -50,7 +50,7 @@ GreenContexts::Part& GreenContexts::part(std::uint32_t begin, std::uint32_t end)
   if (parts_.size() < kMostParts && driver().cuCtxGetDevice(&device) == CUDA_SUCCESS &&
       driver().cuDevResourceGenerateDesc(&description, groups_.data() + begin, end - begin) == CUDA_SUCCESS) {
     const Stage stage("making a green context");
-    const Quiet quiet;
+    const QuiesceLaunches quiesced;
     const CUresult result = driver().cuGreenCtxCreate(&part.context, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
     if (result != CUDA_SUCCESS) part.context = nullptr;
     debug("green context of SMs %u to %u: %d", starts_[begin], starts_[end], result);
@@ -78,7 +78,7 @@ GreenContexts::Confined GreenContexts::stream(std::uint32_t first, std::uint32_t
   CUstream& stream = found.streams[{lane, priority}];
   if (!stream) {
     const Stage stage("making a stream of a green context");
-    const Quiet quiet;
+    const QuiesceLaunches quiesced;
     if (driver().cuGreenCtxStreamCreate(&stream, found.context, CU_STREAM_NON_BLOCKING, priority) != CUDA_SUCCESS)
       stream = nullptr;
   }

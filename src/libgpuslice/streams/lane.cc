@@ -11,8 +11,8 @@
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/streams/bypassing_libraries.h"
 #include "libgpuslice/streams/joining.h"
-#include "libgpuslice/streams/outsiders.h"
 
 namespace gpuslice {
 
@@ -123,11 +123,11 @@ bool Lane::enter(const Place& place) {
 
 void Lane::leave() {
   if (open()) {
-    if (capturing_anything() || outsiders_loaded()) join_now();
+    if (capturing_anything() || bypassing_library_loaded()) join_now();
     return;
   }
   // No other thread can make a thread's own stream join later. Outsiders do not call us before they use a stream.
-  if (stream == CU_STREAM_PER_THREAD || outsiders_loaded()) return wait_for(place_.there.stream);
+  if (stream == CU_STREAM_PER_THREAD || bypassing_library_loaded()) return wait_for(place_.there.stream);
   open_.store(true, std::memory_order_release);
   g_open_lanes.fetch_add(1);
   const bool noted = open_lanes().change(nullptr, shared_from_this());
@@ -235,7 +235,7 @@ void forget_open_lanes_after_fork() {
 }
 
 void Lane::wait_for_gpu(bool jobs, std::unique_lock<std::mutex>& held) {
-  const std::uint64_t latest = launches / kMarkEvery, before = ahead.marks(jobs);
+  const std::uint64_t latest = launches / kMarkEvery, before = in_flight_limit.marks(jobs);
   if (latest <= before) return;
   const RelaxedCapture relaxed;  // another thread may have begun a capture
   const CUevent awaited = mark(latest - before);
@@ -248,7 +248,7 @@ void Lane::wait_for_gpu(bool jobs, std::unique_lock<std::mutex>& held) {
     held.lock();
     reached = is_reached(awaited);
   }
-  if (reached) ahead.reached(latest - before, waits, monotonic_ns());
+  if (reached) in_flight_limit.reached(latest - before, waits, monotonic_ns());
 }
 
 void Lane::set_mark() {

@@ -11,8 +11,8 @@
 #include <mutex>
 
 #include "libgpuslice/streams/green.h"
+#include "libgpuslice/streams/in_flight_limit.h"
 #include "libgpuslice/streams/launch_timer.h"
-#include "libgpuslice/streams/run_ahead.h"
 
 namespace gpuslice {
 
@@ -27,7 +27,7 @@ struct Lane : std::enable_shared_from_this<Lane> {
   explicit Lane(CUstream stream);
   ~Lane();
 
-  static constexpr std::uint32_t kMarkEvery = 16;  // launches (run_ahead.h)
+  static constexpr std::uint32_t kMarkEvery = 16;  // launches (in_flight_limit.h)
 
   std::mutex mutex;  ///< held through a launch
   const CUstream stream;
@@ -35,8 +35,8 @@ struct Lane : std::enable_shared_from_this<Lane> {
   bool apart = false;  ///< the stream is not ordered with default streams (CU_STREAM_NON_BLOCKING)
   CUevent fork, join;
   /// Events after every 16th launch, used round-robin: mark 1 is after the 16th launch, mark 2 after the 32nd.
-  std::array<CUevent, RunAhead::kMost + 1> marks;
-  RunAhead ahead;
+  std::array<CUevent, InFlightLimit::kMost + 1> marks;
+  InFlightLimit in_flight_limit;
   LaunchTimer timer;
   OpaqueJob job;  ///< the latest launch, while a policy for jobs is in force
   std::uint64_t launches = 0;

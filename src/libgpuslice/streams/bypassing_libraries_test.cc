@@ -1,4 +1,4 @@
-#include "libgpuslice/streams/outsiders.h"
+#include "libgpuslice/streams/bypassing_libraries.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,10 @@
 namespace gpuslice {
 namespace {
 
-TEST(Outsiders, AreNoticedWhenTheyAreLoaded) {
+TEST(BypassingLibraries, AreNoticedWhenTheyAreLoaded) {
   Dl_info some{};
-  EXPECT_FALSE(outsiders_loaded());
-  EXPECT_FALSE(outsiders_loaded());
+  EXPECT_FALSE(bypassing_library_loaded());
+  EXPECT_FALSE(bypassing_library_loaded());
   const std::filesystem::path copy = std::filesystem::path(testing::TempDir()) / "libnvoptix.so.1";
   void* maths = dlopen("libm.so.6", RTLD_NOW);
   ASSERT_NE(maths, nullptr);
@@ -19,8 +19,8 @@ TEST(Outsiders, AreNoticedWhenTheyAreLoaded) {
   std::filesystem::copy_file(some.dli_fname, copy, std::filesystem::copy_options::overwrite_existing);
   void* loaded = dlopen(copy.c_str(), RTLD_NOW);
   ASSERT_NE(loaded, nullptr) << dlerror();
-  EXPECT_TRUE(outsiders_loaded());
-  EXPECT_TRUE(outsiders_loaded());
+  EXPECT_TRUE(bypassing_library_loaded());
+  EXPECT_TRUE(bypassing_library_loaded());
   std::filesystem::remove(copy);
 }
 

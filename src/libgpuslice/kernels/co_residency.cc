@@ -1,4 +1,4 @@
-#include "libgpuslice/kernels/together.h"
+#include "libgpuslice/kernels/co_residency.h"
 
 #include <algorithm>
 #include <iterator>
@@ -21,25 +21,25 @@ bool blocks_may_wait(std::string_view kernel) {
                      [kernel](std::string_view part) { return kernel.find(part) != kernel.npos; });
 }
 
-Together blocks_together(const CUlaunchAttribute* attributes, unsigned count, std::uint64_t blocks) {
-  Together together;
+CoResidency co_residency_of(const CUlaunchAttribute* attributes, unsigned count, std::uint64_t blocks) {
+  CoResidency co_residency;
   for (unsigned i = 0; i < count; ++i) {
     const CUlaunchAttributeValue& value = attributes[i].value;
     if (attributes[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && value.cooperative != 0) {
-      together = {.blocks = blocks, .how = "cooperatively"};
+      co_residency = {.blocks = blocks, .how = "cooperatively"};
     } else if (attributes[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
       const std::uint64_t size = std::uint64_t{value.clusterDim.x} * value.clusterDim.y * value.clusterDim.z;
-      if (size <= 1 || together) continue;
-      together = {.blocks = size, .near = true, .how = "in clusters"};
+      if (size <= 1 || co_residency) continue;
+      co_residency = {.blocks = size, .near = true, .how = "in clusters"};
     }
   }
-  return together;
+  return co_residency;
 }
 
-std::uint32_t sms_for(const Together& together, std::uint64_t per_sm) {
-  if (!together) return 1;
-  if (per_sm == 0 || (together.near && together.blocks > kMostInAnyPart)) return kAllSms;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>((together.blocks + per_sm - 1) / per_sm, kAllSms));
+std::uint32_t sms_for(const CoResidency& co_residency, std::uint64_t per_sm) {
+  if (!co_residency) return 1;
+  if (per_sm == 0 || (co_residency.near && co_residency.blocks > kMostInAnyPart)) return kAllSms;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>((co_residency.blocks + per_sm - 1) / per_sm, kAllSms));
 }
 
 }  // namespace gpuslice

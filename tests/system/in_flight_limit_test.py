@@ -51,11 +51,11 @@ ALONE_US, COMPANY_US = 20_000, 4_000  # how far ahead a program may be, of GPU t
 
 
 def marks(budget_us, each_us):
-    """So many marks may be open when each launch takes so long (src/libgpuslice/streams/run_ahead.h)."""
+    """So many marks may be open when each launch takes so long (src/libgpuslice/streams/in_flight_limit.h)."""
     return min(max(int(budget_us / (MARK * max(each_us, 1)) - 1), 1), 15)
 
 
-class RunAhead(instance.SystemTest):
+class InFlightLimit(instance.SystemTest):
     def setUp(self):
         super().setUp()
         self.start_daemon()

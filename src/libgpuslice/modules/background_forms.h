@@ -1,8 +1,9 @@
-// Late forms: forms of kernels that are not ready when a program loads their image. The image is loaded unchanged, at
-// once. The compile helper makes the forms in the background (compile_queue.h) and keeps them for the program's next
-// start. If a second copy of the image does no harm, the forms are also loaded beside the image in this start.
+// Background forms: forms of kernels that are not ready when a program loads their image. The image is loaded
+// unchanged, at once. The compile helper makes the forms in the background (compile_queue.h) and keeps them for the
+// program's next start. If a second copy of the image does no harm, the forms are also loaded beside the image in this
+// start.
 //
-// Loading code blocks in the driver until the device is idle (quiet.h), and here the program did not choose the time.
+// Loading code blocks in the driver until the device is idle (quiesce.h), and here the program did not choose the time.
 // So the program's own thread loads the code, at a launch, when no work of the program is known to be on the GPU or to
 // wait in a stream (may_load.h). This holds for the image and for the functions of its kernels, which the driver loads
 // one by one. If a program always has work on the GPU, now and then a launch is held up until its work is done, outside
@@ -28,14 +29,13 @@ namespace gpuslice {
 
 struct LoadedImage;
 
-class LateForms final : public ComingForms, public std::enable_shared_from_this<LateForms> {
+class ImageBackgroundForms final : public BackgroundForms, public std::enable_shared_from_this<ImageBackgroundForms> {
  public:
   static constexpr std::chrono::milliseconds kLongestHold{50};
   static constexpr std::chrono::seconds kFirstHoldAfter{1}, kHoldEvery{10};
 
-  /// Begins to compile the PTX of an image that was just loaded unchanged. `kept`: the result is kept for the next
-  /// start.
-  static std::shared_ptr<LateForms> begin(const std::shared_ptr<LoadedImage>& image, CompileJob job, bool kept);
+  /// Begins to compile the PTX of an image that was just loaded unchanged.
+  static std::shared_ptr<ImageBackgroundForms> begin(const std::shared_ptr<LoadedImage>& image, CompileJob job);
 
   void load_if_idle() override {
     if (state_.load(std::memory_order_acquire) == State::kCompiled) load_now_or_never_mind();
@@ -54,7 +54,7 @@ class LateForms final : public ComingForms, public std::enable_shared_from_this<
   std::atomic<State> state_{State::kCompiling};
   std::weak_ptr<LoadedImage> image_;
   CUcontext context_ = nullptr;
-  bool kept_ = false;
+  bool kept_ = false;         ///< for the program's next start
   std::string not_compiled_;  ///< the phrase in state kNotCompiled
   std::string code_;          ///< machine code, in state kCompiled
   std::mutex loading_;        ///< guards what follows

@@ -1,4 +1,4 @@
-#include "libgpuslice/streams/outsiders.h"
+#include "libgpuslice/streams/bypassing_libraries.h"
 
 #include <link.h>
 
@@ -11,13 +11,13 @@ namespace gpuslice {
 
 namespace {
 
-constexpr std::string_view kOutsiders[] = {"libnvcuvid.so",    "libnvidia-encode.so",
-                                           "libnvoptix.so",    "libnvidia-opticalflow.so",
-                                           "libEGL_nvidia.so", "libGLX_nvidia.so"};
+constexpr std::string_view kBypassingLibraries[] = {"libnvcuvid.so",    "libnvidia-encode.so",
+                                                    "libnvoptix.so",    "libnvidia-opticalflow.so",
+                                                    "libEGL_nvidia.so", "libGLX_nvidia.so"};
 
-bool is_outsider(std::string_view path) {
+bool bypasses(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
-  return std::any_of(std::begin(kOutsiders), std::end(kOutsiders),
+  return std::any_of(std::begin(kBypassingLibraries), std::end(kBypassingLibraries),
                      [name](std::string_view known) { return name.starts_with(known); });
 }
 
@@ -34,14 +34,14 @@ int look(dl_phdr_info* library, std::size_t, void* data) {
     search.found = (search.known & 1) != 0;
     return 1;
   }
-  search.found = search.found || (library->dlpi_name && is_outsider(library->dlpi_name));
+  search.found = search.found || (library->dlpi_name && bypasses(library->dlpi_name));
   return 0;
 }
 
 }  // namespace
 
-bool outsiders_loaded() {
-  // number of libraries loaded so far << 1 | whether an outsider is among them
+bool bypassing_library_loaded() {
+  // number of libraries loaded so far << 1 | whether a bypassing library is among them
   static std::atomic<std::uint64_t> known{0};
   Search search{.known = known.load(std::memory_order_relaxed)};
   dl_iterate_phdr(look, &search);

@@ -1,8 +1,9 @@
-#include "libgpuslice/modules/late_forms.h"
+#include "libgpuslice/modules/background_forms.h"
 
 #include <thread>
 #include <vector>
 
+#include "libgpuslice/cache/cache_directory.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
@@ -10,9 +11,8 @@
 #include "libgpuslice/driver/stage.h"
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/may_load.h"
-#include "libgpuslice/modules/load_image.h"
-#include "libgpuslice/modules/modules.h"
-#include "libgpuslice/streams/quiet.h"
+#include "libgpuslice/modules/loaded_image.h"
+#include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
 
@@ -20,8 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// When late forms are loaded, the functions of kernels that the program has launched before are loaded too, at most
-/// this many.
+/// When background forms are loaded, the functions of kernels that the program has launched before are loaded too, at
+/// most this many.
 constexpr std::size_t kMostFunctions = 32;
 
 /// Loads the functions of kernels that the program has launched, at a time when loading is allowed.
@@ -41,16 +41,17 @@ void load_functions(LoadedImage& image) {
 
 }  // namespace
 
-std::shared_ptr<LateForms> LateForms::begin(const std::shared_ptr<LoadedImage>& image, CompileJob job, bool kept) {
-  auto forms = std::make_shared<LateForms>();
+std::shared_ptr<ImageBackgroundForms> ImageBackgroundForms::begin(const std::shared_ptr<LoadedImage>& image,
+                                                                  CompileJob job) {
+  auto forms = std::make_shared<ImageBackgroundForms>();
   forms->image_ = image;
-  forms->kept_ = kept;
+  forms->kept_ = CacheDirectory::of_user().keeps();
   driver().cuCtxGetCurrent(&forms->context_);
   CompileQueue::get().add(std::move(job), [forms](CompileResult result) { forms->compiled(std::move(result)); });
   return forms;
 }
 
-const char* LateForms::phrase() const {
+const char* ImageBackgroundForms::phrase() const {
   switch (state_.load(std::memory_order_acquire)) {
     case State::kCompiling:
       return "original form until its persistent form is compiled";
@@ -73,7 +74,7 @@ const char* LateForms::phrase() const {
 }
 
 /// Called on the thread that found the result. If anything is thrown (out of memory), there are no forms.
-void LateForms::compiled(CompileResult result) try {
+void ImageBackgroundForms::compiled(CompileResult result) try {
   const std::shared_ptr<LoadedImage> image = image_.lock();
   if (!image) return;
   if (!result) {
@@ -93,7 +94,7 @@ void LateForms::compiled(CompileResult result) try {
   become(State::kNone);
 }
 
-void LateForms::become(State state) {
+void ImageBackgroundForms::become(State state) {
   state_.store(state, std::memory_order_release);
   const std::shared_ptr<LoadedImage> image = image_.lock();
   if (!image) return;
@@ -102,7 +103,7 @@ void LateForms::become(State state) {
 }
 
 /// The caller holds loading_.
-bool LateForms::this_is_the_moment() {
+bool ImageBackgroundForms::this_is_the_moment() {
   if (may_load_now()) return true;
   if (Clock::now() < next_hold_) return false;
   const Stage stage("holding up a launch, to load what was compiled");
@@ -117,18 +118,20 @@ bool LateForms::this_is_the_moment() {
   return true;
 }
 
-void LateForms::load_now_or_never_mind() {
+void ImageBackgroundForms::load_now_or_never_mind() {
   if (capturing_anything()) return;
   std::unique_lock turn(loading_, std::try_to_lock);
   if (!turn.owns_lock() || state_.load() != State::kCompiled) return;
   const std::shared_ptr<LoadedImage> image = image_.lock();
   CUcontext current = nullptr;
-  if (!image || driver().cuCtxGetCurrent(&current) != CUDA_SUCCESS || (image->module && current != context_)) return;
+  if (!image || driver().cuCtxGetCurrent(&current) != CUDA_SUCCESS ||
+      (!image->container.is_library && current != context_))
+    return;
   const RelaxedCapture relaxed;
   if (!this_is_the_moment()) return;
   const Stage stage("loading what was compiled beside the program");
-  const Quiet quiet;
-  const bool loaded = image->load_forms(code_, image->listed, image->library != nullptr);
+  const QuiesceLaunches quiesced;
+  const bool loaded = image->load_beside(code_, image->listed);
   code_ = {};
   if (loaded) load_functions(*image);
   become(loaded ? State::kLoaded : State::kRefused);

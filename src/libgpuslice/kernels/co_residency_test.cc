@@ -1,4 +1,4 @@
-#include "libgpuslice/kernels/together.h"
+#include "libgpuslice/kernels/co_residency.h"
 
 #include <gtest/gtest.h>
 
@@ -24,20 +24,20 @@ CUlaunchAttribute clusters(unsigned x, unsigned y = 1, unsigned z = 1) {
   return made;
 }
 
-Together of(std::vector<CUlaunchAttribute> attributes, std::uint64_t blocks = 264) {
-  return blocks_together(attributes.data(), static_cast<unsigned>(attributes.size()), blocks);
+CoResidency of(std::vector<CUlaunchAttribute> attributes, std::uint64_t blocks = 264) {
+  return co_residency_of(attributes.data(), static_cast<unsigned>(attributes.size()), blocks);
 }
 
-TEST(Together, OrdinaryBlocksGoByThemselves) {
+TEST(CoResidency, OrdinaryBlocksGoByThemselves) {
   CUlaunchAttribute priority{};
   priority.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
-  EXPECT_FALSE(blocks_together(nullptr, 0, 264));
+  EXPECT_FALSE(co_residency_of(nullptr, 0, 264));
   EXPECT_FALSE(of({priority, cooperative(0), clusters(1)}));
   EXPECT_EQ(sms_for(of({}), 0), 1u);
 }
 
-TEST(Together, AllBlocksOfACooperativeGrid) {
-  const Together all = of({cooperative()});
+TEST(CoResidency, AllBlocksOfACooperativeGrid) {
+  const CoResidency all = of({cooperative()});
   ASSERT_TRUE(all);
   EXPECT_STREQ(all.how, "cooperatively");
   EXPECT_EQ(all.blocks, 264u);
@@ -47,8 +47,8 @@ TEST(Together, AllBlocksOfACooperativeGrid) {
   EXPECT_EQ(sms_for(of({cooperative()}, ~0ull), 1), kAllSms);
 }
 
-TEST(Together, TheBlocksOfACluster) {
-  const Together cluster = of({clusters(2, 2)});
+TEST(CoResidency, TheBlocksOfACluster) {
+  const CoResidency cluster = of({clusters(2, 2)});
   ASSERT_TRUE(cluster);
   EXPECT_STREQ(cluster.how, "in clusters");
   EXPECT_EQ(cluster.blocks, 4u);
@@ -58,12 +58,12 @@ TEST(Together, TheBlocksOfACluster) {
   EXPECT_EQ(sms_for(of({clusters(16)}), 8), kAllSms);  // no part of the GPU is sure to have SMs so near each other
 }
 
-TEST(Together, ACooperativeGridOfClustersNeedsAll) {
+TEST(CoResidency, ACooperativeGridOfClustersNeedsAll) {
   EXPECT_EQ(of({cooperative(), clusters(2)}).blocks, 264u);
   EXPECT_EQ(of({clusters(2), cooperative()}).blocks, 264u);
 }
 
-TEST(Together, WhereItDoesNotFitAnSmAtAllTheDriverIsAsked) {
+TEST(CoResidency, WhereItDoesNotFitAnSmAtAllTheDriverIsAsked) {
   EXPECT_EQ(sms_for(of({cooperative()}), 0), kAllSms);
 }
 

@@ -1,4 +1,4 @@
-#include "libgpuslice/streams/run_ahead.h"
+#include "libgpuslice/streams/in_flight_limit.h"
 
 #include <gtest/gtest.h>
 
@@ -23,16 +23,16 @@ class Loop {
   void pause(std::uint64_t us) { now_ns_ = std::max(now_ns_, done_ns_.back()) + us * kUs; }
   /// How far the program is ahead now, in GPU time.
   std::uint64_t ahead_us() const { return (std::max(now_ns_, done_ns_.back()) - now_ns_) / kUs; }
-  const RunAhead& ahead() const { return ahead_; }
+  const InFlightLimit& limit() const { return limit_; }
 
  private:
   void round(bool jobs) {
-    const std::uint64_t latest = done_ns_.size() - 1, before = ahead_.marks(jobs);
+    const std::uint64_t latest = done_ns_.size() - 1, before = limit_.marks(jobs);
     if (latest > before) {
       const std::uint64_t at = done_ns_[latest - before];
       const bool waits = at > now_ns_;
       now_ns_ = std::max(now_ns_, at);
-      ahead_.reached(latest - before, waits, now_ns_);
+      limit_.reached(latest - before, waits, now_ns_);
     }
     now_ns_ += program_ns_;
     done_ns_.push_back(std::max(now_ns_, done_ns_.back()) + gpu_ns_);
@@ -41,107 +41,107 @@ class Loop {
   const std::uint64_t program_ns_, gpu_ns_;
   std::uint64_t now_ns_ = 1'000'000'000;
   std::vector<std::uint64_t> done_ns_{0};  ///< when each mark was reached
-  RunAhead ahead_;
+  InFlightLimit limit_;
 };
 
-TEST(RunAhead, OneMarkUntilSomethingIsKnown) {
-  EXPECT_EQ(RunAhead().marks(false), 1u);
-  EXPECT_EQ(RunAhead().marks(true), 1u);
+TEST(InFlightLimit, OneMarkUntilSomethingIsKnown) {
+  EXPECT_EQ(InFlightLimit().marks(false), 1u);
+  EXPECT_EQ(InFlightLimit().marks(true), 1u);
 }
 
-TEST(RunAhead, LetsAProgramAheadByGpuTime) {
+TEST(InFlightLimit, LetsAProgramAheadByGpuTime) {
   Loop jobs(100, 1'000), other(100, 1'000);
   jobs.run(50, true);
   other.run(50, false);
-  EXPECT_EQ(jobs.ahead().marks(true), 3u);
+  EXPECT_EQ(jobs.limit().marks(true), 3u);
   EXPECT_LE(jobs.ahead_us(), 4'000u);
   EXPECT_GE(jobs.ahead_us(), 3'000u);
   EXPECT_LE(other.ahead_us(), 20'000u);
   EXPECT_GE(other.ahead_us(), 18'000u);
 }
 
-TEST(RunAhead, OfLongLaunchesNoMoreThanOneMark) {
+TEST(InFlightLimit, OfLongLaunchesNoMoreThanOneMark) {
   Loop loop(100, 50'000);
   loop.run(20, true);
-  EXPECT_EQ(loop.ahead().marks(true), 1u);
-  EXPECT_EQ(loop.ahead().marks(false), 1u);
+  EXPECT_EQ(loop.limit().marks(true), 1u);
+  EXPECT_EQ(loop.limit().marks(false), 1u);
 }
 
-TEST(RunAhead, OfShortLaunchesNoMoreThanThereAreMarks) {
+TEST(InFlightLimit, OfShortLaunchesNoMoreThanThereAreMarks) {
   Loop loop(10, 50);
   loop.run(100, false);
-  EXPECT_EQ(loop.ahead().marks(false), RunAhead::kMost);
+  EXPECT_EQ(loop.limit().marks(false), InFlightLimit::kMost);
 }
 
-TEST(RunAhead, LetsNoProgramFurtherForWhatItLaunchesBetweenPauses) {
+TEST(InFlightLimit, LetsNoProgramFurtherForWhatItLaunchesBetweenPauses) {
   Loop loop(100, 50'000);
   for (int i = 0; i < 10; ++i) {
     loop.run(6, true);  // it does not wait for the first two
     loop.pause(10'000);
   }
-  EXPECT_EQ(loop.ahead().marks(true), 1u);
+  EXPECT_EQ(loop.limit().marks(true), 1u);
 }
 
-TEST(RunAhead, DoesNotTakePausesForTheGpusTime) {
+TEST(InFlightLimit, DoesNotTakePausesForTheGpusTime) {
   Loop loop(100, 1'000);
   loop.run(50, false);
   for (int i = 0; i < 10; ++i) {
     loop.pause(10'000'000);
     loop.run(20, false);
   }
-  EXPECT_GE(loop.ahead().marks(false), 2u);
+  EXPECT_GE(loop.limit().marks(false), 2u);
 }
 
 /// What a look found.
 class Found {
  public:
   void marks(int count, std::uint64_t each_us, bool waited = true) {
-    for (int i = 0; i < count; ++i) ahead.reached(++mark_, waited, now_ns_ += each_us * kUs);
+    for (int i = 0; i < count; ++i) limit.reached(++mark_, waited, now_ns_ += each_us * kUs);
   }
   /// Adds one mark, this long after the one before it.
   void mark_behind(int count, std::uint64_t each_us) {
-    ahead.reached(mark_ += count, true, now_ns_ += count * each_us * kUs);
+    limit.reached(mark_ += count, true, now_ns_ += count * each_us * kUs);
   }
-  void earlier_mark(std::uint64_t after_us) { ahead.reached(mark_ - 3, false, now_ns_ += after_us * kUs); }
+  void earlier_mark(std::uint64_t after_us) { limit.reached(mark_ - 3, false, now_ns_ += after_us * kUs); }
 
-  RunAhead ahead;
+  InFlightLimit limit;
 
  private:
   std::uint64_t now_ns_ = 1'000'000'000, mark_ = 0;
 };
 
-TEST(RunAhead, FollowsLaunchesThatGetLongerAndShorter) {
+TEST(InFlightLimit, FollowsLaunchesThatGetLongerAndShorter) {
   Found found;
   found.marks(10, 100);
-  EXPECT_EQ(found.ahead.marks(true), RunAhead::kMost);
+  EXPECT_EQ(found.limit.marks(true), InFlightLimit::kMost);
   found.marks(10, 3'000);
-  EXPECT_EQ(found.ahead.marks(true), 1u);
+  EXPECT_EQ(found.limit.marks(true), 1u);
   found.marks(20, 100);
-  EXPECT_EQ(found.ahead.marks(true), RunAhead::kMost);
+  EXPECT_EQ(found.limit.marks(true), InFlightLimit::kMost);
 }
 
-TEST(RunAhead, TakesTheMeanOfMarksThatNobodyWaitedFor) {
+TEST(InFlightLimit, TakesTheMeanOfMarksThatNobodyWaitedFor) {
   Found found;
   for (int i = 0; i < 10; ++i) found.mark_behind(3, 1'000);
-  EXPECT_EQ(found.ahead.marks(true), 3u);
+  EXPECT_EQ(found.limit.marks(true), 3u);
 }
 
-TEST(RunAhead, LearnsNothingFromTheTimeSinceAMarkThatWasReachedSomeTimeBefore) {
+TEST(InFlightLimit, LearnsNothingFromTheTimeSinceAMarkThatWasReachedSomeTimeBefore) {
   Found found;
   found.marks(10, 1'000);
   for (int i = 0; i < 10; ++i) {
     found.marks(1, 10'000, false);
     found.marks(1, 1);
   }
-  EXPECT_EQ(found.ahead.marks(true), 3u);
+  EXPECT_EQ(found.limit.marks(true), 3u);
 }
 
-TEST(RunAhead, LearnsNothingFromMarksItKnows) {
+TEST(InFlightLimit, LearnsNothingFromMarksItKnows) {
   Found found;
   found.marks(10, 1'000);
   for (int i = 0; i < 10; ++i) found.earlier_mark(1);
   found.marks(1, 990);
-  EXPECT_EQ(found.ahead.marks(true), 3u);
+  EXPECT_EQ(found.limit.marks(true), 3u);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// How far a program may be ahead of the GPU in a stream with kernels that cannot be evicted. The limit is GPU time,
-// since that is how late a new grant takes effect. If it is too small, the GPU runs dry while the program computes
-// (docs/history/programs.md): with 4 ms, training of a language model lost 7 % of its speed. So the limit is that small
-// only under a policy for jobs, where each decision waits for it. Elsewhere the GPU's priorities serve who waits.
+// The in-flight limit: how far a program may be ahead of the GPU in a stream with kernels that cannot be evicted. The
+// limit is GPU time, since that is how late a new grant takes effect. If it is too small, the GPU runs dry while the
+// program computes (docs/history/programs.md): with 4 ms, training of a language model lost 7 % of its speed. So the
+// limit is that small only under a policy for jobs, where each decision waits for it. Elsewhere the GPU's priorities
+// serve who waits.
 //
 // The unit is the mark, an event after every so many launches. Before the launches after a mark, the program waits
 // until an earlier mark is reached. This class says which one.
@@ -13,7 +14,7 @@
 namespace gpuslice {
 
 /// One thread at a time. Times in nanoseconds of one clock.
-class RunAhead {
+class InFlightLimit {
  public:
   static constexpr std::uint32_t kMost = 31;     ///< marks
   static constexpr double kJobsNs = 4'000'000;   ///< under a policy for jobs

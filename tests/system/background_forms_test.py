@@ -16,7 +16,7 @@ WAITING = "original form until its persistent form is loaded"
 NEXT_START = "original form; persistent from the next start on (its module has variables)"
 
 
-class LateForms(instance.SystemTest):
+class BackgroundForms(instance.SystemTest):
     warp_instruction_ns = 2000
 
     def setUp(self):

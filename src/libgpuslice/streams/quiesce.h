@@ -23,16 +23,16 @@ class LaunchSource {
 std::vector<LaunchSource*> launch_sources();
 
 /// Quiesces all launch sources for its lifetime. The constructor may wait as long as evicted launches do.
-class Quiet {
+class QuiesceLaunches {
  public:
-  Quiet() : sources_(launch_sources()) {
+  QuiesceLaunches() : sources_(launch_sources()) {
     for (LaunchSource* source : sources_) source->quiesce();
   }
-  ~Quiet() {
+  ~QuiesceLaunches() {
     for (LaunchSource* source : sources_) source->resume_launches();
   }
-  Quiet(const Quiet&) = delete;
-  Quiet& operator=(const Quiet&) = delete;
+  QuiesceLaunches(const QuiesceLaunches&) = delete;
+  QuiesceLaunches& operator=(const QuiesceLaunches&) = delete;
 
  private:
   std::vector<LaunchSource*> sources_;
