@@ -210,7 +210,7 @@ inline constexpr std::uint32_t kPollEagerlyNs = 2 * kPollEveryNs;
 /// `next` must not reach kClosed, and `looked` must not wrap, when every worker of every grid claims once past the end.
 inline constexpr std::uint64_t kMaxBlockTasks = 0x3fffffff;
 
-/// The worker's state in shared memory, in bytes (worker/start_text.h).
+/// The worker's state in shared memory, in bytes (worker/shared_words.h).
 inline constexpr std::uint32_t kSharedWordsBytes = 64;
 /// Dynamic shared memory of a launch, in bytes, with the worker's words behind it (EntryReport::words_behind). The
 /// words begin at a multiple of 16.

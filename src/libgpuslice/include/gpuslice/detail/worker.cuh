@@ -1,5 +1,5 @@
 // The work of a worker's leader, for <gpuslice/device.cuh>: a worker as persistent_abi.h describes it. The rewriter
-// puts the same code around kernels in PTX (src/ptx/worker/*_text.h). When one of the two changes, the other must too.
+// puts the same code around kernels in PTX (src/ptx/worker/*.ptx.in). When one of the two changes, the other must too.
 // (Here thread 0 always leads, no claim is quick, and no worker counts out early.)
 #pragma once
 
