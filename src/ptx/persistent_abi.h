@@ -207,6 +207,15 @@ inline constexpr std::uint32_t kPostEveryNs = 50'000;
 /// For an eager leader, which has claimed before it looks: it polls only if no other worker has.
 inline constexpr std::uint32_t kPollEagerlyNs = 2 * kPollEveryNs;
 
+/// The holder looks at `left` this often while it waits for the other workers.
+inline constexpr std::uint32_t kHolderLooksNs = 100;
+
+/// What a leader has to remember until its worker leaves. Any other value is the time at which the chunk to be measured
+/// began.
+inline constexpr std::uint64_t kNothingToNote = 0;
+inline constexpr std::uint64_t kEvicted = 1;  ///< it leaves because its SM is not allowed
+inline constexpr std::uint64_t kResting = 2;  ///< it is the holder, and claims nothing
+
 /// `next` must not reach kClosed, and `looked` must not wrap, when every worker of every grid claims once past the end.
 inline constexpr std::uint64_t kMaxBlockTasks = 0x3fffffff;
 

@@ -13,12 +13,11 @@ struct SharedWords {
   std::uint32_t published[2];  ///< the run of block-tasks to take next, in alternate turns (index_mask())
   std::uint32_t part_begin;    ///< begin and end of what the leader has still to publish of its chunk
   std::uint32_t part_end;
-  /// The time when a chunk to be measured began; 0 nothing to note; 1 the worker leaves because of its SM; 2 it rests.
-  std::uint64_t leader_state;
-  std::uint32_t known;        ///< all numbers below this one are claimed, as far as the leader knows
-  std::uint32_t looks;        ///< whether the leader looks before it claims: 0 no, 1 for now, 2 always
-  std::uint32_t chunk_tasks;  ///< block-tasks in the leader's chunk
-  std::uint32_t started_on;   ///< the SM on which the worker started
+  std::uint64_t leader_state;  ///< kNothingToNote, kEvicted, kResting, or a time
+  std::uint32_t known;         ///< all numbers below this one are claimed, as far as the leader knows
+  std::uint32_t looks;         ///< whether the leader looks before it claims: 0 no, 1 for now, 2 always
+  std::uint32_t chunk_tasks;   ///< block-tasks in the leader's chunk
+  std::uint32_t started_on;    ///< the SM on which the worker started
   /// How many warps have finished what was published, in alternate turns. In a guarded kernel, the first word counts
   /// the threads that have finished their block-task.
   std::uint32_t finished[2];
