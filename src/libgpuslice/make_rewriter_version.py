@@ -15,7 +15,7 @@ files = sorted(
     path
     for directory in directories
     for path in directory.iterdir()
-    if path.suffix in (".h", ".cc") and not path.stem.endswith("_test")
+    if path.name.endswith((".h", ".cc", ".ptx.in", "embed_worker.py")) and not path.stem.endswith("_test")
 )
 files += [
     source / "libgpuslice" / name
