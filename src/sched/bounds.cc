@@ -22,11 +22,11 @@ CapSM most_of(std::span<const NodeInput> nodes, std::size_t index, CapSM capacit
 
 std::vector<CapSM> guaranteed(std::span<const NodeInput> nodes, CapSM capacity) {
   const auto above = [&](std::size_t n) { return static_cast<std::size_t>(nodes[n].parent); };
-  // What each node keeps free, and what the children of each node keep free together, whichever clients have work. A
-  // slice owes its children their strict reserves whatever its own mode is.
+  // What each node may keep free, and what the children of each node may keep free together. A slice owes its children
+  // their reserves whatever its own mode is.
   std::vector<CapSM> kept(nodes.size()), kept_below(nodes.size());
   for (std::size_t n = nodes.size(); n-- > 1;) {  // children come after their parents
-    const CapSM own = nodes[n].strict ? nodes[n].reserve : CapSM{};
+    const CapSM own = nodes[n].may_keep_reserve() ? nodes[n].reserve : CapSM{};
     kept[n] = std::min({std::max(own, kept_below[n]), nodes[n].max, capacity});
     kept_below[above(n)] += kept[n];
   }

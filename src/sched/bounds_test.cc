@@ -47,6 +47,12 @@ TEST(Sure, ReservesThatMayBeLentAreTheirsToo) {
   EXPECT_EQ(guaranteed_of({slice(0, 8, false), slice(0, 0, false)}), (Counts{132, 132, 132}));
 }
 
+TEST(Sure, ReservesThatAreKeptWhileTheirSliceIsActiveAreNeverTheirs) {
+  NodeInput active = slice(0, 8, false);
+  active.hold = std::chrono::milliseconds(1);
+  EXPECT_EQ(guaranteed_of({active, slice(0, 0, false)}), (Counts{124, 132, 124}));
+}
+
 TEST(Sure, AReserveWithinAReserveCountsOnce) {
   // Slice 1 keeps 40 SMs free; slice 2 below it keeps 10 of these.
   EXPECT_EQ(guaranteed_of({slice(0, 40, true), slice(1, 10, true), slice(1, 0, false), slice(0, 0, false)}),
@@ -77,11 +83,13 @@ TEST(Sure, IsWhatTheAllocatorGivesToWhoAsksAlone) {
     for (int n = 0; n < 6; ++n) {
       const std::string& above = paths[upto(static_cast<std::uint32_t>(paths.size() - 1))];
       const std::string path = (above == "/" ? "" : above + "/") + "s" + std::to_string(n);
-      SliceChange change{.reserve = upto(40), .reserve_mode = upto(1) ? "strict" : "lend"};
+      static constexpr const char* kModes[] = {"strict", "active", "lend"};
+      SliceChange change{.reserve = upto(40), .reserve_mode = kModes[upto(2)]};
       if (upto(2) == 0) change.max = upto(60) + 40;
       if (tree.create(path, change, kRoot)) paths.push_back(path);
     }
-    const std::vector<NodeInput> nodes = tree.nodes();
+    std::vector<NodeInput> nodes = tree.nodes();
+    for (NodeInput& node : nodes) node.active = node.may_keep_reserve();
     const std::vector<CapSM> told = guaranteed(nodes, kDevice);
     for (std::uint32_t n = 0; n < nodes.size(); ++n) {
       Allocator allocator;

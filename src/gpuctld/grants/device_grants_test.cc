@@ -52,6 +52,9 @@ TEST(DeviceGrants, AProgramIsToldOfTheSmsThatAreGuaranteed) {
   EXPECT_EQ(batch.guaranteed(), 124u);  // whichever clients have work
   ASSERT_TRUE(tree.change("ls", {.reserve_mode = "active"}, kRoot));
   scheduler.set_tree(tree, 3);
+  EXPECT_EQ(batch.guaranteed(), 124u);
+  ASSERT_TRUE(tree.change("ls", {.reserve_mode = "lend"}, kRoot));
+  scheduler.set_tree(tree, 3);
   EXPECT_EQ(batch.guaranteed(), 0u);
   ASSERT_TRUE(tree.change("ls", {.reserve_mode = "strict"}, kRoot));
   scheduler.set_tree(tree, 4);

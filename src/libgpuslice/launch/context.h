@@ -31,7 +31,7 @@
 #include "libgpuslice/launch/top_up_tries.h"
 #include "libgpuslice/launch/work_time.h"
 #include "libgpuslice/streams/opaque.h"
-#include "libgpuslice/streams/quiet.h"
+#include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
 
@@ -78,7 +78,7 @@ struct Launch {
   std::uint32_t evictions = 0;
   bool counts = true;  ///< whether it counts in Stream::queued; of a graph launch only the last kernel does
 
-  bool once() const { return instance->kernel->once; }
+  bool once() const { return instance->kernel->guarded; }
 };
 
 /// Most launches, of kernels and of graphs, that may wait in a stream. It is below the number at which the driver
@@ -158,9 +158,9 @@ class Context final : public Opaque::Owner, public LaunchSource {
   void load_instance(KernelInfo& kernel);
 
   enum class Outcome {
-    kLaunched,  ///< launched in persistent form
-    kAsItIs,    ///< not launched: so short that it may run in original form
-    kCannot,    ///< not launched: this launch cannot be in persistent form
+    kLaunched,      ///< launched in persistent form
+    kOriginalForm,  ///< not launched: so short that it may run in original form
+    kCannot,        ///< not launched: this launch cannot be in persistent form
   };
   /// Launches in persistent form. `params` is the packed parameter block of args_offset + sizeof(LaunchArgs) bytes. The
   /// context must be current. `result` receives the driver's answer if the driver was called. With kCannot, `why`
@@ -195,8 +195,8 @@ class Context final : public Opaque::Owner, public LaunchSource {
   Opaque& opaque() { return opaque_; }
   /// The program is about to put something into a stream that may wait there.
   ///
-  /// When a guarded kernel (KernelInfo::once) is evicted, only new workers can run the block-tasks that remain. These
-  /// workers must reach the GPU although the program's stream holds up everything behind it in its hardware queue
+  /// When a guarded kernel (KernelInfo::guarded) is evicted, only new workers can run the block-tasks that remain.
+  /// These workers must reach the GPU although the program's stream holds up everything behind it in its hardware queue
   /// (worker_streams.h). That is certain with one such stream, but not with several. So when the program uses a second
   /// stream, this waits until no guarded launch is incomplete. From then on no kernel is launched in guarded form.
   void use_stream(CUstream stream);
