@@ -193,7 +193,7 @@ void Agent::look_for_fault() {
   const std::uint64_t now = monotonic_ns();
   if (now - last_active_ns_ > kLingerNs || now - looked_for_fault_ns_ < kFaultEveryNs) return;
   looked_for_fault_ns_ = now;
-  c_.heed(driver().cuStreamQuery(housekeeping_));
+  c_.note_result(driver().cuStreamQuery(housekeeping_));
 }
 
 /// Runs when the process exits; the exiting thread waits for it. From then on, the GPU's work continues without an

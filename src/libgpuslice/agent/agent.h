@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "libgpuslice/agent/blocked_worker_streams.h"
 #include "libgpuslice/agent/clock_offset.h"
-#include "libgpuslice/agent/end_watch.h"
-#include "libgpuslice/agent/held_up.h"
+#include "libgpuslice/agent/nap_planner.h"
 #include "libgpuslice/agent/worker_streams.h"
 #include "libgpuslice/launch/context.h"
 
@@ -70,7 +70,7 @@ class Agent {
 
   Context& c_;
   WorkerStreams streams_;
-  HeldUp held_up_;
+  BlockedWorkerStreams blocked_;
   CUstream housekeeping_ = nullptr;  ///< for zeroing launch blocks
   bool zeroing_ = false;             ///< such a zeroing is under way
 
@@ -97,7 +97,7 @@ class Agent {
   std::uint32_t return_workers_ = 0;   ///< how many workers must be there
   bool return_asked_ = false;          ///< a copy that shows the workers is under way
   bool topped_up_ = false;             ///< workers were added, and the daemon was not told yet
-  EndWatch ends_;
+  NapPlanner naps_;
   std::uint64_t nap_ns_ = UINT64_MAX;  ///< longest nap until the next look at running launches
   std::uint64_t last_active_ns_ = 0;
   std::uint64_t looked_at_opaque_ns_ = 0;

@@ -37,7 +37,7 @@ std::uint64_t Agent::look_for_ends() {
       if (ns < least) launch = head.number, least = ns;
     });
   }
-  return launch == 0 ? UINT64_MAX : ends_.nap_ns(launch, least, now);
+  return launch == 0 ? UINT64_MAX : naps_.nap_ns(launch, least, now);
 }
 
 /// Tells the daemon that workers were added: a turn counts from when Usage::holding shows workers.

@@ -39,7 +39,7 @@ std::vector<Agent::TopUp> Agent::plan_top_ups() {
     wants_workers_ |= watch_return(head, allowed_before, allowed, target);
     // The daemon has just been told of this launch and may grant something at any moment.
     wants_workers_ |= takes_turns && capacity == 0 && now - head.issued_ns < kSoonNs;
-    if (head.once()) {  // its workers leave after one block-task, so some are soon missing again
+    if (head.guarded()) {  // its workers leave after one block-task, so some are soon missing again
       if (std::exchange(head.claimed, claimed) != claimed) head.tries.try_again();
       wants_workers_ |= target > 0 && present(head) <= capacity;
     }
@@ -72,7 +72,7 @@ void Agent::top_up(const TopUp& order) {
   Launch& launch = *order.launch;
   CUstream stream = streams_.take(order.launch);
   std::uint32_t& lone = c_.slots_.host(launch.slot).lone;
-  if (held_up_.tried(stream != nullptr, monotonic_ns())) {
+  if (blocked_.tried(stream != nullptr, monotonic_ns())) {
     debug("the program's streams hold up those for workers: its launches keep their original form for a while");
     c_.crowded_until_ns_.store(monotonic_ns() + Context::kCrowdedForNs);
   }
@@ -89,7 +89,7 @@ void Agent::top_up(const TopUp& order) {
   if (result != CUDA_SUCCESS) {
     debug("adding %u workers to %s failed: %d", order.workers, launch.instance->kernel->name.c_str(), result);
     ipc::store(lone, 1u);
-    c_.heed(result);
+    c_.note_result(result);
     return;
   }
   debug("adds %u workers to %s: %u of %u left, allowed on %u SMs", order.workers, launch.instance->kernel->name.c_str(),

@@ -171,7 +171,7 @@ void read_params(const CUDA_KERNEL_NODE_PARAMS& params, GraphKernel& out) {
     if (!kernel->persistent)
       kernel->original_in_graph = "it was made ready to run before its persistent form was there";
   }
-  if (kernel->persistent && kernel->once) {
+  if (kernel->persistent && kernel->guarded) {
     kernel->original_in_graph = "guarded kernels are evicted outside of graphs only";
     return;
   }

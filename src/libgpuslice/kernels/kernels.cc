@@ -137,7 +137,7 @@ std::vector<gpuctl::ipc::Kernel> Kernels::report(bool all) {
     list.push_back({.name = kernel->name,
                     .module = kernel->module,
                     .form = !kernel->persistent ? "opaque"
-                            : kernel->once      ? "guarded"
+                            : kernel->guarded   ? "guarded"
                                                 : "persistent",
                     .reason = reason_of(*kernel),
                     .launches = static_cast<std::int64_t>(kernel->launches.load()),

@@ -70,7 +70,7 @@ struct KernelInfo {
   std::string module;  ///< short label of the image
   /// It has a persistent or guarded form. The functions below are written before this is set.
   std::atomic<bool> persistent{false};
-  bool once = false;  ///< it is guarded: each worker runs one block-task
+  bool guarded = false;  ///< each worker runs one block-task
   /// The late forms of its image, as they were known when the kernel became known; null: none will come.
   std::shared_ptr<ComingForms> late;
   std::atomic<bool> may_get_form{true};  ///< false once it is known that `late` brings none

@@ -117,7 +117,7 @@ void Context::use_stream(std::unique_lock<std::mutex>& lock, CUstream handle) {
   several_streams_ = true;
   const auto has_guarded = [](const Stream* stream) {
     return std::any_of(stream->outstanding.begin(), stream->outstanding.end(),
-                       [](const auto& launch) { return launch->once(); });
+                       [](const auto& launch) { return launch->guarded(); });
   };
   while (!ended() && std::any_of(active_.begin(), active_.end(), has_guarded)) wait_for_agent(lock);
 }

@@ -78,7 +78,7 @@ struct Launch {
   std::uint32_t evictions = 0;
   bool counts = true;  ///< whether it counts in Stream::queued; of a graph launch only the last kernel does
 
-  bool once() const { return instance->kernel->once; }
+  bool guarded() const { return instance->kernel->guarded; }
 };
 
 /// Most launches, of kernels and of graphs, that may wait in a stream. It is below the number at which the driver
@@ -195,8 +195,8 @@ class Context final : public Opaque::Owner, public LaunchSource {
   Opaque& opaque() { return opaque_; }
   /// The program is about to put something into a stream that may wait there.
   ///
-  /// When a guarded kernel (KernelInfo::once) is evicted, only new workers can run the block-tasks that remain. These
-  /// workers must reach the GPU although the program's stream holds up everything behind it in its hardware queue
+  /// When a guarded kernel (KernelInfo::guarded) is evicted, only new workers can run the block-tasks that remain.
+  /// These workers must reach the GPU although the program's stream holds up everything behind it in its hardware queue
   /// (worker_streams.h). That is certain with one such stream, but not with several. So when the program uses a second
   /// stream, this waits until no guarded launch is incomplete. From then on no kernel is launched in guarded form.
   void use_stream(CUstream stream);
@@ -215,7 +215,7 @@ class Context final : public Opaque::Owner, public LaunchSource {
   bool ended() const override { return ended_.load(std::memory_order_acquire); }
   /// Examines the driver's answer to any call in this context. An error that breaks the context ends all management
   /// there, and the agent tells the daemon.
-  void heed(CUresult result);
+  void note_result(CUresult result);
 
   /// While an object of this class lives, the agent neither calls the driver nor touches memory that belongs to the
   /// context.

@@ -14,7 +14,7 @@ namespace gpuslice {
 
 namespace ipc = gpuctl::ipc;
 
-void Context::heed(CUresult result) {
+void Context::note_result(CUresult result) {
   if (!breaks_context(result) || ended()) return;
   debug("the driver says of the context on device %d: %s (%d); nothing is managed there any more", view_.device_index(),
         error_name(result), result);

@@ -79,7 +79,7 @@ void Context::plan(Launch& launch, const Stream& stream) {
   const LaunchConfig& config = launch.config;
   const std::uint64_t full = std::uint64_t{view_.sms()} * launch.per_sm;
   // A guarded worker claims one block-task, however short.
-  const double task_ns = launch.once() ? 0 : launch.instance->task_ns;
+  const double task_ns = launch.guarded() ? 0 : launch.instance->task_ns;
   const std::array<std::uint32_t, 3> grid = {config.grid[0], config.grid[1], config.grid[2]};
   const Chunks chunks = plan_chunks(grid, task_ns, full,
                                     static_cast<double>(std::chrono::nanoseconds(targets_.block_task).count()) *
@@ -89,7 +89,7 @@ void Context::plan(Launch& launch, const Stream& stream) {
   launch.args.slot = slots_.device_address(launch.slot);
   launch.args.host = slots_.host_address(launch.slot);
   launch.args.polled = polled_address_;
-  if (launch.once()) launch.args.flags = gpuctl::ptx::kEager;
+  if (launch.guarded()) launch.args.flags = gpuctl::ptx::kEager;
   launch.args.limit = stream.limit;
   launch.args.range = allowed(stream);
 }
@@ -100,7 +100,7 @@ void Context::plan(Launch& launch, const Stream& stream) {
 // Those that land on SMs that are not allowed leave without a block-task, and the agent adds others.
 std::uint32_t Context::workers_for(const Launch& launch, std::uint32_t allowed) const {
   if (allowed == 0) return 1;
-  if (launch.once()) return launch.args.tasks;
+  if (launch.guarded()) return launch.args.tasks;
   const std::uint64_t sms = allowed;
   const std::uint64_t chunks = (std::uint64_t{launch.args.total} + launch.chunk - 1) / launch.chunk;
   const std::uint64_t wanted = std::min(chunks, sms * launch.per_sm);
@@ -150,7 +150,7 @@ void Context::book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t 
   if (outstanding_ == 1 && view_.jobs() != ipc::kNoJobs) work_begins_.store(true, std::memory_order_relaxed);
   const std::uint32_t allowed = gpuctl::range_size(launch.args.range);
   launch.launched = workers_for(launch, allowed);
-  set_workers(launch.args, launch.launched, allowed == view_.sms() && !launch.once());
+  set_workers(launch.args, launch.launched, allowed == view_.sms() && !launch.guarded());
   std::memcpy(launch.params.data() + launch.instance->kernel->args_offset, &launch.args, sizeof launch.args);
 }
 
@@ -193,7 +193,7 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
     std::unique_lock lock(mutex_);
     use_stream(lock, config.stream);
     if (short_enough(instance, config.block_tasks(), static_cast<std::uint32_t>(fit.per_sm))) return Outcome::kAsItIs;
-    if (instance.kernel->once && (*why = why_unguarded(instance))) return Outcome::kCannot;
+    if (instance.kernel->guarded && (*why = why_unguarded(instance))) return Outcome::kCannot;
     stream = &stream_of(config.stream);
     if ((*why = why_crowded(*stream))) return Outcome::kCannot;
   }
@@ -213,7 +213,7 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
     while (!ended() && (quiescing_ > 0 || stream->queued >= kMaxQueuedPerStream || !(slot = slots_.take())))
       wait_for_agent(lock);
     if (!slot) return Outcome::kCannot;
-    if (launch.once() && several_streams_) {
+    if (launch.guarded() && several_streams_) {
       slots_.give_back(*slot, false);
       *why = why_unguarded(instance);
       return Outcome::kCannot;
@@ -227,7 +227,7 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
   if (*result != CUDA_SUCCESS) {
     debug("launch of %s refused: %d", instance.kernel->name.c_str(), *result);
     launch.failed = true;
-    heed(*result);
+    note_result(*result);
   }
   launch.issued.store(true, std::memory_order_release);
   return Outcome::kLaunched;

@@ -27,7 +27,7 @@ void LoadedImage::describe(KernelInfo& kernel) const {
   kernel.args_offset = found->args_offset;
   kernel.needs_whole_warps = found->needs_whole_warps;
   kernel.words_behind = found->words_behind;
-  kernel.once = found->once;
+  kernel.guarded = found->once;
   kernel.may_get_form.store(found->persistent);
   kernel.changed.store(true);
 }

@@ -1,4 +1,4 @@
-// Whether the program's streams hold up all streams that the agent sends workers with (worker_streams.h).
+// Whether the program's streams block all streams that the agent sends workers with (worker_streams.h).
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 namespace gpuslice {
 
 /// One thread. A single try without a usable stream means little: workers also begin late when the SMs are busy or the
-/// machine is slow. Streams that hold each other up stay so until a launch ends. So this looks at how long the
+/// machine is slow. Streams that block each other stay blocked until a launch ends. So this looks at how long the
 /// condition lasts.
-class HeldUp {
+class BlockedWorkerStreams {
  public:
   static constexpr std::uint64_t kLastsNs = 200'000'000;
 

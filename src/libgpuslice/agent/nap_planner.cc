@@ -1,10 +1,10 @@
-#include "libgpuslice/agent/end_watch.h"
+#include "libgpuslice/agent/nap_planner.h"
 
 #include <algorithm>
 
 namespace gpuslice {
 
-std::uint64_t EndWatch::nap_ns(std::uint64_t launch, std::uint64_t left_ns, std::uint64_t now_ns) {
+std::uint64_t NapPlanner::nap_ns(std::uint64_t launch, std::uint64_t left_ns, std::uint64_t now_ns) {
   if (launch != launch_) due_ns_ = 0;
   launch_ = launch;
   if (left_ns > 2 * kShortestNapNs) {

@@ -10,7 +10,7 @@ namespace gpuslice {
 inline constexpr std::uint64_t kShortestNapNs = 20'000;
 
 /// One thread.
-class EndWatch {
+class NapPlanner {
  public:
   /// `launch` counts the context's launches. `left_ns` is an estimate of how long the launch still runs; 0: there is
   /// none. The nap is half of that, so that an estimate that is too long does no harm. If the launch should be over and

@@ -1,4 +1,4 @@
-#include "libgpuslice/agent/end_watch.h"
+#include "libgpuslice/agent/nap_planner.h"
 
 #include <gtest/gtest.h>
 
@@ -14,18 +14,18 @@ struct Watched {
   std::uint64_t late = 0;
 };
 Watched watch(std::uint64_t end, std::uint64_t thought) {
-  EndWatch watch;
+  NapPlanner planner;
   Watched result;
   std::uint64_t now = 0;
   while (now < end) {
-    now += watch.nap_ns(1, now < thought ? thought - now : 0, now);
+    now += planner.nap_ns(1, now < thought ? thought - now : 0, now);
     ++result.looks;
   }
   result.late = now - end;
   return result;
 }
 
-TEST(EndWatch, SeesAnEndThatWasForeseenWithinOneShortNapAndWithFewLooks) {
+TEST(NapPlanner, SeesAnEndThatWasForeseenWithinOneShortNapAndWithFewLooks) {
   for (const std::uint64_t end : {50 * kUs, 400 * kUs, 3 * kMs, 50 * kMs}) {
     const Watched seen = watch(end, end);
     EXPECT_LE(seen.late, 2 * kShortestNapNs) << end;
@@ -33,22 +33,22 @@ TEST(EndWatch, SeesAnEndThatWasForeseenWithinOneShortNapAndWithFewLooks) {
   }
 }
 
-TEST(EndWatch, AnEndThatComesEarlierIsSeenBeforeItWasForeseen) {
+TEST(NapPlanner, AnEndThatComesEarlierIsSeenBeforeItWasForeseen) {
   EXPECT_LE(watch(600 * kUs, 1000 * kUs).late, 200 * kUs);
 }
 
-TEST(EndWatch, OfALaunchThatGoesOnAndOnTheEndIsSeenByAnEighthLate) {
+TEST(NapPlanner, OfALaunchThatGoesOnAndOnTheEndIsSeenByAnEighthLate) {
   const Watched seen = watch(100 * kMs, 1 * kMs);
   EXPECT_LE(seen.late, 13 * kMs);
   EXPECT_LE(seen.looks, 100);
 }
 
-TEST(EndWatch, WhatIsSaidOfOneLaunchDoesNotCountForTheNext) {
-  EndWatch watch;
-  EXPECT_EQ(watch.nap_ns(1, 0, 1 * kMs), kShortestNapNs);
-  EXPECT_EQ(watch.nap_ns(1, 0, 9 * kMs), 1 * kMs);
-  EXPECT_EQ(watch.nap_ns(2, 0, 9 * kMs), kShortestNapNs);
-  EXPECT_EQ(watch.nap_ns(2, 600 * kUs, 9 * kMs), 300 * kUs);
+TEST(NapPlanner, WhatIsSaidOfOneLaunchDoesNotCountForTheNext) {
+  NapPlanner planner;
+  EXPECT_EQ(planner.nap_ns(1, 0, 1 * kMs), kShortestNapNs);
+  EXPECT_EQ(planner.nap_ns(1, 0, 9 * kMs), 1 * kMs);
+  EXPECT_EQ(planner.nap_ns(2, 0, 9 * kMs), kShortestNapNs);
+  EXPECT_EQ(planner.nap_ns(2, 600 * kUs, 9 * kMs), 300 * kUs);
 }
 
 }  // namespace
