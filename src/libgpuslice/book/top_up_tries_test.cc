@@ -1,4 +1,4 @@
-#include "libgpuslice/launch/top_up_tries.h"
+#include "libgpuslice/book/top_up_tries.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "libgpuslice/launch/work_time.h"
+#include "libgpuslice/book/work_time.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "libgpuslice/launch/divide.h"
+#include "libgpuslice/book/divide.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "libgpuslice/agent/clock_offset.h"
+#include "libgpuslice/watch/clock_offset.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "libgpuslice/launch/slots.h"
+#include "libgpuslice/book/slots.h"
 
 #include <algorithm>
 #include <cstring>

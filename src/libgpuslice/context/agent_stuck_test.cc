@@ -1,4 +1,4 @@
-#include "libgpuslice/launch/agent_stuck.h"
+#include "libgpuslice/context/agent_stuck.h"
 
 #include <gtest/gtest.h>
 
