@@ -32,17 +32,17 @@ Result<Slots> Slots::create() {
     return fail("no mapped host memory for launch blocks");
   }
   std::memset(host, 0, host_bytes);
-  if (driver().cuMemHostGetDevicePointer_v2(&slots.host_device_, host, 0) != CUDA_SUCCESS ||
-      driver().cuMemAlloc_v2(&slots.device_, kSlots * sizeof(DeviceSlot) + kScratchBytes) != CUDA_SUCCESS) {
+  if (driver().cuMemHostGetDevicePointer_v2(&slots.memory_.host_device, host, 0) != CUDA_SUCCESS ||
+      driver().cuMemAlloc_v2(&slots.memory_.device, kSlots * sizeof(DeviceSlot) + kScratchBytes) != CUDA_SUCCESS) {
     driver().cuMemFreeHost(host);
     return fail("no device memory for launch blocks");
   }
-  slots.host_ = static_cast<HostSlot*>(host);
-  slots.zeros_ = reinterpret_cast<DeviceSlot*>(slots.host_ + kSlots);
+  slots.memory_.host = static_cast<HostSlot*>(host);
+  slots.memory_.zeros = reinterpret_cast<DeviceSlot*>(slots.memory_.host + kSlots);
   auto* bytes = static_cast<std::byte*>(host);
-  slots.polled_ = reinterpret_cast<gpuctl::Polled*>(bytes + kPolledOffset);
-  slots.polled_device_ = slots.host_device_ + kPolledOffset;
-  slots.here_ = reinterpret_cast<Here*>(bytes + kHereOffset);
+  slots.memory_.polled = reinterpret_cast<gpuctl::Polled*>(bytes + kPolledOffset);
+  slots.memory_.polled_device = slots.memory_.host_device + kPolledOffset;
+  slots.memory_.here = reinterpret_cast<Here*>(bytes + kHereOffset);
   slots.free_.reserve(kSlots);
   slots.dirty_.reserve(kSlots);
   for (std::uint32_t i = kSlots; i-- > 0;) slots.free_.push_back(i);
@@ -107,8 +107,9 @@ CUresult Slots::zero(const std::vector<std::uint32_t>& sorted, CUstream stream) 
     const std::uint32_t first = sorted[i];
     std::size_t run = 1;
     while (run < kZeros && i + run < sorted.size() && sorted[i + run] == first + run) ++run;
-    std::memset(static_cast<void*>(&host_[first]), 0, run * sizeof(HostSlot));
-    CUresult result = driver().cuMemcpyHtoDAsync_v2(device_address(first), zeros_, run * sizeof(DeviceSlot), stream);
+    std::memset(static_cast<void*>(&memory_.host[first]), 0, run * sizeof(HostSlot));
+    CUresult result =
+        driver().cuMemcpyHtoDAsync_v2(device_address(first), memory_.zeros, run * sizeof(DeviceSlot), stream);
     if (result != CUDA_SUCCESS) return result;
     i += run;
   }
@@ -116,17 +117,17 @@ CUresult Slots::zero(const std::vector<std::uint32_t>& sorted, CUstream stream) 
 }
 
 CUresult Slots::copy_here(std::uint32_t index, std::uint32_t slot, CUstream stream) const {
-  return driver().cuMemcpyDtoHAsync_v2(here_[index], device_address(slot) + offsetof(DeviceSlot, here), sizeof(Here),
-                                       stream);
+  return driver().cuMemcpyDtoHAsync_v2(memory_.here[index], device_address(slot) + offsetof(DeviceSlot, here),
+                                       sizeof(Here), stream);
 }
 
 std::uint32_t Slots::here(std::uint32_t index) const {
-  return std::accumulate(std::begin(here_[index]), std::end(here_[index]), 0u);
+  return std::accumulate(std::begin(memory_.here[index]), std::end(memory_.here[index]), 0u);
 }
 
 bool Slots::here_outside(std::uint32_t index, std::uint32_t range) const {
   for (std::uint32_t sm = 0; sm < gpuctl::kMaxSms; ++sm) {
-    if (here_[index][sm] != 0 && (sm < (range & 0xffff) || sm >= range >> 16)) return true;
+    if (memory_.here[index][sm] != 0 && (sm < (range & 0xffff) || sm >= range >> 16)) return true;
   }
   return false;
 }

@@ -51,13 +51,17 @@ class Slots {
   CUdeviceptr scratch() const { return device_address(kSlots); }
   static constexpr std::size_t kScratchBytes = 256;
 
-  gpuctl::ptx::HostSlot& host(std::uint32_t slot) const { return host_[slot]; }
-  CUdeviceptr device_address(std::uint32_t slot) const { return device_ + slot * sizeof(gpuctl::ptx::DeviceSlot); }
-  CUdeviceptr host_address(std::uint32_t slot) const { return host_device_ + slot * sizeof(gpuctl::ptx::HostSlot); }
+  gpuctl::ptx::HostSlot& host(std::uint32_t slot) const { return memory_.host[slot]; }
+  CUdeviceptr device_address(std::uint32_t slot) const {
+    return memory_.device + slot * sizeof(gpuctl::ptx::DeviceSlot);
+  }
+  CUdeviceptr host_address(std::uint32_t slot) const {
+    return memory_.host_device + slot * sizeof(gpuctl::ptx::HostSlot);
+  }
 
   /// What kernels poll when there is no stub page or the GPU cannot map it. It lies in the same mapped memory.
-  gpuctl::Polled& polled() const { return *polled_; }
-  CUdeviceptr polled_address() const { return polled_device_; }
+  gpuctl::Polled& polled() const { return *memory_.polled; }
+  CUdeviceptr polled_address() const { return memory_.polled_device; }
 
   /// Starts a copy of the slot's DeviceSlot::here on `stream`, for here() and here_outside() to read. `index` is below
   /// kCopies. Only the agent calls it.
@@ -71,14 +75,17 @@ class Slots {
  private:
   bool zero_all() const;
 
-  CUdeviceptr device_ = 0;
-  gpuctl::ptx::HostSlot* host_ = nullptr;
-  CUdeviceptr host_device_ = 0;
   using Here = std::uint8_t[gpuctl::kMaxSms];
-  gpuctl::ptx::DeviceSlot* zeros_ = nullptr;  ///< kZeros of them, in pinned memory; zero() copies them to the device
-  gpuctl::Polled* polled_ = nullptr;
-  CUdeviceptr polled_device_ = 0;
-  Here* here_ = nullptr;
+  /// What create() allocates.
+  struct Memory {
+    CUdeviceptr device = 0;  ///< of the DeviceSlots
+    gpuctl::ptx::HostSlot* host = nullptr;
+    CUdeviceptr host_device = 0;
+    gpuctl::ptx::DeviceSlot* zeros = nullptr;  ///< kZeros of them, in pinned memory; zero() copies them to the device
+    gpuctl::Polled* polled = nullptr;
+    CUdeviceptr polled_device = 0;
+    Here* here = nullptr;
+  } memory_;
   std::vector<std::uint32_t> free_, given_back_, resting_, dirty_, zeroing_;
   std::size_t wanted_ = 1;  ///< how many slots the largest waiting launch needs
   std::uint64_t aged_ns_ = 0;
