@@ -9,8 +9,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"
 
 declare -A checks=([address]="address,undefined" [thread]=thread)
 # public_api watches running kernels by copying half a megabyte that they write: with thread checks that takes minutes.
-both="identical streams daemon_restart graphs ioctl cooperative confine cubin defects ways_in late_forms resize guarded
-  shared_memory run_ahead opaque durations joining told"
+both="identical streams daemon_restart graphs ioctl cooperative confine cubin defects ways_in background_forms resize
+  guarded shared_memory in_flight_limit opaque durations joining told"
 declare -A system_tests=([address]="$both public_api" [thread]="$both")
 declare -A runtimes=([address]=libasan.so [thread]=libtsan.so)
 

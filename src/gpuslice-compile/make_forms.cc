@@ -32,7 +32,7 @@ constexpr std::array<std::pair<std::string_view, Compiler>, 3> kCompilers = {{
 ImageKernel described(const ptx::EntryReport& report) {
   ImageKernel kernel{.name = report.name,
                      .persistent = report.form != ptx::Form::kOpaque,
-                     .once = report.form == ptx::Form::kGuarded,
+                     .guarded = report.form == ptx::Form::kGuarded,
                      .reason = report.reason,
                      .params = {},
                      .args_offset = report.args_offset,

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "ipc/trace.h"
 #include "ipc/types.h"
 
 namespace gpuctl::ipc {

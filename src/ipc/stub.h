@@ -1,9 +1,10 @@
 // The stub page: one memfd per client, made by gpuctld, mapped by both sides.
 //
-// The daemon writes Grant, Stub::sure_sms and the words before Stub::grant except records_written; the client writes
-// everything else. Neither trusts what it reads: each read checks the value. All fields are words of 16, 32 or 64 bits,
-// accessed atomically or as volatile; there are no locks. The client also maps its Grant words into its GPU's address
-// space. So a worker of a running kernel reads the daemon's decision itself, with no thread of the client in between.
+// The daemon writes Grant, Stub::guaranteed_sms and the words before Stub::grant except records_written; the client
+// writes everything else. Neither trusts what it reads: each read checks the value. All fields are words of 16, 32 or
+// 64 bits, accessed atomically or as volatile; there are no locks. The client also maps its Grant words into its GPU's
+// address space. So a worker of a running kernel reads the daemon's decision itself, with no thread of the client in
+// between.
 #pragma once
 
 #include <cstddef>
@@ -33,12 +34,12 @@ struct alignas(64) Grant {
   std::uint32_t idle;
   /// SMs that only clients of its slice can have: the slice's reserve while it is kept.
   std::uint32_t reserve;
-  std::uint32_t flags;  ///< kMemoryLimited, kAlone, kFree, kTellWork, and a band of priorities (pack_band)
+  std::uint32_t flags;  ///< kMemoryLimited, kAlone, kFree, kReportWork, and a band of priorities (pack_band)
   /// Where its SMs begin, for kernels that can only be confined by number; busy clients are kept apart.
   std::uint32_t first;
   std::uint64_t memory_max;  ///< bytes, if limited: the least limit of its slice and those above, shared by all there
   std::uint32_t time_slice_us;  ///< for its channel groups, where programs take turns; 0: leave them as they are
-  std::uint32_t jobs;           ///< kNoJobs, kTellJobs or kTellEachJob: what the client must report about launches
+  std::uint32_t jobs;           ///< kNoJobs, kReportJobs or kReportEachJob: what the client must report about launches
 };
 /// Grant::flags.
 /// The client must ask before it holds more memory (HoldMemory).
@@ -48,7 +49,7 @@ inline constexpr std::uint32_t kAlone = 2;
 /// Nothing in force needs the client's kernels to give SMs back: they keep their original form.
 inline constexpr std::uint32_t kFree = 4;
 /// The client must wake the daemon when work begins, because SMs of its slice may be lent.
-inline constexpr std::uint32_t kTellWork = 8;
+inline constexpr std::uint32_t kReportWork = 8;
 
 /// Grant::flags: which of the GPU's priority levels the client's streams use. Clients of a GPU with the same priority
 /// have the same rank, except that those with a reserve rank above those without. The lowest rank is 0; there are
@@ -74,9 +75,9 @@ constexpr PriorityBand band_of(std::uint32_t flags) {
 /// Grant::jobs. A client does nothing for it unless a policy for jobs is in force or launches are recorded.
 inline constexpr std::uint32_t kNoJobs = 0;
 /// Keep Head up to date and write Records; wake the daemon when work begins or ends.
-inline constexpr std::uint32_t kTellJobs = 1;
+inline constexpr std::uint32_t kReportJobs = 1;
 /// Also wake the daemon whenever another launch becomes the head, because other jobs wait.
-inline constexpr std::uint32_t kTellEachJob = 2;
+inline constexpr std::uint32_t kReportEachJob = 2;
 static_assert(sizeof(Grant) == 64 && offsetof(Grant, polled) == 0 && offsetof(Grant, epoch) == 16);
 
 /// Grant::time_slice_us: the driver's own. Whether time slices can be set is found out all the same.
@@ -175,9 +176,9 @@ struct Stub {
   Grant grant[kMaxDevices];
   Usage usage[kMaxDevices];
   Head head[kMaxDevices];
-  /// daemon: how many SMs of each device a program in the client's slice is told of, because it can be sure of no more;
+  /// daemon: how many SMs of each device are guaranteed to the client's slice, so a program in it is told of that many;
   /// 0: all. A program that has asked once is told the same number for the rest of its life, whatever this word says.
-  std::uint32_t sure_sms[kMaxDevices];
+  std::uint32_t guaranteed_sms[kMaxDevices];
   /// client: how many it told the program of, if these are fewer than all; 0: all, or the program has not asked.
   std::uint32_t told_sms[kMaxDevices];
   /// Padding up to whole pages; the client may use what follows Stub in the last page for words its GPU polls.

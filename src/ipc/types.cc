@@ -7,7 +7,6 @@
 #include <boost/mp11/algorithm.hpp>
 
 #include "ipc/message.h"
-#include "ipc/trace.h"
 
 namespace gpuctl::ipc {
 

@@ -139,6 +139,23 @@ struct Snapshot {
   std::vector<Client> clients;
 };
 
+/// A launch that ended: what Record streams, a workload that gpuctl simulate replays. Instants are CLOCK_MONOTONIC.
+struct Launch {
+  std::int64_t pid = 0;
+  std::string slice;
+  std::string kernel;
+  std::int64_t device = 0;    ///< the daemon's index
+  std::int64_t priority = 0;  ///< of the slice; so is the next
+  std::int64_t weight = 1;
+  std::int64_t issued_ns = 0;
+  std::int64_t done_ns = 0;
+  double alone_us = 0;  ///< alone on the whole GPU
+  double block_task_us = 0;
+  std::int64_t capsm = 1;  ///< the most it could fill
+  std::int64_t evictions = 0;
+  double evict_us = 0;  ///< mean time of one eviction
+};
+
 /// Absent optional fields are left out. Strings are made valid UTF-8.
 boost::json::object to_json(const Slice& slice);
 boost::json::object to_json(const SliceSettings& settings);
@@ -151,6 +168,7 @@ boost::json::object to_json(const KernelDurations& kernel);
 boost::json::object to_json(const Status& status);
 boost::json::object to_json(const EndedClient& client);
 boost::json::object to_json(const Snapshot& snapshot);
+boost::json::object to_json(const Launch& launch);
 
 /// An array of any of these.
 template <class T>
@@ -174,6 +192,7 @@ void read(Fields& fields, KernelDurations& kernel);
 void read(Fields& fields, Status& status);
 void read(Fields& fields, EndedClient& client);
 void read(Fields& fields, Snapshot& snapshot);
+void read(Fields& fields, Launch& launch);
 
 /// `fields.objects(name)`, each read as T.
 template <class T>

@@ -15,11 +15,11 @@ files = sorted(
     path
     for directory in directories
     for path in directory.iterdir()
-    if path.suffix in (".h", ".cc") and not path.stem.endswith("_test")
+    if path.name.endswith((".h", ".cc", ".ptx.in", "embed_worker.py")) and not path.stem.endswith("_test")
 )
 files += [
     source / "libgpuslice" / name
-    for name in ("compile/image.h", "kernels/kernels.h", "compile/forms.cc", "compile/register_limit.cc")
+    for name in ("compile/image_kernel.h", "kernels/kernels.h", "compile/forms.cc", "compile/register_limit.cc")
 ]
 files += [source / "base" / name for name in ("result.h", "sm_range.h")]
 files += sorted((source / "gpuslice-compile").glob("*.cc"))

@@ -207,10 +207,19 @@ inline constexpr std::uint32_t kPostEveryNs = 50'000;
 /// For an eager leader, which has claimed before it looks: it polls only if no other worker has.
 inline constexpr std::uint32_t kPollEagerlyNs = 2 * kPollEveryNs;
 
+/// The holder looks at `left` this often while it waits for the other workers.
+inline constexpr std::uint32_t kHolderLooksNs = 100;
+
+/// What a leader has to remember until its worker leaves. Any other value is the time at which the chunk to be measured
+/// began.
+inline constexpr std::uint64_t kNothingToNote = 0;
+inline constexpr std::uint64_t kEvicted = 1;  ///< it leaves because its SM is not allowed
+inline constexpr std::uint64_t kResting = 2;  ///< it is the holder, and claims nothing
+
 /// `next` must not reach kClosed, and `looked` must not wrap, when every worker of every grid claims once past the end.
 inline constexpr std::uint64_t kMaxBlockTasks = 0x3fffffff;
 
-/// The worker's state in shared memory, in bytes (worker/start_text.h).
+/// The worker's state in shared memory, in bytes (worker/shared_words.h).
 inline constexpr std::uint32_t kSharedWordsBytes = 64;
 /// Dynamic shared memory of a launch, in bytes, with the worker's words behind it (EntryReport::words_behind). The
 /// words begin at a multiple of 16.

@@ -27,7 +27,7 @@ void Allocator::decide(std::span<const NodeInput> nodes, std::span<const ClientI
 void Allocator::link(std::span<const NodeInput> nodes, std::span<const ClientInput> clients, CapSM capacity) {
   nodes_.assign(nodes.size(), Node{});
   demands_.resize(clients.size());
-  const std::span<Vessel> demands = demands_;
+  const std::span<Claimant> demands = demands_;
   scattered_ = any_demand_ = false;
   // Neighbours are often in the same node, so a run of them is summed in registers and added to the node once.
   for (std::size_t c = 0; c < clients.size();) {
@@ -38,7 +38,7 @@ void Allocator::link(std::span<const NodeInput> nodes, std::span<const ClientInp
     bool latest = false;
     for (; c < clients.size() && clients[c].node == index; ++c) {
       const CapSM demand = std::min(std::min(clients[c].demand, clients[c].most), capacity);
-      demands[c].room = demand;
+      demands[c].demand = demand;
       want += demand.count;
       most |= clients[c].most.count;
       latest |= clients[c].latest;
@@ -76,7 +76,7 @@ void Allocator::gather_clients(std::span<const ClientInput> clients, CapSM capac
     Node& node = nodes_[clients[c].node];
     const std::size_t at = node.first_client + node.clients++;
     residents_[at] = static_cast<std::uint32_t>(c);
-    demands_[at].room = std::min(std::min(clients[c].demand, clients[c].most), capacity);
+    demands_[at].demand = std::min(std::min(clients[c].demand, clients[c].most), capacity);
   }
 }
 
@@ -131,7 +131,7 @@ void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, std:
   });
   const CapSM own = given_[n];
   pool -= own;
-  filler_.poured.resize(n + 1);
+  filler_.parts.resize(n + 1);
   CapSM own_headroom{};
   const auto comes_first = [&](std::size_t c) {
     return any_demand_ ? decision.nodes[c].demand > CapSM{} : nodes_[c].latest;
@@ -139,21 +139,21 @@ void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, std:
   const bool own_comes_first = any_demand_ ? node.own_want > CapSM{} : node.own_latest;
   for (const bool first : {true, false}) {
     if (pool.count == 0) break;
-    filler_.vessels.clear();
+    filler_.claimants.clear();
     each_child([&](std::size_t c) {
       const bool welcome = nodes_[c].inhabited && comes_first(c) == first;
-      filler_.vessels.push_back(
+      filler_.claimants.push_back(
           {welcome ? std::min(nodes[c].max, capacity) - decision.nodes[c].given : CapSM{}, nodes[c].weight});
     });
-    filler_.vessels.push_back({node.open && own_comes_first == first ? pool : CapSM{}, kWeightDefault});
-    filler_.fill(filler_.vessels, pool, 0, filler_.poured);
+    filler_.claimants.push_back({node.open && own_comes_first == first ? pool : CapSM{}, kWeightDefault});
+    filler_.fill(filler_.claimants, pool, 0, filler_.parts);
     n = 0;
     each_child([&](std::size_t c) {
-      decision.nodes[c].headroom += filler_.poured[n];
-      pool -= filler_.poured[n++];
+      decision.nodes[c].headroom += filler_.parts[n];
+      pool -= filler_.parts[n++];
     });
-    own_headroom += filler_.poured[n];
-    pool -= filler_.poured[n];
+    own_headroom += filler_.parts[n];
+    pool -= filler_.parts[n];
   }
   divide_among_clients(index, clients, own, own_headroom, false, turn, decision);
 }
@@ -164,11 +164,11 @@ void Allocator::divide_among_clients(std::size_t index, std::span<const ClientIn
                                      CapSM headroom, bool leaf, std::uint64_t turn, Decision& decision) {
   const std::size_t first = nodes_[index].first_client, count = nodes_[index].clients;
   if (count == 0) return;
-  const std::span<Vessel> vessels{demands_.data() + first, count};
+  const std::span<Claimant> claimants{demands_.data() + first, count};
   if (parts_.size() < count) parts_.resize(count);
   const std::span<CapSM> parts{parts_.data(), count};
   const std::span<ClientDecision> decided = decision.clients;
-  filler_.fill(vessels, capacity, turn, parts);
+  filler_.fill(claimants, capacity, turn, parts);
   const CapSM at_rest = leaf ? capacity - std::min(capacity, nodes_[index].own_want) : CapSM{};
   const auto each = [&](auto&& visit) {
     if (scattered_)
@@ -190,10 +190,10 @@ void Allocator::divide_among_clients(std::size_t index, std::span<const ClientIn
   for (const bool first : {true, false}) {
     if (headroom.count == 0) break;
     each([&](std::size_t n, std::size_t c) {
-      vessels[n].room =
+      claimants[n].demand =
           comes_first(clients[c]) == first ? std::min(headroom, clients[c].most - decided[c].own) : CapSM{};
     });
-    filler_.fill(vessels, headroom, 0, parts);
+    filler_.fill(claimants, headroom, 0, parts);
     each([&](std::size_t n, std::size_t c) {
       decided[c].own += parts[n];
       headroom -= parts[n];

@@ -42,6 +42,8 @@ struct NodeInput {
 
   /// Whether the reserve is kept free now even if no client demands it.
   bool keeps_reserve() const { return strict || active; }
+  /// Whether it is kept free at some times: its mode is not `lend`.
+  bool may_keep_reserve() const { return strict || hold.count() > 0; }
 };
 
 struct ClientInput {
@@ -101,7 +103,7 @@ class Allocator {
   std::vector<Node> nodes_;
   bool any_demand_ = false;
   bool scattered_ = false;                ///< the clients of some node are not adjacent in the input
-  std::vector<Vessel> demands_;           ///< demands of the clients, node by node, at most the device; weight 1
+  std::vector<Claimant> demands_;         ///< demands of the clients, node by node, at most the device; weight 1
   std::vector<std::uint32_t> residents_;  ///< if scattered: the index in the input of each client in demands_
   std::vector<CapSM> parts_;              ///< parts of the clients of one node
   std::vector<Claim> claims_;

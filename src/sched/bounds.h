@@ -1,4 +1,4 @@
-// How many SMs of a device a slice can have at most, and how many it is sure of whatever the clients do. Pure.
+// How many SMs of a device a slice can have at most, and how many are guaranteed to it whatever the clients do. Pure.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace gpuctl::sched {
 CapSM most_of(std::span<const NodeInput> nodes, std::size_t index, CapSM capacity);
 
 /// For each node: how many SMs the clients directly in it can always reach. This is what the maxima on its path allow,
-/// less what the strict reserves outside of that path keep free. Reserves of the other modes and weights do not count.
-/// At least 1.
-std::vector<CapSM> sure_of(std::span<const NodeInput> nodes, CapSM capacity);
+/// less the strict and active reserves outside of that path. An active reserve counts even while its slice is idle: its
+/// clients may have work at any moment. Reserves that are lent and weights do not count. At least 1.
+std::vector<CapSM> guaranteed(std::span<const NodeInput> nodes, CapSM capacity);
 
 }  // namespace gpuctl::sched

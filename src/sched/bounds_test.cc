@@ -17,53 +17,61 @@ NodeInput slice(std::int32_t parent, std::uint32_t reserve, bool strict, std::ui
 }
 
 /// The root, followed by `slices`.
-std::vector<std::uint32_t> sure(std::vector<NodeInput> slices, std::uint32_t root_max = kUnlimitedCapSM.count) {
+std::vector<std::uint32_t> guaranteed_of(std::vector<NodeInput> slices,
+                                         std::uint32_t root_max = kUnlimitedCapSM.count) {
   slices.insert(slices.begin(), slice(-1, kDevice.count, true, root_max));
   std::vector<std::uint32_t> counts;
-  for (const CapSM sms : sure_of(slices, kDevice)) counts.push_back(sms.count);
+  for (const CapSM sms : guaranteed(slices, kDevice)) counts.push_back(sms.count);
   return counts;
 }
 
 using Counts = std::vector<std::uint32_t>;
 
 TEST(Sure, AllWhereNothingIsSet) {
-  EXPECT_EQ(sure({slice(0, 0, false), slice(1, 0, false)}), (Counts{132, 132, 132}));
+  EXPECT_EQ(guaranteed_of({slice(0, 0, false), slice(1, 0, false)}), (Counts{132, 132, 132}));
 }
 
 TEST(Sure, TheLeastMaxOnThePath) {
-  EXPECT_EQ(sure({slice(0, 0, false, 40), slice(1, 0, false, 60), slice(1, 0, false, 4), slice(0, 0, false)}),
+  EXPECT_EQ(guaranteed_of({slice(0, 0, false, 40), slice(1, 0, false, 60), slice(1, 0, false, 4), slice(0, 0, false)}),
             (Counts{132, 40, 40, 4, 132}));
-  EXPECT_EQ(sure({slice(0, 0, false)}, 100), (Counts{100, 100}));
+  EXPECT_EQ(guaranteed_of({slice(0, 0, false)}, 100), (Counts{100, 100}));
 }
 
 TEST(Sure, StrictReservesOfOthersAreNeverTheirs) {
-  EXPECT_EQ(sure({slice(0, 8, true), slice(0, 0, false), slice(0, 30, true)}), (Counts{94, 102, 94, 124}));
-  EXPECT_EQ(sure({slice(0, 8, true), slice(0, 0, false, 130)}), (Counts{124, 132, 124}));
-  EXPECT_EQ(sure({slice(0, 8, true), slice(0, 0, false, 40)}), (Counts{124, 132, 40}));
+  EXPECT_EQ(guaranteed_of({slice(0, 8, true), slice(0, 0, false), slice(0, 30, true)}), (Counts{94, 102, 94, 124}));
+  EXPECT_EQ(guaranteed_of({slice(0, 8, true), slice(0, 0, false, 130)}), (Counts{124, 132, 124}));
+  EXPECT_EQ(guaranteed_of({slice(0, 8, true), slice(0, 0, false, 40)}), (Counts{124, 132, 40}));
 }
 
 TEST(Sure, ReservesThatMayBeLentAreTheirsToo) {
-  EXPECT_EQ(sure({slice(0, 8, false), slice(0, 0, false)}), (Counts{132, 132, 132}));
+  EXPECT_EQ(guaranteed_of({slice(0, 8, false), slice(0, 0, false)}), (Counts{132, 132, 132}));
+}
+
+TEST(Sure, ReservesThatAreKeptWhileTheirSliceIsActiveAreNeverTheirs) {
+  NodeInput active = slice(0, 8, false);
+  active.hold = std::chrono::milliseconds(1);
+  EXPECT_EQ(guaranteed_of({active, slice(0, 0, false)}), (Counts{124, 132, 124}));
 }
 
 TEST(Sure, AReserveWithinAReserveCountsOnce) {
   // Slice 1 keeps 40 SMs free; slice 2 below it keeps 10 of these.
-  EXPECT_EQ(sure({slice(0, 40, true), slice(1, 10, true), slice(1, 0, false), slice(0, 0, false)}),
+  EXPECT_EQ(guaranteed_of({slice(0, 40, true), slice(1, 10, true), slice(1, 0, false), slice(0, 0, false)}),
             (Counts{92, 122, 132, 122, 92}));
   // A slice whose reserve is lent still keeps free what a slice below it does not lend.
-  EXPECT_EQ(sure({slice(0, 40, false), slice(1, 10, true), slice(0, 0, false)}), (Counts{122, 122, 132, 122}));
+  EXPECT_EQ(guaranteed_of({slice(0, 40, false), slice(1, 10, true), slice(0, 0, false)}), (Counts{122, 122, 132, 122}));
 }
 
 TEST(Sure, WithinAMaxWhatIsKeptThereIsTakenFromIt) {
-  EXPECT_EQ(sure({slice(0, 40, false, 60), slice(1, 20, true), slice(1, 0, false)}), (Counts{112, 40, 60, 40}));
+  EXPECT_EQ(guaranteed_of({slice(0, 40, false, 60), slice(1, 20, true), slice(1, 0, false)}),
+            (Counts{112, 40, 60, 40}));
 }
 
 TEST(Sure, NeverNothing) {
-  EXPECT_EQ(sure({slice(0, 132, true), slice(0, 0, false)}), (Counts{1, 132, 1}));
-  EXPECT_EQ(sure({slice(0, 0, false, 0)}), (Counts{132, 1}));
+  EXPECT_EQ(guaranteed_of({slice(0, 132, true), slice(0, 0, false)}), (Counts{1, 132, 1}));
+  EXPECT_EQ(guaranteed_of({slice(0, 0, false, 0)}), (Counts{132, 1}));
   // A device that is smaller than what the tree keeps free.
   const std::vector<NodeInput> nodes{slice(-1, 132, true), slice(0, 100, true), slice(0, 30, true)};
-  EXPECT_EQ(sure_of(nodes, CapSM{16}), (std::vector<CapSM>{CapSM{1}, CapSM{1}, CapSM{1}}));
+  EXPECT_EQ(guaranteed(nodes, CapSM{16}), (std::vector<CapSM>{CapSM{1}, CapSM{1}, CapSM{1}}));
 }
 
 TEST(Sure, IsWhatTheAllocatorGivesToWhoAsksAlone) {
@@ -75,12 +83,14 @@ TEST(Sure, IsWhatTheAllocatorGivesToWhoAsksAlone) {
     for (int n = 0; n < 6; ++n) {
       const std::string& above = paths[upto(static_cast<std::uint32_t>(paths.size() - 1))];
       const std::string path = (above == "/" ? "" : above + "/") + "s" + std::to_string(n);
-      SliceChange change{.reserve = upto(40), .reserve_mode = upto(1) ? "strict" : "lend"};
+      static constexpr const char* kModes[] = {"strict", "active", "lend"};
+      SliceChange change{.reserve = upto(40), .reserve_mode = kModes[upto(2)]};
       if (upto(2) == 0) change.max = upto(60) + 40;
       if (tree.create(path, change, kRoot)) paths.push_back(path);
     }
-    const std::vector<NodeInput> nodes = tree.nodes();
-    const std::vector<CapSM> told = sure_of(nodes, kDevice);
+    std::vector<NodeInput> nodes = tree.nodes();
+    for (NodeInput& node : nodes) node.active = node.may_keep_reserve();
+    const std::vector<CapSM> told = guaranteed(nodes, kDevice);
     for (std::uint32_t n = 0; n < nodes.size(); ++n) {
       Allocator allocator;
       Decision decision;

@@ -188,6 +188,16 @@ def by_freed_memory(on):
     call("cuMemAlloc_v2", ctypes.byref(some), SIZE(4))
     call("cuMemFree_v2", some)
     copy(on)
+def by_followers(on):
+    event = made("cuEventCreate", 2)
+    copy(on)
+    launch(on)
+    call("cuMemsetD32Async", word, 1, SIZE(1), on)
+    call("cuEventRecord", event, on)
+    launch(on)
+    call("cuStreamWaitEvent", on, event, 0)
+    launch(on)
+    copy(on)
 def by_another_thread(on):
     def look():
         call("cuCtxSetCurrent", context)
@@ -277,6 +287,7 @@ WAYS = (
     "changed_priority",
     "launch_behind_event",
     "freed_memory",
+    "followers",
     "another_thread",
 )
 BY_LEGACY = ("plain_copy", "plain_memset", "legacy_stream", "legacy_launch")
@@ -334,6 +345,11 @@ class Joining(instance.SystemTest):
         self.start_program()
         self.assertEqual(self.program.ask("non-blocking", MANY, "copy"), "0 0")
         self.assertIn(MANY, self.in_a_row())
+
+    def test_copies_memsets_and_events_follow(self):
+        self.start_program()
+        self.assertEqual(self.program.ask("non-blocking", MANY, "followers"), "0 0")
+        self.assertIn(MANY + 3, self.in_a_row())
 
     def test_threads_while_grants_change(self):
         self.start_program("--evict-storm", STORM_US)

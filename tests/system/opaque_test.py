@@ -156,6 +156,19 @@ class Opaque(instance.SystemTest):
                         lambda: "no whole group of SMs is granted" in self.why(program), "it to be said"
                     )
 
+    def test_it_has_as_many_sms_as_the_program_was_told_of_wherever_they_begin(self):
+        """Nine SMs are four pairs and one more. The grant begins at the fourth, in the middle of a pair."""
+        self.env["SOFTGPU_SMS"] = "9"
+        self.start_daemon()
+        self.gpuctl("create-slice", "other", "--reserve", 3, "--reserve-mode", "strict", "--max", 3)
+        self.gpuctl("create-slice", "s")
+        busy = self.start_bench("other", "work", "--blocks", 64, "--iterations", 20, "--seconds", 60)
+        instance.wait_until(
+            lambda: (self.usage("other", busy.pid) or {"holding": 0})["holding"] == 3, "the other program's SMs"
+        )
+        program = self.start_program("s")
+        self.assertEqual(program.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS), "0 True 6")
+
     def test_the_primary_context_ends_when_the_program_has_released_it(self):
         """A part of the GPU holds it as well."""
         self.start_daemon()

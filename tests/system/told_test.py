@@ -64,59 +64,63 @@ class Told(instance.SystemTest):
         told = self.assert_sms(plain, ALL)
         self.start_daemon()
         self.gpuctl("create-slice", "s")
-        self.gpuctl("create-slice", "lent", "--reserve", 2)
+        self.gpuctl("create-slice", "lent", "--reserve", 2, "--reserve-mode", "lend")
         program = Asked(self, "s")
         self.assertEqual(program.told(), told)
         self.assert_right(program, ALL)
         self.assertEqual(self.said("s", program), (0, 0))
 
     def test_a_max(self):
+        """SMs come in pairs: that is what a part of the GPU has, to which kernels without another form are confined."""
         self.start_daemon()
-        self.gpuctl("create-slice", "s", "--max", 5)
+        self.gpuctl("create-slice", "s", "--max", 6)
         self.gpuctl("create-slice", "s/below", "--max", 3)
-        for path, sms in (("s", 5), ("s/below", 3)):
+        self.gpuctl("create-slice", "one", "--max", 1)
+        for path, sms in (("s", 6), ("s/below", 2), ("one", 1)):
             with self.subTest(path):
                 program = Asked(self, path)
                 self.assert_sms(program, sms)
                 self.assert_right(program, sms)
                 self.assertEqual(self.said(path, program), (sms, sms))
 
-    def test_beside_a_strict_reserve(self):
+    def test_beside_a_reserve_that_is_not_lent(self):
         self.start_daemon()
-        self.gpuctl("create-slice", "ls", "--reserve", 2, "--reserve-mode", "strict")
+        self.gpuctl("create-slice", "ls", "--reserve", 2)
         self.gpuctl("create-slice", "batch")
         self.gpuctl("create-slice", "limited", "--max", 7)
-        for path, sms in (("batch", ALL - 2), ("limited", ALL - 2), ("ls", ALL), ("/", ALL - 2)):
-            with self.subTest(path):
-                program = Asked(self, path)
-                self.assert_sms(program, sms)
-                self.assert_right(program, sms)
-                program.end()
+        for mode in ("strict", "active"):
+            self.gpuctl("set", "ls", f"reserve-mode={mode}")
+            for path, sms in (("batch", ALL - 2), ("limited", ALL - 2), ("ls", ALL), ("/", ALL - 2)):
+                with self.subTest(path, mode=mode):
+                    program = Asked(self, path)
+                    self.assert_sms(program, sms)
+                    self.assert_right(program, sms)
+                    program.end()
 
     def test_the_first_answer_stays(self):
         self.start_daemon()
-        self.gpuctl("create-slice", "s", "--max", 3)
+        self.gpuctl("create-slice", "s", "--max", 4)
         early, asked_late = Asked(self, "s"), Asked(self, "s")
-        self.assert_sms(early, 3)
-        for change in ("max=5", "max=none", "max=1"):
+        self.assert_sms(early, 4)
+        for change in ("max=6", "max=none", "max=1"):
             self.gpuctl("set", "s", change)
-            self.assert_sms(early, 3)
-            self.assert_right(early, 3)
-        self.gpuctl("set", "s", "max=5")
-        self.assert_sms(asked_late, 5)
-        self.assert_sms(early, 3)
-        self.assertEqual((self.said("s", early), self.said("s", asked_late)), ((3, 3), (5, 5)))
+            self.assert_sms(early, 4)
+            self.assert_right(early, 4)
+        self.gpuctl("set", "s", "max=6")
+        self.assert_sms(asked_late, 6)
+        self.assert_sms(early, 4)
+        self.assertEqual((self.said("s", early), self.said("s", asked_late)), ((4, 4), (6, 6)))
         self.daemon.kill()
-        self.assert_sms(early, 3)
+        self.assert_sms(early, 4)
         self.start_daemon()
         instance.wait_until(lambda: len(self.clients("s")) == 2, "the programs to come back")
-        self.assert_sms(early, 3)
-        self.assertEqual(self.said("s", early), (3, 3))
+        self.assert_sms(early, 4)
+        self.assertEqual(self.said("s", early), (4, 4))
 
     def test_all_who_ask_first_at_once_hear_the_same(self):
         self.start_daemon()
-        self.gpuctl("create-slice", "s", "--max", 3)
-        self.assertEqual(Asked(self, "s").ask("sms"), "3")
+        self.gpuctl("create-slice", "s", "--max", 4)
+        self.assertEqual(Asked(self, "s").ask("sms"), "4")
 
     def test_a_daemon_that_comes_later_changes_nothing(self):
         """The first question was asked without one."""
@@ -126,7 +130,7 @@ class Told(instance.SystemTest):
         program = Asked(self, None, env={**env, "GPUCTL_SLICE": "s", "LD_PRELOAD": preload})
         self.assert_sms(program, ALL)
         self.start_daemon()
-        self.gpuctl("create-slice", "s", "--max", 3)
+        self.gpuctl("create-slice", "s", "--max", 4)
         instance.wait_until(lambda: self.clients("s"), "the program to attach")
         self.assert_sms(program, ALL)
         self.assert_right(program, ALL)
@@ -135,21 +139,21 @@ class Told(instance.SystemTest):
     def test_a_program_that_was_told_of_fewer_uses_all_that_it_is_granted_later(self):
         """The library itself goes by what there is."""
         self.start_daemon()
-        self.gpuctl("create-slice", "s", "--max", 3)
+        self.gpuctl("create-slice", "s", "--max", 4)
         program = self.start_bench("s", "work", "--blocks", 64, "--iterations", 20, "--seconds", 60)
         instance.wait_until(
-            lambda: (self.usage("s", program.pid) or {"holding": 0})["holding"] == 3, "three SMs to be held"
+            lambda: (self.usage("s", program.pid) or {"holding": 0})["holding"] == 4, "four SMs to be held"
         )
         self.gpuctl("set", "s", "max=none")
         instance.wait_until(lambda: self.usage("s", program.pid)["holding"] == ALL, "all SMs to be held")
-        self.assertEqual(self.said("s", program)[0], 3)
+        self.assertEqual(self.said("s", program)[0], 4)
 
     def test_linked_with_the_driver(self):
         self.start_daemon()
-        self.gpuctl("create-slice", "s", "--max", 3, "--memory-max", "64M")
+        self.gpuctl("create-slice", "s", "--max", 4, "--memory-max", "64M")
         program = self.start_in("s", instance.DRIVER_PROGRAMS / "told_linked")
         self.assertEqual(program.wait(), 0, program.err())
-        self.assertEqual(program.out(), f"3 {64 * MIB}\n")
+        self.assertEqual(program.out(), f"4 {64 * MIB}\n")
 
     def test_memory_is_the_same_by_every_way_to_ask(self):
         self.start_daemon()

@@ -2,8 +2,8 @@
 
 #include <ostream>
 
+#include "gpuctl/text/error_text.h"
 #include "gpuctl/text/suggest.h"
-#include "ipc/error_text.h"
 #include "ipc/interface.h"
 
 namespace gpuctl::cli {
@@ -33,7 +33,7 @@ Outcome<Daemon> Daemon::connect(const Context& context) {
 Outcome<boost::json::object> Daemon::judge(const Result<ipc::Reply>& reply) {
   if (!reply) return unreachable(reply.error().message);
   if (reply->error.empty()) return reply->parameters;
-  std::string text = ipc::error_text(*reply);
+  std::string text = error_text(*reply);
   if (reply->error == std::string(ipc::kInterface) + ".NoSuchSlice") {
     const boost::json::value* path = reply->parameters.if_contains("path");
     const Result<ipc::Reply> list = connection_.call(make_call("ListSlices", {}));

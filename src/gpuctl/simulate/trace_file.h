@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ipc/trace.h"
+#include "ipc/types.h"
 
 namespace gpuctl::cli {
 

@@ -146,12 +146,12 @@ std::string_view Client::in_force() const {
   return name_of(InForce::nothing);
 }
 
-void Client::write_sure(std::size_t index, std::uint32_t sms) {
-  ipc::store(stub_->sure_sms[index], sms);
+void Client::write_guaranteed(std::size_t index, std::uint32_t sms) {
+  ipc::store(stub_->guaranteed_sms[index], sms);
 }
 
-void Client::write_tell_work(std::size_t index, bool on) {
-  write_flag(index, ipc::kTellWork, on);
+void Client::write_report_work(std::size_t index, bool on) {
+  write_flag(index, ipc::kReportWork, on);
 }
 
 void Client::write_flag(std::size_t index, std::uint32_t flag, bool on) {

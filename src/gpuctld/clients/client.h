@@ -78,7 +78,7 @@ class Client {
     JobQueue* queue = nullptr;       ///< in which it takes turns; null: no policy for jobs
     ClientJob job;
     std::uint32_t admitted = ipc::kUnlimited;  ///< the most CapSM that its policy for jobs lets it have
-    std::uint32_t told_jobs = ipc::kNoJobs;    ///< Grant::jobs
+    std::uint32_t wanted_jobs = ipc::kNoJobs;  ///< Grant::jobs
     std::uint32_t flags = 0;                   ///< Grant::flags
     InForce in_force = InForce::nothing;       ///< kFree is set for `nothing`
     bool latest = false;                       ///< it had demand when any client of the device last had
@@ -114,10 +114,10 @@ class Client {
   void write_alone(std::size_t slot, bool alone);
   /// The same for kFree.
   void write_in_force(std::size_t slot, InForce what);
-  /// The same for Stub::sure_sms.
-  void write_sure(std::size_t slot, std::uint32_t sms);
-  /// The same for kTellWork.
-  void write_tell_work(std::size_t slot, bool on);
+  /// The same for Stub::guaranteed_sms.
+  void write_guaranteed(std::size_t slot, std::uint32_t sms);
+  /// The same for kReportWork.
+  void write_report_work(std::size_t slot, bool on);
   /// The same for Grant::jobs.
   void write_jobs(std::size_t slot, std::uint32_t wanted);
 

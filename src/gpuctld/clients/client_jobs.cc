@@ -14,7 +14,7 @@ constexpr int kTries = 3;
 }  // namespace
 
 void Client::write_jobs(std::size_t index, std::uint32_t wanted) {
-  if (std::exchange(slots_[index].told_jobs, wanted) != wanted) ipc::store(stub_->grant[index].jobs, wanted);
+  if (std::exchange(slots_[index].wanted_jobs, wanted) != wanted) ipc::store(stub_->grant[index].jobs, wanted);
 }
 
 std::optional<ipc::Head> Client::head(std::size_t index, std::uint64_t now_ns) const {

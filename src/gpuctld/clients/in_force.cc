@@ -68,9 +68,9 @@ std::vector<NodeFacts> facts_of(std::span<const sched::NodeInput> nodes, std::sp
 InForce first_reason(const NodeFacts& facts, const Resident& client, const Circumstances& where) {
   if (where.storms) return InForce::storm;
   if (facts.limited) return InForce::max;
-  if (facts.beside_reserve && !where.by_turns) return InForce::reserve;
-  if (facts.uneven && !where.by_turns) return InForce::weights;
-  if (client.tells_jobs) return InForce::jobs;
+  if (facts.beside_reserve && !where.time_sliced) return InForce::reserve;
+  if (facts.uneven && !where.time_sliced) return InForce::weights;
+  if (client.reports_jobs) return InForce::jobs;
   return where.always ? InForce::always : InForce::nothing;
 }
 

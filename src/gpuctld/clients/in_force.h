@@ -26,13 +26,13 @@ std::string_view name_of(InForce what);
 
 /// A client of the device.
 struct Resident {
-  std::uint32_t node = 0;   ///< its slice
-  bool tells_jobs = false;  ///< it must report its launches (ipc::Grant::jobs)
+  std::uint32_t node = 0;     ///< its slice
+  bool reports_jobs = false;  ///< it must report its launches (ipc::Grant::jobs)
 };
 
 struct Circumstances {
   sched::CapSM capacity{};
-  bool by_turns = false;  ///< clients are never on the device at the same time: only their own limits matter
+  bool time_sliced = false;  ///< clients are never on the device at the same time: only their own limits matter
   bool storms = false;
   bool always = false;
 };

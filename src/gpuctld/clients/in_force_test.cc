@@ -18,9 +18,9 @@ std::vector<sched::NodeInput> below_root(std::vector<sched::NodeInput> slices) {
   return nodes;
 }
 
-Found look(const std::vector<sched::NodeInput>& nodes, const std::vector<Resident>& clients, bool by_turns = false,
+Found look(const std::vector<sched::NodeInput>& nodes, const std::vector<Resident>& clients, bool time_sliced = false,
            bool storms = false) {
-  return what_is_in_force(nodes, clients, {.capacity = CapSM{132}, .by_turns = by_turns, .storms = storms});
+  return what_is_in_force(nodes, clients, {.capacity = CapSM{132}, .time_sliced = time_sliced, .storms = storms});
 }
 
 TEST(InForce, NothingWhereNothingIsSet) {

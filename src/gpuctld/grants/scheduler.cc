@@ -12,12 +12,12 @@ namespace gpuctl::daemon {
 Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, std::chrono::nanoseconds deadline)
     : devices_(std::move(devices)), tree_(std::move(tree)), nodes_(tree_.nodes()), deadline_(deadline) {
   for (const Gpu& gpu : devices_) {
-    boards_.emplace_back(gpu.sms);
-    sms_.push_back(boards_.back().sms());
+    grants_.emplace_back(gpu.sms);
+    sms_.push_back(grants_.back().sms());
   }
-  queues_.resize(boards_.size());
-  nodes_on_.assign(boards_.size(), nodes_);
-  work_.resize(boards_.size());
+  queues_.resize(grants_.size());
+  nodes_on_.assign(grants_.size(), nodes_);
+  work_.resize(grants_.size());
   rebuild(0);
   decide(0);
 }
@@ -25,7 +25,7 @@ Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, std::chron
 void Scheduler::set_tree(sched::SliceTree tree, std::uint64_t now_ns) {
   tree_ = std::move(tree);
   nodes_ = tree_.nodes();
-  nodes_on_.assign(boards_.size(), nodes_);
+  nodes_on_.assign(grants_.size(), nodes_);
   begin_anew(now_ns);
 }
 
@@ -104,15 +104,15 @@ void Scheduler::apply_priorities(std::uint64_t now_ns) {
   for (Client& client : clients_) client.set_priority(priority_of(client), *band++, now_ns);
 }
 
-void Scheduler::set_by_turns(bool on, bool time_slices, std::uint64_t now_ns) {
+void Scheduler::set_time_sliced(bool on, bool time_slices, std::uint64_t now_ns) {
   sets_time_slices_ = on && time_slices;
   for (std::size_t device = 0; device < devices_.size(); ++device)
-    boards_[device].set_by_turns(on && !devices_[device].software);
+    grants_[device].set_time_sliced(on && !devices_[device].software);
   begin_anew(now_ns);
 }
 
 void Scheduler::set_always_preemptible(bool on, std::uint64_t now_ns) {
-  for (Board& board : boards_) board.set_always_preemptible(on);
+  for (DeviceGrants& grants : grants_) grants.set_always_preemptible(on);
   begin_anew(now_ns);
 }
 
@@ -151,7 +151,7 @@ ipc::TimeSlice Scheduler::time_slices_work() const {
 }
 
 void Scheduler::rebuild(std::uint64_t now_ns) {
-  std::vector<std::vector<Board::Member>> members(boards_.size());
+  std::vector<std::vector<DeviceGrants::Member>> members(grants_.size());
   for (Client& client : clients_) {
     std::uint32_t node = 0;
     for (const auto& [path, slice] : tree_.slices()) {
@@ -162,7 +162,7 @@ void Scheduler::rebuild(std::uint64_t now_ns) {
       if (const int device = client.slots()[slot].device; device >= 0)
         members[static_cast<std::size_t>(device)].push_back({&client, slot});
   }
-  for (std::size_t device = 0; device < boards_.size(); ++device) boards_[device].renew(std::move(members[device]));
+  for (std::size_t device = 0; device < grants_.size(); ++device) grants_[device].renew(std::move(members[device]));
   apply_memory_limits();
   rebuild_queues(now_ns);
 }
@@ -182,7 +182,7 @@ bool Scheduler::mark_active(std::uint64_t now_ns) {
       if (slot.device >= 0) work_[static_cast<std::size_t>(slot.device)].push_back({client.node, slot.work_ns});
   bool changed = false;
   reserve_ends_ns_ = UINT64_MAX;
-  for (std::size_t device = 0; device < boards_.size(); ++device) {
+  for (std::size_t device = 0; device < grants_.size(); ++device) {
     const sched::Activity activity = sched::mark_active(nodes_on_[device], work_[device], now_ns);
     changed |= activity.changed;
     reserve_ends_ns_ = std::min(reserve_ends_ns_, activity.next_ns);
@@ -195,7 +195,7 @@ void Scheduler::update(std::uint64_t now_ns) {
   bool changed = read_usage(now_ns), starving = false;
   changed |= mark_active(now_ns);
   changed |= take_turns(now_ns);
-  for (const Board& board : boards_) starving |= board.starving();
+  for (const DeviceGrants& grants : grants_) starving |= grants.starving();
   const auto lasts = [now_ns](std::uint64_t since_ns) { return std::chrono::nanoseconds(now_ns - since_ns); };
   // A turn's time begins when every client has what the turn gives it. Slow clients cannot put that off beyond the
   // deadline.
@@ -213,13 +213,13 @@ void Scheduler::update(std::uint64_t now_ns) {
 
 void Scheduler::decide(std::uint64_t now_ns) {
   mark_active(now_ns);
-  for (std::size_t device = 0; device < boards_.size(); ++device)
-    boards_[device].decide(allocator_, nodes_on_[device], turn_);
+  for (std::size_t device = 0; device < grants_.size(); ++device)
+    grants_[device].decide(allocator_, nodes_on_[device], turn_);
   write(now_ns);
 }
 
 void Scheduler::write(std::uint64_t now_ns) {
-  for (Board& board : boards_) board.write(deadline_, now_ns);
+  for (DeviceGrants& grants : grants_) grants.write(deadline_, now_ns);
 }
 
 std::vector<Client*> Scheduler::check_deadlines(std::uint64_t now_ns) {
@@ -234,7 +234,7 @@ std::vector<Client*> Scheduler::check_deadlines(std::uint64_t now_ns) {
 }
 
 void Scheduler::storm(Random& random, std::uint64_t now_ns) {
-  for (Board& board : boards_) board.storm(random, now_ns);
+  for (DeviceGrants& grants : grants_) grants.storm(random, now_ns);
 }
 
 bool Scheduler::busy() const {
@@ -242,7 +242,7 @@ bool Scheduler::busy() const {
 }
 
 bool Scheduler::waiting() const {
-  return std::any_of(boards_.begin(), boards_.end(), [](const Board& board) { return board.waiting(); });
+  return std::any_of(grants_.begin(), grants_.end(), [](const DeviceGrants& grants) { return grants.waiting(); });
 }
 
 std::size_t Scheduler::clients_in(std::string_view slice) const {
@@ -252,9 +252,9 @@ std::size_t Scheduler::clients_in(std::string_view slice) const {
 
 std::vector<Scheduler::SliceUse> Scheduler::slice_use() const {
   std::vector<SliceUse> use(nodes_.size());
-  for (const Board& board : boards_) {
+  for (const DeviceGrants& grants : grants_) {
     for (std::size_t i = 0; i < use.size(); ++i) {
-      const sched::NodeDecision& node = board.decision().nodes[i];
+      const sched::NodeDecision& node = grants.decision().nodes[i];
       use[i].granted = std::max(use[i].granted, node.given + node.headroom);
       use[i].demand = std::max(use[i].demand, node.demand);
     }

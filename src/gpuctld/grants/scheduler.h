@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "gpuctld/clients/client.h"
 #include "gpuctld/config/config.h"
-#include "gpuctld/grants/board.h"
+#include "gpuctld/grants/device_grants.h"
 #include "gpuctld/host/devices.h"
 #include "gpuctld/jobs/job_queue.h"
 #include "gpuctld/jobs/kernel_knowledge.h"
@@ -68,9 +68,9 @@ class Scheduler {
   MemoryAnswer hold_memory(Client& client, std::size_t slot, std::uint64_t bytes);
 
   /// `on`: programs take turns on the GPUs (no MPS). `time_slices`: the administrator wants to set how long turns last.
-  void set_by_turns(bool on, bool time_slices, std::uint64_t now_ns);
+  void set_time_sliced(bool on, bool time_slices, std::uint64_t now_ns);
 
-  /// Board::set_always_preemptible, on all devices.
+  /// DeviceGrants::set_always_preemptible, on all devices.
   void set_always_preemptible(bool on, std::uint64_t now_ns);
 
   /// Whether time slices work here: what became of those that any client was given so far, on any device.
@@ -98,7 +98,7 @@ class Scheduler {
   void storm(Random& random, std::uint64_t now_ns);
 
   bool busy() const;
-  /// Whether a handover is under way (board.h); then update() must be called again soon.
+  /// Whether a handover is under way (device_grants.h); then update() must be called again soon.
   bool waiting() const;
   std::size_t clients_in(std::string_view slice) const;
 
@@ -149,7 +149,7 @@ class Scheduler {
   /// When the first reserve will be lent, unless its slice launches something before.
   std::uint64_t reserve_ends_ns_ = UINT64_MAX;
   std::list<Client> clients_;  ///< in the order of attachment; addresses are stable
-  std::vector<Board> boards_;
+  std::vector<DeviceGrants> grants_;
   sched::Allocator allocator_;
   KernelKnowledge knowledge_;
   Recorder recorder_;

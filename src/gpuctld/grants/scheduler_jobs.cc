@@ -69,11 +69,11 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
   const std::vector<ipc::PriorityBand> bands = this->bands();
   std::map<const Client*, ipc::PriorityBand> band_of;
   for (auto band = bands.begin(); const Client& client : clients_) band_of[&client] = *band++;
-  const std::uint32_t unruled = recorder_.wanted() ? ipc::kTellJobs : ipc::kNoJobs;
+  const std::uint32_t unruled = recorder_.wanted() ? ipc::kReportJobs : ipc::kNoJobs;
 
-  for (std::size_t device = 0; device < boards_.size(); ++device) {
-    const std::span<const Board::Member> there = boards_[device].members();
-    const std::vector<bool> obeys = boards_[device].obeys_without_jobs(nodes_on_[device]);
+  for (std::size_t device = 0; device < grants_.size(); ++device) {
+    const std::span<const DeviceGrants::Member> there = grants_[device].members();
+    const std::vector<bool> obeys = grants_[device].obeys_without_jobs(nodes_on_[device]);
     std::map<std::string, Ruled> ruled;  // by path of the slice that rules
     for (std::size_t i = 0; i < there.size(); ++i) {
       Client& client = *there[i].client;
@@ -92,7 +92,7 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
       if (rule.by < 0 || rules[static_cast<std::size_t>(rule.by)].path != rule.path) continue;
       const std::string& policy = rule.slice->job_policy;
       Ruled& queue = ruled[*rule.path];
-      if (!boards_[device].by_turns() && queue.left_to_gpu(policy)) {
+      if (!grants_[device].time_sliced() && queue.left_to_gpu(policy)) {
         for (const JobQueue::Member& member : queue.members) release(*member.client, member.slot, unruled);
         continue;
       }
@@ -146,7 +146,7 @@ std::optional<GrantHistory::Held> Scheduler::held_by(Client& client, std::size_t
                                                      const ipc::Record& launch) const {
   Client::Slot& slot = client.slots()[index];
   const std::uint64_t before = std::exchange(slot.last_done_ns, std::max(slot.last_done_ns, launch.done_ns));
-  if (boards_[static_cast<std::size_t>(slot.device)].by_turns() || launch.done_ns <= launch.start_ns)
+  if (grants_[static_cast<std::size_t>(slot.device)].time_sliced() || launch.done_ns <= launch.start_ns)
     return std::nullopt;
   const std::uint64_t ran = launch.done_ns - launch.start_ns;
   const std::optional<ipc::Head> head = client.head(index, UINT64_MAX);

@@ -88,7 +88,7 @@ TEST(TimeSlices, ReachThePrograms) {
   Scheduler scheduler({hardware()}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram batch(scheduler, "batch");
   EXPECT_EQ(slice_of(batch), 0u);
-  scheduler.set_by_turns(true, true, 2);
+  scheduler.set_time_sliced(true, true, 2);
   EXPECT_EQ(slice_of(batch), kOwn);
   const std::uint32_t before = batch.epoch();
   {
@@ -99,13 +99,13 @@ TEST(TimeSlices, ReachThePrograms) {
     scheduler.remove(*ls.client, 3);
   }
   EXPECT_EQ(slice_of(batch), kOwn);
-  scheduler.set_by_turns(true, false, 4);
+  scheduler.set_time_sliced(true, false, 4);
   EXPECT_EQ(slice_of(batch), 0u);
 }
 
 TEST(TimeSlices, FollowChangesOfTheTreeAndHints) {
   Scheduler scheduler({hardware()}, ls_and_batch(sched::ReserveMode::strict));
-  scheduler.set_by_turns(true, true, 1);
+  scheduler.set_time_sliced(true, true, 1);
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
   EXPECT_EQ(slice_of(batch), kGivingWayUs);
   sched::SliceTree tree = scheduler.tree();
@@ -120,7 +120,7 @@ TEST(TimeSlices, FollowChangesOfTheTreeAndHints) {
 
 TEST(TimeSlices, OnlyProgramsOnTheSameGpuMatter) {
   Scheduler scheduler({hardware(0), hardware(1), gpu(8, 2)}, ls_and_batch(sched::ReserveMode::strict));
-  scheduler.set_by_turns(true, true, 1);
+  scheduler.set_time_sliced(true, true, 1);
   FakeProgram ls(scheduler, "ls", {0, 2}), batch(scheduler, "batch", {1, 0, 2});
   EXPECT_EQ(slice_of(batch, 0), kOwn);
   EXPECT_EQ(slice_of(batch, 1), kGivingWayUs);

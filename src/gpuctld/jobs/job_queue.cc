@@ -230,7 +230,7 @@ bool JobQueue::admit() {
         granted >= scheduler_.capacity() || (alone && job != nullptr) || (idle && member.client == latest_);
     const std::uint32_t admitted = all ? ipc::kUnlimited : granted.count;
     changed |= std::exchange(slot.admitted, admitted) != admitted;
-    member.client->write_jobs(member.slot, scheduler_.jobs().size() > 1 ? ipc::kTellEachJob : ipc::kTellJobs);
+    member.client->write_jobs(member.slot, scheduler_.jobs().size() > 1 ? ipc::kReportEachJob : ipc::kReportJobs);
   }
   return changed;
 }

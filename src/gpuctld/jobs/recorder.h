@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "ipc/trace.h"
+#include "ipc/types.h"
 
 namespace gpuctl::daemon {
 

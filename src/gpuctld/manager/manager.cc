@@ -204,7 +204,7 @@ void Manager::on_kick() {
 
 /// MPS may start and stop. That matters to programs that start afterwards, and their arrival makes the daemon look.
 void Manager::look_for_mps() {
-  scheduler_.set_by_turns(!mps_active(), config_.daemon.time_slices, now_ns());
+  scheduler_.set_time_sliced(!mps_active(), config_.daemon.time_slices, now_ns());
 }
 
 /// Frees what the session's client held before anything else is served.
@@ -250,12 +250,12 @@ void Manager::tick() {
     member->kicks = 0;
     if (std::exchange(member->resting, false)) member->wait_for_kick();
   }
-  for (Client* client : scheduler_.check_deadlines(now)) punish(*client);
+  for (Client* client : scheduler_.check_deadlines(now)) handle_disobedience(*client);
   if (std::chrono::nanoseconds(now - kernels_saved_ns_) >= kSaveKernelsEvery) save_kernels();
   arm_tick();
 }
 
-void Manager::punish(Client& client) {
+void Manager::handle_disobedience(Client& client) {
   const std::string who = "process " + std::to_string(client.identity().pid) + " (" + client.identity().command +
                           ", slice " + client.slice() + ")";
   const bool stop = config_.daemon.on_disobey == OnDisobey::stop;

@@ -97,7 +97,7 @@ class Manager {
   void arm_tick();
   void tick();
   void arm_storm();
-  void punish(Client& client);
+  void handle_disobedience(Client& client);
   using Members = std::vector<std::shared_ptr<Member>>;
   using AllEnded = std::function<void(std::vector<ipc::EndedClient>)>;
   void end(const Members& members, EndOrder order, const AllEnded& done);

@@ -36,7 +36,7 @@ struct FakeProgram {
   std::uint32_t granted(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].polled.capsm); }
   std::uint32_t decided() const { return client->slots()[0].decided; }
   std::uint32_t idle(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].idle); }
-  std::uint32_t sure(std::size_t slot = 0) const { return ipc::load(stub->sure_sms[slot]); }
+  std::uint32_t guaranteed(std::size_t slot = 0) const { return ipc::load(stub->guaranteed_sms[slot]); }
   bool memory_limited() const { return (ipc::load(stub->grant[0].flags) & ipc::kMemoryLimited) != 0; }
   bool alone(std::size_t slot = 0) const { return (ipc::load(stub->grant[slot].flags) & ipc::kAlone) != 0; }
   std::uint32_t epoch(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].epoch); }

@@ -44,7 +44,7 @@ void Activity::launched(int index, std::uint64_t blocks) {
   if (device.at_work.load(std::memory_order_relaxed) || device.at_work.exchange(true)) return;
   any_.store(true, std::memory_order_relaxed);
   publish(index, std::max(most, 1u));
-  if (ipc::load(Client::get().grant(index)->flags) & ipc::kTellWork) Client::get().kick();
+  if (ipc::load(Client::get().grant(index)->flags) & ipc::kReportWork) Client::get().kick();
 }
 
 void Activity::publish(int device, std::uint32_t demand) {
@@ -63,7 +63,7 @@ std::chrono::milliseconds Activity::look() {
     const ipc::Grant* grant = Client::get().grant(static_cast<int>(i));
     if (more > 0 && grant && (ipc::load(grant->flags) & ipc::kFree)) {
       publish(static_cast<int>(i), std::max(device.blocks.load(std::memory_order_relaxed), 1u));
-      if (ipc::load(grant->flags) & ipc::kTellWork) next = kWhileLent;
+      if (ipc::load(grant->flags) & ipc::kReportWork) next = kWhileLent;
       continue;
     }
     device.at_work.store(false);  // a thread that launches from here on sets it again

@@ -33,7 +33,7 @@ void Naps::look_for_ends() {
   longest_ns_ = UINT64_MAX;
   const std::uint32_t jobs = context_.view.jobs();
   // While no other job waits, only the end of the last launch matters.
-  if (jobs == ipc::kNoJobs || (jobs == ipc::kTellJobs && context_.book.outstanding() != 1)) return;
+  if (jobs == ipc::kNoJobs || (jobs == ipc::kReportJobs && context_.book.outstanding() != 1)) return;
   const std::uint64_t now = monotonic_ns();
   std::uint64_t launch = 0, least = UINT64_MAX;
   context_.book.visit_heads([&](const Launch& head, const Stream& stream) {

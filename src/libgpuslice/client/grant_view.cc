@@ -40,7 +40,7 @@ bool GrantView::alone() const {
 }
 
 bool GrantView::tells_work() const {
-  return grant() && (ipc::load(grant()->flags) & ipc::kTellWork) != 0;
+  return grant() && (ipc::load(grant()->flags) & ipc::kReportWork) != 0;
 }
 
 std::uint32_t GrantView::first_sm() const {

@@ -1,6 +1,7 @@
-// How many SMs this program is told that each device has: those that its slice can be sure of (ipc::Stub::sure_sms),
-// not its current grant. Programs keep the answer and size grids, buffers and pools by it. So the first question fixes
-// it for the life of the process: all answers agree, whatever is set later and whichever clients come and go.
+// How many SMs this program is told that each device has: those that its slice can be sure of
+// (ipc::Stub::guaranteed_sms), not its current grant. Programs keep the answer and size grids, buffers and pools by it.
+// So the first question fixes it for the life of the process: all answers agree, whatever is set later and whichever
+// clients come and go.
 //
 // The library itself asks the driver directly, without the hooks.
 #pragma once
@@ -12,18 +13,19 @@
 #include <cstdint>
 
 #include "ipc/stub.h"
+#include "libgpuslice/driver/sm_groups.h"
 
 namespace gpuslice {
 
 /// The answer for one device. Any thread.
 class FixedSms {
  public:
-  /// The answer for a device of `real` SMs. `sure`: how many SMs the slice is sure of now; 0: all. Only the first call
-  /// uses `sure`.
+  /// The answer for a device of `real` SMs. `sure`: how many SMs are guaranteed to the slice now; 0: all. Only the
+  /// first call uses `sure`. The answer is what a part of the device of so many SMs has (sm_groups.h).
   std::uint32_t tell(std::uint32_t sure, std::uint32_t real) {
     std::uint32_t told = told_.load();
     if (told == 0) {
-      const std::uint32_t first = sure == 0 ? kAll : sure;
+      const std::uint32_t first = sure == 0 ? kAll : in_whole_groups(sure, real);
       if (told_.compare_exchange_strong(told, first)) told = first;
     }
     return std::min(told, real);

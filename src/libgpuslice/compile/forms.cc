@@ -29,7 +29,7 @@ std::string pack(const Forms& forms) {
     packer.text(kernel.name);
     packer.text(kernel.reason);
     packer.number(kernel.persistent);
-    packer.number(kernel.once);
+    packer.number(kernel.guarded);
     packer.number(kernel.needs_whole_warps);
     packer.number(kernel.words_behind);
     packer.number(kernel.args_offset);
@@ -53,7 +53,7 @@ std::optional<Forms> unpack(std::string_view bytes) {
     kernel.name = unpacker.text();
     kernel.reason = unpacker.text();
     kernel.persistent = unpacker.number() != 0;
-    kernel.once = unpacker.number() != 0;
+    kernel.guarded = unpacker.number() != 0;
     kernel.needs_whole_warps = unpacker.number() != 0;
     kernel.words_behind = unpacker.number() != 0;
     kernel.args_offset = static_cast<std::uint32_t>(unpacker.number());

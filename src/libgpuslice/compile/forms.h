@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "libgpuslice/cache/cache_directory.h"
-#include "libgpuslice/compile/image.h"
+#include "libgpuslice/compile/image_kernel.h"
 
 namespace gpuslice {
 

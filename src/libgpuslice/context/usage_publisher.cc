@@ -120,7 +120,7 @@ bool UsagePublisher::tell_head(std::uint32_t wanted) {
   const std::uint64_t head = opaque ? told_opaque_ : oldest ? oldest->number : 0;
   write_head(Client::get().stub()->head[view_.device_index()], fields, opaque != nullptr, head);
   const std::uint64_t before = std::exchange(told_head_, head);
-  return head != before && (head == 0 || before == 0 || wanted == ipc::kTellEachJob);
+  return head != before && (head == 0 || before == 0 || wanted == ipc::kReportEachJob);
 }
 
 /// The launch in original form that is the client's job, or null if `oldest` is. Once a launch in original form has

@@ -132,7 +132,7 @@ TEST_F(UsagePublisherTest, TheDaemonIsWokenForWorkInAPartOfTheGpuOnceForEachSize
 }
 
 TEST_F(UsagePublisherTest, TheDaemonIsWokenForEachRiseWhileItsSmsMayBeLent) {
-  stub_.grant[0].flags = ipc::kTellWork;
+  stub_.grant[0].flags = ipc::kReportWork;
   add(30);
   EXPECT_EQ(kicks_of_publishing(), 1);
   opaque_.begin(20, kSms, {});
@@ -147,7 +147,7 @@ TEST_F(UsagePublisherTest, WithoutAPolicyForJobsThereIsNoHead) {
 }
 
 TEST_F(UsagePublisherTest, TheHeadIsTheOldestLaunch) {
-  stub_.grant[0].jobs = ipc::kTellJobs;
+  stub_.grant[0].jobs = ipc::kReportJobs;
   Launch& launch = add(30);
   add(40);
   launch.per_sm = 3;
@@ -165,13 +165,13 @@ TEST_F(UsagePublisherTest, TheHeadIsTheOldestLaunch) {
 }
 
 TEST_F(UsagePublisherTest, AnotherHeadWakesTheDaemonIfItAskedForEachJob) {
-  for (const std::uint32_t jobs : {ipc::kTellJobs, ipc::kTellEachJob}) {
+  for (const std::uint32_t jobs : {ipc::kReportJobs, ipc::kReportEachJob}) {
     stub_.grant[0].jobs = jobs;
     Launch& first = add(30);
     Launch& second = add(30);
     usage_.publish();
     take_out(first);
-    EXPECT_EQ(kicks_of_publishing(), jobs == ipc::kTellEachJob ? 1 : 0);
+    EXPECT_EQ(kicks_of_publishing(), jobs == ipc::kReportEachJob ? 1 : 0);
     EXPECT_EQ(head().launch, second.number);
     take_out(second);
     EXPECT_EQ(kicks_of_publishing(), 1);
@@ -180,7 +180,7 @@ TEST_F(UsagePublisherTest, AnotherHeadWakesTheDaemonIfItAskedForEachJob) {
 }
 
 TEST_F(UsagePublisherTest, ALaunchInOriginalFormIsTheHeadUntilAnOlderOneStarts) {
-  stub_.grant[0].jobs = ipc::kTellJobs;
+  stub_.grant[0].jobs = ipc::kReportJobs;
   opaque_.begin(20, kSms, {.kernel = 5, .issued_ns = 40, .blocks = 20, .threads = 64, .shared = 16});
   Launch& launch = add(30);
   usage_.publish();
@@ -201,7 +201,7 @@ TEST_F(UsagePublisherTest, ALaunchInOriginalFormIsTheHeadUntilAnOlderOneStarts) 
 }
 
 TEST_F(UsagePublisherTest, TheDaemonIsWokenForALaunchThatWaitsForAGrant) {
-  stub_.grant[0].jobs = ipc::kTellJobs;
+  stub_.grant[0].jobs = ipc::kReportJobs;
   OpaqueWork::Waiting first{.job = {.issued_ns = 1}}, second{.job = {.issued_ns = 2}};
   opaque_.enter_gate(first);
   EXPECT_EQ(kicks_of_publishing(), 1);

@@ -66,7 +66,7 @@ void remember_ptx(std::string_view cubin, const KnownPtx& ptx, const CacheDirect
   if (memory.by_hash.insert_or_assign(to_text(key), ptx).second) memory.bytes += ptx.text.size();
 }
 
-std::optional<KnownPtx> find_ptx(std::string_view cubin, const CacheDirectory& cache) {
+std::optional<KnownPtx> find_known_ptx(std::string_view cubin, const CacheDirectory& cache) {
   const ContentHash key = content_hash(cubin, kDomain);
   if (const std::optional<std::string> kept = cache.get(key, kKind)) {
     const std::size_t line = kept->find('\n');

@@ -27,6 +27,6 @@ std::optional<std::string_view> cubin_at(const void* image, std::optional<std::s
 void remember_ptx(std::string_view cubin, const KnownPtx& ptx, const CacheDirectory& cache);
 
 /// The PTX of a cubin; nothing if it is unknown. Any thread.
-std::optional<KnownPtx> find_ptx(std::string_view cubin, const CacheDirectory& cache);
+std::optional<KnownPtx> find_known_ptx(std::string_view cubin, const CacheDirectory& cache);
 
 }  // namespace gpuslice

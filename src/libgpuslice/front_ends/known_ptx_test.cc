@@ -61,25 +61,25 @@ class KnownPtxTest : public testing::Test {
 TEST_F(KnownPtxTest, IsFoundByContent) {
   for (const CacheDirectory& cache : {CacheDirectory(scratch_ / "cache"), CacheDirectory("")}) {
     const std::string one = make_cubin(100, 'x'), two = make_cubin(100, 'y');
-    EXPECT_FALSE(find_ptx(one, cache));
+    EXPECT_FALSE(find_known_ptx(one, cache));
     remember_ptx(one, {"the PTX\nof one", 32}, cache);
     remember_ptx(two, {"", 0}, cache);
-    const std::optional<KnownPtx> found = find_ptx(std::string(one), cache);
+    const std::optional<KnownPtx> found = find_known_ptx(std::string(one), cache);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->text, "the PTX\nof one");
     EXPECT_EQ(found->max_registers, 32);
-    ASSERT_TRUE(find_ptx(two, cache));
-    EXPECT_EQ(find_ptx(two, cache)->text, "");
+    ASSERT_TRUE(find_known_ptx(two, cache));
+    EXPECT_EQ(find_known_ptx(two, cache)->text, "");
     remember_ptx(one, {"another", 0}, cache);
-    EXPECT_EQ(find_ptx(one, cache)->text, "another");
+    EXPECT_EQ(find_known_ptx(one, cache)->text, "another");
   }
 }
 
 TEST_F(KnownPtxTest, OutlivesTheProcessInADirectoryOnly) {
   const std::string cubin = make_cubin(50, 'z');
   remember_ptx(cubin, {"text", 0}, CacheDirectory(scratch_ / "cache"));
-  EXPECT_TRUE(find_ptx(cubin, CacheDirectory(scratch_ / "cache")));
-  EXPECT_FALSE(find_ptx(cubin, CacheDirectory(scratch_ / "elsewhere")));
+  EXPECT_TRUE(find_known_ptx(cubin, CacheDirectory(scratch_ / "cache")));
+  EXPECT_FALSE(find_known_ptx(cubin, CacheDirectory(scratch_ / "elsewhere")));
 }
 
 // Everything in memory is forgotten when it becomes too much.
@@ -87,11 +87,11 @@ TEST_F(KnownPtxTest, MemoryIsBounded) {
   const CacheDirectory none("");
   const std::string first = make_cubin(10, 'a');
   remember_ptx(first, {std::string(std::size_t{40} << 20, 'a'), 0}, none);
-  EXPECT_TRUE(find_ptx(first, none));
+  EXPECT_TRUE(find_known_ptx(first, none));
   const std::string second = make_cubin(10, 'b');
   remember_ptx(second, {std::string(std::size_t{40} << 20, 'b'), 0}, none);
-  EXPECT_FALSE(find_ptx(first, none));
-  EXPECT_TRUE(find_ptx(second, none));
+  EXPECT_FALSE(find_known_ptx(first, none));
+  EXPECT_TRUE(find_known_ptx(second, none));
 }
 
 }  // namespace

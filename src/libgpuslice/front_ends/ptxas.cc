@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <optional>
@@ -16,6 +15,7 @@
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/front_ends/compile_options.h"
 #include "libgpuslice/front_ends/known_ptx.h"
+#include "libgpuslice/front_ends/read_file.h"
 
 namespace gpuslice {
 
@@ -25,22 +25,6 @@ using gpuctl::ipc::UniqueFd;
 
 /// No PTX of one front end's kernel is larger.
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
-
-std::optional<std::string> contents(const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat about;
-  if (!file || fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) ||
-      about.st_size > static_cast<off_t>(kMostBytes))
-    return std::nullopt;
-  std::string text(static_cast<std::size_t>(about.st_size), '\0');
-  for (std::size_t at = 0; at < text.size();) {
-    const ssize_t got = read(file.get(), text.data() + at, text.size() - at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return std::nullopt;
-    at += static_cast<std::size_t>(got);
-  }
-  return text;
-}
 
 std::vector<std::string> own_command() {
   std::vector<std::string> command;
@@ -61,8 +45,8 @@ void note_output(int status, void*) {
   try {
     const std::optional<PtxasRun> run = read_ptxas_command(own_command());
     if (!run) return debug("ptxas: not a run whose output can be replaced");
-    std::optional<std::string> text = contents(run->input);
-    const std::optional<std::string> output = contents(run->output);
+    std::optional<std::string> text = read_file(run->input.c_str(), kMostBytes);
+    const std::optional<std::string> output = read_file(run->output.c_str(), kMostBytes);
     const std::optional<std::string_view> cubin = output ? cubin_at(output->data(), output->size()) : std::nullopt;
     if (!text || !cubin) return debug("ptxas: its files are not there");
     remember_ptx(*cubin, {std::move(*text), run->max_registers}, CacheDirectory::of_user());

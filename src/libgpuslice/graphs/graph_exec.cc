@@ -218,7 +218,7 @@ ExecutableGraph::~ExecutableGraph() {
   has_changed();
 }
 
-CUresult ExecutableGraph::launch_as_it_is(const Call& call) {
+CUresult ExecutableGraph::launch_in_original_form(const Call& call) {
   std::lock_guard lock(mutex_);
   for (GraphKernel& kernel : of_.kernels) {
     if (const CUresult result = restore(kernel); result != CUDA_SUCCESS) return result;

@@ -46,7 +46,7 @@ class ExecutableGraph {
   using Call = std::function<CUresult()>;  ///< makes the driver's call
 
   /// Launches the graph with all kernels in original form.
-  CUresult launch_as_it_is(const Call& call);
+  CUresult launch_in_original_form(const Call& call);
 
   /// Each makes the driver's call, and does what that means for the graph's kernels.
   CUresult launch(CUstream stream, const Call& call);

@@ -9,7 +9,6 @@
 #include "libgpuslice/graphs/graph_shape.h"
 #include "libgpuslice/kernels/launch_params.h"
 #include "libgpuslice/modules/first_launch.h"
-#include "libgpuslice/modules/late_forms.h"
 
 namespace gpuslice {
 
@@ -167,8 +166,8 @@ void read_params(const CUDA_KERNEL_NODE_PARAMS& params, GraphKernel& out) {
   Context* context = kernel ? Contexts::current() : nullptr;
   if (!context || (params.ctx && params.ctx != context->handle())) return;
   load_before_first_launch(kernel, params.func ? params.func : reinterpret_cast<CUfunction>(params.kern));
-  if (kernel->late && !kernel->persistent) {
-    kernel->late->load_if_idle();
+  if (kernel->background && !kernel->persistent) {
+    kernel->background->load_if_idle();
     if (!kernel->persistent)
       kernel->original_in_graph = "it was made ready to run before its persistent form was there";
   }

@@ -1,7 +1,7 @@
 // Attributes of functions. The persistent form must have them too.
-#include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
+#include "libgpuslice/interpose/note_after.h"
 #include "libgpuslice/launch/context.h"
 
 namespace gpuslice {
@@ -11,7 +11,7 @@ namespace {
 /// Sets the attribute on the persistent form: now if that exists, or when it is made (Context::instance_of).
 void set_attribute_too(const void* handle, CUfunction_attribute attribute, int value) {
   KernelInfo* kernel = Kernels::get().find(handle);
-  if (!kernel || (!kernel->persistent && !kernel->late)) return;
+  if (!kernel || (!kernel->persistent && !kernel->background)) return;
   std::lock_guard lock(kernel->mutex);
   kernel->attributes[attribute] = value;
   for (const std::unique_ptr<Instance>& instance : kernel->instances) {
@@ -21,7 +21,7 @@ void set_attribute_too(const void* handle, CUfunction_attribute attribute, int v
 
 void set_cache_config_too(const void* handle, CUfunc_cache config) {
   KernelInfo* kernel = Kernels::get().find(handle);
-  if (!kernel || (!kernel->persistent && !kernel->late)) return;
+  if (!kernel || (!kernel->persistent && !kernel->background)) return;
   std::lock_guard lock(kernel->mutex);
   kernel->cache_config = config;
   for (const std::unique_ptr<Instance>& instance : kernel->instances) {
@@ -35,37 +35,20 @@ void set_cache_config_too(const void* handle, CUfunc_cache config) {
 using namespace gpuslice;
 
 GPUSLICE_HOOK cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
-  CUresult result = driver().cuFuncSetAttribute(function, attribute, value);
-  if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
-  return nothrow([&] {
-    set_attribute_too(function, attribute, value);
-    return CUDA_SUCCESS;
-  });
+  return note_after(driver().cuFuncSetAttribute(function, attribute, value),
+                    [&] { set_attribute_too(function, attribute, value); });
 }
 
 GPUSLICE_HOOK cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice device) {
-  CUresult result = driver().cuKernelSetAttribute(attribute, value, kernel, device);
-  if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
-  return nothrow([&] {
-    set_attribute_too(kernel, attribute, value);
-    return CUDA_SUCCESS;
-  });
+  return note_after(driver().cuKernelSetAttribute(attribute, value, kernel, device),
+                    [&] { set_attribute_too(kernel, attribute, value); });
 }
 
 GPUSLICE_HOOK cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) {
-  CUresult result = driver().cuFuncSetCacheConfig(function, config);
-  if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
-  return nothrow([&] {
-    set_cache_config_too(function, config);
-    return CUDA_SUCCESS;
-  });
+  return note_after(driver().cuFuncSetCacheConfig(function, config), [&] { set_cache_config_too(function, config); });
 }
 
 GPUSLICE_HOOK cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device) {
-  CUresult result = driver().cuKernelSetCacheConfig(kernel, config, device);
-  if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
-  return nothrow([&] {
-    set_cache_config_too(kernel, config);
-    return CUDA_SUCCESS;
-  });
+  return note_after(driver().cuKernelSetCacheConfig(kernel, config, device),
+                    [&] { set_cache_config_too(kernel, config); });
 }

@@ -13,7 +13,7 @@
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/opaque.h"
-#include "libgpuslice/streams/quiet.h"
+#include "libgpuslice/streams/quiesce.h"
 #include "libgpuslice/streams/stream_priority.h"
 #include "libgpuslice/streams/waiting_streams.h"
 
@@ -48,7 +48,7 @@ CUresult instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long flags,
     if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) kernels.refused = kDeviceLaunch;
     CUresult result = CUDA_SUCCESS;
     {
-      Quiet quiet;  // the driver may load kernels only now, which libgpuslice has not seen
+      QuiesceLaunches quiesced;  // the driver may load kernels only now, which libgpuslice has not seen
       result = plain();
     }
     if (result == CUDA_SUCCESS) ExecutableGraph::add(*exec, graph, std::move(kernels), uses_priorities);
@@ -71,7 +71,7 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
     const int free = Activity::free_device();
     if (free >= 0) Activity::get().launched(free, 1);
     if (const std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec))
-      return free >= 0 ? graph->launch_as_it_is(plain) : graph->launch(where, plain);
+      return free >= 0 ? graph->launch_in_original_form(plain) : graph->launch(where, plain);
     if (free >= 0) return plain();
     // Instantiated before this program joined a slice, so its kernels are unknown.
     Context* context = capturing_anything() ? nullptr : Contexts::current();

@@ -1,20 +1,61 @@
-// Functions before which lanes must join (joining.h), so that they see what confined launches have done. The call goes
-// to the driver unchanged.
+// Functions before which lanes must join, or which follow the confined launches of their stream (joining.h), so that
+// they see what those have done. Nothing else is changed.
 #include "libgpuslice/interpose/joining_functions.h"
 
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/streams/joining.h"
 
-#define STREAM(stream) join_before(explicit_stream(stream, is_per_thread))
-#define ALL join_all()
+namespace gpuslice {
+
+namespace {
+
+struct JoinAll {
+  CUresult operator()(const auto& call) const {
+    join_all();
+    return call();
+  }
+};
+
+struct JoinOne {
+  CUstream stream;
+
+  CUresult operator()(const auto& call) const {
+    join_before(stream);
+    return call();
+  }
+};
+
+struct FollowOne {
+  CUstream& argument;
+  bool is_per_thread;
+
+  CUresult operator()(const auto& call) const {
+    return follow(explicit_stream(argument, is_per_thread), [&](CUstream other) {
+      if (other) argument = other;
+      return call();
+    });
+  }
+};
+
+}  // namespace
+}  // namespace gpuslice
+
+#define ALL JoinAll()
+#define STREAM(stream)                     \
+  JoinOne {                                \
+    explicit_stream(stream, is_per_thread) \
+  }
+#define FOLLOW(stream)    \
+  FollowOne {             \
+    stream, is_per_thread \
+  }
 #define X(exported, symbol, since, per_thread, before, parameters, arguments)                              \
   GPUSLICE_HOOK exported parameters {                                                                      \
     using namespace gpuslice;                                                                              \
     static const auto real = reinterpret_cast<CUresult(CUDAAPI*) parameters>(libcuda_function(#exported)); \
     [[maybe_unused]] constexpr bool is_per_thread = per_thread;                                            \
     if (!real) return CUDA_ERROR_NOT_INITIALIZED;                                                          \
-    before;                                                                                                \
-    return real arguments;                                                                                 \
+    return before([&] { return real arguments; });                                                         \
   }
 #include "libgpuslice/interpose/joining_functions.inc"

@@ -7,11 +7,10 @@
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
+#include "libgpuslice/kernels/co_residency.h"
 #include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/kernels/launch_params.h"
-#include "libgpuslice/kernels/together.h"
 #include "libgpuslice/modules/first_launch.h"
-#include "libgpuslice/modules/late_forms.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/opaque.h"
 #include "libgpuslice/streams/stream_priority.h"
@@ -41,18 +40,19 @@ Context::Outcome launch_managed(Context* context, KernelInfo* kernel, LaunchConf
 }
 
 /// The fewest SMs on which blocks that wait for each other can run.
-std::uint32_t least_sms(const Together& together, CUfunction function, std::uint32_t threads, std::uint32_t shared) {
+std::uint32_t least_sms(const CoResidency& co_residency, CUfunction function, std::uint32_t threads,
+                        std::uint32_t shared) {
   int per_sm = 0;
   const auto ask = driver().cuOccupancyMaxActiveBlocksPerMultiprocessor;
-  if (!together) return 0;
+  if (!co_residency) return 0;
   if (!ask || ask(&per_sm, function, static_cast<int>(threads), shared) != CUDA_SUCCESS || per_sm < 0) per_sm = 0;
-  return sms_for(together, static_cast<std::uint64_t>(per_sm));
+  return sms_for(co_residency, static_cast<std::uint64_t>(per_sm));
 }
 
 /// Why a kernel with a persistent or guarded form was launched in its original form, as the text that follows
 /// "launched" in `gpuctl explain`.
-const char* why_original(const Together& together, bool takes_attributes, const char* said) {
-  if (together) return together.how;
+const char* why_original(const CoResidency& co_residency, bool takes_attributes, const char* said) {
+  if (co_residency) return co_residency.how;
   if (!takes_attributes) return "with attributes its other form cannot have";
   return said ? said : "with blocks its other form cannot have";
 }
@@ -113,7 +113,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     // the graph is handled when it is instantiated (graph_exec.h)
     if (capturing(stream)) return plain(stream, priority);
     if (!priority) priority = priorities.before_launch(stream);
-    const auto as_it_is = [&](CUstream where) { return plain(where, priority); };
+    const auto original = [&](CUstream where) { return plain(where, priority); };
     if (const int device = Activity::free_device(); device >= 0) {
       if (KernelInfo* kernel = Kernels::get().find(function)) {
         kernel->count_launch();
@@ -121,12 +121,12 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
       }
       Activity::get().launched(device, config.block_tasks());
       join_before(stream);
-      return as_it_is(stream);
+      return original(stream);
     }
     Context* context = Contexts::current();
     KernelInfo* kernel = Kernels::get().find(function);
     if (!kernel) kernel = find_unknown(function);
-    if (kernel && kernel->late && !kernel->persistent) kernel->late->load_if_idle();
+    if (kernel && kernel->background && !kernel->persistent) kernel->background->load_if_idle();
     load_before_first_launch(kernel, function);
     if (kernel) kernel->count_launch();
     const std::uint64_t blocks = config.block_tasks();
@@ -147,17 +147,17 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
         taken ? launch_managed(context, kernel, std::move(config), params, extra, &result, &why)
               : Context::Outcome::kCannot;
     if (outcome == Context::Outcome::kLaunched) return result;
-    if (outcome == Context::Outcome::kAsItIs) {
+    if (outcome == Context::Outcome::kOriginalForm) {
       asked.confine = false;
-      return launch_opaque(context, kernel, stream, asked, as_it_is);
+      return launch_opaque(context, kernel, stream, asked, original);
     }
-    Together together = blocks_together(attributes, count, blocks);
-    if (!together && kernel && kernel->blocks_wait)
-      together = {.blocks = blocks, .how = "with blocks that wait for each other"};
-    if (has_form) kernel->original_launch = why_original(together, taken, why);
-    asked.least = least_sms(together, function, threads, shared);
+    CoResidency co_residency = co_residency_of(attributes, count, blocks);
+    if (!co_residency && kernel && kernel->blocks_wait)
+      co_residency = {.blocks = blocks, .how = "with blocks that wait for each other"};
+    if (has_form) kernel->original_launch = why_original(co_residency, taken, why);
+    asked.least = least_sms(co_residency, function, threads, shared);
     if (context) context->count_original_launch();
-    result = launch_opaque(context, kernel, stream, asked, as_it_is);
+    result = launch_opaque(context, kernel, stream, asked, original);
     if (result != CUDA_SUCCESS) debug("launch of %s in its original form refused: %d", asked.name, result);
     return result;
   });

@@ -3,62 +3,50 @@
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/front_ends/linked_ptx.h"
+#include "libgpuslice/front_ends/read_file.h"
 #include "libgpuslice/interpose/hooks.h"
-#include "libgpuslice/modules/load_image.h"
+#include "libgpuslice/interpose/note_after.h"
 
 using namespace gpuslice;
 
 GPUSLICE_HOOK cuLinkCreate_v2(unsigned count, CUjit_option* options, void** values, CUlinkState* state) {
   if (!driver().cuLinkCreate_v2) return CUDA_ERROR_NOT_INITIALIZED;
-  const CUresult result = driver().cuLinkCreate_v2(count, options, values, state);
-  if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
-  return nothrow([&] {
-    LinkedPtx::get().created(*state, count, options, values);
-    return CUDA_SUCCESS;
-  });
+  return note_after(driver().cuLinkCreate_v2(count, options, values, state),
+                    [&] { LinkedPtx::get().created(*state, count, options, values); });
 }
 
 GPUSLICE_HOOK cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void* data, size_t size, const char* name,
                                unsigned count, CUjit_option* options, void** values) {
   if (!driver().cuLinkAddData_v2) return CUDA_ERROR_NOT_INITIALIZED;
-  const CUresult result = driver().cuLinkAddData_v2(state, type, data, size, name, count, options, values);
-  if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
-  return nothrow([&] {
+  return note_after(driver().cuLinkAddData_v2(state, type, data, size, name, count, options, values), [&] {
     if (type == CU_JIT_INPUT_PTX)
       LinkedPtx::get().added(state, {static_cast<const char*>(data), size}, count, options, values);
     else
       LinkedPtx::get().added_other(state);
-    return CUDA_SUCCESS;
   });
 }
 
 GPUSLICE_HOOK cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char* path, unsigned count,
                                CUjit_option* options, void** values) {
   if (!driver().cuLinkAddFile_v2) return CUDA_ERROR_NOT_INITIALIZED;
-  const CUresult result = driver().cuLinkAddFile_v2(state, type, path, count, options, values);
-  if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
-  return nothrow([&] {
-    const std::optional<std::vector<char>> file = type == CU_JIT_INPUT_PTX ? read_file(path) : std::nullopt;
+  return note_after(driver().cuLinkAddFile_v2(state, type, path, count, options, values), [&] {
+    const std::optional<std::string> file = type == CU_JIT_INPUT_PTX ? read_file(path) : std::nullopt;
     if (file)
-      LinkedPtx::get().added(state, {file->data(), file->size()}, count, options, values);
+      LinkedPtx::get().added(state, *file, count, options, values);
     else
       LinkedPtx::get().added_other(state);
-    return CUDA_SUCCESS;
   });
 }
 
 GPUSLICE_HOOK cuLinkComplete(CUlinkState state, void** cubin, size_t* size) {
   if (!driver().cuLinkComplete) return CUDA_ERROR_NOT_INITIALIZED;
-  const CUresult result = driver().cuLinkComplete(state, cubin, size);
-  if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
-  return nothrow([&] {
+  return note_after(driver().cuLinkComplete(state, cubin, size), [&] {
     const std::optional<KnownPtx> ptx = LinkedPtx::get().made_of(state);
     const std::optional<std::string_view> made =
         ptx ? cubin_at(*cubin, size ? std::optional(*size) : std::nullopt) : std::nullopt;
-    if (!made) return CUDA_SUCCESS;
+    if (!made) return;
     remember_ptx(*made, *ptx, CacheDirectory::of_user());
     debug("the driver linked %zu bytes of machine code from %zu bytes of PTX", made->size(), ptx->text.size());
-    return CUDA_SUCCESS;
   });
 }
 

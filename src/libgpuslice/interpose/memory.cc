@@ -9,7 +9,7 @@
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/streams/joining.h"
-#include "libgpuslice/streams/quiet.h"
+#include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
 
@@ -20,7 +20,7 @@ CUresult quietly(Function function, Arguments... arguments) {
   return nothrow([&] {
     if (!function) return CUDA_ERROR_NOT_INITIALIZED;
     join_all();
-    Quiet quiet;
+    QuiesceLaunches quiesced;
     return function(arguments...);
   });
 }
@@ -79,7 +79,7 @@ GPUSLICE_HOOK cuCtxDestroy_v2(CUcontext context) {
   return nothrow([&] {
     if (!driver().cuCtxDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
     join_all();
-    Quiet quiet;
+    QuiesceLaunches quiesced;
     Contexts::forget(context);
     const CUresult result = driver().cuCtxDestroy_v2(context);
     if (result == CUDA_SUCCESS) HeldMemory::get().forget(context);
@@ -98,7 +98,7 @@ GPUSLICE_HOOK cuDevicePrimaryCtxReset_v2(CUdevice device) {
   return nothrow([&] {
     if (!driver().cuDevicePrimaryCtxReset_v2) return CUDA_ERROR_NOT_INITIALIZED;
     join_all();
-    Quiet quiet;
+    QuiesceLaunches quiesced;
     Contexts::forget_device(device);
     const CUresult result = driver().cuDevicePrimaryCtxReset_v2(device);
     if (result == CUDA_SUCCESS) HeldMemory::get().forget_device(device);
@@ -110,7 +110,7 @@ GPUSLICE_HOOK cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return nothrow([&] {
     if (!driver().cuDevicePrimaryCtxRelease_v2) return CUDA_ERROR_NOT_INITIALIZED;
     join_all();
-    Quiet quiet;
+    QuiesceLaunches quiesced;
     // This may be the last release, which ends the memory that the agent looks at. The driver does not say so before.
     const AgentsHeld held(device);
     const CUresult result = driver().cuDevicePrimaryCtxRelease_v2(device);

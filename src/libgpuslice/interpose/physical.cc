@@ -8,7 +8,7 @@
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/streams/joining.h"
-#include "libgpuslice/streams/quiet.h"
+#include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
 
@@ -18,9 +18,9 @@ namespace {
 template <class Call>
 CUresult leave(PhysicalMemory::Leaving leaving, Call call) {
   PhysicalMemory& memory = PhysicalMemory::get();
-  std::optional<Quiet> quiet;
+  std::optional<QuiesceLaunches> quiesced;
   join_all();
-  if (memory.frees(leaving)) quiet.emplace();  // as for other calls that free memory
+  if (memory.frees(leaving)) quiesced.emplace();  // as for other calls that free memory
   const CUresult result = call();
   if (result != CUDA_SUCCESS) {
     memory.put_back(std::move(leaving));

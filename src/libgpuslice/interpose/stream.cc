@@ -94,10 +94,10 @@ CUresult end_capture(CUstream stream, CUgraph* graph) {
 CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
   return nothrow([&] {
     if (!driver().cuStreamWaitEvent) return CUDA_ERROR_NOT_INITIALIZED;
-    join_before(stream);
     const bool matters = guard() != Guard::kNever && Client::get().wanted() && !capturing_anything();
     if (Context* context = matters ? Contexts::current() : nullptr) context->use_stream(stream);
-    return driver().cuStreamWaitEvent(stream, event, flags);
+    return follow(stream,
+                  [&](CUstream other) { return driver().cuStreamWaitEvent(other ? other : stream, event, flags); });
   });
 }
 

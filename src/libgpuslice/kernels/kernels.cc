@@ -112,7 +112,8 @@ std::string limits_of_opaque(const KernelInfo& kernel) {
 }
 
 std::string reason_of(const KernelInfo& kernel) {
-  const char* waits = kernel.late && kernel.may_get_form && !kernel.persistent ? kernel.late->phrase() : nullptr;
+  const char* waits =
+      kernel.background && kernel.may_get_form && !kernel.persistent ? kernel.background->phrase() : nullptr;
   std::string reason = waits ? waits : kernel.reason;
   const auto add = [&reason](const std::string& more) { reason += (reason.empty() ? "" : "; ") + more; };
   if (!kernel.persistent) add(limits_of_opaque(kernel));

@@ -28,8 +28,8 @@ struct Parameter {
 struct KernelInfo;
 class Context;
 
-/// Forms of an image's kernels that are still being made (modules/late_forms.h).
-class ComingForms {
+/// Forms of an image's kernels that are still being made (modules/background_forms.h).
+class BackgroundForms {
  public:
   /// Called at a launch, in the context that the image is loaded in. Loads the forms if they are compiled and may be
   /// loaded now.
@@ -38,7 +38,7 @@ class ComingForms {
   virtual const char* phrase() const = 0;
 
  protected:
-  ~ComingForms() = default;
+  ~BackgroundForms() = default;
 };
 
 /// A kernel in one context, ready to be launched in persistent form.
@@ -71,9 +71,9 @@ struct KernelInfo {
   /// It has a persistent or guarded form. The functions below are written before this is set.
   std::atomic<bool> persistent{false};
   bool guarded = false;  ///< each worker runs one block-task
-  /// The late forms of its image, as they were known when the kernel became known; null: none will come.
-  std::shared_ptr<ComingForms> late;
-  std::atomic<bool> may_get_form{true};  ///< false once it is known that `late` brings none
+  /// The background forms of its image, as they were known when the kernel became known; null: none will come.
+  std::shared_ptr<BackgroundForms> background;
+  std::atomic<bool> may_get_form{true};  ///< false once it is known that `background` brings none
   std::string reason;                    ///< why it has this form; one line
   std::vector<Parameter> params;         ///< the program's parameters, without LaunchArgs
   std::uint32_t args_offset = 0;         ///< offset of LaunchArgs in the parameter block of the persistent form

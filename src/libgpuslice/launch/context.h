@@ -16,7 +16,7 @@
 #include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/launch/streams_used.h"
 #include "libgpuslice/streams/opaque.h"
-#include "libgpuslice/streams/quiet.h"
+#include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
 
@@ -55,9 +55,9 @@ class Context final : public Opaque::Owner, public LaunchSource {
   void load_instance(KernelInfo& kernel);
 
   enum class Outcome {
-    kLaunched,  ///< launched in persistent form
-    kAsItIs,    ///< not launched: so short that it may run in original form
-    kCannot,    ///< not launched: this launch cannot be in persistent form
+    kLaunched,      ///< launched in persistent form
+    kOriginalForm,  ///< not launched: so short that it may run in original form
+    kCannot,        ///< not launched: this launch cannot be in persistent form
   };
   /// Launches in persistent form. `params` is the packed parameter block of args_offset + sizeof(LaunchArgs) bytes. The
   /// context must be current. `result` receives the driver's answer if the driver was called. With kCannot, `why`

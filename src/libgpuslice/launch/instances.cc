@@ -20,7 +20,7 @@ Instance* Context::instance_of(KernelInfo& kernel) {
   for (const std::unique_ptr<Instance>& known : kernel.instances) {
     if (known->context == this) return known->persistent ? known.get() : nullptr;
   }
-  if (kernel.late && kernel.launches.load(std::memory_order_relaxed) > 1 && !may_load_now()) return nullptr;
+  if (kernel.background && kernel.launches.load(std::memory_order_relaxed) > 1 && !may_load_now()) return nullptr;
   return make_instance(kernel);
 }
 

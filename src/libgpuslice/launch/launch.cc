@@ -132,7 +132,8 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
   {
     std::unique_lock lock(state_.book.mutex());
     use_stream(lock, config.stream);
-    if (short_enough(instance, config.block_tasks(), static_cast<std::uint32_t>(fit.per_sm))) return Outcome::kAsItIs;
+    if (short_enough(instance, config.block_tasks(), static_cast<std::uint32_t>(fit.per_sm)))
+      return Outcome::kOriginalForm;
     if (instance.kernel->guarded && (*why = why_unguarded(instance))) return Outcome::kCannot;
     stream = &state_.book.stream_of(config.stream);
     if ((*why = why_crowded(*stream))) return Outcome::kCannot;

@@ -1,7 +1,7 @@
 #include "libgpuslice/launch/may_load.h"
 
 #include "libgpuslice/driver/capture.h"
-#include "libgpuslice/streams/quiet.h"
+#include "libgpuslice/streams/quiesce.h"
 #include "libgpuslice/streams/waiting_streams.h"
 
 namespace gpuslice {

@@ -3,7 +3,7 @@
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/driver/stage.h"
-#include "libgpuslice/streams/quiet.h"
+#include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
 
@@ -15,7 +15,7 @@ void load_before_first_launch(KernelInfo* kernel, CUfunction function) {
   if (kernel->is_library_kernel &&
       driver().cuKernelGetFunction(&loadable, reinterpret_cast<CUkernel>(function)) != CUDA_SUCCESS)
     return;
-  Quiet quiet;
+  QuiesceLaunches quiesced;
   driver().cuFuncLoad(loadable);
   int registers = 0;
   driver().cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, loadable);

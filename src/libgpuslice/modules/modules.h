@@ -1,62 +1,13 @@
-// Images loaded by the program, as modules or libraries, and their kernels.
+// The images that the program has loaded, and their kernels, by the handles that the program has.
 #pragma once
-
-#include <cuda.h>
 
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string>
-#include <vector>
 
-#include "libgpuslice/compile/image.h"
-#include "libgpuslice/kernels/kernels.h"
+#include "libgpuslice/modules/loaded_image.h"
 
 namespace gpuslice {
-
-class LateForms;
-
-/// One loaded image. `library` or `module` is set, never both.
-struct LoadedImage {
-  std::string label;  ///< for people: ImagePtx::label
-  CUlibrary library = nullptr;
-  CUmodule module = nullptr;
-  /// Its own code contains the persistent forms too, because that code was loaded in place of the program's.
-  bool has_forms = false;
-  /// Where its persistent forms are, if they were loaded beside it (late_forms.h).
-  CUlibrary forms_library = nullptr;
-  CUmodule forms_module = nullptr;
-  std::shared_ptr<LateForms> late;                             ///< set before Modules knows the image; may be null
-  std::mutex mutex;                                            ///< guards what follows, and forms_*
-  std::vector<ImageKernel> listed;                             ///< the kernels of its PTX, once they are known
-  std::string reason;                                          ///< why kernels that are not listed are opaque; one line
-  std::map<std::string, std::shared_ptr<KernelInfo>> kernels;  ///< the kernels that the program has asked for so far
-
-  /// The kernel with this name, which from now on is also known under `handle`. The first call resolves its persistent
-  /// form.
-  std::shared_ptr<KernelInfo> kernel(const std::string& name, const void* handle, bool is_library_kernel);
-
-  /// Sets what is now known of the image's kernels, also for those that were asked for before.
-  void set_kernels(std::vector<ImageKernel> now_listed, std::string now_reason);
-
-  /// Loads code with the persistent forms of these kernels beside the image. Returns false, with nothing changed, if
-  /// the driver refuses it. If the image is a module, its context must be current.
-  bool load_forms(const std::string& code, const std::vector<ImageKernel>& its_kernels, bool is_library);
-
-  /// Gives the kernel its persistent form, if it is listed with one and that is loaded. The caller holds mutex.
-  void find_form(KernelInfo& kernel) const;
-
- private:
-  const ImageKernel* find_listed(const std::string& name) const;
-  void describe(KernelInfo& kernel) const;
-};
-
-/// Whether the first persistent form of these kernels can be found. This makes the driver load now the code that it
-/// would otherwise load at the first use, while the program's own image can still be loaded instead.
-bool persistent_forms_load(const std::vector<ImageKernel>& kernels, CUlibrary library, CUmodule module);
-
-/// Unloads what was loaded beside the image, after the image was forgotten. Does nothing if `image` is null.
-void unload_forms(const std::shared_ptr<LoadedImage>& image);
 
 /// Loaded images, by CUmodule or CUlibrary. Any thread.
 class Modules {
@@ -72,5 +23,9 @@ class Modules {
   std::mutex mutex_;
   std::map<const void*, std::shared_ptr<LoadedImage>> images_;
 };
+
+/// Makes the image's kernel of this name known under `entry`, a CUfunction or (`is_library_kernel`) a CUkernel. The
+/// first call for a name resolves its persistent form.
+void register_kernel(LoadedImage& image, const std::string& name, const void* entry, bool is_library_kernel);
 
 }  // namespace gpuslice

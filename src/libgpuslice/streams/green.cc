@@ -4,16 +4,14 @@
 
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/sm_groups.h"
 #include "libgpuslice/driver/stage.h"
-#include "libgpuslice/streams/quiet.h"
+#include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
 
 namespace {
 
-// Or fewer, on a GPU with too few SMs for eight such groups, if the driver makes smaller groups.
-constexpr unsigned kGroupSms = 8;
-constexpr unsigned kEnoughGroups = 8;
 constexpr unsigned kMostGroups = 64;
 constexpr std::size_t kMostParts = 32;  // each takes a few megabytes
 
@@ -32,7 +30,7 @@ bool GreenContexts::divide() {
   if (d.cuCtxGetCurrent(&current) != CUDA_SUCCESS ||
       d.cuCtxGetDevResource(current, &all, CU_DEV_RESOURCE_TYPE_SM) != CUDA_SUCCESS)
     return false;
-  const unsigned least = std::clamp(all.sm.smCount / kEnoughGroups, 1u, kGroupSms);
+  const unsigned least = group_sms(all.sm.smCount);
   unsigned count = kMostGroups;
   groups_.resize(count);
   if (d.cuDevSmResourceSplitByCount(groups_.data(), &count, &all, &rest, 0, least) != CUDA_SUCCESS) count = 0;
@@ -52,7 +50,7 @@ GreenContexts::Part& GreenContexts::part(std::uint32_t begin, std::uint32_t end)
   if (parts_.size() < kMostParts && driver().cuCtxGetDevice(&device) == CUDA_SUCCESS &&
       driver().cuDevResourceGenerateDesc(&description, groups_.data() + begin, end - begin) == CUDA_SUCCESS) {
     const Stage stage("making a green context");
-    const Quiet quiet;
+    const QuiesceLaunches quiesced;
     const CUresult result = driver().cuGreenCtxCreate(&part.context, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
     if (result != CUDA_SUCCESS) part.context = nullptr;
     debug("green context of SMs %u to %u: %d", starts_[begin], starts_[end], result);
@@ -64,11 +62,12 @@ GreenContexts::Confined GreenContexts::stream(std::uint32_t first, std::uint32_t
                                               CUstream like, const void* lane) {
   std::lock_guard lock(mutex_);
   if (!divide()) return {.none = "the driver has no green contexts"};
-  // Takes whole groups, from the first one that begins at `first` or later to the last one that ends within the grant.
+  // Takes whole groups, no more SMs than granted, up to the last group that ends within the grant. A group with SMs of
+  // two grants goes to the later one, which so has as many groups as fit into it wherever it begins.
   std::uint32_t begin = 0;
-  while (begin < groups_.size() && starts_[begin] < first) ++begin;
+  while (begin < groups_.size() && starts_[begin + 1] <= first) ++begin;
   std::uint32_t end = begin;
-  while (end < groups_.size() && starts_[end + 1] <= first + count) ++end;
+  while (end < groups_.size() && starts_[end + 1] <= first + count && starts_[end + 1] - starts_[begin] <= count) ++end;
   if (begin == end) return {.none = "no whole group of SMs is granted"};
   const std::uint32_t sms = starts_[end] - starts_[begin];
   if (sms < least) return {.none = "those granted do not hold all the blocks that wait for each other"};
@@ -79,7 +78,7 @@ GreenContexts::Confined GreenContexts::stream(std::uint32_t first, std::uint32_t
   CUstream& stream = found.streams[{lane, priority}];
   if (!stream) {
     const Stage stage("making a stream of a green context");
-    const Quiet quiet;
+    const QuiesceLaunches quiesced;
     if (driver().cuGreenCtxStreamCreate(&stream, found.context, CU_STREAM_NON_BLOCKING, priority) != CUDA_SUCCESS)
       stream = nullptr;
   }

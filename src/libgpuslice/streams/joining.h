@@ -4,10 +4,11 @@
 // A confined launch goes to a stream of a green context (opaque.h). It must come after what the program put into its
 // own stream before, and before what the program puts there later. That takes an event each way, which costs the GPU
 // more than a short kernel does. But mostly the next thing in the stream is another such launch, and the confined
-// stream keeps these in order by itself. So the event back is left out at first: the lane is *open*. The program's
-// stream *joins* (waits for the confined stream) before a driver call that could see the difference: one that names
-// that stream, one that names another stream that the rules of the legacy default stream order with it, or one that
-// waits for the device.
+// stream keeps these in order by itself. So the event back is left out at first: the lane is *open*. Asynchronous
+// copies, memsets and events *follow*: while the lane is open, they go to the confined stream as well (libraries set a
+// word to zero before each second matrix product). The program's stream *joins* (waits for the confined stream) before
+// any other driver call that could see the difference: one that names that stream, one that names another stream that
+// the rules of the legacy default stream order with it, or one that waits for the device.
 //
 // So every function of the driver that takes a stream or acts on a default stream must do one of three things: be
 // listed in joining_functions.inc, call the functions below in its hook, or be unable to see what a stream has done
@@ -17,6 +18,8 @@
 #include <cuda.h>
 
 #include <atomic>
+#include <cstdint>
+#include <memory>
 
 namespace gpuslice {
 
@@ -37,6 +40,41 @@ inline void join_before(CUstream stream) {
 /// Called before a driver call that waits for more than one stream, or that acts on the default stream of any context.
 inline void join_all() {
   if (g_open_lanes.load(std::memory_order_acquire) > 0) join_all_open();
+}
+
+/// A call that goes to the confined stream while the lane of `stream` is open. No lock is held meanwhile, as a copy may
+/// wait for the GPU. If the lane joins meanwhile, the program's stream joins once more after the call.
+class Following {
+ public:
+  /// All other lanes join that must join before a call about `stream`.
+  explicit Following(CUstream stream);
+  /// The confined stream; null: the lane is not open.
+  CUstream confined() const { return confined_; }
+  /// Called after the call if the driver took it.
+  void done();
+  /// Called after the call if the driver refused it: the program's stream joins.
+  void refused();
+
+ private:
+  std::shared_ptr<Lane> lane_;
+  CUstream confined_ = nullptr;
+  std::uint64_t opening_ = 0;
+};
+
+/// Makes a call that only adds to what `stream` has to do. `call(other)`: null: with the stream as the program named
+/// it; else in `other`. Any thread.
+template <class Call>
+CUresult follow(CUstream stream, Call call) {
+  if (g_open_lanes.load(std::memory_order_acquire) == 0) return call(nullptr);
+  Following following(stream);
+  const CUresult result = call(following.confined());
+  if (result == CUDA_SUCCESS) {
+    following.done();
+    return result;
+  }
+  if (!following.confined()) return result;
+  following.refused();
+  return call(stream);
 }
 
 /// Called before a launch of that lane, which need not join itself.

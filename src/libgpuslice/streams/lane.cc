@@ -11,8 +11,8 @@
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/streams/bypassing_libraries.h"
 #include "libgpuslice/streams/joining.h"
-#include "libgpuslice/streams/outsiders.h"
 
 namespace gpuslice {
 
@@ -117,16 +117,17 @@ bool Lane::enter(const Place& place) {
     return false;
   place_ = place;
   opened_at_ = launches;
+  ++openings_;
   return true;
 }
 
 void Lane::leave() {
   if (open()) {
-    if (capturing_anything() || outsiders_loaded()) join_now();
+    if (capturing_anything() || bypassing_library_loaded()) join_now();
     return;
   }
   // No other thread can make a thread's own stream join later. Outsiders do not call us before they use a stream.
-  if (stream == CU_STREAM_PER_THREAD || outsiders_loaded()) return wait_for_confined();
+  if (stream == CU_STREAM_PER_THREAD || bypassing_library_loaded()) return wait_for(place_.there.stream);
   open_.store(true, std::memory_order_release);
   g_open_lanes.fetch_add(1);
   const bool noted = open_lanes().change(nullptr, shared_from_this());
@@ -134,20 +135,18 @@ void Lane::leave() {
   if (!noted || capturing_anything()) join_now();
 }
 
-void Lane::wait_for_confined() {
-  if (driver().cuEventRecord(join, place_.there.stream) != CUDA_SUCCESS ||
+void Lane::wait_for(CUstream confined) {
+  std::optional<InContext> current;
+  if (is_default(stream)) current.emplace(context);
+  if (driver().cuEventRecord(join, confined) != CUDA_SUCCESS ||
       driver().cuStreamWaitEvent(stream, join, 0) != CUDA_SUCCESS)
     // What follows in the program's stream must come after the confined launch.
-    driver().cuStreamSynchronize(place_.there.stream);
+    driver().cuStreamSynchronize(confined);
 }
 
 void Lane::join_now() {
   if (!open()) return;
-  {
-    std::optional<InContext> current;
-    if (is_default(stream)) current.emplace(context);
-    wait_for_confined();
-  }
+  wait_for(place_.there.stream);
   debug("stream %p joins %llu launches on %u SMs", static_cast<void*>(stream),
         static_cast<unsigned long long>(launches - opened_at_), place_.there.sms);
   open_lanes().change(this, nullptr);
@@ -155,17 +154,11 @@ void Lane::join_now() {
   g_open_lanes.fetch_sub(1);
 }
 
-/// Makes a lane join that another thread may be using. A launch holds the lane's mutex only briefly while the lane is
-/// open: it joins before it waits.
-void join_soon(Lane& lane) {
-  while (lane.open()) {
-    std::unique_lock lock(lane.mutex, std::try_to_lock);
-    if (lock.owns_lock()) return lane.join_now();
-    std::this_thread::sleep_for(2us);
-  }
-}
+namespace {
 
-void join_open(CUstream stream) {
+/// Calls `visit` for each open lane that must join before a call about `stream`.
+template <class Visit>
+void visit_ordered(CUstream stream, Visit visit) {
   std::optional<bool> apart;
   for (const auto& lane : open_lanes().copy()) {
     if (!lane) continue;
@@ -174,8 +167,54 @@ void join_open(CUstream stream) {
       if (!apart) apart = is_apart(stream);
       if (*apart) continue;
     }
-    join_soon(*lane);
+    visit(lane);
   }
+}
+
+/// Locks a lane that another thread may be using. Null if the lane is not open any more.
+std::unique_lock<std::mutex> lock_open(Lane& lane) {
+  while (lane.open()) {
+    std::unique_lock lock(lane.mutex, std::try_to_lock);
+    if (lock.owns_lock()) return lane.open() ? std::move(lock) : std::unique_lock<std::mutex>();
+    std::this_thread::sleep_for(2us);
+  }
+  return {};
+}
+
+}  // namespace
+
+/// Makes a lane join that another thread may be using. A launch holds the lane's mutex only briefly while the lane is
+/// open: it joins, or unlocks the mutex, before it waits.
+void join_soon(Lane& lane) {
+  if (const std::unique_lock lock = lock_open(lane)) lane.join_now();
+}
+
+void join_open(CUstream stream) {
+  visit_ordered(stream, [](const auto& lane) { join_soon(*lane); });
+}
+
+Following::Following(CUstream stream) {
+  CUcontext current = nullptr;
+  const bool named_by_context = is_default(stream);
+  if (named_by_context) driver().cuCtxGetCurrent(&current);
+  visit_ordered(stream, [&](const std::shared_ptr<Lane>& lane) {
+    if (lane->stream != stream || (named_by_context && lane->context != current)) return join_soon(*lane);
+    if (const std::unique_lock lock = lock_open(*lane)) {
+      lane_ = lane;
+      confined_ = lane->place_.there.stream;
+      opening_ = lane->openings_;
+    }
+  });
+}
+
+void Following::done() {
+  if (!lane_) return;
+  const std::lock_guard lock(lane_->mutex);
+  if (!lane_->open() || lane_->openings_ != opening_) lane_->wait_for(confined_);
+}
+
+void Following::refused() {
+  if (lane_) join_soon(*lane_);
 }
 
 void join_others(const Lane& self) {
@@ -195,20 +234,21 @@ void forget_open_lanes_after_fork() {
   g_open_lanes = 0;
 }
 
-void Lane::wait_for_gpu(bool alone) {
-  const std::uint64_t latest = launches / kMarkEvery, before = ahead.marks(alone);
+void Lane::wait_for_gpu(bool jobs, std::unique_lock<std::mutex>& held) {
+  const std::uint64_t latest = launches / kMarkEvery, before = in_flight_limit.marks(jobs);
   if (latest <= before) return;
   const RelaxedCapture relaxed;  // another thread may have begun a capture
   const CUevent awaited = mark(latest - before);
   bool reached = is_reached(awaited);
   const bool waits = !reached;
-  if (waits) join_now();
   const auto until = std::chrono::steady_clock::now() + kLongestWait;
   while (!reached && std::chrono::steady_clock::now() < until) {
+    held.unlock();
     std::this_thread::sleep_for(20us);
+    held.lock();
     reached = is_reached(awaited);
   }
-  if (reached) ahead.reached(latest - before, waits, monotonic_ns());
+  if (reached) in_flight_limit.reached(latest - before, waits, monotonic_ns());
 }
 
 void Lane::set_mark() {

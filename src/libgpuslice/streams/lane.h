@@ -11,8 +11,8 @@
 #include <mutex>
 
 #include "libgpuslice/streams/green.h"
+#include "libgpuslice/streams/in_flight_limit.h"
 #include "libgpuslice/streams/launch_timer.h"
-#include "libgpuslice/streams/run_ahead.h"
 
 namespace gpuslice {
 
@@ -27,7 +27,7 @@ struct Lane : std::enable_shared_from_this<Lane> {
   explicit Lane(CUstream stream);
   ~Lane();
 
-  static constexpr std::uint32_t kMarkEvery = 16;  // launches (run_ahead.h)
+  static constexpr std::uint32_t kMarkEvery = 16;  // launches (in_flight_limit.h)
 
   std::mutex mutex;  ///< held through a launch
   const CUstream stream;
@@ -35,8 +35,8 @@ struct Lane : std::enable_shared_from_this<Lane> {
   bool apart = false;  ///< the stream is not ordered with default streams (CU_STREAM_NON_BLOCKING)
   CUevent fork, join;
   /// Events after every 16th launch, used round-robin: mark 1 is after the 16th launch, mark 2 after the 32nd.
-  std::array<CUevent, RunAhead::kMost + 1> marks;
-  RunAhead ahead;
+  std::array<CUevent, InFlightLimit::kMost + 1> marks;
+  InFlightLimit in_flight_limit;
   LaunchTimer timer;
   OpaqueJob job;  ///< the latest launch, while a policy for jobs is in force
   std::uint64_t launches = 0;
@@ -58,9 +58,10 @@ struct Lane : std::enable_shared_from_this<Lane> {
   void leave();
   /// Joins now; does nothing if the lane is not open.
   void join_now();
-  /// Called before the first launch after a mark. Waits until the program is not too far ahead of the GPU. Joins before
-  /// it waits.
-  void wait_for_gpu(bool alone);
+  /// Called before the first launch after a mark. Waits until the program is not too far ahead of the GPU. `jobs`: a
+  /// policy for jobs is in force. `held`, which holds the mutex, is unlocked meanwhile, so other threads may join or
+  /// launch.
+  void wait_for_gpu(bool jobs, std::unique_lock<std::mutex>& held);
   /// Records the mark after the launches so far.
   void set_mark();
   /// Whether everything in the stream is complete.
@@ -70,11 +71,14 @@ struct Lane : std::enable_shared_from_this<Lane> {
   friend void join_open(CUstream);
   friend void join_all_open();
   friend void join_soon(Lane&);
+  friend class Following;
   CUevent& mark(std::uint64_t number) { return marks[number % marks.size()]; }
-  void wait_for_confined();
+  /// Makes the program's stream wait for that confined one.
+  void wait_for(CUstream confined);
 
   Place place_;
   std::uint64_t opened_at_ = 0;  ///< `launches` when the lane was last opened
+  std::uint64_t openings_ = 0;   ///< counts up each time the lane is opened
   std::atomic<bool> open_{false};
 };
 

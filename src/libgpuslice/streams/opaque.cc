@@ -48,14 +48,14 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
     : stream_(stream), lane_(&opaque.lane_of(stream)) {
   join_others(*lane_);
   lock_ = std::unique_lock(lane_->mutex);
+  const bool tells = opaque.view_.jobs() != gpuctl::ipc::kNoJobs;
+  if (lane_->launches % Lane::kMarkEvery == 0) lane_->wait_for_gpu(tells, lock_);
   lane_->blocks = lane_->busy.load(std::memory_order_relaxed) ? std::max(lane_->blocks, launch.blocks) : launch.blocks;
   lane_->latest = launch.name;
   lane_->latest_ns = monotonic_ns();
-  const bool tells = opaque.view_.jobs() != gpuctl::ipc::kNoJobs;
   lane_->job = tells ? launch.job(lane_->latest_ns) : OpaqueJob{};
   if (!lane_->busy.exchange(true)) opaque.owner_.opaque_started(launch.blocks, lane_->job);
   opaque.wait_for_grant(*lane_, launch);
-  if (lane_->launches % Lane::kMarkEvery == 0) lane_->wait_for_gpu(opaque.view_.alone());
   confine(opaque, launch);
   lane_->latest_sms = confined_.sms;
   if (!confined()) lane_->join_now();

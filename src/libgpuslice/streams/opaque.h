@@ -5,9 +5,10 @@
 // - A client that is granted a part of the GPU launches in a stream of a green context with about that many SMs
 //   (green.h). An event each way, about 0.5 us, keeps the launch in order with the program's own stream. Consecutive
 //   launches do without these events (joining.h). The daemon says which part (Grant::first), so that two such clients
-//   do not get the same part. A launch whose blocks wait for each other goes there only if they fit (together.h): the
-//   driver would refuse it although it fits the GPU that the program asked about.
-// - A program may be only some milliseconds ahead of the GPU in each stream (run_ahead.h). Otherwise a new grant would
+//   do not get the same part. A launch whose blocks wait for each other goes there only if they fit (co_residency.h):
+//   the driver would refuse it although it fits the GPU that the program asked about.
+// - A program may be only some milliseconds ahead of the GPU in each stream (in_flight_limit.h). Otherwise a new grant
+// would
 //   take effect long after it was made.
 //
 // While such launches are on the GPU, the client has demand: as many SMs as the largest of them has blocks. Under a

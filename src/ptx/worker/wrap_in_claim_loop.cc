@@ -1,14 +1,5 @@
-// Builds the worker around the body. The worker is text, because text is easier to read, and to check against
-// persistent_abi.h, than a tree.
-//
-//   prologue     the leader announces its worker
-//   next         the loop begins; only the leader goes on from here to publish
-//   quick claim  claims a chunk, if no further decision is needed
-//   claim        polls, obeys the grant, claims a chunk
-//   part         cuts from the chunk what can be published at once
-//   publish      writes the next run of block-tasks to shared memory
-//   wait         one barrier of all threads; each thread then reads the run and takes its block-tasks, or leaves
-//   task         block index from the number of the block-task; the program's body; task_end; back to task, or to next
+// Builds the worker around the body. The worker is text (worker.ptx.in), because text is easier to read, and to check
+// against persistent_abi.h, than a tree.
 //
 // The loop must have one entry. ptxas reconverges the lanes of a warp behind a branch or a loop of the body only if all
 // loops around it have a single entry. Otherwise it lets the lanes arrive one after the other at barriers, yet still
@@ -55,13 +46,7 @@
 #include "ptx/pass/join_finished_threads.h"
 #include "ptx/pass/words_behind.h"
 #include "ptx/syntax/parser.h"
-#include "ptx/worker/claim_text.h"
-#include "ptx/worker/leave_text.h"
-#include "ptx/worker/names.h"
-#include "ptx/worker/publish_text.h"
-#include "ptx/worker/quick_text.h"
-#include "ptx/worker/start_text.h"
-#include "ptx/worker/task_text.h"
+#include "ptx/worker/worker_text.h"
 
 namespace gpuctl::ptx::pass {
 namespace {
@@ -75,103 +60,33 @@ bool is_own_shared_variable(const Statement& statement) {
   return variable != nullptr && variable->space.starts_with("shared") && variable->names[0].name != "gpuslice_shared";
 }
 
-/// The pieces of text that depend on which components of the block index the kernel reads.
-struct Index {
-  std::string_view quick;  ///< follows a quick claim
-  std::string_view tasks;  ///< turns the claimed numbers into block-tasks
-  std::string_view part;
-  std::string_view count;
-  bool in_parts;
-  std::string text;
-  std::string_view advance;
-};
-
-Index index_for(std::uint8_t reads) {
-  if ((reads & kReadsCtaidZ) != 0)
-    return {"@IN_ORDER\n", kTasksInOrder, kWholeChunk, kCountInOrder, false, index_in_space(), kAdvanceInOrder};
-  if ((reads & kReadsCtaidY) != 0)
-    return {kQuickPlane, kTasksInOrder, kPartOfPlane, kCountInOrder, true, index_in_plane(), kAdvanceInOrder};
-  return {kQuickRow,   kTasksInRow, kPartOfRow,
-          kCountInRow, true,        std::string((reads & kReadsCtaidX) != 0 ? kIndexInRow : ""),
-          kAdvance};
+WorkerShape shape_for(const Kernel& kernel) {
+  const bool meets = kernel.meets_at_branch || kernel.meets_inside;
+  const std::uint8_t reads = kernel.closure.grid_reads;
+  const auto any_of = [reads](std::uint8_t bits) { return (reads & bits) != 0; };
+  return {
+      .guarded = kernel.once(),
+      .two_bodies = kernel.plain_body.has_value(),
+      .joins = kernel.report.needs_finished_barrier,
+      .may_join_plainly = skips_joining(kernel),
+      .meets_in_plain_body = meets,
+      .meets_inside = kernel.meets_inside,
+      .meets_between = (kernel.report.uses_shared || kernel.report.uses_barrier) && !kernel.meets_inside,
+      .first_leads = !meets && !kernel.once(),
+      .one_axis = !any_of(kReadsCtaidY | kReadsCtaidZ),
+      .reads_x = any_of(kReadsCtaidX),
+      .reads_y = any_of(kReadsCtaidY),
+      .reads_z = any_of(kReadsCtaidZ),
+      .reads_size = any_of(kReadsNctaidX | kReadsNctaidY | kReadsNctaidZ),
+      .copies = kernel.closure.uses_async_copy,
+      .bulk_copies = kernel.closure.uses_bulk_copy,
+  };
 }
 
 }  // namespace
 
 Refused wrap_in_claim_loop(Kernel& kernel) {
-  const bool joins = kernel.report.needs_finished_barrier;
-  const bool skips = skips_joining(kernel);
-  const bool two_bodies = kernel.plain_body.has_value();
-  const bool shares = kernel.report.uses_shared || kernel.report.uses_barrier;
-  const std::uint8_t reads = kernel.closure.grid_reads;
-  const WorkerNames names(kernel.args_name());
-  const Index index = index_for(reads);
-  const bool reads_size = (reads & (kReadsNctaidX | kReadsNctaidY | kReadsNctaidZ)) != 0;
-  const std::string start_of_task = names.expand(index.text + std::string(reads_size ? kGridSize : ""));
-  const std::string_view end_of_task = kernel.closure.uses_async_copy ? kFinishCopies : "";
-
-  const bool meets = kernel.meets_at_branch || kernel.meets_inside;
-  const std::string to_next = names.expand(meets ? std::string_view() : kFirstLeads) + std::string(kToNext);
-
-  std::string text = ".version 6.3\n.target sm_70\n.address_size 64\n.entry worker()\n{";
-  text += kDeclarations;
-  text += kStart;
-  text += names.expand(kPrologue);
-  if (kernel.once()) text += kLookFirst;
-  text += kNext;
-  if (index.in_parts) text += kNextPart;
-  if (!kernel.once()) {
-    text += names.expand(kQuickClaim);
-    text += names.expand(index.quick);
-    text += names.expand(kQuickRun);
-  }
-  text += names.expand(kClaim);
-  text += names.expand(index.tasks);
-  text += names.expand(kClaimed);
-  text += names.expand(index.part);
-  if (index.in_parts) text += names.expand(kPart);
-  text += names.expand(index.count);
-  text += names.expand(kPublish);
-  if (!meets && !kernel.once()) text += kCountAnew;
-  text += kWait;
-  text += kPlainBarrier;
-  text += names.expand(kRead);
-  if (two_bodies) {
-    text += kTaskLabel;
-    text += start_of_task;
-    text += kPlainTaskEndLabel;
-    text += end_of_task;
-    text += names.expand(index.advance);
-    text += meets ? kRunOn : kMeetAndRunOn;
-    text += to_next;
-    text += kCrossingLabel;
-    if (kernel.meets_inside) text += kPlainBarrier;
-  }
-  text += two_bodies ? kOtherTaskLabel : kTaskLabel;
-  text += start_of_task;
-  if (skips) text += kNotPlain;
-  text += kTaskEndLabel;
-  if (kernel.once()) {
-    if (kernel.closure.uses_bulk_copy) text += kFinishBulkCopies;
-    text += names.expand(kEndOnce);
-  } else {
-    text += end_of_task;
-    text += names.expand(index.advance);
-    if (joins) {
-      if (skips) text += kPlainOrJoin;
-      text += names.expand(kJoiningBarrier);
-      text += two_bodies ? kRunOnOther : kRunOn;
-    } else {
-      text += shares && !kernel.meets_inside ? kMeetAndRunOn : kRunOn;
-    }
-    text += to_next;
-  }
-  text += kNoTask;
-  text += names.expand(kLeave);
-  text += names.expand(kernel.once() ? kHoldUntilClaimed : kHold);
-  text += names.expand(kAwait);
-  text += names.expand(kComplete);
-  text += "}\n";
+  std::string text = worker_text(shape_for(kernel), kernel.args_name());
   if (kernel.report.words_behind) text = put_words_behind(text);
   Result<Module> worker = parse(text);
   if (!worker) return "the worker's own text does not parse: " + worker.error().message;

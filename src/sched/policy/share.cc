@@ -10,15 +10,15 @@ namespace gpuctl::sched {
 
 void divide_share(std::span<const Claim> claims, CapSM capacity, std::uint64_t turn, WaterFiller& filler,
                   std::span<CapSM> given) {
-  filler.vessels.resize(claims.size());
-  filler.poured.resize(claims.size());
+  filler.claimants.resize(claims.size());
+  filler.parts.resize(claims.size());
   CapSM left = capacity;
   for (std::size_t i = 0; i < claims.size(); ++i) {
     left -= claims[i].floor;
-    filler.vessels[i] = {claims[i].want - claims[i].floor, claims[i].weight};
+    filler.claimants[i] = {claims[i].want - claims[i].floor, claims[i].weight};
   }
-  filler.fill(filler.vessels, left, turn, filler.poured);
-  for (std::size_t i = 0; i < claims.size(); ++i) given[i] = claims[i].floor + filler.poured[i];
+  filler.fill(filler.claimants, left, turn, filler.parts);
+  for (std::size_t i = 0; i < claims.size(); ++i) given[i] = claims[i].floor + filler.parts[i];
 }
 
 }  // namespace gpuctl::sched

@@ -52,12 +52,12 @@ class ShareJobs : public JobPolicy {
     const CapSM capacity = view.capacity;
     std::uint32_t others = 0;
     std::uint64_t sum = 0;
-    Vessel* next = wants_.data();
+    Claimant* next = wants_.data();
     for (const Job& job : view.jobs) {
       const CapSM want = wanted(job, capacity);
       others |= job.slice ^ slice;
       sum += want.count;
-      (next++)->room = want;
+      (next++)->demand = want;
     }
     scattered_ = others != 0;
     if (scattered_)
@@ -78,7 +78,7 @@ class ShareJobs : public JobPolicy {
       Group& group = groups_[job.slice];
       places_[i] = group.first + group.count++;
       const CapSM want = wanted(job, view.capacity);
-      wants_[places_[i]].room = want;
+      wants_[places_[i]].demand = want;
       group.want = bounded(std::uint64_t{group.want} + want.count, view.capacity);
     }
   }
@@ -122,7 +122,7 @@ class ShareJobs : public JobPolicy {
   const Policy* share_ = find_policy("share");
   std::vector<SliceLimits> slices_;
   std::vector<Group> groups_;          ///< by slice
-  std::vector<Vessel> wants_;          ///< of weight 1
+  std::vector<Claimant> wants_;        ///< of weight 1
   std::vector<CapSM> parts_;           ///< as wants_
   bool scattered_ = false;             ///< more than one slice has jobs
   std::vector<std::uint32_t> places_;  ///< if scattered: the place of each job in wants_

@@ -1,5 +1,6 @@
 // The work of a worker's leader, for <gpuslice/device.cuh>: a worker as persistent_abi.h describes it. The rewriter
-// puts the same code around kernels in PTX (src/ptx/worker/*_text.h). When one of the two changes, the other must too.
+// puts the same code around kernels in PTX (src/ptx/worker/*.ptx.in). When one of the two changes, the other must too:
+// src/ptx/worker/model_test.cc checks both against one model.
 // (Here thread 0 always leads, no claim is quick, and no worker counts out early.)
 #pragma once
 
@@ -15,27 +16,25 @@ namespace gpuslice::detail {
 using address = unsigned long long;  // in global memory
 using gpuctl::ptx::DeviceSlot;
 using gpuctl::ptx::HostSlot;
+using gpuctl::ptx::kEvicted;
+using gpuctl::ptx::kHolderLooksNs;
+using gpuctl::ptx::kNothingToNote;
+using gpuctl::ptx::kResting;
 using gpuctl::ptx::LaunchArgs;
 
-/// Values of worker_state::about. Any other value is the time at which the chunk to be measured began.
-constexpr unsigned long long kNothing = 0;
-constexpr unsigned long long kEvicted = 1;  ///< it leaves because its SM is not allowed
-constexpr unsigned long long kResting = 2;  ///< it is the holder, and claims nothing
-
-constexpr unsigned kHolderLooksNs = 100;
 /// Published when no block-task is left. No launch has as many block-tasks.
 constexpr unsigned kNoTask = gpuctl::ptx::kMaxBlockTasks;
 
 /// In shared memory. All threads read `published`; the rest is the leader's. It is not in registers, because the
 /// kernel's own code needs those between claims.
 struct worker_state {
-  uint2 published[2];  ///< the next block-tasks to run and their end; the two entries are used alternately
-  unsigned long long about;
-  unsigned started_on;  ///< the SM it started on
-  unsigned chunk;       ///< block-tasks of the chunk to be measured
-  unsigned known;       ///< all numbers below this one are claimed, as far as it knows
-  bool looks;           ///< it looks before it claims, even if the launch is eager
-  bool holds;           ///< it is the holder
+  uint2 published[2];        ///< the next block-tasks to run and their end; the two entries are used alternately
+  unsigned long long about;  ///< kNothingToNote, kEvicted, kResting, or a time
+  unsigned started_on;       ///< the SM it started on
+  unsigned chunk;            ///< block-tasks of the chunk to be measured
+  unsigned known;            ///< all numbers below this one are claimed, as far as it knows
+  bool looks;                ///< it looks before it claims, even if the launch is eager
+  bool holds;                ///< it is the holder
 };
 
 // Access to memory that other blocks, other grids and the host change at the same time.
@@ -138,7 +137,7 @@ __device__ inline dim3 block_index(const LaunchArgs& args, unsigned task) {
 /// its SM was allowed when it was launched.
 __device__ inline bool enter(const LaunchArgs& args, worker_state& worker) {
   const unsigned sm = sm_id();
-  worker.about = kNothing;
+  worker.about = kNothingToNote;
   worker.started_on = sm;
   worker.known = args.given;
   worker.holds = false;
@@ -216,7 +215,7 @@ __device__ inline bool leave_or_rest(const LaunchArgs& args, worker_state& worke
 /// Notes what the leader does from now on, and returns a chunk, cut at the end of the launch (task_order()).
 __device__ inline uint2 take(const LaunchArgs& args, worker_state& worker, unsigned begin, unsigned count,
                              bool measure) {
-  worker.about = measure ? clock_ns() : kNothing;
+  worker.about = measure ? clock_ns() : kNothingToNote;
   worker.known = begin + count;
   if (begin >= args.total) return {kNoTask, kNoTask};
   const unsigned step = args.order & 0xff, run = args.order >> 8;
@@ -275,7 +274,7 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
     if (worker.about > kResting) {
       const unsigned long long ns = min(clock_ns() - worker.about, 0xffffffffull);
       store(args.slot + offsetof(DeviceSlot, task_ns), max(static_cast<unsigned>(ns) / worker.chunk, 1u));
-      worker.about = kNothing;
+      worker.about = kNothingToNote;
     }
     if (next >= args.total) return {kNoTask, kNoTask};
     const unsigned now = static_cast<unsigned>(clock_ns()) | 1;

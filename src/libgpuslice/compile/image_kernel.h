@@ -1,0 +1,23 @@
+// What is known of one kernel of an image from its PTX.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "libgpuslice/kernels/kernels.h"
+
+namespace gpuslice {
+
+struct ImageKernel {
+  std::string name;
+  bool persistent = false;        ///< it has a form that gives SMs back
+  bool guarded = false;           ///< that form is the guarded one: each worker runs one block-task
+  std::string reason;             ///< why it has or lacks that form; one line
+  std::vector<Parameter> params;  ///< the program's own
+  std::uint32_t args_offset = 0;
+  bool needs_whole_warps = false;
+  bool words_behind = false;  ///< gpuctl::ptx::EntryReport::words_behind
+};
+
+}  // namespace gpuslice

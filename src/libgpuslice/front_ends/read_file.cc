@@ -1,0 +1,29 @@
+#include "libgpuslice/front_ends/read_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "ipc/unique_fd.h"
+
+namespace gpuslice {
+
+std::optional<std::string> read_file(const char* path, std::size_t most_bytes) {
+  const gpuctl::ipc::UniqueFd file(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat about;
+  if (!file || fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) ||
+      static_cast<std::size_t>(about.st_size) > most_bytes)
+    return std::nullopt;
+  std::string bytes(static_cast<std::size_t>(about.st_size), '\0');
+  for (std::size_t at = 0; at < bytes.size();) {
+    const ssize_t got = read(file.get(), bytes.data() + at, bytes.size() - at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return std::nullopt;
+    at += static_cast<std::size_t>(got);
+  }
+  return bytes;
+}
+
+}  // namespace gpuslice

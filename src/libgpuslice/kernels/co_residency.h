@@ -1,0 +1,35 @@
+// Co-residency: in some launches, blocks must be on the GPU at the same time because they wait for each other. These
+// are all blocks of a cooperative grid, or the blocks of each cluster. Pure.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <string_view>
+
+namespace gpuslice {
+
+struct CoResidency {
+  std::uint64_t blocks = 1;   ///< how many must run at the same time; 1: blocks are independent
+  bool near = false;          ///< they must be on SMs that are near each other
+  const char* how = nullptr;  ///< what kind of launch it is, for people, if `blocks` is above 1
+
+  explicit operator bool() const { return how != nullptr; }
+};
+
+/// Whether the kernel is known for blocks that wait for any other block of an ordinary launch. All its blocks must then
+/// be on the GPU at the same time although the launch does not say so. Such are solvers of sparse triangular systems
+/// and factorizations, triangular solves of cuBLAS, persistent recurrent layers, and collectives. Its name decides,
+/// since nothing else is known of machine code.
+bool blocks_may_wait(std::string_view kernel);
+
+/// The co-residency that a launch of `blocks` blocks with these attributes needs.
+CoResidency co_residency_of(const CUlaunchAttribute* attributes, unsigned count, std::uint64_t blocks);
+
+inline constexpr std::uint32_t kAllSms = 0xffffffff;
+
+/// The fewest SMs of a part of the GPU on which such a launch can run, if one SM holds `per_sm` of its blocks. kAllSms
+/// if no part is certain to do.
+std::uint32_t sms_for(const CoResidency& co_residency, std::uint64_t per_sm);
+
+}  // namespace gpuslice

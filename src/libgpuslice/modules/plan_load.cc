@@ -1,0 +1,16 @@
+#include "libgpuslice/modules/image_load.h"
+
+namespace gpuslice {
+
+/// The software GPU refuses machine code other than its own. There the forms also stand for an image that has no PTX
+/// of its own, such as a cubin.
+void plan_load(ImageLoad& load) {
+  if (!load.forms || load.forms->code.empty())
+    load.plan = LoadPlan::kOriginal;
+  else if (!load.forms->stands_alone)
+    load.plan = LoadPlan::kInPlace;
+  else
+    load.plan = load.software_gpu ? LoadPlan::kBesideOrInPlace : LoadPlan::kBeside;
+}
+
+}  // namespace gpuslice

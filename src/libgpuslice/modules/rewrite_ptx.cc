@@ -1,0 +1,102 @@
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "libgpuslice/compile/compile_queue.h"
+#include "libgpuslice/driver/dlsym.h"
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/stage.h"
+#include "libgpuslice/kernels/guard.h"
+#include "libgpuslice/modules/image_load.h"
+
+namespace gpuslice {
+
+using gpuctl::Result;
+
+namespace {
+
+/// GPUSLICE_BACKGROUND=0: the program waits until its kernels are compiled, so that its first launches can be evicted
+/// too.
+bool waits_for_compiling() {
+  static const bool waits = [] {
+    const char* wanted = std::getenv("GPUSLICE_BACKGROUND");
+    return wanted && std::strcmp(wanted, "0") == 0;
+  }();
+  return waits;
+}
+
+/// The software GPU has a function whose name no driver has.
+bool is_software_gpu() {
+  static const bool software = libcuda_function("cuSoftwareGpu") != nullptr;
+  return software;
+}
+
+/// Path of the loaded library that the helper is to compile with: the software GPU's driver, or an nvJitLink, such as
+/// PyTorch's wheels contain. Empty: there is none.
+std::string loaded_linker() {
+  struct Search {
+    std::string_view part;
+    std::string found;
+  } search{is_software_gpu() ? "/libcuda.so" : "/libnvJitLink.so", {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* library, std::size_t, void* result) {
+        auto& wanted = *static_cast<Search*>(result);
+        if (std::string_view(library->dlpi_name).find(wanted.part) == std::string_view::npos) return 0;
+        wanted.found = library->dlpi_name;
+        return 1;
+      },
+      &search);
+  return search.found;
+}
+
+/// What the compile helper must make of the PTX, except for the linker: only a job needs that.
+CompileRequest request_for(ImageLoad& load) {
+  int version = 0;
+  driver().cuDriverGetVersion(&version);
+  CompileRequest request{.ptx = std::move(load.ptx),
+                         .key = {},
+                         .sm = load.sm,
+                         .max_registers = load.max_registers,
+                         .guards = guard() != Guard::kNever,
+                         .software_gpu = load.software_gpu,
+                         .linker = {}};
+  request.key = cache_key({.ptx = request.ptx,
+                           .sm = request.sm,
+                           .max_registers = request.max_registers,
+                           .driver_version = version,
+                           .guards = request.guards});
+  return request;
+}
+
+/// The forms, when the helper has made them; the program waits.
+Forms wait_for_forms(CompileJob job) {
+  const Stage stage("waiting for the compile helper");
+  CompileResult made = CompileQueue::compile_and_wait(std::move(job));
+  if (made) return std::move(*made);
+  return Forms{.code = {}, .kernels = {}, .reason = "not compiled: " + made.error().message};
+}
+
+}  // namespace
+
+void rewrite_ptx(ImageLoad& load) {
+  if (load.ptx.empty()) return;
+  load.software_gpu = is_software_gpu();
+  CompileRequest request = request_for(load);
+  load.forms = find_forms(request.key, CacheDirectory::of_user());
+  if (!load.forms) {
+    request.linker = loaded_linker();
+    Result<CompileJob> job = CompileJob::create(request);
+    if (!job)
+      load.reason = std::move(job.error().message);
+    else if (waits_for_compiling())
+      load.forms = wait_for_forms(std::move(*job));
+    else
+      load.job = std::move(*job);
+  }
+  if (load.forms) load.reason = std::move(load.forms->reason);
+}
+
+}  // namespace gpuslice
