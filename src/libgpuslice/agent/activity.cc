@@ -4,9 +4,9 @@
 #include <new>
 
 #include "base/sm_range.h"
+#include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/driver.h"
-#include "libgpuslice/launch/context.h"
 
 namespace gpuslice {
 
@@ -32,7 +32,7 @@ int Activity::free_device() {
   if (!grant || !(ipc::load(grant->flags) & ipc::kFree)) return -1;
   // With other values the agent sets time slices, which needs a managed context.
   const std::uint32_t slice = ipc::load(grant->time_slice_us);
-  if (slice != 0 && slice != ipc::kDriversTimeSlice && !Context::current()) return -1;
+  if (slice != 0 && slice != ipc::kDriversTimeSlice && !Contexts::current()) return -1;
   return device;
 }
 
@@ -69,7 +69,7 @@ std::chrono::milliseconds Activity::look() {
     device.at_work.store(false);  // a thread that launches from here on sets it again
     device.blocks.store(0, std::memory_order_relaxed);
     publish(static_cast<int>(i), 0);
-    Context::publish_all();
+    for (Context* context : Contexts::all()) context->publish_usage();
   }
   return next;
 }

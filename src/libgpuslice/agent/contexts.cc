@@ -1,4 +1,5 @@
-// The registry of managed contexts.
+#include "libgpuslice/agent/contexts.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,12 +8,12 @@
 
 #include "libgpuslice/agent/activity.h"
 #include "libgpuslice/agent/agent.h"
+#include "libgpuslice/driver/clock.h"
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/own_threads.h"
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/driver/stage.h"
-#include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/may_load.h"
 #include "libgpuslice/streams/waiting_streams.h"
 
@@ -50,9 +51,8 @@ void load_driver_kernels(CUdeviceptr scratch) {
   if (driver().cuMemcpyDtoD_v2) driver().cuMemcpyDtoD_v2(scratch + 128, scratch, 64);
 }
 
-}  // namespace
-
-Context* Context::create(CUcontext context) {
+/// Null when the context cannot be managed.
+Context* create(CUcontext context) {
   const RelaxedCapture relaxed;
   const Stage stage("managing a context");
   CUdevice device = 0;
@@ -69,17 +69,19 @@ Context* Context::create(CUcontext context) {
   }
   load_driver_kernels(slots->scratch());
   auto* created = new Context(context, device, static_cast<std::uint32_t>(sms), std::move(*slots));
-  if (!Agent::start(*created)) {
+  if (!Agent::start(created->state())) {
     debug("context not managed: the driver lacks streams or stream memory operations");
     return nullptr;  // leaked on purpose: its memory belongs to a context that may be broken
   }
-  end_before_driver();
+  Contexts::end_before_driver();
   g_managed_by.store(getpid());
   debug("context managed: device %d, %d SMs", device, sms);
   return created;
 }
 
-Context* Context::current() {
+}  // namespace
+
+Context* Contexts::current() {
   struct Last {
     CUcontext handle = nullptr;
     std::uint64_t generation = 0;
@@ -115,7 +117,7 @@ Context* Context::current() {
   return usable(found->second);
 }
 
-std::vector<Context*> Context::all() {
+std::vector<Context*> Contexts::all() {
   Registry& all = *registry();
   std::lock_guard lock(all.mutex);
   std::vector<Context*> contexts;
@@ -126,7 +128,7 @@ std::vector<Context*> Context::all() {
 }
 
 std::vector<LaunchSource*> launch_sources() {
-  const std::vector<Context*> contexts = Context::all();
+  const std::vector<Context*> contexts = Contexts::all();
   return {contexts.begin(), contexts.end()};
 }
 
@@ -149,25 +151,25 @@ std::vector<Context*> take_out(Which which) {
 
 }  // namespace
 
-void Context::forget(CUcontext handle) {
+void Contexts::forget(CUcontext handle) {
   WaitingStreams::get().forget(handle);
   {
     Registry& all = *registry();
     std::lock_guard lock(all.mutex);
     std::erase(all.contexts, std::pair<CUcontext, Context*>(handle, nullptr));
   }
-  for (Context* context : take_out([handle](const Context& c) { return c.context_ == handle; }))
+  for (Context* context : take_out([handle](const Context& c) { return c.handle() == handle; }))
     context->end_with_agent();
 }
 
-void Context::forget_device(CUdevice device) {
+void Contexts::forget_device(CUdevice device) {
   for (Context* context : take_out([device](const Context& c) { return c.view().device_index() == device; })) {
-    WaitingStreams::get().forget(context->context_);
+    WaitingStreams::get().forget(context->handle());
     context->end_with_agent();
   }
 }
 
-void Context::end_all_at_exit() {
+void Contexts::end_all_at_exit() {
   if (!any_managed() || g_exiting.exchange(true)) return;
   const auto until = std::chrono::steady_clock::now() + kLongestExit;
   // What is left after that is for a call that has begun.
@@ -180,34 +182,34 @@ void Context::end_all_at_exit() {
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   for (const auto& [handle, context] : all.contexts) {
-    if (context) context->end();
+    if (context) context->state().end();
   }
   for (const auto& [handle, context] : all.contexts) {
-    if (context) context->wait_until_agent_is(AgentIs::kOver, until);
+    if (context) context->state().agent.wait_until_agent_is(AgentLink::AgentIs::kOver, until);
   }
 }
 
-void Context::end_before_driver() {
+void Contexts::end_before_driver() {
   constexpr int kOftenEnough = 64;  // a program may make any number of contexts
   static std::atomic<int> times{0};
   const int before = times.fetch_add(1);
-  if (before < kOftenEnough) std::atexit(&Context::end_all_at_exit);
-  if (before == 0) std::at_quick_exit(&Context::end_all_at_exit);
+  if (before < kOftenEnough) std::atexit(&Contexts::end_all_at_exit);
+  if (before == 0) std::at_quick_exit(&Contexts::end_all_at_exit);
 }
 
-bool Context::any_managed() {
+bool Contexts::any_managed() {
   return g_managed_by.load(std::memory_order_relaxed) == getpid();
 }
 
-void Context::rescue_stuck() {
+void Contexts::rescue_stuck() {
   for (Context* context : all()) context->rescue();
 }
 
-bool Context::exiting() {
+bool Contexts::exiting() {
   return g_exiting.load(std::memory_order_relaxed);
 }
 
-Context::AgentHeld::AgentHeld(CUdevice device) {
+AgentsHeld::AgentsHeld(CUdevice device) {
   {
     Registry& all = *registry();
     std::lock_guard lock(all.mutex);
@@ -215,29 +217,18 @@ Context::AgentHeld::AgentHeld(CUdevice device) {
       if (context && context->view().device_index() == device) contexts_.push_back(context);
     }
   }
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto until = std::chrono::steady_clock::now() + AgentLink::kPatience;
   for (Context* context : contexts_) {
-    ++context->agent_holds_;
-    context->wake_agent();
-    context->wait_until_agent_is(AgentIs::kHeld, until);
+    context->state().agent.hold();
+    context->state().agent.wait_until_agent_is(AgentLink::AgentIs::kHeld, until);
   }
 }
 
-Context::AgentHeld::~AgentHeld() {
-  for (Context* context : contexts_) {
-    --context->agent_holds_;
-    context->wake_agent();
-  }
+AgentsHeld::~AgentsHeld() {
+  for (Context* context : contexts_) context->state().agent.release();
 }
 
-void Context::publish_all() {
-  for (Context* context : all()) {
-    std::lock_guard lock(context->mutex_);
-    context->publish_usage();
-  }
-}
-
-void Context::forget_after_fork() {
+void Contexts::forget_after_fork() {
   new (registry()) Registry;
   ++g_generation;
 }

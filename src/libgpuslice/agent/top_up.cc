@@ -1,11 +1,13 @@
-// Growing: adds workers to launches that may use more SMs than they have workers for.
+#include "libgpuslice/agent/top_up.h"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "libgpuslice/agent/agent.h"
+#include "libgpuslice/driver/clock.h"
 #include "libgpuslice/driver/debug.h"
-#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/launch/issue.h"
+#include "libgpuslice/watch/worker_counts.h"
 
 namespace gpuslice {
 
@@ -23,83 +25,103 @@ constexpr std::uint64_t kSoonNs = 1'000'000;
 
 }  // namespace
 
-std::vector<Agent::TopUp> Agent::plan_top_ups() {
-  std::vector<TopUp> orders;
+std::vector<TopUps::Order> TopUps::plan() {
+  std::vector<Order> orders;
   const std::uint64_t now = monotonic_ns();
-  wants_workers_ = false;
-  const bool takes_turns = c_.view_.jobs() != ipc::kNoJobs;
-  const auto look_at = [&](Launch& head, std::uint32_t allowed) {
-    const HostSlot& host = c_.slots_.host(head.slot);
-    if (!head.issued.load(std::memory_order_acquire) || head.failed || ipc::load(host.done)) return;
-    const std::uint64_t capacity = std::uint64_t{gpuctl::range_size(allowed)} * head.per_sm;
-    const std::uint32_t claimed = std::min(ipc::load(host.progress), head.args.total);
-    const std::uint64_t chunks = (std::uint64_t{head.args.total - claimed} + head.chunk - 1) / head.chunk;
-    const std::uint64_t target = std::min(capacity, chunks);
-    const std::uint32_t allowed_before = head.tries.allow(allowed);
-    wants_workers_ |= watch_return(head, allowed_before, allowed, target);
-    // The daemon has just been told of this launch and may grant something at any moment.
-    wants_workers_ |= takes_turns && capacity == 0 && now - head.issued_ns < kSoonNs;
-    if (head.once()) {  // its workers leave after one block-task, so some are soon missing again
-      if (std::exchange(head.claimed, claimed) != claimed) head.tries.try_again();
-      wants_workers_ |= target > 0 && present(head) <= capacity;
-    }
-    const std::uint64_t chunk_ns = static_cast<std::uint64_t>(head.instance->task_ns * head.chunk);
-    const std::uint32_t overdue = head.sent.overdue(ipc::load(host.entered), 2 * chunk_ns, now);
-    if (overdue > 0) streams_.stuck(&head);
-    const std::uint32_t absent = ipc::load(host.resting) + overdue;
-    const std::uint32_t at_work = present(head) - std::min(present(head), absent);
-    if (target <= at_work || target - at_work < target / kMissable) return;
-    if (!ipc::load(host.started)) {  // its turn in the stream has not come, but may come at any moment
-      if (head.wanted_ns == 0) head.wanted_ns = now;
-      wants_workers_ |= now - head.wanted_ns < kSoonNs;
-      return;
-    }
-    wants_workers_ |= now + kSoonNs > head.tries.next_ns();
-    if (now < head.tries.next_ns()) return;
-    head.tries.tried(now);
-    head.topped_up_for = allowed;
-    orders.push_back({&head, static_cast<std::uint32_t>(target - at_work) + 2 * c_.view_.idle_sms() * head.per_sm});
-  };
-  for (const Stream* stream : c_.active_) {
-    const std::uint32_t allowed = c_.allowed(*stream);
-    stream->visit_heads([&](Launch& head) { look_at(head, allowed); });
-  }
+  wanted_ = false;
+  context_.book.visit_heads(
+      [&](Launch& head, const Stream& stream) { plan_for(head, context_.limits.allowed(stream), now, orders); });
   return orders;
 }
 
-// `launch` stays valid without the mutex, since only the agent deletes launches.
-void Agent::top_up(const TopUp& order) {
-  Launch& launch = *order.launch;
-  CUstream stream = streams_.take(order.launch);
-  std::uint32_t& lone = c_.slots_.host(launch.slot).lone;
-  if (held_up_.tried(stream != nullptr, monotonic_ns())) {
-    debug("the program's streams hold up those for workers: its launches keep their original form for a while");
-    c_.crowded_until_ns_.store(monotonic_ns() + Context::kCrowdedForNs);
+void TopUps::plan_for(Launch& head, std::uint32_t allowed, std::uint64_t now, std::vector<Order>& orders) {
+  const HostSlot& host = context_.book.host(head);
+  if (!head.issued.load(std::memory_order_acquire) || head.failed || ipc::load(host.done)) return;
+  Growth& growth = head.growth;
+  const std::uint64_t capacity = std::uint64_t{gpuctl::range_size(allowed)} * head.per_sm;
+  const std::uint32_t claimed = std::min(ipc::load(host.progress), head.args.total);
+  const std::uint64_t chunks = (std::uint64_t{head.args.total - claimed} + head.chunk - 1) / head.chunk;
+  const std::uint64_t target = std::min(capacity, chunks);
+  const std::uint32_t allowed_before = growth.tries.allow(allowed);
+  wanted_ |= returns_.look(head, allowed_before, allowed, target);
+  // The daemon has just been told of this launch and may grant something at any moment.
+  const bool takes_turns = context_.view.jobs() != ipc::kNoJobs;
+  wanted_ |= takes_turns && capacity == 0 && now - head.issued_ns < kSoonNs;
+  if (head.guarded()) {  // its workers leave after one block-task, so some are soon missing again
+    if (std::exchange(growth.claimed, claimed) != claimed) growth.tries.try_again();
+    wanted_ |= target > 0 && present(head, host) <= capacity;
   }
-  if (!stream && !ipc::load(lone))
-    debug("no workers for %s: all streams for them are stuck", launch.instance->kernel->name.c_str());
-  ipc::store(lone, std::uint32_t{stream == nullptr});
+  const std::uint64_t chunk_ns = static_cast<std::uint64_t>(head.instance->task_ns * head.chunk);
+  const std::uint32_t overdue = growth.sent.overdue(ipc::load(host.entered), 2 * chunk_ns, now);
+  if (overdue > 0) streams_.stuck(&head);
+  const std::uint32_t absent = ipc::load(host.resting) + overdue;
+  const std::uint32_t at_work = present(head, host) - std::min(present(head, host), absent);
+  if (target <= at_work || target - at_work < target / kMissable) return;
+  if (!ipc::load(host.started)) {  // its turn in the stream has not come, but may come at any moment
+    if (growth.wanted_ns == 0) growth.wanted_ns = now;
+    wanted_ |= now - growth.wanted_ns < kSoonNs;
+    return;
+  }
+  wanted_ |= now + kSoonNs > growth.tries.next_ns();
+  if (now < growth.tries.next_ns()) return;
+  growth.tries.tried(now);
+  growth.topped_up_for = allowed;
+  const std::uint32_t for_idle_sms = 2 * context_.view.idle_sms() * head.per_sm;
+  orders.push_back({&head, static_cast<std::uint32_t>(target - at_work) + for_idle_sms});
+}
+
+void TopUps::send(const Order& order) {
+  Launch& launch = *order.launch;
+  const char* name = launch.instance->kernel->name.c_str();
+  HostSlot& host = context_.book.host(launch);
+  CUstream stream = streams_.take(order.launch);
+  if (blocked_.tried(stream != nullptr, monotonic_ns())) {
+    debug("the program's streams hold up those for workers: its launches keep their original form for a while");
+    context_.note_crowded();
+  }
+  if (!stream && !ipc::load(host.lone)) debug("no workers for %s: all streams for them are stuck", name);
+  ipc::store(host.lone, std::uint32_t{stream == nullptr});
   if (!stream) return;
   std::vector<std::byte> params = launch.params;
   LaunchArgs args = launch.args;
   args.flags |= gpuctl::ptx::kAgentGrid;
-  args.range = launch.topped_up_for;
+  args.range = launch.growth.topped_up_for;
   std::memcpy(params.data() + launch.instance->kernel->args_offset, &args, sizeof args);
-  const CUresult result = Context::issue(launch, stream, order.workers, params);
+  const CUresult result = issue(launch, stream, order.workers, params);
   if (result != CUDA_SUCCESS) {
-    debug("adding %u workers to %s failed: %d", order.workers, launch.instance->kernel->name.c_str(), result);
-    ipc::store(lone, 1u);
-    c_.heed(result);
+    debug("adding %u workers to %s failed: %d", order.workers, name, result);
+    ipc::store(host.lone, 1u);
+    context_.note_result(result);
     return;
   }
-  debug("adds %u workers to %s: %u of %u left, allowed on %u SMs", order.workers, launch.instance->kernel->name.c_str(),
-        launch.launched - present(launch), launch.launched, gpuctl::range_size(launch.topped_up_for));
-  topped_up_ = true;
-  std::lock_guard lock(c_.mutex_);
+  debug("adds %u workers to %s: %u of %u left, allowed on %u SMs", order.workers, name,
+        launch.launched - present(launch, host), launch.launched, gpuctl::range_size(launch.growth.topped_up_for));
+  sent_ = true;
+  std::lock_guard lock(context_.book.mutex());
   const bool had_holder_alone = launch.launched == launch.args.workers && gpuctl::range_size(launch.args.range) == 0;
-  launch.given_ns = had_holder_alone ? monotonic_ns() : 0;
+  launch.growth.given_ns = had_holder_alone ? monotonic_ns() : 0;
   launch.launched += order.workers;
-  launch.sent.send(order.workers, monotonic_ns());
+  launch.growth.sent.send(order.workers, monotonic_ns());
+}
+
+std::vector<TopUps::Order> TopUps::plan_for_exit() {
+  std::vector<Order> orders;
+  const std::uint32_t sms = context_.view.sms();
+  context_.book.visit_heads([&](Launch& head, const Stream&) {
+    const HostSlot& host = context_.book.host(head);
+    if (!head.issued.load(std::memory_order_acquire) || head.failed || !runs(host)) return;
+    const std::uint32_t fit = workers_on(head, sms), missing = fit - std::min(fit, present(head, host));
+    if (missing == 0) return;
+    head.growth.topped_up_for = gpuctl::pack_range(sms, gpuctl::kNoLimit);
+    head.args.polled = context_.book.slots().polled_address();
+    head.args.limit = 0;
+    orders.push_back({&head, missing});
+  });
+  return orders;
+}
+
+void TopUps::tell_if_sent() {
+  if (std::exchange(sent_, false) && context_.view.jobs() != ipc::kNoJobs) Client::get().kick();
 }
 
 }  // namespace gpuslice

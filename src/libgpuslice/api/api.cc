@@ -1,12 +1,12 @@
 #include <cstring>
 
 #include "gpuslice/gpuslice.h"
+#include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/api/by_hand.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/nothrow.h"
 #include "libgpuslice/interpose/hooks.h"
-#include "libgpuslice/launch/context.h"
 
 using gpuslice::Client;
 using gpuslice::nothrow;
@@ -81,7 +81,7 @@ GPUSLICE_API int gpuslice_set_priority_hint(int priority) {
 GPUSLICE_API int gpuslice_stream_latency_critical(void* stream, int on) {
   return nothrow(
       [&]() -> int {
-        gpuslice::Context* context = gpuslice::Context::current();
+        gpuslice::Context* context = gpuslice::Contexts::current();
         if (!context) return GPUSLICE_ERROR_NOT_ATTACHED;
         context->set_latency_critical(gpuslice::explicit_stream(static_cast<CUstream>(stream), false), on != 0);
         return GPUSLICE_OK;

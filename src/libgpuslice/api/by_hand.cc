@@ -11,13 +11,13 @@
 #include <optional>
 #include <unordered_map>
 
+#include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/kernels/launch_params.h"
-#include "libgpuslice/launch/context.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/stream_priority.h"
 #include "ptx/persistent_abi.h"
@@ -148,7 +148,7 @@ int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, voi
     config.attributes = with_priority(nullptr, 0, *priority);
   KernelInfo& kernel = *known->kernel;
   kernel.count_launch();
-  Context* context = Context::current();
+  Context* context = Contexts::current();
   Instance* instance = context ? context->instance_of(kernel) : nullptr;
   kernel.registers_original = kernel.registers.load();
   CUresult result = CUDA_SUCCESS;

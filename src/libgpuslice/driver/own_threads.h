@@ -1,8 +1,8 @@
 // The library's own threads that call the driver, and when they stop.
 //
 // After the driver's exit handler has run, a call may crash. The exiting thread waits for a thread that is in a call,
-// but only for a while (Context::end_all_at_exit). A thread that comes back from its call later must not begin another.
-// So each of its calls looks at the time first.
+// but only for a while (Contexts::end_all_at_exit). A thread that comes back from its call later must not begin
+// another. So each of its calls looks at the time first.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/compile/packed.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/debug.h"
@@ -148,7 +149,7 @@ CUresult ExecutableGraph::restore(GraphKernel& kernel) {
 CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
   std::lock_guard lock(mutex_);
   // What a capture copies from here may run long after the launch blocks of this launch are reused.
-  Context* context = capturing(stream) ? nullptr : Context::current();
+  Context* context = capturing(stream) ? nullptr : Contexts::current();
   std::vector<GraphCandidate> candidates;
   std::vector<GraphKernel*> kernels;
   std::uint64_t blocks = 0;  // of the largest kernel that stays in original form

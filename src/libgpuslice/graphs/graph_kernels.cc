@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/graphs/graph_shape.h"
@@ -162,7 +163,7 @@ void read_params(const CUDA_KERNEL_NODE_PARAMS& params, GraphKernel& out) {
                 .stream = nullptr};
   out.kernel = find_kernel(params);
   KernelInfo* kernel = out.kernel.get();
-  Context* context = kernel ? Context::current() : nullptr;
+  Context* context = kernel ? Contexts::current() : nullptr;
   if (!context || (params.ctx && params.ctx != context->handle())) return;
   load_before_first_launch(kernel, params.func ? params.func : reinterpret_cast<CUfunction>(params.kern));
   if (kernel->background && !kernel->persistent) {

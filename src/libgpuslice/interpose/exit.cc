@@ -1,10 +1,10 @@
 // The ways out of a process that run no exit handlers: exec and _exit. Workers read memory of this process. If that
 // memory goes while a worker is on the GPU, MPS reports a fault to every program on the GPU. So these calls wait for
-// the workers, as any exit does, and no longer (Context::end_all_at_exit). A signal that kills the process leaves no
+// the workers, as any exit does, and no longer (Contexts::end_all_at_exit). A signal that kills the process leaves no
 // such moment.
 //
-// In a child of fork() or vfork() there is nothing to wait for (Context::any_managed()). In a process that never used a
-// GPU these functions only pass the call on.
+// In a child of fork() or vfork() there is nothing to wait for (Contexts::any_managed()). In a process that never used
+// a GPU these functions only pass the call on.
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
@@ -12,15 +12,15 @@
 
 #include <vector>
 
+#include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/driver/dlsym.h"
-#include "libgpuslice/launch/context.h"
 
 extern char** environ;
 
 namespace {
 
 void end_before_exec() {
-  if (gpuslice::Context::any_managed()) gpuslice::Context::end_all_at_exit();
+  if (gpuslice::Contexts::any_managed()) gpuslice::Contexts::end_all_at_exit();
 }
 
 template <class Function>

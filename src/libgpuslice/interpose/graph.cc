@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "libgpuslice/agent/activity.h"
+#include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/dlsym.h"
@@ -41,7 +42,7 @@ CUresult instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long flags,
     GraphKernels kernels;
     {
       const RelaxedCapture relaxed;
-      if (Activity::free_device() >= 0 || !Context::current()) return plain();
+      if (Activity::free_device() >= 0 || !Contexts::current()) return plain();
       kernels = look_at_graph(graph, uses_priorities);
     }
     if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) kernels.refused = kDeviceLaunch;
@@ -73,7 +74,7 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
       return free >= 0 ? graph->launch_in_original_form(plain) : graph->launch(where, plain);
     if (free >= 0) return plain();
     // Instantiated before this program joined a slice, so its kernels are unknown.
-    Context* context = capturing_anything() ? nullptr : Context::current();
+    Context* context = capturing_anything() ? nullptr : Contexts::current();
     if (!context) return plain();
     context->use_stream(where);
     context->count_original_launch();

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "libgpuslice/agent/activity.h"
+#include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/client/held_memory.h"
 #include "libgpuslice/client/physical_memory.h"
@@ -15,7 +16,6 @@
 #include "libgpuslice/front_ends/linked_ptx.h"
 #include "libgpuslice/graphs/graph_exec.h"
 #include "libgpuslice/interpose/hooks.h"
-#include "libgpuslice/launch/context.h"
 #include "libgpuslice/modules/modules.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/stream_priority.h"
@@ -64,7 +64,7 @@ void start_over_in_child() {
   ChannelGroups::get().forget_after_fork();
   ExecutableGraph::forget_after_fork();
   GraphSource::forget_after_fork();
-  Context::forget_after_fork();
+  Contexts::forget_after_fork();
 }
 
 }  // namespace
@@ -75,11 +75,11 @@ void start_client_if_initialised() {
     return;
   static const int registered = pthread_atfork(nullptr, nullptr, start_over_in_child);
   (void)registered;
-  Context::end_before_driver();
+  Contexts::end_before_driver();
   Client::get().set_kernel_source([](bool all) { return Kernels::get().report(all); });
   Client::get().set_tick([] {
     CompileQueue::get().tick();
-    Context::rescue_stuck();
+    Contexts::rescue_stuck();
     return Activity::get().look();
   });
   Client::get().start(device_uuids(count));

@@ -1,6 +1,7 @@
 // Launches. Packs the parameters and tries the persistent form. Launches that cannot have it go to the driver
 // unchanged.
 #include "libgpuslice/agent/activity.h"
+#include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/debug.h"
@@ -9,7 +10,6 @@
 #include "libgpuslice/kernels/co_residency.h"
 #include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/kernels/launch_params.h"
-#include "libgpuslice/launch/context.h"
 #include "libgpuslice/modules/first_launch.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/opaque.h"
@@ -123,7 +123,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
       join_before(stream);
       return original(stream);
     }
-    Context* context = Context::current();
+    Context* context = Contexts::current();
     KernelInfo* kernel = Kernels::get().find(function);
     if (!kernel) kernel = find_unknown(function);
     if (kernel && kernel->background && !kernel->persistent) kernel->background->load_if_idle();

@@ -3,11 +3,11 @@
 #include <atomic>
 
 #include "ipc/stub.h"
+#include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/client/held_memory.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
-#include "libgpuslice/launch/context.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/quiesce.h"
 
@@ -49,7 +49,7 @@ std::atomic<int>& primary_uses(CUdevice device) {
 
 /// Green contexts retain the primary context too, and would keep it alive when nothing else does.
 void give_up_parts(CUdevice device) {
-  for (Context* context : Context::all()) {
+  for (Context* context : Contexts::all()) {
     if (context->view().device_index() == device) context->opaque().give_up_parts();
   }
 }
@@ -80,7 +80,7 @@ GPUSLICE_HOOK cuCtxDestroy_v2(CUcontext context) {
     if (!driver().cuCtxDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
     join_all();
     QuiesceLaunches quiesced;
-    Context::forget(context);
+    Contexts::forget(context);
     const CUresult result = driver().cuCtxDestroy_v2(context);
     if (result == CUDA_SUCCESS) HeldMemory::get().forget(context);
     return result;
@@ -99,7 +99,7 @@ GPUSLICE_HOOK cuDevicePrimaryCtxReset_v2(CUdevice device) {
     if (!driver().cuDevicePrimaryCtxReset_v2) return CUDA_ERROR_NOT_INITIALIZED;
     join_all();
     QuiesceLaunches quiesced;
-    Context::forget_device(device);
+    Contexts::forget_device(device);
     const CUresult result = driver().cuDevicePrimaryCtxReset_v2(device);
     if (result == CUDA_SUCCESS) HeldMemory::get().forget_device(device);
     return result;
@@ -112,12 +112,12 @@ GPUSLICE_HOOK cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     join_all();
     QuiesceLaunches quiesced;
     // This may be the last release, which ends the memory that the agent looks at. The driver does not say so before.
-    const Context::AgentHeld held(device);
+    const AgentsHeld held(device);
     const CUresult result = driver().cuDevicePrimaryCtxRelease_v2(device);
     if (result != CUDA_SUCCESS) return result;
     if (--primary_uses(device) <= 0) give_up_parts(device);
     if (!primary_context_ended(device)) return result;
-    Context::forget_device(device);
+    Contexts::forget_device(device);
     HeldMemory::get().forget_device(device);
     return result;
   });

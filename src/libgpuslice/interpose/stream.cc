@@ -3,13 +3,13 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/kernels/guard.h"
-#include "libgpuslice/launch/context.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/stream_priority.h"
 #include "libgpuslice/streams/waiting_streams.h"
@@ -95,7 +95,7 @@ CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
   return nothrow([&] {
     if (!driver().cuStreamWaitEvent) return CUDA_ERROR_NOT_INITIALIZED;
     const bool matters = guard() != Guard::kNever && Client::get().wanted() && !capturing_anything();
-    if (Context* context = matters ? Context::current() : nullptr) context->use_stream(stream);
+    if (Context* context = matters ? Contexts::current() : nullptr) context->use_stream(stream);
     return follow(stream,
                   [&](CUstream other) { return driver().cuStreamWaitEvent(other ? other : stream, event, flags); });
   });
@@ -110,7 +110,7 @@ GPUSLICE_HOOK cuStreamDestroy_v2(CUstream stream) {
   return nothrow([&] {
     if (!driver().cuStreamDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
     join_before(stream);
-    for (Context* context : Context::all()) context->stream_destroyed(stream);
+    for (Context* context : Contexts::all()) context->stream_destroyed(stream);
     StreamPriorities::get().destroyed(stream);
     WaitingStreams::get().destroyed(stream);
     return driver().cuStreamDestroy_v2(stream);

@@ -121,7 +121,7 @@ std::uint64_t hash_of(KernelInfo& kernel);
 std::uint32_t dynamic_shared(const KernelInfo& kernel, std::uint32_t bytes);
 
 /// Gives the persistent form an attribute of the original. The persistent form may not be able to have as much dynamic
-/// shared memory; then it gets as much as it can have, and launches with more are in original form (Context::fit_of).
+/// shared memory; then it gets as much as it can have, and launches with more are in original form (fit_of).
 /// If it cannot have some other attribute, all its launches in that context are in original form. The caller holds
 /// KernelInfo::mutex.
 void apply_attribute(Instance& instance, CUfunction_attribute attribute, int value);

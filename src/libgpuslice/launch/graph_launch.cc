@@ -2,15 +2,18 @@
 // the graph, as if it were launched by itself. It is written into the executable graph with them. The driver promises
 // that launches of the graph that are already under way keep the kernels they have.
 //
-// The stream's books list the kernels one after the other. If the graph has branches, several of them may run at the
-// same time, and the agent looks at all of those (Stream::visit_heads).
+// The book lists the kernels one after the other. If the graph has branches, several of them may run at the same time,
+// and the agent looks at all of those (Stream::visit_heads).
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/launch/context.h"
+#include "libgpuslice/launch/issue.h"
 
 namespace gpuslice {
 
+namespace {
+
 /// Null: the kernel cannot run in persistent form with this shape.
-std::unique_ptr<Launch> Context::prepare(const GraphCandidate& candidate) {
+std::unique_ptr<Launch> prepare(const GraphCandidate& candidate) {
   const LaunchConfig& config = *candidate.config;
   Instance& instance = *candidate.instance;
   const Fit fit = fit_of(instance, config);
@@ -21,9 +24,11 @@ std::unique_ptr<Launch> Context::prepare(const GraphCandidate& candidate) {
   launch->config = config;
   launch->params = *candidate.params;
   launch->per_sm = static_cast<std::uint32_t>(fit.per_sm);
-  launch->counts = false;
+  launch->graph.counts = false;
   return launch;
 }
+
+}  // namespace
 
 CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate>& candidates, bool branches,
                                const Arm& arm, const std::function<CUresult()>& launch_it) {
@@ -41,32 +46,30 @@ CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate
   }
   Stream* stream = nullptr;
   {
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock(state_.book.mutex());
     use_stream(lock, handle);
     std::erase_if(booked, [&](const Booked& b) {
       return short_enough(*b.launch->instance, b.launch->config.block_tasks(), b.launch->per_sm);
     });
-    if (!booked.empty()) stream = &stream_of(handle);
+    if (!booked.empty()) stream = &state_.book.stream_of(handle);
     if (stream && why_crowded(*stream)) booked.clear(), stream = nullptr;
   }
   std::unique_lock<std::mutex> issue;
   if (stream) {
-    booked.back().launch->counts = true;
+    booked.back().launch->graph.counts = true;
     issue = std::unique_lock(stream->issue);
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock(state_.book.mutex());
     std::optional<std::vector<std::uint32_t>> slots;
-    while (!ended() &&
-           (quiescing_ > 0 || stream->queued >= kMaxQueuedPerStream || !(slots = slots_.take(booked.size()))))
-      wait_for_agent(lock);
+    while (!ended() && !(slots = state_.book.take_slots(*stream, booked.size()))) state_.agent.wait_for_change(lock);
     if (!slots) booked.clear();  // all kernels keep their original form or get it back
-    ++graph_launches_;
+    const std::uint64_t number = state_.book.next_graph();
     for (std::size_t i = 0; i < booked.size(); ++i) {
-      booked[i].launch->graph = graph_launches_;
-      booked[i].launch->beside = branches;
-      book(*stream, std::move(booked[i].owned), (*slots)[i]);
+      booked[i].launch->graph.number = number;
+      booked[i].launch->graph.beside = branches;
+      add_to_book(*stream, std::move(booked[i].owned), (*slots)[i]);
     }
   }
-  if (!booked.empty()) rouse_agent();
+  if (!booked.empty()) state_.agent.rouse();
 
   // Nothing may throw from here on: the books hold launches that stay there until `issued` is set.
   CUresult result = CUDA_SUCCESS;

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "libgpuslice/client/client.h"
+#include "libgpuslice/driver/clock.h"
 #include "libgpuslice/driver/debug.h"
-#include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/hardware_queues.h"
 #include "libgpuslice/kernels/guard.h"
 #include "libgpuslice/launch/chunks.h"
 #include "libgpuslice/launch/context.h"
+#include "libgpuslice/launch/issue.h"
 #include "libgpuslice/streams/joining.h"
 
 namespace gpuslice {
@@ -35,10 +35,10 @@ constexpr double kWorthGuardingNs = 100'000;
 // soon enough for an administrator who changes the reserve.
 bool Context::short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm) {
   if (instance.task_ns == 0) return false;
-  const std::uint64_t capacity = std::uint64_t{view_.sms()} * per_sm;
-  const bool reserved = tasks <= std::uint64_t{view_.reserve()} * per_sm;
-  double most = std::chrono::nanoseconds(targets_.latency).count();
-  if (view_.alone()) most *= kTargetsWhenAlone;
+  const std::uint64_t capacity = std::uint64_t{view().sms()} * per_sm;
+  const bool reserved = tasks <= std::uint64_t{view().reserve()} * per_sm;
+  double most = std::chrono::nanoseconds(state_.targets.latency).count();
+  if (view().alone()) most *= kTargetsWhenAlone;
   if (reserved) most = std::max(most, kShortInReserveNs);
   if (static_cast<double>((tasks + capacity - 1) / capacity) * instance.task_ns >= most) return false;
   if (++instance.skipped >= kMeasureEvery) {
@@ -49,49 +49,24 @@ bool Context::short_enough(Instance& instance, std::uint64_t tasks, std::uint32_
   return true;
 }
 
-Context::Fit Context::fit_of(Instance& instance, const LaunchConfig& config) {
-  const std::uint64_t tasks = config.block_tasks();
-  const std::uint32_t threads = config.threads(), shared = dynamic_shared(*instance.kernel, config.shared);
-  if (tasks == 0 || tasks > gpuctl::ptx::kMaxBlockTasks || threads > static_cast<std::uint32_t>(instance.max_threads))
-    return {nullptr, 0};
-  std::lock_guard lock(instance.kernel->mutex);
-  if (!instance.persistent) return {nullptr, 0};
-  for (const Instance::Occupancy& known : instance.occupancy) {
-    if (known.threads == threads && known.shared == shared) return {instance.persistent, known.per_sm};
-  }
-  const auto fitting = [&](std::uint32_t bytes) {
-    int blocks = 0;
-    const CUresult result = driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, instance.persistent,
-                                                                                 static_cast<int>(threads), bytes);
-    return result == CUDA_SUCCESS ? blocks : 0;
-  };
-  int per_sm = fitting(shared);
-  // The program's blocks just fill an SM, and the larger shared memory of this form leaves room for fewer. Being
-  // evictable is not worth a quarter of the speed.
-  if (shared != config.shared && 4 * per_sm <= 3 * fitting(config.shared)) per_sm = 0;
-  instance.occupancy[instance.occupancy_next++ % instance.occupancy.size()] = {threads, shared, per_sm};
-  instance.kernel->per_sm = per_sm;
-  return {instance.persistent, per_sm};
-}
-
 // Sets everything but the number of workers.
 void Context::plan(Launch& launch, const Stream& stream) {
   const LaunchConfig& config = launch.config;
-  const std::uint64_t full = std::uint64_t{view_.sms()} * launch.per_sm;
+  const std::uint64_t full = std::uint64_t{view().sms()} * launch.per_sm;
   // A guarded worker claims one block-task, however short.
-  const double task_ns = launch.once() ? 0 : launch.instance->task_ns;
+  const double task_ns = launch.guarded() ? 0 : launch.instance->task_ns;
   const std::array<std::uint32_t, 3> grid = {config.grid[0], config.grid[1], config.grid[2]};
   const Chunks chunks = plan_chunks(grid, task_ns, full,
-                                    static_cast<double>(std::chrono::nanoseconds(targets_.block_task).count()) *
-                                        (view_.alone() ? kTargetsWhenAlone : 1));
+                                    static_cast<double>(std::chrono::nanoseconds(state_.targets.block_task).count()) *
+                                        (view().alone() ? kTargetsWhenAlone : 1));
   launch.chunk = chunks.most;
   launch.args = lay_out(grid, chunks);
-  launch.args.slot = slots_.device_address(launch.slot);
-  launch.args.host = slots_.host_address(launch.slot);
-  launch.args.polled = polled_address_;
-  if (launch.once()) launch.args.flags = gpuctl::ptx::kEager;
+  launch.args.slot = state_.book.slots().device_address(launch.slot);
+  launch.args.host = state_.book.slots().host_address(launch.slot);
+  launch.args.polled = state_.limits.polled_address();
+  if (launch.guarded()) launch.args.flags = gpuctl::ptx::kEager;
   launch.args.limit = stream.limit;
-  launch.args.range = allowed(stream);
+  launch.args.range = state_.limits.allowed(stream);
 }
 
 // As many workers as the allowed SMs hold, and more for the idle SMs that are not allowed, twice as many as fit there:
@@ -100,86 +75,51 @@ void Context::plan(Launch& launch, const Stream& stream) {
 // Those that land on SMs that are not allowed leave without a block-task, and the agent adds others.
 std::uint32_t Context::workers_for(const Launch& launch, std::uint32_t allowed) const {
   if (allowed == 0) return 1;
-  if (launch.once()) return launch.args.tasks;
+  if (launch.guarded()) return launch.args.tasks;
   const std::uint64_t sms = allowed;
   const std::uint64_t chunks = (std::uint64_t{launch.args.total} + launch.chunk - 1) / launch.chunk;
   const std::uint64_t wanted = std::min(chunks, sms * launch.per_sm);
-  return static_cast<std::uint32_t>((wanted * (sms + 2 * view_.idle_sms()) + sms - 1) / sms);
+  return static_cast<std::uint32_t>((wanted * (sms + 2 * view().idle_sms()) + sms - 1) / sms);
 }
 
-CUresult Context::issue(const Launch& launch, CUstream stream, std::uint32_t workers, std::vector<std::byte>& params) {
-  const LaunchConfig& config = launch.config;
-  const std::uint32_t shared = dynamic_shared(*launch.instance->kernel, config.shared);
-  std::size_t size = params.size();
-  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-                   CU_LAUNCH_PARAM_END};
-  if (config.attributes.empty()) {
-    return driver().cuLaunchKernel(launch.function, workers, 1, 1, config.block[0], config.block[1], config.block[2],
-                                   shared, stream, nullptr, extra);
-  }
-  CUlaunchConfig full{};
-  full.gridDimX = workers;
-  full.gridDimY = full.gridDimZ = 1;
-  full.blockDimX = config.block[0];
-  full.blockDimY = config.block[1];
-  full.blockDimZ = config.block[2];
-  full.sharedMemBytes = shared;
-  full.hStream = stream;
-  full.attrs = const_cast<CUlaunchAttribute*>(config.attributes.data());
-  full.numAttrs = static_cast<unsigned>(config.attributes.size());
-  return driver().cuLaunchKernelEx(&full, launch.function, nullptr, extra);
-}
-
-/// Does everything but the call to the driver. The caller holds mutex_.
-void Context::book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t slot) {
+/// Does everything but the call to the driver.
+void Context::add_to_book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t slot) {
   Launch& launch = *owned;
   launch.slot = slot;
   launch.issued_ns = monotonic_ns();
-  launch.number = ++launches_;
   const bool first = stream.outstanding.empty();
-  if (first) choose_limit(stream);
-  stream.outstanding.push_back(std::move(owned));
-  stream.queued += launch.counts;
-  ++outstanding_;
+  if (first) state_.limits.choose(stream);
+  state_.book.add(stream, std::move(owned));
   plan(launch, stream);
   if (first) {
-    active_.push_back(&stream);
-    divide_among_streams();
-    publish_usage();
+    state_.limits.divide();
+    state_.usage.publish();
   }
-  if (outstanding_ == 1 && view_.jobs() != ipc::kNoJobs) work_begins_.store(true, std::memory_order_relaxed);
+  if (state_.book.outstanding() == 1 && view().jobs() != ipc::kNoJobs) state_.agent.note_work_begins();
   const std::uint32_t allowed = gpuctl::range_size(launch.args.range);
   launch.launched = workers_for(launch, allowed);
-  set_workers(launch.args, launch.launched, allowed == view_.sms() && !launch.once());
+  set_workers(launch.args, launch.launched, allowed == view().sms() && !launch.guarded());
   std::memcpy(launch.params.data() + launch.instance->kernel->args_offset, &launch.args, sizeof launch.args);
-}
-
-/// Called after book(). Wakes the agent if it sleeps for long, or if it must see the end of this launch soon.
-void Context::rouse_agent() {
-  if (work_begins_.exchange(false, std::memory_order_relaxed) || agent_asleep_.load(std::memory_order_acquire))
-    wake_agent();
 }
 
 /// Why a kernel that has a guarded form must not run in it now, as the text that follows "launched" in `gpuctl
 /// explain`; null: it may. The guard costs each block some microseconds. And if the client has a part of the SMs from
-/// the beginning, a green context of that size (opaque.h) is better than workers that land on the wrong SMs. The caller
-/// holds mutex_.
+/// the beginning, a green context of that size (opaque.h) is better than workers that land on the wrong SMs.
 const char* Context::why_unguarded(const Instance& instance) const {
-  if (several_streams_) return "by a program with several streams";
+  if (streams_used_.several()) return "by a program with several streams";
   if (guard() == Guard::kAlways) return nullptr;
-  if (view_.alone()) return "with the GPU to itself";
-  if (view_.granted() < view_.sms()) return "with a part of the SMs";
+  if (view().alone()) return "with the GPU to itself";
+  if (view().granted() < view().sms()) return "with a part of the SMs";
   if (instance.task_ns > 0 && instance.task_ns < kWorthGuardingNs) return "with short block-tasks";
   return nullptr;
 }
 
 /// Why a launch into this stream must be in original form, as the text that follows "launched" in `gpuctl explain`;
 /// null: it need not. A stream whose kernel is evicted holds up its hardware queue, and so do streams that wait for
-/// that stream. If all queues were held up, no worker could reach the GPU any more. The caller holds mutex_.
+/// that stream. If all queues were held up, no worker could reach the GPU any more.
 const char* Context::why_crowded(const Stream& stream) const {
-  const std::uint64_t until = crowded_until_ns_.load(std::memory_order_relaxed);
-  if (until != 0 && monotonic_ns() < until) return "while the program's streams hold up each other";
-  if (!stream.outstanding.empty() || active_.size() < std::max(1u, hardware_queues() / 2)) return nullptr;
+  if (state_.crowded()) return "while the program's streams hold up each other";
+  if (!stream.outstanding.empty() || state_.book.active().size() < std::max(1u, hardware_queues() / 2)) return nullptr;
   return "beside kernels in other streams of the program";
 }
 
@@ -190,12 +130,12 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
 
   Stream* stream;
   {
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock(state_.book.mutex());
     use_stream(lock, config.stream);
     if (short_enough(instance, config.block_tasks(), static_cast<std::uint32_t>(fit.per_sm)))
       return Outcome::kOriginalForm;
     if (instance.kernel->guarded && (*why = why_unguarded(instance))) return Outcome::kCannot;
-    stream = &stream_of(config.stream);
+    stream = &state_.book.stream_of(config.stream);
     if ((*why = why_crowded(*stream))) return Outcome::kCannot;
   }
   auto owned = std::make_unique<Launch>();
@@ -209,26 +149,25 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
   join_before(stream->handle);
   std::lock_guard pair(stream->issue);
   {
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock(state_.book.mutex());
     std::optional<std::uint32_t> slot;
-    while (!ended() && (quiescing_ > 0 || stream->queued >= kMaxQueuedPerStream || !(slot = slots_.take())))
-      wait_for_agent(lock);
+    while (!ended() && !(slot = state_.book.take_slot(*stream))) state_.agent.wait_for_change(lock);
     if (!slot) return Outcome::kCannot;
-    if (launch.once() && several_streams_) {
-      slots_.give_back(*slot, false);
+    if (launch.guarded() && streams_used_.several()) {
+      state_.book.slots().give_back(*slot, false);
       *why = why_unguarded(instance);
       return Outcome::kCannot;
     }
-    book(*stream, std::move(owned), *slot);
+    add_to_book(*stream, std::move(owned), *slot);
   }
-  rouse_agent();
+  state_.agent.rouse();
 
   // Once the launch runs, it belongs to the agent. The agent deletes it when `issued` is set and all workers have left.
   *result = issue(launch, stream->handle, launch.args.workers, launch.params);
   if (*result != CUDA_SUCCESS) {
     debug("launch of %s refused: %d", instance.kernel->name.c_str(), *result);
     launch.failed = true;
-    heed(*result);
+    state_.note_result(*result);
   }
   launch.issued.store(true, std::memory_order_release);
   return Outcome::kLaunched;

@@ -1,7 +1,7 @@
 #include "libgpuslice/launch/may_load.h"
 
 #include "libgpuslice/driver/capture.h"
-#include "libgpuslice/launch/context.h"
+#include "libgpuslice/streams/quiesce.h"
 #include "libgpuslice/streams/waiting_streams.h"
 
 namespace gpuslice {
@@ -12,8 +12,8 @@ bool nothing_waits() {
 }
 
 bool may_load_now() {
-  for (Context* context : Context::all()) {
-    if (!context->idle()) return false;
+  for (LaunchSource* source : launch_sources()) {
+    if (!source->idle()) return false;
   }
   return nothing_waits();
 }

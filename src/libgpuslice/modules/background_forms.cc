@@ -3,13 +3,13 @@
 #include <thread>
 #include <vector>
 
+#include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/cache/cache_directory.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/driver/stage.h"
-#include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/may_load.h"
 #include "libgpuslice/modules/loaded_image.h"
 #include "libgpuslice/streams/quiesce.h"
@@ -26,7 +26,7 @@ constexpr std::size_t kMostFunctions = 32;
 
 /// Loads the functions of kernels that the program has launched, at a time when loading is allowed.
 void load_functions(LoadedImage& image) {
-  Context* context = Context::current();
+  Context* context = Contexts::current();
   if (!context) return;
   std::vector<std::shared_ptr<KernelInfo>> launched;
   {

@@ -14,6 +14,8 @@ class LaunchSource {
   /// The caller must call resume_launches() afterwards.
   virtual void quiesce() = 0;
   virtual void resume_launches() = 0;
+  /// Whether no launch is known to be on the GPU.
+  virtual bool idle() = 0;
 
  protected:
   ~LaunchSource() = default;

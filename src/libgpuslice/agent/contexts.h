@@ -1,0 +1,55 @@
+// The contexts that this process manages, and how their management begins and ends.
+#pragma once
+
+#include <cuda.h>
+
+#include <chrono>
+#include <vector>
+
+#include "libgpuslice/launch/context.h"
+
+namespace gpuslice {
+
+/// Any thread.
+class Contexts {
+ public:
+  /// The managed state of the current context. The first call makes it. Null when the context cannot be managed.
+  static Context* current();
+  static std::vector<Context*> all();
+  /// The program is about to destroy this context. Its agent ends before this returns. The state in this process stays
+  /// allocated.
+  static void forget(CUcontext handle);
+  /// Does the same for all contexts of the device.
+  static void forget_device(CUdevice device);
+
+  /// The process begins to exit. From now on nothing is managed. Waits for the agents, at most kLongestExit. When this
+  /// returns, no agent begins a driver call any more. What is on the GPU still completes.
+  static void end_all_at_exit();
+  static constexpr std::chrono::milliseconds kLongestExit{20};
+  /// Registers end_all_at_exit() as an exit handler, so that it runs before every exit handler that the driver has
+  /// registered so far.
+  static void end_before_driver();
+  static bool exiting();
+  /// Whether this process has managed a context. Contexts of a parent process do not count. Takes no lock; safe in a
+  /// child of vfork.
+  static bool any_managed();
+
+  /// Context::rescue() for all contexts.
+  static void rescue_stuck();
+  /// In a forked child.
+  static void forget_after_fork();
+};
+
+/// While an object of this class lives, no agent of the device calls the driver or touches memory of its context.
+class AgentsHeld {
+ public:
+  explicit AgentsHeld(CUdevice device);
+  ~AgentsHeld();
+  AgentsHeld(const AgentsHeld&) = delete;
+  AgentsHeld& operator=(const AgentsHeld&) = delete;
+
+ private:
+  std::vector<Context*> contexts_;
+};
+
+}  // namespace gpuslice

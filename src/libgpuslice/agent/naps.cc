@@ -1,0 +1,76 @@
+#include "libgpuslice/agent/naps.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "libgpuslice/driver/clock.h"
+#include "libgpuslice/watch/worker_counts.h"
+
+namespace gpuslice {
+
+namespace ipc = gpuctl::ipc;
+
+namespace {
+
+/// How often the agent looks while launches are outstanding. It limits the precision of busy_ns and demand.
+constexpr std::uint64_t kTickNs = 1'000'000;
+/// While workers are wanted, an eviction is awaited or the program waits, the agent spins for this long, and then looks
+/// this often.
+constexpr std::uint64_t kSpinNs = 300'000;
+constexpr std::uint64_t kShortTickNs = 50'000;
+/// How long the agent keeps looking every tick after the last launch, so that a program with a launch every few
+/// milliseconds does not pay a wake-up for each.
+constexpr std::uint64_t kLingerNs = 100'000'000;
+constexpr std::uint64_t kIdleNs = 250'000'000;
+
+}  // namespace
+
+bool Naps::work_lately(std::uint64_t now_ns) const {
+  return now_ns - last_work_ns_ <= kLingerNs;
+}
+
+void Naps::look_for_ends() {
+  longest_ns_ = UINT64_MAX;
+  const std::uint32_t jobs = context_.view.jobs();
+  // While no other job waits, only the end of the last launch matters.
+  if (jobs == ipc::kNoJobs || (jobs == ipc::kReportJobs && context_.book.outstanding() != 1)) return;
+  const std::uint64_t now = monotonic_ns();
+  std::uint64_t launch = 0, least = UINT64_MAX;
+  context_.book.visit_heads([&](const Launch& head, const Stream& stream) {
+    const std::uint32_t sms = gpuctl::range_size(context_.limits.allowed(stream));
+    const gpuctl::ptx::HostSlot& host = context_.book.host(head);
+    if (sms == 0 || !runs(host)) return;
+    const std::uint32_t left = head.args.total - std::min(ipc::load(host.progress), head.args.total);
+    const double task_ns = head.instance->task_ns > 0 ? head.instance->task_ns : ipc::load(host.task_ns);
+    const auto ns = static_cast<std::uint64_t>(left * task_ns / (static_cast<double>(sms) * head.per_sm));
+    if (ns < least) launch = head.number, least = ns;
+  });
+  if (launch != 0) longest_ns_ = planner_.nap_ns(launch, least, now);
+}
+
+void Naps::sleep(std::uint32_t wake_ups_seen, std::uint32_t epoch_seen, bool busy) {
+  const std::uint64_t now = monotonic_ns();
+  if (busy || context_.agent.awaited()) {
+    if (busy_since_ns_ == 0) busy_since_ns_ = now;
+    if (now - busy_since_ns_ < kSpinNs) {
+      std::this_thread::yield();
+      return;
+    }
+  } else {
+    busy_since_ns_ = 0;
+  }
+  std::uint64_t timeout = std::min(busy_since_ns_ != 0 ? kShortTickNs : kTickNs, longest_ns_);
+  if (!work_lately(now)) {
+    timeout = kIdleNs;
+    context_.agent.fall_asleep();
+    std::lock_guard lock(context_.book.mutex());
+    if (context_.book.outstanding() > 0) timeout = 0;
+  }
+  if (timeout > 0) {
+    const std::uint32_t* epoch = page_.grant() ? &page_.grant()->epoch : nullptr;
+    context_.agent.sleep(wake_ups_seen, epoch, epoch_seen, timeout);
+  }
+  context_.agent.awake();
+}
+
+}  // namespace gpuslice

@@ -1,0 +1,55 @@
+#include "libgpuslice/launch/issue.h"
+
+#include "libgpuslice/driver/driver.h"
+
+namespace gpuslice {
+
+Fit fit_of(Instance& instance, const LaunchConfig& config) {
+  const std::uint64_t tasks = config.block_tasks();
+  const std::uint32_t threads = config.threads(), shared = dynamic_shared(*instance.kernel, config.shared);
+  if (tasks == 0 || tasks > gpuctl::ptx::kMaxBlockTasks || threads > static_cast<std::uint32_t>(instance.max_threads))
+    return {nullptr, 0};
+  std::lock_guard lock(instance.kernel->mutex);
+  if (!instance.persistent) return {nullptr, 0};
+  for (const Instance::Occupancy& known : instance.occupancy) {
+    if (known.threads == threads && known.shared == shared) return {instance.persistent, known.per_sm};
+  }
+  const auto fitting = [&](std::uint32_t bytes) {
+    int blocks = 0;
+    const CUresult result = driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, instance.persistent,
+                                                                                 static_cast<int>(threads), bytes);
+    return result == CUDA_SUCCESS ? blocks : 0;
+  };
+  int per_sm = fitting(shared);
+  // The program's blocks just fill an SM, and the larger shared memory of this form leaves room for fewer. Being
+  // evictable is not worth a quarter of the speed.
+  if (shared != config.shared && 4 * per_sm <= 3 * fitting(config.shared)) per_sm = 0;
+  instance.occupancy[instance.occupancy_next++ % instance.occupancy.size()] = {threads, shared, per_sm};
+  instance.kernel->per_sm = per_sm;
+  return {instance.persistent, per_sm};
+}
+
+CUresult issue(const Launch& launch, CUstream stream, std::uint32_t workers, std::vector<std::byte>& params) {
+  const LaunchConfig& config = launch.config;
+  const std::uint32_t shared = dynamic_shared(*launch.instance->kernel, config.shared);
+  std::size_t size = params.size();
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                   CU_LAUNCH_PARAM_END};
+  if (config.attributes.empty()) {
+    return driver().cuLaunchKernel(launch.function, workers, 1, 1, config.block[0], config.block[1], config.block[2],
+                                   shared, stream, nullptr, extra);
+  }
+  CUlaunchConfig full{};
+  full.gridDimX = workers;
+  full.gridDimY = full.gridDimZ = 1;
+  full.blockDimX = config.block[0];
+  full.blockDimY = config.block[1];
+  full.blockDimZ = config.block[2];
+  full.sharedMemBytes = shared;
+  full.hStream = stream;
+  full.attrs = const_cast<CUlaunchAttribute*>(config.attributes.data());
+  full.numAttrs = static_cast<unsigned>(config.attributes.size());
+  return driver().cuLaunchKernelEx(&full, launch.function, nullptr, extra);
+}
+
+}  // namespace gpuslice

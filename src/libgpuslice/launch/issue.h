@@ -1,0 +1,25 @@
+// Workers of a launch, as the driver is asked for them.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "libgpuslice/book/outstanding.h"
+
+namespace gpuslice {
+
+/// How a kernel can be launched in persistent form: its function there, and how many of its workers one SM holds. 0: it
+/// has no persistent form, or none for this shape.
+struct Fit {
+  CUfunction function;
+  int per_sm;
+};
+Fit fit_of(Instance& instance, const LaunchConfig& config);
+
+/// Launches so many workers. `params`: the packed parameter block.
+CUresult issue(const Launch& launch, CUstream stream, std::uint32_t workers, std::vector<std::byte>& params);
+
+}  // namespace gpuslice
