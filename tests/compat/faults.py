@@ -24,7 +24,8 @@ from table import aligned
 
 LATER_S = 0.1
 FREE_S = 1.0  # within which a daemon that is well has noticed the end of a program
-PLAIN_RUNS = 10
+PLAIN_RUNS = 6
+PLAIN_SHARE = 0.3  # of the time
 NEIGHBOUR_ROUNDS = "40"
 ERROR = re.compile(r"cudaError\w+|CUDA_ERROR_\w+")
 
@@ -168,7 +169,9 @@ def in_mode(session, mode, faults, short, number):
         right = session.run([str(short), NEIGHBOUR_ROUNDS], False)
         if right.status != 0:
             return [f"{mode}: the neighbour fails plain: {right.status_text()} {right.err.strip()}"], False
+        whole, session.deadline = session.deadline, session.deadline.share(PLAIN_SHARE)
         plain.run(faults, short, min(number, PLAIN_RUNS))
+        session.deadline = whole
         with session.lab.serving():
             sliced = Side(session, mode, True)
             sliced.run(faults, short, number)

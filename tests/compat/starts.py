@@ -16,8 +16,8 @@ FIRST_STARTS = 3  # not counted: they fill the caches
 
 
 def starts(session, mode, path, number):
-    """[(plain, sliced)]: the outcomes of each turn, as many as are started at once."""
-    at_once, turns = session.options.at_once, []
+    """[(plain, sliced)]: the outcomes of each turn, as many as are started at once. Plain ones only in some turns."""
+    at_once, plain_each, turns = session.options.at_once, session.options.plain_each, []
     told = time.monotonic()
     with session.lab.mode(mode), session.lab.serving(), concurrent.futures.ThreadPoolExecutor(at_once) as pool:
 
@@ -27,8 +27,8 @@ def starts(session, mode, path, number):
         for turn in range(-FIRST_STARTS, number):
             if session.deadline.passed():
                 break
-            order = (False, True) if turn % 2 == 0 else (True, False)
-            outcomes = {in_slice: side(in_slice) for in_slice in order}
+            order = (False, True) if turn // plain_each % 2 == 0 else (True, False)
+            outcomes = {in_slice: side(in_slice) if in_slice or turn % plain_each == 0 else [] for in_slice in order}
             turns.append((outcomes[False], outcomes[True]))
             if time.monotonic() - told > 5:
                 told = time.monotonic()
@@ -59,7 +59,12 @@ def range_of(values, digits):
 
 def main():
     options = parser(__doc__)
-    options.add_argument("number", type=int, help="turns, each a plain start and one in a slice")
+    options.add_argument(
+        "number", type=int, help="turns, each a plain start and one in a slice, or as many as --at-once says"
+    )
+    options.add_argument(
+        "--plain-each", type=int, default=1, metavar="K", help="a plain start only in each K-th turn (default: 1)"
+    )
     options = options.parse_args()
     options.modes = options.modes or (TIME_SLICED,)
     session = Session(options)
@@ -96,6 +101,7 @@ def main():
                 ratios = [
                     statistics.median(each.wall_s for each in sliced) / statistics.median(each.wall_s for each in plain)
                     for plain, sliced in counted
+                    if plain
                 ]
                 print(f"{mode} wall in a slice / plain, {len(ratios)} turns: {range_of(ratios, 3)}")
             if failure:
