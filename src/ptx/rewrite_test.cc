@@ -1,47 +1,17 @@
 #include "ptx/rewrite.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <map>
 
 #include "ptx/analysis/flow.h"
 #include "ptx/lexical/lexer.h"
 #include "ptx/persistent_abi.h"
 #include "ptx/syntax/parser.h"
 #include "ptx/syntax/printer.h"
+#include "ptx/testing/report.h"
 #include "ptx/testing/test_files.h"
 
 namespace gpuctl::ptx {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr char kRegisters[] =
-    ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<19>; .reg .f32 %f<9>; .reg .b64 %rd<19>; .shared .align 4 .b8 "
-    "s[64];\n";
-
-/// The report on an entry `k(.param .u64 out, .param .u32 n)` with this body. `before` comes before it in the module.
-EntryReport report_on(const std::string& body, const std::string& before = "", const std::string& target = "sm_90") {
-  const std::string text = ".version 8.0\n.target " + target + "\n.address_size 64\n" + before +
-                           ".visible .entry k(.param .u64 out, .param .u32 n)\n{\n" + kRegisters + body + "\n}\n";
-  const auto rewritten = rewrite_text(text);
-  EXPECT_TRUE(rewritten) << (rewritten ? "" : rewritten.error().message);
-  if (!rewritten || rewritten->entries.empty()) return {};
-  // The result is a module again, and nothing of the original is lost from it.
-  const auto again = parse(rewritten->text);
-  EXPECT_TRUE(again) << (again ? "" : again.error().message);
-  return rewritten->entries.back();
-}
-
-/// The reason why the entry is opaque, or "persistent".
-std::string reason_for(const std::string& body, const std::string& before = "", const std::string& target = "sm_90") {
-  const EntryReport report = report_on(body, before, target);
-  return report.form == Form::kPersistent ? "persistent" : report.reason;
-}
 
 TEST(Rewrite, DividesByMultiplying) {
   for (const std::uint32_t d : {1u, 2u, 3u, 7u, 64u, 65u, 691u, 65535u, 1u << 30, (1u << 30) + 1, 0x7fffffffu}) {
@@ -300,168 +270,6 @@ TEST(Rewrite, AllowsLoopsThatWaitForNobody) {
       "@%p1 bra l; ret;",
   };
   for (const char* body : kHarmless) EXPECT_EQ(reason_for(body), "persistent") << body;
-}
-
-/// "joined", "plain", or the reason why the entry is opaque.
-std::string barrier_form(const std::string& body, const std::string& before = "") {
-  const EntryReport report = report_on(body, before);
-  if (report.form == Form::kOpaque) return report.reason;
-  return report.needs_finished_barrier ? "joined" : "plain";
-}
-
-TEST(Rewrite, JoinsBarriersOnlyWhereThreadsMayReturnBeforeThem) {
-  const std::string tid = "mov.u32 %r1, %tid.x; ld.param.u32 %r2, [n]; setp.ge.u32 %p1, %r1, %r2; ";
-  const std::string uniform = "mov.u32 %r1, %ctaid.x; ld.param.u32 %r2, [n]; setp.ge.u32 %p1, %r1, %r2; ";
-  EXPECT_EQ(barrier_form(tid + "@%p1 ret; bar.sync 0; ret;"), "joined");
-  EXPECT_EQ(barrier_form(uniform + "@%p1 ret; bar.sync 0; ret;"), "plain");
-  EXPECT_EQ(barrier_form(tid + "@%p1 bra e; bar.sync 0; e: ret;"), "joined");
-  EXPECT_EQ(barrier_form(tid + "bar.sync 0; @%p1 bra e; st.shared.u32 [s], %r1; e: ret;"), "plain");
-  EXPECT_EQ(barrier_form(tid + "@%p1 bra e; st.shared.u32 [s], %r1; e: bar.sync 0; ret;"), "plain");
-  EXPECT_EQ(barrier_form(tid + "@!%p1 bar.sync 0; ret;"), "joined");
-  // Through control: diverged threads set a register differently.
-  EXPECT_EQ(
-      barrier_form(
-          tid + "mov.u32 %r3, 0; @%p1 bra m; mov.u32 %r3, 1; m: setp.eq.u32 %p2, %r3, 0; @%p2 ret; bar.sync 0; ret;"),
-      "joined");
-  // A value loaded from memory may differ; a block-wide reduction may not.
-  EXPECT_EQ(barrier_form("ld.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 ret; bar.sync 0; ret;"), "joined");
-  EXPECT_EQ(barrier_form(tid + "l: bar.red.or.pred %p2, 0, %p1; @%p2 bra l; ret;"), "plain");
-  // In and through called functions.
-  EXPECT_EQ(barrier_form(tid + "@%p1 ret; call f; ret;", ".func f { bar.sync 0; ret; }"), "joined");
-  EXPECT_EQ(barrier_form("call f, (%r1); ret;",
-                         ".func f (.reg .u32 a) { .reg .pred p; setp.eq.u32 p, a, 0; @p ret; bar.sync 0; ret; }"),
-            "joined");
-  // A trap ends the whole grid, so nothing needs to be correct after it.
-  EXPECT_EQ(barrier_form(tid + "@!%p1 bra o; trap; o: bar.sync 0; ret;"), "plain");
-  EXPECT_EQ(barrier_form(tid + "t: .branchtargets a, b; brx.idx %r1, t; a: ret; b: bar.sync 0; ret;"), "joined");
-}
-
-TEST(Rewrite, TakesTheShortcutOnlyWhenThreadsComeToAllBarriersOrNone) {
-  const std::string early = "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 5; ";
-  const auto shortcut = [&](const std::string& body, const std::string& before = "") {
-    const EntryReport report = report_on(body, before);
-    EXPECT_TRUE(report.needs_finished_barrier) << body << report.reason;
-    return report.returns_only_first;
-  };
-  EXPECT_TRUE(shortcut(early + "@%p1 ret; bar.sync 0; bar.sync 0; ret;"));
-  EXPECT_TRUE(shortcut(early + "@%p1 ret; ld.param.u32 %r2, [n]; l: bar.sync 0; sub.u32 %r2, %r2, 1; setp.ne.u32 %p2, "
-                               "%r2, 0; @%p2 bra l; ret;"));
-  EXPECT_FALSE(shortcut(early + "bar.sync 0; @%p1 ret; bar.sync 0; ret;"));  // after a barrier
-  // some come to two, some to one
-  EXPECT_FALSE(shortcut(early + "@%p1 bra m; bar.sync 0; m: bar.sync 0; ret;"));
-  EXPECT_FALSE(shortcut(early + "l: bar.sync 0; add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 9; @%p2 bra l; ret;"));
-  EXPECT_FALSE(shortcut(early + "@%p1 bar.sync 0; ret;"));
-  EXPECT_FALSE(shortcut(early + "@%p1 ret; call f; ret;", ".func f { bar.sync 0; ret; }"));
-}
-
-TEST(Rewrite, RefusesEarlyReturnItCannotJoin) {
-  const std::string early = "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 5; @%p1 ret; ";
-  const std::string barriers = "threads may return before barriers that are named, counted or reducing";
-  EXPECT_EQ(barrier_form(early + "bar.sync 1; ret;"), barriers);
-  EXPECT_EQ(barrier_form(early + "bar.sync 0; bar.sync 2, 64; ret;"), barriers);
-  EXPECT_EQ(barrier_form(early + "bar.red.popc.u32 %r2, 0, %p1; ret;"), barriers);
-  EXPECT_EQ(barrier_form(early + "bar.sync 2, 64; ret;"), "plain");  // a count ignores returned threads
-  const std::string lanes =
-      "a lane may return before a warp-level instruction that could wait for it (shfl.sync and the like)";
-  EXPECT_EQ(barrier_form(early + "shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; ret;"), lanes);
-  EXPECT_EQ(barrier_form(early + "bar.warp.sync -1; ret;"), lanes);
-  EXPECT_EQ(barrier_form(early + "call f; ret;", ".func f { .reg .pred p; vote.sync.any.pred p, p, -1; ret; }"), lanes);
-  EXPECT_EQ(barrier_form("mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 5; @%p1 bra m; st.shared.u32 [s], %r1; m: "
-                         "bar.warp.sync -1; ret;"),
-            "plain");
-  // All returns are merged into one. The threads that return are told apart by a number, not by their lanes.
-  EXPECT_EQ(
-      barrier_form(
-          "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 8; @%p1 bra e; shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; e: ret;"),
-      lanes);
-  EXPECT_EQ(
-      barrier_form(
-          "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 8; @%p1 bra e; shfl.sync.bfly.b32 %r2, %r1, 1, 31, 255; e: ret;"),
-      "plain");
-  EXPECT_EQ(barrier_form("mov.u32 %r3, 255; mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 7; @%p1 bra e; "
-                         "shfl.sync.bfly.b32 %r2, %r1, 1, 31, %r3; e: ret;"),
-            "plain");
-  EXPECT_EQ(
-      barrier_form(
-          "mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 6; @%p1 bra e; shfl.sync.bfly.b32 %r2, %r1, 1, 31, 255; e: ret;"),
-      lanes);
-}
-
-TEST(Rewrite, TellsWhatOnlyBlocksOfWholeWarpsMayBe) {
-  const auto whole_warps = [](const std::string& number) {
-    const EntryReport report = report_on(
-        "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.s32 %r4, %r1, %r2, %r3; " + number +
-        " ld.param.u32 %r8, [n]; setp.ge.u32 %p1, %r9, %r8; @%p1 bra e; "
-        "shfl.sync.bfly.b32 %r10, %r1, 1, 31, -1; st.global.u32 [%rd1], %r10; e: ret;");
-    return report.form == Form::kOpaque ? "opaque" : report.needs_whole_warps ? "whole warps" : "any";
-  };
-  EXPECT_STREQ(whole_warps("shr.u32 %r9, %r4, 5;"), "whole warps");
-  EXPECT_STREQ(whole_warps("shr.s32 %r5, %r4, 31; shr.u32 %r6, %r5, 27; add.s32 %r7, %r4, %r6; shr.s32 %r9, %r7, 5;"),
-               "whole warps");
-  EXPECT_STREQ(whole_warps("div.u32 %r9, %r4, 96; add.s32 %r9, %r9, 1;"), "opaque");  // written twice
-  EXPECT_STREQ(whole_warps("div.u32 %r5, %r4, 96; mul.lo.s32 %r9, %r5, 7;"), "whole warps");
-  EXPECT_STREQ(whole_warps("add.s32 %r9, %r9, %r4;"), "opaque");  // from itself
-  EXPECT_STREQ(whole_warps("shr.u32 %r9, %r4, 4;"), "opaque");
-  EXPECT_STREQ(whole_warps("add.s32 %r5, %r4, 1; shr.u32 %r9, %r5, 5;"), "opaque");
-  EXPECT_STREQ(whole_warps("mov.u32 %r9, %r1;"), "any");
-}
-
-/// Runs ptxas over `text` and returns its exit status.
-int assemble(const std::string& text, const std::string& arch) {
-  const fs::path file = fs::temp_directory_path() / ("gpuctl-ptx-" + std::to_string(getpid()) + ".ptx");
-  std::ofstream(file) << text;
-  const std::string command = std::string(PTXAS) + " -c -arch=" + arch + " " + file.string() + " -o /dev/null";
-  const int status = std::system(command.c_str());
-  fs::remove(file);
-  return status;
-}
-
-/// The golden files that are modules for today's architectures, by file name.
-std::map<std::string, std::string> golden_modules() {
-  std::map<std::string, std::string> modules;
-  for (const char* folder : {"split_early_return", "append_launch_args", "replace_returns", "replace_block_index",
-                             "join_finished_threads", "wrap_in_claim_loop", "defects", "round_trip"}) {
-    for (const auto& file : fs::directory_iterator(fs::path(PTX_GOLDEN_DIR) / folder)) {
-      const std::string name = file.path().filename();
-      if (!name.ends_with(".ptx") || name.ends_with(".out.ptx") || name.find("sm_35") != name.npos) continue;
-      modules[name] = golden_text(std::string(folder) + "/" + name);
-    }
-  }
-  return modules;
-}
-
-TEST(Rewrite, GivesWhatThePtxAssemblerAccepts) {
-  if (std::string(PTXAS).empty()) GTEST_SKIP() << "no ptxas in the toolkit";
-  int persistent = 0;
-  for (const auto& [name, text] : golden_modules()) {
-    const auto rewritten = rewrite_text(text);
-    ASSERT_TRUE(rewritten) << name;
-    for (const EntryReport& report : rewritten->entries) persistent += report.form == Form::kPersistent;
-    const bool only_90 = name.find("sm_90") != name.npos;
-    if (!only_90 && name != "shared_and_async_copy.ptx") {
-      EXPECT_EQ(assemble(rewritten->text, "sm_75"), 0) << name;
-    }
-    EXPECT_EQ(assemble(rewritten->text, name.find("sm_90a") != name.npos ? "sm_90a" : "sm_90"), 0) << name;
-  }
-  EXPECT_GT(persistent, 60);
-}
-
-// ptxas compiles branches inside a loop with several entries wrongly (wrap_in_claim_loop.cc).
-TEST(Rewrite, GivesEveryLoopOneEntry) {
-  int persistent = 0;
-  for (const auto& [name, text] : golden_modules()) {
-    const auto module = parse(text);
-    ASSERT_TRUE(module) << name;
-    for (const Item& item : rewrite(*module).module.items) {
-      const auto* function = std::get_if<Function>(&item);
-      if (function == nullptr || !function->body || !function->name.ends_with(kPersistentSuffix)) continue;
-      const auto flow = build_flow(*function);
-      ASSERT_TRUE(flow) << name << " " << function->name;
-      EXPECT_FALSE(flow->irreducible) << name << " " << function->name;
-      ++persistent;
-    }
-  }
-  EXPECT_GT(persistent, 60);
 }
 
 TEST(StandsAlone, OnlyWithoutVariablesAndPointersToFunctions) {

@@ -1,8 +1,8 @@
-// Divergence, loops, barriers, waiting lanes and the operations among lanes.
+// Divergence, loops, barriers and waiting lanes.
 #include <atomic>
 #include <thread>
 
-#include "softgpu/engine/testing.h"
+#include "softgpu/engine/lanes_testing.h"
 
 namespace gpuctl::softgpu::engine {
 namespace {
@@ -10,36 +10,6 @@ namespace {
 using testing::compile;
 using testing::launch;
 using testing::Shape;
-
-/// A kernel `k(out)`. Its body leaves in %d what thread %t stores (%t is its linear index, which is also in %x within
-/// the block).
-std::shared_ptr<const Program> kernel(const std::string& body, const std::string& before = "") {
-  return compile(".version 8.5\n.target sm_90\n.address_size 64\n" + before + R"(
-.visible .entry k(.param .u64 out)
-{
-  .reg .pred %p<8>;
-  .reg .b32 %d, %t, %x, %r<32>;
-  .reg .b64 %o, %rd<16>;
-  .shared .align 4 .b8 s[4096];
-  ld.param.u64 %o, [out];
-  mov.u32 %x, %tid.x;
-  mov.u32 %r30, %ctaid.x;
-  mov.u32 %r31, %ntid.x;
-  mad.lo.u32 %t, %r30, %r31, %x;
-  mul.wide.u32 %rd15, %t, 4;
-  add.u64 %o, %o, %rd15;
-)" + body + "\n  st.global.u32 [%o], %d;\n  ret;\n}\n");
-}
-
-std::vector<std::uint32_t> run(const std::string& body, std::uint32_t threads, const std::string& before = "") {
-  std::vector<std::uint32_t> out(threads, 0xdeadbeef);
-  const auto program = kernel(body, before);
-  if (program == nullptr) return out;
-  Shape shape;
-  shape.block.x = threads;
-  EXPECT_EQ("", launch(*program, "k", shape, out.data()));
-  return out;
-}
 
 TEST(Flow, DivergentLoopsAndBranches) {
   // Collatz steps: each lane loops a different number of times.
@@ -308,91 +278,6 @@ $WRITE:
 $END:)",
                        64);
   for (const std::uint32_t value : out) EXPECT_EQ(42u, value);
-}
-
-TEST(WarpSync, Shuffles) {
-  struct Row {
-    const char* mode;
-    std::uint32_t b, c;
-  };
-  const Row rows[] = {{"up", 3, 0},       {"down", 5, 31},     {"bfly", 9, 31},  {"idx", 7, 31},
-                      {"idx", 2, 0x181f}, {"down", 1, 0x1c1f}, {"up", 1, 0x1800}};
-  for (const Row& row : rows) {
-    const std::string b = std::to_string(row.b), c = std::to_string(row.c);
-    const auto out = run(std::string("  mul.lo.u32 %r1, %x, 10;\n  shfl.sync.") + row.mode + ".b32 %d|%p1, %r1, " + b +
-                             ", " + c + ", -1;\n  @%p1 add.u32 %d, %d, 1;",
-                         32);
-    for (int lane = 0; lane < 32; ++lane) {
-      const int clamp = row.c & 31, segment = row.c >> 8 & 31, bv = static_cast<int>(row.b);
-      const int greatest = (lane & segment) | (clamp & ~segment), least = lane & segment;
-      int from = 0;
-      bool valid = false;
-      const std::string mode = row.mode;
-      if (mode == "up") from = lane - bv, valid = from >= greatest;
-      if (mode == "down") from = lane + bv, valid = from <= greatest;
-      if (mode == "bfly") from = lane ^ bv, valid = from <= greatest;
-      if (mode == "idx") from = least | (bv & ~segment), valid = from <= greatest;
-      if (!valid) from = lane;
-      EXPECT_EQ(static_cast<std::uint32_t>(from * 10 + valid), out[static_cast<std::size_t>(lane)])
-          << row.mode << " lane " << lane;
-    }
-  }
-}
-
-TEST(WarpSync, DivergedLanesMeetAtDifferentInstructions) {
-  const auto out = run(R"(
-  setp.lt.u32 %p1, %x, 16;
-  @%p1 bra $LOW;
-  add.u32 %r1, %x, 100;
-  shfl.sync.bfly.b32 %d, %r1, 16, 31, -1;
-  bra.uni $END;
-$LOW:
-  add.u32 %r2, %x, 200;
-  shfl.sync.bfly.b32 %d, %r2, 16, 31, -1;
-$END:)",
-                       32);
-  for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(i < 16 ? i + 116 : i - 16 + 200, out[i]);
-}
-
-TEST(WarpSync, VotesMatchesReductions) {
-  const auto out = run(R"(
-  setp.lt.u32 %p1, %x, 5;
-  vote.sync.ballot.b32 %d, %p1, -1;
-  vote.sync.all.pred %p2, %p1, -1;
-  vote.sync.any.pred %p3, %p1, -1;
-  vote.sync.uni.pred %p4, !%p1, -1;
-  @%p2 add.u32 %d, %d, 1000;
-  @%p3 add.u32 %d, %d, 2000;
-  @%p4 add.u32 %d, %d, 4000;
-  redux.sync.add.u32 %r1, %x, -1;
-  add.u32 %d, %d, %r1;
-  sub.u32 %r2, %x, 7;
-  redux.sync.min.s32 %r3, %r2, -1;
-  add.u32 %d, %d, %r3;
-  and.b32 %r4, %x, 3;
-  match.any.sync.b32 %r5, %r4, -1;
-  popc.b32 %r6, %r5;
-  mad.lo.u32 %d, %r6, 100000, %d;
-  match.all.sync.b32 %r7|%p5, %r4, -1;
-  @!%p5 add.u32 %d, %d, 1000000;
-  elect.sync %r8|%p6, -1;
-  @%p6 add.u32 %d, %d, 10000000;)",
-                       32);
-  for (std::uint32_t i = 0; i < 32; ++i)
-    EXPECT_EQ(31 + 2000 + 496 - 7 + 800000 + 1000000 + (i == 0 ? 10000000u : 0u), out[i]);
-}
-
-TEST(WarpSync, ExitedLanesAreNotWaitedFor) {
-  const auto out = run(R"(
-  setp.ge.u32 %p1, %x, 20;
-  @%p1 ret;
-  bar.warp.sync -1;
-  redux.sync.or.b32 %d, 1, -1;
-  vote.sync.ballot.b32 %r1, 1, -1;
-  popc.b32 %r1, %r1;
-  add.u32 %d, %d, %r1;)",
-                       32);
-  for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(i < 20 ? 21u : 0xdeadbeefu, out[i]);
 }
 
 TEST(Time, SleepTakesRealTimeAndOtherWarpsGoOn) {

@@ -1,80 +1,10 @@
 #include <array>
 #include <thread>
 
-#include "softgpu/api/fixture.h"
+#include "softgpu/graph_api/capture_fixture.h"
 
 namespace gpuctl::softgpu {
 namespace {
-
-class CaptureApi : public ApiTest {
- protected:
-  void SetUp() override {
-    ApiTest::SetUp();
-    ASSERT_CU(cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
-    ASSERT_CU(cuStreamCreate(&other_, CU_STREAM_NON_BLOCKING));
-    ASSERT_CU(cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING));
-    ASSERT_CU(cuEventCreate(&joined_, CU_EVENT_DISABLE_TIMING));
-  }
-
-  CUresult begin(CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL) {
-    return cuStreamBeginCapture(stream_, mode);
-  }
-
-  CUresult launch_store(Word* word, unsigned value, CUstream stream) {
-    void* params[] = {&word, &value};
-    return cuLaunchKernel(function("store"), 1, 1, 1, 1, 1, 1, 0, stream, params, nullptr);
-  }
-
-  CUstreamCaptureStatus status(CUstream stream) {
-    CUstreamCaptureStatus result = CU_STREAM_CAPTURE_STATUS_NONE;
-    EXPECT_CU(cuStreamIsCapturing(stream, &result));
-    return result;
-  }
-
-  /// Ends a capture that must be a valid one.
-  CUgraph end() {
-    CUgraph graph = nullptr;
-    EXPECT_CU(cuStreamEndCapture(stream_, &graph));
-    return graph;
-  }
-
-  /// Expects that the capture was broken: its end reports that and gives no graph, and the stream works again.
-  void expect_broken() {
-    EXPECT_EQ(status(stream_), CU_STREAM_CAPTURE_STATUS_INVALIDATED);
-    Word* word = nullptr;
-    EXPECT_EQ(launch_store(word, 0, stream_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    CUgraph graph = reinterpret_cast<CUgraph>(1);
-    EXPECT_EQ(cuStreamEndCapture(stream_, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    EXPECT_EQ(graph, nullptr);
-    EXPECT_EQ(status(stream_), CU_STREAM_CAPTURE_STATUS_NONE);
-    EXPECT_CU(cuStreamSynchronize(stream_));
-  }
-
-  void run(CUgraph graph) {
-    CUgraphExec exec = nullptr;
-    ASSERT_CU(cuGraphInstantiate(&exec, graph, 0));
-    EXPECT_CU(cuGraphLaunch(exec, stream_));
-    EXPECT_CU(cuStreamSynchronize(stream_));
-    EXPECT_CU(cuGraphExecDestroy(exec));
-  }
-
-  std::size_t node_count(CUgraph graph) {
-    std::size_t count = 0;
-    EXPECT_CU(cuGraphGetNodes(graph, nullptr, &count));
-    return count;
-  }
-
-  std::size_t edge_count(CUgraph graph) {
-    std::size_t count = 0;
-    EXPECT_CU(cuGraphGetEdges(graph, nullptr, nullptr, nullptr, &count));
-    return count;
-  }
-
-  CUstream stream_ = nullptr;
-  CUstream other_ = nullptr;
-  CUevent event_ = nullptr;
-  CUevent joined_ = nullptr;
-};
 
 TEST_F(CaptureApi, WorkBecomesAChainAndRunsOnlyWhenLaunched) {
   Word* word = words(4);
@@ -334,51 +264,6 @@ TEST_F(CaptureApi, GoesIntoAGraphOfTheProgram) {
   EXPECT_EQ(edge_count(graph), 1U);
   run(graph);
   EXPECT_EQ(word[0], 6U);
-}
-
-TEST_F(CaptureApi, MemoryOfTheGraphIsAllocatedByEachLaunch) {
-  Word* word = words(1);
-  CUdeviceptr memory = 0;
-  ASSERT_CU(begin());
-  EXPECT_CU(cuMemAllocAsync(&memory, 64, stream_));
-  EXPECT_CU(cuMemsetD32Async(memory, 11, 16, stream_));
-  EXPECT_CU(cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(word), memory + 60, 4, stream_));
-  EXPECT_CU(cuMemFreeAsync(memory, stream_));
-  const CUgraph graph = end();
-  EXPECT_EQ(node_count(graph), 4U);
-  CUgraph clone = nullptr;
-  EXPECT_EQ(cuGraphClone(&clone, graph), CUDA_ERROR_NOT_SUPPORTED);
-  run(graph);
-  EXPECT_EQ(word[0], 11U);
-  CUgraphExec exec = nullptr;
-  CUgraphExec second = nullptr;
-  ASSERT_CU(cuGraphInstantiate(&exec, graph, 0));
-  EXPECT_EQ(cuGraphInstantiate(&second, graph, 0), CUDA_ERROR_INVALID_VALUE);
-  word[0] = 0;
-  EXPECT_CU(cuGraphLaunch(exec, stream_));
-  EXPECT_CU(cuGraphLaunch(exec, stream_));
-  EXPECT_CU(cuStreamSynchronize(stream_));
-  EXPECT_EQ(word[0], 11U);
-}
-
-TEST_F(CaptureApi, MemoryThatIsNotFreedCannotBeAllocatedAgain) {
-  CUdeviceptr memory = 0;
-  ASSERT_CU(begin());
-  EXPECT_CU(cuMemAllocAsync(&memory, 64, stream_));
-  const CUgraph graph = end();
-  CUgraphExec exec = nullptr;
-  ASSERT_CU(cuGraphInstantiate(&exec, graph, 0));
-  EXPECT_EQ(cuMemFree(memory), CUDA_ERROR_INVALID_VALUE);  // nothing has allocated it yet
-  EXPECT_CU(cuGraphLaunch(exec, stream_));
-  EXPECT_EQ(cuGraphLaunch(exec, stream_), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_CU(cuMemFreeAsync(memory, stream_));
-  EXPECT_CU(cuGraphLaunch(exec, stream_));
-  EXPECT_CU(cuMemFree(memory));
-  EXPECT_CU(cuGraphExecDestroy(exec));
-  ASSERT_CU(cuGraphInstantiate(&exec, graph, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
-  EXPECT_CU(cuGraphLaunch(exec, stream_));
-  EXPECT_CU(cuGraphLaunch(exec, stream_));
-  EXPECT_CU(cuStreamSynchronize(stream_));
 }
 
 TEST_F(CaptureApi, ALaunchedGraphBecomesAChild) {
