@@ -2,13 +2,15 @@
 #include <atomic>
 #include <thread>
 
-#include "softgpu/engine/lanes_testing.h"
+#include "softgpu/engine/testing.h"
 
 namespace gpuctl::softgpu::engine {
 namespace {
 
 using testing::compile;
+using testing::kernel;
 using testing::launch;
+using testing::run;
 using testing::Shape;
 
 TEST(Flow, DivergentLoopsAndBranches) {

@@ -1,8 +1,11 @@
 // Operations among the lanes of a warp.
-#include "softgpu/engine/lanes_testing.h"
+#include "softgpu/engine/testing.h"
 
 namespace gpuctl::softgpu::engine {
 namespace {
+
+using testing::kernel;
+using testing::run;
 
 TEST(WarpSync, Shuffles) {
   struct Row {
