@@ -67,6 +67,7 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
 
 /// Whether everything is complete that the program launched or that waits for it.
 Settling::Device Opaque::look_before(const Lane& own) {
+  if (owner_.ended()) return Settling::Device::kBroken;
   if (!WaitingStreams::get().none()) return Settling::Device::kMayWait;
   std::lock_guard lock(mutex_);
   const bool idle = std::all_of(lanes_.begin(), lanes_.end(), [&](const auto& entry) {

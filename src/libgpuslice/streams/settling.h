@@ -21,8 +21,10 @@ class Settling {
     kIdle,
     kRuns,     ///< something runs: a long kernel most likely, else one that polls the host's memory
     kMayWait,  ///< a stream may wait for the program (waiting_streams.h)
+    kBroken,   ///< nothing is managed there any more
   };
-  static constexpr std::chrono::seconds kWhileItRuns{2};
+  /// Long: a program may be a dozen long kernels ahead, and what is not confined takes the SMs of others.
+  static constexpr std::chrono::seconds kWhileItRuns{10};
   static constexpr std::chrono::milliseconds kWhileItMayWait{200};
   /// After a wait in vain nobody waits for this long, each time twice as long as before, up to kLongestPause.
   static constexpr std::chrono::seconds kFirstPause{2}, kLongestPause{64};
@@ -39,7 +41,7 @@ class Settling {
     const Clock::time_point since = Clock::now();
     for (;;) {
       const Device now = look();
-      if (now == Device::kIdle) return true;
+      if (now == Device::kIdle || now == Device::kBroken) return now == Device::kIdle;
       const Clock::duration waited = Clock::now() - since;
       if (waited >= kWhileItRuns || (now == Device::kMayWait && waited >= kWhileItMayWait)) return false;
       std::this_thread::sleep_for(std::chrono::microseconds(20));

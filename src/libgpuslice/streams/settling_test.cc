@@ -14,8 +14,10 @@ TEST(Settling, WaitsUntilTheDeviceIsIdle) {
 }
 
 TEST(Settling, GivesUpWhereTheDeviceStaysBusy) {
-  EXPECT_FALSE(Settling::wait([] { return Device::kRuns; }));
   EXPECT_FALSE(Settling::wait([] { return Device::kMayWait; }));
+  int looks = 0;
+  EXPECT_FALSE(Settling::wait([&] { return ++looks, Device::kBroken; }));
+  EXPECT_EQ(looks, 1);
 }
 
 TEST(Settling, DoesNotTryAgainRightAfterAWaitInVain) {

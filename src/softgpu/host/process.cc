@@ -1,8 +1,10 @@
 #include "softgpu/host/process.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <sstream>
 
@@ -38,6 +40,14 @@ std::uint64_t process_start_time(std::uint32_t pid) {
   // A main thread that ended with pthread_exit is shown as a zombie too, but then other threads are counted.
   const bool dead = (state == 'Z' && threads <= 1) || state == 'X';
   return dead ? 0 : start_time;
+}
+
+bool process_alive(std::uint32_t pid, std::uint64_t start_time) {
+  if (pid == 0 || start_time == 0) return false;
+  errno = 0;
+  const std::uint64_t found = process_start_time(pid);
+  if (found != 0 || (errno != EMFILE && errno != ENFILE && errno != ENOMEM)) return found == start_time;
+  return kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
 }
 
 std::string process_name(std::uint32_t pid) {

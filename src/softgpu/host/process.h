@@ -10,9 +10,8 @@ namespace gpuctl::softgpu {
 /// pid together with this number identifies a process for ever. One read of /proc, about 20 us.
 std::uint64_t process_start_time(std::uint32_t pid);
 
-inline bool process_alive(std::uint32_t pid, std::uint64_t start_time) {
-  return pid != 0 && start_time != 0 && process_start_time(pid) == start_time;
-}
+/// Where /proc cannot be read, as by a process that has no descriptor left, a process of that number counts as the one.
+bool process_alive(std::uint32_t pid, std::uint64_t start_time);
 
 /// The short name of a process (`/proc/PID/comm`), empty if it does not exist.
 std::string process_name(std::uint32_t pid);

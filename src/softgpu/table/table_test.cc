@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -163,6 +164,19 @@ TEST_F(TableTest, ALivingClientIsNotSwept) {
   const auto second = open(1);
   const Table::Lock lock(*first);
   EXPECT_FALSE(first->sweep_dead());
+}
+
+TEST(Process, WhoHasNoDescriptorLeftTakesNobodyForDead) {
+  const auto self = static_cast<std::uint32_t>(getpid());
+  const std::uint64_t start = process_start_time(self);
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit none{0, 0};
+    _exit(setrlimit(RLIMIT_NOFILE, &none) == 0 && process_alive(self, start) ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Process, AliveMeansRunningAndTheSame) {
