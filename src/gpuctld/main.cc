@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <boost/asio/signal_set.hpp>
@@ -14,6 +15,7 @@
 
 #include "gpuctld/clock.h"
 #include "gpuctld/config/options.h"
+#include "gpuctld/config/trusted_file.h"
 #include "gpuctld/host/service_manager.h"
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/listen_socket.h"
@@ -39,9 +41,12 @@ void raise_descriptor_limit() {
 /// Keeps the state directory for this daemon alone until the process ends, in whatever way it ends.
 Result<ipc::UniqueFd> lock_state(const std::string& directory) {
   std::error_code error;
-  const bool created = std::filesystem::create_directories(directory, error);
-  if (error) return fail("cannot make the state directory " + directory + ": " + error.message());
-  if (created) std::filesystem::permissions(directory, std::filesystem::perms::owner_all, error);
+  const std::filesystem::path above = std::filesystem::path(directory).parent_path();
+  if (!above.empty()) std::filesystem::create_directories(above, error);
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
+    return fail("cannot make the state directory " + directory + ": " + std::strerror(errno));
+  if (const auto trusted = check_trusted_directory(directory, ::geteuid()); !trusted)
+    return fail("cannot use the state directory " + trusted.error().message);
   const std::string file = directory + "/lock";
   ipc::UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd)

@@ -2,12 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-
-#include "gpuctld/host/mps.h"
 
 namespace gpuctl::daemon {
 namespace {
@@ -48,20 +42,6 @@ TEST(ProbeDevices, FailuresNameTheLibrary) {
 TEST(SameUuid, PrefixDashesAndCaseDoNotCount) {
   EXPECT_TRUE(same_uuid("GPU-F1f2-00", "f1f200"));
   EXPECT_FALSE(same_uuid("GPU-f1f200", "GPU-f1f201"));
-}
-
-TEST(Mps, IsActiveWhenItsPidFileNamesALiveDaemon) {
-  const std::filesystem::path directory = testing::TempDir() + "gpuctld-mps-" + std::to_string(::getpid());
-  std::filesystem::create_directories(directory / "proc" / "77");
-  const auto active = [&] { return mps_active_in(directory, directory / "proc"); };
-  EXPECT_FALSE(active());
-  std::ofstream(directory / "nvidia-cuda-mps-control.pid") << "77\n";
-  EXPECT_FALSE(active());
-  std::ofstream(directory / "proc" / "77" / "comm") << "bash\n";
-  EXPECT_FALSE(active());
-  std::ofstream(directory / "proc" / "77" / "comm") << "nvidia-cuda-mps\n";
-  EXPECT_TRUE(active());
-  std::filesystem::remove_all(directory);
 }
 
 }  // namespace

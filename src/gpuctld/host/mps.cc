@@ -6,10 +6,31 @@
 #include <fstream>
 #include <sstream>
 
+#include "gpuctld/config/trusted_file.h"
+
 namespace gpuctl::daemon {
 
+namespace {
+
+/// Whether all user ids of the process are trusted. A user can start a set-uid program under any name, but its real
+/// user id stays the user's.
+bool is_process_trusted(const std::string& process, uid_t own) {
+  std::ifstream status(process + "/status");
+  for (std::string line; std::getline(status, line);) {
+    std::istringstream fields(line);
+    std::string key;
+    uid_t real = 0, effective = 0, saved = 0;
+    if (!(fields >> key) || key != "Uid:") continue;
+    return fields >> real >> effective >> saved && is_trusted(real, own) && is_trusted(effective, own) &&
+           is_trusted(saved, own);
+  }
+  return false;
+}
+
+}  // namespace
+
 bool mps_active() {
-  return mps_active_in(mps_pipe_directory());
+  return mps_active_in(mps_pipe_directory(), "/proc", ::geteuid());
 }
 
 std::string mps_pipe_directory() {
@@ -27,13 +48,18 @@ std::string mps_control_program() {
   return "/usr/bin/nvidia-cuda-mps-control";
 }
 
-bool mps_active_in(const std::string& pipe_directory, const std::string& proc) {
+bool mps_active_in(const std::string& pipe_directory, const std::string& proc, uid_t own) {
+  constexpr std::size_t kMostDigits = 32;
+  // MPS may leave the file open to all writers. What they write can only name a process, which is looked at below.
+  const auto file = read_trusted_file(pipe_directory + "/nvidia-cuda-mps-control.pid", Writers::all, own, kMostDigits);
+  if (!file || !*file) return false;
   long pid = 0;
-  if (!(std::ifstream(pipe_directory + "/nvidia-cuda-mps-control.pid") >> pid) || pid <= 0) return false;
-  std::string command;
+  if (!(std::istringstream(**file) >> pid) || pid <= 0) return false;
+  const std::string process = proc + "/" + std::to_string(pid);
+  std::string name;
   // The kernel cuts the name after 15 characters.
-  return std::getline(std::ifstream(proc + "/" + std::to_string(pid) + "/comm"), command) &&
-         command == "nvidia-cuda-mps";
+  return std::getline(std::ifstream(process + "/comm"), name) && name == "nvidia-cuda-mps" &&
+         is_process_trusted(process, own);
 }
 
 }  // namespace gpuctl::daemon
