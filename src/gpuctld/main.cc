@@ -1,11 +1,11 @@
-// gpuctld: command line, configuration, devices, socket, then the event loop. Everything else is in the library.
+// gpuctld: command line, configuration, socket, state, then the event loop. Everything else is in the library.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <boost/asio/signal_set.hpp>
+#include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -13,11 +13,10 @@
 #include <filesystem>
 #include <iostream>
 
-#include "gpuctld/clock.h"
 #include "gpuctld/config/options.h"
 #include "gpuctld/config/trusted_file.h"
 #include "gpuctld/host/service_manager.h"
-#include "gpuctld/manager/manager.h"
+#include "gpuctld/manager/service.h"
 #include "gpuctld/protocol/listen_socket.h"
 
 namespace gpuctl::daemon {
@@ -63,65 +62,20 @@ struct SocketFile {
   }
 };
 
-Result<int> find_listener(const Options& options, const DaemonOptions& settings, SocketFile& file) {
+Result<ipc::UniqueFd> find_listener(const Options& options, const DaemonOptions& settings, SocketFile& file) {
   if (!options.private_instance) {
     std::string problem;
     const int inherited = inherited_listener(problem);
     if (!problem.empty()) return fail("systemd: " + problem);
-    if (inherited >= 0) return inherited;
+    if (inherited >= 0) return ipc::UniqueFd(inherited);
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(options.socket).parent_path(), ignored);
   }
   const unsigned usual_mode = options.private_instance ? 0600 : 0666;
   auto listener = listen_at(options.socket, settings.socket_mode.value_or(usual_mode), settings.socket_group);
-  if (!listener) return listener.error();
-  file.path = options.socket;
-  return listener->release();
+  if (listener) file.path = options.socket;
+  return listener;
 }
-
-/// Handles signals, and tells systemd that the daemon is alive.
-class Process {
- public:
-  Process(asio::io_context& context, Manager& manager)
-      : manager_(manager), signals_(context, SIGTERM, SIGINT, SIGHUP), watchdog_(context) {
-    wait_for_signal();
-    if (const auto interval = watchdog_interval()) live(*interval / 2);
-  }
-
- private:
-  void wait_for_signal() {
-    signals_.async_wait([this](boost::system::error_code error, int signal) {
-      if (error) return;
-      if (signal == SIGHUP) {
-        reload();
-        return wait_for_signal();
-      }
-      notify("STOPPING=1");
-      watchdog_.cancel();
-      manager_.stop();
-    });
-  }
-
-  void reload() {
-    notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now_ns() / 1000));
-    const auto problems = manager_.reload();
-    for (const std::string& problem : problems) log(problem);
-    log(problems.empty() ? "the configuration was read again" : "the configuration stays as it was");
-    notify("READY=1");
-  }
-
-  void live(std::chrono::microseconds interval) {
-    notify("WATCHDOG=1");
-    watchdog_.expires_after(interval);
-    watchdog_.async_wait([this, interval](boost::system::error_code error) {
-      if (!error) live(interval);
-    });
-  }
-
-  Manager& manager_;
-  asio::signal_set signals_;
-  asio::steady_timer watchdog_;
-};
 
 int run(int argc, char** argv) {
   int exit_status = -1;
@@ -135,14 +89,11 @@ int run(int argc, char** argv) {
   if (!outcome.problems.empty()) return 1;
 
   SocketFile socket_file;
-  const auto listener = find_listener(options, outcome.config.daemon, socket_file);
+  auto listener = find_listener(options, outcome.config.daemon, socket_file);
   if (!listener) return log(listener.error().message), 1;
   const auto lock = lock_state(options.state);
   if (!lock) return log(lock.error().message), 1;
 
-  std::string note;
-  auto devices = find_devices(options.software_gpu, note);
-  if (!devices) return log(devices.error().message), 1;
   ManagerOptions manager_options{.state_file = options.state + "/state.json",
                                  .kernels_file = options.state + "/kernels.json",
                                  .config_file = options.config,
@@ -150,22 +101,12 @@ int run(int argc, char** argv) {
                                  .root_uid = ::geteuid(),
                                  .evict_storm = options.evict_storm,
                                  .notes = {}};
-  if (!note.empty()) {
-    log(note);
-    manager_options.notes.push_back(note);
-  }
-
+  const bool software = options.software_gpu || outcome.config.daemon.software_gpu;
   asio::io_context context(1);
-  auto manager =
-      Manager::create(context, std::move(manager_options), std::move(*devices), std::move(outcome.config), log);
-  if (!manager) return log(manager.error().message), 1;
-  for (const Gpu& gpu : (*manager)->scheduler().devices())
-    log("managing " + gpu.name + ", " + std::to_string(gpu.sms) + " SMs, " + gpu.uuid);
-  (*manager)->serve(*listener);
-  const Process process(context, **manager);
-  notify("READY=1");
+  const Service service(context, std::move(*listener), std::move(manager_options), std::move(outcome.config), software,
+                        log);
   context.run();
-  return 0;
+  return service.exit_status();
 }
 
 }  // namespace

@@ -109,8 +109,6 @@ class Manager {
 
   // manager_varlink.cc, manager_clients.cc, manager_end.cc
   Answer call(Session& session, const ipc::Call& call);
-  Answer get_info(const ipc::Call& call);
-  Answer get_interface_description(const ipc::Call& call);
   Answer create_slice(Session& session, ipc::Fields& fields);
   Answer delete_slice(Session& session, ipc::Fields& fields);
   Answer set_slice(Session& session, ipc::Fields& fields);
