@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "gpuctld/clients/client_slot.h"
+#include "gpuctld/protocol/process.h"
 #include "ipc/stub_map.h"
 #include "ipc/types.h"
 #include "ipc/unique_fd.h"
@@ -28,6 +29,9 @@ struct ClientIdentity {
   std::int32_t pid = 0;
   std::uint32_t uid = 0;
   std::string command;
+  std::uint64_t start = 0;  ///< of the process (process.h)
+
+  ProcessIdentity process() const { return {pid, start, uid}; }
 };
 
 class Client {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "gpuctld/config/trusted_file.h"
+#include "gpuctld/protocol/process.h"
 
 namespace gpuctl::daemon {
 
@@ -14,17 +15,9 @@ namespace {
 
 /// Whether all user ids of the process are trusted. A user can start a set-uid program under any name, but its real
 /// user id stays the user's.
-bool is_process_trusted(const std::string& process, uid_t own) {
-  std::ifstream status(process + "/status");
-  for (std::string line; std::getline(status, line);) {
-    std::istringstream fields(line);
-    std::string key;
-    uid_t real = 0, effective = 0, saved = 0;
-    if (!(fields >> key) || key != "Uid:") continue;
-    return fields >> real >> effective >> saved && is_trusted(real, own) && is_trusted(effective, own) &&
-           is_trusted(saved, own);
-  }
-  return false;
+bool is_process_trusted(std::int32_t pid, const std::string& proc, uid_t own) {
+  const auto users = users_of(pid, proc);
+  return users && is_trusted(users->real, own) && is_trusted(users->effective, own) && is_trusted(users->saved, own);
 }
 
 }  // namespace
@@ -53,13 +46,12 @@ bool mps_active_in(const std::string& pipe_directory, const std::string& proc, u
   // MPS may leave the file open to all writers. What they write can only name a process, which is looked at below.
   const auto file = read_trusted_file(pipe_directory + "/nvidia-cuda-mps-control.pid", Writers::all, own, kMostDigits);
   if (!file || !*file) return false;
-  long pid = 0;
+  std::int32_t pid = 0;
   if (!(std::istringstream(**file) >> pid) || pid <= 0) return false;
-  const std::string process = proc + "/" + std::to_string(pid);
   std::string name;
   // The kernel cuts the name after 15 characters.
-  return std::getline(std::ifstream(process + "/comm"), name) && name == "nvidia-cuda-mps" &&
-         is_process_trusted(process, own);
+  return std::getline(std::ifstream(proc + "/" + std::to_string(pid) + "/comm"), name) && name == "nvidia-cuda-mps" &&
+         is_process_trusted(pid, proc, own);
 }
 
 }  // namespace gpuctl::daemon

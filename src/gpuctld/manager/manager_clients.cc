@@ -61,7 +61,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   if (!devices) return invalid("device_uuids", devices.error().message);
 
   const Peer& peer = session.peer();
-  auto client = Client::create({peer.pid, peer.uid, command_of(peer.pid)}, slice, std::move(*devices));
+  auto client = Client::create({peer.pid, peer.uid, command_of(peer.pid), peer.start}, slice, std::move(*devices));
   ipc::UniqueFd kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   Answer answer = success({{"slice", slice},
                            {"stub_bytes", ipc::kStubBytes},
@@ -81,7 +81,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   session.trust_with_long_messages();
   member->kick.assign(kick.release());
   member->wait_for_kick();
-  if (ipc::UniqueFd exit = peer_pidfd(session.socket(), peer.pid)) {
+  if (ipc::UniqueFd exit = peer_pidfd(session.socket(), peer)) {
     member->exit.assign(exit.release());
     member->wait_for_exit();
   }
