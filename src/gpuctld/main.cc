@@ -96,6 +96,7 @@ int run(int argc, char** argv) {
 
   ManagerOptions manager_options{.state_file = options.state + "/state.json",
                                  .kernels_file = options.state + "/kernels.json",
+                                 .attached_file = options.state + "/attached.json",
                                  .config_file = options.config,
                                  .config_required = options.config_required,
                                  .root_uid = ::geteuid(),

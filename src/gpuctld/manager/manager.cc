@@ -90,6 +90,7 @@ Result<std::unique_ptr<Manager>> Manager::create(asio::io_context& context, Mana
                                                std::move(tree), std::move(configured), std::move(log)));
   manager->save();
   manager->load_kernels();
+  manager->expect_holders();
   return manager;
 }
 
@@ -101,6 +102,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
       configured_(std::move(configured)),
       log_(std::move(log)),
       scheduler_(std::move(devices), std::move(tree), conditions()),
+      returning_(context, scheduler_, log_, [this] { on_freed(); }),
       mps_(context),
       departed_(context),
       tick_timer_(context),
@@ -151,6 +153,7 @@ void Manager::stop() {
   for (const auto& ending : endings_) ending->cancel();
   endings_.clear();
   departed_.stop();
+  returning_.stop();
   if (server_) server_->stop();
 }
 
@@ -184,6 +187,43 @@ void Manager::save_kernels() {
   const auto saved =
       replace_file(options_.kernels_file, boost::json::serialize(scheduler_.knowledge().to_json()) + "\n");
   if (!saved) log_("what was learnt about kernels would not survive a restart: " + saved.error().message);
+}
+
+/// Counts what programs of the daemon before may still be using, and records what those of this one may.
+void Manager::expect_holders() {
+  if (options_.attached_file.empty()) return;
+  const auto holdings = load_holdings(options_.attached_file);
+  if (!holdings) log_(holdings.error().message + "; what programs hold is not known until they come back");
+  scheduler_.before_growth([this] { save_holdings(); });
+  if (holdings) returning_.expect(*holdings, now_ns());
+}
+
+void Manager::save_holdings() {
+  std::vector<Holding> holdings;
+  for (const Client& client : scheduler_.clients())
+    for (const Client::Slot& slot : client.slots())
+      if (slot.device >= 0 && slot.recorded > 0)
+        holdings.push_back({client.identity().process(), client.slice(),
+                            scheduler_.devices()[static_cast<std::size_t>(slot.device)].uuid, slot.recorded});
+  holdings_stale_ = false;
+  const auto saved = daemon::save_holdings(options_.attached_file, holdings);
+  if (!saved && !holdings_lost_)
+    log_("what programs hold would not be known after a restart: " + saved.error().message);
+  holdings_lost_ = !saved;
+}
+
+/// Records what is no longer used.
+void Manager::tidy_holdings(std::uint64_t now_ns) {
+  holdings_tidied_ns_ = now_ns;
+  if (options_.attached_file.empty()) return;
+  holdings_stale_ |= scheduler_.record_holdings();
+  if (holdings_stale_) save_holdings();
+}
+
+void Manager::on_freed() {
+  holdings_stale_ = true;
+  if (members_.empty()) tidy_holdings(now_ns());
+  arm_tick();
 }
 
 void Manager::Member::wait_for_kick() {
@@ -220,7 +260,7 @@ void Manager::on_closed(Session& session) {
   ipc::UniqueFd pidfd(member->exit.is_open() ? member->exit.release() : -1);
   if (stopped_) return;
   departed_.keep(scheduler_.remove(member->client, now_ns()), std::move(pidfd));
-  arm_tick();
+  on_freed();
 }
 
 /// Makes the next tick come soon enough for what the clients do.
@@ -252,6 +292,7 @@ void Manager::tick() {
   }
   for (Client* client : scheduler_.check_deadlines(now)) handle_disobedience(*client);
   if (std::chrono::nanoseconds(now - kernels_saved_ns_) >= kSaveKernelsEvery) save_kernels();
+  if (std::chrono::nanoseconds(now - holdings_tidied_ns_) >= kTidyHoldingsEvery) tidy_holdings(now);
   arm_tick();
 }
 

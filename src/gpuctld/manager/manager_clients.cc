@@ -27,8 +27,8 @@ Answer Manager::explain(Session&, ipc::Fields& fields) {
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   const auto& clients = scheduler_.clients();
-  const auto found =
-      std::find_if(clients.rbegin(), clients.rend(), [&](const Client& c) { return c.identity().pid == pid; });
+  const auto found = std::find_if(clients.rbegin(), clients.rend(),
+                                  [&](const Client& c) { return c.identity().pid == pid && !c.stands_in; });
   if (found == clients.rend()) return refuse_own("NoSuchClient", {{"pid", pid}});
   return success({{"client", ipc::to_json(describe_client(*found))}, {"kernels", ipc::to_json(found->kernels())}});
 }
@@ -75,7 +75,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
     return invalid("slice", "gpuctld is out of file descriptors or memory");
   }
 
-  Client& added = scheduler_.add(std::move(*client), conditions(), now_ns());
+  Client& added = returning_.attach(std::move(*client), conditions(), now_ns());
   const auto member = std::make_shared<Member>(*this, session, added, context_);
   members_.emplace(&session, member);
   session.trust_with_long_messages();
@@ -141,7 +141,7 @@ ipc::Client Manager::describe_client(const Client& client) const {
 std::vector<ipc::Client> Manager::describe_clients(const std::string* slice) const {
   std::vector<ipc::Client> result;
   for (const Client& client : scheduler_.clients())
-    if (slice == nullptr || client.slice() == *slice) result.push_back(describe_client(client));
+    if (!client.stands_in && (slice == nullptr || client.slice() == *slice)) result.push_back(describe_client(client));
   return result;
 }
 

@@ -120,7 +120,7 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   status.version = GPUCTL_VERSION;
   status.devices = describe_devices();
   status.slices = static_cast<std::int64_t>(scheduler_.tree().slices().size());
-  status.clients = static_cast<std::int64_t>(scheduler_.clients().size());
+  status.clients = static_cast<std::int64_t>(members_.size());
   status.uptime_s = static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000'000);
   status.faults = faults_.total();
   status.notes = options_.notes;
@@ -159,7 +159,7 @@ std::vector<ipc::Slice> Manager::describe_slices() const {
     ipc::Slice described = describe(path, slice);
     described.granted = used.granted.count;
     described.demand = used.demand.count;
-    described.clients = static_cast<std::int64_t>(scheduler_.clients_in(path));
+    described.clients = static_cast<std::int64_t>(scheduler_.clients_in(path, false));
     described.faults = faults_.of(path);
     result.push_back(std::move(described));
   }
