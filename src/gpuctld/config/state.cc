@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gpuctld/protocol/convert.h"
+#include "ipc/codec.h"
 #include "ipc/message.h"
 
 namespace gpuctl::daemon {
