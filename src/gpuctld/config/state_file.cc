@@ -10,6 +10,8 @@
 
 #include "base/one_line.h"
 #include "gpuctld/config/trusted_file.h"
+#include "ipc/codec.h"
+#include "ipc/fields.h"
 #include "ipc/message.h"
 #include "ipc/unique_fd.h"
 

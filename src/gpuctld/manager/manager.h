@@ -20,11 +20,11 @@
 #include "gpuctld/clients/faults.h"
 #include "gpuctld/config/config.h"
 #include "gpuctld/config/state.h"
-#include "gpuctld/grants/returning.h"
 #include "gpuctld/grants/scheduler.h"
 #include "gpuctld/host/mps_control.h"
 #include "gpuctld/manager/arrivals.h"
 #include "gpuctld/protocol/varlink_server.h"
+#include "gpuctld/restart/returning.h"
 #include "ipc/fields.h"
 
 namespace gpuctl::daemon {

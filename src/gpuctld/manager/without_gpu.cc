@@ -4,6 +4,8 @@
 
 #include "gpuctld/clock.h"
 #include "gpuctld/protocol/answers.h"
+#include "ipc/codec.h"
+#include "ipc/message.h"
 #include "ipc/types.h"
 
 namespace gpuctl::daemon {

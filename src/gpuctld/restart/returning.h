@@ -2,7 +2,7 @@
 // yet.
 //
 // Each of them goes on under the grant that it had, and nobody can take that back before it attaches again. So clients
-// stand in for them in the scheduler: they hold what the file of the earlier daemon says (clients/holdings.h), and give
+// stand in for them in the scheduler: they hold what the file of the earlier daemon says (holdings.h), and give
 // nothing back. A stand-in goes when its process attaches or ends, and at the end of a grace period: a program that has
 // not come back by then is stopped, or does not want to.
 #pragma once
@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "gpuctld/clients/holdings.h"
 #include "gpuctld/grants/scheduler.h"
+#include "gpuctld/restart/holdings.h"
 
 namespace gpuctl::daemon {
 

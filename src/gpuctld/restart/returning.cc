@@ -1,4 +1,4 @@
-#include "gpuctld/grants/returning.h"
+#include "gpuctld/restart/returning.h"
 
 #include <algorithm>
 #include <iterator>
@@ -11,14 +11,6 @@ namespace gpuctl::daemon {
 
 using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
-
-namespace {
-
-std::uint64_t end_of_grace(std::uint64_t now_ns) {
-  return now_ns + static_cast<std::uint64_t>(std::chrono::nanoseconds(kGrace).count());
-}
-
-}  // namespace
 
 Returning::Returning(boost::asio::io_context& context, Scheduler& scheduler, Log log, std::function<void()> freed)
     : context_(context), scheduler_(scheduler), log_(std::move(log)), freed_(std::move(freed)), timer_(context) {}
@@ -45,7 +37,7 @@ void Returning::expect(const Holding& holding, std::uint64_t now_ns) {
     return log_("what process " + std::to_string(holding.process.pid) +
                 " holds cannot be kept for it: " + client.error().message);
   client->stands_in = true;
-  client->inherit(0, std::min(holding.sms, gpu->sms), end_of_grace(now_ns));
+  client->inherit(0, std::min(holding.sms, gpu->sms), UINT64_MAX);  // it is removed in time
   Client& added = scheduler_.add(std::move(*client), now_ns);
   const auto entry = std::make_shared<Entry>(added, stream_descriptor(context_, pidfd.release()));
   waiting_.push_back(entry);
@@ -69,7 +61,7 @@ Client& Returning::attach(Client client, const Conditions& conditions, std::uint
     const int device = client.slots()[slot].device;
     if (held > 0 && device >= 0)
       client.inherit(slot, std::min(held, scheduler_.devices()[static_cast<std::size_t>(device)].sms),
-                     end_of_grace(now_ns));
+                     now_ns + static_cast<std::uint64_t>(std::chrono::nanoseconds(kGrace).count()));
   }
   std::erase_if(waiting_,
                 [&](const auto& entry) { return std::ranges::find(stand_ins, &entry->client) != stand_ins.end(); });

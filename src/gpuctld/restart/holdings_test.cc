@@ -1,4 +1,4 @@
-#include "gpuctld/clients/holdings.h"
+#include "gpuctld/restart/holdings.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What programs of an earlier daemon hold, until they come back.
-#include "gpuctld/grants/returning.h"
+#include "gpuctld/restart/returning.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
