@@ -111,14 +111,15 @@ sys.exit(0 if mismatches == 0 else 3)
 PYTHON
 }
 
-start_mps_if_gpu() {
-  if command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then start_mps; fi
-}
-
-start_mps_if_gpu
+daemon_options=()
+if command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
+  start_mps
+else
+  daemon_options=(--software-gpu)
+fi
 # A private SM table: other users of the software GPU neither wait for this demonstration nor disturb it.
 export SOFTGPU_TABLE=$scratch/softgpu
-start_gpuctld
+start_gpuctld "${daemon_options[@]}"
 choose_device
 choose_sizes
 round_of alone

@@ -1,10 +1,11 @@
-// gpuctld: command line, configuration, devices, socket, then the event loop. Everything else is in the library.
+// gpuctld: command line, configuration, socket, state, then the event loop. Everything else is in the library.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <boost/asio/signal_set.hpp>
+#include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -12,10 +13,10 @@
 #include <filesystem>
 #include <iostream>
 
-#include "gpuctld/clock.h"
 #include "gpuctld/config/options.h"
+#include "gpuctld/config/trusted_file.h"
 #include "gpuctld/host/service_manager.h"
-#include "gpuctld/manager/manager.h"
+#include "gpuctld/manager/service.h"
 #include "gpuctld/protocol/listen_socket.h"
 
 namespace gpuctl::daemon {
@@ -39,9 +40,12 @@ void raise_descriptor_limit() {
 /// Keeps the state directory for this daemon alone until the process ends, in whatever way it ends.
 Result<ipc::UniqueFd> lock_state(const std::string& directory) {
   std::error_code error;
-  const bool created = std::filesystem::create_directories(directory, error);
-  if (error) return fail("cannot make the state directory " + directory + ": " + error.message());
-  if (created) std::filesystem::permissions(directory, std::filesystem::perms::owner_all, error);
+  const std::filesystem::path above = std::filesystem::path(directory).parent_path();
+  if (!above.empty()) std::filesystem::create_directories(above, error);
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
+    return fail("cannot make the state directory " + directory + ": " + std::strerror(errno));
+  if (const auto trusted = check_trusted_directory(directory, ::geteuid()); !trusted)
+    return fail("cannot use the state directory " + trusted.error().message);
   const std::string file = directory + "/lock";
   ipc::UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd)
@@ -58,65 +62,20 @@ struct SocketFile {
   }
 };
 
-Result<int> find_listener(const Options& options, const DaemonOptions& settings, SocketFile& file) {
+Result<ipc::UniqueFd> find_listener(const Options& options, const DaemonOptions& settings, SocketFile& file) {
   if (!options.private_instance) {
     std::string problem;
     const int inherited = inherited_listener(problem);
     if (!problem.empty()) return fail("systemd: " + problem);
-    if (inherited >= 0) return inherited;
+    if (inherited >= 0) return ipc::UniqueFd(inherited);
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(options.socket).parent_path(), ignored);
   }
   const unsigned usual_mode = options.private_instance ? 0600 : 0666;
   auto listener = listen_at(options.socket, settings.socket_mode.value_or(usual_mode), settings.socket_group);
-  if (!listener) return listener.error();
-  file.path = options.socket;
-  return listener->release();
+  if (listener) file.path = options.socket;
+  return listener;
 }
-
-/// Handles signals, and tells systemd that the daemon is alive.
-class Process {
- public:
-  Process(asio::io_context& context, Manager& manager)
-      : manager_(manager), signals_(context, SIGTERM, SIGINT, SIGHUP), watchdog_(context) {
-    wait_for_signal();
-    if (const auto interval = watchdog_interval()) live(*interval / 2);
-  }
-
- private:
-  void wait_for_signal() {
-    signals_.async_wait([this](boost::system::error_code error, int signal) {
-      if (error) return;
-      if (signal == SIGHUP) {
-        reload();
-        return wait_for_signal();
-      }
-      notify("STOPPING=1");
-      watchdog_.cancel();
-      manager_.stop();
-    });
-  }
-
-  void reload() {
-    notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now_ns() / 1000));
-    const auto problems = manager_.reload();
-    for (const std::string& problem : problems) log(problem);
-    log(problems.empty() ? "the configuration was read again" : "the configuration stays as it was");
-    notify("READY=1");
-  }
-
-  void live(std::chrono::microseconds interval) {
-    notify("WATCHDOG=1");
-    watchdog_.expires_after(interval);
-    watchdog_.async_wait([this, interval](boost::system::error_code error) {
-      if (!error) live(interval);
-    });
-  }
-
-  Manager& manager_;
-  asio::signal_set signals_;
-  asio::steady_timer watchdog_;
-};
 
 int run(int argc, char** argv) {
   int exit_status = -1;
@@ -130,37 +89,25 @@ int run(int argc, char** argv) {
   if (!outcome.problems.empty()) return 1;
 
   SocketFile socket_file;
-  const auto listener = find_listener(options, outcome.config.daemon, socket_file);
+  auto listener = find_listener(options, outcome.config.daemon, socket_file);
   if (!listener) return log(listener.error().message), 1;
   const auto lock = lock_state(options.state);
   if (!lock) return log(lock.error().message), 1;
 
-  std::string note;
-  auto devices = find_devices(options.software_gpu, note);
-  if (!devices) return log(devices.error().message), 1;
   ManagerOptions manager_options{.state_file = options.state + "/state.json",
                                  .kernels_file = options.state + "/kernels.json",
+                                 .attached_file = options.state + "/attached.json",
                                  .config_file = options.config,
                                  .config_required = options.config_required,
                                  .root_uid = ::geteuid(),
                                  .evict_storm = options.evict_storm,
                                  .notes = {}};
-  if (!note.empty()) {
-    log(note);
-    manager_options.notes.push_back(note);
-  }
-
+  const bool software = options.software_gpu || outcome.config.daemon.software_gpu;
   asio::io_context context(1);
-  auto manager =
-      Manager::create(context, std::move(manager_options), std::move(*devices), std::move(outcome.config), log);
-  if (!manager) return log(manager.error().message), 1;
-  for (const Gpu& gpu : (*manager)->scheduler().devices())
-    log("managing " + gpu.name + ", " + std::to_string(gpu.sms) + " SMs, " + gpu.uuid);
-  (*manager)->serve(*listener);
-  const Process process(context, **manager);
-  notify("READY=1");
+  const Service service(context, std::move(*listener), std::move(manager_options), std::move(outcome.config), software,
+                        log);
   context.run();
-  return 0;
+  return service.exit_status();
 }
 
 }  // namespace

@@ -68,10 +68,18 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now
       if (said == 0) slot.faulted_demand = 0;
       if (slot.faulted) continue;
     }
-    changed |= demand != slot.demand;
-    slot.demand = demand;
     slot.holding = std::min(ipc::load(usage.holding), most);
     slot.outstanding = ipc::load(usage.outstanding);
+    std::uint32_t wanted = demand;
+    if (slot.inherited != 0) {
+      const bool follows = ipc::load(usage.applied_epoch) != 0 || demand != 0 || slot.outstanding != 0;
+      if (follows || now_ns >= slot.inherited_until_ns)
+        slot.inherited = 0;
+      else
+        slot.outstanding = 1, wanted = std::min(slot.inherited, most);
+    }
+    changed |= wanted != slot.demand;
+    slot.demand = wanted;
     const std::uint64_t launches = ipc::load(usage.launches);
     if (std::exchange(slot.launches, launches) != launches || slot.busy()) slot.work_ns = now_ns;
     if (slot.held.heard(ipc::load(usage.applied_epoch), slot.epoch, slot.written)) slot.disobeying = false;
@@ -80,6 +88,12 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now
     slot.disobeying = false;
   }
   return changed;
+}
+
+void Client::inherit(std::size_t index, std::uint32_t capsm, std::uint64_t until_ns) {
+  Slot& slot = slots_[index];
+  slot.inherited = slot.written = slot.recorded = capsm;
+  slot.inherited_until_ns = until_ns;
 }
 
 void Client::fault(std::size_t index) {
@@ -122,6 +136,7 @@ void Client::open_grants() {
 
 void Client::write_grant_if_new(std::size_t index, std::uint32_t capsm, std::uint32_t idle, std::uint64_t now_ns) {
   Slot& slot = slots_[index];
+  capsm = std::max(capsm, slot.inherited);
   if (capsm != slot.written || slot.epoch == 0 || slot.unannounced) return write_grant(index, capsm, idle, now_ns);
   if (idle == slot.idle) return;
   slot.idle = idle;

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "gpuctld/clients/client_slot.h"
+#include "gpuctld/protocol/process.h"
 #include "ipc/stub_map.h"
 #include "ipc/types.h"
 #include "ipc/unique_fd.h"
@@ -28,6 +29,9 @@ struct ClientIdentity {
   std::int32_t pid = 0;
   std::uint32_t uid = 0;
   std::string command;
+  std::uint64_t start = 0;  ///< of the process (process.h)
+
+  ProcessIdentity process() const { return {pid, start, uid}; }
 };
 
 class Client {
@@ -45,6 +49,10 @@ class Client {
 
   /// The driver broke the client's context there. The client counts as idle until its demand changes.
   void fault(std::size_t slot);
+
+  /// The program may be using `capsm` that an earlier daemon granted. It keeps them, and counts as busy, until its page
+  /// shows that it follows this daemon, or until the instant.
+  void inherit(std::size_t slot, std::uint32_t capsm, std::uint64_t until_ns);
 
   /// Writes a grant and wakes the client. The order of the stores is the contract of ipc/stub.h.
   void write_grant(std::size_t slot, std::uint32_t capsm, std::uint32_t idle, std::uint64_t now_ns);
@@ -99,6 +107,8 @@ class Client {
   const std::vector<Slot>& slots() const { return slots_; }
   int memfd() const { return memfd_.get(); }
 
+  /// No program is attached: this stands in for one that an earlier daemon granted SMs to.
+  bool stands_in = false;
   std::uint32_t node = 0;            ///< index of the slice in the current SliceTree::nodes()
   std::optional<std::int32_t> hint;  ///< priority that the program asked for, within what the slice allows
 

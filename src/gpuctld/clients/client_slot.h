@@ -76,6 +76,9 @@ struct WrittenGrant {
   GrantHistory history;  ///< of `written`, without what is taken from a job's tail
   bool disobeying = false;
   std::uint64_t obeyed_ns = 0;  ///< when it was last seen to hold no more than its grant
+  std::uint32_t inherited = 0;  ///< Client::inherit(): its grant is at least this; 0: nothing
+  std::uint64_t inherited_until_ns = 0;
+  std::uint32_t recorded = 0;  ///< what the daemon's file says that it may be using (restart/holdings.h)
 
   /// The most that it may be using while it is busy.
   std::uint32_t may_use() const { return std::max(written, held.most()); }

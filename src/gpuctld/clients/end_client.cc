@@ -63,8 +63,9 @@ std::optional<int> ending_signal(std::string_view name) {
 }
 
 std::shared_ptr<Ending> Ending::create(asio::io_context& context, ipc::UniqueFd pidfd, ipc::EndedClient who,
-                                       EndOrder order, Log log, Done done) {
-  std::shared_ptr<Ending> ending(new Ending(context, std::move(who), order, std::move(log), std::move(done)));
+                                       EndOrder order, Check check, Log log, Done done) {
+  std::shared_ptr<Ending> ending(
+      new Ending(context, std::move(who), order, std::move(check), std::move(log), std::move(done)));
   ending->exit_.assign(pidfd.release());
   return ending;
 }
@@ -136,10 +137,18 @@ void Ending::step() {
 void Ending::send(int signal) {
   progress_.sent = signal;
   sent_at_ = steady_clock::now();
-  if (::syscall(SYS_pidfd_send_signal, exit_.native_handle(), signal, nullptr, 0) == 0) {
+  const MaySignal may = check_();
+  if (may == MaySignal::no) {
+    log_(who() + " is not sent " + signal_name(signal) + ": it now runs as another user");
+    progress_.refused = true;
+    return finish();
+  }
+  // If the process has ended, exit_ sees that.
+  if (may == MaySignal::gone) {
+  } else if (::syscall(SYS_pidfd_send_signal, exit_.native_handle(), signal, nullptr, 0) == 0) {
     result_.signals.push_back(signal_name(signal));
     if (signal == SIGKILL && killed_) killed_();
-  } else if (errno != ESRCH) {  // if the process has ended, exit_ sees that
+  } else if (errno != ESRCH) {
     log_(who() + " cannot be sent " + signal_name(signal) + ": " + std::strerror(errno));
     progress_.refused = true;
     return finish();

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "gpuctld/host/mps_control.h"
+#include "gpuctld/protocol/process.h"
 #include "ipc/types.h"
 #include "ipc/unique_fd.h"
 
@@ -58,9 +59,12 @@ class Ending : public std::enable_shared_from_this<Ending> {
   using Log = std::function<void(const std::string&)>;
   using Done = std::function<void(const ipc::EndedClient&)>;
 
+  /// Asked before each signal.
+  using Check = std::function<MaySignal()>;
+
   /// `who` has everything except the outcome. `done` is called once, later, unless cancel() comes first.
   static std::shared_ptr<Ending> create(boost::asio::io_context& context, ipc::UniqueFd pidfd, ipc::EndedClient who,
-                                        EndOrder order, Log log, Done done);
+                                        EndOrder order, Check check, Log log, Done done);
 
   /// Called once, after SIGKILL was sent: from then on the program itself does nothing.
   void on_killed(std::function<void()> killed) { killed_ = std::move(killed); }
@@ -76,11 +80,12 @@ class Ending : public std::enable_shared_from_this<Ending> {
   std::int32_t pid() const { return static_cast<std::int32_t>(result_.pid); }
 
  private:
-  Ending(boost::asio::io_context& context, ipc::EndedClient who, EndOrder order, Log log, Done done)
+  Ending(boost::asio::io_context& context, ipc::EndedClient who, EndOrder order, Check check, Log log, Done done)
       : exit_(context),
         timer_(context),
         result_(std::move(who)),
         order_(order),
+        check_(std::move(check)),
         log_(std::move(log)),
         done_(std::move(done)) {}
   void step();
@@ -94,6 +99,7 @@ class Ending : public std::enable_shared_from_this<Ending> {
   EndOrder order_;
   EndProgress progress_;
   std::chrono::steady_clock::time_point sent_at_;
+  Check check_;
   Log log_;
   Done done_;
   std::function<void()> killed_;

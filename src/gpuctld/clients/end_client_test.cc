@@ -77,10 +77,10 @@ class EndingTest : public testing::Test {
     ::close(ends[1]);
     return pid;
   }
-  std::shared_ptr<Ending> end(pid_t pid, EndOrder order) {
+  std::shared_ptr<Ending> end(pid_t pid, EndOrder order, MaySignal may = MaySignal::yes) {
     ipc::UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     return Ending::create(
-        context_, std::move(pidfd), {pid, "./a", "batch", "", {}, false}, order,
+        context_, std::move(pidfd), {pid, "./a", "batch", "", {}, false}, order, [may] { return may; },
         [this](const std::string& line) { log_.push_back(line); },
         [this](const ipc::EndedClient& result) { results_.push_back(result); });
   }
@@ -135,6 +135,31 @@ TEST_F(EndingTest, WhoWantsToKnowIsToldOfSigkillAndOfNoOtherSignal) {
   context_.run();
   EXPECT_EQ(status(stays), -SIGKILL);
   EXPECT_EQ(killed, 1);
+}
+
+TEST_F(EndingTest, AProcessOfAnotherUserIsSentNothing) {
+  const pid_t pid = child([] {});
+  end(pid, {.signal = SIGKILL, .timeout = 60s}, MaySignal::no)->start(false);
+  context_.run();
+  ASSERT_EQ(results_.size(), 1u);
+  EXPECT_TRUE(results_[0].signals.empty());
+  EXPECT_FALSE(results_[0].ended);
+  ASSERT_EQ(log_.size(), 1u);
+  EXPECT_NE(log_[0].find("is not sent SIGKILL: it now runs as another user"), std::string::npos) << log_[0];
+  EXPECT_EQ(::waitpid(pid, nullptr, WNOHANG), 0);
+  ::kill(pid, SIGKILL);
+  status(pid);
+}
+
+TEST_F(EndingTest, ANumberThatIsAnotherProcessNowIsSentNothing) {
+  const pid_t pid = child([] {});
+  end(pid, {.signal = SIGTERM, .timeout = 10ms}, MaySignal::gone)->start(false);
+  context_.run();
+  ASSERT_EQ(results_.size(), 1u);
+  EXPECT_TRUE(results_[0].signals.empty());
+  EXPECT_EQ(::waitpid(pid, nullptr, WNOHANG), 0);
+  ::kill(pid, SIGKILL);
+  status(pid);
 }
 
 TEST_F(EndingTest, NoSignalBeforeMpsHasAnswered) {

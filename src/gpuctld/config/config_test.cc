@@ -95,7 +95,7 @@ max = "unlimited"
 TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_EQ(problem("[daemon]\nlatency_traget_us = 5\n"),
             "2:1: daemon.latency_traget_us: unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, "
-            "on_disobey, always_preemptible, time_slices, socket_mode, socket_group");
+            "on_disobey, always_preemptible, time_slices, software_gpu, socket_mode, socket_group");
   EXPECT_EQ(problem("[slice.ls]\nreserve = \"8\"\n"), "2:11: slice.\"ls\".reserve: must be an integer");
   EXPECT_EQ(problem("[slice.ls]\nweight = 0\n"), "2:10: slice.\"ls\".weight: must be 1 to 10000, not 0");
   EXPECT_EQ(problem("[slice.ls]\npolicy = \"best\"\n"),

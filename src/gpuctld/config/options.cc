@@ -47,7 +47,7 @@ Options parse_options(int argc, char** argv, int& exit_status) {
   const auto* state =
       app.add_option("--state", options.state, "Keep the slices in DIR; of a private instance PATH.state otherwise")
           ->type_name("DIR");
-  app.add_flag("--software-gpu", options.software_gpu, "Manage the software GPU even if there is an NVIDIA GPU");
+  app.add_flag("--software-gpu", options.software_gpu, "Manage the software GPU instead of NVIDIA GPUs");
   app.add_option("--evict-storm", storm,
                  "For tests: replace every grant by a random smaller one each USEC microseconds in the mean")
       ->type_name("USEC")

@@ -1,86 +1,18 @@
 #include "gpuctld/config/state.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <boost/json.hpp>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
+#include <algorithm>
 
 #include "gpuctld/protocol/convert.h"
 #include "ipc/codec.h"
 #include "ipc/message.h"
-#include "ipc/unique_fd.h"
 
 namespace gpuctl::daemon {
 
-namespace json = boost::json;
-
 namespace {
 
-constexpr int kStateVersion = 1;
 constexpr sched::Caller kDaemon{0, {}};
 
-Error system_error(const std::string& file, const char* what) {
-  return fail(file + ": " + what + ": " + std::strerror(errno));
-}
-
 }  // namespace
-
-Result<State> load_state(const std::string& file) {
-  State state;
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) {
-    if (errno == ENOENT) return state;
-    return system_error(file, "cannot be read");
-  }
-  std::stringstream content;
-  content << stream.rdbuf();
-  boost::system::error_code broken;
-  const json::value value = json::parse(content.str(), broken);
-  if (broken || !value.is_object()) return fail(file + ": not a JSON object");
-  ipc::Fields fields(value.as_object());
-  if (fields.integer("version") != kStateVersion && fields.ok()) fields.complain("version", "is not 1");
-  for (ipc::Fields& slice : fields.objects("slices")) {
-    auto& [path, settings] = state.slices.emplace_back();
-    path = slice.text("path");
-    ipc::Fields nested = slice.object("settings");
-    ipc::read(nested, settings);
-  }
-  for (ipc::Fields& entry : fields.objects("configured")) state.configured[entry.text("path")] = entry.text("settings");
-  if (!fields.ok()) return fail(file + ": " + fields.error().message);
-  return state;
-}
-
-Result<void> save_state(const std::string& file, const State& state) {
-  json::array slices, configured;
-  for (const auto& [path, settings] : state.slices)
-    slices.push_back(json::object{{"path", path}, {"settings", ipc::to_json(settings)}});
-  for (const auto& [path, settings] : state.configured)
-    configured.push_back(json::object{{"path", path}, {"settings", settings}});
-  return replace_file(
-      file, ipc::to_text({{"version", kStateVersion}, {"slices", slices}, {"configured", configured}}) + "\n");
-}
-
-Result<void> replace_file(const std::string& file, const std::string& text) {
-  const std::string fresh = file + ".new";
-  ::unlink(fresh.c_str());
-  {
-    const ipc::UniqueFd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!fd) return system_error(fresh, "cannot be made");
-    for (std::size_t written = 0; written < text.size();) {
-      const ssize_t n = ::write(fd.get(), text.data() + written, text.size() - written);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return system_error(fresh, "cannot be written");
-      written += static_cast<std::size_t>(n);
-    }
-  }
-  if (::rename(fresh.c_str(), file.c_str()) != 0) return system_error(file, "cannot be replaced");
-  return {};
-}
 
 void restore_slices(const State& state, sched::SliceTree& tree, std::vector<std::string>& notes) {
   for (const auto& [path, settings] : state.slices) {
@@ -91,9 +23,15 @@ void restore_slices(const State& state, sched::SliceTree& tree, std::vector<std:
     for (const SliceSetting& setting : kSliceSettings)
       if (path == "/" && !setting.on_root) drop(setting, change);  // the GPU itself decides these
     auto restored = apply();
-    if (!restored && restored.error().code == sched::SliceError::Code::reserve_does_not_fit) {
-      notes.push_back(restored.error().message() + "; restored without one");
-      change.reserve = 0;
+    while (!restored) {
+      const sched::SliceError& error = restored.error();
+      const bool unfit = error.code == sched::SliceError::Code::reserve_does_not_fit;
+      const auto at_fault =
+          std::ranges::find(kSliceSettings, unfit ? "reserve" : std::string_view(error.field), &SliceSetting::name);
+      if (at_fault == kSliceSettings.end() || !is_given(*at_fault, change)) break;
+      notes.push_back(unfit ? error.message() + "; restored without one"
+                            : "slice " + path + ": " + error.message() + "; left out");
+      drop(*at_fault, change);
       restored = apply();
     }
     if (!restored) notes.push_back("slice " + path + " is not restored: " + restored.error().message());

@@ -1,4 +1,4 @@
-// What survives the daemon: the slices, in STATE/state.json. Clients reattach by themselves.
+// How the tree of slices comes from the state of an earlier daemon and from the configuration.
 #pragma once
 
 #include <map>
@@ -7,30 +7,13 @@
 
 #include "base/result.h"
 #include "gpuctld/config/config.h"
-#include "ipc/types.h"
+#include "gpuctld/config/state_file.h"
 #include "sched/slice_tree.h"
 
 namespace gpuctl::daemon {
 
-struct State {
-  /// Path and settings, parents first; the root ("/") too.
-  std::vector<std::pair<std::string, ipc::SliceSettings>> slices;
-  /// What the configuration said about each slice when it was last applied, as JSON text.
-  std::map<std::string, std::string> configured;
-};
-
-/// An empty state if there is no file. A file that cannot be understood is an error.
-Result<State> load_state(const std::string& file);
-
-/// Replaces the file in one step, mode 0600: a reader finds the old file or the new one, complete. Does not wait for
-/// the disk, because the file is for the next daemon, not for the next boot.
-Result<void> save_state(const std::string& file, const State& state);
-
-/// The same for any text.
-Result<void> replace_file(const std::string& file, const std::string& text);
-
-/// Restores the slices of `state` in a fresh tree. A reserve that no longer fits (another GPU) is dropped, and a slice
-/// that is not possible at all is left out; `notes` gets a line for each.
+/// Restores the slices of `state` in a fresh tree. A setting that is not possible, such as a reserve that no longer
+/// fits (another GPU), is dropped. A slice that is not possible without it is left out. `notes` gets a line for each.
 void restore_slices(const State& state, sched::SliceTree& tree, std::vector<std::string>& notes);
 
 /// Applies the slices of a configuration, all or nothing; the problem names file, line and column. Slices that exist

@@ -45,7 +45,7 @@ void DeviceGrants::decide(sched::Allocator& allocator, std::span<const sched::No
   waiting_ = !where_.time_sliced;  // write() starts a handover
 }
 
-void DeviceGrants::write(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
+bool DeviceGrants::plan(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   gather_states(deadline, now_ns);
   if (where_.time_sliced)
     for (std::size_t i = 0; i < members_.size(); ++i) next_[i].capsm = decision_.clients[i].capsm;
@@ -53,17 +53,42 @@ void DeviceGrants::write(std::chrono::nanoseconds deadline, std::uint64_t now_ns
     waiting_ = handover_.step(decision_, states_, sms(), next_);
   else
     for (std::size_t i = 0; i < members_.size(); ++i) next_[i].capsm = states_[i].written;
-  write_pages(now_ns);
+  // What is inherited is given back only later, and then the others must get it.
+  for (const Member& member : members_) waiting_ |= !where_.time_sliced && slot(member).inherited != 0;
+  return place_and_record();
 }
 
-void DeviceGrants::storm(Random& random, std::uint64_t now_ns) {
+bool DeviceGrants::plan_storm(Random& random, std::uint64_t now_ns) {
   waiting_ = false;
   renewed_ |= !std::exchange(where_.storms, true);
   for (ClientOutcome& outcome : decision_.clients) outcome.alone = outcome.free = false;
   gather_states({}, now_ns);
   for (std::size_t i = 0; i < members_.size(); ++i)
     next_[i].capsm = static_cast<std::uint32_t>(random.below(decision_.clients[i].capsm + std::uint64_t{1}));
-  write_pages(now_ns);
+  return place_and_record();
+}
+
+bool DeviceGrants::place_and_record() {
+  place(decision_, states_, where_, next_);
+  bool more = false;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    std::uint32_t& recorded = slot(members_[i]).recorded;
+    const std::uint32_t may = std::max(states_[i].may_use, next_[i].capsm);
+    if (where_.time_sliced || may <= recorded) continue;
+    recorded = std::max(may, decision_.clients[i].capsm);  // a handover brings it there in steps
+    more = true;
+  }
+  return more;
+}
+
+bool DeviceGrants::record() {
+  bool changed = false;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const std::uint32_t may =
+        where_.time_sliced ? 0 : std::max(slot(members_[i]).may_use(), decision_.clients[i].capsm);
+    changed |= std::exchange(slot(members_[i]).recorded, may) != may;
+  }
+  return changed;
 }
 
 void DeviceGrants::gather_states(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
@@ -76,8 +101,7 @@ void DeviceGrants::gather_states(std::chrono::nanoseconds deadline, std::uint64_
 }
 
 /// Grants that shrink are written first: SMs are given back before time is spent on waking the clients that gain.
-void DeviceGrants::write_pages(std::uint64_t now_ns) {
-  place(decision_, states_, where_, next_);
+void DeviceGrants::write(std::uint64_t now_ns) {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     auto& [client, index, terms] = members_[i];
     terms.jobs = client->slots()[index].wanted_jobs;

@@ -40,12 +40,19 @@ class DeviceGrants {
   /// Decides how many SMs each client is to have. Writes no page.
   void decide(sched::Allocator& allocator, std::span<const sched::NodeInput> nodes, std::uint64_t turn);
 
-  /// Writes what was decided, as far as no other client may be using it. `deadline`: see Client::overdue.
-  void write(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
+  /// Finds what is to be written of what was decided: as much as no other client may be using. `deadline`: see
+  /// Client::overdue. Writes no page. True if a client may then use more than was recorded of it; what it may use is
+  /// recorded.
+  bool plan(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
+  /// Writes what plan() or plan_storm() found.
+  void write(std::uint64_t now_ns);
 
-  /// For tests of programs: grants each client a random part of what was decided, until the next decision. No client
-  /// waits for another.
-  void storm(Random& random, std::uint64_t now_ns);
+  /// For tests of programs, in place of plan(): each client gets a random part of what was decided, until the next
+  /// decision. No client waits for another.
+  bool plan_storm(Random& random, std::uint64_t now_ns);
+
+  /// Records what each client may be using now. True if anything else was recorded before.
+  bool record();
 
   /// The latest write() withheld SMs from a client.
   bool waiting() const { return waiting_; }
@@ -57,7 +64,7 @@ class DeviceGrants {
  private:
   Client::Slot& slot(const Member& member) const { return member.client->slots()[member.slot]; }
   void gather_states(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
-  void write_pages(std::uint64_t now_ns);
+  bool place_and_record();
 
   DeviceConditions where_;
   std::vector<Member> members_;

@@ -35,6 +35,15 @@ Client& Scheduler::add(Client client, const Conditions& conditions, std::uint64_
   return added;
 }
 
+Client& Scheduler::replace(const std::vector<Client*>& stand_ins, Client client, const Conditions& conditions,
+                           std::uint64_t now_ns) {
+  for (Client* stand_in : stand_ins)
+    for (auto& queues : queues_)
+      for (auto& [path, queue] : queues) queue.forget(*stand_in, now_ns);
+  std::erase_if(clients_, [&](const Client& other) { return std::ranges::find(stand_ins, &other) != stand_ins.end(); });
+  return add(std::move(client), conditions, now_ns);
+}
+
 Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   time_slices_worked_ = time_slices_work();
   learn();
@@ -192,7 +201,21 @@ void Scheduler::decide(std::uint64_t now_ns) {
 }
 
 void Scheduler::write(std::uint64_t now_ns) {
-  for (DeviceGrants& grants : grants_) grants.write(conditions_.deadline, now_ns);
+  bool more = false;
+  for (DeviceGrants& grants : grants_) more |= grants.plan(conditions_.deadline, now_ns);
+  commit(more, now_ns);
+}
+
+/// What a client may use is recorded before it can use it.
+void Scheduler::commit(bool more, std::uint64_t now_ns) {
+  if (more && before_growth_) before_growth_();
+  for (DeviceGrants& grants : grants_) grants.write(now_ns);
+}
+
+bool Scheduler::record_holdings() {
+  bool changed = false;
+  for (DeviceGrants& grants : grants_) changed |= grants.record();
+  return changed;
 }
 
 std::vector<Client*> Scheduler::check_deadlines(std::uint64_t now_ns) {
@@ -207,7 +230,9 @@ std::vector<Client*> Scheduler::check_deadlines(std::uint64_t now_ns) {
 }
 
 void Scheduler::storm(Random& random, std::uint64_t now_ns) {
-  for (DeviceGrants& grants : grants_) grants.storm(random, now_ns);
+  bool more = false;
+  for (DeviceGrants& grants : grants_) more |= grants.plan_storm(random, now_ns);
+  commit(more, now_ns);
 }
 
 bool Scheduler::busy() const {
@@ -218,9 +243,10 @@ bool Scheduler::waiting() const {
   return std::any_of(grants_.begin(), grants_.end(), [](const DeviceGrants& grants) { return grants.waiting(); });
 }
 
-std::size_t Scheduler::clients_in(std::string_view slice) const {
-  return static_cast<std::size_t>(
-      std::count_if(clients_.begin(), clients_.end(), [&](const Client& client) { return client.slice() == slice; }));
+std::size_t Scheduler::clients_in(std::string_view slice, bool stand_ins) const {
+  return static_cast<std::size_t>(std::count_if(clients_.begin(), clients_.end(), [&](const Client& client) {
+    return client.slice() == slice && (stand_ins || !client.stands_in);
+  }));
 }
 
 std::vector<Scheduler::SliceUse> Scheduler::slice_use() const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -61,6 +62,10 @@ class Scheduler {
   Client& add(Client client, const Conditions& conditions, std::uint64_t now_ns);
   Client& add(Client client, std::uint64_t now_ns) { return add(std::move(client), conditions_, now_ns); }
 
+  /// add(), in place of clients that stood in for it: nothing is decided in between.
+  Client& replace(const std::vector<Client*>& stand_ins, Client client, const Conditions& conditions,
+                  std::uint64_t now_ns);
+
   /// What the client had is granted to others before this returns; no client waits for one that is gone. The page of
   /// the removed client stays as it is.
   Client remove(Client& client, std::uint64_t now_ns);
@@ -104,10 +109,17 @@ class Scheduler {
   /// For tests of programs: every grant is replaced by a random part of what was decided, until the next decision.
   void storm(Random& random, std::uint64_t now_ns);
 
+  /// `record` is called before a client can use more than Slot::recorded says; what it says then is to outlive the
+  /// daemon.
+  void before_growth(std::function<void()> record) { before_growth_ = std::move(record); }
+  /// Brings Slot::recorded of all clients down to what they may use now. True if anything changed.
+  bool record_holdings();
+
   bool busy() const;
   /// Whether a handover is under way (device_grants.h); then update() must be called again soon.
   bool waiting() const;
-  std::size_t clients_in(std::string_view slice) const;
+  /// `stand_ins`: count those that stand in for a program too.
+  std::size_t clients_in(std::string_view slice, bool stand_ins = true) const;
 
   /// The greatest amounts over all devices.
   struct SliceUse {
@@ -140,6 +152,7 @@ class Scheduler {
   bool mark_active(std::uint64_t now_ns);
   void decide(std::uint64_t now_ns);
   void write(std::uint64_t now_ns);
+  void commit(bool more, std::uint64_t now_ns);
   /// What the client's slice allows, or less if the program asked for less.
   std::int32_t priority_of(const Client& client) const;
   /// By client: its rank among all priorities.
@@ -165,6 +178,7 @@ class Scheduler {
   std::vector<ipc::Record> records_;                     ///< scratch
   std::uint64_t turn_ = 0, turn_ns_ = 0, turn_began_ns_ = 0;
   Conditions conditions_;
+  std::function<void()> before_growth_;
   ipc::TimeSlice time_slices_worked_ = ipc::TimeSlice::not_tried;  ///< of clients that are gone
 };
 

@@ -1,67 +1,32 @@
 #include "gpuctld/host/devices.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-
-#include "gpuctld/host/mps.h"
 
 namespace gpuctl::daemon {
 namespace {
 
-Result<std::vector<Gpu>> probe(const char* behaviour) {
-  ::setenv("FAKE_DRIVER", behaviour, 1);
-  return probe_devices(GPUCTL_FAKE_DRIVER, false, std::chrono::milliseconds(2000));
+std::string refused(Result<std::vector<Gpu>> found, bool software) {
+  const auto devices = usable_devices(std::move(found), software);
+  return devices ? "" : devices.error().message;
 }
 
-TEST(ProbeDevices, ReadsWhatTheDriverSays) {
-  const auto devices = probe("");
-  ASSERT_TRUE(devices) << devices.error().message;
-  ASSERT_EQ(devices->size(), 3u);
-  const Gpu& gpu = (*devices)[1];
-  EXPECT_EQ(gpu.index, 1);
-  EXPECT_EQ(gpu.sms, 131u);
-  EXPECT_EQ(gpu.memory_bytes, std::uint64_t{141} << 30);
-  EXPECT_EQ(gpu.uuid, "GPU-f1f2f3f4-f5f6-f7f8-f9fa-fbfcfdfeff00");
-  EXPECT_EQ(gpu.name, "Fake \"GPU\" \xEF\xBF\xBD");
-  EXPECT_FALSE(gpu.software);
+TEST(UsableDevices, TheSoftwareGpuIsUsedOnRequestAlone) {
+  const std::vector<Gpu> hardware{{.name = "H200"}}, software{{.name = "soft", .software = true}};
+  EXPECT_EQ(usable_devices(hardware, false).value().size(), 1u);
+  EXPECT_EQ(usable_devices(software, true).value().size(), 1u);
+  EXPECT_EQ(refused(software, false), "the driver is the software GPU's, which is used with --software-gpu alone");
+  EXPECT_EQ(refused(hardware, true), "the library of the software GPU is another driver");
 }
 
-TEST(ProbeDevices, ADriverWithoutDevicesIsAnEmptyList) {
-  EXPECT_TRUE(probe("none").value().empty());
-}
-
-TEST(ProbeDevices, FailuresNameTheLibrary) {
-  for (const char* behaviour : {"fail", "crash", "hang"}) {
-    const auto devices = probe(behaviour);
-    ASSERT_FALSE(devices) << behaviour;
-    EXPECT_EQ(devices.error().message.find(GPUCTL_FAKE_DRIVER), 0u);
-  }
-  EXPECT_EQ(probe_devices("/nowhere/libcuda.so.1", false).error().message,
-            "/nowhere/libcuda.so.1: cannot open shared object file: No such file or directory");
-  EXPECT_FALSE(probe_devices("libm.so.6", false));
+TEST(UsableDevices, NothingFoundIsAReason) {
+  EXPECT_EQ(refused(std::vector<Gpu>(), false), "the driver reports no device");
+  EXPECT_EQ(refused(std::vector<Gpu>(), true), "the software GPU has no device");
+  EXPECT_EQ(refused(fail("broken"), false), "broken");
 }
 
 TEST(SameUuid, PrefixDashesAndCaseDoNotCount) {
   EXPECT_TRUE(same_uuid("GPU-F1f2-00", "f1f200"));
   EXPECT_FALSE(same_uuid("GPU-f1f200", "GPU-f1f201"));
-}
-
-TEST(Mps, IsActiveWhenItsPidFileNamesALiveDaemon) {
-  const std::filesystem::path directory = testing::TempDir() + "gpuctld-mps-" + std::to_string(::getpid());
-  std::filesystem::create_directories(directory / "proc" / "77");
-  const auto active = [&] { return mps_active_in(directory, directory / "proc"); };
-  EXPECT_FALSE(active());
-  std::ofstream(directory / "nvidia-cuda-mps-control.pid") << "77\n";
-  EXPECT_FALSE(active());
-  std::ofstream(directory / "proc" / "77" / "comm") << "bash\n";
-  EXPECT_FALSE(active());
-  std::ofstream(directory / "proc" / "77" / "comm") << "nvidia-cuda-mps\n";
-  EXPECT_TRUE(active());
-  std::filesystem::remove_all(directory);
 }
 
 }  // namespace

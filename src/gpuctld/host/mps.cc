@@ -6,10 +6,24 @@
 #include <fstream>
 #include <sstream>
 
+#include "gpuctld/config/trusted_file.h"
+#include "gpuctld/protocol/process.h"
+
 namespace gpuctl::daemon {
 
+namespace {
+
+/// Whether all user ids of the process are trusted. A user can start a set-uid program under any name, but its real
+/// user id stays the user's.
+bool is_process_trusted(std::int32_t pid, const std::string& proc, uid_t own) {
+  const auto users = users_of(pid, proc);
+  return users && is_trusted(users->real, own) && is_trusted(users->effective, own) && is_trusted(users->saved, own);
+}
+
+}  // namespace
+
 bool mps_active() {
-  return mps_active_in(mps_pipe_directory());
+  return mps_active_in(mps_pipe_directory(), "/proc", ::geteuid());
 }
 
 std::string mps_pipe_directory() {
@@ -27,13 +41,17 @@ std::string mps_control_program() {
   return "/usr/bin/nvidia-cuda-mps-control";
 }
 
-bool mps_active_in(const std::string& pipe_directory, const std::string& proc) {
-  long pid = 0;
-  if (!(std::ifstream(pipe_directory + "/nvidia-cuda-mps-control.pid") >> pid) || pid <= 0) return false;
-  std::string command;
+bool mps_active_in(const std::string& pipe_directory, const std::string& proc, uid_t own) {
+  constexpr std::size_t kMostDigits = 32;
+  // MPS may leave the file open to all writers. What they write can only name a process, which is looked at below.
+  const auto file = read_trusted_file(pipe_directory + "/nvidia-cuda-mps-control.pid", Writers::all, own, kMostDigits);
+  if (!file || !*file) return false;
+  std::int32_t pid = 0;
+  if (!(std::istringstream(**file) >> pid) || pid <= 0) return false;
+  std::string name;
   // The kernel cuts the name after 15 characters.
-  return std::getline(std::ifstream(proc + "/" + std::to_string(pid) + "/comm"), command) &&
-         command == "nvidia-cuda-mps";
+  return std::getline(std::ifstream(proc + "/" + std::to_string(pid) + "/comm"), name) && name == "nvidia-cuda-mps" &&
+         is_process_trusted(pid, proc, own);
 }
 
 }  // namespace gpuctl::daemon

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gpuctld/protocol/peer.h"
+#include "gpuctld/protocol/process.h"
 
 namespace gpuctl::daemon {
 

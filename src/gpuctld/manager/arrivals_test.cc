@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpuctld/protocol/peer.h"
+#include "gpuctld/protocol/process.h"
 
 namespace gpuctl::daemon {
 namespace {

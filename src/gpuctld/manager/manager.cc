@@ -8,11 +8,9 @@
 #include <boost/json/serialize.hpp>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "gpuctld/clock.h"
+#include "gpuctld/config/trusted_file.h"
 #include "gpuctld/host/mps.h"
 
 namespace gpuctl::daemon {
@@ -21,6 +19,11 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 namespace {
+
+/// Lines about a damaged state file.
+constexpr std::size_t kMostNotes = 20;
+/// Of the file of kernels: many times what KernelKnowledge keeps.
+constexpr std::size_t kMostKernelBytes = 256u << 20;
 
 /// The devices that [[device]] selects.
 Result<std::vector<Gpu>> select(std::vector<Gpu> devices, const std::vector<DeviceSelector>& selectors) {
@@ -39,11 +42,21 @@ Result<std::vector<Gpu>> select(std::vector<Gpu> devices, const std::vector<Devi
   return selected;
 }
 
-/// Empty if the file cannot be read.
-std::optional<std::string> read_whole(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(stream), {});
+/// Restores the slices that the file has, and returns what the configuration said about them. If anything is left out,
+/// the file is copied first, because it will be written anew.
+Result<std::map<std::string, std::string>> restore(const std::string& file, sched::SliceTree& tree,
+                                                   const Manager::Log& log) {
+  auto loaded = load_state(file);
+  if (!loaded) return fail(loaded.error().message + "; gpuctld does not start, so that no slice in it is lost");
+  std::vector<std::string>& notes = loaded->left_out;
+  restore_slices(loaded->state, tree, notes);
+  for (std::size_t i = 0; i < std::min(notes.size(), kMostNotes); ++i) log(file + ": " + notes[i]);
+  if (notes.size() > kMostNotes) log(file + ": " + std::to_string(notes.size() - kMostNotes) + " more like these");
+  if (!notes.empty()) {
+    if (const auto copied = replace_file(file + ".bad", loaded->text); !copied) return copied.error();
+    log(file + ": as it was found, it is kept as " + file + ".bad");
+  }
+  return std::move(loaded->state.configured);
 }
 
 /// Empties an eventfd that another process may have made blocking.
@@ -68,24 +81,16 @@ Result<std::unique_ptr<Manager>> Manager::create(asio::io_context& context, Mana
 
   std::map<std::string, std::string> configured;
   if (!options.state_file.empty()) {
-    auto state = load_state(options.state_file);
-    if (!state) {
-      const std::string aside = options.state_file + ".bad";
-      log(state.error().message + "; kept as " + aside + ", no slice is restored");
-      std::error_code ignored;
-      std::filesystem::rename(options.state_file, aside, ignored);
-    } else {
-      std::vector<std::string> notes;
-      restore_slices(*state, tree, notes);
-      for (const std::string& note : notes) log(note);
-      configured = std::move(state->configured);
-    }
+    auto restored = restore(options.state_file, tree, log);
+    if (!restored) return restored.error();
+    configured = std::move(*restored);
   }
   if (auto applied = apply_config(config, false, configured, tree); !applied) return applied.error();
   std::unique_ptr<Manager> manager(new Manager(context, std::move(options), std::move(config), std::move(*selected),
                                                std::move(tree), std::move(configured), std::move(log)));
   manager->save();
   manager->load_kernels();
+  manager->expect_holders();
   return manager;
 }
 
@@ -97,6 +102,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
       configured_(std::move(configured)),
       log_(std::move(log)),
       scheduler_(std::move(devices), std::move(tree), conditions()),
+      returning_(context, scheduler_, log_, [this] { on_freed(); }),
       mps_(context),
       departed_(context),
       tick_timer_(context),
@@ -147,6 +153,7 @@ void Manager::stop() {
   for (const auto& ending : endings_) ending->cancel();
   endings_.clear();
   departed_.stop();
+  returning_.stop();
   if (server_) server_->stop();
 }
 
@@ -165,10 +172,11 @@ void Manager::save() {
 
 void Manager::load_kernels() {
   if (options_.kernels_file.empty()) return;
-  const auto text = read_whole(options_.kernels_file);
-  if (!text) return;
+  const auto text = read_trusted_file(options_.kernels_file, Writers::owner, ::geteuid(), kMostKernelBytes);
+  if (!text) return log_(text.error().message + "; kernels are learnt anew");
+  if (!*text) return;
   error_code broken;
-  const boost::json::value value = boost::json::parse(*text, broken);
+  const boost::json::value value = boost::json::parse(**text, broken);
   const auto loaded = broken ? Result<void>(fail("not JSON")) : scheduler_.knowledge().from_json(value);
   if (!loaded) log_(options_.kernels_file + ": " + loaded.error().message + "; kernels are learnt anew");
 }
@@ -179,6 +187,43 @@ void Manager::save_kernels() {
   const auto saved =
       replace_file(options_.kernels_file, boost::json::serialize(scheduler_.knowledge().to_json()) + "\n");
   if (!saved) log_("what was learnt about kernels would not survive a restart: " + saved.error().message);
+}
+
+/// Counts what programs of the daemon before may still be using, and records what those of this one may.
+void Manager::expect_holders() {
+  if (options_.attached_file.empty()) return;
+  const auto holdings = load_holdings(options_.attached_file);
+  if (!holdings) log_(holdings.error().message + "; what programs hold is not known until they come back");
+  scheduler_.before_growth([this] { save_holdings(); });
+  if (holdings) returning_.expect(*holdings, now_ns());
+}
+
+void Manager::save_holdings() {
+  std::vector<Holding> holdings;
+  for (const Client& client : scheduler_.clients())
+    for (const Client::Slot& slot : client.slots())
+      if (slot.device >= 0 && slot.recorded > 0)
+        holdings.push_back({client.identity().process(), client.slice(),
+                            scheduler_.devices()[static_cast<std::size_t>(slot.device)].uuid, slot.recorded});
+  holdings_stale_ = false;
+  const auto saved = daemon::save_holdings(options_.attached_file, holdings);
+  if (!saved && !holdings_lost_)
+    log_("what programs hold would not be known after a restart: " + saved.error().message);
+  holdings_lost_ = !saved;
+}
+
+/// Records what is no longer used.
+void Manager::tidy_holdings(std::uint64_t now_ns) {
+  holdings_tidied_ns_ = now_ns;
+  if (options_.attached_file.empty()) return;
+  holdings_stale_ |= scheduler_.record_holdings();
+  if (holdings_stale_) save_holdings();
+}
+
+void Manager::on_freed() {
+  holdings_stale_ = true;
+  if (members_.empty()) tidy_holdings(now_ns());
+  arm_tick();
 }
 
 void Manager::Member::wait_for_kick() {
@@ -215,7 +260,7 @@ void Manager::on_closed(Session& session) {
   ipc::UniqueFd pidfd(member->exit.is_open() ? member->exit.release() : -1);
   if (stopped_) return;
   departed_.keep(scheduler_.remove(member->client, now_ns()), std::move(pidfd));
-  arm_tick();
+  on_freed();
 }
 
 /// Makes the next tick come soon enough for what the clients do.
@@ -247,6 +292,7 @@ void Manager::tick() {
   }
   for (Client* client : scheduler_.check_deadlines(now)) handle_disobedience(*client);
   if (std::chrono::nanoseconds(now - kernels_saved_ns_) >= kSaveKernelsEvery) save_kernels();
+  if (std::chrono::nanoseconds(now - holdings_tidied_ns_) >= kTidyHoldingsEvery) tidy_holdings(now);
   arm_tick();
 }
 

@@ -24,6 +24,7 @@
 #include "gpuctld/host/mps_control.h"
 #include "gpuctld/manager/arrivals.h"
 #include "gpuctld/protocol/varlink_server.h"
+#include "gpuctld/restart/returning.h"
 #include "ipc/fields.h"
 
 namespace gpuctl::daemon {
@@ -39,13 +40,16 @@ inline constexpr std::chrono::microseconds kHandoverTick{200};
 inline constexpr std::chrono::milliseconds kIdleTick{250};
 /// What was learnt about kernels is written this often at most. What is newer is lost when the daemon is killed.
 inline constexpr std::chrono::seconds kSaveKernelsEvery{5};
+/// What programs may be using is recorded at once when it grows, and this often when it shrinks.
+inline constexpr std::chrono::seconds kTidyHoldingsEvery{1};
 /// How often a client may ask between two ticks; then it waits for the next tick. No honest client comes near it.
 inline constexpr int kKicksPerTick = 200;
 
 struct ManagerOptions {
-  std::string state_file;    ///< "": nothing is kept
-  std::string kernels_file;  ///< what was learnt about kernels; "": nothing is kept
-  std::string config_file;   ///< "": none; read again on reload
+  std::string state_file;     ///< "": nothing is kept
+  std::string kernels_file;   ///< what was learnt about kernels; "": nothing is kept
+  std::string attached_file;  ///< what attached programs may be using; "": nothing is kept
+  std::string config_file;    ///< "": none; read again on reload
   bool config_required = false;
   std::uint32_t root_uid = 0;                ///< owner of the root slice
   std::chrono::microseconds evict_storm{0};  ///< mean time between random grants; 0: off
@@ -106,12 +110,14 @@ class Manager {
   void save();
   void load_kernels();
   void save_kernels();
+  void expect_holders();
+  void on_freed();
+  void save_holdings();
+  void tidy_holdings(std::uint64_t now_ns);
   void change_tree(sched::SliceTree tree);
 
   // manager_varlink.cc, manager_clients.cc, manager_end.cc
   Answer call(Session& session, const ipc::Call& call);
-  Answer get_info(const ipc::Call& call);
-  Answer get_interface_description(const ipc::Call& call);
   Answer create_slice(Session& session, ipc::Fields& fields);
   Answer delete_slice(Session& session, ipc::Fields& fields);
   Answer set_slice(Session& session, ipc::Fields& fields);
@@ -144,6 +150,7 @@ class Manager {
   std::map<std::string, std::string> configured_;
   Log log_;
   Scheduler scheduler_;
+  Returning returning_;
   std::unique_ptr<VarlinkServer> server_;
   std::map<Session*, std::shared_ptr<Member>> members_;
   Arrivals arrivals_;
@@ -155,7 +162,9 @@ class Manager {
   bool tick_armed_ = false, stopped_ = false;
   std::chrono::steady_clock::time_point tick_at_;
   Random random_{std::random_device{}()};
-  std::uint64_t started_ns_, kernels_saved_ns_ = 0;
+  std::uint64_t started_ns_, kernels_saved_ns_ = 0, holdings_tidied_ns_ = 0;
+  bool holdings_stale_ = false;  ///< the file says more than is true
+  bool holdings_lost_ = false;   ///< the file could not be written, and that was logged
 };
 
 }  // namespace gpuctl::daemon

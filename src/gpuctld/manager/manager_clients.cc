@@ -28,8 +28,8 @@ Answer Manager::explain(Session&, ipc::Fields& fields) {
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   const auto& clients = scheduler_.clients();
-  const auto found =
-      std::find_if(clients.rbegin(), clients.rend(), [&](const Client& c) { return c.identity().pid == pid; });
+  const auto found = std::find_if(clients.rbegin(), clients.rend(),
+                                  [&](const Client& c) { return c.identity().pid == pid && !c.stands_in; });
   if (found == clients.rend()) return refuse_own("NoSuchClient", {{"pid", pid}});
   return success({{"client", ipc::to_json(describe_client(*found))}, {"kernels", ipc::to_json(found->kernels())}});
 }
@@ -62,7 +62,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   if (!devices) return invalid("device_uuids", devices.error().message);
 
   const Peer& peer = session.peer();
-  auto client = Client::create({peer.pid, peer.uid, command_of(peer.pid)}, slice, std::move(*devices));
+  auto client = Client::create({peer.pid, peer.uid, command_of(peer.pid), peer.start}, slice, std::move(*devices));
   ipc::UniqueFd kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   Answer answer = success({{"slice", slice},
                            {"stub_bytes", ipc::kStubBytes},
@@ -76,13 +76,13 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
     return invalid("slice", "gpuctld is out of file descriptors or memory");
   }
 
-  Client& added = scheduler_.add(std::move(*client), conditions(), now_ns());
+  Client& added = returning_.attach(std::move(*client), conditions(), now_ns());
   const auto member = std::make_shared<Member>(*this, session, added, context_);
   members_.emplace(&session, member);
   session.trust_with_long_messages();
   member->kick.assign(kick.release());
   member->wait_for_kick();
-  if (ipc::UniqueFd exit = peer_pidfd(session.socket(), peer.pid)) {
+  if (ipc::UniqueFd exit = peer_pidfd(session.socket(), peer)) {
     member->exit.assign(exit.release());
     member->wait_for_exit();
   }
@@ -142,7 +142,7 @@ ipc::Client Manager::describe_client(const Client& client) const {
 std::vector<ipc::Client> Manager::describe_clients(const std::string* slice) const {
   std::vector<ipc::Client> result;
   for (const Client& client : scheduler_.clients())
-    if (slice == nullptr || client.slice() == *slice) result.push_back(describe_client(client));
+    if (!client.stands_in && (slice == nullptr || client.slice() == *slice)) result.push_back(describe_client(client));
   return result;
 }
 

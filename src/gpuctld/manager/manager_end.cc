@@ -105,19 +105,22 @@ void Manager::end(const Members& members, EndOrder order, const AllEnded& done) 
       boost::asio::post(context_, [one_ended, client] { one_ended(client); });
       continue;
     }
-    const auto ending = Ending::create(
-        context_, std::move(pidfd), std::move(client), order, log_, [this, one_ended](const ipc::EndedClient& result) {
-          std::erase_if(endings_, [&](const auto& e) { return e->pid() == result.pid && e->over(); });
-          one_ended(result);
-        });
+    const auto check = [process = identity.process()] { return may_signal(process); };
+    const auto ending =
+        Ending::create(context_, std::move(pidfd), std::move(client), order, check, log_,
+                       [this, one_ended](const ipc::EndedClient& result) {
+                         std::erase_if(endings_, [&](const auto& e) { return e->pid() == result.pid && e->over(); });
+                         one_ended(result);
+                       });
     // Work that has to complete before its program can end would wait for a grant, and so would the program's end.
     ending->on_killed([this, pid = identity.pid] {
       for (const auto& [session, killed] : members_)
         if (killed->client.identity().pid == pid) killed->client.open_grants();
     });
     endings_.insert(ending);
-    asked.emplace(identity.pid, ending);
-    ending->start(mps);
+    const bool ask_mps = mps && check() == MaySignal::yes;  // MPS knows processes by their number alone
+    if (ask_mps) asked.emplace(identity.pid, ending);
+    ending->start(ask_mps);
   }
   if (!mps || asked.empty()) return;
   std::vector<std::int32_t> pids;

@@ -1,4 +1,4 @@
-// The methods of io.gpuctl and org.varlink.service; those about programs are in manager_clients.cc and manager_end.cc.
+// The methods of io.gpuctl; those about programs are in manager_clients.cc and manager_end.cc.
 // Protocol only: the work is done in manager.cc and scheduler.cc.
 #include <algorithm>
 
@@ -49,34 +49,11 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
 }
 
 Answer Manager::call(Session& session, const ipc::Call& call) {
-  if (call.interface() == ipc::kServiceInterface) {
-    if (call.member() == "GetInfo") return get_info(call);
-    if (call.member() == "GetInterfaceDescription") return get_interface_description(call);
-  } else if (call.interface() != ipc::kInterface) {
-    return refuse(ipc::kInterfaceNotFound, {{"interface", call.interface()}});
-  }
+  if (auto answer = about_service(call)) return std::move(*answer);
   const auto method = methods().find(call.member());
-  if (call.interface() != ipc::kInterface || method == methods().end())
-    return refuse(ipc::kMethodNotFound, {{"method", call.method}});
+  if (method == methods().end()) return refuse(ipc::kMethodNotFound, {{"method", call.method}});
   ipc::Fields fields(call.parameters);
   return (this->*method->second)(session, fields);
-}
-
-Answer Manager::get_info(const ipc::Call&) {
-  return success({{"vendor", "gpuctl"},
-                  {"product", "gpuctld"},
-                  {"version", GPUCTL_VERSION},
-                  {"url", ""},
-                  {"interfaces", {ipc::kServiceInterface, ipc::kInterface}}});
-}
-
-Answer Manager::get_interface_description(const ipc::Call& call) {
-  ipc::Fields fields(call.parameters);
-  const std::string name = fields.text("interface");
-  if (!fields.ok()) return refuse(ipc::kInvalidParameter, {{"parameter", "interface"}});
-  const std::string_view text = ipc::interface_description(name);
-  if (text.empty()) return refuse(ipc::kInterfaceNotFound, {{"interface", name}});
-  return success({{"description", text}});
 }
 
 Answer Manager::create_slice(Session& session, ipc::Fields& fields) {
@@ -144,7 +121,7 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   status.version = GPUCTL_VERSION;
   status.devices = describe_devices();
   status.slices = static_cast<std::int64_t>(scheduler_.tree().slices().size());
-  status.clients = static_cast<std::int64_t>(scheduler_.clients().size());
+  status.clients = static_cast<std::int64_t>(members_.size());
   status.uptime_s = static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000'000);
   status.faults = faults_.total();
   status.notes = options_.notes;
@@ -183,7 +160,7 @@ std::vector<ipc::Slice> Manager::describe_slices() const {
     ipc::Slice described = describe(path, slice);
     described.granted = used.granted.count;
     described.demand = used.demand.count;
-    described.clients = static_cast<std::int64_t>(scheduler_.clients_in(path));
+    described.clients = static_cast<std::int64_t>(scheduler_.clients_in(path, false));
     described.faults = faults_.of(path);
     result.push_back(std::move(described));
   }

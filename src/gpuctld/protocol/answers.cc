@@ -32,6 +32,25 @@ Answer refuse(const sched::SliceError& error) {
   return {to_reply(error), {}, {}};
 }
 
+std::optional<Answer> about_service(const ipc::Call& call) {
+  if (call.interface() == ipc::kInterface) return std::nullopt;
+  if (call.interface() != ipc::kServiceInterface)
+    return refuse(ipc::kInterfaceNotFound, {{"interface", call.interface()}});
+  if (call.member() == "GetInfo")
+    return success({{"vendor", "gpuctl"},
+                    {"product", "gpuctld"},
+                    {"version", GPUCTL_VERSION},
+                    {"url", ""},
+                    {"interfaces", {ipc::kServiceInterface, ipc::kInterface}}});
+  if (call.member() != "GetInterfaceDescription") return refuse(ipc::kMethodNotFound, {{"method", call.method}});
+  ipc::Fields fields(call.parameters);
+  const std::string name = fields.text("interface");
+  if (!fields.ok()) return refuse(ipc::kInvalidParameter, {{"parameter", "interface"}});
+  const std::string_view text = ipc::interface_description(name);
+  if (text.empty()) return refuse(ipc::kInterfaceNotFound, {{"interface", name}});
+  return success({{"description", text}});
+}
+
 sched::Caller caller(const Session& session) {
   return {session.peer().uid, session.peer().gids};
 }

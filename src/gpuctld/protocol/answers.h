@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,10 @@ Answer refuse(const sched::SliceError& error);
 /// InvalidValue; for `fields`: their first problem.
 Answer invalid(const std::string& field, const std::string& reason);
 Answer invalid(const ipc::Fields& fields);
+
+/// The answer to a call that is not one of io.gpuctl: those of org.varlink.service, and of unknown interfaces. Empty
+/// for a call of io.gpuctl.
+std::optional<Answer> about_service(const ipc::Call& call);
 
 /// The peer of a session, as the slice tree needs it.
 sched::Caller caller(const Session& session);

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,6 +36,7 @@ Peer peer_of(int socket) {
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return peer;
   peer.pid = credentials.pid;
   peer.uid = credentials.uid;
+  peer.start = start_of(peer.pid);
   std::vector<gid_t> groups(64);
   size = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size) != 0 && errno == ERANGE) {
@@ -49,13 +49,12 @@ Peer peer_of(int socket) {
   return peer;
 }
 
-ipc::UniqueFd peer_pidfd(int socket, std::int32_t pid) {
+ipc::UniqueFd peer_pidfd(int socket, const Peer& peer) {
   int fd = -1;
   socklen_t size = sizeof fd;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) == 0 && fd >= 0) return ipc::UniqueFd(fd);
-  // Here the process may have ended and its number may belong to another one. Then its connection has ended too, which
-  // frees the client all the same.
-  return ipc::UniqueFd(pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1);
+  // Here the process may have ended since it connected, and its number may belong to another one.
+  return pidfd_of({peer.pid, peer.start, peer.uid});
 }
 
 bool process_ends(int pidfd, std::int32_t pid) {
@@ -87,15 +86,6 @@ std::string command_of(std::int32_t pid) {
   std::replace_if(
       command.begin(), command.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
   return command;
-}
-
-std::uint64_t start_of(std::int32_t pid) {
-  std::istringstream fields = stat_fields("/proc/" + std::to_string(pid) + "/stat");
-  std::string skipped;
-  for (int field = 3; field < 22; ++field) fields >> skipped;
-  std::uint64_t start = 0;
-  fields >> start;
-  return start;
 }
 
 }  // namespace gpuctl::daemon

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gpuctld/protocol/process.h"
 #include "ipc/unique_fd.h"
 
 namespace gpuctl::daemon {
@@ -12,14 +13,15 @@ namespace gpuctl::daemon {
 struct Peer {
   std::int32_t pid = 0;  ///< of the process that connected
   std::uint32_t uid = 0xffffffff;
+  std::uint64_t start = 0;  ///< of the process that had this number when the connection was accepted (process.h)
   std::vector<std::uint32_t> gids;  ///< primary and supplementary
 };
 
 /// Credentials from the time of connect(2). Unknown ones stay at "nobody".
 Peer peer_of(int socket);
 
-/// A pidfd of the process that connected: readable when it has ended. Empty if the kernel cannot give one.
-ipc::UniqueFd peer_pidfd(int socket, std::int32_t pid);
+/// A pidfd of the process that connected: readable when it has ended. Empty if there is none that is surely its own.
+ipc::UniqueFd peer_pidfd(int socket, const Peer& peer);
 
 /// Whether the process behind the pidfd has ended or is about to end: none of its threads runs its code any more. The
 /// kernel closes the connections of a process before its pidfd shows the end, and what it closes in between may take
@@ -28,9 +30,5 @@ bool process_ends(int pidfd, std::int32_t pid);
 
 /// The process's command line, arguments separated by spaces, cut to a readable length; its name if that is empty.
 std::string command_of(std::int32_t pid);
-
-/// When the process started, in clock ticks since boot; 0 if it does not exist. With its number this identifies a
-/// process.
-std::uint64_t start_of(std::int32_t pid);
 
 }  // namespace gpuctl::daemon

@@ -1,4 +1,5 @@
-// A CUDA driver library with three devices, for devices_test: how probe_devices() takes the answers of any driver.
+// A CUDA driver library with three devices, for tests of DriverProbe and of the daemon. FAKE_DRIVER says how it
+// behaves.
 #include <cuda.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ CUresult cuInit(unsigned int flags) {
   if (strcmp(behaviour(), "hang") == 0) pause();
   if (strcmp(behaviour(), "crash") == 0) abort();
   if (strcmp(behaviour(), "none") == 0) return CUDA_ERROR_NO_DEVICE;
+  if (strncmp(behaviour(), "until:", 6) == 0 && access(behaviour() + 6, F_OK) != 0) return CUDA_ERROR_UNKNOWN;
   return strcmp(behaviour(), "fail") == 0 ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
 

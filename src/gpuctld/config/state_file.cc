@@ -1,0 +1,147 @@
+#include "gpuctld/config/state_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "base/one_line.h"
+#include "gpuctld/config/trusted_file.h"
+#include "ipc/codec.h"
+#include "ipc/fields.h"
+#include "ipc/message.h"
+#include "ipc/unique_fd.h"
+
+namespace gpuctl::daemon {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr int kStateVersion = 1;
+/// A thousand slices take less than one of them.
+constexpr std::size_t kMostStateBytes = 64u << 20;
+
+Error system_error(const std::string& file, const char* what) {
+  return fail(file + ": " + what + ": " + std::strerror(errno));
+}
+
+/// Reads what is sound in a state, and notes what is left out.
+class Reader {
+ public:
+  explicit Reader(LoadedState& loaded) : loaded_(loaded) {}
+
+  void read(const json::object& root) {
+    ipc::Fields fields(root);
+    if (fields.integer("version") != kStateVersion && fields.ok()) fields.complain("version", "is not 1");
+    if (!fields.ok()) return leave_out(fields, "");
+    each(root, "slices", [this](json::object object, const std::string& place) { slice(std::move(object), place); });
+    each(root, "configured", [this](const json::object& object, const std::string& place) {
+      ipc::Fields entry(object);
+      std::string path = entry.text("path"), settings = entry.text("settings");
+      if (!entry.ok()) return leave_out(entry, place);
+      loaded_.state.configured[std::move(path)] = std::move(settings);
+    });
+  }
+
+  void leave_out(const std::string& what) { loaded_.left_out.push_back(one_line(what, '?') + "; left out"); }
+
+ private:
+  void leave_out(const ipc::Fields& fields, const std::string& place) {
+    leave_out(place + fields.field() + ' ' + fields.reason());
+  }
+
+  template <class Visit>
+  void each(const json::object& root, const char* name, Visit visit) {
+    const json::value* list = root.if_contains(name);
+    if (list == nullptr || !list->is_array()) return leave_out(std::string(name) + " must be an array");
+    std::size_t i = 0;
+    for (const json::value& item : list->get_array()) {
+      const std::string place = name + ("[" + std::to_string(i++) + "]");
+      if (item.is_object())
+        visit(item.get_object(), place + '.');
+      else
+        leave_out(place + " must be an object");
+    }
+  }
+
+  void slice(json::object object, const std::string& place) {
+    ipc::Fields fields(object);
+    std::string path = fields.text("path");
+    if (!fields.ok()) return leave_out(fields, place);
+    json::object settings;
+    if (json::value* found = object.if_contains("settings"); found != nullptr && found->is_object())
+      settings = std::move(found->get_object());
+    else
+      leave_out(place + "settings must be an object");
+    loaded_.state.slices.emplace_back(std::move(path), this->settings(std::move(settings), place + "settings."));
+  }
+
+  /// Without the fields that are wrong.
+  ipc::SliceSettings settings(json::object object, const std::string& place) {
+    for (;;) {
+      ipc::SliceSettings settings;
+      ipc::Fields fields(object);
+      ipc::read(fields, settings);
+      fields.refuse_unknown();
+      if (fields.ok()) return settings;
+      leave_out(fields, place);
+      object.erase(fields.field());
+    }
+  }
+
+  LoadedState& loaded_;
+};
+
+}  // namespace
+
+LoadedState understand_state(std::string text) {
+  LoadedState loaded;
+  Reader reader(loaded);
+  boost::system::error_code broken;
+  const json::value value = json::parse(text, broken);
+  if (broken || !value.is_object())
+    reader.leave_out("all of it, because it is not a JSON object");
+  else
+    reader.read(value.get_object());
+  loaded.text = std::move(text);
+  return loaded;
+}
+
+Result<LoadedState> load_state(const std::string& file) {
+  auto text = read_trusted_file(file, Writers::owner, ::geteuid(), kMostStateBytes);
+  if (!text) return text.error();
+  return *text ? understand_state(std::move(**text)) : LoadedState{};
+}
+
+Result<void> save_state(const std::string& file, const State& state) {
+  json::array slices, configured;
+  for (const auto& [path, settings] : state.slices)
+    slices.push_back(json::object{{"path", path}, {"settings", ipc::to_json(settings)}});
+  for (const auto& [path, settings] : state.configured)
+    configured.push_back(json::object{{"path", path}, {"settings", settings}});
+  return replace_file(
+      file, ipc::to_text({{"version", kStateVersion}, {"slices", slices}, {"configured", configured}}) + "\n");
+}
+
+Result<void> replace_file(const std::string& file, const std::string& text) {
+  const std::string fresh = file + ".new";
+  ::unlink(fresh.c_str());
+  {
+    const ipc::UniqueFd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!fd) return system_error(fresh, "cannot be made");
+    for (std::size_t written = 0; written < text.size();) {
+      const ssize_t n = ::write(fd.get(), text.data() + written, text.size() - written);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return system_error(fresh, "cannot be written");
+      written += static_cast<std::size_t>(n);
+    }
+  }
+  if (::rename(fresh.c_str(), file.c_str()) != 0) return system_error(file, "cannot be replaced");
+  return {};
+}
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,43 @@
+// What survives the daemon: the slices, in STATE/state.json. Clients reattach by themselves.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "ipc/types.h"
+
+namespace gpuctl::daemon {
+
+struct State {
+  /// Path and settings, parents first; the root ("/") too.
+  std::vector<std::pair<std::string, ipc::SliceSettings>> slices;
+  /// What the configuration said about each slice when it was last applied, as JSON text.
+  std::map<std::string, std::string> configured;
+};
+
+/// A state as far as it could be understood.
+struct LoadedState {
+  State state;
+  std::string text;                   ///< the whole file
+  std::vector<std::string> left_out;  ///< a line for each thing in it that is not in `state`, with its field
+};
+
+/// An empty state if there is no file. An error if the file cannot be read, or does not belong to root or to the
+/// daemon's user, or if others may write to it: then it must not be overwritten, because it may be sound.
+Result<LoadedState> load_state(const std::string& file);
+
+/// The same from the text of a file.
+LoadedState understand_state(std::string text);
+
+/// Replaces the file in one step, mode 0600: a reader finds the old file or the new one, complete. Does not wait for
+/// the disk, because the file is for the next daemon, not for the next boot.
+Result<void> save_state(const std::string& file, const State& state);
+
+/// The same for any text.
+Result<void> replace_file(const std::string& file, const std::string& text);
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,31 @@
+// Answers in place of the manager while there is no GPU to manage. Nothing is attached, so no program believes that it
+// has SMs, and no slice is changed, so none is lost.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <string>
+
+#include "gpuctld/protocol/varlink_server.h"
+
+namespace gpuctl::daemon {
+
+/// One thread runs the io_context and calls everything here.
+class WithoutGpu {
+ public:
+  /// Serves `listener`, which it then owns. `why`: for the answers.
+  WithoutGpu(boost::asio::io_context& context, int listener, std::string why);
+
+  void set_reason(std::string why) { why_ = std::move(why); }
+
+  /// Closes the listener and every connection. Must be called before the object is destroyed.
+  void stop() { server_.stop(); }
+
+ private:
+  Answer call(const ipc::Call& call) const;
+
+  std::string why_;
+  VarlinkServer server_;
+  std::uint64_t started_ns_;
+};
+
+}  // namespace gpuctl::daemon

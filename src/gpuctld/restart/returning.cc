@@ -1,0 +1,86 @@
+#include "gpuctld/restart/returning.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "gpuctld/clock.h"
+
+namespace gpuctl::daemon {
+
+using boost::asio::posix::stream_descriptor;
+using boost::system::error_code;
+
+Returning::Returning(boost::asio::io_context& context, Scheduler& scheduler, Log log, std::function<void()> freed)
+    : context_(context), scheduler_(scheduler), log_(std::move(log)), freed_(std::move(freed)), timer_(context) {}
+
+void Returning::expect(const std::vector<Holding>& holdings, std::uint64_t now_ns) {
+  for (const Holding& holding : holdings) expect(holding, now_ns);
+  if (waiting_.empty()) return;
+  timer_.expires_after(kGrace);
+  timer_.async_wait([this](error_code error) {
+    if (!error) give_up();
+  });
+}
+
+void Returning::expect(const Holding& holding, std::uint64_t now_ns) {
+  const auto& gpus = scheduler_.devices();
+  const auto gpu = std::ranges::find_if(gpus, [&](const Gpu& g) { return same_uuid(g.uuid, holding.device); });
+  if (gpu == gpus.end() || holding.sms == 0) return;
+  ipc::UniqueFd pidfd = pidfd_of(holding.process);
+  if (!pidfd) return;
+  const std::string slice = scheduler_.tree().find(holding.slice) == nullptr ? "/" : holding.slice;
+  auto client = Client::create({holding.process.pid, holding.process.uid, {}, holding.process.start}, slice,
+                               {static_cast<int>(gpu - gpus.begin())});
+  if (!client)
+    return log_("what process " + std::to_string(holding.process.pid) +
+                " holds cannot be kept for it: " + client.error().message);
+  client->stands_in = true;
+  client->inherit(0, std::min(holding.sms, gpu->sms), UINT64_MAX);  // it is removed in time
+  Client& added = scheduler_.add(std::move(*client), now_ns);
+  const auto entry = std::make_shared<Entry>(added, stream_descriptor(context_, pidfd.release()));
+  waiting_.push_back(entry);
+  entry->exit.async_wait(stream_descriptor::wait_read, [this, watched = std::weak_ptr(entry)](error_code error) {
+    const auto ended = watched.lock();
+    if (error || !ended) return;  // no longer waited for
+    waiting_.remove(ended);
+    scheduler_.remove(ended->client, daemon::now_ns());
+    freed_();
+  });
+}
+
+Client& Returning::attach(Client client, const Conditions& conditions, std::uint64_t now_ns) {
+  std::vector<Client*> stand_ins;
+  for (const auto& entry : waiting_)
+    if (entry->client.identity().process() == client.identity().process()) stand_ins.push_back(&entry->client);
+  for (std::size_t slot = 0; slot < client.slots().size(); ++slot) {
+    std::uint32_t held = 0;
+    for (Client* stand_in : stand_ins)
+      if (stand_in->slots()[0].device == client.slots()[slot].device) held += stand_in->slots()[0].inherited;
+    const int device = client.slots()[slot].device;
+    if (held > 0 && device >= 0)
+      client.inherit(slot, std::min(held, scheduler_.devices()[static_cast<std::size_t>(device)].sms),
+                     now_ns + static_cast<std::uint64_t>(std::chrono::nanoseconds(kGrace).count()));
+  }
+  std::erase_if(waiting_,
+                [&](const auto& entry) { return std::ranges::find(stand_ins, &entry->client) != stand_ins.end(); });
+  return scheduler_.replace(stand_ins, std::move(client), conditions, now_ns);
+}
+
+void Returning::stop() {
+  timer_.cancel();
+  waiting_.clear();
+}
+
+void Returning::give_up() {
+  std::set<std::int32_t> pids;
+  for (const auto& entry : waiting_) pids.insert(entry->client.identity().pid);
+  for (const std::int32_t pid : pids)
+    log_("process " + std::to_string(pid) + " was attached to the daemon before and has not come back within " +
+         std::to_string(kGrace.count()) + " s: what it held is free");
+  for (const auto& entry : std::exchange(waiting_, {})) scheduler_.remove(entry->client, now_ns());
+  if (!pids.empty()) freed_();
+}
+
+}  // namespace gpuctl::daemon
