@@ -172,7 +172,9 @@ TEST(Interface, EveryNamedTypeExists) {
 TEST(Interface, StructsHaveExactlyItsFields) {
   const Parsed& i = gpuctl_interface();
   Slice slice;
-  slice.max = slice.memory_max = 1;
+  slice.max = slice.memory_max = slice.effective_reserve = slice.effective_max = slice.effective_priority =
+      slice.effective_memory_max = 1;
+  slice.effective_reserve_mode = "lend";
   expect_same_fields(to_json(slice), i.types.at("Slice"), "Slice");
   expect_same_fields(to_json(SliceSettings{1, "strict", 100, 1, true, 1, 1, 1, true, "share", 1, 1}),
                      i.types.at("SliceSettings"), "SliceSettings");

@@ -33,6 +33,12 @@ struct Slice {
   std::int64_t demand = 0;
   std::int64_t clients = 0;
   std::int64_t faults = 0;  ///< since the daemon started
+  /// What is in force where slices above bound it; absent: what is set.
+  std::optional<std::int64_t> effective_reserve;
+  std::optional<std::string> effective_reserve_mode;
+  std::optional<std::int64_t> effective_max;
+  std::optional<std::int64_t> effective_priority;
+  std::optional<std::int64_t> effective_memory_max;
 };
 
 struct Device {
@@ -194,11 +200,14 @@ void read(Fields& fields, EndedClient& client);
 void read(Fields& fields, Snapshot& snapshot);
 void read(Fields& fields, Launch& launch);
 
-/// `fields.objects(name)`, each read as T.
+/// `fields.objects(name)`, each read as T, up to the first problem.
 template <class T>
 std::vector<T> read_list(Fields& fields, std::string_view name) {
   std::vector<T> list;
-  for (Fields& item : fields.objects(name)) read(item, list.emplace_back());
+  for (Fields& item : fields.objects(name)) {
+    read(item, list.emplace_back());
+    if (!fields.ok()) break;
+  }
   return list;
 }
 

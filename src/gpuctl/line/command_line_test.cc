@@ -179,9 +179,11 @@ TEST_F(CommandLine, StatusAndExplain) {
                                         "note: no MPS\n");
   daemon_.on("Explain",
              {{"client", to_json(ipc::Client{42, 0, "./a", "ls", "running", {}})},
+              {"slice", to_json(ipc::Slice{.path = "ls", .priority = 100, .effective_priority = -10})},
               {"kernels", to_json(std::vector<ipc::Kernel>{{"_Z1fv", "m", "opaque", "no PTX", 2, 0, 0, 0, 0}})}});
   EXPECT_EQ(gpuctl({"explain", "42"}).out,
-            "42  ./a  in slice ls\n\n"
+            "42  ./a  in slice ls\n"
+            "slices above bound it: priority -10 instead of 100\n\n"
             "FORM    LAUNCHES  REGISTERS  WORKERS/SM  BLOCK-TASK  KERNEL  REASON\n"
             "opaque         2          -           -           -  f()     no PTX\n");
   EXPECT_EQ(daemon_.asked("Explain"), R"({"pid":42})");

@@ -31,6 +31,7 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   line("memory max", s.memory_max ? format_bytes(*s.memory_max) + " of each GPU" : "none");
   line("policy", printable(s.policy) + (help.empty() ? "" : " (" + std::string(help) + ")"));
   line("owner", owner_text(s));
+  if (const std::string bounds = bounds_text(s); !bounds.empty()) line("in force", bounds);
   line("granted", sms(s.granted) + " of " + std::to_string(s.demand) + " wanted");
   line("clients", std::to_string(s.clients));
   line("faults", std::to_string(s.faults));

@@ -73,7 +73,7 @@ TEST(Scheduler, ChangedSettingsReachTheClients) {
   EXPECT_EQ(batch.stub->grant[0].priority, 3);
 }
 
-TEST(Scheduler, APriorityIsARankAmongAllThatThereAre) {
+TEST(Scheduler, APriorityIsAPartOfTheGpusLevels) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
   ASSERT_TRUE(tree.create("ls", {.priority = 50}, kRoot));
   ASSERT_TRUE(tree.create("ls/inner", {.priority = 70}, kRoot));
@@ -89,11 +89,11 @@ TEST(Scheduler, APriorityIsARankAmongAllThatThereAre) {
   EXPECT_EQ(band(batch), (ipc::PriorityBand{0, 2}));
   EXPECT_EQ(band(inner), (ipc::PriorityBand{1, 2}));
   scheduler.set_hint(*inner.client, 10, 3);
-  EXPECT_EQ(band(inner), (ipc::PriorityBand{1, 3}));
+  EXPECT_EQ(band(inner), (ipc::PriorityBand{2, 4})) << "of five levels ls has the third to the fifth, inner the third";
   ASSERT_TRUE(tree.change("batch", {.reserve = 8}, kRoot));
   scheduler.set_tree(tree, 4);
-  EXPECT_EQ(band(root), (ipc::PriorityBand{0, 4}));
-  EXPECT_EQ(band(batch), (ipc::PriorityBand{1, 4})) << "among equals who has a reserve goes first";
+  EXPECT_EQ(band(root), (ipc::PriorityBand{0, 3}));
+  EXPECT_EQ(band(batch), (ipc::PriorityBand{1, 3})) << "among equals who has a reserve goes first";
 }
 
 TEST(Scheduler, ARemovedClientsGrantIsFreeAtOnce) {

@@ -30,7 +30,9 @@ Answer Manager::explain(Session&, ipc::Fields& fields) {
   const auto found =
       std::find_if(clients.rbegin(), clients.rend(), [&](const Client& c) { return c.identity().pid == pid; });
   if (found == clients.rend()) return refuse_own("NoSuchClient", {{"pid", pid}});
-  return success({{"client", ipc::to_json(describe_client(*found))}, {"kernels", ipc::to_json(found->kernels())}});
+  return success({{"client", ipc::to_json(describe_client(*found))},
+                  {"slice", ipc::to_json(describe_slices().at(found->node))},
+                  {"kernels", ipc::to_json(found->kernels())}});
 }
 
 Answer Manager::list_kernels(Session&, ipc::Fields&) {
@@ -106,7 +108,8 @@ Answer Manager::set_hint(Session& session, ipc::Fields& fields) {
   const auto member = members_.find(&session);
   if (member == members_.end()) return refuse_own("NotAttached", {});
   Client& client = member->second->client;
-  const std::int32_t allowed = scheduler_.tree().find(client.slice())->priority;
+  const sched::Effective& slice = scheduler_.effective()[client.node];
+  const std::int32_t allowed = std::max(slice.priority, slice.turn_priority);
   const auto priority = static_cast<std::int32_t>(fields.integer("priority", sched::kPriorityMin, allowed));
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);

@@ -179,7 +179,7 @@ std::vector<ipc::Slice> Manager::describe_slices() const {
   const auto use = scheduler_.slice_use();
   for (const auto& [path, slice] : scheduler_.tree().slices()) {
     const Scheduler::SliceUse& used = use[result.size()];
-    ipc::Slice described = describe(path, slice);
+    ipc::Slice described = describe(path, slice, scheduler_.effective()[result.size()]);
     described.granted = used.granted.count;
     described.demand = used.demand.count;
     described.clients = static_cast<std::int64_t>(scheduler_.clients_in(path));
