@@ -32,6 +32,11 @@ std::vector<std::int64_t> read_histogram(const std::uint32_t (&buckets)[N]) {
   return result;
 }
 
+/// What the daemon keeps for a kernel, its key included.
+std::size_t bytes_of(const ipc::Kernel& kernel) {
+  return 2 * (kernel.name.size() + kernel.module.size()) + kernel.form.size() + kernel.reason.size() + sizeof kernel;
+}
+
 void cut(std::string& text) {
   if (text.size() > kMaxKernelText) text = ipc::to_utf8(text.substr(0, kMaxKernelText));
 }
@@ -182,7 +187,7 @@ bool Client::check_deadline(std::size_t index, std::chrono::nanoseconds deadline
   return slot.disobeying = true;
 }
 
-void Client::report(std::vector<ipc::Kernel> kernels) {
+void Client::report(std::vector<ipc::Kernel> kernels, std::size_t room) {
   for (ipc::Kernel& kernel : kernels) {
     cut(kernel.name);
     cut(kernel.module);
@@ -193,10 +198,15 @@ void Client::report(std::vector<ipc::Kernel> kernels) {
                                   kLongestBelievableTaskNs);
     auto key = std::pair(kernel.module, kernel.name);
     const auto found = kernels_.find(key);
+    const std::size_t before = found != kernels_.end() ? bytes_of(found->second) : 0, after = bytes_of(kernel);
+    if (after > before && kernel_text_ - before + after > room) continue;
     if (found != kernels_.end())
       found->second = std::move(kernel);
     else if (kernels_.size() < kMaxKernels)
       kernels_.emplace(std::move(key), std::move(kernel));
+    else
+      continue;
+    kernel_text_ += after - before;
   }
 }
 

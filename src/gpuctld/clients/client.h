@@ -23,6 +23,8 @@ namespace gpuctl::daemon {
 /// without end costs the daemon.
 inline constexpr std::size_t kMaxKernels = 4096;
 inline constexpr std::size_t kMaxKernelText = 1024;
+/// Bytes that all kernels of a client take here.
+inline constexpr std::size_t kMaxKernelTextOfClient = 4u << 20;
 
 struct ClientIdentity {
   std::int32_t pid = 0;
@@ -73,8 +75,11 @@ class Client {
   /// shrink is applied or it holds no more than its grant.
   bool check_deadline(std::size_t slot, std::chrono::nanoseconds deadline, std::uint64_t now_ns);
 
-  /// Remembers kernels that are new or changed, within the bounds above.
-  void report(std::vector<ipc::Kernel> kernels);
+  /// Remembers kernels that are new or changed, within the bounds above and as long as they all take no more than
+  /// `room` bytes.
+  void report(std::vector<ipc::Kernel> kernels, std::size_t room = kMaxKernelTextOfClient);
+  /// Bytes that its kernels take here.
+  std::size_t kernel_text() const { return kernel_text_; }
 
   /// For a client whose process has ended: what is left of it on the GPU may use all SMs, so it runs to its end. Grants
   /// that are written later do not reach the page.
@@ -115,6 +120,7 @@ class Client {
   std::uint64_t longest_task_ns_ = 0;
   std::uint32_t records_read_ = 0;                                      ///< the daemon's own copy
   std::map<std::pair<std::string, std::string>, ipc::Kernel> kernels_;  ///< by module and name
+  std::size_t kernel_text_ = 0;
 };
 
 }  // namespace gpuctl::daemon

@@ -1,5 +1,6 @@
 #include "gpuctld/manager/manager.h"
 
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -44,6 +45,17 @@ std::optional<std::string> read_whole(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) return std::nullopt;
   return std::string(std::istreambuf_iterator<char>(stream), {});
+}
+
+/// For users other than root together. Each client takes four descriptors here; some are left for root.
+Budget budget_of_all() {
+  constexpr rlim_t kLeft = 256, kPerClient = 4;
+  Budget budget = kBudgetOfAll;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    budget.connections =
+        std::min<std::size_t>(budget.connections, (limit.rlim_cur - std::min(limit.rlim_cur, kLeft)) / kPerClient);
+  return budget;
 }
 
 /// Empties an eventfd that another process may have made blocking.
@@ -97,6 +109,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
       configured_(std::move(configured)),
       log_(std::move(log)),
       scheduler_(std::move(devices), std::move(tree), conditions()),
+      budgets_(options_.root_uid, kBudgetOfUser, budget_of_all()),
       mps_(context),
       departed_(context),
       tick_timer_(context),
@@ -119,9 +132,10 @@ Manager::~Manager() {
 
 void Manager::serve(int listener) {
   server_ = std::make_unique<VarlinkServer>(
-      context_, listener,
+      context_, listener, budgets_,
       VarlinkServer::Handler{[this](Session& session, const ipc::Call& request) { return call(session, request); },
-                             [this](Session& session) { on_closed(session); }});
+                             [this](Session& session) { on_closed(session); },
+                             [this](std::uint32_t uid) { on_refused(uid); }});
   if (options_.evict_storm.count() > 0) arm_storm();
 }
 
@@ -218,6 +232,18 @@ void Manager::on_closed(Session& session) {
   arm_tick();
 }
 
+void Manager::on_refused(std::uint32_t uid) {
+  log_of(uid, "a connection of user " + std::to_string(uid) + " is closed: this user, or all users, have too many");
+}
+
+void Manager::log_of(std::uint32_t uid, const std::string& line) {
+  const auto left_out = budgets_.log_line(uid, now_ns());
+  if (!left_out) return;
+  if (*left_out > 0)
+    log_(std::to_string(*left_out) + " lines about programs of user " + std::to_string(uid) + " were left out");
+  log_(line);
+}
+
 /// Makes the next tick come soon enough for what the clients do.
 void Manager::arm_tick() {
   if (stopped_ || members_.empty()) return;
@@ -254,7 +280,7 @@ void Manager::handle_disobedience(Client& client) {
   const std::string who = "process " + std::to_string(client.identity().pid) + " (" + client.identity().command +
                           ", slice " + client.slice() + ")";
   const bool stop = config_.daemon.on_disobey == OnDisobey::stop;
-  log_(who + " has not given back SMs within its deadline" + (stop ? ": it is stopped" : ""));
+  log_of(client.identity().uid, who + " has not given back SMs within its deadline" + (stop ? ": it is stopped" : ""));
   if (!stop) return;
   for (const auto& [session, member] : members_)
     if (&member->client == &client) end({member}, {.signal = SIGKILL, .timeout = {}}, [](const auto&) {});

@@ -15,6 +15,7 @@
 
 #include "base/random.h"
 #include "base/result.h"
+#include "gpuctld/budgets/user_budgets.h"
 #include "gpuctld/clients/departed.h"
 #include "gpuctld/clients/end_client.h"
 #include "gpuctld/clients/faults.h"
@@ -94,6 +95,11 @@ class Manager {
   void on_kick();
   Conditions conditions() const;
   void on_closed(Session& session);
+  void on_refused(std::uint32_t uid);
+  /// A line that this user caused.
+  void log_of(std::uint32_t uid, const std::string& line);
+  std::size_t clients_of(std::uint32_t uid) const;
+  std::size_t kernel_text_of(std::uint32_t uid) const;
   void arm_tick();
   void tick();
   void arm_storm();
@@ -131,6 +137,8 @@ class Manager {
   using Method = Answer (Manager::*)(Session&, ipc::Fields&);
   static const std::map<std::string_view, Method>& methods();
   Answer slice_reply(const std::string& path) const;
+  ipc::Slice describe_slice(std::size_t index, const std::string& path, const sched::Slice& slice,
+                            const std::vector<Scheduler::SliceUse>& use) const;
   std::vector<ipc::Slice> describe_slices() const;
   std::vector<ipc::Client> describe_clients(const std::string* slice) const;
   std::vector<ipc::Device> describe_devices() const;
@@ -143,6 +151,7 @@ class Manager {
   std::map<std::string, std::string> configured_;
   Log log_;
   Scheduler scheduler_;
+  UserBudgets budgets_;
   std::unique_ptr<VarlinkServer> server_;
   std::map<Session*, std::shared_ptr<Member>> members_;
   Arrivals arrivals_;
