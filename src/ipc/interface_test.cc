@@ -185,7 +185,7 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   expect_same_fields(to_json(Client{}), i.types.at("Client"), "Client");
   expect_same_fields(to_json(Kernel{}), i.types.at("Kernel"), "Kernel");
   expect_same_fields(to_json(KernelPoint{}), i.types.at("KernelPoint"), "KernelPoint");
-  expect_same_fields(to_json(KernelDurations{}), i.types.at("KernelDurations"), "KernelDurations");
+  expect_same_fields(to_json(KernelDurations{.uid = 0}), i.types.at("KernelDurations"), "KernelDurations");
   expect_same_fields(to_json(Launch{}), i.types.at("Launch"), "Launch");
   Status status;
   status.notes = {"x"};

@@ -26,7 +26,8 @@ BOOST_DESCRIBE_STRUCT(Client, (), (pid, uid, command, slice, state, usage))
 BOOST_DESCRIBE_STRUCT(Kernel, (), (name, module, form, reason, launches, registers, registers_original, per_sm,
   block_task_ns))
 BOOST_DESCRIBE_STRUCT(KernelPoint, (), (sms, block_task_us))
-BOOST_DESCRIBE_STRUCT(KernelDurations, (), (name, module, launches, predicted_us, observed_us, error, evict_us, curve))
+BOOST_DESCRIBE_STRUCT(KernelDurations, (), (name, module, launches, predicted_us, observed_us, error, evict_us, curve,
+  uid))
 BOOST_DESCRIBE_STRUCT(Status, (), (version, devices, slices, clients, uptime_s, notes, faults))
 BOOST_DESCRIBE_STRUCT(EndedClient, (), (pid, command, slice, mps, signals, ended))
 BOOST_DESCRIBE_STRUCT(Snapshot, (), (time_ns, devices, slices, clients))

@@ -114,6 +114,7 @@ struct KernelDurations {
   double error = 0;
   double evict_us = 0;
   std::vector<KernelPoint> curve;
+  std::optional<std::int64_t> uid;  ///< whose programs launched it; absent: the daemon does not say
 };
 
 /// The reply of GetStatus.

@@ -189,6 +189,16 @@ TEST_F(CommandLine, StatusAndExplain) {
   EXPECT_EQ(daemon_.asked("Explain"), R"({"pid":42})");
 }
 
+TEST_F(CommandLine, ForgetKernels) {
+  daemon_.on("ForgetKernels", {{"forgotten", 3}});
+  EXPECT_EQ(gpuctl({"forget-kernels"}).out, "forgot 3 kernels\n");
+  EXPECT_EQ(daemon_.asked("ForgetKernels"), "{}");
+  EXPECT_EQ(gpuctl({"forget-kernels", "--user", "4000000000"}).status, kExitOk);
+  EXPECT_EQ(daemon_.asked("ForgetKernels"), R"({"uid":4000000000})");
+  expect_error({"forget-kernels", "--user", "no such one"}, kExitUsage,
+               "--user: there is no user 'no such one'; give a user's name or number");
+}
+
 TEST_F(CommandLine, TopOnceMeasuresBetweenTwoReplies) {
   ipc::Snapshot first, second;
   first.time_ns = 1'000'000'000;

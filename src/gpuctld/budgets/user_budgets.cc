@@ -62,11 +62,21 @@ std::optional<std::uint64_t> UserBudgets::log_line(std::uint32_t uid, std::uint6
   return std::exchange(account.lines_left_out, 0);
 }
 
+bool UserBudgets::woke(std::uint32_t uid, std::chrono::nanoseconds took, std::uint64_t now_ns) {
+  if (exempt(uid)) return true;
+  bool in_time = true;
+  for (Account* account : {&of(uid), &together_}) {
+    account->decisions.charge(std::chrono::duration<double>(took).count(), now_ns);
+    in_time &= account->decisions.wait(now_ns).count() == 0;
+  }
+  return in_time;
+}
+
 void UserBudgets::forget_idle(std::uint64_t now_ns) {
   std::erase_if(users_, [&](const auto& user) {
     const Account& account = user.second;
     return account.connections == 0 && account.calls.full(now_ns) && account.bytes.full(now_ns) &&
-           account.log_lines.full(now_ns);
+           account.log_lines.full(now_ns) && account.decisions.full(now_ns);
   });
 }
 

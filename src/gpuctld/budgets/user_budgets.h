@@ -20,6 +20,7 @@ struct Budget {
   TokenBucket::Rate calls;  ///< in units of a cheap call (Answer::cost)
   TokenBucket::Rate bytes;  ///< received and sent
   TokenBucket::Rate log_lines;
+  TokenBucket::Rate decisions;  ///< seconds of the daemon's time for clients that wake it
 };
 
 inline constexpr std::size_t kMiB = 1u << 20;
@@ -28,13 +29,15 @@ inline constexpr Budget kBudgetOfUser{.connections = 512,
                                       .buffered = 16 * kMiB,
                                       .calls = {1000, 4000},
                                       .bytes = {8.0 * kMiB, 32.0 * kMiB},
-                                      .log_lines = {1, 100}};
+                                      .log_lines = {1, 100},
+                                      .decisions = {0.25, 0.1}};
 /// About half of what the daemon can do on a slow machine.
 inline constexpr Budget kBudgetOfAll{.connections = 4032,
                                      .buffered = 64 * kMiB,
                                      .calls = {4000, 16'000},
                                      .bytes = {32.0 * kMiB, 128.0 * kMiB},
-                                     .log_lines = {5, 500}};
+                                     .log_lines = {5, 500},
+                                     .decisions = {0.5, 0.2}};
 /// Programs of one user that may be attached at a time.
 inline constexpr std::size_t kMaxClientsOfUser = 256;
 /// Bytes of kernels' texts that the daemon keeps of all programs of one user.
@@ -62,15 +65,20 @@ class UserBudgets {
   /// Whether a line about the user may go to the log: how many were left out before it; empty: leave it out.
   std::optional<std::uint64_t> log_line(std::uint32_t uid, std::uint64_t now_ns);
 
+  /// A client of the user woke the daemon, and that took so long. False: the user's clients are looked at with the next
+  /// tick only.
+  bool woke(std::uint32_t uid, std::chrono::nanoseconds took, std::uint64_t now_ns);
+
   /// Forgets users who have no connection and owe nothing.
   void forget_idle(std::uint64_t now_ns);
   std::size_t users() const { return users_.size(); }
 
  private:
   struct Account {
-    explicit Account(const Budget& budget) : calls(budget.calls), bytes(budget.bytes), log_lines(budget.log_lines) {}
+    explicit Account(const Budget& budget)
+        : calls(budget.calls), bytes(budget.bytes), log_lines(budget.log_lines), decisions(budget.decisions) {}
     std::size_t connections = 0, buffered = 0;
-    TokenBucket calls, bytes, log_lines;
+    TokenBucket calls, bytes, log_lines, decisions;
     std::uint64_t lines_left_out = 0;
   };
   Account& of(std::uint32_t uid) { return users_.try_emplace(uid, user_).first->second; }

@@ -11,9 +11,18 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kMs = 1'000'000, kSecond = 1000 * kMs;
-constexpr Budget kSmall{.connections = 2, .buffered = 100, .calls = {10, 5}, .bytes = {1000, 500}, .log_lines = {1, 2}};
-constexpr Budget kSmallOfAll{
-    .connections = 3, .buffered = 150, .calls = {20, 20}, .bytes = {4000, 1000}, .log_lines = {10, 10}};
+constexpr Budget kSmall{.connections = 2,
+                        .buffered = 100,
+                        .calls = {10, 5},
+                        .bytes = {1000, 500},
+                        .log_lines = {1, 2},
+                        .decisions = {0.25, 0.1}};
+constexpr Budget kSmallOfAll{.connections = 3,
+                             .buffered = 150,
+                             .calls = {20, 20},
+                             .bytes = {4000, 1000},
+                             .log_lines = {10, 10},
+                             .decisions = {1, 1}};
 
 UserBudgets small() {
   return UserBudgets(33, kSmall, kSmallOfAll);
@@ -96,6 +105,15 @@ TEST(UserBudgets, LinesOfTheLogAreCountedThatAreLeftOut) {
   EXPECT_EQ(budgets.log_line(1001, kSecond), 0u);
   EXPECT_EQ(budgets.log_line(1000, 3 * kSecond), 7u);
   EXPECT_EQ(budgets.log_line(1000, 3 * kSecond), 0u);
+}
+
+TEST(UserBudgets, WhoWakesTheDaemonTooOftenWaitsForTheNextTick) {
+  UserBudgets budgets = small();
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(budgets.woke(1000, 10ms, kSecond)) << i;
+  EXPECT_FALSE(budgets.woke(1000, 10ms, kSecond));
+  EXPECT_TRUE(budgets.woke(1001, 10ms, kSecond));
+  EXPECT_TRUE(budgets.woke(0, 10s, kSecond));
+  EXPECT_TRUE(budgets.woke(1000, 1ms, 2 * kSecond));
 }
 
 TEST(UserBudgets, UsersWhoAreGoneAreForgottenWhenTheyOweNothing) {

@@ -10,9 +10,6 @@ namespace gpuctl::daemon {
 
 namespace {
 
-/// Longer than any block-task that is not a hang. Bounds what a client can claim for itself.
-constexpr std::uint64_t kLongestBelievableTaskNs = 10'000'000'000;
-
 /// The names of ipc::TimeSlice, by value.
 constexpr const char* kTimeSliceNames[] = {"not tried", "in force", "no channel groups", "refused"};
 
@@ -167,7 +164,8 @@ std::uint64_t Client::memory(std::size_t index, std::uint64_t size) const {
 }
 
 bool Client::past(std::uint64_t since_ns, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const {
-  return now_ns >= since_ns + static_cast<std::uint64_t>(deadline.count()) + longest_task_ns_;
+  const std::uint64_t task = std::min(longest_task_ns_, static_cast<std::uint64_t>(longest_believed_.count()));
+  return now_ns >= since_ns + static_cast<std::uint64_t>(deadline.count()) + task;
 }
 
 bool Client::overdue(std::size_t index, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const {
@@ -194,8 +192,7 @@ void Client::report(std::vector<ipc::Kernel> kernels, std::size_t room) {
     cut(kernel.form);
     cut(kernel.reason);
     if (kernel.block_task_ns > 0)
-      longest_task_ns_ = std::min(std::max(longest_task_ns_, static_cast<std::uint64_t>(kernel.block_task_ns)),
-                                  kLongestBelievableTaskNs);
+      longest_task_ns_ = std::max(longest_task_ns_, static_cast<std::uint64_t>(kernel.block_task_ns));
     auto key = std::pair(kernel.module, kernel.name);
     const auto found = kernels_.find(key);
     const std::size_t before = found != kernels_.end() ? bytes_of(found->second) : 0, after = bytes_of(kernel);

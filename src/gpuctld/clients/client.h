@@ -68,7 +68,10 @@ class Client {
   /// Bytes of the device's memory that it holds, or may hold by what it was granted; at most `size`.
   std::uint64_t memory(std::size_t slot, std::uint64_t size) const;
 
-  /// Whether a shrink is still not applied `deadline` and the longest block-task seen after it was written.
+  /// Longer block-tasks than this the client may report, but they give it no more time.
+  void believe_block_tasks(std::chrono::nanoseconds longest) { longest_believed_ = longest; }
+
+  /// Whether a shrink is still not applied `deadline` and the longest block-task believed after it was written.
   bool overdue(std::size_t slot, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const;
 
   /// True at the moment when the client is found to hold more than its grant past the deadline. Then false until a
@@ -105,6 +108,7 @@ class Client {
   int memfd() const { return memfd_.get(); }
 
   std::uint32_t node = 0;            ///< index of the slice in the current SliceTree::nodes()
+  std::uint64_t names_told_ns = 0;   ///< when its kernels were last looked through for names
   std::optional<std::int32_t> hint;  ///< priority that the program asked for, within what the slice allows
 
  private:
@@ -116,8 +120,9 @@ class Client {
   ipc::UniqueFd memfd_;
   ipc::StubMap stub_;
   std::vector<Slot> slots_;
-  bool opened_ = false;  ///< open_grants()
-  std::uint64_t longest_task_ns_ = 0;
+  bool opened_ = false;                ///< open_grants()
+  std::uint64_t longest_task_ns_ = 0;  ///< as reported
+  std::chrono::nanoseconds longest_believed_{};
   std::uint32_t records_read_ = 0;                                      ///< the daemon's own copy
   std::map<std::pair<std::string, std::string>, ipc::Kernel> kernels_;  ///< by module and name
   std::size_t kernel_text_ = 0;

@@ -52,7 +52,7 @@ Client& Scheduler::add(Client client, const Conditions& conditions, std::uint64_
 
 Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   time_slices_worked_ = time_slices_work();
-  learn();
+  learn(now_ns);
   for (auto& queues : queues_)
     for (auto& [path, queue] : queues) queue.forget(client, now_ns);
   const auto found =
@@ -69,6 +69,7 @@ void Scheduler::set_hint(Client& client, std::int32_t priority, std::uint64_t no
 }
 
 void Scheduler::decide_anew(std::uint64_t now_ns) {
+  for (Client& client : clients_) client.believe_block_tasks(conditions_.longest_block_task);
   gather_members();
   rebuild_queues(now_ns);
   read_usage(now_ns);
@@ -78,7 +79,7 @@ void Scheduler::decide_anew(std::uint64_t now_ns) {
 }
 
 void Scheduler::fault(Client& client, std::size_t slot, std::uint64_t now_ns) {
-  learn();
+  learn(now_ns);
   read_usage(now_ns);
   client.fault(slot);
   mark_active(now_ns);
@@ -166,7 +167,7 @@ bool Scheduler::mark_active(std::uint64_t now_ns) {
 }
 
 void Scheduler::update(std::uint64_t now_ns) {
-  learn();
+  learn(now_ns);
   bool changed = read_usage(now_ns), starving = false;
   changed |= mark_active(now_ns);
   changed |= update_queues(now_ns);

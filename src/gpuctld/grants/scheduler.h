@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "gpuctld/budgets/token_bucket.h"
 #include "gpuctld/clients/client.h"
 #include "gpuctld/config/config.h"
 #include "gpuctld/grants/device_grants.h"
@@ -39,6 +40,8 @@ struct Conditions {
   bool always_preemptible = false;  ///< all clients must be ready to give SMs back, whatever is in force
   /// How long past its longest block-task a client may take to give SMs back. Then other clients get them all the same.
   std::chrono::nanoseconds deadline = DaemonOptions{}.evict_deadline;
+  /// A client that says that its block-tasks take longer is not believed.
+  std::chrono::nanoseconds longest_block_task = DaemonOptions{}.longest_block_task;
 };
 
 /// Its many members are the inputs of the decisions (tree, clients, conditions) and, by device, what follows from them.
@@ -126,7 +129,7 @@ class Scheduler {
   void gather_members();
   void add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members) const;
   void rebuild_queues(std::uint64_t now_ns);
-  void learn();
+  void learn(std::uint64_t now_ns);
   std::optional<GrantHistory::Held> held_by(Client& client, std::size_t index, const ipc::Record& launch) const;
   void record(const Client& client, std::size_t slot, const ipc::Record& launch, sched::Time alone);
   bool update_queues(std::uint64_t now_ns);
@@ -152,6 +155,7 @@ class Scheduler {
   std::vector<DeviceGrants> grants_;
   sched::Allocator allocator_;
   KernelKnowledge knowledge_;
+  std::map<std::uint32_t, TokenBucket> learning_;  ///< by user
   Recorder recorder_;
   std::uint64_t jobs_ = 0;
   std::vector<std::map<std::string, JobQueue>> queues_;  ///< by device, then path of the slice

@@ -9,6 +9,11 @@ namespace gpuctl::daemon {
 
 namespace {
 
+/// How often a client's kernels are looked through for names that are wanted.
+constexpr std::uint64_t kNamesEveryNs = 1'000'000'000;
+/// Launches that are learnt from, of all programs of a user: they take about a twentieth of a core.
+constexpr TokenBucket::Rate kLearning{.per_second = 30'000, .burst = 10'000};
+
 /// The client takes turns with no other.
 void release(Client& client, std::size_t index, std::uint32_t wanted_jobs) {
   Client::Slot& slot = client.slots()[index];
@@ -98,24 +103,31 @@ std::uint64_t Scheduler::again_ns() const {
   return again;
 }
 
-void Scheduler::learn() {
+void Scheduler::learn(std::uint64_t now_ns) {
+  std::erase_if(learning_, [now_ns](const auto& user) { return user.second.full(now_ns); });
   for (Client& client : clients_) {
+    const std::uint32_t uid = client.identity().uid;
+    TokenBucket& budget = learning_.try_emplace(uid, kLearning).first->second;
+    if (budget.wait(now_ns).count() > 0) continue;  // its clients drop what they cannot report
     records_.clear();
     client.take_records(records_);
+    budget.charge(static_cast<double>(records_.size()), now_ns);
     for (const ipc::Record& record : records_) {
       const std::size_t index =
           (record.evictions & ~(ipc::kWholeDevice | ipc::kOriginalForm)) >> ipc::kRecordDeviceShift;
       if (index >= client.slots().size() || client.slots()[index].device < 0) continue;
       const std::uint32_t sms = sms_[static_cast<std::size_t>(client.slots()[index].device)];
       if ((record.evictions & ipc::kOriginalForm) != 0) {  // one of several, perhaps; it says its SMs itself
-        knowledge_.learn(record, sms);
+        knowledge_.learn(uid, record, sms);
         continue;
       }
-      const sched::Time alone = knowledge_.learn(record, sms, held_by(client, index, record));
+      const sched::Time alone = knowledge_.learn(uid, record, sms, held_by(client, index, record));
       if (recorder_.wanted() && alone > sched::Time{0}) this->record(client, index, record, alone);
     }
-    if (!knowledge_.wants_names()) continue;
-    for (const ipc::Kernel& kernel : client.kernels()) knowledge_.name(kernel.module, kernel.name);
+    // Some hashes may never get a name, so it is not tried at each call.
+    if (!knowledge_.wants_names(uid) || now_ns < client.names_told_ns + kNamesEveryNs) continue;
+    client.names_told_ns = now_ns;
+    for (const ipc::Kernel& kernel : client.kernels()) knowledge_.name(uid, kernel.module, kernel.name);
   }
 }
 
@@ -144,7 +156,7 @@ void Scheduler::record(const Client& client, std::size_t slot, const ipc::Record
   const std::uint32_t evictions = launch.evictions & 0xffff;
   recorder_.add({.pid = client.identity().pid,
                  .slice = client.slice(),
-                 .kernel = knowledge_.name_of(launch.kernel),
+                 .kernel = knowledge_.name_of(client.identity().uid, launch.kernel),
                  .device = devices_[device].index,
                  .priority = effective_[client.node].priority,
                  .weight = nodes_[client.node].weight,
@@ -158,7 +170,7 @@ void Scheduler::record(const Client& client, std::size_t slot, const ipc::Record
 }
 
 Recorder::Part Scheduler::read_records(const void* reader, std::uint64_t now_ns) {
-  learn();
+  learn(now_ns);
   const bool wanted = recorder_.wanted();
   Recorder::Part part = recorder_.read(reader);
   if (!wanted) decide_anew(now_ns);

@@ -232,6 +232,24 @@ TEST(Scheduler, LongBlockTasksExtendTheDeadline) {
   EXPECT_EQ(scheduler.check_deadlines(160'000'000).size(), 1u);
 }
 
+TEST(Scheduler, BlockTasksThatAreTooLongAreNotBelieved) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend),
+                      {.longest_block_task = std::chrono::milliseconds(200)});
+  FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
+  batch.client->report({{.name = "k", .block_task_ns = 10'000'000'000}});
+  batch.demand(132);
+  batch.stub->usage[0].holding = 132;
+  scheduler.update(1);
+  batch.stub->usage[0].applied_epoch = batch.epoch();
+  ls.demand(8);
+  scheduler.update(2);
+  scheduler.update(240'000'000);
+  EXPECT_EQ(ls.granted(), 0u);
+  scheduler.update(260'000'000);
+  EXPECT_EQ(ls.granted(), 8u) << "the reserve that was lent is back";
+  EXPECT_EQ(scheduler.check_deadlines(260'000'000).size(), 1u);
+}
+
 TEST(Scheduler, ADisobeyingClientIsFoundOncePerEpisode) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");

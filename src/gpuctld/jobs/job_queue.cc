@@ -124,6 +124,7 @@ void JobQueue::look_at(const Member& member, std::uint64_t now_ns) {
 void JobQueue::arrive(const New& job) {
   const Member& member = *job.member;
   Client::Slot& slot = member.client->slots()[member.slot];
+  const std::uint32_t uid = member.client->identity().uid;
   slot.job = {.id = ++next_id_, .launch = job.head ? job.head->launch : kUnknownLaunch, .inherits = slot.written > 0};
   sched::Arrival arrival{.id = slot.job.id,
                          .owner = reinterpret_cast<std::uintptr_t>(member.client),
@@ -134,13 +135,13 @@ void JobQueue::arrive(const New& job) {
                          .eviction = kUnknownEviction};
   if (const auto& head = job.head; head && head->original != 0) {
     slot.job.original = true;
-    slot.job.known = knowledge_.knows_duration(head->kernel);
-    arrival.predicted = knowledge_.predict(*head, sms_);
+    slot.job.known = knowledge_.knows_duration(uid, head->kernel);
+    arrival.predicted = knowledge_.predict(uid, *head, sms_);
   } else if (head) {
     arrival.need = CapSM{std::clamp((head->total + head->per_sm - 1) / head->per_sm, 1u, sms_)};
-    arrival.kernel = knowledge_.id(head->kernel);
-    arrival.predicted = knowledge_.predict(*head, sms_);
-    arrival.eviction = knowledge_.eviction(head->kernel);
+    arrival.kernel = knowledge_.id(uid, head->kernel);
+    arrival.predicted = knowledge_.predict(uid, *head, sms_);
+    arrival.eviction = knowledge_.eviction(uid, head->kernel);
   }
   if (job.head) slot.job.unclaimed = arrival.predicted;
   scheduler_.arrive(arrival, job.arrived);

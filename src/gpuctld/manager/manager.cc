@@ -123,7 +123,8 @@ Conditions Manager::conditions() const {
   return {.time_sliced = !mps_active(),
           .sets_time_slices = config_.daemon.time_slices,
           .always_preemptible = config_.daemon.always_preemptible || options_.evict_storm.count() > 0,
-          .deadline = config_.daemon.evict_deadline};
+          .deadline = config_.daemon.evict_deadline,
+          .longest_block_task = config_.daemon.longest_block_task};
 }
 
 Manager::~Manager() {
@@ -199,9 +200,11 @@ void Manager::Member::wait_for_kick() {
   kick.async_wait(asio::posix::stream_descriptor::wait_read, [self = shared_from_this()](error_code error) {
     if (error || self->gone) return;
     drain(self->kick.native_handle());
-    self->manager.on_kick();
-    self->resting = ++self->kicks >= kKicksPerTick;
-    if (!self->resting) self->wait_for_kick();
+    const bool in_time = self->manager.on_kick(self->client.identity().uid);
+    self->resting = ++self->kicks >= kKicksPerTick || !in_time;
+    if (!self->resting) return self->wait_for_kick();
+    self->manager.anybody_rests_ = true;
+    self->manager.arm_tick();
   });
 }
 
@@ -211,9 +214,13 @@ void Manager::Member::wait_for_exit() {
   });
 }
 
-void Manager::on_kick() {
-  scheduler_.update(now_ns());
+/// False if the user's programs have woken the daemon too often.
+bool Manager::on_kick(std::uint32_t uid) {
+  const std::uint64_t began = now_ns();
+  scheduler_.update(began);
   arm_tick();
+  const std::uint64_t now = now_ns();
+  return budgets_.woke(uid, std::chrono::nanoseconds(now - began), now);
 }
 
 /// Frees what the session's client held before anything else is served.
@@ -247,9 +254,9 @@ void Manager::log_of(std::uint32_t uid, const std::string& line) {
 /// Makes the next tick come soon enough for what the clients do.
 void Manager::arm_tick() {
   if (stopped_ || members_.empty()) return;
-  const std::chrono::microseconds wait = scheduler_.waiting() ? kHandoverTick
-                                         : scheduler_.busy()  ? std::chrono::microseconds(kBusyTick)
-                                                              : kIdleTick;
+  const std::chrono::microseconds wait = scheduler_.waiting()                  ? kHandoverTick
+                                         : scheduler_.busy() || anybody_rests_ ? std::chrono::microseconds(kBusyTick)
+                                                                               : kIdleTick;
   const std::chrono::steady_clock::time_point again{
       std::chrono::nanoseconds(std::min<std::uint64_t>(scheduler_.again_ns(), INT64_MAX))};
   const auto at = std::min(std::chrono::steady_clock::now() + wait, again);
@@ -267,6 +274,7 @@ void Manager::arm_tick() {
 void Manager::tick() {
   const std::uint64_t now = now_ns();
   scheduler_.update(now);
+  anybody_rests_ = false;
   for (const auto& [session, member] : members_) {
     member->kicks = 0;
     if (std::exchange(member->resting, false)) member->wait_for_kick();

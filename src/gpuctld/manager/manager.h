@@ -92,7 +92,7 @@ class Manager {
   Manager(boost::asio::io_context& context, ManagerOptions options, Config config, std::vector<Gpu> devices,
           sched::SliceTree tree, std::map<std::string, std::string> configured, Log log);
 
-  void on_kick();
+  bool on_kick(std::uint32_t uid);
   Conditions conditions() const;
   void on_closed(Session& session);
   void on_refused(std::uint32_t uid);
@@ -126,6 +126,7 @@ class Manager {
   Answer explain(Session& session, ipc::Fields& fields);
   Answer get_status(Session& session, ipc::Fields& fields);
   Answer list_kernels(Session& session, ipc::Fields& fields);
+  Answer forget_kernels(Session& session, ipc::Fields& fields);
   Answer record(Session& session, ipc::Fields& fields);
   Answer monitor(Session& session, ipc::Fields& fields);
   Answer attach(Session& session, ipc::Fields& fields);
@@ -161,6 +162,7 @@ class Manager {
   Departed departed_;
   boost::asio::steady_timer tick_timer_, storm_timer_;
   bool tick_armed_ = false, stopped_ = false;
+  bool anybody_rests_ = false;  ///< a client wakes the daemon too often, and is looked at with the next tick
   std::chrono::steady_clock::time_point tick_at_;
   Random random_{std::random_device{}()};
   std::uint64_t started_ns_, kernels_saved_ns_ = 0;

@@ -130,5 +130,14 @@ TEST_F(BudgetsTest, WhatIsKeptOfAUsersKernelsIsBounded) {
   EXPECT_GT(all, kMaxKernelTextOfUser / 2);
 }
 
+TEST_F(BudgetsTest, AUserForgetsItsOwnKernelsAndRootAll) {
+  auto user = connect_as(kNobody);
+  EXPECT_EQ(call(user, "ForgetKernels").parameters.at("forgotten"), 0);
+  EXPECT_EQ(call(user, "ForgetKernels", {{"uid", kNobody}}).error, "");
+  EXPECT_EQ(call(user, "ForgetKernels", {{"uid", 0}}).error, "io.gpuctl.PermissionDenied");
+  EXPECT_EQ(call("ForgetKernels", {{"uid", kNobody}}).error, "");
+  EXPECT_EQ(call("ForgetKernels").error, "");
+}
+
 }  // namespace
 }  // namespace gpuctl::daemon

@@ -39,6 +39,20 @@ Answer Manager::list_kernels(Session&, ipc::Fields&) {
   return success({{"kernels", ipc::to_json(scheduler_.knowledge().list())}});
 }
 
+Answer Manager::forget_kernels(Session& session, ipc::Fields& fields) {
+  const std::uint32_t caller = session.peer().uid;
+  const auto given = fields.maybe_integer("uid", 0, kIdGreatest);
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  std::optional<std::uint32_t> uid;
+  if (given)
+    uid = static_cast<std::uint32_t>(*given);
+  else if (!budgets_.exempt(caller))
+    uid = caller;
+  if (uid != caller && !budgets_.exempt(caller)) return refuse_own("PermissionDenied", {{"path", "/"}});
+  return success({{"forgotten", static_cast<std::int64_t>(scheduler_.knowledge().forget(uid))}});
+}
+
 Answer Manager::record(Session& session, ipc::Fields& fields) {
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);

@@ -54,7 +54,7 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"Monitor", &Manager::monitor},          {"Attach", &Manager::attach},
       {"HoldMemory", &Manager::hold_memory},   {"ReportKernels", &Manager::report_kernels},
       {"SetHint", &Manager::set_hint},         {"Kill", &Manager::kill},
-      {"ReportFault", &Manager::report_fault},
+      {"ReportFault", &Manager::report_fault}, {"ForgetKernels", &Manager::forget_kernels},
   };
   return table;
 }
