@@ -26,7 +26,7 @@ VarlinkServer::VarlinkServer(asio::io_context& context, int listener, UserBudget
       budgets_(budgets),
       handler_(std::move(handler)) {
   accept();
-  check_patience();
+  watch_patience();
 }
 
 void VarlinkServer::stop() {
@@ -53,6 +53,7 @@ void VarlinkServer::accept() {
     accepting_ = false;
     if (!error) {
       const auto session = std::make_shared<Session>(std::move(socket), *this);
+      budgets_.charge(session->peer().uid, 1, 0, now_ns());
       if (budgets_.connect(session->peer().uid)) {
         sessions_.insert(session);
         session->start();
@@ -68,16 +69,20 @@ void VarlinkServer::accept() {
   });
 }
 
-void VarlinkServer::check_patience() {
+void VarlinkServer::watch_patience() {
   patience_.expires_after(kCheckPatience);
   patience_.async_wait([this](error_code error) {
     if (error || stopped_) return;
     const std::uint64_t now = now_ns();
-    const std::vector<std::shared_ptr<Session>> all(sessions_.begin(), sessions_.end());
-    for (const auto& session : all) session->check_patience(now);
+    check_patience(now);
     budgets_.forget_idle(now);
-    check_patience();
+    watch_patience();
   });
+}
+
+void VarlinkServer::check_patience(std::uint64_t now_ns) {
+  const std::vector<std::shared_ptr<Session>> all(sessions_.begin(), sessions_.end());
+  for (const auto& session : all) session->check_patience(now_ns);
 }
 
 void VarlinkServer::forget(Session& session) {

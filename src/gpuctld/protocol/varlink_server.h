@@ -33,13 +33,16 @@ class VarlinkServer {
   void stop();
 
   std::size_t connections() const { return sessions_.size(); }
+  /// Closes the connections whose peers have kept it waiting for too long. It does so by itself too.
+  void check_patience(std::uint64_t now_ns);
+
   /// Connections on which replies continue.
   std::size_t streams() const;
 
  private:
   friend class Session;
   void accept();
-  void check_patience();
+  void watch_patience();
   void forget(Session& session);
 
   boost::asio::io_context& context_;
