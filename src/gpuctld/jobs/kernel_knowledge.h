@@ -3,7 +3,7 @@
 // reports change what is expected of the launches of others. One thread.
 #pragma once
 
-#include <boost/json/value.hpp>
+#include <boost/json/fwd.hpp>
 #include <chrono>
 #include <cstdint>
 #include <list>

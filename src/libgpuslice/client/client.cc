@@ -11,6 +11,7 @@
 #include <memory>
 #include <thread>
 
+#include "ipc/codec.h"
 #include "ipc/fields.h"
 #include "libgpuslice/client/held_memory.h"
 #include "libgpuslice/client/told_sms.h"

@@ -75,8 +75,10 @@ CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, co
   if (result != CUDA_SUCCESS && turn.confined()) result = plain(turn.anywhere("it does not run on those granted"));
   if (result != CUDA_SUCCESS) turn.give_up();
   if (kernel) {
-    kernel->confined_sms = turn.sms();
-    kernel->anywhere = turn.why_anywhere();
+    // The launch was counted, and perhaps reported, before its turn came.
+    const bool elsewhere = kernel->confined_sms.exchange(turn.sms()) != turn.sms();
+    const bool otherwise = kernel->anywhere.exchange(turn.why_anywhere()) != turn.why_anywhere();
+    if (elsewhere || otherwise) kernel->changed = true;
   }
   return result;
 }
