@@ -15,7 +15,8 @@ namespace json = boost::json;
 // clang-format off
 #define GPUCTL_FIELD(name, ...) name,
 BOOST_DESCRIBE_STRUCT(Slice, (), (path,
-  GPUCTL_SLICE_SETTINGS(GPUCTL_FIELD, GPUCTL_FIELD, GPUCTL_FIELD) granted, demand, clients, faults))
+  GPUCTL_SLICE_SETTINGS(GPUCTL_FIELD, GPUCTL_FIELD, GPUCTL_FIELD) granted, demand, clients, faults,
+  effective_reserve, effective_reserve_mode, effective_max, effective_priority, effective_memory_max))
 #undef GPUCTL_FIELD
 BOOST_DESCRIBE_STRUCT(Device, (), (index, name, uuid, kind, sms, memory_bytes, mode))
 BOOST_DESCRIBE_STRUCT(ClientUsage, (), (device, granted, demand, holding, outstanding, launches, block_tasks,
@@ -25,7 +26,8 @@ BOOST_DESCRIBE_STRUCT(Client, (), (pid, uid, command, slice, state, usage))
 BOOST_DESCRIBE_STRUCT(Kernel, (), (name, module, form, reason, launches, registers, registers_original, per_sm,
   block_task_ns))
 BOOST_DESCRIBE_STRUCT(KernelPoint, (), (sms, block_task_us))
-BOOST_DESCRIBE_STRUCT(KernelDurations, (), (name, module, launches, predicted_us, observed_us, error, evict_us, curve))
+BOOST_DESCRIBE_STRUCT(KernelDurations, (), (name, module, launches, predicted_us, observed_us, error, evict_us, curve,
+  uid))
 BOOST_DESCRIBE_STRUCT(Status, (), (version, devices, slices, clients, uptime_s, notes, faults))
 BOOST_DESCRIBE_STRUCT(EndedClient, (), (pid, command, slice, mps, signals, ended))
 BOOST_DESCRIBE_STRUCT(Snapshot, (), (time_ns, devices, slices, clients))
@@ -37,7 +39,7 @@ namespace {
 
 /// The least value of a field. A negative size, count or instant is the peer's mistake.
 std::int64_t least(std::string_view name) {
-  if (name == "priority") return std::numeric_limits<std::int64_t>::min();
+  if (name == "priority" || name == "effective_priority") return std::numeric_limits<std::int64_t>::min();
   if (name == "owner_gid") return kNoGroup;
   return name == "weight" || name == "capsm" ? 1 : 0;
 }
@@ -94,6 +96,9 @@ void get(Fields& fields, std::string_view name, std::vector<std::int64_t>& list)
 }
 void get(Fields& fields, std::string_view name, std::optional<std::int64_t>& integer) {
   integer = fields.maybe_integer(name, least(name));
+}
+void get(Fields& fields, std::string_view name, std::optional<std::string>& text) {
+  text = fields.maybe_text(name);
 }
 template <class T>
 void get(Fields& fields, std::string_view name, std::vector<T>& list) {

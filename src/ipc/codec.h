@@ -1,5 +1,5 @@
-// How the types of io.gpuctl are written as JSON and read back. Apart from the types, because most of those who use
-// these write and read no JSON.
+// How the types of io.gpuctl are written as JSON and read back. Apart from the types, because most who use those
+// neither write nor read JSON.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -51,11 +51,14 @@ void read(Fields& fields, EndedClient& client);
 void read(Fields& fields, Snapshot& snapshot);
 void read(Fields& fields, Launch& launch);
 
-/// `fields.objects(name)`, each read as T.
+/// `fields.objects(name)`, each read as T, up to the first problem.
 template <class T>
 std::vector<T> read_list(Fields& fields, std::string_view name) {
   std::vector<T> list;
-  for (Fields& item : fields.objects(name)) read(item, list.emplace_back());
+  for (Fields& item : fields.objects(name)) {
+    read(item, list.emplace_back());
+    if (!fields.ok()) break;
+  }
   return list;
 }
 

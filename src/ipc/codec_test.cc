@@ -53,6 +53,13 @@ TEST(Types, AbsentOptionalsAreLeftOut) {
   EXPECT_EQ(*from_json<SliceSettings>(object), settings);
 }
 
+TEST(Types, ReadingAListStopsAtTheFirstProblem) {
+  const auto object = boost::json::parse(R"({"kernels":[{},{},{},{}]})").as_object();
+  Fields fields(object);
+  EXPECT_EQ(read_list<Kernel>(fields, "kernels").size(), 1u);
+  EXPECT_EQ(fields.field(), "kernels[0].name");
+}
+
 TEST(Types, NullMeansAbsent) {
   const Result<SliceSettings> settings = from_json<SliceSettings>(boost::json::parse(R"({"max":null})").as_object());
   ASSERT_TRUE(settings);

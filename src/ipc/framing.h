@@ -30,6 +30,12 @@ class MessageSplitter {
   /// True if next() would return a message.
   bool has_complete() const { return !complete_.empty(); }
 
+  /// From now on messages may be as long as this.
+  void limit(std::size_t max_bytes) { max_bytes_ = max_bytes; }
+
+  /// Bytes of messages that next() has not returned yet, the part of one that has arrived included.
+  std::size_t buffered() const { return complete_bytes_ + partial_.size(); }
+
   /// True if part of a message has arrived, but not its end.
   bool mid_message() const { return !partial_.empty(); }
 
@@ -37,6 +43,7 @@ class MessageSplitter {
   std::size_t max_bytes_;
   std::string partial_;
   std::deque<std::string> complete_;
+  std::size_t complete_bytes_ = 0;
   bool broken_ = false;
 };
 

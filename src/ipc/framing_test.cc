@@ -48,6 +48,16 @@ TEST(Framing, LimitCountsOneMessage) {
   EXPECT_EQ(drain(splitter).size(), 2u);
 }
 
+TEST(Framing, CountsWhatIsNotTakenYet) {
+  MessageSplitter splitter(100);
+  ASSERT_TRUE(splitter.feed("1234\0ab\0xyz"s));
+  EXPECT_EQ(splitter.buffered(), 9u);
+  splitter.next();
+  EXPECT_EQ(splitter.buffered(), 5u);
+  splitter.limit(2);
+  EXPECT_FALSE(splitter.feed("x"s)) << "too long for the new limit";
+}
+
 TEST(Framing, OversizeStaysBroken) {
   MessageSplitter splitter(4);
   const Result<void> fed = splitter.feed("12345\0ok\0"s);

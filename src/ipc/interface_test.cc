@@ -172,7 +172,9 @@ TEST(Interface, EveryNamedTypeExists) {
 TEST(Interface, StructsHaveExactlyItsFields) {
   const Parsed& i = gpuctl_interface();
   Slice slice;
-  slice.max = slice.memory_max = 1;
+  slice.max = slice.memory_max = slice.effective_reserve = slice.effective_max = slice.effective_priority =
+      slice.effective_memory_max = 1;
+  slice.effective_reserve_mode = "lend";
   expect_same_fields(to_json(slice), i.types.at("Slice"), "Slice");
   expect_same_fields(to_json(SliceSettings{1, "strict", 100, 1, true, 1, 1, 1, true, "share", 1, 1}),
                      i.types.at("SliceSettings"), "SliceSettings");
@@ -183,7 +185,7 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   expect_same_fields(to_json(Client{}), i.types.at("Client"), "Client");
   expect_same_fields(to_json(Kernel{}), i.types.at("Kernel"), "Kernel");
   expect_same_fields(to_json(KernelPoint{}), i.types.at("KernelPoint"), "KernelPoint");
-  expect_same_fields(to_json(KernelDurations{}), i.types.at("KernelDurations"), "KernelDurations");
+  expect_same_fields(to_json(KernelDurations{.uid = 0}), i.types.at("KernelDurations"), "KernelDurations");
   expect_same_fields(to_json(Launch{}), i.types.at("Launch"), "Launch");
   Status status;
   status.notes = {"x"};

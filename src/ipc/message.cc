@@ -13,6 +13,8 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr std::size_t kMaxQuoted = 100;  ///< bytes of the peer's own words in an error
+
 std::string framed(const json::object& object) {
   std::string text = to_text(object);
   text.push_back('\0');
@@ -26,6 +28,24 @@ bool is_finite(const json::value& value) {
   if (const json::object* object = value.if_object())
     return std::all_of(object->begin(), object->end(), [](const auto& member) { return is_finite(member.value()); });
   return true;
+}
+
+/// Whether the JSON text may hold more than `most` values, keys counted too. Says so before memory is taken for them.
+bool holds_more_than(std::size_t most, std::string_view text) {
+  std::size_t values = 1;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      quoted = c != '"';
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == ',' || c == ':' || c == '[' || c == '{') {
+      if (++values > most) return true;
+    }
+  }
+  return false;
 }
 
 Result<json::object> parse_object(std::string_view message) {
@@ -93,6 +113,8 @@ std::string encode(const Reply& reply) {
 }
 
 Result<Call> decode_call(std::string_view message) {
+  if (holds_more_than(kMaxCallValues, message))
+    return fail("message holds more than " + std::to_string(kMaxCallValues) + " values");
   Result<json::object> object = parse_object(message);
   if (!object) return object.error();
   Fields fields(*object);
@@ -104,7 +126,7 @@ Result<Call> decode_call(std::string_view message) {
   call.parameters = take_parameters(*object, fields);
   if (!fields.ok()) return fields.error();
   if (call.interface().empty() || call.member().empty())
-    return fail("field 'method' must be INTERFACE.METHOD, not '" + call.method + "'");
+    return fail("field 'method' must be INTERFACE.METHOD, not '" + call.method.substr(0, kMaxQuoted) + "'");
   return call;
 }
 

@@ -31,6 +31,9 @@ struct Reply {
 std::string encode(const Call& call);
 std::string encode(const Reply& reply);
 
+/// Values and keys in one call: as many as thousands of kernels have. A reply of the daemon may have more.
+inline constexpr std::size_t kMaxCallValues = 1u << 17;
+
 /// From one message without its NUL. Refuses anything but exactly one JSON object of the right shape, in UTF-8 and at
 /// most 32 levels deep; the error message says what was wrong.
 Result<Call> decode_call(std::string_view message);

@@ -87,6 +87,21 @@ TEST(Message, DeepNestingIsRefusedNotFollowed) {
   }
 }
 
+TEST(Message, ACallOfTooManyValuesIsRefusedBeforeItIsRead) {
+  const auto list = [](std::size_t count, const std::string& item) {
+    std::string text = R"({"method":"a.b","parameters":{"x":[)";
+    for (std::size_t i = 0; i < count; ++i) text += (i == 0 ? "" : ",") + item;
+    return text + "]}}";
+  };
+  EXPECT_TRUE(decode_call(list(kMaxCallValues - 20, "0")));
+  for (const std::string item : {"0", "[]", "{}", R"({"k":1})", R"("\"")"}) {
+    const Result<Call> call = decode_call(list(kMaxCallValues + 1, item));
+    ASSERT_FALSE(call);
+    EXPECT_EQ(call.error().message, "message holds more than 131072 values") << item;
+  }
+  EXPECT_TRUE(decode_call(list(1, '"' + std::string(kMaxCallValues + 1, ',') + R"(\"")"))) << "text is one value";
+}
+
 TEST(Message, NumbersThatCannotBeWrittenAreRefused) {
   for (const char* parameters : {R"({"a":1e400})", R"({"a":[0,{"b":-1e99999}]})"}) {
     const auto call = decode_call(std::string(R"({"method":"a.B","parameters":)") + parameters + "}");

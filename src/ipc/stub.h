@@ -51,9 +51,8 @@ inline constexpr std::uint32_t kFree = 4;
 /// The client must wake the daemon when work begins, because SMs of its slice may be lent.
 inline constexpr std::uint32_t kReportWork = 8;
 
-/// Grant::flags: which of the GPU's priority levels the client's streams use. Clients of a GPU with the same priority
-/// have the same rank, except that those with a reserve rank above those without. The lowest rank is 0; there are
-/// `count` ranks. {0, 1}: all levels.
+/// Grant::flags: which of the GPU's priority levels the client's streams use: part `rank`, from below and from 0, of
+/// `count` equal parts. Bands of two clients may have different counts. {0, 1}: all levels.
 struct PriorityBand {
   std::uint32_t rank = 0;
   std::uint32_t count = 1;

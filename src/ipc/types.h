@@ -29,6 +29,12 @@ struct Slice {
   std::int64_t demand = 0;
   std::int64_t clients = 0;
   std::int64_t faults = 0;  ///< since the daemon started
+  /// What is in force where slices above bound it; absent: what is set.
+  std::optional<std::int64_t> effective_reserve;
+  std::optional<std::string> effective_reserve_mode;
+  std::optional<std::int64_t> effective_max;
+  std::optional<std::int64_t> effective_priority;
+  std::optional<std::int64_t> effective_memory_max;
 };
 
 struct Device {
@@ -104,6 +110,7 @@ struct KernelDurations {
   double error = 0;
   double evict_us = 0;
   std::vector<KernelPoint> curve;
+  std::optional<std::int64_t> uid;  ///< whose programs launched it; absent: the daemon does not say
 };
 
 /// The reply of GetStatus.

@@ -16,6 +16,7 @@ Activity mark_active(std::span<NodeInput> nodes, std::span<const Work> work, std
   }
   Activity activity;
   for (NodeInput& node : nodes) {
+    if (node.kept_with_parent) node.active_until_ns = nodes[static_cast<std::size_t>(node.parent)].active_until_ns;
     const bool active = now_ns < node.active_until_ns;
     activity.changed |= active != node.active;
     node.active = active;

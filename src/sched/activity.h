@@ -22,7 +22,8 @@ struct Activity {
 };
 
 /// Sets NodeInput::active. A slice is active until its hold has passed since the last work of a client in or below it.
-/// A slice without a hold is never active. A parent precedes its children.
+/// A slice without a hold is never active. NodeInput::kept_with_parent makes it active when the one above is. A parent
+/// precedes its children.
 Activity mark_active(std::span<NodeInput> nodes, std::span<const Work> work, std::uint64_t now_ns);
 
 }  // namespace gpuctl::sched

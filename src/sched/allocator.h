@@ -33,7 +33,8 @@ struct NodeInput {
   bool strict = true;        ///< the reserve is kept free whatever its slice does
   /// If not strict: how long the reserve is kept free after the slice's last work; 0: not at all.
   std::chrono::nanoseconds hold{};
-  bool active = false;  ///< the slice is active (activity.h)
+  bool kept_with_parent = false;  ///< then the slice is active when the one above it is
+  bool active = false;            ///< the slice is active (activity.h)
   CapSM max = kUnlimitedCapSM;
   std::uint32_t weight = 1;
   std::int32_t priority = 0;          ///< no more than the parent's, unless the parent is the root

@@ -22,8 +22,7 @@ CapSM most_of(std::span<const NodeInput> nodes, std::size_t index, CapSM capacit
 
 std::vector<CapSM> guaranteed(std::span<const NodeInput> nodes, CapSM capacity) {
   const auto above = [&](std::size_t n) { return static_cast<std::size_t>(nodes[n].parent); };
-  // What each node may keep free, and what the children of each node may keep free together. A slice owes its children
-  // their reserves whatever its own mode is.
+  // What each node may keep free, and what the children of each node may keep free together.
   std::vector<CapSM> kept(nodes.size()), kept_below(nodes.size());
   for (std::size_t n = nodes.size(); n-- > 1;) {  // children come after their parents
     const CapSM own = nodes[n].may_keep_reserve() ? nodes[n].reserve : CapSM{};

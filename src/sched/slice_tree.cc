@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sched/apply_change.h"
+#include "sched/effective/effective.h"
 #include "sched/policy.h"
 
 namespace gpuctl::sched {
@@ -80,9 +81,7 @@ SliceResult<void> SliceTree::create(std::string_view path, const SliceChange& ch
   const std::string_view parent = parent_path(path);
   if (find(parent) == nullptr) return error(Code::no_such_slice, parent);
   if (!may_change_below(parent, caller)) return error(Code::permission_denied, path);
-  if (slices_.size() >= kMaxSlices)
-    return invalid(path, "path", "too many slices: at most " + std::to_string(kMaxSlices));
-
+  if (auto room = has_room(path, caller); !room) return room.error();
   Slice fresh;
   fresh.policy = &policies().front();
   fresh.owner_uid = caller.uid;
@@ -144,23 +143,19 @@ const Slice* SliceTree::find(std::string_view path) const {
 
 std::vector<NodeInput> SliceTree::nodes() const {
   std::vector<NodeInput> nodes;
-  std::vector<bool> takes_turns;
-  std::map<std::string_view, std::int32_t> index;
+  const std::vector<Effective> effective = effective_settings(slices_);
   nodes.reserve(slices_.size());
   for (const auto& [path, slice] : slices_) {
-    index.emplace(path, static_cast<std::int32_t>(nodes.size()));
-    const std::int32_t parent = path == "/" ? -1 : index.at(parent_path(path));
-    const std::int32_t above = parent > 0 ? nodes[static_cast<std::size_t>(parent)].priority : kPriorityMax;
-    const bool below_turns = parent >= 0 && takes_turns[static_cast<std::size_t>(parent)];
-    takes_turns.push_back(below_turns || !slice.job_policy.empty());
-    const bool lapses = slice.reserve_mode == ReserveMode::active && slice.reserve > CapSM{} && !below_turns;
-    nodes.push_back({.parent = parent,
-                     .reserve = below_turns ? CapSM{} : slice.reserve,
-                     .strict = slice.reserve_mode == ReserveMode::strict,
-                     .hold = lapses ? slice.reserve_hold : std::chrono::milliseconds{},
-                     .max = slice.max,
+    const Effective& own = effective[nodes.size()];
+    const bool lapses = own.reserve_mode == ReserveMode::active && own.reserve > CapSM{};
+    nodes.push_back({.parent = own.parent,
+                     .reserve = own.reserve,
+                     .strict = own.reserve_mode == ReserveMode::strict,
+                     .hold = lapses ? own.reserve_hold : std::chrono::milliseconds{},
+                     .kept_with_parent = lapses && own.kept_with_parent,
+                     .max = own.max,
                      .weight = slice.weight,
-                     .priority = std::min(slice.priority, above),
+                     .priority = own.priority,
                      .policy = slice.policy});
   }
   return nodes;
@@ -176,6 +171,24 @@ bool SliceTree::may_change_below(std::string_view path, const Caller& caller) co
       return true;
     if (path == "/") return false;
   }
+}
+
+SliceResult<void> SliceTree::has_room(std::string_view path, const Caller& caller) const {
+  const auto too_many = [&](std::size_t most, const char* whose) {
+    return invalid(path, "path", "too many slices: " + std::string(whose) + " at most " + std::to_string(most));
+  };
+  if (may_change_below("/", caller)) {
+    if (slices_.size() >= kMaxSlices) return too_many(kMaxSlices, "there may be");
+    return {};
+  }
+  if (slices_.size() >= kMaxSlices - kSlicesKeptForRoot)
+    return too_many(kMaxSlices - kSlicesKeptForRoot, "users other than root may fill the tree up to");
+  const auto may_change = std::ranges::count_if(slices_, [&](const auto& entry) {
+    return entry.first != "/" && may_change_below(parent_path(entry.first), caller);
+  });
+  if (static_cast<std::size_t>(may_change) >= kMaxSlicesPerOwner)
+    return too_many(kMaxSlicesPerOwner, "below what a user owns there may be");
+  return {};
 }
 
 /// Whether the reserves above and below still fit when `path` goes from `now` to `wanted`.

@@ -11,15 +11,20 @@
 
 namespace gpuctl::sched {
 
-inline constexpr std::size_t kMaxSlices = 1000;    ///< in one tree: limits what the owner of a subtree can create
-inline constexpr std::size_t kMaxSliceDepth = 8;   ///< levels below the root
-inline constexpr std::size_t kMaxNameLength = 64;  ///< characters of one name, as in the rule below
+inline constexpr std::size_t kMaxSlices = 1000;         ///< in one tree
+inline constexpr std::size_t kMaxSlicesPerOwner = 100;  ///< that a caller other than root may change
+inline constexpr std::size_t kSlicesKeptForRoot = 100;  ///< of kMaxSlices: others cannot create these
+inline constexpr std::size_t kMaxSliceDepth = 8;        ///< levels below the root
+inline constexpr std::size_t kMaxNameLength = 64;       ///< characters of one name, as in the rule below
 
 /// "/" is the root, "ls" or "batch/train" are below it; a name is [A-Za-z0-9_.-]{1,64} but not "." or "..".
 ///
 /// Rights: root, and the owner (uid or gid) of a slice or of one above it, may create, change and delete what is
 /// *below* that slice. So the settings of a slice are changed by the owner of the level above. Its own owner may change
 /// only `policy`, which acts below it. A new slice belongs to the uid that created it and to no group.
+///
+/// Limits: the owner of subtrees creates at most kMaxSlicesPerOwner slices in them, whoever owns the slices there. The
+/// last kSlicesKeptForRoot slices are root's to create, or those of the root slice's owner.
 ///
 /// Admission: the children's reserves never add up to more than the parent's; the root's is the capacity. A max bounds
 /// the whole subtree. Values are copyable; not thread-safe.
@@ -51,13 +56,13 @@ class SliceTree {
   using Slices = std::map<std::string, Slice, PathLess>;
   const Slices& slices() const { return slices_; }
 
-  /// The allocator's view, in the order of slices(). Below a slice with a policy for jobs no reserve is in force,
-  /// because time is divided there, not SMs.
+  /// The allocator's view, in the order of slices(): the effective settings (effective/effective.h).
   std::vector<NodeInput> nodes() const;
 
   CapSM capacity() const { return capacity_; }
 
  private:
+  SliceResult<void> has_room(std::string_view path, const Caller& caller) const;
   SliceResult<void> admit(std::string_view path, const Slice& now, const Slice& wanted) const;
   CapSM reserved_by_children(std::string_view path, std::string_view except) const;
 

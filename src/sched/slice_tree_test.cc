@@ -212,5 +212,26 @@ TEST(SliceTreeRights, APrivateInstanceBelongsToWhoStartedIt) {
   EXPECT_EQ(code_of(tree.create("x", {}, Caller{1001, {}})), Code::permission_denied);
 }
 
+TEST(SliceTree, AnOwnerMakesSoManySlicesAndRootTheRest) {
+  SliceTree tree = tree_of_132();
+  const Caller owner{1000, {}};
+  ASSERT_TRUE(tree.create("mine", {.owner_uid = 1000}, kRoot));
+  ASSERT_TRUE(tree.create("too", {.owner_uid = 1000}, kRoot));
+  std::size_t made = 0;
+  SliceResult<void> refused;
+  while ((refused = tree.create((made % 2 == 0 ? "mine/s" : "too/s") + std::to_string(made), {}, owner))) {
+    // Giving a slice away makes no room for another.
+    ASSERT_TRUE(tree.change((made % 2 == 0 ? "mine/s" : "too/s") + std::to_string(made), {.owner_uid = 7}, owner));
+    ++made;
+  }
+  EXPECT_EQ(made, kMaxSlicesPerOwner);
+  EXPECT_EQ(refused.error().message(), "path: too many slices: below what a user owns there may be at most 100");
+  EXPECT_TRUE(tree.create("mine/by-root", {}, kRoot));
+  for (std::uint32_t n = 0; tree.slices().size() < kMaxSlices - kSlicesKeptForRoot; ++n)
+    ASSERT_TRUE(tree.create("other" + std::to_string(n), {.owner_uid = 2000}, kRoot));
+  EXPECT_EQ(code_of(tree.create("other0/s", {}, {2000, {}})), Code::invalid_value) << "the last ones are root's";
+  EXPECT_TRUE(tree.create("other0/s", {}, kRoot));
+}
+
 }  // namespace
 }  // namespace gpuctl::sched

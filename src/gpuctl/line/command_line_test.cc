@@ -179,12 +179,24 @@ TEST_F(CommandLine, StatusAndExplain) {
                                         "note: no MPS\n");
   daemon_.on("Explain",
              {{"client", to_json(ipc::Client{42, 0, "./a", "ls", "running", {}})},
+              {"slice", to_json(ipc::Slice{.path = "ls", .priority = 100, .effective_priority = -10})},
               {"kernels", to_json(std::vector<ipc::Kernel>{{"_Z1fv", "m", "opaque", "no PTX", 2, 0, 0, 0, 0}})}});
   EXPECT_EQ(gpuctl({"explain", "42"}).out,
-            "42  ./a  in slice ls\n\n"
+            "42  ./a  in slice ls\n"
+            "slices above bound it: priority -10 instead of 100\n\n"
             "FORM    LAUNCHES  REGISTERS  WORKERS/SM  BLOCK-TASK  KERNEL  REASON\n"
             "opaque         2          -           -           -  f()     no PTX\n");
   EXPECT_EQ(daemon_.asked("Explain"), R"({"pid":42})");
+}
+
+TEST_F(CommandLine, ForgetKernels) {
+  daemon_.on("ForgetKernels", {{"forgotten", 3}});
+  EXPECT_EQ(gpuctl({"forget-kernels"}).out, "forgot 3 kernels\n");
+  EXPECT_EQ(daemon_.asked("ForgetKernels"), "{}");
+  EXPECT_EQ(gpuctl({"forget-kernels", "--user", "4000000000"}).status, kExitOk);
+  EXPECT_EQ(daemon_.asked("ForgetKernels"), R"({"uid":4000000000})");
+  expect_error({"forget-kernels", "--user", "no such one"}, kExitUsage,
+               "--user: there is no user 'no such one'; give a user's name or number");
 }
 
 TEST_F(CommandLine, TopOnceMeasuresBetweenTwoReplies) {

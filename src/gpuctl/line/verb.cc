@@ -17,6 +17,8 @@ constexpr std::array kVerbs{
          declare_kill},
     Verb{"top", "Watch devices, slices and programs live", "gpuctl top --interval 0.5", declare_top},
     Verb{"explain", "Say how each kernel of a program is run, and why", "gpuctl explain 4711", declare_explain},
+    Verb{"forget-kernels", "Forget what was learnt about kernels", "gpuctl forget-kernels --user alice",
+         declare_forget_kernels},
     Verb{"rewrite", "Rewrite the PTX in a file, and say how each kernel would be run",
          "gpuctl rewrite ./a.out -o rewritten", declare_rewrite},
     Verb{"status", "Show the daemon, its devices and what works here", "gpuctl status", declare_status},

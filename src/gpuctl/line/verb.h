@@ -44,6 +44,7 @@ Action declare_run(Arguments& arguments);
 Action declare_top(Arguments& arguments);
 Action declare_kill(Arguments& arguments);
 Action declare_explain(Arguments& arguments);
+Action declare_forget_kernels(Arguments& arguments);
 Action declare_rewrite(Arguments& arguments);
 Action declare_status(Arguments& arguments);
 Action declare_monitor(Arguments& arguments);

@@ -5,6 +5,7 @@
 #include "gpuctl/line/verb.h"
 #include "gpuctl/text/units.h"
 #include "gpuctl/views/kernel_lines.h"
+#include "gpuctl/views/slice_rows.h"
 
 namespace gpuctl::cli {
 
@@ -21,12 +22,15 @@ Action declare_explain(Arguments& arguments) {
     if (!reply) return reply.error();
     struct Explained {
       ipc::Client client;
+      ipc::Slice slice;
       std::vector<ipc::Kernel> kernels;
     };
     auto explained = decode_reply(*reply, [](ipc::Fields& fields) {
       Explained e;
       ipc::Fields client = fields.object("client");
       read(client, e.client);
+      ipc::Fields slice = fields.object("slice");
+      read(slice, e.slice);
       e.kernels = ipc::read_list<ipc::Kernel>(fields, "kernels");
       return e;
     });
@@ -37,6 +41,7 @@ Action declare_explain(Arguments& arguments) {
     }
     context.out << explained->client.pid << "  " << printable(explained->client.command) << "  in slice "
                 << printable(explained->client.slice) << '\n';
+    if (const std::string bounds = bounds_text(explained->slice); !bounds.empty()) context.out << bounds << '\n';
     for (const std::string& line : in_force_lines(explained->client)) context.out << line << '\n';
     for (const std::string& line : turn_lines(explained->client)) context.out << line << '\n';
     context.out << '\n';

@@ -31,6 +31,7 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   line("memory max", s.memory_max ? format_bytes(*s.memory_max) + " of each GPU" : "none");
   line("policy", printable(s.policy) + (help.empty() ? "" : " (" + std::string(help) + ")"));
   line("owner", owner_text(s));
+  if (const std::string bounds = bounds_text(s); !bounds.empty()) line("in force", bounds);
   line("granted", sms(s.granted) + " of " + std::to_string(s.demand) + " wanted");
   line("clients", std::to_string(s.clients));
   line("faults", std::to_string(s.faults));
@@ -87,6 +88,7 @@ Outcome<int> show_kernels(Context& context) {
   using enum Table::Align;
   Table table({{"KERNEL", left},
                {"MODULE", left},
+               {"USER", left},
                {"LAUNCHES", right},
                {"PREDICTED", right},
                {"OBSERVED", right},
@@ -94,8 +96,9 @@ Outcome<int> show_kernels(Context& context) {
                {"EVICTION", right},
                {"PER BLOCK-TASK BY SMS", left}});
   for (const ipc::KernelDurations& k : *kernels)
-    table.add_row({printable(k.name), k.module.empty() ? "-" : printable(k.module), format_count(k.launches),
-                   k.predicted_us == 0 ? "-" : format_us(k.predicted_us), format_us(k.observed_us),
+    table.add_row({printable(k.name), k.module.empty() ? "-" : printable(k.module), k.uid ? user_name(*k.uid) : "-",
+                   format_count(k.launches), k.predicted_us == 0 ? "-" : format_us(k.predicted_us),
+                   format_us(k.observed_us),
                    k.predicted_us == 0 ? "-" : std::to_string(std::llround(100 * k.error)) + " %",
                    k.evict_us == 0 ? "-" : format_us(k.evict_us), curve_text(k.curve)});
   for (const std::string& line : table.lines()) context.out << line << '\n';

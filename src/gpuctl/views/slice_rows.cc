@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gpuctl/line/settings.h"
+#include "gpuctl/text/units.h"
 
 namespace gpuctl::cli {
 namespace {
@@ -19,6 +20,10 @@ std::vector<std::string> names_of(const std::string& path) {
   return names;
 }
 
+std::string in_force(const std::string& value) {
+  return " (" + value + ")";
+}
+
 }  // namespace
 
 std::vector<TreeRow> tree_rows(const std::vector<ipc::Slice>& slices) {
@@ -33,11 +38,38 @@ std::vector<TreeRow> tree_rows(const std::vector<ipc::Slice>& slices) {
 
 std::string reserve_text(const ipc::Slice& slice) {
   if (slice.reserve == 0) return "-";
-  return std::to_string(slice.reserve) + (slice.reserve_mode == "active" ? "" : ' ' + printable(slice.reserve_mode));
+  std::string text = std::to_string(slice.reserve);
+  if (slice.reserve_mode != "active") text += ' ' + printable(slice.reserve_mode);
+  if (slice.effective_reserve) return text + in_force(std::to_string(*slice.effective_reserve));
+  return slice.effective_reserve_mode ? text + in_force(printable(*slice.effective_reserve_mode)) : text;
 }
 
 std::string max_text(const ipc::Slice& slice) {
-  return slice.max ? std::to_string(*slice.max) : "-";
+  const std::string text = slice.max ? std::to_string(*slice.max) : "-";
+  return slice.effective_max ? text + in_force(std::to_string(*slice.effective_max)) : text;
+}
+
+std::string priority_text(const ipc::Slice& slice) {
+  const std::string text = std::to_string(slice.priority);
+  return slice.effective_priority ? text + in_force(std::to_string(*slice.effective_priority)) : text;
+}
+
+std::string bounds_text(const ipc::Slice& slice) {
+  std::string text;
+  const auto add = [&](const char* name, const std::string& bound, const std::string& set) {
+    text.append(text.empty() ? "slices above bound it: " : ", ").append(name);
+    text.append(" " + bound + " instead of " + set);
+  };
+  const auto number = [](const auto& value) { return value ? std::to_string(*value) : std::string("none"); };
+  if (slice.effective_priority) add("priority", number(slice.effective_priority), std::to_string(slice.priority));
+  if (slice.effective_max) add("max", number(slice.effective_max), number(slice.max));
+  if (slice.effective_reserve) add("reserve", number(slice.effective_reserve), std::to_string(slice.reserve));
+  if (slice.effective_reserve_mode)
+    add("reserve mode", printable(*slice.effective_reserve_mode), printable(slice.reserve_mode));
+  if (slice.effective_memory_max)
+    add("memory max", format_bytes(*slice.effective_memory_max),
+        slice.memory_max ? format_bytes(*slice.memory_max) : "none");
+  return text;
 }
 
 std::string owner_text(const ipc::Slice& slice) {
@@ -59,7 +91,7 @@ Table slice_table(const std::vector<ipc::Slice>& slices) {
                {"CLIENTS", right}});
   for (const TreeRow& row : tree_rows(slices)) {
     const ipc::Slice& s = *row.slice;
-    table.add_row({row.label, reserve_text(s), max_text(s), std::to_string(s.weight), std::to_string(s.priority),
+    table.add_row({row.label, reserve_text(s), max_text(s), std::to_string(s.weight), priority_text(s),
                    printable(s.policy), owner_text(s), std::to_string(s.granted), std::to_string(s.demand),
                    std::to_string(s.clients)});
   }

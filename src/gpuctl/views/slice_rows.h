@@ -17,9 +17,14 @@ struct TreeRow {
 /// Depth first, siblings by name, parents before children. Points into `slices`.
 std::vector<TreeRow> tree_rows(const std::vector<ipc::Slice>& slices);
 
-std::string reserve_text(const ipc::Slice& slice);  ///< "-", "8", "8 lend", "8 strict"
-std::string max_text(const ipc::Slice& slice);      ///< "-", "40"
-std::string owner_text(const ipc::Slice& slice);    ///< "root", "alice:ml"
+// In parentheses: what is in force where slices above bound it.
+std::string reserve_text(const ipc::Slice& slice);   ///< "-", "8", "8 lend", "8 strict (lend)"
+std::string max_text(const ipc::Slice& slice);       ///< "-", "40", "- (40)"
+std::string priority_text(const ipc::Slice& slice);  ///< "7", "7 (-10)"
+std::string owner_text(const ipc::Slice& slice);     ///< "root", "alice:ml"
+
+/// "slices above bound it: priority -10 instead of 7, max 40 instead of none"; empty if they do not.
+std::string bounds_text(const ipc::Slice& slice);
 
 /// The output of `list`.
 Table slice_table(const std::vector<ipc::Slice>& slices);

@@ -28,6 +28,21 @@ TEST(SliceRows, AModeIsShownUnlessItIsTheUsualOne) {
   EXPECT_EQ(reserve_text({.path = "a", .reserve = 0, .reserve_mode = "strict"}), "-");
 }
 
+TEST(SliceRows, WhatIsInForceStandsBesideWhatIsSet) {
+  ipc::Slice bound{.path = "a/b", .reserve = 8, .reserve_mode = "strict", .priority = 100};
+  EXPECT_EQ(bounds_text(bound), "");
+  bound.effective_priority = -10;
+  bound.effective_max = 40;
+  bound.effective_reserve_mode = "lend";
+  bound.effective_memory_max = 1 << 30;
+  EXPECT_EQ(priority_text(bound), "100 (-10)");
+  EXPECT_EQ(max_text(bound), "- (40)");
+  EXPECT_EQ(reserve_text(bound), "8 strict (lend)");
+  EXPECT_EQ(bounds_text(bound),
+            "slices above bound it: priority -10 instead of 100, max 40 instead of none, reserve mode lend instead of "
+            "strict, memory max 1 GiB instead of none");
+}
+
 TEST(SliceRows, Listing) {
   EXPECT_EQ(
       slice_table(slices()).lines(),

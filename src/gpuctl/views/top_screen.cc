@@ -77,7 +77,7 @@ Table slices_table(const std::vector<ipc::Slice>& slices) {
                {"CLIENTS", right, 0, 1}});
   for (const TreeRow& row : tree_rows(slices)) {
     const ipc::Slice& s = *row.slice;
-    table.add_row({row.label, reserve_text(s), max_text(s), std::to_string(s.weight), std::to_string(s.priority),
+    table.add_row({row.label, reserve_text(s), max_text(s), std::to_string(s.weight), priority_text(s),
                    printable(s.policy), std::to_string(s.granted), std::to_string(s.demand),
                    std::to_string(s.clients)});
   }

@@ -10,9 +10,6 @@ namespace gpuctl::daemon {
 
 namespace {
 
-/// Longer than any block-task that is not a hang. Bounds what a client can claim for itself.
-constexpr std::uint64_t kLongestBelievableTaskNs = 10'000'000'000;
-
 /// The names of ipc::TimeSlice, by value.
 constexpr const char* kTimeSliceNames[] = {"not tried", "in force", "no channel groups", "refused"};
 
@@ -30,6 +27,11 @@ std::vector<std::int64_t> read_histogram(const std::uint32_t (&buckets)[N]) {
   result.reserve(N);
   for (const std::uint32_t& bucket : buckets) result.push_back(ipc::load(bucket));
   return result;
+}
+
+/// What the daemon keeps for a kernel, its key included.
+std::size_t bytes_of(const ipc::Kernel& kernel) {
+  return 2 * (kernel.name.size() + kernel.module.size()) + kernel.form.size() + kernel.reason.size() + sizeof kernel;
 }
 
 void cut(std::string& text) {
@@ -177,7 +179,8 @@ std::uint64_t Client::memory(std::size_t index, std::uint64_t size) const {
 }
 
 bool Client::past(std::uint64_t since_ns, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const {
-  return now_ns >= since_ns + static_cast<std::uint64_t>(deadline.count()) + longest_task_ns_;
+  const std::uint64_t task = std::min(longest_task_ns_, static_cast<std::uint64_t>(longest_believed_.count()));
+  return now_ns >= since_ns + static_cast<std::uint64_t>(deadline.count()) + task;
 }
 
 bool Client::overdue(std::size_t index, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const {
@@ -197,21 +200,25 @@ bool Client::check_deadline(std::size_t index, std::chrono::nanoseconds deadline
   return slot.disobeying = true;
 }
 
-void Client::report(std::vector<ipc::Kernel> kernels) {
+void Client::report(std::vector<ipc::Kernel> kernels, std::size_t room) {
   for (ipc::Kernel& kernel : kernels) {
     cut(kernel.name);
     cut(kernel.module);
     cut(kernel.form);
     cut(kernel.reason);
     if (kernel.block_task_ns > 0)
-      longest_task_ns_ = std::min(std::max(longest_task_ns_, static_cast<std::uint64_t>(kernel.block_task_ns)),
-                                  kLongestBelievableTaskNs);
+      longest_task_ns_ = std::max(longest_task_ns_, static_cast<std::uint64_t>(kernel.block_task_ns));
     auto key = std::pair(kernel.module, kernel.name);
     const auto found = kernels_.find(key);
+    const std::size_t before = found != kernels_.end() ? bytes_of(found->second) : 0, after = bytes_of(kernel);
+    if (after > before && kernel_text_ - before + after > room) continue;
     if (found != kernels_.end())
       found->second = std::move(kernel);
     else if (kernels_.size() < kMaxKernels)
       kernels_.emplace(std::move(key), std::move(kernel));
+    else
+      continue;
+    kernel_text_ += after - before;
   }
 }
 

@@ -24,6 +24,8 @@ namespace gpuctl::daemon {
 /// without end costs the daemon.
 inline constexpr std::size_t kMaxKernels = 4096;
 inline constexpr std::size_t kMaxKernelText = 1024;
+/// Bytes that all kernels of a client take here.
+inline constexpr std::size_t kMaxKernelTextOfClient = 4u << 20;
 
 struct ClientIdentity {
   std::int32_t pid = 0;
@@ -74,15 +76,21 @@ class Client {
   /// Bytes of the device's memory that it holds, or may hold by what it was granted; at most `size`.
   std::uint64_t memory(std::size_t slot, std::uint64_t size) const;
 
-  /// Whether a shrink is still not applied `deadline` and the longest block-task seen after it was written.
+  /// Longer block-tasks than this the client may report, but they give it no more time.
+  void believe_block_tasks(std::chrono::nanoseconds longest) { longest_believed_ = longest; }
+
+  /// Whether a shrink is still not applied `deadline` and the longest block-task believed after it was written.
   bool overdue(std::size_t slot, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const;
 
   /// True at the moment when the client is found to hold more than its grant past the deadline. Then false until a
   /// shrink is applied or it holds no more than its grant.
   bool check_deadline(std::size_t slot, std::chrono::nanoseconds deadline, std::uint64_t now_ns);
 
-  /// Remembers kernels that are new or changed, within the bounds above.
-  void report(std::vector<ipc::Kernel> kernels);
+  /// Remembers kernels that are new or changed, within the bounds above and as long as they all take no more than
+  /// `room` bytes.
+  void report(std::vector<ipc::Kernel> kernels, std::size_t room = kMaxKernelTextOfClient);
+  /// Bytes that its kernels take here.
+  std::size_t kernel_text() const { return kernel_text_; }
 
   /// For a client whose process has ended: what is left of it on the GPU may use all SMs, so it runs to its end. Grants
   /// that are written later do not reach the page.
@@ -110,6 +118,7 @@ class Client {
   /// No program is attached: this stands in for one that an earlier daemon granted SMs to.
   bool stands_in = false;
   std::uint32_t node = 0;            ///< index of the slice in the current SliceTree::nodes()
+  std::uint64_t names_told_ns = 0;   ///< when its kernels were last looked through for names
   std::optional<std::int32_t> hint;  ///< priority that the program asked for, within what the slice allows
 
  private:
@@ -121,10 +130,12 @@ class Client {
   ipc::UniqueFd memfd_;
   ipc::StubMap stub_;
   std::vector<Slot> slots_;
-  bool opened_ = false;  ///< open_grants()
-  std::uint64_t longest_task_ns_ = 0;
+  bool opened_ = false;                ///< open_grants()
+  std::uint64_t longest_task_ns_ = 0;  ///< as reported
+  std::chrono::nanoseconds longest_believed_{};
   std::uint32_t records_read_ = 0;                                      ///< the daemon's own copy
   std::map<std::pair<std::string, std::string>, ipc::Kernel> kernels_;  ///< by module and name
+  std::size_t kernel_text_ = 0;
 };
 
 }  // namespace gpuctl::daemon

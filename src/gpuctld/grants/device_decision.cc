@@ -43,7 +43,6 @@ std::uint32_t own_reserve(const DeviceInputs& inputs, std::size_t index) {
   const bool limited = sched::most_of(nodes, index, capacity) < capacity;
   if (inputs.where.time_sliced) return limited ? 0 : capacity.count;
   if (limited || nodes[index].parent < 0) return 0;
-  // The slices above pass it on whatever their own mode is: they owe it what is kept free below them.
   return nodes[index].keeps_reserve() ? std::min(nodes[index].reserve, capacity).count : 0;
 }
 

@@ -161,14 +161,17 @@ TEST(DeviceGrants, TheStrictReserveOfASliceIsToldUnlessItIsLimitedToo) {
   EXPECT_EQ(reserve(root), 0u);
   sched::SliceTree tree = scheduler.tree();
   ASSERT_TRUE(tree.create("ls/a", {.reserve = 4, .reserve_mode = "strict"}, kRoot));
-  ASSERT_TRUE(tree.change("ls", {.reserve_mode = "lend"}, kRoot));
   scheduler.set_tree(tree, 2);
   FakeProgram below(scheduler, "ls/a");
-  EXPECT_EQ(reserve(ls), 0u);
   EXPECT_EQ(reserve(below), 4u);
   batch.demand(132);
   scheduler.update(2);
-  EXPECT_EQ(batch.granted(), 128u);  // it is kept, though the slice above lends
+  EXPECT_EQ(batch.granted(), 124u);
+  ASSERT_TRUE(tree.change("ls", {.reserve_mode = "lend"}, kRoot));
+  scheduler.set_tree(tree, 2);
+  EXPECT_EQ(reserve(ls), 0u);
+  EXPECT_EQ(reserve(below), 0u) << "no slice keeps free what the slice above lends";
+  EXPECT_EQ(batch.granted(), 132u);
   ASSERT_TRUE(tree.change("ls", {.max = 8}, kRoot));
   scheduler.set_tree(tree, 3);
   EXPECT_EQ(reserve(ls), 0u);

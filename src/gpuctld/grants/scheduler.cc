@@ -1,13 +1,27 @@
 #include "gpuctld/grants/scheduler.h"
 
 #include <algorithm>
-#include <iterator>
-#include <set>
 #include <utility>
 
 #include "gpuctld/grants/time_slices.h"
+#include "sched/effective/levels.h"
 
 namespace gpuctl::daemon {
+
+namespace {
+
+static_assert(sched::kLevels == ipc::kBandsApart);
+
+/// The band that stands for these levels on a GPU that has so many.
+ipc::PriorityBand band_of(const sched::LevelRange& levels) {
+  for (std::uint32_t count = 1; count <= sched::kLevels; ++count)
+    for (std::uint32_t rank = 0; rank < count; ++rank)
+      if (rank * sched::kLevels / count == levels.first && (rank + 1) * sched::kLevels / count == levels.end())
+        return {rank, count};
+  return {levels.first, sched::kLevels};
+}
+
+}  // namespace
 
 Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, Conditions conditions)
     : devices_(std::move(devices)), tree_(std::move(tree)), conditions_(conditions) {
@@ -23,6 +37,7 @@ Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, Conditions
 void Scheduler::set_tree(sched::SliceTree tree, const Conditions& conditions, std::uint64_t now_ns) {
   tree_ = std::move(tree);
   conditions_ = conditions;
+  effective_ = sched::effective_settings(tree_.slices());
   nodes_ = tree_.nodes();
   nodes_on_.assign(grants_.size(), nodes_);
   decide_anew(now_ns);
@@ -46,7 +61,7 @@ Client& Scheduler::replace(const std::vector<Client*>& stand_ins, Client client,
 
 Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   time_slices_worked_ = time_slices_work();
-  learn();
+  learn(now_ns);
   for (auto& queues : queues_)
     for (auto& [path, queue] : queues) queue.forget(client, now_ns);
   const auto found =
@@ -63,6 +78,7 @@ void Scheduler::set_hint(Client& client, std::int32_t priority, std::uint64_t no
 }
 
 void Scheduler::decide_anew(std::uint64_t now_ns) {
+  for (Client& client : clients_) client.believe_block_tasks(conditions_.longest_block_task);
   gather_members();
   rebuild_queues(now_ns);
   read_usage(now_ns);
@@ -72,7 +88,7 @@ void Scheduler::decide_anew(std::uint64_t now_ns) {
 }
 
 void Scheduler::fault(Client& client, std::size_t slot, std::uint64_t now_ns) {
-  learn();
+  learn(now_ns);
   read_usage(now_ns);
   client.fault(slot);
   mark_active(now_ns);
@@ -81,30 +97,15 @@ void Scheduler::fault(Client& client, std::size_t slot, std::uint64_t now_ns) {
 }
 
 std::int32_t Scheduler::priority_of(const Client& client) const {
-  const std::int32_t allowed = nodes_[client.node].priority;
+  const std::int32_t allowed = effective_[client.node].priority;
   return std::min(client.hint.value_or(allowed), allowed);
 }
 
-/// Every slice counts, with or without clients: the priorities of a client's streams change when an administrator
-/// changes the tree, not whenever another program starts or ends. Among slices of equal priority those with a reserve
-/// go first: SMs kept for a slice are of little use to it while blocks of others wait before its own.
 std::vector<ipc::PriorityBand> Scheduler::bands() const {
-  using Level = std::pair<std::int32_t, bool>;  // priority, and whether there is a reserve
-  std::vector<bool> reserved;
-  std::set<Level> different;
-  for (const sched::NodeInput& node : nodes_) {
-    const bool above = node.parent > 0 && reserved[static_cast<std::size_t>(node.parent)];
-    reserved.push_back(above || (node.parent >= 0 && node.reserve > sched::CapSM{}));
-    different.insert({node.priority, reserved.back()});
-  }
-  const auto level = [&](const Client& client) { return Level{priority_of(client), reserved[client.node]}; };
-  for (const Client& client : clients_) different.insert(level(client));
-  const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(different.size(), ipc::kMostBands));
+  std::vector<sched::LevelClient> clients;
+  for (const Client& client : clients_) clients.push_back({client.node, priority_of(client)});
   std::vector<ipc::PriorityBand> bands;
-  for (const Client& client : clients_) {
-    const auto rank = static_cast<std::uint32_t>(std::distance(different.begin(), different.find(level(client))));
-    bands.push_back({.rank = std::min(rank, count - 1), .count = count});
-  }
+  for (const sched::LevelRange& levels : sched::levels_of(nodes_, clients)) bands.push_back(band_of(levels));
   return bands;
 }
 
@@ -130,7 +131,8 @@ void Scheduler::gather_members() {
   std::vector<std::vector<DeviceGrants::Member>> members(grants_.size());
   const std::vector<ipc::PriorityBand> bands = this->bands();
   for (auto band = bands.begin(); Client & client : clients_) {
-    const Terms terms{.priority = priority_of(client), .band = *band++, .memory_max = memory_limit(client)};
+    const Terms terms{
+        .priority = priority_of(client), .band = *band++, .memory_max = effective_[client.node].memory_max};
     for (std::size_t slot = 0; slot < client.slots().size(); ++slot)
       if (const int device = client.slots()[slot].device; device >= 0)
         members[static_cast<std::size_t>(device)].push_back({&client, slot, terms});
@@ -174,7 +176,7 @@ bool Scheduler::mark_active(std::uint64_t now_ns) {
 }
 
 void Scheduler::update(std::uint64_t now_ns) {
-  learn();
+  learn(now_ns);
   bool changed = read_usage(now_ns), starving = false;
   changed |= mark_active(now_ns);
   changed |= update_queues(now_ns);
@@ -251,6 +253,7 @@ std::size_t Scheduler::clients_in(std::string_view slice, bool stand_ins) const 
 
 std::vector<Scheduler::SliceUse> Scheduler::slice_use() const {
   std::vector<SliceUse> use(nodes_.size());
+  for (const Client& client : clients_) ++use[client.node].clients;
   for (const DeviceGrants& grants : grants_) {
     for (std::size_t i = 0; i < use.size(); ++i) {
       const sched::NodeDecision& node = grants.division().nodes[i];

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "gpuctld/budgets/token_bucket.h"
 #include "gpuctld/clients/client.h"
 #include "gpuctld/config/config.h"
 #include "gpuctld/grants/device_grants.h"
@@ -24,6 +25,7 @@
 #include "gpuctld/jobs/recorder.h"
 #include "sched/activity.h"
 #include "sched/allocator.h"
+#include "sched/effective/effective.h"
 #include "sched/slice_tree.h"
 
 namespace gpuctl::daemon {
@@ -39,6 +41,8 @@ struct Conditions {
   bool always_preemptible = false;  ///< all clients must be ready to give SMs back, whatever is in force
   /// How long past its longest block-task a client may take to give SMs back. Then other clients get them all the same.
   std::chrono::nanoseconds deadline = DaemonOptions{}.evict_deadline;
+  /// A client that says that its block-tasks take longer is not believed.
+  std::chrono::nanoseconds longest_block_task = DaemonOptions{}.longest_block_task;
 };
 
 /// Its many members are the inputs of the decisions (tree, clients, conditions) and, by device, what follows from them.
@@ -48,6 +52,8 @@ class Scheduler {
 
   const std::vector<Gpu>& devices() const { return devices_; }
   const sched::SliceTree& tree() const { return tree_; }
+  /// In the order of tree().slices().
+  const std::vector<sched::Effective>& effective() const { return effective_; }
   const std::list<Client>& clients() const { return clients_; }
 
   const Conditions& conditions() const { return conditions_; }
@@ -70,7 +76,7 @@ class Scheduler {
   /// the removed client stays as it is.
   Client remove(Client& client, std::uint64_t now_ns);
 
-  /// A hint is bounded by the priority of the client's slice.
+  /// A hint counts within what the client's slice allows.
   void set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns);
 
   /// The client's context on a device is broken: what it had there is granted to others before this returns. The client
@@ -124,6 +130,7 @@ class Scheduler {
   /// The greatest amounts over all devices.
   struct SliceUse {
     sched::CapSM granted{}, demand{};
+    std::size_t clients = 0;  ///< directly in it
   };
   /// In the order of tree().slices().
   std::vector<SliceUse> slice_use() const;
@@ -133,18 +140,8 @@ class Scheduler {
   void decide_anew(std::uint64_t now_ns);
   void gather_members();
   void add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members) const;
-  /// What policies for jobs mean for one slice.
-  struct Rule {
-    const std::string* path;
-    const sched::Slice* slice;
-    std::int32_t by = -1;       ///< index of the slice whose policy rules; -1: none
-    std::int32_t priority = 0;  ///< of a job in the slice
-    sched::CapSM most{};        ///< the most SMs that the slice may have
-  };
-  /// In the order of tree().slices().
-  std::vector<Rule> rules() const;
   void rebuild_queues(std::uint64_t now_ns);
-  void learn();
+  void learn(std::uint64_t now_ns);
   std::optional<GrantHistory::Held> held_by(Client& client, std::size_t index, const ipc::Record& launch) const;
   void record(const Client& client, std::size_t slot, const ipc::Record& launch, sched::Time alone);
   bool update_queues(std::uint64_t now_ns);
@@ -155,14 +152,13 @@ class Scheduler {
   void commit(bool more, std::uint64_t now_ns);
   /// What the client's slice allows, or less if the program asked for less.
   std::int32_t priority_of(const Client& client) const;
-  /// By client: its rank among all priorities.
+  /// By client: the levels of the GPU's priorities that it has.
   std::vector<ipc::PriorityBand> bands() const;
-  /// The least limit of the client's slice and those above.
-  std::optional<std::uint64_t> memory_limit(const Client& client) const;
 
   std::vector<Gpu> devices_;
   std::vector<std::uint32_t> sms_;  ///< SMs that can be granted, per device
   sched::SliceTree tree_;
+  std::vector<sched::Effective> effective_;  ///< in the order of tree_.slices(), as is the next
   std::vector<sched::NodeInput> nodes_;
   std::vector<std::vector<sched::NodeInput>> nodes_on_;  ///< by device, because slices are active per device
   std::vector<std::vector<sched::Work>> work_;           ///< scratch, by device
@@ -172,6 +168,7 @@ class Scheduler {
   std::vector<DeviceGrants> grants_;
   sched::Allocator allocator_;
   KernelKnowledge knowledge_;
+  std::map<std::uint32_t, TokenBucket> learning_;  ///< by user
   Recorder recorder_;
   std::uint64_t jobs_ = 0;
   std::vector<std::map<std::string, JobQueue>> queues_;  ///< by device, then path of the slice

@@ -1,6 +1,6 @@
 // Policies for jobs in the tree: which clients take turns with each other, and what their launches teach.
 #include <algorithm>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "gpuctld/grants/scheduler.h"
@@ -8,6 +8,11 @@
 namespace gpuctl::daemon {
 
 namespace {
+
+/// How often a client's kernels are looked through for names that are wanted.
+constexpr std::uint64_t kNamesEveryNs = 1'000'000'000;
+/// Launches that are learnt from, of all programs of a user: they take about a twentieth of a core.
+constexpr TokenBucket::Rate kLearning{.per_second = 30'000, .burst = 10'000};
 
 /// The client takes turns with no other.
 void release(Client& client, std::size_t index, std::uint32_t wanted_jobs) {
@@ -21,51 +26,31 @@ void release(Client& client, std::size_t index, std::uint32_t wanted_jobs) {
 /// The clients on a device that one slice rules.
 struct Ruled {
   std::vector<JobQueue::Member> members;
-  std::set<std::int32_t> priorities;
-  std::set<std::uint32_t> ranks;
-  std::uint32_t bands = 1;
-  bool in_force = false;  ///< something other than the policy is in force for one of them
+  std::map<std::int32_t, ipc::PriorityBand> levels;  ///< by priority: of one of the members that have it
+  bool in_force = false;                             ///< something other than the policy is in force for one of them
 
-  void add(std::int32_t priority, ipc::PriorityBand band, bool other_in_force) {
-    priorities.insert(priority);
-    ranks.insert(band.rank);
-    bands = band.count;
+  void add(const JobQueue::Member& member, ipc::PriorityBand band, bool other_in_force) {
+    members.push_back(member);
+    levels.emplace(member.priority, band);
     in_force |= other_in_force;
   }
 
   /// Whether the GPU's own priorities do what the policy asks for when the programs run on it together. Then no kernel
   /// has to give SMs back: blocks of the job that comes first get in between those of the others.
   bool left_to_gpu(const std::string& policy) const {
-    const bool apart =
-        priorities.size() == members.size() && ranks.size() == members.size() && bands <= ipc::kBandsApart;
-    return apart && !in_force && (*sched::make_job_policy(policy))->priority_decides();
+    if (levels.size() != members.size() || in_force) return false;
+    std::uint32_t free_from = 0;  // by the levels of a GPU that has ipc::kBandsApart
+    for (const auto& [priority, band] : levels) {
+      if (band.rank * ipc::kBandsApart / band.count < free_from) return false;
+      free_from = (band.rank + 1) * ipc::kBandsApart / band.count;
+    }
+    return (*sched::make_job_policy(policy))->priority_decides();
   }
 };
 
 }  // namespace
 
-/// The topmost slice with a policy for jobs on a path rules all that is in and below it. A job's priority is its
-/// client's, bounded by the slices on its path that are below the ruling slice.
-std::vector<Scheduler::Rule> Scheduler::rules() const {
-  std::vector<Rule> rules;
-  for (const auto& [path, slice] : tree_.slices()) {
-    const auto index = static_cast<std::int32_t>(rules.size());
-    const std::int32_t parent = nodes_[rules.size()].parent;
-    Rule rule{.path = &path, .slice = &slice, .priority = slice.priority, .most = slice.max};
-    if (parent >= 0) {
-      const Rule& above = rules[static_cast<std::size_t>(parent)];
-      rule.by = above.by;
-      rule.most = std::min(above.most, slice.max);
-      if (above.by >= 0 && above.by != parent) rule.priority = std::min(above.priority, slice.priority);
-    }
-    if (rule.by < 0 && !slice.job_policy.empty()) rule.by = index;
-    rules.push_back(rule);
-  }
-  return rules;
-}
-
 void Scheduler::rebuild_queues(std::uint64_t now_ns) {
-  const std::vector<Rule> rules = this->rules();
   const std::vector<ipc::PriorityBand> bands = this->bands();
   std::map<const Client*, ipc::PriorityBand> band_of;
   for (auto band = bands.begin(); const Client& client : clients_) band_of[&client] = *band++;
@@ -74,33 +59,32 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
   for (std::size_t device = 0; device < grants_.size(); ++device) {
     const std::span<const DeviceGrants::Member> there = grants_[device].members();
     const std::vector<bool> in_force = grants_[device].in_force_without_jobs(nodes_on_[device]);
-    std::map<std::string, Ruled> ruled;  // by path of the slice that rules
+    std::map<std::int32_t, Ruled> ruled;  // by index of the slice that rules
     for (std::size_t i = 0; i < there.size(); ++i) {
       Client& client = *there[i].client;
-      const Rule& rule = rules[client.node];
-      if (rule.by < 0) {
+      const sched::Effective& own = effective_[client.node];
+      if (own.ruler < 0) {
         release(client, there[i].slot, unruled);
         continue;
       }
-      const std::int32_t priority = std::min(client.hint.value_or(rule.priority), rule.priority);
-      Ruled& queue = ruled[*rules[static_cast<std::size_t>(rule.by)].path];
-      queue.members.push_back({&client, there[i].slot, priority, rule.slice->weight});
-      queue.add(priority, band_of.at(&client), in_force[i]);
+      const std::int32_t priority = std::min(client.hint.value_or(own.turn_priority), own.turn_priority);
+      ruled[own.ruler].add({&client, there[i].slot, priority}, band_of.at(&client), in_force[i]);
     }
     std::map<std::string, JobQueue> before = std::exchange(queues_[device], {});
-    for (const Rule& rule : rules) {
-      if (rule.by < 0 || rules[static_cast<std::size_t>(rule.by)].path != rule.path) continue;
-      const std::string& policy = rule.slice->job_policy;
-      Ruled& queue = ruled[*rule.path];
+    std::int32_t index = -1;
+    for (const auto& [path, slice] : tree_.slices()) {
+      const sched::Effective& own = effective_[static_cast<std::size_t>(++index)];
+      if (own.ruler != index) continue;
+      const std::string& policy = slice.job_policy;
+      Ruled& queue = ruled[index];
       if (!grants_[device].time_sliced() && queue.left_to_gpu(policy)) {
         for (const JobQueue::Member& member : queue.members) release(*member.client, member.slot, unruled);
         continue;
       }
-      const sched::CapSM capacity = std::max(std::min(rule.most, sched::CapSM{sms_[device]}), sched::CapSM{1});
-      queues_[device].insert(before.extract(*rule.path));
-      const auto [found, added] =
-          queues_[device].try_emplace(*rule.path, policy, capacity, sms_[device], knowledge_, jobs_);
-      found->second.renew(policy, capacity, std::move(queue.members), now_ns);
+      const sched::CapSM capacity = std::max(std::min(own.max, sched::CapSM{sms_[device]}), sched::CapSM{1});
+      queues_[device].insert(before.extract(path));
+      const auto [found, added] = queues_[device].try_emplace(path, policy, capacity, sms_[device], knowledge_, jobs_);
+      found->second.renew(policy, capacity, std::move(queue.members), nodes_, now_ns);
     }
   }
 }
@@ -119,24 +103,31 @@ std::uint64_t Scheduler::again_ns() const {
   return again;
 }
 
-void Scheduler::learn() {
+void Scheduler::learn(std::uint64_t now_ns) {
+  std::erase_if(learning_, [now_ns](const auto& user) { return user.second.full(now_ns); });
   for (Client& client : clients_) {
+    const std::uint32_t uid = client.identity().uid;
+    TokenBucket& budget = learning_.try_emplace(uid, kLearning).first->second;
+    if (budget.wait(now_ns).count() > 0) continue;  // its clients drop what they cannot report
     records_.clear();
     client.take_records(records_);
+    budget.charge(static_cast<double>(records_.size()), now_ns);
     for (const ipc::Record& record : records_) {
       const std::size_t index =
           (record.evictions & ~(ipc::kWholeDevice | ipc::kOriginalForm)) >> ipc::kRecordDeviceShift;
       if (index >= client.slots().size() || client.slots()[index].device < 0) continue;
       const std::uint32_t sms = sms_[static_cast<std::size_t>(client.slots()[index].device)];
       if ((record.evictions & ipc::kOriginalForm) != 0) {  // one of several, perhaps; it says its SMs itself
-        knowledge_.learn(record, sms);
+        knowledge_.learn(uid, record, sms);
         continue;
       }
-      const sched::Time alone = knowledge_.learn(record, sms, held_by(client, index, record));
+      const sched::Time alone = knowledge_.learn(uid, record, sms, held_by(client, index, record));
       if (recorder_.wanted() && alone > sched::Time{0}) this->record(client, index, record, alone);
     }
-    if (!knowledge_.wants_names()) continue;
-    for (const ipc::Kernel& kernel : client.kernels()) knowledge_.name(kernel.module, kernel.name);
+    // Some hashes may never get a name, so it is not tried at each call.
+    if (!knowledge_.wants_names(uid) || now_ns < client.names_told_ns + kNamesEveryNs) continue;
+    client.names_told_ns = now_ns;
+    for (const ipc::Kernel& kernel : client.kernels()) knowledge_.name(uid, kernel.module, kernel.name);
   }
 }
 
@@ -165,9 +156,9 @@ void Scheduler::record(const Client& client, std::size_t slot, const ipc::Record
   const std::uint32_t evictions = launch.evictions & 0xffff;
   recorder_.add({.pid = client.identity().pid,
                  .slice = client.slice(),
-                 .kernel = knowledge_.name_of(launch.kernel),
+                 .kernel = knowledge_.name_of(client.identity().uid, launch.kernel),
                  .device = devices_[device].index,
-                 .priority = nodes_[client.node].priority,
+                 .priority = effective_[client.node].priority,
                  .weight = nodes_[client.node].weight,
                  .issued_ns = bounded(launch.issued_ns),
                  .done_ns = bounded(launch.done_ns),
@@ -179,7 +170,7 @@ void Scheduler::record(const Client& client, std::size_t slot, const ipc::Record
 }
 
 Recorder::Part Scheduler::read_records(const void* reader, std::uint64_t now_ns) {
-  learn();
+  learn(now_ns);
   const bool wanted = recorder_.wanted();
   Recorder::Part part = recorder_.read(reader);
   if (!wanted) decide_anew(now_ns);

@@ -232,11 +232,11 @@ TEST(JobsInScheduler, LearnsFromLaunchesThatEnded) {
   ASSERT_TRUE(loaded) << loaded.error().message;
   ASSERT_EQ(restored.list().size(), 1u);
   EXPECT_EQ(restored.list()[0].launches, 20);
-  EXPECT_TRUE(restored.wants_names());
+  EXPECT_TRUE(restored.wants_names(1000));
   EXPECT_FALSE(restored.from_json({{"version", 2}}));
   EXPECT_EQ(restored.list().size(), 1u) << "nothing half-applied";
   const ipc::Head head{.kernel = 7, .total = 132, .threads = 256, .per_sm = 1};
-  EXPECT_EQ(restored.predict(head, 132), scheduler.knowledge().predict(head, 132));
+  EXPECT_EQ(restored.predict(1000, head, 132), scheduler.knowledge().predict(1000, head, 132));
 }
 
 TEST(JobsInScheduler, RecordingIsInForceAtOnceAndAsLongAsThereIsAReader) {

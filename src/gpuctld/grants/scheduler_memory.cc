@@ -29,13 +29,6 @@ bool is_within(std::string_view path, std::string_view above) {
 
 }  // namespace
 
-std::optional<std::uint64_t> Scheduler::memory_limit(const Client& client) const {
-  std::optional<std::uint64_t> least;
-  each_limit(tree_, client.slice(),
-             [&](std::string_view, std::uint64_t limit) { least = std::min(least.value_or(limit), limit); });
-  return least;
-}
-
 Scheduler::MemoryAnswer Scheduler::hold_memory(Client& client, std::size_t index, std::uint64_t bytes) {
   MemoryAnswer answer;
   Client::Slot& own = client.slots()[index];

@@ -142,7 +142,7 @@ TEST(OriginalFormInScheduler, ATimeOnSomeSmsCountsInProportion) {
   EXPECT_EQ(known[0].evict_us, 0) << "2 is no number of evictions";
   EXPECT_TRUE(known[0].curve.empty());
   const ipc::Head head{.kernel = 7, .total = 4, .threads = 128, .per_sm = 1, .original = 1};
-  EXPECT_EQ(scheduler.knowledge().predict(head, kSms), sched::Time{20 * kMs});
+  EXPECT_EQ(scheduler.knowledge().predict(1000, head, kSms), sched::Time{20 * kMs});
 }
 
 TEST(OriginalFormInScheduler, ItIsNotRecordedAsThoughItWereAll) {

@@ -73,7 +73,7 @@ TEST(Scheduler, ChangedSettingsReachTheClients) {
   EXPECT_EQ(batch.stub->grant[0].priority, 3);
 }
 
-TEST(Scheduler, APriorityIsARankAmongAllThatThereAre) {
+TEST(Scheduler, APriorityIsAPartOfTheGpusLevels) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
   ASSERT_TRUE(tree.create("ls", {.priority = 50}, kRoot));
   ASSERT_TRUE(tree.create("ls/inner", {.priority = 70}, kRoot));
@@ -89,11 +89,11 @@ TEST(Scheduler, APriorityIsARankAmongAllThatThereAre) {
   EXPECT_EQ(band(batch), (ipc::PriorityBand{0, 2}));
   EXPECT_EQ(band(inner), (ipc::PriorityBand{1, 2}));
   scheduler.set_hint(*inner.client, 10, 3);
-  EXPECT_EQ(band(inner), (ipc::PriorityBand{1, 3}));
+  EXPECT_EQ(band(inner), (ipc::PriorityBand{2, 4})) << "of five levels ls has the third to the fifth, inner the third";
   ASSERT_TRUE(tree.change("batch", {.reserve = 8}, kRoot));
   scheduler.set_tree(tree, 4);
-  EXPECT_EQ(band(root), (ipc::PriorityBand{0, 4}));
-  EXPECT_EQ(band(batch), (ipc::PriorityBand{1, 4})) << "among equals who has a reserve goes first";
+  EXPECT_EQ(band(root), (ipc::PriorityBand{0, 3}));
+  EXPECT_EQ(band(batch), (ipc::PriorityBand{1, 3})) << "among equals who has a reserve goes first";
 }
 
 TEST(Scheduler, ARemovedClientsGrantIsFreeAtOnce) {
@@ -230,6 +230,24 @@ TEST(Scheduler, LongBlockTasksExtendTheDeadline) {
   scheduler.update(2);
   EXPECT_TRUE(scheduler.check_deadlines(140'000'000).empty());
   EXPECT_EQ(scheduler.check_deadlines(160'000'000).size(), 1u);
+}
+
+TEST(Scheduler, BlockTasksThatAreTooLongAreNotBelieved) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend),
+                      {.longest_block_task = std::chrono::milliseconds(200)});
+  FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
+  batch.client->report({{.name = "k", .block_task_ns = 10'000'000'000}});
+  batch.demand(132);
+  batch.stub->usage[0].holding = 132;
+  scheduler.update(1);
+  batch.stub->usage[0].applied_epoch = batch.epoch();
+  ls.demand(8);
+  scheduler.update(2);
+  scheduler.update(240'000'000);
+  EXPECT_EQ(ls.granted(), 0u);
+  scheduler.update(260'000'000);
+  EXPECT_EQ(ls.granted(), 8u) << "the reserve that was lent is back";
+  EXPECT_EQ(scheduler.check_deadlines(260'000'000).size(), 1u);
 }
 
 TEST(Scheduler, ADisobeyingClientIsFoundOncePerEpisode) {

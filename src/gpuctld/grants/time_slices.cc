@@ -3,37 +3,11 @@
 #include <algorithm>
 
 #include "ipc/stub.h"
-#include "sched/slice.h"
+#include "sched/effective/weight_parts.h"
 
 namespace gpuctl::daemon {
 
 namespace {
-
-/// The fraction of the GPU's time that each program of a node is due, by weights alone; by node.
-std::vector<double> shares(std::span<const sched::NodeInput> nodes, std::span<const TimeShare> programs) {
-  std::vector<std::uint32_t> own(nodes.size(), 0);
-  for (const TimeShare& program : programs) ++own[program.node];
-  std::vector<bool> inhabited(nodes.size(), false);
-  std::vector<double> weights(nodes.size(), 0);   // sum over what is directly below a node
-  for (std::size_t n = nodes.size(); n-- > 0;) {  // children before their parents
-    inhabited[n] = inhabited[n] || own[n] > 0;
-    if (own[n] > 0) weights[n] += sched::kWeightDefault;
-    if (nodes[n].parent < 0 || !inhabited[n]) continue;
-    const auto parent = static_cast<std::size_t>(nodes[n].parent);
-    inhabited[parent] = true;
-    weights[parent] += nodes[n].weight;
-  }
-  std::vector<double> whole(nodes.size(), 1), each(nodes.size(), 0);
-  for (std::size_t n = 0; n < nodes.size(); ++n) {
-    if (!inhabited[n]) continue;
-    if (nodes[n].parent >= 0) {
-      const auto parent = static_cast<std::size_t>(nodes[n].parent);
-      whole[n] = whole[parent] * nodes[n].weight / weights[parent];
-    }
-    if (own[n] > 0) each[n] = whole[n] * sched::kWeightDefault / weights[n] / own[n];
-  }
-  return each;
-}
 
 /// The root's reserve is the whole GPU. It does not put the root's own programs first.
 bool has_reserve(const sched::NodeInput& node) {
@@ -43,7 +17,10 @@ bool has_reserve(const sched::NodeInput& node) {
 }  // namespace
 
 std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, std::span<const TimeShare> programs) {
-  const std::vector<double> share = shares(nodes, programs);
+  std::vector<std::uint32_t> own(nodes.size(), 0);
+  for (const TimeShare& program : programs) ++own[program.node];
+  sched::WeightParts parts;
+  const std::span<const double> share = parts.compute(nodes, own);
   std::vector<bool> second(programs.size(), false);
   std::size_t seconds = 0;
   double most[2] = {0, 0};  // greatest share of the programs that come first, and of those that come second

@@ -19,6 +19,9 @@ constexpr std::uint64_t kUnknownLaunch = UINT64_MAX;
 /// A job that was given SMs counts as at work after this time, even if its client does not say that workers are there.
 constexpr std::uint64_t kComesWithinNs = 1'000'000;
 
+/// The weights of all jobs together, in round numbers.
+constexpr double kWeightOfAll = 1'000'000;
+
 Time instant(std::uint64_t ns) {
   return Time{static_cast<std::int64_t>(ns)};
 }
@@ -40,18 +43,20 @@ std::unique_ptr<sched::JobPolicy> JobQueue::make_policy() const {
   return std::move(sched::make_job_policy(policy_, std::move(inputs)).value());
 }
 
-void JobQueue::renew(const std::string& policy, CapSM capacity, std::vector<Member> members, std::uint64_t now_ns) {
+void JobQueue::renew(const std::string& policy, CapSM capacity, std::vector<Member> members,
+                     std::span<const sched::NodeInput> nodes, std::uint64_t now_ns) {
   if (policy != policy_) {
     policy_ = policy;
     scheduler_.set_policy(make_policy(), instant(now_ns));
   }
   scheduler_.set_capacity(capacity);
   members_ = std::move(members);
+  nodes_ = nodes;
   anything_new_ = true;
   for (const Member& member : members_) {
     Client::Slot& slot = member.client->slots()[member.slot];
     if (std::exchange(slot.queue, this) != this) slot.job = {};
-    scheduler_.set_priority(slot.job.id, member.priority, member.weight);
+    scheduler_.set_priority(slot.job.id, member.priority);
   }
   const auto is_latest = [this](const Member& member) { return member.client == latest_; };
   if (std::none_of(members_.begin(), members_.end(), is_latest))
@@ -79,6 +84,7 @@ bool JobQueue::update(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   for (const New& job : new_) arrive(job);
   for (const Member& member : members_) follow(member, deadline, now_ns);
   if (std::exchange(anything_new_, false) || now >= decide_at_) {
+    weigh();
     decide_at_ = scheduler_.decide(now).again;
     if (start_those_at_work(now_ns)) decide_at_ = scheduler_.decide(now).again;
   }
@@ -89,6 +95,18 @@ bool JobQueue::update(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
       again_ns_ = std::min(again_ns_, (slot.job.given_ns != 0 ? slot.job.given_ns : now_ns) + kComesWithinNs);
   }
   return admit();
+}
+
+/// The weight of a job is the part of the time that it is due beside the other jobs that are there now. So a slice is
+/// due its part however many slices, clients and weights there are below it.
+void JobQueue::weigh() {
+  jobs_in_.assign(nodes_.size(), 0);
+  for (const Member& member : members_)
+    jobs_in_[member.client->node] += member.client->slots()[member.slot].job.id != 0;
+  const std::span<const double> parts = parts_.compute(nodes_, jobs_in_);
+  for (const Member& member : members_)
+    scheduler_.set_weight(member.client->slots()[member.slot].job.id,
+                          static_cast<std::uint32_t>(std::lround(parts[member.client->node] * kWeightOfAll)));
 }
 
 /// Finds whether the member's job is over and another one is there.
@@ -106,24 +124,24 @@ void JobQueue::look_at(const Member& member, std::uint64_t now_ns) {
 void JobQueue::arrive(const New& job) {
   const Member& member = *job.member;
   Client::Slot& slot = member.client->slots()[member.slot];
+  const std::uint32_t uid = member.client->identity().uid;
   slot.job = {.id = ++next_id_, .launch = job.head ? job.head->launch : kUnknownLaunch, .inherits = slot.written > 0};
   sched::Arrival arrival{.id = slot.job.id,
                          .owner = reinterpret_cast<std::uintptr_t>(member.client),
                          .kernel = KernelKnowledge::kNoId,
                          .priority = member.priority,
-                         .weight = member.weight,
                          .need = scheduler_.capacity(),
                          .predicted = kUnknownDuration,
                          .eviction = kUnknownEviction};
   if (const auto& head = job.head; head && head->original != 0) {
     slot.job.original = true;
-    slot.job.known = knowledge_.knows_duration(head->kernel);
-    arrival.predicted = knowledge_.predict(*head, sms_);
+    slot.job.known = knowledge_.knows_duration(uid, head->kernel);
+    arrival.predicted = knowledge_.predict(uid, *head, sms_);
   } else if (head) {
     arrival.need = CapSM{std::clamp((head->total + head->per_sm - 1) / head->per_sm, 1u, sms_)};
-    arrival.kernel = knowledge_.id(head->kernel);
-    arrival.predicted = knowledge_.predict(*head, sms_);
-    arrival.eviction = knowledge_.eviction(head->kernel);
+    arrival.kernel = knowledge_.id(uid, head->kernel);
+    arrival.predicted = knowledge_.predict(uid, *head, sms_);
+    arrival.eviction = knowledge_.eviction(uid, head->kernel);
   }
   if (job.head) slot.job.unclaimed = arrival.predicted;
   scheduler_.arrive(arrival, job.arrived);

@@ -14,12 +14,14 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "gpuctld/clients/client.h"
 #include "gpuctld/jobs/kernel_knowledge.h"
+#include "sched/effective/weight_parts.h"
 #include "sched/temporal/scheduler.h"
 
 namespace gpuctl::daemon {
@@ -30,7 +32,6 @@ class JobQueue {
     Client* client;
     std::size_t slot;
     std::int32_t priority;
-    std::uint32_t weight;
   };
 
   /// `policy`: "name:option=value", already checked. `capacity`: the most that the slice may have; `sms`: the device's.
@@ -38,8 +39,10 @@ class JobQueue {
   JobQueue(std::string policy, sched::CapSM capacity, std::uint32_t sms, KernelKnowledge& knowledge,
            std::uint64_t& next_id);
 
-  /// Clients or settings changed. Jobs of members that stay go on, even under another policy.
-  void renew(const std::string& policy, sched::CapSM capacity, std::vector<Member> members, std::uint64_t now_ns);
+  /// Clients or settings changed. Jobs of members that stay go on, even under another policy. `nodes`: of the tree,
+  /// valid until the next call.
+  void renew(const std::string& policy, sched::CapSM capacity, std::vector<Member> members,
+             std::span<const sched::NodeInput> nodes, std::uint64_t now_ns);
 
   /// Called when the client is about to go.
   void forget(const Client& client, std::uint64_t now_ns);
@@ -67,6 +70,7 @@ class JobQueue {
   void follow(const Member& member, std::chrono::nanoseconds deadline, std::uint64_t now_ns);
   bool at_work(Client::Slot& slot, const sched::Job& job, std::uint64_t now_ns) const;
   bool start_those_at_work(std::uint64_t now_ns);
+  void weigh();
   bool admit();
 
   std::string policy_;
@@ -75,6 +79,9 @@ class JobQueue {
   sched::Scheduler scheduler_;
   std::uint64_t& next_id_;
   std::vector<Member> members_;
+  std::span<const sched::NodeInput> nodes_;
+  sched::WeightParts parts_;
+  std::vector<std::uint32_t> jobs_in_;  ///< scratch of weigh(): by node
   std::vector<New> new_;
   const Client* latest_ = nullptr;  ///< the client that ran last
   /// Since the latest decision. Policies are asked after events, not at every update().

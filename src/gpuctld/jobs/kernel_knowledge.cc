@@ -5,6 +5,7 @@
 #include <boost/json/object.hpp>
 #include <charconv>
 #include <cmath>
+#include <ranges>
 
 #include "ipc/fields.h"
 #include "ipc/message.h"
@@ -33,6 +34,22 @@ std::string to_key(std::uint64_t hash) {
   std::string key(16, '0');
   for (std::size_t i = key.size(); hash != 0; hash /= 16) key[--i] = kDigits[hash % 16];
   return key;
+}
+
+/// The name of a user's kernel in the predictor and in the file. Root's are named as all were in earlier versions.
+std::string to_key(std::uint32_t uid, std::uint64_t hash) {
+  return to_key(hash) + (uid == 0 ? "" : "@" + std::to_string(uid));
+}
+
+/// False if the text is no such name.
+bool from_key(std::string_view key, std::uint32_t& uid, std::uint64_t& hash) {
+  const std::string_view digits = key.substr(0, 16);
+  const auto [hash_end, hash_problem] = std::from_chars(digits.data(), digits.data() + digits.size(), hash, 16);
+  if (hash_problem != std::errc{} || digits.size() != 16 || hash_end != digits.data() + 16) return false;
+  uid = 0;
+  if (key.size() == 16) return true;
+  const auto [end, problem] = std::from_chars(key.data() + 17, key.data() + key.size(), uid);
+  return key[16] == '@' && problem == std::errc{} && end == key.data() + key.size() && uid != 0;
 }
 
 template <class Launch>
@@ -74,35 +91,84 @@ std::uint32_t usable(const ipc::Record& launch, std::uint32_t sms) {
 
 }  // namespace
 
-Time KernelKnowledge::predict(const ipc::Head& launch, std::uint32_t sms) const {
+const KernelKnowledge::Kernel* KernelKnowledge::find(std::uint32_t uid, std::uint64_t hash) const {
+  const auto found = kernels_.find({uid, hash});
+  return found == kernels_.end() ? nullptr : &found->second;
+}
+
+Time KernelKnowledge::predict(std::uint32_t uid, const ipc::Head& launch, std::uint32_t sms) const {
   const Time tasks = from_tasks(launch, sms), fallback = tasks > Time{0} ? tasks : kUnknownDuration;
-  const auto found = kernels_.find(launch.kernel);
-  return found == kernels_.end() ? fallback : predictor_.predict(found->second.id, shape_of(launch), fallback);
+  const Kernel* kernel = find(uid, launch.kernel);
+  return kernel == nullptr ? fallback : predictor_.predict(kernel->id, shape_of(launch), fallback);
 }
 
-bool KernelKnowledge::knows_duration(std::uint64_t kernel) const {
-  const auto found = kernels_.find(kernel);
-  return found != kernels_.end() && found->second.launches > 0;
+bool KernelKnowledge::knows_duration(std::uint32_t uid, std::uint64_t kernel) const {
+  const Kernel* found = find(uid, kernel);
+  return found != nullptr && found->launches > 0;
 }
 
-Time KernelKnowledge::eviction(std::uint64_t kernel) const {
-  const auto found = kernels_.find(kernel);
-  return found == kernels_.end() ? kUnknownEviction : predictor_.eviction(found->second.id, kUnknownEviction);
+Time KernelKnowledge::eviction(std::uint32_t uid, std::uint64_t kernel) const {
+  const Kernel* found = find(uid, kernel);
+  return found == nullptr ? kUnknownEviction : predictor_.eviction(found->id, kUnknownEviction);
 }
 
-KernelKnowledge::Kernel* KernelKnowledge::find_or_add(std::uint64_t hash) {
-  const auto found = kernels_.find(hash);
-  if (found != kernels_.end()) return &found->second;
-  if (kernels_.size() >= kMaxLearntKernels) return nullptr;
-  Kernel& kernel = kernels_[hash];
-  kernel.id = predictor_.id(to_key(hash));
-  ++unnamed_;
-  return &kernel;
+KernelKnowledge::Kernel& KernelKnowledge::find_or_add(std::uint32_t uid, std::uint64_t hash) {
+  const auto found = kernels_.find({uid, hash});
+  if (found != kernels_.end()) {
+    auto& recent = users_.at(uid).recent;
+    recent.splice(recent.end(), recent, found->second.place);
+    return found->second;
+  }
+  make_room(uid);
+  return add(uid, hash);
 }
 
-std::uint32_t KernelKnowledge::id(std::uint64_t kernel) const {
-  const auto found = kernels_.find(kernel);
-  return found == kernels_.end() ? kNoId : found->second.id;
+KernelKnowledge::Kernel& KernelKnowledge::add(std::uint32_t uid, std::uint64_t hash) {
+  User& user = users_[uid];
+  Kernel& kernel = kernels_[{uid, hash}];
+  kernel.id = predictor_.id(to_key(uid, hash));
+  kernel.place = user.recent.insert(user.recent.end(), hash);
+  ++user.unnamed;
+  return kernel;
+}
+
+void KernelKnowledge::make_room(std::uint32_t uid) {
+  const auto own = users_.find(uid);
+  if (own != users_.end() && own->second.recent.size() >= kMaxLearntKernelsOfUser) {
+    drop(uid, own->second.recent.front());
+  } else if (kernels_.size() >= kMaxLearntKernels) {
+    const auto most = std::ranges::max_element(users_, {}, [](const auto& user) { return user.second.recent.size(); });
+    drop(most->first, most->second.recent.front());
+  }
+}
+
+void KernelKnowledge::drop(std::uint32_t uid, std::uint64_t hash) {
+  const auto found = kernels_.find({uid, hash});
+  const auto user = users_.find(uid);
+  user->second.unnamed -= found->second.name.empty();
+  user->second.recent.erase(found->second.place);
+  if (user->second.recent.empty()) users_.erase(user);
+  predictor_.forget(found->second.id);
+  kernels_.erase(found);
+  changed_ = true;
+}
+
+std::size_t KernelKnowledge::forget(std::optional<std::uint32_t> uid) {
+  std::vector<Key> keys;
+  for (const auto& [key, kernel] : kernels_)
+    if (!uid || key.first == *uid) keys.push_back(key);
+  for (const auto& [user, hash] : keys) drop(user, hash);
+  return keys.size();
+}
+
+bool KernelKnowledge::wants_names(std::uint32_t uid) const {
+  const auto found = users_.find(uid);
+  return found != users_.end() && found->second.unnamed > 0;
+}
+
+std::uint32_t KernelKnowledge::id(std::uint32_t uid, std::uint64_t kernel) const {
+  const Kernel* found = find(uid, kernel);
+  return found == nullptr ? kNoId : found->id;
 }
 
 std::span<const sched::CurvePoint> KernelKnowledge::curve(std::uint32_t id, std::uint32_t sms) {
@@ -127,36 +193,35 @@ void KernelKnowledge::learn_curve(Kernel& kernel, const ipc::Record& launch, con
 }
 
 /// Duration on the whole device; 0 if unknown.
-Time KernelKnowledge::alone(const ipc::Record& launch, std::uint32_t sms,
+Time KernelKnowledge::alone(std::uint32_t uid, const ipc::Record& launch, std::uint32_t sms,
                             const std::optional<GrantHistory::Held>& held) {
-  if (is_original(launch)) return alone_in_original_form(launch, sms);
+  if (is_original(launch)) return alone_in_original_form(uid, launch, sms);
   if (is_whole(launch)) return Time{static_cast<std::int64_t>(launch.done_ns - launch.start_ns)};
   if (!held) return from_tasks(launch, sms);
   const auto capsm = static_cast<std::uint32_t>(std::lround(held->capsm));
-  return Time{std::llround(at_work_ns(launch, *held) * speed(id(launch.kernel), capsm, usable(launch, sms), sms))};
+  return Time{std::llround(at_work_ns(launch, *held) * speed(id(uid, launch.kernel), capsm, usable(launch, sms), sms))};
 }
 
 /// A launch that was confined to some SMs counts as scaling, unless the persistent form of its kernel was seen not to
 /// scale.
-Time KernelKnowledge::alone_in_original_form(const ipc::Record& launch, std::uint32_t sms) {
+Time KernelKnowledge::alone_in_original_form(std::uint32_t uid, const ipc::Record& launch, std::uint32_t sms) {
   if (launch.done_ns <= launch.start_ns) return Time{0};
   const std::uint32_t confined = launch.evictions & 0xffff;
-  const double speed = confined == 0 ? 1 : this->speed(id(launch.kernel), confined, usable(launch, sms), sms);
+  const double speed = confined == 0 ? 1 : this->speed(id(uid, launch.kernel), confined, usable(launch, sms), sms);
   return Time{std::llround(static_cast<double>(launch.done_ns - launch.start_ns) * speed)};
 }
 
-Time KernelKnowledge::learn(const ipc::Record& launch, std::uint32_t sms,
+Time KernelKnowledge::learn(std::uint32_t uid, const ipc::Record& launch, std::uint32_t sms,
                             const std::optional<GrantHistory::Held>& held) {
   if (launch.done_ns > launch.start_ns && launch.done_ns - launch.start_ns >= kLongestLaunchNs) return Time{0};
   if (held) {
     // First, because with this point the curve may tell how long the launch takes alone.
-    if (Kernel* known = find_or_add(launch.kernel)) learn_curve(*known, launch, *held);
+    learn_curve(find_or_add(uid, launch.kernel), launch, *held);
     changed_ = true;
   }
-  const Time took = alone(launch, sms, held);
+  const Time took = alone(uid, launch, sms, held);
   if (took <= Time{0} || took >= Time{kLongestLaunchNs}) return Time{0};
-  Kernel* kernel = find_or_add(launch.kernel);
-  if (kernel == nullptr) return took;
+  Kernel* kernel = &find_or_add(uid, launch.kernel);
   changed_ = true;
   const sched::LaunchShape shape = shape_of(launch);
   const auto ns = static_cast<double>(took.count());
@@ -169,37 +234,38 @@ Time KernelKnowledge::learn(const ipc::Record& launch, std::uint32_t sms,
   return took;
 }
 
-void KernelKnowledge::name(const std::string& module, const std::string& name) {
-  const auto found = kernels_.find(ipc::kernel_hash(module, name));
-  if (found == kernels_.end() || !found->second.name.empty()) return;
+void KernelKnowledge::name(std::uint32_t uid, const std::string& module, const std::string& name) {
+  const auto found = kernels_.find({uid, ipc::kernel_hash(module, name)});
+  if (found == kernels_.end() || name.empty() || !found->second.name.empty()) return;
   found->second.name = name;
   found->second.module = module;
-  --unnamed_;
+  --users_.at(uid).unnamed;
   changed_ = true;
 }
 
-std::string KernelKnowledge::name_of(std::uint64_t kernel) const {
-  const auto found = kernels_.find(kernel);
-  return found == kernels_.end() ? std::string() : found->second.name;
+std::string KernelKnowledge::name_of(std::uint32_t uid, std::uint64_t kernel) const {
+  const Kernel* found = find(uid, kernel);
+  return found == nullptr ? std::string() : found->name;
 }
 
 std::vector<ipc::KernelDurations> KernelKnowledge::list() const {
   const std::vector<sched::KernelKnowledge> known = predictor_.knowledge();
   std::vector<ipc::KernelDurations> result;
-  for (const auto& [hash, kernel] : kernels_) {
+  for (const auto& [key, kernel] : kernels_) {
     const sched::KernelKnowledge& learnt = known[kernel.id];
     std::vector<ipc::KernelPoint> curve;
     for (const sched::CurvePoint& point : learnt.curve)
       curve.push_back({static_cast<std::int64_t>(point.capsm.count),
                        static_cast<double>(point.whole.count()) / sched::kCurveTasks / 1000});
-    result.push_back({.name = kernel.name.empty() ? to_key(hash) : kernel.name,
+    result.push_back({.name = kernel.name.empty() ? to_key(key.second) : kernel.name,
                       .module = kernel.module,
                       .launches = static_cast<std::int64_t>(kernel.launches),
                       .predicted_us = kernel.predicted_ns / 1000,
                       .observed_us = kernel.mean_ns / 1000,
                       .error = learnt.error,
                       .evict_us = static_cast<double>(learnt.eviction.count()) / 1000,
-                      .curve = std::move(curve)});
+                      .curve = std::move(curve),
+                      .uid = key.first});
   }
   std::sort(result.begin(), result.end(),
             [](const auto& a, const auto& b) { return a.name != b.name ? a.name < b.name : a.module < b.module; });
@@ -208,13 +274,17 @@ std::vector<ipc::KernelDurations> KernelKnowledge::list() const {
 
 json::value KernelKnowledge::to_json() const {
   json::array names;
-  for (const auto& [hash, kernel] : kernels_)
-    names.push_back({{"key", to_key(hash)},
-                     {"name", ipc::to_utf8(kernel.name)},
-                     {"module", ipc::to_utf8(kernel.module)},
-                     {"launches", static_cast<std::int64_t>(kernel.launches)},
-                     {"mean_ns", kernel.mean_ns},
-                     {"predicted_ns", kernel.predicted_ns}});
+  for (const auto& [uid, user] : users_) {
+    for (const std::uint64_t hash : user.recent) {
+      const Kernel& kernel = *find(uid, hash);
+      names.push_back({{"key", to_key(uid, hash)},
+                       {"name", ipc::to_utf8(kernel.name)},
+                       {"module", ipc::to_utf8(kernel.module)},
+                       {"launches", static_cast<std::int64_t>(kernel.launches)},
+                       {"mean_ns", kernel.mean_ns},
+                       {"predicted_ns", kernel.predicted_ns}});
+    }
+  }
   return {{"version", kVersion}, {"kernels", names}, {"predictor", predictor_.to_json()}};
 }
 
@@ -228,16 +298,16 @@ Result<void> KernelKnowledge::from_json(const json::value& state) {
   if (auto loaded = read.predictor_.from_json(*predictor); !loaded) return loaded.error();
   for (ipc::Fields& item : fields.objects("kernels")) {
     const std::string key = item.text("key");
+    std::uint32_t uid = 0;
     std::uint64_t hash = 0;
-    const auto [end, problem] = std::from_chars(key.data(), key.data() + key.size(), hash, 16);
-    if (problem != std::errc{} || end != key.data() + key.size() || key.size() != 16)
-      item.complain("key", "is not 16 hexadecimal digits");
+    if (!from_key(key, uid, hash)) item.complain("key", "is not 16 hexadecimal digits, with @ and a user or without");
     if (!fields.ok() || read.kernels_.size() >= kMaxLearntKernels) break;
-    Kernel& kernel = read.kernels_[hash];
-    kernel.id = read.predictor_.id(key);
+    if (read.find(uid, hash) != nullptr) continue;
+    read.make_room(uid);
+    Kernel& kernel = read.add(uid, hash);
     kernel.name = item.text("name");
     kernel.module = item.text("module");
-    if (kernel.name.empty()) ++read.unnamed_;
+    if (!kernel.name.empty()) --read.users_.at(uid).unnamed;
     kernel.launches = static_cast<std::uint64_t>(item.integer("launches", 0));
     kernel.mean_ns = item.number("mean_ns");
     kernel.predicted_ns = item.number("predicted_ns");

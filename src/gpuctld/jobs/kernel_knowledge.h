@@ -1,14 +1,17 @@
 // What the daemon has learnt about kernels from the launches that clients report: a sched::Predictor and the kernels'
-// names, kept in a file across restarts. One thread.
+// names, kept in a file across restarts. Each user's programs teach about that user's kernels alone, so nobody's
+// reports change what is expected of the launches of others. One thread.
 #pragma once
 
 #include <boost/json/fwd.hpp>
 #include <chrono>
 #include <cstdint>
+#include <list>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -19,7 +22,9 @@
 
 namespace gpuctl::daemon {
 
-/// Kernels remembered of all clients ever. Later ones are not learnt.
+/// Kernels remembered of one user, and of all. A new one takes the place of the one that was launched the longest time
+/// ago: of the same user, or where there is no room for all, of the user with the most.
+inline constexpr std::size_t kMaxLearntKernelsOfUser = 1024;
 inline constexpr std::size_t kMaxLearntKernels = 4096;
 /// For a kernel that was never seen to end. The quantum of most policies.
 inline constexpr sched::Time kUnknownDuration = std::chrono::milliseconds{1};
@@ -31,19 +36,21 @@ class KernelKnowledge {
  public:
   /// How long the launch will take with the whole device of `sms` SMs: as learnt, else from the time of its
   /// block-tasks, else kUnknownDuration.
-  sched::Time predict(const ipc::Head& launch, std::uint32_t sms) const;
+  sched::Time predict(std::uint32_t uid, const ipc::Head& launch, std::uint32_t sms) const;
   /// Whether a duration was learnt from a launch of the kernel.
-  bool knows_duration(std::uint64_t kernel) const;
-  sched::Time eviction(std::uint64_t kernel) const;
+  bool knows_duration(std::uint32_t uid, std::uint64_t kernel) const;
+  sched::Time eviction(std::uint32_t uid, std::uint64_t kernel) const;
 
   /// Learns from a launch that ended on a device of `sms` SMs. `held`: the SMs that it had, if known. Returns how long
   /// it would have taken alone on the whole device; 0: unknown, and no duration was learnt.
-  sched::Time learn(const ipc::Record& launch, std::uint32_t sms, const std::optional<GrantHistory::Held>& held = {});
-  /// Names the kernel with that ipc::kernel_hash.
-  void name(const std::string& module, const std::string& name);
+  sched::Time learn(std::uint32_t uid, const ipc::Record& launch, std::uint32_t sms,
+                    const std::optional<GrantHistory::Held>& held = {});
+  /// Names the user's kernel with that ipc::kernel_hash.
+  void name(std::uint32_t uid, const std::string& module, const std::string& name);
 
-  /// The kernel's number in curve() and sched::Arrival; kNoId if nothing was learnt about it.
-  std::uint32_t id(std::uint64_t kernel) const;
+  /// The kernel's number in curve() and sched::Arrival; kNoId if nothing was learnt about it. When a kernel is
+  /// forgotten, another may get its number.
+  std::uint32_t id(std::uint32_t uid, std::uint64_t kernel) const;
   static constexpr std::uint32_t kNoId = UINT32_MAX;
   /// How the kernel scales on a device of `sms` SMs; empty if fewer than two numbers of SMs were seen. Valid until the
   /// next learn() or curve().
@@ -52,10 +59,13 @@ class KernelKnowledge {
   double speed(std::uint32_t id, std::uint32_t granted, std::uint32_t usable, std::uint32_t sms);
 
   /// The name given; empty if none was.
-  std::string name_of(std::uint64_t kernel) const;
+  std::string name_of(std::uint32_t uid, std::uint64_t kernel) const;
 
-  /// Whether some kernels have no name yet.
-  bool wants_names() const { return unnamed_ > 0; }
+  /// Whether some of the user's kernels have no name yet.
+  bool wants_names(std::uint32_t uid) const;
+
+  /// Forgets the user's kernels; without a user all. Returns how many.
+  std::size_t forget(std::optional<std::uint32_t> uid);
 
   /// Kernels with launches, by name.
   std::vector<ipc::KernelDurations> list() const;
@@ -74,15 +84,26 @@ class KernelKnowledge {
     double mean_ns = 0;          ///< of all launches, each as if alone on the whole device
     double predicted_ns = 0;     ///< for the latest launch
     std::uint32_t unsteady = 0;  ///< launches in a row whose SMs changed too much for a point of the curve
+    std::list<std::uint64_t>::iterator place;  ///< in User::recent
   };
-  sched::Time alone(const ipc::Record& launch, std::uint32_t sms, const std::optional<GrantHistory::Held>& held);
-  sched::Time alone_in_original_form(const ipc::Record& launch, std::uint32_t sms);
+  struct User {
+    std::list<std::uint64_t> recent;  ///< kernels: the one that was launched the longest time ago comes first
+    std::size_t unnamed = 0;
+  };
+  using Key = std::pair<std::uint32_t, std::uint64_t>;  ///< uid, ipc::kernel_hash
+  sched::Time alone(std::uint32_t uid, const ipc::Record& launch, std::uint32_t sms,
+                    const std::optional<GrantHistory::Held>& held);
+  sched::Time alone_in_original_form(std::uint32_t uid, const ipc::Record& launch, std::uint32_t sms);
   void learn_curve(Kernel& kernel, const ipc::Record& launch, const GrantHistory::Held& held);
-  Kernel* find_or_add(std::uint64_t hash);
+  const Kernel* find(std::uint32_t uid, std::uint64_t hash) const;
+  Kernel& find_or_add(std::uint32_t uid, std::uint64_t hash);
+  Kernel& add(std::uint32_t uid, std::uint64_t hash);
+  void make_room(std::uint32_t uid);
+  void drop(std::uint32_t uid, std::uint64_t hash);
 
   sched::Predictor predictor_;
-  std::unordered_map<std::uint64_t, Kernel> kernels_;  ///< by ipc::kernel_hash
-  std::size_t unnamed_ = 0;
+  std::map<Key, Kernel> kernels_;
+  std::map<std::uint32_t, User> users_;
   bool changed_ = false;
 };
 

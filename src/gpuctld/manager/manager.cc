@@ -1,5 +1,6 @@
 #include "gpuctld/manager/manager.h"
 
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -59,6 +60,17 @@ Result<std::map<std::string, std::string>> restore(const std::string& file, sche
   return std::move(loaded->state.configured);
 }
 
+/// For users other than root together. Each client takes four descriptors here; some are left for root.
+Budget budget_of_all() {
+  constexpr rlim_t kLeft = 256, kPerClient = 4;
+  Budget budget = kBudgetOfAll;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    budget.connections =
+        std::min<std::size_t>(budget.connections, (limit.rlim_cur - std::min(limit.rlim_cur, kLeft)) / kPerClient);
+  return budget;
+}
+
 /// Empties an eventfd that another process may have made blocking.
 void drain(int eventfd) {
   std::uint64_t count = 0;
@@ -103,6 +115,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
       log_(std::move(log)),
       scheduler_(std::move(devices), std::move(tree), conditions()),
       returning_(context, scheduler_, log_, [this] { on_freed(); }),
+      budgets_(options_.root_uid, kBudgetOfUser, budget_of_all()),
       mps_(context),
       departed_(context),
       tick_timer_(context),
@@ -116,7 +129,8 @@ Conditions Manager::conditions() const {
   return {.time_sliced = !mps_active(),
           .sets_time_slices = config_.daemon.time_slices,
           .always_preemptible = config_.daemon.always_preemptible || options_.evict_storm.count() > 0,
-          .deadline = config_.daemon.evict_deadline};
+          .deadline = config_.daemon.evict_deadline,
+          .longest_block_task = config_.daemon.longest_block_task};
 }
 
 Manager::~Manager() {
@@ -125,9 +139,10 @@ Manager::~Manager() {
 
 void Manager::serve(int listener) {
   server_ = std::make_unique<VarlinkServer>(
-      context_, listener,
+      context_, listener, budgets_,
       VarlinkServer::Handler{[this](Session& session, const ipc::Call& request) { return call(session, request); },
-                             [this](Session& session) { on_closed(session); }});
+                             [this](Session& session) { on_closed(session); },
+                             [this](std::uint32_t uid) { on_refused(uid); }});
   if (options_.evict_storm.count() > 0) arm_storm();
 }
 
@@ -230,9 +245,11 @@ void Manager::Member::wait_for_kick() {
   kick.async_wait(asio::posix::stream_descriptor::wait_read, [self = shared_from_this()](error_code error) {
     if (error || self->gone) return;
     drain(self->kick.native_handle());
-    self->manager.on_kick();
-    self->resting = ++self->kicks >= kKicksPerTick;
-    if (!self->resting) self->wait_for_kick();
+    const bool in_time = self->manager.on_kick(self->client.identity().uid);
+    self->resting = ++self->kicks >= kKicksPerTick || !in_time;
+    if (!self->resting) return self->wait_for_kick();
+    self->manager.anybody_rests_ = true;
+    self->manager.arm_tick();
   });
 }
 
@@ -242,9 +259,13 @@ void Manager::Member::wait_for_exit() {
   });
 }
 
-void Manager::on_kick() {
-  scheduler_.update(now_ns());
+/// False if the user's programs have woken the daemon too often.
+bool Manager::on_kick(std::uint32_t uid) {
+  const std::uint64_t began = now_ns();
+  scheduler_.update(began);
   arm_tick();
+  const std::uint64_t now = now_ns();
+  return budgets_.woke(uid, std::chrono::nanoseconds(now - began), now);
 }
 
 /// Frees what the session's client held before anything else is served.
@@ -263,12 +284,24 @@ void Manager::on_closed(Session& session) {
   on_freed();
 }
 
+void Manager::on_refused(std::uint32_t uid) {
+  log_of(uid, "a connection of user " + std::to_string(uid) + " is closed: this user, or all users, have too many");
+}
+
+void Manager::log_of(std::uint32_t uid, const std::string& line) {
+  const auto left_out = budgets_.log_line(uid, now_ns());
+  if (!left_out) return;
+  if (*left_out > 0)
+    log_(std::to_string(*left_out) + " lines about programs of user " + std::to_string(uid) + " were left out");
+  log_(line);
+}
+
 /// Makes the next tick come soon enough for what the clients do.
 void Manager::arm_tick() {
   if (stopped_ || members_.empty()) return;
-  const std::chrono::microseconds wait = scheduler_.waiting() ? kHandoverTick
-                                         : scheduler_.busy()  ? std::chrono::microseconds(kBusyTick)
-                                                              : kIdleTick;
+  const std::chrono::microseconds wait = scheduler_.waiting()                  ? kHandoverTick
+                                         : scheduler_.busy() || anybody_rests_ ? std::chrono::microseconds(kBusyTick)
+                                                                               : kIdleTick;
   const std::chrono::steady_clock::time_point again{
       std::chrono::nanoseconds(std::min<std::uint64_t>(scheduler_.again_ns(), INT64_MAX))};
   const auto at = std::min(std::chrono::steady_clock::now() + wait, again);
@@ -286,6 +319,7 @@ void Manager::arm_tick() {
 void Manager::tick() {
   const std::uint64_t now = now_ns();
   scheduler_.update(now);
+  anybody_rests_ = false;
   for (const auto& [session, member] : members_) {
     member->kicks = 0;
     if (std::exchange(member->resting, false)) member->wait_for_kick();
@@ -300,7 +334,7 @@ void Manager::handle_disobedience(Client& client) {
   const std::string who = "process " + std::to_string(client.identity().pid) + " (" + client.identity().command +
                           ", slice " + client.slice() + ")";
   const bool stop = config_.daemon.on_disobey == OnDisobey::stop;
-  log_(who + " has not given back SMs within its deadline" + (stop ? ": it is stopped" : ""));
+  log_of(client.identity().uid, who + " has not given back SMs within its deadline" + (stop ? ": it is stopped" : ""));
   if (!stop) return;
   for (const auto& [session, member] : members_)
     if (&member->client == &client) end({member}, {.signal = SIGKILL, .timeout = {}}, [](const auto&) {});

@@ -15,6 +15,7 @@
 
 #include "base/random.h"
 #include "base/result.h"
+#include "gpuctld/budgets/user_budgets.h"
 #include "gpuctld/clients/departed.h"
 #include "gpuctld/clients/end_client.h"
 #include "gpuctld/clients/faults.h"
@@ -96,9 +97,14 @@ class Manager {
   Manager(boost::asio::io_context& context, ManagerOptions options, Config config, std::vector<Gpu> devices,
           sched::SliceTree tree, std::map<std::string, std::string> configured, Log log);
 
-  void on_kick();
+  bool on_kick(std::uint32_t uid);
   Conditions conditions() const;
   void on_closed(Session& session);
+  void on_refused(std::uint32_t uid);
+  /// A line that this user caused.
+  void log_of(std::uint32_t uid, const std::string& line);
+  std::size_t clients_of(std::uint32_t uid) const;
+  std::size_t kernel_text_of(std::uint32_t uid) const;
   void arm_tick();
   void tick();
   void arm_storm();
@@ -127,6 +133,7 @@ class Manager {
   Answer explain(Session& session, ipc::Fields& fields);
   Answer get_status(Session& session, ipc::Fields& fields);
   Answer list_kernels(Session& session, ipc::Fields& fields);
+  Answer forget_kernels(Session& session, ipc::Fields& fields);
   Answer record(Session& session, ipc::Fields& fields);
   Answer monitor(Session& session, ipc::Fields& fields);
   Answer attach(Session& session, ipc::Fields& fields);
@@ -138,6 +145,8 @@ class Manager {
   using Method = Answer (Manager::*)(Session&, ipc::Fields&);
   static const std::map<std::string_view, Method>& methods();
   Answer slice_reply(const std::string& path) const;
+  ipc::Slice describe_slice(std::size_t index, const std::string& path, const sched::Slice& slice,
+                            const std::vector<Scheduler::SliceUse>& use) const;
   std::vector<ipc::Slice> describe_slices() const;
   std::vector<ipc::Client> describe_clients(const std::string* slice) const;
   std::vector<ipc::Device> describe_devices() const;
@@ -151,6 +160,7 @@ class Manager {
   Log log_;
   Scheduler scheduler_;
   Returning returning_;
+  UserBudgets budgets_;
   std::unique_ptr<VarlinkServer> server_;
   std::map<Session*, std::shared_ptr<Member>> members_;
   Arrivals arrivals_;
@@ -160,6 +170,7 @@ class Manager {
   Departed departed_;
   boost::asio::steady_timer tick_timer_, storm_timer_;
   bool tick_armed_ = false, stopped_ = false;
+  bool anybody_rests_ = false;  ///< a client wakes the daemon too often, and is looked at with the next tick
   std::chrono::steady_clock::time_point tick_at_;
   Random random_{std::random_device{}()};
   std::uint64_t started_ns_, kernels_saved_ns_ = 0, holdings_tidied_ns_ = 0;

@@ -31,11 +31,27 @@ Answer Manager::explain(Session&, ipc::Fields& fields) {
   const auto found = std::find_if(clients.rbegin(), clients.rend(),
                                   [&](const Client& c) { return c.identity().pid == pid && !c.stands_in; });
   if (found == clients.rend()) return refuse_own("NoSuchClient", {{"pid", pid}});
-  return success({{"client", ipc::to_json(describe_client(*found))}, {"kernels", ipc::to_json(found->kernels())}});
+  return success({{"client", ipc::to_json(describe_client(*found))},
+                  {"slice", ipc::to_json(describe_slices().at(found->node))},
+                  {"kernels", ipc::to_json(found->kernels())}});
 }
 
 Answer Manager::list_kernels(Session&, ipc::Fields&) {
   return success({{"kernels", ipc::to_json(scheduler_.knowledge().list())}});
+}
+
+Answer Manager::forget_kernels(Session& session, ipc::Fields& fields) {
+  const std::uint32_t caller = session.peer().uid;
+  const auto given = fields.maybe_integer("uid", 0, kIdGreatest);
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  std::optional<std::uint32_t> uid;
+  if (given)
+    uid = static_cast<std::uint32_t>(*given);
+  else if (!budgets_.exempt(caller))
+    uid = caller;
+  if (uid != caller && !budgets_.exempt(caller)) return refuse_own("PermissionDenied", {{"path", "/"}});
+  return success({{"forgotten", static_cast<std::int64_t>(scheduler_.knowledge().forget(uid))}});
 }
 
 Answer Manager::record(Session& session, ipc::Fields& fields) {
@@ -58,6 +74,9 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   if (!fields.ok()) return invalid(fields);
   if (members_.contains(&session)) return invalid("slice", "this connection is attached already");
   if (auto may = scheduler_.tree().may_join(slice, caller(session)); !may) return refuse(may.error());
+  if (!budgets_.exempt(session.peer().uid) && clients_of(session.peer().uid) >= kMaxClientsOfUser)
+    return invalid("slice", "user " + std::to_string(session.peer().uid) + " has " + std::to_string(kMaxClientsOfUser) +
+                                " programs attached, as many as one user may have");
   auto devices = match_devices(uuids);
   if (!devices) return invalid("device_uuids", devices.error().message);
 
@@ -72,14 +91,14 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   if (kick) answer.fds.emplace_back(::dup(kick.get()));
   const bool sound = answer.fds.size() == 2 && answer.fds[0] && answer.fds[1];
   if (!sound) {
-    log_("process " + std::to_string(peer.pid) + " cannot be attached: out of file descriptors or memory");
+    log_of(peer.uid, "process " + std::to_string(peer.pid) + " cannot be attached: out of file descriptors or memory");
     return invalid("slice", "gpuctld is out of file descriptors or memory");
   }
 
   Client& added = returning_.attach(std::move(*client), conditions(), now_ns());
   const auto member = std::make_shared<Member>(*this, session, added, context_);
   members_.emplace(&session, member);
-  session.trust_with_long_messages();
+  session.trust_as_client();
   member->kick.assign(kick.release());
   member->wait_for_kick();
   if (ipc::UniqueFd exit = peer_pidfd(session.socket(), peer)) {
@@ -88,8 +107,8 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   }
   answer.reply.parameters["in_force"] = added.in_force();
   if (arrivals_.news(peer.pid, slice) || resumed)
-    log_("process " + std::to_string(peer.pid) + " (" + added.identity().command + ") " +
-         (resumed ? "came back to" : "joined") + " slice " + slice);
+    log_of(peer.uid, "process " + std::to_string(peer.pid) + " (" + added.identity().command + ") " +
+                         (resumed ? "came back to" : "joined") + " slice " + slice);
   arm_tick();
   return answer;
 }
@@ -99,7 +118,14 @@ Answer Manager::report_kernels(Session& session, ipc::Fields& fields) {
   if (member == members_.end()) return refuse_own("NotAttached", {});
   auto kernels = ipc::read_list<ipc::Kernel>(fields, "kernels");
   if (!fields.ok()) return invalid(fields);
-  member->second->client.report(std::move(kernels));
+  Client& client = member->second->client;
+  const std::uint32_t uid = client.identity().uid;
+  std::size_t room = kMaxKernelTextOfClient;
+  if (!budgets_.exempt(uid)) {
+    const std::size_t others = kernel_text_of(uid) - client.kernel_text();
+    room = std::min(room, kMaxKernelTextOfUser - std::min(kMaxKernelTextOfUser, others));
+  }
+  client.report(std::move(kernels), room);
   return success();
 }
 
@@ -107,7 +133,8 @@ Answer Manager::set_hint(Session& session, ipc::Fields& fields) {
   const auto member = members_.find(&session);
   if (member == members_.end()) return refuse_own("NotAttached", {});
   Client& client = member->second->client;
-  const std::int32_t allowed = scheduler_.tree().find(client.slice())->priority;
+  const sched::Effective& slice = scheduler_.effective()[client.node];
+  const std::int32_t allowed = std::max(slice.priority, slice.turn_priority);
   const auto priority = static_cast<std::int32_t>(fields.integer("priority", sched::kPriorityMin, allowed));
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
@@ -129,6 +156,18 @@ Answer Manager::hold_memory(Session& session, ipc::Fields& fields) {
   if (answer.total) parameters["total"] = static_cast<std::int64_t>(*answer.total);
   if (answer.free) parameters["free"] = static_cast<std::int64_t>(*answer.free);
   return success(std::move(parameters));
+}
+
+std::size_t Manager::clients_of(std::uint32_t uid) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(scheduler_.clients(), [uid](const Client& c) { return c.identity().uid == uid; }));
+}
+
+std::size_t Manager::kernel_text_of(std::uint32_t uid) const {
+  std::size_t bytes = 0;
+  for (const Client& client : scheduler_.clients())
+    if (client.identity().uid == uid) bytes += client.kernel_text();
+  return bytes;
 }
 
 /// Names its devices by the driver's index, whichever of them are managed.

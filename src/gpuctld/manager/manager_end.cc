@@ -71,9 +71,9 @@ Answer Manager::kill(Session& session, ipc::Fields& fields) {
   }
   if (members.empty()) return success({{"clients", boost::json::array()}});
   for (const auto& member : members)
-    log_("process " + std::to_string(member->client.identity().pid) + " (" +
-         one_line(member->client.identity().command) + ", slice " + member->client.slice() + ") is ended by user " +
-         std::to_string(who.uid) + " with " + signal_name(order.signal));
+    log_of(who.uid, "process " + std::to_string(member->client.identity().pid) + " (" +
+                        one_line(member->client.identity().command) + ", slice " + member->client.slice() +
+                        ") is ended by user " + std::to_string(who.uid) + " with " + signal_name(order.signal));
   end(members, order, [asker = session.weak_from_this()](std::vector<ipc::EndedClient> ended) {
     if (const auto waiting = asker.lock()) waiting->finish(success({{"clients", ipc::to_json(ended)}}));
   });
@@ -161,7 +161,7 @@ Answer Manager::report_fault(Session& session, ipc::Fields& fields) {
                                         .time_us = microseconds_since_epoch(),
                                         .shares_faults = !gpu.software && mps_active(),
                                         .of_process = member.faults++});
-  if (!line.empty()) log_(line);
+  if (!line.empty()) log_of(client.identity().uid, line);
   return success();
 }
 

@@ -2,6 +2,7 @@
 // Protocol only: the work is done in manager.cc and scheduler.cc.
 #include <algorithm>
 
+#include "gpuctld/budgets/monitor_pace.h"
 #include "gpuctld/clock.h"
 #include "gpuctld/host/mps.h"
 #include "gpuctld/manager/manager.h"
@@ -14,7 +15,18 @@ namespace gpuctl::daemon {
 
 namespace {
 
-constexpr std::int64_t kFastestMonitorMs = 100, kSlowestMonitorMs = 60'000;
+constexpr std::int64_t kFastestMonitorMs = 100, kSlowestMonitorMs = kSlowestMonitor.count();
+
+/// In units of a look-up: what makes all grants anew, and what writes the state file too.
+constexpr double kCostOfDecision = 10, kCostOfTree = 50;
+/// A program may ask before each of its allocations.
+constexpr double kCostOfMemory = 0.1;
+
+double cost_of(std::string_view method) {
+  if (method == "CreateSlice" || method == "SetSlice" || method == "DeleteSlice") return kCostOfTree;
+  if (method == "Attach" || method == "SetHint" || method == "ReportFault" || method == "Kill") return kCostOfDecision;
+  return method == "HoldMemory" ? kCostOfMemory : 1;
+}
 
 /// Says whether slices decide how long a turn on the GPU lasts.
 const char* turns(ipc::TimeSlice found) {
@@ -43,7 +55,7 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"Monitor", &Manager::monitor},          {"Attach", &Manager::attach},
       {"HoldMemory", &Manager::hold_memory},   {"ReportKernels", &Manager::report_kernels},
       {"SetHint", &Manager::set_hint},         {"Kill", &Manager::kill},
-      {"ReportFault", &Manager::report_fault},
+      {"ReportFault", &Manager::report_fault}, {"ForgetKernels", &Manager::forget_kernels},
   };
   return table;
 }
@@ -53,7 +65,9 @@ Answer Manager::call(Session& session, const ipc::Call& call) {
   const auto method = methods().find(call.member());
   if (method == methods().end()) return refuse(ipc::kMethodNotFound, {{"method", call.method}});
   ipc::Fields fields(call.parameters);
-  return (this->*method->second)(session, fields);
+  Answer answer = (this->*method->second)(session, fields);
+  answer.cost = cost_of(method->first);
+  return answer;
 }
 
 Answer Manager::create_slice(Session& session, ipc::Fields& fields) {
@@ -97,9 +111,11 @@ Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
 
 /// The reply to a change: the slice as it is now.
 Answer Manager::slice_reply(const std::string& path) const {
-  for (const ipc::Slice& slice : describe_slices())
-    if (slice.path == path) return success({{"slice", ipc::to_json(slice)}});
-  return refuse_own("NoSuchSlice", {{"path", path}});
+  const auto& slices = scheduler_.tree().slices();
+  const auto found = slices.find(path);
+  if (found == slices.end()) return refuse_own("NoSuchSlice", {{"path", path}});
+  const auto index = static_cast<std::size_t>(std::distance(slices.begin(), found));
+  return success({{"slice", ipc::to_json(describe_slice(index, path, found->second, scheduler_.slice_use()))}});
 }
 
 Answer Manager::list_slices(Session&, ipc::Fields&) {
@@ -138,32 +154,38 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   return success(ipc::to_json(status));
 }
 
-Answer Manager::monitor(Session&, ipc::Fields& fields) {
+Answer Manager::monitor(Session& session, ipc::Fields& fields) {
   const std::int64_t interval = fields.integer("interval_ms", kFastestMonitorMs, kSlowestMonitorMs);
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
+  const std::uint64_t began = now_ns();
   ipc::Snapshot snapshot;
-  snapshot.time_ns = static_cast<std::int64_t>(now_ns());
+  snapshot.time_ns = static_cast<std::int64_t>(began);
   snapshot.devices = describe_devices();
   snapshot.slices = describe_slices();
   snapshot.clients = describe_clients(nullptr);
   Answer answer = success(ipc::to_json(snapshot));
-  answer.again = std::chrono::milliseconds(interval);
+  const std::size_t monitors = server_->streams() + (session.streaming() ? 0 : 1);
+  answer.again =
+      monitor_pace(std::chrono::milliseconds(interval), std::chrono::nanoseconds(now_ns() - began), monitors);
   return answer;
+}
+
+ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path, const sched::Slice& slice,
+                                   const std::vector<Scheduler::SliceUse>& use) const {
+  ipc::Slice described = describe(path, slice, scheduler_.effective()[index]);
+  described.granted = use[index].granted.count;
+  described.demand = use[index].demand.count;
+  described.clients = static_cast<std::int64_t>(use[index].clients);
+  described.faults = faults_.of(path);
+  return described;
 }
 
 std::vector<ipc::Slice> Manager::describe_slices() const {
   std::vector<ipc::Slice> result;
   const auto use = scheduler_.slice_use();
-  for (const auto& [path, slice] : scheduler_.tree().slices()) {
-    const Scheduler::SliceUse& used = use[result.size()];
-    ipc::Slice described = describe(path, slice);
-    described.granted = used.granted.count;
-    described.demand = used.demand.count;
-    described.clients = static_cast<std::int64_t>(scheduler_.clients_in(path, false));
-    described.faults = faults_.of(path);
-    result.push_back(std::move(described));
-  }
+  for (const auto& [path, slice] : scheduler_.tree().slices())
+    result.push_back(describe_slice(result.size(), path, slice, use));
   return result;
 }
 

@@ -85,7 +85,7 @@ TEST_F(ManagerTest, GarbageIsAnsweredOrCutOffAndHarmsNobody) {
   const std::string block(65536, 'x');
   std::size_t taken = 0;
   for (ssize_t n = 0; n >= 0 || errno == EAGAIN; taken += static_cast<std::size_t>(std::max<ssize_t>(n, 0))) {
-    ASSERT_LT(taken, kMaxStrangerBytes + (1u << 20));  // the daemon must stop reading
+    ASSERT_LT(taken, kMaxRootBytes + (1u << 20));  // the daemon must stop reading
     if (n < 0) std::this_thread::sleep_for(1ms);
     n = ::send(endless.fd(), block.data(), block.size(), MSG_NOSIGNAL);
   }

@@ -42,7 +42,7 @@ ipc::SliceSettings to_settings(const sched::Slice& slice) {
   return settings;
 }
 
-ipc::Slice describe(const std::string& path, const sched::Slice& slice) {
+ipc::Slice describe(const std::string& path, const sched::Slice& slice, const sched::Effective& effective) {
   const ipc::SliceSettings settings = to_settings(slice);
   ipc::Slice result;
   result.path = path;
@@ -51,6 +51,12 @@ ipc::Slice describe(const std::string& path, const sched::Slice& slice) {
   GPUCTL_SLICE_SETTINGS(GPUCTL_ALWAYS, GPUCTL_ALWAYS, GPUCTL_LIMIT)
 #undef GPUCTL_ALWAYS
 #undef GPUCTL_LIMIT
+  if (effective.priority != slice.priority) result.effective_priority = effective.priority;
+  if (effective.max != slice.max) result.effective_max = limit(effective.max);
+  if (effective.memory_max != slice.memory_max) result.effective_memory_max = bytes(effective.memory_max);
+  if (effective.reserve != slice.reserve) result.effective_reserve = effective.reserve.count;
+  if (slice.reserve > sched::CapSM{} && effective.reserve_mode != slice.reserve_mode)
+    result.effective_reserve_mode = sched::mode_name(effective.reserve_mode);
   return result;
 }
 

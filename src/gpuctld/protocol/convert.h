@@ -3,15 +3,15 @@
 
 #include "ipc/message.h"
 #include "ipc/types.h"
-#include "sched/slice.h"
+#include "sched/effective/effective.h"
 
 namespace gpuctl::daemon {
 
 /// Every setting of the slice. Applied to a fresh slice they make it equal to this one.
 ipc::SliceSettings to_settings(const sched::Slice& slice);
 
-/// The settings alone; the caller fills in granted, demand and clients.
-ipc::Slice describe(const std::string& path, const sched::Slice& slice);
+/// The settings alone, and what is in force of them; the caller fills in granted, demand and clients.
+ipc::Slice describe(const std::string& path, const sched::Slice& slice, const sched::Effective& effective);
 
 /// An error of the tree as a reply, with the interface's error names.
 ipc::Reply to_reply(const sched::SliceError& error);

@@ -27,50 +27,63 @@ Time corrected_remaining(Time predicted, Time ran, std::uint64_t tasks_done, std
 std::uint32_t Predictor::id(std::string_view kernel) {
   const auto at = ids_.find(kernel);
   if (at != ids_.end()) return at->second;
-  const auto id = static_cast<std::uint32_t>(kernels_.size());
-  kernels_.emplace_back().name = kernel;
-  kernels_.back().model = factory_();
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(kernels_.size()));
+    kernels_.emplace_back();
+  }
+  const std::uint32_t id = free_.back();
+  free_.pop_back();
+  kernels_[id].name = kernel;
+  kernels_[id].model = factory_();
   ids_.emplace(std::string(kernel), id);
   return id;
 }
 
+void Predictor::forget(std::uint32_t kernel) {
+  if (get(kernel) == nullptr) return;
+  ids_.erase(kernels_[kernel].name);
+  kernels_[kernel] = {};
+  free_.push_back(kernel);
+}
+
 Time Predictor::predict(std::uint32_t kernel, const LaunchShape& shape, Time fallback) const {
-  if (kernel >= kernels_.size()) return fallback;
-  return kernels_[kernel].model->predict(shape).value_or(fallback);
+  const Kernel* k = get(kernel);
+  return k == nullptr ? fallback : k->model->predict(shape).value_or(fallback);
 }
 
 Time Predictor::eviction(std::uint32_t kernel, Time fallback) const {
-  if (kernel >= kernels_.size() || kernels_[kernel].evictions == 0) return fallback;
-  return Time{std::llround(kernels_[kernel].eviction_ns)};
+  const Kernel* k = get(kernel);
+  return k == nullptr || k->evictions == 0 ? fallback : Time{std::llround(k->eviction_ns)};
 }
 
 std::span<const CurvePoint> Predictor::curve(std::uint32_t kernel, CapSM device) {
-  return kernel < kernels_.size() ? kernels_[kernel].curve.filled(device) : std::span<const CurvePoint>{};
+  Kernel* k = get(kernel);
+  return k == nullptr ? std::span<const CurvePoint>{} : k->curve.filled(device);
 }
 
 void Predictor::learn(std::uint32_t kernel, const LaunchShape& shape, Time duration) {
-  if (kernel >= kernels_.size() || duration <= Time{0}) return;
-  Kernel& k = kernels_[kernel];
-  if (const auto predicted = k.model->predict(shape)) {
+  Kernel* k = get(kernel);
+  if (k == nullptr || duration <= Time{0}) return;
+  if (const auto predicted = k->model->predict(shape)) {
     const double off =
         std::abs(static_cast<double>((*predicted - duration).count())) / static_cast<double>(duration.count());
-    k.error = blend(k.error, off, k.launches, kRecent);
+    k->error = blend(k->error, off, k->launches, kRecent);
   }
-  ++k.launches;
-  k.last = duration;
-  k.model->learn(shape, duration);
+  ++k->launches;
+  k->last = duration;
+  k->model->learn(shape, duration);
 }
 
 void Predictor::learn_eviction(std::uint32_t kernel, Time cost) {
-  if (kernel >= kernels_.size() || cost < Time{0}) return;
-  Kernel& k = kernels_[kernel];
-  k.eviction_ns = blend(k.eviction_ns, static_cast<double>(cost.count()), ++k.evictions, kRecent);
+  Kernel* k = get(kernel);
+  if (k == nullptr || cost < Time{0}) return;
+  k->eviction_ns = blend(k->eviction_ns, static_cast<double>(cost.count()), ++k->evictions, kRecent);
 }
 
 void Predictor::learn_curve(std::uint32_t kernel, CapSM capsm, std::uint64_t block_tasks, Time duration) {
-  if (kernel >= kernels_.size() || block_tasks == 0) return;
-  kernels_[kernel].curve.learn(capsm,
-                               static_cast<double>(duration.count()) / static_cast<double>(block_tasks) * kCurveTasks);
+  Kernel* k = get(kernel);
+  if (k == nullptr || block_tasks == 0) return;
+  k->curve.learn(capsm, static_cast<double>(duration.count()) / static_cast<double>(block_tasks) * kCurveTasks);
 }
 
 std::vector<KernelKnowledge> Predictor::knowledge() const {
@@ -88,6 +101,7 @@ std::vector<KernelKnowledge> Predictor::knowledge() const {
 boost::json::value Predictor::to_json() const {
   boost::json::array kernels;
   for (const Kernel& k : kernels_) {
+    if (!k.model) continue;
     kernels.push_back({{"name", k.name},
                        {"launches", k.launches},
                        {"error", k.error},

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sched/predictor/ridge.h"
@@ -33,13 +34,15 @@ struct KernelKnowledge {
   std::vector<CurvePoint> curve;  ///< for kCurveTasks block-tasks
 };
 
-/// The caller names the kernels. Ids are small, given in the order of first mention, and valid as long as the object.
-/// Not thread-safe.
+/// The caller names the kernels. Ids are small, given in the order of first mention, and valid until forget() or the
+/// end of the object. Not thread-safe.
 class Predictor {
  public:
   explicit Predictor(ModelFactory factory = make_ridge_model) : factory_(std::move(factory)) {}
 
   std::uint32_t id(std::string_view kernel);
+  /// Forgets the kernel. Its id may be given to another one.
+  void forget(std::uint32_t kernel);
 
   /// `fallback` for unknown kernels.
   Time predict(std::uint32_t kernel, const LaunchShape& shape, Time fallback) const;
@@ -55,6 +58,7 @@ class Predictor {
   /// For a launch of `block_tasks` block-tasks that took `duration` with `capsm`.
   void learn_curve(std::uint32_t kernel, CapSM capsm, std::uint64_t block_tasks, Time duration);
 
+  /// By id.
   std::vector<KernelKnowledge> knowledge() const;
 
   boost::json::value to_json() const;
@@ -65,7 +69,7 @@ class Predictor {
  private:
   struct Kernel {
     std::string name;
-    std::unique_ptr<DurationModel> model;
+    std::unique_ptr<DurationModel> model;  ///< null: forgotten
     std::uint64_t launches = 0;
     double error = 0;
     Time last{};
@@ -74,8 +78,14 @@ class Predictor {
     TimeCurve curve;
   };
 
+  const Kernel* get(std::uint32_t kernel) const {
+    return kernel < kernels_.size() && kernels_[kernel].model ? &kernels_[kernel] : nullptr;
+  }
+  Kernel* get(std::uint32_t kernel) { return const_cast<Kernel*>(std::as_const(*this).get(kernel)); }
+
   ModelFactory factory_;
   std::vector<Kernel> kernels_;
+  std::vector<std::uint32_t> free_;  ///< ids of forgotten kernels
   std::map<std::string, std::uint32_t, std::less<>> ids_;
 };
 

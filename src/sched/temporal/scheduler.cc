@@ -118,8 +118,12 @@ void Scheduler::observe(JobId id, Time remaining, Time now) {
   if (Job* job = get(id)) job->remaining = std::max(remaining, Time{0});
 }
 
-void Scheduler::set_priority(JobId id, std::int32_t priority, std::uint32_t weight) {
-  if (Job* job = get(id)) job->priority = priority, job->weight = std::max<std::uint32_t>(weight, 1);
+void Scheduler::set_priority(JobId id, std::int32_t priority) {
+  if (Job* job = get(id)) job->priority = priority;
+}
+
+void Scheduler::set_weight(JobId id, std::uint32_t weight) {
+  if (Job* job = get(id)) job->weight = std::max<std::uint32_t>(weight, 1);
 }
 
 /// `number` is not negative. The processor divides 32-bit numbers in a fraction of the time.

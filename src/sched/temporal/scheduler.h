@@ -49,7 +49,8 @@ class Scheduler {
   /// Sets T_r to what is really left, from the block-tasks left or the caller's own estimate. Without it T_r falls with
   /// the time that the job holds SMs.
   void observe(JobId id, Time remaining, Time now);
-  void set_priority(JobId id, std::int32_t priority, std::uint32_t weight);
+  void set_priority(JobId id, std::int32_t priority);
+  void set_weight(JobId id, std::uint32_t weight);
 
   JobDecision decide(Time now);
 

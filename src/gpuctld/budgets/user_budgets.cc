@@ -1,0 +1,83 @@
+#include "gpuctld/budgets/user_budgets.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gpuctl::daemon {
+
+UserBudgets::UserBudgets(std::uint32_t own_uid, Budget user, Budget all)
+    : own_uid_(own_uid), user_(user), all_(all), together_(all) {}
+
+bool UserBudgets::connect(std::uint32_t uid) {
+  if (exempt(uid)) return true;
+  Account& account = of(uid);
+  if (account.connections >= user_.connections || together_.connections >= all_.connections) return false;
+  ++account.connections;
+  ++together_.connections;
+  return true;
+}
+
+void UserBudgets::disconnect(std::uint32_t uid) {
+  if (exempt(uid)) return;
+  --of(uid).connections;
+  --together_.connections;
+}
+
+std::chrono::nanoseconds UserBudgets::wait(std::uint32_t uid, std::uint64_t now_ns) const {
+  if (exempt(uid)) return {};
+  auto longest = std::max(together_.calls.wait(now_ns), together_.bytes.wait(now_ns));
+  const auto found = users_.find(uid);
+  if (found != users_.end())
+    longest = std::max({longest, found->second.calls.wait(now_ns), found->second.bytes.wait(now_ns)});
+  return longest;
+}
+
+void UserBudgets::charge(std::uint32_t uid, double calls, std::size_t bytes, std::uint64_t now_ns) {
+  if (exempt(uid)) return;
+  for (Account* account : {&of(uid), &together_}) {
+    account->calls.charge(calls, now_ns);
+    account->bytes.charge(static_cast<double>(bytes), now_ns);
+  }
+}
+
+bool UserBudgets::buffer(std::uint32_t uid, std::ptrdiff_t bytes) {
+  if (exempt(uid)) return true;
+  Account& account = of(uid);
+  const auto after = [&](const Account& a) { return a.buffered + static_cast<std::size_t>(bytes); };  // may wrap down
+  if (bytes > 0 && (after(account) > user_.buffered || after(together_) > all_.buffered)) return false;
+  account.buffered = after(account);
+  together_.buffered = after(together_);
+  return true;
+}
+
+std::optional<std::uint64_t> UserBudgets::log_line(std::uint32_t uid, std::uint64_t now_ns) {
+  if (exempt(uid)) return 0;
+  Account& account = of(uid);
+  if (account.log_lines.wait(now_ns).count() > 0 || together_.log_lines.wait(now_ns).count() > 0) {
+    ++account.lines_left_out;
+    return std::nullopt;
+  }
+  account.log_lines.charge(1, now_ns);
+  together_.log_lines.charge(1, now_ns);
+  return std::exchange(account.lines_left_out, 0);
+}
+
+bool UserBudgets::woke(std::uint32_t uid, std::chrono::nanoseconds took, std::uint64_t now_ns) {
+  if (exempt(uid)) return true;
+  bool in_time = true;
+  for (Account* account : {&of(uid), &together_}) {
+    account->decisions.charge(std::chrono::duration<double>(took).count(), now_ns);
+    in_time &= account->decisions.wait(now_ns).count() == 0;
+  }
+  return in_time;
+}
+
+void UserBudgets::forget_idle(std::uint64_t now_ns) {
+  std::erase_if(users_, [&](const auto& user) {
+    const Account& account = user.second;
+    return account.connections == 0 && account.calls.full(now_ns) && account.bytes.full(now_ns) &&
+           account.log_lines.full(now_ns) && account.decisions.full(now_ns);
+  });
+}
+
+}  // namespace gpuctl::daemon

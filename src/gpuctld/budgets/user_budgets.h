@@ -1,0 +1,92 @@
+// What one user may take of the daemon: connections, calls, bytes, lines of the log. Root and the daemon's own user
+// have no budgets. All others have one each, and one together, because one person may have many user ids. Pure: time is
+// an argument. One thread.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "gpuctld/budgets/token_bucket.h"
+
+namespace gpuctl::daemon {
+
+/// What a user has, or all users with a budget together.
+struct Budget {
+  std::size_t connections;
+  std::size_t buffered;     ///< bytes of messages that are not served yet
+  TokenBucket::Rate calls;  ///< in units of a cheap call (Answer::cost)
+  TokenBucket::Rate bytes;  ///< received and sent
+  TokenBucket::Rate log_lines;
+  TokenBucket::Rate decisions;  ///< seconds of the daemon's time for clients that wake it
+};
+
+inline constexpr std::size_t kMiB = 1u << 20;
+/// A program asks a few times when it starts and then seldom: a few hundred can start at once.
+inline constexpr Budget kBudgetOfUser{.connections = 512,
+                                      .buffered = 16 * kMiB,
+                                      .calls = {1000, 4000},
+                                      .bytes = {8.0 * kMiB, 32.0 * kMiB},
+                                      .log_lines = {1, 100},
+                                      .decisions = {0.25, 0.1}};
+/// About half of what the daemon can do on a slow machine.
+inline constexpr Budget kBudgetOfAll{.connections = 4032,
+                                     .buffered = 64 * kMiB,
+                                     .calls = {4000, 16'000},
+                                     .bytes = {32.0 * kMiB, 128.0 * kMiB},
+                                     .log_lines = {5, 500},
+                                     .decisions = {0.5, 0.2}};
+/// Programs of one user that may be attached at a time.
+inline constexpr std::size_t kMaxClientsOfUser = 256;
+/// Bytes of kernels' texts that the daemon keeps of all programs of one user.
+inline constexpr std::size_t kMaxKernelTextOfUser = 16 * kMiB;
+
+class UserBudgets {
+ public:
+  /// `own_uid`: the daemon's. `all`: together; its connections leave room for root.
+  explicit UserBudgets(std::uint32_t own_uid, Budget user = kBudgetOfUser, Budget all = kBudgetOfAll);
+
+  bool exempt(std::uint32_t uid) const { return uid == 0 || uid == own_uid_; }
+
+  /// Counts a connection. False: there is no room for it, and nothing was counted.
+  bool connect(std::uint32_t uid);
+  void disconnect(std::uint32_t uid);
+
+  /// How long the user's next call has to wait; 0: not at all.
+  std::chrono::nanoseconds wait(std::uint32_t uid, std::uint64_t now_ns) const;
+  void charge(std::uint32_t uid, double calls, std::size_t bytes, std::uint64_t now_ns);
+
+  /// Counts bytes of messages that arrived, or with a negative number were served. False: there is no room for them,
+  /// and nothing was counted.
+  bool buffer(std::uint32_t uid, std::ptrdiff_t bytes);
+
+  /// Whether a line about the user may go to the log: how many were left out before it; empty: leave it out.
+  std::optional<std::uint64_t> log_line(std::uint32_t uid, std::uint64_t now_ns);
+
+  /// A client of the user woke the daemon, and that took so long. False: the user's clients are looked at with the next
+  /// tick only.
+  bool woke(std::uint32_t uid, std::chrono::nanoseconds took, std::uint64_t now_ns);
+
+  /// Forgets users who have no connection and owe nothing.
+  void forget_idle(std::uint64_t now_ns);
+  std::size_t users() const { return users_.size(); }
+
+ private:
+  struct Account {
+    explicit Account(const Budget& budget)
+        : calls(budget.calls), bytes(budget.bytes), log_lines(budget.log_lines), decisions(budget.decisions) {}
+    std::size_t connections = 0, buffered = 0;
+    TokenBucket calls, bytes, log_lines, decisions;
+    std::uint64_t lines_left_out = 0;
+  };
+  Account& of(std::uint32_t uid) { return users_.try_emplace(uid, user_).first->second; }
+
+  std::uint32_t own_uid_;
+  Budget user_, all_;
+  std::map<std::uint32_t, Account> users_;
+  Account together_;
+};
+
+}  // namespace gpuctl::daemon

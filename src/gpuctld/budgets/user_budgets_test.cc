@@ -1,0 +1,159 @@
+#include "gpuctld/budgets/user_budgets.h"
+
+#include <gtest/gtest.h>
+
+#include "gpuctld/budgets/monitor_pace.h"
+#include "gpuctld/budgets/patience.h"
+
+namespace gpuctl::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kMs = 1'000'000, kSecond = 1000 * kMs;
+constexpr Budget kSmall{.connections = 2,
+                        .buffered = 100,
+                        .calls = {10, 5},
+                        .bytes = {1000, 500},
+                        .log_lines = {1, 2},
+                        .decisions = {0.25, 0.1}};
+constexpr Budget kSmallOfAll{.connections = 3,
+                             .buffered = 150,
+                             .calls = {20, 20},
+                             .bytes = {4000, 1000},
+                             .log_lines = {10, 10},
+                             .decisions = {1, 1}};
+
+UserBudgets small() {
+  return UserBudgets(33, kSmall, kSmallOfAll);
+}
+
+TEST(TokenBucket, ABurstAtOnceAndThenSoManyASecond) {
+  TokenBucket bucket({10, 5});
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_EQ(bucket.wait(kSecond), 0ns) << i;
+    bucket.charge(1, kSecond);
+  }
+  EXPECT_GE(bucket.wait(kSecond), 100ms) << "one too many was taken on credit";
+  EXPECT_LE(bucket.wait(kSecond), 101ms);
+  EXPECT_EQ(bucket.wait(kSecond + 101 * kMs), 0ns);
+  EXPECT_FALSE(bucket.full(kSecond + 101 * kMs));
+  EXPECT_TRUE(bucket.full(2 * kSecond)) << "no more than the burst is saved";
+  bucket.charge(5, 100 * kSecond);
+  EXPECT_EQ(bucket.wait(100 * kSecond), 0ns);
+  bucket.charge(1, 100 * kSecond);
+  EXPECT_GT(bucket.wait(100 * kSecond), 0ns);
+  EXPECT_GT(bucket.wait(99 * kSecond), 0ns) << "a clock that jumps back pays no debt";
+}
+
+TEST(UserBudgets, OneUsersCallsMakeNobodyElseWait) {
+  UserBudgets budgets = small();
+  budgets.charge(1000, 8, 0, kSecond);
+  EXPECT_GE(budgets.wait(1000, kSecond), 300ms);
+  EXPECT_EQ(budgets.wait(1001, kSecond), 0ns);
+  EXPECT_EQ(budgets.wait(0, kSecond), 0ns);
+  budgets.charge(1001, 0, 600, kSecond);
+  EXPECT_GE(budgets.wait(1001, kSecond), 100ms) << "bytes count too";
+}
+
+TEST(UserBudgets, RootAndTheDaemonsOwnUserNeverWait) {
+  UserBudgets budgets = small();
+  for (const std::uint32_t uid : {0u, 33u}) {
+    budgets.charge(uid, 1e9, 1u << 30, kSecond);
+    EXPECT_EQ(budgets.wait(uid, kSecond), 0ns);
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(budgets.connect(uid));
+    EXPECT_TRUE(budgets.buffer(uid, 1 << 30));
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(budgets.log_line(uid, kSecond), 0u);
+  }
+  EXPECT_EQ(budgets.wait(1000, kSecond), 0ns) << "nor does what they do count for others";
+  EXPECT_TRUE(budgets.connect(1000));
+}
+
+TEST(UserBudgets, ManyUserIdsTogetherHaveABudgetToo) {
+  UserBudgets budgets = small();
+  for (std::uint32_t uid = 1000; uid < 1010; ++uid) budgets.charge(uid, 4, 0, kSecond);
+  EXPECT_GE(budgets.wait(2000, kSecond), 900ms);
+  EXPECT_EQ(budgets.wait(0, kSecond), 0ns);
+}
+
+TEST(UserBudgets, ConnectionsAreCountedByUserAndTogether) {
+  UserBudgets budgets = small();
+  EXPECT_TRUE(budgets.connect(1000));
+  EXPECT_TRUE(budgets.connect(1000));
+  EXPECT_FALSE(budgets.connect(1000));
+  EXPECT_TRUE(budgets.connect(1001));
+  EXPECT_FALSE(budgets.connect(1002)) << "what is left is root's";
+  EXPECT_TRUE(budgets.connect(0));
+  budgets.disconnect(1000);
+  EXPECT_TRUE(budgets.connect(1002));
+}
+
+TEST(UserBudgets, BytesThatWaitAreCounted) {
+  UserBudgets budgets = small();
+  EXPECT_TRUE(budgets.buffer(1000, 90));
+  EXPECT_FALSE(budgets.buffer(1000, 20));
+  EXPECT_TRUE(budgets.buffer(1000, -50));
+  EXPECT_TRUE(budgets.buffer(1000, 20));
+  EXPECT_FALSE(budgets.buffer(1001, 95)) << "together";
+}
+
+TEST(UserBudgets, LinesOfTheLogAreCountedThatAreLeftOut) {
+  UserBudgets budgets = small();
+  int written = 0;
+  for (int i = 0; i < 10; ++i) written += budgets.log_line(1000, kSecond).has_value();
+  EXPECT_EQ(written, 3);
+  EXPECT_EQ(budgets.log_line(1001, kSecond), 0u);
+  EXPECT_EQ(budgets.log_line(1000, 3 * kSecond), 7u);
+  EXPECT_EQ(budgets.log_line(1000, 3 * kSecond), 0u);
+}
+
+TEST(UserBudgets, WhoWakesTheDaemonTooOftenWaitsForTheNextTick) {
+  UserBudgets budgets = small();
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(budgets.woke(1000, 10ms, kSecond)) << i;
+  EXPECT_FALSE(budgets.woke(1000, 10ms, kSecond));
+  EXPECT_TRUE(budgets.woke(1001, 10ms, kSecond));
+  EXPECT_TRUE(budgets.woke(0, 10s, kSecond));
+  EXPECT_TRUE(budgets.woke(1000, 1ms, 2 * kSecond));
+}
+
+TEST(UserBudgets, UsersWhoAreGoneAreForgottenWhenTheyOweNothing) {
+  UserBudgets budgets = small();
+  ASSERT_TRUE(budgets.connect(1000));
+  budgets.charge(1000, 8, 0, kSecond);
+  budgets.charge(1001, 8, 0, kSecond);
+  budgets.forget_idle(kSecond + 1);
+  EXPECT_EQ(budgets.users(), 2u);
+  budgets.forget_idle(10 * kSecond);
+  EXPECT_EQ(budgets.users(), 1u);
+  budgets.disconnect(1000);
+  budgets.forget_idle(10 * kSecond);
+  EXPECT_EQ(budgets.users(), 0u);
+}
+
+TEST(Patience, AMessageMustCompleteHoweverOftenAByteOfItComes) {
+  Patience patience;
+  EXPECT_FALSE(patience.over(1000 * kSecond));
+  for (std::uint64_t at = 0; at < 30; ++at) {
+    patience.note(Awaits::rest_of_call, at * kSecond);
+    EXPECT_FALSE(patience.over(at * kSecond));
+  }
+  EXPECT_TRUE(patience.over(30 * kSecond));
+  patience.note(Awaits::nothing, 30 * kSecond);
+  EXPECT_FALSE(patience.over(1000 * kSecond));
+  patience.note(Awaits::call, 1000 * kSecond);
+  EXPECT_FALSE(patience.over(1059 * kSecond));
+  EXPECT_TRUE(patience.over(1060 * kSecond));
+  patience.note(Awaits::reader, 1060 * kSecond);
+  EXPECT_TRUE(patience.over(1090 * kSecond));
+}
+
+TEST(MonitorPace, ManyClientsAndManyMonitorsAreAnsweredLessOften) {
+  EXPECT_EQ(monitor_pace(100ms, 1ms, 1), 100ms);
+  EXPECT_EQ(monitor_pace(100ms, 25ms, 1), 500ms);
+  EXPECT_EQ(monitor_pace(100ms, 25ms, 4), 2000ms);
+  EXPECT_EQ(monitor_pace(3000ms, 25ms, 4), 3000ms);
+  EXPECT_EQ(monitor_pace(100ms, 10s, 10), kSlowestMonitor);
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon

@@ -1,0 +1,238 @@
+#include "gpuctld/protocol/session.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "gpuctld/clock.h"
+#include "gpuctld/protocol/varlink_server.h"
+#include "ipc/interface.h"
+
+namespace gpuctl::daemon {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+Session::Session(Socket socket, VarlinkServer& server)
+    : socket_(std::move(socket)),
+      server_(server),
+      peer_(peer_of(socket_.native_handle())),
+      timer_(socket_.get_executor()),
+      rest_(socket_.get_executor()) {}
+
+void Session::start() {
+  go_on();
+}
+
+void Session::close() {
+  if (state_.closed) return;
+  state_.closed = true;
+  const auto self = shared_from_this();
+  timer_.cancel();
+  rest_.cancel();
+  server_.handler_.closed(*this);
+  error_code ignored;
+  socket_.close(ignored);
+  count_buffered(0);
+  server_.forget(*this);
+}
+
+/// Does the next thing: serves a call that has arrived, in a turn of its own, or reads. Each thing that ends comes back
+/// here.
+void Session::go_on() {
+  if (state_.closed || state_.turn || state_.resting) return;
+  const bool has_call = splitter_.has_complete();
+  const bool busy = !out_.bytes.empty() || (has_call && (unanswered_ || streaming_));
+  if (!busy && !over_budget()) {
+    if (has_call)
+      take_turn();
+    else
+      read();  // also to notice that the peer is gone
+  }
+  note_patience();
+}
+
+void Session::take_turn() {
+  state_.turn = true;
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    self->state_.turn = false;
+    self->serve_one();
+  });
+}
+
+/// Whether the user has to wait; then go_on() is called again when the wait is over.
+bool Session::over_budget() {
+  const auto wait = server_.budgets_.wait(peer_.uid, now_ns());
+  if (wait.count() == 0) return false;
+  state_.resting = true;
+  rest_.expires_after(wait);
+  rest_.async_wait([self = shared_from_this()](error_code error) {
+    self->state_.resting = false;
+    if (!error) self->go_on();
+  });
+  return true;
+}
+
+void Session::read() {
+  if (state_.reading) return;
+  state_.reading = true;
+  socket_.async_read_some(asio::buffer(buffer_), [self = shared_from_this()](error_code error, std::size_t size) {
+    self->state_.reading = false;
+    if (self->state_.closed) return;
+    if (error) return self->close();
+    self->charge(0, size);
+    if (!self->take({self->buffer_.data(), size})) return self->fail_and_close("message longer than the limit");
+    self->go_on();
+  });
+}
+
+std::size_t Session::most_bytes() const {
+  if (state_.attached) return ipc::kMaxMessageBytes;
+  return server_.budgets_.exempt(peer_.uid) ? kMaxRootBytes : kMaxStrangerBytes;
+}
+
+/// False if the peer sends more than it may without ending the message.
+bool Session::take(std::string_view bytes) {
+  splitter_.limit(most_bytes());
+  return splitter_.feed(bytes).has_value() && count_buffered(splitter_.buffered());
+}
+
+/// False if the user has no room for so many.
+bool Session::count_buffered(std::size_t bytes) {
+  const auto more = static_cast<std::ptrdiff_t>(bytes) - static_cast<std::ptrdiff_t>(counted_);
+  if (!server_.budgets_.buffer(peer_.uid, more)) return false;
+  counted_ = bytes;
+  return true;
+}
+
+void Session::serve_one() {
+  if (state_.closed) return;
+  const auto message = splitter_.next();
+  if (!message) return go_on();
+  count_buffered(splitter_.buffered());
+  if (auto call = ipc::decode_call(*message)) {
+    serve(*call);
+  } else {
+    charge(1, 0);
+    answer({}, {ipc::Reply{{{"parameter", call.error().message}}, false, std::string(ipc::kInvalidParameter)}});
+  }
+  go_on();
+}
+
+void Session::serve(const ipc::Call& call) {
+  Answer result = server_.handler_.call(*this, call);
+  charge(result.cost, 0);
+  if (state_.closed) return;
+  if (result.later)
+    unanswered_ = call;
+  else
+    answer(call, std::move(result));
+}
+
+void Session::finish(Answer late) {
+  if (state_.closed || !unanswered_) return;
+  const ipc::Call call = *std::exchange(unanswered_, std::nullopt);
+  const auto self = shared_from_this();
+  answer(call, std::move(late));
+  go_on();
+}
+
+void Session::answer(const ipc::Call& call, Answer answer) {
+  if (call.oneway) return;
+  if (call.more && answer.again && answer.reply.error.empty()) {
+    answer.reply.continues = true;
+    if (!streaming_) streaming_ = call;
+    interval_ = *answer.again;
+  } else {
+    streaming_.reset();
+  }
+  out_ = {ipc::encode(answer.reply), 0, std::move(answer.fds)};
+  charge(0, out_.bytes.size());
+  send();
+}
+
+/// Sends as much as the socket takes and waits for it to take the rest. Descriptors go with the first byte.
+void Session::send() {
+  while (!state_.closed && out_.sent < out_.bytes.size()) {
+    iovec data{out_.bytes.data() + out_.sent, out_.bytes.size() - out_.sent};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMaxFdsPerReply)> control{};
+    if (out_.sent == 0 && !out_.fds.empty() && out_.fds.size() <= kMaxFdsPerReply) {
+      message.msg_control = control.data();
+      message.msg_controllen = CMSG_SPACE(sizeof(int) * out_.fds.size());
+      cmsghdr* header = CMSG_FIRSTHDR(&message);
+      header->cmsg_level = SOL_SOCKET;
+      header->cmsg_type = SCM_RIGHTS;
+      header->cmsg_len = CMSG_LEN(sizeof(int) * out_.fds.size());
+      std::array<int, kMaxFdsPerReply> fds{};
+      for (std::size_t i = 0; i < out_.fds.size(); ++i) fds[i] = out_.fds[i].get();
+      std::memcpy(CMSG_DATA(header), fds.data(), sizeof(int) * out_.fds.size());
+    }
+    const ssize_t n = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n >= 0) {
+      out_.sent += static_cast<std::size_t>(n);
+    } else if (errno == EAGAIN) {
+      return socket_.async_wait(Socket::wait_write, [self = shared_from_this()](error_code error) {
+        if (self->state_.closed) return;
+        if (error) return self->close();
+        self->send();
+        self->go_on();
+      });
+    } else if (errno != EINTR) {
+      return close();
+    }
+  }
+  if (!state_.closed) sent();
+}
+
+void Session::sent() {
+  out_ = {};
+  if (state_.closing) return close();
+  if (streaming_) stream_again();
+}
+
+void Session::stream_again() {
+  timer_.expires_after(std::max<std::chrono::nanoseconds>(interval_, server_.budgets_.wait(peer_.uid, now_ns())));
+  timer_.async_wait([self = shared_from_this()](error_code error) {
+    if (error || self->state_.closed || !self->streaming_) return;
+    if (self->server_.budgets_.wait(self->peer_.uid, now_ns()).count() > 0) return self->stream_again();
+    self->serve(ipc::Call(*self->streaming_));
+    self->go_on();
+  });
+}
+
+void Session::fail_and_close(std::string_view parameter) {
+  state_.closing = true;
+  if (!out_.bytes.empty()) return;  // a reply is on its way; the connection ends after it
+  streaming_.reset();
+  answer({}, {ipc::Reply{{{"parameter", parameter}}, false, std::string(ipc::kInvalidParameter)}});
+  note_patience();
+}
+
+void Session::charge(double calls, std::size_t bytes) {
+  server_.budgets_.charge(peer_.uid, calls, bytes, now_ns());
+}
+
+void Session::note_patience() {
+  const bool own_work = state_.resting || unanswered_ || splitter_.has_complete();
+  const bool may_be_silent = state_.attached || streaming_ || server_.budgets_.exempt(peer_.uid);
+  patience_.note(!out_.bytes.empty()       ? Awaits::reader
+                 : own_work                ? Awaits::nothing
+                 : splitter_.mid_message() ? Awaits::rest_of_call
+                 : may_be_silent           ? Awaits::nothing
+                                           : Awaits::call,
+                 now_ns());
+}
+
+void Session::check_patience(std::uint64_t now_ns) {
+  if (patience_.over(now_ns)) close();
+}
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,57 @@
+#include "sched/effective/effective.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+namespace gpuctl::sched {
+
+namespace {
+
+std::optional<std::uint64_t> lesser(std::optional<std::uint64_t> a, std::optional<std::uint64_t> b) {
+  return a && b ? std::min(*a, *b) : a ? a : b;
+}
+
+/// Bounds when the reserve is kept free by what the slice above keeps.
+void bound_mode(Effective& own, const Effective& above) {
+  if (above.reserve_mode == ReserveMode::strict || own.reserve_mode == ReserveMode::lend) return;
+  own.kept_with_parent = own.reserve_mode == ReserveMode::strict && above.reserve_mode == ReserveMode::active;
+  own.reserve_hold = own.kept_with_parent ? above.reserve_hold : std::min(own.reserve_hold, above.reserve_hold);
+  own.reserve_mode = above.reserve_mode;
+}
+
+}  // namespace
+
+std::vector<Effective> effective_settings(const SliceTree::Slices& slices) {
+  std::vector<Effective> all;
+  std::map<std::string_view, std::int32_t> index;
+  all.reserve(slices.size());
+  for (const auto& [path, slice] : slices) {  // parents first
+    const auto mine = static_cast<std::int32_t>(all.size());
+    index.emplace(path, mine);
+    Effective own{.reserve = slice.reserve,
+                  .reserve_mode = slice.reserve_mode,
+                  .reserve_hold = slice.reserve_hold,
+                  .max = slice.max,
+                  .memory_max = slice.memory_max,
+                  .priority = slice.priority,
+                  .turn_priority = slice.priority};
+    if (path != "/") {
+      own.parent = index.at(parent_path(path));
+      const Effective& above = all[static_cast<std::size_t>(own.parent)];
+      own.ruler = above.ruler;
+      own.reserve = above.ruler >= 0 ? CapSM{} : std::min(own.reserve, above.reserve);
+      own.max = std::min(own.max, above.max);
+      own.memory_max = lesser(own.memory_max, above.memory_max);
+      bound_mode(own, above);
+      if (own.parent > 0) own.priority = std::min(own.priority, above.priority);
+      if (own.ruler >= 0 && own.parent != own.ruler)
+        own.turn_priority = std::min(own.turn_priority, above.turn_priority);
+    }
+    if (own.ruler < 0 && !slice.job_policy.empty()) own.ruler = mine;
+    all.push_back(own);
+  }
+  return all;
+}
+
+}  // namespace gpuctl::sched

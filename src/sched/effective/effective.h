@@ -1,0 +1,39 @@
+// What is in force for each slice: its settings, bounded by those of every slice above it. Whoever decides something
+// takes these values, in every policy and mode. So the owner of a subtree changes nothing beyond the subtree's own
+// bounds, whatever the owner sets below. Pure.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sched/slice_tree.h"
+
+namespace gpuctl::sched {
+
+struct Effective {
+  std::int32_t parent = -1;  ///< index; -1 for the root
+  /// No more than that of the slice above. 0 below a slice with a policy for jobs, because time is divided there.
+  CapSM reserve{};
+  /// The weakest mode on the path: a slice keeps nothing free that the slice above lends.
+  ReserveMode reserve_mode = ReserveMode::lend;
+  /// With mode `active`: no longer than that of an `active` slice above.
+  std::chrono::milliseconds reserve_hold{};
+  CapSM max = kUnlimitedCapSM;              ///< the least on the path
+  std::optional<std::uint64_t> memory_max;  ///< bytes: the least on the path
+  /// The least on the path, without the root, which has none. Everybody's priorities are compared by it.
+  std::int32_t priority = 0;
+  /// The topmost slice on the path, this one included, that has a policy for jobs: an index; -1: none.
+  std::int32_t ruler = -1;
+  /// Under a policy for jobs: the least on the path below the ruling slice. Only jobs below that slice are compared by
+  /// it, so the ruling slice's own priority is no bound.
+  std::int32_t turn_priority = 0;
+  /// The reserve is kept while that of the slice above is, not by the slice's own activity: it is `strict` by itself.
+  bool kept_with_parent = false;
+};
+
+/// One entry for each slice, in the order of `slices`.
+std::vector<Effective> effective_settings(const SliceTree::Slices& slices);
+
+}  // namespace gpuctl::sched
