@@ -6,6 +6,7 @@
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/memory_reserve.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/kernels/co_residency.h"
 #include "libgpuslice/kernels/kernels.h"
@@ -114,6 +115,10 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     if (capturing(stream)) return plain(stream, priority);
     if (!priority) priority = priorities.before_launch(stream);
     const auto original = [&](CUstream where) { return plain(where, priority); };
+    if (memory_ran_out()) {
+      join_before(stream);
+      return original(stream);
+    }
     if (const int device = Activity::free_device(); device >= 0) {
       if (KernelInfo* kernel = Kernels::get().find(function)) {
         kernel->count_launch();

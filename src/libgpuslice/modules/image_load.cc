@@ -2,6 +2,7 @@
 
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/debug.h"
+#include "libgpuslice/driver/memory_reserve.h"
 #include "libgpuslice/driver/nothrow.h"
 #include "libgpuslice/driver/stage.h"
 #include "libgpuslice/front_ends/read_file.h"
@@ -24,7 +25,7 @@ bool read_image_file(ImageLoad& load) {
 }  // namespace
 
 CUresult load_image(ImageLoad load) {
-  if (!Client::get().wanted() || !load.out || (!load.data && !load.path)) return load.plain();
+  if (!Client::get().wanted() || memory_ran_out() || !load.out || (!load.data && !load.path)) return load.plain();
   return nothrow([&] {
     if (load.path && !read_image_file(load)) return load.plain();
     const Stage stage("loading an image");
