@@ -34,6 +34,8 @@ namespace {
 constexpr std::chrono::milliseconds kReportInterval{200};
 /// The first attachment holds up the program's start, so it waits less long than a request of an administrator.
 constexpr std::chrono::milliseconds kAttachTimeout{2000};
+/// More than any administrator means; in ns it fits all that is counted with it.
+constexpr std::int64_t kLongestTargetUs = 3'600'000'000;
 constexpr char kDefaultSocket[] = "/run/gpuctld/io.gpuctl";
 
 Reconnect::Socket socket_file(const std::string& path) {
@@ -82,9 +84,13 @@ Result<void> Client::connect_locked(bool resumed) {
 
   ipc::Fields fields(reply->parameters);
   std::string attached_to = fields.text("slice");  // the daemon's answer: if no slice was asked for, it is the root
-  targets_.latency = std::chrono::microseconds(fields.integer("latency_target_us"));
-  targets_.block_task = std::chrono::microseconds(fields.integer("block_target_us"));
+  const Targets targets{
+      .latency = std::chrono::microseconds(fields.integer("latency_target_us", 0, kLongestTargetUs)),
+      .block_task = std::chrono::microseconds(fields.integer("block_target_us", 0, kLongestTargetUs))};
   if (!fields.ok()) return fields.error();
+  const int flags = fcntl(fds[1].get(), F_GETFL);
+  if (flags < 0 || !(flags & O_NONBLOCK)) return fail("gpuctld: Attach: a wake-up could block the program");
+  targets_ = targets;
   slice_ = std::move(attached_to);
   connection_ = std::make_unique<ipc::Connection>(std::move(*opened));
   stubs_.push_back(std::move(*map));
