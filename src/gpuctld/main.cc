@@ -11,9 +11,11 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <map>
 
 #include "gpuctld/clock.h"
 #include "gpuctld/config/options.h"
+#include "gpuctld/config/state.h"
 #include "gpuctld/host/service_manager.h"
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/listen_socket.h"
@@ -118,6 +120,15 @@ class Process {
   asio::steady_timer watchdog_;
 };
 
+/// The exit status of --check-config, once the files are read: whether the slices are possible on some GPU.
+int check_slices(const Config& config) {
+  sched::SliceTree tree(sched::CapSM{kMaxSms}, ::geteuid());
+  std::map<std::string, std::string> configured;
+  const auto applied = apply_config(config, true, configured, tree);
+  if (!applied) log(applied.error().message);
+  return applied ? 0 : 1;
+}
+
 int run(int argc, char** argv) {
   int exit_status = -1;
   const Options options = parse_options(argc, argv, exit_status);
@@ -128,6 +139,7 @@ int run(int argc, char** argv) {
   ConfigOutcome outcome = read_config(options.config, options.config_required);
   for (const std::string& problem : outcome.problems) log(problem);
   if (!outcome.problems.empty()) return 1;
+  if (options.check_config) return check_slices(outcome.config);
 
   SocketFile socket_file;
   const auto listener = find_listener(options, outcome.config.daemon, socket_file);
