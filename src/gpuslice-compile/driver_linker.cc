@@ -85,7 +85,7 @@ Result<MachineCode> compile_by_driver(const Source& source, const std::string& w
   api.cuLinkDestroy(state);
   if (result != CUDA_SUCCESS) return fail("the driver's linker: CUDA error " + std::to_string(result));
   made.kernels = gpuslice::read_compiler_log(log.c_str());
-  return {boost::system::in_place_value, std::move(made)};
+  return std::move(made);
 }
 
 }  // namespace gpuctl::compile

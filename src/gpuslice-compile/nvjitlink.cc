@@ -125,7 +125,7 @@ Result<MachineCode> compile_by_nvjitlink(const Source& source, const std::string
   const std::string error = done ? "" : text_of(handle, functions.error_size, functions.error);
   functions.destroy(&handle);
   if (!done) return fail("nvJitLink: " + error.substr(0, error.find('\n')));
-  return {boost::system::in_place_value, std::move(made)};
+  return std::move(made);
 }
 
 }  // namespace gpuctl::compile

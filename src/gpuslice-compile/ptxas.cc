@@ -84,8 +84,7 @@ Result<MachineCode> compile_by_ptxas(const Source& source, const std::string&) {
   const int status = run(std::move(command), log);
   const std::string said = content_of(log);
   if (status != 0) return fail("ptxas: " + said.substr(0, said.find('\n')));
-  return {boost::system::in_place_value,
-          MachineCode{.image = content_of(cubin), .kernels = gpuslice::read_compiler_log(said)}};
+  return MachineCode{.image = content_of(cubin), .kernels = gpuslice::read_compiler_log(said)};
 }
 
 }  // namespace gpuctl::compile

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ipc/types.h"
+#include "ipc/codec.h"
 
 namespace gpuctl::ipc {
 namespace {

@@ -1,15 +1,14 @@
 // The settings of a slice, a change to them, and why a change may be refused.
 #pragma once
 
-#include <boost/system/result.hpp>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "base/slice_settings.h"
 #include "sched/capsm.h"
 
@@ -74,11 +73,7 @@ struct SliceError {
   std::string message() const;
 };
 
-[[noreturn]] inline void throw_exception_from_error(const SliceError& error, const boost::source_location&) {
-  throw std::logic_error(error.message());
-}
-
 template <class T>
-using SliceResult = boost::system::result<T, SliceError>;
+using SliceResult = BasicResult<T, SliceError>;
 
 }  // namespace gpuctl::sched

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import math
 import statistics
 
 from head import BUILDS, PYTHON_BUILD
@@ -107,7 +108,7 @@ def ratio_lines(rows):
             [
                 f"{mode} {run}",
                 f"{statistics.median(values):.3f}",
-                f"{values[int(0.9 * (len(values) - 1))]:.3f}",
+                f"{values[math.ceil(0.9 * len(values)) - 1]:.3f}",
                 f"{values[-1]:.3f}",
                 str(len(values)),
             ]

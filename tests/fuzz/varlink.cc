@@ -2,9 +2,9 @@
 #include <boost/json/serialize.hpp>
 
 #include "fuzz.h"
+#include "ipc/codec.h"
 #include "ipc/framing.h"
 #include "ipc/message.h"
-#include "ipc/types.h"
 
 using gpuctl::fuzz::require;
 using gpuctl::fuzz::require_line;

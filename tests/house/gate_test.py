@@ -78,7 +78,9 @@ def check_tidy(build_dir, everything):
     if not everything and len(names) > TIDY_AT_MOST:
         print(f"{len(names)} sources changed; looking at {TIDY_AT_MOST} of them, --all looks at all")
         names = names[:TIDY_AT_MOST]
-    return run(path, "--quiet", "-p", build_dir, *names) if names else 0
+    # The header that was compiled beforehand is GCC's; clang reads its source.
+    precompiled = f"--extra-arg-before=-I{ROOT / 'src/precompiled'}"
+    return run(path, "--quiet", precompiled, "-p", build_dir, *names) if names else 0
 
 
 def last_commit():

@@ -12,6 +12,7 @@ SHARE = 4
 ROUNDS = 12
 MS = 1_000_000  # in ns
 WHAT_WAS_THERE = 7
+CUDA_ERROR_NOT_READY = 600
 
 # Launches, as it is told, a kernel that cannot be rewritten. Each block appends the number of the round to what it
 # finds, in base 10 or so: what comes out says in which order kernels, copies, memsets and host functions ran. Each says
@@ -48,6 +49,19 @@ PTX = b'''
   atom.global.or.b32 %r8, [%rd1], %r7;
   ret;
 }
+.visible .entry wait_for(.param .u64 letter)
+{
+  .reg .pred %p;
+  .reg .b32 %r0;
+  .reg .b64 %rd<2>;
+  mov.u64 %rd1, %gridid;
+  ld.param.u64 %rd0, [letter];
+again:
+  ld.volatile.global.u32 %r0, [%rd0];
+  setp.eq.u32 %p, %r0, 0;
+  @%p bra again;
+  ret;
+}
 '''
 cuda = ctypes.CDLL("libcuda.so.1")
 POINTER, SIZE = ctypes.c_void_p, ctypes.c_size_t
@@ -61,12 +75,14 @@ def memory(count):
     call("cuMemAlloc_v2", ctypes.byref(result), SIZE(4 * count))
     return result
 def set_up():
-    global function, values, copied, seen
+    global function, waits, values, copied, seen
     context, module, function = POINTER(), POINTER(), POINTER()
     call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
     call("cuCtxSetCurrent", context)
     call("cuModuleLoadData", ctypes.byref(module), PTX)
     call("cuModuleGetFunction", ctypes.byref(function), module, b"append")
+    waits = POINTER()
+    call("cuModuleGetFunction", ctypes.byref(waits), module, b"wait_for")
     values, copied, seen = memory(BLOCKS), memory(BLOCKS), memory(1)
 call("cuInit", 0)
 set_up()
@@ -83,6 +99,15 @@ def append(stream, number, nanoseconds):
     parameters = [values, seen, ctypes.c_uint32(number), ctypes.c_uint32(nanoseconds)]
     pointers = (POINTER * 4)(*[ctypes.cast(ctypes.byref(one), POINTER) for one in parameters])
     call("cuLaunchKernel", function, BLOCKS, 1, 1, 1024, 1, 1, 0, stream, pointers, None)
+def hold(on):
+    # Launches a kernel that ends when the host writes what this returns.
+    letter = POINTER()
+    call("cuMemHostAlloc", ctypes.byref(letter), SIZE(4), 2)
+    letter = ctypes.cast(letter, ctypes.POINTER(ctypes.c_uint32))
+    letter[0] = 0
+    pointers = (POINTER * 1)(ctypes.cast(ctypes.byref(letter), POINTER))
+    call("cuLaunchKernel", waits, 1, 1, 1, 1, 1, 1, 0, on, pointers, None)
+    return letter
 print("ready", flush=True)
 for line in sys.stdin:
     if line == "release\n":
@@ -91,6 +116,20 @@ for line in sys.stdin:
         call("cuDevicePrimaryCtxGetState", 0, ctypes.byref(flags), ctypes.byref(active))
         set_up()
         print(active.value, flush=True)
+        continue
+    if line == "hold\n":
+        first = stream("non-blocking")
+        letter = hold(first)
+        print("held", flush=True)
+        continue
+    if line == "beside\n":
+        second = stream("non-blocking")
+        append(second, 1, 0)
+        call("cuStreamSynchronize", second)
+        waited = cuda.cuStreamQuery(first)
+        letter[0] = 1
+        call("cuStreamSynchronize", first)
+        print(waited, flush=True)
         continue
     kind, first, rounds, nanoseconds = line.split()
     on = stream(kind)
@@ -127,7 +166,7 @@ class Opaque(instance.SystemTest):
         return program
 
     def why(self, program):
-        (kernel,) = self.kernels_of(program, "append")
+        (kernel,) = (one for one in self.kernels_of(program, "append") if one["name"] == "append")
         self.assertEqual(kernel["form"], "opaque")
         return kernel["reason"]
 
@@ -178,6 +217,18 @@ class Opaque(instance.SystemTest):
             self.assertEqual(program.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS), f"0 True {MOST}")
             self.assertEqual(program.ask("release"), "0")
         self.assertEqual(program.ask("legacy", WHAT_WAS_THERE, ROUNDS, MS), f"0 True {MOST}")
+
+    def test_a_kernel_that_waits_for_the_program_does_not_hang_it(self):
+        """Its next kernel needs another part of the GPU, which the driver makes only when the device is idle. It is not
+        before the program goes on."""
+        self.start_daemon()
+        self.gpuctl("create-slice", "s", "--max", MOST)
+        program = self.start_program("s")
+        self.assertEqual(program.ask("hold"), "held")
+        self.gpuctl("set", "s", "max=2")
+        instance.wait_until(lambda: self.usage("s", program.pid)["granted"] == 2, "the grant")
+        self.assertEqual(program.ask("beside"), str(CUDA_ERROR_NOT_READY))
+        instance.wait_until(lambda: "may wait for the program" in self.why(program), "it to be said")
 
     def test_two_slices_share_no_sm(self):
         self.start_daemon()

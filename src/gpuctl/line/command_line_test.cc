@@ -10,7 +10,7 @@
 #include "gpuctl/line/verb.h"
 #include "gpuctl/testing/fake_daemon.h"
 #include "gpuctl/text/failure.h"
-#include "ipc/types.h"
+#include "ipc/codec.h"
 
 namespace gpuctl::cli {
 namespace {

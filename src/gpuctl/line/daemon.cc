@@ -56,7 +56,7 @@ Outcome<void> Daemon::start(std::string_view member, boost::json::object paramet
   ipc::Call call = make_call(member, std::move(parameters));
   call.more = true;
   if (const Result<void> sent = connection_.send(call); !sent) return unreachable(sent.error().message);
-  return boost::system::in_place_value;
+  return {};
 }
 
 Outcome<boost::json::object> Daemon::next() {

@@ -7,8 +7,8 @@
 
 #include "gpuctl/line/verb.h"
 #include "gpuctl/text/failure.h"
+#include "ipc/codec.h"
 #include "ipc/connection.h"
-#include "ipc/types.h"
 
 namespace gpuctl::cli {
 

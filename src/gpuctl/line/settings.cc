@@ -8,27 +8,28 @@
 
 #include "gpuctl/text/suggest.h"
 #include "gpuctl/text/units.h"
+#include "ipc/codec.h"
 #include "sched/policy.h"
 #include "sched/slice.h"
 
 namespace gpuctl::cli {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return "'" + std::string(text) + "'";
 }
 
 Outcome<std::int64_t> amount_of_sms(std::string_view value, const std::string& where, const char* more) {
   const auto number = parse_integer(value);
   if (number && *number >= 0) return *number;
-  return usage(where + ": " + quoted(value) + " is not a number of SMs; give a whole number such as 8" + more);
+  return usage(where + ": " + in_quotes(value) + " is not a number of SMs; give a whole number such as 8" + more);
 }
 
 /// Refuses only what is no number of its kind at all; the daemon checks the rest of the range.
 Outcome<std::int64_t> whole_number(std::string_view value, const std::string& where, const SliceSetting& setting) {
   const auto number = parse_integer(value);
   if (number && (*number >= setting.least || setting.least < 0)) return *number;
-  return usage(where + ": " + quoted(value) + " is not a whole number" +
+  return usage(where + ": " + in_quotes(value) + " is not a whole number" +
                (setting.least > 0 ? " of " + std::to_string(setting.least) + " or more" : std::string()) + " such as " +
                setting.example);
 }
@@ -36,7 +37,7 @@ Outcome<std::int64_t> whole_number(std::string_view value, const std::string& wh
 Outcome<void> set_owner(std::string_view value, const std::string& where, ipc::SliceSettings& settings) {
   const std::size_t colon = value.find(':');
   const std::string user(value.substr(0, colon));
-  if (user.empty()) return usage(where + ": " + quoted(value) + " names no user; give USER or USER:GROUP");
+  if (user.empty()) return usage(where + ": " + in_quotes(value) + " names no user; give USER or USER:GROUP");
 
   const auto uid = parse_integer(user);
   // Names first: a user may be called 1000.
@@ -47,9 +48,9 @@ Outcome<void> set_owner(std::string_view value, const std::string& where, ipc::S
     settings.owner_uid = *uid;
     settings.owner_gid = ipc::kNoGroup;
   } else {
-    return usage(where + ": there is no user " + quoted(user) + "; give a user's name or number");
+    return usage(where + ": there is no user " + in_quotes(user) + "; give a user's name or number");
   }
-  if (colon == std::string_view::npos) return boost::system::in_place_value;
+  if (colon == std::string_view::npos) return {};
 
   const std::string group(value.substr(colon + 1));
   const auto gid = parse_integer(group);
@@ -58,9 +59,9 @@ Outcome<void> set_owner(std::string_view value, const std::string& where, ipc::S
   } else if (gid && *gid >= 0 && *gid <= kIdGreatest) {
     settings.owner_gid = *gid;
   } else {
-    return usage(where + ": there is no group " + quoted(group) + "; give a group's name or number");
+    return usage(where + ": there is no group " + in_quotes(group) + "; give a group's name or number");
   }
-  return boost::system::in_place_value;
+  return {};
 }
 
 /// "100ms"; "3600s" for whole seconds.
@@ -71,16 +72,16 @@ std::string time_text(std::int64_t ms) {
 Outcome<std::int64_t> milliseconds(const SliceSetting& setting, std::string_view value, const std::string& where) {
   const auto time = parse_milliseconds(value);
   if (!time)
-    return usage(where + ": " + quoted(value) +
+    return usage(where + ": " + in_quotes(value) +
                  " is not a time; give whole milliseconds or seconds such as 100ms or 2s");
   if (*time >= setting.least && *time <= setting.greatest) return *time;
-  return usage(where + ": " + quoted(value) + " is not between " + time_text(setting.least) + " and " +
+  return usage(where + ": " + in_quotes(value) + " is not between " + time_text(setting.least) + " and " +
                time_text(setting.greatest));
 }
 
 Outcome<std::int64_t> bytes(std::string_view value, const std::string& where) {
   if (const auto size = parse_size(value); size && *size > 0) return *size;
-  return usage(where + ": " + quoted(value) +
+  return usage(where + ": " + in_quotes(value) +
                " is not a size; give bytes or a number with K, M, G or T such as 16G, or 'none'");
 }
 
@@ -113,13 +114,13 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
                             ipc::SliceSettings& settings) {
   if (setting.lifted != nullptr && value == "none") {
     settings.*setting.lifted = true;
-    return boost::system::in_place_value;
+    return {};
   }
   // Assigns a parsed number, or passes its failure on.
   const auto put = [&](const Outcome<std::int64_t>& number) -> Outcome<void> {
     if (!number) return number.error();
     settings.*setting.number = *number;
-    return boost::system::in_place_value;
+    return {};
   };
   switch (setting.kind) {
     case SettingKind::sms:
@@ -132,23 +133,23 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
       return put(bytes(value, where));
     case SettingKind::mode:
       if (!sched::reserve_mode(value))
-        return usage(where + ": " + quoted(value) + " is not a mode of reserving" +
+        return usage(where + ": " + in_quotes(value) + " is not a mode of reserving" +
                      hint(value, {kReserveModes.begin(), kReserveModes.end()}));
       [[fallthrough]];
     case SettingKind::policy:
       settings.*setting.text = value;
-      return boost::system::in_place_value;
+      return {};
     case SettingKind::user:
     case SettingKind::group:
       return set_owner(value, where, settings);
   }
-  return boost::system::in_place_value;
+  return {};
 }
 
 Outcome<void> apply_assignment(std::string_view assignment, ipc::SliceSettings& settings) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string_view::npos || equals == 0)
-    return usage(quoted(assignment) + " is not KEY=VALUE; write for example max=40");
+    return usage(in_quotes(assignment) + " is not KEY=VALUE; write for example max=40");
   std::string key(assignment.substr(0, equals));
   std::replace(key.begin(), key.end(), '_', '-');
   std::vector<std::string> names;
@@ -157,7 +158,7 @@ Outcome<void> apply_assignment(std::string_view assignment, ipc::SliceSettings& 
     if (is_given(*setting, settings)) return usage(key + ": is given twice; give it once");
     return apply_setting(*setting, assignment.substr(equals + 1), key, settings);
   }
-  return usage("there is no setting " + quoted(key) + hint(key, names));
+  return usage("there is no setting " + in_quotes(key) + hint(key, names));
 }
 
 Outcome<std::string> slice_path(std::string_view name) {

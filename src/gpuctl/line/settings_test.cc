@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "ipc/codec.h"
 #include "ipc/message.h"
 
 namespace gpuctl::cli {

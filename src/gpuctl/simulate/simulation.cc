@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 #include <map>
 
 #include "base/percentile.h"

@@ -1,7 +1,7 @@
 // A workload under one policy, over several seeds, and what is reported of it.
 #pragma once
 
-#include <boost/json/object.hpp>
+#include <boost/json/fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>

@@ -1,10 +1,10 @@
 // What a verb returns when it could not do its work: one line for a person, one exit status for a script.
 #pragma once
 
-#include <boost/system/result.hpp>
-#include <stdexcept>
 #include <string>
 #include <utility>
+
+#include "base/result.h"
 
 namespace gpuctl::cli {
 
@@ -25,12 +25,8 @@ struct Failure {
   std::string message;  ///< one line; printed after "gpuctl: "
 };
 
-[[noreturn]] inline void throw_exception_from_error(const Failure& failure, const boost::source_location&) {
-  throw std::logic_error(failure.message);
-}
-
 template <class T>
-using Outcome = boost::system::result<T, Failure>;
+using Outcome = BasicResult<T, Failure>;
 
 inline Failure usage(std::string message) {
   return {kExitUsage, std::move(message)};

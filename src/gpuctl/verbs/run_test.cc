@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "gpuctl/testing/fake_daemon.h"
-#include "ipc/types.h"
+#include "ipc/codec.h"
 
 namespace gpuctl::cli {
 namespace {

@@ -1,3 +1,4 @@
+#include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <cmath>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include "gpuctl/simulate/workload_file.h"
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
+#include "ipc/codec.h"
 #include "sched/policy.h"
 
 namespace gpuctl::cli {

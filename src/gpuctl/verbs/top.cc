@@ -30,7 +30,7 @@ struct Samples {
     if (!snapshot) return snapshot.error();
     before = std::move(now);
     now = std::move(*snapshot);
-    return boost::system::in_place_value;
+    return {};
   }
 };
 

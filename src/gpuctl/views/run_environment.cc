@@ -39,7 +39,7 @@ Result<std::string> usable(const std::string& path, const char* file, const char
   if (path.find_first_of(separators) != std::string::npos)
     return fail("the dynamic linker cannot take the path '" + path + "': it holds a space, colon or semicolon; set " +
                 variable);
-  return {boost::system::in_place_value, path};
+  return path;
 }
 
 /// Hardware queues. Without MPS the driver makes 8 by itself; asking for 8 makes a start 60 ms longer (measured). Under

@@ -1,4 +1,5 @@
 #include "gpuctl/views/top_model.h"
+#include "ipc/codec.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,7 @@
 // What `top` shows, computed from two replies of Monitor. Pure.
 #pragma once
 
+#include <boost/json/fwd.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>

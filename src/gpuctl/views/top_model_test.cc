@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/json/object.hpp>
+
 namespace gpuctl::cli {
 namespace {
 

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "gpuctld/protocol/convert.h"
+#include "ipc/codec.h"
 #include "ipc/message.h"
 #include "ipc/unique_fd.h"
 

@@ -1,6 +1,8 @@
 // Policies for jobs in the daemon: which clients get SMs, and through which steps.
 #include <gtest/gtest.h>
 
+#include <boost/json/value.hpp>
+
 #include "gpuctld/testing/fake_job.h"
 
 namespace gpuctl::daemon {

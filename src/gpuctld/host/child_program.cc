@@ -167,8 +167,7 @@ void ChildProgram::reap() {
   read();
   output_.close(ignored);
   const Done done = std::exchange(done_, nullptr);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-    return done(Result<std::string>(boost::system::in_place_value, std::move(text_)));
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return done(std::move(text_));
   const std::string how = WIFEXITED(status) ? "exit status " + std::to_string(WEXITSTATUS(status))
                                             : "ended by signal " + std::to_string(WTERMSIG(status));
   done(Result<std::string>(fail(program_ + ": " + how + (text_.empty() ? "" : ": " + first_line(text_)))));

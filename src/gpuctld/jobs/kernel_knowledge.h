@@ -2,7 +2,7 @@
 // names, kept in a file across restarts. One thread.
 #pragma once
 
-#include <boost/json/value.hpp>
+#include <boost/json/fwd.hpp>
 #include <chrono>
 #include <cstdint>
 #include <optional>

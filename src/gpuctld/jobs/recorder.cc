@@ -1,4 +1,5 @@
 #include "gpuctld/jobs/recorder.h"
+#include "ipc/codec.h"
 
 #include <algorithm>
 #include <utility>

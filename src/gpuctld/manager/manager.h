@@ -24,6 +24,7 @@
 #include "gpuctld/host/mps_control.h"
 #include "gpuctld/manager/arrivals.h"
 #include "gpuctld/protocol/varlink_server.h"
+#include "ipc/fields.h"
 
 namespace gpuctl::daemon {
 

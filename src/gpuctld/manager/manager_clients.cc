@@ -7,6 +7,7 @@
 #include "gpuctld/clock.h"
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/answers.h"
+#include "ipc/codec.h"
 #include "ipc/stub.h"
 
 namespace gpuctl::daemon {

@@ -11,6 +11,7 @@
 #include "gpuctld/host/mps.h"
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/answers.h"
+#include "ipc/codec.h"
 #include "ipc/message.h"
 
 namespace gpuctl::daemon {

@@ -12,6 +12,7 @@
 
 #include "gpuctld/testing/fake_mps_control.h"
 #include "gpuctld/testing/manager_fixture.h"
+#include "ipc/codec.h"
 
 namespace gpuctl::daemon {
 namespace {

@@ -7,6 +7,7 @@
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/answers.h"
 #include "gpuctld/protocol/convert.h"
+#include "ipc/codec.h"
 #include "ipc/interface.h"
 
 namespace gpuctl::daemon {

@@ -1,6 +1,7 @@
 #include "gpuctld/protocol/answers.h"
 
 #include "gpuctld/protocol/convert.h"
+#include "ipc/codec.h"
 #include "ipc/interface.h"
 
 namespace gpuctl::daemon {

@@ -1,5 +1,6 @@
 #include "gpuctld/protocol/convert.h"
 
+#include "ipc/codec.h"
 #include "ipc/interface.h"
 #include "ipc/stub.h"
 #include "sched/policy.h"

@@ -58,7 +58,7 @@ class DaemonTest(DaemonTestCase):
         for text, mistake in (
             ("[slice.a]\nreserve = 1\n", ""),
             ("[slice.a]\nbar = 1\n", ':2:1: slice."a".bar: unknown key'),
-            ('[slice."a/b"]\nweight = 2\n', ":1:2: "),
+            ('[slice."a/b"]\nweight = 2\n', ':1:8: slice."a/b": no such slice'),
         ):
             with open(config, "w", encoding="utf-8") as file:
                 file.write(text)

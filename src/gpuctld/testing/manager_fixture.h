@@ -16,6 +16,7 @@
 
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/listen_socket.h"
+#include "ipc/codec.h"
 #include "ipc/connection.h"
 #include "ipc/stub_map.h"
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <thread>
 
+#include "ipc/codec.h"
 #include "ipc/fields.h"
 #include "libgpuslice/client/held_memory.h"
 #include "libgpuslice/client/reconnect.h"
@@ -19,9 +20,9 @@
 #include "libgpuslice/driver/clock.h"
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/environment.h"
-#include "libgpuslice/driver/memory_reserve.h"
 #include "libgpuslice/driver/own_threads.h"
 #include "libgpuslice/driver/stage.h"
+#include "libgpuslice/memory/memory_reserve.h"
 
 namespace gpuslice {
 

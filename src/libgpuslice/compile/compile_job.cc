@@ -90,7 +90,7 @@ Result<CompileRequest> CompileJob::request() const {
   request.linker = unpacker.text();
   request.ptx = unpacker.text();
   if (!unpacker.whole) return fail("the job is damaged");
-  return {boost::system::in_place_value, std::move(request)};
+  return std::move(request);
 }
 
 void CompileJob::answer(const Forms& forms) {

@@ -51,7 +51,7 @@ bool lives(pid_t process) {
 CompileResult result_of(const CompileJob& job) {
   std::optional<Forms> forms = job.take_answer();
   if (!forms) return fail("the compile helper ended without an answer");
-  return {boost::system::in_place_value, std::move(*forms)};
+  return std::move(*forms);
 }
 
 }  // namespace

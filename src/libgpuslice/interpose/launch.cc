@@ -6,11 +6,11 @@
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/memory_reserve.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/kernels/co_residency.h"
 #include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/kernels/launch_params.h"
+#include "libgpuslice/memory/memory_reserve.h"
 #include "libgpuslice/modules/first_launch.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/opaque.h"
@@ -76,8 +76,10 @@ CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, co
   if (result != CUDA_SUCCESS && turn.confined()) result = plain(turn.anywhere("it does not run on those granted"));
   if (result != CUDA_SUCCESS) turn.give_up();
   if (kernel) {
-    kernel->confined_sms = turn.sms();
-    kernel->anywhere = turn.why_anywhere();
+    // The launch was counted, and perhaps reported, before its turn came.
+    const bool elsewhere = kernel->confined_sms.exchange(turn.sms()) != turn.sms();
+    const bool otherwise = kernel->anywhere.exchange(turn.why_anywhere()) != turn.why_anywhere();
+    if (elsewhere || otherwise) kernel->changed = true;
   }
   return result;
 }

@@ -41,10 +41,14 @@ void Context::publish_usage() {
   state_.usage.publish();
 }
 
-void Context::quiesce() {
+bool Context::quiesce(TimePoint until) {
   std::unique_lock lock(state_.book.mutex());
   state_.book.stop();
-  while (state_.book.outstanding() > 0 && !ended()) state_.agent.wait_for_change(lock);
+  while (state_.book.outstanding() > 0 && !ended()) {
+    if (std::chrono::steady_clock::now() >= until) return false;
+    state_.agent.wait_for_change(lock);
+  }
+  return true;
 }
 
 void Context::resume_launches() {

@@ -91,7 +91,7 @@ class Context final : public Opaque::Owner, public LaunchSource {
   /// Publishes the usage again, after Activity wrote another demand in its place.
   void publish_usage();
 
-  void quiesce() override;
+  bool quiesce(TimePoint until) override;
   void resume_launches() override;
   /// Whether no launch is known to be on the GPU. The context need not be current.
   bool idle() override;

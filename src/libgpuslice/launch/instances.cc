@@ -49,7 +49,7 @@ Instance* Context::make_instance(KernelInfo& kernel) {
   // Loading its code may block until the device is idle. That must not happen beside evicted launches, since the driver
   // then holds what they need to resume.
   if (driver().cuFuncLoad) {
-    quiesce();
+    quiesce(TimePoint::max());
     driver().cuFuncLoad(instance.persistent);
     resume_launches();
   }

@@ -2,10 +2,10 @@
 
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/debug.h"
-#include "libgpuslice/driver/memory_reserve.h"
 #include "libgpuslice/driver/nothrow.h"
 #include "libgpuslice/driver/stage.h"
 #include "libgpuslice/front_ends/read_file.h"
+#include "libgpuslice/memory/memory_reserve.h"
 #include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {

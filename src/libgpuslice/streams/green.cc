@@ -6,7 +6,6 @@
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/sm_groups.h"
 #include "libgpuslice/driver/stage.h"
-#include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
 
@@ -14,6 +13,12 @@ namespace {
 
 constexpr unsigned kMostGroups = 64;
 constexpr std::size_t kMostParts = 32;  // each takes a few megabytes
+
+int priority_of(CUstream stream) {
+  int priority = 0;
+  driver().cuStreamGetPriority(stream, &priority);
+  return priority;
+}
 
 }  // namespace
 
@@ -41,49 +46,72 @@ bool GreenContexts::divide() {
   return !groups_.empty();
 }
 
-GreenContexts::Part& GreenContexts::part(std::uint32_t begin, std::uint32_t end) {
-  const auto known = parts_.find({begin, end});
+GreenContexts::Part& GreenContexts::part(Groups groups) {
+  const auto known = parts_.find(groups);
   if (known != parts_.end()) return known->second;
+  const auto [begin, end] = groups;
   Part part;
   CUdevResourceDesc description = nullptr;
   CUdevice device = 0;
   if (parts_.size() < kMostParts && driver().cuCtxGetDevice(&device) == CUDA_SUCCESS &&
       driver().cuDevResourceGenerateDesc(&description, groups_.data() + begin, end - begin) == CUDA_SUCCESS) {
     const Stage stage("making a green context");
-    const QuiesceLaunches quiesced;
     const CUresult result = driver().cuGreenCtxCreate(&part.context, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
     if (result != CUDA_SUCCESS) part.context = nullptr;
     debug("green context of SMs %u to %u: %d", starts_[begin], starts_[end], result);
   }
-  return parts_.emplace(std::pair{begin, end}, part).first->second;
+  return parts_.emplace(groups, part).first->second;
 }
 
-GreenContexts::Confined GreenContexts::stream(std::uint32_t first, std::uint32_t count, std::uint32_t least,
-                                              CUstream like, const void* lane) {
-  std::lock_guard lock(mutex_);
+/// Takes whole groups, no more SMs than granted, up to the last group that ends within the grant. A group with SMs of
+/// two grants goes to the later one, which so has as many groups as fit into it wherever it begins.
+GreenContexts::Confined GreenContexts::choose(const Wanted& wanted, Groups& groups) {
   if (!divide()) return {.none = "the driver has no green contexts"};
-  // Takes whole groups, no more SMs than granted, up to the last group that ends within the grant. A group with SMs of
-  // two grants goes to the later one, which so has as many groups as fit into it wherever it begins.
-  std::uint32_t begin = 0;
-  while (begin < groups_.size() && starts_[begin + 1] <= first) ++begin;
-  std::uint32_t end = begin;
-  while (end < groups_.size() && starts_[end + 1] <= first + count && starts_[end + 1] - starts_[begin] <= count) ++end;
+  auto& [begin, end] = groups;
+  begin = 0;
+  while (begin < groups_.size() && starts_[begin + 1] <= wanted.first) ++begin;
+  end = begin;
+  while (end < groups_.size() && starts_[end + 1] <= wanted.first + wanted.count &&
+         starts_[end + 1] - starts_[begin] <= wanted.count)
+    ++end;
   if (begin == end) return {.none = "no whole group of SMs is granted"};
   const std::uint32_t sms = starts_[end] - starts_[begin];
-  if (sms < least) return {.none = "those granted do not hold all the blocks that wait for each other"};
-  Part& found = part(begin, end);
-  if (!found.context) return {.none = "the driver made no green context of them"};
-  int priority = 0;
-  driver().cuStreamGetPriority(like, &priority);
-  CUstream& stream = found.streams[{lane, priority}];
-  if (!stream) {
-    const Stage stage("making a stream of a green context");
-    const QuiesceLaunches quiesced;
-    if (driver().cuGreenCtxStreamCreate(&stream, found.context, CU_STREAM_NON_BLOCKING, priority) != CUDA_SUCCESS)
-      stream = nullptr;
+  if (sms < wanted.least) return {.none = "those granted do not hold all the blocks that wait for each other"};
+  return {.sms = sms};
+}
+
+GreenContexts::Confined GreenContexts::find(const Wanted& wanted) {
+  constexpr const char* kRefused = "the driver made no green context, or no stream of it";
+  std::lock_guard lock(mutex_);
+  Groups groups;
+  Confined found = choose(wanted, groups);
+  if (found.none) return found;
+  found.unmade = true;
+  const auto known = parts_.find(groups);
+  if (known == parts_.end()) return found;
+  if (!known->second.context) return {.none = kRefused};
+  const auto stream = known->second.streams.find({wanted.lane, priority_of(wanted.like)});
+  if (stream == known->second.streams.end()) return found;
+  if (!stream->second) return {.none = kRefused};
+  return {.stream = stream->second, .sms = found.sms};
+}
+
+GreenContexts::Confined GreenContexts::make(const Wanted& wanted) {
+  {
+    std::lock_guard lock(mutex_);
+    Groups groups;
+    if (const Confined none = choose(wanted, groups); none.none) return none;
+    Part& its = part(groups);
+    if (its.context) {
+      const Stage stage("making a stream of a green context");
+      const int priority = priority_of(wanted.like);
+      CUstream& stream = its.streams[{wanted.lane, priority}];
+      if (!stream &&
+          driver().cuGreenCtxStreamCreate(&stream, its.context, CU_STREAM_NON_BLOCKING, priority) != CUDA_SUCCESS)
+        stream = nullptr;
+    }
   }
-  if (!stream) return {.none = "the driver made no stream there"};
-  return {.stream = stream, .sms = sms};
+  return find(wanted);
 }
 
 void GreenContexts::forget(const void* lane) {

@@ -22,11 +22,19 @@ class GreenContexts {
     CUstream stream = nullptr;
     std::uint32_t sms = 0;
     const char* none = nullptr;
+    bool unmade = false;  ///< there may be one: make() makes it
   };
-  /// A stream confined to about `count` SMs from number `first` on, with the priority of `like`. Calls with the same
-  /// `lane` get the same stream. No stream if the part has fewer than `least` SMs. Making a new part or stream blocks
-  /// until the device is idle. The context must be current. Any thread.
-  Confined stream(std::uint32_t first, std::uint32_t count, std::uint32_t least, CUstream like, const void* lane);
+  /// What is to be had: a stream confined to about `count` SMs from number `first` on, with the priority of `like`. No
+  /// stream if the part has fewer than `least` SMs. The same `lane` gets the same stream each time.
+  struct Wanted {
+    std::uint32_t first, count, least;
+    CUstream like;
+    const void* lane;
+  };
+  /// Such a stream if it was made before. Does not block. The context must be current, also for make(). Any thread.
+  Confined find(const Wanted& wanted);
+  /// Makes it. The driver blocks until the device is idle.
+  Confined make(const Wanted& wanted);
   /// Destroys the streams of this lane, which will not ask for them again.
   void forget(const void* lane);
   /// Waits for everything that runs in the parts, and destroys them, since they hold the primary context. Later calls
@@ -39,15 +47,18 @@ class GreenContexts {
     std::map<std::pair<const void*, int>, CUstream> streams;
   };
 
+  /// The groups of a part: those from `begin` on, before `end`.
+  using Groups = std::pair<std::uint32_t, std::uint32_t>;
+
   bool divide();
-  Part& part(std::uint32_t begin, std::uint32_t end);
+  Confined choose(const Wanted& wanted, Groups& groups);
+  Part& part(Groups groups);
 
   std::mutex mutex_;
   bool divided_ = false;
   std::vector<CUdevResource> groups_;  ///< the last one may have another size
   std::vector<std::uint32_t> starts_;  ///< SMs before each group; one more entry than groups
-  /// By the number of the first group and of the one after the last.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Part> parts_;
+  std::map<Groups, Part> parts_;
 };
 
 }  // namespace gpuslice

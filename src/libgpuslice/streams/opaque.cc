@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ipc/stub.h"
+#include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/clock.h"
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
@@ -13,6 +14,7 @@
 #include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/lane.h"
+#include "libgpuslice/streams/waiting_streams.h"
 
 namespace gpuslice {
 
@@ -47,6 +49,7 @@ void Opaque::wait_for_grant(Lane& lane, const Launch& launch) const {
 Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
     : stream_(stream), lane_(&opaque.lane_of(stream)) {
   join_others(*lane_);
+  opaque.settling_.let_pass();
   lock_ = std::unique_lock(lane_->mutex);
   const bool tells = opaque.view_.jobs() != gpuctl::ipc::kNoJobs;
   if (lane_->launches % Lane::kMarkEvery == 0) lane_->wait_for_gpu(tells, lock_);
@@ -60,6 +63,31 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   lane_->latest_sms = confined_.sms;
   if (!confined()) lane_->join_now();
   if (tells && launch.kernel) lane_->timer.begin(this->stream(), *launch.kernel, lane_->job);
+}
+
+/// Whether everything is complete that the program launched or that waits for it.
+Settling::Device Opaque::look_before(const Lane& own) {
+  if (!WaitingStreams::get().none()) return Settling::Device::kMayWait;
+  std::lock_guard lock(mutex_);
+  const bool idle = std::all_of(lanes_.begin(), lanes_.end(), [&](const auto& entry) {
+    Lane& lane = *entry.second;
+    if (&lane == &own) return lane.is_over();
+    const std::unique_lock turn(lane.mutex, std::try_to_lock);
+    return turn.owns_lock() && lane.is_over();
+  });
+  return idle ? Settling::Device::kIdle : Settling::Device::kRuns;
+}
+
+Opaque::Settled::Settled(Opaque& opaque, const Lane& own) : opaque_(opaque) {
+  begun_ = !capturing_anything() && opaque_.settling_.begin();
+  if (!begun_ || !Settling::wait([&] { return opaque_.look_before(own); })) return;
+  quiesced_.emplace(Settling::Clock::now() + Settling::kWhileItRuns);
+  settled_ = quiesced_->quiet();
+}
+
+Opaque::Settled::~Settled() {
+  quiesced_.reset();
+  if (begun_) opaque_.settling_.end(settled_);
 }
 
 /// Confines the launch to the place of the launches before it if the grant is the same, else to the part that is
@@ -76,7 +104,12 @@ void Opaque::Turn::confine(Opaque& opaque, const Launch& launch) {
   }
   lane_->join_now();
   const RelaxedCapture relaxed;
-  place.there = opaque.green_.stream(place.first, place.granted, launch.least, stream_, lane_);
+  const GreenContexts::Wanted wanted{place.first, place.granted, launch.least, stream_, lane_};
+  place.there = opaque.green_.find(wanted);
+  if (place.there.unmade) {
+    place.there = {.none = "something may wait for the program, so no green context can be made now"};
+    if (const Settled settled{opaque, *lane_}) place.there = opaque.green_.make(wanted);
+  }
   if (!place.there.stream) {
     confined_.none = place.there.none;
   } else if (lane_->enter(place)) {

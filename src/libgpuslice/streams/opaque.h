@@ -22,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "libgpuslice/client/grant_view.h"
@@ -29,6 +30,8 @@
 #include "libgpuslice/streams/green.h"
 #include "libgpuslice/streams/lane.h"
 #include "libgpuslice/streams/launch_timer.h"
+#include "libgpuslice/streams/quiesce.h"
+#include "libgpuslice/streams/settling.h"
 
 namespace gpuslice {
 
@@ -120,7 +123,26 @@ class Opaque {
 
  private:
   friend class Turn;
+
+  /// While one lives and is true, nothing of this context is on the GPU as far as we know, and no launch of ours begins
+  /// (settling.h). The caller holds the mutex of `own`.
+  class Settled {
+   public:
+    Settled(Opaque& opaque, const Lane& own);
+    ~Settled();
+    Settled(const Settled&) = delete;
+    Settled& operator=(const Settled&) = delete;
+    explicit operator bool() const { return settled_; }
+
+   private:
+    Opaque& opaque_;
+    bool begun_ = false;
+    bool settled_ = false;
+    std::optional<QuiesceLaunches> quiesced_;
+  };
+
   Lane& lane_of(CUstream stream);
+  Settling::Device look_before(const Lane& own);
   static void consider(const Lane& lane, Look& look);
   void wait_for_grant(Lane& lane, const Launch& launch) const;
 
@@ -129,6 +151,7 @@ class Opaque {
   std::mutex mutex_;  ///< guards lanes_; taken after a lane's mutex, so demand() only tries to take that one
   std::map<StreamKey, std::shared_ptr<Lane>> lanes_;
   GreenContexts green_;
+  Settling settling_;
 };
 
 }  // namespace gpuslice

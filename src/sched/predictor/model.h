@@ -3,7 +3,7 @@
 #pragma once
 
 #include <array>
-#include <boost/json/value.hpp>
+#include <boost/json/fwd.hpp>
 #include <functional>
 #include <memory>
 #include <optional>

@@ -1,6 +1,7 @@
 #include "sched/predictor/predictor.h"
 
 #include <algorithm>
+#include <boost/json/value.hpp>
 #include <cmath>
 
 namespace gpuctl::sched {

@@ -2,7 +2,7 @@
 // and how wrong the predictions were. Pure: the owner persists the text of to_json.
 #pragma once
 
-#include <boost/json/value.hpp>
+#include <boost/json/fwd.hpp>
 #include <cstdint>
 #include <map>
 #include <span>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json/array.hpp>
+#include <boost/json/value.hpp>
 #include <cmath>
 #include <iterator>
 

@@ -2,7 +2,7 @@
 // points are profiled beforehand).
 #pragma once
 
-#include <boost/json/value.hpp>
+#include <boost/json/fwd.hpp>
 #include <cstdint>
 #include <map>
 #include <span>

@@ -4,7 +4,6 @@
 // policy/table.cc.
 #pragma once
 
-#include <boost/system/result.hpp>
 #include <functional>
 #include <memory>
 #include <span>

@@ -1,4 +1,4 @@
-#include "libgpuslice/driver/memory_reserve.h"
+#include "libgpuslice/memory/memory_reserve.h"
 
 #include <gtest/gtest.h>
 

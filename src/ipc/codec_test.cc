@@ -1,4 +1,4 @@
-#include "ipc/types.h"
+#include "ipc/codec.h"
 
 #include <gtest/gtest.h>
 

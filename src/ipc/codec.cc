@@ -1,6 +1,6 @@
 // The codec of the types of io.gpuctl. Boost.Describe names the fields of a type, in the order of the interface. The
 // C++ type of a field decides how it is written and read.
-#include "ipc/types.h"
+#include "ipc/codec.h"
 
 #include <boost/describe/class.hpp>
 #include <boost/describe/members.hpp>

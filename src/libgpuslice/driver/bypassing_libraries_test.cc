@@ -1,4 +1,4 @@
-#include "libgpuslice/streams/bypassing_libraries.h"
+#include "libgpuslice/driver/bypassing_libraries.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
