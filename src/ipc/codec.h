@@ -1,5 +1,5 @@
-// How the types of io.gpuctl are written as JSON and read back. Apart from the types, because most who use those neither
-// write nor read JSON.
+// How the types of io.gpuctl are written as JSON and read back. Apart from the types, because most users of those
+// neither write nor read JSON.
 #pragma once
 
 #include <boost/json/array.hpp>
