@@ -12,9 +12,11 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <map>
 
 #include "gpuctld/config/options.h"
 #include "gpuctld/config/trusted_file.h"
+#include "gpuctld/config/state.h"
 #include "gpuctld/host/service_manager.h"
 #include "gpuctld/manager/service.h"
 #include "gpuctld/protocol/listen_socket.h"
@@ -77,6 +79,15 @@ Result<ipc::UniqueFd> find_listener(const Options& options, const DaemonOptions&
   return listener;
 }
 
+/// The exit status of --check-config, once the files are read: whether the slices are possible on some GPU.
+int check_slices(const Config& config) {
+  sched::SliceTree tree(sched::CapSM{kMaxSms}, ::geteuid());
+  std::map<std::string, std::string> configured;
+  const auto applied = apply_config(config, true, configured, tree);
+  if (!applied) log(applied.error().message);
+  return applied ? 0 : 1;
+}
+
 int run(int argc, char** argv) {
   int exit_status = -1;
   const Options options = parse_options(argc, argv, exit_status);
@@ -87,6 +98,7 @@ int run(int argc, char** argv) {
   ConfigOutcome outcome = read_config(options.config, options.config_required);
   for (const std::string& problem : outcome.problems) log(problem);
   if (!outcome.problems.empty()) return 1;
+  if (options.check_config) return check_slices(outcome.config);
 
   SocketFile socket_file;
   auto listener = find_listener(options, outcome.config.daemon, socket_file);

@@ -47,6 +47,8 @@ Result<StubMap> StubMap::map(int fd) noexcept {
   struct stat info {};
   if (::fstat(fd, &info) != 0) return complaint("fstat", errno);
   if (info.st_size != static_cast<off_t>(kStubBytes)) return complaint("wrong size of the file", 0);
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  if (seals < 0 || !(seals & F_SEAL_SHRINK)) return complaint("the file may shrink", 0);
   StubMap map(map_pages(fd));
   if (!map) return complaint("mmap", errno);
   const std::uint32_t devices = load(map->devices);

@@ -22,7 +22,8 @@ class StubMap {
   ~StubMap();
 
   /// Client side: maps a stub page received from the daemon, read-write, and checks that it has the right size, magic,
-  /// version and a sane number of devices. The descriptor may be closed afterwards.
+  /// version and a sane number of devices, and that it cannot shrink: an access behind its end would kill the program.
+  /// The descriptor may be closed afterwards.
   static Result<StubMap> map(int fd) noexcept;
 
   Stub* get() const noexcept { return stub_; }

@@ -53,9 +53,11 @@ TEST(StubMap, TheFileIsPrivateAndCannotShrink) {
 TEST(StubMap, RefusesWhatIsNotAStub) {
   EXPECT_FALSE(NewStub::create(kMaxDevices + 1, 1));
   EXPECT_FALSE(StubMap::map(-1));
-  UniqueFd empty(memfd_create("x", MFD_CLOEXEC));
+  UniqueFd empty(memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   EXPECT_EQ(StubMap::map(empty.get()).error().message, "stub page: wrong size of the file");
   ASSERT_EQ(ftruncate(empty.get(), kStubBytes), 0);
+  EXPECT_EQ(StubMap::map(empty.get()).error().message, "stub page: the file may shrink");
+  ASSERT_EQ(fcntl(empty.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
   EXPECT_EQ(StubMap::map(empty.get()).error().message, "stub page: not a stub page (magic)");
 
   const auto refused_after = [](const std::function<void(Stub&)>& damage) {

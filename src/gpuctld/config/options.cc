@@ -48,6 +48,7 @@ Options parse_options(int argc, char** argv, int& exit_status) {
       app.add_option("--state", options.state, "Keep the slices in DIR; of a private instance PATH.state otherwise")
           ->type_name("DIR");
   app.add_flag("--software-gpu", options.software_gpu, "Manage the software GPU instead of NVIDIA GPUs");
+  app.add_flag("--check-config", options.check_config, "Only read the configuration, and say what is wrong in it");
   app.add_option("--evict-storm", storm,
                  "For tests: replace every grant by a random smaller one each USEC microseconds in the mean")
       ->type_name("USEC")

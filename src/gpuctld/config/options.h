@@ -13,6 +13,7 @@ struct Options {
   std::string state;  ///< directory
   bool private_instance = false;
   bool software_gpu = false;
+  bool check_config = false;  ///< only say what is wrong in the configuration
   std::chrono::microseconds evict_storm{0};
 };
 

@@ -53,6 +53,23 @@ class DaemonTest(DaemonTestCase):
             self.assertEqual((daemon.returncode, output), (2, ""))
             self.assertEqual(errors, f"gpuctld: {mistake}; see 'gpuctld --help'\n")
 
+    def test_check_config(self):
+        config = self.path + ".toml"
+        for text, mistake in (
+            ("[slice.a]\nreserve = 1\n", ""),
+            ("[slice.a]\nbar = 1\n", ':2:1: slice."a".bar: unknown key'),
+            ('[slice."a/b"]\nweight = 2\n', ':1:8: slice."a/b": no such slice'),
+        ):
+            with open(config, "w", encoding="utf-8") as file:
+                file.write(text)
+            daemon = self.spawn("--socket", self.path, "--config", config, "--check-config")
+            output, errors = daemon.communicate(timeout=60)
+            self.assertEqual((daemon.returncode, output), (1 if mistake else 0, ""), errors)
+            self.assertIn(mistake, errors)
+            self.assertEqual(bool(errors), bool(mistake), errors)
+            self.assertFalse(os.path.exists(self.path))
+            self.assertFalse(os.path.exists(self.path + ".state"))
+
     def test_killed_daemon_comes_back_with_its_slices(self):
         self.start()
         self.call("CreateSlice", path="ls", settings={"reserve": 8, "reserve_mode": "lend"})

@@ -1,9 +1,9 @@
 #include "libgpuslice/agent/agent.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/prctl.h>
 
+#include <exception>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -36,19 +36,18 @@ constexpr unsigned long kTimerSlackNs = 1'000;
 }  // namespace
 
 bool Agent::start(ContextState& context) {
-  auto* agent = new Agent(context);  // lives as long as its thread
-  if (!agent->prepare()) {
-    delete agent;
+  auto agent = std::unique_ptr<Agent>(new Agent(context));
+  if (!agent->prepare()) return false;
+  const auto body = [](void* started) -> void* {
+    const std::unique_ptr<Agent> own(static_cast<Agent*>(started));
+    own->run();
+    return nullptr;
+  };
+  if (!start_own_thread(body, agent.get())) {
+    debug("no thread for an agent");
     return false;
   }
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([agent] {
-    agent->run();
-    delete agent;
-  }).detach();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  agent.release();  // it lives as long as its thread
   return true;
 }
 
@@ -85,10 +84,10 @@ void Agent::run() {
   const std::uint64_t now = monotonic_ns();
   naps_.note_work(now);
   completions_.start(now);
-  while (context_.agent.wait_while_held()) look();
+  const bool served = serve();
   if (Contexts::exiting()) finish_at_exit();
   const CUresult fault = context_.agent.fault();
-  if (fault != CUDA_SUCCESS) {
+  if (fault != CUDA_SUCCESS || !served) {
     // If the driver said so of one call only, launches are still there, and nobody grants them anything any more.
     std::lock_guard lock(context_.book.mutex());
     context_.book.let_holders_work();
@@ -96,6 +95,18 @@ void Agent::run() {
   const int device = context_.view.device_index();
   context_.agent.set_over();
   if (fault != CUDA_SUCCESS) Client::get().report_fault(device, fault, error_name(fault));
+}
+
+/// Looks until nothing is managed here any more. Returns false if it gave up, for want of memory.
+bool Agent::serve() {
+  try {
+    while (context_.agent.wait_while_held()) look();
+    return true;
+  } catch (const std::exception& error) {
+    debug("the agent gives up: %s; nothing is managed in its context any more", error.what());
+    context_.end();
+    return false;
+  }
 }
 
 void Agent::look() {

@@ -24,13 +24,15 @@ namespace gpuslice {
 class Agent {
  public:
   /// Prepares streams in the current context, which must be that of `context`, and starts the thread. Returns false,
-  /// with nothing started, if the driver lacks a needed function. `context` lives as long as the process.
+  /// with nothing started, if the driver lacks a needed function or the system gives no thread. `context` lives as long
+  /// as the process.
   static bool start(ContextState& context);
 
  private:
   explicit Agent(ContextState& context) : context_(context) {}
   bool prepare();
   void run();
+  bool serve();
   void look();
   void adopt_stub_page();
   void look_at_opaque();

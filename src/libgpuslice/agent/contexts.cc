@@ -11,6 +11,7 @@
 #include "libgpuslice/driver/clock.h"
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/nothrow.h"
 #include "libgpuslice/driver/own_threads.h"
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/driver/stage.h"
@@ -70,7 +71,7 @@ Context* create(CUcontext context) {
   load_driver_kernels(slots->scratch());
   auto* created = new Context(context, device, static_cast<std::uint32_t>(sms), std::move(*slots));
   if (!Agent::start(created->state())) {
-    debug("context not managed: the driver lacks streams or stream memory operations");
+    debug("context not managed: no thread, or the driver lacks streams or stream memory operations");
     return nullptr;  // leaked on purpose: its memory belongs to a context that may be broken
   }
   Contexts::end_before_driver();
@@ -110,7 +111,7 @@ Context* Contexts::current() {
     found = find();
   }
   if (found == all.contexts.end()) {
-    all.contexts.emplace_back(handle, create(handle));
+    all.contexts.emplace_back(handle, nothrow([handle] { return create(handle); }, nullptr));
     found = all.contexts.end() - 1;
   }
   last = {handle, generation, found->second};

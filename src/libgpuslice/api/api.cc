@@ -34,7 +34,7 @@ GPUSLICE_API int gpuslice_attach(const char* slice) {
         gpuctl::Result<void> attached = Client::get().attach(slice);
         if (!attached) return error_of(attached.error());
         gpuslice::start_client_if_initialised();
-        return GPUSLICE_OK;
+        return Client::get().wanted() ? GPUSLICE_OK : GPUSLICE_ERROR_NO_MEMORY;
       },
       GPUSLICE_ERROR_NO_MEMORY);
 }

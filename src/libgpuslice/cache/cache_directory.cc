@@ -10,12 +10,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <vector>
 
 #include "ipc/unique_fd.h"
+#include "libgpuslice/driver/environment.h"
 
 namespace gpuslice {
 
@@ -77,11 +77,11 @@ bool write_all(int file, std::string_view bytes) {
 }
 
 std::string user_directory() {
-  const char* wanted = std::getenv("GPUSLICE_CACHE");
+  const char* wanted = environment("GPUSLICE_CACHE");
   if (wanted && std::strcmp(wanted, "0") == 0) return {};
-  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* cache = environment("XDG_CACHE_HOME");
   if (cache && *cache == '/') return std::string(cache) + "/gpuctl";
-  const char* home = std::getenv("HOME");
+  const char* home = environment("HOME");
   return home && *home == '/' ? std::string(home) + "/.cache/gpuctl" : std::string();
 }
 

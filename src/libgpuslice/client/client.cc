@@ -1,12 +1,12 @@
 #include "libgpuslice/client/client.h"
 
+#include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <thread>
@@ -14,9 +14,15 @@
 #include "ipc/codec.h"
 #include "ipc/fields.h"
 #include "libgpuslice/client/held_memory.h"
+#include "libgpuslice/client/reconnect.h"
+#include "libgpuslice/client/spare_descriptors.h"
 #include "libgpuslice/client/told_sms.h"
+#include "libgpuslice/driver/clock.h"
 #include "libgpuslice/driver/debug.h"
+#include "libgpuslice/driver/environment.h"
+#include "libgpuslice/driver/own_threads.h"
 #include "libgpuslice/driver/stage.h"
+#include "libgpuslice/memory/memory_reserve.h"
 
 namespace gpuslice {
 
@@ -29,11 +35,16 @@ namespace {
 constexpr std::chrono::milliseconds kReportInterval{200};
 /// The first attachment holds up the program's start, so it waits less long than a request of an administrator.
 constexpr std::chrono::milliseconds kAttachTimeout{2000};
+/// More than any administrator means; in ns it fits all that is counted with it.
+constexpr std::int64_t kLongestTargetUs = 3'600'000'000;
 constexpr char kDefaultSocket[] = "/run/gpuctld/io.gpuctl";
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
+Reconnect::Socket socket_file(const std::string& path) {
+  struct stat about {};
+  if (stat(path.c_str(), &about) != 0) return {};
+  return {.device = about.st_dev,
+          .inode = about.st_ino,
+          .changed_ns = std::int64_t{about.st_ctim.tv_sec} * 1'000'000'000 + about.st_ctim.tv_nsec};
 }
 
 ipc::Call hold_memory(int device, std::uint64_t bytes) {
@@ -50,13 +61,14 @@ Client& Client::get() {
 }
 
 Client::Client() {
-  socket_ = environment("GPUCTL_SOCKET");
-  slice_ = environment("GPUCTL_SLICE");
+  if (const char* socket = environment("GPUCTL_SOCKET")) socket_ = socket;
+  if (const char* slice = environment("GPUCTL_SLICE")) slice_ = slice;
   wanted_ = !socket_.empty() || !slice_.empty();
   if (socket_.empty()) socket_ = kDefaultSocket;
 }
 
 Result<void> Client::connect_locked(bool resumed) {
+  if (!descriptors_are_left()) return fail("too few file descriptors are left for a connection to gpuctld");
   Result<ipc::Connection> opened = ipc::Connection::open(socket_, kAttachTimeout);
   if (!opened) return opened.error();
   boost::json::array uuids;
@@ -73,17 +85,21 @@ Result<void> Client::connect_locked(bool resumed) {
 
   ipc::Fields fields(reply->parameters);
   std::string attached_to = fields.text("slice");  // the daemon's answer: if no slice was asked for, it is the root
-  targets_.latency = std::chrono::microseconds(fields.integer("latency_target_us"));
-  targets_.block_task = std::chrono::microseconds(fields.integer("block_target_us"));
+  const Targets targets{
+      .latency = std::chrono::microseconds(fields.integer("latency_target_us", 0, kLongestTargetUs)),
+      .block_task = std::chrono::microseconds(fields.integer("block_target_us", 0, kLongestTargetUs))};
   if (!fields.ok()) return fields.error();
+  const int flags = fcntl(fds[1].get(), F_GETFL);
+  if (flags < 0 || !(flags & O_NONBLOCK)) return fail("gpuctld: Attach: a wake-up could block the program");
+  targets_ = targets;
   slice_ = std::move(attached_to);
   connection_ = std::make_unique<ipc::Connection>(std::move(*opened));
   stubs_.push_back(std::move(*map));
   stub_.store(stubs_.back().get(), std::memory_order_release);
   ToldSms::get().publish(*stubs_.back().get());
-  // The old eventfd stays open, because another thread may be about to write to it. That leaks one descriptor per
-  // daemon restart.
-  kick_fd_.store(fds[1].release());
+  // The descriptor keeps its number, because another thread may be about to write to it.
+  const int kick_fd = kick_fd_.load();
+  if (kick_fd < 0 || dup3(fds[1].get(), kick_fd, O_CLOEXEC) < 0) kick_fd_.store(fds[1].release());
   attached_before_ = true;
   debug("attached to slice %s", slice_.c_str());
   return {};
@@ -93,19 +109,22 @@ void Client::start(std::vector<std::string> device_uuids) {
   {
     std::lock_guard lock(mutex_);
     if (started_ || !wanted()) return;
-    started_ = true;
     uuids_ = std::move(device_uuids);
+    const auto body = [](void* client) -> void* {
+      static_cast<Client*>(client)->run();
+      return nullptr;
+    };
+    // The thread comes first: a process without one cannot keep a connection, and the daemon need not hear of it.
+    const char* missing = !descriptors_are_left() ? "descriptor" : !start_own_thread(body, this) ? "thread" : nullptr;
+    if (missing) {
+      debug("no %s for the connection to gpuctld: this program is in no slice", missing);
+      return give_up();
+    }
+    started_ = true;
     const Stage stage("attaching");
     if (Result<void> attached = connect_locked(false); !attached) debug("%s", attached.error().message.c_str());
   }
   HeldMemory::get().publish();
-
-  // The thread must not receive signals meant for the program.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([this] { run(); }).detach();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 Result<void> Client::attach(const std::string& slice) {
@@ -192,7 +211,7 @@ void Client::report_fault(int device, int error, const std::string& name) {
 
 void Client::report_kernels(bool all) {
   KernelSource source = kernel_source_.load();
-  if (!source) return;
+  if (!source || memory_ran_out()) return;
   std::vector<ipc::Kernel> kernels = source(all);
   std::lock_guard lock(mutex_);
   if (kernels.empty() || !connection_) return;
@@ -201,43 +220,71 @@ void Client::report_kernels(bool all) {
   if (!connection_->send(call)) connection_.reset();
 }
 
+/// What the thread knows from one look to the next.
+struct Client::Watch {
+  Reconnect reconnect{monotonic_ns() ^ static_cast<std::uint64_t>(getpid()) << 32};
+  bool attached = true;
+  std::chrono::steady_clock::time_point reported = std::chrono::steady_clock::now();
+};
+
 // Waits for the end of the connection, reports kernels meanwhile, and attaches again when the daemon is back.
 void Client::run() {
-  auto reported = std::chrono::steady_clock::now();
+  Watch watch;
   for (;;) {
-    const Tick tick = tick_.load();
-    const std::chrono::milliseconds pause = tick ? tick() : kReportInterval;
-    int fd = -1;
-    {
-      std::lock_guard lock(mutex_);
-      if (connection_) fd = connection_->fd();
-    }
-    if (fd >= 0) {
-      pollfd waiting{fd, POLLRDHUP, 0};
-      poll(&waiting, 1, static_cast<int>(pause.count()));
-      std::lock_guard lock(mutex_);
-      if (connection_ && connection_->fd() == fd && (waiting.revents & (POLLRDHUP | POLLHUP | POLLERR))) {
-        debug("gpuctld went away; keeping the last grant");
-        connection_.reset();
-      }
-    } else {
+    try {
+      look(watch);
+    } catch (const std::exception& error) {  // out of memory, perhaps not for ever
+      debug("the thread of the connection: %s", error.what());
       std::this_thread::sleep_for(kReportInterval);
-      Result<void> attached;
-      {
-        std::lock_guard lock(mutex_);
-        attached = connect_locked(attached_before_);
-      }
-      if (attached) {
-        HeldMemory::get().publish();
-        report_kernels(true);
-      }
-      continue;
-    }
-    if (const auto now = std::chrono::steady_clock::now(); now - reported >= kReportInterval) {
-      reported = now;
-      report_kernels(false);
     }
   }
+}
+
+/// Returns whether there is a connection, after it lasted for `at_most` or ended.
+bool Client::wait_for_end(std::chrono::milliseconds at_most) {
+  int fd = -1;
+  {
+    std::lock_guard lock(mutex_);
+    if (connection_) fd = connection_->fd();
+  }
+  if (fd < 0) return false;
+  pollfd waiting{fd, POLLRDHUP, 0};
+  poll(&waiting, 1, static_cast<int>(at_most.count()));
+  std::lock_guard lock(mutex_);
+  if (connection_ && connection_->fd() == fd && (waiting.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL))) {
+    debug("gpuctld went away; keeping the last grant");
+    connection_.reset();
+  }
+  return connection_ != nullptr;
+}
+
+void Client::look(Watch& watch) {
+  const Tick tick = tick_.load();
+  const std::chrono::milliseconds pause = tick ? tick() : kReportInterval;
+  const bool was_attached = std::exchange(watch.attached, wait_for_end(pause));
+  const auto now = std::chrono::steady_clock::now();
+  if (watch.attached) {
+    if (now - watch.reported < kReportInterval) return;
+    watch.reported = now;
+    return report_kernels(false);
+  }
+  const Reconnect::Socket socket = socket_file(socket_);
+  if (was_attached) return watch.reconnect.failed(now, socket);
+  std::this_thread::sleep_for(kReportInterval);
+  if (!watch.reconnect.due(now, socket)) return;
+  Result<void> attached;
+  {
+    std::lock_guard lock(mutex_);
+    attached = connect_locked(attached_before_);
+  }
+  if (!attached) {
+    debug("%s", attached.error().message.c_str());
+    return watch.reconnect.failed(std::chrono::steady_clock::now(), socket);
+  }
+  watch.reconnect.attached();
+  watch.attached = true;
+  HeldMemory::get().publish();
+  report_kernels(true);
 }
 
 void Client::forget_after_fork() {

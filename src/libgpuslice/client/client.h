@@ -35,9 +35,13 @@ class Client {
   bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
 
   /// Called once the driver is initialised, with the uuids of the devices the program sees, in its order. Tries to
-  /// attach at once (so that the first launch already knows its grant), then starts the thread that keeps the
-  /// connection.
+  /// attach at once (so that the first launch already knows its grant), and starts the thread that keeps the
+  /// connection. If the system gives no thread, or the program has no descriptors left, this process is no client,
+  /// and wanted() is false from then on.
   void start(std::vector<std::string> device_uuids);
+
+  /// start() cannot be called for want of memory: this process is no client.
+  void give_up() { wanted_ = false; }
 
   /// Attaches to `slice`, or moves there. Any thread; waits for the daemon. Before start() it only notes the slice, to
   /// which start() then attaches.
@@ -86,8 +90,11 @@ class Client {
 
  private:
   Client();
+  struct Watch;
   gpuctl::Result<void> connect_locked(bool resumed);
   void run();
+  void look(Watch& watch);
+  bool wait_for_end(std::chrono::milliseconds at_most);
   void report_kernels(bool all);
 
   std::atomic<bool> wanted_{false};

@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <iterator>
 #include <new>
 #include <thread>
 
 #include "libgpuslice/compile/helper_process.h"
 #include "libgpuslice/driver/debug.h"
+#include "libgpuslice/driver/environment.h"
 
 namespace gpuslice {
 
@@ -26,7 +26,7 @@ constexpr std::size_t kMostAtOnce = 64;
 
 /// The helper's path. It is beside this library if both are installed, and in its own directory in the build tree.
 std::string find_helper() {
-  if (const char* path = secure_getenv("GPUSLICE_COMPILE_HELPER"); path && *path) return path;
+  if (const char* path = environment("GPUSLICE_COMPILE_HELPER"); path && *path) return path;
   Dl_info here{};
   if (dladdr(reinterpret_cast<void*>(&find_helper), &here) == 0 || !here.dli_fname) return {};
   const std::string library = here.dli_fname;

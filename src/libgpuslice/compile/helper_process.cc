@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "libgpuslice/driver/environment.h"
+
 extern char** environ;
 /// clone() under a name that ThreadSanitizer does not wrap. ThreadSanitizer takes a child that shares memory for a
 /// fork, and after that takes this process for the child.
@@ -71,9 +73,10 @@ GPUSLICE_RAW int start_second(void* argument) {
   _exit(0);
 }
 
+/// Nothing of a caller with fewer rights than the program.
 std::vector<char*> environment_without_preload() {
   std::vector<char*> variables;
-  for (char** variable = environ; variable && *variable; ++variable) {
+  for (char** variable = environ; !has_more_rights_than_caller() && variable && *variable; ++variable) {
     if (!std::string_view(*variable).starts_with("LD_PRELOAD=")) variables.push_back(*variable);
   }
   variables.push_back(nullptr);

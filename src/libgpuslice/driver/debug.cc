@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
+
+#include "libgpuslice/driver/environment.h"
 
 namespace gpuslice {
 
@@ -15,7 +16,7 @@ namespace {
 /// Below 0: there is no debug file.
 int debug_file() {
   static const int file = [] {
-    const char* path = std::getenv("GPUSLICE_DEBUG");
+    const char* path = environment("GPUSLICE_DEBUG");
     return path && *path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
   }();
   return file;

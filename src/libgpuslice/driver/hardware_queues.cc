@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "libgpuslice/driver/environment.h"
 #include "libgpuslice/driver/hardware_queues.h"
 
 namespace gpuslice {
@@ -16,8 +17,8 @@ constexpr unsigned kUsual = 8, kMost = 32;
 /// "Facts about the GPU"). A program that links the library and finds neither variable is assumed not to run under MPS.
 unsigned hardware_queues() {
   static const unsigned queues = [] {
-    const char* asked = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-    if (!asked) asked = std::getenv("GPUSLICE_HARDWARE_QUEUES");
+    const char* asked = environment("CUDA_DEVICE_MAX_CONNECTIONS");
+    if (!asked) asked = environment("GPUSLICE_HARDWARE_QUEUES");
     const int number = asked ? std::atoi(asked) : 0;
     return number > 0 ? std::min(static_cast<unsigned>(number), kMost) : kUsual;
   }();

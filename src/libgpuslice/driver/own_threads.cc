@@ -1,5 +1,8 @@
 #include "libgpuslice/driver/own_threads.h"
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <atomic>
 
 #include "libgpuslice/driver/clock.h"
@@ -13,6 +16,17 @@ __attribute__((tls_model("initial-exec"))) thread_local bool t_own = false;
 std::atomic<std::uint64_t> g_end_ns{0};  // 0: there is none
 
 }  // namespace
+
+bool start_own_thread(void* (*body)(void*), void* argument) noexcept {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // a new thread has the mask of the one that starts it
+  pthread_t thread{};
+  const bool started = pthread_create(&thread, nullptr, body, argument) == 0;
+  if (started) pthread_detach(thread);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
 
 void this_is_an_own_thread() {
   t_own = true;

@@ -1,4 +1,4 @@
-// The library's own threads that call the driver, and when they stop.
+// The library's own threads: how they start, and when those that call the driver stop.
 //
 // After the driver's exit handler has run, a call may crash. The exiting thread waits for a thread that is in a call,
 // but only for a while (Contexts::end_all_at_exit). A thread that comes back from its call later must not begin
@@ -8,6 +8,11 @@
 #include <cstdint>
 
 namespace gpuslice {
+
+/// Starts a detached thread that runs `body(argument)`. All signals are blocked in it, since they are for the program.
+/// The caller's signal mask is the same afterwards. Returns false, with nothing started, if the system gives no thread.
+/// Never throws.
+bool start_own_thread(void* (*body)(void*), void* argument) noexcept;
 
 /// For a thread that the library starts, before its first driver call. From then on driver() gives this thread
 /// functions that answer CUDA_ERROR_DEINITIALIZED, without a call, once the time for calls is over.

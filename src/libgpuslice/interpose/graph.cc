@@ -11,6 +11,7 @@
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/graphs/graph_exec.h"
 #include "libgpuslice/interpose/hooks.h"
+#include "libgpuslice/memory/memory_reserve.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/opaque.h"
 #include "libgpuslice/streams/quiesce.h"
@@ -36,7 +37,7 @@ Function older(const char* name) {
 
 template <class Plain>
 CUresult instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long flags, Plain plain) {
-  if (!exec || !graph || !Client::get().wanted()) return plain();
+  if (!exec || !graph || !Client::get().wanted() || memory_ran_out()) return plain();
   return nothrow([&] {
     const bool uses_priorities = (flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY) != 0;
     GraphKernels kernels;
@@ -70,9 +71,10 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
     }
     const int free = Activity::free_device();
     if (free >= 0) Activity::get().launched(free, 1);
+    const bool original = free >= 0 || memory_ran_out();
     if (const std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec))
-      return free >= 0 ? graph->launch_in_original_form(plain) : graph->launch(where, plain);
-    if (free >= 0) return plain();
+      return original ? graph->launch_in_original_form(plain) : graph->launch(where, plain);
+    if (original) return plain();
     // Instantiated before this program joined a slice, so its kernels are unknown.
     Context* context = capturing_anything() ? nullptr : Contexts::current();
     if (!context) return plain();

@@ -96,9 +96,11 @@ GPUSLICE_HOOK cuInit(unsigned flags) {
     return driver().cuInit(flags);
   }();
   if (result != CUDA_SUCCESS) return result;
-  return nothrow([&] {
+  try {
     const Stage stage("becoming a client of gpuctld");
     start_client_if_initialised();
-    return CUDA_SUCCESS;
-  });
+  } catch (...) {  // out of memory: the program's start is not to fail for that
+    Client::get().give_up();
+  }
+  return CUDA_SUCCESS;
 }

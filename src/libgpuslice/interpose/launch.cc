@@ -10,6 +10,7 @@
 #include "libgpuslice/kernels/co_residency.h"
 #include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/kernels/launch_params.h"
+#include "libgpuslice/memory/memory_reserve.h"
 #include "libgpuslice/modules/first_launch.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/opaque.h"
@@ -116,6 +117,10 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     if (capturing(stream)) return plain(stream, priority);
     if (!priority) priority = priorities.before_launch(stream);
     const auto original = [&](CUstream where) { return plain(where, priority); };
+    if (memory_ran_out()) {
+      join_before(stream);
+      return original(stream);
+    }
     if (const int device = Activity::free_device(); device >= 0) {
       if (KernelInfo* kernel = Kernels::get().find(function)) {
         kernel->count_launch();

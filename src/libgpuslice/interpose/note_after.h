@@ -9,14 +9,16 @@
 namespace gpuslice {
 
 /// Calls `note` if the driver's call succeeded (`result`) and the program is in a slice. Returns what the program is
-/// told.
+/// told: the driver's answer, also if there is no memory for the note.
 template <class Note>
 CUresult note_after(CUresult result, Note note) {
   if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
-  return nothrow([&] {
-    note();
-    return CUDA_SUCCESS;
-  });
+  return nothrow(
+      [&] {
+        note();
+        return CUDA_SUCCESS;
+      },
+      CUDA_SUCCESS);
 }
 
 }  // namespace gpuslice

@@ -3,8 +3,9 @@
 // "Guarded kernels").
 #pragma once
 
-#include <cstdlib>
 #include <string_view>
+
+#include "libgpuslice/driver/environment.h"
 
 namespace gpuslice {
 
@@ -17,7 +18,7 @@ enum class Guard {
 /// What the environment said at the first call. Any thread.
 inline Guard guard() {
   static const Guard wanted = [] {
-    const char* text = std::getenv("GPUSLICE_GUARD");
+    const char* text = environment("GPUSLICE_GUARD");
     const std::string_view said = text ? text : "";
     return said == "always" ? Guard::kAlways : said == "1" ? Guard::kInCompany : Guard::kNever;
   }();

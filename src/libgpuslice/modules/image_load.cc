@@ -5,6 +5,7 @@
 #include "libgpuslice/driver/nothrow.h"
 #include "libgpuslice/driver/stage.h"
 #include "libgpuslice/front_ends/read_file.h"
+#include "libgpuslice/memory/memory_reserve.h"
 #include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
@@ -24,7 +25,7 @@ bool read_image_file(ImageLoad& load) {
 }  // namespace
 
 CUresult load_image(ImageLoad load) {
-  if (!Client::get().wanted() || !load.out || (!load.data && !load.path)) return load.plain();
+  if (!Client::get().wanted() || memory_ran_out() || !load.out || (!load.data && !load.path)) return load.plain();
   return nothrow([&] {
     if (load.path && !read_image_file(load)) return load.plain();
     const Stage stage("loading an image");

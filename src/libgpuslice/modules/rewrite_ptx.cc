@@ -1,13 +1,13 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
 #include "libgpuslice/compile/compile_queue.h"
 #include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/environment.h"
 #include "libgpuslice/driver/stage.h"
 #include "libgpuslice/kernels/guard.h"
 #include "libgpuslice/modules/image_load.h"
@@ -22,7 +22,7 @@ namespace {
 /// too.
 bool waits_for_compiling() {
   static const bool waits = [] {
-    const char* wanted = std::getenv("GPUSLICE_BACKGROUND");
+    const char* wanted = environment("GPUSLICE_BACKGROUND");
     return wanted && std::strcmp(wanted, "0") == 0;
   }();
   return waits;

@@ -1,0 +1,51 @@
+// When the client tries again to attach, after gpuctld went away or refused it. Pauses grow, so that a program without
+// a daemon, or with one of another version, costs nothing. Clients of one machine try at different times.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "base/random.h"
+
+namespace gpuslice {
+
+/// For one thread. Time is an argument.
+class Reconnect {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  static constexpr std::chrono::milliseconds kShortest{200}, kLongest{30'000};
+
+  /// `seed` differs from process to process.
+  explicit Reconnect(std::uint64_t seed) : random_(seed) {}
+
+  /// Names the socket file that is there: its device, inode and time of change. All 0: there is none.
+  struct Socket {
+    std::uint64_t device = 0, inode = 0;
+    std::int64_t changed_ns = 0;
+    bool operator==(const Socket&) const = default;
+  };
+
+  /// Whether to try now. A socket file that was not there at the last failure is tried at once: a daemon has started.
+  bool due(Time now, const Socket& socket) const { return now >= next_ || (socket != seen_ && socket != Socket{}); }
+
+  /// The try at `now` failed, or the connection was found lost. The pause after that is twice as long, each less a
+  /// random part of up to a half.
+  void failed(Time now, const Socket& socket) {
+    const auto part = std::chrono::duration<double, std::milli>(pause_) * (1 - random_.uniform() / 2);
+    next_ = now + std::chrono::duration_cast<std::chrono::milliseconds>(part);
+    pause_ = std::min(pause_ * 2, kLongest);
+    seen_ = socket;
+  }
+
+  /// A try succeeded.
+  void attached() { pause_ = kShortest; }
+
+ private:
+  gpuctl::Random random_;
+  std::chrono::milliseconds pause_ = kShortest;
+  Time next_{};
+  Socket seen_;
+};
+
+}  // namespace gpuslice
