@@ -1,5 +1,7 @@
 #include "gpuctld/manager/without_gpu.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "gpuctld/clock.h"
@@ -12,8 +14,10 @@ namespace gpuctl::daemon {
 
 WithoutGpu::WithoutGpu(boost::asio::io_context& context, int listener, std::string why)
     : why_(std::move(why)),
-      server_(context, listener,
-              {[this](Session&, const ipc::Call& request) { return call(request); }, [](Session&) {}}),
+      budgets_(::geteuid()),
+      server_(context, listener, budgets_,
+              {[this](Session&, const ipc::Call& request) { return call(request); }, [](Session&) {},
+               [](std::uint32_t) {}}),
       started_ns_(now_ns()) {}
 
 Answer WithoutGpu::call(const ipc::Call& call) const {

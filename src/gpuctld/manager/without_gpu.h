@@ -24,6 +24,7 @@ class WithoutGpu {
   Answer call(const ipc::Call& call) const;
 
   std::string why_;
+  UserBudgets budgets_;
   VarlinkServer server_;
   std::uint64_t started_ns_;
 };
