@@ -137,6 +137,9 @@ class Chaos(instance.SystemTest):
         filler.unlink()
         if not changed:
             self.change_a_setting()
+        instance.wait_until(
+            lambda: not any("survive" in note for note in self.call("GetStatus")["notes"]), "the slices to be saved"
+        )
 
     def accident_reload_of_a_bad_configuration(self):
         path = self.scratch / "gpuctl.toml"

@@ -114,6 +114,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
       configured_(std::move(configured)),
       log_(std::move(log)),
       scheduler_(std::move(devices), std::move(tree), conditions()),
+      state_keeper_(context, options_.state_file, log_),
       returning_(context, scheduler_, log_, [this] { on_freed(); }),
       budgets_(options_.root_uid, kBudgetOfUser, budget_of_all()),
       mps_(context),
@@ -161,6 +162,7 @@ std::vector<std::string> Manager::reload() {
 void Manager::stop() {
   if (stopped_) return;
   stopped_ = true;
+  state_keeper_.stop();
   save_kernels();
   tick_timer_.cancel();
   storm_timer_.cancel();
@@ -180,9 +182,7 @@ void Manager::change_tree(sched::SliceTree tree) {
 }
 
 void Manager::save() {
-  if (options_.state_file.empty()) return;
-  if (auto saved = save_state(options_.state_file, current_state(scheduler_.tree(), configured_)); !saved)
-    log_("the slices would not survive a restart: " + saved.error().message);
+  state_keeper_.save(current_state(scheduler_.tree(), configured_));
 }
 
 void Manager::load_kernels() {

@@ -26,6 +26,7 @@
 #include "gpuctld/manager/arrivals.h"
 #include "gpuctld/protocol/varlink_server.h"
 #include "gpuctld/restart/returning.h"
+#include "gpuctld/restart/state_keeper.h"
 #include "ipc/fields.h"
 
 namespace gpuctl::daemon {
@@ -159,6 +160,7 @@ class Manager {
   std::map<std::string, std::string> configured_;
   Log log_;
   Scheduler scheduler_;
+  StateKeeper state_keeper_;
   Returning returning_;
   UserBudgets budgets_;
   std::unique_ptr<VarlinkServer> server_;

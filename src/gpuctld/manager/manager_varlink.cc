@@ -141,6 +141,7 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   status.uptime_s = static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000'000);
   status.faults = faults_.total();
   status.notes = options_.notes;
+  if (const std::string* unsaved = state_keeper_.problem()) status.notes.push_back(*unsaved);
   if (std::any_of(status.devices.begin(), status.devices.end(),
                   [](const auto& d) { return d.mode == "time-sliced"; })) {
     status.notes.push_back("MPS is not active: programs take turns on the whole GPU and do not run side by side");

@@ -23,7 +23,7 @@
 
 namespace gpuctl::daemon {
 
-/// Programs try to attach again five times a second.
+/// Programs attach again as soon as the socket is there.
 inline constexpr std::chrono::seconds kGrace{3};
 
 /// Everything is called on the thread that runs the io_context.

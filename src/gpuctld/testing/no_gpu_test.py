@@ -1,6 +1,6 @@
 """gpuctld where there is no GPU that it can use: it says so, offers nothing in its place, and goes on looking.
 
-    no_gpu_test.py GPUCTLD FAKE_DRIVER
+no_gpu_test.py GPUCTLD FAKE_DRIVER
 """
 
 import os
