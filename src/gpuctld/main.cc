@@ -15,8 +15,8 @@
 #include <map>
 
 #include "gpuctld/config/options.h"
-#include "gpuctld/config/trusted_file.h"
 #include "gpuctld/config/state.h"
+#include "gpuctld/config/trusted_file.h"
 #include "gpuctld/host/service_manager.h"
 #include "gpuctld/manager/service.h"
 #include "gpuctld/protocol/listen_socket.h"
