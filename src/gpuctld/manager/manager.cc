@@ -115,6 +115,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
       log_(std::move(log)),
       scheduler_(std::move(devices), std::move(tree), conditions()),
       state_keeper_(context, options_.state_file, log_),
+      holdings_(scheduler_, options_.attached_file, log_),
       returning_(context, scheduler_, log_, [this] { on_freed(); }),
       budgets_(options_.root_uid, kBudgetOfUser, budget_of_all()),
       mps_(context),
@@ -209,35 +210,13 @@ void Manager::expect_holders() {
   if (options_.attached_file.empty()) return;
   const auto holdings = load_holdings(options_.attached_file);
   if (!holdings) log_(holdings.error().message + "; what programs hold is not known until they come back");
-  scheduler_.before_growth([this] { save_holdings(); });
+  holdings_.begin();
   if (holdings) returning_.expect(*holdings, now_ns());
 }
 
-void Manager::save_holdings() {
-  std::vector<Holding> holdings;
-  for (const Client& client : scheduler_.clients())
-    for (const Client::Slot& slot : client.slots())
-      if (slot.device >= 0 && slot.recorded > 0)
-        holdings.push_back({client.identity().process(), client.slice(),
-                            scheduler_.devices()[static_cast<std::size_t>(slot.device)].uuid, slot.recorded});
-  holdings_stale_ = false;
-  const auto saved = daemon::save_holdings(options_.attached_file, holdings);
-  if (!saved && !holdings_lost_)
-    log_("what programs hold would not be known after a restart: " + saved.error().message);
-  holdings_lost_ = !saved;
-}
-
-/// Records what is no longer used.
-void Manager::tidy_holdings(std::uint64_t now_ns) {
-  holdings_tidied_ns_ = now_ns;
-  if (options_.attached_file.empty()) return;
-  holdings_stale_ |= scheduler_.record_holdings();
-  if (holdings_stale_) save_holdings();
-}
-
 void Manager::on_freed() {
-  holdings_stale_ = true;
-  if (members_.empty()) tidy_holdings(now_ns());
+  holdings_.note_gone();
+  if (members_.empty()) holdings_.tidy(now_ns(), true);
   arm_tick();
 }
 
@@ -326,7 +305,7 @@ void Manager::tick() {
   }
   for (Client* client : scheduler_.check_deadlines(now)) handle_disobedience(*client);
   if (std::chrono::nanoseconds(now - kernels_saved_ns_) >= kSaveKernelsEvery) save_kernels();
-  if (std::chrono::nanoseconds(now - holdings_tidied_ns_) >= kTidyHoldingsEvery) tidy_holdings(now);
+  holdings_.tidy(now);
   arm_tick();
 }
 

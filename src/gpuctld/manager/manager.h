@@ -25,6 +25,7 @@
 #include "gpuctld/host/mps_control.h"
 #include "gpuctld/manager/arrivals.h"
 #include "gpuctld/protocol/varlink_server.h"
+#include "gpuctld/restart/holdings_record.h"
 #include "gpuctld/restart/returning.h"
 #include "gpuctld/restart/state_keeper.h"
 #include "ipc/fields.h"
@@ -42,8 +43,6 @@ inline constexpr std::chrono::microseconds kHandoverTick{200};
 inline constexpr std::chrono::milliseconds kIdleTick{250};
 /// What was learnt about kernels is written this often at most. What is newer is lost when the daemon is killed.
 inline constexpr std::chrono::seconds kSaveKernelsEvery{5};
-/// What programs may be using is recorded at once when it grows, and this often when it shrinks.
-inline constexpr std::chrono::seconds kTidyHoldingsEvery{1};
 /// How often a client may ask between two ticks; then it waits for the next tick. No honest client comes near it.
 inline constexpr int kKicksPerTick = 200;
 
@@ -119,8 +118,6 @@ class Manager {
   void save_kernels();
   void expect_holders();
   void on_freed();
-  void save_holdings();
-  void tidy_holdings(std::uint64_t now_ns);
   void change_tree(sched::SliceTree tree);
 
   // manager_varlink.cc, manager_clients.cc, manager_end.cc
@@ -161,6 +158,7 @@ class Manager {
   Log log_;
   Scheduler scheduler_;
   StateKeeper state_keeper_;
+  HoldingsRecord holdings_;
   Returning returning_;
   UserBudgets budgets_;
   std::unique_ptr<VarlinkServer> server_;
@@ -175,9 +173,7 @@ class Manager {
   bool anybody_rests_ = false;  ///< a client wakes the daemon too often, and is looked at with the next tick
   std::chrono::steady_clock::time_point tick_at_;
   Random random_{std::random_device{}()};
-  std::uint64_t started_ns_, kernels_saved_ns_ = 0, holdings_tidied_ns_ = 0;
-  bool holdings_stale_ = false;  ///< the file says more than is true
-  bool holdings_lost_ = false;   ///< the file could not be written, and that was logged
+  std::uint64_t started_ns_, kernels_saved_ns_ = 0;
 };
 
 }  // namespace gpuctl::daemon
