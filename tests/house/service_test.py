@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-UNIT, SOCKET, GPUCTLD = (pathlib.Path(path) for path in sys.argv[1:4])
+UNIT, SOCKET, GPUCTLD = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
 SKIPPED = 77
 MOST_EXPOSED = 15  # tenths: the score of systemd-analyze security
 
