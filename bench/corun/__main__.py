@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from . import flep, plot, table
-from .configurations import CONFIGURATIONS, MPS, OURS, TIME_SLICED
+from .configurations import CONFIGURATIONS, MPS, OURS, TIME_SLICED, with_daemon_keys
 from .results import Results
 from .rounds import Rounds
 from .stage import ROOT, Stage
@@ -26,14 +26,33 @@ ORDER = {
 SOFTWARE_SMS = "8"
 
 
+def known_names(text, known, what):
+    """The names of a list, without the keys that may follow each."""
+    names = [name.split(":")[0] for name in text.split(",")]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise SystemExit(f"corun: no such {what}: {', '.join(unknown)}; there are {', '.join(known)}")
+    return names
+
+
 def chosen(text, known, what):
     """The entries of a table that a list of names selects; all entries without a list."""
     if text is None:
         return list(known.values())
-    unknown = [name for name in text.split(",") if name not in known]
-    if unknown:
-        raise SystemExit(f"corun: no such {what}: {', '.join(unknown)}; there are {', '.join(known)}")
-    return [known[name] for name in known if name in text.split(",")]
+    names = known_names(text, known, what)
+    return [known[name] for name in known if name in names]
+
+
+def chosen_configurations(text):
+    """All, or those of a list of names, some with keys of the daemon, in the order of the table."""
+    if text is None:
+        return list(CONFIGURATIONS.values())
+    known_names(text, CONFIGURATIONS, "configuration")
+    try:
+        found = [with_daemon_keys(name) for name in text.split(",")]
+    except ValueError as error:
+        raise SystemExit(f"corun: {error}") from None
+    return sorted(found, key=lambda configuration: list(CONFIGURATIONS).index(configuration.name.split(":")[0]))
 
 
 def parse():
@@ -51,7 +70,7 @@ def parse():
     parser.add_argument("--settle", type=float, default=0.5, help="seconds of a round before those, that do not")
     parser.add_argument("--only-ls", metavar="NAME,...")
     parser.add_argument("--only-batch", metavar="NAME,...")
-    parser.add_argument("--configurations", metavar="NAME,...")
+    parser.add_argument("--configurations", metavar="NAME[:KEY=VALUE],...", help="KEY: of [daemon] in gpuctl.toml")
     parser.add_argument(
         "--pairs", choices=("flep",), help="instead of the matrix: FLEP's 28 pairs of kernels (Figure 8)"
     )
@@ -142,7 +161,7 @@ def close(stage, results, scratch, out):
 
 
 def matrix(options, scratch, out):
-    configurations = chosen(options.configurations, CONFIGURATIONS, "configuration")
+    configurations = chosen_configurations(options.configurations)
     ls, batch = chosen(options.only_ls, LS, "LS"), chosen(options.only_batch, BATCH, "batch program")
     if options.software:
         ls, batch = ([workload for workload in of_role if workload.synthetic] for of_role in (ls, batch))
@@ -170,7 +189,7 @@ def matrix(options, scratch, out):
 
 def pairs(options, scratch, out):
     """Runs FLEP's pairs, in some configurations under MPS."""
-    configurations = chosen(options.configurations or ",".join(flep.DEFAULT), CONFIGURATIONS, "configuration")
+    configurations = chosen_configurations(options.configurations or ",".join(flep.DEFAULT))
     if any(configuration.mode != MPS for configuration in configurations):
         raise SystemExit("corun: FLEP's pairs are measured under MPS only")
     results = Results(options.json or out / "corun.json", head(options, configurations))

@@ -29,6 +29,7 @@ class Configuration:
     ls_slice: tuple = ()  # options of gpuctl create-slice
     batch_slice: tuple = ()
     policy: str = ""  # of the root slice
+    daemon: tuple = ()  # lines of section [daemon] of gpuctl.toml
 
 
 def stock(name, description, mode=MPS, **rest):
@@ -109,3 +110,27 @@ CONFIGURATIONS = {
         ),
     )
 }
+
+
+def with_daemon_keys(name):
+    """The configuration of a name, or of NAME:KEY=VALUE: with a key of section [daemon] of gpuctl.toml, to try values of
+    a key beside each other. More keys follow in the same way. KeyError: there is none; ValueError: it has no daemon.
+    """
+    name, *keys = name.split(":")
+    configuration = CONFIGURATIONS[name]
+    if not keys:
+        return configuration
+    if configuration.kind != OURS:
+        raise ValueError(f"{name} has no gpuctld to set a key of")
+    lines = []
+    for key in keys:
+        key, equals, value = key.partition("=")
+        if not key or not equals or not value:
+            raise ValueError(f"{name}: write :KEY=VALUE, not :{key}{equals}{value}")
+        lines.append(f"{key} = {value}")
+    return dataclasses.replace(
+        configuration,
+        name=":".join((name, *keys)),
+        description=f"{configuration.description}; {', '.join(lines)}",
+        daemon=tuple(lines),
+    )

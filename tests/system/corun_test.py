@@ -51,6 +51,15 @@ class Corun(instance.SystemTest):
         self.assertEqual([run["round"] for run in data["runs"]], [0, 1])
         self.assertEqual(data["cells"][0]["points"]["mps-stream"]["p99_us"]["rounds"], 2)
 
+    def test_keys_of_the_daemon(self):
+        long = "ours-strict:evict_deadline_ms=70:block_target_us=30"
+        done, data = self.corun(*CELL, "--configurations", f"{long},mps,ours-strict:no_such_key=1")
+        self.assertEqual([run["configuration"] for run in data["runs"]], ["mps", long])
+        self.assertIn("evict_deadline_ms = 70, block_target_us = 30", done.stdout)
+        (missing,) = data["missing"]
+        self.assertEqual(missing["configuration"], "ours-strict:no_such_key=1")
+        self.assertIn("no_such_key", missing["reason"])
+
     def test_no_time(self):
         done, data = self.corun(*CELL, "--configurations", "mps", "--limit-s", "0")
         self.assertEqual(done.returncode, 1, done.stderr)
@@ -58,12 +67,19 @@ class Corun(instance.SystemTest):
         self.assertIn("not run: short x compute-100us: no time left", done.stdout)
 
     def test_unknown_names(self):
-        for options in (("--only-ls", "nope"), ("--only-batch", "nope"), ("--configurations", "mps,nope")):
+        for options in (
+            ("--only-ls", "nope"),
+            ("--only-batch", "nope"),
+            ("--configurations", "mps,nope"),
+            ("--configurations", "nope:a=1"),
+            ("--configurations", "ours:nope"),
+            ("--configurations", "mps:nope=1"),
+        ):
             with self.subTest(options):
                 done, data = self.corun(*options)
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIsNone(data)
-                self.assertIn("nope", done.stderr)
+                self.assertIn("nope" if options[1] != "mps:nope=1" else "mps has no gpuctld", done.stderr)
 
 
 if __name__ == "__main__":

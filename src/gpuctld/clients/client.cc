@@ -83,6 +83,7 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now
     changed |= wanted != slot.demand;
     slot.demand = wanted;
     const std::uint64_t launches = ipc::load(usage.launches);
+    slot.rate.saw(launches, now_ns);
     if (std::exchange(slot.launches, launches) != launches || slot.busy()) slot.work_ns = now_ns;
     if (slot.held.heard(ipc::load(usage.applied_epoch), slot.epoch, slot.written)) slot.disobeying = false;
     if (slot.busy()) continue;

@@ -47,6 +47,7 @@ evict_deadline_ms = 100
 longest_block_task_ms = 300
 on_disobey = "stop"
 time_slices = false
+second_time_slice_us = 200
 always_preemptible = true
 socket_mode = "0660"
 socket_group = 44
@@ -80,6 +81,7 @@ max = "unlimited"
   EXPECT_EQ(config.daemon.longest_block_task, std::chrono::milliseconds(300));
   EXPECT_EQ(config.daemon.on_disobey, OnDisobey::stop);
   EXPECT_FALSE(config.daemon.time_slices);
+  EXPECT_EQ(config.daemon.second_time_slice, std::chrono::microseconds(200));
   EXPECT_TRUE(config.daemon.always_preemptible);
   EXPECT_EQ(config.daemon.socket_mode, 0660u);
   EXPECT_EQ(config.daemon.socket_group, 44u);
@@ -97,7 +99,8 @@ max = "unlimited"
 TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_EQ(problem("[daemon]\nlatency_traget_us = 5\n"),
             "2:1: daemon.latency_traget_us: unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, "
-            "longest_block_task_ms, on_disobey, always_preemptible, time_slices, software_gpu, socket_mode, "
+            "longest_block_task_ms, on_disobey, always_preemptible, time_slices, second_time_slice_us, software_gpu, "
+            "socket_mode, "
             "socket_group");
   EXPECT_EQ(problem("[slice.ls]\nreserve = \"8\"\n"), "2:11: slice.\"ls\".reserve: must be an integer");
   EXPECT_EQ(problem("[slice.ls]\nweight = 0\n"), "2:10: slice.\"ls\".weight: must be 1 to 10000, not 0");

@@ -30,6 +30,7 @@ inline constexpr std::array kDaemonKeys{
     DaemonKey{"on_disobey", &DaemonOptions::on_disobey},
     DaemonKey{"always_preemptible", &DaemonOptions::always_preemptible},
     DaemonKey{"time_slices", &DaemonOptions::time_slices},
+    DaemonKey{"second_time_slice_us", &DaemonOptions::second_time_slice, 1'000'000},
     DaemonKey{"software_gpu", &DaemonOptions::software_gpu},
     DaemonKey{"socket_mode", &DaemonOptions::socket_mode},
     DaemonKey{.name = "socket_group", .member = &DaemonOptions::socket_group, .group = true},

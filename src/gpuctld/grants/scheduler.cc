@@ -147,8 +147,9 @@ void Scheduler::gather_members() {
 void Scheduler::add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members) const {
   if (!conditions_.time_sliced || !conditions_.sets_time_slices || devices_[device].software) return;
   std::vector<TimeShare> programs;
-  for (const DeviceGrants::Member& member : members) programs.push_back({member.client->node, member.terms.priority});
-  const std::vector<std::uint32_t> slices = time_slices(nodes_, programs);
+  for (const DeviceGrants::Member& member : members)
+    programs.push_back({member.client->node, member.terms.priority, member.client->slots()[member.slot].often});
+  const std::vector<std::uint32_t> slices = time_slices(nodes_, programs, conditions_.second_time_slice_us);
   for (std::size_t i = 0; i < members.size(); ++i) members[i].terms.time_slice_us = slices[i];
 }
 
@@ -175,9 +176,22 @@ bool Scheduler::mark_active(std::uint64_t now_ns) {
   return changed;
 }
 
+/// True if a client began or ceased to launch often where that decides about time slices.
+bool Scheduler::mark_often() {
+  if (!conditions_.time_sliced || !conditions_.sets_time_slices) return false;
+  bool changed = false;
+  for (Client& client : clients_)
+    for (Client::Slot& slot : client.slots()) {
+      const bool often = launches_often(slot.rate.per_s(), slot.often);
+      changed |= std::exchange(slot.often, often) != often;
+    }
+  return changed;
+}
+
 void Scheduler::update(std::uint64_t now_ns) {
   learn(now_ns);
   bool changed = read_usage(now_ns), starving = false;
+  if (mark_often()) return decide_anew(now_ns);
   changed |= mark_active(now_ns);
   changed |= update_queues(now_ns);
   for (const DeviceGrants& grants : grants_) starving |= grants.starving();

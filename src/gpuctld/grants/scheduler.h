@@ -38,6 +38,7 @@ inline constexpr std::chrono::milliseconds kTurn{20};
 struct Conditions {
   bool time_sliced = false;         ///< programs take turns on the GPUs (no MPS)
   bool sets_time_slices = false;    ///< the administrator wants to set how long turns last
+  std::uint32_t second_time_slice_us = 0;  ///< of programs that come second (time_slices.h); 0: chosen there
   bool always_preemptible = false;  ///< all clients must be ready to give SMs back, whatever is in force
   /// How long past its longest block-task a client may take to give SMs back. Then other clients get them all the same.
   std::chrono::nanoseconds deadline = DaemonOptions{}.evict_deadline;
@@ -94,7 +95,8 @@ class Scheduler {
   /// Whether time slices work here: what became of those that any client was given so far, on any device.
   ipc::TimeSlice time_slices_work() const;
 
-  /// Reads every client's usage, decides anew if a demand changed, and continues handovers. Allocates nothing.
+  /// Reads every client's usage, decides anew if a demand changed, and continues handovers. Allocates nothing, unless a
+  /// client began or ceased to launch often on a GPU that programs share by time.
   void update(std::uint64_t now_ns);
 
   /// The latest time to call update(), because of a policy for jobs or a reserve that is to be lent: CLOCK_MONOTONIC;
@@ -147,6 +149,7 @@ class Scheduler {
   bool update_queues(std::uint64_t now_ns);
   bool read_usage(std::uint64_t now_ns);
   bool mark_active(std::uint64_t now_ns);
+  bool mark_often();
   void decide(std::uint64_t now_ns);
   void write(std::uint64_t now_ns);
   void commit(bool more, std::uint64_t now_ns);

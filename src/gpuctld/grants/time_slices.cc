@@ -16,13 +16,15 @@ bool has_reserve(const sched::NodeInput& node) {
 
 }  // namespace
 
-std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, std::span<const TimeShare> programs) {
+std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, std::span<const TimeShare> programs,
+                                       std::uint32_t second_us) {
   std::vector<std::uint32_t> own(nodes.size(), 0);
   for (const TimeShare& program : programs) ++own[program.node];
   sched::WeightParts parts;
   const std::span<const double> share = parts.compute(nodes, own);
   std::vector<bool> second(programs.size(), false);
   std::size_t seconds = 0;
+  bool often = false;  // one that comes first launches often
   double most[2] = {0, 0};  // greatest share of the programs that come first, and of those that come second
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const TimeShare& own = programs[i];
@@ -31,8 +33,11 @@ std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, 
       return has_reserve(nodes[other.node]) && !has_reserve(nodes[own.node]);
     });
     seconds += second[i];
+    often |= own.often && !second[i];
     most[second[i]] = std::max(most[second[i]], share[own.node]);
   }
+  std::uint32_t longest_second = second_us;
+  if (longest_second == 0) longest_second = often ? kSparingUs : seconds == 1 ? kGivingWayUs : kSecondUs;
   std::vector<std::uint32_t> slices;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const double part = share[programs[i].node] / most[second[i]];
@@ -40,7 +45,7 @@ std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, 
       return std::max(static_cast<std::uint32_t>(us * part), kLeastSharedUs);
     };
     if (second[i])
-      slices.push_back(seconds == 1 ? kGivingWayUs : shared(kSecondUs));
+      slices.push_back(seconds == 1 ? longest_second : shared(longest_second));
     else
       slices.push_back(part < 1 ? shared(kUsualTimeSliceUs) : ipc::kDriversTimeSlice);
   }

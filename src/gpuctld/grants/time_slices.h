@@ -6,8 +6,12 @@
 //   slice has none. If it is the only one that comes second it gives way at once: it has the shortest time slices there
 //   are. Alone on the GPU it loses nothing by that (measured on an H200 with 1 us: as many of its kernels a second, and
 //   the other program's p99 at 267 us instead of 2322 us).
-// - Two or more programs that come second also take turns with each other, and switching between programs has a cost.
-//   They get time slices that are longer, but shorter than those of the driver.
+// - Switching between programs has a cost. With the shortest time slices each launch of a program that comes first may
+//   be a switch there and back. If it launches often, in small pieces, the other program loses much by that, and those
+//   that come second get time slices so long that switches cost no more than kMostLost (measured on an H200: a language
+//   model that decodes kernel by kernel took a third of the speed of a training beside it, and gained nothing).
+// - Two or more programs that come second also take turns with each other. They get time slices that are longer, but
+//   shorter than those of the driver.
 // - Among equals the time is shared by weight. The program with the greatest share of the GPU keeps the driver's time
 //   slices; those of the others are shorter in proportion to their shares.
 #pragma once
@@ -26,6 +30,15 @@ inline constexpr std::uint32_t kUsualTimeSliceUs = 2048;
 inline constexpr std::uint32_t kGivingWayUs = 1;
 /// Of several that come second, for the one with the greatest share. Others wait 718 us at p99 for one such (measured).
 inline constexpr std::uint32_t kSecondUs = 500;
+/// What a switch to another program and back costs. Derived, not measured by itself: with time slices of 1 us a
+/// training lost 0.32 of its time beside some 9,000 launches a second.
+inline constexpr double kSwitchUs = 40;
+/// The part of the GPU's time that may be lost by switches.
+inline constexpr double kMostLost = 0.05;
+/// A program that launches more often than this would cost more than that, if the others had the shortest time slices.
+inline constexpr double kOftenPerS = kMostLost * 1e6 / kSwitchUs;
+/// For those that come second beside such a program: no more switches than kOftenPerS.
+inline constexpr std::uint32_t kSparingUs = static_cast<std::uint32_t>(kSwitchUs / kMostLost);
 /// A shorter time slice, where it is shared by weight, would be too short against the cost of switching programs.
 inline constexpr std::uint32_t kLeastSharedUs = 50;
 
@@ -33,9 +46,16 @@ inline constexpr std::uint32_t kLeastSharedUs = 50;
 struct TimeShare {
   std::uint32_t node = 0;  ///< its slice
   std::int32_t priority = 0;
+  bool often = false;  ///< launches_often()
 };
 
-/// In us, for each of `programs`; ipc::kDriversTimeSlice: the driver's own.
-std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, std::span<const TimeShare> programs);
+/// Whether a program launches often. `before`: what was found last; the bound is lower then, so that time slices do not
+/// change to and fro.
+constexpr bool launches_often(double per_s, bool before) { return per_s > (before ? kOftenPerS / 2 : kOftenPerS); }
+
+/// In us, for each of `programs`; ipc::kDriversTimeSlice: the driver's own. `second_us`: for those that come second, in
+/// place of what is chosen here; 0: none.
+std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, std::span<const TimeShare> programs,
+                                       std::uint32_t second_us = 0);
 
 }  // namespace gpuctl::daemon

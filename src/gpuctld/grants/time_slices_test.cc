@@ -53,6 +53,30 @@ TEST(TimeSlices, SeveralThatComeSecondTakeTurnsByWeight) {
             (Slices{kOwn, kSecondUs, kSecondUs / 2}));
 }
 
+TEST(TimeSlices, BesideOneThatLaunchesOftenTheyAreLonger) {
+  const auto nodes = below_root({{.weight = 100}, {.weight = 100}, {.weight = 50}});
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10, true}, {2, 0}}), (Slices{kOwn, kSparingUs}));
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10, true}, {2, 0}, {3, 0}}),
+            (Slices{kOwn, kSparingUs, kSparingUs / 2}));
+  // How often the one launches that comes second does not matter, nor is anything to be spared among equals.
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10}, {2, 0, true}}), (Slices{kOwn, kGivingWayUs}));
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0, true}, {2, 0, true}}), (Slices{kOwn, kOwn}));
+}
+
+TEST(TimeSlices, OfThoseThatComeSecondMayBeSetByHand) {
+  const auto nodes = below_root({{.weight = 100}, {.weight = 100}, {.weight = 50}});
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10, true}, {2, 0}}, 300), (Slices{kOwn, 300}));
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10}, {2, 0}, {3, 0}}, 300), (Slices{kOwn, 300, 150}));
+}
+
+TEST(TimeSlices, WhatIsOftenDoesNotChangeToAndFro) {
+  EXPECT_FALSE(launches_often(kOftenPerS, false));
+  EXPECT_TRUE(launches_often(kOftenPerS + 1, false));
+  EXPECT_TRUE(launches_often(kOftenPerS * 0.6, true));
+  EXPECT_FALSE(launches_often(kOftenPerS * 0.6, false));
+  EXPECT_FALSE(launches_often(kOftenPerS * 0.4, true));
+}
+
 TEST(TimeSlices, EqualsShareTheTimeByWeight) {
   const auto nodes = below_root({{.weight = 300}, {.weight = 100}, {.weight = 1}});
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0}, {2, 0}, {3, 0}}),
@@ -116,6 +140,29 @@ TEST(TimeSlices, FollowChangesOfTheTreeAndHints) {
   scheduler.set_hint(*batch.client, -1, 3);
   EXPECT_EQ(slice_of(batch), kGivingWayUs);
   EXPECT_EQ(slice_of(ls), kOwn);
+}
+
+TEST(TimeSlices, FollowHowOftenTheFirstLaunches) {
+  Scheduler scheduler({hardware()}, ls_and_batch(sched::ReserveMode::strict));
+  scheduler.set_conditions({.time_sliced = true, .sets_time_slices = true}, 1);
+  FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
+  std::uint64_t now_ns = 1'000'000'000;
+  const auto pass = [&](std::uint64_t launches_per_s) {
+    for (int step = 0; step < 5 * 20; ++step) {  // five seconds
+      now_ns += 50'000'000;
+      ls.launch(launches_per_s / 20);
+      scheduler.update(now_ns);
+    }
+  };
+  pass(500);
+  EXPECT_EQ(slice_of(batch), kGivingWayUs);
+  pass(9000);
+  EXPECT_EQ(slice_of(batch), kSparingUs);
+  EXPECT_EQ(slice_of(ls), kOwn);
+  pass(1000);
+  EXPECT_EQ(slice_of(batch), kSparingUs);
+  pass(0);
+  EXPECT_EQ(slice_of(batch), kGivingWayUs);
 }
 
 TEST(TimeSlices, OnlyProgramsOnTheSameGpuMatter) {

@@ -130,6 +130,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
 Conditions Manager::conditions() const {
   return {.time_sliced = !mps_active(),
           .sets_time_slices = config_.daemon.time_slices,
+          .second_time_slice_us = static_cast<std::uint32_t>(config_.daemon.second_time_slice.count()),
           .always_preemptible = config_.daemon.always_preemptible || options_.evict_storm.count() > 0,
           .deadline = config_.daemon.evict_deadline,
           .longest_block_task = config_.daemon.longest_block_task};
