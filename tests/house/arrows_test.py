@@ -5,7 +5,8 @@ import pathlib
 import re
 import unittest
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2] / "src"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src"
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 ROOMS = re.compile(r"foreach room : \[(.*?)\]", re.DOTALL)
 # What a part may include beside itself and base: what architecture.md says.
@@ -77,9 +78,10 @@ class Arrows(unittest.TestCase):
 
     def test_no_folder_is_too_full(self):
         """Rooms, and parts without rooms."""
-        for folder in (path for path in SOURCE.rglob("*") if path.is_dir()):
-            sources = [path for path in folder.iterdir() if path.suffix in (".h", ".cc")]
-            self.assertLessEqual(len(sources), MOST_SOURCES, folder.relative_to(SOURCE))
+        for part, suffixes in ((SOURCE, (".h", ".cc")), (ROOT / "kernels", (".h", ".cc", ".cu", ".cuh"))):
+            for folder in (part, *(path for path in part.rglob("*") if path.is_dir())):
+                sources = [path for path in folder.iterdir() if path.suffix in suffixes]
+                self.assertLessEqual(len(sources), MOST_SOURCES, folder.relative_to(ROOT))
 
     def test_every_suite_of_the_software_gpu_s_api_is_run(self):
         """They run one by one, so each is named."""

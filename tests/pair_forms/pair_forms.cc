@@ -14,7 +14,7 @@
 #include <iterator>
 
 #include "base/sm_range.h"
-#include "kernels/workbench.h"
+#include "kernels/run/workbench.h"
 #include "libgpuslice/launch/chunks.h"
 
 namespace {

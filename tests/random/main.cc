@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "generate.h"
-#include "kernels/driver.h"
+#include "kernels/run/driver.h"
 #include "runner.h"
 
 namespace {

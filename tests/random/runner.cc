@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "kernels/driver.h"
+#include "kernels/run/driver.h"
 #include "rng.h"
 
 namespace gpuctl::random_kernels {

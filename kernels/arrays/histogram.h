@@ -1,0 +1,16 @@
+// The kernel histogram: its inputs, and what it must compute. The kernel itself: histogram.cu.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/problem/problem.h"
+
+namespace gpuctl::bench {
+
+/// extent.x: words to count the bytes of.
+Problem generate_histogram(const Extent& extent, std::uint64_t seed);
+
+/// The output that the kernel must leave, computed on the CPU.
+Words reference_histogram(const Extent& extent, const Problem& problem);
+
+}  // namespace gpuctl::bench

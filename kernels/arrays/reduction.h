@@ -1,0 +1,16 @@
+// The kernel reduction: its inputs, and what it must compute. The kernel itself: reduction.cu.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/problem/problem.h"
+
+namespace gpuctl::bench {
+
+/// extent.x: words to sum.
+Problem generate_reduction(const Extent& extent, std::uint64_t seed);
+
+/// The output that the kernel must leave, computed on the CPU.
+Words reference_reduction(const Extent& extent, const Problem& problem);
+
+}  // namespace gpuctl::bench

@@ -1,0 +1,16 @@
+// The kernel scan: its inputs, and what it must compute. The kernel itself: scan.cu.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/problem/problem.h"
+
+namespace gpuctl::bench {
+
+/// extent.x: words to sum.
+Problem generate_scan(const Extent& extent, std::uint64_t seed);
+
+/// The output that the kernel must leave, computed on the CPU.
+Words reference_scan(const Extent& extent, const Problem& problem);
+
+}  // namespace gpuctl::bench

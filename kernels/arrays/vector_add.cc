@@ -1,0 +1,32 @@
+#include "kernels/arrays/vector_add.h"
+
+#include <bit>
+
+#include "kernels/problem/random.h"
+
+namespace gpuctl::bench {
+namespace {
+constexpr std::uint32_t kThreads = 256;
+}
+
+Problem generate_vector_add(const Extent& extent, std::uint64_t seed) {
+  return OneLaunch{
+      .grid = {divide_up(extent.x, kThreads)},
+      .block = {kThreads},
+      .inputs = {random_floats(extent.x, seed), random_floats(extent.x, seed + 1)},
+      .output_words = extent.x,
+      .poison = kPoison,
+      .arguments = {Argument::input(0), Argument::input(1), Argument::output(), Argument::number(extent.x)},
+  };
+}
+
+Words reference_vector_add(const Extent& extent, const Problem& problem) {
+  Words out(extent.x);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const float sum = std::bit_cast<float>(problem.inputs[0][i]) + std::bit_cast<float>(problem.inputs[1][i]);
+    out[i] = std::bit_cast<std::uint32_t>(sum);
+  }
+  return out;
+}
+
+}  // namespace gpuctl::bench

@@ -1,0 +1,16 @@
+// The kernel convolution: its inputs, and what it must compute. The kernel itself: convolution.cu.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/problem/problem.h"
+
+namespace gpuctl::bench {
+
+/// extent: width and height of the picture.
+Problem generate_convolution(const Extent& extent, std::uint64_t seed);
+
+/// The output that the kernel must leave, computed on the CPU.
+Words reference_convolution(const Extent& extent, const Problem& problem);
+
+}  // namespace gpuctl::bench

@@ -1,0 +1,48 @@
+#include "kernels/run/options.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace gpuctl::bench {
+namespace {
+
+Parsed parse(std::vector<std::string> words) {
+  words.insert(words.begin(), "gpuslice-bench");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  return parse_options(static_cast<int>(argv.size()), argv.data());
+}
+
+TEST(Options, AnExtentReplacesTheSize) {
+  const Parsed matrices = parse({"run", "matrixMul", "--extent", "33,44,55"});
+  ASSERT_TRUE(matrices.options);
+  EXPECT_EQ(matrices.options->extent(), (Extent{33, 44, 55}));
+  const Parsed work = parse({"run", "work", "--extent", "7,9"});
+  ASSERT_TRUE(work.options);
+  EXPECT_EQ(work.options->extent(), (Extent{7, 9, 0}));
+}
+
+TEST(Options, AnExtentHasTheKernelsDimensions) {
+  for (const char* extent : {"3,4", "0", "x", "1073741825"}) {
+    EXPECT_EQ(parse({"run", "vectorAdd", "--extent", extent}).status, 2) << extent;
+  }
+  EXPECT_EQ(parse({"run", "matrixMul", "--extent", "3"}).status, 2);
+  EXPECT_EQ(parse({"run", "vectorAdd", "--extent", "3", "--size", "large"}).status, 2);
+}
+
+TEST(Options, BurstsAndTheirStart) {
+  const Parsed parsed = parse({"run", "work", "--arrival", "bursts", "--burst", "30", "--period-us", "5000",
+                               "--start-on-input", "--check", "device"});
+  ASSERT_TRUE(parsed.options);
+  const RunOptions& run = parsed.options->run;
+  EXPECT_EQ(run.arrival, Arrival::kBursts);
+  EXPECT_EQ(run.burst, 30u);
+  EXPECT_EQ(run.check, Check::kDevice);
+  EXPECT_TRUE(run.start.on_input);
+  EXPECT_EQ(parse({"run", "work", "--start-on-input", "--start-at", "5"}).status, 2);
+}
+
+}  // namespace
+}  // namespace gpuctl::bench

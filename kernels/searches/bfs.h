@@ -1,0 +1,16 @@
+// The kernel bfs: its inputs, and what it must compute. The kernel itself: bfs.cu.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/problem/problem.h"
+
+namespace gpuctl::bench {
+
+/// extent.x: vertices of the graph.
+Problem generate_bfs(const Extent& extent, std::uint64_t seed);
+
+/// The output that the kernel must leave, computed on the CPU.
+Words reference_bfs(const Extent& extent, const Problem& problem);
+
+}  // namespace gpuctl::bench
