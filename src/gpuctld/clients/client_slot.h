@@ -57,8 +57,8 @@ struct ReportedUsage {
   std::uint32_t holding = 0;  ///< CapSM
   std::uint32_t outstanding = 0;
   std::uint64_t launches = 0;
-  LaunchRate rate;            ///< of `launches`
-  bool often = false;         ///< launches_often() (grants/time_slices.h), as last found
+  LaunchRate rate;                   ///< of `launches`
+  bool often = false;                ///< launches_often() (grants/time_slices.h), as last found
   std::uint64_t work_ns = 0;         ///< when it was last seen to have something to run or to have launched something
   std::uint64_t last_done_ns = 0;    ///< end of the latest launch that it reported
   bool faulted = false;              ///< its context is broken: what the page says of its work does not count

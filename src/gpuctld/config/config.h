@@ -25,11 +25,11 @@ struct DaemonOptions {
   OnDisobey on_disobey = OnDisobey::report;
   /// Kernels keep their preemptible form even if nothing in force needs it (in_force.h).
   bool always_preemptible = false;
-  bool time_slices = true;                    ///< the daemon sets how long turns on the GPU last (time_slices.h)
+  bool time_slices = true;                         ///< the daemon sets how long turns on the GPU last (time_slices.h)
   std::chrono::microseconds second_time_slice{0};  ///< of programs that come second; 0: chosen by what they do
-  bool software_gpu = false;                  ///< manage the software GPU instead of NVIDIA GPUs
-  std::optional<std::uint32_t> socket_mode;   ///< file mode; absent: 0666, 0600 for a private instance
-  std::optional<std::uint32_t> socket_group;  ///< gid; absent: the group with which it is created
+  bool software_gpu = false;                       ///< manage the software GPU instead of NVIDIA GPUs
+  std::optional<std::uint32_t> socket_mode;        ///< file mode; absent: 0666, 0600 for a private instance
+  std::optional<std::uint32_t> socket_group;       ///< gid; absent: the group with which it is created
 };
 
 /// One [[device]]. Exactly one of uuid and index is set.

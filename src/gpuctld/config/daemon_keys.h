@@ -18,7 +18,8 @@ struct DaemonKey {
   std::variant<Member<std::chrono::microseconds>, Member<std::chrono::milliseconds>, Member<OnDisobey>, Member<bool>,
                Member<std::optional<std::uint32_t>>>
       member;
-  std::int64_t greatest = 0;  ///< of a duration, in its unit; the least is 1
+  std::int64_t greatest = 0;  ///< of a duration, in its unit
+  std::int64_t least = 1;     ///< of a duration
   bool group = false;         ///< the number is a group's; otherwise it is a file mode
 };
 
@@ -30,7 +31,7 @@ inline constexpr std::array kDaemonKeys{
     DaemonKey{"on_disobey", &DaemonOptions::on_disobey},
     DaemonKey{"always_preemptible", &DaemonOptions::always_preemptible},
     DaemonKey{"time_slices", &DaemonOptions::time_slices},
-    DaemonKey{"second_time_slice_us", &DaemonOptions::second_time_slice, 1'000'000},
+    DaemonKey{"second_time_slice_us", &DaemonOptions::second_time_slice, 1'000'000, 0},
     DaemonKey{"software_gpu", &DaemonOptions::software_gpu},
     DaemonKey{"socket_mode", &DaemonOptions::socket_mode},
     DaemonKey{.name = "socket_group", .member = &DaemonOptions::socket_group, .group = true},

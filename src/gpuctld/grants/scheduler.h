@@ -36,10 +36,10 @@ inline constexpr std::chrono::milliseconds kTurn{20};
 
 /// What holds for all devices, beside the tree.
 struct Conditions {
-  bool time_sliced = false;         ///< programs take turns on the GPUs (no MPS)
-  bool sets_time_slices = false;    ///< the administrator wants to set how long turns last
+  bool time_sliced = false;                ///< programs take turns on the GPUs (no MPS)
+  bool sets_time_slices = false;           ///< the administrator wants to set how long turns last
   std::uint32_t second_time_slice_us = 0;  ///< of programs that come second (time_slices.h); 0: chosen there
-  bool always_preemptible = false;  ///< all clients must be ready to give SMs back, whatever is in force
+  bool always_preemptible = false;         ///< all clients must be ready to give SMs back, whatever is in force
   /// How long past its longest block-task a client may take to give SMs back. Then other clients get them all the same.
   std::chrono::nanoseconds deadline = DaemonOptions{}.evict_deadline;
   /// A client that says that its block-tasks take longer is not believed.

@@ -24,7 +24,7 @@ std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, 
   const std::span<const double> share = parts.compute(nodes, own);
   std::vector<bool> second(programs.size(), false);
   std::size_t seconds = 0;
-  bool often = false;  // one that comes first launches often
+  bool often = false;       // one that comes first launches often
   double most[2] = {0, 0};  // greatest share of the programs that come first, and of those that come second
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const TimeShare& own = programs[i];

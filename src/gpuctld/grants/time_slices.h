@@ -51,7 +51,9 @@ struct TimeShare {
 
 /// Whether a program launches often. `before`: what was found last; the bound is lower then, so that time slices do not
 /// change to and fro.
-constexpr bool launches_often(double per_s, bool before) { return per_s > (before ? kOftenPerS / 2 : kOftenPerS); }
+constexpr bool launches_often(double per_s, bool before) {
+  return per_s > (before ? kOftenPerS / 2 : kOftenPerS);
+}
 
 /// In us, for each of `programs`; ipc::kDriversTimeSlice: the driver's own. `second_us`: for those that come second, in
 /// place of what is chosen here; 0: none.
