@@ -113,8 +113,9 @@ CONFIGURATIONS = {
 
 
 def with_daemon_keys(name):
-    """The configuration of a name, or of NAME:KEY=VALUE: with a key of section [daemon] of gpuctl.toml, to try values of
-    a key beside each other. More keys follow in the same way. KeyError: there is none; ValueError: it has no daemon.
+    """The configuration of a name, or of NAME:KEY=VALUE: with a key of section [daemon] of gpuctl.toml, to try values
+    of a key beside each other. More keys follow in the same way. KeyError: there is none; ValueError: it has no
+    daemon, or a key no value.
     """
     name, *keys = name.split(":")
     configuration = CONFIGURATIONS[name]

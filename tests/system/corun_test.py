@@ -55,7 +55,7 @@ class Corun(instance.SystemTest):
         long = "ours-strict:evict_deadline_ms=70:block_target_us=30"
         done, data = self.corun(*CELL, "--configurations", f"{long},mps,ours-strict:no_such_key=1")
         self.assertEqual([run["configuration"] for run in data["runs"]], ["mps", long])
-        self.assertIn("evict_deadline_ms = 70, block_target_us = 30", done.stdout)
+        self.assertIn("evict_deadline_ms = 70, block_target_us = 30", data["configurations"][long]["description"])
         (missing,) = data["missing"]
         self.assertEqual(missing["configuration"], "ours-strict:no_such_key=1")
         self.assertIn("no_such_key", missing["reason"])
