@@ -24,6 +24,7 @@ ORDER = {
     True: "quick: for each LS x batch, for each configuration, all rounds in one start of the programs",
 }
 SOFTWARE_SMS = "8"
+GPU_QUERY = ("--query-gpu=name,driver_version", "--format=csv,noheader")
 
 
 def known_names(text, known, what):
@@ -92,24 +93,23 @@ def print_names():
             print(f"  {entry.name:22}{entry.description}")
 
 
-def machine(software):
-    def said(*command):
-        try:
-            return (
-                subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, cwd=ROOT)
-                .stdout.strip()
-                .splitlines()[0]
-            )
-        except (OSError, subprocess.SubprocessError, IndexError):
-            return "?"
+def first_line(*command):
+    """Of what a command prints; ?: it failed."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, cwd=ROOT)
+        return done.stdout.strip().splitlines()[0]
+    except (OSError, subprocess.SubprocessError, IndexError):
+        return "?"
 
-    gpu = "software GPU" if software else said("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
+
+def machine(software):
+    gpu = "software GPU" if software else first_line("nvidia-smi", *GPU_QUERY)
     now = datetime.datetime.now(datetime.UTC)
     return {
         "gpu": gpu,
         "cores": os.cpu_count(),
         "when": f"{now:%Y-%m-%d %H:%M} UTC",
-        "commit": os.environ.get("CORUN_COMMIT") or said("git", "rev-parse", "--short", "HEAD"),
+        "commit": os.environ.get("CORUN_COMMIT") or first_line("git", "rev-parse", "--short", "HEAD"),
     }
 
 
@@ -210,6 +210,8 @@ def main():
     options = parse()
     if options.list:
         return print_names()
+    if not options.software and first_line("nvidia-smi", *GPU_QUERY) == "?":
+        raise SystemExit("corun: no GPU here (nvidia-smi); --software takes the software GPU")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if options.software:
         os.environ.setdefault("SOFTGPU_SMS", SOFTWARE_SMS)

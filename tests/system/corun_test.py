@@ -4,7 +4,9 @@ speeds."""
 
 import json
 import pathlib
+import shutil
 import subprocess
+import unittest
 import xml.etree.ElementTree
 
 import instance
@@ -65,6 +67,15 @@ class Corun(instance.SystemTest):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertEqual([entry["reason"] for entry in data["missing"]], ["no time left"])
         self.assertIn("not run: short x compute-100us: no time left", done.stdout)
+
+    @unittest.skipIf(shutil.which("nvidia-smi"), "there may be a GPU")
+    def test_no_gpu(self):
+        command = [str(CORUN), "--build-dir", str(instance.BUILD), "--out", str(self.scratch / "out")]
+        done = subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(
+            done.stderr.splitlines()[-1], "corun: no GPU here (nvidia-smi); --software takes the software GPU"
+        )
 
     def test_unknown_names(self):
         for options in (

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# Runs on a machine with a GPU what no software GPU can prove, in parts of nine minutes each.
+#   scripts/proofs.sh [--build DIR] [--out DIR] [--limit-s N] [--list] PART...
+# --build: a build directory, or what scripts/pack.sh made of one (default: build). --out: where tables, JSON and logs
+# go (default: proofs in the build directory). --limit-s: for each part (default: 540). --list: print the parts and
+# their commands.
+# The tables are printed last. Exit status 0: all that was run is right; what there was no time for is listed.
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname "$here")
+compat=tests/compat
+
+# Part, share of its time, name, command. OUT stands for --out.
+proofs=$(cat <<'TABLE'
+survive 4 waiting-mps      compat/run.py --mps --only stream_values,mailbox --json OUT/waiting-mps.json
+survive 8 storms-sliced    compat/run.py --no-mps --builds cubin,rdc,shared --runs storm --json OUT/storms-sliced.json
+survive 6 storms-mps       compat/run.py --mps --builds shared --runs storm,storm-pair --json OUT/storms-mps.json
+survive 3 endings          compat/endings.py --both-modes 3
+faults 4  faults-mps       compat/faults.py --mps --only exit 50
+faults 6  faults-late      compat/faults.py --no-mps --at-once 1 --only fault_ 40
+faults 4  starts           compat/starts.py --both-modes 300
+corun 6   short-train      corun --only-ls short --only-batch train --configurations alone,mps-stream,mps-90,mps-75,ours-priority,ours-strict,ours-active,ours-max-75
+corun 6   short-compute    corun --only-ls short --only-batch compute-100us --configurations alone,mps-stream,mps-90,ours-priority,ours-strict,ours-active,ours-lend,ours-hpf
+corun 8   decode-train     corun --only-ls decode --only-batch train --configurations alone,mps,mps-client,mps-stream-75,ours,ours-priority,ours-max-75,ours-priority-max-75
+sliced 5  sliced-decode    corun --only-ls decode --only-batch train --configurations sliced,ours-sliced,ours-sliced-priority,ours-sliced-priority:second_time_slice_us=1,ours-sliced-priority:second_time_slice_us=200,ours-sliced-priority:second_time_slice_us=2000
+sliced 4  sliced-resnet    corun --only-ls resnet --only-batch matmul --configurations sliced,ours-sliced,ours-sliced-priority,ours-sliced-priority:second_time_slice_us=200
+flep 9    flep             corun --pairs flep --configurations mps,mps-stream,ours-priority,ours-hpf
+TABLE
+)
+
+build=$root/build
+out=
+limit_s=540
+parts=()
+while (($#)); do
+  case $1 in
+    --build) build=$2; shift 2 ;;
+    --out) out=$2; shift 2 ;;
+    --limit-s) limit_s=$2; shift 2 ;;
+    --list) echo "$proofs"; exit 0 ;;
+    -*) echo "usage: proofs.sh [--build DIR] [--out DIR] [--limit-s N] [--list] PART..." >&2; exit 2 ;;
+    *)
+      if ! cut -d ' ' -f 1 <<<"$proofs" | grep -qxF -- "$1"; then
+        echo "proofs.sh: no part $1; there are $(cut -d ' ' -f 1 <<<"$proofs" | uniq | paste -sd ' ')" >&2
+        exit 2
+      fi
+      parts+=("$1"); shift ;;
+  esac
+done
+((${#parts[@]})) || { echo "proofs.sh: which part? --list prints them" >&2; exit 2; }
+build=$(cd "$build" && pwd) || exit 2
+out=${out:-$build/proofs}
+mkdir -p "$out"
+[[ ! -e $build/lib/libtomlplusplus.so.3 ]] || export LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+if ! "$build/src/gpuctl/gpuctl" --version >&2; then
+  echo "proofs.sh: $build/src/gpuctl/gpuctl does not run here" >&2
+  exit 2
+fi
+
+# proof NAME SECONDS COMMAND...: with a limit that holds.
+status=0
+proof() {
+  local name=$1 seconds=$2 result
+  shift 2
+  if ((seconds < 15)); then echo "no time left" >"$out/$name.txt"; status=1; return; fi
+  echo "== $name: $seconds s at most: $*" >&2
+  case $1 in
+    compat/*)
+      local program=$root/tests/$1
+      shift
+      timeout -k 45 $((seconds + 15)) "$program" --build-dir "$build" --limit-s "$seconds" "$@" >"$out/$name.txt"
+      ;;
+    corun)
+      shift
+      timeout -k 45 $((seconds + 15)) "$root/bench/corun.sh" --build-dir "$build" --limit-s "$seconds" --quick \
+        --rounds 3 --seconds 3 --out "$out/$name" "$@" >"$out/$name.txt"
+      ;;
+  esac
+  result=$?
+  ((result == 0 || result == 77)) || { status=1; echo "exit status $result" >>"$out/$name.txt"; }
+}
+
+for part in "${parts[@]}"; do
+  end=$((SECONDS + limit_s))
+  left=$(awk -v part="$part" '$1 == part { sum += $2 } END { print sum }' <<<"$proofs")
+  [[ $part != survive ]] || "$root/$compat/run.py" --build-dir "$build" --build-only --limit-s 150 >"$out/build.txt"
+  while read -r -a row; do
+    [[ ${row[0]} == "$part" ]] || continue
+    command=("${row[@]:3}")
+    proof "${row[2]}" $(((end - SECONDS) * row[1] / left)) "${command[@]//OUT/$out}"
+    left=$((left - row[1]))
+  done <<<"$proofs"
+done
+for part in "${parts[@]}"; do
+  while read -r of _ name _; do
+    [[ $of == "$part" ]] || continue
+    echo "== $name"
+    cat "$out/$name.txt"
+  done <<<"$proofs"
+done
+exit "$status"
