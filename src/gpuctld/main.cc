@@ -106,9 +106,9 @@ int run(int argc, char** argv) {
   const auto lock = lock_state(options.state);
   if (!lock) return log(lock.error().message), 1;
 
-  ManagerOptions manager_options{.state_file = options.state + "/state.json",
-                                 .kernels_file = options.state + "/kernels.json",
-                                 .attached_file = options.state + "/attached.json",
+  ManagerOptions manager_options{.kept = {.state = options.state + "/state.json",
+                                          .kernels = options.state + "/kernels.json",
+                                          .attached = options.state + "/attached.json"},
                                  .config_file = options.config,
                                  .config_required = options.config_required,
                                  .root_uid = ::geteuid(),

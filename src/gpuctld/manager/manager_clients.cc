@@ -72,7 +72,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   const bool resumed = fields.boolean("resumed");
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
-  if (members_.contains(&session)) return invalid("slice", "this connection is attached already");
+  if (attached_.find(session) != nullptr) return invalid("slice", "this connection is attached already");
   if (auto may = scheduler_.tree().may_join(slice, caller(session)); !may) return refuse(may.error());
   if (!budgets_.exempt(session.peer().uid) && clients_of(session.peer().uid) >= kMaxClientsOfUser)
     return invalid("slice", "user " + std::to_string(session.peer().uid) + " has " + std::to_string(kMaxClientsOfUser) +
@@ -95,18 +95,11 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
     return invalid("slice", "gpuctld is out of file descriptors or memory");
   }
 
-  Client& added = returning_.attach(std::move(*client), conditions(), now_ns());
-  const auto member = std::make_shared<Member>(*this, session, added, context_);
-  members_.emplace(&session, member);
+  Client& added = kept_.attach(std::move(*client), conditions(), now_ns());
   session.trust_as_client();
-  member->kick.assign(kick.release());
-  member->wait_for_kick();
-  if (ipc::UniqueFd exit = peer_pidfd(session.socket(), peer)) {
-    member->exit.assign(exit.release());
-    member->wait_for_exit();
-  }
+  attached_.add(session, added, std::move(kick), peer_pidfd(session.socket(), peer));
   answer.reply.parameters["in_force"] = added.in_force();
-  if (arrivals_.news(peer.pid, slice) || resumed)
+  if (attached_.is_news(peer.pid, slice) || resumed)
     log_of(peer.uid, "process " + std::to_string(peer.pid) + " (" + added.identity().command + ") " +
                          (resumed ? "came back to" : "joined") + " slice " + slice);
   arm_tick();
@@ -114,11 +107,11 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
 }
 
 Answer Manager::report_kernels(Session& session, ipc::Fields& fields) {
-  const auto member = members_.find(&session);
-  if (member == members_.end()) return refuse_own("NotAttached", {});
+  const Attached::Member* member = attached_.find(session);
+  if (member == nullptr) return refuse_own("NotAttached", {});
   auto kernels = ipc::read_list<ipc::Kernel>(fields, "kernels");
   if (!fields.ok()) return invalid(fields);
-  Client& client = member->second->client;
+  Client& client = member->client;
   const std::uint32_t uid = client.identity().uid;
   std::size_t room = kMaxKernelTextOfClient;
   if (!budgets_.exempt(uid)) {
@@ -130,9 +123,9 @@ Answer Manager::report_kernels(Session& session, ipc::Fields& fields) {
 }
 
 Answer Manager::set_hint(Session& session, ipc::Fields& fields) {
-  const auto member = members_.find(&session);
-  if (member == members_.end()) return refuse_own("NotAttached", {});
-  Client& client = member->second->client;
+  const Attached::Member* member = attached_.find(session);
+  if (member == nullptr) return refuse_own("NotAttached", {});
+  Client& client = member->client;
   const sched::Effective& slice = scheduler_.effective()[client.node];
   const std::int32_t allowed = std::max(slice.priority, slice.turn_priority);
   const auto priority = static_cast<std::int32_t>(fields.integer("priority", sched::kPriorityMin, allowed));
@@ -143,9 +136,9 @@ Answer Manager::set_hint(Session& session, ipc::Fields& fields) {
 }
 
 Answer Manager::hold_memory(Session& session, ipc::Fields& fields) {
-  const auto member = members_.find(&session);
-  if (member == members_.end()) return refuse_own("NotAttached", {});
-  Client& client = member->second->client;
+  const Attached::Member* member = attached_.find(session);
+  if (member == nullptr) return refuse_own("NotAttached", {});
+  Client& client = member->client;
   const std::int64_t device = fields.integer("device", 0, static_cast<std::int64_t>(client.slots().size()) - 1);
   const std::int64_t bytes = fields.integer("bytes", 0);
   fields.refuse_unknown();

@@ -137,11 +137,11 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   status.version = GPUCTL_VERSION;
   status.devices = describe_devices();
   status.slices = static_cast<std::int64_t>(scheduler_.tree().slices().size());
-  status.clients = static_cast<std::int64_t>(members_.size());
+  status.clients = static_cast<std::int64_t>(attached_.size());
   status.uptime_s = static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000'000);
-  status.faults = faults_.total();
+  status.faults = ends_.faults().total();
   status.notes = options_.notes;
-  if (const std::string* unsaved = state_keeper_.problem()) status.notes.push_back(*unsaved);
+  if (const std::string* unsaved = kept_.problem()) status.notes.push_back(*unsaved);
   if (std::any_of(status.devices.begin(), status.devices.end(),
                   [](const auto& d) { return d.mode == "time-sliced"; })) {
     status.notes.push_back("MPS is not active: programs take turns on the whole GPU and do not run side by side");
@@ -178,7 +178,7 @@ ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path, c
   described.granted = use[index].granted.count;
   described.demand = use[index].demand.count;
   described.clients = static_cast<std::int64_t>(use[index].clients);
-  described.faults = faults_.of(path);
+  described.faults = ends_.faults().of(path);
   return described;
 }
 
