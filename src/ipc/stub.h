@@ -171,7 +171,9 @@ struct Stub {
   std::uint32_t records_written;  ///< client: Records so far; the latest is at place (records_written - 1) % kRecords
   /// daemon: how many of these it has read. A client that is kRecords ahead drops new ones.
   std::uint32_t records_read;
-  std::uint32_t reserved[8];
+  std::uint32_t reserved[7];
+  /// client: +1 at least five times a second while its process runs, its sign of life. 0: it gives none.
+  std::uint32_t beat;
   Grant grant[kMaxDevices];
   Usage usage[kMaxDevices];
   Head head[kMaxDevices];

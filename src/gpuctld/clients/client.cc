@@ -59,6 +59,10 @@ Result<Client> Client::create(ClientIdentity identity, std::string slice, std::v
 
 bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now_ns) {
   bool changed = false;
+  // What it did not do while it was held up is not held against it.
+  if (lease_.look(ipc::load(stub_->beat), now_ns))
+    for (Slot& slot : slots_) slot.obeyed_ns = now_ns;
+  const bool silent = this->silent();
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
     if (slot.device < 0) continue;
@@ -80,10 +84,14 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now
       else
         slot.outstanding = 1, wanted = std::min(slot.inherited, most);
     }
+    if (silent) {
+      slot.outstanding = std::max(slot.outstanding, std::uint32_t{wanted != 0});  // it may be using what it had
+      wanted = 0;
+    }
     changed |= wanted != slot.demand;
     slot.demand = wanted;
     const std::uint64_t launches = ipc::load(usage.launches);
-    if (std::exchange(slot.launches, launches) != launches || slot.busy()) slot.work_ns = now_ns;
+    if (std::exchange(slot.launches, launches) != launches || (slot.busy() && !silent)) slot.work_ns = now_ns;
     if (slot.held.heard(ipc::load(usage.applied_epoch), slot.epoch, slot.written)) slot.disobeying = false;
     if (slot.busy()) continue;
     slot.held.rest();
@@ -196,7 +204,9 @@ bool Client::check_deadline(std::size_t index, std::chrono::nanoseconds deadline
     slot.obeyed_ns = now_ns;
     return false;
   }
-  if (slot.disobeying || !past(std::max(slot.held.since_ns(), slot.obeyed_ns), deadline, now_ns)) return false;
+  if (slot.disobeying || silent() ||
+      !past(std::max(slot.held.since_ns(), slot.obeyed_ns), deadline, lease_.alive_ns(now_ns)))
+    return false;
   return slot.disobeying = true;
 }
 
@@ -287,7 +297,8 @@ ipc::Client Client::describe(std::string_view job) const {
     faulted |= slot.faulted;
     waiting |= slot.demand != 0 && slot.decided == 0;
   }
-  result.state = disobeying     ? "disobeying"
+  result.state = silent()       ? "silent"
+                 : disobeying   ? "disobeying"
                  : faulted      ? "faulted"
                  : !job.empty() ? std::string(job)
                  : waiting      ? "waiting"

@@ -22,6 +22,7 @@ struct DaemonOptions {
   std::chrono::milliseconds evict_deadline{50};  ///< beyond the longest block-task; after that a client disobeys
   /// A client that says that its block-tasks take longer is not believed.
   std::chrono::milliseconds longest_block_task{1000};
+  std::chrono::milliseconds lease{2000};  ///< without a sign of life for so long a client has no demand
   OnDisobey on_disobey = OnDisobey::report;
   /// Kernels keep their preemptible form even if nothing in force needs it (in_force.h).
   bool always_preemptible = false;

@@ -43,6 +43,8 @@ struct Conditions {
   std::chrono::nanoseconds deadline = DaemonOptions{}.evict_deadline;
   /// A client that says that its block-tasks take longer is not believed.
   std::chrono::nanoseconds longest_block_task = DaemonOptions{}.longest_block_task;
+  /// A client that gives no sign of life for so long has no demand.
+  std::chrono::nanoseconds lease = DaemonOptions{}.lease;
 };
 
 /// Its many members are the inputs of the decisions (tree, clients, conditions) and, by device, what follows from them.
@@ -121,6 +123,7 @@ class Scheduler {
   /// Brings Slot::recorded of all clients down to what they may use now. True if anything changed.
   bool record_holdings();
 
+  /// Whether any client has work, and gives signs of life.
   bool busy() const;
   /// Whether a handover is under way (device_grants.h); then update() must be called again soon.
   bool waiting() const;

@@ -95,6 +95,7 @@ Result<void> Client::connect_locked(bool resumed) {
   slice_ = std::move(attached_to);
   connection_ = std::make_unique<ipc::Connection>(std::move(*opened));
   stubs_.push_back(std::move(*map));
+  ipc::store(stubs_.back()->beat, 1u);
   stub_.store(stubs_.back().get(), std::memory_order_release);
   ToldSms::get().publish(*stubs_.back().get());
   // The descriptor keeps its number, because another thread may be about to write to it.
@@ -259,6 +260,7 @@ bool Client::wait_for_end(std::chrono::milliseconds at_most) {
 }
 
 void Client::look(Watch& watch) {
+  if (ipc::Stub* page = stub()) __atomic_fetch_add(&page->beat, 1, __ATOMIC_RELAXED);
   const Tick tick = tick_.load();
   const std::chrono::milliseconds pause = tick ? tick() : kReportInterval;
   const bool was_attached = std::exchange(watch.attached, wait_for_end(pause));
