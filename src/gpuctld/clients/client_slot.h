@@ -10,6 +10,7 @@
 #include "gpuctld/clients/grant_history.h"
 #include "gpuctld/clients/held_capsm.h"
 #include "gpuctld/clients/in_force.h"
+#include "gpuctld/clients/leaving_times.h"
 #include "ipc/stub.h"
 
 namespace gpuctl::daemon {
@@ -73,6 +74,7 @@ struct WrittenGrant {
   Terms terms;
   bool unannounced = false;  ///< the client was not yet woken for what changed in `terms`
   HeldCapsm held;
+  LeavingTimes leaving;
   GrantHistory history;  ///< of `written`, without what is taken from a job's tail
   bool disobeying = false;
   std::uint64_t obeyed_ns = 0;  ///< when it was last seen to hold no more than its grant

@@ -79,7 +79,7 @@ void Scheduler::set_hint(Client& client, std::int32_t priority, std::uint64_t no
 
 void Scheduler::decide_anew(std::uint64_t now_ns) {
   for (Client& client : clients_) {
-    client.believe_block_tasks(conditions_.longest_block_task);
+    client.set_longest_leaving(conditions_.longest_leaving);
     client.set_lease(conditions_.lease);
   }
   gather_members();

@@ -39,10 +39,11 @@ struct Conditions {
   bool time_sliced = false;         ///< programs take turns on the GPUs (no MPS)
   bool sets_time_slices = false;    ///< the administrator wants to set how long turns last
   bool always_preemptible = false;  ///< all clients must be ready to give SMs back, whatever is in force
-  /// How long past its longest block-task a client may take to give SMs back. Then other clients get them all the same.
+  /// How much longer than it lately took (LeavingTimes) a client may take to give SMs back. Then other clients get them
+  /// all the same.
   std::chrono::nanoseconds deadline = DaemonOptions{}.evict_deadline;
-  /// A client that says that its block-tasks take longer is not believed.
-  std::chrono::nanoseconds longest_block_task = DaemonOptions{}.longest_block_task;
+  /// The most that LeavingTimes can add. A client that takes more than the deadline and this is found to disobey.
+  std::chrono::nanoseconds longest_leaving = DaemonOptions{}.longest_block_task;
   /// A client that gives no sign of life for so long has no demand.
   std::chrono::nanoseconds lease = DaemonOptions{}.lease;
 };

@@ -111,7 +111,7 @@ Conditions Manager::conditions() const {
           .sets_time_slices = config_.daemon.time_slices,
           .always_preemptible = config_.daemon.always_preemptible || options_.evict_storm.count() > 0,
           .deadline = config_.daemon.evict_deadline,
-          .longest_block_task = config_.daemon.longest_block_task,
+          .longest_leaving = config_.daemon.longest_block_task,
           .lease = config_.daemon.lease};
 }
 

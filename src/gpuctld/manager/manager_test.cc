@@ -86,7 +86,7 @@ TEST_F(ManagerTest, AProcessIsLoggedOncePerSlice) {
 TEST_F(ManagerTest, ADisobeyingProgramIsLoggedOnce) {
   stop();
   Config strict;
-  strict.daemon.evict_deadline = 1ms;
+  strict.daemon.evict_deadline = strict.daemon.longest_block_task = 1ms;
   start({}, strict);
   create("ls", {{"reserve", 8}, {"reserve_mode", "lend"}});
   create("batch", {});
