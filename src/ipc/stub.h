@@ -7,6 +7,7 @@
 // between.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -18,6 +19,9 @@ namespace gpuctl::ipc {
 inline constexpr std::uint32_t kStubMagic = 0x67637462;  // "gctb"
 inline constexpr std::uint32_t kStubVersion = 7;
 inline constexpr std::uint32_t kMaxDevices = 16;
+/// For so long after its start a daemon grants nobody else what programs of the daemon before it may be using. A
+/// program that holds a grant attaches again sooner.
+inline constexpr std::chrono::seconds kGrace{3};
 /// "No limit", as a number of CapSM: more than any GPU has, small enough that times 32 workers it still fits 32 bits.
 inline constexpr std::uint32_t kUnlimited = 0x00ffffff;
 

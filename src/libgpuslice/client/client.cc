@@ -67,7 +67,7 @@ Client::Client() {
   if (socket_.empty()) socket_ = kDefaultSocket;
 }
 
-Result<void> Client::connect_locked(bool resumed) {
+Result<void> Client::connect_locked(bool resumed, bool* refused) {
   if (!descriptors_are_left()) return fail("too few file descriptors are left for a connection to gpuctld");
   Result<ipc::Connection> opened = ipc::Connection::open(socket_, kAttachTimeout);
   if (!opened) return opened.error();
@@ -77,6 +77,8 @@ Result<void> Client::connect_locked(bool resumed) {
                  .parameters = {{"slice", slice_}, {"device_uuids", std::move(uuids)}, {"resumed", resumed}}};
   Result<ipc::Reply> reply = opened->call(call, kAttachTimeout);
   if (!reply) return reply.error();
+  // A daemon that looks for its GPUs will answer otherwise.
+  if (refused) *refused = reply->error != "io.gpuctl.NoGpu";
   if (!reply->error.empty()) return fail("gpuctld: " + reply->error + ": slice '" + slice_ + "'");
   std::vector<ipc::UniqueFd> fds = opened->take_fds();
   if (fds.size() != 2) return fail("gpuctld: Attach: expected 2 file descriptors");
@@ -271,17 +273,21 @@ void Client::look(Watch& watch) {
     return report_kernels(false);
   }
   const Reconnect::Socket socket = socket_file(socket_);
-  if (was_attached) return watch.reconnect.failed(now, socket);
+  const auto why = [this](bool refused) {
+    return refused ? Reconnect::Why::refused : stub() ? Reconnect::Why::no_daemon_for_held : Reconnect::Why::no_daemon;
+  };
+  if (was_attached) return watch.reconnect.failed(now, socket, why(false));
   std::this_thread::sleep_for(kReportInterval);
   if (!watch.reconnect.due(now, socket)) return;
+  bool refused = false;
   Result<void> attached;
   {
     std::lock_guard lock(mutex_);
-    attached = connect_locked(attached_before_);
+    attached = connect_locked(attached_before_, &refused);
   }
   if (!attached) {
     debug("%s", attached.error().message.c_str());
-    return watch.reconnect.failed(std::chrono::steady_clock::now(), socket);
+    return watch.reconnect.failed(std::chrono::steady_clock::now(), socket, why(refused));
   }
   watch.reconnect.attached();
   watch.attached = true;

@@ -91,7 +91,8 @@ class Client {
  private:
   Client();
   struct Watch;
-  gpuctl::Result<void> connect_locked(bool resumed);
+  /// `refused`: set to whether a daemon answered, one that has GPUs. Without a connection the answer was no.
+  gpuctl::Result<void> connect_locked(bool resumed, bool* refused = nullptr);
   void run();
   void look(Watch& watch);
   bool wait_for_end(std::chrono::milliseconds at_most);
