@@ -17,6 +17,9 @@
 namespace gpuctl::ipc {
 
 inline constexpr std::uint32_t kStubMagic = 0x67637462;  // "gctb"
+/// Changes whenever a word moves or means something else. A word of `reserved` that gets a meaning changes nothing if 0
+/// means what was before. A client says at Attach which version it has; with any other than the daemon's it gets no
+/// page and runs without limits.
 inline constexpr std::uint32_t kStubVersion = 7;
 inline constexpr std::uint32_t kMaxDevices = 16;
 /// For so long after its start a daemon grants nobody else what programs of the daemon before it may be using. A

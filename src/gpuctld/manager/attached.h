@@ -73,8 +73,8 @@ class Attached {
   /// A tick: those that rest are listened to again.
   void wake_resting();
 
-  /// Whether the log has not announced this process in this slice yet.
-  bool is_news(std::int32_t pid, const std::string& slice) { return arrivals_.news(pid, slice); }
+  /// Whether the log has not said this of the process yet: its slice, or why it is in none.
+  bool is_news(std::int32_t pid, const std::string& what) { return arrivals_.news(pid, what); }
 
   /// The daemon ends: clients keep their grants.
   void stop();

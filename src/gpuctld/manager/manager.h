@@ -85,6 +85,7 @@ class Manager {
   Answer record(Session& session, ipc::Fields& fields);
   Answer monitor(Session& session, ipc::Fields& fields);
   Answer attach(Session& session, ipc::Fields& fields);
+  Answer refuse_version(Session& session, std::int64_t version);
   Answer report_kernels(Session& session, ipc::Fields& fields);
   Answer set_hint(Session& session, ipc::Fields& fields);
   Answer hold_memory(Session& session, ipc::Fields& fields);

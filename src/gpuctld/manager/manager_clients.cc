@@ -3,12 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "gpuctld/clock.h"
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/answers.h"
 #include "ipc/codec.h"
-#include "ipc/stub.h"
+#include "ipc/stub_map.h"
 
 namespace gpuctl::daemon {
 
@@ -70,8 +71,10 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   if (slice.empty()) slice = "/";
   const std::vector<std::string> uuids = fields.texts("device_uuids");
   const bool resumed = fields.boolean("resumed");
+  const auto version = fields.maybe_integer("stub_version", 0, std::numeric_limits<std::uint32_t>::max());
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
+  if (version && *version != ipc::stub_version()) return refuse_version(session, *version);
   if (attached_.find(session) != nullptr) return invalid("slice", "this connection is attached already");
   if (auto may = scheduler_.tree().may_join(slice, caller(session)); !may) return refuse(may.error());
   if (!budgets_.exempt(session.peer().uid) && clients_of(session.peer().uid) >= kMaxClientsOfUser)
@@ -104,6 +107,15 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
                          (resumed ? "came back to" : "joined") + " slice " + slice);
   arm_tick();
   return answer;
+}
+
+Answer Manager::refuse_version(Session& session, std::int64_t version) {
+  const Peer& peer = session.peer();
+  const std::string theirs = "version " + std::to_string(version), ours = std::to_string(ipc::stub_version());
+  if (attached_.is_news(peer.pid, theirs))
+    log_of(peer.uid, "process " + std::to_string(peer.pid) + " (" + command_of(peer.pid) + ") has a library with " +
+                         theirs + " of the stub page, gpuctld has " + ours + ": it runs without limits");
+  return refuse_own("OtherVersion", {{"client", version}, {"daemon", ipc::stub_version()}});
 }
 
 Answer Manager::report_kernels(Session& session, ipc::Fields& fields) {
