@@ -97,9 +97,10 @@ class Manager {
   ipc::Slice describe_slice(std::size_t index, const std::string& path, const sched::Slice& slice,
                             const std::vector<Scheduler::SliceUse>& use) const;
   std::vector<ipc::Slice> describe_slices() const;
-  std::vector<ipc::Client> describe_clients(const std::string* slice) const;
+  std::vector<ipc::Client> describe_clients(const std::string* slice, const sched::Caller& viewer) const;
   std::vector<ipc::Device> describe_devices() const;
-  ipc::Client describe_client(const Client& client) const;
+  bool may_look_into(std::uint32_t uid, const std::string& slice, const sched::Caller& viewer) const;
+  ipc::Client describe_client(const Client& client, const sched::Caller& viewer) const;
   Result<std::vector<int>> match_devices(const std::vector<std::string>& uuids) const;
 
   boost::asio::io_context& context_;

@@ -20,11 +20,11 @@ constexpr std::chrono::milliseconds kRecordEvery{500};
 
 }  // namespace
 
-Answer Manager::list_clients(Session&, ipc::Fields&) {
-  return success({{"clients", ipc::to_json(describe_clients(nullptr))}});
+Answer Manager::list_clients(Session& session, ipc::Fields&) {
+  return success({{"clients", ipc::to_json(describe_clients(nullptr, caller(session)))}});
 }
 
-Answer Manager::explain(Session&, ipc::Fields& fields) {
+Answer Manager::explain(Session& session, ipc::Fields& fields) {
   const std::int64_t pid = fields.integer("pid");
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
@@ -32,13 +32,19 @@ Answer Manager::explain(Session&, ipc::Fields& fields) {
   const auto found = std::find_if(clients.rbegin(), clients.rend(),
                                   [&](const Client& c) { return c.identity().pid == pid && !c.stands_in; });
   if (found == clients.rend()) return refuse_own("NoSuchClient", {{"pid", pid}});
-  return success({{"client", ipc::to_json(describe_client(*found))},
+  const sched::Caller viewer = caller(session);
+  const bool open = may_look_into(found->identity().uid, found->slice(), viewer);
+  return success({{"client", ipc::to_json(describe_client(*found, viewer))},
                   {"slice", ipc::to_json(describe_slices().at(found->node))},
-                  {"kernels", ipc::to_json(found->kernels())}});
+                  {"kernels", ipc::to_json(open ? found->kernels() : std::vector<ipc::Kernel>())}});
 }
 
-Answer Manager::list_kernels(Session&, ipc::Fields&) {
-  return success({{"kernels", ipc::to_json(scheduler_.knowledge().list())}});
+/// Those of the caller's programs, to root all.
+Answer Manager::list_kernels(Session& session, ipc::Fields&) {
+  const std::uint32_t caller = session.peer().uid;
+  std::vector<ipc::KernelDurations> kernels = scheduler_.knowledge().list();
+  if (!budgets_.exempt(caller)) std::erase_if(kernels, [caller](const auto& kernel) { return kernel.uid != caller; });
+  return success({{"kernels", ipc::to_json(kernels)}});
 }
 
 Answer Manager::forget_kernels(Session& session, ipc::Fields& fields) {
@@ -58,9 +64,13 @@ Answer Manager::forget_kernels(Session& session, ipc::Fields& fields) {
 Answer Manager::record(Session& session, ipc::Fields& fields) {
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
-  const Recorder::Part part = scheduler_.read_records(&session, now_ns());
+  Recorder::Part part = scheduler_.read_records(&session, now_ns());
   boost::json::array launches;
-  for (const ipc::Launch& launch : part.launches) launches.emplace_back(to_json(launch));
+  const sched::Caller viewer = caller(session);
+  for (auto& [uid, launch] : part.launches) {
+    if (!may_look_into(uid, launch.slice, viewer)) launch.kernel.clear();
+    launches.emplace_back(to_json(launch));
+  }
   Answer answer = success({{"launches", std::move(launches)}, {"lost", static_cast<std::int64_t>(part.lost)}});
   answer.again = kRecordEvery;
   return answer;
@@ -175,18 +185,27 @@ std::size_t Manager::kernel_text_of(std::uint32_t uid) const {
   return bytes;
 }
 
+/// Whether the viewer may see what a program of this user in this slice runs: its command line, and the names of its
+/// kernels. The program's user, owners of its slice and of those above it, and root may; others see what it has.
+bool Manager::may_look_into(std::uint32_t uid, const std::string& slice, const sched::Caller& viewer) const {
+  return uid == viewer.uid || budgets_.exempt(viewer.uid) ||
+         (scheduler_.tree().find(slice) != nullptr && scheduler_.tree().may_change_below(slice, viewer));
+}
+
 /// Names its devices by the driver's index, whichever of them are managed.
-ipc::Client Manager::describe_client(const Client& client) const {
+ipc::Client Manager::describe_client(const Client& client, const sched::Caller& viewer) const {
   ipc::Client result = client.describe(job_state(client));
+  if (!may_look_into(client.identity().uid, client.slice(), viewer)) result.command.clear();
   for (ipc::ClientUsage& usage : result.usage)
     usage.device = scheduler_.devices()[static_cast<std::size_t>(usage.device)].index;
   return result;
 }
 
-std::vector<ipc::Client> Manager::describe_clients(const std::string* slice) const {
+std::vector<ipc::Client> Manager::describe_clients(const std::string* slice, const sched::Caller& viewer) const {
   std::vector<ipc::Client> result;
   for (const Client& client : scheduler_.clients())
-    if (!client.stands_in && (slice == nullptr || client.slice() == *slice)) result.push_back(describe_client(client));
+    if (!client.stands_in && (slice == nullptr || client.slice() == *slice))
+      result.push_back(describe_client(client, viewer));
   return result;
 }
 

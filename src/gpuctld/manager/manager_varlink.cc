@@ -122,13 +122,14 @@ Answer Manager::list_slices(Session&, ipc::Fields&) {
   return success({{"slices", ipc::to_json(describe_slices())}});
 }
 
-Answer Manager::get_slice(Session&, ipc::Fields& fields) {
+Answer Manager::get_slice(Session& session, ipc::Fields& fields) {
   const std::string path = fields.text("path");
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   for (const ipc::Slice& slice : describe_slices())
     if (slice.path == path)
-      return success({{"slice", ipc::to_json(slice)}, {"clients", ipc::to_json(describe_clients(&path))}});
+      return success(
+          {{"slice", ipc::to_json(slice)}, {"clients", ipc::to_json(describe_clients(&path, caller(session)))}});
   return refuse_own("NoSuchSlice", {{"path", path}});
 }
 
@@ -164,7 +165,7 @@ Answer Manager::monitor(Session& session, ipc::Fields& fields) {
   snapshot.time_ns = static_cast<std::int64_t>(began);
   snapshot.devices = describe_devices();
   snapshot.slices = describe_slices();
-  snapshot.clients = describe_clients(nullptr);
+  snapshot.clients = describe_clients(nullptr, caller(session));
   Answer answer = success(ipc::to_json(snapshot));
   const std::size_t monitors = server_->streams() + (session.streaming() ? 0 : 1);
   answer.again =
