@@ -29,24 +29,6 @@ SECRET = {
 
 
 class RightsTest(DaemonTestCase):
-    def as_user(self, uid, function):
-        """What the function returns in a process of this user, who is in no other group."""
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                os.setgroups([])
-                os.setgid(uid)
-                os.setuid(uid)
-                os.write(write, json.dumps(function()).encode())
-            finally:
-                os._exit(0)
-        os.close(write)
-        with open(read) as answer:
-            text = answer.read()
-        os.waitpid(child, 0)
-        return json.loads(text)
-
     def test_other_users_have_only_the_rights_they_were_given(self):
         os.chmod(self.directory, 0o755)
         self.start(
