@@ -17,6 +17,7 @@
 #include "gpuctld/config/options.h"
 #include "gpuctld/config/state.h"
 #include "gpuctld/config/trusted_file.h"
+#include "gpuctld/host/driver_probe.h"
 #include "gpuctld/host/service_manager.h"
 #include "gpuctld/manager/service.h"
 #include "gpuctld/protocol/listen_socket.h"
@@ -92,6 +93,10 @@ int run(int argc, char** argv) {
   int exit_status = -1;
   const Options options = parse_options(argc, argv, exit_status);
   if (exit_status >= 0) return exit_status;
+  if (options.probe) {
+    std::cout << driver_answer(kDriverLibrary) << std::flush;
+    return 0;
+  }
   std::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
 
@@ -106,12 +111,14 @@ int run(int argc, char** argv) {
   const auto lock = lock_state(options.state);
   if (!lock) return log(lock.error().message), 1;
 
-  ManagerOptions manager_options{.state_file = options.state + "/state.json",
-                                 .kernels_file = options.state + "/kernels.json",
-                                 .attached_file = options.state + "/attached.json",
+  ManagerOptions manager_options{.kept = {.state = options.state + "/state.json",
+                                          .kernels = options.state + "/kernels.json",
+                                          .attached = options.state + "/attached.json"},
                                  .config_file = options.config,
                                  .config_required = options.config_required,
-                                 .root_uid = ::geteuid(),
+                                 .probe_socket = options.probe_socket,
+                                 // The system's daemon has a user of its own, who is nobody to it.
+                                 .root_uid = options.private_instance ? ::geteuid() : 0,
                                  .evict_storm = options.evict_storm,
                                  .notes = {}};
   const bool software = options.software_gpu || outcome.config.daemon.software_gpu;

@@ -7,6 +7,7 @@
 // between.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -16,8 +17,14 @@
 namespace gpuctl::ipc {
 
 inline constexpr std::uint32_t kStubMagic = 0x67637462;  // "gctb"
+/// Changes whenever a word moves or means something else. A word of `reserved` that gets a meaning changes nothing if 0
+/// means what was before. A client says at Attach which version it has; with any other than the daemon's it gets no
+/// page and runs without limits.
 inline constexpr std::uint32_t kStubVersion = 7;
 inline constexpr std::uint32_t kMaxDevices = 16;
+/// For so long after its start a daemon grants nobody else what programs of the daemon before it may be using. A
+/// program that holds a grant attaches again sooner.
+inline constexpr std::chrono::seconds kGrace{3};
 /// "No limit", as a number of CapSM: more than any GPU has, small enough that times 32 workers it still fits 32 bits.
 inline constexpr std::uint32_t kUnlimited = 0x00ffffff;
 
@@ -171,7 +178,9 @@ struct Stub {
   std::uint32_t records_written;  ///< client: Records so far; the latest is at place (records_written - 1) % kRecords
   /// daemon: how many of these it has read. A client that is kRecords ahead drops new ones.
   std::uint32_t records_read;
-  std::uint32_t reserved[8];
+  std::uint32_t reserved[7];
+  /// client: +1 at least five times a second while its process runs, its sign of life. 0: it gives none.
+  std::uint32_t beat;
   Grant grant[kMaxDevices];
   Usage usage[kMaxDevices];
   Head head[kMaxDevices];

@@ -53,7 +53,7 @@ Result<StubMap> StubMap::map(int fd) noexcept {
   if (!map) return complaint("mmap", errno);
   const std::uint32_t devices = load(map->devices);
   if (load(map->magic) != kStubMagic) return complaint("not a stub page (magic)", 0);
-  if (load(map->version) != kStubVersion || load(map->size) != sizeof(Stub))
+  if (load(map->version) != stub_version() || load(map->size) != sizeof(Stub))
     return complaint("made by another version of gpuctld", 0);
   if (devices > kMaxDevices) return complaint("more devices than fit", 0);
   return map;
@@ -71,7 +71,7 @@ Result<NewStub> NewStub::create(std::uint32_t devices, std::uint32_t client_pid)
   made.map = StubMap(map_pages(made.fd.get()));
   if (!made.map) return complaint("mmap", errno);
   Stub& stub = *made.map.get();
-  stub.version = kStubVersion;
+  stub.version = stub_version();
   stub.size = sizeof(Stub);
   stub.devices = devices;
   stub.client_pid = client_pid;

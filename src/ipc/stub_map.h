@@ -12,6 +12,9 @@
 
 namespace gpuctl::ipc {
 
+/// The version of the stub page that this program was built with: kStubVersion.
+std::uint32_t stub_version() noexcept;
+
 /// A mapped stub page; the destructor unmaps it. The memory is shared with a process that may write anything at any
 /// time: read each field once, through load(), and check the value that was read.
 class StubMap {

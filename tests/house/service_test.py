@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The unit files, as systemd reads them: service_test.py UNIT SOCKET GPUCTLD. Skipped without systemd-analyze."""
+"""The unit files, as systemd reads them: service_test.py UNITS SYSUSERS GPUCTLD. Skipped without systemd-analyze."""
 
 import pathlib
 import re
@@ -9,9 +9,10 @@ import sys
 import tempfile
 import unittest
 
-UNIT, SOCKET, GPUCTLD = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
+UNITS, SYSUSERS, GPUCTLD = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
 SKIPPED = 77
 MOST_EXPOSED = 15  # tenths: the score of systemd-analyze security
+NAMES = ("gpuctld.service", "gpuctld.socket", "gpuctld-probe.socket", "gpuctld-probe@.service")
 
 
 def analyze(*arguments):
@@ -24,25 +25,29 @@ class Service(unittest.TestCase):
     def setUp(self):
         place = tempfile.TemporaryDirectory()
         self.addCleanup(place.cleanup)
-        self.unit = pathlib.Path(place.name) / "gpuctld.service"
-        # The daemon is where it was built, not where it will be installed.
-        self.text = re.sub(r"/\S*/gpuctld\b(?= |$)", str(GPUCTLD), UNIT.read_text(), flags=re.MULTILINE)
-        self.unit.write_text(self.text)
-        self.socket = pathlib.Path(place.name) / "gpuctld.socket"
-        shutil.copy(SOCKET, self.socket)
+        self.units = [pathlib.Path(place.name) / name for name in NAMES]
+        for unit in self.units:
+            # The daemon is where it was built, not where it will be installed.
+            text = re.sub(r"/\S*/gpuctld\b(?= |$)", str(GPUCTLD), (UNITS / unit.name).read_text(), flags=re.MULTILINE)
+            unit.write_text(text)
+        self.unit = self.units[0]
+        self.text = self.unit.read_text()
 
     def test_verify_is_clean(self):
-        done = analyze("verify", "--man=no", self.unit, self.socket)
+        done = analyze("verify", "--man=no", *self.units)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_verify_sees_mistakes(self):
         self.unit.write_text(self.text.replace("MemoryMax=", "MemoryMost="))
         self.assertIn("MemoryMost", analyze("verify", "--man=no", self.unit).stderr)
 
+    def exposure(self, unit, most):
+        return analyze("security", "--offline=true", f"--threshold={most}", unit)
+
     def test_little_is_exposed(self):
-        done = analyze("security", "--offline=true", f"--threshold={MOST_EXPOSED}", self.unit)
+        done = self.exposure(self.unit, MOST_EXPOSED)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertNotEqual(analyze("security", "--offline=true", "--threshold=1", self.unit).returncode, 0)
+        self.assertNotEqual(self.exposure(self.unit, 1).returncode, 0)
 
     def test_budgets(self):
         for budget in ("MemoryMax=", "TasksMax=", "LogRateLimitBurst=", "LimitNOFILE="):
@@ -51,6 +56,20 @@ class Service(unittest.TestCase):
     def test_a_reload_checks_first(self):
         reloads = re.findall(r"^ExecReload=(.*)$", self.text, re.MULTILINE)
         self.assertEqual(reloads[0], f"{GPUCTLD} --check-config")
+
+    def test_the_daemon_has_a_user_of_its_own_who_may_send_signals(self):
+        (user,) = re.findall(r"^User=(.*)$", self.text, re.MULTILINE)
+        self.assertRegex(SYSUSERS.read_text(), rf"(?m)^u {user} ")
+        self.assertEqual(re.findall(r"^AmbientCapabilities=(.*)$", self.text, re.MULTILINE), ["CAP_KILL"])
+        self.assertEqual(re.findall(r"^CapabilityBoundingSet=(.*)$", self.text, re.MULTILINE), ["CAP_KILL"])
+
+    def test_the_driver_is_asked_elsewhere(self):
+        self.assertIn("MemoryDenyWriteExecute=yes", self.text)
+        (asked_at,) = re.findall(r"^ExecStart=.* --probe-socket (\S+)$", self.text, re.MULTILINE)
+        socket, probe = (unit.read_text() for unit in self.units[2:])
+        self.assertEqual(re.findall(r"^ListenStream=(.*)$", socket, re.MULTILINE), [asked_at])
+        self.assertEqual(re.findall(r"^ExecStart=(.*)$", probe, re.MULTILINE), [f"{GPUCTLD} --probe"])
+        self.assertEqual(re.findall(r"^StandardOutput=(.*)$", probe, re.MULTILINE), ["socket"])
 
 
 if __name__ == "__main__":

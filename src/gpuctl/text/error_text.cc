@@ -38,6 +38,7 @@ std::string gpuctl_error(std::string_view name, ipc::Fields& p) {
   if (name == "PermissionDenied") return "permission denied for slice " + quoted(p.text("path"));
   if (name == "NoSuchClient") return "process " + std::to_string(p.integer("pid")) + " is not attached to a slice";
   if (name == "NotAttached") return "this connection is not attached to a slice";
+  if (name == "OtherVersion") return "libgpuslice and gpuctld are of different versions";
   if (name == "NoGpu") return "gpuctld has no GPU to manage: " + p.text("reason");
   return {};
 }

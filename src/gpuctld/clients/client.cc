@@ -34,6 +34,10 @@ std::size_t bytes_of(const ipc::Kernel& kernel) {
   return 2 * (kernel.name.size() + kernel.module.size()) + kernel.form.size() + kernel.reason.size() + sizeof kernel;
 }
 
+bool past(std::uint64_t since_ns, std::chrono::nanoseconds time, std::uint64_t now_ns) {
+  return now_ns >= since_ns + static_cast<std::uint64_t>(time.count());
+}
+
 void cut(std::string& text) {
   if (text.size() > kMaxKernelText) text = ipc::to_utf8(text.substr(0, kMaxKernelText));
 }
@@ -59,6 +63,10 @@ Result<Client> Client::create(ClientIdentity identity, std::string slice, std::v
 
 bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now_ns) {
   bool changed = false;
+  // What it did not do while it was held up is not held against it.
+  if (lease_.look(ipc::load(stub_->beat), now_ns))
+    for (Slot& slot : slots_) slot.obeyed_ns = now_ns;
+  const bool silent = this->silent();
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
     if (slot.device < 0) continue;
@@ -80,12 +88,21 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now
       else
         slot.outstanding = 1, wanted = std::min(slot.inherited, most);
     }
+    if (silent) {
+      slot.outstanding = std::max(slot.outstanding, std::uint32_t{wanted != 0});  // it may be using what it had
+      wanted = 0;
+    }
     changed |= wanted != slot.demand;
     slot.demand = wanted;
     const std::uint64_t launches = ipc::load(usage.launches);
     slot.rate.saw(launches, now_ns);
-    if (std::exchange(slot.launches, launches) != launches || slot.busy()) slot.work_ns = now_ns;
-    if (slot.held.heard(ipc::load(usage.applied_epoch), slot.epoch, slot.written)) slot.disobeying = false;
+    if (std::exchange(slot.launches, launches) != launches || (slot.busy() && !silent)) slot.work_ns = now_ns;
+    const HeldCapsm before = slot.held;
+    if (slot.held.heard(ipc::load(usage.applied_epoch), slot.epoch, slot.written) ||
+        (before.pending() && !slot.busy())) {
+      slot.disobeying = false;
+      slot.leaving.note(std::chrono::nanoseconds(now_ns - before.since_ns()), longest_leaving_);
+    }
     if (slot.busy()) continue;
     slot.held.rest();
     slot.disobeying = false;
@@ -179,14 +196,14 @@ std::uint64_t Client::memory(std::size_t index, std::uint64_t size) const {
   return std::min(std::max(slots_[index].promised, ipc::load(stub_->usage[index].memory)), size);
 }
 
-bool Client::past(std::uint64_t since_ns, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const {
-  const std::uint64_t task = std::min(longest_task_ns_, static_cast<std::uint64_t>(longest_believed_.count()));
-  return now_ns >= since_ns + static_cast<std::uint64_t>(deadline.count()) + task;
-}
-
 bool Client::overdue(std::size_t index, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const {
-  const HeldCapsm& held = slots_[index].held;
-  return held.pending() && past(held.since_ns(), deadline, now_ns);
+  const Slot& slot = slots_[index];
+  if (!slot.held.pending() || !past(slot.held.since_ns(), deadline, now_ns)) return false;
+  // Seen and said, both. Kernels in original form take long to leave too, but others need not wait for their end: their
+  // blocks follow those that end.
+  std::chrono::nanoseconds said{};
+  for (const auto& [key, kernel] : kernels_) said = std::max(said, std::chrono::nanoseconds(kernel.block_task_ns));
+  return past(slot.held.since_ns(), deadline + std::min({slot.leaving.longest(), said, longest_leaving_}), now_ns);
 }
 
 bool Client::check_deadline(std::size_t index, std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
@@ -197,7 +214,9 @@ bool Client::check_deadline(std::size_t index, std::chrono::nanoseconds deadline
     slot.obeyed_ns = now_ns;
     return false;
   }
-  if (slot.disobeying || !past(std::max(slot.held.since_ns(), slot.obeyed_ns), deadline, now_ns)) return false;
+  if (slot.disobeying || silent() ||
+      !past(std::max(slot.held.since_ns(), slot.obeyed_ns), deadline + longest_leaving_, lease_.alive_ns(now_ns)))
+    return false;
   return slot.disobeying = true;
 }
 
@@ -207,8 +226,6 @@ void Client::report(std::vector<ipc::Kernel> kernels, std::size_t room) {
     cut(kernel.module);
     cut(kernel.form);
     cut(kernel.reason);
-    if (kernel.block_task_ns > 0)
-      longest_task_ns_ = std::max(longest_task_ns_, static_cast<std::uint64_t>(kernel.block_task_ns));
     auto key = std::pair(kernel.module, kernel.name);
     const auto found = kernels_.find(key);
     const std::size_t before = found != kernels_.end() ? bytes_of(found->second) : 0, after = bytes_of(kernel);
@@ -288,7 +305,8 @@ ipc::Client Client::describe(std::string_view job) const {
     faulted |= slot.faulted;
     waiting |= slot.demand != 0 && slot.decided == 0;
   }
-  result.state = disobeying     ? "disobeying"
+  result.state = silent()       ? "silent"
+                 : disobeying   ? "disobeying"
                  : faulted      ? "faulted"
                  : !job.empty() ? std::string(job)
                  : waiting      ? "waiting"

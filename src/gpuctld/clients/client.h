@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "gpuctld/clients/client_slot.h"
+#include "gpuctld/clients/lease.h"
 #include "gpuctld/protocol/process.h"
 #include "ipc/stub_map.h"
 #include "ipc/types.h"
@@ -45,8 +46,8 @@ class Client {
   /// One device of the client.
   using Slot = ClientSlot;
 
-  /// Reads what the client reports about its devices. About device d nothing above `sms[d]` is believed. True if a
-  /// demand changed.
+  /// Reads what the client reports about its devices, and whether it lives. About device d nothing above `sms[d]` is
+  /// believed. True if a demand changed.
   bool read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now_ns);
 
   /// The driver broke the client's context there. The client counts as idle until its demand changes.
@@ -76,14 +77,20 @@ class Client {
   /// Bytes of the device's memory that it holds, or may hold by what it was granted; at most `size`.
   std::uint64_t memory(std::size_t slot, std::uint64_t size) const;
 
-  /// Longer block-tasks than this the client may report, but they give it no more time.
-  void believe_block_tasks(std::chrono::nanoseconds longest) { longest_believed_ = longest; }
+  /// The most time beyond a deadline that anybody has to leave SMs.
+  void set_longest_leaving(std::chrono::nanoseconds longest) { longest_leaving_ = longest; }
+  /// Without a sign of life for so long, its demand does not count.
+  void set_lease(std::chrono::nanoseconds length) { lease_length_ = length; }
+  /// Its lease has expired: it has no demand and no job, and is not found to disobey. What it may be using counts until
+  /// its deadline has passed, as ever.
+  bool silent() const { return lease_.expired(lease_length_); }
 
-  /// Whether a shrink is still not applied `deadline` and the longest block-task believed after it was written.
+  /// Whether a shrink is still not applied `deadline` and the client's own time after it was written: the longest time
+  /// that it was lately seen to take.
   bool overdue(std::size_t slot, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const;
 
-  /// True at the moment when the client is found to hold more than its grant past the deadline. Then false until a
-  /// shrink is applied or it holds no more than its grant.
+  /// True at the moment when the client, alive, is found to hold more than its grant past the deadline and the most
+  /// time that anybody has. Then false until a shrink is applied or it holds no more than its grant.
   bool check_deadline(std::size_t slot, std::chrono::nanoseconds deadline, std::uint64_t now_ns);
 
   /// Remembers kernels that are new or changed, within the bounds above and as long as they all take no more than
@@ -123,16 +130,15 @@ class Client {
 
  private:
   Client() = default;
-  bool past(std::uint64_t since_ns, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const;
 
   ClientIdentity identity_;
   std::string slice_;
   ipc::UniqueFd memfd_;
   ipc::StubMap stub_;
   std::vector<Slot> slots_;
-  bool opened_ = false;                ///< open_grants()
-  std::uint64_t longest_task_ns_ = 0;  ///< as reported
-  std::chrono::nanoseconds longest_believed_{};
+  bool opened_ = false;  ///< open_grants()
+  std::chrono::nanoseconds longest_leaving_{}, lease_length_ = std::chrono::nanoseconds::max();
+  Lease lease_;
   std::uint32_t records_read_ = 0;                                      ///< the daemon's own copy
   std::map<std::pair<std::string, std::string>, ipc::Kernel> kernels_;  ///< by module and name
   std::size_t kernel_text_ = 0;

@@ -14,7 +14,7 @@ constexpr int kTries = 3;
 }  // namespace
 
 std::optional<ipc::Head> Client::head(std::size_t index, std::uint64_t now_ns) const {
-  if (slots_[index].faulted) return std::nullopt;
+  if (slots_[index].faulted || silent()) return std::nullopt;
   const ipc::Head& shared = stub_->head[index];
   for (int i = 0; i < kTries; ++i) {
     const std::uint32_t version = ipc::load(shared.version);

@@ -11,6 +11,7 @@
 #include "gpuctld/clients/held_capsm.h"
 #include "gpuctld/clients/in_force.h"
 #include "gpuctld/clients/launch_rate.h"
+#include "gpuctld/clients/leaving_times.h"
 #include "ipc/stub.h"
 
 namespace gpuctl::daemon {
@@ -76,6 +77,7 @@ struct WrittenGrant {
   Terms terms;
   bool unannounced = false;  ///< the client was not yet woken for what changed in `terms`
   HeldCapsm held;
+  LeavingTimes leaving;
   GrantHistory history;  ///< of `written`, without what is taken from a job's tail
   bool disobeying = false;
   std::uint64_t obeyed_ns = 0;  ///< when it was last seen to hold no more than its grant

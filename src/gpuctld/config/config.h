@@ -19,9 +19,11 @@ enum class OnDisobey { report, stop };
 struct DaemonOptions {
   std::chrono::microseconds latency_target{50};  ///< kernels shorter than this keep their original form
   std::chrono::microseconds block_target{20};    ///< what a worker claims at once should take no longer
-  std::chrono::milliseconds evict_deadline{50};  ///< beyond the longest block-task; after that a client disobeys
-  /// A client that says that its block-tasks take longer is not believed.
+  /// How much longer than it lately took a client may take to leave SMs. Then others get them.
+  std::chrono::milliseconds evict_deadline{50};
+  /// The most that a client may be seen to take: after the deadline and this it disobeys.
   std::chrono::milliseconds longest_block_task{1000};
+  std::chrono::milliseconds lease{2000};  ///< without a sign of life for so long a client has no demand
   OnDisobey on_disobey = OnDisobey::report;
   /// Kernels keep their preemptible form even if nothing in force needs it (in_force.h).
   bool always_preemptible = false;

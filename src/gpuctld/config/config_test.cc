@@ -45,6 +45,7 @@ latency_target_us = 70
 block_target_us = 10
 evict_deadline_ms = 100
 longest_block_task_ms = 300
+lease_ms = 700
 on_disobey = "stop"
 time_slices = false
 second_time_slice_us = 200
@@ -79,6 +80,7 @@ max = "unlimited"
   EXPECT_EQ(config.daemon.block_target, std::chrono::microseconds(10));
   EXPECT_EQ(config.daemon.evict_deadline, std::chrono::milliseconds(100));
   EXPECT_EQ(config.daemon.longest_block_task, std::chrono::milliseconds(300));
+  EXPECT_EQ(config.daemon.lease, std::chrono::milliseconds(700));
   EXPECT_EQ(config.daemon.on_disobey, OnDisobey::stop);
   EXPECT_FALSE(config.daemon.time_slices);
   EXPECT_EQ(config.daemon.second_time_slice, std::chrono::microseconds(200));
@@ -99,8 +101,8 @@ max = "unlimited"
 TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_EQ(problem("[daemon]\nlatency_traget_us = 5\n"),
             "2:1: daemon.latency_traget_us: unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, "
-            "longest_block_task_ms, on_disobey, always_preemptible, time_slices, second_time_slice_us, software_gpu, "
-            "socket_mode, "
+            "longest_block_task_ms, lease_ms, on_disobey, always_preemptible, time_slices, second_time_slice_us, "
+            "software_gpu, socket_mode, "
             "socket_group");
   EXPECT_EQ(problem("[slice.ls]\nreserve = \"8\"\n"), "2:11: slice.\"ls\".reserve: must be an integer");
   EXPECT_EQ(problem("[slice.ls]\nweight = 0\n"), "2:10: slice.\"ls\".weight: must be 1 to 10000, not 0");
@@ -164,6 +166,7 @@ TEST(ShippedConfig, IsValidAndSaysTheDefaults) {
   EXPECT_EQ(outcome.config.daemon.block_target, defaults.block_target);
   EXPECT_EQ(outcome.config.daemon.evict_deadline, defaults.evict_deadline);
   EXPECT_EQ(outcome.config.daemon.longest_block_task, defaults.longest_block_task);
+  EXPECT_EQ(outcome.config.daemon.lease, defaults.lease);
   EXPECT_EQ(outcome.config.daemon.on_disobey, defaults.on_disobey);
   EXPECT_EQ(outcome.config.daemon.time_slices, defaults.time_slices);
   EXPECT_EQ(outcome.config.daemon.always_preemptible, defaults.always_preemptible);

@@ -28,6 +28,7 @@ inline constexpr std::array kDaemonKeys{
     DaemonKey{"block_target_us", &DaemonOptions::block_target, 1'000'000},
     DaemonKey{"evict_deadline_ms", &DaemonOptions::evict_deadline, 60'000},
     DaemonKey{"longest_block_task_ms", &DaemonOptions::longest_block_task, 60'000},
+    DaemonKey{"lease_ms", &DaemonOptions::lease, 3'600'000},
     DaemonKey{"on_disobey", &DaemonOptions::on_disobey},
     DaemonKey{"always_preemptible", &DaemonOptions::always_preemptible},
     DaemonKey{"time_slices", &DaemonOptions::time_slices},

@@ -49,6 +49,10 @@ Options parse_options(int argc, char** argv, int& exit_status) {
           ->type_name("DIR");
   app.add_flag("--software-gpu", options.software_gpu, "Manage the software GPU instead of NVIDIA GPUs");
   app.add_flag("--check-config", options.check_config, "Only read the configuration, and say what is wrong in it");
+  app.add_flag("--probe", options.probe, "Only write what the CUDA driver says of its devices, for --probe-socket");
+  app.add_option("--probe-socket", options.probe_socket,
+                 "Ask the CUDA driver by connecting to PATH, where gpuctld --probe answers")
+      ->type_name("PATH");
   app.add_option("--evict-storm", storm,
                  "For tests: replace every grant by a random smaller one each USEC microseconds in the mean")
       ->type_name("USEC")

@@ -14,6 +14,8 @@ struct Options {
   bool private_instance = false;
   bool software_gpu = false;
   bool check_config = false;  ///< only say what is wrong in the configuration
+  bool probe = false;         ///< only say what the CUDA driver says of its devices
+  std::string probe_socket;   ///< where `gpuctld --probe` answers; "": a child process asks the driver
   std::chrono::microseconds evict_storm{0};
 };
 

@@ -78,7 +78,10 @@ void Scheduler::set_hint(Client& client, std::int32_t priority, std::uint64_t no
 }
 
 void Scheduler::decide_anew(std::uint64_t now_ns) {
-  for (Client& client : clients_) client.believe_block_tasks(conditions_.longest_block_task);
+  for (Client& client : clients_) {
+    client.set_longest_leaving(conditions_.longest_leaving);
+    client.set_lease(conditions_.lease);
+  }
   gather_members();
   rebuild_queues(now_ns);
   read_usage(now_ns);
@@ -252,7 +255,8 @@ void Scheduler::storm(Random& random, std::uint64_t now_ns) {
 }
 
 bool Scheduler::busy() const {
-  return std::any_of(clients_.begin(), clients_.end(), [](const Client& client) { return client.busy(); });
+  return std::any_of(clients_.begin(), clients_.end(),
+                     [](const Client& client) { return client.busy() && !client.silent(); });
 }
 
 bool Scheduler::waiting() const {

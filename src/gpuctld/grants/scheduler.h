@@ -40,10 +40,13 @@ struct Conditions {
   bool sets_time_slices = false;           ///< the administrator wants to set how long turns last
   std::uint32_t second_time_slice_us = 0;  ///< of programs that come second (time_slices.h); 0: chosen there
   bool always_preemptible = false;         ///< all clients must be ready to give SMs back, whatever is in force
-  /// How long past its longest block-task a client may take to give SMs back. Then other clients get them all the same.
+  /// How much longer than it lately took (LeavingTimes) a client may take to give SMs back. Then other clients get them
+  /// all the same.
   std::chrono::nanoseconds deadline = DaemonOptions{}.evict_deadline;
-  /// A client that says that its block-tasks take longer is not believed.
-  std::chrono::nanoseconds longest_block_task = DaemonOptions{}.longest_block_task;
+  /// The most that LeavingTimes can add. A client that takes more than the deadline and this is found to disobey.
+  std::chrono::nanoseconds longest_leaving = DaemonOptions{}.longest_block_task;
+  /// A client that gives no sign of life for so long has no demand.
+  std::chrono::nanoseconds lease = DaemonOptions{}.lease;
 };
 
 /// Its many members are the inputs of the decisions (tree, clients, conditions) and, by device, what follows from them.
@@ -123,6 +126,7 @@ class Scheduler {
   /// Brings Slot::recorded of all clients down to what they may use now. True if anything changed.
   bool record_holdings();
 
+  /// Whether any client has work, and gives signs of life.
   bool busy() const;
   /// Whether a handover is under way (device_grants.h); then update() must be called again soon.
   bool waiting() const;

@@ -154,19 +154,20 @@ void Scheduler::record(const Client& client, std::size_t slot, const ipc::Record
   };
   const auto device = static_cast<std::size_t>(client.slots()[slot].device);
   const std::uint32_t evictions = launch.evictions & 0xffff;
-  recorder_.add({.pid = client.identity().pid,
-                 .slice = client.slice(),
-                 .kernel = knowledge_.name_of(client.identity().uid, launch.kernel),
-                 .device = devices_[device].index,
-                 .priority = effective_[client.node].priority,
-                 .weight = nodes_[client.node].weight,
-                 .issued_ns = bounded(launch.issued_ns),
-                 .done_ns = bounded(launch.done_ns),
-                 .alone_us = static_cast<double>(alone.count()) / 1000,
-                 .block_task_us = launch.task_ns / 1000.0,
-                 .capsm = std::clamp((launch.total + launch.per_sm - 1) / launch.per_sm, 1u, sms_[device]),
-                 .evictions = evictions,
-                 .evict_us = evictions == 0 ? 0 : static_cast<double>(launch.evict_ns) / evictions / 1000});
+  recorder_.add({client.identity().uid,
+                 {.pid = client.identity().pid,
+                  .slice = client.slice(),
+                  .kernel = knowledge_.name_of(client.identity().uid, launch.kernel),
+                  .device = devices_[device].index,
+                  .priority = effective_[client.node].priority,
+                  .weight = nodes_[client.node].weight,
+                  .issued_ns = bounded(launch.issued_ns),
+                  .done_ns = bounded(launch.done_ns),
+                  .alone_us = static_cast<double>(alone.count()) / 1000,
+                  .block_task_us = launch.task_ns / 1000.0,
+                  .capsm = std::clamp((launch.total + launch.per_sm - 1) / launch.per_sm, 1u, sms_[device]),
+                  .evictions = evictions,
+                  .evict_us = evictions == 0 ? 0 : static_cast<double>(launch.evict_ns) / evictions / 1000}});
 }
 
 Recorder::Part Scheduler::read_records(const void* reader, std::uint64_t now_ns) {

@@ -5,10 +5,13 @@
 
 namespace gpuctl::daemon {
 
-SearchOptions search_for(bool software) {
+SearchOptions search_for(bool software, const std::string& probe_socket) {
   SearchOptions options;
   options.software = software;
-  if (software) options.library = software_gpu_library();
+  if (software)
+    options.library = software_gpu_library();
+  else
+    options.probe_socket = probe_socket;
   return options;
 }
 
@@ -38,8 +41,10 @@ void DeviceSearch::pause_for(std::chrono::milliseconds pause) {
 
 void DeviceSearch::attempt() {
   if (!found_) return;
-  auto probe = DriverProbe::start(context_, options_.library, options_.timeout,
-                                  [this](Result<std::vector<Gpu>> answer) { hear(std::move(answer)); });
+  const auto heard = [this](Result<std::vector<Gpu>> answer) { hear(std::move(answer)); };
+  auto probe = options_.probe_socket.empty()
+                   ? DriverProbe::start(context_, options_.library, options_.timeout, heard)
+                   : DriverProbe::connect(context_, options_.probe_socket, options_.timeout, heard);
   if (!probe) return hear(probe.error());
   probe_ = std::move(*probe);
 }

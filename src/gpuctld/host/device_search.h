@@ -14,15 +14,16 @@
 namespace gpuctl::daemon {
 
 struct SearchOptions {
-  std::string library = "libcuda.so.1";
-  bool software = false;  ///< the library is the software GPU's, and may be
+  std::string library = kDriverLibrary;
+  std::string probe_socket;  ///< where another process answers for the library; "": a child of this one does
+  bool software = false;     ///< the library is the software GPU's, and may be
   /// Between the end of an attempt and the next one. Each pause is twice as long as the one before.
   std::chrono::milliseconds first_pause{1000}, longest_pause{60'000};
   std::chrono::milliseconds timeout = kProbeTimeout;  ///< of one attempt
 };
 
-/// The options for NVIDIA GPUs, or for the software GPU.
-SearchOptions search_for(bool software);
+/// The options for NVIDIA GPUs, asked for at `probe_socket` if that is not empty, or for the software GPU.
+SearchOptions search_for(bool software, const std::string& probe_socket);
 
 /// Everything is called on the thread that runs the io_context.
 class DeviceSearch {

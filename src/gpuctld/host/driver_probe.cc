@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -112,10 +114,7 @@ json::object ask(const std::string& library) {
   constexpr int kAnswer = STDERR_FILENO + 1;
   if (out != kAnswer && ::dup2(out, kAnswer) != kAnswer) ::_exit(1);
   ::close_range(kAnswer + 1, ~0u, 0);
-  // Not through MPS: that would start its server for our user, and would show part of the GPU when a limit is set.
-  ::setenv("CUDA_MPS_PIPE_DIRECTORY", "/nonexistent", 1);
-  ::unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
-  const std::string answer = ipc::to_text(ask(library));
+  const std::string answer = driver_answer(library);
   for (std::size_t sent = 0; sent < answer.size();) {
     const ssize_t n = ::write(kAnswer, answer.data() + sent, answer.size() - sent);
     if (n <= 0) break;
@@ -148,6 +147,13 @@ Result<std::vector<Gpu>> understand(const std::string& text) {
 
 }  // namespace
 
+std::string driver_answer(const std::string& library) {
+  // Not through MPS: that would start its server for our user, and would show part of the GPU when a limit is set.
+  ::setenv("CUDA_MPS_PIPE_DIRECTORY", "/nonexistent", 1);
+  ::unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+  return ipc::to_text(ask(library));
+}
+
 Result<std::shared_ptr<DriverProbe>> DriverProbe::start(asio::io_context& context, const std::string& library,
                                                         std::chrono::milliseconds timeout, Done done) {
   std::array<int, 2> ends;
@@ -158,26 +164,46 @@ Result<std::shared_ptr<DriverProbe>> DriverProbe::start(asio::io_context& contex
   if (child < 0) return fail(std::string("fork: ") + std::strerror(errno));
   if (child == 0) be_the_child(library, out.get(), parent);
   out.reset();
-  std::shared_ptr<DriverProbe> probe(new DriverProbe(context, library, child, std::move(done)));
-  probe->answer_.assign(in.release());
+  std::shared_ptr<DriverProbe> probe(new DriverProbe(context, library, child, std::move(in), std::move(done)));
   if (ipc::UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0))); pidfd) {
     probe->exit_.assign(pidfd.release());
     probe->exit_.async_wait(Descriptor::wait_read, [probe](error_code error) {
       if (!error) probe->reap();
     });
   }
-  probe->timer_.expires_after(timeout);
-  probe->timer_.async_wait([probe](error_code error) {
-    if (!error) probe->finish();
-  });
-  probe->wait();
+  probe->begin(timeout);
   return probe;
 }
 
-DriverProbe::DriverProbe(asio::io_context& context, std::string library, pid_t child, Done done)
+Result<std::shared_ptr<DriverProbe>> DriverProbe::connect(asio::io_context& context, const std::string& socket,
+                                                          std::chrono::milliseconds timeout, Done done) {
+  const auto problem = [&socket] {
+    return fail("cannot ask the CUDA driver at " + socket + ": " + std::strerror(errno));
+  };
+  ipc::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return problem();
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket.size() >= sizeof address.sun_path) return fail(socket + ": too long for the path of a socket");
+  socket.copy(address.sun_path, socket.size());
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return problem();
+  std::shared_ptr<DriverProbe> probe(new DriverProbe(context, kDriverLibrary, 0, std::move(fd), std::move(done)));
+  probe->begin(timeout);
+  return probe;
+}
+
+void DriverProbe::begin(std::chrono::milliseconds timeout) {
+  timer_.expires_after(timeout);
+  timer_.async_wait([probe = shared_from_this()](error_code error) {
+    if (!error) probe->finish();
+  });
+  wait();
+}
+
+DriverProbe::DriverProbe(asio::io_context& context, std::string library, pid_t child, ipc::UniqueFd answer, Done done)
     : library_(std::move(library)),
       child_(child),
-      answer_(context),
+      answer_(context, answer.release()),
       exit_(context),
       timer_(context),
       done_(std::move(done)) {}

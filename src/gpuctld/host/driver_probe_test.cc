@@ -3,8 +3,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <optional>
+
+#include "gpuctld/protocol/listen_socket.h"
 
 namespace gpuctl::daemon {
 namespace {
@@ -73,6 +77,42 @@ TEST(DriverProbe, TheChildKeepsNoDescriptorOfTheDaemon) {
   ::close(ends[0]);
   (*probe)->cancel();
   context.run();
+}
+
+/// What a probe hears that connects to a process which answers so.
+Result<std::vector<Gpu>> connect_to(const std::string& text) {
+  const std::string path = testing::TempDir() + "gpuctld-probe-" + std::to_string(::getpid());
+  const ipc::UniqueFd listener = listen_at(path, 0600, std::nullopt).value();
+  boost::asio::io_context context;
+  std::optional<Result<std::vector<Gpu>>> answer;
+  const auto started = DriverProbe::connect(context, path, std::chrono::seconds(60),
+                                            [&](Result<std::vector<Gpu>> heard) { answer = std::move(heard); });
+  EXPECT_TRUE(started) << started.error().message;
+  {
+    const ipc::UniqueFd connection(::accept(listener.get(), nullptr, nullptr));
+    EXPECT_EQ(::write(connection.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  context.run();
+  ::unlink(path.c_str());
+  return answer.value();
+}
+
+TEST(DriverProbe, HearsAnotherProcess) {
+  ::setenv("FAKE_DRIVER", "", 1);
+  EXPECT_EQ(connect_to(driver_answer(GPUCTL_FAKE_DRIVER)).value().size(), 3u);
+  ::setenv("FAKE_DRIVER", "fail", 1);
+  EXPECT_EQ(connect_to(driver_answer(GPUCTL_FAKE_DRIVER)).error().message,
+            "libcuda.so.1: the CUDA driver answers with error 999");
+  EXPECT_EQ(connect_to("").error().message, "libcuda.so.1: the CUDA driver did not answer (it hung or crashed)");
+  EXPECT_EQ(connect_to("{\"devices\": [{\"sms\": -1}]}").error().message.find("libcuda.so.1: "), 0u);
+}
+
+TEST(DriverProbe, WhereNobodyAnswersItSaysSo) {
+  boost::asio::io_context context;
+  const auto started =
+      DriverProbe::connect(context, "/nowhere/probe", std::chrono::seconds(1), [](const auto&) { FAIL(); });
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().message, "cannot ask the CUDA driver at /nowhere/probe: No such file or directory");
 }
 
 }  // namespace

@@ -1,14 +1,13 @@
 #include "gpuctld/jobs/recorder.h"
-#include "ipc/codec.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace gpuctl::daemon {
 
-void Recorder::add(ipc::Launch launch) {
+void Recorder::add(Ended ended) {
   if (!wanted()) return;
-  kept_.push_back(std::move(launch));
+  kept_.push_back(std::move(ended));
   if (kept_.size() <= kMostKept) return;
   kept_.pop_front();
   ++first_;

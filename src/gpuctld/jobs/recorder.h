@@ -16,10 +16,14 @@ inline constexpr std::size_t kMostKept = 65536;
 class Recorder {
  public:
   bool wanted() const { return !readers_.empty(); }
-  void add(ipc::Launch launch);
+  struct Ended {
+    std::uint32_t uid = 0;  ///< whose program it was
+    ipc::Launch launch;
+  };
+  void add(Ended ended);
 
   struct Part {
-    std::vector<ipc::Launch> launches;
+    std::vector<Ended> launches;
     std::uint64_t lost = 0;  ///< launches that were lost before the first of these
   };
   /// What ended since the reader's last call. The first call returns nothing and makes it a reader.
@@ -30,7 +34,7 @@ class Recorder {
  private:
   void drop_what_all_have();
 
-  std::deque<ipc::Launch> kept_;
+  std::deque<Ended> kept_;
   std::uint64_t first_ = 0;                       ///< number of kept_.front()
   std::map<const void*, std::uint64_t> readers_;  ///< number of the launch that each reader reads next
 };

@@ -1,30 +1,23 @@
 #include "gpuctld/manager/manager.h"
 
 #include <sys/resource.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
-#include <cerrno>
-#include <cstring>
+#include <utility>
 
 #include "gpuctld/clock.h"
+#include "gpuctld/config/state.h"
 #include "gpuctld/config/trusted_file.h"
 #include "gpuctld/host/mps.h"
 
 namespace gpuctl::daemon {
 
 namespace asio = boost::asio;
-using boost::system::error_code;
 
 namespace {
 
 /// Lines about a damaged state file.
 constexpr std::size_t kMostNotes = 20;
-/// Of the file of kernels: many times what KernelKnowledge keeps.
-constexpr std::size_t kMostKernelBytes = 256u << 20;
 
 /// The devices that [[device]] selects.
 Result<std::vector<Gpu>> select(std::vector<Gpu> devices, const std::vector<DeviceSelector>& selectors) {
@@ -71,15 +64,6 @@ Budget budget_of_all() {
   return budget;
 }
 
-/// Empties an eventfd that another process may have made blocking.
-void drain(int eventfd) {
-  std::uint64_t count = 0;
-  const iovec into{&count, sizeof count};
-  // Offset -1 means the current position. A kernel without RWF_NOWAIT for eventfds gets a plain read.
-  if (::preadv2(eventfd, &into, 1, -1, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP)
-    (void)!::read(eventfd, &count, sizeof count);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Manager>> Manager::create(asio::io_context& context, ManagerOptions options,
@@ -92,17 +76,15 @@ Result<std::unique_ptr<Manager>> Manager::create(asio::io_context& context, Mana
   sched::SliceTree tree(sched::CapSM{fewest}, options.root_uid);
 
   std::map<std::string, std::string> configured;
-  if (!options.state_file.empty()) {
-    auto restored = restore(options.state_file, tree, log);
+  if (!options.kept.state.empty()) {
+    auto restored = restore(options.kept.state, tree, log);
     if (!restored) return restored.error();
     configured = std::move(*restored);
   }
   if (auto applied = apply_config(config, false, configured, tree); !applied) return applied.error();
   std::unique_ptr<Manager> manager(new Manager(context, std::move(options), std::move(config), std::move(*selected),
                                                std::move(tree), std::move(configured), std::move(log)));
-  manager->save();
-  manager->load_kernels();
-  manager->expect_holders();
+  manager->kept_.begin(now_ns());
   return manager;
 }
 
@@ -111,17 +93,14 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
     : context_(context),
       options_(std::move(options)),
       config_(std::move(config)),
-      configured_(std::move(configured)),
       log_(std::move(log)),
       scheduler_(std::move(devices), std::move(tree), conditions()),
-      state_keeper_(context, options_.state_file, log_),
-      holdings_(scheduler_, options_.attached_file, log_),
-      returning_(context, scheduler_, log_, [this] { on_freed(); }),
+      kept_(context, scheduler_, options_.kept, std::move(configured), log_, [this] { on_freed(); }),
       budgets_(options_.root_uid, kBudgetOfUser, budget_of_all()),
-      mps_(context),
-      departed_(context),
-      tick_timer_(context),
-      storm_timer_(context),
+      attached_(context, scheduler_,
+                {.woken = [this](std::uint32_t uid) { return on_kick(uid); }, .rests = [this] { arm_tick(); }}),
+      ends_(context, log_, [this](std::int32_t pid) { attached_.open_grants(pid); }),
+      ticker_(context, scheduler_, [this] { tick(); }),
       started_ns_(now_ns()) {}
 
 /// What holds for all devices now. MPS may start and stop. That matters to programs that start afterwards, and their
@@ -133,7 +112,8 @@ Conditions Manager::conditions() const {
           .second_time_slice_us = static_cast<std::uint32_t>(config_.daemon.second_time_slice.count()),
           .always_preemptible = config_.daemon.always_preemptible || options_.evict_storm.count() > 0,
           .deadline = config_.daemon.evict_deadline,
-          .longest_block_task = config_.daemon.longest_block_task};
+          .longest_leaving = config_.daemon.longest_block_task,
+          .lease = config_.daemon.lease};
 }
 
 Manager::~Manager() {
@@ -146,97 +126,40 @@ void Manager::serve(int listener) {
       VarlinkServer::Handler{[this](Session& session, const ipc::Call& request) { return call(session, request); },
                              [this](Session& session) { on_closed(session); },
                              [this](std::uint32_t uid) { on_refused(uid); }});
-  if (options_.evict_storm.count() > 0) arm_storm();
+  if (options_.evict_storm.count() > 0) ticker_.begin_storm(options_.evict_storm);
 }
 
 std::vector<std::string> Manager::reload() {
   ConfigOutcome outcome = read_config(options_.config_file, options_.config_required);
   if (!outcome.problems.empty()) return outcome.problems;
   sched::SliceTree tree = scheduler_.tree();
-  auto configured = configured_;
+  auto configured = kept_.configured();
   if (auto applied = apply_config(outcome.config, true, configured, tree); !applied) return {applied.error().message};
-  configured_ = std::move(configured);
+  kept_.set_configured(std::move(configured));
   config_ = std::move(outcome.config);
   change_tree(std::move(tree));
   return {};
 }
 
 void Manager::stop() {
-  if (stopped_) return;
-  stopped_ = true;
-  state_keeper_.stop();
-  save_kernels();
-  tick_timer_.cancel();
-  storm_timer_.cancel();
-  mps_.stop();
-  for (const auto& ending : endings_) ending->cancel();
-  endings_.clear();
-  departed_.stop();
-  returning_.stop();
+  if (ticker_.stopped()) return;
+  ticker_.stop();
+  ends_.stop();
+  attached_.stop();
+  kept_.stop(now_ns());
   if (server_) server_->stop();
 }
 
 void Manager::change_tree(sched::SliceTree tree) {
   scheduler_.set_tree(std::move(tree), conditions(), now_ns());
-  faults_.keep([this](const std::string& slice) { return scheduler_.tree().find(slice) != nullptr; });
+  ends_.faults().keep([this](const std::string& slice) { return scheduler_.tree().find(slice) != nullptr; });
   arm_tick();
-  save();
-}
-
-void Manager::save() {
-  state_keeper_.save(current_state(scheduler_.tree(), configured_));
-}
-
-void Manager::load_kernels() {
-  if (options_.kernels_file.empty()) return;
-  const auto text = read_trusted_file(options_.kernels_file, Writers::owner, ::geteuid(), kMostKernelBytes);
-  if (!text) return log_(text.error().message + "; kernels are learnt anew");
-  if (!*text) return;
-  error_code broken;
-  const boost::json::value value = boost::json::parse(**text, broken);
-  const auto loaded = broken ? Result<void>(fail("not JSON")) : scheduler_.knowledge().from_json(value);
-  if (!loaded) log_(options_.kernels_file + ": " + loaded.error().message + "; kernels are learnt anew");
-}
-
-void Manager::save_kernels() {
-  kernels_saved_ns_ = now_ns();
-  if (options_.kernels_file.empty() || !scheduler_.knowledge().take_changed()) return;
-  const auto saved =
-      replace_file(options_.kernels_file, boost::json::serialize(scheduler_.knowledge().to_json()) + "\n");
-  if (!saved) log_("what was learnt about kernels would not survive a restart: " + saved.error().message);
-}
-
-/// Counts what programs of the daemon before may still be using, and records what those of this one may.
-void Manager::expect_holders() {
-  if (options_.attached_file.empty()) return;
-  const auto holdings = load_holdings(options_.attached_file);
-  if (!holdings) log_(holdings.error().message + "; what programs hold is not known until they come back");
-  holdings_.begin();
-  if (holdings) returning_.expect(*holdings, now_ns());
+  kept_.save_slices();
 }
 
 void Manager::on_freed() {
-  holdings_.note_gone();
-  if (members_.empty()) holdings_.tidy(now_ns(), true);
+  kept_.note_gone(attached_.empty(), now_ns());
   arm_tick();
-}
-
-void Manager::Member::wait_for_kick() {
-  kick.async_wait(asio::posix::stream_descriptor::wait_read, [self = shared_from_this()](error_code error) {
-    if (error || self->gone) return;
-    drain(self->kick.native_handle());
-    const bool in_time = self->manager.on_kick(self->client.identity().uid);
-    self->resting = ++self->kicks >= kKicksPerTick || !in_time;
-    if (!self->resting) return self->wait_for_kick();
-    self->manager.anybody_rests_ = true;
-    self->manager.arm_tick();
-  });
-}
-
-void Manager::Member::wait_for_exit() {
-  exit.async_wait(asio::posix::stream_descriptor::wait_read, [self = shared_from_this()](error_code error) {
-    if (!error && !self->gone) self->session.close();
-  });
 }
 
 /// False if the user's programs have woken the daemon too often.
@@ -251,17 +174,7 @@ bool Manager::on_kick(std::uint32_t uid) {
 /// Frees what the session's client held before anything else is served.
 void Manager::on_closed(Session& session) {
   scheduler_.forget_reader(&session, now_ns());
-  const auto found = members_.find(&session);
-  if (found == members_.end()) return;
-  const std::shared_ptr<Member> member = std::move(found->second);
-  members_.erase(found);
-  member->gone = true;
-  error_code ignored;
-  member->kick.close(ignored);
-  ipc::UniqueFd pidfd(member->exit.is_open() ? member->exit.release() : -1);
-  if (stopped_) return;
-  departed_.keep(scheduler_.remove(member->client, now_ns()), std::move(pidfd));
-  on_freed();
+  if (attached_.leave(session, now_ns())) on_freed();
 }
 
 void Manager::on_refused(std::uint32_t uid) {
@@ -276,59 +189,30 @@ void Manager::log_of(std::uint32_t uid, const std::string& line) {
   log_(line);
 }
 
-/// Makes the next tick come soon enough for what the clients do.
 void Manager::arm_tick() {
-  if (stopped_ || members_.empty()) return;
-  const std::chrono::microseconds wait = scheduler_.waiting()                  ? kHandoverTick
-                                         : scheduler_.busy() || anybody_rests_ ? std::chrono::microseconds(kBusyTick)
-                                                                               : kIdleTick;
-  const std::chrono::steady_clock::time_point again{
-      std::chrono::nanoseconds(std::min<std::uint64_t>(scheduler_.again_ns(), INT64_MAX))};
-  const auto at = std::min(std::chrono::steady_clock::now() + wait, again);
-  if (tick_armed_ && tick_at_ <= at) return;
-  tick_armed_ = true;
-  tick_at_ = at;
-  tick_timer_.expires_at(at);
-  tick_timer_.async_wait([this](error_code error) {
-    if (error || stopped_) return;
-    tick_armed_ = false;
-    tick();
-  });
+  if (!attached_.empty()) ticker_.arm(attached_.any_rests());
 }
 
 void Manager::tick() {
   const std::uint64_t now = now_ns();
   scheduler_.update(now);
-  anybody_rests_ = false;
-  for (const auto& [session, member] : members_) {
-    member->kicks = 0;
-    if (std::exchange(member->resting, false)) member->wait_for_kick();
-  }
-  for (Client* client : scheduler_.check_deadlines(now)) handle_disobedience(*client);
-  if (std::chrono::nanoseconds(now - kernels_saved_ns_) >= kSaveKernelsEvery) save_kernels();
-  holdings_.tidy(now);
+  attached_.wake_resting();
+  for (const Client* client : scheduler_.check_deadlines(now)) handle_disobedience(*client);
+  kept_.tick(now);
   arm_tick();
 }
 
-void Manager::handle_disobedience(Client& client) {
+void Manager::handle_disobedience(const Client& client) {
   const std::string who = "process " + std::to_string(client.identity().pid) + " (" + client.identity().command +
                           ", slice " + client.slice() + ")";
   const bool stop = config_.daemon.on_disobey == OnDisobey::stop;
   log_of(client.identity().uid, who + " has not given back SMs within its deadline" + (stop ? ": it is stopped" : ""));
   if (!stop) return;
-  for (const auto& [session, member] : members_)
-    if (&member->client == &client) end({member}, {.signal = SIGKILL, .timeout = {}}, [](const auto&) {});
-}
-
-void Manager::arm_storm() {
-  const double mean = static_cast<double>(options_.evict_storm.count());
-  const double wait = random_.exponential(mean);
-  storm_timer_.expires_after(std::chrono::microseconds(static_cast<std::int64_t>(std::min(wait, 20.0 * mean))));
-  storm_timer_.async_wait([this](error_code error) {
-    if (error || stopped_) return;
-    scheduler_.storm(random_, now_ns());
-    arm_storm();
-  });
+  auto program = attached_.program_of(client);
+  if (!program) return;
+  std::vector<Ends::Program> programs;
+  programs.push_back(std::move(*program));
+  ends_.end(std::move(programs), {.signal = SIGKILL, .timeout = {}}, [](const auto&) {});
 }
 
 }  // namespace gpuctl::daemon

@@ -3,12 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "gpuctld/clock.h"
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/answers.h"
 #include "ipc/codec.h"
-#include "ipc/stub.h"
+#include "ipc/stub_map.h"
 
 namespace gpuctl::daemon {
 
@@ -19,11 +20,11 @@ constexpr std::chrono::milliseconds kRecordEvery{500};
 
 }  // namespace
 
-Answer Manager::list_clients(Session&, ipc::Fields&) {
-  return success({{"clients", ipc::to_json(describe_clients(nullptr))}});
+Answer Manager::list_clients(Session& session, ipc::Fields&) {
+  return success({{"clients", ipc::to_json(describe_clients(nullptr, caller(session)))}});
 }
 
-Answer Manager::explain(Session&, ipc::Fields& fields) {
+Answer Manager::explain(Session& session, ipc::Fields& fields) {
   const std::int64_t pid = fields.integer("pid");
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
@@ -31,13 +32,19 @@ Answer Manager::explain(Session&, ipc::Fields& fields) {
   const auto found = std::find_if(clients.rbegin(), clients.rend(),
                                   [&](const Client& c) { return c.identity().pid == pid && !c.stands_in; });
   if (found == clients.rend()) return refuse_own("NoSuchClient", {{"pid", pid}});
-  return success({{"client", ipc::to_json(describe_client(*found))},
+  const sched::Caller viewer = caller(session);
+  const bool open = may_look_into(found->identity().uid, found->slice(), viewer);
+  return success({{"client", ipc::to_json(describe_client(*found, viewer))},
                   {"slice", ipc::to_json(describe_slices().at(found->node))},
-                  {"kernels", ipc::to_json(found->kernels())}});
+                  {"kernels", ipc::to_json(open ? found->kernels() : std::vector<ipc::Kernel>())}});
 }
 
-Answer Manager::list_kernels(Session&, ipc::Fields&) {
-  return success({{"kernels", ipc::to_json(scheduler_.knowledge().list())}});
+/// Those of the caller's programs, to root all.
+Answer Manager::list_kernels(Session& session, ipc::Fields&) {
+  const std::uint32_t caller = session.peer().uid;
+  std::vector<ipc::KernelDurations> kernels = scheduler_.knowledge().list();
+  if (!budgets_.exempt(caller)) std::erase_if(kernels, [caller](const auto& kernel) { return kernel.uid != caller; });
+  return success({{"kernels", ipc::to_json(kernels)}});
 }
 
 Answer Manager::forget_kernels(Session& session, ipc::Fields& fields) {
@@ -57,9 +64,13 @@ Answer Manager::forget_kernels(Session& session, ipc::Fields& fields) {
 Answer Manager::record(Session& session, ipc::Fields& fields) {
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
-  const Recorder::Part part = scheduler_.read_records(&session, now_ns());
+  Recorder::Part part = scheduler_.read_records(&session, now_ns());
   boost::json::array launches;
-  for (const ipc::Launch& launch : part.launches) launches.emplace_back(to_json(launch));
+  const sched::Caller viewer = caller(session);
+  for (auto& [uid, launch] : part.launches) {
+    if (!may_look_into(uid, launch.slice, viewer)) launch.kernel.clear();
+    launches.emplace_back(to_json(launch));
+  }
   Answer answer = success({{"launches", std::move(launches)}, {"lost", static_cast<std::int64_t>(part.lost)}});
   answer.again = kRecordEvery;
   return answer;
@@ -70,9 +81,11 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   if (slice.empty()) slice = "/";
   const std::vector<std::string> uuids = fields.texts("device_uuids");
   const bool resumed = fields.boolean("resumed");
+  const auto version = fields.maybe_integer("stub_version", 0, std::numeric_limits<std::uint32_t>::max());
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
-  if (members_.contains(&session)) return invalid("slice", "this connection is attached already");
+  if (version && *version != ipc::stub_version()) return refuse_version(session, *version);
+  if (attached_.find(session) != nullptr) return invalid("slice", "this connection is attached already");
   if (auto may = scheduler_.tree().may_join(slice, caller(session)); !may) return refuse(may.error());
   if (!budgets_.exempt(session.peer().uid) && clients_of(session.peer().uid) >= kMaxClientsOfUser)
     return invalid("slice", "user " + std::to_string(session.peer().uid) + " has " + std::to_string(kMaxClientsOfUser) +
@@ -95,30 +108,32 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
     return invalid("slice", "gpuctld is out of file descriptors or memory");
   }
 
-  Client& added = returning_.attach(std::move(*client), conditions(), now_ns());
-  const auto member = std::make_shared<Member>(*this, session, added, context_);
-  members_.emplace(&session, member);
+  Client& added = kept_.attach(std::move(*client), conditions(), now_ns());
   session.trust_as_client();
-  member->kick.assign(kick.release());
-  member->wait_for_kick();
-  if (ipc::UniqueFd exit = peer_pidfd(session.socket(), peer)) {
-    member->exit.assign(exit.release());
-    member->wait_for_exit();
-  }
+  attached_.add(session, added, std::move(kick), peer_pidfd(session.socket(), peer));
   answer.reply.parameters["in_force"] = added.in_force();
-  if (arrivals_.news(peer.pid, slice) || resumed)
+  if (attached_.is_news(peer.pid, slice) || resumed)
     log_of(peer.uid, "process " + std::to_string(peer.pid) + " (" + added.identity().command + ") " +
                          (resumed ? "came back to" : "joined") + " slice " + slice);
   arm_tick();
   return answer;
 }
 
+Answer Manager::refuse_version(Session& session, std::int64_t version) {
+  const Peer& peer = session.peer();
+  const std::string theirs = "version " + std::to_string(version), ours = std::to_string(ipc::stub_version());
+  if (attached_.is_news(peer.pid, theirs))
+    log_of(peer.uid, "process " + std::to_string(peer.pid) + " (" + command_of(peer.pid) + ") has a library with " +
+                         theirs + " of the stub page, gpuctld has " + ours + ": it runs without limits");
+  return refuse_own("OtherVersion", {{"client", version}, {"daemon", ipc::stub_version()}});
+}
+
 Answer Manager::report_kernels(Session& session, ipc::Fields& fields) {
-  const auto member = members_.find(&session);
-  if (member == members_.end()) return refuse_own("NotAttached", {});
+  const Attached::Member* member = attached_.find(session);
+  if (member == nullptr) return refuse_own("NotAttached", {});
   auto kernels = ipc::read_list<ipc::Kernel>(fields, "kernels");
   if (!fields.ok()) return invalid(fields);
-  Client& client = member->second->client;
+  Client& client = member->client;
   const std::uint32_t uid = client.identity().uid;
   std::size_t room = kMaxKernelTextOfClient;
   if (!budgets_.exempt(uid)) {
@@ -130,9 +145,9 @@ Answer Manager::report_kernels(Session& session, ipc::Fields& fields) {
 }
 
 Answer Manager::set_hint(Session& session, ipc::Fields& fields) {
-  const auto member = members_.find(&session);
-  if (member == members_.end()) return refuse_own("NotAttached", {});
-  Client& client = member->second->client;
+  const Attached::Member* member = attached_.find(session);
+  if (member == nullptr) return refuse_own("NotAttached", {});
+  Client& client = member->client;
   const sched::Effective& slice = scheduler_.effective()[client.node];
   const std::int32_t allowed = std::max(slice.priority, slice.turn_priority);
   const auto priority = static_cast<std::int32_t>(fields.integer("priority", sched::kPriorityMin, allowed));
@@ -143,9 +158,9 @@ Answer Manager::set_hint(Session& session, ipc::Fields& fields) {
 }
 
 Answer Manager::hold_memory(Session& session, ipc::Fields& fields) {
-  const auto member = members_.find(&session);
-  if (member == members_.end()) return refuse_own("NotAttached", {});
-  Client& client = member->second->client;
+  const Attached::Member* member = attached_.find(session);
+  if (member == nullptr) return refuse_own("NotAttached", {});
+  Client& client = member->client;
   const std::int64_t device = fields.integer("device", 0, static_cast<std::int64_t>(client.slots().size()) - 1);
   const std::int64_t bytes = fields.integer("bytes", 0);
   fields.refuse_unknown();
@@ -170,18 +185,27 @@ std::size_t Manager::kernel_text_of(std::uint32_t uid) const {
   return bytes;
 }
 
+/// Whether the viewer may see what a program of this user in this slice runs: its command line, and the names of its
+/// kernels. The program's user, owners of its slice and of those above it, and root may; others see what it has.
+bool Manager::may_look_into(std::uint32_t uid, const std::string& slice, const sched::Caller& viewer) const {
+  return uid == viewer.uid || budgets_.exempt(viewer.uid) ||
+         (scheduler_.tree().find(slice) != nullptr && scheduler_.tree().may_change_below(slice, viewer));
+}
+
 /// Names its devices by the driver's index, whichever of them are managed.
-ipc::Client Manager::describe_client(const Client& client) const {
+ipc::Client Manager::describe_client(const Client& client, const sched::Caller& viewer) const {
   ipc::Client result = client.describe(job_state(client));
+  if (!may_look_into(client.identity().uid, client.slice(), viewer)) result.command.clear();
   for (ipc::ClientUsage& usage : result.usage)
     usage.device = scheduler_.devices()[static_cast<std::size_t>(usage.device)].index;
   return result;
 }
 
-std::vector<ipc::Client> Manager::describe_clients(const std::string* slice) const {
+std::vector<ipc::Client> Manager::describe_clients(const std::string* slice, const sched::Caller& viewer) const {
   std::vector<ipc::Client> result;
   for (const Client& client : scheduler_.clients())
-    if (!client.stands_in && (slice == nullptr || client.slice() == *slice)) result.push_back(describe_client(client));
+    if (!client.stands_in && (slice == nullptr || client.slice() == *slice))
+      result.push_back(describe_client(client, viewer));
   return result;
 }
 

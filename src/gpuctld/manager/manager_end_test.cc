@@ -297,7 +297,7 @@ TEST_F(ManagerEndUnderMpsTest, WithoutTheControlProgramTheSignalComesAllTheSame)
 TEST_F(ManagerEndUnderMpsTest, WhoDisobeysIsStoppedInTheSameWay) {
   stop();
   Config strict;
-  strict.daemon.evict_deadline = 1ms;
+  strict.daemon.evict_deadline = strict.daemon.longest_block_task = 1ms;
   strict.daemon.on_disobey = OnDisobey::stop;
   start({}, strict);
   create("ls", {{"reserve", 8}, {"reserve_mode", "lend"}});

@@ -86,7 +86,7 @@ TEST_F(ManagerTest, AProcessIsLoggedOncePerSlice) {
 TEST_F(ManagerTest, ADisobeyingProgramIsLoggedOnce) {
   stop();
   Config strict;
-  strict.daemon.evict_deadline = 1ms;
+  strict.daemon.evict_deadline = strict.daemon.longest_block_task = 1ms;
   start({}, strict);
   create("ls", {{"reserve", 8}, {"reserve_mode", "lend"}});
   create("batch", {});
@@ -112,6 +112,22 @@ TEST_F(ManagerTest, AttachRefusesWhatItCannotDo) {
   EXPECT_EQ(attach({kUuid, kUuid}, "/"), "io.gpuctl.InvalidValue");
   EXPECT_EQ(attach({kUuid}, ""), "");
   EXPECT_EQ(attach({kUuid}, "/"), "io.gpuctl.InvalidValue");
+}
+
+TEST_F(ManagerTest, ALibraryWithAnotherVersionOfThePageIsNotAttached) {
+  auto connection = connect();
+  const auto attach = [&](std::uint32_t version) {
+    return call(connection, "Attach",
+                {{"slice", "/"}, {"device_uuids", {kUuid}}, {"resumed", false}, {"stub_version", version}});
+  };
+  for (int i = 0; i < 3; ++i) {
+    const auto refused = attach(ipc::kStubVersion + 1);
+    EXPECT_EQ(refused.error, "io.gpuctl.OtherVersion");
+    EXPECT_EQ(refused.parameters.at("daemon"), json::value(ipc::kStubVersion));
+    EXPECT_EQ(refused.parameters.at("client"), json::value(ipc::kStubVersion + 1));
+  }
+  EXPECT_EQ(logged("it runs without limits"), 1);
+  EXPECT_EQ(attach(ipc::kStubVersion).error, "");
 }
 
 TEST_F(ManagerTest, AClosedConnectionFreesItsGrant) {

@@ -122,13 +122,14 @@ Answer Manager::list_slices(Session&, ipc::Fields&) {
   return success({{"slices", ipc::to_json(describe_slices())}});
 }
 
-Answer Manager::get_slice(Session&, ipc::Fields& fields) {
+Answer Manager::get_slice(Session& session, ipc::Fields& fields) {
   const std::string path = fields.text("path");
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   for (const ipc::Slice& slice : describe_slices())
     if (slice.path == path)
-      return success({{"slice", ipc::to_json(slice)}, {"clients", ipc::to_json(describe_clients(&path))}});
+      return success(
+          {{"slice", ipc::to_json(slice)}, {"clients", ipc::to_json(describe_clients(&path, caller(session)))}});
   return refuse_own("NoSuchSlice", {{"path", path}});
 }
 
@@ -137,11 +138,11 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   status.version = GPUCTL_VERSION;
   status.devices = describe_devices();
   status.slices = static_cast<std::int64_t>(scheduler_.tree().slices().size());
-  status.clients = static_cast<std::int64_t>(members_.size());
+  status.clients = static_cast<std::int64_t>(attached_.size());
   status.uptime_s = static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000'000);
-  status.faults = faults_.total();
+  status.faults = ends_.faults().total();
   status.notes = options_.notes;
-  if (const std::string* unsaved = state_keeper_.problem()) status.notes.push_back(*unsaved);
+  if (const std::string* unsaved = kept_.problem()) status.notes.push_back(*unsaved);
   if (std::any_of(status.devices.begin(), status.devices.end(),
                   [](const auto& d) { return d.mode == "time-sliced"; })) {
     status.notes.push_back("MPS is not active: programs take turns on the whole GPU and do not run side by side");
@@ -164,7 +165,7 @@ Answer Manager::monitor(Session& session, ipc::Fields& fields) {
   snapshot.time_ns = static_cast<std::int64_t>(began);
   snapshot.devices = describe_devices();
   snapshot.slices = describe_slices();
-  snapshot.clients = describe_clients(nullptr);
+  snapshot.clients = describe_clients(nullptr, caller(session));
   Answer answer = success(ipc::to_json(snapshot));
   const std::size_t monitors = server_->streams() + (session.streaming() ? 0 : 1);
   answer.again =
@@ -178,7 +179,7 @@ ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path, c
   described.granted = use[index].granted.count;
   described.demand = use[index].demand.count;
   described.clients = static_cast<std::int64_t>(use[index].clients);
-  described.faults = faults_.of(path);
+  described.faults = ends_.faults().of(path);
   return described;
 }
 

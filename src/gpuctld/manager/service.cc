@@ -23,7 +23,8 @@ Service::Service(boost::asio::io_context& context, ipc::UniqueFd listener, Manag
       signals_(context, SIGTERM, SIGINT, SIGHUP),
       watchdog_(context),
       search_(
-          context, search_for(software), [this](std::vector<Gpu> devices) { found(std::move(devices)); },
+          context, search_for(software, options_.probe_socket),
+          [this](std::vector<Gpu> devices) { found(std::move(devices)); },
           [this](const std::string& why) { failed(why); }) {
   wait_for_signal();
   if (const auto interval = watchdog_interval()) live(*interval / 2);
@@ -61,7 +62,7 @@ void Service::failed(const std::string& why) {
     log_(std::string("cannot serve: ") + std::strerror(errno));
     return stop(1);
   }
-  without_ = std::make_unique<WithoutGpu>(context_, listener, why);
+  without_ = std::make_unique<WithoutGpu>(context_, listener, options_.root_uid, why);
   notify("READY=1\nSTATUS=No GPU is managed: " + why);
 }
 

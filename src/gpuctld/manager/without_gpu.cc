@@ -1,7 +1,5 @@
 #include "gpuctld/manager/without_gpu.h"
 
-#include <unistd.h>
-
 #include <utility>
 
 #include "gpuctld/clock.h"
@@ -12,9 +10,9 @@
 
 namespace gpuctl::daemon {
 
-WithoutGpu::WithoutGpu(boost::asio::io_context& context, int listener, std::string why)
+WithoutGpu::WithoutGpu(boost::asio::io_context& context, int listener, std::uint32_t root_uid, std::string why)
     : why_(std::move(why)),
-      budgets_(::geteuid()),
+      budgets_(root_uid),
       server_(context, listener, budgets_,
               {[this](Session&, const ipc::Call& request) { return call(request); }, [](Session&) {},
                [](std::uint32_t) {}}),

@@ -13,7 +13,7 @@ namespace gpuctl::daemon {
 class WithoutGpu {
  public:
   /// Serves `listener`, which it then owns. `why`: for the answers.
-  WithoutGpu(boost::asio::io_context& context, int listener, std::string why);
+  WithoutGpu(boost::asio::io_context& context, int listener, std::uint32_t root_uid, std::string why);
 
   void set_reason(std::string why) { why_ = std::move(why); }
 

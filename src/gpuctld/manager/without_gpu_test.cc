@@ -18,7 +18,7 @@ TEST(WithoutGpu, EveryMethodButGetStatusSaysWhy) {
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
   const std::string path = directory + "/s";
   boost::asio::io_context context(1);
-  WithoutGpu without(context, listen_at(path, 0600, std::nullopt).value().release(), "it is broken");
+  WithoutGpu without(context, listen_at(path, 0600, std::nullopt).value().release(), 0, "it is broken");
   std::thread thread([&] { context.run(); });
   {
     auto connection = ipc::Connection::open(path).value();

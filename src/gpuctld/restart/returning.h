@@ -20,11 +20,11 @@
 
 #include "gpuctld/grants/scheduler.h"
 #include "gpuctld/restart/holdings.h"
+#include "ipc/stub.h"
 
 namespace gpuctl::daemon {
 
-/// Programs attach again as soon as the socket is there.
-inline constexpr std::chrono::seconds kGrace{3};
+using ipc::kGrace;
 
 /// Everything is called on the thread that runs the io_context.
 class Returning {

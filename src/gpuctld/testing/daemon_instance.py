@@ -1,5 +1,6 @@
 """Shared by the tests of the gpuctld program: the daemon, and a program attached to it."""
 
+import json
 import mmap
 import os
 import pathlib
@@ -122,6 +123,24 @@ class DaemonTestCase(unittest.TestCase):
         self.assertEqual(daemon.returncode, 1)
         self.assertEqual(os.path.exists(self.path), self.daemon is not None)
         return errors.splitlines()
+
+    def as_user(self, uid, function):
+        """What the function returns in a process of this user, who is in no other group."""
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setgroups([])
+                os.setgid(uid)
+                os.setuid(uid)
+                os.write(write, json.dumps(function()).encode())
+            finally:
+                os._exit(0)
+        os.close(write)
+        with open(read) as answer:
+            text = answer.read()
+        os.waitpid(child, 0)
+        return json.loads(text)
 
     def write(self, name, text):
         path = os.path.join(self.directory, name)

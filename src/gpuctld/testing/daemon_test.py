@@ -6,11 +6,9 @@ FAKE_DRIVER stands in for libcuda.so.1 and knows GPUs of 132, 131 and 130 SMs. "
 built with it.
 """
 
-import json
 import os
 import signal
 import socket
-import stat
 import subprocess
 import sys
 import time
@@ -221,77 +219,6 @@ class DaemonTest(DaemonTestCase):
         self.write("c.toml", "[slice.ls]\nreserve = 9\n")
         self.daemon.send_signal(signal.SIGHUP)
         self.assertTrue(eventually(lambda: reserve() == 9))
-
-    @unittest.skipIf(os.geteuid() != 0, "needs root to become somebody else")
-    def test_other_users_have_only_the_rights_they_were_given(self):
-        os.chmod(self.directory, 0o755)
-        self.start(
-            "--config", self.write("c.toml", '[daemon]\nsocket_mode = "0666"\n[slice.theirs]\nowner_uid = 65534\n')
-        )
-        self.call("CreateSlice", path="ls", settings={"reserve": 8})
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.setgroups([])
-            os.setgid(65534)
-            os.setuid(65534)
-            answers = [
-                self.call(*call[:1], **call[1]).get("error", "")
-                for call in (
-                    ("CreateSlice", {"path": "x", "settings": {}}),
-                    ("SetSlice", {"path": "theirs", "settings": {"reserve": 4}}),
-                    ("DeleteSlice", {"path": "ls"}),
-                    ("Attach", {"slice": "ls", "device_uuids": [UUID], "resumed": False}),
-                    ("Attach", {"slice": "/", "device_uuids": [UUID], "resumed": False}),
-                    ("CreateSlice", {"path": "theirs/own", "settings": {"weight": 3}}),
-                    ("Attach", {"slice": "theirs/own", "device_uuids": [UUID], "resumed": False}),
-                )
-            ]
-            os.write(write, json.dumps(answers).encode())
-            os._exit(0)
-        os.waitpid(child, 0)
-        denied = "io.gpuctl.PermissionDenied"
-        self.assertEqual(json.loads(os.read(read, 65536)), [denied, denied, denied, denied, "", "", ""])
-        os.close(read)
-        os.close(write)
-
-    @unittest.skipIf(os.geteuid() != 0, "needs root to become somebody else")
-    def test_a_process_that_is_another_users_by_now_is_sent_nothing(self):
-        os.chmod(self.directory, 0o755)
-        self.start("--config", self.write("c.toml", '[daemon]\nsocket_mode = "0666"\n'))
-        code = (
-            "import os, sys, time; sys.path.insert(0, sys.argv[1]); import daemon_instance as t; os.seteuid(65534)\n"
-            'p = t.Program(sys.argv[2], "/"); os.seteuid(0); os.setresuid(0, 0, 0)\n'
-            'print("ready", flush=True); time.sleep(600)'
-        )
-        client = subprocess.Popen(
-            [sys.executable, "-c", code, os.path.dirname(os.path.abspath(__file__)), self.path], stdout=subprocess.PIPE
-        )
-        self.addCleanup(client.communicate)
-        self.addCleanup(client.kill)
-        client.stdout.readline()
-        (ended,) = self.call("Kill", pid=client.pid, signal="KILL")["parameters"]["clients"]
-        self.assertEqual((ended["signals"], ended["ended"]), ([], False))
-        self.assertIsNone(client.poll())
-
-    @unittest.skipIf(os.geteuid() != 0, "needs root to give the socket to another group")
-    def test_the_socket_belongs_to_the_group_that_was_named(self):
-        os.chmod(self.directory, 0o755)
-        self.start("--config", self.write("c.toml", '[daemon]\nsocket_mode = "0660"\nsocket_group = 65534\n'))
-        found = os.stat(self.path)
-        self.assertEqual((found.st_gid, stat.S_IMODE(found.st_mode)), (65534, 0o660))
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.setgroups([])
-            os.setgid(65534)
-            os.setuid(65534)
-            os.write(write, json.dumps("parameters" in self.call("GetStatus")).encode())
-            os._exit(0)
-        os.waitpid(child, 0)
-        self.assertEqual(json.loads(os.read(read, 65536)), True)
-        os.close(read)
-        os.close(write)
 
     def test_only_one_daemon_for_a_socket_and_a_state(self):
         self.start()

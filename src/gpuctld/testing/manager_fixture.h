@@ -51,7 +51,7 @@ class ManagerTest : public testing::Test {
   }
 
   void start(ManagerOptions options, Config config = {}) {
-    options.state_file = directory_ + "/state.json";
+    options.kept.state = directory_ + "/state.json";
     options.root_uid = ::geteuid();
     auto manager = Manager::create(context_, std::move(options), {{0, "Test GPU", kUuid, true, 132, 1ull << 30}},
                                    std::move(config), [this](const std::string& line) {

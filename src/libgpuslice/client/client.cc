@@ -47,6 +47,14 @@ Reconnect::Socket socket_file(const std::string& path) {
           .changed_ns = std::int64_t{about.st_ctim.tv_sec} * 1'000'000'000 + about.st_ctim.tv_nsec};
 }
 
+/// What OtherVersion says.
+std::string about_versions(const boost::json::object& parameters) {
+  ipc::Fields fields(parameters);
+  const std::int64_t theirs = fields.integer("daemon");
+  return "this library has stub page version " + std::to_string(ipc::stub_version()) + ", gpuctld has " +
+         std::to_string(theirs) + ": no limits are kept";
+}
+
 ipc::Call hold_memory(int device, std::uint64_t bytes) {
   const auto amount =
       static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
@@ -67,16 +75,22 @@ Client::Client() {
   if (socket_.empty()) socket_ = kDefaultSocket;
 }
 
-Result<void> Client::connect_locked(bool resumed) {
+Result<void> Client::connect_locked(bool resumed, bool* refused) {
   if (!descriptors_are_left()) return fail("too few file descriptors are left for a connection to gpuctld");
   Result<ipc::Connection> opened = ipc::Connection::open(socket_, kAttachTimeout);
   if (!opened) return opened.error();
   boost::json::array uuids;
   for (const std::string& uuid : uuids_) uuids.emplace_back(uuid);
   ipc::Call call{.method = "io.gpuctl.Attach",
-                 .parameters = {{"slice", slice_}, {"device_uuids", std::move(uuids)}, {"resumed", resumed}}};
+                 .parameters = {{"slice", slice_},
+                                {"device_uuids", std::move(uuids)},
+                                {"resumed", resumed},
+                                {"stub_version", ipc::stub_version()}}};
   Result<ipc::Reply> reply = opened->call(call, kAttachTimeout);
   if (!reply) return reply.error();
+  // A daemon that looks for its GPUs will answer otherwise.
+  if (refused) *refused = reply->error != "io.gpuctl.NoGpu";
+  if (reply->error == "io.gpuctl.OtherVersion") return fail(about_versions(reply->parameters));
   if (!reply->error.empty()) return fail("gpuctld: " + reply->error + ": slice '" + slice_ + "'");
   std::vector<ipc::UniqueFd> fds = opened->take_fds();
   if (fds.size() != 2) return fail("gpuctld: Attach: expected 2 file descriptors");
@@ -95,12 +109,13 @@ Result<void> Client::connect_locked(bool resumed) {
   slice_ = std::move(attached_to);
   connection_ = std::make_unique<ipc::Connection>(std::move(*opened));
   stubs_.push_back(std::move(*map));
+  ipc::store(stubs_.back()->beat, 1u);
   stub_.store(stubs_.back().get(), std::memory_order_release);
   ToldSms::get().publish(*stubs_.back().get());
   // The descriptor keeps its number, because another thread may be about to write to it.
   const int kick_fd = kick_fd_.load();
   if (kick_fd < 0 || dup3(fds[1].get(), kick_fd, O_CLOEXEC) < 0) kick_fd_.store(fds[1].release());
-  attached_before_ = true;
+  said_.clear();
   debug("attached to slice %s", slice_.c_str());
   return {};
 }
@@ -122,7 +137,7 @@ void Client::start(std::vector<std::string> device_uuids) {
     }
     started_ = true;
     const Stage stage("attaching");
-    if (Result<void> attached = connect_locked(false); !attached) debug("%s", attached.error().message.c_str());
+    if (Result<void> attached = connect_locked(false); !attached) say(attached.error());
   }
   HeldMemory::get().publish();
 }
@@ -133,7 +148,7 @@ Result<void> Client::attach(const std::string& slice) {
   wanted_ = true;
   if (!started_) return {};
   connection_.reset();
-  Result<void> attached = connect_locked(attached_before_);
+  Result<void> attached = connect_locked(stub() != nullptr);
   if (!attached) slice_ = previous;
   lock.unlock();
   HeldMemory::get().publish();
@@ -258,7 +273,13 @@ bool Client::wait_for_end(std::chrono::milliseconds at_most) {
   return connection_ != nullptr;
 }
 
+/// What does not change is said once, however long it lasts. With mutex_.
+void Client::say(const gpuctl::Error& why) {
+  if (std::exchange(said_, why.message) != said_) debug("%s", said_.c_str());
+}
+
 void Client::look(Watch& watch) {
+  if (ipc::Stub* page = stub()) __atomic_fetch_add(&page->beat, 1, __ATOMIC_RELAXED);
   const Tick tick = tick_.load();
   const std::chrono::milliseconds pause = tick ? tick() : kReportInterval;
   const bool was_attached = std::exchange(watch.attached, wait_for_end(pause));
@@ -269,17 +290,21 @@ void Client::look(Watch& watch) {
     return report_kernels(false);
   }
   const Reconnect::Socket socket = socket_file(socket_);
-  if (was_attached) return watch.reconnect.failed(now, socket);
+  const auto why = [this](bool refused) {
+    return refused ? Reconnect::Why::refused : stub() ? Reconnect::Why::no_daemon_for_held : Reconnect::Why::no_daemon;
+  };
+  if (was_attached) return watch.reconnect.failed(now, socket, why(false));
   std::this_thread::sleep_for(kReportInterval);
   if (!watch.reconnect.due(now, socket)) return;
+  bool refused = false;
   Result<void> attached;
   {
     std::lock_guard lock(mutex_);
-    attached = connect_locked(attached_before_);
+    attached = connect_locked(stub() != nullptr, &refused);
+    if (!attached) say(attached.error());
   }
   if (!attached) {
-    debug("%s", attached.error().message.c_str());
-    return watch.reconnect.failed(std::chrono::steady_clock::now(), socket);
+    return watch.reconnect.failed(std::chrono::steady_clock::now(), socket, why(refused));
   }
   watch.reconnect.attached();
   watch.attached = true;

@@ -91,9 +91,11 @@ class Client {
  private:
   Client();
   struct Watch;
-  gpuctl::Result<void> connect_locked(bool resumed);
+  /// `refused`: set to whether a daemon answered, one that has GPUs. Without a connection the answer was no.
+  gpuctl::Result<void> connect_locked(bool resumed, bool* refused = nullptr);
   void run();
   void look(Watch& watch);
+  void say(const gpuctl::Error& why);
   bool wait_for_end(std::chrono::milliseconds at_most);
   void report_kernels(bool all);
 
@@ -110,7 +112,7 @@ class Client {
   std::unique_ptr<gpuctl::ipc::Connection> connection_;
   Targets targets_;
   bool started_ = false;
-  bool attached_before_ = false;
+  std::string said_;  ///< why the latest try to attach failed
 };
 
 }  // namespace gpuslice

@@ -1,0 +1,56 @@
+// How programs end: those that somebody ends in good order, and the faults that they report.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gpuctld/clients/client.h"
+#include "gpuctld/clients/end_client.h"
+#include "gpuctld/clients/faults.h"
+#include "gpuctld/host/mps_control.h"
+#include "ipc/types.h"
+#include "ipc/unique_fd.h"
+
+namespace gpuctl::daemon {
+
+/// Everything is called on the thread that runs the io_context.
+class Ends {
+ public:
+  using Log = std::function<void(const std::string&)>;
+  using AllEnded = std::function<void(std::vector<ipc::EndedClient>)>;
+
+  struct Program {
+    ClientIdentity identity;
+    std::string slice;
+    ipc::UniqueFd pidfd;  ///< empty: its end cannot be seen, so nothing is sent to it
+  };
+
+  /// `killed` is called after SIGKILL was sent to a process. Work that has to complete before its program can end would
+  /// wait for a grant, and so would the program's end.
+  Ends(boost::asio::io_context& context, Log log, std::function<void(std::int32_t pid)> killed);
+
+  /// Ends different processes. `done` is called once, later, when all of them have ended or are given up.
+  void end(std::vector<Program> programs, EndOrder order, const AllEnded& done);
+  bool is_ending(std::int32_t pid) const;
+
+  Faults& faults() { return faults_; }
+  const Faults& faults() const { return faults_; }
+
+  /// Gives up what is under way. No `done` is called.
+  void stop();
+
+ private:
+  boost::asio::io_context& context_;
+  Log log_;
+  std::function<void(std::int32_t pid)> killed_;
+  MpsControl mps_;
+  std::set<std::shared_ptr<Ending>> endings_;
+  Faults faults_;
+};
+
+}  // namespace gpuctl::daemon

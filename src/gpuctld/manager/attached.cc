@@ -1,0 +1,123 @@
+#include "gpuctld/manager/attached.h"
+
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace gpuctl::daemon {
+
+using boost::asio::posix::stream_descriptor;
+using boost::system::error_code;
+
+namespace {
+
+/// Empties an eventfd that another process may have made blocking.
+void drain(int eventfd) {
+  std::uint64_t count = 0;
+  const iovec into{&count, sizeof count};
+  // Offset -1 means the current position. A kernel without RWF_NOWAIT for eventfds gets a plain read.
+  if (::preadv2(eventfd, &into, 1, -1, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP)
+    (void)!::read(eventfd, &count, sizeof count);
+}
+
+bool in_or_below(std::string_view slice, std::string_view path) {
+  return path == "/" || slice == path || (slice.starts_with(path) && slice[path.size()] == '/');
+}
+
+}  // namespace
+
+Attached::Attached(boost::asio::io_context& context, Scheduler& scheduler, Hooks hooks)
+    : context_(context), scheduler_(scheduler), hooks_(std::move(hooks)), departed_(context) {}
+
+void Attached::Member::wait_for_kick() {
+  kick.async_wait(stream_descriptor::wait_read, [self = shared_from_this()](error_code error) {
+    if (error || self->gone) return;
+    drain(self->kick.native_handle());
+    const bool in_time = self->all.hooks_.woken(self->client.identity().uid);
+    self->resting = ++self->kicks >= kKicksPerTick || !in_time;
+    if (!self->resting) return self->wait_for_kick();
+    self->all.any_rests_ = true;
+    self->all.hooks_.rests();
+  });
+}
+
+void Attached::Member::wait_for_exit() {
+  exit.async_wait(stream_descriptor::wait_read, [self = shared_from_this()](error_code error) {
+    if (!error && !self->gone) self->session.close();
+  });
+}
+
+void Attached::add(Session& session, Client& client, ipc::UniqueFd kick, ipc::UniqueFd exit) {
+  const auto member = std::make_shared<Member>(*this, session, client, context_);
+  members_.emplace(&session, member);
+  member->kick.assign(kick.release());
+  member->wait_for_kick();
+  if (!exit) return;
+  member->exit.assign(exit.release());
+  member->wait_for_exit();
+}
+
+bool Attached::leave(Session& session, std::uint64_t now_ns) {
+  const auto found = members_.find(&session);
+  if (found == members_.end()) return false;
+  const std::shared_ptr<Member> member = std::move(found->second);
+  members_.erase(found);
+  member->gone = true;
+  error_code ignored;
+  member->kick.close(ignored);
+  ipc::UniqueFd pidfd(member->exit.is_open() ? member->exit.release() : -1);
+  if (stopped_) return false;
+  departed_.keep(scheduler_.remove(member->client, now_ns), std::move(pidfd));
+  return true;
+}
+
+Attached::Member* Attached::find(Session& session) const {
+  const auto found = members_.find(&session);
+  return found == members_.end() ? nullptr : found->second.get();
+}
+
+Attached::Members Attached::of(std::optional<std::int64_t> pid, const std::optional<std::string>& slice) const {
+  Members found;
+  for (const auto& [session, member] : members_) {
+    const Client& client = member->client;
+    const bool meant = pid ? client.identity().pid == *pid : in_or_below(client.slice(), *slice);
+    const bool there = std::any_of(found.begin(), found.end(), [&](const auto& other) {
+      return other->client.identity().pid == client.identity().pid;
+    });
+    if (meant && !there) found.push_back(member);
+  }
+  return found;
+}
+
+std::optional<Ends::Program> Attached::program_of(const Client& client) const {
+  for (const auto& [session, member] : members_) {
+    if (&member->client != &client) continue;
+    const int pidfd = member->exit.is_open() ? ::fcntl(member->exit.native_handle(), F_DUPFD_CLOEXEC, 0) : -1;
+    return Ends::Program{client.identity(), client.slice(), ipc::UniqueFd(pidfd)};
+  }
+  return std::nullopt;
+}
+
+void Attached::open_grants(std::int32_t pid) {
+  for (const auto& [session, member] : members_)
+    if (member->client.identity().pid == pid) member->client.open_grants();
+}
+
+void Attached::wake_resting() {
+  any_rests_ = false;
+  for (const auto& [session, member] : members_) {
+    member->kicks = 0;
+    if (std::exchange(member->resting, false)) member->wait_for_kick();
+  }
+}
+
+void Attached::stop() {
+  stopped_ = true;
+  departed_.stop();
+}
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,56 @@
+#include "gpuctld/manager/ticker.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "gpuctld/clock.h"
+
+namespace gpuctl::daemon {
+
+using boost::system::error_code;
+
+Ticker::Ticker(boost::asio::io_context& context, Scheduler& scheduler, std::function<void()> tick)
+    : scheduler_(scheduler),
+      tick_(std::move(tick)),
+      timer_(context),
+      storm_timer_(context),
+      random_(std::random_device{}()) {}
+
+void Ticker::arm(bool rests) {
+  if (stopped_) return;
+  const std::chrono::microseconds wait = scheduler_.waiting()         ? kHandoverTick
+                                         : scheduler_.busy() || rests ? std::chrono::microseconds(kBusyTick)
+                                                                      : kIdleTick;
+  const std::chrono::steady_clock::time_point again{
+      std::chrono::nanoseconds(std::min<std::uint64_t>(scheduler_.again_ns(), INT64_MAX))};
+  const auto at = std::min(std::chrono::steady_clock::now() + wait, again);
+  if (armed_ && at_ <= at) return;
+  armed_ = true;
+  at_ = at;
+  timer_.expires_at(at);
+  timer_.async_wait([this](error_code error) {
+    if (error || stopped_) return;
+    armed_ = false;
+    tick_();
+  });
+}
+
+void Ticker::begin_storm(std::chrono::microseconds mean) {
+  const double wait = random_.exponential(static_cast<double>(mean.count()));
+  const double most = 20.0 * static_cast<double>(mean.count());
+  storm_timer_.expires_after(std::chrono::microseconds(static_cast<std::int64_t>(std::min(wait, most))));
+  storm_timer_.async_wait([this, mean](error_code error) {
+    if (error || stopped_) return;
+    scheduler_.storm(random_, now_ns());
+    begin_storm(mean);
+  });
+}
+
+void Ticker::stop() {
+  stopped_ = true;
+  timer_.cancel();
+  storm_timer_.cancel();
+}
+
+}  // namespace gpuctl::daemon

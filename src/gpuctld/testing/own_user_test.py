@@ -1,0 +1,123 @@
+"""gpuctld as gpuctld.service runs it: as a user of its own with CAP_KILL, while another process asks the driver.
+
+    own_user_test.py GPUCTLD FAKE_DRIVER
+
+Needs root and setpriv(1); skipped without.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import unittest
+
+from daemon_instance import DaemonTestCase, eventually
+
+SKIPPED = 77
+OWN = 65534
+CAP_KILL = 1 << 5
+# Becomes the daemon with the listening socket that it inherits.
+START = (
+    'import os, sys\nos.dup2(int(sys.argv[1]), 3)\nos.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))\n'
+    "os.execv(sys.argv[2], sys.argv[2:])"
+)
+ATTACHED = (
+    "import sys, time; sys.path.insert(0, sys.argv[1]); import daemon_instance as t\n"
+    'p = t.Program(sys.argv[2], "/"); print("ready", flush=True); time.sleep(600)'
+)
+
+
+class OwnUserTest(DaemonTestCase):
+    def setUp(self):
+        super().setUp()
+        if not self.as_user(OWN, lambda: os.access(self.GPUCTLD, os.X_OK)):
+            self.skipTest("another user cannot run the daemon from here")
+        os.chmod(self.directory, 0o755)
+        self.asked = 0
+        self.probe = self.listen("probe")
+        threading.Thread(target=self.answer, daemon=True).start()
+        self.start_as_service()
+
+    def listen(self, name):
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(os.path.join(self.directory, name))
+        os.chmod(os.path.join(self.directory, name), 0o666)
+        listener.listen()
+        return listener
+
+    def answer(self):
+        """What the service manager does for gpuctld-probe.socket."""
+        while True:
+            try:
+                connection, _ = self.probe.accept()
+            except OSError:  # the test is over
+                return
+            with connection:
+                self.asked += 1
+                subprocess.run([self.GPUCTLD, "--probe"], env=self.environment, stdout=connection, check=False)
+
+    def start_as_service(self):
+        state = os.path.join(self.directory, "state")
+        os.mkdir(state, 0o700)
+        os.chown(state, OWN, OWN)
+        listener = self.listen("s")
+        config = self.write("c.toml", "")
+        drop = [
+            *("setpriv", f"--reuid={OWN}", f"--regid={OWN}", "--clear-groups", "--no-new-privs"),
+            *("--bounding-set=-all,+kill", "--inh-caps=-all,+kill", "--ambient-caps=-all,+kill"),
+        ]
+        self.daemon = subprocess.Popen(
+            [
+                *(*drop, sys.executable, "-c", START, str(listener.fileno()), self.GPUCTLD, "--config", config),
+                *("--state", state, "--probe-socket", os.path.join(self.directory, "probe")),
+            ],
+            env=dict(self.environment, LD_LIBRARY_PATH=""),
+            pass_fds=[listener.fileno()],
+            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.assertTrue(eventually(lambda: self.answers() and self.devices(), seconds=60))
+
+    def devices(self):
+        return [device["sms"] for device in self.call("GetStatus")["parameters"]["devices"]]
+
+    def test_it_has_no_driver_and_one_capability(self):
+        self.assertEqual((self.devices(), self.asked), ([132, 131, 130], 1))
+        with open(f"/proc/{self.daemon.pid}/maps") as maps:
+            text = maps.read()
+        self.assertIn("gpuctld", text)
+        self.assertNotIn("libcuda", text)
+        self.assertNotIn("fake_driver", text)
+        with open(f"/proc/{self.daemon.pid}/status") as status:
+            fields = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+        self.assertEqual(fields["Uid"].split(), [str(OWN)] * 4)
+        self.assertEqual(int(fields["CapEff"], 16), CAP_KILL)
+
+    def test_it_ends_programs_of_any_user(self):
+        client = subprocess.Popen(
+            [sys.executable, "-c", ATTACHED, os.path.dirname(os.path.abspath(__file__)), self.path],
+            stdout=subprocess.PIPE,
+        )
+        self.addCleanup(client.communicate)
+        self.addCleanup(client.kill)
+        client.stdout.readline()
+        (ended,) = self.call("Kill", pid=client.pid)["parameters"]["clients"]
+        self.assertEqual((ended["signals"], ended["ended"]), (["SIGTERM"], True))
+
+    def test_its_own_user_is_nobody_to_it(self):
+        create = {"path": "x", "settings": {}}
+        refused = self.as_user(OWN, lambda: self.call("CreateSlice", **create).get("error"))
+        self.assertEqual(refused, "io.gpuctl.PermissionDenied")
+        self.assertIsNone(self.call("CreateSlice", **create).get("error"))
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        print("skipped: needs root and setpriv")
+        sys.exit(SKIPPED)
+    OwnUserTest.GPUCTLD, OwnUserTest.FAKE_DRIVER = (os.path.abspath(argument) for argument in sys.argv[1:3])
+    unittest.main(argv=sys.argv[:1], verbosity=2)
