@@ -30,7 +30,9 @@ BOOST_DESCRIBE_STRUCT(KernelDurations, (), (name, module, launches, predicted_us
   uid))
 BOOST_DESCRIBE_STRUCT(Status, (), (version, devices, slices, clients, uptime_s, notes, faults))
 BOOST_DESCRIBE_STRUCT(EndedClient, (), (pid, command, slice, mps, signals, ended))
-BOOST_DESCRIBE_STRUCT(Snapshot, (), (time_ns, devices, slices, clients))
+BOOST_DESCRIBE_STRUCT(Fairness, (), (slice, seconds, programs, bursts, antt, dntt, stp, worst, launches, launch_antt,
+  launch_dntt, launch_worst))
+BOOST_DESCRIBE_STRUCT(Snapshot, (), (time_ns, devices, slices, clients, fairness))
 BOOST_DESCRIBE_STRUCT(Launch, (), (pid, slice, kernel, device, priority, weight, issued_ns, done_ns, alone_us,
   block_task_us, capsm, evictions, evict_us))
 // clang-format on
@@ -138,6 +140,7 @@ GPUCTL_CODEC(KernelPoint)
 GPUCTL_CODEC(KernelDurations)
 GPUCTL_CODEC(Status)
 GPUCTL_CODEC(EndedClient)
+GPUCTL_CODEC(Fairness)
 GPUCTL_CODEC(Snapshot)
 GPUCTL_CODEC(Launch)
 #undef GPUCTL_CODEC

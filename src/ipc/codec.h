@@ -24,6 +24,7 @@ boost::json::object to_json(const KernelPoint& point);
 boost::json::object to_json(const KernelDurations& kernel);
 boost::json::object to_json(const Status& status);
 boost::json::object to_json(const EndedClient& client);
+boost::json::object to_json(const Fairness& fairness);
 boost::json::object to_json(const Snapshot& snapshot);
 boost::json::object to_json(const Launch& launch);
 
@@ -48,6 +49,7 @@ void read(Fields& fields, KernelPoint& point);
 void read(Fields& fields, KernelDurations& kernel);
 void read(Fields& fields, Status& status);
 void read(Fields& fields, EndedClient& client);
+void read(Fields& fields, Fairness& fairness);
 void read(Fields& fields, Snapshot& snapshot);
 void read(Fields& fields, Launch& launch);
 

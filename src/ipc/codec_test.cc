@@ -19,6 +19,7 @@ Snapshot sample() {
       {42, 1000, "./server --port 1", "ls", "running", {{0,    4,          5,    3,   2,    1000,      20000, 7,
                                                          12.5, 13.25,      99.0, 777, 4096, "weights", 40,    1,
                                                          2,    "in force", 50,   5,   61.5, {0, 1, 2}, {3, 4}}}}};
+  s.fairness = {{"ls", 10, 2, 30, 1.5, 0.25, 1.4, 1.75, 300, 1.6, 0.5, 4.5}};
   return s;
 }
 
@@ -30,6 +31,7 @@ TEST(Types, SnapshotGoesRoundTrip) {
   EXPECT_EQ(back->slices[1].max, 40);
   EXPECT_FALSE(back->slices[0].max);
   EXPECT_EQ(back->slices[1].priority, -2);
+  EXPECT_EQ(back->fairness.at(0).launch_worst, 4.5);
   EXPECT_EQ(back->clients[0].usage[0].evict_us_mean, 13.25);
   EXPECT_EQ(back->clients[0].usage[0].latency_us_log2, (std::vector<std::int64_t>{0, 1, 2}));
 }

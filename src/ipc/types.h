@@ -134,12 +134,29 @@ struct EndedClient {
   bool ended = false;
 };
 
+/// How well the programs in and below a slice are served. Normalized turnaround times (NTT): 1 is as good as alone.
+struct Fairness {
+  std::string slice;
+  std::int64_t seconds = 0;  ///< the window
+  std::int64_t programs = 0;
+  std::int64_t bursts = 0;  ///< all launches of a program from when it has none outstanding until it has none again
+  double antt = 0;          ///< of bursts, whose times are averaged by program; so are the next three
+  double dntt = 0;
+  double stp = 0;
+  double worst = 0;
+  std::int64_t launches = 0;
+  double launch_antt = 0;  ///< of single launches; so are the next two
+  double launch_dntt = 0;
+  double launch_worst = 0;
+};
+
 /// One reply of Monitor.
 struct Snapshot {
   std::int64_t time_ns = 0;
   std::vector<Device> devices;
   std::vector<Slice> slices;
   std::vector<Client> clients;
+  std::vector<Fairness> fairness;  ///< of slices with launches in the window
 };
 
 /// A launch that ended: what Record streams, a workload that gpuctl simulate replays. Instants are CLOCK_MONOTONIC.

@@ -252,6 +252,8 @@ TEST_F(CommandLine, UsageErrorsExitWithTwoAndAskNothing) {
   expect_error({"set", "ls"}, kExitUsage, "set: KEY=VALUE is required; see 'gpuctl set --help'");
   expect_error({"set", "ls", "max"}, kExitUsage, "'max' is not KEY=VALUE; write for example max=40");
   expect_error({"show"}, kExitUsage, "show: give the name of a slice, or --kernels");
+  expect_error({"show", "--fairness"}, kExitUsage, "show: give the name of a slice, or --kernels");
+  expect_error({"show", "--fairness", "--kernels"}, kExitUsage, "show: give --kernels or --fairness, not both");
   expect_error({"explain", "ls"}, kExitUsage,
                "PID: 'ls' is not a process id; 'gpuctl top --once' shows those of the attached programs");
   expect_error({"kill"}, kExitUsage, "kill: PID|SLICE is required; see 'gpuctl kill --help'");

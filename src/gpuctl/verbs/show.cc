@@ -6,6 +6,7 @@
 #include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"
 #include "gpuctl/text/units.h"
+#include "gpuctl/views/fairness_lines.h"
 #include "gpuctl/views/slice_rows.h"
 #include "sched/policy.h"
 
@@ -105,20 +106,41 @@ Outcome<int> show_kernels(Context& context) {
   return kExitOk;
 }
 
+Outcome<int> show_fairness(Context& context, const std::string& path) {
+  const auto reply = ask(context, "GetFairness", {{"path", path}});
+  if (!reply) return reply.error();
+  const auto fairness = decode_reply(*reply, [](ipc::Fields& fields) {
+    ipc::Fairness read_one;
+    ipc::Fields nested = fields.object("fairness");
+    read(nested, read_one);
+    return read_one;
+  });
+  if (!fairness) return fairness.error();
+  if (context.json) {
+    print_json(context, *reply);
+    return kExitOk;
+  }
+  for (const std::string& line : fairness_lines(*fairness)) context.out << line << '\n';
+  return kExitOk;
+}
+
 }  // namespace
 
 Action declare_show(Arguments& arguments) {
   auto name = std::make_shared<std::string>();
-  auto kernels = std::make_shared<bool>(false);
+  auto kernels = std::make_shared<bool>(false), fairness = std::make_shared<bool>(false);
   arguments.add("NAME", *name, "The slice; '/' is the root");
   arguments.add_flag("--kernels", *kernels, "What policies for jobs have learnt about kernels, instead of a slice");
+  arguments.add_flag("--fairness", *fairness, "How well the programs in and below the slice were served lately");
 
-  return [name, kernels](Context& context) -> Outcome<int> {
+  return [name, kernels, fairness](Context& context) -> Outcome<int> {
+    if (*kernels && *fairness) return usage("show: give --kernels or --fairness, not both");
     if (*kernels && !name->empty()) return usage("show: --kernels goes without the name of a slice");
     if (*kernels) return show_kernels(context);
     if (name->empty()) return usage("show: give the name of a slice, or --kernels");
     const Outcome<std::string> path = slice_path(*name);
     if (!path) return path.error();
+    if (*fairness) return show_fairness(context, *path);
     const auto reply = ask(context, "GetSlice", {{"path", *path}});
     if (!reply) return reply.error();
     struct Shown {

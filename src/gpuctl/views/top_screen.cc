@@ -4,6 +4,7 @@
 
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
+#include "gpuctl/views/fairness_lines.h"
 #include "gpuctl/views/slice_rows.h"
 #include "gpuctl/views/top_model.h"
 
@@ -64,22 +65,31 @@ void add_table(std::vector<std::string>& lines, const Table& table, const Screen
   lines.insert(lines.end(), rows.begin(), rows.end());
 }
 
-Table slices_table(const std::vector<ipc::Slice>& slices) {
+/// With the fairness of each slice if it is known of any.
+Table slices_table(const ipc::Snapshot& now) {
   using enum Table::Align;
-  Table table({{"SLICE", left, 12},
-               {"RESERVE", right},
-               {"MAX", right},
-               {"WEIGHT", right, 0, 2},
-               {"PRIORITY", right, 0, 3},
-               {"POLICY", left, 0, 4},
-               {"GRANTED", right},
-               {"DEMAND", right},
-               {"CLIENTS", right, 0, 1}});
-  for (const TreeRow& row : tree_rows(slices)) {
+  std::vector<Table::Column> columns{{"SLICE", left, 12},     {"RESERVE", right},        {"MAX", right},
+                                     {"WEIGHT", right, 0, 2}, {"PRIORITY", right, 0, 3}, {"POLICY", left, 0, 4},
+                                     {"GRANTED", right},      {"DEMAND", right},         {"CLIENTS", right, 0, 1}};
+  const bool served = !now.fairness.empty();
+  if (served) columns.insert(columns.end(), {{"ANTT", right, 0, 5}, {"DNTT", right, 0, 6}, {"STP", right, 0, 7}});
+  Table table(std::move(columns));
+  for (const TreeRow& row : tree_rows(now.slices)) {
     const ipc::Slice& s = *row.slice;
-    table.add_row({row.label, reserve_text(s), max_text(s), std::to_string(s.weight), priority_text(s),
-                   printable(s.policy), std::to_string(s.granted), std::to_string(s.demand),
-                   std::to_string(s.clients)});
+    std::vector<std::string> cells{row.label,
+                                   reserve_text(s),
+                                   max_text(s),
+                                   std::to_string(s.weight),
+                                   priority_text(s),
+                                   printable(s.policy),
+                                   std::to_string(s.granted),
+                                   std::to_string(s.demand),
+                                   std::to_string(s.clients)};
+    if (const ipc::Fairness* f = fairness_of(now.fairness, s.path); f != nullptr && f->programs > 0)
+      cells.insert(cells.end(), {format_slowdown(f->antt), format_slowdown(f->dntt), format_slowdown(f->stp)});
+    else if (served)
+      cells.insert(cells.end(), 3, "-");
+    table.add_row(std::move(cells));
   }
   return table;
 }
@@ -153,7 +163,7 @@ std::vector<std::string> render_top(const ipc::Snapshot* before, const ipc::Snap
   for (const TopDevice& device : model.devices) lines.push_back(device_line(device, name_width, style));
 
   if (!lines.empty()) lines.emplace_back();
-  add_table(lines, slices_table(now.slices), style);
+  add_table(lines, slices_table(now), style);
   lines.emplace_back();
   if (model.clients.empty()) {
     lines.push_back(

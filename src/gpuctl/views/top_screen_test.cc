@@ -58,6 +58,15 @@ TEST(TopScreen, PlainText) {
           "us  server --port 80 /x"}));
 }
 
+TEST(TopScreen, FairnessIsShownWhereItIsKnown) {
+  ipc::Snapshot now = snapshot(2);
+  now.fairness = {{"/", 10, 2, 9, 2.5, 0.5, 0.83, 3, 9, 2.5, 0.5, 3}, {.slice = "ls", .seconds = 10, .launches = 4}};
+  const Lines lines = render_top(nullptr, now, {});
+  EXPECT_EQ(lines[2], "SLICE      RESERVE  MAX  WEIGHT  PRIORITY  POLICY  GRANTED  DEMAND  CLIENTS  ANTT  DNTT   STP");
+  EXPECT_EQ(lines[3], "/                -    -     100         0  share       108     132        0  2.50  0.50  0.83");
+  EXPECT_EQ(lines[6], "  ls             8    -     100        10  share         8       8        1     -     -     -");
+}
+
 TEST(TopScreen, FirstSampleHasNoRates) {
   const Lines lines = render_top(nullptr, snapshot(2), {});
   EXPECT_NE(lines.back().find("4711  ls             0  running         8        6         -        -"),

@@ -101,6 +101,7 @@ struct ClientSlot : ReportedUsage, WrittenGrant, PlaceInQueue {
   int device = -1;             ///< the daemon's index, -1: not managed
   std::uint32_t decided = 0;   ///< CapSM
   bool latest = false;         ///< it had demand when any client of the device last had
+  std::uint64_t watched = 0;   ///< number of the program on this device in sched::Fairness; 0: none yet
   std::uint64_t promised = 0;  ///< bytes of memory it was last granted, or reported to hold; 0: nothing limits it
 
   /// Its demand, as far as its policy for jobs admits it.

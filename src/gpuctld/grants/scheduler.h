@@ -27,6 +27,7 @@
 #include "sched/allocator.h"
 #include "sched/effective/effective.h"
 #include "sched/slice_tree.h"
+#include "sched/temporal/fairness.h"
 
 namespace gpuctl::daemon {
 
@@ -114,6 +115,10 @@ class Scheduler {
   Recorder::Part read_records(const void* reader, std::uint64_t now_ns);
   void forget_reader(const void* reader, std::uint64_t now_ns);
 
+  /// How well the programs in and below each slice are served, of launches that clients report: where a policy for jobs
+  /// rules over them, or launches are recorded. By path.
+  std::map<std::string, sched::FairnessFigures> fairness(std::uint64_t now_ns);
+
   /// Clients that are newly found to disobey.
   std::vector<Client*> check_deadlines(std::uint64_t now_ns);
 
@@ -177,6 +182,7 @@ class Scheduler {
   KernelKnowledge knowledge_;
   std::map<std::uint32_t, TokenBucket> learning_;  ///< by user
   Recorder recorder_;
+  sched::Fairness fairness_;
   std::uint64_t jobs_ = 0;
   std::vector<std::map<std::string, JobQueue>> queues_;  ///< by device, then path of the slice
   std::vector<ipc::Record> records_;                     ///< scratch

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gpuctld/grants/scheduler.h"
+#include "gpuctld/jobs/fairness_reports.h"
 
 namespace gpuctl::daemon {
 
@@ -117,12 +118,11 @@ void Scheduler::learn(std::uint64_t now_ns) {
           (record.evictions & ~(ipc::kWholeDevice | ipc::kOriginalForm)) >> ipc::kRecordDeviceShift;
       if (index >= client.slots().size() || client.slots()[index].device < 0) continue;
       const std::uint32_t sms = sms_[static_cast<std::size_t>(client.slots()[index].device)];
-      if ((record.evictions & ipc::kOriginalForm) != 0) {  // one of several, perhaps; it says its SMs itself
-        knowledge_.learn(uid, record, sms);
-        continue;
-      }
-      const sched::Time alone = knowledge_.learn(uid, record, sms, held_by(client, index, record));
-      if (recorder_.wanted() && alone > sched::Time{0}) this->record(client, index, record, alone);
+      const bool original = (record.evictions & ipc::kOriginalForm) != 0;          // one of several, perhaps
+      const auto held = original ? std::nullopt : held_by(client, index, record);  // it says its SMs itself
+      const sched::Time alone = knowledge_.learn(uid, record, sms, held);
+      note_launch(fairness_, client, index, record, alone, now_ns);
+      if (!original && recorder_.wanted() && alone > sched::Time{0}) this->record(client, index, record, alone);
     }
     // Some hashes may never get a name, so it is not tried at each call.
     if (!knowledge_.wants_names(uid) || now_ns < client.names_told_ns + kNamesEveryNs) continue;
@@ -168,6 +168,11 @@ void Scheduler::record(const Client& client, std::size_t slot, const ipc::Record
                   .capsm = std::clamp((launch.total + launch.per_sm - 1) / launch.per_sm, 1u, sms_[device]),
                   .evictions = evictions,
                   .evict_us = evictions == 0 ? 0 : static_cast<double>(launch.evict_ns) / evictions / 1000}});
+}
+
+std::map<std::string, sched::FairnessFigures> Scheduler::fairness(std::uint64_t now_ns) {
+  learn(now_ns);
+  return fairness_.figures(sched::Time{static_cast<std::int64_t>(now_ns)});
 }
 
 Recorder::Part Scheduler::read_records(const void* reader, std::uint64_t now_ns) {

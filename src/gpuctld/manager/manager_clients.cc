@@ -8,6 +8,7 @@
 #include "gpuctld/clock.h"
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/answers.h"
+#include "gpuctld/protocol/convert.h"
 #include "ipc/codec.h"
 #include "ipc/stub_map.h"
 
@@ -59,6 +60,14 @@ Answer Manager::forget_kernels(Session& session, ipc::Fields& fields) {
     uid = caller;
   if (uid != caller && !budgets_.exempt(caller)) return refuse_own("PermissionDenied", {{"path", "/"}});
   return success({{"forgotten", static_cast<std::int64_t>(scheduler_.knowledge().forget(uid))}});
+}
+
+Answer Manager::get_fairness(Session&, ipc::Fields& fields) {
+  const std::string path = fields.text("path");
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  if (scheduler_.tree().find(path) == nullptr) return refuse_own("NoSuchSlice", {{"path", path}});
+  return success({{"fairness", ipc::to_json(describe(path, scheduler_.fairness(now_ns())[path]))}});
 }
 
 Answer Manager::record(Session& session, ipc::Fields& fields) {

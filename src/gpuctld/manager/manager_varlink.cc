@@ -56,6 +56,7 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"HoldMemory", &Manager::hold_memory},   {"ReportKernels", &Manager::report_kernels},
       {"SetHint", &Manager::set_hint},         {"Kill", &Manager::kill},
       {"ReportFault", &Manager::report_fault}, {"ForgetKernels", &Manager::forget_kernels},
+      {"GetFairness", &Manager::get_fairness},
   };
   return table;
 }
@@ -166,6 +167,7 @@ Answer Manager::monitor(Session& session, ipc::Fields& fields) {
   snapshot.devices = describe_devices();
   snapshot.slices = describe_slices();
   snapshot.clients = describe_clients(nullptr, caller(session));
+  for (const auto& [path, figures] : scheduler_.fairness(began)) snapshot.fairness.push_back(describe(path, figures));
   Answer answer = success(ipc::to_json(snapshot));
   const std::size_t monitors = server_->streams() + (session.streaming() ? 0 : 1);
   answer.again =

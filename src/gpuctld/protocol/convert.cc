@@ -60,6 +60,21 @@ ipc::Slice describe(const std::string& path, const sched::Slice& slice, const sc
   return result;
 }
 
+ipc::Fairness describe(const std::string& path, const sched::FairnessFigures& figures) {
+  return {.slice = path,
+          .seconds = sched::kFairnessSeconds,
+          .programs = static_cast<std::int64_t>(figures.programs),
+          .bursts = static_cast<std::int64_t>(figures.bursts),
+          .antt = figures.applications.antt,
+          .dntt = figures.applications.dntt,
+          .stp = figures.applications.stp,
+          .worst = figures.applications.worst,
+          .launches = static_cast<std::int64_t>(figures.launches.count),
+          .launch_antt = figures.launches.mean,
+          .launch_dntt = figures.launches.deviation,
+          .launch_worst = figures.launches.worst};
+}
+
 ipc::Reply to_reply(const sched::SliceError& error) {
   using Code = sched::SliceError::Code;
   const auto reply = [](std::string_view name, boost::json::object parameters) {

@@ -1,0 +1,1 @@
+"""Compares two measurements figure by figure (docs/measurements.md)."""
