@@ -4,7 +4,7 @@
 //   attach SLICE | attach-null           -> code                 slice SIZE    -> code path     (SIZE 0: a null buffer)
 //   hint PRIORITY                        -> code                 grant DEVICE  -> code capsm demand holding priority
 //   grant-null                           -> code                 text CODE     -> gpuslice_error_string's words
-//   init                                 -> "ok": cuInit, context and streams 0 and 1
+//   init [PRIORITY]                      -> "ok": cuInit, context and streams 0 and 1, of that priority or 0
 //   critical STREAM ON                   -> code                 (before init: of no context)
 //   shared BYTES                         -> "ok": so much dynamic shared memory may launches of record have from now on
 //   launch STREAM BLOCKS ITERATIONS      -> "ok": record with 256 threads a block, into new memory
@@ -76,14 +76,17 @@ std::string grant(std::istringstream& arguments) {
   return line.str();
 }
 
-std::string init(std::istringstream&) {
+std::string init(std::istringstream& arguments) {
+  int priority = 0;
+  arguments >> priority;  // none: 0
   DRIVER_CHECK(cuInit(0));
   use_first_gpu();
   kernel = load_kernel(kRecordPtx, "record");
   void* word = nullptr;
   DRIVER_CHECK(cuMemHostAlloc(&word, sizeof *over, CU_MEMHOSTALLOC_DEVICEMAP));
   over = static_cast<unsigned*>(word);
-  for (Stream& stream : streams) DRIVER_CHECK(cuStreamCreate(&stream.handle, CU_STREAM_NON_BLOCKING));
+  for (Stream& stream : streams)
+    DRIVER_CHECK(cuStreamCreateWithPriority(&stream.handle, CU_STREAM_NON_BLOCKING, priority));
   return "ok";
 }
 

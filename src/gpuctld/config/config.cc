@@ -61,7 +61,7 @@ class Reader : public ConfigValues {
 
   template <class Duration>
   void daemon_value(const DaemonKey& key, const std::string& field, const toml::node& node, Duration& value) {
-    duration(field, node, key.greatest, value);
+    duration(field, node, key.least, key.greatest, value);
   }
   void daemon_value(const DaemonKey&, const std::string& field, const toml::node& node, bool& value) {
     boolean(field, node, value);

@@ -33,12 +33,14 @@ class ConfigValues {
 
   /// 1 to `greatest`, in the unit of `result`. On a problem `result` stays as it was.
   template <class Duration>
-  void duration(const std::string& field, const toml::node& node, std::int64_t greatest, Duration& result) {
+  void duration(const std::string& field, const toml::node& node, std::int64_t least, std::int64_t greatest,
+                Duration& result) {
     const auto value = integer(field, node);
     if (!value) return;
-    if (*value < 1 || *value > greatest)
-      return problem(node.source(), field,
-                     "must be 1 to " + std::to_string(greatest) + ", not " + std::to_string(*value));
+    if (*value < least || *value > greatest)
+      return problem(
+          node.source(), field,
+          "must be " + std::to_string(least) + " to " + std::to_string(greatest) + ", not " + std::to_string(*value));
     result = Duration(*value);
   }
 

@@ -18,7 +18,8 @@ struct DaemonKey {
   std::variant<Member<std::chrono::microseconds>, Member<std::chrono::milliseconds>, Member<OnDisobey>, Member<bool>,
                Member<std::optional<std::uint32_t>>>
       member;
-  std::int64_t greatest = 0;  ///< of a duration, in its unit; the least is 1
+  std::int64_t greatest = 0;  ///< of a duration, in its unit
+  std::int64_t least = 1;     ///< the same
   bool group = false;         ///< the number is a group's; otherwise it is a file mode
 };
 
@@ -29,6 +30,8 @@ inline constexpr std::array kDaemonKeys{
     DaemonKey{"longest_block_task_ms", &DaemonOptions::longest_block_task, 60'000},
     DaemonKey{"on_disobey", &DaemonOptions::on_disobey},
     DaemonKey{"always_preemptible", &DaemonOptions::always_preemptible},
+    DaemonKey{.name = "worker_time_us", .member = &DaemonOptions::worker_time, .greatest = 1'000'000, .least = 0},
+    DaemonKey{"always_end_workers", &DaemonOptions::always_end_workers},
     DaemonKey{"time_slices", &DaemonOptions::time_slices},
     DaemonKey{"software_gpu", &DaemonOptions::software_gpu},
     DaemonKey{"socket_mode", &DaemonOptions::socket_mode},

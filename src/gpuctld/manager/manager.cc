@@ -131,6 +131,8 @@ Conditions Manager::conditions() const {
   return {.time_sliced = !mps_active(),
           .sets_time_slices = config_.daemon.time_slices,
           .always_preemptible = config_.daemon.always_preemptible || options_.evict_storm.count() > 0,
+          .worker_time = config_.daemon.worker_time,
+          .always_end_workers = config_.daemon.always_end_workers,
           .deadline = config_.daemon.evict_deadline,
           .longest_block_task = config_.daemon.longest_block_task};
 }
