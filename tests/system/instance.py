@@ -127,9 +127,13 @@ class Conversation:
 
     def ask(self, *words):
         """The line that answers a command."""
+        self.tell(*words)
+        return self.answer(words)
+
+    def tell(self, *words):
+        """A command whose answer is read later."""
         self.process.stdin.write(" ".join(map(str, words)) + "\n")
         self.process.stdin.flush()
-        return self.answer(words)
 
     def answer(self, to):
         """The next line of the program; a program that says nothing for PATIENCE_S is ended."""

@@ -18,6 +18,7 @@
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/kernels/launch_params.h"
+#include "libgpuslice/launch/opaque_launch.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/stream_priority.h"
 #include "ptx/persistent_abi.h"
@@ -118,13 +119,12 @@ std::shared_ptr<ByHand> find(CUfunction function, int* error) {
 }
 
 /// Launches an ordinary kernel: the LaunchArgs in `block` are zero.
-CUresult launch_plain(CUfunction function, const LaunchConfig& config, std::vector<std::byte>& block) {
-  join_before(config.stream);
+CUresult launch_plain(CUfunction function, const LaunchConfig& config, CUstream stream, std::vector<std::byte>& block) {
   std::size_t size = block.size();
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, block.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                    CU_LAUNCH_PARAM_END};
   return driver().cuLaunchKernel(function, config.grid[0], config.grid[1], config.grid[2], config.block[0],
-                                 config.block[1], config.block[2], config.shared, config.stream, nullptr, extra);
+                                 config.block[1], config.block[2], config.shared, stream, nullptr, extra);
 }
 
 }  // namespace
@@ -143,7 +143,10 @@ int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, voi
   const Layout& layout = known ? known->layout : *asked;
   std::vector<std::byte> block;
   if (!pack(layout.params, layout.bytes, params, nullptr, block)) return GPUSLICE_ERROR_INVALID;
-  if (!known) return launch_plain(function, config, block);
+  if (!known) {
+    join_before(config.stream);
+    return launch_plain(function, config, config.stream, block);
+  }
 
   if (const auto priority = StreamPriorities::get().before_launch(config.stream))
     config.attributes = with_priority(nullptr, 0, *priority);
@@ -155,10 +158,20 @@ int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, voi
   CUresult result = CUDA_SUCCESS;
   const char* why = nullptr;
   // launch() takes the block only if it launches, so it gets copies.
-  if (instance && context->launch(*instance, LaunchConfig(config), std::vector<std::byte>(block), &result, &why) ==
-                      Context::Outcome::kLaunched)
-    return result;
-  result = launch_plain(function, config, block);
+  const Context::Outcome outcome =
+      instance ? context->launch(*instance, LaunchConfig(config), std::vector<std::byte>(block), &result, &why)
+               : Context::Outcome::kCannot;
+  if (outcome == Context::Outcome::kLaunched) return result;
+  const bool is_short = outcome == Context::Outcome::kOriginalForm;
+  if (context && !is_short) context->count_original_launch();
+  result = launch_opaque(context, &kernel, config.stream,
+                         {.blocks = config.block_tasks(),
+                          .confine = !is_short,
+                          .name = kernel.name.c_str(),
+                          .kernel = &kernel,
+                          .threads = config.threads(),
+                          .shared = config.shared},
+                         [&](CUstream where) { return launch_plain(function, config, where, block); });
   if (result != CUDA_SUCCESS && instance) {
     // The program may now allow the kernel more shared memory, so the driver is asked again how many blocks fit on an
     // SM.
