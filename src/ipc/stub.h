@@ -27,6 +27,8 @@ inline constexpr std::uint32_t kMaxDevices = 16;
 inline constexpr std::chrono::seconds kGrace{3};
 /// "No limit", as a number of CapSM: more than any GPU has, small enough that times 32 workers it still fits 32 bits.
 inline constexpr std::uint32_t kUnlimited = 0x00ffffff;
+/// Workers measure it with a clock of 32 bits, in nanoseconds, of which they can tell half a turn.
+inline constexpr std::uint32_t kLongestWorkerTimeUs = 1'000'000;
 
 /// daemon -> client, one per device, on a cache line of its own. The client writes Polled::limits.
 ///
@@ -41,7 +43,7 @@ struct alignas(64) Grant {
   std::uint32_t idle;
   /// SMs that only clients of its slice can have: the slice's reserve while it is kept.
   std::uint32_t reserve;
-  std::uint32_t flags;  ///< kMemoryLimited, kAlone, kFree, kReportWork, and a band of priorities (pack_band)
+  std::uint32_t flags;  ///< kMemoryLimited, kAlone, kFree, kReportWork, kWorkersEnd, a band of priorities (pack_band)
   /// Where its SMs begin, for kernels that can only be confined by number; busy clients are kept apart.
   std::uint32_t first;
   std::uint64_t memory_max;  ///< bytes, if limited: the least limit of its slice and those above, shared by all there
@@ -57,6 +59,8 @@ inline constexpr std::uint32_t kAlone = 2;
 inline constexpr std::uint32_t kFree = 4;
 /// The client must wake the daemon when work begins, because SMs of its slice may be lent.
 inline constexpr std::uint32_t kReportWork = 8;
+/// A worker of the client ends when it has worked for Stub::worker_time_us.
+inline constexpr std::uint32_t kWorkersEnd = 16;
 
 /// Grant::flags: which of the GPU's priority levels the client's streams use: part `rank`, from below and from 0, of
 /// `count` equal parts. Bands of two clients may have different counts. {0, 1}: all levels.
@@ -178,7 +182,8 @@ struct Stub {
   std::uint32_t records_written;  ///< client: Records so far; the latest is at place (records_written - 1) % kRecords
   /// daemon: how many of these it has read. A client that is kRecords ahead drops new ones.
   std::uint32_t records_read;
-  std::uint32_t reserved[7];
+  std::uint32_t worker_time_us;  ///< daemon: what kWorkersEnd means, at most kLongestWorkerTimeUs
+  std::uint32_t reserved[6];
   /// client: +1 at least five times a second while its process runs, its sign of life. 0: it gives none.
   std::uint32_t beat;
   Grant grant[kMaxDevices];

@@ -65,6 +65,7 @@ struct ClientUsage {
   std::int64_t sms_told = 0;             ///< how many SMs the program is told of; 0: all, or it has not asked
   std::int64_t priority_rank = 0;        ///< rank of its slice's priority among ...
   std::int64_t priorities = 1;           ///< ... this many different ones
+  std::int64_t worker_time_us = 0;       ///< after which workers of its kernels end; 0: they do not
   std::string time_slice = "not tried";  ///< or "in force", "no channel groups", "refused"
   std::int64_t time_slice_us = 0;
   std::int64_t channel_groups = 0;

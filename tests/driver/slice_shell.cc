@@ -4,10 +4,11 @@
 //   attach SLICE | attach-null           -> code                 slice SIZE    -> code path     (SIZE 0: a null buffer)
 //   hint PRIORITY                        -> code                 grant DEVICE  -> code capsm demand holding priority
 //   grant-null                           -> code                 text CODE     -> gpuslice_error_string's words
-//   init                                 -> "ok": cuInit, context and streams 0 and 1
+//   init [PRIORITY]                      -> "ok": cuInit, context and streams 0 and 1, of that priority or 0
 //   critical STREAM ON                   -> code                 (before init: of no context)
 //   shared BYTES                         -> "ok": so much dynamic shared memory may launches of record have from now on
 //   launch STREAM BLOCKS ITERATIONS      -> "ok": record with 256 threads a block, into new memory
+//   graph STREAM BLOCKS ITERATIONS       -> "ok": the same in a graph
 //   capture STREAM MS                    -> code: of a capture into which nothing goes, of a mode in which other
 //                                        threads may end it
 //   finish                               -> "ok" once all kernels have ended; blocks that have not begun do nothing
@@ -76,14 +77,17 @@ std::string grant(std::istringstream& arguments) {
   return line.str();
 }
 
-std::string init(std::istringstream&) {
+std::string init(std::istringstream& arguments) {
+  int priority = 0;
+  arguments >> priority;  // none: 0
   DRIVER_CHECK(cuInit(0));
   use_first_gpu();
   kernel = load_kernel(kRecordPtx, "record");
   void* word = nullptr;
   DRIVER_CHECK(cuMemHostAlloc(&word, sizeof *over, CU_MEMHOSTALLOC_DEVICEMAP));
   over = static_cast<unsigned*>(word);
-  for (Stream& stream : streams) DRIVER_CHECK(cuStreamCreate(&stream.handle, CU_STREAM_NON_BLOCKING));
+  for (Stream& stream : streams)
+    DRIVER_CHECK(cuStreamCreateWithPriority(&stream.handle, CU_STREAM_NON_BLOCKING, priority));
   return "ok";
 }
 
@@ -97,7 +101,8 @@ std::string shared(std::istringstream& arguments) {
   return "ok";
 }
 
-std::string launch(std::istringstream& arguments) {
+/// `in_graph`: the kernel is captured, and its graph is launched.
+std::string launch_record(std::istringstream& arguments, bool in_graph) {
   Stream& stream = next_stream(arguments);
   stream.blocks = next<unsigned>(arguments);
   auto iterations = next<unsigned>(arguments);
@@ -107,8 +112,25 @@ std::string launch(std::istringstream& arguments) {
   CUdeviceptr word = 0;
   DRIVER_CHECK(cuMemHostGetDevicePointer(&word, over, 0));
   void* parameters[] = {&stream.records, &word, &iterations};
+  if (in_graph) DRIVER_CHECK(cuStreamBeginCapture(stream.handle, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   DRIVER_CHECK(cuLaunchKernel(kernel, stream.blocks, 1, 1, kThreads, 1, 1, 0, stream.handle, parameters, nullptr));
+  if (!in_graph) return "ok";
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  DRIVER_CHECK(cuStreamEndCapture(stream.handle, &graph));
+  DRIVER_CHECK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  DRIVER_CHECK(cuGraphDestroy(graph));
+  DRIVER_CHECK(cuGraphLaunch(exec, stream.handle));
+  DRIVER_CHECK(cuGraphExecDestroy(exec));  // what runs of it goes on
   return "ok";
+}
+
+std::string launch(std::istringstream& arguments) {
+  return launch_record(arguments, false);
+}
+
+std::string graph(std::istringstream& arguments) {
+  return launch_record(arguments, true);
 }
 
 std::string capture(std::istringstream& arguments) {
@@ -152,6 +174,7 @@ const std::map<std::string, Command> kCommands = {
     {"critical", critical},
     {"shared", shared},
     {"launch", launch},
+    {"graph", graph},
     {"capture", capture},
     {"finish", finish},
     {"records", records},

@@ -33,6 +33,8 @@ DRIVER_PROGRAMS = BUILD / "tests/driver"
 SMS = 8
 # Beside ALWAYS_REWRITTEN: block-tasks count as short, as they do on a GPU: workers claim them without having looked.
 ALL_SHORT = ALWAYS_REWRITTEN + "block_target_us = 1000000\n"
+# Workers end after each claim.
+ENDING = ALWAYS_REWRITTEN + "worker_time_us = 1\nalways_end_workers = true\n"
 SLOW_S = 5  # a test that takes longer says so
 # With sanitizers, what is to be watched while it runs is to take as much longer as whoever watches it.
 SLOWER = 5 if os.environ.get("GPUCTL_SANITIZER_RUNTIME") else 1
@@ -125,9 +127,13 @@ class Conversation:
 
     def ask(self, *words):
         """The line that answers a command."""
+        self.tell(*words)
+        return self.answer(words)
+
+    def tell(self, *words):
+        """A command whose answer is read later."""
         self.process.stdin.write(" ".join(map(str, words)) + "\n")
         self.process.stdin.flush()
-        return self.answer(words)
 
     def answer(self, to):
         """The next line of the program; a program that says nothing for PATIENCE_S is ended."""

@@ -9,6 +9,7 @@ import instance
 
 PROGRAM = instance.CUDA_PROGRAMS / "preemptible"
 LEAST_EVICTIONS = 100
+FEW_ROUNDS = 20
 STORM_US = 10000  # between two random grants
 
 
@@ -33,6 +34,11 @@ class Preemptible(instance.SystemTest):
 
     def test_storm_of_eager_workers(self):
         self.storm(config=instance.ALL_SHORT)
+
+    def test_workers_that_end(self):
+        self.start_daemon("--evict-storm", STORM_US, config=instance.ENDING + "block_target_us = 1000000\n")
+        self.gpuctl("create-slice", "s")
+        self.assert_right(self.start_program(FEW_ROUNDS, GPUCTL_SLICE="s"), FEW_ROUNDS)
 
     def storm(self, **daemon):
         self.start_daemon("--evict-storm", STORM_US, **daemon)

@@ -48,6 +48,7 @@ class Random(instance.SystemTest):
             batch = range(first, min(first + BATCH, self.seeds.stop))
             expected = self.plain(batch)
             self.compare(batch, "rewritten", expected)
+            self.compare(batch, "ending", expected, config=instance.ENDING)
             evictions += self.compare(batch, "evicted", expected, ("--evict-storm", STORM_US), SLOWLY_NS)
             evictions += self.compare(batch, "resized", expected, warp_instruction_ns=SLOWLY_NS, resize=True)
             kernels += sum("together" not in line for line in expected)
@@ -70,9 +71,9 @@ class Random(instance.SystemTest):
             raise Wrong(self.reached(program, seeds), f"original: {program.process.returncode}: {program.err()}")
         return program.out().splitlines()
 
-    def compare(self, seeds, way, expected, options=(), warp_instruction_ns=0, resize=False):
+    def compare(self, seeds, way, expected, options=(), warp_instruction_ns=0, resize=False, **daemon):
         """Runs the seeds in a slice and returns how often they were evicted."""
-        with self.slice(options, warp_instruction_ns):
+        with self.slice(options, warp_instruction_ns, **daemon):
             client = self.start_in(
                 "s",
                 RANDOM_KERNELS,
@@ -126,14 +127,14 @@ class Random(instance.SystemTest):
         self.assertLessEqual(len(opaque), (1 - LEAST_EVICTABLE) * len(kernels) + 1, opaque)
 
     @contextlib.contextmanager
-    def slice(self, options, warp_instruction_ns):
+    def slice(self, options, warp_instruction_ns, **daemon):
         """A daemon with one slice, "s", of its own."""
         self.env["SOFTGPU_WARP_INSTRUCTION_NS"] = str(warp_instruction_ns)
-        daemon = self.start_daemon(*options)
+        gpuctld = self.start_daemon(*options, **daemon)
         self.gpuctl("create-slice", "s")
         yield
-        daemon.process.terminate()
-        self.assertEqual(daemon.wait(), 0, daemon.err())
+        gpuctld.process.terminate()
+        self.assertEqual(gpuctld.wait(), 0, gpuctld.err())
         # Rewritten kernels are cached, and slices remembered: neither is of use any more.
         shutil.rmtree(self.scratch / "cache", ignore_errors=True)
         shutil.rmtree(self.state, ignore_errors=True)

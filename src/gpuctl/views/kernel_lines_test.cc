@@ -42,6 +42,11 @@ TEST(InForceLines, SayWhatAndHowThePriorityStands) {
   EXPECT_EQ(in_force_lines(client)[1], "in force on GPU 1: reserve; priority 2 of 3 from below; told of 124 SMs");
   client.usage[1].sms_told = 1;
   EXPECT_EQ(in_force_lines(client)[1], "in force on GPU 1: reserve; priority 2 of 3 from below; told of 1 SM");
+  client.usage[1].sms_told = 0;
+  client.usage[0].worker_time_us = client.usage[1].worker_time_us = 200;
+  EXPECT_EQ(in_force_lines(client), (Lines{"in force on GPU 0: nothing, so its kernels keep their original form",
+                                           "in force on GPU 1: reserve; priority 2 of 3 from below; workers end after "
+                                           "200 us"}));
 }
 
 TEST(TurnLines, SayHowLongAndWhy) {

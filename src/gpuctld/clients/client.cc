@@ -165,7 +165,8 @@ void Client::write_grant_if_new(std::size_t index, std::uint32_t capsm, std::uin
 
 std::uint32_t Terms::flags() const {
   return ipc::pack_band(band) | (memory_max ? ipc::kMemoryLimited : 0) | (alone ? ipc::kAlone : 0) |
-         (in_force == InForce::nothing ? ipc::kFree : 0) | (reports_work ? ipc::kReportWork : 0);
+         (in_force == InForce::nothing ? ipc::kFree : 0) | (reports_work ? ipc::kReportWork : 0) |
+         (worker_time_us != 0 ? ipc::kWorkersEnd : 0);
 }
 
 void Client::write_terms(std::size_t index, const Terms& terms) {
@@ -183,6 +184,7 @@ void Client::write_terms(std::size_t index, const Terms& terms) {
   ipc::store(grant.first, terms.first);
   ipc::store(grant.memory_max, terms.memory_max.value_or(0));
   ipc::store(stub_->guaranteed_sms[index], terms.guaranteed);
+  if (terms.worker_time_us != 0) ipc::store(stub_->worker_time_us, terms.worker_time_us);
   ipc::store(grant.flags, terms.flags());
 }
 
@@ -270,6 +272,7 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
   result.sms_told = std::min(ipc::load(stub_->told_sms[index]), kMaxSms);
   result.priority_rank = slot.terms.band.rank;
   result.priorities = slot.terms.band.count;
+  result.worker_time_us = slot.terms.worker_time_us;
   result.time_slice = kTimeSliceNames[static_cast<std::size_t>(time_slice)];
   if (time_slice == ipc::TimeSlice::in_force) result.time_slice_us = ipc::load(shared.time_slice_us);
   result.channel_groups = ipc::load(shared.channel_groups);

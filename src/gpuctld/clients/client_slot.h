@@ -34,7 +34,7 @@ struct ClientJob {
   bool operator==(const ClientJob&) const = default;
 };
 
-/// What a client's page says of one device beside the grant: the words of ipc::Grant, and Stub::guaranteed_sms.
+/// What a client's page says of one device beside the grant: the words of ipc::Grant, and some of ipc::Stub.
 struct Terms {
   std::int32_t priority = 0;
   ipc::PriorityBand band;
@@ -47,6 +47,7 @@ struct Terms {
   InForce in_force = InForce::nothing;  ///< ipc::kFree stands for `nothing`
   bool alone = false;                   ///< ipc::kAlone
   bool reports_work = false;            ///< ipc::kReportWork
+  std::uint32_t worker_time_us = 0;     ///< Stub::worker_time_us with ipc::kWorkersEnd; 0: workers do not end
 
   std::uint32_t flags() const;
   bool operator==(const Terms&) const = default;

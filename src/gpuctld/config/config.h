@@ -27,6 +27,9 @@ struct DaemonOptions {
   OnDisobey on_disobey = OnDisobey::report;
   /// Kernels keep their preemptible form even if nothing in force needs it (in_force.h).
   bool always_preemptible = false;
+  /// How long a worker works before it ends, in a client that others outrank; 0: it does not end.
+  std::chrono::microseconds worker_time{0};
+  bool always_end_workers = false;                 ///< workers end in all clients
   bool time_slices = true;                         ///< the daemon sets how long turns on the GPU last (time_slices.h)
   std::chrono::microseconds second_time_slice{0};  ///< of programs that come second; 0: chosen by what they do
   bool software_gpu = false;                       ///< manage the software GPU instead of NVIDIA GPUs

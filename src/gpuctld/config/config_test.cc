@@ -50,6 +50,8 @@ on_disobey = "stop"
 time_slices = false
 second_time_slice_us = 200
 always_preemptible = true
+worker_time_us = 200
+always_end_workers = true
 socket_mode = "0660"
 socket_group = 44
 
@@ -85,6 +87,8 @@ max = "unlimited"
   EXPECT_FALSE(config.daemon.time_slices);
   EXPECT_EQ(config.daemon.second_time_slice, std::chrono::microseconds(200));
   EXPECT_TRUE(config.daemon.always_preemptible);
+  EXPECT_EQ(config.daemon.worker_time.count(), 200);
+  EXPECT_TRUE(config.daemon.always_end_workers);
   EXPECT_EQ(config.daemon.socket_mode, 0660u);
   EXPECT_EQ(config.daemon.socket_group, 44u);
   ASSERT_EQ(config.devices.size(), 2u);
@@ -101,9 +105,8 @@ max = "unlimited"
 TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_EQ(problem("[daemon]\nlatency_traget_us = 5\n"),
             "2:1: daemon.latency_traget_us: unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, "
-            "longest_block_task_ms, lease_ms, on_disobey, always_preemptible, time_slices, second_time_slice_us, "
-            "software_gpu, socket_mode, "
-            "socket_group");
+            "longest_block_task_ms, lease_ms, on_disobey, always_preemptible, worker_time_us, always_end_workers, "
+            "time_slices, second_time_slice_us, software_gpu, socket_mode, socket_group");
   EXPECT_EQ(problem("[slice.ls]\nreserve = \"8\"\n"), "2:11: slice.\"ls\".reserve: must be an integer");
   EXPECT_EQ(problem("[slice.ls]\nweight = 0\n"), "2:10: slice.\"ls\".weight: must be 1 to 10000, not 0");
   EXPECT_EQ(problem("[slice.ls]\npolicy = \"best\"\n"),

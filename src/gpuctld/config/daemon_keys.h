@@ -19,7 +19,7 @@ struct DaemonKey {
                Member<std::optional<std::uint32_t>>>
       member;
   std::int64_t greatest = 0;  ///< of a duration, in its unit
-  std::int64_t least = 1;     ///< of a duration
+  std::int64_t least = 1;     ///< the same
   bool group = false;         ///< the number is a group's; otherwise it is a file mode
 };
 
@@ -31,8 +31,11 @@ inline constexpr std::array kDaemonKeys{
     DaemonKey{"lease_ms", &DaemonOptions::lease, 3'600'000},
     DaemonKey{"on_disobey", &DaemonOptions::on_disobey},
     DaemonKey{"always_preemptible", &DaemonOptions::always_preemptible},
+    DaemonKey{.name = "worker_time_us", .member = &DaemonOptions::worker_time, .greatest = 1'000'000, .least = 0},
+    DaemonKey{"always_end_workers", &DaemonOptions::always_end_workers},
     DaemonKey{"time_slices", &DaemonOptions::time_slices},
-    DaemonKey{"second_time_slice_us", &DaemonOptions::second_time_slice, 1'000'000, 0},
+    DaemonKey{
+        .name = "second_time_slice_us", .member = &DaemonOptions::second_time_slice, .greatest = 1'000'000, .least = 0},
     DaemonKey{"software_gpu", &DaemonOptions::software_gpu},
     DaemonKey{"socket_mode", &DaemonOptions::socket_mode},
     DaemonKey{.name = "socket_group", .member = &DaemonOptions::socket_group, .group = true},

@@ -41,6 +41,9 @@ struct Conditions {
   bool sets_time_slices = false;           ///< the administrator wants to set how long turns last
   std::uint32_t second_time_slice_us = 0;  ///< of programs that come second (time_slices.h); 0: chosen there
   bool always_preemptible = false;         ///< all clients must be ready to give SMs back, whatever is in force
+  /// How long a worker works before it ends, in a client that others outrank, or in all; 0: it does not end.
+  std::chrono::microseconds worker_time{};
+  bool always_end_workers = false;
   /// How much longer than it lately took (LeavingTimes) a client may take to give SMs back. Then other clients get them
   /// all the same.
   std::chrono::nanoseconds deadline = DaemonOptions{}.evict_deadline;
@@ -151,6 +154,7 @@ class Scheduler {
   void decide_anew(std::uint64_t now_ns);
   void gather_members();
   void add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members) const;
+  void add_worker_time(bool time_sliced, std::vector<DeviceGrants::Member>& members) const;
   void rebuild_queues(std::uint64_t now_ns);
   void learn(std::uint64_t now_ns);
   std::optional<GrantHistory::Held> held_by(Client& client, std::size_t index, const ipc::Record& launch) const;

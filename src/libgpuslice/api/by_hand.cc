@@ -18,6 +18,7 @@
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/kernels/launch_params.h"
+#include "libgpuslice/launch/opaque_launch.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/stream_priority.h"
 #include "ptx/persistent_abi.h"
@@ -31,9 +32,10 @@ using gpuctl::ptx::HostSlot;
 using gpuctl::ptx::LaunchArgs;
 
 // Kernels that are already compiled depend on these. A change of them must increase GPUSLICE_DEVICE_ABI.
-static_assert(GPUSLICE_DEVICE_ABI == 3);
-static_assert(sizeof(LaunchArgs) == 112 && offsetof(LaunchArgs, slot) == 0 && offsetof(LaunchArgs, total) == 24 &&
-              offsetof(LaunchArgs, chunk) == 44 && offsetof(LaunchArgs, order) == 96);
+static_assert(GPUSLICE_DEVICE_ABI == 4);
+static_assert(sizeof(LaunchArgs) == 120 && offsetof(LaunchArgs, slot) == 0 && offsetof(LaunchArgs, total) == 24 &&
+              offsetof(LaunchArgs, chunk) == 44 && offsetof(LaunchArgs, order) == 96 &&
+              offsetof(LaunchArgs, ends_after) == 112);
 static_assert(sizeof(DeviceSlot) == 512 && offsetof(DeviceSlot, left) == 144 && offsetof(DeviceSlot, here) == 256);
 static_assert(sizeof(HostSlot) == 64 && offsetof(HostSlot, left) == 16 && offsetof(HostSlot, start_ns) == 32);
 
@@ -117,13 +119,12 @@ std::shared_ptr<ByHand> find(CUfunction function, int* error) {
 }
 
 /// Launches an ordinary kernel: the LaunchArgs in `block` are zero.
-CUresult launch_plain(CUfunction function, const LaunchConfig& config, std::vector<std::byte>& block) {
-  join_before(config.stream);
+CUresult launch_plain(CUfunction function, const LaunchConfig& config, CUstream stream, std::vector<std::byte>& block) {
   std::size_t size = block.size();
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, block.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                    CU_LAUNCH_PARAM_END};
   return driver().cuLaunchKernel(function, config.grid[0], config.grid[1], config.grid[2], config.block[0],
-                                 config.block[1], config.block[2], config.shared, config.stream, nullptr, extra);
+                                 config.block[1], config.block[2], config.shared, stream, nullptr, extra);
 }
 
 }  // namespace
@@ -142,7 +143,10 @@ int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, voi
   const Layout& layout = known ? known->layout : *asked;
   std::vector<std::byte> block;
   if (!pack(layout.params, layout.bytes, params, nullptr, block)) return GPUSLICE_ERROR_INVALID;
-  if (!known) return launch_plain(function, config, block);
+  if (!known) {
+    join_before(config.stream);
+    return launch_plain(function, config, config.stream, block);
+  }
 
   if (const auto priority = StreamPriorities::get().before_launch(config.stream))
     config.attributes = with_priority(nullptr, 0, *priority);
@@ -154,10 +158,20 @@ int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, voi
   CUresult result = CUDA_SUCCESS;
   const char* why = nullptr;
   // launch() takes the block only if it launches, so it gets copies.
-  if (instance && context->launch(*instance, LaunchConfig(config), std::vector<std::byte>(block), &result, &why) ==
-                      Context::Outcome::kLaunched)
-    return result;
-  result = launch_plain(function, config, block);
+  const Context::Outcome outcome =
+      instance ? context->launch(*instance, LaunchConfig(config), std::vector<std::byte>(block), &result, &why)
+               : Context::Outcome::kCannot;
+  if (outcome == Context::Outcome::kLaunched) return result;
+  const bool is_short = outcome == Context::Outcome::kOriginalForm;
+  if (context && !is_short) context->count_original_launch();
+  result = launch_opaque(context, &kernel, config.stream,
+                         {.blocks = config.block_tasks(),
+                          .confine = !is_short,
+                          .name = kernel.name.c_str(),
+                          .kernel = &kernel,
+                          .threads = config.threads(),
+                          .shared = config.shared},
+                         [&](CUstream where) { return launch_plain(function, config, where, block); });
   if (result != CUDA_SUCCESS && instance) {
     // The program may now allow the kernel more shared memory, so the driver is asked again how many blocks fit on an
     // SM.

@@ -43,6 +43,12 @@ bool GrantView::tells_work() const {
   return grant() && (ipc::load(grant()->flags) & ipc::kReportWork) != 0;
 }
 
+std::chrono::microseconds GrantView::worker_time() const {
+  if (!grant() || (ipc::load(grant()->flags) & ipc::kWorkersEnd) == 0) return {};
+  const ipc::Stub* stub = Client::get().stub();
+  return std::chrono::microseconds(std::min(ipc::load(stub->worker_time_us), ipc::kLongestWorkerTimeUs));
+}
+
 std::uint32_t GrantView::first_sm() const {
   return grant() ? std::min(ipc::load(grant()->first), sms_) : 0;
 }

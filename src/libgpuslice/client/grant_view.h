@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 #include "ipc/stub.h"
@@ -28,6 +29,8 @@ class GrantView {
   bool tells_work() const;
   /// Whether no other client is on the GPU, so that it may have all SMs.
   bool alone() const;
+  /// How long a worker works before it ends, so that blocks of greater priority get in; 0: until nothing is left.
+  std::chrono::microseconds worker_time() const;
   /// The first of its SMs, for kernels that are confined by SM number.
   std::uint32_t first_sm() const;
 

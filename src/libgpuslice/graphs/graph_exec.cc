@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <new>
-#include <optional>
 #include <unordered_map>
 
 #include "libgpuslice/agent/contexts.h"
@@ -165,19 +164,17 @@ CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
     if (kernel.enabled) blocks = std::max(blocks, kernel.config.block_tasks());
   }
   if (!context) return call();
-  std::optional<Opaque::Turn> turn;
+  Opaque::Launch original{.blocks = blocks, .confine = false};
   if (blocks > 0 && !capturing_anything()) {
     context->count_original_launch();
-    Opaque::Launch launch{.blocks = blocks, .confine = false};
-    if (candidates.empty() && context->view().jobs() != gpuctl::ipc::kNoJobs) launch.kernel = as_kernel();
-    if (launch.kernel) launch.kernel->count_launch();
-    turn.emplace(context->opaque(), stream, launch);
+    if (candidates.empty() && context->view().jobs() != gpuctl::ipc::kNoJobs) original.kernel = as_kernel();
+    if (original.kernel) original.kernel->count_launch();
   }
   const auto arm = [&](std::size_t number, const Launch* launch) {
     GraphKernel& kernel = *kernels[number];
     return launch ? rewrite(kernel, *launch) : restore(kernel);
   };
-  return context->launch_graph(stream, candidates, !of_.chain, arm, call);
+  return context->launch_graph(stream, candidates, original, !of_.chain, arm, call);
 }
 
 /// For policies for jobs, a graph without kernels in persistent form counts as one kernel. It is identified by its

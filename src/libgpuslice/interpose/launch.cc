@@ -10,6 +10,7 @@
 #include "libgpuslice/kernels/co_residency.h"
 #include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/kernels/launch_params.h"
+#include "libgpuslice/launch/opaque_launch.h"
 #include "libgpuslice/memory/memory_reserve.h"
 #include "libgpuslice/modules/first_launch.h"
 #include "libgpuslice/streams/joining.h"
@@ -56,32 +57,6 @@ const char* why_original(const CoResidency& co_residency, bool takes_attributes,
   if (co_residency) return co_residency.how;
   if (!takes_attributes) return "with attributes its other form cannot have";
   return said ? said : "with blocks its other form cannot have";
-}
-
-/// Launches a kernel in original form, when and where its slice allows it to start.
-template <class Plain>
-CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, const Opaque::Launch& launch,
-                       Plain plain) {
-  const bool capture = capturing_anything();
-  if (capture) context = nullptr;
-  if (kernel)
-    kernel->unlimited = context ? nullptr : capture ? "a stream was being captured" : "its context is not managed";
-  if (!context) {
-    if (!capture) join_before(stream);
-    return plain(stream);
-  }
-  context->use_stream(stream);
-  Opaque::Turn turn(context->opaque(), stream, launch);
-  CUresult result = plain(turn.stream());
-  if (result != CUDA_SUCCESS && turn.confined()) result = plain(turn.anywhere("it does not run on those granted"));
-  if (result != CUDA_SUCCESS) turn.give_up();
-  if (kernel) {
-    // The launch was counted, and perhaps reported, before its turn came.
-    const bool elsewhere = kernel->confined_sms.exchange(turn.sms()) != turn.sms();
-    const bool otherwise = kernel->anywhere.exchange(turn.why_anywhere()) != turn.why_anywhere();
-    if (elsewhere || otherwise) kernel->changed = true;
-  }
-  return result;
 }
 
 /// Makes a kernel known that the program did not look up by name (cuFFT launches such kernels), from what the driver

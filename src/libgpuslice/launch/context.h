@@ -66,14 +66,15 @@ class Context final : public Opaque::Owner, public LaunchSource {
   Outcome launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result,
                  const char** why);
 
-  /// Launches a graph. `candidates`, at most kMostGraphKernels, come in an order in which they may run. `branches`:
-  /// some of them may run at the same time. Calls `arm(number, launch)` for each candidate in that order, to write the
-  /// kernel into the graph as `launch` says, or in its original form if `launch` is null. Then calls `launch_it`.
-  /// Neither is called with a lock held that the agent takes. Returns the result of launch_it(), or the error of an
-  /// arm() call that could not restore a kernel's original form.
+  /// Launches a graph. `candidates`, at most kMostGraphKernels, come in an order in which they may run. `original`: its
+  /// other kernels, as one launch in original form; without blocks there are none. `branches`: some of the candidates
+  /// may run at the same time. If any kernel has its original form, the launch waits for a grant. Calls `arm(number,
+  /// launch)` for each candidate in that order, to write the kernel into the graph as `launch` says, or in its original
+  /// form if `launch` is null. Then calls `launch_it`. Neither is called with a lock held that the agent takes. Returns
+  /// the result of launch_it(), or the error of an arm() call that could not restore a kernel's original form.
   using Arm = std::function<CUresult(std::size_t, const Launch*)>;
-  CUresult launch_graph(CUstream stream, const std::vector<GraphCandidate>& candidates, bool branches, const Arm& arm,
-                        const std::function<CUresult()>& launch_it);
+  CUresult launch_graph(CUstream stream, const std::vector<GraphCandidate>& candidates, Opaque::Launch original,
+                        bool branches, const Arm& arm, const std::function<CUresult()>& launch_it);
 
   /// The program is about to put something into a stream that may wait there.
   ///

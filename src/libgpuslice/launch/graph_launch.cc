@@ -4,6 +4,10 @@
 //
 // The book lists the kernels one after the other. If the graph has branches, several of them may run at the same time,
 // and the agent looks at all of those (Stream::visit_heads).
+#include <algorithm>
+#include <optional>
+
+#include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/issue.h"
@@ -30,8 +34,8 @@ std::unique_ptr<Launch> prepare(const GraphCandidate& candidate) {
 
 }  // namespace
 
-CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate>& candidates, bool branches,
-                               const Arm& arm, const std::function<CUresult()>& launch_it) {
+CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate>& candidates, Opaque::Launch original,
+                               bool branches, const Arm& arm, const std::function<CUresult()>& launch_it) {
   struct Booked {
     std::size_t candidate;
     std::unique_ptr<Launch> owned;
@@ -54,6 +58,14 @@ CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate
     if (!booked.empty()) stream = &state_.book.stream_of(handle);
     if (stream && why_crowded(*stream)) booked.clear(), stream = nullptr;
   }
+  for (std::size_t i = 0, next = 0; i < candidates.size(); ++i) {
+    if (next < booked.size() && booked[next].candidate == i)
+      ++next;
+    else
+      original.blocks = std::max(original.blocks, candidates[i].config->block_tasks());
+  }
+  std::optional<Opaque::Turn> turn;
+  if (original.blocks > 0 && !capturing_anything()) turn.emplace(opaque(), handle, original);
   std::unique_lock<std::mutex> issue;
   if (stream) {
     booked.back().launch->graph.counts = true;

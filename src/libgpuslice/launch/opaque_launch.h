@@ -1,0 +1,41 @@
+// A launch in original form.
+#pragma once
+
+#include <cuda.h>
+
+#include "libgpuslice/driver/capture.h"
+#include "libgpuslice/kernels/kernels.h"
+#include "libgpuslice/launch/context.h"
+#include "libgpuslice/streams/joining.h"
+#include "libgpuslice/streams/opaque.h"
+
+namespace gpuslice {
+
+/// Launches a kernel in original form, when and where its slice allows it to start: `plain(stream)` makes the driver's
+/// call. `context`, which must be current, and `kernel` may be null.
+template <class Plain>
+CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, const Opaque::Launch& launch,
+                       Plain plain) {
+  const bool capture = capturing_anything();
+  if (capture) context = nullptr;
+  if (kernel)
+    kernel->unlimited = context ? nullptr : capture ? "a stream was being captured" : "its context is not managed";
+  if (!context) {
+    if (!capture) join_before(stream);
+    return plain(stream);
+  }
+  context->use_stream(stream);
+  Opaque::Turn turn(context->opaque(), stream, launch);
+  CUresult result = plain(turn.stream());
+  if (result != CUDA_SUCCESS && turn.confined()) result = plain(turn.anywhere("it does not run on those granted"));
+  if (result != CUDA_SUCCESS) turn.give_up();
+  if (kernel) {
+    // The launch was counted, and perhaps reported, before its turn came.
+    const bool elsewhere = kernel->confined_sms.exchange(turn.sms()) != turn.sms();
+    const bool otherwise = kernel->anywhere.exchange(turn.why_anywhere()) != turn.why_anywhere();
+    if (elsewhere || otherwise) kernel->changed = true;
+  }
+  return result;
+}
+
+}  // namespace gpuslice
