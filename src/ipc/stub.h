@@ -16,6 +16,8 @@
 namespace gpuctl::ipc {
 
 inline constexpr std::uint32_t kStubMagic = 0x67637462;  // "gctb"
+/// Another layout, or another meaning of what is there, raises it. A flag or a reserved word that gains a meaning does
+/// not, if the other side may ignore it and 0 means what was before.
 inline constexpr std::uint32_t kStubVersion = 7;
 inline constexpr std::uint32_t kMaxDevices = 16;
 /// "No limit", as a number of CapSM: more than any GPU has, small enough that times 32 workers it still fits 32 bits.
@@ -34,7 +36,7 @@ struct alignas(64) Grant {
   std::uint32_t idle;
   /// SMs that only clients of its slice can have: the slice's reserve while it is kept.
   std::uint32_t reserve;
-  std::uint32_t flags;  ///< kMemoryLimited, kAlone, kFree, kReportWork, and a band of priorities (pack_band)
+  std::uint32_t flags;  ///< kMemoryLimited to kSettled, and a band of priorities (pack_band)
   /// Where its SMs begin, for kernels that can only be confined by number; busy clients are kept apart.
   std::uint32_t first;
   std::uint64_t memory_max;  ///< bytes, if limited: the least limit of its slice and those above, shared by all there
@@ -50,6 +52,9 @@ inline constexpr std::uint32_t kAlone = 2;
 inline constexpr std::uint32_t kFree = 4;
 /// The client must wake the daemon when work begins, because SMs of its slice may be lent.
 inline constexpr std::uint32_t kReportWork = 8;
+/// The grant stays as it is whatever the clients that are there now do; it changes only if a client comes or goes or if
+/// somebody changes a setting. So a client may be Stub::settled_ahead_ms ahead of the GPU.
+inline constexpr std::uint32_t kSettled = 16;
 
 /// Grant::flags: which of the GPU's priority levels the client's streams use: part `rank`, from below and from 0, of
 /// `count` equal parts. Bands of two clients may have different counts. {0, 1}: all levels.
@@ -160,6 +165,8 @@ constexpr std::uint64_t kernel_hash(std::string_view module, std::string_view na
   return hash;
 }
 
+inline constexpr std::uint32_t kMostSettledAheadMs = 1000;
+
 struct Stub {
   std::uint32_t magic;
   std::uint32_t version;
@@ -171,7 +178,10 @@ struct Stub {
   std::uint32_t records_written;  ///< client: Records so far; the latest is at place (records_written - 1) % kRecords
   /// daemon: how many of these it has read. A client that is kRecords ahead drops new ones.
   std::uint32_t records_read;
-  std::uint32_t reserved[8];
+  /// daemon: how many milliseconds of work a client may be ahead of the GPU with kernels that cannot be evicted, where
+  /// its grant is settled (kSettled); at most kMostSettledAheadMs; 0: as where it is not.
+  std::uint32_t settled_ahead_ms;
+  std::uint32_t reserved[7];
   Grant grant[kMaxDevices];
   Usage usage[kMaxDevices];
   Head head[kMaxDevices];

@@ -45,6 +45,7 @@ struct Terms {
   InForce in_force = InForce::nothing;  ///< ipc::kFree stands for `nothing`
   bool alone = false;                   ///< ipc::kAlone
   bool reports_work = false;            ///< ipc::kReportWork
+  bool settled = false;                 ///< ipc::kSettled
 
   std::uint32_t flags() const;
   bool operator==(const Terms&) const = default;

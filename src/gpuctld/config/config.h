@@ -23,6 +23,8 @@ struct DaemonOptions {
   /// A client that says that its block-tasks take longer is not believed.
   std::chrono::milliseconds longest_block_task{1000};
   OnDisobey on_disobey = OnDisobey::report;
+  /// How far ahead of the GPU a program may be with kernels that cannot be evicted, where its grant is settled.
+  std::chrono::milliseconds settled_ahead{200};
   /// Kernels keep their preemptible form even if nothing in force needs it (in_force.h).
   bool always_preemptible = false;
   bool time_slices = true;                    ///< the daemon sets how long turns on the GPU last (time_slices.h)

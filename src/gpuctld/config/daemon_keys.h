@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "gpuctld/config/config.h"
+#include "ipc/stub.h"
 
 namespace gpuctl::daemon {
 
@@ -28,6 +29,7 @@ inline constexpr std::array kDaemonKeys{
     DaemonKey{"evict_deadline_ms", &DaemonOptions::evict_deadline, 60'000},
     DaemonKey{"longest_block_task_ms", &DaemonOptions::longest_block_task, 60'000},
     DaemonKey{"on_disobey", &DaemonOptions::on_disobey},
+    DaemonKey{"settled_ahead_ms", &DaemonOptions::settled_ahead, ipc::kMostSettledAheadMs},
     DaemonKey{"always_preemptible", &DaemonOptions::always_preemptible},
     DaemonKey{"time_slices", &DaemonOptions::time_slices},
     DaemonKey{"software_gpu", &DaemonOptions::software_gpu},

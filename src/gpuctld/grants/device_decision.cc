@@ -128,4 +128,46 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
   }
 }
 
+std::vector<bool> settled_grants(const DeviceInputs& inputs, sched::Allocator& scratch) {
+  const auto [capacity, count] = std::pair(inputs.where.capacity, inputs.clients.size());
+  std::vector<bool> settled(count);
+  const auto takes_turns = [&](std::size_t i) {
+    return inputs.clients[i].under_policy || inputs.standings[i].in_force == InForce::jobs;
+  };
+  const auto is_free = [&](std::size_t i) { return inputs.standings[i].in_force == InForce::nothing; };
+  if (inputs.where.storms || (count > kMostToSettle && !inputs.where.time_sliced)) return settled;
+  // The most that each can have, and the least: reserves that may be kept are kept, and all others want everything.
+  std::vector<sched::NodeInput> nodes(inputs.nodes.begin(), inputs.nodes.end());
+  for (sched::NodeInput& node : nodes) {
+    node.active = node.may_keep_reserve();
+    if (!node.strict) node.hold = {};
+  }
+  const std::vector<CapSM> most = sched::guaranteed(nodes, capacity);
+  std::vector<ClientState> clients;
+  for (const ClientState& client : inputs.clients) clients.push_back({.node = client.node, .demand = capacity.count});
+  DeviceDecision least;
+  const auto grant_of = [&](std::size_t i) {
+    decide({nodes, clients, inputs.standings, inputs.where}, scratch, least);
+    return CapSM{least.clients[i].capsm};
+  };
+  const auto set_demands = [&](std::size_t i, std::uint32_t own, std::uint32_t of_free) {
+    for (std::size_t other = 0; other < count; ++other)
+      if (is_free(other)) clients[other].demand = of_free;
+    clients[i].demand = own;
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    if (takes_turns(i)) continue;
+    settled[i] = inputs.where.time_sliced || is_free(i);
+    if (settled[i]) continue;
+    set_demands(i, capacity.count, capacity.count);
+    const CapSM grant = grant_of(i);
+    if (least.starving || grant != most[inputs.clients[i].node]) continue;
+    // What it does not demand must not go to others either. (Those that are free need no grant.)
+    set_demands(i, 1, 0);
+    settled[i] = grant_of(i) == grant;
+    set_demands(i, capacity.count, capacity.count);
+  }
+  return settled;
+}
+
 }  // namespace gpuctl::daemon

@@ -67,6 +67,12 @@ struct DeviceDecision {
   const NodeRest& node_of(std::size_t client) const { return nodes[asked[client].node]; }
 };
 
+/// By client: whether its grant, as far as it has demand, stays the same whatever the demands of others are. So nothing
+/// that it uses is ever taken away. The demands of the inputs mean nothing. Among more clients than can use a GPU
+/// together (MPS has at most 60) nobody's is, as that is not worth finding out.
+std::vector<bool> settled_grants(const DeviceInputs& inputs, sched::Allocator& scratch);
+inline constexpr std::size_t kMostToSettle = 64;
+
 /// `scratch` is not part of the result. Overwrites `decision`, whose memory is used again.
 void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecision& decision);
 

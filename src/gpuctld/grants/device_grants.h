@@ -68,7 +68,8 @@ class DeviceGrants {
 
   DeviceConditions where_;
   std::vector<Member> members_;
-  std::vector<Standing> standings_;  ///< by member, as are the next three
+  std::vector<Standing> standings_;  ///< by member, as are the next four
+  std::vector<bool> settled_;        ///< settled_grants()
   std::vector<ClientState> clients_;
   std::vector<GrantState> states_;
   std::vector<NextGrant> next_;

@@ -126,7 +126,10 @@ void Scheduler::gather_members() {
   std::uint32_t node = 0;
   std::map<std::string_view, std::uint32_t> node_of;
   for (const auto& [path, slice] : tree_.slices()) node_of[path] = node++;
-  for (Client& client : clients_) client.node = node_of.at(client.slice());
+  for (Client& client : clients_) {
+    client.node = node_of.at(client.slice());
+    client.allow_ahead(conditions_.settled_ahead);
+  }
 
   std::vector<std::vector<DeviceGrants::Member>> members(grants_.size());
   const std::vector<ipc::PriorityBand> bands = this->bands();

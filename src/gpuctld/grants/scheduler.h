@@ -43,6 +43,8 @@ struct Conditions {
   std::chrono::nanoseconds deadline = DaemonOptions{}.evict_deadline;
   /// A client that says that its block-tasks take longer is not believed.
   std::chrono::nanoseconds longest_block_task = DaemonOptions{}.longest_block_task;
+  /// How far ahead of the GPU a client may be with kernels that cannot be evicted, where its grant is settled.
+  std::chrono::milliseconds settled_ahead = DaemonOptions{}.settled_ahead;
 };
 
 /// Its many members are the inputs of the decisions (tree, clients, conditions) and, by device, what follows from them.

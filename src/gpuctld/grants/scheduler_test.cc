@@ -34,6 +34,21 @@ TEST(Scheduler, DemandOfOneShrinksTheOtherInOnePass) {
   EXPECT_EQ(batch.granted(), 132u);
 }
 
+TEST(Scheduler, SaysWhoseGrantIsSettledAndHowFarAheadThatLetsItBe) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict), {.settled_ahead = std::chrono::seconds(1)});
+  FakeProgram batch(scheduler, "batch");
+  EXPECT_TRUE(batch.settled());
+  EXPECT_EQ(ipc::load(batch.stub->settled_ahead_ms), 1000u);
+  {
+    const FakeProgram second(scheduler, "batch");
+    EXPECT_FALSE(batch.settled());
+    scheduler.remove(*second.client, 2);
+  }
+  EXPECT_TRUE(batch.settled());
+  scheduler.set_conditions({.settled_ahead = std::chrono::milliseconds(5)}, 3);
+  EXPECT_EQ(ipc::load(batch.stub->settled_ahead_ms), 5u);
+}
+
 TEST(Scheduler, WhatDoesNotChangeIsNotWritten) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram batch(scheduler, "batch");

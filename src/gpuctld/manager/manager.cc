@@ -132,7 +132,8 @@ Conditions Manager::conditions() const {
           .sets_time_slices = config_.daemon.time_slices,
           .always_preemptible = config_.daemon.always_preemptible || options_.evict_storm.count() > 0,
           .deadline = config_.daemon.evict_deadline,
-          .longest_block_task = config_.daemon.longest_block_task};
+          .longest_block_task = config_.daemon.longest_block_task,
+          .settled_ahead = config_.daemon.settled_ahead};
 }
 
 Manager::~Manager() {

@@ -43,6 +43,12 @@ bool GrantView::tells_work() const {
   return grant() && (ipc::load(grant()->flags) & ipc::kReportWork) != 0;
 }
 
+std::chrono::milliseconds GrantView::ahead_when_settled() const {
+  const ipc::Stub* stub = Client::get().stub();
+  if (!stub || !grant() || !(ipc::load(grant()->flags) & ipc::kSettled)) return {};
+  return std::chrono::milliseconds(std::min(ipc::load(stub->settled_ahead_ms), ipc::kMostSettledAheadMs));
+}
+
 std::uint32_t GrantView::first_sm() const {
   return grant() ? std::min(ipc::load(grant()->first), sms_) : 0;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 #include "ipc/stub.h"
@@ -28,6 +29,9 @@ class GrantView {
   bool tells_work() const;
   /// Whether no other client is on the GPU, so that it may have all SMs.
   bool alone() const;
+  /// How far ahead of the GPU a program may be with kernels that cannot be evicted because its grant is settled
+  /// (ipc::kSettled); 0: the grant may shrink at any time.
+  std::chrono::milliseconds ahead_when_settled() const;
   /// The first of its SMs, for kernels that are confined by SM number.
   std::uint32_t first_sm() const;
 

@@ -52,7 +52,8 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   opaque.settling_.let_pass();
   lock_ = std::unique_lock(lane_->mutex);
   const bool tells = opaque.view_.jobs() != gpuctl::ipc::kNoJobs;
-  if (lane_->launches % Lane::kMarkEvery == 0) lane_->wait_for_gpu(tells, lock_);
+  if (lane_->launches % Lane::kMarkEvery == 0)
+    lane_->wait_for_gpu(ahead_for(tells, opaque.view_.ahead_when_settled()), lock_);
   lane_->blocks = lane_->busy.load(std::memory_order_relaxed) ? std::max(lane_->blocks, launch.blocks) : launch.blocks;
   lane_->latest = launch.name;
   lane_->latest_ns = monotonic_ns();

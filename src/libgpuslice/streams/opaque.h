@@ -8,8 +8,7 @@
 //   do not get the same part. A launch whose blocks wait for each other goes there only if they fit (co_residency.h):
 //   the driver would refuse it although it fits the GPU that the program asked about.
 // - A program may be only some milliseconds ahead of the GPU in each stream (in_flight_limit.h). Otherwise a new grant
-// would
-//   take effect long after it was made.
+//   would take effect long after it was made.
 //
 // While such launches are on the GPU, the client has demand: as many SMs as the largest of them has blocks. Under a
 // policy for jobs some launches are timed (launch_timer.h), and the daemon is told which launch is the client's job:
