@@ -152,7 +152,7 @@ void Client::allow_ahead(std::chrono::milliseconds when_settled) {
 std::uint32_t Terms::flags() const {
   return ipc::pack_band(band) | (memory_max ? ipc::kMemoryLimited : 0) | (alone ? ipc::kAlone : 0) |
          (in_force == InForce::nothing ? ipc::kFree : 0) | (reports_work ? ipc::kReportWork : 0) |
-         (settled ? ipc::kSettled : 0);
+         (settled ? ipc::kSettled : 0) | (by_parts ? ipc::kByParts : 0);
 }
 
 void Client::write_terms(std::size_t index, const Terms& terms) {

@@ -46,6 +46,7 @@ struct Terms {
   bool alone = false;                   ///< ipc::kAlone
   bool reports_work = false;            ///< ipc::kReportWork
   bool settled = false;                 ///< ipc::kSettled
+  bool by_parts = false;                ///< ipc::kByParts
 
   std::uint32_t flags() const;
   bool operator==(const Terms&) const = default;

@@ -27,6 +27,8 @@ struct DaemonOptions {
   std::chrono::milliseconds settled_ahead{200};
   /// Kernels keep their preemptible form even if nothing in force needs it (in_force.h).
   bool always_preemptible = false;
+  /// Beside kept reserves alone kernels keep their original form, confined to the SMs that the reserves leave.
+  bool reserve_by_parts = false;
   bool time_slices = true;                    ///< the daemon sets how long turns on the GPU last (time_slices.h)
   bool software_gpu = false;                  ///< manage the software GPU instead of NVIDIA GPUs
   std::optional<std::uint32_t> socket_mode;   ///< file mode; absent: 0666, 0600 for a private instance

@@ -49,6 +49,7 @@ on_disobey = "stop"
 settled_ahead_ms = 20
 time_slices = false
 always_preemptible = true
+reserve_by_parts = true
 socket_mode = "0660"
 socket_group = 44
 
@@ -83,6 +84,7 @@ max = "unlimited"
   EXPECT_EQ(config.daemon.settled_ahead, std::chrono::milliseconds(20));
   EXPECT_FALSE(config.daemon.time_slices);
   EXPECT_TRUE(config.daemon.always_preemptible);
+  EXPECT_TRUE(config.daemon.reserve_by_parts);
   EXPECT_EQ(config.daemon.socket_mode, 0660u);
   EXPECT_EQ(config.daemon.socket_group, 44u);
   ASSERT_EQ(config.devices.size(), 2u);
@@ -99,8 +101,8 @@ max = "unlimited"
 TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_EQ(problem("[daemon]\nlatency_traget_us = 5\n"),
             "2:1: daemon.latency_traget_us: unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, "
-            "longest_block_task_ms, on_disobey, settled_ahead_ms, always_preemptible, time_slices, software_gpu, "
-            "socket_mode, socket_group");
+            "longest_block_task_ms, on_disobey, settled_ahead_ms, always_preemptible, reserve_by_parts, time_slices, "
+            "software_gpu, socket_mode, socket_group");
   EXPECT_EQ(problem("[slice.ls]\nreserve = \"8\"\n"), "2:11: slice.\"ls\".reserve: must be an integer");
   EXPECT_EQ(problem("[slice.ls]\nweight = 0\n"), "2:10: slice.\"ls\".weight: must be 1 to 10000, not 0");
   EXPECT_EQ(problem("[slice.ls]\npolicy = \"best\"\n"),
@@ -169,6 +171,7 @@ TEST(ShippedConfig, IsValidAndSaysTheDefaults) {
   EXPECT_EQ(outcome.config.daemon.settled_ahead, defaults.settled_ahead);
   EXPECT_EQ(outcome.config.daemon.time_slices, defaults.time_slices);
   EXPECT_EQ(outcome.config.daemon.always_preemptible, defaults.always_preemptible);
+  EXPECT_EQ(outcome.config.daemon.reserve_by_parts, defaults.reserve_by_parts);
   EXPECT_EQ(outcome.config.daemon.socket_mode, 0666u);
   ASSERT_EQ(outcome.config.slices.size(), 1u);
   const sched::SliceChange& slice = outcome.config.slices[0].change;

@@ -31,6 +31,7 @@ inline constexpr std::array kDaemonKeys{
     DaemonKey{"on_disobey", &DaemonOptions::on_disobey},
     DaemonKey{"settled_ahead_ms", &DaemonOptions::settled_ahead, ipc::kMostSettledAheadMs},
     DaemonKey{"always_preemptible", &DaemonOptions::always_preemptible},
+    DaemonKey{"reserve_by_parts", &DaemonOptions::reserve_by_parts},
     DaemonKey{"time_slices", &DaemonOptions::time_slices},
     DaemonKey{"software_gpu", &DaemonOptions::software_gpu},
     DaemonKey{"socket_mode", &DaemonOptions::socket_mode},

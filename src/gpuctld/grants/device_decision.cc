@@ -90,6 +90,7 @@ std::vector<Standing> standings_of(std::span<const sched::NodeInput> nodes, std:
     const CapSM told = where.time_sliced ? most : guaranteed[node];
     standings.push_back({.in_force = in_force[i],
                          .guaranteed = most.count == 0 || told == where.capacity ? 0 : told.count,
+                         .reports_jobs = clients[i].reports_jobs,
                          .reports_work = !where.time_sliced && may_be_lent(nodes, node)});
   }
   return standings;
@@ -128,11 +129,11 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
   }
 }
 
-std::vector<bool> settled_grants(const DeviceInputs& inputs, sched::Allocator& scratch) {
+std::vector<Settled> settled_grants(const DeviceInputs& inputs, sched::Allocator& scratch) {
   const auto [capacity, count] = std::pair(inputs.where.capacity, inputs.clients.size());
-  std::vector<bool> settled(count);
+  std::vector<Settled> settled(count);
   const auto takes_turns = [&](std::size_t i) {
-    return inputs.clients[i].under_policy || inputs.standings[i].in_force == InForce::jobs;
+    return inputs.clients[i].under_policy || inputs.standings[i].reports_jobs;
   };
   const auto is_free = [&](std::size_t i) { return inputs.standings[i].in_force == InForce::nothing; };
   if (inputs.where.storms || (count > kMostToSettle && !inputs.where.time_sliced)) return settled;
@@ -142,7 +143,7 @@ std::vector<bool> settled_grants(const DeviceInputs& inputs, sched::Allocator& s
     node.active = node.may_keep_reserve();
     if (!node.strict) node.hold = {};
   }
-  const std::vector<CapSM> most = sched::guaranteed(nodes, capacity);
+  const std::vector<CapSM> most = sched::guaranteed(nodes, capacity), left = sched::guaranteed(inputs.nodes, capacity);
   std::vector<ClientState> clients;
   for (const ClientState& client : inputs.clients) clients.push_back({.node = client.node, .demand = capacity.count});
   DeviceDecision least;
@@ -157,17 +158,25 @@ std::vector<bool> settled_grants(const DeviceInputs& inputs, sched::Allocator& s
   };
   for (std::size_t i = 0; i < count; ++i) {
     if (takes_turns(i)) continue;
-    settled[i] = inputs.where.time_sliced || is_free(i);
-    if (settled[i]) continue;
+    settled[i].grant = inputs.where.time_sliced || is_free(i);
+    if (settled[i].grant) continue;
     set_demands(i, capacity.count, capacity.count);
     const CapSM grant = grant_of(i);
-    if (least.starving || grant != most[inputs.clients[i].node]) continue;
+    const std::uint32_t node = inputs.clients[i].node;
+    if (least.starving || (grant != most[node] && grant != left[node])) continue;
     // What it does not demand must not go to others either. (Those that are free need no grant.)
     set_demands(i, 1, 0);
-    settled[i] = grant_of(i) == grant;
+    if (grant_of(i) == grant) settled[i] = {.grant = grant == most[node], .but_for_reserves = grant == left[node]};
     set_demands(i, capacity.count, capacity.count);
   }
   return settled;
+}
+
+bool goes_by_parts(const DeviceConditions& where, const Standing& standing, Settled settled,
+                   const ClientOutcome& outcome) {
+  if (!where.by_parts || where.time_sliced || where.storms || where.always) return false;
+  return standing.in_force == InForce::reserve && !standing.reports_jobs && settled.but_for_reserves &&
+         outcome.capsm <= standing.guaranteed;
 }
 
 }  // namespace gpuctl::daemon

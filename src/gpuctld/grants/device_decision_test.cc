@@ -43,7 +43,17 @@ struct Device {
 
   std::vector<bool> settled() {
     decide();
-    return settled_grants({nodes, clients, standings, where}, allocator);
+    std::vector<bool> flags;
+    for (const Settled& one : settled_grants({nodes, clients, standings, where}, allocator)) flags.push_back(one.grant);
+    return flags;
+  }
+  std::vector<bool> by_parts() {
+    decide();
+    const std::vector<Settled> settled = settled_grants({nodes, clients, standings, where}, allocator);
+    std::vector<bool> flags;
+    for (std::size_t i = 0; i < clients.size(); ++i)
+      flags.push_back(goes_by_parts(where, standings[i], settled[i], decision.clients[i]));
+    return flags;
   }
 
   std::vector<sched::NodeInput> nodes;
@@ -227,6 +237,68 @@ TEST(SettledGrants, NobodysAmongMoreThanCanBeTogether) {
   device.clients.assign(kMostToSettle + 1, {.node = 0});
   device.clients.back().node = 1;
   EXPECT_FALSE(device.settled().back());
+}
+
+/// "ls" with a reserve of 8, "batch" and "other" with nothing set, and a client in the first two.
+Device beside_a_reserve(bool strict) {
+  Device device({slice(8, strict), slice(0, false), slice(0, false)});
+  if (!strict) device.nodes[1].hold = std::chrono::milliseconds(100);
+  device.where.by_parts = true;
+  device.clients = {{.node = 1}, {.node = 2, .demand = 132}};
+  return device;
+}
+
+TEST(ByParts, BesideKeptReservesAlone) {
+  Device device = beside_a_reserve(true);
+  EXPECT_EQ(device.by_parts(), (Flags{false, true}));
+  device.clients[1].demand = 1;
+  EXPECT_EQ(device.by_parts(), (Flags{false, true}));
+  device.where.by_parts = false;
+  EXPECT_EQ(device.by_parts(), (Flags{false, false})) << "off";
+}
+
+TEST(ByParts, OnlyWhileAnActiveReserveIsKept) {
+  Device device = beside_a_reserve(false);
+  EXPECT_EQ(device.by_parts(), (Flags{false, false})) << "it is lent";
+  device.nodes[1].active = true;
+  EXPECT_EQ(device.by_parts(), (Flags{false, true}));
+  device.nodes[1].active = false;
+  device.nodes[1].hold = {};
+  device.clients[0].demand = 8;
+  EXPECT_EQ(device.grants()[1], 124u);
+  EXPECT_EQ(device.by_parts(), (Flags{false, false})) << "one that is lent may be wanted back";
+}
+
+TEST(ByParts, NotWhereAnythingElseIsInForce) {
+  const Flags none{false, false};
+  Device device = beside_a_reserve(true);
+  device.nodes[2].max = CapSM{100};
+  EXPECT_EQ(device.by_parts(), none) << "a max";
+  device.nodes[2].max = CapSM{0};
+  EXPECT_EQ(device.by_parts(), none) << "suspended";
+  device = beside_a_reserve(true);
+  device.nodes[2].weight = 200;
+  EXPECT_EQ(device.by_parts(), none) << "weights";
+  device = beside_a_reserve(true);
+  device.clients[1].under_policy = true;
+  EXPECT_EQ(device.by_parts(), none) << "a policy for jobs";
+  device = beside_a_reserve(true);
+  device.where.always = true;
+  EXPECT_EQ(device.by_parts(), none) << "always preemptible";
+  device = beside_a_reserve(true);
+  device.where.storms = true;
+  EXPECT_EQ(device.by_parts(), none) << "a storm";
+  device = beside_a_reserve(true);
+  device.where.time_sliced = true;
+  EXPECT_EQ(device.by_parts(), none) << "time-sliced";
+}
+
+TEST(ByParts, NotForTwoWhoShareWhatIsLeft) {
+  Device device = beside_a_reserve(true);
+  for (const std::uint32_t node : {2u, 3u}) {
+    device.clients = {{.node = 1}, {.node = 2, .demand = 132}, {.node = node}};
+    EXPECT_EQ(device.by_parts(), (Flags{false, false, false}));
+  }
 }
 
 }  // namespace

@@ -143,7 +143,9 @@ void Scheduler::gather_members() {
   for (std::size_t device = 0; device < grants_.size(); ++device) {
     add_time_slices(device, members[device]);
     const bool time_sliced = conditions_.time_sliced && !devices_[device].software;
-    grants_[device].renew(std::move(members[device]), time_sliced, conditions_.always_preemptible);
+    grants_[device].renew(std::move(members[device]), {.time_sliced = time_sliced,
+                                                       .always = conditions_.always_preemptible,
+                                                       .by_parts = conditions_.reserve_by_parts});
   }
 }
 

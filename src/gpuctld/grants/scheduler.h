@@ -39,6 +39,7 @@ struct Conditions {
   bool time_sliced = false;         ///< programs take turns on the GPUs (no MPS)
   bool sets_time_slices = false;    ///< the administrator wants to set how long turns last
   bool always_preemptible = false;  ///< all clients must be ready to give SMs back, whatever is in force
+  bool reserve_by_parts = false;    ///< DeviceConditions::by_parts
   /// How long past its longest block-task a client may take to give SMs back. Then other clients get them all the same.
   std::chrono::nanoseconds deadline = DaemonOptions{}.evict_deadline;
   /// A client that says that its block-tasks take longer is not believed.

@@ -131,6 +131,7 @@ Conditions Manager::conditions() const {
   return {.time_sliced = !mps_active(),
           .sets_time_slices = config_.daemon.time_slices,
           .always_preemptible = config_.daemon.always_preemptible || options_.evict_storm.count() > 0,
+          .reserve_by_parts = config_.daemon.reserve_by_parts,
           .deadline = config_.daemon.evict_deadline,
           .longest_block_task = config_.daemon.longest_block_task,
           .settled_ahead = config_.daemon.settled_ahead};

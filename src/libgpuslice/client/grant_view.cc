@@ -49,6 +49,10 @@ std::chrono::milliseconds GrantView::ahead_when_settled() const {
   return std::chrono::milliseconds(std::min(ipc::load(stub->settled_ahead_ms), ipc::kMostSettledAheadMs));
 }
 
+bool GrantView::by_parts() const {
+  return grant() && (ipc::load(grant()->flags) & ipc::kByParts) != 0;
+}
+
 std::uint32_t GrantView::first_sm() const {
   return grant() ? std::min(ipc::load(grant()->first), sms_) : 0;
 }

@@ -66,6 +66,12 @@ class Context final : public Opaque::Owner, public LaunchSource {
   Outcome launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result,
                  const char** why);
 
+  /// Whether the launch keeps its original form because it can be confined to the client's SMs, and nobody takes these
+  /// away (ipc::kByParts). May wait for a grant, and make the part of the GPU for it.
+  bool goes_by_parts(CUstream stream, const Opaque::Launch& launch) {
+    return view().by_parts() && state_.opaque.confines(stream, launch);
+  }
+
   /// Launches a graph. `candidates`, at most kMostGraphKernels, come in an order in which they may run. `branches`:
   /// some of them may run at the same time. Calls `arm(number, launch)` for each candidate in that order, to write the
   /// kernel into the graph as `launch` says, or in its original form if `launch` is null. Then calls `launch_it`.

@@ -20,6 +20,8 @@ namespace gpuslice {
 struct Place {
   std::uint32_t first = 0, granted = 0;  ///< of the grant: its first SM and how many SMs it has
   GreenContexts::Confined there;
+
+  bool same_grant(const Place& other) const { return first == other.first && granted == other.granted; }
 };
 
 struct Lane : std::enable_shared_from_this<Lane> {
