@@ -17,9 +17,9 @@
 namespace gpuctl::ipc {
 
 inline constexpr std::uint32_t kStubMagic = 0x67637462;  // "gctb"
-/// Changes whenever a word moves or means something else. A word of `reserved` that gets a meaning changes nothing if 0
-/// means what was before. A client says at Attach which version it has; with any other than the daemon's it gets no
-/// page and runs without limits.
+/// Changes whenever a word moves or means something else. A flag or a word of `reserved` that gets a meaning changes
+/// nothing if the other side may ignore it and 0 means what was before. A client says at Attach which version it has;
+/// with any other than the daemon's it gets no page and runs without limits.
 inline constexpr std::uint32_t kStubVersion = 7;
 inline constexpr std::uint32_t kMaxDevices = 16;
 /// For so long after its start a daemon grants nobody else what programs of the daemon before it may be using. A
@@ -43,7 +43,7 @@ struct alignas(64) Grant {
   std::uint32_t idle;
   /// SMs that only clients of its slice can have: the slice's reserve while it is kept.
   std::uint32_t reserve;
-  std::uint32_t flags;  ///< kMemoryLimited, kAlone, kFree, kReportWork, kWorkersEnd, a band of priorities (pack_band)
+  std::uint32_t flags;  ///< kMemoryLimited to kByParts, and a band of priorities (pack_band)
   /// Where its SMs begin, for kernels that can only be confined by number; busy clients are kept apart.
   std::uint32_t first;
   std::uint64_t memory_max;  ///< bytes, if limited: the least limit of its slice and those above, shared by all there
@@ -61,6 +61,12 @@ inline constexpr std::uint32_t kFree = 4;
 inline constexpr std::uint32_t kReportWork = 8;
 /// A worker of the client ends when it has worked for Stub::worker_time_us.
 inline constexpr std::uint32_t kWorkersEnd = 16;
+/// The grant stays as it is whatever the clients that are there now do; it changes only if a client comes or goes or if
+/// somebody changes a setting. So a client may be Stub::settled_ahead_ms ahead of the GPU.
+inline constexpr std::uint32_t kSettled = 32;
+/// The client's SMs are those that kept reserves of others leave, and nothing else can take any of them away. So its
+/// kernels may keep their original form as long as they are confined to these SMs.
+inline constexpr std::uint32_t kByParts = 64;
 
 /// Grant::flags: which of the GPU's priority levels the client's streams use: part `rank`, from below and from 0, of
 /// `count` equal parts. Bands of two clients may have different counts. {0, 1}: all levels.
@@ -171,6 +177,8 @@ constexpr std::uint64_t kernel_hash(std::string_view module, std::string_view na
   return hash;
 }
 
+inline constexpr std::uint32_t kMostSettledAheadMs = 1000;
+
 struct Stub {
   std::uint32_t magic;
   std::uint32_t version;
@@ -183,7 +191,10 @@ struct Stub {
   /// daemon: how many of these it has read. A client that is kRecords ahead drops new ones.
   std::uint32_t records_read;
   std::uint32_t worker_time_us;  ///< daemon: what kWorkersEnd means, at most kLongestWorkerTimeUs
-  std::uint32_t reserved[6];
+  /// daemon: how many milliseconds of work a client may be ahead of the GPU with kernels that cannot be evicted, where
+  /// its grant is settled (kSettled); at most kMostSettledAheadMs; 0: as where it is not.
+  std::uint32_t settled_ahead_ms;
+  std::uint32_t reserved[5];
   /// client: +1 at least five times a second while its process runs, its sign of life. 0: it gives none.
   std::uint32_t beat;
   Grant grant[kMaxDevices];

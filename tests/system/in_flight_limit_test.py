@@ -47,19 +47,19 @@ for line in sys.stdin:
     print(code, ahead, round((time.monotonic() - begin) / count * 1e6), flush=True)
 """
 MARK = 16  # launches
-ALONE_US, COMPANY_US = 20_000, 4_000  # how far ahead a program may be, of GPU time
+SHRINKS_US, JOBS_US = 20_000, 4_000  # how far ahead a program may be, of GPU time, where its grant is not settled
+MOST_MARKS = 63
 
 
 def marks(budget_us, each_us):
     """So many marks may be open when each launch takes so long (src/libgpuslice/streams/in_flight_limit.h)."""
-    return min(max(int(budget_us / (MARK * max(each_us, 1)) - 1), 1), 15)
+    return min(max(int(budget_us / (MARK * max(each_us, 1)) - 1), 1), MOST_MARKS)
 
 
 class InFlightLimit(instance.SystemTest):
-    def setUp(self):
-        super().setUp()
-        self.start_daemon()
-        self.gpuctl("create-slice", "s")
+    def start_program(self, config=""):
+        self.start_daemon(config=instance.ALWAYS_REWRITTEN + config)
+        self.gpuctl("create-slice", "s", "--max", instance.SMS - 1)
         command = [instance.GPUCTL, "run", "--slice", "s", sys.executable, "-c", PROGRAM]
         self.program = instance.Conversation(self, command, self.env_of_others())
         self.assertEqual(self.program.answer("its start"), "0 0 0 0 0 0 0")
@@ -71,20 +71,33 @@ class InFlightLimit(instance.SystemTest):
         return int(ahead), int(each)
 
     def test_short_kernels(self):
-        """It is let further ahead than it would be in company, sooner or later: a busy machine may launch more slowly
+        """It is let further ahead than under a policy for jobs, sooner or later: a busy machine may launch more slowly
         than it computes for a while. How many launches that are depends on how long each takes here."""
+        self.start_program()
+        self.start_idle_in("s")  # may want the program's SMs at any time
         for _ in range(20):
             ahead, each = self.ahead(400, 50)
-            if ahead > MARK * (marks(COMPANY_US, each) + 1):
+            if ahead > MARK * (marks(JOBS_US, each) + 1):
                 return
-        if marks(ALONE_US, each) <= marks(COMPANY_US, each) + 1:
+        if marks(SHRINKS_US, each) <= marks(JOBS_US, each) + 1:
             self.skipTest(f"a launch takes {each} us on this machine, too long to tell")
         self.fail(f"{ahead} launches ahead at most, each {each} us")
 
     def test_long_kernels(self):
-        """Of 2 ms, of which a mark is 32 ms: never more than can be. A launch waits for no mark longer than 200 ms."""
+        """Of 2 ms, of which a mark is 32 ms. Never more than can be while another may want the program's SMs; more
+        marks once nobody may. A launch waits for no mark longer than 200 ms."""
+        self.start_program(config="settled_ahead_ms = 1000\n")
+        other = self.start_idle_in("s")
         ahead, _ = self.ahead(8 * MARK, 2000)
         self.assertGreater(ahead, 1)
+        self.assertLessEqual(ahead, 2 * MARK + 1)
+        other.kill()
+        instance.wait_until(lambda: len(self.clients("s")) == 1, "the other program to be gone")
+        instance.wait_until(lambda: self.ahead(8 * MARK, 2000)[0] > 2 * MARK + 1, "it to be let further ahead")
+
+    def test_long_kernels_where_the_administrator_wants_no_more(self):
+        self.start_program(config="settled_ahead_ms = 20\n")
+        ahead, _ = self.ahead(8 * MARK, 2000)
         self.assertLessEqual(ahead, 2 * MARK + 1)
 
 

@@ -163,10 +163,14 @@ void Client::write_grant_if_new(std::size_t index, std::uint32_t capsm, std::uin
   ipc::store(stub_->grant[index].idle, idle);
 }
 
+void Client::allow_ahead(std::chrono::milliseconds when_settled) {
+  ipc::store(stub_->settled_ahead_ms, static_cast<std::uint32_t>(when_settled.count()));
+}
+
 std::uint32_t Terms::flags() const {
   return ipc::pack_band(band) | (memory_max ? ipc::kMemoryLimited : 0) | (alone ? ipc::kAlone : 0) |
          (in_force == InForce::nothing ? ipc::kFree : 0) | (reports_work ? ipc::kReportWork : 0) |
-         (worker_time_us != 0 ? ipc::kWorkersEnd : 0);
+         (worker_time_us != 0 ? ipc::kWorkersEnd : 0) | (settled ? ipc::kSettled : 0) | (by_parts ? ipc::kByParts : 0);
 }
 
 void Client::write_terms(std::size_t index, const Terms& terms) {

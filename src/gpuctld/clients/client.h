@@ -67,6 +67,9 @@ class Client {
   /// Writes what differs from the page. Wakes nobody: the next write_grant_if_new() does, where that is needed.
   void write_terms(std::size_t slot, const Terms& terms);
 
+  /// Writes Stub::settled_ahead_ms, which is at most ipc::kMostSettledAheadMs.
+  void allow_ahead(std::chrono::milliseconds when_settled);
+
   /// The launch that the client reports as its oldest, bounded to what is possible; empty if there is none or it is
   /// being written.
   std::optional<ipc::Head> head(std::size_t slot, std::uint64_t now_ns) const;

@@ -48,6 +48,8 @@ struct Terms {
   bool alone = false;                   ///< ipc::kAlone
   bool reports_work = false;            ///< ipc::kReportWork
   std::uint32_t worker_time_us = 0;     ///< Stub::worker_time_us with ipc::kWorkersEnd; 0: workers do not end
+  bool settled = false;                 ///< ipc::kSettled
+  bool by_parts = false;                ///< ipc::kByParts
 
   std::uint32_t flags() const;
   bool operator==(const Terms&) const = default;

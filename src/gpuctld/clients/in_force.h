@@ -35,6 +35,7 @@ struct DeviceConditions {
   bool time_sliced = false;  ///< clients are never on the device at the same time: only their own limits matter
   bool storms = false;
   bool always = false;
+  bool by_parts = false;  ///< beside kept reserves alone, kernels may keep their original form
 };
 
 /// One entry for each of `clients`: the first reason in the order above, except that storms come before all.

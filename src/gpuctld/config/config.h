@@ -25,8 +25,12 @@ struct DaemonOptions {
   std::chrono::milliseconds longest_block_task{1000};
   std::chrono::milliseconds lease{2000};  ///< without a sign of life for so long a client has no demand
   OnDisobey on_disobey = OnDisobey::report;
+  /// How far ahead of the GPU a program may be with kernels that cannot be evicted, where its grant is settled.
+  std::chrono::milliseconds settled_ahead{200};
   /// Kernels keep their preemptible form even if nothing in force needs it (in_force.h).
   bool always_preemptible = false;
+  /// Beside kept reserves alone kernels keep their original form, confined to the SMs that the reserves leave.
+  bool reserve_by_parts = false;
   /// How long a worker works before it ends, in a client that others outrank; 0: it does not end.
   std::chrono::microseconds worker_time{0};
   bool always_end_workers = false;                 ///< workers end in all clients

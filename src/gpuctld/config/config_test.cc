@@ -47,11 +47,13 @@ evict_deadline_ms = 100
 longest_block_task_ms = 300
 lease_ms = 700
 on_disobey = "stop"
+settled_ahead_ms = 20
 time_slices = false
 second_time_slice_us = 200
 always_preemptible = true
 worker_time_us = 200
 always_end_workers = true
+reserve_by_parts = true
 socket_mode = "0660"
 socket_group = 44
 
@@ -84,11 +86,13 @@ max = "unlimited"
   EXPECT_EQ(config.daemon.longest_block_task, std::chrono::milliseconds(300));
   EXPECT_EQ(config.daemon.lease, std::chrono::milliseconds(700));
   EXPECT_EQ(config.daemon.on_disobey, OnDisobey::stop);
+  EXPECT_EQ(config.daemon.settled_ahead, std::chrono::milliseconds(20));
   EXPECT_FALSE(config.daemon.time_slices);
   EXPECT_EQ(config.daemon.second_time_slice, std::chrono::microseconds(200));
   EXPECT_TRUE(config.daemon.always_preemptible);
   EXPECT_EQ(config.daemon.worker_time.count(), 200);
   EXPECT_TRUE(config.daemon.always_end_workers);
+  EXPECT_TRUE(config.daemon.reserve_by_parts);
   EXPECT_EQ(config.daemon.socket_mode, 0660u);
   EXPECT_EQ(config.daemon.socket_group, 44u);
   ASSERT_EQ(config.devices.size(), 2u);
@@ -105,8 +109,9 @@ max = "unlimited"
 TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_EQ(problem("[daemon]\nlatency_traget_us = 5\n"),
             "2:1: daemon.latency_traget_us: unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, "
-            "longest_block_task_ms, lease_ms, on_disobey, always_preemptible, worker_time_us, always_end_workers, "
-            "time_slices, second_time_slice_us, software_gpu, socket_mode, socket_group");
+            "longest_block_task_ms, lease_ms, on_disobey, settled_ahead_ms, always_preemptible, worker_time_us, "
+            "always_end_workers, reserve_by_parts, time_slices, second_time_slice_us, software_gpu, socket_mode, "
+            "socket_group");
   EXPECT_EQ(problem("[slice.ls]\nreserve = \"8\"\n"), "2:11: slice.\"ls\".reserve: must be an integer");
   EXPECT_EQ(problem("[slice.ls]\nweight = 0\n"), "2:10: slice.\"ls\".weight: must be 1 to 10000, not 0");
   EXPECT_EQ(problem("[slice.ls]\npolicy = \"best\"\n"),
@@ -118,6 +123,8 @@ TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_EQ(problem("[daemon]\nsocket_mode = \"0999\"\n").substr(0, 5), "2:15:");
   EXPECT_EQ(problem("[daemon]\nsocket_group = \"no such group\"\n").substr(0, 5), "2:16:");
   EXPECT_EQ(problem("[daemon]\non_disobey = \"shout\"\n").substr(0, 5), "2:14:");
+  EXPECT_EQ(problem("[daemon]\nsettled_ahead_ms = 1001\n"),
+            "2:20: daemon.settled_ahead_ms: must be 1 to 1000, not 1001");
   EXPECT_EQ(problem("[daemon]\ntime_slices = 1\n"), "2:15: daemon.time_slices: must be true or false");
   EXPECT_NE(problem("[daemon\n").find("syntax"), std::string::npos);
   EXPECT_EQ(problem("[slice.ls]\nreserve = 9\nmax = 4\n"), "2:11: slice.\"ls\".reserve: reserve 9 is above max 4");
@@ -171,8 +178,10 @@ TEST(ShippedConfig, IsValidAndSaysTheDefaults) {
   EXPECT_EQ(outcome.config.daemon.longest_block_task, defaults.longest_block_task);
   EXPECT_EQ(outcome.config.daemon.lease, defaults.lease);
   EXPECT_EQ(outcome.config.daemon.on_disobey, defaults.on_disobey);
+  EXPECT_EQ(outcome.config.daemon.settled_ahead, defaults.settled_ahead);
   EXPECT_EQ(outcome.config.daemon.time_slices, defaults.time_slices);
   EXPECT_EQ(outcome.config.daemon.always_preemptible, defaults.always_preemptible);
+  EXPECT_EQ(outcome.config.daemon.reserve_by_parts, defaults.reserve_by_parts);
   EXPECT_EQ(outcome.config.daemon.socket_mode, 0666u);
   ASSERT_EQ(outcome.config.slices.size(), 1u);
   const sched::SliceChange& slice = outcome.config.slices[0].change;

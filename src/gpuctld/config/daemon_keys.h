@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "gpuctld/config/config.h"
+#include "ipc/stub.h"
 
 namespace gpuctl::daemon {
 
@@ -30,9 +31,11 @@ inline constexpr std::array kDaemonKeys{
     DaemonKey{"longest_block_task_ms", &DaemonOptions::longest_block_task, 60'000},
     DaemonKey{"lease_ms", &DaemonOptions::lease, 3'600'000},
     DaemonKey{"on_disobey", &DaemonOptions::on_disobey},
+    DaemonKey{"settled_ahead_ms", &DaemonOptions::settled_ahead, ipc::kMostSettledAheadMs},
     DaemonKey{"always_preemptible", &DaemonOptions::always_preemptible},
     DaemonKey{.name = "worker_time_us", .member = &DaemonOptions::worker_time, .greatest = 1'000'000, .least = 0},
     DaemonKey{"always_end_workers", &DaemonOptions::always_end_workers},
+    DaemonKey{"reserve_by_parts", &DaemonOptions::reserve_by_parts},
     DaemonKey{"time_slices", &DaemonOptions::time_slices},
     DaemonKey{
         .name = "second_time_slice_us", .member = &DaemonOptions::second_time_slice, .greatest = 1'000'000, .least = 0},

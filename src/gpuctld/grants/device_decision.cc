@@ -90,6 +90,7 @@ std::vector<Standing> standings_of(std::span<const sched::NodeInput> nodes, std:
     const CapSM told = where.time_sliced ? most : guaranteed[node];
     standings.push_back({.in_force = in_force[i],
                          .guaranteed = most.count == 0 || told == where.capacity ? 0 : told.count,
+                         .reports_jobs = clients[i].reports_jobs,
                          .reports_work = !where.time_sliced && may_be_lent(nodes, node)});
   }
   return standings;
@@ -126,6 +127,56 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
                     sched::most_of(inputs.nodes, client.node, inputs.where.capacity) == inputs.where.capacity;
     decision.starving |= outcome.capsm == 0 && client.demand != 0;
   }
+}
+
+std::vector<Settled> settled_grants(const DeviceInputs& inputs, sched::Allocator& scratch) {
+  const auto [capacity, count] = std::pair(inputs.where.capacity, inputs.clients.size());
+  std::vector<Settled> settled(count);
+  const auto takes_turns = [&](std::size_t i) {
+    return inputs.clients[i].under_policy || inputs.standings[i].reports_jobs;
+  };
+  const auto is_free = [&](std::size_t i) { return inputs.standings[i].in_force == InForce::nothing; };
+  if (inputs.where.storms || (count > kMostToSettle && !inputs.where.time_sliced)) return settled;
+  // The most that each can have, and the least: reserves that may be kept are kept, and all others want everything.
+  std::vector<sched::NodeInput> nodes(inputs.nodes.begin(), inputs.nodes.end());
+  for (sched::NodeInput& node : nodes) {
+    node.active = node.may_keep_reserve();
+    if (!node.strict) node.hold = {};
+  }
+  const std::vector<CapSM> most = sched::guaranteed(nodes, capacity), left = sched::guaranteed(inputs.nodes, capacity);
+  std::vector<ClientState> clients;
+  for (const ClientState& client : inputs.clients) clients.push_back({.node = client.node, .demand = capacity.count});
+  DeviceDecision least;
+  const auto grant_of = [&](std::size_t i) {
+    decide({nodes, clients, inputs.standings, inputs.where}, scratch, least);
+    return CapSM{least.clients[i].capsm};
+  };
+  const auto set_demands = [&](std::size_t i, std::uint32_t own, std::uint32_t of_free) {
+    for (std::size_t other = 0; other < count; ++other)
+      if (is_free(other)) clients[other].demand = of_free;
+    clients[i].demand = own;
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    if (takes_turns(i)) continue;
+    settled[i].grant = inputs.where.time_sliced || is_free(i);
+    if (settled[i].grant) continue;
+    set_demands(i, capacity.count, capacity.count);
+    const CapSM grant = grant_of(i);
+    const std::uint32_t node = inputs.clients[i].node;
+    if (least.starving || (grant != most[node] && grant != left[node])) continue;
+    // What it does not demand must not go to others either. (Those that are free need no grant.)
+    set_demands(i, 1, 0);
+    if (grant_of(i) == grant) settled[i] = {.grant = grant == most[node], .but_for_reserves = grant == left[node]};
+    set_demands(i, capacity.count, capacity.count);
+  }
+  return settled;
+}
+
+bool goes_by_parts(const DeviceConditions& where, const Standing& standing, Settled settled,
+                   const ClientOutcome& outcome) {
+  if (!where.by_parts || where.time_sliced || where.storms || where.always) return false;
+  return standing.in_force == InForce::reserve && !standing.reports_jobs && settled.but_for_reserves &&
+         outcome.capsm <= standing.guaranteed;
 }
 
 }  // namespace gpuctl::daemon

@@ -16,6 +16,7 @@ namespace gpuctl::daemon {
 struct Standing {
   InForce in_force = InForce::nothing;
   std::uint32_t guaranteed = 0;  ///< Stub::guaranteed_sms
+  bool reports_jobs = false;     ///< Resident::reports_jobs
   bool reports_work = false;     ///< SMs of its slice may be lent, so it wakes the daemon when work begins
 };
 
@@ -66,6 +67,22 @@ struct DeviceDecision {
 
   const NodeRest& node_of(std::size_t client) const { return nodes[asked[client].node]; }
 };
+
+/// What of a client's grant stays the same, as far as it has demand, whatever the demands of others are. So nothing of
+/// that which it uses is ever taken away.
+struct Settled {
+  bool grant = false;             ///< all of it
+  bool but_for_reserves = false;  ///< all that the strict and active reserves of others leave while they are kept
+};
+/// By client. The demands of the inputs mean nothing. Among more clients than can use a GPU together (MPS has at most
+/// 60) nothing is settled, as that is not worth finding out.
+std::vector<Settled> settled_grants(const DeviceInputs& inputs, sched::Allocator& scratch);
+inline constexpr std::size_t kMostToSettle = 64;
+
+/// Terms::by_parts: only reserves of others are in force for the client, its grant is within what all of these leave,
+/// and nobody else can take any of that away.
+bool goes_by_parts(const DeviceConditions& where, const Standing& standing, Settled settled,
+                   const ClientOutcome& outcome);
 
 /// `scratch` is not part of the result. Overwrites `decision`, whose memory is used again.
 void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecision& decision);

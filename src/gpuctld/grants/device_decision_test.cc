@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "sched/policy.h"
 
 namespace gpuctl::daemon {
@@ -38,6 +39,21 @@ struct Device {
     Counts counts;
     for (const ClientOutcome& outcome : decide().clients) counts.push_back(outcome.capsm);
     return counts;
+  }
+
+  std::vector<bool> settled() {
+    decide();
+    std::vector<bool> flags;
+    for (const Settled& one : settled_grants({nodes, clients, standings, where}, allocator)) flags.push_back(one.grant);
+    return flags;
+  }
+  std::vector<bool> by_parts() {
+    decide();
+    const std::vector<Settled> settled = settled_grants({nodes, clients, standings, where}, allocator);
+    std::vector<bool> flags;
+    for (std::size_t i = 0; i < clients.size(); ++i)
+      flags.push_back(goes_by_parts(where, standings[i], settled[i], decision.clients[i]));
+    return flags;
   }
 
   std::vector<sched::NodeInput> nodes;
@@ -130,6 +146,159 @@ TEST(DeviceDecision, AClientWithDemandAndNoSmsStarves) {
   Device device({slice(0, false, 1)});
   device.clients = {{.node = 1, .demand = 1}, {.node = 1, .demand = 1}};
   EXPECT_TRUE(device.decide().starving);
+}
+
+using Flags = std::vector<bool>;
+
+TEST(SettledGrants, WhereNobodyMayTakeAnythingAway) {
+  Device device({slice(33, true), slice(0, false), slice(0, false, 99)});
+  device.clients = {{.node = 1}, {.node = 2}};
+  EXPECT_EQ(device.settled(), (Flags{true, true})) << "beside a strict reserve";
+  device.clients = {{.node = 3}};
+  EXPECT_EQ(device.settled(), Flags{true}) << "below a max";
+  device.clients = {{.node = 3}, {.node = 3}};
+  EXPECT_EQ(device.settled(), (Flags{false, false})) << "two below one max";
+  device.clients = {{.node = 2}, {.node = 3}};
+  EXPECT_EQ(device.settled(), (Flags{false, false})) << "99 and all that the reserve leaves are more than there are";
+}
+
+TEST(SettledGrants, BelowAMaxBesideAReserveThatLeavesAsManySms) {
+  Device device({slice(8, false), slice(0, false, 99)});
+  device.nodes[1].hold = std::chrono::milliseconds(100);
+  device.clients = {{.node = 1}, {.node = 2}};
+  EXPECT_EQ(device.settled(), (Flags{true, true}));
+  device.nodes[2].max = sched::kUnlimitedCapSM;
+  EXPECT_EQ(device.settled(), (Flags{true, false})) << "an active reserve is lent at times";
+  device.nodes[1].hold = {};
+  EXPECT_EQ(device.settled(), (Flags{true, false})) << "one that is lent is wanted back at any time";
+}
+
+TEST(SettledGrants, NotAmongThoseWhoTakeTurnsAndNotInAStorm) {
+  Device device({slice(0, false, 99)});
+  device.clients = {{.node = 1, .under_policy = true}};
+  EXPECT_EQ(device.settled(), Flags{false});
+  device.where.time_sliced = true;
+  EXPECT_EQ(device.settled(), Flags{false});
+  device.clients = {{.node = 1}, {.node = 1}};
+  EXPECT_EQ(device.settled(), (Flags{true, true})) << "on a time-sliced GPU nobody takes SMs away";
+  device.where = {.capacity = CapSM{132}, .storms = true};
+  EXPECT_EQ(device.settled(), (Flags{false, false}));
+}
+
+/// Whatever the demands and whoever is active, what a client with a settled grant uses is not taken away.
+TEST(SettledGrants, StayWhateverTheClientsDemand) {
+  Random random(19);
+  const auto some = [&](std::uint64_t most) { return static_cast<std::uint32_t>(random.below(most)); };
+  int settled = 0, others_shrink = 0;
+  for (int round = 0; round < 400; ++round) {
+    std::vector<sched::NodeInput> slices;
+    for (int n = 0; n < 3; ++n) {
+      slices.push_back(
+          slice(some(2) ? 8 + some(30) : 0, some(2) != 0, some(2) ? 20 + some(110) : 1000, some(4) ? 100 : 200));
+      if (!slices.back().strict && some(2)) slices.back().hold = std::chrono::milliseconds(100);
+    }
+    Device device(slices);
+    for (std::uint32_t c = 0; c < 1 + some(3); ++c) device.clients.push_back({.node = 1 + some(3)});
+    const std::vector<bool> found = device.settled();
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (device.decision.clients[i].free) continue;
+      std::uint32_t least = UINT32_MAX, most = 0;  // where it demands everything
+      for (int look = 0; look < 20; ++look) {
+        for (sched::NodeInput& node : device.nodes) node.active = node.hold.count() > 0 && some(2);
+        for (ClientState& client : device.clients) client.demand = some(3) ? some(133) : 132;
+        const std::uint32_t demand = device.clients[i].demand = look < 10 ? 132 : 1 + some(132);
+        const std::uint32_t grant = device.grants()[i];
+        if (look < 10) {
+          least = std::min(least, grant);
+          most = std::max(most, grant);
+        } else if (found[i]) {
+          EXPECT_GE(grant, std::min(demand, least)) << "round " << round << " client " << i;
+          EXPECT_LE(grant, most) << "round " << round << " client " << i;
+        }
+      }
+      if (found[i]) EXPECT_EQ(least, most) << "round " << round << " client " << i;
+      ++(found[i] ? settled : others_shrink);
+    }
+  }
+  EXPECT_GT(settled, 50);
+  EXPECT_GT(others_shrink, 50);
+}
+
+TEST(SettledGrants, NotWhereOthersGetWhatItDoesNotDemand) {
+  Device device({slice(0, false, 40), slice(0, false, 131)});
+  device.clients = {{.node = 1}, {.node = 2}};
+  EXPECT_EQ(device.settled(), (Flags{false, false}));
+  device.nodes[2].max = CapSM{92};
+  EXPECT_EQ(device.settled(), (Flags{true, true})) << "there are enough for both";
+}
+
+TEST(SettledGrants, NobodysAmongMoreThanCanBeTogether) {
+  Device device({slice(0, false, 2)});
+  device.clients.assign(kMostToSettle + 1, {.node = 0});
+  device.clients.back().node = 1;
+  EXPECT_FALSE(device.settled().back());
+}
+
+/// "ls" with a reserve of 8, "batch" and "other" with nothing set, and a client in the first two.
+Device beside_a_reserve(bool strict) {
+  Device device({slice(8, strict), slice(0, false), slice(0, false)});
+  if (!strict) device.nodes[1].hold = std::chrono::milliseconds(100);
+  device.where.by_parts = true;
+  device.clients = {{.node = 1}, {.node = 2, .demand = 132}};
+  return device;
+}
+
+TEST(ByParts, BesideKeptReservesAlone) {
+  Device device = beside_a_reserve(true);
+  EXPECT_EQ(device.by_parts(), (Flags{false, true}));
+  device.clients[1].demand = 1;
+  EXPECT_EQ(device.by_parts(), (Flags{false, true}));
+  device.where.by_parts = false;
+  EXPECT_EQ(device.by_parts(), (Flags{false, false})) << "off";
+}
+
+TEST(ByParts, OnlyWhileAnActiveReserveIsKept) {
+  Device device = beside_a_reserve(false);
+  EXPECT_EQ(device.by_parts(), (Flags{false, false})) << "it is lent";
+  device.nodes[1].active = true;
+  EXPECT_EQ(device.by_parts(), (Flags{false, true}));
+  device.nodes[1].active = false;
+  device.nodes[1].hold = {};
+  device.clients[0].demand = 8;
+  EXPECT_EQ(device.grants()[1], 124u);
+  EXPECT_EQ(device.by_parts(), (Flags{false, false})) << "one that is lent may be wanted back";
+}
+
+TEST(ByParts, NotWhereAnythingElseIsInForce) {
+  const Flags none{false, false};
+  Device device = beside_a_reserve(true);
+  device.nodes[2].max = CapSM{100};
+  EXPECT_EQ(device.by_parts(), none) << "a max";
+  device.nodes[2].max = CapSM{0};
+  EXPECT_EQ(device.by_parts(), none) << "suspended";
+  device = beside_a_reserve(true);
+  device.nodes[2].weight = 200;
+  EXPECT_EQ(device.by_parts(), none) << "weights";
+  device = beside_a_reserve(true);
+  device.clients[1].under_policy = true;
+  EXPECT_EQ(device.by_parts(), none) << "a policy for jobs";
+  device = beside_a_reserve(true);
+  device.where.always = true;
+  EXPECT_EQ(device.by_parts(), none) << "always preemptible";
+  device = beside_a_reserve(true);
+  device.where.storms = true;
+  EXPECT_EQ(device.by_parts(), none) << "a storm";
+  device = beside_a_reserve(true);
+  device.where.time_sliced = true;
+  EXPECT_EQ(device.by_parts(), none) << "time-sliced";
+}
+
+TEST(ByParts, NotForTwoWhoShareWhatIsLeft) {
+  Device device = beside_a_reserve(true);
+  for (const std::uint32_t node : {2u, 3u}) {
+    device.clients = {{.node = 1}, {.node = 2, .demand = 132}, {.node = node}};
+    EXPECT_EQ(device.by_parts(), (Flags{false, false, false}));
+  }
 }
 
 }  // namespace

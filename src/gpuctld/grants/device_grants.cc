@@ -9,10 +9,12 @@ namespace gpuctl::daemon {
 
 DeviceGrants::DeviceGrants(std::uint32_t sms) : where_{.capacity = sched::CapSM{std::min(sms, kMaxSms)}} {}
 
-void DeviceGrants::renew(std::vector<Member> members, bool time_sliced, bool always) {
+void DeviceGrants::renew(std::vector<Member> members, const DeviceConditions& where) {
   members_ = std::move(members);
-  where_.time_sliced = time_sliced;
-  where_.always = always;
+  const auto [capacity, storms] = std::pair(where_.capacity, where_.storms);
+  where_ = where;
+  where_.capacity = capacity;
+  where_.storms = storms;
   renewed_ = true;
 }
 
@@ -30,12 +32,14 @@ void DeviceGrants::decide(sched::Allocator& allocator, std::span<const sched::No
     for (const Member& member : members_)
       residents.push_back({member.client->node, slot(member).wanted_jobs != ipc::kNoJobs});
     standings_ = standings_of(nodes, residents, where_);
+    settled_.clear();
   }
   clients_.clear();
   for (const Member& member : members_) {
     const Client::Slot& s = slot(member);
     clients_.push_back({member.client->node, s.admitted_demand(), s.admitted, s.queue != nullptr, s.latest});
   }
+  if (settled_.size() != clients_.size()) settled_ = settled_grants({nodes, clients_, standings_, where_}, allocator);
   daemon::decide({nodes, clients_, standings_, where_, turn}, allocator, decision_);
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Client::Slot& s = slot(members_[i]);
@@ -110,6 +114,8 @@ void DeviceGrants::write(std::uint64_t now_ns) {
     terms.in_force = standings_[i].in_force;
     terms.guaranteed = standings_[i].guaranteed;
     terms.reports_work = standings_[i].reports_work;
+    terms.settled = settled_[i].grant;
+    terms.by_parts = goes_by_parts(where_, standings_[i], settled_[i], decision_.clients[i]);
     terms.first = next_[i].first;
     client->write_terms(index, terms);
   }

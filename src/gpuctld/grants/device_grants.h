@@ -27,10 +27,9 @@ class DeviceGrants {
   /// A device of `sms` SMs. SMs beyond kMaxSms are never granted, because workers do not count so far.
   explicit DeviceGrants(std::uint32_t sms);
 
-  /// Clients came or went, or the tree or what holds on the device changed: the next decision is about these.
-  /// `time_sliced`: the device's clients never run at the same time (no MPS). `always`: all clients must be ready to
-  /// give SMs back, whatever is in force.
-  void renew(std::vector<Member> members, bool time_sliced, bool always);
+  /// Clients came or went, or the tree or what holds on the device changed: the next decision is about these. The
+  /// device's size and whether it has storms stay as they are.
+  void renew(std::vector<Member> members, const DeviceConditions& where);
 
   bool time_sliced() const { return where_.time_sliced; }
   std::span<const Member> members() const { return members_; }
@@ -68,7 +67,8 @@ class DeviceGrants {
 
   DeviceConditions where_;
   std::vector<Member> members_;
-  std::vector<Standing> standings_;  ///< by member, as are the next three
+  std::vector<Standing> standings_;  ///< by member, as are the next four
+  std::vector<Settled> settled_;     ///< settled_grants()
   std::vector<ClientState> clients_;
   std::vector<GrantState> states_;
   std::vector<NextGrant> next_;

@@ -129,7 +129,10 @@ void Scheduler::gather_members() {
   std::uint32_t node = 0;
   std::map<std::string_view, std::uint32_t> node_of;
   for (const auto& [path, slice] : tree_.slices()) node_of[path] = node++;
-  for (Client& client : clients_) client.node = node_of.at(client.slice());
+  for (Client& client : clients_) {
+    client.node = node_of.at(client.slice());
+    client.allow_ahead(conditions_.settled_ahead);
+  }
 
   std::vector<std::vector<DeviceGrants::Member>> members(grants_.size());
   const std::vector<ipc::PriorityBand> bands = this->bands();
@@ -144,7 +147,9 @@ void Scheduler::gather_members() {
     add_time_slices(device, members[device]);
     const bool time_sliced = conditions_.time_sliced && !devices_[device].software;
     add_worker_time(time_sliced, members[device]);
-    grants_[device].renew(std::move(members[device]), time_sliced, conditions_.always_preemptible);
+    grants_[device].renew(std::move(members[device]), {.time_sliced = time_sliced,
+                                                       .always = conditions_.always_preemptible,
+                                                       .by_parts = conditions_.reserve_by_parts});
   }
 }
 

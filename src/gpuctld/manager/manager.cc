@@ -111,11 +111,13 @@ Conditions Manager::conditions() const {
           .sets_time_slices = config_.daemon.time_slices,
           .second_time_slice_us = static_cast<std::uint32_t>(config_.daemon.second_time_slice.count()),
           .always_preemptible = config_.daemon.always_preemptible || options_.evict_storm.count() > 0,
+          .reserve_by_parts = config_.daemon.reserve_by_parts,
           .worker_time = config_.daemon.worker_time,
           .always_end_workers = config_.daemon.always_end_workers,
           .deadline = config_.daemon.evict_deadline,
           .longest_leaving = config_.daemon.longest_block_task,
-          .lease = config_.daemon.lease};
+          .lease = config_.daemon.lease,
+          .settled_ahead = config_.daemon.settled_ahead};
 }
 
 Manager::~Manager() {

@@ -49,6 +49,16 @@ std::chrono::microseconds GrantView::worker_time() const {
   return std::chrono::microseconds(std::min(ipc::load(stub->worker_time_us), ipc::kLongestWorkerTimeUs));
 }
 
+std::chrono::milliseconds GrantView::ahead_when_settled() const {
+  const ipc::Stub* stub = Client::get().stub();
+  if (!stub || !grant() || !(ipc::load(grant()->flags) & ipc::kSettled)) return {};
+  return std::chrono::milliseconds(std::min(ipc::load(stub->settled_ahead_ms), ipc::kMostSettledAheadMs));
+}
+
+bool GrantView::by_parts() const {
+  return grant() && (ipc::load(grant()->flags) & ipc::kByParts) != 0;
+}
+
 std::uint32_t GrantView::first_sm() const {
   return grant() ? std::min(ipc::load(grant()->first), sms_) : 0;
 }

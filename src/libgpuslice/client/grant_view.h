@@ -31,6 +31,11 @@ class GrantView {
   bool alone() const;
   /// How long a worker works before it ends, so that blocks of greater priority get in; 0: until nothing is left.
   std::chrono::microseconds worker_time() const;
+  /// How far ahead of the GPU a program may be with kernels that cannot be evicted because its grant is settled
+  /// (ipc::kSettled); 0: the grant may shrink at any time.
+  std::chrono::milliseconds ahead_when_settled() const;
+  /// Whether kernels that are confined to its SMs may keep their original form (ipc::kByParts).
+  bool by_parts() const;
   /// The first of its SMs, for kernels that are confined by SM number.
   std::uint32_t first_sm() const;
 

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace gpuslice {
 
@@ -17,6 +20,34 @@ constexpr std::uint32_t group_sms(std::uint32_t device_sms) {
 constexpr std::uint32_t in_whole_groups(std::uint32_t sms, std::uint32_t device_sms) {
   const std::uint32_t group = group_sms(device_sms);
   return sms >= device_sms || sms < group ? sms : sms - sms % group;
+}
+
+/// Groups from `begin` on, before `end`. None if these are equal.
+struct GroupRun {
+  std::size_t begin = 0, end = 0;
+  auto operator<=>(const GroupRun&) const = default;
+};
+
+/// The groups that a part takes for a grant of `count` SMs from number `first` on: the run with the most SMs that has
+/// no more than `count`. `starts`: the SMs before each group, and then all SMs.
+///
+/// A group belongs to the grant in which its last SM lies, and to no other one. So parts of grants that do not meet
+/// share no group, whatever other clients know of each other, and a grant that ends before the last group has as many
+/// as fit into it, wherever it begins. All groups are alike but for the last one, in which the driver puts what is left
+/// over (12 of 132 SMs on an H200). If the grant cannot have all its groups, it is better without that one or without
+/// one of the others. So both ends of the run are tried.
+constexpr GroupRun choose_groups(std::span<const std::uint32_t> starts, std::uint32_t first, std::uint32_t count) {
+  GroupRun best;
+  std::uint32_t most = 0;
+  std::size_t begin = 0;
+  while (begin + 1 < starts.size() && starts[begin + 1] <= first) ++begin;
+  for (std::size_t end = begin; end + 1 < starts.size() && starts[end + 1] <= first + count; ++end) {
+    while (starts[end + 1] - starts[begin] > count) ++begin;
+    if (starts[end + 1] - starts[begin] <= most) continue;
+    most = starts[end + 1] - starts[begin];
+    best = {begin, end + 1};
+  }
+  return best;
 }
 
 }  // namespace gpuslice

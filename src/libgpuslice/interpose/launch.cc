@@ -22,6 +22,7 @@ namespace gpuslice {
 namespace {
 
 constexpr char kNothingInForce[] = "while nothing is in force for its slice";
+constexpr char kByParts[] = "beside kept reserves alone";
 
 /// The driver refuses larger grids, but would accept the grid of a persistent form. The limits are the same on every
 /// architecture.
@@ -29,11 +30,16 @@ bool fits_grid_limits(const LaunchConfig& config) {
   return config.grid[0] <= 0x7fffffff && config.grid[1] <= 65535 && config.grid[2] <= 65535;
 }
 
-/// `why`: as for Context::launch().
-Context::Outcome launch_managed(Context* context, KernelInfo* kernel, LaunchConfig&& config, void** params,
-                                void** extra, CUresult* result, const char** why) {
+/// `why`: as for Context::launch(). `original`: the launch in its original form.
+Context::Outcome launch_managed(Context* context, KernelInfo* kernel, LaunchConfig&& config,
+                                const Opaque::Launch& original, void** params, void** extra, CUresult* result,
+                                const char** why) {
   if (!kernel || !kernel->persistent || !config.threads() || !fits_grid_limits(config))
     return Context::Outcome::kCannot;
+  if (context && context->goes_by_parts(config.stream, original)) {
+    *why = kByParts;
+    return Context::Outcome::kCannot;
+  }
   if (!fits_whole_warps(*kernel, config.grid, config.block)) return Context::Outcome::kCannot;
   Instance* instance = context ? context->instance_of(*kernel) : nullptr;
   std::vector<std::byte> block;
@@ -126,7 +132,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
       config.attributes =
           with_priority(config.attributes.data(), static_cast<unsigned>(config.attributes.size()), *priority);
     const Context::Outcome outcome =
-        taken ? launch_managed(context, kernel, std::move(config), params, extra, &result, &why)
+        taken ? launch_managed(context, kernel, std::move(config), asked, params, extra, &result, &why)
               : Context::Outcome::kCannot;
     if (outcome == Context::Outcome::kLaunched) return result;
     if (outcome == Context::Outcome::kOriginalForm) {

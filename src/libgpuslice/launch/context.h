@@ -66,6 +66,12 @@ class Context final : public Opaque::Owner, public LaunchSource {
   Outcome launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result,
                  const char** why);
 
+  /// Whether the launch keeps its original form because it can be confined to the client's SMs, and nobody takes these
+  /// away (ipc::kByParts). May wait for a grant, and make the part of the GPU for it.
+  bool goes_by_parts(CUstream stream, const Opaque::Launch& launch) {
+    return view().by_parts() && state_.opaque.confines(stream, launch);
+  }
+
   /// Launches a graph. `candidates`, at most kMostGraphKernels, come in an order in which they may run. `original`: its
   /// other kernels, as one launch in original form; without blocks there are none. `branches`: some of the candidates
   /// may run at the same time. If any kernel has its original form, the launch waits for a grant. Calls `arm(number,

@@ -4,7 +4,6 @@
 
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/sm_groups.h"
 #include "libgpuslice/driver/stage.h"
 
 namespace gpuslice {
@@ -46,7 +45,7 @@ bool GreenContexts::divide() {
   return !groups_.empty();
 }
 
-GreenContexts::Part& GreenContexts::part(Groups groups) {
+GreenContexts::Part& GreenContexts::part(GroupRun groups) {
   const auto known = parts_.find(groups);
   if (known != parts_.end()) return known->second;
   const auto [begin, end] = groups;
@@ -54,7 +53,8 @@ GreenContexts::Part& GreenContexts::part(Groups groups) {
   CUdevResourceDesc description = nullptr;
   CUdevice device = 0;
   if (parts_.size() < kMostParts && driver().cuCtxGetDevice(&device) == CUDA_SUCCESS &&
-      driver().cuDevResourceGenerateDesc(&description, groups_.data() + begin, end - begin) == CUDA_SUCCESS) {
+      driver().cuDevResourceGenerateDesc(&description, groups_.data() + begin, static_cast<unsigned>(end - begin)) ==
+          CUDA_SUCCESS) {
     const Stage stage("making a green context");
     const CUresult result = driver().cuGreenCtxCreate(&part.context, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
     if (result != CUDA_SUCCESS) part.context = nullptr;
@@ -63,17 +63,10 @@ GreenContexts::Part& GreenContexts::part(Groups groups) {
   return parts_.emplace(groups, part).first->second;
 }
 
-/// Takes whole groups, no more SMs than granted, up to the last group that ends within the grant. A group with SMs of
-/// two grants goes to the later one, which so has as many groups as fit into it wherever it begins.
-GreenContexts::Confined GreenContexts::choose(const Wanted& wanted, Groups& groups) {
+GreenContexts::Confined GreenContexts::choose(const Wanted& wanted, GroupRun& groups) {
   if (!divide()) return {.none = "the driver has no green contexts"};
-  auto& [begin, end] = groups;
-  begin = 0;
-  while (begin < groups_.size() && starts_[begin + 1] <= wanted.first) ++begin;
-  end = begin;
-  while (end < groups_.size() && starts_[end + 1] <= wanted.first + wanted.count &&
-         starts_[end + 1] - starts_[begin] <= wanted.count)
-    ++end;
+  groups = choose_groups(starts_, wanted.first, wanted.count);
+  const auto [begin, end] = groups;
   if (begin == end) return {.none = "no whole group of SMs is granted"};
   const std::uint32_t sms = starts_[end] - starts_[begin];
   if (sms < wanted.least) return {.none = "those granted do not hold all the blocks that wait for each other"};
@@ -83,7 +76,7 @@ GreenContexts::Confined GreenContexts::choose(const Wanted& wanted, Groups& grou
 GreenContexts::Confined GreenContexts::find(const Wanted& wanted) {
   constexpr const char* kRefused = "the driver made no green context, or no stream of it";
   std::lock_guard lock(mutex_);
-  Groups groups;
+  GroupRun groups;
   Confined found = choose(wanted, groups);
   if (found.none) return found;
   found.unmade = true;
@@ -99,7 +92,7 @@ GreenContexts::Confined GreenContexts::find(const Wanted& wanted) {
 GreenContexts::Confined GreenContexts::make(const Wanted& wanted) {
   {
     std::lock_guard lock(mutex_);
-    Groups groups;
+    GroupRun groups;
     if (const Confined none = choose(wanted, groups); none.none) return none;
     Part& its = part(groups);
     if (its.context) {

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "libgpuslice/driver/sm_groups.h"
+
 namespace gpuslice {
 
 class GreenContexts {
@@ -47,18 +49,15 @@ class GreenContexts {
     std::map<std::pair<const void*, int>, CUstream> streams;
   };
 
-  /// The groups of a part: those from `begin` on, before `end`.
-  using Groups = std::pair<std::uint32_t, std::uint32_t>;
-
   bool divide();
-  Confined choose(const Wanted& wanted, Groups& groups);
-  Part& part(Groups groups);
+  Confined choose(const Wanted& wanted, GroupRun& groups);
+  Part& part(GroupRun groups);
 
   std::mutex mutex_;
   bool divided_ = false;
   std::vector<CUdevResource> groups_;  ///< the last one may have another size
   std::vector<std::uint32_t> starts_;  ///< SMs before each group; one more entry than groups
-  std::map<Groups, Part> parts_;
+  std::map<GroupRun, Part> parts_;
 };
 
 }  // namespace gpuslice

@@ -9,6 +9,8 @@ namespace gpuslice {
 namespace {
 
 constexpr std::uint64_t kUs = 1'000;
+constexpr Ahead kUnderJobs = ahead_for(true, {}), kMayShrink = ahead_for(false, {}),
+                kSettled = ahead_for(false, std::chrono::milliseconds(200));
 
 /// A program that launches one mark's worth of work every `program_us` unless it must wait, on a GPU that takes
 /// `gpu_us` for it.
@@ -16,8 +18,8 @@ class Loop {
  public:
   Loop(std::uint64_t program_us, std::uint64_t gpu_us) : program_ns_(program_us * kUs), gpu_ns_(gpu_us * kUs) {}
 
-  void run(int rounds, bool jobs) {
-    for (int i = 0; i < rounds; ++i) round(jobs);
+  void run(int rounds, Ahead ahead) {
+    for (int i = 0; i < rounds; ++i) round(ahead);
   }
   /// The program waits until all is done, and then does something else for this long.
   void pause(std::uint64_t us) { now_ns_ = std::max(now_ns_, done_ns_.back()) + us * kUs; }
@@ -26,8 +28,8 @@ class Loop {
   const InFlightLimit& limit() const { return limit_; }
 
  private:
-  void round(bool jobs) {
-    const std::uint64_t latest = done_ns_.size() - 1, before = limit_.marks(jobs);
+  void round(Ahead ahead) {
+    const std::uint64_t latest = done_ns_.size() - 1, before = limit_.marks(ahead);
     if (latest > before) {
       const std::uint64_t at = done_ns_[latest - before];
       const bool waits = at > now_ns_;
@@ -44,52 +46,63 @@ class Loop {
   InFlightLimit limit_;
 };
 
+TEST(InFlightLimit, IsByWhatMayHappenToTheGrant) {
+  using std::chrono::milliseconds;
+  EXPECT_EQ(ahead_for(true, milliseconds(200)).most, milliseconds(4));
+  EXPECT_EQ(ahead_for(false, milliseconds(0)).most, milliseconds(20));
+  EXPECT_EQ(ahead_for(false, milliseconds(200)).most, milliseconds(200));
+  EXPECT_EQ(ahead_for(false, milliseconds(5)).most, milliseconds(5)) << "the administrator's word";
+}
+
 TEST(InFlightLimit, OneMarkUntilSomethingIsKnown) {
-  EXPECT_EQ(InFlightLimit().marks(false), 1u);
-  EXPECT_EQ(InFlightLimit().marks(true), 1u);
+  EXPECT_EQ(InFlightLimit().marks(kMayShrink), 1u);
+  EXPECT_EQ(InFlightLimit().marks(kUnderJobs), 1u);
 }
 
 TEST(InFlightLimit, LetsAProgramAheadByGpuTime) {
-  Loop jobs(100, 1'000), other(100, 1'000);
-  jobs.run(50, true);
-  other.run(50, false);
-  EXPECT_EQ(jobs.limit().marks(true), 3u);
+  Loop jobs(100, 1'000), other(100, 1'000), settled(100, 4'000);
+  jobs.run(50, kUnderJobs);
+  other.run(50, kMayShrink);
+  settled.run(100, kSettled);
+  EXPECT_EQ(jobs.limit().marks(kUnderJobs), 3u);
   EXPECT_LE(jobs.ahead_us(), 4'000u);
   EXPECT_GE(jobs.ahead_us(), 3'000u);
   EXPECT_LE(other.ahead_us(), 20'000u);
   EXPECT_GE(other.ahead_us(), 18'000u);
+  EXPECT_LE(settled.ahead_us(), 200'000u);
+  EXPECT_GE(settled.ahead_us(), 190'000u);
 }
 
 TEST(InFlightLimit, OfLongLaunchesNoMoreThanOneMark) {
   Loop loop(100, 50'000);
-  loop.run(20, true);
-  EXPECT_EQ(loop.limit().marks(true), 1u);
-  EXPECT_EQ(loop.limit().marks(false), 1u);
+  loop.run(20, kUnderJobs);
+  EXPECT_EQ(loop.limit().marks(kUnderJobs), 1u);
+  EXPECT_EQ(loop.limit().marks(kMayShrink), 1u);
 }
 
 TEST(InFlightLimit, OfShortLaunchesNoMoreThanThereAreMarks) {
   Loop loop(10, 50);
-  loop.run(100, false);
-  EXPECT_EQ(loop.limit().marks(false), InFlightLimit::kMost);
+  loop.run(100, kMayShrink);
+  EXPECT_EQ(loop.limit().marks(kMayShrink), InFlightLimit::kMost);
 }
 
 TEST(InFlightLimit, LetsNoProgramFurtherForWhatItLaunchesBetweenPauses) {
   Loop loop(100, 50'000);
   for (int i = 0; i < 10; ++i) {
-    loop.run(6, true);  // it does not wait for the first two
+    loop.run(6, kUnderJobs);  // it does not wait for the first two
     loop.pause(10'000);
   }
-  EXPECT_EQ(loop.limit().marks(true), 1u);
+  EXPECT_EQ(loop.limit().marks(kUnderJobs), 1u);
 }
 
 TEST(InFlightLimit, DoesNotTakePausesForTheGpusTime) {
   Loop loop(100, 1'000);
-  loop.run(50, false);
+  loop.run(50, kMayShrink);
   for (int i = 0; i < 10; ++i) {
     loop.pause(10'000'000);
-    loop.run(20, false);
+    loop.run(20, kMayShrink);
   }
-  EXPECT_GE(loop.limit().marks(false), 2u);
+  EXPECT_GE(loop.limit().marks(kMayShrink), 2u);
 }
 
 /// What a look found.
@@ -112,18 +125,47 @@ class Found {
 
 TEST(InFlightLimit, FollowsLaunchesThatGetLongerAndShorter) {
   Found found;
-  found.marks(10, 100);
-  EXPECT_EQ(found.limit.marks(true), InFlightLimit::kMost);
+  found.marks(10, 50);
+  EXPECT_EQ(found.limit.marks(kUnderJobs), InFlightLimit::kMost);
   found.marks(10, 3'000);
-  EXPECT_EQ(found.limit.marks(true), 1u);
-  found.marks(20, 100);
-  EXPECT_EQ(found.limit.marks(true), InFlightLimit::kMost);
+  EXPECT_EQ(found.limit.marks(kUnderJobs), 1u);
+  found.marks(30, 50);
+  EXPECT_EQ(found.limit.marks(kUnderJobs), InFlightLimit::kMost);
+}
+
+TEST(InFlightLimit, OneOddKernelSwingsThePaceUnderAPolicyForJobsAlone) {
+  Found found;
+  found.marks(100, 1'000);
+  found.marks(1, 20'000);
+  EXPECT_EQ(found.limit.marks(kUnderJobs), 1u);
+  EXPECT_GE(found.limit.marks(kMayShrink), 14u);
+  EXPECT_GE(found.limit.marks(kSettled), 60u);
+}
+
+TEST(InFlightLimit, TheLongTermMeanIsThatOfAWholeStep) {
+  Found found;
+  for (int step = 0; step < 5; ++step) {  // 62 marks of 1 ms in the mean
+    found.marks(31, 100);
+    found.marks(31, 1'900);
+  }
+  EXPECT_GE(found.limit.marks(kMayShrink), 11u) << "at the end of the long ones";
+  found.marks(31, 100);
+  EXPECT_LE(found.limit.marks(kMayShrink), 30u) << "at the end of the short ones";
+}
+
+TEST(InFlightLimit, TheLongTermMeanFollowsToo) {
+  Found found;
+  found.marks(100, 1'000);
+  found.marks(300, 10'000);
+  EXPECT_EQ(found.limit.marks(kMayShrink), 1u);
+  found.marks(600, 1'000);
+  EXPECT_GE(found.limit.marks(kMayShrink), 17u);
 }
 
 TEST(InFlightLimit, TakesTheMeanOfMarksThatNobodyWaitedFor) {
   Found found;
   for (int i = 0; i < 10; ++i) found.mark_behind(3, 1'000);
-  EXPECT_EQ(found.limit.marks(true), 3u);
+  EXPECT_EQ(found.limit.marks(kUnderJobs), 3u);
 }
 
 TEST(InFlightLimit, LearnsNothingFromTheTimeSinceAMarkThatWasReachedSomeTimeBefore) {
@@ -133,7 +175,7 @@ TEST(InFlightLimit, LearnsNothingFromTheTimeSinceAMarkThatWasReachedSomeTimeBefo
     found.marks(1, 10'000, false);
     found.marks(1, 1);
   }
-  EXPECT_EQ(found.limit.marks(true), 3u);
+  EXPECT_EQ(found.limit.marks(kUnderJobs), 3u);
 }
 
 TEST(InFlightLimit, LearnsNothingFromMarksItKnows) {
@@ -141,7 +183,7 @@ TEST(InFlightLimit, LearnsNothingFromMarksItKnows) {
   found.marks(10, 1'000);
   for (int i = 0; i < 10; ++i) found.earlier_mark(1);
   found.marks(1, 990);
-  EXPECT_EQ(found.limit.marks(true), 3u);
+  EXPECT_EQ(found.limit.marks(kUnderJobs), 3u);
 }
 
 }  // namespace

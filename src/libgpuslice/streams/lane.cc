@@ -234,8 +234,8 @@ void forget_open_lanes_after_fork() {
   g_open_lanes = 0;
 }
 
-void Lane::wait_for_gpu(bool jobs, std::unique_lock<std::mutex>& held) {
-  const std::uint64_t latest = launches / kMarkEvery, before = in_flight_limit.marks(jobs);
+void Lane::wait_for_gpu(Ahead ahead, std::unique_lock<std::mutex>& held) {
+  const std::uint64_t latest = launches / kMarkEvery, before = in_flight_limit.marks(ahead);
   if (latest <= before) return;
   const RelaxedCapture relaxed;  // another thread may have begun a capture
   const CUevent awaited = mark(latest - before);

@@ -20,6 +20,8 @@ namespace gpuslice {
 struct Place {
   std::uint32_t first = 0, granted = 0;  ///< of the grant: its first SM and how many SMs it has
   GreenContexts::Confined there;
+
+  bool same_grant(const Place& other) const { return first == other.first && granted == other.granted; }
 };
 
 struct Lane : std::enable_shared_from_this<Lane> {
@@ -58,10 +60,9 @@ struct Lane : std::enable_shared_from_this<Lane> {
   void leave();
   /// Joins now; does nothing if the lane is not open.
   void join_now();
-  /// Called before the first launch after a mark. Waits until the program is not too far ahead of the GPU. `jobs`: a
-  /// policy for jobs is in force. `held`, which holds the mutex, is unlocked meanwhile, so other threads may join or
-  /// launch.
-  void wait_for_gpu(bool jobs, std::unique_lock<std::mutex>& held);
+  /// Called before the first launch after a mark. Waits until the program is no further ahead of the GPU than it may
+  /// be. `held`, which holds the mutex, is unlocked meanwhile, so other threads may join or launch.
+  void wait_for_gpu(Ahead ahead, std::unique_lock<std::mutex>& held);
   /// Records the mark after the launches so far.
   void set_mark();
   /// Whether everything in the stream is complete.

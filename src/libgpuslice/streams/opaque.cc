@@ -46,19 +46,29 @@ void Opaque::wait_for_grant(Lane& lane, const Launch& launch) const {
   owner_.past_gate(waiting);
 }
 
+bool Opaque::reports_jobs() const {
+  return view_.jobs() != gpuctl::ipc::kNoJobs;
+}
+
+/// The caller holds the lane's mutex. The demand is known before the wait, so that there will be a grant.
+void Opaque::start_when_granted(Lane& lane, const Launch& launch) {
+  lane.blocks = lane.busy.load(std::memory_order_relaxed) ? std::max(lane.blocks, launch.blocks) : launch.blocks;
+  lane.latest = launch.name;
+  lane.latest_ns = monotonic_ns();
+  lane.job = reports_jobs() ? launch.job(lane.latest_ns) : OpaqueJob{};
+  if (!lane.busy.exchange(true)) owner_.opaque_started(launch.blocks, lane.job);
+  wait_for_grant(lane, launch);
+}
+
 Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
     : stream_(stream), lane_(&opaque.lane_of(stream)) {
   join_others(*lane_);
   opaque.settling_.let_pass();
   lock_ = std::unique_lock(lane_->mutex);
-  const bool tells = opaque.view_.jobs() != gpuctl::ipc::kNoJobs;
-  if (lane_->launches % Lane::kMarkEvery == 0) lane_->wait_for_gpu(tells, lock_);
-  lane_->blocks = lane_->busy.load(std::memory_order_relaxed) ? std::max(lane_->blocks, launch.blocks) : launch.blocks;
-  lane_->latest = launch.name;
-  lane_->latest_ns = monotonic_ns();
-  lane_->job = tells ? launch.job(lane_->latest_ns) : OpaqueJob{};
-  if (!lane_->busy.exchange(true)) opaque.owner_.opaque_started(launch.blocks, lane_->job);
-  opaque.wait_for_grant(*lane_, launch);
+  const bool tells = opaque.reports_jobs();
+  if (lane_->launches % Lane::kMarkEvery == 0)
+    lane_->wait_for_gpu(ahead_for(tells, opaque.view_.ahead_when_settled()), lock_);
+  opaque.start_when_granted(*lane_, launch);
   confine(opaque, launch);
   lane_->latest_sms = confined_.sms;
   if (!confined()) lane_->join_now();
@@ -91,26 +101,43 @@ Opaque::Settled::~Settled() {
   if (begun_) opaque_.settling_.end(settled_);
 }
 
+/// Finds a stream of the part that is granted, or makes it. The caller holds the lane's mutex.
+GreenContexts::Confined Opaque::find_or_make(Lane& lane, const Place& place, std::uint32_t least) {
+  const GreenContexts::Wanted wanted{place.first, place.granted, least, lane.stream, &lane};
+  const GreenContexts::Confined found = green_.find(wanted);
+  if (!found.unmade) return found;
+  if (const Settled settled{*this, lane}) return green_.make(wanted);
+  return {.none = "something may wait for the program, so no green context can be made now"};
+}
+
+bool Opaque::confines(CUstream stream, const Launch& launch) {
+  if (capturing_anything()) return false;
+  Lane& lane = lane_of(stream);
+  settling_.let_pass();
+  const std::lock_guard lock(lane.mutex);
+  if (view_.granted() == 0) start_when_granted(lane, launch);
+  const Place place = place_now();
+  if (place.granted == 0 || place.granted >= view_.sms()) return false;
+  if (lane.open() && lane.place().same_grant(place)) return true;
+  lane.join_now();
+  const RelaxedCapture relaxed;
+  return find_or_make(lane, place, 0).stream != nullptr;
+}
+
 /// Confines the launch to the place of the launches before it if the grant is the same, else to the part that is
 /// granted now.
 void Opaque::Turn::confine(Opaque& opaque, const Launch& launch) {
-  Place place{.first = opaque.view_.first_sm(), .granted = opaque.view_.granted(), .there = {}};
+  Place place = opaque.place_now();
   if (place.granted >= opaque.view_.sms()) confined_.none = "all are granted";
   if (!launch.confine || place.granted == 0 || place.granted >= opaque.view_.sms()) return;
   const Place& before = lane_->place();
-  if (lane_->open() && before.first == place.first && before.granted == place.granted &&
-      before.there.sms >= launch.least) {
+  if (lane_->open() && before.same_grant(place) && before.there.sms >= launch.least) {
     confined_ = before.there;
     return;
   }
   lane_->join_now();
   const RelaxedCapture relaxed;
-  const GreenContexts::Wanted wanted{place.first, place.granted, launch.least, stream_, lane_};
-  place.there = opaque.green_.find(wanted);
-  if (place.there.unmade) {
-    place.there = {.none = "something may wait for the program, so no green context can be made now"};
-    if (const Settled settled{opaque, *lane_}) place.there = opaque.green_.make(wanted);
-  }
+  place.there = opaque.find_or_make(*lane_, place, launch.least);
   if (!place.there.stream) {
     confined_.none = place.there.none;
   } else if (lane_->enter(place)) {

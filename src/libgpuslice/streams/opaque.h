@@ -8,8 +8,7 @@
 //   do not get the same part. A launch whose blocks wait for each other goes there only if they fit (co_residency.h):
 //   the driver would refuse it although it fits the GPU that the program asked about.
 // - A program may be only some milliseconds ahead of the GPU in each stream (in_flight_limit.h). Otherwise a new grant
-// would
-//   take effect long after it was made.
+//   would take effect long after it was made.
 //
 // While such launches are on the GPU, the client has demand: as many SMs as the largest of them has blocks. Under a
 // policy for jobs some launches are timed (launch_timer.h), and the daemon is told which launch is the client's job:
@@ -105,6 +104,10 @@ class Opaque {
     std::unique_lock<std::mutex> lock_;
   };
 
+  /// Whether a launch into this stream can be confined to what is granted now, which is a part of the GPU. Waits for a
+  /// grant, and makes that part if need be, as a turn does (settling.h). The context must be current.
+  bool confines(CUstream stream, const Launch& launch);
+
   /// What a look at all streams shows policies for jobs.
   struct Look {
     bool any = false;                ///< there is a stream with launches that could be looked at
@@ -142,8 +145,12 @@ class Opaque {
   };
 
   Lane& lane_of(CUstream stream);
+  Place place_now() const { return {.first = view_.first_sm(), .granted = view_.granted(), .there = {}}; }
+  GreenContexts::Confined find_or_make(Lane& lane, const Place& place, std::uint32_t least);
   Settling::Device look_before(const Lane& own);
   static void consider(const Lane& lane, Look& look);
+  bool reports_jobs() const;
+  void start_when_granted(Lane& lane, const Launch& launch);
   void wait_for_grant(Lane& lane, const Launch& launch) const;
 
   const GrantView& view_;
