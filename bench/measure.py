@@ -15,7 +15,7 @@ import sys
 import time
 
 from .lab.lab import Lab
-from .papers import schedulers
+from .papers import effisha_figures, frs, schedulers
 from .steps import (
     guard,
     latency,
@@ -50,6 +50,8 @@ STEPS = {
     "memcheck": (memcheck.step_memcheck, 150),
     "random": (random_kernels.step_random, 3600),
     "schedulers": (schedulers.step_schedulers, 180),
+    "frs": (frs.step_frs, 560),
+    "effisha": (effisha_figures.step_effisha, 180),
     "sidebyside": (side_by_side.step_side_by_side, 120),
 }
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")

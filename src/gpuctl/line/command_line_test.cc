@@ -219,6 +219,16 @@ TEST_F(CommandLine, TopOnceMeasuresBetweenTwoReplies) {
   EXPECT_EQ(boost::json::parse(json.out).at("clients").at(0).at("usage").at(0).at("launches_per_s"), 250.0);
 }
 
+TEST_F(CommandLine, TopUnderstandsADaemonThatDoesNotKnowFairness) {
+  boost::json::object sample = to_json(ipc::Snapshot{});
+  sample.erase("fairness");
+  daemon_.on("Monitor", [=](const boost::json::object&) {
+    return std::vector{ipc::Reply{sample, true, ""}, ipc::Reply{sample, true, ""}};
+  });
+  const Ran run = gpuctl({"top", "--once", "--json"});
+  EXPECT_EQ(run.status, kExitOk) << run.err;
+}
+
 TEST_F(CommandLine, RefusalsOfTheDaemonExitWithOne) {
   daemon_.refuse("CreateSlice", "ReserveDoesNotFit", {{"path", "ls"}, {"asked", 200}, {"available", 124}});
   expect_error({"create-slice", "ls", "--reserve", "200"}, kExitRefused,

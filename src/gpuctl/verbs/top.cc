@@ -26,7 +26,9 @@ struct Samples {
   Outcome<void> take(Daemon& daemon) {
     const auto reply = daemon.next();
     if (!reply) return reply.error();
-    auto snapshot = decode(ipc::from_json<ipc::Snapshot>(*reply));
+    boost::json::object sample = *reply;
+    sample.emplace("fairness", boost::json::array());  // a daemon of an earlier version does not say
+    auto snapshot = decode(ipc::from_json<ipc::Snapshot>(sample));
     if (!snapshot) return snapshot.error();
     before = std::move(now);
     now = std::move(*snapshot);
