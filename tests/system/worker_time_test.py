@@ -32,9 +32,10 @@ class WorkerTime(instance.SystemTest):
         """A launch that may use all SMs from the start."""
         self.batch.do("launch", 0, *SHORT)
         self.batch.do("finish")
-        instance.wait_until(lambda: self.usage("batch", self.batch.pid)["granted"] == instance.SMS, "all SMs")
+        instance.wait_until(lambda: self.batch.grant().capsm == instance.SMS, "all SMs")
         self.batch.do("launch", 0, *slice_shell.LONG)
         self.wait_for_blocks(ROUNDS)
+        self.evictions = self.evictions_of("batch", self.batch)
 
     def wait_for_blocks(self, more):
         """Until so many more block-tasks of the long kernel have begun."""
@@ -48,8 +49,8 @@ class WorkerTime(instance.SystemTest):
         self.launch_urgent()
         instance.wait_until(lambda: len(self.urgent.records(0)) == SHORT[0], "the urgent kernel to start")
         self.assertLess(len(self.batch.records(0)), slice_shell.LONG[0], "the long kernel was too short for this test")
-        usage = self.usage("batch", self.batch.pid)
-        self.assertEqual((usage["granted"], usage["evictions"]), (instance.SMS, 0))
+        self.assertEqual(self.batch.grant().capsm, instance.SMS)
+        self.assertEqual(self.evictions_of("batch", self.batch), self.evictions)
         self.batch.finish(0)
 
     def assert_waits(self):
