@@ -4,7 +4,7 @@
 
 #include "black_scholes_formula.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::black_scholes_test {
 namespace {
 
 double normal(double d) {
@@ -38,4 +38,4 @@ TEST(BlackScholes, PricesAreNearTheFormulaInDoubles) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::black_scholes_test
