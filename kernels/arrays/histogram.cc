@@ -4,14 +4,14 @@
 
 #include "kernels/problem/random.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::histogram {
 namespace {
 constexpr std::uint32_t kBins = 256;
 constexpr std::uint32_t kThreads = 256;
 constexpr std::uint32_t kWordsPerThread = 16;
 }  // namespace
 
-Problem generate_histogram(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   return OneLaunch{
       .grid = {std::max(1u, divide_up(extent.x, kThreads * kWordsPerThread))},
       .block = {kThreads},
@@ -22,7 +22,7 @@ Problem generate_histogram(const Extent& extent, std::uint64_t seed) {
   };
 }
 
-Words reference_histogram(const Extent&, const Problem& problem) {
+Words reference(const Extent&, const Problem& problem) {
   Words bins(kBins, problem.poison);
   for (const std::uint32_t word : problem.inputs[0]) {
     for (const std::uint32_t shift : {0, 8, 16, 24}) ++bins[word >> shift & 0xff];
@@ -30,4 +30,4 @@ Words reference_histogram(const Extent&, const Problem& problem) {
   return bins;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::histogram

@@ -2,13 +2,13 @@
 
 #include "kernels/problem/random.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::scan {
 namespace {
 constexpr std::uint32_t kThreads = 256;
 constexpr std::uint32_t kTile = 2048;
 }  // namespace
 
-Problem generate_scan(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   const std::uint32_t tiles = divide_up(extent.x, kTile);
   const Argument in = Argument::input(0);
   const Argument sums = Argument::scratch(0);
@@ -24,7 +24,7 @@ Problem generate_scan(const Extent& extent, std::uint64_t seed) {
           }};
 }
 
-Words reference_scan(const Extent&, const Problem& problem) {
+Words reference(const Extent&, const Problem& problem) {
   Words out;
   out.reserve(problem.output_words);
   std::uint32_t sum = 0;
@@ -35,4 +35,4 @@ Words reference_scan(const Extent&, const Problem& problem) {
   return out;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::scan

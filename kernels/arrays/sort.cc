@@ -5,7 +5,7 @@
 
 #include "kernels/problem/random.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::sort {
 namespace {
 constexpr std::uint32_t kThreads = 256;
 constexpr std::uint32_t kStartsThreads = 1024;
@@ -16,7 +16,7 @@ constexpr std::uint32_t kDigits = 1u << kDigitBits;
 }  // namespace
 
 // Eight moves: the pairs end in the output. Keys repeat, so that a sort that is not stable shows.
-Problem generate_sort(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   Words pairs = random_words(2 * std::size_t{extent.x}, seed);
   for (std::size_t i = 0; i + 2 < pairs.size(); i += 6) pairs[i + 2] = pairs[i];
   const std::uint32_t tiles = divide_up(extent.x, kTile);
@@ -39,7 +39,7 @@ Problem generate_sort(const Extent& extent, std::uint64_t seed) {
   return problem;
 }
 
-Words reference_sort(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   const Words& pairs = problem.inputs[0];
   std::vector<std::uint32_t> order(extent.x);
   std::iota(order.begin(), order.end(), 0u);
@@ -53,4 +53,4 @@ Words reference_sort(const Extent& extent, const Problem& problem) {
   return out;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::sort

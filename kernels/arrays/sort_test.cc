@@ -4,14 +4,14 @@
 
 #include <map>
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::sort {
 namespace {
 
 TEST(Sort, OrdersByKeyAndKeepsTheOrderOfEqualKeys) {
   constexpr std::uint32_t kPairs = 1500;
-  const Problem problem = generate_sort({kPairs}, 3);
+  const Problem problem = generate({kPairs}, 3);
   Words pairs = problem.inputs[0];
-  const Words out = reference_sort({kPairs}, problem);
+  const Words out = reference({kPairs}, problem);
   std::map<std::uint32_t, Words> values;
   for (std::size_t i = 0; i < pairs.size(); i += 2) values[pairs[i]].push_back(pairs[i + 1]);
   EXPECT_LT(values.size(), kPairs);  // some keys repeat
@@ -27,4 +27,4 @@ TEST(Sort, OrdersByKeyAndKeepsTheOrderOfEqualKeys) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::sort

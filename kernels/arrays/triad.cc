@@ -5,13 +5,13 @@
 
 #include "kernels/problem/random.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::triad {
 namespace {
 constexpr std::uint32_t kThreads = 128;
 constexpr float kScale = 1.75f;
 }  // namespace
 
-Problem generate_triad(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   return OneLaunch{
       .grid = {divide_up(extent.x, kThreads)},
       .block = {kThreads},
@@ -23,7 +23,7 @@ Problem generate_triad(const Extent& extent, std::uint64_t seed) {
   };
 }
 
-Words reference_triad(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   Words out(extent.x);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const float a = std::bit_cast<float>(problem.inputs[0][i]);
@@ -33,4 +33,4 @@ Words reference_triad(const Extent& extent, const Problem& problem) {
   return out;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::triad

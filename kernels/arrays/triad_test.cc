@@ -4,12 +4,12 @@
 
 #include <bit>
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::triad {
 namespace {
 
 TEST(Triad, IsOneVectorPlusAScaledOne) {
-  const Problem problem = generate_triad({100}, 3);
-  const Words out = reference_triad({100}, problem);
+  const Problem problem = generate({100}, 3);
+  const Words out = reference({100}, problem);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const double a = std::bit_cast<float>(problem.inputs[0][i]);
     const double b = std::bit_cast<float>(problem.inputs[1][i]);
@@ -18,4 +18,4 @@ TEST(Triad, IsOneVectorPlusAScaledOne) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::triad

@@ -4,12 +4,12 @@
 
 #include "kernels/problem/random.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::vector_add {
 namespace {
 constexpr std::uint32_t kThreads = 256;
 }
 
-Problem generate_vector_add(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   return OneLaunch{
       .grid = {divide_up(extent.x, kThreads)},
       .block = {kThreads},
@@ -20,7 +20,7 @@ Problem generate_vector_add(const Extent& extent, std::uint64_t seed) {
   };
 }
 
-Words reference_vector_add(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   Words out(extent.x);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const float sum = std::bit_cast<float>(problem.inputs[0][i]) + std::bit_cast<float>(problem.inputs[1][i]);
@@ -29,4 +29,4 @@ Words reference_vector_add(const Extent& extent, const Problem& problem) {
   return out;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::vector_add

@@ -10,7 +10,7 @@
 #include "kernels/problem/fused.h"
 #include "kernels/problem/random.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::binomial_options {
 namespace {
 
 constexpr std::uint32_t kThreads = 128;
@@ -56,7 +56,7 @@ float price_of(const BinomialOption& option, std::uint32_t steps) {
 
 }  // namespace
 
-Problem generate_binomial_options(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   Random random(seed);
   Words options(extent.x * kOptionWords);
   for (std::size_t i = 0; i < extent.x; ++i) {
@@ -73,7 +73,7 @@ Problem generate_binomial_options(const Extent& extent, std::uint64_t seed) {
   };
 }
 
-Words reference_binomial_options(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   Words out(extent.x);
   for (std::size_t i = 0; i < extent.x; ++i) {
     BinomialOption option;
@@ -83,4 +83,4 @@ Words reference_binomial_options(const Extent& extent, const Problem& problem) {
   return out;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::binomial_options

@@ -7,13 +7,13 @@
 
 #include "kernels/finance/binomial_option.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::binomial_options {
 namespace {
 
 // With one step the share ends at one of two prices.
 TEST(BinomialOptions, OneStepIsTheMeanOfBothEnds) {
-  const Problem problem = generate_binomial_options({100, 1}, 3);
-  const Words out = reference_binomial_options({100, 1}, problem);
+  const Problem problem = generate({100, 1}, 3);
+  const Words out = reference({100, 1}, problem);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const auto field = [&](std::size_t k) { return double{std::bit_cast<float>(problem.inputs[0][5 * i + k])}; };
     const double high = std::max(field(0) * std::exp(field(2)) - field(1), 0.0);
@@ -29,8 +29,8 @@ double normal(double d) {
 // With many steps the price approaches that of the Black-Scholes formula.
 TEST(BinomialOptions, ManySteps) {
   const double steps = 1000;
-  const Problem problem = generate_binomial_options({50, 1000}, 4);
-  const Words out = reference_binomial_options({50, 1000}, problem);
+  const Problem problem = generate({50, 1000}, 4);
+  const Words out = reference({50, 1000}, problem);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const auto field = [&](std::size_t k) { return double{std::bit_cast<float>(problem.inputs[0][5 * i + k])}; };
     const double spread = field(2) * std::sqrt(steps);
@@ -42,4 +42,4 @@ TEST(BinomialOptions, ManySteps) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::binomial_options

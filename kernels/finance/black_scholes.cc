@@ -8,7 +8,7 @@
 #include "kernels/problem/random.h"
 #include "kernels/problem/words.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::black_scholes {
 namespace {
 
 constexpr std::uint32_t kThreads = 128;
@@ -25,7 +25,7 @@ Words random_between(float low, float high, std::size_t count, std::uint64_t see
 [[gnu::always_inline]] inline void price_options(const float* prices, const float* strikes, const float* years,
                                                  float* out, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    const OptionPrices option = black_scholes(prices[i], strikes[i], years[i], kRate, kVolatility);
+    const OptionPrices option = option_prices(prices[i], strikes[i], years[i], kRate, kVolatility);
     out[i] = option.call;
     out[count + i] = option.put;
   }
@@ -42,7 +42,7 @@ void price_portable(const float* prices, const float* strikes, const float* year
 
 }  // namespace
 
-Problem generate_black_scholes(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   return OneLaunch{
       .grid = {divide_up(extent.x, kThreads)},
       .block = {kThreads},
@@ -55,7 +55,7 @@ Problem generate_black_scholes(const Extent& extent, std::uint64_t seed) {
   };
 }
 
-Words reference_black_scholes(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   const std::vector<float> prices = as_floats(problem.inputs[0]);
   const std::vector<float> strikes = as_floats(problem.inputs[1]);
   const std::vector<float> years = as_floats(problem.inputs[2]);
@@ -65,4 +65,4 @@ Words reference_black_scholes(const Extent& extent, const Problem& problem) {
   return as_words(out);
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::black_scholes

@@ -8,7 +8,7 @@ extern "C" __global__ void blackScholes(const float* __restrict__ prices, const 
                                         unsigned count) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) return;
-  const OptionPrices option = black_scholes(prices[i], strikes[i], years[i], rate, volatility);
+  const OptionPrices option = option_prices(prices[i], strikes[i], years[i], rate, volatility);
   out[i] = option.call;
   out[count + i] = option.put;
 }

@@ -27,7 +27,7 @@ BENCH_BOTH float normal_distribution(float d) {
 }
 
 /// Prices of an option on a share that stands at `price`; years to expiry, rate and volatility by the year.
-BENCH_BOTH OptionPrices black_scholes(float price, float strike, float years, float rate, float volatility) {
+BENCH_BOTH OptionPrices option_prices(float price, float strike, float years, float rate, float volatility) {
   const float spread = multiply(volatility, square_root(years));
   const float drift = multiply(multiply_add(multiply(0.5f, volatility), volatility, rate), years);
   const float d1 = divide(add(approximate_log(divide(price, strike)), drift), spread);

@@ -4,7 +4,7 @@
 
 #include "kernels/finance/black_scholes_formula.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::black_scholes_test {
 namespace {
 
 double normal(double d) {
@@ -28,7 +28,7 @@ TEST(BlackScholes, PricesAreNearTheFormulaInDoubles) {
         const double d1 = (std::log(price / strike) + (rate + volatility * volatility / 2) * years) / spread;
         const double discounted = strike * std::exp(-rate * years);
         const double call = price * normal(d1) - discounted * normal(d1 - spread);
-        const OptionPrices found = black_scholes(static_cast<float>(price), static_cast<float>(strike),
+        const OptionPrices found = option_prices(static_cast<float>(price), static_cast<float>(strike),
                                                  static_cast<float>(years), 0.02f, 0.3f);
         EXPECT_NEAR(found.call, call, 1e-4) << price << " " << strike << " " << years;
         EXPECT_NEAR(found.put, call - price + discounted, 1e-4) << price << " " << strike << " " << years;
@@ -38,4 +38,4 @@ TEST(BlackScholes, PricesAreNearTheFormulaInDoubles) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::black_scholes_test

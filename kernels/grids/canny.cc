@@ -5,7 +5,7 @@
 
 #include "kernels/problem/random.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::canny {
 namespace {
 
 constexpr int kTile = 16;
@@ -101,7 +101,7 @@ void follow(Picture& to, const Picture& from, int left, int top) {
 }  // namespace
 
 // Bright boxes on a dark noisy ground: edges of all kinds, some of them weak.
-Problem generate_canny(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   const auto [wide, high, unused] = extent;
   const std::size_t pixels = std::size_t{wide} * high;
   Random random(seed);
@@ -137,7 +137,7 @@ Problem generate_canny(const Extent& extent, std::uint64_t seed) {
                     {"cannyFollow", grid, block, arguments(Argument::scratch(0), Argument::output())}}};
 }
 
-Words reference_canny(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   const Picture picture{static_cast<int>(extent.x), static_cast<int>(extent.y), problem.inputs[0]};
   const Picture thinned = thin(gradient(smooth(picture)));
   Picture edges = thinned;
@@ -148,4 +148,4 @@ Words reference_canny(const Extent& extent, const Problem& problem) {
   return edges.pixels;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::canny

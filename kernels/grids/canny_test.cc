@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::canny {
 namespace {
 
 /// A dark picture with one bright box, as the kernels' only input.
 Problem box(const Extent& extent, std::uint32_t light) {
-  Problem problem = generate_canny(extent, 1);
+  Problem problem = generate(extent, 1);
   Words& picture = problem.inputs[0];
   for (std::uint32_t i = 0; i < picture.size(); ++i) {
     const std::uint32_t x = i % extent.x;
@@ -21,7 +21,7 @@ Problem box(const Extent& extent, std::uint32_t light) {
 
 TEST(Canny, FindsTheOutlineOfABoxAndNothingElse) {
   const Extent extent{100, 80};
-  const Words edges = reference_canny(extent, box(extent, 200));
+  const Words edges = reference(extent, box(extent, 200));
   for (std::uint32_t i = 0; i < edges.size(); ++i) {
     const std::uint32_t x = i % extent.x;
     const std::uint32_t y = i / extent.x;
@@ -39,9 +39,9 @@ TEST(Canny, FindsTheOutlineOfABoxAndNothingElse) {
 
 TEST(Canny, LeavesWeakEdgesAloneOut) {
   const Extent extent{100, 80};
-  const Words edges = reference_canny(extent, box(extent, 40));
+  const Words edges = reference(extent, box(extent, 40));
   EXPECT_EQ(std::ranges::count(edges, 255u), 0);
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::canny

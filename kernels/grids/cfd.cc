@@ -6,7 +6,7 @@
 #include "kernels/problem/random.h"
 #include "kernels/problem/words.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::cfd {
 namespace {
 
 constexpr std::uint32_t kThreads = 192;
@@ -60,7 +60,7 @@ Words disturbed_flows(std::uint32_t cells, Random& random) {
 }  // namespace
 
 // Scratch buffers: step factors, gains, the flow after the first two stages.
-Problem generate_cfd(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   const std::uint32_t cells = extent.x;
   Random random(seed);
   Mesh mesh = make_mesh(cells, random);
@@ -93,7 +93,7 @@ Problem generate_cfd(const Extent& extent, std::uint64_t seed) {
   return problem;
 }
 
-Words reference_cfd(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   const std::uint32_t cells = extent.x;
   const auto* neighbors = reinterpret_cast<const int*>(problem.inputs[0].data());
   const std::vector<float> normals = as_floats(problem.inputs[1]);
@@ -112,4 +112,4 @@ Words reference_cfd(const Extent& extent, const Problem& problem) {
   return as_words(from);
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::cfd

@@ -8,7 +8,7 @@
 #include "kernels/grids/cfd_flow.h"
 #include "kernels/problem/words.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::cfd {
 namespace {
 
 /// Total of each of the five words over all cells.
@@ -22,7 +22,7 @@ std::array<double, kFlowWords> totals(const std::vector<float>& flows) {
 // What one cell loses through a face its neighbour gains.
 TEST(Cfd, WhatPassesInnerFacesIsKept) {
   constexpr Extent kCells{900};
-  const Problem problem = generate_cfd(kCells, 3);
+  const Problem problem = generate(kCells, 3);
   const auto* neighbors = reinterpret_cast<const int*>(problem.inputs[0].data());
   const std::vector<float> normals = as_floats(problem.inputs[1]);
   const std::vector<float> flows = as_floats(problem.inputs[2]);
@@ -47,9 +47,9 @@ TEST(Cfd, WhatPassesInnerFacesIsKept) {
 
 TEST(Cfd, AStepLeavesTheFlowNearAndInsideItsBounds) {
   constexpr Extent kCells{900};
-  const Problem problem = generate_cfd(kCells, 3);
+  const Problem problem = generate(kCells, 3);
   const std::vector<float> before = as_floats(problem.inputs[2]);
-  const std::vector<float> after = as_floats(reference_cfd(kCells, problem));
+  const std::vector<float> after = as_floats(reference(kCells, problem));
   EXPECT_NE(before, after);
   const auto was = totals(before);
   const auto is = totals(after);
@@ -73,4 +73,4 @@ TEST(Cfd, UndisturbedFlowStays) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::cfd

@@ -5,14 +5,14 @@
 #include "kernels/problem/random.h"
 #include "kernels/problem/words.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::convolution {
 namespace {
 constexpr std::uint32_t kPixels = 4;
 constexpr Dim3 kRows = {32, 4};
 constexpr Dim3 kColumns = {16, 8};
 }  // namespace
 
-Problem generate_convolution(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   const auto [wide, high, unused] = extent;
   const std::size_t pixels = std::size_t{wide} * high;
   const Argument across = Argument::number(wide);
@@ -32,7 +32,7 @@ Problem generate_convolution(const Extent& extent, std::uint64_t seed) {
 }
 
 // Taps outside the picture are left out below: a product of zero changes no sum of positive numbers.
-Words reference_convolution(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   const std::size_t wide = extent.x;
   const std::size_t high = extent.y;
   const std::vector<float> in = as_floats(problem.inputs[0]);
@@ -54,4 +54,4 @@ Words reference_convolution(const Extent& extent, const Problem& problem) {
   return as_words(out);
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::convolution

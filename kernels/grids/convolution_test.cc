@@ -5,14 +5,14 @@
 #include "kernels/grids/convolution_taps.h"
 #include "kernels/problem/words.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::convolution {
 namespace {
 
 TEST(Convolution, IsNearTheSumInDoubles) {
   const Extent extent{30, 21};
-  const Problem problem = generate_convolution(extent, 3);
+  const Problem problem = generate(extent, 3);
   const std::vector<float> in = as_floats(problem.inputs[0]);
-  const std::vector<float> out = as_floats(reference_convolution(extent, problem));
+  const std::vector<float> out = as_floats(reference(extent, problem));
   for (int y = 0; y < 21; ++y) {
     for (int x = 0; x < 30; ++x) {
       double sum = 0;
@@ -28,4 +28,4 @@ TEST(Convolution, IsNearTheSumInDoubles) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::convolution

@@ -5,7 +5,7 @@
 #include "kernels/problem/random.h"
 #include "kernels/problem/words.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::fdtd3d {
 namespace {
 
 constexpr std::uint32_t kWide = 32;
@@ -33,7 +33,7 @@ class Padded {
 }  // namespace
 
 // The first time step writes the scratch buffer, the second the output.
-Problem generate_fdtd3d(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   const auto [wide, high, deep] = extent;
   const std::size_t cells = std::size_t{wide} * high * deep;
   const Dim3 grid = {divide_up(wide, kWide), divide_up(high, kHigh)};
@@ -49,7 +49,7 @@ Problem generate_fdtd3d(const Extent& extent, std::uint64_t seed) {
                     {{}, grid, block, arguments(Argument::scratch(0), Argument::output())}}};
 }
 
-Words reference_fdtd3d(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   const auto [wide, high, deep] = extent;
   std::vector<float> cells = as_floats(problem.inputs[0]);
   Padded volume(extent);
@@ -77,4 +77,4 @@ Words reference_fdtd3d(const Extent& extent, const Problem& problem) {
   return as_words(cells);
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::fdtd3d

@@ -5,12 +5,12 @@
 
 #include "kernels/problem/problem.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::fdtd3d {
 
 /// extent: the three dimensions of the volume.
-Problem generate_fdtd3d(const Extent& extent, std::uint64_t seed);
+Problem generate(const Extent& extent, std::uint64_t seed);
 
 /// The output that the kernel must leave, computed on the CPU.
-Words reference_fdtd3d(const Extent& extent, const Problem& problem);
+Words reference(const Extent& extent, const Problem& problem);
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::fdtd3d

@@ -5,17 +5,17 @@
 #include "kernels/grids/fdtd3d_weights.h"
 #include "kernels/problem/words.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::fdtd3d {
 namespace {
 
 TEST(Fdtd3d, SpreadsAPeakByTheWeightsOfTheStar) {
   const Extent extent{21, 23, 19};
-  Problem problem = generate_fdtd3d(extent, 1);
+  Problem problem = generate(extent, 1);
   const auto at = [&](std::size_t x, std::size_t y, std::size_t z) { return (z * extent.y + y) * extent.x + x; };
   std::vector<float> cells(problem.output_words, 0.0f);
   cells[at(10, 11, 9)] = 1.0f;
   problem.inputs[0] = as_words(cells);
-  const std::vector<float> out = as_floats(reference_fdtd3d(extent, problem));
+  const std::vector<float> out = as_floats(reference(extent, problem));
   double sum = 0;
   double weights = kFdtdWeights[0];
   for (int r = 1; r <= 4; ++r) weights += 6 * double{kFdtdWeights[r]};
@@ -28,4 +28,4 @@ TEST(Fdtd3d, SpreadsAPeakByTheWeightsOfTheStar) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::fdtd3d

@@ -4,7 +4,7 @@
 #include "kernels/problem/rounded.h"
 #include "kernels/problem/words.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::stencil2d {
 namespace {
 constexpr std::uint32_t kWide = 32;
 constexpr std::uint32_t kHigh = 8;
@@ -14,7 +14,7 @@ constexpr float kCorner = 0.05f;
 }  // namespace
 
 // The grid goes back and forth between the scratch buffer and the output, and ends in the output.
-Problem generate_stencil2d(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   const auto [columns, rows, launches] = extent;
   const std::size_t cells = std::size_t{columns} * rows;
   Problem problem{.inputs = {random_floats(cells, seed)}, .output_words = cells, .poison = kPoison};
@@ -30,7 +30,7 @@ Problem generate_stencil2d(const Extent& extent, std::uint64_t seed) {
   return problem;
 }
 
-Words reference_stencil2d(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   const auto [columns, rows, launches] = extent;
   std::vector<float> from = as_floats(problem.inputs[0]);
   std::vector<float> to = from;
@@ -50,4 +50,4 @@ Words reference_stencil2d(const Extent& extent, const Problem& problem) {
   return as_words(from);
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::stencil2d

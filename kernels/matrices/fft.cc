@@ -7,7 +7,7 @@
 #include "kernels/problem/random.h"
 #include "kernels/problem/words.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::fft {
 namespace {
 
 constexpr std::uint32_t kPoints = 512;
@@ -36,7 +36,7 @@ void transform(Complex* points, std::size_t first, std::size_t stride, const Com
 
 }  // namespace
 
-Problem generate_fft(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   const std::size_t words = std::size_t{extent.x} * kPoints * 2;
   return OneLaunch{
       .grid = {extent.x},
@@ -49,7 +49,7 @@ Problem generate_fft(const Extent& extent, std::uint64_t seed) {
 }
 
 // In place: after the three rounds point (a, b, c) in base 8 is the result's (c, b, a).
-Words reference_fft(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   const auto* roots = reinterpret_cast<const Complex*>(problem.inputs[1].data());
   Words out(problem.output_words);
   for (std::size_t t = 0; t < extent.x; ++t) {
@@ -65,4 +65,4 @@ Words reference_fft(const Extent& extent, const Problem& problem) {
   return out;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::fft

@@ -7,14 +7,14 @@
 
 #include "kernels/problem/words.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::fft {
 namespace {
 
 TEST(Fft, IsNearTheSumInDoubles) {
   constexpr std::size_t kPoints = 512;
-  const Problem problem = generate_fft({2}, 3);
+  const Problem problem = generate({2}, 3);
   const std::vector<float> in = as_floats(problem.inputs[0]);
-  const std::vector<float> out = as_floats(reference_fft({2}, problem));
+  const std::vector<float> out = as_floats(reference({2}, problem));
   for (std::size_t t = 0; t < 2; ++t) {
     for (std::size_t k = 0; k < kPoints; ++k) {
       std::complex<double> sum = 0;
@@ -31,4 +31,4 @@ TEST(Fft, IsNearTheSumInDoubles) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::fft

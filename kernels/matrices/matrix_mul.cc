@@ -7,7 +7,7 @@
 #include "kernels/problem/fused.h"
 #include "kernels/problem/random.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::matrix_mul {
 namespace {
 constexpr std::uint32_t kTile = 16;
 
@@ -18,7 +18,7 @@ std::vector<float> as_floats(const Words& words) {
 }
 }  // namespace
 
-Problem generate_matrix_mul(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   const auto [rows, columns, inner] = extent;
   return OneLaunch{
       .grid = {divide_up(columns, kTile), divide_up(rows, kTile)},
@@ -31,7 +31,7 @@ Problem generate_matrix_mul(const Extent& extent, std::uint64_t seed) {
   };
 }
 
-Words reference_matrix_mul(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   const auto [rows, columns, inner] = extent;
   const std::vector<float> b = as_floats(problem.inputs[1]);
   std::vector<float> product(std::size_t{rows} * columns, 0.0f);
@@ -46,4 +46,4 @@ Words reference_matrix_mul(const Extent& extent, const Problem& problem) {
   return out;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::matrix_mul

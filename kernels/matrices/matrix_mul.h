@@ -5,12 +5,12 @@
 
 #include "kernels/problem/problem.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::matrix_mul {
 
 /// extent: rows, columns and inner dimension of the product.
-Problem generate_matrix_mul(const Extent& extent, std::uint64_t seed);
+Problem generate(const Extent& extent, std::uint64_t seed);
 
 /// The output that the kernel must leave, computed on the CPU.
-Words reference_matrix_mul(const Extent& extent, const Problem& problem);
+Words reference(const Extent& extent, const Problem& problem);
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::matrix_mul

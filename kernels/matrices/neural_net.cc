@@ -5,7 +5,7 @@
 #include "kernels/problem/random.h"
 #include "kernels/problem/words.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::neural_net {
 namespace {
 
 constexpr std::uint32_t kTile = 16;
@@ -39,7 +39,7 @@ std::vector<float> layer(const std::vector<float>& in, const std::vector<float>&
 
 // Two hidden layers, and one with a neuron for each class. Inputs 1, 3, 5 are the layers' weights, 2, 4, 6 their
 // biases.
-Problem generate_neural_net(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   const auto [samples, inputs, hidden] = extent;
   const std::uint32_t sizes[] = {inputs, hidden, hidden, kClasses};
   Problem problem{.inputs = {random_floats(std::size_t{samples} * inputs, seed)},
@@ -59,7 +59,7 @@ Problem generate_neural_net(const Extent& extent, std::uint64_t seed) {
   return problem;
 }
 
-Words reference_neural_net(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   std::vector<float> values = as_floats(problem.inputs[0]);
   for (std::size_t i = 1; i < problem.inputs.size(); i += 2) {
     values = layer(values, as_floats(problem.inputs[i]), as_floats(problem.inputs[i + 1]), extent.x);
@@ -67,4 +67,4 @@ Words reference_neural_net(const Extent& extent, const Problem& problem) {
   return as_words(values);
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::neural_net

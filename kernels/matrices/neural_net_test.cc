@@ -6,13 +6,13 @@
 
 #include "kernels/problem/words.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::neural_net {
 namespace {
 
 TEST(NeuralNet, ActivationsAreNearThoseInDoubles) {
   const Extent extent{7, 33, 19};
-  const Problem problem = generate_neural_net(extent, 3);
-  const std::vector<float> out = as_floats(reference_neural_net(extent, problem));
+  const Problem problem = generate(extent, 3);
+  const std::vector<float> out = as_floats(reference(extent, problem));
   for (std::size_t sample = 0; sample < extent.x; ++sample) {
     const std::vector<float> in = as_floats(problem.inputs[0]);
     const auto first = in.begin() + static_cast<std::ptrdiff_t>(sample * extent.y);
@@ -33,4 +33,4 @@ TEST(NeuralNet, ActivationsAreNearThoseInDoubles) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::neural_net

@@ -5,7 +5,7 @@
 
 #include "kernels/problem/random.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::spmv {
 namespace {
 
 constexpr std::uint32_t kThreads = 128;
@@ -26,7 +26,7 @@ Words row_starts(const Extent& extent, Random& random) {
 
 }  // namespace
 
-Problem generate_spmv(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   Random random(seed);
   Words starts = row_starts(extent, random);
   Words columns(starts.back());
@@ -43,7 +43,7 @@ Problem generate_spmv(const Extent& extent, std::uint64_t seed) {
   };
 }
 
-Words reference_spmv(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   const Words& values = problem.inputs[0];
   const Words& columns = problem.inputs[1];
   const Words& starts = problem.inputs[2];
@@ -63,4 +63,4 @@ Words reference_spmv(const Extent& extent, const Problem& problem) {
   return out;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::spmv

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <bit>
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::spmv {
 namespace {
 
 TEST(Spmv, RowsAreNearTheProductInDoubles) {
   const Extent extent{500, 30};
-  const Problem problem = generate_spmv(extent, 3);
-  const Words out = reference_spmv(extent, problem);
+  const Problem problem = generate(extent, 3);
+  const Words out = reference(extent, problem);
   const Words& starts = problem.inputs[2];
   for (std::size_t row = 0; row < out.size(); ++row) {
     double sum = 0;
@@ -25,7 +25,7 @@ TEST(Spmv, RowsAreNearTheProductInDoubles) {
 
 // Empty rows, and rows of many turns of a warp.
 TEST(Spmv, RowsDifferInLength) {
-  const Problem problem = generate_spmv({2000, 30}, 3);
+  const Problem problem = generate({2000, 30}, 3);
   const Words& starts = problem.inputs[2];
   std::uint32_t shortest = ~0u;
   std::uint32_t longest = 0;
@@ -38,4 +38,4 @@ TEST(Spmv, RowsDifferInLength) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::spmv

@@ -8,7 +8,7 @@
 #include "kernels/problem/native.h"
 #include "kernels/problem/random.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::lava_md {
 namespace {
 
 constexpr std::uint32_t kThreads = 128;
@@ -64,7 +64,7 @@ void find_boxes_around(int side, Words& starts, Words& around) {
 
 }  // namespace
 
-Problem generate_lava_md(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   const auto [side, per_box, unused] = extent;
   const std::uint32_t boxes = side * side * side;
   Random random(seed);
@@ -91,7 +91,7 @@ Problem generate_lava_md(const Extent& extent, std::uint64_t seed) {
   };
 }
 
-Words reference_lava_md(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   const std::uint32_t per_box = extent.y;
   const Words& starts = problem.inputs[1];
   const std::size_t boxes = starts.size() - 1;
@@ -119,4 +119,4 @@ Words reference_lava_md(const Extent& extent, const Problem& problem) {
   return out;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::lava_md

@@ -5,12 +5,12 @@
 
 #include "kernels/problem/problem.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::lava_md {
 
 /// extent.x: boxes along each of the three sides; extent.y: particles of a box, 128 at most.
-Problem generate_lava_md(const Extent& extent, std::uint64_t seed);
+Problem generate(const Extent& extent, std::uint64_t seed);
 
 /// The output that the kernel must leave, computed on the CPU.
-Words reference_lava_md(const Extent& extent, const Problem& problem);
+Words reference(const Extent& extent, const Problem& problem);
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::lava_md

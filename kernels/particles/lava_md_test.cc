@@ -6,14 +6,14 @@
 #include <bit>
 #include <cmath>
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::lava_md {
 namespace {
 
 // Two boxes along each side: every particle feels every other.
 TEST(LavaMd, ForcesAreNearThoseInDoubles) {
   const Extent extent{2, 9};
-  const Problem problem = generate_lava_md(extent, 3);
-  const Words out = reference_lava_md(extent, problem);
+  const Problem problem = generate(extent, 3);
+  const Words out = reference(extent, problem);
   const std::size_t particles = 8 * 9;
   ASSERT_EQ(out.size(), particles * 4);
   const auto at = [](const Words& words, std::size_t i, std::size_t k) {
@@ -34,7 +34,7 @@ TEST(LavaMd, ForcesAreNearThoseInDoubles) {
 }
 
 TEST(LavaMd, BoxesAreSurroundedByBoxes) {
-  const Problem problem = generate_lava_md({3, 1}, 3);
+  const Problem problem = generate({3, 1}, 3);
   const Words& starts = problem.inputs[1];
   ASSERT_EQ(starts.size(), 28u);
   EXPECT_EQ(starts[1] - starts[0], 8u);     // a corner
@@ -43,4 +43,4 @@ TEST(LavaMd, BoxesAreSurroundedByBoxes) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::lava_md

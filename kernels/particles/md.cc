@@ -10,7 +10,7 @@
 #include "kernels/particles/md_potential.h"
 #include "kernels/problem/random.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::md {
 namespace {
 
 constexpr std::uint32_t kThreads = 256;
@@ -73,7 +73,7 @@ std::vector<std::vector<std::uint32_t>> find_neighbors(const std::vector<Atom>& 
 
 }  // namespace
 
-Problem generate_md(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   const std::vector<Atom> atoms = place_atoms(extent.x, seed);
   const std::vector<std::vector<std::uint32_t>> neighbors = find_neighbors(atoms);
   Words positions(atoms.size() * 4);
@@ -95,7 +95,7 @@ Problem generate_md(const Extent& extent, std::uint64_t seed) {
   };
 }
 
-Words reference_md(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   std::vector<Atom> atoms(extent.x);
   std::memcpy(atoms.data(), problem.inputs[0].data(), atoms.size() * sizeof(Atom));
   std::vector<Atom> forces(extent.x, Atom{});
@@ -120,4 +120,4 @@ Words reference_md(const Extent& extent, const Problem& problem) {
   return out;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::md

@@ -8,14 +8,14 @@
 
 #include "kernels/particles/md_potential.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::md {
 namespace {
 
 // Compared with all pairs of atoms, so that the lists are tested too.
 TEST(Md, ForcesAreNearThoseInDoubles) {
   const Extent extent{600};
-  const Problem problem = generate_md(extent, 3);
-  const Words out = reference_md(extent, problem);
+  const Problem problem = generate(extent, 3);
+  const Words out = reference(extent, problem);
   const auto at = [](const Words& words, std::size_t i, std::size_t k) {
     return double{std::bit_cast<float>(words[4 * i + k])};
   };
@@ -43,8 +43,8 @@ TEST(Md, ForcesAreNearThoseInDoubles) {
 
 // Some listed atoms are beyond the cutoff, as in any simulation that keeps its lists for several steps.
 TEST(Md, ListsReachBeyondTheCutoff) {
-  const Problem problem = generate_md({600}, 3);
-  const Words out = reference_md({600}, problem);
+  const Problem problem = generate({600}, 3);
+  const Words out = reference({600}, problem);
   double listed = 0;
   double within = 0;
   for (std::size_t i = 0; i < 600; ++i) {
@@ -56,4 +56,4 @@ TEST(Md, ListsReachBeyondTheCutoff) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::md

@@ -7,7 +7,7 @@
 #include "kernels/problem/native.h"
 #include "kernels/problem/random.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::myocyte {
 namespace {
 
 constexpr std::uint32_t kThreads = 32;
@@ -27,7 +27,7 @@ unsigned simulate(const MyocyteCell& cell, float end, float* state) {
 
 }  // namespace
 
-Problem generate_myocyte(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   Random random(seed);
   const auto between = [&](float low, float high) { return low + (high - low) * random.uniform_float(); };
   Words cells;
@@ -49,7 +49,7 @@ Problem generate_myocyte(const Extent& extent, std::uint64_t seed) {
   };
 }
 
-Words reference_myocyte(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   Words out(problem.output_words);
   for (std::size_t i = 0; i < extent.x; ++i) {
     MyocyteCell cell;
@@ -64,4 +64,4 @@ Words reference_myocyte(const Extent& extent, const Problem& problem) {
   return out;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::myocyte

@@ -5,7 +5,7 @@
 
 #include "kernels/particles/myocyte_model.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::myocyte {
 namespace {
 
 using State = std::array<double, kMyocyteStates>;
@@ -91,4 +91,4 @@ TEST(Myocyte, HasNoGaps) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::myocyte

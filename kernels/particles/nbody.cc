@@ -4,7 +4,7 @@
 #include "kernels/problem/random.h"
 #include "kernels/problem/words.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::nbody {
 namespace {
 
 constexpr std::uint32_t kThreads = 128;
@@ -56,7 +56,7 @@ void sum_pulls_portable(const float* places, const std::vector<float>& bodies, f
 
 }  // namespace
 
-Problem generate_nbody(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   Random random(seed);
   Words words;
   for (std::uint32_t body = 0; body < extent.x; ++body) {
@@ -75,7 +75,7 @@ Problem generate_nbody(const Extent& extent, std::uint64_t seed) {
   };
 }
 
-Words reference_nbody(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   const std::vector<float> bodies = as_floats(problem.inputs[0]);
   std::vector<float> out = bodies;
   const auto sum = has_native() ? sum_pulls_native : sum_pulls_portable;
@@ -100,4 +100,4 @@ Words reference_nbody(const Extent& extent, const Problem& problem) {
   return as_words(out);
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::nbody

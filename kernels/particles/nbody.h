@@ -5,12 +5,12 @@
 
 #include "kernels/problem/problem.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::nbody {
 
 /// extent.x: bodies.
-Problem generate_nbody(const Extent& extent, std::uint64_t seed);
+Problem generate(const Extent& extent, std::uint64_t seed);
 
 /// The output that the kernel must leave, computed on the CPU.
-Words reference_nbody(const Extent& extent, const Problem& problem);
+Words reference(const Extent& extent, const Problem& problem);
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::nbody

@@ -8,14 +8,14 @@
 #include "kernels/particles/nbody_force.h"
 #include "kernels/problem/words.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::nbody {
 namespace {
 
 TEST(Nbody, StepsAreNearThoseInDoubles) {
   constexpr std::size_t kBodies = 200;
-  const Problem problem = generate_nbody({kBodies}, 3);
+  const Problem problem = generate({kBodies}, 3);
   const std::vector<float> in = as_floats(problem.inputs[0]);
-  const std::vector<float> out = as_floats(reference_nbody({kBodies}, problem));
+  const std::vector<float> out = as_floats(reference({kBodies}, problem));
   for (std::size_t i = 0; i < kBodies; ++i) {
     std::array<double, 3> pull = {};
     for (std::size_t j = 0; j < kBodies; ++j) {
@@ -37,4 +37,4 @@ TEST(Nbody, StepsAreNearThoseInDoubles) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::nbody

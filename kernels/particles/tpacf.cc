@@ -11,7 +11,7 @@
 #include "kernels/problem/random.h"
 #include "kernels/problem/rounded.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::tpacf {
 namespace {
 
 constexpr std::uint32_t kThreads = 256;
@@ -78,7 +78,7 @@ void count_pairs(const Vector& here, const Points& others, std::size_t from, std
 
 }  // namespace
 
-Problem generate_tpacf(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   const auto [points, random_catalogues, unused] = extent;
   Random random(seed);
   std::array<Vector, kClusters> clusters;
@@ -102,7 +102,7 @@ Problem generate_tpacf(const Extent& extent, std::uint64_t seed) {
   };
 }
 
-Words reference_tpacf(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   const auto [points, random_catalogues, unused] = extent;
   const auto catalogue = [&, points = points](std::size_t number) {
     const auto part = [&](std::size_t input) {
@@ -126,4 +126,4 @@ Words reference_tpacf(const Extent& extent, const Problem& problem) {
   return out;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::tpacf

@@ -8,7 +8,7 @@
 
 #include "kernels/particles/tpacf_bins.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::tpacf {
 namespace {
 
 TEST(Tpacf, EdgesAreTheCosinesOfTheAngles) {
@@ -20,7 +20,7 @@ TEST(Tpacf, EdgesAreTheCosinesOfTheAngles) {
 
 TEST(Tpacf, EveryPairIsCountedOnce) {
   const Extent extent{70, 3};
-  const Words out = reference_tpacf(extent, generate_tpacf(extent, 5));
+  const Words out = reference(extent, generate(extent, 5));
   ASSERT_EQ(out.size(), 7 * kTpacfBins);
   for (unsigned block = 0; block < 7; ++block) {
     const auto begin = out.begin() + block * kTpacfBins;
@@ -32,7 +32,7 @@ TEST(Tpacf, EveryPairIsCountedOnce) {
 // Half of the observed points are in clusters of two degrees: many more close pairs than among random points.
 TEST(Tpacf, ObservedPointsCluster) {
   const Extent extent{400, 2};
-  const Words out = reference_tpacf(extent, generate_tpacf(extent, 5));
+  const Words out = reference(extent, generate(extent, 5));
   const auto close_pairs = [&](unsigned block) {  // below 100 minutes
     const auto begin = out.begin() + block * kTpacfBins;
     return std::accumulate(begin, begin + 11, 0u);
@@ -41,4 +41,4 @@ TEST(Tpacf, ObservedPointsCluster) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::tpacf

@@ -6,7 +6,7 @@
 
 namespace gpuctl::bench {
 namespace {
-constexpr std::size_t kWord = sizeof(std::uint32_t);
+constexpr std::size_t kWordBytes = sizeof(std::uint32_t);
 constexpr std::uint32_t kThreads = 256;
 constexpr std::uint32_t kWordsPerThread = 16;
 }  // namespace
@@ -14,8 +14,8 @@ constexpr std::uint32_t kWordsPerThread = 16;
 DeviceCheck::DeviceCheck(Workbench& bench)
     : bench_(bench),
       function_(load_kernel(kCountEqualPtx, "countEqual")),
-      reference_(bench.reference().size() * kWord),
-      equal_(kWord) {
+      reference_(bench.reference().size() * kWordBytes),
+      equal_(kWordBytes) {
   bench.upload(bench.reference(), reference_.address());
 }
 
@@ -35,7 +35,7 @@ std::optional<std::string> DeviceCheck::verify(std::size_t output) {
   CUDA_CALL(cuMemsetD32Async, equal, 0, 1, stream_.get());
   CUDA_CALL(cuLaunchKernel, function_, divide_up(words, kThreads * kWordsPerThread), 1, 1, kThreads, 1, 1, 0,
             stream_.get(), parameters.data(), nullptr);
-  CUDA_CALL(cuMemcpyDtoHAsync_v2, count_.data(), equal, kWord, stream_.get());
+  CUDA_CALL(cuMemcpyDtoHAsync_v2, count_.data(), equal, kWordBytes, stream_.get());
   CUDA_CALL(cuStreamSynchronize, stream_.get());
   if (*count_.data() == words) return std::nullopt;
   return std::to_string(*count_.data()) + " of " + std::to_string(words) + " words right, counted on the GPU";

@@ -14,7 +14,7 @@ namespace gpuctl::bench {
 namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kPollNs = 20'000;               // while both an arrival and a completion may come
+constexpr std::int64_t kStreamPollNs = 20'000;         // while both an arrival and a completion may come
 constexpr std::int64_t kLongestSleepNs = 100'000'000;  // so that a stop request is seen
 
 struct Flight {
@@ -88,7 +88,7 @@ class Runner {
 
   void poll(std::int64_t now, std::int64_t due) {
     const CUresult state = driver().cuEventQuery(end_of_oldest());
-    if (state == CUDA_ERROR_NOT_READY) return sleep_until_ns(std::min(due, now + kPollNs));
+    if (state == CUDA_ERROR_NOT_READY) return sleep_until_ns(std::min(due, now + kStreamPollNs));
     check(state, "cuEventQuery");
     land();
   }

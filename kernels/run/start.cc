@@ -12,7 +12,7 @@
 namespace gpuctl::bench {
 namespace {
 
-constexpr std::int64_t kLongestSleepNs = 100'000'000;  // so that a stop request is seen
+constexpr std::int64_t kLongestPauseNs = 100'000'000;  // so that a stop request is seen
 
 std::int64_t read_time() {
   std::fputs("ready\n", stderr);
@@ -31,7 +31,7 @@ std::int64_t read_time() {
 std::int64_t wait_for(const Start& start, const std::atomic<bool>& stop) {
   const std::int64_t at_ns = start.on_input ? read_time() : start.at_ns;
   if (at_ns == 0) return now_ns();
-  while (now_ns() < at_ns && !stop) sleep_until_ns(std::min(at_ns, now_ns() + kLongestSleepNs));
+  while (now_ns() < at_ns && !stop) sleep_until_ns(std::min(at_ns, now_ns() + kLongestPauseNs));
   return at_ns;
 }
 

@@ -7,7 +7,7 @@
 #include "kernels/problem/fused.h"
 #include "kernels/problem/random.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::work {
 namespace {
 constexpr std::uint32_t kThreads = 256;
 constexpr std::size_t kTable = 4096;
@@ -15,7 +15,7 @@ constexpr float kScale = 0.998f;
 constexpr std::size_t kStride = 32;  ///< table words between two iterations of a thread
 }  // namespace
 
-Problem generate_work(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   return OneLaunch{
       .grid = {extent.x},
       .block = {kThreads},
@@ -27,7 +27,7 @@ Problem generate_work(const Extent& extent, std::uint64_t seed) {
 }
 
 // Threads whose indices are equal modulo the table's size compute the same value, so 4096 threads stand for all.
-Words reference_work(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   std::vector<float> table(2 * kTable);  // twice in a row: reading from any start needs no wrap
   std::memcpy(table.data(), problem.inputs[0].data(), kTable * sizeof(float));
   std::memcpy(&table[kTable], problem.inputs[0].data(), kTable * sizeof(float));
@@ -41,4 +41,4 @@ Words reference_work(const Extent& extent, const Problem& problem) {
   return out;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::work

@@ -4,7 +4,7 @@
 
 #include "kernels/problem/random.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::bfs {
 namespace {
 
 constexpr std::uint32_t kThreads = 256;
@@ -36,7 +36,7 @@ Words levels_of(const Words& first_edge, const Words& edges) {
 }  // namespace
 
 // A program would look after each level whether there is another; here the number of levels is known beforehand.
-Problem generate_bfs(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   const std::uint32_t vertices = extent.x;
   Random random(seed);
   Words first_edge = {0};
@@ -67,8 +67,8 @@ Problem generate_bfs(const Extent& extent, std::uint64_t seed) {
   return problem;
 }
 
-Words reference_bfs(const Extent&, const Problem& problem) {
+Words reference(const Extent&, const Problem& problem) {
   return levels_of(problem.inputs[0], problem.inputs[1]);
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::bfs

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <set>
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::bfs {
 namespace {
 
 TEST(Bfs, LevelsDifferByAtMostOneAlongEdges) {
   const Extent extent{3000};
-  const Problem problem = generate_bfs(extent, 3);
-  const Words levels = reference_bfs(extent, problem);
+  const Problem problem = generate(extent, 3);
+  const Words levels = reference(extent, problem);
   const Words& first_edge = problem.inputs[0];
   std::set<std::uint32_t> next_to_lower = {0};
   for (std::uint32_t vertex = 0; vertex < extent.x; ++vertex) {
@@ -29,9 +29,9 @@ TEST(Bfs, LevelsDifferByAtMostOneAlongEdges) {
 
 // The last launch visits the last level, from which nothing new is found.
 TEST(Bfs, HasALaunchForEachLevel) {
-  const Problem problem = generate_bfs({3000}, 3);
+  const Problem problem = generate({3000}, 3);
   std::uint32_t depth = 0;
-  for (const std::uint32_t level : reference_bfs({3000}, problem)) {
+  for (const std::uint32_t level : reference({3000}, problem)) {
     if (level != ~0u) depth = std::max(depth, level);
   }
   EXPECT_GT(depth, 2u);
@@ -39,4 +39,4 @@ TEST(Bfs, HasALaunchForEachLevel) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::bfs

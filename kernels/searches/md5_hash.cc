@@ -6,7 +6,7 @@
 #include "kernels/problem/random.h"
 #include "kernels/searches/md5_sines.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::md5_hash {
 namespace {
 constexpr std::uint32_t kThreads = 384;
 constexpr std::uint32_t kKeysPerBlock = kThreads * 8;
@@ -54,7 +54,7 @@ std::array<std::uint32_t, 4> md5_of_key(std::uint32_t number) {
   return {kStart[0] + a, kStart[1] + b, kStart[2] + c, kStart[3] + d};
 }
 
-Problem generate_md5_hash(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   const auto sought = md5_of_key(static_cast<std::uint32_t>(Random(seed).bits() % extent.x));
   const std::uint32_t blocks = divide_up(extent.x, kKeysPerBlock);
   return OneLaunch{
@@ -67,7 +67,7 @@ Problem generate_md5_hash(const Extent& extent, std::uint64_t seed) {
   };
 }
 
-Words reference_md5_hash(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   const Words& sought = problem.inputs[0];
   Words out(problem.output_words, problem.poison);
   for (std::uint32_t key = 0; key < extent.x; ++key) {
@@ -81,4 +81,4 @@ Words reference_md5_hash(const Extent& extent, const Problem& problem) {
   return out;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::md5_hash

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::md5_hash {
 namespace {
 
 using Digest = std::array<std::uint32_t, 4>;
@@ -18,8 +18,8 @@ TEST(Md5Hash, DigestsAreThoseOfMd5) {
 }
 
 TEST(Md5Hash, TheKeyIsFound) {
-  const Problem problem = generate_md5_hash({10'000}, 3);
-  const Words out = reference_md5_hash({10'000}, problem);
+  const Problem problem = generate({10'000}, 3);
+  const Words out = reference({10'000}, problem);
   ASSERT_LT(out[0], 10'000u);
   const Digest digest = md5_of_key(out[0]);
   EXPECT_TRUE(std::ranges::equal(digest, problem.inputs[0]));
@@ -27,4 +27,4 @@ TEST(Md5Hash, TheKeyIsFound) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::md5_hash

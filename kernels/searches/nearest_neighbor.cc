@@ -5,14 +5,14 @@
 
 #include "kernels/problem/random.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::nearest_neighbor {
 namespace {
 constexpr std::uint32_t kThreads = 256;
 constexpr float kLatitude = 30.25f;
 constexpr float kLongitude = 89.5f;
 }  // namespace
 
-Problem generate_nearest_neighbor(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   Random random(seed);
   Words places(std::size_t{extent.x} * 2);
   for (std::size_t i = 0; i < extent.x; ++i) {
@@ -30,7 +30,7 @@ Problem generate_nearest_neighbor(const Extent& extent, std::uint64_t seed) {
   };
 }
 
-Words reference_nearest_neighbor(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   Words out(extent.x);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const float north = kLatitude - std::bit_cast<float>(problem.inputs[0][2 * i]);
@@ -40,4 +40,4 @@ Words reference_nearest_neighbor(const Extent& extent, const Problem& problem) {
   return out;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::nearest_neighbor

@@ -5,12 +5,12 @@
 #include <bit>
 #include <cmath>
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::nearest_neighbor {
 namespace {
 
 TEST(NearestNeighbor, DistancesAreNearThoseInDoubles) {
-  const Problem problem = generate_nearest_neighbor({1000}, 3);
-  const Words out = reference_nearest_neighbor({1000}, problem);
+  const Problem problem = generate({1000}, 3);
+  const Words out = reference({1000}, problem);
   const auto argument = [&](std::size_t k) {
     return double{std::bit_cast<float>(problem.steps[0].arguments[k].value)};
   };
@@ -23,4 +23,4 @@ TEST(NearestNeighbor, DistancesAreNearThoseInDoubles) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::nearest_neighbor

@@ -6,7 +6,7 @@
 #include "kernels/problem/random.h"
 #include "kernels/searches/particle_likelihood.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::particle_filter {
 namespace {
 
 constexpr std::uint32_t kThreads = 128;
@@ -52,7 +52,7 @@ std::uint32_t weigh(const std::uint32_t* picture, Particle particle) {
 
 // Scratch buffer 0 holds the moved particles, 1 their weights and then the sums of these. Drawn particles are the
 // output.
-Problem generate_particle_filter(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   const auto [particles, frames, unused] = extent;
   const Argument count = Argument::number(particles);
   const Dim3 grid = {divide_up(particles, kThreads)};
@@ -77,7 +77,7 @@ Problem generate_particle_filter(const Extent& extent, std::uint64_t seed) {
   return problem;
 }
 
-Words reference_particle_filter(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   const std::size_t count = extent.x;
   std::vector<Particle> particles(count, Particle{kFirst, kFirst});
   for (std::uint32_t frame = 0; frame < extent.y; ++frame) {
@@ -103,4 +103,4 @@ Words reference_particle_filter(const Extent& extent, const Problem& problem) {
   return out;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::particle_filter

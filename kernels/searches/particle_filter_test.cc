@@ -5,13 +5,13 @@
 #include "kernels/problem/words.h"
 #include "kernels/searches/particle_likelihood.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::particle_filter {
 namespace {
 
 // The object of frame f is at (20 + f, 20 - f / 2).
 TEST(ParticleFilter, FollowsTheObject) {
   const Extent extent{3000, 12};
-  const std::vector<float> out = as_floats(reference_particle_filter(extent, generate_particle_filter(extent, 3)));
+  const std::vector<float> out = as_floats(reference(extent, generate(extent, 3)));
   double x = 0;
   double y = 0;
   for (std::size_t i = 0; i < extent.x; ++i) {
@@ -29,4 +29,4 @@ TEST(ParticleFilter, BrightParticlesAreHeavy) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::particle_filter

@@ -4,7 +4,7 @@
 
 #include "kernels/problem/random.h"
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::path_finder {
 namespace {
 constexpr std::uint32_t kThreads = 256;
 constexpr std::uint32_t kRowsPerLaunch = 20;
@@ -12,7 +12,7 @@ constexpr std::uint32_t kCosts = 10;
 }  // namespace
 
 // The row reached goes back and forth between the scratch buffer and the output, and ends in the output.
-Problem generate_path_finder(const Extent& extent, std::uint64_t seed) {
+Problem generate(const Extent& extent, std::uint64_t seed) {
   const auto [columns, rows, unused] = extent;
   Words wall = random_words(std::size_t{columns} * rows, seed);
   for (std::uint32_t& cost : wall) cost = 1 + cost % kCosts;
@@ -34,7 +34,7 @@ Problem generate_path_finder(const Extent& extent, std::uint64_t seed) {
   return problem;
 }
 
-Words reference_path_finder(const Extent& extent, const Problem& problem) {
+Words reference(const Extent& extent, const Problem& problem) {
   const std::size_t columns = extent.x;
   const Words& wall = problem.inputs[0];
   Words above(wall.begin(), wall.begin() + extent.x);
@@ -51,4 +51,4 @@ Words reference_path_finder(const Extent& extent, const Problem& problem) {
   return above;
 }
 
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::path_finder

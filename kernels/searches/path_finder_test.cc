@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace gpuctl::bench {
+namespace gpuctl::bench::path_finder {
 namespace {
 
 /// The cheapest way from row 0 to a cell, over all ways.
@@ -20,8 +20,8 @@ std::uint32_t cheapest(const Words& wall, std::uint32_t columns, std::uint32_t r
 
 TEST(PathFinder, FindsTheCheapestOfAllWays) {
   const Extent extent{11, 9};
-  const Problem problem = generate_path_finder(extent, 3);
-  const Words out = reference_path_finder(extent, problem);
+  const Problem problem = generate(extent, 3);
+  const Words out = reference(extent, problem);
   for (std::uint32_t column = 0; column < extent.x; ++column) {
     EXPECT_EQ(out[column], cheapest(problem.inputs[0], extent.x, extent.y - 1, column));
   }
@@ -30,7 +30,7 @@ TEST(PathFinder, FindsTheCheapestOfAllWays) {
 TEST(PathFinder, LaunchesTogetherGoDownAllRows) {
   for (const std::uint32_t rows : {2u, 20u, 21u, 22u, 101u}) {
     std::uint32_t reached = 1;
-    const Problem problem = generate_path_finder({300, rows}, 3);
+    const Problem problem = generate({300, rows}, 3);
     for (const Step& step : problem.steps) {
       EXPECT_EQ(step.arguments[4].value, reached);
       reached += step.arguments[5].value;
@@ -41,4 +41,4 @@ TEST(PathFinder, LaunchesTogetherGoDownAllRows) {
 }
 
 }  // namespace
-}  // namespace gpuctl::bench
+}  // namespace gpuctl::bench::path_finder

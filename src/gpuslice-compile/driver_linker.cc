@@ -15,7 +15,7 @@ constexpr std::size_t kLogBytes = std::size_t{1} << 20;
 constexpr unsigned kSuffixA = 0x10000, kSuffixF = 0x20000;
 
 #define GPUCTL_FUNCTION(name) decltype(&::name) name = nullptr
-struct Api {
+struct Driver {
   GPUCTL_FUNCTION(cuInit);
   GPUCTL_FUNCTION(cuDeviceGet);
   GPUCTL_FUNCTION(cuDevicePrimaryCtxRetain);
@@ -27,10 +27,10 @@ struct Api {
 };
 
 /// Makes a context of the first device current; an error if there is none.
-Result<Api> prepare(const std::string& where) {
+Result<Driver> prepare(const std::string& where) {
   void* library = dlopen(where.empty() ? "libcuda.so.1" : where.c_str(), RTLD_NOW);
   if (!library) return fail("there is no CUDA driver");
-  Api api;
+  Driver api;
   bool whole = true;
   const auto find = [&](auto& function, const char* name) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
@@ -60,9 +60,9 @@ void* as_value(std::uintptr_t number) {
 }  // namespace
 
 Result<MachineCode> compile_by_driver(const Source& source, const std::string& where) {
-  static const Result<Api> prepared = prepare(where);
+  static const Result<Driver> prepared = prepare(where);
   if (!prepared) return prepared.error();
-  const Api& api = *prepared;
+  const Driver& api = *prepared;
   std::string log(kLogBytes, '\0');
   std::vector<CUjit_option> options = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, CU_JIT_LOG_VERBOSE};
   std::vector<void*> values = {log.data(), as_value(log.size()), as_value(1)};
@@ -85,7 +85,7 @@ Result<MachineCode> compile_by_driver(const Source& source, const std::string& w
   api.cuLinkDestroy(state);
   if (result != CUDA_SUCCESS) return fail("the driver's linker: CUDA error " + std::to_string(result));
   made.kernels = gpuslice::read_compiler_log(log.c_str());
-  return std::move(made);
+  return made;
 }
 
 }  // namespace gpuctl::compile

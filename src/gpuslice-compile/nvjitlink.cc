@@ -21,7 +21,7 @@ constexpr int kSuccess = 0;
 constexpr std::size_t kWorthThreadsBytes = 65'536;
 constexpr unsigned kMostThreads = 8;
 
-struct Api {
+struct Functions {
   int (*create)(Handle*, unsigned, const char**) = nullptr;
   int (*add)(Handle, int, const void*, std::size_t, const char*) = nullptr;
   int (*complete)(Handle) = nullptr;
@@ -38,8 +38,8 @@ struct Api {
   }
 };
 
-Api find_functions(void* library) {
-  Api api;
+Functions find_functions(void* library) {
+  Functions api;
   const auto find = [library](auto& function, const char* name) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
   };
@@ -74,15 +74,15 @@ std::vector<std::string> candidates(const std::string& where) {
   return paths;
 }
 
-const Api& api(const std::string& where) {
-  static const Api found = [&] {
+const Functions& api(const std::string& where) {
+  static const Functions found = [&] {
     for (const std::string& path : candidates(where)) {
       void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
       if (!library) continue;
-      if (Api functions = find_functions(library)) return functions;
+      if (Functions functions = find_functions(library)) return functions;
       dlclose(library);
     }
-    return Api();
+    return Functions();
   }();
   return found;
 }
@@ -102,7 +102,7 @@ unsigned threads_for(std::size_t bytes) {
 }  // namespace
 
 Result<MachineCode> compile_by_nvjitlink(const Source& source, const std::string& where) {
-  const Api& functions = api(where);
+  const Functions& functions = api(where);
   if (!functions) return fail("there is no nvJitLink");
   std::vector<std::string> options = {"-arch=" + architecture(source), "-verbose", "-Xptxas=-v",
                                       "-split-compile=" + std::to_string(threads_for(source.text.size()))};
@@ -125,7 +125,7 @@ Result<MachineCode> compile_by_nvjitlink(const Source& source, const std::string
   const std::string error = done ? "" : text_of(handle, functions.error_size, functions.error);
   functions.destroy(&handle);
   if (!done) return fail("nvJitLink: " + error.substr(0, error.find('\n')));
-  return std::move(made);
+  return made;
 }
 
 }  // namespace gpuctl::compile

@@ -12,7 +12,7 @@
 #include <functional>
 #include <thread>
 
-namespace gpuctl::ipc {
+namespace gpuctl::ipc::connection_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -232,4 +232,4 @@ TEST(Connection, OpenConnectsToAListener) {
 }
 
 }  // namespace
-}  // namespace gpuctl::ipc
+}  // namespace gpuctl::ipc::connection_test

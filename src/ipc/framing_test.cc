@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace gpuctl::ipc {
+namespace gpuctl::ipc::framing_test {
 namespace {
 
 using std::string_literals::operator""s;
@@ -68,4 +68,4 @@ TEST(Framing, OversizeStaysBroken) {
 }
 
 }  // namespace
-}  // namespace gpuctl::ipc
+}  // namespace gpuctl::ipc::framing_test

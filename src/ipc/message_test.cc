@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace gpuctl::ipc {
+namespace gpuctl::ipc::message_test {
 namespace {
 
 std::string without_nul(std::string frame) {
@@ -142,4 +142,4 @@ TEST(Utf8, InvalidBytesAreReplaced) {
 }
 
 }  // namespace
-}  // namespace gpuctl::ipc
+}  // namespace gpuctl::ipc::message_test

@@ -6,7 +6,7 @@
 
 #include "sched/policy.h"
 
-namespace gpuctl::sched {
+namespace gpuctl::sched::activity_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -66,4 +66,4 @@ TEST(Activity, SlicesWithoutAHoldNeverAre) {
 }
 
 }  // namespace
-}  // namespace gpuctl::sched
+}  // namespace gpuctl::sched::activity_test

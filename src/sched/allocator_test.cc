@@ -8,7 +8,7 @@
 
 #include "sched/slice.h"
 
-namespace gpuctl::sched {
+namespace gpuctl::sched::allocator_test {
 namespace {
 
 const Policy* const kShare = &policies().front();
@@ -341,4 +341,4 @@ TEST(AllocatorProperties, DemandingWhatOneWasGivenChangesNothing) {
 }
 
 }  // namespace
-}  // namespace gpuctl::sched
+}  // namespace gpuctl::sched::allocator_test

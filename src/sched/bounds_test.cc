@@ -6,7 +6,7 @@
 
 #include "sched/slice_tree.h"
 
-namespace gpuctl::sched {
+namespace gpuctl::sched::bounds_test {
 namespace {
 
 constexpr Caller kRoot{0, {}};
@@ -107,4 +107,4 @@ TEST(Most, IsTheLeastMaxOnThePathAlone) {
 }
 
 }  // namespace
-}  // namespace gpuctl::sched
+}  // namespace gpuctl::sched::bounds_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gpuctl::sched {
+namespace gpuctl::sched::metrics_test {
 namespace {
 
 constexpr Time ms(int n) {
@@ -30,4 +30,4 @@ TEST(Metrics, SpreadIsThatOfASample) {
 }
 
 }  // namespace
-}  // namespace gpuctl::sched
+}  // namespace gpuctl::sched::metrics_test

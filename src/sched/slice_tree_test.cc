@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gpuctl::sched {
+namespace gpuctl::sched::slice_tree_test {
 namespace {
 
 using Code = SliceError::Code;
@@ -234,4 +234,4 @@ TEST(SliceTree, AnOwnerMakesSoManySlicesAndRootTheRest) {
 }
 
 }  // namespace
-}  // namespace gpuctl::sched
+}  // namespace gpuctl::sched::slice_tree_test

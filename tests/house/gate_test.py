@@ -4,17 +4,21 @@
 Ends with 77, which Meson counts as skipped, where the check's tool is missing or the sources are no git checkout.
 scripts/bootstrap.sh installs the tools. --all: tidy looks at every source instead of those that changed."""
 
+import json
+import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
 COLUMNS = 120
 FORMATTED = ("*.cc", "*.h", "*.cu", "*.cuh", "*.c")
 EVIDENCE = "docs/measurements/"  # kept as it was when it was used
+UNITY_INCLUDE = re.compile(r'^#include\s*[<"](.+)[>"]$', re.MULTILINE)
 TIDY_AT_MOST = 6  # sources: one takes some seconds
 # Rows of tables, and text that is data.
 MAY_BE_LONG = (
@@ -68,19 +72,37 @@ def check_format():
 
 def check_tidy(build_dir, everything):
     path = tool("clang-tidy")
-    built = (pathlib.Path(build_dir) / "compile_commands.json").read_text()
+    built = sources_built(pathlib.Path(build_dir))
     if everything:
         names = sources("src/*.cc")
     else:
         changed = set(git("diff", "--name-only", "HEAD")) or last_commit()
         names = [name for name in sources("src/*.cc") if name in changed]
-    names = [name for name in names if name in built]
+    names = [name for name in names if str(ROOT / name) in built]
     if not everything and len(names) > TIDY_AT_MOST:
         print(f"{len(names)} sources changed; looking at {TIDY_AT_MOST} of them, --all looks at all")
         names = names[:TIDY_AT_MOST]
     # The header that was compiled beforehand is GCC's; clang reads its source.
     precompiled = f"--extra-arg-before=-I{ROOT / 'src/precompiled'}"
-    return run(path, "--quiet", precompiled, "-p", build_dir, *names) if names else 0
+    with tempfile.TemporaryDirectory() as scratch:
+        commands = [built[str(ROOT / name)] for name in names]
+        (pathlib.Path(scratch) / "compile_commands.json").write_text(json.dumps(commands))
+        return run(path, "--quiet", precompiled, "-p", scratch, *names) if names else 0
+
+
+def sources_built(build_dir):
+    """The command that would compile each source alone: the build compiles several as one (unity), and a source must
+    include what it uses all the same."""
+    commands = {}
+    for entry in json.loads((build_dir / "compile_commands.json").read_text()):
+        directory, file = pathlib.Path(entry["directory"]), entry["file"]
+        together = re.search(r"-unity\d+\.c(pp)?$", file)
+        sources_of = UNITY_INCLUDE.findall((directory / file).read_text()) if together else [file]
+        for name in sources_of:
+            path = os.path.normpath(directory / name)
+            command = entry["command"].replace(f" {file}", f" {path}")
+            commands[path] = {"directory": str(directory), "file": path, "command": command}
+    return commands
 
 
 def last_commit():

@@ -88,8 +88,8 @@ PolicySummary summarize(const sched::Workload& workload, const std::string& poli
     app.ntt /= static_cast<double>(app.launches);
     turnarounds.insert(turnarounds.end(), per_application[a].begin(), per_application[a].end());
     std::ranges::sort(per_application[a]);
-    app.p50_ms = percentile(per_application[a], 0.5);
-    app.p99_ms = percentile(per_application[a], 0.99);
+    app.p50_ms = gpuctl::percentile(per_application[a], 0.5);
+    app.p99_ms = gpuctl::percentile(per_application[a], 0.99);
     const double count = static_cast<double>(app.launches);
     averaged.push_back({Time{static_cast<std::int64_t>(alone[a] / count * 1e6)},
                         Time{static_cast<std::int64_t>(shared[a] / count * 1e6)}});
@@ -101,8 +101,8 @@ PolicySummary summarize(const sched::Workload& workload, const std::string& poli
   summary.dntt = sched::spread(dntt);
   summary.stp = sched::spread(stp);
   std::ranges::sort(turnarounds);
-  summary.p50_ms = percentile(turnarounds, 0.5);
-  summary.p99_ms = percentile(turnarounds, 0.99);
+  summary.p50_ms = gpuctl::percentile(turnarounds, 0.5);
+  summary.p99_ms = gpuctl::percentile(turnarounds, 0.99);
   for (const auto& [priority, row] : priorities) summary.priorities.push_back(row);
   return summary;
 }

@@ -10,7 +10,7 @@ namespace gpuctl::cli {
 namespace {
 
 /// A TOML basic string.
-std::string quoted(const std::string& text) {
+std::string toml_string(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -64,7 +64,7 @@ std::string to_workload(const std::vector<ipc::Launch>& launches, std::size_t de
                      " launches\"\n\n[device]\ncount = " + std::to_string(devices) +
                      "\ncapsm = " + std::to_string(sms) + "\npreempt_us = " + fixed(mean_eviction_us(launches)) + "\n";
   for (const auto& [start, launch] : starts) {
-    text += "\n[[application]]\nname = " + quoted(launch->kernel.empty() ? "unnamed" : launch->kernel) +
+    text += "\n[[application]]\nname = " + toml_string(launch->kernel.empty() ? "unnamed" : launch->kernel) +
             "\nstart_ms = " + fixed(static_cast<double>(start - starts.front().first) / 1e6) +
             "\nalone_ms = " + fixed(std::max(launch->alone_us, 1e-3) / 1e3) +
             "\ntask_us = " + fixed(std::min(launch->block_task_us, launch->alone_us)) +

@@ -24,7 +24,7 @@ Result<std::string> read_all(const std::string& path) {
   if (fs::is_directory(path, ignored)) return fail(path + ": it is a directory");
   if (file) bytes.assign(std::istreambuf_iterator<char>(file), {});
   if (!file.is_open() || file.bad()) return fail(path + ": cannot be read: " + std::strerror(errno ? errno : EIO));
-  return std::move(bytes);
+  return bytes;
 }
 
 std::string architecture(const ptx::FatbinEntry& entry) {

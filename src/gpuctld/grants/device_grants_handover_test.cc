@@ -5,7 +5,7 @@
 
 #include "gpuctld/testing/fake_program.h"
 
-namespace gpuctl::daemon {
+namespace gpuctl::daemon::device_grants_handover_test {
 namespace {
 
 constexpr std::uint64_t kMs = 1'000'000;
@@ -268,4 +268,4 @@ TEST(HandoversAmongMany, WhatAClientHasNotLeftIsNotIdle) {
 }
 
 }  // namespace
-}  // namespace gpuctl::daemon
+}  // namespace gpuctl::daemon::device_grants_handover_test

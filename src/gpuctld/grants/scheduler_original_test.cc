@@ -4,7 +4,7 @@
 
 #include "gpuctld/testing/fake_program.h"
 
-namespace gpuctl::daemon {
+namespace gpuctl::daemon::scheduler_original_test {
 namespace {
 
 constexpr std::uint64_t kMs = 1'000'000;
@@ -156,4 +156,4 @@ TEST(OriginalFormInScheduler, ItIsNotRecordedAsThoughItWereAll) {
 }
 
 }  // namespace
-}  // namespace gpuctl::daemon
+}  // namespace gpuctl::daemon::scheduler_original_test

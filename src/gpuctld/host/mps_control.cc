@@ -15,7 +15,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-std::string first_line(const std::string& text) {
+std::string first_answer(const std::string& text) {
   return one_line(text.substr(0, std::min<std::size_t>(text.find('\n'), 200)));
 }
 
@@ -125,7 +125,7 @@ void MpsControl::terminate_next() {
   const Listed next = listed_.front();
   listed_.pop_front();
   run("terminate_client " + std::to_string(next.server) + " " + std::to_string(next.client),
-      [this, next](const std::string& output) { wait_until_gone(next, first_line(output), steady_clock::now()); });
+      [this, next](const std::string& output) { wait_until_gone(next, first_answer(output), steady_clock::now()); });
 }
 
 void MpsControl::wait_until_gone(Listed client, std::string said, steady_clock::time_point since) {

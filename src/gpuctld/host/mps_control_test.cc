@@ -95,7 +95,9 @@ TEST_F(MpsControlTest, OneThatHangsIsEndedAtTheDeadline) {
     EXPECT_EQ(outcomes_.find(pid)->second.reason, fake_.program() + " did not answer within 200 ms");
   }
   // Nothing of it is left. On a slow machine it did not come as far as to say who it is.
-  if (const std::string pid = fake_.read("pid"); !pid.empty()) EXPECT_NE(::kill(std::stoi(pid), 0), 0);
+  if (const std::string pid = fake_.read("pid"); !pid.empty()) {
+    EXPECT_NE(::kill(std::stoi(pid), 0), 0);
+  }
   std::filesystem::remove(fake_.directory() + "/begin");
   ask(place(), {3});  // and the next one works
   run();

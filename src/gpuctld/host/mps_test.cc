@@ -78,7 +78,9 @@ TEST_F(Mps, AProcessOfAnotherUserDoesNotCount) {
 
 TEST_F(Mps, AFileOfAnotherUserDoesNotCount) {
   write_pid();
-  if (::geteuid() == 0) ASSERT_EQ(::chown(pid_file().c_str(), kStranger, kStranger), 0);
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::chown(pid_file().c_str(), kStranger, kStranger), 0);
+  }
   EXPECT_FALSE(active(kOwn));
   EXPECT_TRUE(active(::geteuid() == 0 ? kStranger : ::geteuid()));  // the daemon is that user's own
 }

@@ -19,7 +19,7 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kHoldingsVersion = 1;
 constexpr std::size_t kMostBytes = 16u << 20;
 
 }  // namespace
@@ -35,7 +35,7 @@ Result<void> save_holdings(const std::string& file, const std::vector<Holding>& 
                                 {"device", holding.device},
                                 {"sms", holding.sms}});
   }
-  return replace_file(file, ipc::to_text({{"version", kVersion}, {"attached", std::move(list)}}) + "\n");
+  return replace_file(file, ipc::to_text({{"version", kHoldingsVersion}, {"attached", std::move(list)}}) + "\n");
 }
 
 Result<std::vector<Holding>> load_holdings(const std::string& file) {
@@ -47,7 +47,7 @@ Result<std::vector<Holding>> load_holdings(const std::string& file) {
   const json::value value = json::parse(**text, broken);
   if (broken || !value.is_object()) return fail(file + ": not a JSON object");
   ipc::Fields fields(value.get_object());
-  if (fields.integer("version") != kVersion && fields.ok()) fields.complain("version", "is not 1");
+  if (fields.integer("version") != kHoldingsVersion && fields.ok()) fields.complain("version", "is not 1");
   for (ipc::Fields& entry : fields.objects("attached")) {
     Holding holding;
     holding.process.pid = static_cast<std::int32_t>(entry.integer("pid", 1, std::numeric_limits<std::int32_t>::max()));

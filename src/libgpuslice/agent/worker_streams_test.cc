@@ -44,8 +44,6 @@ const Driver& driver() {
 
 namespace {
 
-constexpr std::uint64_t kMs = 1'000'000;
-
 class WorkerStreamsTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -53,13 +53,13 @@ struct ByHand {
 };
 
 /// By handle. Never destroyed, since programs launch in destructors too.
-struct Registry {
+struct ByHandRegistry {
   std::mutex mutex;
   std::unordered_map<CUfunction, std::shared_ptr<ByHand>> kernels;
 };
 
-Registry& registry() {
-  static auto* all = new Registry;
+ByHandRegistry& by_hand_registry() {
+  static auto* all = new ByHandRegistry;
   return *all;
 }
 
@@ -88,7 +88,7 @@ std::optional<Layout> ask_layout(CUfunction function, int* error) {
 std::shared_ptr<ByHand> find(CUfunction function, int* error) {
   const std::shared_ptr<KernelInfo> image_kernel = Kernels::get().find_shared(function);
   if (!image_kernel) return nullptr;
-  Registry& all = registry();
+  ByHandRegistry& all = by_hand_registry();
   std::lock_guard lock(all.mutex);
   const auto known = all.kernels.find(function);
   if (known != all.kernels.end() && known->second->image_kernel.lock() == image_kernel) return known->second;

@@ -14,12 +14,12 @@ std::uint32_t GrantView::granted() const {
 
 namespace {
 
-constexpr std::uint32_t kSms = 40;
+constexpr std::uint32_t kGpuSms = 40;
 
 class StreamLimitsTest : public testing::Test {
  protected:
   StreamLimitsTest() {
-    polled_.capsm = kSms;
+    polled_.capsm = kGpuSms;
     view_.set_polled(&polled_);
   }
   /// A stream with a launch that could fill the device.
@@ -37,14 +37,14 @@ class StreamLimitsTest : public testing::Test {
 
   FakeKernel kernel_;
   gpuctl::Polled polled_{};
-  GrantView view_{0, kSms};
+  GrantView view_{0, kGpuSms};
   LaunchBook book_{fake_slots()};
   StreamLimits limits_{view_, book_};
 };
 
 TEST_F(StreamLimitsTest, OneStreamMayUseTheWholeGrant) {
   const Stream& stream = add(1);
-  EXPECT_EQ(limits_.allowed(stream), gpuctl::pack_range(kSms, gpuctl::kNoLimit));
+  EXPECT_EQ(limits_.allowed(stream), gpuctl::pack_range(kGpuSms, gpuctl::kNoLimit));
   polled_.capsm = 10;
   EXPECT_EQ(gpuctl::range_size(limits_.allowed(stream)), 10u);
 }
@@ -54,10 +54,10 @@ TEST_F(StreamLimitsTest, TwoStreamsShareItAndTheirWorkersReadThat) {
   const Stream& other = add(2);
   EXPECT_NE(one.limit, other.limit);
   for (const Stream* stream : {&one, &other}) {
-    EXPECT_EQ(gpuctl::range_size(limits_.allowed(*stream)), kSms / 2);
-    EXPECT_EQ(gpuctl::pack_range(kSms, polled_.limits[stream->limit]), limits_.allowed(*stream));
+    EXPECT_EQ(gpuctl::range_size(limits_.allowed(*stream)), kGpuSms / 2);
+    EXPECT_EQ(gpuctl::pack_range(kGpuSms, polled_.limits[stream->limit]), limits_.allowed(*stream));
   }
-  EXPECT_EQ(gpuctl::range_size(gpuctl::pack_range(kSms, polled_.limits[0])), kSms);
+  EXPECT_EQ(gpuctl::range_size(gpuctl::pack_range(kGpuSms, polled_.limits[0])), kGpuSms);
 }
 
 TEST_F(StreamLimitsTest, WithMoreStreamsThanLimitsSomeHaveNone) {
@@ -74,7 +74,7 @@ TEST_F(StreamLimitsTest, ALimitIsFreeAgainWhenItsStreamHasNothingLeft) {
   launch.failed = true;
   book_.take_out(0, [](const Launch&) {});
   limits_.divide();
-  EXPECT_EQ(gpuctl::range_size(limits_.allowed(second)), kSms);
+  EXPECT_EQ(gpuctl::range_size(limits_.allowed(second)), kGpuSms);
   EXPECT_EQ(add(3).limit, 1u);
 }
 

@@ -19,7 +19,7 @@ using gpuctl::ipc::UniqueFd;
 
 namespace {
 
-constexpr std::uint64_t kMagic = 0x31626f6a63707567;  // "gupcjob1"
+constexpr std::uint64_t kJobMagic = 0x31626f6a63707567;  // "gupcjob1"
 /// Room for an answer: this much, plus so much for each byte of the request. Only what is written takes memory.
 constexpr std::size_t kRoomBytes = std::size_t{16} << 20;
 constexpr std::size_t kRoomPerByte = 32;
@@ -58,8 +58,8 @@ Result<CompileJob> CompileJob::create(const CompileRequest& request) {
     return fail("no memory to share: " + std::string(std::strerror(errno)));
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor.get(), 0);
   if (memory == MAP_FAILED) return fail("no memory to share: " + std::string(std::strerror(errno)));
-  auto* header = new (memory)
-      Header{.magic = kMagic, .bytes = bytes, .request_bytes = packer.bytes.size(), .answer_bytes = 0, .answered = 0};
+  auto* header = new (memory) Header{
+      .magic = kJobMagic, .bytes = bytes, .request_bytes = packer.bytes.size(), .answer_bytes = 0, .answered = 0};
   std::memcpy(reinterpret_cast<char*>(header + 1), packer.bytes.data(), packer.bytes.size());
   return CompileJob(std::move(descriptor), header, bytes);
 }
@@ -72,7 +72,7 @@ Result<CompileJob> CompileJob::open(int descriptor) {
   if (memory == MAP_FAILED) return fail("cannot map the job: " + std::string(std::strerror(errno)));
   CompileJob job(UniqueFd(), static_cast<Header*>(memory), bytes);
   const Header& header = *job.header_;
-  if (header.magic != kMagic || header.bytes != bytes || header.request_bytes > bytes - sizeof(Header))
+  if (header.magic != kJobMagic || header.bytes != bytes || header.request_bytes > bytes - sizeof(Header))
     return fail("not a job");
   return job;
 }
@@ -90,7 +90,7 @@ Result<CompileRequest> CompileJob::request() const {
   request.linker = unpacker.text();
   request.ptx = unpacker.text();
   if (!unpacker.whole) return fail("the job is damaged");
-  return std::move(request);
+  return request;
 }
 
 void CompileJob::answer(const Forms& forms) {

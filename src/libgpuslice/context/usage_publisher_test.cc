@@ -37,14 +37,14 @@ std::uint64_t hash_of(KernelInfo&) {
 
 namespace {
 
-constexpr std::uint32_t kSms = 100;
+constexpr std::uint32_t kGpuSms = 100;
 
 class UsagePublisherTest : public testing::Test {
  protected:
   UsagePublisherTest() {
     g_stub = &stub_;
     g_kicks = 0;
-    stub_.grant[0].polled.capsm = kSms;
+    stub_.grant[0].polled.capsm = kGpuSms;
     view_.set_polled(&stub_.grant[0].polled);
   }
   ~UsagePublisherTest() override { g_stub = nullptr; }
@@ -77,7 +77,7 @@ class UsagePublisherTest : public testing::Test {
 
   ipc::Stub stub_{};
   FakeKernel kernel_;
-  GrantView view_{0, kSms};
+  GrantView view_{0, kGpuSms};
   LaunchBook book_{fake_slots()};
   OpaqueWork opaque_;
   UsagePublisher usage_{view_, book_, opaque_};
@@ -85,7 +85,7 @@ class UsagePublisherTest : public testing::Test {
 
 TEST_F(UsagePublisherTest, DemandIsThatOfAllLaunchesInEitherForm) {
   add(30);
-  opaque_.begin(20, kSms, {});
+  opaque_.begin(20, kGpuSms, {});
   usage_.publish();
   EXPECT_EQ(told().demand, 50u);
   EXPECT_EQ(told().outstanding, 1u);
@@ -135,7 +135,7 @@ TEST_F(UsagePublisherTest, TheDaemonIsWokenForEachRiseWhileItsSmsMayBeLent) {
   stub_.grant[0].flags = ipc::kReportWork;
   add(30);
   EXPECT_EQ(kicks_of_publishing(), 1);
-  opaque_.begin(20, kSms, {});
+  opaque_.begin(20, kGpuSms, {});
   EXPECT_EQ(kicks_of_publishing(), 1);
   EXPECT_EQ(kicks_of_publishing(), 0);
 }
@@ -181,7 +181,7 @@ TEST_F(UsagePublisherTest, AnotherHeadWakesTheDaemonIfItAskedForEachJob) {
 
 TEST_F(UsagePublisherTest, ALaunchInOriginalFormIsTheHeadUntilAnOlderOneStarts) {
   stub_.grant[0].jobs = ipc::kReportJobs;
-  opaque_.begin(20, kSms, {.kernel = 5, .issued_ns = 40, .blocks = 20, .threads = 64, .shared = 16});
+  opaque_.begin(20, kGpuSms, {.kernel = 5, .issued_ns = 40, .blocks = 20, .threads = 64, .shared = 16});
   Launch& launch = add(30);
   usage_.publish();
   EXPECT_EQ(head().original, 1u);

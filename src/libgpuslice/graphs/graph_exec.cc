@@ -23,28 +23,28 @@ constexpr char kNodeGone[] = "the graph does not have its node any more";
 constexpr char kChildReplaced[] = "its child graph was replaced";
 constexpr char kUpdated[] = "it has branches and was updated as a whole";
 
-struct Registry {
+struct GraphRegistry {
   std::mutex mutex;
   std::unordered_map<CUgraphExec, std::shared_ptr<ExecutableGraph>> graphs;
 };
 
 /// Never destroyed, since programs launch in destructors too.
-Registry& registry() {
-  static auto* all = new Registry;
+GraphRegistry& graph_registry() {
+  static auto* all = new GraphRegistry;
   return *all;
 }
 
 }  // namespace
 
 std::shared_ptr<ExecutableGraph> ExecutableGraph::find(CUgraphExec handle) {
-  Registry& all = registry();
+  GraphRegistry& all = graph_registry();
   std::lock_guard lock(all.mutex);
   const auto found = all.graphs.find(handle);
   return found == all.graphs.end() ? nullptr : found->second;
 }
 
 std::vector<std::shared_ptr<ExecutableGraph>> ExecutableGraph::all() {
-  Registry& all = registry();
+  GraphRegistry& all = graph_registry();
   std::lock_guard lock(all.mutex);
   std::vector<std::shared_ptr<ExecutableGraph>> graphs;
   for (const auto& [handle, graph] : all.graphs) graphs.push_back(graph);
@@ -52,14 +52,14 @@ std::vector<std::shared_ptr<ExecutableGraph>> ExecutableGraph::all() {
 }
 
 void ExecutableGraph::put_back(std::shared_ptr<ExecutableGraph> graph) {
-  Registry& all = registry();
+  GraphRegistry& all = graph_registry();
   std::lock_guard lock(all.mutex);
   graph.swap(
       all.graphs[graph->handle_]);  // an entry left by a graph whose context was destroyed may still have this handle
 }
 
 std::shared_ptr<ExecutableGraph> ExecutableGraph::remove(CUgraphExec handle) {
-  Registry& all = registry();
+  GraphRegistry& all = graph_registry();
   std::lock_guard lock(all.mutex);
   const auto found = all.graphs.find(handle);
   if (found == all.graphs.end()) return nullptr;
@@ -69,7 +69,7 @@ std::shared_ptr<ExecutableGraph> ExecutableGraph::remove(CUgraphExec handle) {
 }
 
 void ExecutableGraph::forget_after_fork() {
-  new (&registry()) Registry;
+  new (&graph_registry()) GraphRegistry;
 }
 
 void ExecutableGraph::add(CUgraphExec handle, CUgraph graph, GraphKernels&& kernels, bool uses_priorities) {

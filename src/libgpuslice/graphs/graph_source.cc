@@ -10,21 +10,21 @@ namespace gpuslice {
 
 namespace {
 
-struct Registry {
+struct SourceRegistry {
   std::mutex mutex;
   std::unordered_map<CUgraph, std::weak_ptr<GraphSource>> sources;
 };
 
 /// Never destroyed, since programs destroy graphs in destructors too.
-Registry& registry() {
-  static auto* all = new Registry;
+SourceRegistry& source_registry() {
+  static auto* all = new SourceRegistry;
   return *all;
 }
 
 }  // namespace
 
 std::shared_ptr<GraphSource> GraphSource::of(CUgraph graph) {
-  Registry& all = registry();
+  SourceRegistry& all = source_registry();
   std::lock_guard lock(all.mutex);
   std::weak_ptr<GraphSource>& known = all.sources[graph];
   std::shared_ptr<GraphSource> source = known.lock();
@@ -33,7 +33,7 @@ std::shared_ptr<GraphSource> GraphSource::of(CUgraph graph) {
 }
 
 std::optional<CUresult> GraphSource::destroy(CUgraph graph) {
-  Registry& all = registry();
+  SourceRegistry& all = source_registry();
   std::shared_ptr<GraphSource> source;  // released after the mutex, since the last release takes the mutex too
   std::lock_guard lock(all.mutex);
   const auto found = all.sources.find(graph);
@@ -46,7 +46,7 @@ std::optional<CUresult> GraphSource::destroy(CUgraph graph) {
 }
 
 GraphSource::~GraphSource() {
-  Registry& all = registry();
+  SourceRegistry& all = source_registry();
   {
     std::lock_guard lock(all.mutex);
     const auto found = all.sources.find(graph_);
@@ -56,7 +56,7 @@ GraphSource::~GraphSource() {
 }
 
 void GraphSource::forget_after_fork() {
-  new (&registry()) Registry;
+  new (&source_registry()) SourceRegistry;
 }
 
 }  // namespace gpuslice

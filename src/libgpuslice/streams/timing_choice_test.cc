@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gpuslice {
+namespace gpuslice::timing_choice_test {
 namespace {
 
 constexpr std::uint64_t kUs = 1'000, kMs = 1'000 * kUs, kStart = 1'000 * kMs;
@@ -35,4 +35,4 @@ TEST(TimingChoice, DoesNotBelieveATimeInWhichTheProgramWasHeldUp) {
 }
 
 }  // namespace
-}  // namespace gpuslice
+}  // namespace gpuslice::timing_choice_test

@@ -4,7 +4,7 @@
 
 #include "base/sm_range.h"
 
-namespace gpuslice {
+namespace gpuslice::launch_times_test {
 namespace {
 
 using gpuctl::kNoLimit;
@@ -74,4 +74,4 @@ TEST_F(LaunchTimesTest, OfADisturbedLaunchThatWasSeenTheWorkOfAllItsWorkersCount
 }
 
 }  // namespace
-}  // namespace gpuslice
+}  // namespace gpuslice::launch_times_test

@@ -25,7 +25,7 @@ Error fail_at(std::uint64_t offset, const std::string& problem) {
 
 /// Result<std::string> cannot tell by type whether a string is the value or the error.
 Result<std::string> text_result(std::string text) {
-  return std::move(text);
+  return text;
 }
 
 std::string_view as_text(Bytes bytes) {

@@ -13,18 +13,18 @@ namespace {
 constexpr std::uint16_t kElfMachineCuda = 190;
 constexpr std::uint32_t kWrapperVersions = 2;  // 1: plain, 2: made by the device linker
 
-std::string_view as_text(Bytes bytes) {
+std::string_view characters(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 bool is_elf(Bytes image) {
-  return as_text(image).starts_with(std::string_view(ELFMAG, SELFMAG));
+  return characters(image).starts_with(std::string_view(ELFMAG, SELFMAG));
 }
 
 /// The name of section `header` in the section name table.
 std::string_view section_name(Bytes names, const Elf64_Shdr& header) {
   if (header.sh_name >= names.size()) return {};
-  const std::string_view rest = as_text(names).substr(header.sh_name);
+  const std::string_view rest = characters(names).substr(header.sh_name);
   return rest.substr(0, rest.find('\0'));
 }
 
@@ -93,7 +93,7 @@ Result<std::vector<FatbinEntry>> read_elf(Bytes image) {
 
 /// The entry for a PTX text: sm and suffix come from the first `.target sm_90a` outside a comment line.
 Result<std::vector<FatbinEntry>> read_text(Bytes image) {
-  const std::string_view text = as_text(image);
+  const std::string_view text = characters(image);
   constexpr std::string_view kTarget = ".target";
   std::size_t at = text.find(kTarget);
   while (at != text.npos) {

@@ -37,9 +37,9 @@ bool is_crossing(const Instruction& i) {
 }
 
 /// Finds the latest instruction in front of which all threads can meet.
-class Finder {
+class MeetingPlace {
  public:
-  explicit Finder(const Flow& flow) : flow_(flow) {}
+  explicit MeetingPlace(const Flow& flow) : flow_(flow) {}
 
   const Instruction* run() const {
     if (flow_.irreducible) return nullptr;
@@ -101,7 +101,7 @@ Refused meet_late(Kernel& kernel) {
     i.operands = {register_operand(kSomeoneRegister), register_operand(kSomeoneRegister)};
   });
   const Result<Flow> flow = build_flow(function);
-  const Instruction* place = flow ? Finder(*flow).run() : nullptr;
+  const Instruction* place = flow ? MeetingPlace(*flow).run() : nullptr;
   if (place == nullptr) return {};
 
   std::size_t number = 0, at = 0;

@@ -7,7 +7,7 @@
 #include "sched/effective/levels.h"
 #include "sched/effective/weight_parts.h"
 
-namespace gpuctl::sched {
+namespace gpuctl::sched::bounded_test {
 namespace {
 
 constexpr Caller kRoot{0, {}};
@@ -209,4 +209,4 @@ TEST(Bounded, NobodyInsideOvertakesWhomItsSliceDoesNot) {
 }
 
 }  // namespace
-}  // namespace gpuctl::sched
+}  // namespace gpuctl::sched::bounded_test

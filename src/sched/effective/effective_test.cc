@@ -6,7 +6,7 @@
 #include "sched/effective/levels.h"
 #include "sched/effective/weight_parts.h"
 
-namespace gpuctl::sched {
+namespace gpuctl::sched::effective_test {
 namespace {
 
 constexpr Caller kRoot{0, {}};
@@ -119,4 +119,4 @@ TEST(WeightParts, ASlicesPartIsItsOwnHoweverManyAreInIt) {
 }
 
 }  // namespace
-}  // namespace gpuctl::sched
+}  // namespace gpuctl::sched::effective_test

@@ -9,7 +9,7 @@
 namespace gpuctl::sched {
 
 namespace {
-constexpr std::uint64_t kRecent = 4;  // measurements that a point covers
+constexpr std::uint64_t kRecentTimes = 4;  // measurements that a point covers
 constexpr std::size_t kMostPoints = 32;
 constexpr double kLongestNs = 1e16;  // still fits Time when multiplied by 256, for fewer CapSM
 /// A point is kept if, from the point before it, it brings at least this part of what scaling in proportion would. Less
@@ -39,7 +39,7 @@ void TimeCurve::learn(CapSM capsm, double ns) {
   if (capsm.count == 0 || !(ns > 0 && ns <= kLongestNs)) return;
   Measured& point = measured_[capsm.count];
   point.last = ++count_;
-  point.ns += (ns - point.ns) / static_cast<double>(std::min(++point.times, kRecent));
+  point.ns += (ns - point.ns) / static_cast<double>(std::min(++point.times, kRecentTimes));
   forget();
   refresh();
 }

@@ -5,7 +5,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
-namespace gpuctl::sched {
+namespace gpuctl::sched::time_curve_test {
 namespace {
 
 constexpr CapSM kDevice{8};
@@ -131,4 +131,4 @@ TEST(TimeWith, IsDefinedForAnyNumber) {
 }
 
 }  // namespace
-}  // namespace gpuctl::sched
+}  // namespace gpuctl::sched::time_curve_test

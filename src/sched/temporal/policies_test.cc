@@ -5,7 +5,7 @@
 
 #include "sched/temporal/scheduler.h"
 
-namespace gpuctl::sched {
+namespace gpuctl::sched::policies_test {
 namespace {
 
 constexpr Time us(std::int64_t n) {
@@ -307,4 +307,4 @@ TEST(Protection, RunsTheStarvingForOneSlice) {
 }
 
 }  // namespace
-}  // namespace gpuctl::sched
+}  // namespace gpuctl::sched::policies_test

@@ -7,7 +7,7 @@
 #include "sched/allocator.h"
 #include "sched/simulator/simulate.h"
 
-namespace gpuctl::sched {
+namespace gpuctl::sched::properties_test {
 namespace {
 
 constexpr Time us(std::int64_t n) {
@@ -191,4 +191,4 @@ TEST(Policies, ShareDividesAmongJobsAsTheAllocatorAmongClients) {
 }
 
 }  // namespace
-}  // namespace gpuctl::sched
+}  // namespace gpuctl::sched::properties_test

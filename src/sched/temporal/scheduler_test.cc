@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gpuctl::sched {
+namespace gpuctl::sched::scheduler_test {
 namespace {
 
 constexpr CapSM kDevice{8};
@@ -137,4 +137,4 @@ TEST(Scheduler, IgnoresWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace gpuctl::sched
+}  // namespace gpuctl::sched::scheduler_test

@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Longer than any test here takes on a loaded machine.
-constexpr auto kPatience = 60s;
+constexpr auto kExitPatience = 60s;
 
 /// scribble(page): writes into the page for ever.
 constexpr char kScribblePtx[] = R"(
@@ -60,7 +60,7 @@ class ExitApi : public testing::Test {
     }
     close(ends[1]);
     Ended ended;
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kExitPatience;
     while (waitpid(child, &ended.status, WNOHANG) == 0) {
       if (std::chrono::steady_clock::now() > deadline) kill(child, SIGKILL);
       usleep(1000);

@@ -9,8 +9,8 @@ namespace gpuctl::softgpu::cudart {
 namespace {
 
 thread_local cudaError_t last_error = cudaSuccess;
-thread_local unsigned noted_in = 0;  ///< `resets` when it was noted
-std::atomic<unsigned> resets{0};
+thread_local unsigned noted_in = 0;  ///< `device_resets` when it was noted
+std::atomic<unsigned> device_resets{0};
 
 /// Whether the error leaves a context broken.
 bool is_fault(cudaError_t error) {
@@ -102,17 +102,17 @@ const ErrorRow* find(cudaError_t error) {
 cudaError_t report(cudaError_t error) {
   if (error != cudaSuccess && error != cudaErrorNotReady) {
     last_error = error;
-    noted_in = resets.load();
+    noted_in = device_resets.load();
   }
   return error;
 }
 
 void forget_faults() {
-  ++resets;
+  ++device_resets;
 }
 
 cudaError_t peek_last_error() {
-  if (is_fault(last_error) && noted_in != resets.load()) last_error = cudaSuccess;
+  if (is_fault(last_error) && noted_in != device_resets.load()) last_error = cudaSuccess;
   return last_error;
 }
 

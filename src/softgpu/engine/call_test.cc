@@ -1,7 +1,7 @@
 // Functions: parameters of both styles, recursion, pointers, printf.
 #include "softgpu/engine/testing.h"
 
-namespace gpuctl::softgpu::engine {
+namespace gpuctl::softgpu::engine::call_test {
 namespace {
 
 using testing::compile;
@@ -285,4 +285,4 @@ $END:
 }
 
 }  // namespace
-}  // namespace gpuctl::softgpu::engine
+}  // namespace gpuctl::softgpu::engine::call_test

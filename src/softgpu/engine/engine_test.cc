@@ -2,7 +2,7 @@
 
 #include "softgpu/engine/testing.h"
 
-namespace gpuctl::softgpu::engine {
+namespace gpuctl::softgpu::engine::engine_test {
 namespace {
 
 using testing::compile;
@@ -55,4 +55,4 @@ $END:
 }
 
 }  // namespace
-}  // namespace gpuctl::softgpu::engine
+}  // namespace gpuctl::softgpu::engine::engine_test

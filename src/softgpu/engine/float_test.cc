@@ -7,7 +7,7 @@
 
 #include "softgpu/engine/testing.h"
 
-namespace gpuctl::softgpu::engine {
+namespace gpuctl::softgpu::engine::float_test {
 namespace {
 
 using testing::run_elementwise;
@@ -238,4 +238,4 @@ TEST(Float, ApproximationsAreClose) {
 }
 
 }  // namespace
-}  // namespace gpuctl::softgpu::engine
+}  // namespace gpuctl::softgpu::engine::float_test

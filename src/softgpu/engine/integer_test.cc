@@ -6,7 +6,7 @@
 
 #include "softgpu/engine/testing.h"
 
-namespace gpuctl::softgpu::engine {
+namespace gpuctl::softgpu::engine::integer_test {
 namespace {
 
 using testing::run_elementwise;
@@ -302,4 +302,4 @@ TEST(Integer, PacksAndNarrows) {
 }
 
 }  // namespace
-}  // namespace gpuctl::softgpu::engine
+}  // namespace gpuctl::softgpu::engine::integer_test

@@ -4,7 +4,7 @@
 
 #include "softgpu/engine/testing.h"
 
-namespace gpuctl::softgpu::engine {
+namespace gpuctl::softgpu::engine::memory_test {
 namespace {
 
 using testing::compile;
@@ -379,4 +379,4 @@ TEST(Faults, AnUnsupportedInstructionSpoilsItsKernelsOnly) {
 }
 
 }  // namespace
-}  // namespace gpuctl::softgpu::engine
+}  // namespace gpuctl::softgpu::engine::memory_test

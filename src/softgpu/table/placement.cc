@@ -9,8 +9,6 @@
 namespace gpuctl::softgpu {
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-
 template <class T>
 void add(std::atomic<T>& field, T amount) {
   // A plain load and store on purpose: the mutex makes the caller the only writer.

@@ -17,8 +17,6 @@
 namespace gpuctl::softgpu {
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-
 Error file_error(const std::string& path, const char* what) {
   return fail(path + ": " + what + ": " + std::strerror(errno));
 }

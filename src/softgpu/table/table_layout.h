@@ -19,6 +19,9 @@
 
 namespace gpuctl::softgpu {
 
+/// The mutex of the table orders what its fields say.
+inline constexpr auto kRelaxed = std::memory_order_relaxed;
+
 inline constexpr std::uint32_t kTableMagic = 0x73677074;  // "sgpt"
 inline constexpr std::uint32_t kTableVersion = 2;
 inline constexpr std::uint32_t kMaxSms = 64;  ///< a set of SMs is one 64-bit mask
