@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "gpuctld/clients/departed.h"
-#include "gpuctld/clients/ends.h"
+#include "gpuctld/ends/departed.h"
+#include "gpuctld/ends/ends.h"
 #include "gpuctld/grants/scheduler.h"
 #include "gpuctld/manager/arrivals.h"
 #include "gpuctld/protocol/session.h"

@@ -11,8 +11,8 @@
 
 #include "base/result.h"
 #include "gpuctld/budgets/user_budgets.h"
-#include "gpuctld/clients/ends.h"
 #include "gpuctld/config/config.h"
+#include "gpuctld/ends/ends.h"
 #include "gpuctld/grants/scheduler.h"
 #include "gpuctld/manager/attached.h"
 #include "gpuctld/manager/ticker.h"

@@ -1,4 +1,4 @@
-#include "gpuctld/clients/end_client.h"
+#include "gpuctld/ends/end_client.h"
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-#include "gpuctld/clients/departed.h"
+#include "gpuctld/ends/departed.h"
 
 #include <algorithm>
 #include <utility>

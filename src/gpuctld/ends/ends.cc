@@ -1,4 +1,4 @@
-#include "gpuctld/clients/ends.h"
+#include "gpuctld/ends/ends.h"
 
 #include <algorithm>
 #include <boost/asio/post.hpp>

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "gpuctld/clients/client.h"
-#include "gpuctld/clients/end_client.h"
-#include "gpuctld/clients/faults.h"
+#include "gpuctld/ends/end_client.h"
+#include "gpuctld/ends/faults.h"
 #include "gpuctld/host/mps_control.h"
 #include "ipc/types.h"
 #include "ipc/unique_fd.h"

@@ -1,5 +1,5 @@
 // Grants of clients that are gone, as their remaining work on the GPU reads them.
-#include "gpuctld/clients/departed.h"
+#include "gpuctld/ends/departed.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

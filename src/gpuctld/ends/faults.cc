@@ -1,4 +1,4 @@
-#include "gpuctld/clients/faults.h"
+#include "gpuctld/ends/faults.h"
 
 #include <cstdio>
 #include <ctime>
