@@ -10,6 +10,11 @@ namespace {
 
 using sched::CapSM;
 
+/// `a` less `b`, at least 0.
+CapSM excess(CapSM a, CapSM b) {
+  return a > b ? CapSM{a.count - b.count} : CapSM{};
+}
+
 /// Calls `visit` for the node and those above it, up to but without the root.
 template <class Visit>
 void each_below_root(std::span<const sched::NodeInput> nodes, std::size_t index, Visit visit) {
@@ -24,15 +29,22 @@ bool may_be_lent(std::span<const sched::NodeInput> nodes, std::size_t index) {
 }
 
 /// The part of a client's demand that is set aside for it. If nothing is in force for it, that is its slice's reserve
-/// alone: beyond it the GPU decides whose blocks get in, whatever is granted to others.
-CapSM demand_that_counts(const DeviceInputs& inputs, std::size_t index, bool all_free, bool free) {
+/// alone: beyond it the GPU decides whose blocks get in, whatever is granted to others. `left`, by node: what of each
+/// reserve no client before this one counted.
+CapSM demand_that_counts(const DeviceInputs& inputs, std::size_t index, bool all_free, bool free,
+                         std::vector<CapSM>& left) {
   const ClientState& client = inputs.clients[index];
   // If no client has to give SMs back, the numbers only show what each wants.
   if (inputs.where.time_sliced || !free || all_free) return CapSM{client.demand};
-  CapSM reserved{};
-  each_below_root(inputs.nodes, client.node,
-                  [&](const sched::NodeInput& node) { reserved = std::max(reserved, node.reserve); });
-  return std::min(CapSM{client.demand}, reserved);
+  std::size_t with_reserve = client.node;
+  each_below_root(inputs.nodes, client.node, [&](const sched::NodeInput& node) {
+    if (node.reserve >= inputs.nodes[with_reserve].reserve)
+      with_reserve = static_cast<std::size_t>(&node - inputs.nodes.data());
+  });
+  if (inputs.nodes[with_reserve].parent < 0) return {};
+  const CapSM counts = std::min(CapSM{client.demand}, left[with_reserve]);
+  left[with_reserve] = excess(left[with_reserve], counts);
+  return counts;
 }
 
 /// Grant::reserve: SMs that no client outside of the slice can have. 0 if the slice or one above it is limited, because
@@ -106,13 +118,15 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
       std::any_of(inputs.clients.begin(), inputs.clients.end(), [](const ClientState& c) { return c.demand > 0; });
   decision.asked.resize(count);
   decision.clients.resize(count);
+  decision.reserves_left.clear();
+  for (const sched::NodeInput& node : inputs.nodes) decision.reserves_left.push_back(node.reserve);
   for (std::size_t i = 0; i < count; ++i) {
     const ClientState& client = inputs.clients[i];
     ClientOutcome& outcome = decision.clients[i];
     outcome.free = is_free(inputs.standings[i]);
     outcome.latest = any_demand ? client.demand > 0 : client.latest;
-    decision.asked[i] = {client.node, demand_that_counts(inputs, i, all_free, outcome.free), CapSM{client.admitted},
-                         outcome.latest};
+    decision.asked[i] = {client.node, demand_that_counts(inputs, i, all_free, outcome.free, decision.reserves_left),
+                         CapSM{client.admitted}, outcome.latest};
   }
   scratch.decide(inputs.nodes, decision.asked, inputs.where.capacity, inputs.turn, decision.division);
   if (inputs.where.time_sliced) give_all(inputs, decision);
@@ -125,7 +139,7 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
     outcome.reserve = client.under_policy ? 0 : own_reserve(inputs, client.node);
     outcome.alone = !inputs.where.storms && count == 1 && !client.under_policy &&
                     sched::most_of(inputs.nodes, client.node, inputs.where.capacity) == inputs.where.capacity;
-    decision.starving |= outcome.capsm == 0 && client.demand != 0;
+    decision.starving |= outcome.capsm == 0 && client.demand != 0 && !outcome.free;
   }
 }
 

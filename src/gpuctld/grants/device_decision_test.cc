@@ -113,6 +113,26 @@ TEST(DeviceDecision, OfAFreeClientsDemandOnlyItsReserveCounts) {
   EXPECT_FALSE(device.decision.clients[0].free);
 }
 
+TEST(DeviceDecision, FreeClientsOfOneSliceCountItsReserveOnce) {
+  Device device({slice(8, true), slice(0, false)});
+  device.clients = {{.node = 1, .demand = 6}, {.node = 1, .demand = 132}, {.node = 2, .demand = 132}};
+  EXPECT_EQ(device.grants()[2], 124u);
+  EXPECT_FALSE(device.decision.starving);
+  device.clients[1].demand = 132;
+  device.clients.push_back({.node = 1, .demand = 132});
+  EXPECT_EQ(device.grants()[2], 124u);
+  EXPECT_FALSE(device.decision.starving) << "they may use the whole device";
+  device.where.by_parts = true;
+  EXPECT_EQ(device.by_parts(), (std::vector<bool>{false, false, true, false}));
+}
+
+TEST(DeviceDecision, FreeClientsBelowAReserveCountItOnceToo) {
+  Device device({slice(8, true), slice(0, false), slice(0, false)});
+  device.nodes[2].parent = 1;
+  device.clients = {{.node = 1, .demand = 132}, {.node = 2, .demand = 132}, {.node = 3, .demand = 132}};
+  EXPECT_EQ(device.grants()[2], 124u);
+}
+
 TEST(DeviceDecision, APolicyForJobsBoundsItsClients) {
   Device device({slice(0, false)});
   device.clients = {{.node = 1, .demand = 0, .admitted = 0, .under_policy = true},
