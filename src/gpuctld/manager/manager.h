@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -104,7 +105,7 @@ class Manager {
   /// A line that this user caused.
   void log_of(std::uint32_t uid, const std::string& line);
   std::size_t clients_of(std::uint32_t uid) const;
-  std::size_t kernel_text_of(std::uint32_t uid) const;
+  std::pair<std::size_t, std::size_t> kernel_text_of(std::uint32_t uid) const;
   void arm_tick();
   void tick();
   void arm_storm();
