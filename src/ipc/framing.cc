@@ -1,6 +1,5 @@
 #include "ipc/framing.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace gpuctl::ipc {
@@ -8,26 +7,31 @@ namespace gpuctl::ipc {
 Result<void> MessageSplitter::feed(std::string_view bytes) {
   while (!broken_) {
     const std::size_t end = bytes.find('\0');
-    const std::string_view piece = bytes.substr(0, end);
-    if (piece.size() > max_bytes_ - std::min(max_bytes_, partial_.size())) {
+    if (bytes_.size() - partial_at_ + bytes.substr(0, end).size() > max_bytes_) {
       broken_ = true;
-      partial_ = {};
+      bytes_.resize(partial_at_);
       break;
     }
-    partial_ += piece;
+    bytes_ += bytes.substr(0, end == std::string_view::npos ? end : end + 1);
     if (end == std::string_view::npos) return {};
-    complete_bytes_ += partial_.size();
-    complete_.push_back(std::exchange(partial_, {}));
+    partial_at_ = bytes_.size();
     bytes.remove_prefix(end + 1);
   }
   return fail("message longer than " + std::to_string(max_bytes_) + " bytes");
 }
 
 std::optional<std::string> MessageSplitter::next() {
-  if (complete_.empty()) return std::nullopt;
-  std::string message = std::move(complete_.front());
-  complete_.pop_front();
-  complete_bytes_ -= message.size();
+  if (!has_complete()) return std::nullopt;
+  const std::size_t end = bytes_.find('\0', at_);
+  std::string message = bytes_.substr(at_, end - at_);
+  at_ = end + 1;
+  if (at_ == bytes_.size())
+    bytes_ = {};  // and its memory
+  else if (at_ > bytes_.size() / 2)
+    bytes_ = bytes_.substr(at_);
+  else
+    return message;
+  partial_at_ -= std::exchange(at_, 0);
   return message;
 }
 

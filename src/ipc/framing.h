@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,22 +27,24 @@ class MessageSplitter {
   std::optional<std::string> next();
 
   /// True if next() would return a message.
-  bool has_complete() const { return !complete_.empty(); }
+  bool has_complete() const { return at_ < partial_at_; }
 
   /// From now on messages may be as long as this.
   void limit(std::size_t max_bytes) { max_bytes_ = max_bytes; }
 
-  /// Bytes of messages that next() has not returned yet, the part of one that has arrived included.
-  std::size_t buffered() const { return complete_bytes_ + partial_.size(); }
+  /// Bytes that next() has not returned yet: messages with their NULs, and the part of one that has arrived.
+  std::size_t buffered() const { return bytes_.size() - at_; }
 
   /// True if part of a message has arrived, but not its end.
-  bool mid_message() const { return !partial_.empty(); }
+  bool mid_message() const { return partial_at_ < bytes_.size(); }
 
  private:
   std::size_t max_bytes_;
-  std::string partial_;
-  std::deque<std::string> complete_;
-  std::size_t complete_bytes_ = 0;
+  /// As they came, because a peer may send nothing but NULs, and each message as a string would take more than its
+  /// byte.
+  std::string bytes_;
+  std::size_t at_ = 0;          ///< where the next message begins
+  std::size_t partial_at_ = 0;  ///< where the part of one begins that has no end yet
   bool broken_ = false;
 };
 

@@ -51,11 +51,19 @@ TEST(Framing, LimitCountsOneMessage) {
 TEST(Framing, CountsWhatIsNotTakenYet) {
   MessageSplitter splitter(100);
   ASSERT_TRUE(splitter.feed("1234\0ab\0xyz"s));
-  EXPECT_EQ(splitter.buffered(), 9u);
+  EXPECT_EQ(splitter.buffered(), 11u);
   splitter.next();
-  EXPECT_EQ(splitter.buffered(), 5u);
+  EXPECT_EQ(splitter.buffered(), 6u);
   splitter.limit(2);
   EXPECT_FALSE(splitter.feed("x"s)) << "too long for the new limit";
+}
+
+TEST(Framing, EmptyMessagesCount) {
+  MessageSplitter splitter(100);
+  ASSERT_TRUE(splitter.feed(std::string(1000, '\0')));
+  EXPECT_EQ(splitter.buffered(), 1000u);
+  EXPECT_EQ(drain(splitter).size(), 1000u);
+  EXPECT_EQ(splitter.buffered(), 0u);
 }
 
 TEST(Framing, OversizeStaysBroken) {

@@ -8,9 +8,12 @@ namespace gpuctl::daemon {
 UserBudgets::UserBudgets(std::uint32_t own_uid, Budget user, Budget all)
     : own_uid_(own_uid), user_(user), all_(all), together_(all) {}
 
-bool UserBudgets::connect(std::uint32_t uid) {
+bool UserBudgets::connect(std::uint32_t uid, std::uint64_t now_ns) {
   if (exempt(uid)) return true;
   Account& account = of(uid);
+  const auto owed = account.calls.wait(now_ns);
+  if (owed.count() == 0) together_.calls.charge(1, now_ns);
+  if (owed < kMostOwedForConnecting) account.calls.charge(1, now_ns);
   if (account.connections >= user_.connections || together_.connections >= all_.connections) return false;
   ++account.connections;
   ++together_.connections;

@@ -16,7 +16,7 @@ namespace gpuctl::daemon {
 /// What a user has, or all users with a budget together.
 struct Budget {
   std::size_t connections;
-  std::size_t buffered;     ///< bytes of messages that are not served yet
+  std::size_t buffered;     ///< bytes of calls that are not served yet, and of replies that are not read
   TokenBucket::Rate calls;  ///< in units of a cheap call (Answer::cost)
   TokenBucket::Rate bytes;  ///< received and sent
   TokenBucket::Rate log_lines;
@@ -26,22 +26,25 @@ struct Budget {
 inline constexpr std::size_t kMiB = 1u << 20;
 /// A program asks a few times when it starts and then seldom: a few hundred can start at once.
 inline constexpr Budget kBudgetOfUser{.connections = 512,
-                                      .buffered = 16 * kMiB,
+                                      .buffered = 8 * kMiB,
                                       .calls = {1000, 4000},
                                       .bytes = {8.0 * kMiB, 32.0 * kMiB},
                                       .log_lines = {1, 100},
                                       .decisions = {0.25, 0.1}};
 /// About half of what the daemon can do on a slow machine.
 inline constexpr Budget kBudgetOfAll{.connections = 4032,
-                                     .buffered = 64 * kMiB,
+                                     .buffered = 24 * kMiB,
                                      .calls = {4000, 16'000},
                                      .bytes = {32.0 * kMiB, 128.0 * kMiB},
                                      .log_lines = {5, 500},
                                      .decisions = {0.5, 0.2}};
 /// Programs of one user that may be attached at a time.
 inline constexpr std::size_t kMaxClientsOfUser = 256;
-/// Bytes of kernels' texts that the daemon keeps of all programs of one user.
-inline constexpr std::size_t kMaxKernelTextOfUser = 16 * kMiB;
+/// Bytes of kernels' texts that the daemon keeps of all programs of one user, and of all users but root.
+inline constexpr std::size_t kMaxKernelTextOfUser = 16 * kMiB, kMaxKernelTextOfAll = 32 * kMiB;
+
+/// So long a user may have to wait for calls because of connections.
+inline constexpr std::chrono::seconds kMostOwedForConnecting{5};
 
 class UserBudgets {
  public:
@@ -50,16 +53,18 @@ class UserBudgets {
 
   bool exempt(std::uint32_t uid) const { return uid == 0 || uid == own_uid_; }
 
-  /// Counts a connection. False: there is no room for it, and nothing was counted.
-  bool connect(std::uint32_t uid);
+  /// Counts a connection and charges the user as for a call. False: there is no room for it, and none was counted.
+  /// Connecting cannot be made to wait. So whoever owes something already pays for it alone, and never owes more than
+  /// kMostOwedForConnecting.
+  bool connect(std::uint32_t uid, std::uint64_t now_ns);
   void disconnect(std::uint32_t uid);
 
   /// How long the user's next call has to wait; 0: not at all.
   std::chrono::nanoseconds wait(std::uint32_t uid, std::uint64_t now_ns) const;
   void charge(std::uint32_t uid, double calls, std::size_t bytes, std::uint64_t now_ns);
 
-  /// Counts bytes of messages that arrived, or with a negative number were served. False: there is no room for them,
-  /// and nothing was counted.
+  /// Counts bytes that are kept, or with a negative number no longer are. False: there is no room for them, and nothing
+  /// was counted.
   bool buffer(std::uint32_t uid, std::ptrdiff_t bytes);
 
   /// Whether a line about the user may go to the log: how many were left out before it; empty: leave it out.

@@ -61,12 +61,12 @@ TEST(UserBudgets, RootAndTheDaemonsOwnUserNeverWait) {
   for (const std::uint32_t uid : {0u, 33u}) {
     budgets.charge(uid, 1e9, 1u << 30, kSecond);
     EXPECT_EQ(budgets.wait(uid, kSecond), 0ns);
-    for (int i = 0; i < 100; ++i) EXPECT_TRUE(budgets.connect(uid));
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(budgets.connect(uid, 1));
     EXPECT_TRUE(budgets.buffer(uid, 1 << 30));
     for (int i = 0; i < 100; ++i) EXPECT_EQ(budgets.log_line(uid, kSecond), 0u);
   }
   EXPECT_EQ(budgets.wait(1000, kSecond), 0ns) << "nor does what they do count for others";
-  EXPECT_TRUE(budgets.connect(1000));
+  EXPECT_TRUE(budgets.connect(1000, 1));
 }
 
 TEST(UserBudgets, ManyUserIdsTogetherHaveABudgetToo) {
@@ -78,14 +78,23 @@ TEST(UserBudgets, ManyUserIdsTogetherHaveABudgetToo) {
 
 TEST(UserBudgets, ConnectionsAreCountedByUserAndTogether) {
   UserBudgets budgets = small();
-  EXPECT_TRUE(budgets.connect(1000));
-  EXPECT_TRUE(budgets.connect(1000));
-  EXPECT_FALSE(budgets.connect(1000));
-  EXPECT_TRUE(budgets.connect(1001));
-  EXPECT_FALSE(budgets.connect(1002)) << "what is left is root's";
-  EXPECT_TRUE(budgets.connect(0));
+  EXPECT_TRUE(budgets.connect(1000, 1));
+  EXPECT_TRUE(budgets.connect(1000, 1));
+  EXPECT_FALSE(budgets.connect(1000, 1));
+  EXPECT_TRUE(budgets.connect(1001, 1));
+  EXPECT_FALSE(budgets.connect(1002, 1)) << "what is left is root's";
+  EXPECT_TRUE(budgets.connect(0, 1));
   budgets.disconnect(1000);
-  EXPECT_TRUE(budgets.connect(1002));
+  EXPECT_TRUE(budgets.connect(1002, 1));
+}
+
+TEST(UserBudgets, ConnectionsInAStormArePaidForByTheirUserAlone) {
+  UserBudgets budgets = small();
+  for (int i = 0; i < 100'000; ++i)
+    if (budgets.connect(1000, kSecond)) budgets.disconnect(1000);
+  EXPECT_EQ(budgets.wait(1001, kSecond), 0ns);
+  EXPECT_GE(budgets.wait(1000, kSecond), 4s);
+  EXPECT_LE(budgets.wait(1000, kSecond), kMostOwedForConnecting + 1s) << "it ends soon after the storm";
 }
 
 TEST(UserBudgets, BytesThatWaitAreCounted) {
@@ -118,7 +127,7 @@ TEST(UserBudgets, WhoWakesTheDaemonTooOftenWaitsForTheNextTick) {
 
 TEST(UserBudgets, UsersWhoAreGoneAreForgottenWhenTheyOweNothing) {
   UserBudgets budgets = small();
-  ASSERT_TRUE(budgets.connect(1000));
+  ASSERT_TRUE(budgets.connect(1000, 1));
   budgets.charge(1000, 8, 0, kSecond);
   budgets.charge(1001, 8, 0, kSecond);
   budgets.forget_idle(kSecond + 1);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -64,7 +65,7 @@ class Manager {
   /// A line that this user caused.
   void log_of(std::uint32_t uid, const std::string& line);
   std::size_t clients_of(std::uint32_t uid) const;
-  std::size_t kernel_text_of(std::uint32_t uid) const;
+  std::pair<std::size_t, std::size_t> kernel_text_of(std::uint32_t uid) const;
   void arm_tick();
   void tick();
   void handle_disobedience(const Client& client);

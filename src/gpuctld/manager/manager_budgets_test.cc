@@ -97,7 +97,7 @@ TEST_F(BudgetsTest, AUserHasSoManyProgramsAttached) {
   EXPECT_LT(logged("joined slice"), 256) << "nor does each of them have a line in the log";
 }
 
-TEST_F(BudgetsTest, WhatIsKeptOfAUsersKernelsIsBounded) {
+TEST_F(BudgetsTest, WhatIsKeptOfUsersKernelsIsBounded) {
   const auto report = [](FakeProgram& program, int from) {
     json::array kernels;
     for (int i = from; i < from + 1000; ++i) {
@@ -107,27 +107,35 @@ TEST_F(BudgetsTest, WhatIsKeptOfAUsersKernelsIsBounded) {
     EXPECT_TRUE(program.connection.send(
         {.method = "io.gpuctl.ReportKernels", .parameters = {{"kernels", std::move(kernels)}}, .oneway = true}));
   };
+  constexpr std::uint32_t kUsers = 3;
   std::vector<FakeProgram> programs;
-  for (int i = 0; i < 6; ++i) {
-    FakeProgram& program = programs.emplace_back(connect_as(kNobody), "/");
+  for (std::uint32_t i = 0; i < 6 * kUsers; ++i) {
+    FakeProgram& program = programs.emplace_back(connect_as(kNobody - i % kUsers), "/");
     report(program, 0);
     report(program, 1000);
     EXPECT_EQ(call(program.connection, "GetSlice", {{"path", "no"}}).error, "io.gpuctl.NoSuchSlice");
   }
-  std::promise<std::pair<std::size_t, std::size_t>> kept;
+  struct Kept {
+    std::size_t of_client = 0, of_user = 0, all = 0;
+  };
+  std::promise<Kept> kept;
   boost::asio::post(context_, [&] {
-    std::size_t most = 0, all = 0;
+    Kept found;
+    std::map<std::uint32_t, std::size_t> users;
     for (const Client& client : manager_->scheduler().clients()) {
-      most = std::max(most, client.kernel_text());
-      all += client.kernel_text();
+      found.of_client = std::max(found.of_client, client.kernel_text());
+      found.of_user = std::max(found.of_user, users[client.identity().uid] += client.kernel_text());
+      found.all += client.kernel_text();
     }
-    kept.set_value({most, all});
+    kept.set_value(found);
   });
-  const auto [most, all] = kept.get_future().get();
-  EXPECT_LE(most, kMaxKernelTextOfClient);
-  EXPECT_GT(most, kMaxKernelTextOfClient / 2);
-  EXPECT_LE(all, kMaxKernelTextOfUser);
-  EXPECT_GT(all, kMaxKernelTextOfUser / 2);
+  const Kept found = kept.get_future().get();
+  EXPECT_LE(found.of_client, kMaxKernelTextOfClient);
+  EXPECT_GT(found.of_client, kMaxKernelTextOfClient / 2);
+  EXPECT_LE(found.of_user, kMaxKernelTextOfUser);
+  EXPECT_GT(found.of_user, kMaxKernelTextOfUser / 2);
+  EXPECT_LE(found.all, kMaxKernelTextOfAll);
+  EXPECT_GT(found.all, kMaxKernelTextOfAll / 2);
 }
 
 TEST_F(BudgetsTest, AUserForgetsItsOwnKernelsAndRootAll) {

@@ -146,8 +146,11 @@ Answer Manager::report_kernels(Session& session, ipc::Fields& fields) {
   const std::uint32_t uid = client.identity().uid;
   std::size_t room = kMaxKernelTextOfClient;
   if (!budgets_.exempt(uid)) {
-    const std::size_t others = kernel_text_of(uid) - client.kernel_text();
-    room = std::min(room, kMaxKernelTextOfUser - std::min(kMaxKernelTextOfUser, others));
+    const auto [of_user, of_all] = kernel_text_of(uid);
+    const auto left = [&](std::size_t most, std::size_t used) {
+      return most - std::min(most, used - client.kernel_text());
+    };
+    room = std::min({room, left(kMaxKernelTextOfUser, of_user), left(kMaxKernelTextOfAll, of_all)});
   }
   client.report(std::move(kernels), room);
   return success();
@@ -187,11 +190,15 @@ std::size_t Manager::clients_of(std::uint32_t uid) const {
       std::ranges::count_if(scheduler_.clients(), [uid](const Client& c) { return c.identity().uid == uid; }));
 }
 
-std::size_t Manager::kernel_text_of(std::uint32_t uid) const {
-  std::size_t bytes = 0;
-  for (const Client& client : scheduler_.clients())
-    if (client.identity().uid == uid) bytes += client.kernel_text();
-  return bytes;
+/// Of this user, and of all users with a budget.
+std::pair<std::size_t, std::size_t> Manager::kernel_text_of(std::uint32_t uid) const {
+  std::size_t of_user = 0, of_all = 0;
+  for (const Client& client : scheduler_.clients()) {
+    const std::uint32_t whose = client.identity().uid;
+    if (whose == uid) of_user += client.kernel_text();
+    if (!budgets_.exempt(whose)) of_all += client.kernel_text();
+  }
+  return {of_user, of_all};
 }
 
 /// Whether the viewer may see what a program of this user in this slice runs: its command line, and the names of its

@@ -49,6 +49,12 @@ Peer peer_of(int socket) {
   return peer;
 }
 
+std::uint32_t uid_of(int socket) {
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 ? credentials.uid : Peer{}.uid;
+}
+
 ipc::UniqueFd peer_pidfd(int socket, const Peer& peer) {
   int fd = -1;
   socklen_t size = sizeof fd;

@@ -19,6 +19,8 @@ struct Peer {
 
 /// Credentials from the time of connect(2). Unknown ones stay at "nobody".
 Peer peer_of(int socket);
+/// Peer::uid alone.
+std::uint32_t uid_of(int socket);
 
 /// A pidfd of the process that connected: readable when it has ended. Empty if there is none that is surely its own.
 ipc::UniqueFd peer_pidfd(int socket, const Peer& peer);

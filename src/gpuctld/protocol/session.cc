@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <cerrno>
@@ -22,8 +23,7 @@ Session::Session(Socket socket, VarlinkServer& server)
     : socket_(std::move(socket)),
       server_(server),
       peer_(peer_of(socket_.native_handle())),
-      timer_(socket_.get_executor()),
-      rest_(socket_.get_executor()) {}
+      timer_(socket_.get_executor()) {}
 
 void Session::start() {
   go_on();
@@ -34,24 +34,26 @@ void Session::close() {
   state_.closed = true;
   const auto self = shared_from_this();
   timer_.cancel();
-  rest_.cancel();
   server_.handler_.closed(*this);
   error_code ignored;
   socket_.close(ignored);
-  count_buffered(0);
+  out_ = {};
+  splitter_ = ipc::MessageSplitter();
+  count_kept();
   server_.forget(*this);
 }
 
-/// Does the next thing: serves a call that has arrived, in a turn of its own, or reads. Each thing that ends comes back
+/// Does the next thing: waits for its turn to serve a call that has arrived, or reads. Each thing that ends comes back
 /// here.
 void Session::go_on() {
-  if (state_.closed || state_.turn || state_.resting) return;
+  if (state_.closed || state_.turn) return;
   const bool has_call = splitter_.has_complete();
-  const bool busy = !out_.bytes.empty() || (has_call && (unanswered_ || streaming_));
-  if (!busy && !over_budget()) {
-    if (has_call)
+  if (out_.bytes.empty()) {
+    if (state_.due || (has_call && !unanswered_ && !streaming_))
       take_turn();
-    else
+    else if (!has_call && server_.budgets_.wait(peer_.uid, now_ns()).count() > 0)
+      take_turn();
+    else if (!has_call)
       read();  // also to notice that the peer is gone
   }
   note_patience();
@@ -59,34 +61,37 @@ void Session::go_on() {
 
 void Session::take_turn() {
   state_.turn = true;
-  asio::post(socket_.get_executor(), [self = shared_from_this()] {
-    self->state_.turn = false;
-    self->serve_one();
-  });
+  server_.take_turn(shared_from_this());
 }
 
-/// Whether the user has to wait; then go_on() is called again when the wait is over.
-bool Session::over_budget() {
-  const auto wait = server_.budgets_.wait(peer_.uid, now_ns());
-  if (wait.count() == 0) return false;
-  state_.resting = true;
-  rest_.expires_after(wait);
-  rest_.async_wait([self = shared_from_this()](error_code error) {
-    self->state_.resting = false;
-    if (!error) self->go_on();
-  });
-  return true;
+/// Much may have happened since it asked for its turn.
+void Session::turn() {
+  state_.turn = false;
+  if (state_.closed || !out_.bytes.empty()) return;
+  const bool has_call = splitter_.has_complete();
+  if (streaming_ && std::exchange(state_.due, false)) {
+    serve(ipc::Call(*streaming_));
+    return go_on();
+  }
+  if (has_call && !unanswered_ && !streaming_) return serve_one();
+  if (!has_call) read();
+  note_patience();
 }
 
 void Session::read() {
   if (state_.reading) return;
   state_.reading = true;
-  socket_.async_read_some(asio::buffer(buffer_), [self = shared_from_this()](error_code error, std::size_t size) {
+  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](error_code error) {
     self->state_.reading = false;
     if (self->state_.closed) return;
     if (error) return self->close();
-    self->charge(0, size);
-    if (!self->take({self->buffer_.data(), size})) return self->fail_and_close("message longer than the limit");
+    std::array<char, 16384>& buffer = self->server_.read_buffer_;
+    const ssize_t size = ::recv(self->socket_.native_handle(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return self->read();
+    if (size <= 0) return self->close();
+    self->charge(0, static_cast<std::size_t>(size));
+    if (!self->take({buffer.data(), static_cast<std::size_t>(size)}))
+      return self->fail_and_close("message longer than the limit");
     self->go_on();
   });
 }
@@ -99,11 +104,12 @@ std::size_t Session::most_bytes() const {
 /// False if the peer sends more than it may without ending the message.
 bool Session::take(std::string_view bytes) {
   splitter_.limit(most_bytes());
-  return splitter_.feed(bytes).has_value() && count_buffered(splitter_.buffered());
+  return splitter_.feed(bytes).has_value() && count_kept();
 }
 
-/// False if the user has no room for so many.
-bool Session::count_buffered(std::size_t bytes) {
+/// Counts what is kept here for the peer. False if the user has no room for it.
+bool Session::count_kept() {
+  const std::size_t bytes = splitter_.buffered() + out_.bytes.size();
   const auto more = static_cast<std::ptrdiff_t>(bytes) - static_cast<std::ptrdiff_t>(counted_);
   if (!server_.budgets_.buffer(peer_.uid, more)) return false;
   counted_ = bytes;
@@ -114,7 +120,7 @@ void Session::serve_one() {
   if (state_.closed) return;
   const auto message = splitter_.next();
   if (!message) return go_on();
-  count_buffered(splitter_.buffered());
+  count_kept();
   if (auto call = ipc::decode_call(*message)) {
     serve(*call);
   } else {
@@ -154,6 +160,7 @@ void Session::answer(const ipc::Call& call, Answer answer) {
   out_ = {ipc::encode(answer.reply), 0, std::move(answer.fds)};
   charge(0, out_.bytes.size());
   send();
+  if (!out_.bytes.empty() && !count_kept()) close();  // replies that nobody reads take all its user may have here
 }
 
 /// Sends as much as the socket takes and waits for it to take the rest. Descriptors go with the first byte.
@@ -194,16 +201,16 @@ void Session::send() {
 
 void Session::sent() {
   out_ = {};
+  count_kept();
   if (state_.closing) return close();
   if (streaming_) stream_again();
 }
 
 void Session::stream_again() {
-  timer_.expires_after(std::max<std::chrono::nanoseconds>(interval_, server_.budgets_.wait(peer_.uid, now_ns())));
+  timer_.expires_after(interval_);
   timer_.async_wait([self = shared_from_this()](error_code error) {
     if (error || self->state_.closed || !self->streaming_) return;
-    if (self->server_.budgets_.wait(self->peer_.uid, now_ns()).count() > 0) return self->stream_again();
-    self->serve(ipc::Call(*self->streaming_));
+    self->state_.due = true;
     self->go_on();
   });
 }
@@ -221,7 +228,7 @@ void Session::charge(double calls, std::size_t bytes) {
 }
 
 void Session::note_patience() {
-  const bool own_work = state_.resting || unanswered_ || splitter_.has_complete();
+  const bool own_work = state_.turn || unanswered_ || splitter_.has_complete();
   const bool may_be_silent = state_.attached || streaming_ || server_.budgets_.exempt(peer_.uid);
   patience_.note(!out_.bytes.empty()       ? Awaits::reader
                  : own_work                ? Awaits::nothing

@@ -2,7 +2,6 @@
 // peer. One thread runs the io_context; no other thread may call anything here.
 #pragma once
 
-#include <array>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
@@ -38,9 +37,9 @@ struct Answer {
 
 class VarlinkServer;
 
-/// Serves one call in a turn of the loop; so many that wait here hold up no other connection. Serves and reads nothing
-/// while its user is over the budget, and reads no further while a reply is not sent. Its members are the state of one
-/// conversation.
+/// Serves one call in each turn that the server gives it (VarlinkServer); so many that wait here hold up no other
+/// connection. Reads nothing while its user is over the budget, and no further while a reply is not sent. Its members
+/// are the state of one conversation.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   using Socket = boost::asio::local::stream_protocol::socket;
@@ -55,6 +54,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void start();
   void close();
 
+  /// Its turn: serves one call, or reads.
+  void turn();
+
   /// Gives the answer to the call that was answered with `later`. Not to be called from within that call.
   void finish(Answer answer);
 
@@ -66,8 +68,8 @@ class Session : public std::enable_shared_from_this<Session> {
   struct State {
     bool attached = false, closed = false, closing = false;
     bool reading = false;  ///< waits for bytes
-    bool turn = false;     ///< its next turn is on its way
-    bool resting = false;  ///< waits for the budget
+    bool turn = false;     ///< waits for its turn
+    bool due = false;      ///< it streams, and it is time for the next reply
   };
   /// The reply under way.
   struct Outgoing {
@@ -78,10 +80,9 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void go_on();
   void take_turn();
-  bool over_budget();
   void read();
   bool take(std::string_view bytes);
-  bool count_buffered(std::size_t bytes);
+  bool count_kept();
   void serve_one();
   void serve(const ipc::Call& call);
   void answer(const ipc::Call& call, Answer answer);
@@ -96,16 +97,15 @@ class Session : public std::enable_shared_from_this<Session> {
   Socket socket_;
   VarlinkServer& server_;
   Peer peer_;
-  boost::asio::steady_timer timer_, rest_;  ///< of the stream; of the budget
+  boost::asio::steady_timer timer_;  ///< of the stream
   ipc::MessageSplitter splitter_;
-  std::size_t counted_ = 0;  ///< bytes in splitter_ that count for the user's budget
+  std::size_t counted_ = 0;  ///< bytes in splitter_ and out_ that count for the user's budget
   State state_;
   Patience patience_;
   Outgoing out_;
   std::optional<ipc::Call> streaming_;
   std::optional<ipc::Call> unanswered_;  ///< its answer comes later; meanwhile no other call is served
   std::chrono::milliseconds interval_{};
-  std::array<char, 16384> buffer_;
 };
 
 }  // namespace gpuctl::daemon

@@ -8,8 +8,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <filesystem>
+#include <string_view>
+#include <vector>
 
 #include "gpuctld/clock.h"
 #include "gpuctld/protocol/answers.h"
@@ -22,6 +25,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr std::size_t kConnections = 40;  // that a user may have
+constexpr char kOnewayText[] = R"({"method":"a.b","oneway":true})";
+constexpr std::string_view kOneway(kOnewayText, sizeof kOnewayText);  // with the NUL that ends a message
+
 /// Answers each call with a long text; "Attach" makes the caller a client, "Stream" never ends.
 class SessionTest : public testing::Test {
  protected:
@@ -32,7 +39,8 @@ class SessionTest : public testing::Test {
     socket_ = directory_ + "/s";
     server_ = std::make_unique<VarlinkServer>(
         context_, listen_at(socket_, 0666, std::nullopt)->release(), budgets_,
-        VarlinkServer::Handler{[](Session& session, const ipc::Call& call) {
+        VarlinkServer::Handler{[this](Session& session, const ipc::Call& call) {
+                                 served_.push_back(session.peer().uid);
                                  if (call.member() == "Attach") session.trust_as_client();
                                  Answer answer = success({{"text", std::string(1 << 20, 'x')}});
                                  if (call.member() == "Stream") answer.again = std::chrono::hours(1);
@@ -44,6 +52,11 @@ class SessionTest : public testing::Test {
     server_->stop();
     context_.run();
     std::filesystem::remove_all(directory_);
+  }
+  static Budget few_connections() {
+    Budget budget = kBudgetOfUser;
+    budget.connections = kConnections;
+    return budget;
   }
   /// Lets the server do what there is to do.
   void settle() {
@@ -78,10 +91,11 @@ class SessionTest : public testing::Test {
   }
 
   boost::asio::io_context context_{1};
-  UserBudgets budgets_{1};
+  UserBudgets budgets_{1, few_connections()};
   std::string directory_, socket_;
   std::unique_ptr<VarlinkServer> server_;
   int closed_ = 0;
+  std::vector<std::uint32_t> served_;  ///< whose calls, in this order
 };
 
 TEST_F(SessionTest, AMessageThatDoesNotEndEndsItsConnection) {
@@ -125,6 +139,52 @@ TEST_F(SessionTest, WhoIsInDebtIsNotServedAndNotClosed) {
   settle();
   EXPECT_FALSE(other.receive(0ms));
   EXPECT_EQ(closed_after(std::chrono::hours(1)), 1) << "the first was silent before";
+}
+
+TEST_F(SessionTest, RootWaitsForOneCallOfOthersHoweverManyWait) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
+  std::vector<ipc::Connection> strangers;
+  for (std::size_t i = 0; i < kConnections; ++i) strangers.push_back(connect());
+  const auto root = ipc::Connection::open(socket_);
+  ASSERT_TRUE(root);
+  settle();
+  for (const ipc::Connection& stranger : strangers)
+    for (int call = 0; call < 5; ++call)
+      ASSERT_EQ(::send(stranger.fd(), kOneway.data(), kOneway.size(), 0), static_cast<ssize_t>(kOneway.size()));
+  ASSERT_EQ(::send(root->fd(), kOneway.data(), kOneway.size(), 0), static_cast<ssize_t>(kOneway.size()));
+  for (int i = 0; i < 1000; ++i) context_.poll();
+  EXPECT_EQ(served_.size(), 5 * kConnections + 1);
+  EXPECT_LE(std::ranges::find(served_, 0u) - served_.begin(), 2);
+}
+
+TEST_F(SessionTest, RepliesThatNobodyReadsTakeNoMoreThanTheirUsersShare) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
+  std::vector<ipc::Connection> lazy;
+  for (std::size_t i = 0; i < kConnections; ++i) {
+    lazy.push_back(connect());
+    ASSERT_TRUE(lazy.back().send({.method = "a.b", .parameters = {}}));
+  }
+  settle();
+  const auto kept = static_cast<std::size_t>(static_cast<int>(kConnections) - closed_);
+  EXPECT_LE(kept, kBudgetOfUser.buffered >> 20) << "a reply has 1 MiB";
+  EXPECT_GE(kept, (kBudgetOfUser.buffered >> 20) / 2);
+}
+
+TEST_F(SessionTest, ConnectionsThatAreRefusedHardlyHoldUpRoots) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
+  constexpr int kRefused = 200;
+  std::vector<ipc::Connection> strangers;
+  ASSERT_EQ(::syscall(SYS_setresuid, -1, 65534, -1), 0);
+  for (std::size_t i = 0; i < kConnections + kRefused; ++i)
+    strangers.push_back(std::move(ipc::Connection::open(socket_).value()));
+  ASSERT_EQ(::syscall(SYS_setresuid, -1, 0, -1), 0);
+  const auto root = ipc::Connection::open(socket_);
+  ASSERT_TRUE(root);
+  ASSERT_EQ(::send(root->fd(), kOneway.data(), kOneway.size(), 0), static_cast<ssize_t>(kOneway.size()));
+  int steps = 0;
+  while (served_.empty() && steps < 10 * kRefused && context_.poll_one() > 0) ++steps;
+  EXPECT_EQ(served_, std::vector<std::uint32_t>{0});
+  EXPECT_LT(steps, kRefused / 4);
 }
 
 }  // namespace

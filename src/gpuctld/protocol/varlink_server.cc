@@ -1,6 +1,10 @@
 #include "gpuctld/protocol/varlink_server.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <boost/asio/post.hpp>
+#include <cerrno>
 #include <utility>
 #include <vector>
 
@@ -14,6 +18,8 @@ using boost::system::error_code;
 namespace {
 /// When accepting fails for lack of descriptors or memory, it is tried again after this time.
 constexpr std::chrono::milliseconds kAcceptAgain{100};
+/// Connections taken in one turn of the loop: some 10 us each.
+constexpr int kAcceptAtOnce = 64;
 /// How late a peer that keeps the daemon waiting is found out.
 constexpr std::chrono::seconds kCheckPatience{5};
 }  // namespace
@@ -23,6 +29,7 @@ VarlinkServer::VarlinkServer(asio::io_context& context, int listener, UserBudget
       acceptor_(context, asio::local::stream_protocol(), listener),
       retry_(context),
       patience_(context),
+      rest_(context),
       budgets_(budgets),
       handler_(std::move(handler)) {
   accept();
@@ -35,6 +42,8 @@ void VarlinkServer::stop() {
   acceptor_.close(ignored);
   retry_.cancel();
   patience_.cancel();
+  rest_.cancel();
+  turns_.clear();
   while (!sessions_.empty()) {
     const auto session = *sessions_.begin();
     session->close();
@@ -48,24 +57,73 @@ std::size_t VarlinkServer::streams() const {
 void VarlinkServer::accept() {
   if (accepting_ || stopped_ || sessions_.size() >= kMaxConnections) return;
   accepting_ = true;
-  acceptor_.async_accept([this](error_code error, Session::Socket socket) {
+  acceptor_.async_wait(asio::local::stream_protocol::acceptor::wait_read, [this](error_code error) {
     if (error == asio::error::operation_aborted || stopped_) return;
     accepting_ = false;
-    if (!error) {
-      const auto session = std::make_shared<Session>(std::move(socket), *this);
-      budgets_.charge(session->peer().uid, 1, 0, now_ns());
-      if (budgets_.connect(session->peer().uid)) {
-        sessions_.insert(session);
-        session->start();
-      } else {
-        handler_.refused(session->peer().uid);
-      }
-      return accept();
-    }
+    if (!error && accept_some()) return accept();
     retry_.expires_after(kAcceptAgain);
     retry_.async_wait([this](error_code cancelled) {
       if (!cancelled) accept();
     });
+  });
+}
+
+/// False: there are no descriptors or no memory.
+bool VarlinkServer::accept_some() {
+  for (int i = 0; i < kAcceptAtOnce && sessions_.size() < kMaxConnections; ++i) {
+    ipc::UniqueFd fd(::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd) return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
+    const std::uint32_t uid = uid_of(fd.get());
+    if (!budgets_.connect(uid, now_ns())) {
+      handler_.refused(uid);
+      continue;
+    }
+    error_code error;
+    Session::Socket socket(context_);
+    socket.assign(asio::local::stream_protocol(), fd.get(), error);
+    if (error) {
+      budgets_.disconnect(uid);
+      return false;
+    }
+    (void)fd.release();
+    const auto session = std::make_shared<Session>(std::move(socket), *this);
+    sessions_.insert(session);
+    session->start();
+  }
+  return true;
+}
+
+void VarlinkServer::take_turn(const std::shared_ptr<Session>& session) {
+  if (budgets_.exempt(session->peer().uid)) return asio::post(context_, [session] { session->turn(); });
+  turns_.add(session->peer().uid, session);
+  serve_later({});
+}
+
+void VarlinkServer::serve_next() {
+  std::shared_ptr<Session> session;
+  const std::uint64_t now = now_ns();
+  const auto may = [&](std::uint32_t uid) { return budgets_.wait(uid, now).count() == 0; };
+  if (turns_.next(may, session)) session->turn();
+  if (turns_.empty()) return;
+  auto shortest = std::chrono::nanoseconds::max();
+  turns_.each_user([&](std::uint32_t uid) { shortest = std::min(shortest, budgets_.wait(uid, now)); });
+  serve_later(shortest);
+}
+
+/// Another user may be within the budget earlier than those who wait already.
+void VarlinkServer::serve_later(std::chrono::nanoseconds wait) {
+  if (serving_ || stopped_) return;
+  if (wait.count() > 0) {
+    rest_.expires_after(wait);
+    rest_.async_wait([this](error_code error) {
+      if (!error) serve_later({});
+    });
+    return;
+  }
+  serving_ = true;
+  asio::post(context_, [this] {
+    serving_ = false;
+    if (!stopped_) serve_next();
   });
 }
 
@@ -86,6 +144,7 @@ void VarlinkServer::check_patience(std::uint64_t now_ns) {
 }
 
 void VarlinkServer::forget(Session& session) {
+  turns_.remove(session.peer().uid, session.shared_from_this());
   if (sessions_.erase(session.shared_from_this()) > 0) budgets_.disconnect(session.peer().uid);
   accept();
 }

@@ -2,6 +2,7 @@
 // manager_varlink.cc. One thread runs the io_context; no other thread may call anything here.
 #pragma once
 
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <set>
 
+#include "gpuctld/budgets/turns.h"
 #include "gpuctld/budgets/user_budgets.h"
 #include "gpuctld/protocol/session.h"
 
@@ -18,6 +20,9 @@ namespace gpuctl::daemon {
 inline constexpr std::size_t kMaxConnections = 4096;
 static_assert(kBudgetOfAll.connections < kMaxConnections, "some are kept for root");
 
+/// Root's calls are served as they come. Of all others one is served in a turn of the loop, and users take turns, so
+/// root waits for no more than one of them. New connections are taken many at a time, because those that have to be
+/// refused are in front of those of root.
 class VarlinkServer {
  public:
   struct Handler {
@@ -42,16 +47,24 @@ class VarlinkServer {
  private:
   friend class Session;
   void accept();
+  bool accept_some();
+  void take_turn(const std::shared_ptr<Session>& session);
+  void serve_next();
+  void serve_later(std::chrono::nanoseconds wait);
   void watch_patience();
   void forget(Session& session);
 
   boost::asio::io_context& context_;
   boost::asio::local::stream_protocol::acceptor acceptor_;
   boost::asio::steady_timer retry_, patience_;
+  boost::asio::steady_timer rest_;  ///< until the first of the users who wait is within the budget
   UserBudgets& budgets_;
   Handler handler_;
   std::set<std::shared_ptr<Session>> sessions_;
+  Turns<std::shared_ptr<Session>> turns_;
+  std::array<char, 16384> read_buffer_;  ///< of all sessions, because thousands may wait for bytes
   bool accepting_ = false, stopped_ = false;
+  bool serving_ = false;  ///< serve_next() is on its way
 };
 
 }  // namespace gpuctl::daemon
