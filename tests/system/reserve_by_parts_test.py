@@ -34,6 +34,13 @@ class ReserveByParts(instance.SystemTest):
         self.assertEqual((wrong, in_order), ("0", "True"))
         return int(mask, 16), self.usage("batch", self.program.pid)["block_tasks"] - before
 
+    def goes_by_parts(self, always_kept):
+        """Whether a launch kept its original form, on what the reserve leaves."""
+        mask, block_tasks = self.launch()
+        within = mask.bit_count() <= instance.SMS - RESERVE
+        self.assertTrue(within or not always_kept, hex(mask))
+        return within and block_tasks == 0
+
     def assertEvictable(self):
         def evicted():
             self.program.process.stdin.write(f"non-blocking {WHAT_WAS_THERE} {ROUNDS} {MS}\n")
@@ -57,18 +64,17 @@ class ReserveByParts(instance.SystemTest):
         (mask,) = sms
         self.assertEqual(mask.bit_count(), instance.SMS - RESERVE)
         instance.wait_until(lambda: self.explains(BESIDE, "on 4 (a green context)"), "it to be said")
-        # A program with the reserve is there, and at work: nothing changes.
+        # A program with the reserve is there, and at work. What that leaves may be granted in steps.
         busy = self.start_bench("ls", "work", "--blocks", RESERVE, "--iterations", 20, "--seconds", 60)
         instance.wait_until(lambda: (self.usage("ls", busy.pid) or {"launches": 0})["launches"], "launches")
-        mask, block_tasks = self.launch()
-        self.assertEqual((mask.bit_count(), block_tasks), (instance.SMS - RESERVE, 0))
+        instance.wait_until(lambda: self.goes_by_parts(always_kept=True), "original kernels beside it")
         # Something else comes into force, and goes.
         self.gpuctl("set", "batch", "max=2")
         instance.wait_until(lambda: self.launch()[1] > 0, "rewritten kernels")
         self.assertLessEqual(self.launch()[0].bit_count(), 2)
         self.assertEvictable()
         self.gpuctl("set", "batch", "max=none")
-        instance.wait_until(lambda: self.launch() == (mask, 0), "original kernels")
+        instance.wait_until(lambda: self.goes_by_parts(always_kept=True), "original kernels again")
 
     def explains(self, *what):
         said = self.gpuctl("explain", self.program.pid).stdout
@@ -81,7 +87,10 @@ class ReserveByParts(instance.SystemTest):
         instance.wait_until(lambda: self.launch()[1] > 0, "rewritten kernels while the reserve is lent")
         other.kill()
         busy = self.start_bench("ls", "work", "--blocks", RESERVE, "--iterations", 20, "--seconds", 60)
-        instance.wait_until(lambda: self.launch()[1] == 0, "original kernels while it is kept")
+        # What a rewritten kernel did may be counted a little later, but not three launches later.
+        instance.wait_until(
+            lambda: all(self.goes_by_parts(always_kept=False) for _ in range(3)), "original kernels while it is kept"
+        )
         busy.stop()
         self.start_idle_in("ls")
         instance.wait_until(lambda: self.launch()[1] > 0, "rewritten kernels while it is lent again")

@@ -144,7 +144,8 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
 }
 
 std::vector<Settled> settled_grants(const DeviceInputs& inputs, sched::Allocator& scratch) {
-  const auto [capacity, count] = std::pair(inputs.where.capacity, inputs.clients.size());
+  const CapSM capacity = inputs.where.capacity;
+  const std::size_t count = inputs.clients.size();
   std::vector<Settled> settled(count);
   const auto takes_turns = [&](std::size_t i) {
     return inputs.clients[i].under_policy || inputs.standings[i].reports_jobs;
