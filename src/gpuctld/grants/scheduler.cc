@@ -175,7 +175,7 @@ bool Scheduler::mark_active(std::uint64_t now_ns) {
   return changed;
 }
 
-void Scheduler::update(std::uint64_t now_ns) {
+bool Scheduler::update(std::uint64_t now_ns) {
   learn(now_ns);
   bool changed = read_usage(now_ns), starving = false;
   changed |= mark_active(now_ns);
@@ -194,6 +194,7 @@ void Scheduler::update(std::uint64_t now_ns) {
     decide(now_ns);
   else
     write(now_ns);
+  return changed;
 }
 
 void Scheduler::decide(std::uint64_t now_ns) {

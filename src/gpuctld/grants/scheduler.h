@@ -94,8 +94,9 @@ class Scheduler {
   /// Whether time slices work here: what became of those that any client was given so far, on any device.
   ipc::TimeSlice time_slices_work() const;
 
-  /// Reads every client's usage, decides anew if a demand changed, and continues handovers. Allocates nothing.
-  void update(std::uint64_t now_ns);
+  /// Reads every client's usage, decides anew if a demand changed, and continues handovers. Allocates nothing. True if
+  /// it decided.
+  bool update(std::uint64_t now_ns);
 
   /// The latest time to call update(), because of a policy for jobs or a reserve that is to be lent: CLOCK_MONOTONIC;
   /// UINT64_MAX: no hurry.

@@ -238,10 +238,15 @@ void Manager::Member::wait_for_exit() {
   });
 }
 
+void Manager::look(std::uint64_t now_ns) {
+  const bool changed = scheduler_.update(now_ns);
+  pace_.looked(changed, std::chrono::nanoseconds(daemon::now_ns() - now_ns));
+}
+
 /// False if the user's programs have woken the daemon too often.
 bool Manager::on_kick(std::uint32_t uid) {
   const std::uint64_t began = now_ns();
-  scheduler_.update(began);
+  look(began);
   arm_tick();
   const std::uint64_t now = now_ns();
   return budgets_.woke(uid, std::chrono::nanoseconds(now - began), now);
@@ -278,9 +283,8 @@ void Manager::log_of(std::uint32_t uid, const std::string& line) {
 /// Makes the next tick come soon enough for what the clients do.
 void Manager::arm_tick() {
   if (stopped_ || members_.empty()) return;
-  const std::chrono::microseconds wait = scheduler_.waiting()                  ? kHandoverTick
-                                         : scheduler_.busy() || anybody_rests_ ? std::chrono::microseconds(kBusyTick)
-                                                                               : kIdleTick;
+  const std::chrono::nanoseconds wait = std::min<std::chrono::nanoseconds>(
+      pace_.wait(scheduler_.waiting(), scheduler_.busy()), anybody_rests_ ? kBusyTick : kIdleTick);
   const std::chrono::steady_clock::time_point again{
       std::chrono::nanoseconds(std::min<std::uint64_t>(scheduler_.again_ns(), INT64_MAX))};
   const auto at = std::min(std::chrono::steady_clock::now() + wait, again);
@@ -297,7 +301,7 @@ void Manager::arm_tick() {
 
 void Manager::tick() {
   const std::uint64_t now = now_ns();
-  scheduler_.update(now);
+  look(now);
   anybody_rests_ = false;
   for (const auto& [session, member] : members_) {
     member->kicks = 0;

@@ -25,6 +25,7 @@
 #include "gpuctld/grants/scheduler.h"
 #include "gpuctld/host/mps_control.h"
 #include "gpuctld/manager/arrivals.h"
+#include "gpuctld/manager/tick_pace.h"
 #include "gpuctld/protocol/varlink_server.h"
 #include "gpuctld/restart/holdings_record.h"
 #include "gpuctld/restart/returning.h"
@@ -33,15 +34,6 @@
 
 namespace gpuctl::daemon {
 
-/// While any client is busy, usage is read this often, and whenever a client asks. What a client no longer needs is
-/// found this late at most.
-inline constexpr std::chrono::milliseconds kBusyTick{5};
-/// The tick while SMs taken from one client wait to be granted to another. A waiting client may lose this much beyond
-/// the time that the other takes to leave.
-inline constexpr std::chrono::microseconds kHandoverTick{200};
-/// The tick while clients are attached and idle: for what gpuctl top shows, and for work that began under a standing
-/// grant.
-inline constexpr std::chrono::milliseconds kIdleTick{250};
 /// What was learnt about kernels is written this often at most. What is newer is lost when the daemon is killed.
 inline constexpr std::chrono::seconds kSaveKernelsEvery{5};
 /// How often a client may ask between two ticks; then it waits for the next tick. No honest client comes near it.
@@ -99,6 +91,7 @@ class Manager {
           sched::SliceTree tree, std::map<std::string, std::string> configured, Log log);
 
   bool on_kick(std::uint32_t uid);
+  void look(std::uint64_t now_ns);
   Conditions conditions() const;
   void on_closed(Session& session);
   void on_refused(std::uint32_t uid);
@@ -173,6 +166,7 @@ class Manager {
   bool tick_armed_ = false, stopped_ = false;
   bool anybody_rests_ = false;  ///< a client wakes the daemon too often, and is looked at with the next tick
   std::chrono::steady_clock::time_point tick_at_;
+  TickPace pace_;
   Random random_{std::random_device{}()};
   std::uint64_t started_ns_, kernels_saved_ns_ = 0;
 };
