@@ -6,19 +6,7 @@
 set -euo pipefail
 # shellcheck source=scripts/bootstrap.sh
 source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"
+# shellcheck source=scripts/long_test.sh
+source "$root/scripts/long_test.sh"
 
-minutes=5
-seed=$RANDOM
-while (($#)); do
-  case $1 in
-    --minutes) [[ ${2-} =~ ^[0-9]+$ ]] || fail "--minutes needs a number"; minutes=$2; shift ;;
-    --seed) [[ ${2-} =~ ^[0-9]+$ ]] || fail "--seed needs a number"; seed=$2; shift ;;
-    *) fail "unknown argument $1; known: --minutes N, --seed S" ;;
-  esac
-  shift
-done
-
-bootstrap
-build_tree
-say "$minutes minutes of accidents, seed $seed"
-GPUCTL_BUILD=$build exec python3 "$root/tests/system/chaos_test.py" --minutes "$minutes" --seed "$seed"
+long_test chaos_test.py accidents "$@"

@@ -9,11 +9,11 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"
 
 tree=$root/build-fuzz
-all_targets=(ptx fatbin image varlink config workload)
+all_targets=(ptx fatbin image varlink manager state stub config workload)
 # Further inputs to start from, and the words of the format.
 declare -A seeds=([ptx]=tests/ptx [fatbin]=tests/ptx/fatbin [image]=tests/ptx/fatbin [config]=etc
                   [workload]=tests/workloads)
-declare -A words=([ptx]=ptx [varlink]=json [config]=toml [workload]=toml)
+declare -A words=([ptx]=ptx [varlink]=json [manager]=json [state]=json [config]=toml [workload]=toml)
 longest=4096         # bytes of an input: longer ones take time and seldom show more
 slow_s=20            # an input that takes longer is a failure
 memory_mb=2048       # so is one that takes more

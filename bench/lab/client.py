@@ -4,6 +4,7 @@ import array
 import json
 import os
 import socket
+import struct
 
 
 class Failed(RuntimeError):
@@ -15,9 +16,11 @@ class Varlink:
 
     def __init__(self, path, patience_s=30):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(patience_s)
+        # Where the socket's queue is full, connecting waits for a place. With Python's timeout it would fail at once.
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", patience_s, 0))
         try:
             self.socket.connect(str(path))
+            self.socket.settimeout(patience_s)
         except OSError:
             self.socket.close()
             raise

@@ -4,15 +4,14 @@
 import contextlib
 import json
 import os
-import pathlib
 import resource
-import signal
 import socket
 import threading
 
 import instance
+import users
 
-USERS = (65534, 64001, 64002, 64003, 64004, 64005, 64006, 64007, 64008)
+USERS = (users.NOBODY, 64001, 64002, 64003, 64004, 64005, 64006, 64007, 64008)
 ROUNDS = 40
 KIB_AT_MOST = 256 << 10  # resident
 FLOODS_OF_EACH = 3
@@ -67,36 +66,12 @@ class Budgets(instance.SystemTest):
         self.start_daemon(config='[daemon]\nsocket_mode = "0666"\n')
         self.scratch.chmod(0o711)
 
-    def start_as(self, uid, work):
-        """Runs work() as another user in a process of its own, and waits until it is done. The process then stays."""
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                os.close(read)
-                os.setgroups([])
-                os.setgid(uid)
-                os.setuid(uid)
-                kept = work()
-                os.write(write, kept if isinstance(kept, bytes) else b"ready")
-                os.close(write)
-                signal.pause()
-            finally:
-                os._exit(1)
-        self.addCleanup(os.waitpid, child, 0)
-        self.addCleanup(os.kill, child, signal.SIGKILL)
-        os.close(write)
-        with os.fdopen(read, "rb") as said:
-            answer = said.read()
-        self.assertTrue(answer, f"the process of user {uid} failed")
-        return child, answer
-
     def flood_as(self, uid, what):
         def begin():
             for _ in range(FLOODS_OF_EACH):
                 threading.Thread(target=flood, args=(str(self.socket), what), daemon=True).start()
 
-        return self.start_as(uid, begin)[0]
+        return users.start_as(self, uid, begin)[0]
 
     def roots_calls_are_right(self):
         """Each is on a new connection, as those of gpuctl are."""
@@ -109,17 +84,15 @@ class Budgets(instance.SystemTest):
         self.assertEqual([s["path"] for s in self.call("ListSlices")["slices"]], ["/"])
 
     def test_floods_of_calls(self):
-        users = {what: self.flood_as(uid, what) for uid, what in zip(USERS, FLOODS)}
+        floods = {what: self.flood_as(uid, what) for uid, what in zip(USERS, FLOODS)}
         self.roots_calls_are_right()
-        for what, child in users.items():
+        for what, child in floods.items():
             self.assertEqual(os.waitpid(child, os.WNOHANG), (0, 0), f"the flood of {what} has ended")
-        status = pathlib.Path(f"/proc/{self.daemon.pid}/status").read_text()
-        peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
-        self.assertLess(peak, KIB_AT_MOST * instance.SLOWER)
+        self.assertLess(self.daemon.kib("VmHWM"), KIB_AT_MOST * instance.SLOWER)
 
     def test_connections_are_kept_for_root(self):
         for uid in USERS:
-            self.start_as(uid, lambda: hoard(str(self.socket)))
+            users.start_as(self, uid, lambda: hoard(str(self.socket)))
         self.roots_calls_are_right()
         self.assertIn("is closed: this user, or all users, have too many", self.daemon.err())
 
@@ -132,7 +105,7 @@ class Budgets(instance.SystemTest):
                 connection.sendall(json.dumps({"method": "io.gpuctl.CreateSlice", "parameters": call}).encode() + b"\0")
                 return connection.recv(1 << 16)
 
-        said = json.loads(self.start_as(USERS[0], create)[1].rstrip(b"\0"))
+        said = json.loads(users.start_as(self, USERS[0], create)[1].rstrip(b"\0"))
         self.assertNotIn("error", said)
         self.assertEqual(self.call("GetSlice", path="mine/other")["slice"]["effective_priority"], -10)
         self.assertIn("priority -10 instead of 100", self.gpuctl("show", "mine/other").stdout)

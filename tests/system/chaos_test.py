@@ -6,19 +6,17 @@ all the while: the daemon never grants more SMs than there are, no slice and no 
 computes anything wrong, and after each accident every program launches again.
 """
 
-import argparse
 import collections
 import contextlib
-import json
 import random
 import resource
 import signal
 import statistics
 import subprocess
 import sys
-import threading
 import time
 
+import endurance
 import instance
 
 STATE_BYTES = 256 * 1024
@@ -30,60 +28,21 @@ BAD_CONFIG = "no_such_key = 1\n"
 CHANGES = {"max": (3, 5, 8), "weight": (1, 10, 300), "priority": (-3, 0, 7)}
 
 
-class Watcher(threading.Thread):
-    """Asks for all grants again and again, and remembers the most that were granted at once on the GPU."""
-
-    def __init__(self, socket):
-        super().__init__(daemon=True)
-        self.socket = socket
-        self.over = threading.Event()
-        self.looks = self.most = 0
-
-    def run(self):
-        connection = None
-        while not self.over.wait(0.02):
-            try:
-                connection = connection or instance.Connection(self.socket, instance.PATIENCE_S)
-                seen = connection.call("Monitor", interval_ms=1000)
-            except (OSError, instance.Failed):  # the daemon is away
-                if connection:
-                    connection.close()
-                connection = None
-                continue
-            self.looks += 1
-            grants = (usage["granted"] for client in seen["clients"] for usage in client["usage"])
-            self.most = max(self.most, sum(grants))
-        if connection:
-            connection.close()
-
-
-class Chaos(instance.SystemTest):
-    warp_instruction_ns = 5000
-    minutes = None  # each accident once
-    seed = 1
-
+class Chaos(endurance.Endurance):
     def test_after_each_accident_all_is_well(self):
         self.random = random.Random(self.seed)
         self.waits = collections.defaultdict(list)
         self.small_state()
         self.start_daemon()
-        self.slices = {
-            "ls": {"reserve": 2, "priority": 10},
-            "batch": {"max": 5, "weight": 30},
-            "batch/a": {},
-            "batch/b": {"weight": 3},
-        }
-        for path, settings in self.slices.items():
-            self.gpuctl("create-slice", path, *(f"--{key}={value}" for key, value in settings.items()))
+        self.create_slices(endurance.SLICES)
         self.running = {path: self.start_client(path) for path in ("ls", "batch/a", "batch/b")}
         self.check("the start")
-        watcher = Watcher(self.socket)
+        watcher = endurance.Watcher(self.socket)
         watcher.start()
         for accident in self.order():
             getattr(self, accident)()
             self.check(accident)
-        watcher.over.set()
-        watcher.join()
+        watcher.stop()
         self.report(watcher)
         self.assertGreater(watcher.looks, 0)
         self.assertLessEqual(watcher.most, instance.SMS, "more SMs were granted than there are")
@@ -120,7 +79,7 @@ class Chaos(instance.SystemTest):
         self.end_crowd(crowd, may_be_refused=True)
 
     def accident_daemon_without_memory(self):
-        used = int(self.status_of(self.daemon)["VmSize"].split()[0]) * 1024
+        used = self.daemon.kib("VmSize") * 1024
         with contextlib.suppress(ProcessLookupError), self.limited(self.daemon, resource.RLIMIT_AS, used):
             crowd = self.start_crowd()
             self.sleep()
@@ -193,12 +152,6 @@ class Chaos(instance.SystemTest):
         self.addCleanup(subprocess.run, ["umount", "--lazy", self.state.parent], check=True)
         self.addCleanup(self.end_all)
 
-    def start_client(self, path):
-        return self.start_bench(
-            path, "work", "--blocks", 64, "--iterations", 20, "--count", 10**9, "--depth", 2, "--check", "last",
-            "--announce",
-        )  # fmt: skip
-
     def start_crowd(self):
         return [self.start_in("batch/a", instance.BENCH, "run", "vectorAdd", "--count", 3) for _ in range(CROWD)]
 
@@ -208,11 +161,6 @@ class Chaos(instance.SystemTest):
                 self.assertRegex(program.err(), r"^gpuctl: [^\n]*(gpuctld|connect)[^\n]*\n$")  # one line says why
             else:
                 self.assertEqual(program.wait(), 0, program.err() + program.out())
-
-    def end_well(self, client):
-        client.process.terminate()
-        self.assertEqual(client.wait(), 0, client.err() + client.out())
-        self.assertEqual(json.loads(client.out())["mismatches"], 0, client.out())
 
     def sleep(self):
         time.sleep(self.random.uniform(*SHORT_S))
@@ -231,10 +179,6 @@ class Chaos(instance.SystemTest):
         finally:
             resource.prlimit(program.pid, what, before)
 
-    def status_of(self, program):
-        with open(f"/proc/{program.pid}/status") as file:
-            return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
-
     def change_a_setting(self, must=True):
         path = self.random.choice(("batch", "batch/a", "batch/b"))
         key = self.random.choice(sorted(CHANGES))
@@ -252,19 +196,10 @@ class Chaos(instance.SystemTest):
     def check(self, after):
         """All slices are there as they were set, all programs live, and each of them launches again."""
         began = time.monotonic()
-        there = {node["path"]: node for node in self.call("ListSlices")["slices"]}
-        self.assertEqual(set(there) - {"", "/"}, set(self.slices), after)
-        for path, settings in self.slices.items():
-            self.assertEqual({key: there[path].get(key) for key in settings}, settings, f"{path} after {after}")
+        self.check_slices("after " + after)
         for path, client in self.running.items():
-            self.assertIsNone(client.process.poll(), f"{path} after {after}: {client.err()}")
-            instance.wait_until(lambda: self.usage(path, client.pid), f"{path} to be there after {after}")
-            before = self.launches(path, client)
-            instance.wait_until(lambda: self.launches(path, client) > before, f"{path} to go on after {after}")
+            self.check_program(path, client, "after " + after)
         self.waits[after].append(time.monotonic() - began)
-
-    def launches(self, path, client):
-        return (self.usage(path, client.pid) or {"launches": 0})["launches"]
 
     def report(self, watcher):
         """Milliseconds until everything was seen to be well, looks included."""
@@ -276,9 +211,4 @@ class Chaos(instance.SystemTest):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--minutes", type=float, help="go on for so long (default: each accident once)")
-    parser.add_argument("--seed", type=int, default=1, help="of the order and of what befalls whom (default: 1)")
-    options, sys.argv[1:] = parser.parse_known_args()
-    Chaos.minutes, Chaos.seed = options.minutes, options.seed
-    instance.main()
+    endurance.main(Chaos)

@@ -56,12 +56,13 @@ def wait_until(condition, what, seconds=PATIENCE_S, interval=0.01):
 class Program:
     """A program that was started, with its output in files; a gpuslice-bench prints one JSON object."""
 
-    def __init__(self, command, env, scratch, number):
+    def __init__(self, command, env, scratch, number, uid=None):
         self.out_path = scratch / f"{number}.out"
         self.err_path = scratch / f"{number}.err"
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
+            identity = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
             self.process = subprocess.Popen(
-                [str(part) for part in command], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+                [str(part) for part in command], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, **identity
             )
         self.pid = self.process.pid
 
@@ -70,6 +71,11 @@ class Program:
 
     def err(self):
         return self.err_path.read_text(errors="replace")
+
+    def kib(self, what):
+        """An amount of memory that /proc/PID/status has, such as VmHWM."""
+        with open(f"/proc/{self.pid}/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith(what + ":"))
 
     def wait(self, seconds=240):
         return self.process.wait(seconds)
@@ -211,10 +217,10 @@ class SystemTest(unittest.TestCase):
         self.programs.append(program)
         return program
 
-    def start_in(self, slice_path, *command, env=None):
-        """Starts a program under gpuctl run."""
+    def start_in(self, slice_path, *command, env=None, uid=None):
+        """Starts a program under gpuctl run. `uid`: of another user."""
         command = [GPUCTL, "run", "--slice", slice_path, *command]
-        program = Program(command, env or self.env, self.scratch, len(self.programs))
+        program = Program(command, env or self.env, self.scratch, len(self.programs), uid)
         self.programs.append(program)
         return program
 

@@ -211,10 +211,13 @@ bool Scheduler::mark_often() {
   return changed;
 }
 
-void Scheduler::update(std::uint64_t now_ns) {
+bool Scheduler::update(std::uint64_t now_ns) {
   learn(now_ns);
   bool changed = read_usage(now_ns), starving = false;
-  if (mark_often()) return decide_anew(now_ns);
+  if (mark_often()) {
+    decide_anew(now_ns);
+    return true;
+  }
   changed |= mark_active(now_ns);
   changed |= update_queues(now_ns);
   for (const DeviceGrants& grants : grants_) starving |= grants.starving();
@@ -231,6 +234,7 @@ void Scheduler::update(std::uint64_t now_ns) {
     decide(now_ns);
   else
     write(now_ns);
+  return changed;
 }
 
 void Scheduler::decide(std::uint64_t now_ns) {

@@ -106,8 +106,8 @@ class Scheduler {
   ipc::TimeSlice time_slices_work() const;
 
   /// Reads every client's usage, decides anew if a demand changed, and continues handovers. Allocates nothing, unless a
-  /// client began or ceased to launch often on a GPU that programs share by time.
-  void update(std::uint64_t now_ns);
+  /// client began or ceased to launch often on a GPU that programs share by time. True if it decided.
+  bool update(std::uint64_t now_ns);
 
   /// The latest time to call update(), because of a policy for jobs or a reserve that is to be lent: CLOCK_MONOTONIC;
   /// UINT64_MAX: no hurry.

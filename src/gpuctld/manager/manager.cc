@@ -169,7 +169,7 @@ void Manager::on_freed() {
 /// False if the user's programs have woken the daemon too often.
 bool Manager::on_kick(std::uint32_t uid) {
   const std::uint64_t began = now_ns();
-  scheduler_.update(began);
+  ticker_.look(began);
   arm_tick();
   const std::uint64_t now = now_ns();
   return budgets_.woke(uid, std::chrono::nanoseconds(now - began), now);
@@ -199,7 +199,7 @@ void Manager::arm_tick() {
 
 void Manager::tick() {
   const std::uint64_t now = now_ns();
-  scheduler_.update(now);
+  ticker_.look(now);
   attached_.wake_resting();
   for (const Client* client : scheduler_.check_deadlines(now)) handle_disobedience(*client);
   kept_.tick(now);

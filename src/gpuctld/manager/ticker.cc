@@ -1,6 +1,7 @@
 #include "gpuctld/manager/ticker.h"
 
 #include <algorithm>
+#include <ctime>
 #include <random>
 #include <utility>
 
@@ -10,6 +11,16 @@ namespace gpuctl::daemon {
 
 using boost::system::error_code;
 
+namespace {
+
+std::chrono::nanoseconds thread_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace
+
 Ticker::Ticker(boost::asio::io_context& context, Scheduler& scheduler, std::function<void()> tick)
     : scheduler_(scheduler),
       tick_(std::move(tick)),
@@ -17,11 +28,17 @@ Ticker::Ticker(boost::asio::io_context& context, Scheduler& scheduler, std::func
       storm_timer_(context),
       random_(std::random_device{}()) {}
 
+void Ticker::look(std::uint64_t now_ns) {
+  // The processor's time: a daemon that had to wait for a processor has not worked for longer.
+  const std::chrono::nanoseconds began = thread_time();
+  const bool changed = scheduler_.update(now_ns);
+  pace_.looked(changed, thread_time() - began);
+}
+
 void Ticker::arm(bool rests) {
   if (stopped_) return;
-  const std::chrono::microseconds wait = scheduler_.waiting()         ? kHandoverTick
-                                         : scheduler_.busy() || rests ? std::chrono::microseconds(kBusyTick)
-                                                                      : kIdleTick;
+  const auto wait = std::min<std::chrono::nanoseconds>(pace_.wait(scheduler_.waiting(), scheduler_.busy()),
+                                                       rests ? kBusyTick : kIdleTick);
   const std::chrono::steady_clock::time_point again{
       std::chrono::nanoseconds(std::min<std::uint64_t>(scheduler_.again_ns(), INT64_MAX))};
   const auto at = std::min(std::chrono::steady_clock::now() + wait, again);

@@ -38,14 +38,11 @@ Result<void> save_holdings(const std::string& file, const std::vector<Holding>& 
   return replace_file(file, ipc::to_text({{"version", kHoldingsVersion}, {"attached", std::move(list)}}) + "\n");
 }
 
-Result<std::vector<Holding>> load_holdings(const std::string& file) {
-  const auto text = read_trusted_file(file, Writers::owner, ::geteuid(), kMostBytes);
-  if (!text) return text.error();
+Result<std::vector<Holding>> understand_holdings(std::string_view text) {
   std::vector<Holding> holdings;
-  if (!*text) return holdings;
   boost::system::error_code broken;
-  const json::value value = json::parse(**text, broken);
-  if (broken || !value.is_object()) return fail(file + ": not a JSON object");
+  const json::value value = json::parse(text, broken);
+  if (broken || !value.is_object()) return fail("not a JSON object");
   ipc::Fields fields(value.get_object());
   if (fields.integer("version") != kHoldingsVersion && fields.ok()) fields.complain("version", "is not 1");
   for (ipc::Fields& entry : fields.objects("attached")) {
@@ -59,8 +56,17 @@ Result<std::vector<Holding>> load_holdings(const std::string& file) {
     holding.sms = static_cast<std::uint32_t>(entry.integer("sms", 0, ipc::kUnlimited));
     holdings.push_back(std::move(holding));
   }
-  if (!fields.ok()) return fail(file + ": " + fields.error().message);
+  if (!fields.ok()) return fields.error();
   holdings.resize(std::min(holdings.size(), kMostHoldings));
+  return holdings;
+}
+
+Result<std::vector<Holding>> load_holdings(const std::string& file) {
+  const auto text = read_trusted_file(file, Writers::owner, ::geteuid(), kMostBytes);
+  if (!text) return text.error();
+  if (!*text) return std::vector<Holding>();
+  auto holdings = understand_holdings(**text);
+  if (!holdings) return fail(file + ": " + holdings.error().message);
   return holdings;
 }
 

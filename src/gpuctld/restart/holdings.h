@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -25,6 +26,9 @@ inline constexpr std::size_t kMostHoldings = 4096;
 
 /// Replaces the file in one step.
 Result<void> save_holdings(const std::string& file, const std::vector<Holding>& holdings);
+
+/// From the text of the file; an error has no more than the field at fault.
+Result<std::vector<Holding>> understand_holdings(std::string_view text);
 
 /// None if there is no file. An error if it cannot be read, trusted or understood.
 Result<std::vector<Holding>> load_holdings(const std::string& file);

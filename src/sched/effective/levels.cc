@@ -20,8 +20,7 @@ LevelRange part_of(LevelRange whole, const std::vector<Rank>& ranks, Rank rank) 
 
 void sort_out(std::vector<Rank>& ranks) {
   std::ranges::sort(ranks);
-  const auto [first, last] = std::ranges::unique(ranks);
-  ranks.erase(first, last);
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());  // clang 14 has no std::ranges::unique()
 }
 
 }  // namespace

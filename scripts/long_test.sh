@@ -1,0 +1,20 @@
+# What chaos.sh and hostile.sh share; they source it. Sourced after bootstrap.sh.
+# shellcheck shell=bash
+
+# long_test FILE WHAT [--minutes N] [--seed S]: builds what is needed, then runs the test for N minutes (default 5).
+long_test() {
+  local file=$1 what=$2 minutes=5 seed=$RANDOM
+  shift 2
+  while (($#)); do
+    case $1 in
+      --minutes) [[ ${2-} =~ ^[0-9]+$ ]] || fail "--minutes needs a number"; minutes=$2; shift ;;
+      --seed) [[ ${2-} =~ ^[0-9]+$ ]] || fail "--seed needs a number"; seed=$2; shift ;;
+      *) fail "unknown argument $1; known: --minutes N, --seed S" ;;
+    esac
+    shift
+  done
+  bootstrap
+  build_tree
+  say "$minutes minutes of $what, seed $seed"
+  GPUCTL_BUILD=$build exec python3 "$root/tests/system/$file" --minutes "$minutes" --seed "$seed"
+}
