@@ -13,16 +13,17 @@ FOR_EVER = ("work", "--iterations", 30, "--blocks", 64, "--count", 1000000, "--d
 class Lease(instance.SystemTest):
     warp_instruction_ns = 10_000
 
-    def usage_of(self, program):
-        return self.usage("/", program.pid) or {"granted": 0, "launches": 0}
+    def seen(self):
+        """The clients that have used the GPU, at one moment, by process."""
+        return {client["pid"]: client for client in self.call("ListClients")["clients"] if client["usage"]}
 
-    def state_of(self, program):
-        return next((client["state"] for client in self.clients("/") if client["pid"] == program.pid), None)
+    def launches(self, program):
+        return self.seen()[program.pid]["usage"][0]["launches"]
 
     def granted(self, *programs):
-        """What each has at one moment; together never more than there is."""
-        usage = {client["pid"]: client["usage"][0] for client in self.clients("/") if client["usage"]}
-        grants = [usage[program.pid]["granted"] if program.pid in usage else 0 for program in programs]
+        """What each has; together never more than there is."""
+        seen = self.seen()
+        grants = [seen[program.pid]["usage"][0]["granted"] if program.pid in seen else 0 for program in programs]
         self.assertLessEqual(sum(grants), instance.SMS)
         return grants
 
@@ -30,21 +31,23 @@ class Lease(instance.SystemTest):
         # A program that does not obey is killed at once here; a stopped one is not.
         config = LEASE + 'on_disobey = "stop"\nevict_deadline_ms = 50\nlongest_block_task_ms = 1\n'
         self.start_daemon(config=instance.ALWAYS_REWRITTEN + config)
-        stays = self.start_bench("/", *FOR_EVER)
-        stopped = self.start_bench("/", *FOR_EVER)
+        for path in ("a", "b"):
+            self.gpuctl("create-slice", path)
+        stays = self.start_bench("a", *FOR_EVER)
+        stopped = self.start_bench("b", *FOR_EVER)
         for program in (stays, stopped):
             program.wait_started()
         half = instance.SMS // 2
         instance.wait_until(lambda: self.granted(stays, stopped) == [half, half], "both to have a half")
         os.kill(stopped.pid, signal.SIGSTOP)
-        instance.wait_until(lambda: self.state_of(stopped) == "silent", "the stopped program to be missed")
+        instance.wait_until(lambda: self.seen()[stopped.pid]["state"] == "silent", "the stopped program to be missed")
         instance.wait_until(lambda: self.granted(stays, stopped) == [instance.SMS, 0], "the other to have all")
-        before = self.usage_of(stays)["launches"]
-        instance.wait_until(lambda: self.usage_of(stays)["launches"] > before, "the other to go on")
+        before = self.launches(stays)
+        instance.wait_until(lambda: self.launches(stays) > before, "the other to go on")
         os.kill(stopped.pid, signal.SIGCONT)
         instance.wait_until(lambda: self.granted(stays, stopped) == [half, half], "both to have a half again")
-        before = self.usage_of(stopped)["launches"]
-        instance.wait_until(lambda: self.usage_of(stopped)["launches"] > before, "the stopped program to go on")
+        before = self.launches(stopped)
+        instance.wait_until(lambda: self.launches(stopped) > before, "the stopped program to go on")
         for program in (stays, stopped):
             self.assertRightResults(program.stop())
             self.assertEqual(program.err(), "started\n", "the program itself must not notice")

@@ -89,7 +89,7 @@ class Client {
   bool silent() const { return lease_.expired(lease_length_); }
 
   /// Whether a shrink is still not applied `deadline` and the client's own time after it was written: the longest time
-  /// that it was lately seen to take.
+  /// that it was lately seen to take, as far as it also says that its block-tasks take so long.
   bool overdue(std::size_t slot, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const;
 
   /// True at the moment when the client, alive, is found to hold more than its grant past the deadline and the most

@@ -14,7 +14,7 @@ namespace gpuctl::daemon {
 namespace {
 
 /// Of the file: many times what KernelKnowledge keeps.
-constexpr std::size_t kMostBytes = 256u << 20;
+constexpr std::size_t kMostKernelBytes = 256u << 20;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ KernelsFile::KernelsFile(KernelKnowledge& knowledge, std::string file, Log log)
 
 void KernelsFile::load() {
   if (file_.empty()) return;
-  const auto text = read_trusted_file(file_, Writers::owner, ::geteuid(), kMostBytes);
+  const auto text = read_trusted_file(file_, Writers::owner, ::geteuid(), kMostKernelBytes);
   if (!text) return log_(text.error().message + "; kernels are learnt anew");
   if (!*text) return;
   boost::system::error_code broken;
