@@ -1,5 +1,5 @@
-# What chaos.sh and hostile.sh share; they source it. Sourced after bootstrap.sh.
 # shellcheck shell=bash
+# What chaos.sh and hostile.sh share; they source it. Expects: root, build, and the functions of bootstrap.sh.
 
 # long_test FILE WHAT [--minutes N] [--seed S]: builds what is needed, then runs the test for N minutes (default 5).
 long_test() {
@@ -16,5 +16,6 @@ long_test() {
   bootstrap
   build_tree
   say "$minutes minutes of $what, seed $seed"
+  # shellcheck disable=SC2154  # bootstrap.sh sets both
   GPUCTL_BUILD=$build exec python3 "$root/tests/system/$file" --minutes "$minutes" --seed "$seed"
 }

@@ -164,6 +164,10 @@ TEST_F(SessionTest, RepliesThatNobodyReadsTakeNoMoreThanTheirUsersShare) {
     lazy.push_back(connect());
     ASSERT_TRUE(lazy.back().send({.method = "a.b", .parameters = {}}));
   }
+  // A user who has used up its time waits to be served.
+  const std::uint64_t patience = now_ns() + 60'000'000'000;
+  while (served_.size() < kConnections && now_ns() < patience) context_.poll();
+  ASSERT_EQ(served_.size(), kConnections);
   settle();
   const auto kept = static_cast<std::size_t>(static_cast<int>(kConnections) - closed_);
   EXPECT_LE(kept, kBudgetOfUser.buffered >> 20) << "a reply has 1 MiB";
