@@ -16,7 +16,7 @@ SET_UID = instance.DRIVER_PROGRAMS / "set_uid"
 LIBRARY = instance.BUILD / "src/libgpuslice/libgpuslice.so"
 CANNOT = 77  # the system forbids what the program does
 ROOT = os.geteuid() == 0
-CHILDREN = 200
+CHILDREN = 100
 
 
 class HostileProgram(instance.SystemTest):
