@@ -27,20 +27,18 @@ SOFTWARE_SMS = "8"
 GPU_QUERY = ("--query-gpu=name,driver_version", "--format=csv,noheader")
 
 
-def known_names(text, known, what):
-    """The names of a list, without the keys that may follow each."""
-    names = [name.split(":")[0] for name in text.split(",")]
+def check_known(names, known, what):
     unknown = [name for name in names if name not in known]
     if unknown:
         raise SystemExit(f"corun: no such {what}: {', '.join(unknown)}; there are {', '.join(known)}")
-    return names
 
 
 def chosen(text, known, what):
     """The entries of a table that a list of names selects; all entries without a list."""
     if text is None:
         return list(known.values())
-    names = known_names(text, known, what)
+    names = text.split(",")
+    check_known(names, known, what)
     return [known[name] for name in known if name in names]
 
 
@@ -48,12 +46,12 @@ def chosen_configurations(text):
     """All, or those of a list of names, some with keys of the daemon, in the order of the table."""
     if text is None:
         return list(CONFIGURATIONS.values())
-    known_names(text, CONFIGURATIONS, "configuration")
+    names = [(name.split(":")[0], name) for name in text.split(",")]
+    check_known([plain for plain, _ in names], CONFIGURATIONS, "configuration")
     try:
-        found = [with_daemon_keys(name) for name in text.split(",")]
+        return [with_daemon_keys(name) for known in CONFIGURATIONS for plain, name in names if plain == known]
     except ValueError as error:
         raise SystemExit(f"corun: {error}") from None
-    return sorted(found, key=lambda configuration: list(CONFIGURATIONS).index(configuration.name.split(":")[0]))
 
 
 def parse():
