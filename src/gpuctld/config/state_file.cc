@@ -10,6 +10,7 @@
 
 #include "base/one_line.h"
 #include "gpuctld/config/trusted_file.h"
+#include "gpuctld/file_error.h"
 #include "ipc/codec.h"
 #include "ipc/fields.h"
 #include "ipc/message.h"
@@ -24,10 +25,6 @@ namespace {
 constexpr int kStateVersion = 1;
 /// A thousand slices take less than one of them.
 constexpr std::size_t kMostStateBytes = 64u << 20;
-
-Error replace_error(const std::string& file, const char* what) {
-  return fail(file + ": " + what + ": " + std::strerror(errno));
-}
 
 /// Reads what is sound in a state, and notes what is left out.
 class StateReader {
@@ -132,15 +129,15 @@ Result<void> replace_file(const std::string& file, const std::string& text) {
   ::unlink(fresh.c_str());
   {
     const ipc::UniqueFd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!fd) return replace_error(fresh, "cannot be made");
+    if (!fd) return file_error(fresh, "cannot be made");
     for (std::size_t written = 0; written < text.size();) {
       const ssize_t n = ::write(fd.get(), text.data() + written, text.size() - written);
       if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return replace_error(fresh, "cannot be written");
+      if (n <= 0) return file_error(fresh, "cannot be written");
       written += static_cast<std::size_t>(n);
     }
   }
-  if (::rename(fresh.c_str(), file.c_str()) != 0) return replace_error(file, "cannot be replaced");
+  if (::rename(fresh.c_str(), file.c_str()) != 0) return file_error(file, "cannot be replaced");
   return {};
 }
 

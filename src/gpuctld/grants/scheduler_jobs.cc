@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "gpuctld/clock.h"
 #include "gpuctld/grants/scheduler.h"
 #include "gpuctld/jobs/fairness_reports.h"
 
@@ -172,7 +173,7 @@ void Scheduler::record(const Client& client, std::size_t slot, const ipc::Record
 
 std::map<std::string, sched::FairnessFigures> Scheduler::fairness(std::uint64_t now_ns) {
   learn(now_ns);
-  return fairness_.figures(sched::Time{static_cast<std::int64_t>(now_ns)});
+  return fairness_.figures(instant(now_ns));
 }
 
 Recorder::Part Scheduler::read_records(const void* reader, std::uint64_t now_ns) {

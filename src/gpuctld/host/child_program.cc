@@ -77,11 +77,11 @@ int spawn(pid_t& pid, const std::string& program, const std::vector<std::string>
   return error;
 }
 
+}  // namespace
+
 std::string first_line(const std::string& text) {
   return one_line(text.substr(0, std::min(text.find('\n'), kMostReason)));
 }
-
-}  // namespace
 
 Result<std::shared_ptr<ChildProgram>> ChildProgram::start(asio::io_context& context, const std::string& program,
                                                           const std::vector<std::string>& environment,

@@ -16,6 +16,9 @@
 
 namespace gpuctl::daemon {
 
+/// The first line of what a program printed, cut where it is long, without characters that would make two lines of it.
+std::string first_line(const std::string& text);
+
 class ChildProgram : public std::enable_shared_from_this<ChildProgram> {
  public:
   /// The program's standard output and error, at most kMostOutput bytes; an error if its status is not 0.

@@ -5,21 +5,11 @@
 #include <charconv>
 #include <utility>
 
-#include "base/one_line.h"
-
 namespace gpuctl::daemon {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
 using std::chrono::steady_clock;
-
-namespace {
-
-std::string first_answer(const std::string& text) {
-  return one_line(text.substr(0, std::min<std::size_t>(text.find('\n'), 200)));
-}
-
-}  // namespace
 
 std::vector<std::int32_t> pids_in(std::string_view answer) {
   std::vector<std::int32_t> pids;
@@ -125,7 +115,7 @@ void MpsControl::terminate_next() {
   const Listed next = listed_.front();
   listed_.pop_front();
   run("terminate_client " + std::to_string(next.server) + " " + std::to_string(next.client),
-      [this, next](const std::string& output) { wait_until_gone(next, first_answer(output), steady_clock::now()); });
+      [this, next](const std::string& output) { wait_until_gone(next, first_line(output), steady_clock::now()); });
 }
 
 void MpsControl::wait_until_gone(Listed client, std::string said, steady_clock::time_point since) {

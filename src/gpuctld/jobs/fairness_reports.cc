@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gpuctld/clock.h"
+
 namespace gpuctl::daemon {
 
 namespace {
@@ -9,10 +11,6 @@ namespace {
 constexpr std::uint64_t kLongestNs = 3'600'000'000'000;
 /// The GPU's clock is known to some microseconds.
 constexpr std::uint64_t kClocksDifferNs = 10'000'000;
-
-sched::Time time_of(std::uint64_t ns) {
-  return sched::Time{static_cast<std::int64_t>(ns)};
-}
 
 }  // namespace
 
@@ -25,10 +23,10 @@ void note_launch(sched::Fairness& fairness, Client& client, std::size_t index, c
   if (slot.watched == 0) slot.watched = fairness.new_program();
   const std::optional<ipc::Head> oldest = client.head(index, now_ns);
   fairness.add(slot.watched, client.slice(),
-               {.issued = time_of(launch.issued_ns),
-                .done = time_of(done_ns),
+               {.issued = instant(launch.issued_ns),
+                .done = instant(done_ns),
                 .alone = alone,
-                .oldest_issued = oldest ? time_of(oldest->issued_ns) : sched::kNever,
+                .oldest_issued = oldest ? instant(oldest->issued_ns) : sched::kNever,
                 .all_reported = (launch.evictions & ipc::kOriginalForm) == 0});
 }
 

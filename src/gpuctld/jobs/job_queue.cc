@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "gpuctld/clock.h"
 #include "sched/predictor/predictor.h"
 
 namespace gpuctl::daemon {
@@ -21,10 +22,6 @@ constexpr std::uint64_t kComesWithinNs = 1'000'000;
 
 /// The weights of all jobs together, in round numbers.
 constexpr double kWeightOfAll = 1'000'000;
-
-Time instant(std::uint64_t ns) {
-  return Time{static_cast<std::int64_t>(ns)};
-}
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 #include "gpuctld/manager/ticker.h"
 
 #include <algorithm>
-#include <ctime>
 #include <random>
 #include <utility>
 
@@ -10,16 +9,6 @@
 namespace gpuctl::daemon {
 
 using boost::system::error_code;
-
-namespace {
-
-std::chrono::nanoseconds thread_time() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-
-}  // namespace
 
 Ticker::Ticker(boost::asio::io_context& context, Scheduler& scheduler, std::function<void()> tick)
     : scheduler_(scheduler),
@@ -30,9 +19,9 @@ Ticker::Ticker(boost::asio::io_context& context, Scheduler& scheduler, std::func
 
 void Ticker::look(std::uint64_t now_ns) {
   // The processor's time: a daemon that had to wait for a processor has not worked for longer.
-  const std::chrono::nanoseconds began = thread_time();
+  const std::uint64_t began = daemon::now_ns(CLOCK_THREAD_CPUTIME_ID);
   const bool changed = scheduler_.update(now_ns);
-  pace_.looked(changed, thread_time() - began);
+  pace_.looked(changed, std::chrono::nanoseconds(daemon::now_ns(CLOCK_THREAD_CPUTIME_ID) - began));
 }
 
 void Ticker::arm(bool rests) {

@@ -8,28 +8,26 @@
 #include <cerrno>
 #include <cstring>
 
+#include "gpuctld/file_error.h"
+
 namespace gpuctl::daemon {
 
 namespace {
-
-Error socket_error(const std::string& path, const char* what) {
-  return fail(path + ": " + what + ": " + std::strerror(errno));
-}
 
 /// Removes a socket on which no process listens.
 Result<void> clear_way(const std::string& path, const sockaddr_un& address) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return {};
-    return socket_error(path, "cannot make a socket there");
+    return file_error(path, "cannot make a socket there");
   }
   if (!S_ISSOCK(status.st_mode)) return fail(path + ": exists and is not a socket");
   const ipc::UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!probe) return socket_error(path, "socket");
+  if (!probe) return file_error(path, "socket");
   const int connected = ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   if (connected == 0 || errno == EAGAIN) return fail(path + ": another daemon listens there");
-  if (errno != ECONNREFUSED) return socket_error(path, "cannot tell whether another daemon listens there");
-  if (::unlink(path.c_str()) != 0) return socket_error(path, "cannot remove the socket of a dead daemon");
+  if (errno != ECONNREFUSED) return file_error(path, "cannot tell whether another daemon listens there");
+  if (::unlink(path.c_str()) != 0) return file_error(path, "cannot remove the socket of a dead daemon");
   return {};
 }
 
@@ -45,11 +43,11 @@ Result<ipc::UniqueFd> listen_at(const std::string& path, unsigned mode, std::opt
   if (auto clear = clear_way(path, address); !clear) return clear.error();
 
   ipc::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return socket_error(path, "socket");
+  if (!socket) return file_error(path, "socket");
   const mode_t before = ::umask(0177);
   const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   ::umask(before);
-  if (bound != 0) return socket_error(path, "cannot make a socket there");
+  if (bound != 0) return file_error(path, "cannot make a socket there");
   const char* what = nullptr;
   if (group && ::chown(path.c_str(), static_cast<uid_t>(-1), *group) != 0)
     what = "cannot give it to the group";
@@ -58,7 +56,7 @@ Result<ipc::UniqueFd> listen_at(const std::string& path, unsigned mode, std::opt
   else if (::listen(socket.get(), SOMAXCONN) != 0)
     what = "cannot listen";
   if (what != nullptr) {
-    const Error error = socket_error(path, what);
+    const Error error = file_error(path, what);
     ::unlink(path.c_str());
     return error;
   }
