@@ -156,11 +156,28 @@ for line in sys.stdin:
 """
 
 
+def seen_by(watch):
+    """({pid: the SMs it was seen on}, how many times two were seen at work, and how many times on one SM)."""
+    *seen, together, shared = watch.communicate()[0].split()
+    return {int(pid): int(mask, 16) for pid, mask in (one.split(":") for one in seen)}, int(together), int(shared)
+
+
 class Opaque(instance.SystemTest):
     warp_instruction_ns = 0
 
-    def start_program(self, name):
-        command = [instance.GPUCTL, "run", "--slice", name, sys.executable, "-c", PROGRAM]
+    def watch_sms(self):
+        watch = subprocess.Popen(
+            [instance.DRIVER_PROGRAMS / "sm_watch", self.env["SOFTGPU_TABLE"]],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.addCleanup(watch.kill)
+        self.assertEqual(watch.stdout.readline(), "ready\n")
+        return watch
+
+    def start_program(self, name, program=PROGRAM):
+        command = [instance.GPUCTL, "run", "--slice", name, sys.executable, "-c", program]
         program = instance.Conversation(self, command, self.env_of_others())
         self.assertEqual(program.answer("its start"), "ready")
         return program
@@ -208,6 +225,25 @@ class Opaque(instance.SystemTest):
         program = self.start_program("s")
         self.assertEqual(program.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS), "0 True 6")
 
+    def test_a_program_for_which_nothing_is_in_force_does_not_move_it(self):
+        """Nor does it take its grant while it has nothing to run."""
+        self.start_daemon(config="")
+        self.gpuctl("create-slice", "free")
+        self.gpuctl("create-slice", "s", "--max", 6)
+        beside = self.start_bench("free", "work", "--blocks", 64, "--iterations", 20, "--seconds", 60)
+        instance.wait_until(lambda: (self.usage("free", beside.pid) or {"demand": 0})["demand"], "its demand")
+        watch = self.watch_sms()
+        program = self.start_program("s")
+        for works in (True, False):
+            if not works:
+                beside.stop()
+                instance.wait_until(lambda: self.usage("free", beside.pid) is None, "its end")
+            self.assertEqual(program.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS), "0 True 6")
+            instance.wait_until(lambda: self.usage("s", program.pid)["demand"] == 0, "no demand")
+            self.assertEqual(self.usage("s", program.pid)["granted"], 6)
+        sms, _, _ = seen_by(watch)
+        self.assertEqual(sms[program.pid], 0b111111)
+
     def test_the_primary_context_ends_when_the_program_has_released_it(self):
         """A part of the GPU holds it as well."""
         self.start_daemon()
@@ -236,26 +272,18 @@ class Opaque(instance.SystemTest):
         for name in ("a", "b"):
             self.gpuctl("create-slice", name, "--max", SHARE, "--reserve", SHARE, "--reserve-mode", "strict")
             programs.append(self.start_program(name))
-        watch = subprocess.Popen(
-            [instance.DRIVER_PROGRAMS / "sm_watch", self.env["SOFTGPU_TABLE"]],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.addCleanup(watch.kill)
-        self.assertEqual(watch.stdout.readline(), "ready\n")
+        watch = self.watch_sms()
         for program in programs:
             program.process.stdin.write(f"non-blocking {WHAT_WAS_THERE} {ROUNDS} {20 * MS}\n")
             program.process.stdin.flush()
         for program in programs:
             self.assertEqual(program.answer("the launches"), f"0 True {SHARE}")
-        *seen, together, shared = watch.communicate()[0].split()
-        self.assertGreater(int(together), 0, "they were never at work at the same time")
-        self.assertEqual(int(shared), 0)
-        sms = {int(pid): int(mask, 16) for pid, mask in (one.split(":") for one in seen)}
+        sms, together, shared = seen_by(watch)
+        self.assertGreater(together, 0, "they were never at work at the same time")
+        self.assertEqual(shared, 0)
         masks = [sms[program.pid] for program in programs]
-        self.assertEqual([mask.bit_count() for mask in masks], [SHARE, SHARE], seen)
-        self.assertEqual(masks[0] & masks[1], 0, seen)
+        self.assertEqual([mask.bit_count() for mask in masks], [SHARE, SHARE], sms)
+        self.assertEqual(masks[0] & masks[1], 0, sms)
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ class ReserveByParts(instance.SystemTest):
         self.start_idle_in("ls")
         instance.wait_until(lambda: self.launch()[1] > 0, "rewritten kernels while it is lent again")
 
-    def test_is_off_by_default(self):
+    def test_can_be_off(self):
         self.start_beside("false", "strict")
         instance.wait_until(lambda: self.launch()[1] > 0, "rewritten kernels")
         self.assertFalse(self.explains(BESIDE))

@@ -30,7 +30,7 @@ struct DaemonOptions {
   /// Kernels keep their preemptible form even if nothing in force needs it (in_force.h).
   bool always_preemptible = false;
   /// Beside kept reserves alone kernels keep their original form, confined to the SMs that the reserves leave.
-  bool reserve_by_parts = false;
+  bool reserve_by_parts = true;
   /// How long a worker works before it ends, in a client that others outrank; 0: it does not end.
   std::chrono::microseconds worker_time{0};
   bool always_end_workers = false;                 ///< workers end in all clients

@@ -47,6 +47,26 @@ CapSM demand_that_counts(const DeviceInputs& inputs, std::size_t index, bool all
   return counts;
 }
 
+/// The tree as it is divided. What no client demands must not go to a slice all of whose clients are free: they may use
+/// the whole device anyway, and the grants of others would change each time these begin or end. So it has no more than
+/// its reserve.
+std::span<const sched::NodeInput> tree_to_divide(const DeviceInputs& inputs, bool all_free, DeviceDecision& decision) {
+  const auto is_free = [](const ClientOutcome& outcome) { return outcome.free; };
+  if (inputs.where.time_sliced || all_free || std::ranges::none_of(decision.clients, is_free)) return inputs.nodes;
+  std::vector<sched::NodeInput>& nodes = decision.divided_nodes;
+  nodes.assign(inputs.nodes.begin(), inputs.nodes.end());
+  for (sched::NodeInput& node : nodes) node.max = std::min(node.max, node.reserve);
+  for (std::size_t i = 0; i < inputs.clients.size(); ++i) {
+    if (decision.clients[i].free) continue;
+    const std::size_t at = inputs.clients[i].node;
+    each_below_root(inputs.nodes, at, [&](const sched::NodeInput& node) {
+      nodes[static_cast<std::size_t>(&node - inputs.nodes.data())].max = node.max;
+    });
+  }
+  nodes.front().max = inputs.nodes.front().max;
+  return nodes;
+}
+
 /// Grant::reserve: SMs that no client outside of the slice can have. 0 if the slice or one above it is limited, because
 /// launches that rely on their reserve are not limited. Where the device is time-sliced an unlimited slice has all of
 /// it.
@@ -128,7 +148,8 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
     decision.asked[i] = {client.node, demand_that_counts(inputs, i, all_free, outcome.free, decision.reserves_left),
                          CapSM{client.admitted}, outcome.latest};
   }
-  scratch.decide(inputs.nodes, decision.asked, inputs.where.capacity, inputs.turn, decision.division);
+  const auto nodes = tree_to_divide(inputs, all_free, decision);
+  scratch.decide(nodes, decision.asked, inputs.where.capacity, inputs.turn, decision.division);
   if (inputs.where.time_sliced) give_all(inputs, decision);
   count_rest(inputs.nodes, decision);
   decision.starving = false;

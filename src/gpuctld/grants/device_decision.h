@@ -63,8 +63,9 @@ struct DeviceDecision {
   std::vector<sched::ClientInput> asked;  ///< what was divided, by client
   std::vector<ClientOutcome> clients;
   std::vector<NodeRest> nodes;
-  std::vector<sched::CapSM> reserves_left;  ///< scratch: by node, what no client's demand counted of its reserve
-  bool starving = false;                    ///< a client with demand has no SMs
+  std::vector<sched::CapSM> reserves_left;      ///< scratch: by node, what no client's demand counted of its reserve
+  std::vector<sched::NodeInput> divided_nodes;  ///< scratch
+  bool starving = false;                        ///< a client with demand has no SMs
 
   const NodeRest& node_of(std::size_t client) const { return nodes[asked[client].node]; }
 };

@@ -68,7 +68,7 @@ TEST(DeviceDecision, TheSameInputsGiveTheSameDecision) {
   Device device({slice(8, true), slice(0, false, 100)});
   device.clients = {{.node = 1, .demand = 8}, {.node = 2, .demand = 132}};
   const Counts first = device.grants();
-  EXPECT_EQ(first, (Counts{32, 100}));
+  EXPECT_EQ(first, (Counts{8, 100}));
   EXPECT_EQ(device.grants(), first);
   EXPECT_EQ(Device(device).grants(), first);
 }
@@ -111,6 +111,23 @@ TEST(DeviceDecision, OfAFreeClientsDemandOnlyItsReserveCounts) {
   device.where.storms = true;
   device.decide();
   EXPECT_FALSE(device.decision.clients[0].free);
+}
+
+TEST(DeviceDecision, AFreeClientChangesNoGrantWhateverItDoes) {
+  for (const std::uint32_t reserve : {0u, 8u}) {
+    Device device({slice(reserve, true), slice(0, false, 99), slice(0, false)});
+    device.nodes[3].parent = 1;
+    device.clients = {{.node = 1}, {.node = 2}, {.node = 3}};
+    for (const std::uint32_t demand : {132u, 1u, 0u}) {
+      device.clients[1].demand = demand;
+      for (const std::uint32_t of_free : {0u, 132u, 1u, 0u}) {
+        device.clients[0].demand = device.clients[2].demand = of_free;
+        EXPECT_EQ(device.grants()[1], 99u) << demand << " beside " << of_free << ", reserve " << reserve;
+        for (std::size_t i = 0; i < 3; ++i) device.clients[i].latest = device.decision.clients[i].latest;
+      }
+    }
+    EXPECT_TRUE(device.decision.clients[0].free);
+  }
 }
 
 TEST(DeviceDecision, FreeClientsOfOneSliceCountItsReserveOnce) {

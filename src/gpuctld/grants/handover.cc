@@ -60,7 +60,8 @@ void place(const DeviceDecision& decision, std::span<const GrantState> clients, 
     for (std::size_t i = 0; i < clients.size(); ++i) {
       if (decision.node_of(i).reserved != reserved) continue;
       next[i].first = std::min(at, excess(sms, next[i].capsm));
-      if (!where.time_sliced && (reserved || clients[i].busy)) at += next[i].capsm;
+      const bool takes_place = reserved || (clients[i].busy && !decision.clients[i].free);
+      if (!where.time_sliced && takes_place) at += next[i].capsm;
     }
   }
   for (std::size_t i = 0; i < clients.size(); ++i)

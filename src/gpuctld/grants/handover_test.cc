@@ -117,6 +117,28 @@ TEST(Place, IsByReserveThenInOrderAndIdleIsWhatNobodyBusyMayUse) {
   EXPECT_EQ(step.next[2].first, 0u) << "the device is its own in its turn";
 }
 
+TEST(Place, AFreeClientMovesNobody) {
+  Step step({0, 33, 99});
+  step.decision.clients[1].free = true;
+  step.busy(2, 99, 99);
+  for (const bool works : {false, true}) {
+    if (works) step.busy(1, kSms, kSms);
+    step.waits();
+    step.place();
+    EXPECT_EQ(step.next[2].first, 0u) << works;
+    EXPECT_EQ(step.grants(), (Counts{0, kSms, 99})) << works;
+  }
+}
+
+TEST(Place, AFreeClientWithAReserveHasItsPlace) {
+  Step step({8, 124});
+  step.decision.clients[0].free = true;
+  for (std::size_t i = 0; i < 2; ++i) step.busy(i, step.decision.clients[i].capsm, 0);
+  step.waits();
+  step.place();
+  EXPECT_EQ(step.next[1].first, 8u);
+}
+
 TEST(Place, WhatAClientHasNotLeftIsNotIdle) {
   Step step({0, 100});
   step.busy(1, 100, 132);

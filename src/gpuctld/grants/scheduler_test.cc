@@ -69,7 +69,7 @@ TEST(Scheduler, SaysWhoseKernelsMayGoByParts) {
   ls.demand(8);
   scheduler.update(6'000'000'001);
   EXPECT_TRUE(by_parts());
-  scheduler.set_conditions({}, 6'000'000'002);
+  scheduler.set_conditions({.reserve_by_parts = false}, 6'000'000'002);
   EXPECT_FALSE(by_parts());
 }
 
