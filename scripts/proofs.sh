@@ -10,11 +10,11 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(dirname "$here")
 compat=tests/compat
 
-short_train=alone,mps-stream,mps-90,mps-75,ours-priority,ours-strict,ours-strict:reserve_by_parts=true,ours-max-75
-short_train+=,ours-max-75:settled_ahead_ms=20
-short_compute=alone,mps-stream,mps-90,ours-priority,ours-strict,ours-strict:reserve_by_parts=true,ours-active,ours-hpf
-decode_train=alone,mps-client,mps-stream-75,ours,ours-priority,ours-max-75,ours-priority-max-75
-decode_train+=,ours-priority-max-75:worker_time_us=100
+other_builds=cubin,rdc,shared
+
+short_train=mps-stream,mps-90,mps-75,ours-strict,ours-max-75
+short_compute=alone,mps-stream,mps-90,ours-priority,ours-strict,ours-strict:reserve_by_parts=false,ours-active,ours-hpf
+decode_train=alone,mps,mps-client,mps-stream-75,ours,ours-priority,ours-max-75,ours-priority-max-75
 decode_sliced=sliced,ours-sliced,ours-sliced-priority
 decode_sliced+=,ours-sliced-priority:second_time_slice_us=1,ours-sliced-priority:second_time_slice_us=200
 resnet_sliced=sliced,ours-sliced-priority,ours-sliced-priority:second_time_slice_us=200
@@ -23,16 +23,15 @@ for us in 50 200 500; do resident+=,ours-priority:always_preemptible=true:worker
 
 # Part, share of its time, name, command. OUT stands for --out.
 proofs=$(cat <<TABLE
-survive 4 waiting-mps      compat/run.py --mps --only stream_values,mailbox --json OUT/waiting-mps.json
-survive 8 storms-sliced    compat/run.py --no-mps --builds cubin,rdc,shared --runs storm --json OUT/storms-sliced.json
-survive 6 storms-mps       compat/run.py --mps --builds shared --runs storm,storm-pair --json OUT/storms-mps.json
-survive 3 endings          compat/endings.py --both-modes 3
-faults 4  faults-mps       compat/faults.py --mps --only exit 50
+survive 1 storms-sliced    compat/run.py --no-mps --jobs 12 --builds $other_builds --runs storm
+survive-mps 1 storms-mps   compat/run.py --mps --jobs 12 --builds $other_builds,ptx --runs storm
+faults 2  endings          compat/endings.py --both-modes 3
+faults 4  faults-mps       compat/faults.py --mps 50
 faults 6  faults-late      compat/faults.py --no-mps --at-once 1 --only fault_ 40
 faults 4  starts           compat/starts.py --both-modes 300
-corun 6   short-train      corun --only-ls short --only-batch train --configurations $short_train
-corun 6   short-compute    corun --only-ls short --only-batch compute-100us --configurations $short_compute
-corun 8   decode-train     corun --only-ls decode --only-batch train --configurations $decode_train
+corun 5   short-train      corun --only-ls short --only-batch train --configurations $short_train
+corun 5   short-compute    corun --only-ls short --only-batch compute-100us --configurations $short_compute
+corun 9   decode-train     corun --only-ls decode --only-batch train --configurations $decode_train
 sliced 5  decode-sliced    corun --only-ls decode --only-batch train --configurations $decode_sliced
 sliced 4  resnet-sliced    corun --only-ls resnet --only-batch matmul --configurations $resnet_sliced
 workers 4 workers-10us     corun --only-ls short --only-batch compute-10us --configurations $resident
@@ -96,7 +95,8 @@ proof() {
 for part in "${parts[@]}"; do
   end=$((SECONDS + limit_s))
   left=$(awk -v part="$part" '$1 == part { sum += $2 } END { print sum }' <<<"$proofs")
-  [[ $part != survive ]] || "$root/$compat/run.py" --build-dir "$build" --build-only --limit-s 150 >"$out/build.txt"
+  [[ $part != survive* ]] || "$root/$compat/run.py" --build-dir "$build" --build-only --builds "$other_builds,ptx" \
+    --limit-s 150 >"$out/build.txt"
   while read -r -a row; do
     [[ ${row[0]} == "$part" ]] || continue
     command=("${row[@]:3}")

@@ -95,19 +95,16 @@ class Matrix:
         self.ran, self.accidents = {}, []  # the outcomes of each cell in the phase, and what happened under MPS
 
     def run_mode(self, mode, runs):
-        """What says most goes through all phases first; what is skipped for want of time is what says least."""
+        """What says most goes through all phases first; what is skipped for want of time is what says least. The other
+        builds go one after the other, so that all runs of those for which there is time are there."""
         with self.lab.mode(mode):
-            for first in (True, False):
-                self.run_phases(
-                    mode,
-                    runs,
-                    [
-                        cell
-                        for cell in self.cells
-                        if cell.program.name not in self.alone and (cell.build in FIRST_BUILDS) == first
-                    ],
-                    self.jobs,
-                )
+            others = sorted({cell.build for cell in self.cells} - set(FIRST_BUILDS))
+            for builds in (FIRST_BUILDS, *([build] for build in others)):
+                together = [
+                    cell for cell in self.cells if cell.program.name not in self.alone and cell.build in builds
+                ]
+                if together:
+                    self.run_phases(mode, runs, together, self.jobs)
             alone = [cell for cell in self.cells if cell.program.name in self.alone]
             self.rows += [
                 Row(mode, "plain", cell.name, cell.build, SKIPPED, ALONE_NOTE)

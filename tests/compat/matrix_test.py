@@ -74,14 +74,14 @@ class Phases(unittest.TestCase):
         self.scratch = pathlib.Path(directory.name)
         self.lab = FakeLab(self.scratch)
 
-    def run_matrix(self, *names, runs=matrix.RUNS, seconds=100):
-        """{(program, run): row}"""
+    def run_matrix(self, *names, runs=matrix.RUNS, seconds=100, builds=("both",)):
+        """{(program, run): row}, of the last build."""
         cells = []
         for name in names:
             path = self.scratch / name
             path.write_text(f"#!/bin/sh\n{SCRIPTS[name]}\n")
             path.chmod(0o755)
-            cells.append(matrix.Cell(Program(name, path, "a test"), 0, "both", path))
+            cells += [matrix.Cell(Program(name, path, "a test"), 0, build, path) for build in builds]
         self.matrix = matrix.Matrix(
             self.lab, cells, self.jobs, Deadline(seconds), matrix.empty(self.scratch / "failed")
         )
@@ -180,6 +180,12 @@ class Phases(unittest.TestCase):
         self.assertEqual(
             (rows["ordinary", "plain"].verdict, rows["ordinary", "plain"].note), ("skipped", matrix.NO_TIME)
         )
+
+    def test_a_build_goes_through_all_runs_before_the_next(self):
+        self.run_matrix("ordinary", runs=("storm",), builds=("rdc", "cubin", "both", "ptx"))
+        found = [(row.build, row.run) for row in self.matrix.rows]
+        self.assertEqual({build for build, _ in found[:4]}, {"both", "ptx"})
+        self.assertEqual(found[4:], [(build, run) for build in ("cubin", "rdc") for run in ("plain", "storm")])
 
     def test_a_dead_daemon_is_wrong(self):
         self.lab.dead = "gpuctld ended with status 1"
