@@ -18,6 +18,7 @@
 #include "gpuctld/config/state.h"
 #include "gpuctld/config/trusted_file.h"
 #include "gpuctld/host/driver_probe.h"
+#include "gpuctld/host/mps_helper.h"
 #include "gpuctld/host/service_manager.h"
 #include "gpuctld/manager/service.h"
 #include "gpuctld/protocol/listen_socket.h"
@@ -98,6 +99,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   std::signal(SIGPIPE, SIG_IGN);
+  if (options.mps_control) return answer_mps_command(STDIN_FILENO, STDOUT_FILENO);
   raise_descriptor_limit();
 
   ConfigOutcome outcome = read_config(options.config, options.config_required);
@@ -117,6 +119,7 @@ int run(int argc, char** argv) {
                                  .config_file = options.config,
                                  .config_required = options.config_required,
                                  .probe_socket = options.probe_socket,
+                                 .mps_control_socket = options.mps_control_socket,
                                  // The system's daemon has a user of its own, who is nobody to it.
                                  .root_uid = options.private_instance ? ::geteuid() : 0,
                                  .evict_storm = options.evict_storm,

@@ -12,7 +12,11 @@ import unittest
 UNITS, SYSUSERS, GPUCTLD = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
 SKIPPED = 77
 MOST_EXPOSED = 15  # tenths: the score of systemd-analyze security
-NAMES = ("gpuctld.service", "gpuctld.socket", "gpuctld-probe.socket", "gpuctld-probe@.service")
+NAMES = (
+    *("gpuctld.service", "gpuctld.socket"),
+    *("gpuctld-probe.socket", "gpuctld-probe@.service"),
+    *("gpuctld-mps.socket", "gpuctld-mps@.service"),
+)
 
 
 def analyze(*arguments):
@@ -63,13 +67,36 @@ class Service(unittest.TestCase):
         self.assertEqual(re.findall(r"^AmbientCapabilities=(.*)$", self.text, re.MULTILINE), ["CAP_KILL"])
         self.assertEqual(re.findall(r"^CapabilityBoundingSet=(.*)$", self.text, re.MULTILINE), ["CAP_KILL"])
 
+    def check_helper(self, units, option, command):
+        """The daemon connects where a process of root's without capabilities answers, and nobody else may."""
+        socket, helper = (unit.read_text() for unit in units)
+
+        def values(text, name):
+            return re.findall(rf"^{name}=(.*)$", text, re.MULTILINE)
+
+        (asked_at,) = re.findall(rf"^ExecStart=.* {option} (\S+)", self.text, re.MULTILINE)
+        self.assertEqual(values(socket, "ListenStream"), [asked_at])
+        self.assertEqual(values(socket, "SocketUser"), values(self.text, "User"))
+        self.assertEqual(values(socket, "SocketMode"), ["0600"])
+        for order in ("Requires", "After"):
+            self.assertIn(units[0].name, values(self.text, order)[0].split())
+        self.assertEqual(values(helper, "ExecStart"), [f"{GPUCTLD} {command}"])
+        self.assertEqual(values(helper, "StandardOutput"), ["socket"])
+        self.assertEqual(values(helper, "CapabilityBoundingSet"), [""])
+        self.assertEqual(values(helper, "User"), [])
+
     def test_the_driver_is_asked_elsewhere(self):
         self.assertIn("MemoryDenyWriteExecute=yes", self.text)
-        (asked_at,) = re.findall(r"^ExecStart=.* --probe-socket (\S+)$", self.text, re.MULTILINE)
-        socket, probe = (unit.read_text() for unit in self.units[2:])
-        self.assertEqual(re.findall(r"^ListenStream=(.*)$", socket, re.MULTILINE), [asked_at])
-        self.assertEqual(re.findall(r"^ExecStart=(.*)$", probe, re.MULTILINE), [f"{GPUCTLD} --probe"])
-        self.assertEqual(re.findall(r"^StandardOutput=(.*)$", probe, re.MULTILINE), ["socket"])
+        self.check_helper(self.units[2:4], "--probe-socket", "--probe")
+
+    def test_mps_is_given_commands_elsewhere(self):
+        self.assertIn("PrivateDevices=yes", self.text)
+        self.assertNotIn("DeviceAllow=", self.text)
+        self.check_helper(self.units[4:6], "--mps-control-socket", "--mps-control")
+        for unit in (self.units[0], self.units[5]):  # both look for MPS in /tmp
+            self.assertNotRegex(unit.read_text(), r"(?m)^PrivateTmp=")
+        done = self.exposure(self.units[5], MOST_EXPOSED)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 if __name__ == "__main__":

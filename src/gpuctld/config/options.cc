@@ -53,6 +53,11 @@ Options parse_options(int argc, char** argv, int& exit_status) {
   app.add_option("--probe-socket", options.probe_socket,
                  "Ask the CUDA driver by connecting to PATH, where gpuctld --probe answers")
       ->type_name("PATH");
+  app.add_flag("--mps-control", options.mps_control,
+               "Only have MPS do the command on the standard input, for --mps-control-socket");
+  app.add_option("--mps-control-socket", options.mps_control_socket,
+                 "Give commands for MPS by connecting to PATH, where gpuctld --mps-control answers")
+      ->type_name("PATH");
   app.add_option("--evict-storm", storm,
                  "For tests: replace every grant by a random smaller one each USEC microseconds in the mean")
       ->type_name("USEC")

@@ -13,9 +13,11 @@ struct Options {
   std::string state;  ///< directory
   bool private_instance = false;
   bool software_gpu = false;
-  bool check_config = false;  ///< only say what is wrong in the configuration
-  bool probe = false;         ///< only say what the CUDA driver says of its devices
-  std::string probe_socket;   ///< where `gpuctld --probe` answers; "": a child process asks the driver
+  bool check_config = false;       ///< only say what is wrong in the configuration
+  bool probe = false;              ///< only say what the CUDA driver says of its devices
+  std::string probe_socket;        ///< where `gpuctld --probe` answers; "": a child process asks the driver
+  bool mps_control = false;        ///< only give MPS one command, from standard input
+  std::string mps_control_socket;  ///< where `gpuctld --mps-control` answers; "": the daemon gives MPS its commands
   std::chrono::microseconds evict_storm{0};
 };
 

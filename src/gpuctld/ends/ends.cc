@@ -9,8 +9,13 @@
 
 namespace gpuctl::daemon {
 
-Ends::Ends(boost::asio::io_context& context, Log log, std::function<void(std::int32_t pid)> killed)
-    : context_(context), log_(std::move(log)), killed_(std::move(killed)), mps_(context) {}
+Ends::Ends(boost::asio::io_context& context, std::string mps_socket, Log log,
+           std::function<void(std::int32_t pid)> killed)
+    : context_(context),
+      mps_socket_(std::move(mps_socket)),
+      log_(std::move(log)),
+      killed_(std::move(killed)),
+      mps_(context) {}
 
 void Ends::end(std::vector<Program> programs, EndOrder order, const AllEnded& done) {
   struct Group {
@@ -49,8 +54,8 @@ void Ends::end(std::vector<Program> programs, EndOrder order, const AllEnded& do
   if (!mps || asked.empty()) return;
   std::vector<std::int32_t> pids;
   for (const auto& [pid, ending] : asked) pids.push_back(pid);
-  mps_.terminate({.program = mps_control_program(), .pipe_directory = mps_pipe_directory()}, std::move(pids),
-                 [asked = std::move(asked)](std::int32_t pid, const MpsControl::Outcome& outcome) {
+  mps_.terminate({.program = mps_control_program(), .pipe_directory = mps_pipe_directory(), .socket = mps_socket_},
+                 std::move(pids), [asked = std::move(asked)](std::int32_t pid, const MpsControl::Outcome& outcome) {
                    if (const auto ending = asked.at(pid).lock()) ending->mps_answered(outcome);
                  });
 }

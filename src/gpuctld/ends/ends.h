@@ -30,9 +30,9 @@ class Ends {
     ipc::UniqueFd pidfd;  ///< empty: its end cannot be seen, so nothing is sent to it
   };
 
-  /// `killed` is called after SIGKILL was sent to a process. Work that has to complete before its program can end would
-  /// wait for a grant, and so would the program's end.
-  Ends(boost::asio::io_context& context, Log log, std::function<void(std::int32_t pid)> killed);
+  /// `mps_socket`: MpsControl::Place::socket. `killed` is called after SIGKILL was sent to a process. Work that has to
+  /// complete before its program can end would wait for a grant, and so would the program's end.
+  Ends(boost::asio::io_context& context, std::string mps_socket, Log log, std::function<void(std::int32_t pid)> killed);
 
   /// Ends different processes. `done` is called once, later, when all of them have ended or are given up.
   void end(std::vector<Program> programs, EndOrder order, const AllEnded& done);
@@ -46,6 +46,7 @@ class Ends {
 
  private:
   boost::asio::io_context& context_;
+  std::string mps_socket_;
   Log log_;
   std::function<void(std::int32_t pid)> killed_;
   MpsControl mps_;

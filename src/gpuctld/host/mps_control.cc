@@ -5,11 +5,29 @@
 #include <charconv>
 #include <utility>
 
+#include "gpuctld/host/child_program.h"
+#include "gpuctld/host/mps_question.h"
+
 namespace gpuctl::daemon {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
 using std::chrono::steady_clock;
+
+namespace {
+
+/// MPS's control program says this, and its status is 0.
+constexpr std::string_view kNoPrivileges = "Insufficient privileges";
+
+/// What to do about that.
+std::string of_another_user(const MpsControl::Place& place) {
+  const std::string who = "MPS was started by another user, and obeys that user and root alone: ";
+  if (place.socket.empty())
+    return who + "gpuctld must run as that user, or with --mps-control-socket (gpuctld.service(8))";
+  return who + "'gpuctld --mps-control' behind " + place.socket + " must run as one of them";
+}
+
+}  // namespace
 
 std::vector<std::int32_t> pids_in(std::string_view answer) {
   std::vector<std::int32_t> pids;
@@ -48,7 +66,7 @@ void MpsControl::end_task() {
   pause_.reset();
   servers_.clear();
   listed_.clear();
-  if (child_) std::exchange(child_, nullptr)->kill();
+  if (const auto give_up = std::exchange(give_up_, nullptr)) give_up();
 }
 
 void MpsControl::begin() {
@@ -66,25 +84,39 @@ void MpsControl::restart_deadline() {
   timer_.expires_after(deadline);
   timer_.async_wait([this, deadline, mine = generation_](error_code error) {
     if (error || mine != generation_) return;
-    fail_all(tasks_.front().place.program + " did not answer within " + std::to_string(deadline.count()) + " ms");
+    const Place& place = tasks_.front().place;
+    fail_all((place.socket.empty() ? place.program : place.socket) + " did not answer within " +
+             std::to_string(deadline.count()) + " ms");
   });
 }
 
-/// Runs the control program once; `next` gets its output. A run that fails ends the task.
+/// Runs the control program once; `next` gets its output. A run that fails ends the task, and so does a refusal.
 void MpsControl::run(const std::string& command, Next next) {
+  const auto started =
+      start(command, [this, mine = generation_, next = std::move(next)](const Result<std::string>& output) {
+        if (mine != generation_) return;
+        give_up_ = nullptr;
+        if (!output) return fail_all(output.error().message);
+        if (output->starts_with(kNoPrivileges)) return fail_all(of_another_user(tasks_.front().place));
+        next(*output);
+      });
+  if (!started) fail_all(started.error().message);
+}
+
+/// Has this process, or the one behind the socket, run the control program.
+Result<void> MpsControl::start(const std::string& command, Heard heard) {
   const Place& place = tasks_.front().place;
-  auto child =
-      ChildProgram::start(context_, place.program, {"CUDA_MPS_PIPE_DIRECTORY=" + place.pipe_directory}, command + "\n",
-                          [this, mine = generation_, next = std::move(next)](const Result<std::string>& output) {
-                            if (mine != generation_) return;
-                            child_ = nullptr;
-                            if (!output) return fail_all(output.error().message);
-                            next(*output);
-                          });
-  if (child)
-    child_ = std::move(*child);
-  else
-    fail_all(child.error().message);
+  if (!place.socket.empty()) {
+    auto question = MpsQuestion::ask(context_, place.socket, command, std::move(heard));
+    if (!question) return question.error();
+    give_up_ = [asked = std::move(*question)] { asked->cancel(); };
+    return {};
+  }
+  auto child = ChildProgram::start(context_, place.program, {"CUDA_MPS_PIPE_DIRECTORY=" + place.pipe_directory},
+                                   command + "\n", std::move(heard));
+  if (!child) return child.error();
+  give_up_ = [started = std::move(*child)] { started->kill(); };
+  return {};
 }
 
 /// Asks one server after the other which of the processes are its clients.
@@ -115,25 +147,30 @@ void MpsControl::terminate_next() {
   const Listed next = listed_.front();
   listed_.pop_front();
   run("terminate_client " + std::to_string(next.server) + " " + std::to_string(next.client),
-      [this, next](const std::string& output) { wait_until_gone(next, first_line(output), steady_clock::now()); });
+      [this, next](const std::string& output) {
+        const bool refused = !pids_in(output).empty();  // the number of a CUDA error, alone on its line; 0 is success
+        wait_until_gone(next, first_line(output), refused, steady_clock::now());
+      });
 }
 
-void MpsControl::wait_until_gone(Listed client, std::string said, steady_clock::time_point since) {
+/// A client that MPS refused to terminate is not waited for. It may have left by itself.
+void MpsControl::wait_until_gone(Listed client, std::string said, bool refused, steady_clock::time_point since) {
   run("get_client_list " + std::to_string(client.server), [=, this](const std::string& output) {
     const std::vector<std::int32_t> clients = pids_in(output);
     const bool gone = std::find(clients.begin(), clients.end(), client.client) == clients.end();
-    if (gone || steady_clock::now() - since >= kMpsListedFor) {
+    if (gone || refused || steady_clock::now() - since >= kMpsListedFor) {
       restart_deadline();
+      const std::string still = "the MPS server still lists it " +
+                                (refused ? "" : std::to_string(kMpsListedFor.count()) + " ms ") +
+                                "after terminate_client";
       answer(client.client,
              gone ? Outcome{Outcome::terminated, ""}
-                  : Outcome{Outcome::failed, "the MPS server still lists it " + std::to_string(kMpsListedFor.count()) +
-                                                 " ms after terminate_client" +
-                                                 (said.empty() ? "" : ", which said '" + said + "'")});
+                  : Outcome{Outcome::failed, still + (said.empty() ? "" : ", which said '" + said + "'")});
       return terminate_next();
     }
     pause_.emplace(context_, kMpsLookEvery);
     pause_->async_wait([this, client, said, since, mine = generation_](error_code error) {
-      if (!error && mine == generation_) wait_until_gone(client, said, since);
+      if (!error && mine == generation_) wait_until_gone(client, said, false, since);
     });
   });
 }

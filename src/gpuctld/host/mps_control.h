@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpuctld/host/child_program.h"
+#include "base/result.h"
 
 namespace gpuctl::daemon {
 
@@ -28,11 +28,13 @@ inline constexpr std::chrono::milliseconds kMpsLookEvery{20};
 /// The process ids in an answer of the control program, one a line. Other lines are ignored.
 std::vector<std::int32_t> pids_in(std::string_view answer);
 
+/// Everything is called on the thread that runs the io_context.
 class MpsControl {
  public:
   struct Place {
     std::string program;         ///< of the control program
     std::string pipe_directory;  ///< where it finds its daemon
+    std::string socket;          ///< where `gpuctld --mps-control` runs it; "": MpsControl does
     std::chrono::milliseconds deadline = kMpsDeadline;
   };
   struct Outcome {
@@ -48,7 +50,7 @@ class MpsControl {
   /// each as soon as its outcome is known, never from within this call.
   void terminate(Place place, std::vector<std::int32_t> pids, Done done);
 
-  /// Ends the running program and forgets all requests. No `done` is called.
+  /// Ends the running program, or hangs up, and forgets all requests. No `done` is called.
   void stop();
 
  private:
@@ -61,12 +63,14 @@ class MpsControl {
     std::int32_t server, client;
   };
   using Next = std::function<void(const std::string& output)>;
+  using Heard = std::function<void(const Result<std::string>& output)>;
 
   void begin();
   void run(const std::string& command, Next next);
+  Result<void> start(const std::string& command, Heard heard);
   void list_clients();
   void terminate_next();
-  void wait_until_gone(Listed client, std::string said, std::chrono::steady_clock::time_point since);
+  void wait_until_gone(Listed client, std::string said, bool refused, std::chrono::steady_clock::time_point since);
   void answer(std::int32_t pid, Outcome outcome);
   void fail_all(const std::string& reason);
   void restart_deadline();
@@ -79,8 +83,8 @@ class MpsControl {
   bool begun_ = false;
   std::vector<std::int32_t> servers_;  ///< not asked yet
   std::deque<Listed> listed_;          ///< to be terminated
-  std::shared_ptr<ChildProgram> child_;
-  std::uint64_t generation_ = 0;  ///< counts tasks; a late result belongs to an earlier one
+  std::function<void()> give_up_;      ///< ends what runs; empty: nothing does
+  std::uint64_t generation_ = 0;       ///< counts tasks; a late result belongs to an earlier one
 };
 
 }  // namespace gpuctl::daemon

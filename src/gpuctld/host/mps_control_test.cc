@@ -77,12 +77,40 @@ TEST_F(MpsControlTest, SeveralAreTerminatedOneByOne) {
 TEST_F(MpsControlTest, AClientThatStaysListedIsAFailureWithWhatWasSaid) {
   fake_.write("servers", "10\n");
   fake_.write("clients.10", "1\n2\n");
-  fake_.write("terminate", "echo 999; echo more\n");
+  fake_.write("terminate", "echo 0; echo more\n");
   ask(place(), {1});
   run();
   EXPECT_EQ(outcomes_.find(1)->second.what, Outcome::failed);
   EXPECT_EQ(outcomes_.find(1)->second.reason,
-            "the MPS server still lists it 500 ms after terminate_client, which said '999'");
+            "the MPS server still lists it 500 ms after terminate_client, which said '0'");
+}
+
+TEST_F(MpsControlTest, AClientThatMpsDoesNotTerminateIsNotWaitedFor) {
+  fake_.write("servers", "10\n");
+  fake_.write("clients.10", "1\n2\n");
+  fake_.write("terminate", "[ $client = 1 ] || : > clients.$server; echo \"Invalid process $client!\"; echo 1\n");
+  ask(place(), {1, 2});
+  run();
+  EXPECT_EQ(outcomes_.find(1)->second.reason,
+            "the MPS server still lists it after terminate_client, which said 'Invalid process 1!'");
+  EXPECT_EQ(outcomes_.find(2)->second.what, Outcome::terminated);  // it had left by itself
+  EXPECT_EQ(fake_.read("asked"),
+            "get_server_list  \nget_client_list 10 \nterminate_client 10 1\nget_client_list 10 \n"
+            "terminate_client 10 2\nget_client_list 10 \n");
+}
+
+TEST_F(MpsControlTest, AnMpsOfAnotherUserIsAskedForNothingMore) {
+  fake_.write("servers", "10\n");
+  fake_.write("clients.10", "1\n2\n");
+  fake_.write("terminate", FakeMpsControl::kRefuses);
+  ask(place(), {1, 2});
+  run();
+  ASSERT_EQ(outcomes_.size(), 2u);
+  for (const int pid : {1, 2})
+    EXPECT_EQ(outcomes_.find(pid)->second.reason,
+              "MPS was started by another user, and obeys that user and root alone: gpuctld must run as that user, or "
+              "with --mps-control-socket (gpuctld.service(8))");
+  EXPECT_EQ(fake_.read("asked"), "get_server_list  \nget_client_list 10 \nterminate_client 10 1\n");
 }
 
 TEST_F(MpsControlTest, OneThatHangsIsEndedAtTheDeadline) {

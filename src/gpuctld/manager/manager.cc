@@ -99,7 +99,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
       budgets_(options_.root_uid, kBudgetOfUser, budget_of_all()),
       attached_(context, scheduler_,
                 {.woken = [this](std::uint32_t uid) { return on_kick(uid); }, .rests = [this] { arm_tick(); }}),
-      ends_(context, log_, [this](std::int32_t pid) { attached_.open_grants(pid); }),
+      ends_(context, options_.mps_control_socket, log_, [this](std::int32_t pid) { attached_.open_grants(pid); }),
       ticker_(context, scheduler_, [this] { tick(); }),
       started_ns_(now_ns()) {}
 

@@ -28,6 +28,7 @@ struct ManagerOptions {
   std::string config_file;  ///< "": none; read again on reload
   bool config_required = false;
   std::string probe_socket;                  ///< SearchOptions::probe_socket
+  std::string mps_control_socket;            ///< MpsControl::Place::socket
   std::uint32_t root_uid = 0;                ///< owner of the root slice
   std::chrono::microseconds evict_storm{0};  ///< mean time between random grants; 0: off
   std::vector<std::string> notes;            ///< shown by GetStatus

@@ -1,7 +1,6 @@
 // Kill and ReportFault, through a manager in this process and programs in others.
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -24,7 +23,6 @@ class ManagerEndTest : public ManagerTest {
       ::kill(pid, SIGKILL);
       ::waitpid(pid, nullptr, 0);
     }
-    ::unsetenv("CUDA_MPS_PIPE_DIRECTORY");
   }
 
   /// A process that runs `body` and then waits. Returns once `body` is done.
@@ -262,12 +260,8 @@ class ManagerEndUnderMpsTest : public ManagerEndTest {
  protected:
   ManagerEndUnderMpsTest() {
     stop();
-    ::setenv("CUDA_MPS_PIPE_DIRECTORY", fake_.directory().c_str(), 1);
-    const char* path = std::getenv("PATH");
-    ::setenv("PATH", (fake_.directory() + ":" + (path != nullptr ? path : "/usr/bin:/bin")).c_str(), 1);
+    fake_.serve();
     start({});
-    const pid_t daemon = child([] { ::prctl(PR_SET_NAME, "nvidia-cuda-mps"); });
-    fake_.write("nvidia-cuda-mps-control.pid", std::to_string(daemon));
     fake_.write("servers", "10\n");
     create("batch", {});
   }
@@ -291,6 +285,18 @@ TEST_F(ManagerEndUnderMpsTest, WithoutTheControlProgramTheSignalComesAllTheSame)
   const auto reply = call("Kill", {{"pid", pid}});
   EXPECT_EQ(reply.parameters.at("clients").at(0).at("mps"), json::value(fake_.program() + ": exit status 3: broken"));
   EXPECT_EQ(logged("its work on the GPU was not terminated"), 1);
+  EXPECT_EQ(signal_of(pid), SIGTERM);
+}
+
+TEST_F(ManagerEndUnderMpsTest, AnMpsThatAnotherUserStartedIsNamedInTheAnswerAndInTheLog) {
+  const pid_t pid = program("batch");
+  fake_.write("clients.10", std::to_string(pid) + "\n");
+  fake_.write("terminate", FakeMpsControl::kRefuses);
+  const auto reply = call("Kill", {{"pid", pid}});
+  EXPECT_EQ(reply.parameters.at("clients").at(0).at("mps"),
+            json::value("MPS was started by another user, and obeys that user and root alone: gpuctld must run as that "
+                        "user, or with --mps-control-socket (gpuctld.service(8))"));
+  EXPECT_EQ(logged("MPS was started by another user"), 1);
   EXPECT_EQ(signal_of(pid), SIGTERM);
 }
 

@@ -3,8 +3,13 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -32,7 +37,36 @@ esac
     write("servers", "");
     write("terminate", "grep -vx \"$client\" clients.$server > left; mv left clients.$server\n");
   }
-  ~FakeMpsControl() { std::filesystem::remove_all(directory_); }
+  ~FakeMpsControl() {
+    std::filesystem::remove_all(directory_);
+    if (daemon_ == 0) return;
+    ::kill(daemon_, SIGKILL);
+    ::waitpid(daemon_, nullptr, 0);
+    ::unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+    ::setenv("PATH", path_.c_str(), 1);
+  }
+
+  /// Makes this process take it for MPS: there is a process of MPS's name, and the environment names the directory.
+  void serve() {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    daemon_ = ::fork();
+    if (daemon_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      ::prctl(PR_SET_NAME, "nvidia-cuda-mps");
+      (void)!::write(ends[1], "x", 1);
+      for (;;) ::pause();
+    }
+    ::close(ends[1]);
+    char ready = 0;
+    EXPECT_EQ(::read(ends[0], &ready, 1), 1);
+    ::close(ends[0]);
+    write("nvidia-cuda-mps-control.pid", std::to_string(daemon_));
+    const char* path = std::getenv("PATH");
+    path_ = path != nullptr ? path : "/usr/bin:/bin";
+    ::setenv("CUDA_MPS_PIPE_DIRECTORY", directory_.c_str(), 1);
+    ::setenv("PATH", (directory_ + ":" + path_).c_str(), 1);
+  }
 
   void write(const std::string& name, const std::string& text) const { std::ofstream(directory_ + "/" + name) << text; }
   std::string read(const std::string& name) const {
@@ -42,8 +76,12 @@ esac
   std::string program() const { return directory_ + "/nvidia-cuda-mps-control"; }
   const std::string& directory() const { return directory_; }
 
+  /// terminate_client as MPS refuses it to a user who did not start it.
+  static constexpr char kRefuses[] = "echo 'Insufficient privileges for UID 7. Control deamon settings'; echo 800\n";
+
  private:
-  std::string directory_;
+  std::string directory_, path_;
+  pid_t daemon_ = 0;
 };
 
 }  // namespace gpuctl::daemon

@@ -1,4 +1,5 @@
-"""gpuctld as gpuctld.service runs it: as a user of its own with CAP_KILL, while another process asks the driver.
+"""gpuctld as gpuctld.service runs it: as a user of its own with CAP_KILL, while other processes ask the driver and
+give commands for MPS.
 
     own_user_test.py GPUCTLD FAKE_DRIVER
 
@@ -28,16 +29,35 @@ ATTACHED = (
     'p = t.Program(sys.argv[2], "/"); print("ready", flush=True); time.sleep(600)'
 )
 
+# MPS's control program, which terminates clients for root alone.
+CONTROL = """#!/bin/sh
+cd "$CUDA_MPS_PIPE_DIRECTORY"
+read -r verb server client
+case $verb in
+  get_server_list) echo 10 ;;
+  get_client_list) cat clients ;;
+  terminate_client)
+    if [ "$(id -u)" = 0 ]; then : > clients; echo 0
+    else echo "Insufficient privileges for UID $(id -u)."; echo 800; fi ;;
+esac
+"""
 
-class OwnUserTest(DaemonTestCase):
+
+class OwnUserTestCase(DaemonTestCase):
+    MPS_SOCKET = True
+
     def setUp(self):
         super().setUp()
         if not self.as_user(OWN, lambda: os.access(self.GPUCTLD, os.X_OK)):
             self.skipTest("another user cannot run the daemon from here")
         os.chmod(self.directory, 0o755)
+        programs = os.path.join(self.directory, "bin")
+        os.mkdir(programs)
+        os.chmod(self.write("bin/nvidia-cuda-mps-control", CONTROL), 0o755)
+        self.environment["PATH"] = f"{programs}:{self.environment['PATH']}"
         self.asked = 0
-        self.probe = self.listen("probe")
-        threading.Thread(target=self.answer, daemon=True).start()
+        self.serve("probe", "--probe")
+        self.serve("mps", "--mps-control")
         self.start_as_service()
 
     def listen(self, name):
@@ -48,16 +68,21 @@ class OwnUserTest(DaemonTestCase):
         listener.listen()
         return listener
 
-    def answer(self):
-        """What the service manager does for gpuctld-probe.socket."""
+    def serve(self, name, option):
+        listener = self.listen(name)
+        threading.Thread(target=self.answer, args=(listener, option), daemon=True).start()
+
+    def answer(self, listener, option):
+        """What the service manager does for gpuctld-probe.socket and gpuctld-mps.socket."""
         while True:
             try:
-                connection, _ = self.probe.accept()
+                connection, _ = listener.accept()
             except OSError:  # the test is over
                 return
             with connection:
-                self.asked += 1
-                subprocess.run([self.GPUCTLD, "--probe"], env=self.environment, stdout=connection, check=False)
+                self.asked += option == "--probe"
+                command = [self.GPUCTLD, option]
+                subprocess.run(command, env=self.environment, stdin=connection, stdout=connection, check=False)
 
     def start_as_service(self):
         state = os.path.join(self.directory, "state")
@@ -73,6 +98,7 @@ class OwnUserTest(DaemonTestCase):
             [
                 *(*drop, sys.executable, "-c", START, str(listener.fileno()), self.GPUCTLD, "--config", config),
                 *("--state", state, "--probe-socket", os.path.join(self.directory, "probe")),
+                *(("--mps-control-socket", os.path.join(self.directory, "mps")) if self.MPS_SOCKET else ()),
             ],
             env=dict(self.environment, LD_LIBRARY_PATH=""),
             pass_fds=[listener.fileno()],
@@ -85,6 +111,28 @@ class OwnUserTest(DaemonTestCase):
     def devices(self):
         return [device["sms"] for device in self.call("GetStatus")["parameters"]["devices"]]
 
+    def attached(self):
+        """A program of root's that has attached."""
+        client = subprocess.Popen(
+            [sys.executable, "-c", ATTACHED, os.path.dirname(os.path.abspath(__file__)), self.path],
+            stdout=subprocess.PIPE,
+        )
+        self.addCleanup(client.communicate)
+        self.addCleanup(client.kill)
+        client.stdout.readline()
+        return client
+
+    def ended_under_mps(self):
+        """What becomes of the work of a client of an MPS that root started."""
+        self.pretend_mps()
+        client = self.attached()
+        self.write("clients", f"{client.pid}\n")
+        (ended,) = self.call("Kill", pid=client.pid)["parameters"]["clients"]
+        self.assertEqual((ended["signals"], ended["ended"]), (["SIGTERM"], True))
+        return ended["mps"]
+
+
+class OwnUserTest(OwnUserTestCase):
     def test_it_has_no_driver_and_one_capability(self):
         self.assertEqual((self.devices(), self.asked), ([132, 131, 130], 1))
         with open(f"/proc/{self.daemon.pid}/maps") as maps:
@@ -98,15 +146,18 @@ class OwnUserTest(DaemonTestCase):
         self.assertEqual(int(fields["CapEff"], 16), CAP_KILL)
 
     def test_it_ends_programs_of_any_user(self):
-        client = subprocess.Popen(
-            [sys.executable, "-c", ATTACHED, os.path.dirname(os.path.abspath(__file__)), self.path],
-            stdout=subprocess.PIPE,
-        )
-        self.addCleanup(client.communicate)
-        self.addCleanup(client.kill)
-        client.stdout.readline()
-        (ended,) = self.call("Kill", pid=client.pid)["parameters"]["clients"]
+        (ended,) = self.call("Kill", pid=self.attached().pid)["parameters"]["clients"]
         self.assertEqual((ended["signals"], ended["ended"]), (["SIGTERM"], True))
+
+    def test_it_ends_the_work_of_a_client_of_root_s_mps(self):
+        self.assertEqual(self.ended_under_mps(), "terminated")
+
+    def test_mps_is_given_no_other_command(self):
+        done = subprocess.run(
+            [self.GPUCTLD, "--mps-control"], input="quit\n", capture_output=True, text=True, check=False
+        )
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+        self.assertRegex(done.stdout, r"^failed: 'quit' is no command for MPS[^\n]*\n$")
 
     def test_its_own_user_is_nobody_to_it(self):
         create = {"path": "x", "settings": {}}
@@ -115,9 +166,16 @@ class OwnUserTest(DaemonTestCase):
         self.assertIsNone(self.call("CreateSlice", **create).get("error"))
 
 
+class WithoutMpsSocketTest(OwnUserTestCase):
+    MPS_SOCKET = False
+
+    def test_it_ends_the_work_of_a_client_of_root_s_mps(self):
+        self.assertRegex(self.ended_under_mps(), "^MPS was started by another user.* with --mps-control-socket")
+
+
 if __name__ == "__main__":
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         print("skipped: needs root and setpriv")
         sys.exit(SKIPPED)
-    OwnUserTest.GPUCTLD, OwnUserTest.FAKE_DRIVER = (os.path.abspath(argument) for argument in sys.argv[1:3])
+    OwnUserTestCase.GPUCTLD, OwnUserTestCase.FAKE_DRIVER = (os.path.abspath(argument) for argument in sys.argv[1:3])
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,119 @@
+#include "gpuctld/host/mps_helper.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "base/one_line.h"
+#include "gpuctld/host/child_program.h"
+#include "gpuctld/host/mps.h"
+#include "gpuctld/host/mps_control.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+/// The longest command has 38 characters.
+constexpr std::size_t kMostCommand = 64;
+constexpr std::string_view kDone = "ok\n", kFailed = "failed: ";
+
+struct MpsCommand {
+  std::string_view verb;
+  int pids;
+};
+constexpr std::array<MpsCommand, 3> kMpsCommands{
+    {{"get_server_list", 0}, {"get_client_list", 1}, {"terminate_client", 2}}};
+
+/// Takes " PID" from the front of the text.
+bool take_pid(std::string_view& text) {
+  if (!text.starts_with(' ')) return false;
+  std::int32_t pid = 0;
+  const auto [end, error] = std::from_chars(text.data() + 1, text.data() + text.size(), pid);
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return error == std::errc{} && pid > 0;
+}
+
+/// The first line, without its end. It is cut where it is longer than any command.
+std::string read_command(int in) {
+  std::string text;
+  std::array<char, kMostCommand> buffer{};
+  while (text.size() <= kMostCommand && text.find('\n') == text.npos) {
+    const ssize_t n = ::read(in, buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+  return text.substr(0, std::min(text.find('\n'), kMostCommand));
+}
+
+void write_answer(int out, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(out, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+Result<std::string> run_mps_command(const std::string& command) {
+  if (const auto allowed = check_mps_command(command); !allowed) return allowed.error();
+  const std::string directory = mps_pipe_directory(), program = mps_control_program();
+  // In /tmp any user can make pipes that look like those of MPS.
+  if (!mps_active()) return fail(directory + ": no MPS serves there that root or this process's user started");
+  std::optional<Result<std::string>> heard;
+  boost::asio::io_context context(1);
+  const auto child = ChildProgram::start(context, program, {"CUDA_MPS_PIPE_DIRECTORY=" + directory}, command + "\n",
+                                         [&heard](const Result<std::string>& output) { heard = output; });
+  if (!child) return child.error();
+  context.run_for(kMpsDeadline);
+  if (heard) return std::move(*heard);
+  (*child)->kill();
+  return fail(program + " did not answer within " + std::to_string(kMpsDeadline.count()) + " ms");
+}
+
+}  // namespace
+
+Result<void> check_mps_command(std::string_view command) {
+  for (const auto& [verb, pids] : kMpsCommands) {
+    std::string_view rest = command;
+    if (!rest.starts_with(verb)) continue;
+    rest.remove_prefix(verb.size());
+    bool right = true;
+    for (int i = 0; i < pids && right; ++i) right = take_pid(rest);
+    if (right && rest.empty()) return {};
+  }
+  return fail(
+      "'" + one_line(std::string(command)) +
+      "' is no command for MPS that gpuctld gives: get_server_list, get_client_list PID, terminate_client PID PID");
+}
+
+std::string to_mps_answer(const Result<std::string>& output) {
+  if (!output) return std::string(kFailed) + one_line(output.error().message) + "\n";
+  const bool whole_lines = output->empty() || output->ends_with('\n');
+  return *output + (whole_lines ? "" : "\n") + std::string(kDone);
+}
+
+Result<std::string> from_mps_answer(std::string text) {
+  if (text == kDone || text.ends_with("\n" + std::string(kDone))) {
+    text.resize(text.size() - kDone.size());
+    return text;
+  }
+  if (!text.starts_with(kFailed) || !text.ends_with('\n'))
+    return fail("the answer about MPS is missing or was cut off");
+  return fail(one_line(text.substr(kFailed.size(), text.size() - kFailed.size() - 1)));
+}
+
+int answer_mps_command(int in, int out) {
+  const Result<std::string> output = run_mps_command(read_command(in));
+  write_answer(out, to_mps_answer(output));
+  return output ? 0 : 1;
+}
+
+}  // namespace gpuctl::daemon
