@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Keeps a built copy of a release, for the upgrade test: scripts/keep-release.sh [COMMIT]. COMMIT is a tag or any other
 # commit; by default it is the last tag. Builds that daemon, library and command line from a source tree of their own in
-# build-release/, in place of the copy that was there. tests/system/upgrade_test.py then runs today's daemon with that
-# library, and that daemon with today's library. Without a copy it skips these tests.
+# build-release/, in place of the copy that was there. tests/system/daemon/upgrade_test.py then runs today's daemon with
+# that library, and that daemon with today's library. Without a copy it skips these tests.
 set -euo pipefail
 # shellcheck source=scripts/bootstrap.sh
 source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"

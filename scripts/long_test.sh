@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # What chaos.sh and hostile.sh share; they source it. Expects: root, build, and the functions of bootstrap.sh.
 
-# long_test FILE WHAT [--minutes N] [--seed S]: builds what is needed, then runs the test for N minutes (default 5).
+# long_test TEST WHAT [--minutes N] [--seed S]: builds what is needed, then runs the test for N minutes (default 5).
 long_test() {
-  local file=$1 what=$2 minutes=5 seed=$RANDOM
+  local test=$1 what=$2 minutes=5 seed=$RANDOM
   shift 2
   while (($#)); do
     case $1 in
@@ -17,5 +17,7 @@ long_test() {
   build_tree
   say "$minutes minutes of $what, seed $seed"
   # shellcheck disable=SC2154  # bootstrap.sh sets both
-  GPUCTL_BUILD=$build exec python3 "$root/tests/system/$file" --minutes "$minutes" --seed "$seed"
+  cd "$root" || fail "$root: cannot be entered"
+  # shellcheck disable=SC2154
+  GPUCTL_BUILD=$build exec python3 -m "tests.system.$test" --minutes "$minutes" --seed "$seed"
 }

@@ -111,7 +111,7 @@ def main():
     for line in wrong:
         print(line)
     print(f"{len(functions)} functions take a stream or act on a default one; {len(missing)} are missing")
-    # Of those in interpose.cc each must say itself what joins; tests/system/joining_test.py tries them.
+    # Of those in interpose.cc each must say itself what joins; tests/system/programs/joining_test.py tries them.
     sys.exit(bool(missing or wrong or hooked & noticed) or len(functions) < LEAST)
 
 

@@ -1,5 +1,5 @@
-// Tests for errors that other rewriters make in the text of a kernel; tests/system/defects_test.py runs the same
-// kernels.
+// Tests for errors that other rewriters make in the text of a kernel; tests/system/kernels/defects_test.py runs the
+// same kernels.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""A daemon that lies: a program computes what it computes plain, and asks a daemon that refuses it less and less."""
+
+import array
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import random
+import re
+import socket
+import struct
+import threading
+import time
+
+from tests.system.harness import instance
+
+LIBRARY = instance.BUILD / "src/libgpuslice/libgpuslice.so"
+HOSTILE = instance.DRIVER_PROGRAMS / "hostile"
+STUB_H = pathlib.Path(__file__).resolve().parents[3] / "src/ipc/stub.h"
+VERSION = int(re.search(r"kStubVersion = (\d+)", STUB_H.read_text())[1])
+MAGIC, STUB_BYTES, FILE_BYTES = 0x67637462, 6336, 32768
+GRANTS_AT, GRANT_BYTES, DEVICES = 64, 64, 16
+F_ADD_SEALS, F_SEAL_SHRINK, F_SEAL_GROW = 1033, 2, 4
+UNLIMITED = 0x00FFFFFF
+
+
+class Page:
+    """A stub page as the daemon makes it, with what is wrong in it."""
+
+    def __init__(self, magic=MAGIC, version=VERSION, size=STUB_BYTES, devices=1, file_bytes=FILE_BYTES, sealed=True):
+        self.file = os.memfd_create("page", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.file, file_bytes)
+        os.pwrite(self.file, struct.pack("6I", magic, version, size, devices, 1, 1), 0)
+        for device in range(DEVICES):
+            os.pwrite(self.file, struct.pack("I", UNLIMITED), GRANTS_AT + device * GRANT_BYTES)
+        if sealed:
+            fcntl.fcntl(self.file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW)
+
+    def scribble(self, rng):
+        """Something else in every word of a grant, but for the client's own limits."""
+        at = GRANTS_AT
+        os.pwrite(self.file, struct.pack("I", rng.choice([0, 1, 7, UNLIMITED, 0xFFFFFFFF, rng.getrandbits(32)])), at)
+        os.pwrite(self.file, rng.randbytes(GRANT_BYTES - 16), at + 16)
+
+    def let_go(self):
+        os.pwrite(self.file, struct.pack("I", UNLIMITED), GRANTS_AT)
+        os.pwrite(self.file, bytes(GRANT_BYTES - 16), GRANTS_AT + 16)
+
+
+class FakeDaemon:
+    """Answers Attach as `answer` says, which returns a reply and descriptors; keeps the times of all calls."""
+
+    def __init__(self, path, answer):
+        self.answer = answer
+        self.times = []
+        self.kept = []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        self.listener.listen(16)
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.listener.accept()
+                self.kept.append(connection)
+                message = b""
+                while not message.endswith(b"\0"):
+                    message += connection.recv(65536)
+                self.times.append(time.monotonic())
+                reply, files = self.answer()
+                control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
+                connection.sendmsg([reply], control)
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join()
+        for connection in self.kept:
+            connection.close()
+
+
+def attached(**more):
+    parameters = {"slice": "s", "stub_bytes": FILE_BYTES, "latency_target_us": 1, "block_target_us": 20, **more}
+    return json.dumps({"parameters": parameters}).encode() + b"\0"
+
+
+class HostileDaemon(instance.SystemTest):
+    def setUp(self):
+        super().setUp()
+        self.debug = self.scratch / "debug"
+        self.env = {**self.env_of_others(), "GPUCTL_SLICE": "s", "GPUSLICE_DEBUG": str(self.debug)}
+        self.env["LD_PRELOAD"] = ":".join(filter(None, (self.env.get("LD_PRELOAD"), str(LIBRARY))))
+
+    def fake(self, answer):
+        daemon = FakeDaemon(self.socket, answer)
+        self.addCleanup(daemon.close)
+        return daemon
+
+    def kick(self):
+        return os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+
+    def assertRight(self, answer, said):
+        """A program whose daemon answers so is right, and says that in its trace."""
+        self.debug.unlink(missing_ok=True)
+        self.socket.unlink(missing_ok=True)
+        daemon = FakeDaemon(self.socket, answer)
+        try:
+            program = self.start(HOSTILE, "gpu")
+            self.assertEqual((program.wait(), program.out()), (0, "0 wrong\n"), program.err())
+        finally:
+            daemon.close()
+        self.assertTrue(daemon.times)
+        self.assertIn(said, self.debug.read_text())
+
+    def test_pages_that_are_not_ours(self):
+        for wrong, said in (
+            ({"version": VERSION + 1}, "another version"),
+            ({"version": VERSION - 1}, "another version"),
+            ({"size": STUB_BYTES + 64}, "another version"),
+            ({"magic": 0}, "magic"),
+            ({"devices": DEVICES + 1}, "more devices"),
+            ({"file_bytes": 4096}, "wrong size"),
+            ({"sealed": False}, "may shrink"),
+        ):
+            with self.subTest(**wrong):
+                self.assertRight(lambda wrong=wrong: (attached(), [Page(**wrong).file, self.kick()]), said)
+
+    def test_answers_that_are_not_ours(self):
+        blocking = os.eventfd(0, os.EFD_CLOEXEC)
+        self.addCleanup(os.close, blocking)
+        for answer, said in (
+            (lambda: (b"no json\0", []), ""),
+            (lambda: (attached(), []), "expected 2 file descriptors"),
+            (lambda: (attached(), [Page().file]), "expected 2 file descriptors"),
+            (lambda: (attached(), [self.kick(), Page().file]), "stub page"),
+            (lambda: (attached(), [Page().file, blocking]), "could block"),
+            (lambda: (attached(latency_target_us=-1), [Page().file, self.kick()]), "latency_target_us"),
+            (lambda: (attached(block_target_us=2**62), [Page().file, self.kick()]), "block_target_us"),
+            (lambda: (attached(block_target_us="x"), [Page().file, self.kick()]), "block_target_us"),
+        ):
+            with self.subTest(said=said):
+                self.assertRight(answer, said)
+
+    def test_grants_of_random_words(self):
+        """While kernels run, all that the daemon may write changes; at last the program may have all SMs."""
+        page = Page()
+        self.fake(lambda: (attached(), [page.file, self.kick()]))
+        rng = random.Random(22)
+        # "N:M": the modules of these seeds, with all results checked
+        program = self.start(instance.BUILD / "tests/random/random-kernels", "0:6")
+        for _ in range(3000):
+            page.scribble(rng)
+            if program.process.poll() is not None:
+                break
+            time.sleep(0.001)
+        page.let_go()
+        self.assertEqual(program.wait(), 0, program.err() + program.out())
+        self.assertIn("attached to slice s", self.debug.read_text())
+
+    def test_a_daemon_that_refuses_is_asked_less_and_less(self):
+        daemon = self.fake(lambda: (b'{"error": "io.gpuctl.NoSuchSlice", "parameters": {}}\0', []))
+        program = self.start(instance.BUILD / "tests/random/random-kernels", "0:1", "--linger")
+        instance.wait_until(lambda: len(daemon.times) >= 6, "six tries")
+        program.process.terminate()
+        pauses = [after - before for before, after in zip(daemon.times, daemon.times[1:], strict=False)]
+        # 0.2 s, doubled each time, less a random part of up to a half; a busy machine makes them only longer
+        for number, pause in enumerate(pauses[:5]):
+            self.assertGreater(pause, 0.1 * 2**number - 0.05, pauses)
+
+    def test_a_new_daemon_is_found(self):
+        """A daemon that takes the place of one that refused."""
+        daemon = FakeDaemon(self.socket, lambda: (b'{"error": "io.gpuctl.NoSuchSlice", "parameters": {}}\0', []))
+        program = self.start(instance.BUILD / "tests/random/random-kernels", "0:1", "--linger")
+        instance.wait_until(lambda: len(daemon.times) >= 3, "three tries")
+        daemon.close()
+        self.socket.unlink()
+        page = Page()
+        self.fake(lambda: (attached(), [page.file, self.kick()]))
+        instance.wait_until(lambda: "attached to slice s" in self.debug.read_text(), "the program to be attached")
+        program.process.terminate()
+
+
+if __name__ == "__main__":
+    instance.main()

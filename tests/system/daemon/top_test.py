@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""gpuctl top on a terminal: what it draws, that it follows the terminal's size, and that it leaves it as it was."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+from tests.system.harness import instance
+
+ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"  # the alternate screen
+
+
+class Screen:
+    """A pseudo-terminal with gpuctl top on it. `text` is all that it has drawn so far."""
+
+    def __init__(self, test, columns=100, lines=30):
+        self.main, self.terminal = pty.openpty()
+        test.addCleanup(os.close, self.main)
+        test.addCleanup(os.close, self.terminal)
+        self.resize(columns, lines)
+        self.before = termios.tcgetattr(self.terminal)
+        self.text = ""
+        self.process = subprocess.Popen(
+            [instance.GPUCTL, "top", "--interval", "0.1"],
+            env={**test.env, "TERM": "xterm", "LC_ALL": "C.UTF-8"},
+            stdin=self.terminal,
+            stdout=self.terminal,
+            stderr=self.terminal,
+            start_new_session=True,  # without a controlling terminal, which would be hung up at its end
+        )
+        test.addCleanup(self.process.wait)
+        test.addCleanup(self.process.kill)
+
+    def resize(self, columns, lines):
+        fcntl.ioctl(self.main, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def read(self):
+        while select.select([self.main], [], [], 0)[0]:
+            self.text += os.read(self.main, 65536).decode(errors="replace")
+
+    def wait_for(self, condition, what):
+        """Until condition(text)."""
+
+        def holds():
+            self.read()
+            return condition(self.text)
+
+        return instance.wait_until(holds, f"{what}; drawn so far: {self.text[-2000:]!r}")
+
+    def forget(self):
+        self.read()
+        self.text = ""
+
+    def type(self, keys):
+        os.write(self.main, keys.encode())
+
+    def end(self):
+        """The exit status, once all it wrote was read."""
+        deadline = time.monotonic() + instance.PATIENCE_S
+        while self.process.poll() is None and time.monotonic() < deadline:
+            self.read()
+            time.sleep(0.01)
+        self.read()
+        return self.process.poll()
+
+
+def widest(text):
+    """The longest line that stands in a piece of what was drawn, without what moves the cursor or colours."""
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+    return max((len(line) for line in re.split(r"[\r\n]+", plain)), default=0)
+
+
+class Top(instance.SystemTest):
+    def setUp(self):
+        super().setUp()
+        self.start_daemon()
+        self.gpuctl("create-slice", "serving", "--reserve", 2)
+
+    def test_it_shows_programs_and_quits(self):
+        screen = Screen(self)
+        screen.wait_for(lambda text: ENTER in text and "q quits" in text, "the first screen")
+        program = self.start_in("serving", instance.BUILD / "tests/random/random-kernels", "0:1", "--linger")
+        screen.wait_for(lambda text: str(program.pid) in text and "serving" in text, "the program to be shown")
+        screen.type("q")
+        self.assertEqual(screen.end(), 0)
+        self.assertTrue(screen.text.endswith(LEAVE), screen.text[-200:])
+        self.assertEqual(termios.tcgetattr(screen.terminal), screen.before)
+
+    def test_it_follows_the_size_of_the_terminal(self):
+        screen = Screen(self, columns=140)
+        screen.wait_for(lambda text: "q quits" in text, "the first screen")
+        screen.forget()
+        screen.resize(60, 12)
+        os.kill(screen.process.pid, signal.SIGWINCH)
+        screen.wait_for(lambda text: "\x1b[?2026h" in text and text.count("\x1b[?2026l") >= 3, "more screens")
+        latest = screen.text[: screen.text.rindex("\x1b[?2026l")].rpartition("\x1b[?2026h")[2]
+        self.assertLessEqual(widest(latest), 60, latest)
+
+    def test_signals_leave_the_terminal_as_it_was(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number.name):
+                screen = Screen(self)
+                screen.wait_for(lambda text: "q quits" in text, "the first screen")
+                os.kill(screen.process.pid, number)
+                self.assertIsNotNone(screen.end())
+                self.assertTrue(screen.text.endswith(LEAVE), screen.text[-200:])
+                self.assertEqual(termios.tcgetattr(screen.terminal), screen.before)
+
+    def test_a_daemon_that_goes_away_is_an_error(self):
+        screen = Screen(self)
+        screen.wait_for(lambda text: "q quits" in text, "the first screen")
+        self.daemon.kill()
+        self.assertEqual(screen.end(), 3)  # no daemon
+        after = screen.text.rpartition(LEAVE)[2]
+        self.assertRegex(after, r"^gpuctl: .+\r\n$")
+        self.assertEqual(termios.tcgetattr(screen.terminal), screen.before)
+
+
+if __name__ == "__main__":
+    instance.main()

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""The demonstration shows what it promises, with all results right, and leaves nothing behind.
+
+How much is gained is for whoever looks at it: some 60 times on an idle machine. Here the order counts, which a busy
+machine does not change."""
+
+import re
+import subprocess
+import sys
+
+from tests.system.harness import instance
+
+SCRIPT = instance.pathlib.Path(__file__).resolve().parents[3] / "scripts/demo.sh"
+LINE = re.compile(
+    r"demo: device=\S+ alone_p99_us=(?P<alone>\d+) unmanaged_p99_us=(?P<unmanaged>\d+) "
+    r"priorities_p99_us=\d+ managed_p99_us=(?P<managed>\d+) batch_kept=(?P<kept>\d+\.\d+) "
+    r"mismatches=(?P<mismatches>\d+)"
+)
+
+
+class Demo(instance.SystemTest):
+    def test_demo(self):
+        temporary = self.scratch / "tmp"
+        temporary.mkdir()
+        self.env["TMPDIR"] = str(temporary)
+        command = [str(SCRIPT), "--build", str(instance.BUILD), "--seconds", "4"]
+        done = subprocess.run(
+            command, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200
+        )
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        print(done.stdout, file=sys.stderr)
+        line = LINE.fullmatch(done.stdout.splitlines()[-1])
+        self.assertIsNotNone(line, done.stdout)
+        self.assertEqual(line["mismatches"], "0")
+        self.assertEqual(list(temporary.iterdir()), [])
+        self.assertLess(int(line["managed"]), int(line["unmanaged"]))
+        self.assertGreater(float(line["kept"]), 0)
+
+
+if __name__ == "__main__":
+    instance.main()

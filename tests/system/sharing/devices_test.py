@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+"""Two GPUs: what holds for a slice holds on each by itself, and what happens on one does not touch the other."""
+
+import re
+
+from tests.system.harness import instance
+
+MIB = 1 << 20
+SMS = (8, 6)
+MEMORY = (512 * MIB, 256 * MIB)
+UUID = "GPU-67707563-746c-2d73-6f66-74677075{}"  # and the digits that make the difference
+UUIDS = tuple(UUID.format(f"2d3{device}") for device in (0, 1))
+
+
+def long_of(blocks):
+    """A gpuslice-bench that always has something to run, and never more SMs than blocks."""
+    return "work", "--blocks", blocks, "--iterations", 200, "--count", 1_000_000, "--depth", 2, "--announce"
+
+
+# It wants all SMs there are, and is long enough to be evicted.
+LONG = ("work", "--blocks", 2048, "--iterations", 10, "--count", 1_000_000, "--depth", 2, "--announce")
+
+
+def in_pairs(sms):
+    """What a program is told of so many: those of a part of the GPU."""
+    return sms - sms % 2
+
+
+class Devices(instance.Conversation):
+    """tests/cuda/devices.cu."""
+
+    def __init__(self, test, slice_path, **environment):
+        command = [instance.GPUCTL, "run", "--slice", slice_path, instance.CUDA_PROGRAMS / "devices"]
+        super().__init__(test, command, {**test.env_of_others(), **environment})
+
+    def told(self):
+        """What it is told of each device."""
+        devices = self.ask("ask").rstrip(";").split(";")
+        return [
+            {name: value if name == "bus" else int(value) for name, value in re.findall(r"(\w+)=([\w:.]+)", device)}
+            for device in devices
+        ]
+
+
+class TwoDevices(instance.SystemTest):
+    def setUp(self):
+        super().setUp()
+        self.env.update(
+            SOFTGPU_DEVICES="2",
+            SOFTGPU_SMS=",".join(map(str, SMS)),
+            SOFTGPU_MEMORY_MIB=",".join(str(size // MIB) for size in MEMORY),
+        )
+        self.env.pop("CUDA_VISIBLE_DEVICES", None)
+
+    def usage_on(self, slice_path, pid, device):
+        """What the daemon knows of a client's use of one GPU; nothing while it is not attached."""
+        for client in self.clients(slice_path):
+            for usage in client["usage"] if client["pid"] == pid else ():
+                if usage["device"] == device:
+                    return usage
+        return {}
+
+    def wait_usage(self, slice_path, pid, device, **expected):
+        usage = {}
+
+        def as_expected():
+            usage.update(self.usage_on(slice_path, pid, device))
+            return {**usage, **expected} == usage
+
+        try:
+            instance.wait_until(as_expected, f"GPU {device}: {expected}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}, but { ({name: usage.get(name) for name in expected}) }") from None
+
+    def bench_on(self, device, slice_path, *arguments):
+        command = [instance.BENCH, "run", *arguments, "--json"]
+        return self.start_in(slice_path, *command, env={**self.env, "CUDA_VISIBLE_DEVICES": device})
+
+    def test_the_daemon_offers_both(self):
+        self.start_daemon()
+        devices = self.gpuctl_json("status")["devices"]
+        self.assertEqual(
+            [(one["index"], one["uuid"], one["sms"], one["memory_bytes"]) for one in devices],
+            [(i, UUIDS[i], SMS[i], MEMORY[i]) for i in (0, 1)],
+        )
+        self.assertEqual({one["kind"] for one in devices}, {"software"})
+
+    def test_a_program_that_uses_both_gets_right_results_and_its_part_of_each(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "s", "--max", 7)
+        program = Devices(self, "s")
+        self.assertEqual(program.ask("work", 5, 64, 20).split(), ["0:5", "1:5"])
+        self.assertEqual(program.ask("pass"), "ok")
+        for device in (0, 1):
+            self.assertEqual(program.ask("begin", device, 1024, 50), "ok")
+        for device, granted in ((0, 7), (1, 6)):
+            self.wait_usage("s", program.pid, device, granted=granted, holding=granted)
+        self.gpuctl("set", "s", "max=3")
+        for device in (0, 1):
+            self.wait_usage("s", program.pid, device, granted=3, holding=3)
+        kernels = self.kernels_of(program, "_Z4workPjjj")
+        self.assertEqual({kernel["form"] for kernel in kernels if kernel["name"] == "_Z4workPjjj"}, {"persistent"})
+        self.gpuctl("set", "s", "max=none")
+        for device in (0, 1):
+            self.wait_usage("s", program.pid, device, granted=SMS[device])
+            right, rounds = program.ask("end", device).split(" of ")
+            self.assertEqual(right, rounds)
+            self.assertGreater(self.usage_on("s", program.pid, device)["launches"], 5)
+
+    def test_programs_on_different_devices_do_not_hinder_each_other(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "batch")
+        self.gpuctl("create-slice", "ls", "--reserve", 4, "--reserve-hold", "600s", "--priority", 10)
+        batch = self.bench_on("0", "batch", *LONG)
+        batch.wait_started()
+        self.wait_usage("batch", batch.pid, 0, granted=SMS[0], holding=SMS[0])
+        other = self.bench_on("1", "ls", *LONG)
+        other.wait_started()
+        self.wait_usage("ls", other.pid, 1, granted=SMS[1], holding=SMS[1])
+        usage = self.usage_on("batch", batch.pid, 0)
+        self.assertEqual((usage["granted"], usage["evictions"]), (SMS[0], 0))
+        self.assertEqual(self.usage_on("ls", other.pid, 1)["evictions"], 0)
+        # On the same one they do, so this would have been seen.
+        near = self.bench_on("0", "ls", *long_of(4))
+        near.wait_started()
+        self.wait_usage("batch", batch.pid, 0, granted=4, holding=4)
+        self.assertEqual(self.usage_on("ls", other.pid, 1)["granted"], SMS[1])
+        self.assertEqual(self.usage_on("ls", other.pid, 1)["evictions"], 0)
+        for program in (near, other, batch):
+            self.assertRightResults(program.stop())
+
+    def test_reserves_and_limits_count_on_each(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "ls", "--reserve", 2, "--reserve-mode", "strict")
+        self.gpuctl("create-slice", "batch")
+        self.gpuctl("create-slice", "batch/limited", "--max", 5)
+        batch = Devices(self, "batch")
+        for device in (0, 1):
+            batch.ask("begin", device, 1024, 50)
+        for device in (0, 1):
+            self.wait_usage("batch", batch.pid, device, granted=SMS[device] - 2, holding=SMS[device] - 2)
+            self.assertEqual(*batch.ask("end", device).split(" of "))
+        limited = Devices(self, "batch/limited")
+        for device in (0, 1):
+            limited.ask("begin", device, 1024, 50)
+        for device in (0, 1):
+            self.wait_usage("batch/limited", limited.pid, device, granted=min(5, SMS[device] - 2))
+        # The reserve of one GPU is not lost where it is used on the other.
+        reserved = self.bench_on("1", "ls", *long_of(2))
+        reserved.wait_started()
+        self.wait_usage("ls", reserved.pid, 1, granted=2)
+        self.wait_usage("batch/limited", limited.pid, 0, granted=5)
+        for device in (0, 1):
+            self.assertEqual(*limited.ask("end", device).split(" of "))
+        self.assertRightResults(reserved.stop())
+
+    def test_an_active_reserve_is_lent_where_its_slice_is_not_active(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "ls", "--reserve", 2, "--reserve-hold", "600s")
+        self.gpuctl("create-slice", "batch")
+        batch = Devices(self, "batch")
+        for device in (0, 1):
+            batch.ask("begin", device, 1024, 50)
+        for device in (0, 1):
+            self.wait_usage("batch", batch.pid, device, granted=SMS[device])
+        active = Devices(self, "ls", CUDA_VISIBLE_DEVICES="1")
+        self.assertEqual(active.ask("work", 1, 4, 10).split(), ["0:1"])
+        self.wait_usage("batch", batch.pid, 1, granted=SMS[1] - 2)
+        self.assertEqual(self.usage_on("batch", batch.pid, 0)["granted"], SMS[0])
+        for device in (0, 1):
+            self.assertEqual(*batch.ask("end", device).split(" of "))
+
+    def test_a_kernel_without_another_form_is_confined_on_each(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "s", "--max", 4)
+        program = Devices(self, "s", SOFTGPU_WARP_INSTRUCTION_NS="0")
+        for most in (4, 2):
+            self.gpuctl("set", "s", f"max={most}")
+            for device in (0, 1, 0):
+                instance.wait_until(lambda: program.ask("where", device) == str(most), f"{most} SMs on GPU {device}")
+        kernels = [
+            kernel for kernel in self.kernels_of(program, "_Z10where_am_iPj") if kernel["name"] == "_Z10where_am_iPj"
+        ]
+        self.assertEqual({kernel["form"] for kernel in kernels}, {"opaque"})
+        self.gpuctl("set", "s", "max=none")
+        for device in (0, 1):
+            instance.wait_until(lambda: program.ask("where", device) == str(SMS[device]), f"all SMs of GPU {device}")
+
+    def test_a_program_that_sees_one_is_governed_by_that_one(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "s", "--max", 7, "--memory-max", "300M")
+        for visible, devices in (("1", [1]), (UUIDS[1], [1]), ("1,0", [1, 0]), ("0", [0])):
+            with self.subTest(visible):
+                program = Devices(self, "s", CUDA_VISIBLE_DEVICES=visible)
+                told = program.told()
+                self.assertEqual([one["bus"] for one in told], [f"0000:{device:02}:00.0" for device in devices])
+                self.assertEqual(
+                    [one["properties"] for one in told], [in_pairs(min(7, SMS[device])) for device in devices]
+                )
+                self.assertEqual(
+                    [one["memory"] for one in told], [min(300 * MIB, MEMORY[device]) for device in devices]
+                )
+                for ordinal, device in enumerate(devices):
+                    program.ask("begin", ordinal, 1024, 50)
+                    self.wait_usage("s", program.pid, device, granted=min(7, SMS[device]))
+                client = next(one for one in self.clients("s") if one["pid"] == program.pid)
+                self.assertEqual(sorted(one["device"] for one in client["usage"]), sorted(devices))
+                for ordinal in range(len(devices)):
+                    self.assertEqual(*program.ask("end", ordinal).split(" of "))
+                program.end()
+
+    def test_what_a_program_is_told_is_of_each(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "strict", "--reserve", 1, "--reserve-mode", "strict")
+        for path, most, sms in (("high", 7, (6, 4)), ("low", 3, (2, 2))):
+            with self.subTest(path):
+                self.gpuctl("create-slice", path, "--max", most)
+                program = Devices(self, path)
+                for device, told in enumerate(program.told()):
+                    for name in ("properties", "attribute", "grid"):
+                        self.assertEqual(told[name], sms[device], (device, told))
+                lines = self.gpuctl("explain", program.pid).stdout.splitlines()
+                for device in (0, 1):
+                    found = [line for line in lines if line.startswith(f"in force on GPU {device}: ")]
+                    self.assertEqual(len(found), 1, lines)
+                    self.assertTrue(found[0].endswith(f"; told of {sms[device]} SMs"), found)
+                    self.assertEqual(self.usage_on(path, program.pid, device)["sms_told"], sms[device])
+                self.assertEqual(program.ask("work", 2, 64, 10).split(), ["0:2", "1:2"])
+
+    def test_memory_is_limited_on_each(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "s", "--memory-max", "100M")
+        first, second = Devices(self, "s"), Devices(self, "s")
+        self.assertEqual([(one["total"], one["free"]) for one in first.told()], [(100 * MIB, 100 * MIB)] * 2)
+        self.assertEqual(first.ask("hold", 0, 60 * MIB), "ok")
+        self.assertEqual(second.ask("hold", 0, 60 * MIB), "refused")
+        self.assertEqual(second.ask("hold", 1, 70 * MIB), "ok")
+        self.assertEqual(first.ask("hold", 1, 60 * MIB), "refused")
+        self.assertEqual([one["free"] for one in first.told()], [40 * MIB, 30 * MIB])
+        self.assertEqual([self.usage_on("s", first.pid, device)["memory"] for device in (0, 1)], [60 * MIB, 0])
+        self.assertEqual([self.usage_on("s", second.pid, device)["memory"] for device in (0, 1)], [0, 70 * MIB])
+        self.assertEqual(first.ask("free", 0), "ok")
+        self.assertEqual(second.ask("hold", 0, 60 * MIB), "ok")
+        self.assertEqual([one["free"] for one in first.told()], [40 * MIB, 30 * MIB])
+
+    def test_show_and_top_name_the_right_one(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "s", "--max", 3)
+        first, second = self.bench_on("0", "s", *LONG), self.bench_on("1", "s", *LONG)
+        for device, program in enumerate((first, second)):
+            program.wait_started()
+            self.wait_usage("s", program.pid, device, granted=3, holding=3)
+
+        def rows(text, column):
+            """What stands in a column for each of the programs."""
+            lines = text.splitlines()
+            head = next(line.split() for line in lines if line.split()[:1] == ["PID"])
+            found = {
+                int(line.split()[0]): line.split()[head.index(column)] for line in lines if re.match(r" *\d+ ", line)
+            }
+            return [found[program.pid] for program in (first, second)]
+
+        self.assertEqual(rows(self.gpuctl("show", "s").stdout, "GPU"), ["0", "1"])
+        top = self.gpuctl("top", "--once").stdout
+        self.assertEqual(rows(top, "GPU"), ["0", "1"])
+        for device in (0, 1):
+            self.assertRegex(top, rf"GPU {device}  gpuctl software GPU .* 3 of {SMS[device]} SMs granted")
+        for program in (first, second):
+            self.assertRightResults(program.stop())
+
+    def test_a_daemon_of_one_of_them_leaves_the_other_alone(self):
+        self.start_daemon(config=instance.ALWAYS_REWRITTEN + "[[device]]\nindex = 1\n")
+        self.assertEqual(
+            [(one["index"], one["uuid"]) for one in self.gpuctl_json("status")["devices"]], [(1, UUIDS[1])]
+        )
+        self.gpuctl("create-slice", "s", "--max", 3, "--memory-max", "100M")
+        program = Devices(self, "s")
+        self.assertEqual([one["properties"] for one in program.told()], [SMS[0], in_pairs(3)])
+        self.assertEqual([one["total"] for one in program.told()], [MEMORY[0], 100 * MIB])
+        self.assertEqual(program.ask("work", 3, 64, 20).split(), ["0:3", "1:3"])
+        program.ask("begin", 1, 1024, 50)
+        self.wait_usage("s", program.pid, 1, granted=3, holding=3)  # by its number in the machine
+        self.assertIn("in force on GPU 1: ", self.gpuctl("explain", program.pid).stdout)
+        self.assertRegex(
+            self.gpuctl("top", "--once").stdout, rf"GPU 1  gpuctl software GPU .* 3 of {SMS[1]} SMs granted"
+        )
+        self.assertEqual(program.ask("hold", 0, 200 * MIB), "ok")
+        self.assertEqual(program.ask("hold", 1, 101 * MIB), "refused")
+        self.assertEqual(*program.ask("end", 1).split(" of "))
+
+
+if __name__ == "__main__":
+    instance.main()

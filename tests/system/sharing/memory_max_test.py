@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""memory_max: what the programs of a slice hold together is limited, and each sees how much that leaves."""
+
+import sys
+
+from tests.system.harness import instance
+
+MIB = 1 << 20
+SUCCESS, OUT_OF_MEMORY = 0, 2
+
+# A program that calls the driver as it is told, a line at a time, and answers each with one line.
+PROGRAM = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+u64 = ctypes.c_uint64
+context, stream = ctypes.c_void_p(), ctypes.c_void_p(0)
+codes = [cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context)]
+print(*codes, flush=True)
+def allocate(name, arguments):
+    address, size, pitch = u64(), u64(arguments[0]), u64()
+    code = {
+        "plain": lambda: cuda.cuMemAlloc_v2(ctypes.byref(address), size),
+        "managed": lambda: cuda.cuMemAllocManaged(ctypes.byref(address), size, 1),
+        "async": lambda: cuda.cuMemAllocAsync(ctypes.byref(address), size, stream),
+        "async_ptsz": lambda: cuda.cuMemAllocAsync_ptsz(ctypes.byref(address), size, stream),
+        "pitch": lambda: cuda.cuMemAllocPitch_v2(
+            ctypes.byref(address), ctypes.byref(pitch), size, u64(arguments[1]), 4),
+    }[name]()
+    return code, address.value
+class Properties(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int), ("handles", ctypes.c_int), ("location", ctypes.c_int * 2),
+                ("windows", ctypes.c_void_p), ("flags", ctypes.c_ubyte * 8)]
+ON_DEVICE = Properties(type=1, location=(1, 0))
+for line in sys.stdin:
+    verb, *words = line.split()
+    numbers = [int(word) for word in words if word.isdigit()]
+    if verb == "allocate":
+        print(*allocate(words[0], numbers), flush=True)
+    elif verb == "create":
+        handle, size = u64(), u64(numbers[0])
+        code = cuda.cuMemCreate(ctypes.byref(handle), size, ctypes.byref(ON_DEVICE), u64())
+        print(code, handle.value, flush=True)
+    elif verb == "map":
+        address, handle, size = u64(), u64(numbers[0]), u64(numbers[1])
+        codes = [cuda.cuMemAddressReserve(ctypes.byref(address), size, u64(), u64(), u64()),
+                 cuda.cuMemMap(address, size, u64(), handle, u64())]
+        print(*codes, address.value, flush=True)
+    elif verb == "release":
+        print(cuda.cuMemRelease(u64(numbers[0])), flush=True)
+    elif verb == "unmap":
+        print(cuda.cuMemUnmap(u64(numbers[0]), u64(numbers[1])), flush=True)
+    elif verb == "free":
+        print(cuda.cuMemFree_v2(u64(numbers[0])), flush=True)
+    elif verb == "free_async":
+        print(cuda.cuMemFreeAsync(u64(numbers[0]), stream), cuda.cuStreamSynchronize(stream), flush=True)
+    elif verb == "reset":
+        codes = [cuda.cuDevicePrimaryCtxReset_v2(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)]
+        print(*codes, cuda.cuCtxSetCurrent(context), flush=True)
+    elif verb == "info":
+        free, total = u64(), u64()
+        print(cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)), free.value, total.value, flush=True)
+"""
+
+
+class MemoryProgram(instance.Conversation):
+    def __init__(self, test, slice_path):
+        super().__init__(test, [instance.GPUCTL, "run", "--slice", slice_path, sys.executable, "-c", PROGRAM], test.env)
+        test.assertEqual(self.answer("its start"), "0 0 0")
+
+    def numbers(self, *words):
+        return [int(word) for word in self.ask(*words).split()]
+
+    def allocate(self, size, how="plain", height=1):
+        """The result and the address."""
+        return self.numbers("allocate", how, size, height)
+
+    def must_allocate(self, size, how="plain", height=1):
+        code, address = self.allocate(size, how, height)
+        if code != SUCCESS:
+            raise AssertionError(f"{how} of {size}: {code}")
+        return address
+
+    def info(self):
+        """Free and total bytes as the driver is said to have."""
+        code, free, total = self.numbers("info")
+        if code != SUCCESS:
+            raise AssertionError(f"cuMemGetInfo: {code}")
+        return free, total
+
+
+class MemoryMax(instance.SystemTest):
+    def start_limited(self, limit="64M"):
+        self.start_daemon()
+        self.gpuctl("create-slice", "s", "--memory-max", limit)
+
+    def test_two_programs_share_the_limit(self):
+        self.start_limited()
+        one, two = MemoryProgram(self, "s"), MemoryProgram(self, "s")
+        self.assertEqual(one.info(), (64 * MIB, 64 * MIB))
+        first = one.must_allocate(40 * MIB)
+        self.assertEqual(two.info(), (24 * MIB, 64 * MIB))
+        self.assertEqual(two.allocate(25 * MIB)[0], OUT_OF_MEMORY)
+        two.must_allocate(24 * MIB)
+        self.assertEqual(one.allocate(1)[0], OUT_OF_MEMORY)
+        self.assertEqual(one.info(), (0, 64 * MIB))
+        self.assertEqual(self.usage("s", one.pid)["memory"], 40 * MIB)
+        self.assertEqual(one.numbers("free", first), [SUCCESS])
+        self.assertEqual(two.info(), (40 * MIB, 64 * MIB))
+        two.must_allocate(40 * MIB)
+
+    def test_every_kind_of_allocation_counts(self):
+        self.start_limited()
+        program = MemoryProgram(self, "s")
+        for how in ("plain", "managed", "async", "async_ptsz"):
+            with self.subTest(how):
+                address = program.must_allocate(60 * MIB, how)
+                self.assertEqual(program.info(), (4 * MIB, 64 * MIB))
+                self.assertEqual(program.allocate(5 * MIB, how)[0], OUT_OF_MEMORY)
+                freed = program.numbers("free_async" if how.startswith("async") else "free", address)
+                self.assertEqual(set(freed), {SUCCESS})
+                self.assertEqual(program.info(), (64 * MIB, 64 * MIB))
+        address = program.must_allocate(500, "pitch", 1024)  # rows of 512 bytes
+        self.assertEqual(program.info(), (64 * MIB - MIB // 2, 64 * MIB))
+        self.assertEqual(program.allocate(MIB, "pitch", 64)[0], OUT_OF_MEMORY)
+        self.assertEqual(program.numbers("free", address), [SUCCESS])
+        self.assertEqual(program.info(), (64 * MIB, 64 * MIB))
+
+    def test_physical_memory_counts_until_its_last_use(self):
+        """With a handle, or mapped: what is released while it is mapped counts until it is unmapped."""
+        self.start_limited()
+        program = MemoryProgram(self, "s")
+        code, handle = program.numbers("create", 60 * MIB)
+        self.assertEqual(code, SUCCESS)
+        self.assertEqual(program.info(), (4 * MIB, 64 * MIB))
+        self.assertEqual(program.numbers("create", 6 * MIB)[0], OUT_OF_MEMORY)
+        *codes, address = program.numbers("map", handle, 60 * MIB)
+        self.assertEqual(codes, [SUCCESS, SUCCESS])
+        self.assertEqual(program.numbers("release", handle), [SUCCESS])
+        self.assertEqual(program.info(), (4 * MIB, 64 * MIB))
+        self.assertEqual(program.allocate(6 * MIB)[0], OUT_OF_MEMORY)
+        self.assertEqual(program.numbers("unmap", address, 60 * MIB), [SUCCESS])
+        self.assertEqual(program.info(), (64 * MIB, 64 * MIB))
+        self.assertEqual(program.numbers("create", 64 * MIB)[0], SUCCESS)
+
+    def test_what_fails_does_not_count(self):
+        self.start_limited("100T")
+        program = MemoryProgram(self, "s")
+        free, total = program.info()
+        self.assertLess(total, 100 * MIB * MIB)  # the GPU has less
+        self.assertEqual(program.allocate(total + 1)[0], OUT_OF_MEMORY)
+        self.assertEqual(program.numbers("free", 4096), [1])
+        self.gpuctl("set", "s", f"memory-max={64 * MIB}")
+        program.must_allocate(64 * MIB)
+
+    def test_the_limit_changes_under_a_program(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "s")
+        program = MemoryProgram(self, "s")
+        free, total = program.info()
+        self.assertGreater(total, 64 * MIB)
+        program.must_allocate(40 * MIB)
+        self.gpuctl("set", "s", "memory-max=32M")
+        self.assertEqual(program.info(), (0, 32 * MIB))
+        self.assertEqual(program.allocate(1)[0], OUT_OF_MEMORY)
+        self.gpuctl("set", "s", "memory-max=48M")
+        self.assertEqual(program.info(), (8 * MIB, 48 * MIB))
+        program.must_allocate(8 * MIB)
+        self.gpuctl("set", "s", "memory-max=none")
+        self.assertEqual(program.info()[1], total)
+        program.must_allocate(64 * MIB)
+
+    def test_a_dead_program_and_a_reset_context_hold_nothing(self):
+        self.start_limited()
+        one, two = MemoryProgram(self, "s"), MemoryProgram(self, "s")
+        one.must_allocate(64 * MIB)
+        self.assertEqual(two.allocate(MIB)[0], OUT_OF_MEMORY)
+        one.process.kill()
+        instance.wait_until(lambda: two.info()[0] == 64 * MIB, "the memory of a dead program")
+        two.must_allocate(64 * MIB)
+        self.assertEqual(two.numbers("reset"), [SUCCESS] * 3)
+        self.assertEqual(two.info(), (64 * MIB, 64 * MIB))
+
+    def test_the_limit_outlives_the_daemon(self):
+        self.start_limited()
+        program = MemoryProgram(self, "s")
+        address = program.must_allocate(40 * MIB)
+        self.daemon.kill()
+        self.assertEqual(program.allocate(25 * MIB)[0], OUT_OF_MEMORY)
+        self.assertEqual(program.info(), (24 * MIB, 64 * MIB))
+        self.start_daemon()
+        instance.wait_until(lambda: self.clients("s"), "the program to come back")
+        other = MemoryProgram(self, "s")
+        instance.wait_until(lambda: other.info() == (24 * MIB, 64 * MIB), "what it holds to count again")
+        self.assertEqual(program.numbers("free", address), [SUCCESS])
+        other.must_allocate(64 * MIB)
+
+
+if __name__ == "__main__":
+    instance.main()
