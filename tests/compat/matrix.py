@@ -100,9 +100,7 @@ class Matrix:
         with self.lab.mode(mode):
             others = sorted({cell.build for cell in self.cells} - set(FIRST_BUILDS))
             for builds in (FIRST_BUILDS, *([build] for build in others)):
-                together = [
-                    cell for cell in self.cells if cell.program.name not in self.alone and cell.build in builds
-                ]
+                together = [cell for cell in self.cells if cell.program.name not in self.alone and cell.build in builds]
                 if together:
                     self.run_phases(mode, runs, together, self.jobs)
             alone = [cell for cell in self.cells if cell.program.name in self.alone]

@@ -73,6 +73,8 @@ Options parse_options(int argc, char** argv, int& exit_status) {
                                       : "unexpected argument '" + extra + "'",
                             CLI::ExitCodes::ExtrasError);
     }
+    if (options.check_config + options.probe + options.mps_control > 1)
+      throw CLI::ParseError("give one of --check-config, --probe and --mps-control", CLI::ExitCodes::ExcludesError);
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();
     exit_status = 0;

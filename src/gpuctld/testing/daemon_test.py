@@ -45,6 +45,7 @@ class DaemonTest(DaemonTestCase):
             (["--evict-storm", "0"], "--evict-storm: " + not_usec % "0"),
             (["--socket"], "--socket needs a value: --socket PATH"),
             (["--state", "a", "--state", "b"], "--state is given twice; give it once"),
+            (["--mps-control", "--probe"], "give one of --check-config, --probe and --mps-control"),
         ):
             daemon = self.spawn(*arguments)
             output, errors = daemon.communicate(timeout=20)

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Bad input is answered with one clear line, and nothing has changed: configuration, command line, socket, fatbin."""
 
 import random

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Users who ask for more than their budgets: root's calls are answered meanwhile, and the daemon stays small."""
 
 import contextlib

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Accidents befall the daemon and its clients; after each all is well: chaos_test.py.
 
 chaos_test.py --minutes N --seed S goes on with accidents in random order for that long (scripts/chaos.sh). What holds

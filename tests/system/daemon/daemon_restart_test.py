@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """gpuctld dies by SIGKILL and comes back: slices are there again, clients reattach by themselves, no result is
 wrong."""
 

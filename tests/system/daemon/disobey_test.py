@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A program that gives SMs back too late, because its thread blocks take too long: reported or killed, as told."""
 
 import signal

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A daemon that lies: a program computes what it computes plain, and asks a daemon that refuses it less and less."""
 
 import array

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Ordinary users attack the daemon; root's calls and other users' programs go on: hostile_user_test.py.
 
 Without --minutes each attack (attacks.py) is made once, all at the same time. With it, processes of three users attack

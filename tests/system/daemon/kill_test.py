@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """gpuctl kill: programs end, by pid and by slice, what they had is free at once, and nobody beside them notices."""
 
 import os

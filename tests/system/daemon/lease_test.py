@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A program that is stopped loses its demand, not its life: others get its SMs, and it goes on when it is continued."""
 
 import os

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """gpuctld where the only driver is the software GPU's, which nobody asked for: it manages nothing, says why, and no
 program runs under it."""
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """gpuctl top on a terminal: what it draws, that it follows the terminal's size, and that it leaves it as it was."""
 
 import fcntl

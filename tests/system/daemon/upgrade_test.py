@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A daemon and libraries of different versions: programs of either are right, and nobody asks without end.
 
 What has another version of the stub page runs without limits; one line each in the daemon's log and the program's trace

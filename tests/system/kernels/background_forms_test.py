@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Long images with machine code do not hold up a program: their persistent forms are compiled beside it. The software
 GPU compiles for as long as a file is not there, so each test says when that is over."""
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """gpuslice-bench by itself, without gpuctl: what it prints, how it keeps time, and how it refuses wrong usage."""
 
 import subprocess

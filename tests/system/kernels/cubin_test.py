@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Front ends that compile to a cubin themselves: their kernels are preemptible, because the PTX was seen on the way.
 
 The software GPU runs no machine code. So a program that loads a cubin runs there only if the rewritten PTX was loaded

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Programs built by nvcc with the shared CUDA runtime run unmodified under gpuctl run on the software GPU; one with the
 static runtime is refused in one clear line."""
 

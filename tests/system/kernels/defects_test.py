@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Kernels that other rewriters got wrong leave what they should: in their original form, rewritten, and under
 evictions."""
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """gpuslice-nvcc is nvcc, but for what it adds; and what it makes runs in a slice by itself."""
 
 import os

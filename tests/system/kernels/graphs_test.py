@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Kernels in CUDA graphs are evicted as others are: results are right, launches counted, forms explained."""
 
 import re

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A kernel whose blocks can run but one block-task each (tests/driver/guarded.cc) is evicted between them, and each of
 its block-tasks runs once all the same."""
 

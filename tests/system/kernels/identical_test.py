@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Each kernel in its persistent form leaves the same memory, bit for bit, as the original does."""
 
 from tests.system.harness import instance

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """pair-forms measures both forms of a kernel of several steps, and notices one that leaves something else."""
 
 from tests.system.harness import instance

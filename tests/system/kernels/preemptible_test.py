@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A kernel written preemptible by hand (examples/preemptible.cu) is evicted, and gives right results all the same."""
 
 import re

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """What <gpuslice/gpuslice.h> offers a program that is linked with -lgpuslice and started without gpuctl run."""
 
 from tests.system.harness import instance, slice_shell

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Random kernels leave the same memory rewritten as they do in their original form, evicted or not: random_test.py.
 
 random_test.py --seeds FIRST:END --hours H tries more of them, END not included, until one fails or time is over.

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """gpuctl set shrinks a kernel while it runs, and grows it again: SMs change hands, the kernel and its result do not.
 And what nobody demands is for those who have something to run."""
 

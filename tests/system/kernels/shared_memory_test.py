@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Dynamic shared memory begins where it begins in the original form, however much of it a launch has
 (tests/driver/shared_memory.cc)."""
 

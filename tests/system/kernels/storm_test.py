@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Evictions by the hundred, at any moment of a kernel, change no result: storm_test.py KERNEL.
 
 Once more where all block-tasks count as short, as they do on a GPU, so that workers claim without having looked.

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Four streams of one process with long kernels at the same time, evicted at any moment, two of them latency-critical:
 every word of every result is right."""
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Every kernel of gpuslice-bench, all its launches: rewritten, and under evictions at any moment, the same results."""
 
 import json

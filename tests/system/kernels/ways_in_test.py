@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """However a program comes to launch its kernels, they are evicted as others are, and every result is right
 (tests/driver/ways_in.cc)."""
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Workers end so that blocks of greater priority get in: a program with that priority starts on the SMs of a rewritten
 kernel before that one is over, with no grant changed. The kernels themselves say when their blocks began."""
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """gpuctl run leaves a program as it is - arguments, environment, exit status, signals - and covers its children."""
 
 import signal

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A client dies by SIGKILL in the middle of a kernel: its grant is free at once, and others go on with it."""
 
 from tests.system.harness import instance

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Programs that treat their own process badly do in a slice what they do plain."""
 
 import os

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A driver function that fails under libgpuslice's feet: one at a time, early and late, once and from then on.
 
 A proxy (tests/injection/proxy.cc) stands in front of the software GPU's libcuda.so.1 and answers with an error where

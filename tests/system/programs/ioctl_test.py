@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """ioctl passes through libgpuslice as if it were not there: same results, same errno, in threads, handlers and
 children."""
 

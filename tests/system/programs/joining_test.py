@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Launches that are confined follow one another without a word to the program's stream; whoever looks at what that
 stream has done, in whichever way, sees all of them done."""
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Real programs (tests/programs): what they compute is the same plain, in a slice, and in a storm of evictions."""
 
 import re

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """gpuctl run is the program: signals sent to it do what they do to the program alone, and its status is the
 program's."""
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A program whose libgpuslice gets no memory, threads or descriptors from the system behaves as it does plain."""
 
 import re

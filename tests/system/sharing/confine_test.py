@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A slice confines its programs to whole SMs: blocks say on which one they ran, while the slice's maximum is moved
 under one running kernel. (%smid counts the SMs of a process by itself, so a grant of 3 is those numbered 0 to 2.)"""
 

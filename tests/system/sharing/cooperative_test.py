@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Cooperative launches, whose blocks wait for each other: as the driver does them, but when the slice has SMs."""
 
 import sys

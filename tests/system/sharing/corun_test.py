@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """bench/corun.sh on the software GPU: one small cell, what it leaves, and how it says what it did not run. No
 speeds."""
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Every launch is demand, however short: one that runs in its original form takes SMs from whoever holds them, as a
 long one does, and one of a slice with a maximum of zero does not start. The kernels themselves say when they began."""
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Two GPUs: what holds for a slice holds on each by itself, and what happens on one does not touch the other."""
 
 import re

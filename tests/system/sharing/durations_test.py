@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Policies for jobs know how long launches take that cannot be evicted: they are timed, and remembered by kernel."""
 
 import sys

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """ANTT, DNTT and STP while programs run: what the daemon says follows from the launches that it records."""
 
 import json

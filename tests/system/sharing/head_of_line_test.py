@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A short kernel waits for a whole batch kernel when nobody manages the GPU, and not in a slice with a reserve.
 
 Not a benchmark: first-come-first-served dispatch lets each launch wait for half a second and more, a reserve lets it

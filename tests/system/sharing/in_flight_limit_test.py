@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """How far ahead of the GPU a program may launch what cannot be evicted: many short kernels, few long ones."""
 
 import sys

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Kernels keep their original form while nothing in force needs them to give SMs back, and get the other one, live,
 when something does; a slice's priority is that of its programs' streams."""
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """memory_max: what the programs of a slice hold together is limited, and each sees how much that leaves."""
 
 import sys

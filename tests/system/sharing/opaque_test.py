@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Kernels that have no other form are confined to the SMs of their slice: with right results, in the order of their
 streams, and apart from those of other slices."""
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Policies for jobs: turns in time instead of SMs side by side, changed live, kept over a restart."""
 
 import sys

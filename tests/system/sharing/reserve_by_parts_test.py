@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Beside kept reserves alone, kernels that could be evicted keep their original form, confined to the SMs that are left
 (reserve_by_parts), and get the other form back when something else comes into force."""
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A reserve in mode active, which is the default: kept while its slice is active, between its launches too, and lent
 when it is not."""
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """policy=sim: two kernels run at once, divided by what is learnt of them meanwhile, and that is kept over a restart."""
 
 import json

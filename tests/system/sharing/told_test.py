@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """What a program is told of its GPU is what is guaranteed to its slice: the same number of SMs by every way to ask,
 from the first question to the end of the program, and the same memory."""
 
