@@ -15,16 +15,16 @@ CapSM excess(CapSM a, CapSM b) {
   return a > b ? CapSM{a.count - b.count} : CapSM{};
 }
 
-/// Calls `visit` for the node and those above it, up to but without the root.
+/// Calls `visit` with the index of the node and of those above it, up to but without the root.
 template <class Visit>
 void each_below_root(std::span<const sched::NodeInput> nodes, std::size_t index, Visit visit) {
-  for (std::size_t n = index; nodes[n].parent >= 0; n = static_cast<std::size_t>(nodes[n].parent)) visit(nodes[n]);
+  for (std::size_t n = index; nodes[n].parent >= 0; n = static_cast<std::size_t>(nodes[n].parent)) visit(n);
 }
 
 /// Whether others may use the slice's reserve until the slice has work.
 bool may_be_lent(std::span<const sched::NodeInput> nodes, std::size_t index) {
   bool lent = false;
-  each_below_root(nodes, index, [&](const sched::NodeInput& node) { lent |= node.reserve > CapSM{} && !node.strict; });
+  each_below_root(nodes, index, [&](std::size_t n) { lent |= nodes[n].reserve > CapSM{} && !nodes[n].strict; });
   return lent;
 }
 
@@ -37,9 +37,8 @@ CapSM demand_that_counts(const DeviceInputs& inputs, std::size_t index, bool all
   // If no client has to give SMs back, the numbers only show what each wants.
   if (inputs.where.time_sliced || !free || all_free) return CapSM{client.demand};
   std::size_t with_reserve = client.node;
-  each_below_root(inputs.nodes, client.node, [&](const sched::NodeInput& node) {
-    if (node.reserve >= inputs.nodes[with_reserve].reserve)
-      with_reserve = static_cast<std::size_t>(&node - inputs.nodes.data());
+  each_below_root(inputs.nodes, client.node, [&](std::size_t n) {
+    if (inputs.nodes[n].reserve >= inputs.nodes[with_reserve].reserve) with_reserve = n;
   });
   if (inputs.nodes[with_reserve].parent < 0) return {};
   const CapSM counts = std::min(CapSM{client.demand}, left[with_reserve]);
@@ -55,15 +54,11 @@ std::span<const sched::NodeInput> tree_to_divide(const DeviceInputs& inputs, boo
   if (inputs.where.time_sliced || all_free || std::ranges::none_of(decision.clients, is_free)) return inputs.nodes;
   std::vector<sched::NodeInput>& nodes = decision.divided_nodes;
   nodes.assign(inputs.nodes.begin(), inputs.nodes.end());
-  for (sched::NodeInput& node : nodes) node.max = std::min(node.max, node.reserve);
+  for (sched::NodeInput& node : std::span(nodes).subspan(1)) node.max = std::min(node.max, node.reserve);
   for (std::size_t i = 0; i < inputs.clients.size(); ++i) {
     if (decision.clients[i].free) continue;
-    const std::size_t at = inputs.clients[i].node;
-    each_below_root(inputs.nodes, at, [&](const sched::NodeInput& node) {
-      nodes[static_cast<std::size_t>(&node - inputs.nodes.data())].max = node.max;
-    });
+    each_below_root(nodes, inputs.clients[i].node, [&](std::size_t n) { nodes[n].max = inputs.nodes[n].max; });
   }
-  nodes.front().max = inputs.nodes.front().max;
   return nodes;
 }
 

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <utility>
 
-#include "gpuctld/host/child_program.h"
 #include "gpuctld/host/mps_question.h"
 
 namespace gpuctl::daemon {
@@ -42,6 +41,17 @@ std::vector<std::int32_t> pids_in(std::string_view answer) {
     if (error == std::errc{} && end == line.data() + line.size() && pid > 0) pids.push_back(pid);
   }
   return pids;
+}
+
+Result<std::shared_ptr<ChildProgram>> start_mps_control(asio::io_context& context, const std::string& program,
+                                                        const std::string& pipe_directory, const std::string& command,
+                                                        ChildProgram::Done done) {
+  return ChildProgram::start(context, program, {"CUDA_MPS_PIPE_DIRECTORY=" + pipe_directory}, command + "\n",
+                             std::move(done));
+}
+
+std::string no_mps_answer(const std::string& asked, std::chrono::milliseconds within) {
+  return asked + " did not answer within " + std::to_string(within.count()) + " ms";
 }
 
 void MpsControl::terminate(Place place, std::vector<std::int32_t> pids, Done done) {
@@ -85,8 +95,7 @@ void MpsControl::restart_deadline() {
   timer_.async_wait([this, deadline, mine = generation_](error_code error) {
     if (error || mine != generation_) return;
     const Place& place = tasks_.front().place;
-    fail_all((place.socket.empty() ? place.program : place.socket) + " did not answer within " +
-             std::to_string(deadline.count()) + " ms");
+    fail_all(no_mps_answer(place.socket.empty() ? place.program : place.socket, deadline));
   });
 }
 
@@ -112,8 +121,7 @@ Result<void> MpsControl::start(const std::string& command, Heard heard) {
     give_up_ = [asked = std::move(*question)] { asked->cancel(); };
     return {};
   }
-  auto child = ChildProgram::start(context_, place.program, {"CUDA_MPS_PIPE_DIRECTORY=" + place.pipe_directory},
-                                   command + "\n", std::move(heard));
+  auto child = start_mps_control(context_, place.program, place.pipe_directory, command, std::move(heard));
   if (!child) return child.error();
   give_up_ = [started = std::move(*child)] { started->kill(); };
   return {};

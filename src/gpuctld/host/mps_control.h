@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "gpuctld/host/child_program.h"
 
 namespace gpuctl::daemon {
 
@@ -27,6 +28,13 @@ inline constexpr std::chrono::milliseconds kMpsLookEvery{20};
 
 /// The process ids in an answer of the control program, one a line. Other lines are ignored.
 std::vector<std::int32_t> pids_in(std::string_view answer);
+
+/// Starts MPS's control program for one command, given without the end of its line. `done`: as for ChildProgram::start.
+Result<std::shared_ptr<ChildProgram>> start_mps_control(boost::asio::io_context& context, const std::string& program,
+                                                        const std::string& pipe_directory, const std::string& command,
+                                                        ChildProgram::Done done);
+/// The reason where `asked` gave no answer in that time.
+std::string no_mps_answer(const std::string& asked, std::chrono::milliseconds within);
 
 /// Everything is called on the thread that runs the io_context.
 class MpsControl {
@@ -63,7 +71,7 @@ class MpsControl {
     std::int32_t server, client;
   };
   using Next = std::function<void(const std::string& output)>;
-  using Heard = std::function<void(const Result<std::string>& output)>;
+  using Heard = ChildProgram::Done;
 
   void begin();
   void run(const std::string& command, Next next);

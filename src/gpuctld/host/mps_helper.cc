@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "base/one_line.h"
-#include "gpuctld/host/child_program.h"
 #include "gpuctld/host/mps.h"
 #include "gpuctld/host/mps_control.h"
 
@@ -69,13 +68,13 @@ Result<std::string> run_mps_command(const std::string& command) {
   if (!mps_active()) return fail(directory + ": no MPS serves there that root or this process's user started");
   std::optional<Result<std::string>> heard;
   boost::asio::io_context context(1);
-  const auto child = ChildProgram::start(context, program, {"CUDA_MPS_PIPE_DIRECTORY=" + directory}, command + "\n",
-                                         [&heard](const Result<std::string>& output) { heard = output; });
+  const auto child = start_mps_control(context, program, directory, command,
+                                       [&heard](const Result<std::string>& output) { heard = output; });
   if (!child) return child.error();
   context.run_for(kMpsDeadline);
   if (heard) return std::move(*heard);
   (*child)->kill();
-  return fail(program + " did not answer within " + std::to_string(kMpsDeadline.count()) + " ms");
+  return fail(no_mps_answer(program, kMpsDeadline));
 }
 
 }  // namespace
