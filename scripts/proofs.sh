@@ -27,7 +27,7 @@ survive 1 storms-sliced    compat/run.py --no-mps --jobs 12 --builds $other_buil
 survive-mps 1 storms-mps   compat/run.py --mps --jobs 12 --builds $other_builds,ptx --runs storm
 faults 2  endings          compat/endings.py --both-modes 3
 faults 4  faults-mps       compat/faults.py --mps 50
-faults 6  faults-late      compat/faults.py --no-mps --at-once 1 --only fault_ 40
+faults 6  faults-late      compat/faults.py --no-mps --at-once 1 --only fault_* 40
 faults 4  starts           compat/starts.py --both-modes 300
 corun 5   short-train      corun --only-ls short --only-batch train --configurations $short_train
 corun 5   short-compute    corun --only-ls short --only-batch compute-100us --configurations $short_compute

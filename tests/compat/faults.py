@@ -18,6 +18,7 @@ import threading
 import time
 
 from compare import difference
+from head import is_chosen
 from lab import MPS, TIME_SLICED
 from single import SHORT, Session, parser
 from table import aligned
@@ -244,13 +245,15 @@ def main():
         metavar="I/N",
         help="every N-th kind from the I-th on, to run N of these side by side (default: 1/1)",
     )
-    options.add_argument("--only", default="", metavar="TEXT", help="programs whose names hold that")
+    options.add_argument(
+        "--only", default="*", metavar="PATTERN,...", help="names of programs, as the shell matches them"
+    )
     options = options.parse_args()
     options.modes = options.modes or (TIME_SLICED, MPS)
     session = Session(options)
     status = 0
     with session.open():
-        programs = session.programs(lambda program: program.at_fault and options.only in program.name)
+        programs = session.programs(lambda program: program.at_fault and is_chosen(program.name, options.only))
         short = session.programs(lambda program: program.name == SHORT)
         if not programs or not short:
             print("compat: no fault programs, or no short one", file=sys.stderr)

@@ -3,6 +3,7 @@ of which the first is `compat:` and says the feature. The head ends at the first
 
 import dataclasses
 import difflib
+import fnmatch
 import pathlib
 import re
 import shlex
@@ -106,6 +107,11 @@ def read_all(directory, suffix=".cu"):
         except HeadError as error:
             errors.append((path.stem, str(error)))
     return programs, errors
+
+
+def is_chosen(name, patterns):
+    """Whether one of the patterns, divided by commas, matches the name as the shell does."""
+    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns.split(","))
 
 
 def lacks(program, gpu_arch, gpus, without, software):

@@ -7,7 +7,6 @@ took. Exit status 0: all that were counted are right; 1: some are not; 2: it cou
 run here."""
 
 import argparse
-import fnmatch
 import importlib.util
 import json
 import os
@@ -18,7 +17,7 @@ import sys
 import tempfile
 
 from execute import Deadline, end_on_signals, kill_all
-from head import BUILDS, PYTHON_BUILD, lacks, read_all
+from head import BUILDS, PYTHON_BUILD, is_chosen, lacks, read_all
 from lab import MPS, SOFTWARE, TIME_SLICED, LabOfModes, gpus
 from matrix import FIRST_BUILDS, RIGHT, RUNS, SKIPPED, WRONG, Cell, Matrix, Row, empty
 from table import all_right, document, report
@@ -78,10 +77,6 @@ def parse_arguments(arguments=None):
         if name not in BUILDS:
             parser.error(f"no such build: {name}")
     return options
-
-
-def is_chosen(name, patterns):
-    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns.split(","))
 
 
 def chosen(options, found, arch, count):
