@@ -20,6 +20,7 @@ from head import BUILDS
 ERROR = re.compile(r"\berror\b|\bfatal\b|undefined reference", re.IGNORECASE)
 COMPILE_LIMIT_S = 300
 SOFTWARE_ARCH = "90"
+COMMON = pathlib.Path(__file__).resolve().parent / "programs/common"  # headers of several rooms
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +80,7 @@ class Builder:
             "-O2",
             *code_options(build, arch, self.software),
             *program.flags,
+            f"-I{COMMON}",
             "-MMD",
             "-MF",
             f"{to}.d",

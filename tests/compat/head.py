@@ -99,10 +99,12 @@ def _program(path, said):
 
 
 def read_all(directory, suffix=".cu"):
-    """The programs of a directory by name, and one line for each whose head is wrong."""
-    programs, errors = [], []
-    for path in sorted(pathlib.Path(directory).glob(f"*{suffix}")):
+    """The programs of a directory and its rooms by name, and one line for each whose head or name is wrong."""
+    programs, errors, places = [], [], {}
+    for path in sorted(pathlib.Path(directory).rglob(f"*{suffix}"), key=lambda path: (path.name, path)):
         try:
+            if places.setdefault(path.name, path) != path:
+                raise HeadError(f"{path.name} is in {places[path.name].parent.name} and in {path.parent.name}")
             programs.append(parse(path, path.read_text(encoding="utf-8")))
         except HeadError as error:
             errors.append((path.stem, str(error)))

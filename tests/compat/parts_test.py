@@ -82,6 +82,15 @@ class Head(unittest.TestCase):
         self.assertIn("two GPUs", head.lacks(peer, "90", 1, (), False))
         self.assertIn("file", head.lacks(peer, "90", 2, ("file",), False))
 
+    def test_a_name_is_taken_once(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            for room in ("copies", "streams"):
+                (pathlib.Path(scratch) / room).mkdir()
+                (pathlib.Path(scratch) / room / "same.cu").write_text("// compat: anything\n")
+            programs, errors = head.read_all(scratch)
+        self.assertEqual(["same"], [program.name for program in programs])
+        self.assertEqual([("same", "same.cu is in copies and in streams")], errors)
+
     def test_every_program_of_the_suite_has_a_head(self):
         for directory, suffix in (("programs", ".cu"), ("frameworks", "_program.py")):
             programs, errors = head.read_all(HERE / directory, suffix)

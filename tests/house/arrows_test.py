@@ -79,7 +79,12 @@ class Arrows(unittest.TestCase):
     def test_no_folder_is_too_full(self):
         """Rooms, and parts without rooms."""
         code, kernels, system_tests = (".h", ".cc"), (".h", ".cc", ".cu", ".cuh"), (".py",)
-        parts = ((SOURCE, code), (ROOT / "kernels", kernels), (ROOT / "tests/system", system_tests))
+        parts = (
+            (SOURCE, code),
+            (ROOT / "kernels", kernels),
+            (ROOT / "tests/system", system_tests),
+            (ROOT / "tests/compat/programs", kernels),
+        )
         for part, suffixes in parts:
             for folder in (part, *(path for path in part.rglob("*") if path.is_dir())):
                 sources = [path for path in folder.iterdir() if path.suffix in suffixes]

@@ -29,7 +29,7 @@ MAY_BE_LONG = (
     "src/softgpu/api/fault_test.cc",
     "src/softgpu/api/per_thread.h",
     "src/softgpu/cudart/driver.h",
-    "tests/compat/programs/cufft_callback.cu",
+    "tests/compat/programs/libraries/cufft_callback.cu",
 )
 
 
