@@ -17,6 +17,8 @@ namespace {
 
 /// MPS's control program says this, and its status is 0.
 constexpr std::string_view kNoPrivileges = "Insufficient privileges";
+/// Its answer to `terminate_client` that did so.
+constexpr std::string_view kSuccess = "0";
 
 /// What to do about that.
 std::string of_another_user(const MpsControl::Place& place) {
@@ -161,7 +163,8 @@ void MpsControl::terminate_next() {
       });
 }
 
-/// A client that MPS refused to terminate is not waited for. It may have left by itself.
+/// A client that MPS refused to terminate is not waited for. It may have left by itself. One that MPS says it terminated
+/// is, as its successors begin sooner once it is gone. But an idle one stays listed until it calls the driver again.
 void MpsControl::wait_until_gone(Listed client, std::string said, bool refused, steady_clock::time_point since) {
   run("get_client_list " + std::to_string(client.server), [=, this](const std::string& output) {
     const std::vector<std::int32_t> clients = pids_in(output);
@@ -172,7 +175,7 @@ void MpsControl::wait_until_gone(Listed client, std::string said, bool refused, 
                                 (refused ? "" : std::to_string(kMpsListedFor.count()) + " ms ") +
                                 "after terminate_client";
       answer(client.client,
-             gone ? Outcome{Outcome::terminated, ""}
+             gone || said == kSuccess ? Outcome{Outcome::terminated, ""}
                   : Outcome{Outcome::failed, still + (said.empty() ? "" : ", which said '" + said + "'")});
       return terminate_next();
     }
