@@ -28,6 +28,7 @@ PAGE_BYTES = 32768
 GRANT, USAGE = 64 // 4, (64 + 64 * 16) // 4
 CAPSM, EPOCH, DECIDED_NS = GRANT, GRANT + 4, (GRANT + 6) // 2
 DEMAND, HOLDING, APPLIED_EPOCH, OUTSTANDING = USAGE, USAGE + 1, USAGE + 2, USAGE + 3
+SMS = 64  # the most that the software GPU has
 SLICES = 20
 TIMED = 16  # clients that have something to run while grants are timed
 AT_WORK = 20  # while nothing changes, with an SM each: if they wanted more than there are, they would take turns
@@ -67,7 +68,7 @@ class Client:
 class Daemon:
     def __init__(self, build, scratch):
         self.socket = scratch / "io.gpuctl"
-        self.environment = {**os.environ, "SOFTGPU_TABLE": str(scratch / "softgpu"), "SOFTGPU_SMS": "132"}
+        self.environment = {**os.environ, "SOFTGPU_TABLE": str(scratch / "softgpu"), "SOFTGPU_SMS": str(SMS)}
         config = scratch / "gpuctl.toml"
         config.write_text("[daemon]\nalways_preemptible = true\n")
         command = [build / "src/gpuctld/gpuctld", "--socket", self.socket, "--state", scratch / "state",
@@ -105,7 +106,7 @@ def time_grants(daemon, clients):
     """One client after the other has something to run, and so much that its grant changes."""
     chosen = random.Random(1).sample(clients, TIMED)
     for client in chosen[1:]:
-        client.work(132)
+        client.work(SMS)
         client.kick()
     one = chosen[0]
     seen, asked = array.array("d"), array.array("d")
@@ -114,7 +115,7 @@ def time_grants(daemon, clients):
         for client in chosen:
             client.follow()
         epoch = one.words[EPOCH]
-        one.work(132 if turn % 2 else 0)
+        one.work(SMS if turn % 2 else 0)
         began = time.monotonic_ns()
         one.kick()
         while one.words[EPOCH] == epoch:

@@ -76,6 +76,7 @@ class Client {
   /// Appends the launches that ended since the last call to `records`: at most ipc::kRecords. Their times are not
   /// checked.
   void take_records(std::vector<ipc::Record>& records);
+  bool has_records() const { return ipc::load(stub_->records_written) != records_read_; }
 
   /// Bytes of the device's memory that it holds, or may hold by what it was granted; at most `size`.
   std::uint64_t memory(std::size_t slot, std::uint64_t size) const;

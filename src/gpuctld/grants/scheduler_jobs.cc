@@ -105,26 +105,31 @@ std::uint64_t Scheduler::again_ns() const {
   return again;
 }
 
+/// Learns from the launches that the client reported, within its user's budget.
+void Scheduler::learn_from(Client& client, std::uint64_t now_ns) {
+  const std::uint32_t uid = client.identity().uid;
+  TokenBucket& budget = learning_.try_emplace(uid, kLearning).first->second;
+  if (budget.wait(now_ns).count() > 0) return;  // its clients drop what they cannot report
+  records_.clear();
+  client.take_records(records_);
+  budget.charge(static_cast<double>(records_.size()), now_ns);
+  for (const ipc::Record& record : records_) {
+    const std::size_t index = (record.evictions & ~(ipc::kWholeDevice | ipc::kOriginalForm)) >> ipc::kRecordDeviceShift;
+    if (index >= client.slots().size() || client.slots()[index].device < 0) continue;
+    const std::uint32_t sms = sms_[static_cast<std::size_t>(client.slots()[index].device)];
+    const bool original = (record.evictions & ipc::kOriginalForm) != 0;          // one of several, perhaps
+    const auto held = original ? std::nullopt : held_by(client, index, record);  // it says its SMs itself
+    const sched::Time alone = knowledge_.learn(uid, record, sms, held);
+    note_launch(fairness_, client, index, record, alone, now_ns);
+    if (!original && recorder_.wanted() && alone > sched::Time{0}) this->record(client, index, record, alone);
+  }
+}
+
 void Scheduler::learn(std::uint64_t now_ns) {
   std::erase_if(learning_, [now_ns](const auto& user) { return user.second.full(now_ns); });
   for (Client& client : clients_) {
+    if (client.has_records()) learn_from(client, now_ns);
     const std::uint32_t uid = client.identity().uid;
-    TokenBucket& budget = learning_.try_emplace(uid, kLearning).first->second;
-    if (budget.wait(now_ns).count() > 0) continue;  // its clients drop what they cannot report
-    records_.clear();
-    client.take_records(records_);
-    budget.charge(static_cast<double>(records_.size()), now_ns);
-    for (const ipc::Record& record : records_) {
-      const std::size_t index =
-          (record.evictions & ~(ipc::kWholeDevice | ipc::kOriginalForm)) >> ipc::kRecordDeviceShift;
-      if (index >= client.slots().size() || client.slots()[index].device < 0) continue;
-      const std::uint32_t sms = sms_[static_cast<std::size_t>(client.slots()[index].device)];
-      const bool original = (record.evictions & ipc::kOriginalForm) != 0;          // one of several, perhaps
-      const auto held = original ? std::nullopt : held_by(client, index, record);  // it says its SMs itself
-      const sched::Time alone = knowledge_.learn(uid, record, sms, held);
-      note_launch(fairness_, client, index, record, alone, now_ns);
-      if (!original && recorder_.wanted() && alone > sched::Time{0}) this->record(client, index, record, alone);
-    }
     // Some hashes may never get a name, so it is not tried at each call.
     if (!knowledge_.wants_names(uid) || now_ns < client.names_told_ns + kNamesEveryNs) continue;
     client.names_told_ns = now_ns;
