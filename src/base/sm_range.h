@@ -15,7 +15,7 @@ inline constexpr std::uint32_t kMaxSms = 256;
 struct alignas(16) Polled {
   std::uint32_t capsm;  ///< how many SMs the client may use now; 0 = evict everything
   /// Ranges of these SMs, to which some streams are limited. The first entry limits nothing.
-  struct Limit {
+  struct alignas(2) Limit {  // written as one
     std::uint8_t first;
     std::uint8_t last;
   } limits[6];
