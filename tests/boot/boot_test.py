@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""gpuctl as it is installed, under a systemd that is booted for it: boot_test.py MESON BUILD. Skipped where that is not
+possible (container.sh). The checks are in inside.py."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+SKIPPED = 77
+LIMIT_S = 150
+
+
+class Boot(unittest.TestCase):
+    def test_the_checks_pass(self):
+        with tempfile.TemporaryDirectory(prefix="gpuctl-test.") as scratch:
+            installed, results = pathlib.Path(scratch, "installed"), pathlib.Path(scratch, "results")
+            results.mkdir()
+            subprocess.run(
+                [MESON, "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", installed],
+                check=True,
+                timeout=LIMIT_S,
+            )
+            shutil.copy(HERE / "inside.py", results)
+            done = subprocess.run(
+                [HERE / "container.sh", installed, results, HERE / "checks.service"],
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+                timeout=LIMIT_S,
+            )
+            if done.returncode == SKIPPED:
+                print(f"skipped: {done.stderr.strip()}")
+                sys.exit(SKIPPED)
+            said = "\n".join(path.read_text() for path in (results / "output", results / "status") if path.exists())
+        self.assertTrue(said.endswith("success 0\n"), said + done.stderr)
+
+
+if __name__ == "__main__":
+    MESON, BUILD = sys.argv[1:]
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,130 @@
+"""Runs as a service of a booted systemd (container.sh): gpuctl's units there, as an administrator meets them."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+DROP_IN = pathlib.Path("/run/systemd/system/gpuctld.service.d/software.conf")
+CONFIG = pathlib.Path("/etc/gpuctl.toml")
+MOST_EXPOSED = 1.5  # what systemd-analyze security says at most
+NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
+DAEMON = ("setpriv", "--reuid=gpuctl", "--regid=gpuctl", "--clear-groups")
+ASK_MPS = """
+import socket
+with socket.socket(socket.AF_UNIX) as asked:
+    asked.connect("/run/gpuctld/mps")
+    asked.sendall(b"get_server_list\\n")
+    asked.shutdown(socket.SHUT_WR)
+    print(asked.recv(4096).decode())
+"""
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def systemctl(*arguments):
+    done = run("systemctl", *arguments)
+    assert done.returncode == 0, f"systemctl {' '.join(arguments)}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def show(name, unit="gpuctld.service"):
+    return systemctl("show", "--value", f"--property={name}", unit).strip()
+
+
+def wait_for(condition, what):
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+def gpuctl(*arguments, user=()):
+    return run(*user, "gpuctl", *arguments)
+
+
+class Units(unittest.TestCase):
+    """In the order of the names: each finds what the one before left."""
+
+    def test_1_a_client_starts_the_daemon_which_fails_closed_without_a_gpu(self):
+        systemctl("start", "gpuctld.socket")
+        self.assertEqual(show("ActiveState"), "inactive")
+        done = gpuctl("status", user=NOBODY)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("no GPU", done.stdout + done.stderr)
+        self.assertEqual(show("ActiveState"), "active")
+        pid = show("MainPID")
+        status = pathlib.Path("/proc", pid, "status").read_text()
+        self.assertNotIn("Uid:\t0", status)
+        self.assertEqual(re.findall(r"CapEff:\s*(\w+)", status), ["0000000000000020"])  # CAP_KILL
+        self.assertEqual(run("id", "-nu", re.findall(r"Uid:\s*(\d+)", status)[0]).stdout.strip(), "gpuctl")
+        self.assertTrue(show("StatusText"))
+
+    def test_2_only_the_daemon_may_ask_its_helpers(self):
+        refused = run(*NOBODY, "/usr/bin/python3", "-c", ASK_MPS)
+        self.assertIn("PermissionError", refused.stderr)
+        allowed = run(*DAEMON, "/usr/bin/python3", "-c", ASK_MPS)
+        self.assertEqual(allowed.returncode, 0, allowed.stderr)
+        self.assertIn("no MPS serves there", allowed.stdout)
+
+    def test_3_on_the_software_gpu_a_restart_keeps_the_slices(self):
+        DROP_IN.parent.mkdir(parents=True)
+        start = re.search(r"ExecStart=(\S+)", systemctl("cat", "gpuctld.service"))[1]
+        DROP_IN.write_text(f"[Service]\nExecStart=\nExecStart={start} --software-gpu\nWatchdogSec=2s\n")
+        systemctl("daemon-reload")
+        systemctl("restart", "gpuctld.service")
+        self.assertEqual(gpuctl("create-slice", "kept", "--reserve", "2").returncode, 0)
+        systemctl("restart", "gpuctld.service")
+        self.assertIn("kept", gpuctl("list").stdout)
+
+    def test_4_one_that_is_killed_or_hangs_is_started_again(self):
+        for number, end in enumerate((signal.SIGKILL, signal.SIGSTOP), 1):
+            pid = int(show("MainPID"))
+            os.kill(pid, end)
+            wait_for(lambda n=number: int(show("NRestarts")) == n and show("ActiveState") == "active", end.name)
+            self.assertNotEqual(int(show("MainPID")), pid)
+            self.assertIn("kept", gpuctl("list").stdout)
+
+    def test_5_a_reload_with_a_mistake_fails_and_changes_nothing(self):
+        CONFIG.write_text("[slice.fine]\nweight = 50\n")
+        systemctl("reload", "gpuctld.service")
+        wait_for(lambda: "fine" in gpuctl("list").stdout, "the slice of the file")
+        CONFIG.write_text('[slice.fine]\nweight = "much"\n[slice.other]\nweight = 1\n')
+        done = run("systemctl", "reload", "gpuctld.service")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(show("ActiveState"), "active")
+        shown = gpuctl("list").stdout
+        self.assertIn("fine", shown)
+        self.assertNotIn("other", shown)
+        CONFIG.unlink()
+
+    def test_6_little_is_exposed(self):
+        said = run("systemd-analyze", "security", "--no-pager", "gpuctld.service").stdout.strip().splitlines()[-1]
+        score = float(re.search(r"Overall exposure level for \S+: ([\d.]+)", said)[1])
+        self.assertLessEqual(score, MOST_EXPOSED, said)
+        units = [
+            path for path in pathlib.Path(show("FragmentPath")).parent.iterdir() if path.name.startswith("gpuctld")
+        ]
+        self.assertGreaterEqual(len(units), 6)
+        verified = run("systemd-analyze", "verify", "--man=no", *map(str, units))
+        self.assertEqual((verified.returncode, verified.stderr), (0, ""))
+
+    def test_7_a_stop_ends_it_and_the_sockets_go(self):
+        systemctl("stop", "gpuctld.service", "gpuctld.socket", "gpuctld-probe.socket", "gpuctld-mps.socket")
+        self.assertNotEqual(gpuctl("status").returncode, 0)
+        self.assertFalse(pathlib.Path("/run/gpuctld/io.gpuctl").exists())
+
+
+if __name__ == "__main__":
+    subprocess.run(["systemd-sysusers"], check=True)
+    os.environ.pop("GPUCTL_SOCKET", None)
+    result = unittest.main(verbosity=2, failfast=True, exit=False).result
+    if not result.wasSuccessful():
+        print(run("systemctl", "status", "--no-pager", "--full", "--lines=30", "gpuctld*").stdout)
+        print(run("systemctl", "--no-pager", "--failed").stdout)
+        raise SystemExit(1)
