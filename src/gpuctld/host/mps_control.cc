@@ -163,8 +163,9 @@ void MpsControl::terminate_next() {
       });
 }
 
-/// A client that MPS refused to terminate is not waited for. It may have left by itself. One that MPS says it terminated
-/// is, as its successors begin sooner once it is gone. But an idle one stays listed until it calls the driver again.
+/// A client that MPS refused to terminate is not waited for. It may have left by itself. One that MPS says it
+/// terminated is waited for, as its successors begin sooner once it is gone. But an idle one may stay listed until it
+/// calls the driver again.
 void MpsControl::wait_until_gone(Listed client, std::string said, bool refused, steady_clock::time_point since) {
   run("get_client_list " + std::to_string(client.server), [=, this](const std::string& output) {
     const std::vector<std::int32_t> clients = pids_in(output);
