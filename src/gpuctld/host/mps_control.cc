@@ -176,8 +176,9 @@ void MpsControl::wait_until_gone(Listed client, std::string said, bool refused, 
                                 (refused ? "" : std::to_string(kMpsListedFor.count()) + " ms ") +
                                 "after terminate_client";
       answer(client.client,
-             gone || said == kSuccess ? Outcome{Outcome::terminated, ""}
-                  : Outcome{Outcome::failed, still + (said.empty() ? "" : ", which said '" + said + "'")});
+             gone || said == kSuccess
+                 ? Outcome{Outcome::terminated, ""}
+                 : Outcome{Outcome::failed, still + (said.empty() ? "" : ", which said '" + said + "'")});
       return terminate_next();
     }
     pause_.emplace(context_, kMpsLookEvery);
