@@ -15,6 +15,7 @@ other_builds=cubin,rdc,shared
 short_train=mps-stream,mps-90,mps-75,ours-strict,ours-max-75
 short_compute=alone,mps-stream,mps-90,ours-priority,ours-strict,ours-strict:reserve_by_parts=false,ours-active,ours-hpf
 decode_train=alone,mps,mps-client,mps-stream-75,ours,ours-priority,ours-max-75,ours-priority-max-75
+decode_sides=mps-stream-75,ours-max-75,ours-priority-max-75,ours-max-75-ls-plain,ours-priority-batch-plain-75
 decode_sliced=sliced,ours-sliced,ours-sliced-priority
 decode_sliced+=,ours-sliced-priority:second_time_slice_us=1,ours-sliced-priority:second_time_slice_us=200
 resnet_sliced=sliced,ours-sliced-priority,ours-sliced-priority:second_time_slice_us=200
@@ -34,6 +35,7 @@ faults 4  starts           compat/starts.py --both-modes 300
 corun 5   short-train      corun --only-ls short --only-batch train --configurations $short_train
 corun 5   short-compute    corun --only-ls short --only-batch compute-100us --configurations $short_compute
 corun 9   decode-train     corun --only-ls decode --only-batch train --configurations $decode_train
+sides 1   decode-sides     corun --only-ls decode --only-batch train --configurations $decode_sides
 sliced 5  decode-sliced    corun --only-ls decode --only-batch train --configurations $decode_sliced
 sliced 4  resnet-sliced    corun --only-ls resnet --only-batch matmul --configurations $resnet_sliced
 workers 4 workers-10us     corun --only-ls short --only-batch compute-10us --configurations $resident

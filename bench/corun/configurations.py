@@ -30,6 +30,7 @@ class Configuration:
     batch_slice: tuple = ()
     policy: str = ""  # of the root slice
     daemon: tuple = ()  # lines of section [daemon] of gpuctl.toml
+    plain: tuple = ()  # of "ls" and "batch": those outside of gpuctl, to see which side of a pair costs what
 
 
 def stock(name, description, mode=MPS, **rest):
@@ -101,6 +102,20 @@ CONFIGURATIONS = {
             f"ours, MPS, priority {PRIORITY} for LS, max of 75 % of the SMs for batch",
             ls_slice=("--priority", PRIORITY),
             batch_slice=("--max", OfSms(0.75)),
+        ),
+        ours(
+            "ours-max-75-ls-plain",
+            "as ours-max-75, but LS outside of gpuctl, with the greatest stream priority",
+            ls_priority="high",
+            batch_slice=("--max", OfSms(0.75)),
+            plain=("ls",),
+        ),
+        ours(
+            "ours-priority-batch-plain-75",
+            f"ours, MPS, priority {PRIORITY} for LS; batch outside of gpuctl, with 75 % of the threads",
+            ls_slice=("--priority", PRIORITY),
+            batch_env=percentage(75),
+            plain=("batch",),
         ),
         ours(
             "ours-hpf",

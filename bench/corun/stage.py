@@ -115,7 +115,7 @@ class Stage:
 
     @contextlib.contextmanager
     def configured(self, configuration, reserve):
-        """The names of the slices for LS and batch, or None twice."""
+        """The names of the slices for LS and batch; None for one that runs outside of gpuctl."""
         self.enter_mode(configuration.mode)
         if configuration.kind != OURS:
             yield None, None
@@ -126,7 +126,7 @@ class Stage:
                 self.create_slice(name, self.slice_options(options, reserve))
             if configuration.policy:
                 self.lab.gpuctl("set", "/", f"policy={configuration.policy}")
-            yield "ls", "batch"
+            yield tuple(None if name in configuration.plain else name for name in ("ls", "batch"))
 
     def usage(self):
         """What the daemon reports of the programs in slices, since their start; empty without a daemon."""
