@@ -52,6 +52,11 @@ std::string loaded_linker() {
   return search.found;
 }
 
+gpuctl::ptx::Wanted wanted_forms() {
+  using gpuctl::ptx::Wanted;
+  return guard() != Guard::kNever ? Wanted::kPersistentOrGuarded : Wanted::kPersistent;
+}
+
 /// What the compile helper must make of the PTX, except for the linker: only a job needs that.
 CompileRequest request_for(ImageLoad& load) {
   int version = 0;
@@ -60,14 +65,14 @@ CompileRequest request_for(ImageLoad& load) {
                          .key = {},
                          .sm = load.sm,
                          .max_registers = load.max_registers,
-                         .guards = guard() != Guard::kNever,
+                         .wanted = wanted_forms(),
                          .software_gpu = load.software_gpu,
                          .linker = {}};
   request.key = cache_key({.ptx = request.ptx,
                            .sm = request.sm,
                            .max_registers = request.max_registers,
                            .driver_version = version,
-                           .guards = request.guards});
+                           .wanted = request.wanted});
   return request;
 }
 
