@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "libgpuslice/client/client.h"
 #include "libgpuslice/compile/compile_queue.h"
 #include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/driver/driver.h"
@@ -54,6 +55,7 @@ std::string loaded_linker() {
 
 gpuctl::ptx::Wanted wanted_forms() {
   using gpuctl::ptx::Wanted;
+  if (Client::get().subgrid_time().count() > 0) return Wanted::kSliced;
   return guard() != Guard::kNever ? Wanted::kPersistentOrGuarded : Wanted::kPersistent;
 }
 
