@@ -22,6 +22,11 @@ KERNELS = {
 SHORT = (8, 1)  # blocks and steps of a kernel of another program
 WAVE = 8 * instance.SMS  # blocks of the long kernel that fit
 ROUNDS = 20
+STREAMS = 4
+MANY_EVICTIONS = 50
+MANY_LAUNCHES = 20
+LONG = ("work", "--blocks", 3000, "--iterations", 10, "--depth", 2)
+ONE_WAVE = ("work", "--blocks", 8, "--iterations", 4)
 
 
 class Subgrids(instance.SystemTest):
@@ -45,6 +50,46 @@ class Subgrids(instance.SystemTest):
         self.assertRightResults(report)
         self.assertEqual(report["output_hash"], original["output_hash"])
         self.assertEqual({kernel["form"] for kernel in kernels}, {"sliced"}, kernels)
+
+    def test_several_streams(self):
+        self.start_daemon("--evict-storm", STORM_US, config=instance.SLICED)
+        self.gpuctl("create-slice", "s")
+        client = self.start_in("s", instance.DRIVER_PROGRAMS / "streams", STREAMS, 0)
+        instance.wait_until(lambda: self.evictions_of("s", client) >= MANY_EVICTIONS, "evictions")
+        self.assertAllRight(client, "streams")
+
+    def test_a_policy_for_jobs_takes_turns_between_subgrids(self):
+        self.start_daemon(config=instance.SLICED)
+        self.gpuctl("set", "/", "policy=hpf:protect_ms=1000")
+        self.gpuctl("create-slice", "high", "--priority", 10)
+        self.gpuctl("create-slice", "low")
+        low = self.start_bench("low", *LONG, "--count", 1000000, "--announce")
+        low.wait_started()
+        high = self.start_bench("high", *ONE_WAVE, "--count", 1000000, "--announce")
+        high.wait_started()
+        before = self.launches_of("high", high)
+        instance.wait_until(lambda: self.launches_of("high", high) >= before + MANY_LAUNCHES, "launches")
+        self.assertGreater(self.evictions_of("low", low), 0)
+        self.assertRightResults(high.stop())
+        self.assertRightResults(low.stop())
+
+    def launches_of(self, slice_path, program):
+        return self.usage(slice_path, program.pid)["launches"]
+
+    def test_the_daemon_may_die_while_nothing_is_granted(self):
+        self.start_daemon(config=instance.SLICED)
+        self.gpuctl("create-slice", "s")
+        client = self.start_bench("s", *LONG, "--count", 1000000, "--announce")
+        client.wait_started()
+        self.gpuctl("set", "s", "max=0")
+        instance.wait_until(lambda: self.usage("s", client.pid)["holding"] == 0, "the kernel to leave")
+        self.daemon.kill()
+        self.start_daemon(config=instance.SLICED)
+        self.gpuctl("set", "s", "max=none")
+        instance.wait_until(lambda: self.usage("s", client.pid), "the program to attach again")
+        before = self.launches_of("s", client)
+        instance.wait_until(lambda: self.launches_of("s", client) > before + 1, "launches")
+        self.assertRightResults(client.stop())
 
     def test_two_threads_launch_into_one_stream(self):
         self.start_daemon(config=instance.SLICED)
