@@ -2,7 +2,7 @@
 
 import unittest
 
-from bench.papers.slicing import WORKERS, Found, at_latency, kernel_row, rows
+from bench.papers.slicing import WORKERS, Found, at_latency, kernel_row, rows, way_name
 
 
 def found(ratio, *latencies_us):
@@ -48,12 +48,19 @@ class SlicingTest(unittest.TestCase):
             ],
         )
 
+    def test_names_ways(self):
+        self.assertEqual(
+            [way_name(way) for way in (0, 1, 62)], ["workers", "subgrids of one wave", "subgrids of 62 us"]
+        )
+
     def test_a_kernel_that_was_never_preempted(self):
         self.assertEqual(
             kernel_row("md", 62, found(1.5)),
-            ("md, 200 us, subgrids of 62 us: GPU time over the original", "", "1.500; none was preempted (n=0)"),
+            ("md, subgrids of 62 us, 200 us: GPU time over the original", "", "1.500; none was preempted (n=0)"),
         )
-        self.assertEqual(kernel_row("md", 0, found(1.5, 2, 4))[2], "1.500; preempted in 3 us, at most 4 us (n=2)")
+        self.assertEqual(
+            kernel_row("md", 0, found(1.5, 2, 4))[1:], ("<= 1.05", "1.500; preempted in 3 us, at most 4 us (n=2)")
+        )
 
 
 if __name__ == "__main__":
