@@ -2,8 +2,8 @@
 //
 // A kernel in sliced form runs as a series of launches: its subgrids. Each is a one-dimensional grid that runs as many
 // consecutive block-tasks as it has blocks, in the order of the grid. All subgrids together run each block-task once.
-// Another program's kernels may run between two of them. This is kernel slicing: "kernel slicing" in FLEP (section 1,
-// Figure 17), PKM in EffiSha (section 2.2, Figure 11).
+// Another program's kernels may run between two of them. FLEP calls this kernel slicing (section 2, Figure 17),
+// EffiSha calls it PKM (sections 3 and 8.3, Figure 11).
 //
 // The subgrids of one launch must run one after the other, or at the same time: block-tasks wait for no other one
 // (pass/refuse_waiting_blocks.h). Nothing that the program put behind the launch may run before the last has ended, and

@@ -71,7 +71,7 @@ struct KernelInfo {
   /// It has a persistent, guarded or sliced form. The functions below are written before this is set.
   std::atomic<bool> persistent{false};
   bool guarded = false;  ///< each worker runs one block-task
-  bool sliced = false;   ///< that form is the sliced one: it is launched in subgrids (launch/subgrids.h)
+  bool sliced = false;   ///< that form is the sliced one: it is launched in subgrids (launch_in_subgrids.cc)
   /// The background forms of its image, as they were known when the kernel became known; null: none will come.
   std::shared_ptr<BackgroundForms> background;
   std::atomic<bool> may_get_form{true};  ///< false once it is known that `background` brings none
