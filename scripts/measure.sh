@@ -11,6 +11,7 @@
 #   guard        a kernel that can only be guarded; needs Triton
 #   schedulers   policies for jobs (docs/policies.md)
 #   effisha      EffiSha's kernels under both of its policies
+#   flep17,effisha11   preemption by workers and by kernel slicing: overhead and latency; up to nine minutes each
 #   frs          FRS's applications under all of its policies; up to nine minutes
 #   sidebyside   pairs of kernels under sim (docs/policies.md)
 #   random       the kernels of tests/random, new ones for --seconds (120)

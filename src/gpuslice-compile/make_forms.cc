@@ -33,6 +33,7 @@ ImageKernel described(const ptx::EntryReport& report) {
   ImageKernel kernel{.name = report.name,
                      .persistent = report.form != ptx::Form::kOpaque,
                      .guarded = report.form == ptx::Form::kGuarded,
+                     .sliced = report.form == ptx::Form::kSliced,
                      .reason = report.reason,
                      .params = {},
                      .args_offset = report.args_offset,
@@ -78,8 +79,7 @@ void limit(MachineCode& code, const Source& source, const std::vector<ImageKerne
 
 Forms make_forms(const CompileRequest& request, const std::string& compiler) {
   Forms forms;
-  Result<ptx::RewrittenText> rewritten =
-      ptx::rewrite_text(request.ptx, request.guards ? ptx::Guards::kYes : ptx::Guards::kNo);
+  Result<ptx::RewrittenText> rewritten = ptx::rewrite_text(request.ptx, request.wanted);
   if (!rewritten) {
     forms.reason = "PTX not understood: " + rewritten.error().message;
     return forms;

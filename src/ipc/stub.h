@@ -29,6 +29,8 @@ inline constexpr std::chrono::seconds kGrace{3};
 inline constexpr std::uint32_t kUnlimited = 0x00ffffff;
 /// Workers measure it with a clock of 32 bits, in nanoseconds, of which they can tell half a turn.
 inline constexpr std::uint32_t kLongestWorkerTimeUs = 1'000'000;
+/// A subgrid that takes longer is no way to give SMs back.
+inline constexpr std::uint32_t kLongestSubgridUs = 1'000'000;
 
 /// daemon -> client, one per device, on a cache line of its own. The client writes Polled::limits.
 ///
@@ -194,7 +196,10 @@ struct Stub {
   /// daemon: how many milliseconds of work a client may be ahead of the GPU with kernels that cannot be evicted, where
   /// its grant is settled (kSettled); at most kMostSettledAheadMs; 0: as where it is not.
   std::uint32_t settled_ahead_ms;
-  std::uint32_t reserved[5];
+  /// daemon: how long a subgrid of a kernel in sliced form should take, at most kLongestSubgridUs; 0: kernels have
+  /// workers, not subgrids. A client looks when it loads an image, to choose the forms, and at each launch.
+  std::uint32_t subgrid_us;
+  std::uint32_t reserved[4];
   /// client: +1 at least five times a second while its process runs, its sign of life. 0: it gives none.
   std::uint32_t beat;
   Grant grant[kMaxDevices];

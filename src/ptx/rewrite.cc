@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "ptx/analysis/facts.h"
 #include "ptx/pass/append_launch_args.h"
@@ -15,8 +16,10 @@
 #include "ptx/pass/split_early_return.h"
 #include "ptx/pass/words_behind.h"
 #include "ptx/persistent_abi.h"
+#include "ptx/subgrid_abi.h"
 #include "ptx/syntax/parser.h"
 #include "ptx/syntax/printer.h"
+#include "ptx/worker/number_subgrid.h"
 #include "ptx/worker/wrap_in_claim_loop.h"
 
 namespace gpuctl::ptx {
@@ -28,7 +31,7 @@ struct Pass {
   bool repeats = false;  ///< runs only for kernels whose blocks run several block-tasks, not for guarded ones
 };
 
-/// The pipeline. A pass that refuses the kernel ends it: the kernel stays opaque.
+/// The pipelines. A pass that refuses the kernel ends it: the kernel stays opaque.
 constexpr Pass kPasses[] = {
     // Lays out the parameters; refuses constructs that no persistent kernel may contain.
     {"refuse_unsupported", pass::refuse_unsupported},
@@ -53,24 +56,43 @@ constexpr Pass kPasses[] = {
     {"wrap_in_claim_loop", pass::wrap_in_claim_loop},
 };
 
+/// What comes between two subgrids is the end of one grid and the begin of another. So there is nothing to do about
+/// returns and barriers.
+constexpr Pass kSlicingPasses[] = {
+    {"refuse_unsupported", pass::refuse_unsupported},
+    {"refuse_waiting_blocks", pass::refuse_waiting_blocks},
+    // Adds the SubgridArgs parameter and renames the entry.
+    {"append_launch_args", pass::append_launch_args},
+    {"replace_block_index", pass::replace_block_index},
+    // The block index is computed from the number of the subgrid's first block-task.
+    {"number_subgrid", pass::number_subgrid},
+};
+
 std::string form_reason(const pass::Kernel& kernel) {
+  if (kernel.sliced) return "its blocks wait for no other block";
   if (kernel.once()) return kernel.closure.once + ": each block runs one block-task";
   if (kernel.report.needs_finished_barrier) return "all constructs understood; finished threads join its barriers";
   return "all constructs understood";
 }
 
+Form form_of(const pass::Kernel& kernel) {
+  if (kernel.sliced) return Form::kSliced;
+  return kernel.once() ? Form::kGuarded : Form::kPersistent;
+}
+
 /// Runs the passes over one entry.
 pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, const std::set<std::string>& names,
-                           const DumpHook& dump, Guards guards) {
+                           const DumpHook& dump, Wanted wanted) {
   pass::Kernel kernel{facts, entry, facts.closure(entry.name), entry, {}, {}};
+  kernel.sliced = wanted == Wanted::kSliced;
   kernel.report.name = entry.name;
-  if (kernel.once() && guards == Guards::kNo) {
+  if (kernel.once() && wanted == Wanted::kPersistent) {
     kernel.report.reason = kernel.closure.once;
     return kernel;
   }
-  for (const Pass& pass : kPasses) {
+  for (const Pass& pass : kernel.sliced ? std::span<const Pass>(kSlicingPasses) : std::span<const Pass>(kPasses)) {
     if (pass.repeats && kernel.once()) continue;
-    const bool taken = names.count(entry.name + kPersistentSuffix) != 0 || names.count(pass::kMeetFunction) != 0;
+    const bool taken = names.count(entry.name + kernel.suffix()) != 0 || names.count(pass::kMeetFunction) != 0;
     const pass::Refused refused = taken ? pass::Refused("the module was rewritten already") : pass.run(kernel);
     if (dump) {
       Module one{facts.module().version, facts.module().targets, facts.module().address_size, {}};
@@ -89,7 +111,7 @@ pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, cons
       return kernel;
     }
   }
-  kernel.report.form = kernel.once() ? Form::kGuarded : Form::kPersistent;
+  kernel.report.form = form_of(kernel);
   kernel.report.reason = form_reason(kernel);
   return kernel;
 }
@@ -105,7 +127,7 @@ std::size_t insertion_point(const Module& module) {
 
 }  // namespace
 
-RewriteResult rewrite(const Module& module, const DumpHook& dump, Guards guards) {
+RewriteResult rewrite(const Module& module, const DumpHook& dump, Wanted wanted) {
   const ModuleFacts facts(module);
   RewriteResult result;
   std::set<std::string> names;
@@ -119,7 +141,7 @@ RewriteResult rewrite(const Module& module, const DumpHook& dump, Guards guards)
   for (const Item& item : module.items) {
     const auto* function = std::get_if<Function>(&item);
     if (function == nullptr || !function->is_entry || !function->body) continue;
-    pass::Kernel kernel = rewrite_entry(facts, *function, names, dump, guards);
+    pass::Kernel kernel = rewrite_entry(facts, *function, names, dump, wanted);
     if (kernel.report.form != Form::kOpaque) {
       for (pass::CopiedFunction& copy : kernel.functions) {
         if (!copied.insert(copy.function.name).second) continue;  // another kernel has the same copy
@@ -157,10 +179,10 @@ bool stands_alone(const Module& module) {
   });
 }
 
-Result<RewrittenText> rewrite_text(std::string_view text, Guards guards) {
+Result<RewrittenText> rewrite_text(std::string_view text, Wanted wanted) {
   const Result<Module> module = parse(text);
   if (!module) return module.error();
-  RewriteResult result = rewrite(*module, {}, guards);
+  RewriteResult result = rewrite(*module, {}, wanted);
   return RewrittenText{print(result.module), std::move(result.entries), stands_alone(*module)};
 }
 

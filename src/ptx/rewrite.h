@@ -1,9 +1,13 @@
-// The rewriter: adds persistent or guarded forms of a module's kernels to the module (persistent_abi.h).
+// The rewriter: adds persistent, guarded or sliced forms of a module's kernels to the module (persistent_abi.h,
+// subgrid_abi.h).
 //
 // A kernel gets a persistent form only if every construct in it is understood and known to behave the same when fewer,
 // longer-lived blocks run its blocks one after the other. If only running a second block-task in the same block is in
 // doubt, the kernel gets a guarded form: each of its blocks claims one block-task, or finds that it must not, and ends.
 // Every other kernel stays as it is and is reported as opaque, with the reason.
+//
+// The sliced form is there for comparison. A kernel gets one if its blocks wait for no other block and cannot tell
+// which grid they belong to; it may be one that could only be guarded.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +18,11 @@
 
 #include "base/result.h"
 #include "ptx/syntax/syntax.h"
+#include "ptx/wanted.h"
 
 namespace gpuctl::ptx {
 
-enum class Form { kPersistent, kGuarded, kOpaque };
+enum class Form { kPersistent, kGuarded, kSliced, kOpaque };
 
 /// Position of a parameter in the parameter block of a kernel, in bytes.
 struct ParamLayout {
@@ -32,11 +37,12 @@ inline constexpr std::uint8_t kReadsY = 2;
 inline constexpr std::uint8_t kReadsZ = 4;
 
 struct EntryReport {
-  std::string name;  ///< of the original entry; the added entry is called name + kPersistentSuffix
+  std::string name;  ///< of the original entry; the added one has kPersistentSuffix or kSlicedSuffix behind it
   Form form = Form::kOpaque;
-  std::string reason;                  ///< one line: why the kernel has this form
-  std::vector<ParamLayout> params;     ///< the program's parameters, in order
-  std::uint32_t args_offset = 0;       ///< position of LaunchArgs in the added entry's parameter block
+  std::string reason;               ///< one line: why the kernel has this form
+  std::vector<ParamLayout> params;  ///< the program's parameters, in order
+  /// Position of LaunchArgs, or SubgridArgs, in the added entry's parameter block.
+  std::uint32_t args_offset = 0;
   std::uint32_t params_bytes = 0;      ///< size of all the program's parameters together
   std::uint8_t reads_block_index = 0;  ///< components of %ctaid that the kernel or a called function reads
   bool uses_barrier = false;
@@ -59,11 +65,8 @@ struct RewriteResult {
 /// Called after each pass over each entry: the pass's name and the entry as text.
 using DumpHook = std::function<void(std::string_view pass, std::string_view entry)>;
 
-/// Whether to make guarded forms. Without them, a kernel that could be guarded is opaque, for the same reason.
-enum class Guards { kNo, kYes };
-
 /// Never fails: a kernel that cannot be rewritten is opaque.
-RewriteResult rewrite(const Module& module, const DumpHook& dump = {}, Guards guards = Guards::kYes);
+RewriteResult rewrite(const Module& module, const DumpHook& dump = {}, Wanted wanted = Wanted::kPersistentOrGuarded);
 
 struct RewrittenText {
   std::string text;  ///< of the whole module
@@ -77,6 +80,6 @@ struct RewrittenText {
 bool stands_alone(const Module& module);
 
 /// Parses, rewrites and prints. Errors: the errors of parse().
-Result<RewrittenText> rewrite_text(std::string_view text, Guards guards = Guards::kYes);
+Result<RewrittenText> rewrite_text(std::string_view text, Wanted wanted = Wanted::kPersistentOrGuarded);
 
 }  // namespace gpuctl::ptx

@@ -174,7 +174,7 @@ TEST(Rewrite, GuardsKernelsWhoseBlocksCanRunOnce) {
 }
 
 TEST(Rewrite, GuardsOnlyWhereThatIsWanted) {
-  const auto rewritten = rewrite_text(golden_text("wrap_in_claim_loop/once_sm_90a.ptx"), Guards::kNo);
+  const auto rewritten = rewrite_text(golden_text("wrap_in_claim_loop/once_sm_90a.ptx"), Wanted::kPersistent);
   ASSERT_TRUE(rewritten);
   EXPECT_EQ(rewritten->entries.at(0).form, Form::kOpaque);
   EXPECT_EQ(rewritten->entries.at(0).reason, "uses mbarrier");

@@ -61,8 +61,9 @@ void print_text(const RewrittenFile& file, const std::string& path, std::ostream
       out << "module " << i + 1 << " was compiled with ptxas options " << printable(file.modules[i].options) << '\n';
 }
 
-Outcome<int> run(const std::string& in, const std::string& out, Context& context) {
-  const Result<RewrittenFile> file = rewrite_file(in);
+Outcome<int> run(const std::string& in, const std::string& out, bool sliced, Context& context) {
+  const Result<RewrittenFile> file =
+      rewrite_file(in, sliced ? ptx::Wanted::kSliced : ptx::Wanted::kPersistentOrGuarded);
   if (!file) return usage("rewrite: " + file.error().message);
   std::vector<std::string> written;
   if (!out.empty()) {
@@ -84,9 +85,12 @@ Outcome<int> run(const std::string& in, const std::string& out, Context& context
 Action declare_rewrite(Arguments& arguments) {
   auto in = std::make_shared<std::string>();
   auto out = std::make_shared<std::string>();
+  auto sliced = std::make_shared<bool>(false);
   arguments.add("IN", *in, "PTX, a cubin, a fatbin, or an executable, library or object file").required();
   arguments.add("-o,--output", *out, "Write the rewritten PTX here; several modules into a directory").value("OUT");
-  return [in, out](Context& context) { return run(*in, *out, context); };
+  arguments.add_flag("--sliced", *sliced,
+                     "Make sliced forms (subgrid_us in gpuctl.toml) instead of those with workers");
+  return [in, out, sliced](Context& context) { return run(*in, *out, *sliced, context); };
 }
 
 }  // namespace gpuctl::cli

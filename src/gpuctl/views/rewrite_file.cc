@@ -62,13 +62,15 @@ std::string form_name(ptx::Form form) {
       return "persistent";
     case ptx::Form::kGuarded:
       return "guarded";
+    case ptx::Form::kSliced:
+      return "sliced";
     case ptx::Form::kOpaque:
       return "opaque";
   }
   return "?";
 }
 
-Result<RewrittenFile> rewrite_file(const std::string& path) {
+Result<RewrittenFile> rewrite_file(const std::string& path, ptx::Wanted wanted) {
   const Result<std::string> bytes = read_all(path);
   if (!bytes) return bytes.error();
   const auto image = std::as_bytes(std::span(*bytes));
@@ -88,7 +90,7 @@ Result<RewrittenFile> rewrite_file(const std::string& path) {
     const std::string where = path + (is_text ? ":" : ": PTX " + number + " (" + architecture(entry) + "): ");
     const Result<std::string> text = ptx::ptx_text(entry);
     if (!text) return fail(where + (is_text ? " " : "") + text.error().message);
-    Result<ptx::RewrittenText> rewritten = ptx::rewrite_text(*text);
+    Result<ptx::RewrittenText> rewritten = ptx::rewrite_text(*text, wanted);
     if (!rewritten) return fail(where + rewritten.error().message);
     file.modules.push_back(
         {architecture(entry), entry.options, std::move(rewritten->text), std::move(rewritten->entries)});

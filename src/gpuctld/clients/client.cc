@@ -167,6 +167,10 @@ void Client::allow_ahead(std::chrono::milliseconds when_settled) {
   ipc::store(stub_->settled_ahead_ms, static_cast<std::uint32_t>(when_settled.count()));
 }
 
+void Client::set_subgrid(std::chrono::microseconds time) {
+  ipc::store(stub_->subgrid_us, static_cast<std::uint32_t>(time.count()));
+}
+
 std::uint32_t Terms::flags() const {
   return ipc::pack_band(band) | (memory_max ? ipc::kMemoryLimited : 0) | (alone ? ipc::kAlone : 0) |
          (in_force == InForce::nothing ? ipc::kFree : 0) | (reports_work ? ipc::kReportWork : 0) |

@@ -69,6 +69,8 @@ class Client {
 
   /// Writes Stub::settled_ahead_ms, which is at most ipc::kMostSettledAheadMs.
   void allow_ahead(std::chrono::milliseconds when_settled);
+  /// Writes Stub::subgrid_us; `time` is at most ipc::kLongestSubgridUs.
+  void set_subgrid(std::chrono::microseconds time);
 
   /// The launch that the client reports as its oldest, bounded to what is possible; empty if there is none or it is
   /// being written.

@@ -33,6 +33,8 @@ struct DaemonOptions {
   bool reserve_by_parts = true;
   /// How long a worker works before it ends, in a client that others outrank; 0: it does not end.
   std::chrono::microseconds worker_time{0};
+  /// How long a subgrid takes; 0: kernels that have to give SMs back have workers, not subgrids.
+  std::chrono::microseconds subgrid{0};
   bool always_end_workers = false;                 ///< workers end in all clients
   bool time_slices = true;                         ///< the daemon sets how long turns on the GPU last (time_slices.h)
   std::chrono::microseconds second_time_slice{0};  ///< of programs that come second; 0: chosen by what they do

@@ -38,6 +38,7 @@ inline constexpr std::array kDaemonKeys{
               .greatest = ipc::kLongestWorkerTimeUs,
               .least = 0},
     DaemonKey{"always_end_workers", &DaemonOptions::always_end_workers},
+    DaemonKey{.name = "subgrid_us", .member = &DaemonOptions::subgrid, .greatest = ipc::kLongestSubgridUs, .least = 0},
     DaemonKey{"reserve_by_parts", &DaemonOptions::reserve_by_parts},
     DaemonKey{"time_slices", &DaemonOptions::time_slices},
     DaemonKey{

@@ -132,6 +132,7 @@ void Scheduler::gather_members() {
   for (Client& client : clients_) {
     client.node = node_of.at(client.slice());
     client.allow_ahead(conditions_.settled_ahead);
+    client.set_subgrid(conditions_.subgrid);
   }
 
   std::vector<std::vector<DeviceGrants::Member>> members(grants_.size());

@@ -54,6 +54,7 @@ struct Conditions {
   std::chrono::nanoseconds lease = DaemonOptions{}.lease;
   /// How far ahead of the GPU a client may be with kernels that cannot be evicted, where its grant is settled.
   std::chrono::milliseconds settled_ahead = DaemonOptions{}.settled_ahead;
+  std::chrono::microseconds subgrid{0};  ///< Stub::subgrid_us
 };
 
 /// Its many members are the inputs of the decisions (tree, clients, conditions) and, by device, what follows from them.

@@ -117,7 +117,8 @@ Conditions Manager::conditions() const {
           .deadline = config_.daemon.evict_deadline,
           .longest_leaving = config_.daemon.longest_block_task,
           .lease = config_.daemon.lease,
-          .settled_ahead = config_.daemon.settled_ahead};
+          .settled_ahead = config_.daemon.settled_ahead,
+          .subgrid = config_.daemon.subgrid};
 }
 
 Manager::~Manager() {

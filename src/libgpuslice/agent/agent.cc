@@ -128,6 +128,7 @@ void Agent::look() {
     orders = top_ups_.plan();
     naps_.look_for_ends();
   }
+  in_driver([&] { evictions_.look_at_subgrids(); });
   in_driver([&] { evictions_.look_for_remaining(housekeeping_); });
   in_driver([&] {
     if (!evictions_.evicting()) returns_.count_workers(housekeeping_);

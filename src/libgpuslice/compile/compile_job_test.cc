@@ -12,7 +12,7 @@ CompileRequest some_request() {
           .key = {1, 2, 3},
           .sm = 90,
           .max_registers = 40,
-          .guards = true,
+          .wanted = gpuctl::ptx::Wanted::kSliced,
           .software_gpu = false,
           .linker = "/a/linker"};
 }
@@ -28,7 +28,7 @@ TEST(CompileJobTest, TheHelperReadsWhatIsAsked) {
   EXPECT_EQ(request->key, some_request().key);
   EXPECT_EQ(request->sm, 90u);
   EXPECT_EQ(request->max_registers, 40);
-  EXPECT_TRUE(request->guards);
+  EXPECT_EQ(request->wanted, gpuctl::ptx::Wanted::kSliced);
   EXPECT_EQ(request->linker, "/a/linker");
 }
 

@@ -15,7 +15,7 @@ ContentHash cache_key(const FormsKey& key) {
   const ContentHash ptx = content_hash(key.ptx, kRewriterVersion);
   const std::string whole = to_text(ptx) + ' ' + std::to_string(ptx.length) + ' ' + std::to_string(key.sm) + ' ' +
                             std::to_string(key.max_registers) + ' ' + std::to_string(key.driver_version) + ' ' +
-                            std::to_string(key.guards);
+                            std::to_string(static_cast<int>(key.wanted));
   return content_hash(whole, kRewriterVersion);
 }
 
@@ -30,6 +30,7 @@ std::string pack(const Forms& forms) {
     packer.text(kernel.reason);
     packer.number(kernel.persistent);
     packer.number(kernel.guarded);
+    packer.number(kernel.sliced);
     packer.number(kernel.needs_whole_warps);
     packer.number(kernel.words_behind);
     packer.number(kernel.args_offset);
@@ -54,6 +55,7 @@ std::optional<Forms> unpack(std::string_view bytes) {
     kernel.reason = unpacker.text();
     kernel.persistent = unpacker.number() != 0;
     kernel.guarded = unpacker.number() != 0;
+    kernel.sliced = unpacker.number() != 0;
     kernel.needs_whole_warps = unpacker.number() != 0;
     kernel.words_behind = unpacker.number() != 0;
     kernel.args_offset = static_cast<std::uint32_t>(unpacker.number());

@@ -11,6 +11,7 @@
 
 #include "libgpuslice/cache/cache_directory.h"
 #include "libgpuslice/compile/image_kernel.h"
+#include "ptx/wanted.h"
 
 namespace gpuslice {
 
@@ -20,7 +21,7 @@ struct FormsKey {
   unsigned sm = 0;         ///< compute capability, 90 for 9.0
   int max_registers = 0;   ///< the program's own limit per thread; 0: none
   int driver_version = 0;  ///< the result of cuDriverGetVersion()
-  bool guards = false;     ///< make guarded forms too (guard.h)
+  gpuctl::ptx::Wanted wanted = gpuctl::ptx::Wanted::kPersistent;
 };
 
 struct Forms {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "libgpuslice/kernels/kernels.h"
+#include "ptx/subgrid_abi.h"
 
 namespace gpuslice {
 
@@ -13,11 +14,17 @@ struct ImageKernel {
   std::string name;
   bool persistent = false;        ///< it has a form that gives SMs back
   bool guarded = false;           ///< that form is the guarded one: each worker runs one block-task
+  bool sliced = false;            ///< that form is the sliced one
   std::string reason;             ///< why it has or lacks that form; one line
   std::vector<Parameter> params;  ///< the program's own
   std::uint32_t args_offset = 0;
   bool needs_whole_warps = false;
   bool words_behind = false;  ///< gpuctl::ptx::EntryReport::words_behind
+
+  /// Name of the entry that was added for it.
+  std::string added_entry() const {
+    return name + (sliced ? gpuctl::ptx::kSlicedSuffix : gpuctl::ptx::kPersistentSuffix);
+  }
 };
 
 }  // namespace gpuslice

@@ -33,7 +33,7 @@ std::vector<RegisterLimit> wanted_limits(const Kernels& kernels, RegistersOf reg
   std::vector<RegisterLimit> limits;
   for (const auto& kernel : kernels) {
     if (!kernel.persistent) continue;
-    const std::string form = kernel.name + gpuctl::ptx::kPersistentSuffix;
+    const std::string form = kernel.added_entry();
     if (const std::optional<int> limit = register_limit(registers_of(kernel.name), registers_of(form)))
       limits.push_back({form, *limit});
   }
@@ -46,7 +46,7 @@ template <class Kernels, class LocalOf>
 long long local_bytes(const Kernels& kernels, LocalOf local_of) {
   long long bytes = 0;
   for (const auto& kernel : kernels) {
-    if (kernel.persistent) bytes += local_of(kernel.name + gpuctl::ptx::kPersistentSuffix);
+    if (kernel.persistent) bytes += local_of(kernel.added_entry());
   }
   return bytes;
 }

@@ -9,6 +9,7 @@
 
 #include "libgpuslice/book/launch_book.h"
 #include "libgpuslice/book/stream_limits.h"
+#include "libgpuslice/book/subgrids.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/client/grant_view.h"
 #include "libgpuslice/context/agent_link.h"
@@ -37,6 +38,7 @@ struct ContextState {
   AgentLink agent;
   Opaque opaque;
   OpaqueWork opaque_work;
+  Subgrids subgrids;
   StreamLimits limits{view, book};
   UsagePublisher usage{view, book, opaque_work};
   Targets targets;  ///< guarded by the book's mutex

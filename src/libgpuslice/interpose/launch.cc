@@ -44,6 +44,8 @@ Context::Outcome launch_managed(Context* context, KernelInfo* kernel, LaunchConf
   Instance* instance = context ? context->instance_of(*kernel) : nullptr;
   std::vector<std::byte> block;
   if (!instance || !pack(*kernel, params, extra, block)) return Context::Outcome::kCannot;
+  if (kernel->sliced)
+    return context->launch_in_subgrids(*instance, std::move(config), std::move(block), original, result, why);
   return context->launch(*instance, std::move(config), std::move(block), result, why);
 }
 

@@ -139,6 +139,7 @@ std::vector<gpuctl::ipc::Kernel> Kernels::report(bool all) {
                     .module = kernel->module,
                     .form = !kernel->persistent ? "opaque"
                             : kernel->guarded   ? "guarded"
+                            : kernel->sliced    ? "sliced"
                                                 : "persistent",
                     .reason = reason_of(*kernel),
                     .launches = static_cast<std::int64_t>(kernel->launches.load()),

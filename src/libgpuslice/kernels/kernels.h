@@ -68,15 +68,16 @@ struct Instance {
 struct KernelInfo {
   std::string name;
   std::string module;  ///< short label of the image
-  /// It has a persistent or guarded form. The functions below are written before this is set.
+  /// It has a persistent, guarded or sliced form. The functions below are written before this is set.
   std::atomic<bool> persistent{false};
   bool guarded = false;  ///< each worker runs one block-task
+  bool sliced = false;   ///< that form is the sliced one: it is launched in subgrids (launch_in_subgrids.cc)
   /// The background forms of its image, as they were known when the kernel became known; null: none will come.
   std::shared_ptr<BackgroundForms> background;
   std::atomic<bool> may_get_form{true};  ///< false once it is known that `background` brings none
   std::string reason;                    ///< why it has this form; one line
   std::vector<Parameter> params;         ///< the program's parameters, without LaunchArgs
-  std::uint32_t args_offset = 0;         ///< offset of LaunchArgs in the parameter block of the persistent form
+  std::uint32_t args_offset = 0;         ///< of LaunchArgs, or SubgridArgs, in that form's parameter block
   /// With block sizes other than those that gpuctl::ptx::EntryReport allows, it is launched in original form.
   bool needs_whole_warps = false;
   bool words_behind = false;             ///< gpuctl::ptx::EntryReport::words_behind

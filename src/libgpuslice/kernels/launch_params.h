@@ -16,8 +16,8 @@ namespace gpuslice {
 bool pack(const std::vector<Parameter>& params, std::size_t bytes, void** values, void** extra,
           std::vector<std::byte>& block);
 
-/// Makes the parameter block of the persistent form with the program's values in place. Returns false if the call does
-/// not carry what the kernel declares (the driver will then report that).
+/// Makes the parameter block of the persistent or sliced form with the program's values in place. Returns false if the
+/// call does not carry what the kernel declares (the driver will then report that).
 bool pack(const KernelInfo& kernel, void** params, void** extra, std::vector<std::byte>& block);
 
 /// Whether a kernel that may change its form only for blocks of whole warps may do so for this launch.

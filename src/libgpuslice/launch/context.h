@@ -66,6 +66,12 @@ class Context final : public Opaque::Owner, public LaunchSource {
   Outcome launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result,
                  const char** why);
 
+  /// Launches in sliced form, as a series of subgrids. The calling thread waits while they run, but for the last ones,
+  /// and while nothing is granted. `params`: args_offset + sizeof(SubgridArgs) bytes. `original`: the same launch in
+  /// its original form. The rest as for launch().
+  Outcome launch_in_subgrids(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params,
+                             const Opaque::Launch& original, CUresult* result, const char** why);
+
   /// Whether the launch keeps its original form because it can be confined to the client's SMs, and nobody takes these
   /// away (ipc::kByParts). May wait for a grant, and make the part of the GPU for it.
   bool goes_by_parts(CUstream stream, const Opaque::Launch& launch) {
@@ -118,6 +124,8 @@ class Context final : public Opaque::Owner, public LaunchSource {
   void rescue();
 
  private:
+  class SubgridSeries;
+
   Instance* make_instance(KernelInfo& kernel);
 
   // The caller holds the book's mutex in what follows. use_stream() gives it up while it waits.

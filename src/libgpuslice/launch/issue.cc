@@ -29,18 +29,17 @@ Fit fit_of(Instance& instance, const LaunchConfig& config) {
   return {instance.persistent, per_sm};
 }
 
-CUresult issue(const Launch& launch, CUstream stream, std::uint32_t workers, std::vector<std::byte>& params) {
-  const LaunchConfig& config = launch.config;
-  const std::uint32_t shared = dynamic_shared(*launch.instance->kernel, config.shared);
+CUresult launch_grid(CUfunction function, std::uint32_t blocks, const LaunchConfig& config, std::uint32_t shared,
+                     CUstream stream, std::vector<std::byte>& params) {
   std::size_t size = params.size();
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                    CU_LAUNCH_PARAM_END};
   if (config.attributes.empty()) {
-    return driver().cuLaunchKernel(launch.function, workers, 1, 1, config.block[0], config.block[1], config.block[2],
-                                   shared, stream, nullptr, extra);
+    return driver().cuLaunchKernel(function, blocks, 1, 1, config.block[0], config.block[1], config.block[2], shared,
+                                   stream, nullptr, extra);
   }
   CUlaunchConfig full{};
-  full.gridDimX = workers;
+  full.gridDimX = blocks;
   full.gridDimY = full.gridDimZ = 1;
   full.blockDimX = config.block[0];
   full.blockDimY = config.block[1];
@@ -49,7 +48,12 @@ CUresult issue(const Launch& launch, CUstream stream, std::uint32_t workers, std
   full.hStream = stream;
   full.attrs = const_cast<CUlaunchAttribute*>(config.attributes.data());
   full.numAttrs = static_cast<unsigned>(config.attributes.size());
-  return driver().cuLaunchKernelEx(&full, launch.function, nullptr, extra);
+  return driver().cuLaunchKernelEx(&full, function, nullptr, extra);
+}
+
+CUresult issue(const Launch& launch, CUstream stream, std::uint32_t workers, std::vector<std::byte>& params) {
+  const std::uint32_t shared = dynamic_shared(*launch.instance->kernel, launch.config.shared);
+  return launch_grid(launch.function, workers, launch.config, shared, stream, params);
 }
 
 }  // namespace gpuslice

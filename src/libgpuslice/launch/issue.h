@@ -19,6 +19,10 @@ struct Fit {
 };
 Fit fit_of(Instance& instance, const LaunchConfig& config);
 
+/// Launches a one-dimensional grid of so many blocks, with the rest as in `config`. `shared`: dynamic, in bytes.
+CUresult launch_grid(CUfunction function, std::uint32_t blocks, const LaunchConfig& config, std::uint32_t shared,
+                     CUstream stream, std::vector<std::byte>& params);
+
 /// Launches so many workers. `params`: the packed parameter block.
 CUresult issue(const Launch& launch, CUstream stream, std::uint32_t workers, std::vector<std::byte>& params);
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "ptx/persistent_abi.h"
-
 namespace gpuslice {
 
 const ImageKernel* LoadedImage::find_listed(const std::string& name) const {
@@ -23,6 +21,7 @@ void LoadedImage::describe(KernelInfo& kernel) const {
   kernel.needs_whole_warps = found->needs_whole_warps;
   kernel.words_behind = found->words_behind;
   kernel.guarded = found->guarded;
+  kernel.sliced = found->sliced;
   kernel.may_get_form.store(found->persistent);
   kernel.changed.store(true);
 }
@@ -57,7 +56,7 @@ void LoadedImage::find_form(KernelInfo& kernel) const {
   void* const from = has_forms ? handle : forms;
   const ImageKernel* found = find_listed(kernel.name);
   if (!found || !found->persistent || !from) return;
-  const std::string name = kernel.name + gpuctl::ptx::kPersistentSuffix;
+  const std::string name = found->added_entry();
   void* entry = nullptr;
   if (container.get_entry(&entry, from, name.c_str()) != CUDA_SUCCESS) {
     std::lock_guard lock(kernel.mutex);
@@ -77,7 +76,7 @@ bool persistent_forms_load(const std::vector<ImageKernel>& kernels, const Contai
       std::find_if(kernels.begin(), kernels.end(), [](const ImageKernel& kernel) { return kernel.persistent; });
   if (first == kernels.end()) return true;
   void* entry = nullptr;
-  return container.get_entry(&entry, handle, (first->name + gpuctl::ptx::kPersistentSuffix).c_str()) == CUDA_SUCCESS;
+  return container.get_entry(&entry, handle, first->added_entry().c_str()) == CUDA_SUCCESS;
 }
 
 }  // namespace gpuslice

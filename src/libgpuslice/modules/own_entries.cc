@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "libgpuslice/driver/debug.h"
-#include "ptx/persistent_abi.h"
 
 namespace gpuslice {
 
@@ -24,7 +23,7 @@ CUresult enumerate_own(void** out, unsigned wanted, const LoadedImage& image, co
   std::vector<void*> added;
   for (const ImageKernel& kernel : image.listed) {
     void* entry = nullptr;
-    const std::string name = kernel.name + gpuctl::ptx::kPersistentSuffix;
+    const std::string name = kernel.added_entry();
     if (kernel.persistent && container.get_entry(&entry, handle, name.c_str()) == CUDA_SUCCESS) added.push_back(entry);
   }
   for (void* entry : all) {

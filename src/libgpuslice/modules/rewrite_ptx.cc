@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "libgpuslice/client/client.h"
 #include "libgpuslice/compile/compile_queue.h"
 #include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/driver/driver.h"
@@ -52,6 +53,12 @@ std::string loaded_linker() {
   return search.found;
 }
 
+gpuctl::ptx::Wanted wanted_forms() {
+  using gpuctl::ptx::Wanted;
+  if (Client::get().subgrid_time().count() > 0) return Wanted::kSliced;
+  return guard() != Guard::kNever ? Wanted::kPersistentOrGuarded : Wanted::kPersistent;
+}
+
 /// What the compile helper must make of the PTX, except for the linker: only a job needs that.
 CompileRequest request_for(ImageLoad& load) {
   int version = 0;
@@ -60,14 +67,14 @@ CompileRequest request_for(ImageLoad& load) {
                          .key = {},
                          .sm = load.sm,
                          .max_registers = load.max_registers,
-                         .guards = guard() != Guard::kNever,
+                         .wanted = wanted_forms(),
                          .software_gpu = load.software_gpu,
                          .linker = {}};
   request.key = cache_key({.ptx = request.ptx,
                            .sm = request.sm,
                            .max_registers = request.max_registers,
                            .driver_version = version,
-                           .guards = request.guards});
+                           .wanted = request.wanted});
   return request;
 }
 

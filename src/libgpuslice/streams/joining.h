@@ -21,6 +21,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "libgpuslice/streams/series.h"
+
 namespace gpuslice {
 
 /// Number of open lanes in this process.
@@ -31,14 +33,21 @@ struct Lane;
 void join_open(CUstream stream);
 void join_all_open();
 
+/// join_before() for a thread that holds a lock, and so must not wait for a series.
+inline void join_lanes_before(CUstream stream) {
+  if (g_open_lanes.load(std::memory_order_acquire) > 0) join_open(stream);
+}
+
 /// Called before a driver call about a stream. A default stream is named by its own handle (explicit_stream()). Any
 /// thread.
 inline void join_before(CUstream stream) {
-  if (g_open_lanes.load(std::memory_order_acquire) > 0) join_open(stream);
+  let_series_end(stream);
+  join_lanes_before(stream);
 }
 
 /// Called before a driver call that waits for more than one stream, or that acts on the default stream of any context.
 inline void join_all() {
+  let_all_series_end();
   if (g_open_lanes.load(std::memory_order_acquire) > 0) join_all_open();
 }
 
@@ -65,6 +74,7 @@ class Following {
 /// it; else in `other`. Any thread.
 template <class Call>
 CUresult follow(CUstream stream, Call call) {
+  let_series_end(stream);
   if (g_open_lanes.load(std::memory_order_acquire) == 0) return call(nullptr);
   Following following(stream);
   const CUresult result = call(following.confined());

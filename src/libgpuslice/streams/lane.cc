@@ -42,13 +42,6 @@ bool is_default(CUstream stream) {
   return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }
 
-/// Whether the stream is not ordered with default streams. False if the driver does not say.
-bool is_apart(CUstream stream) {
-  unsigned flags = 0;
-  if (is_default(stream) || !driver().cuStreamGetFlags) return false;
-  return driver().cuStreamGetFlags(stream, &flags) == CUDA_SUCCESS && (flags & CU_STREAM_NON_BLOCKING) != 0;
-}
-
 /// Makes a context current for its lifetime. The handles of default streams mean those of the current context.
 class InContext {
  public:
@@ -97,6 +90,12 @@ OpenLanes& open_lanes() {
 }
 
 }  // namespace
+
+bool is_apart(CUstream stream) {
+  unsigned flags = 0;
+  if (is_default(stream) || !driver().cuStreamGetFlags) return false;
+  return driver().cuStreamGetFlags(stream, &flags) == CUDA_SUCCESS && (flags & CU_STREAM_NON_BLOCKING) != 0;
+}
 
 Lane::Lane(CUstream of) : stream(of), apart(is_apart(of)), fork(make_event()), join(make_event()) {
   std::generate(marks.begin(), marks.end(), make_event);

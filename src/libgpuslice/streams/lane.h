@@ -24,6 +24,9 @@ struct Place {
   bool same_grant(const Place& other) const { return first == other.first && granted == other.granted; }
 };
 
+/// Whether the stream is not ordered with default streams. False if the driver does not say.
+bool is_apart(CUstream stream);
+
 struct Lane : std::enable_shared_from_this<Lane> {
   /// For a stream of the current context.
   explicit Lane(CUstream stream);
@@ -31,7 +34,9 @@ struct Lane : std::enable_shared_from_this<Lane> {
 
   static constexpr std::uint32_t kMarkEvery = 16;  // launches (in_flight_limit.h)
 
-  std::mutex mutex;  ///< held through a launch
+  /// Held through a launch, or through the launches of a series (series.h). Taken before `mutex`.
+  std::mutex whole;
+  std::mutex mutex;  ///< held through one call to the driver and what belongs to it
   const CUstream stream;
   CUcontext context = nullptr;
   bool apart = false;  ///< the stream is not ordered with default streams (CU_STREAM_NON_BLOCKING)

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "libgpuslice/streams/timing_choice.h"
+#include "libgpuslice/kernels/timing_choice.h"
 
 namespace gpuslice {
 

@@ -54,16 +54,20 @@ bool Opaque::reports_jobs() const {
 void Opaque::start_when_granted(Lane& lane, const Launch& launch) {
   lane.blocks = lane.busy.load(std::memory_order_relaxed) ? std::max(lane.blocks, launch.blocks) : launch.blocks;
   lane.latest = launch.name;
-  lane.latest_ns = monotonic_ns();
+  lane.latest_ns = launch.series_ns != 0 ? launch.series_ns : monotonic_ns();
   lane.job = reports_jobs() ? launch.job(lane.latest_ns) : OpaqueJob{};
   if (!lane.busy.exchange(true)) owner_.opaque_started(launch.blocks, lane.job);
   wait_for_grant(lane, launch);
 }
 
+Opaque::Series::Series(Opaque& opaque, CUstream stream)
+    : whole_(opaque.lane_of(stream).whole), open_(stream, opaque.lane_of(stream).apart) {}
+
 Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
     : stream_(stream), lane_(&opaque.lane_of(stream)) {
   join_others(*lane_);
   opaque.settling_.let_pass();
+  if (launch.series_ns == 0) whole_ = std::unique_lock(lane_->whole);
   lock_ = std::unique_lock(lane_->mutex);
   const bool tells = opaque.reports_jobs();
   if (lane_->launches % Lane::kMarkEvery == 0)
@@ -72,7 +76,7 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   confine(opaque, launch);
   lane_->latest_sms = confined_.sms;
   if (!confined()) lane_->join_now();
-  if (tells && launch.kernel) lane_->timer.begin(this->stream(), *launch.kernel, lane_->job);
+  if (tells && launch.kernel && launch.series_ns == 0) lane_->timer.begin(this->stream(), *launch.kernel, lane_->job);
 }
 
 /// Whether everything is complete that the program launched or that waits for it.

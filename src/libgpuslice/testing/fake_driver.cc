@@ -1,5 +1,7 @@
 #include "libgpuslice/testing/fake_driver.h"
 
+#include <deque>
+#include <memory>
 #include <vector>
 
 #include "libgpuslice/driver/driver.h"
@@ -44,6 +46,46 @@ CUresult copy(CUdeviceptr, const void*, std::size_t, CUstream) {
   return CUDA_SUCCESS;
 }
 
+struct FakeEvent {
+  bool waits = false;  ///< recorded, and has not happened
+  float at_ms = 0;
+};
+
+FakeEvent& event_of(CUevent handle) {
+  return *reinterpret_cast<FakeEvent*>(handle);
+}
+
+std::deque<CUevent>& recorded_events() {
+  static std::deque<CUevent> recorded;
+  return recorded;
+}
+
+CUresult make_event(CUevent* out, unsigned) {
+  static std::vector<std::unique_ptr<FakeEvent>> all;
+  all.push_back(std::make_unique<FakeEvent>());
+  *out = reinterpret_cast<CUevent>(all.back().get());
+  return CUDA_SUCCESS;
+}
+
+CUresult record_event(CUevent event, CUstream) {
+  event_of(event).waits = true;
+  recorded_events().push_back(event);
+  return CUDA_SUCCESS;
+}
+
+CUresult query_event(CUevent event) {
+  return event_of(event).waits ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+CUresult elapsed_time(float* ms, CUevent from, CUevent to) {
+  *ms = event_of(to).at_ms - event_of(from).at_ms;
+  return CUDA_SUCCESS;
+}
+
+CUresult destroy_event(CUevent) {
+  return CUDA_SUCCESS;
+}
+
 CUresult succeed(CUstream) {
   return CUDA_SUCCESS;
 }
@@ -60,9 +102,20 @@ const Driver& driver() {
     fake.cuStreamSynchronize = succeed;
     fake.cuStreamDestroy_v2 = succeed;
     fake.cuMemcpyHtoDAsync_v2 = copy;
+    fake.cuEventCreate = make_event;
+    fake.cuEventRecord = record_event;
+    fake.cuEventQuery = query_event;
+    fake.cuEventElapsedTime = elapsed_time;
+    fake.cuEventDestroy_v2 = destroy_event;
     return fake;
   }();
   return table;
+}
+
+void fake_event_happens(float at_ms) {
+  FakeEvent& oldest = event_of(recorded_events().front());
+  recorded_events().pop_front();
+  oldest = {.waits = false, .at_ms = at_ms};
 }
 
 Stage::Stage(const char* what) : what_(what) {}

@@ -1,5 +1,6 @@
-// A driver without a GPU, for tests of what asks it for memory and streams only: its memory is the host's, and nothing
-// runs. A test program that links fake_driver.cc gets it from driver().
+// A driver without a GPU, for tests of what asks it for memory, streams and events only: its memory is the host's,
+// nothing runs, and events happen when the test says so. A test program that links fake_driver.cc gets it from
+// driver().
 #pragma once
 
 #include <memory>
@@ -14,6 +15,9 @@ namespace gpuslice {
 inline Slots fake_slots() {
   return std::move(*Slots::create());
 }
+
+/// The oldest event that was recorded and has not happened happens now, at this time of the GPU.
+void fake_event_happens(float at_ms);
 
 /// A kernel in a context.
 struct FakeKernel {

@@ -23,12 +23,20 @@ std::string after_pass(const std::string& input, const std::string& pass, Form f
   const auto module = parse(input);
   if (!module) return "error: " + module.error().message;
   std::string result = "the pass did not run";
-  const RewriteResult rewritten = rewrite(*module, [&](std::string_view name, std::string_view entry) {
-    if (name == pass) result = entry;
-  });
+  const RewriteResult rewritten = rewrite(
+      *module,
+      [&](std::string_view name, std::string_view entry) {
+        if (name == pass) result = entry;
+      },
+      form == Form::kSliced ? Wanted::kSliced : Wanted::kPersistentOrGuarded);
   EXPECT_EQ(rewritten.entries.size(), 1u);
   EXPECT_EQ(rewritten.entries[0].form, form) << rewritten.entries[0].reason;
   return result;
+}
+
+Form form_of(const std::string& pass, const std::string& file) {
+  if (pass == "number_subgrid") return Form::kSliced;
+  return file.starts_with("once") ? Form::kGuarded : Form::kPersistent;
 }
 
 TEST_P(PassGolden, GivesTheExpectedText) {
@@ -37,8 +45,7 @@ TEST_P(PassGolden, GivesTheExpectedText) {
     const std::string name = file.path().filename();
     if (!name.ends_with(".ptx") || name.ends_with(".out.ptx")) continue;
     const std::string expected = GetParam() + "/" + file.path().stem().string() + ".out.ptx";
-    const std::string actual = after_pass(golden_text(GetParam() + "/" + name), GetParam(),
-                                          name.starts_with("once") ? Form::kGuarded : Form::kPersistent);
+    const std::string actual = after_pass(golden_text(GetParam() + "/" + name), GetParam(), form_of(GetParam(), name));
     if (std::getenv("GPUCTL_UPDATE_GOLDEN") != nullptr) std::ofstream(fs::path(PTX_GOLDEN_DIR) / expected) << actual;
     EXPECT_EQ(actual, golden_text(expected)) << GetParam() << "/" << name;
     ++cases;
@@ -48,7 +55,8 @@ TEST_P(PassGolden, GivesTheExpectedText) {
 
 INSTANTIATE_TEST_SUITE_P(Passes, PassGolden,
                          testing::Values("split_early_return", "meet_late", "append_launch_args", "replace_returns",
-                                         "replace_block_index", "join_finished_threads", "wrap_in_claim_loop"),
+                                         "replace_block_index", "join_finished_threads", "wrap_in_claim_loop",
+                                         "number_subgrid"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

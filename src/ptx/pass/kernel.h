@@ -1,4 +1,4 @@
-// What the passes of the rewriter work on: one entry on its way to its persistent or guarded form.
+// What the passes of the rewriter work on: one entry on its way to its persistent, guarded or sliced form.
 #pragma once
 
 #include <optional>
@@ -7,6 +7,7 @@
 
 #include "ptx/analysis/facts.h"
 #include "ptx/rewrite.h"
+#include "ptx/subgrid_abi.h"
 
 namespace gpuctl::ptx::pass {
 
@@ -23,6 +24,7 @@ struct Kernel {
   Function entry;          ///< becomes the added entry
   std::vector<CopiedFunction> functions;
   EntryReport report;
+  bool sliced = false;  ///< the form to be made is the sliced one (subgrid_abi.h)
   /// Each of its blocks runs one block-task: the kernel becomes guarded.
   bool once() const { return !closure.once.empty(); }
   /// Set if one branch, before any barrier, decides for all threads of the block which of them return.
@@ -38,7 +40,9 @@ struct Kernel {
   /// All threads meet inside the body where none returns early, which is plain_body if there are two (meet_late).
   bool meets_inside = false;
 
-  /// Name of the parameter that holds LaunchArgs.
+  /// Appended to the names of the entry and of copied functions.
+  const char* suffix() const { return sliced ? kSlicedSuffix : kPersistentSuffix; }
+  /// Name of the parameter that holds LaunchArgs, or SubgridArgs.
   std::string args_name() const { return original.name + "__gpuslice_args"; }
 };
 

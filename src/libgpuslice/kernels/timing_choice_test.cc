@@ -1,4 +1,4 @@
-#include "libgpuslice/streams/timing_choice.h"
+#include "libgpuslice/kernels/timing_choice.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,124 @@
+#include "libgpuslice/book/subgrids.h"
+
+#include <algorithm>
+
+#include "libgpuslice/driver/driver.h"
+
+namespace gpuslice {
+
+namespace {
+
+CUevent timing_event() {
+  CUevent event = nullptr;
+  if (!driver().cuEventCreate || driver().cuEventCreate(&event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) return nullptr;
+  return event;
+}
+
+}  // namespace
+
+SubgridQueue::SubgridQueue() {
+  for (Place& place : places_) {
+    place.begun = timing_event();
+    place.ended = timing_event();
+  }
+}
+
+SubgridQueue::~SubgridQueue() {
+  for (const Place& place : places_) {
+    for (CUevent event : {place.begun, place.ended}) {
+      if (event) driver().cuEventDestroy_v2(event);
+    }
+  }
+}
+
+/// An event that the driver could not make counts as reached.
+bool SubgridQueue::look(Place& place) {
+  if (!place.over) place.over = !place.ended || driver().cuEventQuery(place.ended) != CUDA_ERROR_NOT_READY;
+  return place.over;
+}
+
+void SubgridQueue::begin(CUstream stream, bool first) {
+  const std::lock_guard lock(mutex_);
+  Place& mine = place(next_);
+  mine.first = first && mine.begun && driver().cuEventRecord(mine.begun, stream) == CUDA_SUCCESS;
+}
+
+void SubgridQueue::launched(CUstream stream, const Subgrid& subgrid) {
+  const std::lock_guard lock(mutex_);
+  Place& mine = place(next_);
+  Place& before = place(next_ - 1);
+  mine.subgrid = subgrid;
+  mine.stream = stream;
+  mine.follows = !mine.first && next_ > 1 && before.stream == stream && !look(before);
+  mine.over = !mine.ended || driver().cuEventRecord(mine.ended, stream) != CUDA_SUCCESS;
+  ++next_;
+}
+
+/// Of one that is complete; 0: not known.
+double SubgridQueue::gpu_ns(std::size_t number) {
+  const Place& mine = place(number);
+  if (!mine.first && !mine.follows) return 0;
+  const CUevent from = mine.first ? mine.begun : place(number - 1).ended;
+  float ms = 0;
+  if (!driver().cuEventElapsedTime || !from || !mine.ended) return 0;
+  if (driver().cuEventElapsedTime(&ms, from, mine.ended) != CUDA_SUCCESS) return 0;
+  return std::max(0.0, 1e6 * static_cast<double>(ms));
+}
+
+std::optional<SubgridQueue::Ended> SubgridQueue::take_ended() {
+  const std::lock_guard lock(mutex_);
+  if (oldest_ == next_ || !look(place(oldest_))) return std::nullopt;
+  const Place& ended = place(oldest_);
+  const double ns = gpu_ns(oldest_++);
+  return Ended{ended.subgrid.number, ns / ended.subgrid.waves};
+}
+
+bool SubgridQueue::has_room(double target_ns) {
+  const std::lock_guard lock(mutex_);
+  double expected_ns = 0;
+  for (std::size_t i = oldest_; i < next_; ++i) expected_ns += place(i).subgrid.expected_ns;
+  return may_launch_subgrid(static_cast<std::uint32_t>(next_ - oldest_), expected_ns, target_ns);
+}
+
+bool SubgridQueue::complete(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = oldest_; i < next_; ++i) {
+    if (place(i).subgrid.number <= number && !look(place(i))) return false;
+  }
+  return true;
+}
+
+std::uint32_t SubgridQueue::sms() {
+  const std::lock_guard lock(mutex_);
+  std::uint32_t most = 0;  // they run one after the other
+  for (std::size_t i = oldest_; i < next_; ++i) {
+    if (!place(i).over) most = std::max(most, place(i).subgrid.sms);
+  }
+  return most;
+}
+
+std::shared_ptr<SubgridQueue> Subgrids::queue_of(CUstream stream) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<SubgridQueue>& queue = queues_[stream_key(stream)];
+  if (!queue) queue = std::make_shared<SubgridQueue>();
+  return queue;
+}
+
+void Subgrids::stream_destroyed(CUstream stream) {
+  const std::lock_guard lock(mutex_);
+  queues_.erase({stream, 0});
+}
+
+bool Subgrids::complete(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  bool all = true;
+  std::uint32_t sms = 0;
+  for (const auto& [key, queue] : queues_) {
+    all &= queue->complete(number);
+    sms += queue->sms();
+  }
+  holding_.store(sms, std::memory_order_relaxed);
+  return all;
+}
+
+}  // namespace gpuslice
