@@ -150,6 +150,21 @@ TEST(JobsInScheduler, SpatialYieldGivesOnlyWhatIsFilled) {
   EXPECT_EQ(high.granted(), 8u);
 }
 
+TEST(JobsInScheduler, SpatialYieldGivesExtraSmsWhereItIsAskedFor) {
+  Scheduler scheduler({gpu(132)}, tree_with("hpf:spatial:extra=4"));
+  FakeJob low(scheduler, "low"), high(scheduler, "high");
+  low.head(1, 132 * 100);
+  scheduler.update(1 * kMs);
+  low.apply();
+  high.head(1, 8);
+  scheduler.update(2 * kMs);
+  EXPECT_EQ(low.granted(), 120u);
+  low.apply();
+  scheduler.update(3 * kMs);
+  EXPECT_GE(high.granted(), 8u);
+  EXPECT_EQ(low.granted(), 120u);
+}
+
 TEST(JobsInScheduler, ThePolicyChangesWhileJobsRunAndWaitAndGoes) {
   Scheduler scheduler({gpu(132)}, tree_with("fcfs"));
   FakeJob low(scheduler, "low"), high(scheduler, "high");
