@@ -160,6 +160,7 @@ class Scheduler {
   void add_worker_time(bool time_sliced, std::vector<DeviceGrants::Member>& members) const;
   void rebuild_queues(std::uint64_t now_ns);
   void learn(std::uint64_t now_ns);
+  void take_names(const Client& client);
   std::optional<GrantHistory::Held> held_by(Client& client, std::size_t index, const ipc::Record& launch) const;
   void record(const Client& client, std::size_t slot, const ipc::Record& launch, sched::Time alone);
   bool update_queues(std::uint64_t now_ns);

@@ -128,8 +128,12 @@ void Scheduler::learn(std::uint64_t now_ns) {
     // Some hashes may never get a name, so it is not tried at each call.
     if (!knowledge_.wants_names(uid) || now_ns < client.names_told_ns + kNamesEveryNs) continue;
     client.names_told_ns = now_ns;
-    for (const ipc::Kernel& kernel : client.kernels()) knowledge_.name(uid, kernel.module, kernel.name);
+    take_names(client);
   }
+}
+
+void Scheduler::take_names(const Client& client) {
+  for (const ipc::Kernel& kernel : client.kernels()) knowledge_.name(client.identity().uid, kernel.module, kernel.name);
 }
 
 /// The SMs that a launch had while it ran. Empty if its time does not tell how it runs with that many: programs took

@@ -56,6 +56,7 @@ template <class Launch>
 sched::LaunchShape shape_of(const Launch& launch) {
   return {.blocks = static_cast<double>(launch.total),
           .threads = static_cast<double>(launch.threads),
+          .input_bytes = 1024.0 * launch.input_kib,
           .shared_bytes = static_cast<double>(launch.shared)};
 }
 

@@ -132,6 +132,19 @@ ipc::Record of(std::uint64_t kernel, std::uint64_t took_ns) {
   return record;
 }
 
+TEST(KernelKnowledge, TellsLaunchesOfOneGridApartByTheirInput) {
+  KernelKnowledge knowledge;
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    ipc::Record record = of(7, (1 + i % 4) * kMs);
+    record.input_kib = 1024 * (1 + i % 4);
+    knowledge.learn(kUser, record, kSms);
+  }
+  ipc::Head small = head(7), large = head(7);
+  small.input_kib = 1024, large.input_kib = 4096;
+  EXPECT_NEAR(static_cast<double>(knowledge.predict(kUser, small, kSms).count()), kMs, kMs / 20.0);
+  EXPECT_NEAR(static_cast<double>(knowledge.predict(kUser, large, kSms).count()), 4.0 * kMs, kMs / 20.0);
+}
+
 TEST(KernelKnowledge, WhatOneUserReportsChangesNothingForAnother) {
   KernelKnowledge knowledge;
   for (int i = 0; i < 10; ++i) knowledge.learn(kUser, of(7, kMs), kSms);

@@ -93,8 +93,18 @@ void Agent::run() {
     context_.book.let_holders_work();
   }
   const int device = context_.view.device_index();
+  if (Contexts::exiting()) report_kernels_at_exit();
   context_.agent.set_over();
   if (fault != CUDA_SUCCESS) Client::get().report_fault(device, fault, error_name(fault));
+}
+
+/// The exiting thread waits for the agent, and no longer than Contexts::end_all_at_exit() allows.
+void Agent::report_kernels_at_exit() {
+  try {
+    Client::get().report_kernels(false);
+  } catch (const std::exception& error) {
+    debug("kernels are not reported at the exit: %s", error.what());
+  }
 }
 
 /// Looks until nothing is managed here any more. Returns false if it gave up, for want of memory.

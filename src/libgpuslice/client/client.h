@@ -64,6 +64,10 @@ class Client {
   using KernelSource = std::vector<gpuctl::ipc::Kernel> (*)(bool all);
   void set_kernel_source(KernelSource source) { kernel_source_.store(source); }
 
+  /// Tells the daemon of the kernels that `source` returns, without waiting for an answer. Also called when the process
+  /// exits, so that the daemon knows the kernels of short programs too.
+  void report_kernels(bool all);
+
   /// The client's thread calls `tick`, with or without a daemon. It returns the time until the next call.
   using Tick = std::chrono::milliseconds (*)();
   void set_tick(Tick tick) { tick_.store(tick); }
@@ -97,7 +101,6 @@ class Client {
   void look(Watch& watch);
   void say(const gpuctl::Error& why);
   bool wait_for_end(std::chrono::milliseconds at_most);
-  void report_kernels(bool all);
 
   std::atomic<bool> wanted_{false};
   std::atomic<gpuctl::ipc::Stub*> stub_{nullptr};

@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "libgpuslice/book/outstanding.h"
+#include "libgpuslice/client/grant_view.h"
 
 namespace gpuslice {
 
@@ -18,6 +20,9 @@ struct Fit {
   int per_sm;
 };
 Fit fit_of(Instance& instance, const LaunchConfig& config);
+
+/// How much memory the parameters point into, if the daemon is told of jobs; else 0. Any thread.
+std::uint64_t input_bytes(const GrantView& view, std::span<const std::byte> params);
 
 /// Launches so many workers. `params`: the packed parameter block.
 CUresult issue(const Launch& launch, CUstream stream, std::uint32_t workers, std::vector<std::byte>& params);

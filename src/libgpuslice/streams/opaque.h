@@ -70,6 +70,7 @@ class Opaque {
     const char* name = "a graph";           ///< name of the kernel, which outlives the launch
     KernelInfo* kernel = nullptr;           ///< its durations are noted here; null: they are not noted
     std::uint32_t threads = 0, shared = 0;  ///< per block
+    std::uint64_t input_bytes = 0;          ///< memory into which its parameters point, as far as known
 
     OpaqueJob job(std::uint64_t now_ns) const;
   };
