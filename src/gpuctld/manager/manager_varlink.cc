@@ -56,7 +56,7 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"HoldMemory", &Manager::hold_memory},   {"ReportKernels", &Manager::report_kernels},
       {"SetHint", &Manager::set_hint},         {"Kill", &Manager::kill},
       {"ReportFault", &Manager::report_fault}, {"ForgetKernels", &Manager::forget_kernels},
-      {"GetFairness", &Manager::get_fairness},
+      {"GetFairness", &Manager::get_fairness}, {"TeachKernel", &Manager::teach_kernel},
   };
   return table;
 }

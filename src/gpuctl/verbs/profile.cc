@@ -1,0 +1,217 @@
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <ostream>
+#include <ranges>
+
+#include "gpuctl/line/daemon.h"
+#include "gpuctl/line/settings.h"
+#include "gpuctl/line/verb.h"
+#include "gpuctl/profile/profile_builder.h"
+#include "gpuctl/profile/profile_file.h"
+#include "gpuctl/profile/profile_run.h"
+#include "gpuctl/profile/profile_table.h"
+#include "gpuctl/text/table.h"
+#include "gpuctl/text/units.h"
+
+namespace gpuctl::cli {
+namespace {
+
+constexpr std::int64_t kMostRuns = 1000;
+
+struct Options {
+  std::string output, slice, runs = "1", widths, load, user;
+  bool add = false;
+};
+
+/// "8,4,2": each from 1 to `sms`, the greatest first. Without a text: all, three quarters, a half, a quarter, an
+/// eighth.
+Outcome<std::vector<std::int64_t>> widths_of(const std::string& text, std::int64_t sms) {
+  std::vector<std::int64_t> widths;
+  if (text.empty()) widths = {sms, sms * 3 / 4, sms / 2, sms / 4, sms / 8};
+  for (const auto part : std::views::split(text, ',')) {
+    const std::string_view word(part.begin(), part.end());
+    const auto width = parse_integer(word);
+    if (!width || *width < 1 || *width > sms)
+      return usage("profile: --widths: '" + std::string(word) + "' is not a number of SMs from 1 to " +
+                   std::to_string(sms));
+    widths.push_back(*width);
+  }
+  std::erase(widths, 0);
+  std::ranges::sort(widths, std::greater());
+  widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
+  return widths;
+}
+
+Outcome<std::vector<ipc::Device>> devices_of(const Context& context, std::int64_t* clients) {
+  const auto reply = ask(context, "GetStatus");
+  if (!reply) return reply.error();
+  return decode_reply(*reply, [&](ipc::Fields& fields) {
+    *clients = fields.integer("clients", 0);
+    return ipc::read_list<ipc::Device>(fields, "devices");
+  });
+}
+
+void print(Context& context, const Profile& profile, const std::string& file, const std::vector<std::string>& notes) {
+  if (!context.json) {
+    for (const std::string& line : profile_lines(profile.kernels)) context.out << line << '\n';
+    for (const std::string& note : notes) context.out << note << '\n';
+    context.out << profile.kernels.size() << (profile.kernels.size() == 1 ? " kernel" : " kernels") << " written to "
+                << printable(file) << '\n';
+    return;
+  }
+  boost::json::array kernels;
+  for (const ipc::KernelProfile& kernel : profile.kernels) {
+    boost::json::object object = to_json(kernel);
+    const auto error = error_of(kernel);
+    object["error"] = error ? boost::json::value(*error) : boost::json::value();
+    kernels.push_back(std::move(object));
+  }
+  print_json(context, {{"file", file},
+                       {"gpu", profile.gpu},
+                       {"sms", profile.sms},
+                       {"kernels", std::move(kernels)},
+                       {"notes", boost::json::array(notes.begin(), notes.end())}});
+}
+
+/// Runs the program with each width in turn.
+Outcome<int> measure(const Options& options, Context& context) {
+  const auto runs = parse_integer(options.runs);
+  if (!runs || *runs < 1 || *runs > kMostRuns)
+    return usage("profile: --runs: '" + options.runs + "' is not a number from 1 to " + std::to_string(kMostRuns));
+  const Outcome<std::string> parent = slice_path(options.slice.empty() ? "/" : options.slice);
+  if (!parent) return parent.error();
+  std::int64_t clients = 0;
+  const auto devices = devices_of(context, &clients);
+  if (!devices) return devices.error();
+  if (devices->empty()) return Failure{kExitRefused, "profile: gpuctld manages no GPU"};
+  Profile profile{.gpu = devices->front().name, .sms = devices->front().sms, .kernels = {}};
+  for (const ipc::Device& device : *devices)
+    if (device.name != profile.gpu || device.sms != profile.sms)
+      return Failure{kExitRefused, "profile: the GPUs here differ, and a profile is of one kind of GPU"};
+  const auto widths = widths_of(options.widths, profile.sms);
+  if (!widths) return widths.error();
+  if (options.add) {
+    Result<Profile> earlier = read_profile(options.output);
+    if (!earlier) return usage("profile: " + earlier.error().message);
+    if (earlier->gpu != profile.gpu || earlier->sms != profile.sms)
+      return usage("profile: " + options.output + ": is of " + printable(earlier->gpu) + " with " +
+                   std::to_string(earlier->sms) + " SMs, and here is " + printable(profile.gpu) + " with " +
+                   std::to_string(profile.sms));
+    profile.kernels = std::move(earlier->kernels);
+  }
+
+  ProfileBuilder builder(std::move(profile.kernels));
+  std::int64_t lost = 0, launches = 0;
+  {
+    Outcome<SliceForProfile> slice = SliceForProfile::make(context, *parent);
+    if (!slice) return slice.error();
+    end_profile_on_signals();
+    for (const std::int64_t width : *widths) {
+      if (const auto limited = slice->limit(width); !limited) return limited.error();
+      const auto take = [&](const ipc::Launch& launch) {
+        ++launches;
+        builder.add(launch, width == widths->front());
+      };
+      for (std::int64_t run = 0; run < *runs; ++run) {
+        const std::string where = "with " + std::to_string(width) + (width == 1 ? " SM" : " SMs");
+        if (const auto ran = run_recorded(context, slice->path(), where, take, lost); !ran) return ran.error();
+      }
+    }
+  }
+  if (launches == 0) return Failure{kExitRefused, "profile: no launch was recorded; nothing is written"};
+  const auto reply = ask(context, "ListKernels");
+  if (!reply) return reply.error();
+  const auto known =
+      decode_reply(*reply, [](ipc::Fields& fields) { return ipc::read_list<ipc::KernelDurations>(fields, "kernels"); });
+  if (!known) return known.error();
+  std::vector<ipc::KernelDurations> own = *known;
+  std::erase_if(own, [](const auto& kernel) { return kernel.uid != ::geteuid(); });
+  builder.add(own);
+  profile.kernels = builder.finish();
+  if (const auto written = write_profile(options.output, profile); !written)
+    return usage("profile: " + written.error().message);
+
+  std::vector<std::string> notes;
+  if (lost > 0) notes.push_back(std::to_string(lost) + " launches were lost: the daemon could not keep so many");
+  if (builder.nameless() > 0)
+    notes.push_back(std::to_string(builder.nameless()) + " kernels are left out: the daemon was not told their names");
+  if (clients > 0)
+    notes.push_back(std::to_string(clients) + " other programs were attached: what they ran may be in these times");
+  print(context, profile, options.output, notes);
+  return kExitOk;
+}
+
+/// Teaches the daemon what is in the file.
+Outcome<int> load(const Options& options, Context& context) {
+  boost::json::object whose;
+  if (!options.user.empty()) {
+    const passwd* entry = ::getpwnam(options.user.c_str());  // names first: a user may be called 1000
+    const auto number = parse_integer(options.user);
+    if (entry == nullptr && !number)
+      return usage("--user: there is no user '" + options.user + "'; give a user's name or number");
+    whose["uid"] = entry != nullptr ? std::int64_t{entry->pw_uid} : *number;
+  }
+  if (const auto trusted = check_writers(options.load, ::geteuid()); !trusted)
+    return usage("profile: " + trusted.error().message);
+  const Result<Profile> profile = read_profile(options.load);
+  if (!profile) return usage("profile: " + profile.error().message);
+  std::int64_t clients = 0;
+  const auto devices = devices_of(context, &clients);
+  if (!devices) return devices.error();
+  const auto is_its_gpu = [&](const ipc::Device& d) { return d.name == profile->gpu && d.sms == profile->sms; };
+  if (std::ranges::none_of(*devices, is_its_gpu))
+    return Failure{kExitRefused, "profile: " + options.load + ": is of " + printable(profile->gpu) + " with " +
+                                     std::to_string(profile->sms) + " SMs; there is no such GPU here"};
+  for (const ipc::KernelProfile& kernel : profile->kernels) {
+    boost::json::object parameters = whose;
+    parameters["kernel"] = to_json(kernel);
+    const auto taught = ask(context, "TeachKernel", std::move(parameters));
+    if (!taught) return taught.error();
+  }
+  if (context.json)
+    print_json(context, {{"kernels", static_cast<std::int64_t>(profile->kernels.size())}});
+  else
+    context.out << "the daemon knows " << profile->kernels.size()
+                << (profile->kernels.size() == 1 ? " kernel" : " kernels") << " from " << printable(options.load)
+                << '\n';
+  return kExitOk;
+}
+
+}  // namespace
+
+Action declare_profile(Arguments& arguments) {
+  auto options = std::make_shared<Options>();
+  arguments.add("-o,--output", options->output, "Run the program and write what was measured here").value("FILE");
+  arguments.add_flag("--add", options->add, "Add to what is in that file");
+  arguments.add("--runs", options->runs, "Runs with each number of SMs (1)").value("N");
+  arguments
+      .add("--widths", options->widths,
+           "Numbers of SMs, as in 8,4,2 (all, and three quarters, a half, a quarter and an eighth)")
+      .value("LIST");
+  arguments.add("--slice", options->slice, "Run in a slice that is made below this one (/)").value("NAME");
+  arguments.add("--load", options->load, "Teach the daemon what is in this file; no program runs").value("FILE");
+  arguments.add("--user", options->user, "With --load: for this user's programs, by name or number; root only");
+  // For the help only: the program's command line is cut off before the options are parsed.
+  auto program = std::make_shared<std::vector<std::string>>();
+  arguments.add("PROGRAM", *program, "The program, looked up in PATH, and its arguments, passed on untouched");
+  arguments.footer(
+      "Options of gpuctl end at the program or at '--'. The program runs several times, beside nothing else if the\n"
+      "figures are to be of use. Nothing is written if a run fails.");
+
+  return [options](Context& context) -> Outcome<int> {
+    if (options->output.empty() == options->load.empty())
+      return usage("profile: give either -o FILE and a program, or --load FILE");
+    if (!options->load.empty()) {
+      if (!context.command.empty()) return usage("profile: --load runs no program; leave it out");
+      return load(*options, context);
+    }
+    if (!options->user.empty()) return usage("profile: --user goes with --load");
+    if (context.command.empty()) return usage("profile: no program given; write gpuctl profile -o FILE -- PROGRAM");
+    return measure(*options, context);
+  };
+}
+
+}  // namespace gpuctl::cli
