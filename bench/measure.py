@@ -15,7 +15,7 @@ import sys
 import time
 
 from .lab.lab import Lab
-from .papers import effisha_figures, frs, schedulers
+from .papers import effisha_figures, frs, predictions, schedulers
 from .steps import (
     guard,
     latency,
@@ -52,6 +52,7 @@ STEPS = {
     "schedulers": (schedulers.step_schedulers, 180),
     "frs": (frs.step_frs, 560),
     "effisha": (effisha_figures.step_effisha, 180),
+    "predictions": (predictions.step_predictions, 560),
     "sidebyside": (side_by_side.step_side_by_side, 120),
 }
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")

@@ -12,6 +12,7 @@
 #   schedulers   policies for jobs (docs/policies.md)
 #   effisha      EffiSha's kernels under both of its policies
 #   frs          FRS's applications under all of its policies; up to nine minutes
+#   predictions  how far off predicted durations are, by kernel (FLEP, Figure 7); up to nine minutes
 #   sidebyside   pairs of kernels under sim (docs/policies.md)
 #   random       the kernels of tests/random, new ones for --seconds (120)
 #   byhand       a kernel written by hand to be preemptible
