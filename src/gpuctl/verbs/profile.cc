@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <ostream>
-#include <ranges>
+#include <string_view>
 
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/settings.h"
@@ -31,8 +31,9 @@ struct Options {
 Outcome<std::vector<std::int64_t>> widths_of(const std::string& text, std::int64_t sms) {
   std::vector<std::int64_t> widths;
   if (text.empty()) widths = {sms, sms * 3 / 4, sms / 2, sms / 4, sms / 8};
-  for (const auto part : std::views::split(text, ',')) {
-    const std::string_view word(part.begin(), part.end());
+  for (std::size_t at = 0; !text.empty() && at <= text.size();) {
+    const std::string_view word = std::string_view(text).substr(at, text.find(',', at) - at);
+    at += word.size() + 1;
     const auto width = parse_integer(word);
     if (!width || *width < 1 || *width > sms)
       return usage("profile: --widths: '" + std::string(word) + "' is not a number of SMs from 1 to " +

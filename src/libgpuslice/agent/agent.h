@@ -32,7 +32,7 @@ class Agent {
   explicit Agent(ContextState& context) : context_(context) {}
   bool prepare();
   void run();
-  void report_kernels_at_exit();
+  void report_at_exit();
   bool serve();
   void look();
   void adopt_stub_page();

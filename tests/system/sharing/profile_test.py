@@ -4,12 +4,59 @@ import json
 import os
 import signal
 import subprocess
+import sys
 
 from tests.system.harness import instance
 
 KIB = 1024
 ELEMENTS = 30011  # of vectorAdd's trivial size: three arrays of floats
 WIDTHS = (instance.SMS, 2)
+
+# Launches a kernel that cannot be rewritten, since its image is loaded with an option that shapes the code. So the
+# driver alone says where its parameters lie.
+OPAQUE = r"""
+import ctypes
+PTX = b'''
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry fill(.param .u32 value, .param .u64 array)
+{
+  .reg .b32 %r<2>;
+  .reg .b64 %rd<4>;
+  ld.param.u32 %r0, [value];
+  ld.param.u64 %rd0, [array];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd1, %r1, 4;
+  add.u64 %rd2, %rd0, %rd1;
+  st.global.u32 [%rd2+1024], %r0;
+  ret;
+}
+'''
+BYTES, OPTIMIZATION_LEVEL = 100_000, 7
+cuda = ctypes.CDLL("libcuda.so.1")
+POINTER, SIZE = ctypes.c_void_p, ctypes.c_size_t
+def call(name, *arguments):
+    code = getattr(cuda, name)(*arguments)
+    if code != 0: raise SystemExit(f"{name}: {code}")
+context, module, function, memory = POINTER(), POINTER(), POINTER(), ctypes.c_uint64()
+call("cuInit", 0)
+call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+call("cuCtxSetCurrent", context)
+option, value = ctypes.c_int(OPTIMIZATION_LEVEL), POINTER(2)
+call("cuModuleLoadDataEx", ctypes.byref(module), PTX, 1, ctypes.byref(option), ctypes.byref(value))
+call("cuModuleGetFunction", ctypes.byref(function), module, b"fill")
+call("cuMemAlloc_v2", ctypes.byref(memory), SIZE(BYTES))
+inside = ctypes.c_uint64(memory.value + 64)
+parameters = [ctypes.c_uint32(7), inside]
+pointers = (POINTER * 2)(*[ctypes.cast(ctypes.byref(one), POINTER) for one in parameters])
+for _ in range(200):
+    call("cuLaunchKernel", function, 3, 1, 1, 32, 1, 1, 0, None, pointers, None)
+    call("cuCtxSynchronize")
+found = ctypes.c_uint32()
+call("cuMemcpyDtoH_v2", ctypes.byref(found), ctypes.c_uint64(inside.value + 1024), SIZE(4))
+assert found.value == 7
+"""
 
 
 def rounded_up(number):
@@ -51,6 +98,12 @@ class Profile(instance.SystemTest):
         self.assertGreater(kernel["block_task_us"], 0)
         self.assertIn("vectorAdd", ran.stdout)
         self.assertNothingIsLeft()
+
+    def test_measures_kernels_that_cannot_be_rewritten(self):
+        self.gpuctl("profile", "-o", self.file, "--widths", instance.SMS, "--", sys.executable, "-c", OPAQUE)
+        (given,) = self.measured("fill")["inputs"]
+        self.assertEqual((given["blocks"], given["threads"]), (3, 32))
+        self.assertEqual(given["input_bytes"], rounded_up(100_000))
 
     def test_says_how_far_off_it_is_for_an_input_that_it_has_not_seen(self):
         for number, extent in enumerate((20000, 40000, 60000, 80000)):
