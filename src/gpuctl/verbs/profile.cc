@@ -77,7 +77,73 @@ void print(Context& context, const Profile& profile, const std::string& file, co
                        {"notes", boost::json::array(notes.begin(), notes.end())}});
 }
 
-/// Runs the program with each width in turn.
+/// What a profile of this machine says of its GPUs, which must all be of one kind.
+Outcome<Profile> profile_here(const std::vector<ipc::Device>& devices) {
+  if (devices.empty()) return Failure{kExitRefused, "profile: gpuctld manages no GPU"};
+  Profile profile{.gpu = devices.front().name, .sms = devices.front().sms, .kernels = {}};
+  const auto differs = [&](const ipc::Device& d) { return d.name != profile.gpu || d.sms != profile.sms; };
+  if (std::ranges::any_of(devices, differs))
+    return Failure{kExitRefused, "profile: the GPUs here differ, and a profile is of one kind of GPU"};
+  return profile;
+}
+
+/// The kernels in the file, to which `here` is to be added.
+Outcome<std::vector<ipc::KernelProfile>> earlier_kernels(const std::string& file, const Profile& here) {
+  Result<Profile> earlier = read_profile(file);
+  if (!earlier) return usage("profile: " + earlier.error().message);
+  if (earlier->gpu == here.gpu && earlier->sms == here.sms) return std::move(earlier->kernels);
+  const auto gpu = [](const Profile& of) { return printable(of.gpu) + " with " + std::to_string(of.sms) + " SMs"; };
+  return usage("profile: " + file + ": is of " + gpu(*earlier) + ", and here is " + gpu(here));
+}
+
+/// What all runs recorded.
+struct Recorded {
+  std::int64_t launches = 0, lost = 0;
+};
+
+/// Runs the program so many times with each width in turn.
+Outcome<Recorded> run_with_each(const std::vector<std::int64_t>& widths, std::int64_t runs, const std::string& parent,
+                                const Context& context, ProfileBuilder& builder) {
+  Outcome<SliceForProfile> slice = SliceForProfile::make(context, parent);
+  if (!slice) return slice.error();
+  end_profile_on_signals();
+  Recorded recorded;
+  for (const std::int64_t width : widths) {
+    if (const auto limited = slice->limit(width); !limited) return limited.error();
+    const std::string where = "with " + std::to_string(width) + (width == 1 ? " SM" : " SMs");
+    const auto take = [&](const ipc::Launch& launch) {
+      ++recorded.launches;
+      builder.add(launch, width == widths.front());
+    };
+    for (std::int64_t run = 0; run < runs; ++run)
+      if (const auto ran = run_recorded(context, slice->path(), where, take, recorded.lost); !ran) return ran.error();
+  }
+  if (recorded.launches == 0) return Failure{kExitRefused, "profile: no launch was recorded; nothing is written"};
+  return recorded;
+}
+
+/// What the daemon knows of the caller's kernels.
+Outcome<std::vector<ipc::KernelDurations>> known_kernels(const Context& context) {
+  const auto reply = ask(context, "ListKernels");
+  if (!reply) return reply.error();
+  auto known =
+      decode_reply(*reply, [](ipc::Fields& fields) { return ipc::read_list<ipc::KernelDurations>(fields, "kernels"); });
+  if (known) std::erase_if(*known, [](const auto& kernel) { return kernel.uid != ::geteuid(); });
+  return known;
+}
+
+std::vector<std::string> notes_of(const Recorded& recorded, const ProfileBuilder& builder, std::int64_t clients) {
+  std::vector<std::string> notes;
+  if (recorded.lost > 0)
+    notes.push_back(std::to_string(recorded.lost) + " launches were lost: the daemon could not keep so many");
+  if (builder.nameless() > 0)
+    notes.push_back("kernels left out, because the daemon was not told their names: " +
+                    std::to_string(builder.nameless()));
+  if (clients > 0)
+    notes.push_back("other programs that were attached, and may be in these times: " + std::to_string(clients));
+  return notes;
+}
+
 Outcome<int> measure(const Options& options, Context& context) {
   const auto runs = parse_integer(options.runs);
   if (!runs || *runs < 1 || *runs > kMostRuns)
@@ -87,61 +153,26 @@ Outcome<int> measure(const Options& options, Context& context) {
   std::int64_t clients = 0;
   const auto devices = devices_of(context, &clients);
   if (!devices) return devices.error();
-  if (devices->empty()) return Failure{kExitRefused, "profile: gpuctld manages no GPU"};
-  Profile profile{.gpu = devices->front().name, .sms = devices->front().sms, .kernels = {}};
-  for (const ipc::Device& device : *devices)
-    if (device.name != profile.gpu || device.sms != profile.sms)
-      return Failure{kExitRefused, "profile: the GPUs here differ, and a profile is of one kind of GPU"};
-  const auto widths = widths_of(options.widths, profile.sms);
+  Outcome<Profile> profile = profile_here(*devices);
+  if (!profile) return profile.error();
+  const auto widths = widths_of(options.widths, profile->sms);
   if (!widths) return widths.error();
   if (options.add) {
-    Result<Profile> earlier = read_profile(options.output);
-    if (!earlier) return usage("profile: " + earlier.error().message);
-    if (earlier->gpu != profile.gpu || earlier->sms != profile.sms)
-      return usage("profile: " + options.output + ": is of " + printable(earlier->gpu) + " with " +
-                   std::to_string(earlier->sms) + " SMs, and here is " + printable(profile.gpu) + " with " +
-                   std::to_string(profile.sms));
-    profile.kernels = std::move(earlier->kernels);
+    auto earlier = earlier_kernels(options.output, *profile);
+    if (!earlier) return earlier.error();
+    profile->kernels = std::move(*earlier);
   }
 
-  ProfileBuilder builder(std::move(profile.kernels));
-  std::int64_t lost = 0, launches = 0;
-  {
-    Outcome<SliceForProfile> slice = SliceForProfile::make(context, *parent);
-    if (!slice) return slice.error();
-    end_profile_on_signals();
-    for (const std::int64_t width : *widths) {
-      if (const auto limited = slice->limit(width); !limited) return limited.error();
-      const auto take = [&](const ipc::Launch& launch) {
-        ++launches;
-        builder.add(launch, width == widths->front());
-      };
-      for (std::int64_t run = 0; run < *runs; ++run) {
-        const std::string where = "with " + std::to_string(width) + (width == 1 ? " SM" : " SMs");
-        if (const auto ran = run_recorded(context, slice->path(), where, take, lost); !ran) return ran.error();
-      }
-    }
-  }
-  if (launches == 0) return Failure{kExitRefused, "profile: no launch was recorded; nothing is written"};
-  const auto reply = ask(context, "ListKernels");
-  if (!reply) return reply.error();
-  const auto known =
-      decode_reply(*reply, [](ipc::Fields& fields) { return ipc::read_list<ipc::KernelDurations>(fields, "kernels"); });
+  ProfileBuilder builder(std::move(profile->kernels));
+  const Outcome<Recorded> recorded = run_with_each(*widths, *runs, *parent, context, builder);
+  if (!recorded) return recorded.error();
+  const auto known = known_kernels(context);
   if (!known) return known.error();
-  std::vector<ipc::KernelDurations> own = *known;
-  std::erase_if(own, [](const auto& kernel) { return kernel.uid != ::geteuid(); });
-  builder.add(own);
-  profile.kernels = builder.finish();
-  if (const auto written = write_profile(options.output, profile); !written)
+  builder.add(*known);
+  profile->kernels = builder.finish();
+  if (const auto written = write_profile(options.output, *profile); !written)
     return usage("profile: " + written.error().message);
-
-  std::vector<std::string> notes;
-  if (lost > 0) notes.push_back(std::to_string(lost) + " launches were lost: the daemon could not keep so many");
-  if (builder.nameless() > 0)
-    notes.push_back(std::to_string(builder.nameless()) + " kernels are left out: the daemon was not told their names");
-  if (clients > 0)
-    notes.push_back(std::to_string(clients) + " other programs were attached: what they ran may be in these times");
-  print(context, profile, options.output, notes);
+  print(context, *profile, options.output, notes_of(*recorded, builder, clients));
   return kExitOk;
 }
 
