@@ -15,7 +15,7 @@ import sys
 import time
 
 from .lab.lab import Lab
-from .papers import effisha_figures, frs, schedulers, slicing
+from .papers import effisha_figures, frs, predictions, schedulers, slicing
 from .steps import (
     guard,
     latency,
@@ -54,6 +54,7 @@ STEPS = {
     "effisha": (effisha_figures.step_effisha, 180),
     "flep17": (slicing.step_flep_17, 420),
     "effisha11": (slicing.step_effisha_11, 560),
+    "predictions": (predictions.step_predictions, 560),
     "sidebyside": (side_by_side.step_side_by_side, 120),
 }
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")

@@ -13,6 +13,7 @@
 #   effisha      EffiSha's kernels under both of its policies
 #   flep17,effisha11   preemption by workers and by kernel slicing: overhead and latency; up to nine minutes each
 #   frs          FRS's applications under all of its policies; up to nine minutes
+#   predictions  how far off predicted durations are, by kernel (FLEP, Figure 7); up to nine minutes
 #   sidebyside   pairs of kernels under sim (docs/policies.md)
 #   random       the kernels of tests/random, new ones for --seconds (120)
 #   byhand       a kernel written by hand to be preemptible

@@ -27,6 +27,9 @@ boost::json::object to_json(const EndedClient& client);
 boost::json::object to_json(const Fairness& fairness);
 boost::json::object to_json(const Snapshot& snapshot);
 boost::json::object to_json(const Launch& launch);
+boost::json::object to_json(const ProfileInput& input);
+boost::json::object to_json(const ProfilePoint& point);
+boost::json::object to_json(const KernelProfile& kernel);
 
 /// An array of any of these.
 template <class T>
@@ -52,6 +55,11 @@ void read(Fields& fields, EndedClient& client);
 void read(Fields& fields, Fairness& fairness);
 void read(Fields& fields, Snapshot& snapshot);
 void read(Fields& fields, Launch& launch);
+/// These come from files too, and from users who teach the daemon. So the values are checked as well; and a field that
+/// is not known is a problem.
+void read(Fields& fields, ProfileInput& input);
+void read(Fields& fields, ProfilePoint& point);
+void read(Fields& fields, KernelProfile& kernel);
 
 /// `fields.objects(name)`, each read as T, up to the first problem.
 template <class T>

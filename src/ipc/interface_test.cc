@@ -120,9 +120,9 @@ std::set<std::string> types_of(const boost::json::value& value) {
   for (const auto& item : value.get_array())
     for (const std::string& type : types_of(item)) lists.insert("[]" + type);
   // Objects in arrays are of a named type, checked by that type's own test.
-  return lists.empty()
-             ? std::set<std::string>{"[]Slice", "[]Client", "[]Device", "[]ClientUsage", "[]KernelPoint", "[]Fairness"}
-             : lists;
+  return lists.empty() ? std::set<std::string>{"[]Slice",       "[]Client",   "[]Device",       "[]ClientUsage",
+                                               "[]KernelPoint", "[]Fairness", "[]ProfileInput", "[]ProfilePoint"}
+                       : lists;
 }
 
 void expect_same_fields(boost::json::object object, const FieldTypes& types, const std::string& what) {
@@ -189,6 +189,9 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   expect_same_fields(to_json(KernelDurations{.uid = 0}), i.types.at("KernelDurations"), "KernelDurations");
   expect_same_fields(to_json(Fairness{}), i.types.at("Fairness"), "Fairness");
   expect_same_fields(to_json(Launch{}), i.types.at("Launch"), "Launch");
+  expect_same_fields(to_json(ProfileInput{}), i.types.at("ProfileInput"), "ProfileInput");
+  expect_same_fields(to_json(ProfilePoint{}), i.types.at("ProfilePoint"), "ProfilePoint");
+  expect_same_fields(to_json(KernelProfile{}), i.types.at("KernelProfile"), "KernelProfile");
   Status status;
   status.notes = {"x"};
   expect_same_fields(to_json(status), i.methods.at("GetStatus").second, "GetStatus");

@@ -20,7 +20,7 @@ inline constexpr std::uint32_t kStubMagic = 0x67637462;  // "gctb"
 /// Changes whenever a word moves or means something else. A flag or a word of `reserved` that gets a meaning changes
 /// nothing if the other side may ignore it and 0 means what was before. A client says at Attach which version it has;
 /// with any other than the daemon's it gets no page and runs without limits.
-inline constexpr std::uint32_t kStubVersion = 7;
+inline constexpr std::uint32_t kStubVersion = 8;
 inline constexpr std::uint32_t kMaxDevices = 16;
 /// For so long after its start a daemon grants nobody else what programs of the daemon before it may be using. A
 /// program that holds a grant attaches again sooner.
@@ -143,9 +143,10 @@ struct alignas(64) Head {
   std::uint64_t issued_ns;  ///< CLOCK_MONOTONIC
   std::uint32_t total;      ///< block-tasks
   std::uint32_t claimed;    ///< of these, as last known
-  std::uint32_t threads;    ///< per block
+  std::uint16_t threads;    ///< per block
+  std::uint16_t per_sm;     ///< workers that one SM holds
   std::uint32_t shared;     ///< dynamic, bytes per block
-  std::uint32_t per_sm;     ///< workers that one SM holds
+  std::uint32_t input_kib;  ///< to_kib() of the memory into which its parameters point; 0: not known
   /// 1: the launch is in original form, which cannot be evicted. Then `claimed` is 0 until it ends, and `per_sm` is 1.
   std::uint32_t original;
 };
@@ -159,7 +160,9 @@ struct alignas(64) Record {
   std::uint64_t done_ns;
   std::uint64_t evict_ns;  ///< total time of its evictions
   std::uint32_t evictions;
-  std::uint32_t total, threads, shared, per_sm, task_ns;  ///< as Head
+  std::uint32_t total;  ///< this and what follows: as Head
+  std::uint16_t threads, per_sm;
+  std::uint32_t shared, task_ns, input_kib;
 };
 static_assert(sizeof(Record) == 64);
 
@@ -167,6 +170,12 @@ static_assert(sizeof(Record) == 64);
 /// if the launch had all SMs from start_ns to its end, and none before. With kOriginalForm the lower half is the number
 /// of SMs to which the launch was confined; 0: it was not confined.
 inline constexpr std::uint32_t kRecordDeviceShift = 16, kWholeDevice = 0x80000000u, kOriginalForm = 0x40000000u;
+
+/// Head::input_kib: rounded up, so that 0 stands for nothing alone; 4 TiB and more count as that.
+constexpr std::uint32_t to_kib(std::uint64_t bytes) {
+  const std::uint64_t kib = bytes / 1024 + (bytes % 1024 != 0);
+  return kib < UINT32_MAX ? static_cast<std::uint32_t>(kib) : UINT32_MAX;
+}
 
 /// Names a kernel in Head and Record: FNV-1a over the module's label, a zero byte and the kernel's name, as
 /// ReportKernels gives them.

@@ -73,6 +73,14 @@ TEST(StubMap, RefusesWhatIsNotAStub) {
   EXPECT_EQ(refused_after([](Stub&) {}), "accepted");
 }
 
+TEST(Stub, InputsAreRoundedUpAndBounded) {
+  EXPECT_EQ(to_kib(0), 0u);
+  EXPECT_EQ(to_kib(1), 1u);
+  EXPECT_EQ(to_kib(1024), 1u);
+  EXPECT_EQ(to_kib(1025), 2u);
+  EXPECT_EQ(to_kib(UINT64_MAX), UINT32_MAX);
+}
+
 TEST(StubMap, MovingKeepsOneOwner) {
   Result<NewStub> made = NewStub::create(1, 1);
   StubMap a = std::move(made->map);

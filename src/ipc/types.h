@@ -112,6 +112,7 @@ struct KernelDurations {
   double evict_us = 0;
   std::vector<KernelPoint> curve;
   std::optional<std::int64_t> uid;  ///< whose programs launched it; absent: the daemon does not say
+  std::string key;                  ///< its number for the daemon: the same for the same module and name
 };
 
 /// The reply of GetStatus.
@@ -175,6 +176,44 @@ struct Launch {
   std::int64_t capsm = 1;  ///< the most it could fill
   std::int64_t evictions = 0;
   double evict_us = 0;  ///< mean time of one eviction
+  std::string module;
+  std::string key;          ///< of the kernel, as in KernelDurations
+  std::int64_t blocks = 0;  ///< block-tasks
+  std::int64_t threads = 0;
+  std::int64_t shared_bytes = 0;
+  std::int64_t input_bytes = 0;
+  double sms = 0;         ///< the mean number that it had while it had any; 0: not known
+  double ran_us = 0;      ///< for how long it had any; 0: not known
+  bool original = false;  ///< in original form
 };
+
+/// What `gpuctl profile` measured of launches with one shape.
+struct ProfileInput {
+  std::int64_t blocks = 1;
+  std::int64_t threads = 1;
+  std::int64_t shared_bytes = 0;
+  std::int64_t input_bytes = 0;
+  std::int64_t launches = 1;
+  double alone_us = 0;  ///< their mean, alone on the whole GPU
+};
+
+/// And with so many SMs.
+struct ProfilePoint {
+  std::int64_t sms = 1;
+  double block_task_us = 0;  ///< time of a launch, divided by the number of its block-tasks
+  std::int64_t launches = 1;
+};
+
+/// What is known beforehand of a kernel.
+struct KernelProfile {
+  std::string name;
+  std::string module;
+  double block_task_us = 0;  ///< one worker, one block-task; 0: not known
+  double evict_us = 0;       ///< one eviction; 0: not known
+  std::vector<ProfileInput> inputs;
+  std::vector<ProfilePoint> curve;
+};
+inline constexpr std::size_t kMostProfileInputs = 100;  ///< of a kernel; FLEP 4.2 trains with so many
+inline constexpr std::size_t kMostProfilePoints = 32;
 
 }  // namespace gpuctl::ipc

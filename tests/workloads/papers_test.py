@@ -168,6 +168,24 @@ def flep_spatial(gpuctl):
     check("spatial preemption costs less in every pair", min(saved) > 0)
 
 
+def flep_extra(gpuctl):
+    extras = [0, 1, 2, 4, 6, 8, 13]
+    names = {n: f"hpf:spatial:extra={n}" for n in extras}
+    results = simulate(gpuctl, "flep-extra", list(names.values()))
+    took = {n: pairs(results[name], "p50_ms") for n, name in names.items()}
+    high = {p: [took[n][p][p.split("_")[1]] for n in extras] for p in took[0]}
+    low = {p: [took[n][p][p.split("_")[0]] for n in extras] for p in took[0]}
+    row("SMs beyond the two that it fills", *extras)
+    for p in high:
+        row(f"{p}, speed-up of {p.split('_')[1]}", *[high[p][0] / ms for ms in high[p]])
+        row(f"{p}, time of {p.split('_')[0]} in ms", *low[p])
+    best = max(times[0] / min(times) for times in high.values())
+    row("the greatest (in the paper 2.22)", best)
+    check("every SM more makes the waiting kernel faster", all(sorted(t, reverse=True) == t for t in high.values()))
+    check("and the one that yields slower", all(sorted(t) == t and t[-1] > t[0] for t in low.values()))
+    check("each brings less than the one before", all(t[0] - t[1] > t[1] - t[2] for t in high.values()))
+
+
 def effisha(gpuctl):
     print("Evictions per launch by priority (1 to 9), piv")
     totals = []
@@ -266,7 +284,7 @@ def smguard(gpuctl):
     check("every one is faster than with fcfs", min(speedup.values()) > 1)
 
 
-EXPERIMENTS = [frs, flep_priority, flep_delays, flep_equal, flep_ffs, flep_spatial, effisha, sim, smguard]
+EXPERIMENTS = [frs, flep_priority, flep_delays, flep_equal, flep_ffs, flep_spatial, flep_extra, effisha, sim, smguard]
 
 
 def main():

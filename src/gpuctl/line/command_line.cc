@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -59,7 +60,9 @@ std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
 
 /// Options that take their value from the next argument. Needed to find the verb before anything is parsed.
 bool takes_value(const std::string& argument) {
-  return argument == "--socket" || argument == "--slice";
+  static constexpr std::array kWithValue{"--socket", "--slice",  "-o",     "--output",
+                                         "--runs",   "--widths", "--load", "--user"};
+  return std::find(kWithValue.begin(), kWithValue.end(), argument) != kWithValue.end();
 }
 
 bool is_option(const std::string& argument) {
@@ -180,9 +183,9 @@ Outcome<int> carry_out(std::vector<std::string> arguments, std::ostream& out) {
   return actions.at(name)(context);
 }
 
-bool is_run(const std::vector<std::string>& arguments) {
+bool is_verb(const std::vector<std::string>& arguments, std::string_view name) {
   const std::size_t at = skip_options(arguments, 0);
-  return at < arguments.size() && arguments[at] == "run";
+  return at < arguments.size() && arguments[at] == name;
 }
 
 }  // namespace
@@ -218,7 +221,7 @@ void Arguments::footer(const std::string& text) {
 }
 
 std::vector<std::string> cut_program(std::vector<std::string>& arguments) {
-  if (!is_run(arguments)) return {};
+  if (!is_verb(arguments, "run") && !is_verb(arguments, "profile")) return {};
   const std::size_t end = skip_options(arguments, skip_options(arguments, 0) + 1);
   const std::size_t begin = end < arguments.size() && arguments[end] == "--" ? end + 1 : end;
   std::vector<std::string> program(arguments.begin() + static_cast<std::ptrdiff_t>(begin), arguments.end());
@@ -233,7 +236,7 @@ int run_command_line(const std::vector<std::string>& arguments, std::ostream& ou
   err << "gpuctl: " << outcome.error().message << std::endl;
   // A script must be able to tell gpuctl's failure from the program's own status.
   const bool ours = outcome.error().exit_status < kExitRunFailed;
-  return is_run(arguments) && ours ? kExitRunFailed : outcome.error().exit_status;
+  return is_verb(arguments, "run") && ours ? kExitRunFailed : outcome.error().exit_status;
 }
 
 }  // namespace gpuctl::cli

@@ -16,7 +16,7 @@ namespace gpuctl::cli {
 struct Context {
   std::string socket;                ///< path of the daemon's socket
   bool json = false;                 ///< print JSON instead of text
-  std::vector<std::string> command;  ///< `run`: the program and its arguments, untouched
+  std::vector<std::string> command;  ///< `run` and `profile`: the program and its arguments, untouched
   std::ostream& out;
   bool out_is_terminal = false;  ///< out is a terminal that understands ANSI sequences
 };
@@ -48,6 +48,7 @@ Action declare_forget_kernels(Arguments& arguments);
 Action declare_rewrite(Arguments& arguments);
 Action declare_status(Arguments& arguments);
 Action declare_monitor(Arguments& arguments);
+Action declare_profile(Arguments& arguments);
 Action declare_simulate(Arguments& arguments);
 
 }  // namespace gpuctl::cli

@@ -7,9 +7,14 @@ namespace gpuctl::daemon {
 
 namespace {
 
-constexpr std::uint32_t kMostThreads = 1024, kMostPerSm = 64, kMostShared = 1u << 20;
+constexpr std::uint16_t kMostThreads = 1024, kMostPerSm = 64;
+constexpr std::uint32_t kMostShared = 1u << 20;
 constexpr std::uint32_t kMostTasks = 0x7fffffff, kLongestTaskNs = 4'000'000'000;
 constexpr int kTries = 3;
+
+std::uint16_t bounded(std::uint16_t number, std::uint16_t most) {
+  return std::clamp<std::uint16_t>(number, 1, most);
+}
 
 }  // namespace
 
@@ -24,9 +29,10 @@ std::optional<ipc::Head> Client::head(std::size_t index, std::uint64_t now_ns) c
     copy.issued_ns = std::min(ipc::load(shared.issued_ns), now_ns);
     copy.total = std::clamp(ipc::load(shared.total), 1u, kMostTasks);
     copy.claimed = std::min(ipc::load(shared.claimed), copy.total);
-    copy.threads = std::clamp(ipc::load(shared.threads), 1u, kMostThreads);
+    copy.threads = bounded(ipc::load(shared.threads), kMostThreads);
     copy.shared = std::min(ipc::load(shared.shared), kMostShared);
-    copy.per_sm = std::clamp(ipc::load(shared.per_sm), 1u, kMostPerSm);
+    copy.per_sm = bounded(ipc::load(shared.per_sm), kMostPerSm);
+    copy.input_kib = ipc::load(shared.input_kib);
     copy.task_ns = std::min(ipc::load(shared.task_ns), kLongestTaskNs);
     copy.original = ipc::load(shared.original) == 1 ? 1 : 0;
     if (version % 2 != 0 || ipc::load(shared.version) != version) continue;
@@ -50,10 +56,11 @@ void Client::take_records(std::vector<ipc::Record>& records) {
                        .evict_ns = ipc::load(shared.evict_ns),
                        .evictions = ipc::load(shared.evictions),
                        .total = std::clamp(ipc::load(shared.total), 1u, kMostTasks),
-                       .threads = std::clamp(ipc::load(shared.threads), 1u, kMostThreads),
+                       .threads = bounded(ipc::load(shared.threads), kMostThreads),
+                       .per_sm = bounded(ipc::load(shared.per_sm), kMostPerSm),
                        .shared = std::min(ipc::load(shared.shared), kMostShared),
-                       .per_sm = std::clamp(ipc::load(shared.per_sm), 1u, kMostPerSm),
-                       .task_ns = std::min(ipc::load(shared.task_ns), kLongestTaskNs)});
+                       .task_ns = std::min(ipc::load(shared.task_ns), kLongestTaskNs),
+                       .input_kib = ipc::load(shared.input_kib)});
   }
   ipc::store(stub_->records_read, records_read_);
 }

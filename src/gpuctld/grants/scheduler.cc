@@ -62,6 +62,7 @@ Client& Scheduler::replace(const std::vector<Client*>& stand_ins, Client client,
 Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   time_slices_worked_ = time_slices_work();
   learn(now_ns);
+  if (knowledge_.wants_names(client.identity().uid)) take_names(client);
   for (auto& queues : queues_)
     for (auto& [path, queue] : queues) queue.forget(client, now_ns);
   const auto found =

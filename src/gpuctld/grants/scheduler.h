@@ -119,7 +119,7 @@ class Scheduler {
 
   /// Launches that ended since the reader's last call (Recorder::read). Clients report their launches while there is a
   /// reader.
-  Recorder::Part read_records(const void* reader, std::uint64_t now_ns);
+  Recorder::Part read_records(const void* reader, std::uint64_t now_ns, bool original = false);
   void forget_reader(const void* reader, std::uint64_t now_ns);
 
   /// How well the programs in and below each slice are served, of launches that clients report: where a policy for jobs
@@ -162,8 +162,10 @@ class Scheduler {
   void rebuild_queues(std::uint64_t now_ns);
   void learn(std::uint64_t now_ns);
   void learn_from(Client& client, std::uint64_t now_ns);
+  void take_names(const Client& client);
   std::optional<GrantHistory::Held> held_by(Client& client, std::size_t index, const ipc::Record& launch) const;
-  void record(const Client& client, std::size_t slot, const ipc::Record& launch, sched::Time alone);
+  void record(const Client& client, std::size_t slot, const ipc::Record& launch, sched::Time alone,
+              const std::optional<GrantHistory::Held>& held);
   bool update_queues(std::uint64_t now_ns);
   bool read_usage(std::uint64_t now_ns);
   bool mark_active(std::uint64_t now_ns);

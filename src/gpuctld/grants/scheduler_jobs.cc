@@ -121,7 +121,7 @@ void Scheduler::learn_from(Client& client, std::uint64_t now_ns) {
     const auto held = original ? std::nullopt : held_by(client, index, record);  // it says its SMs itself
     const sched::Time alone = knowledge_.learn(uid, record, sms, held);
     note_launch(fairness_, client, index, record, alone, now_ns);
-    if (!original && recorder_.wanted() && alone > sched::Time{0}) this->record(client, index, record, alone);
+    if (recorder_.wanted() && alone > sched::Time{0}) this->record(client, index, record, alone, held);
   }
 }
 
@@ -133,8 +133,12 @@ void Scheduler::learn(std::uint64_t now_ns) {
     // Some hashes may never get a name, so it is not tried at each call.
     if (!knowledge_.wants_names(uid) || now_ns < client.names_told_ns + kNamesEveryNs) continue;
     client.names_told_ns = now_ns;
-    for (const ipc::Kernel& kernel : client.kernels()) knowledge_.name(uid, kernel.module, kernel.name);
+    take_names(client);
   }
+}
+
+void Scheduler::take_names(const Client& client) {
+  for (const ipc::Kernel& kernel : client.kernels()) knowledge_.name(client.identity().uid, kernel.module, kernel.name);
 }
 
 /// The SMs that a launch had while it ran. Empty if its time does not tell how it runs with that many: programs took
@@ -154,16 +158,26 @@ std::optional<GrantHistory::Held> Scheduler::held_by(Client& client, std::size_t
                            std::min(usable, sms_[static_cast<std::size_t>(slot.device)]));
 }
 
-void Scheduler::record(const Client& client, std::size_t slot, const ipc::Record& launch, sched::Time alone) {
+void Scheduler::record(const Client& client, std::size_t slot, const ipc::Record& launch, sched::Time alone,
+                       const std::optional<GrantHistory::Held>& held) {
   const auto bounded = [](std::uint64_t ns) {
     return static_cast<std::int64_t>(std::min<std::uint64_t>(ns, INT64_MAX));
   };
   const auto device = static_cast<std::size_t>(client.slots()[slot].device);
-  const std::uint32_t evictions = launch.evictions & 0xffff;
+  const std::uint32_t number = launch.evictions & 0xffff;  // of evictions, or of SMs
+  const bool original = (launch.evictions & ipc::kOriginalForm) != 0;
+  const std::uint32_t evictions = original ? 0 : number;
+  auto [name, module] = knowledge_.name_of(client.identity().uid, launch.kernel);
+  double sms = held ? held->capsm : 0;
+  std::uint64_t ran_ns = held ? held->ns : 0;
+  if (original && !grants_[device].time_sliced()) {
+    sms = number == 0 ? sms_[device] : number;
+    ran_ns = launch.done_ns - std::min(launch.start_ns, launch.done_ns);
+  }
   recorder_.add({client.identity().uid,
                  {.pid = client.identity().pid,
                   .slice = client.slice(),
-                  .kernel = knowledge_.name_of(client.identity().uid, launch.kernel),
+                  .kernel = std::move(name),
                   .device = devices_[device].index,
                   .priority = effective_[client.node].priority,
                   .weight = nodes_[client.node].weight,
@@ -173,7 +187,16 @@ void Scheduler::record(const Client& client, std::size_t slot, const ipc::Record
                   .block_task_us = launch.task_ns / 1000.0,
                   .capsm = std::clamp((launch.total + launch.per_sm - 1) / launch.per_sm, 1u, sms_[device]),
                   .evictions = evictions,
-                  .evict_us = evictions == 0 ? 0 : static_cast<double>(launch.evict_ns) / evictions / 1000}});
+                  .evict_us = evictions == 0 ? 0 : static_cast<double>(launch.evict_ns) / evictions / 1000,
+                  .module = std::move(module),
+                  .key = KernelKnowledge::key_of(launch.kernel),
+                  .blocks = launch.total,
+                  .threads = launch.threads,
+                  .shared_bytes = launch.shared,
+                  .input_bytes = 1024 * std::int64_t{launch.input_kib},
+                  .sms = sms,
+                  .ran_us = static_cast<double>(bounded(ran_ns)) / 1000,
+                  .original = original}});
 }
 
 std::map<std::string, sched::FairnessFigures> Scheduler::fairness(std::uint64_t now_ns) {
@@ -181,10 +204,10 @@ std::map<std::string, sched::FairnessFigures> Scheduler::fairness(std::uint64_t 
   return fairness_.figures(instant(now_ns));
 }
 
-Recorder::Part Scheduler::read_records(const void* reader, std::uint64_t now_ns) {
+Recorder::Part Scheduler::read_records(const void* reader, std::uint64_t now_ns, bool original) {
   learn(now_ns);
   const bool wanted = recorder_.wanted();
-  Recorder::Part part = recorder_.read(reader);
+  Recorder::Part part = recorder_.read(reader, original);
   if (!wanted) decide_anew(now_ns);
   return part;
 }

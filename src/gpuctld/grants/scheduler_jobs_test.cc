@@ -150,6 +150,21 @@ TEST(JobsInScheduler, SpatialYieldGivesOnlyWhatIsFilled) {
   EXPECT_EQ(high.granted(), 8u);
 }
 
+TEST(JobsInScheduler, SpatialYieldGivesExtraSmsWhereItIsAskedFor) {
+  Scheduler scheduler({gpu(132)}, tree_with("hpf:spatial:extra=4"));
+  FakeJob low(scheduler, "low"), high(scheduler, "high");
+  low.head(1, 132 * 100);
+  scheduler.update(1 * kMs);
+  low.apply();
+  high.head(1, 8);
+  scheduler.update(2 * kMs);
+  EXPECT_EQ(low.granted(), 120u);
+  low.apply();
+  scheduler.update(3 * kMs);
+  EXPECT_GE(high.granted(), 8u);
+  EXPECT_EQ(low.granted(), 120u);
+}
+
 TEST(JobsInScheduler, ThePolicyChangesWhileJobsRunAndWaitAndGoes) {
   Scheduler scheduler({gpu(132)}, tree_with("fcfs"));
   FakeJob low(scheduler, "low"), high(scheduler, "high");
@@ -239,6 +254,47 @@ TEST(JobsInScheduler, LearnsFromLaunchesThatEnded) {
   EXPECT_EQ(restored.predict(1000, head, 132), scheduler.knowledge().predict(1000, head, 132));
 }
 
+TEST(JobsInScheduler, KernelsOfAProgramThatEndsAtOnceHaveNames) {
+  Scheduler scheduler({gpu(132)}, tree_with("sjf"));
+  FakeJob job(scheduler, "low");
+  job.kernel = ipc::kernel_hash("m", "k");
+  ended(job, 1, 132, 1000, 3'001'000);
+  job.client->report({{.name = "k", .module = "m"}}, 1000);
+  scheduler.remove(*job.client, 10);
+  ASSERT_EQ(scheduler.knowledge().list().size(), 1u);
+  EXPECT_EQ(scheduler.knowledge().list()[0].name, "k");
+}
+
+TEST(JobsInScheduler, ARecordSaysTheShapeOfALaunchAndWhatItHad) {
+  Scheduler scheduler({gpu(132)}, tree_with("fcfs"));
+  FakeJob job(scheduler, "low");
+  const int reader = 0;
+  scheduler.read_records(&reader, 1);
+  job.head(1, 264);
+  scheduler.update(10);
+  ipc::record_at(*job.stub.get(), 0) = {.kernel = 7,
+                                        .issued_ns = 1,
+                                        .start_ns = 1000,
+                                        .done_ns = 3'001'000,
+                                        .total = 264,
+                                        .threads = 256,
+                                        .per_sm = 2,
+                                        .shared = 512,
+                                        .input_kib = 3};
+  ipc::store(job.stub->records_written, 1u);
+  const auto launches = scheduler.read_records(&reader, 3'002'000).launches;
+  ASSERT_EQ(launches.size(), 1u);
+  const ipc::Launch& launch = launches[0].launch;
+  EXPECT_EQ(launch.key, KernelKnowledge::key_of(7));
+  EXPECT_EQ(launch.blocks, 264);
+  EXPECT_EQ(launch.threads, 256);
+  EXPECT_EQ(launch.shared_bytes, 512);
+  EXPECT_EQ(launch.input_bytes, 3 * 1024);
+  EXPECT_DOUBLE_EQ(launch.sms, 132);
+  EXPECT_DOUBLE_EQ(launch.ran_us, 3000);
+  EXPECT_FALSE(launch.original);
+}
+
 TEST(JobsInScheduler, RecordingIsInForceAtOnceAndAsLongAsThereIsAReader) {
   Scheduler scheduler({gpu(132)}, sched::SliceTree(sched::CapSM{132}, 0));
   FakeJob job(scheduler, "/");
@@ -259,7 +315,8 @@ TEST(JobsInScheduler, NothingThatAClientSaysOfItsLaunchesIsBelieved) {
   FakeJob liar(scheduler, "low"), other(scheduler, "high");
   ipc::Head& head = liar.stub->head[0];
   head.launch = 1;
-  head.total = head.claimed = head.threads = head.shared = head.per_sm = head.task_ns = 0xffffffff;
+  head.total = head.claimed = head.shared = head.input_kib = head.task_ns = 0xffffffff;
+  head.threads = head.per_sm = 0xffff;
   head.issued_ns = ~0ull;
   liar.demand(132);
   liar.stub->records_written = 0x7fffffff;

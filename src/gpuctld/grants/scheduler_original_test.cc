@@ -150,9 +150,16 @@ TEST(OriginalFormInScheduler, ItIsNotRecordedAsThoughItWereAll) {
   Original a(scheduler, 7);
   const int reader = 0;
   scheduler.read_records(&reader, 1);
-  a.timed(40 * kMs);
+  a.timed(40 * kMs, 2);
   EXPECT_TRUE(scheduler.read_records(&reader, 2).launches.empty());
   EXPECT_EQ(scheduler.knowledge().list().size(), 1u);
+  a.timed(40 * kMs, 2);
+  const auto asked_for = scheduler.read_records(&reader, 3, true).launches;
+  ASSERT_EQ(asked_for.size(), 1u);
+  EXPECT_TRUE(asked_for[0].launch.original);
+  EXPECT_EQ(asked_for[0].launch.evictions, 0) << "2 is no number of evictions";
+  EXPECT_DOUBLE_EQ(asked_for[0].launch.sms, 2);
+  EXPECT_NEAR(asked_for[0].launch.ran_us, 40'000, 1);
 }
 
 }  // namespace

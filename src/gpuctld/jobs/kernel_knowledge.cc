@@ -56,6 +56,7 @@ template <class Launch>
 sched::LaunchShape shape_of(const Launch& launch) {
   return {.blocks = static_cast<double>(launch.total),
           .threads = static_cast<double>(launch.threads),
+          .input_bytes = 1024.0 * launch.input_kib,
           .shared_bytes = static_cast<double>(launch.shared)};
 }
 
@@ -243,9 +244,13 @@ void KernelKnowledge::name(std::uint32_t uid, const std::string& module, const s
   changed_ = true;
 }
 
-std::string KernelKnowledge::name_of(std::uint32_t uid, std::uint64_t kernel) const {
+std::pair<std::string, std::string> KernelKnowledge::name_of(std::uint32_t uid, std::uint64_t kernel) const {
   const Kernel* found = find(uid, kernel);
-  return found == nullptr ? std::string() : found->name;
+  return found == nullptr ? std::pair<std::string, std::string>() : std::pair(found->name, found->module);
+}
+
+std::string KernelKnowledge::key_of(std::uint64_t kernel) {
+  return to_key(kernel);
 }
 
 std::vector<ipc::KernelDurations> KernelKnowledge::list() const {
@@ -265,7 +270,8 @@ std::vector<ipc::KernelDurations> KernelKnowledge::list() const {
                       .error = learnt.error,
                       .evict_us = static_cast<double>(learnt.eviction.count()) / 1000,
                       .curve = std::move(curve),
-                      .uid = key.first});
+                      .uid = key.first,
+                      .key = to_key(key.second)});
   }
   std::sort(result.begin(), result.end(),
             [](const auto& a, const auto& b) { return a.name != b.name ? a.name < b.name : a.module < b.module; });

@@ -45,6 +45,9 @@ class KernelKnowledge {
   /// it would have taken alone on the whole device; 0: unknown, and no duration was learnt.
   sched::Time learn(std::uint32_t uid, const ipc::Record& launch, std::uint32_t sms,
                     const std::optional<GrantHistory::Held>& held = {});
+  /// What is known beforehand of a kernel of the user takes the place of what was learnt about it. Values within what
+  /// ipc::read allows.
+  void teach(std::uint32_t uid, const ipc::KernelProfile& profile);
   /// Names the user's kernel with that ipc::kernel_hash.
   void name(std::uint32_t uid, const std::string& module, const std::string& name);
 
@@ -58,8 +61,10 @@ class KernelKnowledge {
   /// Speed of the kernel with `granted` SMs, 1 being its speed with all of `usable`: by its curve, else in proportion.
   double speed(std::uint32_t id, std::uint32_t granted, std::uint32_t usable, std::uint32_t sms);
 
-  /// The name given; empty if none was.
-  std::string name_of(std::uint32_t uid, std::uint64_t kernel) const;
+  /// The name given and the module; empty if none was.
+  std::pair<std::string, std::string> name_of(std::uint32_t uid, std::uint64_t kernel) const;
+  /// The kernel as ListKernels and Record name it.
+  static std::string key_of(std::uint64_t kernel);
 
   /// Whether some of the user's kernels have no name yet.
   bool wants_names(std::uint32_t uid) const;

@@ -132,6 +132,55 @@ ipc::Record of(std::uint64_t kernel, std::uint64_t took_ns) {
   return record;
 }
 
+TEST(KernelKnowledge, TellsLaunchesOfOneGridApartByTheirInput) {
+  KernelKnowledge knowledge;
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    ipc::Record record = of(7, (1 + i % 4) * kMs);
+    record.input_kib = 1024 * (1 + i % 4);
+    knowledge.learn(kUser, record, kSms);
+  }
+  ipc::Head small = head(7), large = head(7);
+  small.input_kib = 1024, large.input_kib = 4096;
+  EXPECT_NEAR(static_cast<double>(knowledge.predict(kUser, small, kSms).count()), kMs, kMs / 20.0);
+  EXPECT_NEAR(static_cast<double>(knowledge.predict(kUser, large, kSms).count()), 4.0 * kMs, kMs / 20.0);
+}
+
+ipc::KernelProfile profile() {
+  return {.name = "k",
+          .module = "m",
+          .evict_us = 44,
+          .inputs = {{.blocks = 80, .threads = 256, .input_bytes = 1 << 20, .launches = 9, .alone_us = 1000},
+                     {.blocks = 80, .threads = 256, .input_bytes = 4 << 20, .launches = 9, .alone_us = 4000}},
+          .curve = {{.sms = 2, .block_task_us = 250}, {.sms = 8, .block_task_us = 125}}};
+}
+
+TEST(KernelKnowledge, KnowsWhatItWasTaughtBeforeTheFirstLaunch) {
+  KernelKnowledge knowledge;
+  knowledge.teach(kUser, profile());
+  const std::uint64_t kernel = ipc::kernel_hash("m", "k");
+  EXPECT_TRUE(knowledge.knows_duration(kUser, kernel));
+  EXPECT_FALSE(knowledge.knows_duration(2000, kernel)) << "another user";
+  ipc::Head large = head(kernel);
+  large.input_kib = 4096;
+  EXPECT_NEAR(static_cast<double>(knowledge.predict(kUser, large, kSms).count()), 4.0 * kMs, kMs / 10.0);
+  EXPECT_EQ(knowledge.eviction(kUser, kernel), sched::Time{44'000});
+  EXPECT_DOUBLE_EQ(knowledge.speed(knowledge.id(kUser, kernel), 2, 8, kSms), 0.5);
+  ASSERT_EQ(knowledge.list().size(), 1u);
+  EXPECT_EQ(knowledge.list()[0].name, "k");
+  EXPECT_EQ(knowledge.list()[0].key, KernelKnowledge::key_of(kernel));
+  EXPECT_FALSE(knowledge.wants_names(kUser));
+  EXPECT_TRUE(knowledge.take_changed()) << "it is to outlive the daemon";
+}
+
+TEST(KernelKnowledge, WhatIsTaughtTakesThePlaceOfWhatWasLearnt) {
+  KernelKnowledge knowledge;
+  const std::uint64_t kernel = ipc::kernel_hash("m", "k");
+  for (int i = 0; i < 100; ++i) knowledge.learn(kUser, of(kernel, 500 * kMs), kSms);
+  knowledge.teach(kUser, profile());
+  EXPECT_LT(knowledge.predict(kUser, head(kernel), kSms), sched::Time{5 * kMs});
+  EXPECT_EQ(knowledge.list().size(), 1u);
+}
+
 TEST(KernelKnowledge, WhatOneUserReportsChangesNothingForAnother) {
   KernelKnowledge knowledge;
   for (int i = 0; i < 10; ++i) knowledge.learn(kUser, of(7, kMs), kSms);

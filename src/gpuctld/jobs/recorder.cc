@@ -13,13 +13,13 @@ void Recorder::add(Ended ended) {
   ++first_;
 }
 
-Recorder::Part Recorder::read(const void* reader) {
+Recorder::Part Recorder::read(const void* reader, bool original) {
   const std::uint64_t end = first_ + kept_.size();
   const auto [at, added] = readers_.try_emplace(reader, end);
   Part part;
   part.lost = first_ > at->second ? first_ - at->second : 0;
   for (std::uint64_t next = std::max(at->second, first_); next < end; ++next)
-    part.launches.push_back(kept_[next - first_]);
+    if (original || !kept_[next - first_].launch.original) part.launches.push_back(kept_[next - first_]);
   at->second = end;
   drop_what_all_have();
   return part;

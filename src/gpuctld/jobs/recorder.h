@@ -26,8 +26,9 @@ class Recorder {
     std::vector<Ended> launches;
     std::uint64_t lost = 0;  ///< launches that were lost before the first of these
   };
-  /// What ended since the reader's last call. The first call returns nothing and makes it a reader.
-  Part read(const void* reader);
+  /// What ended since the reader's last call. The first call returns nothing and makes it a reader. `original`:
+  /// launches in original form too.
+  Part read(const void* reader, bool original = false);
   /// The reader, if it was one, is gone.
   void forget(const void* reader);
 

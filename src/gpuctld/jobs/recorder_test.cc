@@ -26,6 +26,19 @@ TEST(Recorder, EachReaderGetsWhatEndedSinceItCame) {
   EXPECT_FALSE(recorder.wanted());
 }
 
+TEST(Recorder, LaunchesInOriginalFormAreForThoseWhoAskForThem) {
+  Recorder recorder;
+  int asks = 0, asks_not = 0;
+  recorder.read(&asks, true);
+  recorder.read(&asks_not);
+  recorder.add({.launch = {.pid = 1, .original = true}});
+  recorder.add({.launch = {.pid = 2}});
+  EXPECT_EQ(recorder.read(&asks, true).launches.size(), 2u);
+  const auto others = recorder.read(&asks_not).launches;
+  ASSERT_EQ(others.size(), 1u);
+  EXPECT_EQ(others[0].launch.pid, 2);
+}
+
 TEST(Recorder, SaysWhatASlowReaderLost) {
   Recorder recorder;
   int slow = 0;

@@ -19,10 +19,13 @@ constexpr std::int64_t kFastestMonitorMs = 100, kSlowestMonitorMs = kSlowestMoni
 
 /// In units of a look-up: what makes all grants anew, and what writes the state file too.
 constexpr double kCostOfDecision = 10, kCostOfTree = 50;
+/// A thousand launches are learnt at most.
+constexpr double kCostOfTeaching = 50;
 /// A program may ask before each of its allocations.
 constexpr double kCostOfMemory = 0.1;
 
 double cost_of(std::string_view method) {
+  if (method == "TeachKernel") return kCostOfTeaching;
   if (method == "CreateSlice" || method == "SetSlice" || method == "DeleteSlice") return kCostOfTree;
   if (method == "Attach" || method == "SetHint" || method == "ReportFault" || method == "Kill") return kCostOfDecision;
   return method == "HoldMemory" ? kCostOfMemory : 1;
@@ -56,7 +59,7 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"HoldMemory", &Manager::hold_memory},   {"ReportKernels", &Manager::report_kernels},
       {"SetHint", &Manager::set_hint},         {"Kill", &Manager::kill},
       {"ReportFault", &Manager::report_fault}, {"ForgetKernels", &Manager::forget_kernels},
-      {"GetFairness", &Manager::get_fairness},
+      {"GetFairness", &Manager::get_fairness}, {"TeachKernel", &Manager::teach_kernel},
   };
   return table;
 }

@@ -93,8 +93,23 @@ void Agent::run() {
     context_.book.let_holders_work();
   }
   const int device = context_.view.device_index();
+  if (Contexts::exiting()) report_at_exit();
   context_.agent.set_over();
   if (fault != CUDA_SUCCESS) Client::get().report_fault(device, fault, error_name(fault));
+}
+
+/// Tells the daemon what it could not know yet of a short program. The exiting thread waits for the agent, and no
+/// longer than Contexts::end_all_at_exit() allows.
+void Agent::report_at_exit() {
+  try {
+    if (context_.view.jobs() == ipc::kNoJobs) return;
+    Opaque::Look look;
+    if (context_.opaque_work.busy()) context_.opaque.demand(&look);
+    for (const TimedLaunch& launch : look.timed) record(context_.view, launch);
+    Client::get().report_last_kernels();
+  } catch (const std::exception& error) {
+    debug("nothing is reported at the exit: %s", error.what());
+  }
 }
 
 /// Looks until nothing is managed here any more. Returns false if it gave up, for want of memory.

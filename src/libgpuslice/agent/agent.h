@@ -32,6 +32,7 @@ class Agent {
   explicit Agent(ContextState& context) : context_(context) {}
   bool prepare();
   void run();
+  void report_at_exit();
   bool serve();
   void look();
   void adopt_stub_page();

@@ -18,6 +18,7 @@
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/kernels/launch_params.h"
+#include "libgpuslice/launch/issue.h"
 #include "libgpuslice/launch/opaque_launch.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/stream_priority.h"
@@ -170,7 +171,8 @@ int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, voi
                           .name = kernel.name.c_str(),
                           .kernel = &kernel,
                           .threads = config.threads(),
-                          .shared = config.shared},
+                          .shared = config.shared,
+                          .input_bytes = context ? input_bytes(context->view(), block) : 0},
                          [&](CUstream where) { return launch_plain(function, config, where, block); });
   if (result != CUDA_SUCCESS && instance) {
     // The program may now allow the kernel more shared memory, so the driver is asked again how many blocks fit on an

@@ -72,6 +72,7 @@ struct Launch {
   std::uint32_t launched = 0;       ///< workers of all grids so far
   std::uint64_t number = 0;         ///< number of this launch in the context, from 1
   std::uint64_t issued_ns = 0;      ///< CLOCK_MONOTONIC
+  std::uint64_t input_bytes = 0;    ///< memory into which its parameters point, as far as known; under jobs only
   std::atomic<bool> issued{false};  ///< set when the launching thread no longer uses this object
   bool failed = false;              ///< the driver refused the launch, so nothing runs. Read it after `issued`
   InGraph graph;

@@ -229,15 +229,29 @@ void Client::report_fault(int device, int error, const std::string& name) {
   if (!connection_->send(call)) connection_.reset();
 }
 
-void Client::report_kernels(bool all) {
+/// With reporting_. Empty: there is nothing to report.
+std::optional<ipc::Call> Client::kernels_to_report(bool all) {
   KernelSource source = kernel_source_.load();
-  if (!source || memory_ran_out()) return;
-  std::vector<ipc::Kernel> kernels = source(all);
+  if (!source || memory_ran_out()) return std::nullopt;
+  const std::vector<ipc::Kernel> kernels = source(all);
+  if (kernels.empty()) return std::nullopt;
+  return ipc::Call{.method = "io.gpuctl.ReportKernels", .parameters = {{"kernels", ipc::to_json(kernels)}}};
+}
+
+void Client::report_kernels(bool all) {
+  std::lock_guard reporting(reporting_);
+  std::optional<ipc::Call> call = kernels_to_report(all);
   std::lock_guard lock(mutex_);
-  if (kernels.empty() || !connection_) return;
-  ipc::Call call{
-      .method = "io.gpuctl.ReportKernels", .parameters = {{"kernels", ipc::to_json(kernels)}}, .oneway = true};
-  if (!connection_->send(call)) connection_.reset();
+  if (!call || !connection_) return;
+  call->oneway = true;
+  if (!connection_->send(*call)) connection_.reset();
+}
+
+void Client::report_last_kernels() {
+  std::lock_guard reporting(reporting_);
+  const std::optional<ipc::Call> call = kernels_to_report(false);
+  std::lock_guard lock(mutex_);
+  if (call && connection_ && !connection_->call(*call, kLongestLastReport)) connection_.reset();
 }
 
 /// What the thread knows from one look to the next.

@@ -1,8 +1,8 @@
 // This process as a client of gpuctld: one connection, one stub page at a time, one thread that keeps both.
 //
 // The daemon may die and come back at any moment, and the program must not notice. So the last stub page stays mapped
-// and its grant stays in force until a new connection brings a new page. Only start(), attach(), set_hint() and
-// ask_memory() wait for the daemon; other calls do not block.
+// and its grant stays in force until a new connection brings a new page. Only start(), attach(), set_hint(),
+// ask_memory() and report_last_kernels() wait for the daemon; other calls do not block.
 #pragma once
 
 #include <atomic>
@@ -67,6 +67,13 @@ class Client {
   using KernelSource = std::vector<gpuctl::ipc::Kernel> (*)(bool all);
   void set_kernel_source(KernelSource source) { kernel_source_.store(source); }
 
+  /// Tells the daemon of the kernels that `source` returns, without waiting for an answer. When the process exits this
+  /// is done once more, so that the daemon knows the kernels of short programs too: report_last_kernels() waits until
+  /// the daemon has read them, for kLongestLastReport at most, since it reads nothing of a process that has ended.
+  void report_kernels(bool all);
+  void report_last_kernels();
+  static constexpr std::chrono::milliseconds kLongestLastReport{50};
+
   /// The client's thread calls `tick`, with or without a daemon. It returns the time until the next call.
   using Tick = std::chrono::milliseconds (*)();
   void set_tick(Tick tick) { tick_.store(tick); }
@@ -99,14 +106,15 @@ class Client {
   void run();
   void look(Watch& watch);
   void say(const gpuctl::Error& why);
+  std::optional<gpuctl::ipc::Call> kernels_to_report(bool all);
   bool wait_for_end(std::chrono::milliseconds at_most);
-  void report_kernels(bool all);
 
   std::atomic<bool> wanted_{false};
   std::atomic<gpuctl::ipc::Stub*> stub_{nullptr};
   std::atomic<int> kick_fd_{-1};
   std::atomic<KernelSource> kernel_source_{nullptr};
   std::atomic<Tick> tick_{nullptr};
+  std::mutex reporting_;      ///< held from taking kernels until they are sent; locked before mutex_
   mutable std::mutex mutex_;  ///< guards what follows
   std::string socket_;
   std::string slice_;

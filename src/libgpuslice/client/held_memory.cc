@@ -4,6 +4,7 @@
 #include <new>
 
 #include "ipc/stub_map.h"
+#include "libgpuslice/client/allocations.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/debug.h"
 
@@ -64,6 +65,7 @@ void HeldMemory::give_back(CUdevice device, std::uint64_t bytes) {
 
 void HeldMemory::allocated(CUdeviceptr address, CUcontext context, CUdevice device, std::uint64_t taken,
                            std::uint64_t bytes) {
+  Allocations::get().add(address, bytes);
   if (!counts(device)) return;
   std::lock_guard lock(mutex_);
   allocations_[address] = {context, device, bytes};
@@ -71,12 +73,14 @@ void HeldMemory::allocated(CUdeviceptr address, CUcontext context, CUdevice devi
 }
 
 HeldMemory::Allocation HeldMemory::remove(CUdeviceptr address) {
+  Allocations::get().remove(address);
   std::lock_guard lock(mutex_);
   const auto known = allocations_.extract(address);
   return known ? known.mapped() : Allocation{};
 }
 
 void HeldMemory::restore(CUdeviceptr address, const Allocation& allocation) {
+  Allocations::get().add(address, allocation.bytes);
   std::lock_guard lock(mutex_);
   if (allocation.bytes != 0) allocations_[address] = allocation;
 }
@@ -90,6 +94,7 @@ void HeldMemory::forget_if(Which which) {
       const Allocation& allocation = known.second;
       if (!which(allocation)) return false;
       gone[allocation.device] += allocation.bytes;
+      Allocations::get().remove(known.first);
       return true;
     });
   }

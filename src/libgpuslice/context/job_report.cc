@@ -29,6 +29,10 @@ std::uint32_t packed(std::uint32_t number, const GrantView& view, std::uint32_t 
   return std::min(number, 0xffffu) | static_cast<std::uint32_t>(view.device_index()) << ipc::kRecordDeviceShift | flags;
 }
 
+std::uint16_t narrow(std::uint32_t number) {
+  return static_cast<std::uint16_t>(std::min(number, 0xffffu));
+}
+
 }  // namespace
 
 void record(const GrantView& view, const Launch& launch, const gpuctl::ptx::HostSlot& host, std::int64_t clock_offset,
@@ -44,9 +48,10 @@ void record(const GrantView& view, const Launch& launch, const gpuctl::ptx::Host
   out.evict_ns = launch.measured.evict_ns;
   out.evictions = packed(launch.measured.evictions, view, whole_from_ns != 0 ? ipc::kWholeDevice : 0);
   out.total = launch.args.tasks;
-  out.threads = launch.config.threads();
+  out.threads = narrow(launch.config.threads());
   out.shared = launch.config.shared;
-  out.per_sm = launch.per_sm;
+  out.per_sm = narrow(launch.per_sm);
+  out.input_kib = ipc::to_kib(launch.input_bytes);
   out.task_ns = whole_ns(launch.instance->task_ns);
   append(out);
 }
@@ -60,9 +65,10 @@ void record(const GrantView& view, const TimedLaunch& launch) {
   out.done_ns = launch.done_ns;
   out.evictions = packed(launch.sms, view, ipc::kOriginalForm);
   out.total = launch.job.blocks;
-  out.threads = launch.job.threads;
+  out.threads = narrow(launch.job.threads);
   out.shared = launch.job.shared;
   out.per_sm = 1;
+  out.input_kib = ipc::to_kib(launch.job.input_bytes);
   append(out);
 }
 

@@ -18,7 +18,7 @@ namespace {
 /// What ipc::Head says of a job, beside its number.
 struct HeadFields {
   std::uint64_t kernel = 0, issued_ns = 0;
-  std::uint32_t total = 0, claimed = 0, threads = 0, shared = 0, per_sm = 1, task_ns = 0;
+  std::uint32_t total = 0, claimed = 0, threads = 0, shared = 0, per_sm = 1, task_ns = 0, input_kib = 0;
 };
 
 HeadFields fields_of(const OpaqueJob& job) {
@@ -26,7 +26,8 @@ HeadFields fields_of(const OpaqueJob& job) {
           .issued_ns = job.issued_ns,
           .total = job.blocks,
           .threads = job.threads,
-          .shared = job.shared};
+          .shared = job.shared,
+          .input_kib = ipc::to_kib(job.input_bytes)};
 }
 
 HeadFields fields_of(const Launch& launch, const gpuctl::ptx::HostSlot& host) {
@@ -37,7 +38,8 @@ HeadFields fields_of(const Launch& launch, const gpuctl::ptx::HostSlot& host) {
           .threads = launch.config.threads(),
           .shared = launch.config.shared,
           .per_sm = launch.per_sm,
-          .task_ns = whole_ns(launch.instance->task_ns)};
+          .task_ns = whole_ns(launch.instance->task_ns),
+          .input_kib = ipc::to_kib(launch.input_bytes)};
 }
 
 /// Writes the head under a new version. Without `fields` those stay as they are.
@@ -51,9 +53,10 @@ void write_head(ipc::Head& out, const std::optional<HeadFields>& fields, bool or
     ipc::store(out.issued_ns, fields->issued_ns);
     ipc::store(out.total, fields->total);
     ipc::store(out.claimed, fields->claimed);
-    ipc::store(out.threads, fields->threads);
+    ipc::store(out.threads, static_cast<std::uint16_t>(fields->threads));
     ipc::store(out.shared, fields->shared);
-    ipc::store(out.per_sm, fields->per_sm);
+    ipc::store(out.per_sm, static_cast<std::uint16_t>(fields->per_sm));
+    ipc::store(out.input_kib, fields->input_kib);
     ipc::store(out.task_ns, fields->task_ns);
   }
   ipc::store(out.original, original ? 1u : 0u);

@@ -181,8 +181,10 @@ TEST_F(UsagePublisherTest, AnotherHeadWakesTheDaemonIfItAskedForEachJob) {
 
 TEST_F(UsagePublisherTest, ALaunchInOriginalFormIsTheHeadUntilAnOlderOneStarts) {
   stub_.grant[0].jobs = ipc::kReportJobs;
-  opaque_.begin(20, kGpuSms, {.kernel = 5, .issued_ns = 40, .blocks = 20, .threads = 64, .shared = 16});
+  opaque_.begin(20, kGpuSms,
+                {.kernel = 5, .issued_ns = 40, .blocks = 20, .threads = 64, .shared = 16, .input_bytes = 1025});
   Launch& launch = add(30);
+  launch.input_bytes = 4096;
   usage_.publish();
   EXPECT_EQ(head().original, 1u);
   EXPECT_EQ(head().launch, 2u);  // numbered behind the launch that was booked before it was first told
@@ -191,6 +193,7 @@ TEST_F(UsagePublisherTest, ALaunchInOriginalFormIsTheHeadUntilAnOlderOneStarts) 
   EXPECT_EQ(head().total, 20u);
   EXPECT_EQ(head().threads, 64u);
   EXPECT_EQ(head().shared, 16u);
+  EXPECT_EQ(head().input_kib, 2u);
   EXPECT_EQ(head().per_sm, 1u);
   usage_.publish();
   EXPECT_EQ(head().launch, 2u);
@@ -198,6 +201,7 @@ TEST_F(UsagePublisherTest, ALaunchInOriginalFormIsTheHeadUntilAnOlderOneStarts) 
   usage_.publish();
   EXPECT_EQ(head().original, 0u);
   EXPECT_EQ(head().launch, 1u);
+  EXPECT_EQ(head().input_kib, 4u);
 }
 
 TEST_F(UsagePublisherTest, TheDaemonIsWokenForALaunchThatWaitsForAGrant) {

@@ -5,6 +5,7 @@
 
 #include "libgpuslice/agent/activity.h"
 #include "libgpuslice/agent/contexts.h"
+#include "libgpuslice/client/allocations.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/client/held_memory.h"
 #include "libgpuslice/client/physical_memory.h"
@@ -58,6 +59,7 @@ void start_over_in_child() {
   Kernels::get().forget_after_fork();
   Modules::get().forget_after_fork();
   HeldMemory::get().forget_after_fork();
+  Allocations::get().forget_after_fork();
   PhysicalMemory::get().forget_after_fork();
   ToldSms::get().forget_after_fork();
   LinkedPtx::get().forget_after_fork();

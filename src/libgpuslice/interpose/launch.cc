@@ -10,6 +10,8 @@
 #include "libgpuslice/kernels/co_residency.h"
 #include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/kernels/launch_params.h"
+#include "libgpuslice/kernels/program_parameters.h"
+#include "libgpuslice/launch/issue.h"
 #include "libgpuslice/launch/opaque_launch.h"
 #include "libgpuslice/memory/memory_reserve.h"
 #include "libgpuslice/modules/first_launch.h"
@@ -137,6 +139,8 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
         taken ? launch_managed(context, kernel, std::move(config), asked, params, extra, &result, &why)
               : Context::Outcome::kCannot;
     if (outcome == Context::Outcome::kLaunched) return result;
+    if (context && kernel && context->view().jobs() != gpuctl::ipc::kNoJobs)
+      asked.input_bytes = input_bytes(context->view(), program_parameters(*kernel, function, params, extra));
     if (outcome == Context::Outcome::kOriginalForm) {
       asked.confine = false;
       return launch_opaque(context, kernel, stream, asked, original);

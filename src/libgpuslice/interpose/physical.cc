@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "libgpuslice/client/allocations.h"
 #include "libgpuslice/client/held_memory.h"
 #include "libgpuslice/client/physical_memory.h"
 #include "libgpuslice/driver/driver.h"
@@ -76,7 +77,9 @@ GPUSLICE_HOOK cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGen
   if (!function) return CUDA_ERROR_NOT_INITIALIZED;
   return nothrow([&] {
     const CUresult result = function(address, size, offset, handle, flags);
-    if (result == CUDA_SUCCESS) PhysicalMemory::get().mapped(address, size, handle);
+    if (result != CUDA_SUCCESS) return result;
+    Allocations::get().add(address, size);
+    PhysicalMemory::get().mapped(address, size, handle);
     return result;
   });
 }
@@ -84,6 +87,9 @@ GPUSLICE_HOOK cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGen
 GPUSLICE_HOOK cuMemUnmap(CUdeviceptr address, size_t size) {
   const auto function = driver().cuMemUnmap;
   if (!function) return CUDA_ERROR_NOT_INITIALIZED;
-  return nothrow(
-      [&] { return leave(PhysicalMemory::get().unmap(address, size), [&] { return function(address, size); }); });
+  return nothrow([&] {
+    // Before the call: the addresses may be mapped anew right afterwards.
+    Allocations::get().remove(address, size);
+    return leave(PhysicalMemory::get().unmap(address, size), [&] { return function(address, size); });
+  });
 }

@@ -111,8 +111,9 @@ struct KernelInfo {
 
   std::mutex mutex;  ///< guards what follows, and reason after loading
   std::vector<std::unique_ptr<Instance>> instances;
-  std::map<CUfunction_attribute, int> attributes;  ///< set by the program
-  std::optional<CUfunc_cache> cache_config;        ///< set by the program
+  std::map<CUfunction_attribute, int> attributes;      ///< set by the program
+  std::optional<CUfunc_cache> cache_config;            ///< set by the program
+  std::optional<std::vector<Parameter>> asked_layout;  ///< as the driver said (program_parameters.h)
 };
 
 /// ipc::kernel_hash, by which the daemon knows it.

@@ -17,7 +17,7 @@ namespace gpuslice {
 namespace {
 
 /// Null: the kernel cannot run in persistent form with this shape.
-std::unique_ptr<Launch> prepare(const GraphCandidate& candidate) {
+std::unique_ptr<Launch> prepare(const GraphCandidate& candidate, const GrantView& view) {
   const LaunchConfig& config = *candidate.config;
   Instance& instance = *candidate.instance;
   const Fit fit = fit_of(instance, config);
@@ -29,6 +29,7 @@ std::unique_ptr<Launch> prepare(const GraphCandidate& candidate) {
   launch->params = *candidate.params;
   launch->per_sm = static_cast<std::uint32_t>(fit.per_sm);
   launch->graph.counts = false;
+  launch->input_bytes = input_bytes(view, launch->params);
   return launch;
 }
 
@@ -43,7 +44,7 @@ CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate
   };
   std::vector<Booked> booked;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    std::unique_ptr<Launch> launch = prepare(candidates[i]);
+    std::unique_ptr<Launch> launch = prepare(candidates[i], view());
     if (!launch) continue;
     Launch* raw = launch.get();
     booked.push_back({i, std::move(launch), raw});

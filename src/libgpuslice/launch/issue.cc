@@ -1,5 +1,6 @@
 #include "libgpuslice/launch/issue.h"
 
+#include "libgpuslice/client/allocations.h"
 #include "libgpuslice/driver/driver.h"
 
 namespace gpuslice {
@@ -27,6 +28,10 @@ Fit fit_of(Instance& instance, const LaunchConfig& config) {
   instance.occupancy[instance.occupancy_next++ % instance.occupancy.size()] = {threads, shared, per_sm};
   instance.kernel->per_sm = per_sm;
   return {instance.persistent, per_sm};
+}
+
+std::uint64_t input_bytes(const GrantView& view, std::span<const std::byte> params) {
+  return view.jobs() == gpuctl::ipc::kNoJobs ? 0 : Allocations::get().bytes_behind(params);
 }
 
 CUresult launch_grid(CUfunction function, std::uint32_t blocks, const LaunchConfig& config, std::uint32_t shared,

@@ -149,6 +149,7 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
   launch.config = std::move(config);
   launch.params = std::move(params);
   launch.per_sm = static_cast<std::uint32_t>(fit.per_sm);
+  launch.input_bytes = input_bytes(view(), launch.params);
 
   join_before(stream->handle);
   std::lock_guard pair(stream->issue);

@@ -20,6 +20,7 @@ struct OpaqueJob {
   std::uint64_t kernel = 0;     ///< ipc::kernel_hash; 0: the kernel is not known by name
   std::uint64_t issued_ns = 0;  ///< CLOCK_MONOTONIC; also identifies the launch; 0: there is none
   std::uint32_t blocks = 0, threads = 0, shared = 0;
+  std::uint64_t input_bytes = 0;  ///< memory into which its parameters point, as far as known
 };
 
 struct TimedLaunch {

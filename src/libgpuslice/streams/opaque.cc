@@ -32,7 +32,8 @@ OpaqueJob Opaque::Launch::job(std::uint64_t now_ns) const {
           .issued_ns = now_ns,
           .blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, UINT32_MAX)),
           .threads = threads,
-          .shared = shared};
+          .shared = shared,
+          .input_bytes = input_bytes};
 }
 
 void Opaque::wait_for_grant(Lane& lane, const Launch& launch) const {

@@ -7,6 +7,9 @@
 //
 // With spatial=1 a waiting job takes only the SMs it can fill and the others run on (FLEP 4.1). Less is evicted, but
 // the small job shares caches and bandwidth with its neighbours.
+//
+// With spatial=1:extra=N it takes up to N SMs more than it fills, so that its blocks have less company on each SM (FLEP
+// 6.4, Figure 16). Only jobs of lower priority give SMs for that: an equal one that can fill its SMs keeps them.
 #include <algorithm>
 
 #include "sched/policy/protect.h"
@@ -35,8 +38,24 @@ class Hpf : public JobPolicy {
 
 class SpatialHpf : public JobPolicy {
  public:
+  explicit SpatialHpf(CapSM extra) : extra_(extra) {}
+
   void plan(const View& view, Plan& plan) override {
-    // The first jobs in the order, as many as the device holds. One pass keeps them in a short sorted list.
+    choose(view);
+    CapSM left = view.capacity;
+    for (const std::uint32_t i : chosen_) {
+      const CapSM part = std::min(left, view.jobs[i].need);
+      plan.shares.push_back({i, part});
+      left -= part;
+    }
+    if (extra_.count > 0) give_extra(view, left, plan);
+  }
+  /// The GPU's own priorities leave no SM to the waiting job alone.
+  bool priority_decides() const override { return extra_.count == 0; }
+
+ private:
+  /// The first jobs in the order, as many as the device holds. One pass keeps them in a short sorted list.
+  void choose(const View& view) {
     chosen_.clear();
     std::uint32_t needs = 0;
     for (std::uint32_t i = 0; i < view.jobs.size(); ++i) {
@@ -52,17 +71,26 @@ class SpatialHpf : public JobPolicy {
         chosen_.pop_back();
       }
     }
-    CapSM left = view.capacity;
-    for (const std::uint32_t i : chosen_) {
-      const CapSM part = std::min(left, view.jobs[i].need);
-      plan.shares.push_back({i, part});
-      left -= part;
-    }
   }
-  bool priority_decides() const override { return true; }
 
- private:
+  /// The first job takes its extra SMs first: those that are `left`, then those of the last job in the order.
+  void give_extra(const View& view, CapSM left, Plan& plan) const {
+    for (Share& taker : plan.shares) {
+      CapSM wanted = extra_;
+      const auto take = [&](CapSM& from) {
+        const CapSM moved = std::min(wanted, from);
+        from -= moved, taker.capsm += moved, wanted -= moved;
+      };
+      take(left);
+      for (auto giver = plan.shares.rbegin(); giver != plan.shares.rend() && &*giver != &taker; ++giver)
+        if (view.jobs[giver->job].priority < view.jobs[taker.job].priority) take(giver->capsm);
+    }
+    std::erase_if(plan.shares, [](const Share& share) { return share.capsm.count == 0; });
+  }
+
   static std::uint32_t need(const Job& job, const View& view) { return std::min(job.need, view.capacity).count; }
+
+  CapSM extra_;
   std::vector<std::uint32_t> chosen_;
 };
 }  // namespace
@@ -70,9 +98,11 @@ class SpatialHpf : public JobPolicy {
 MadePolicy make_hpf(const PolicyInputs& inputs) {
   OptionReader options(inputs);
   const bool spatial = options.flag("spatial");
+  const auto extra = static_cast<std::uint32_t>(options.whole("extra", 0, 0, 10000));
+  if (extra > 0 && !spatial) options.complain("option extra needs spatial");
   const Time protect = read_protect(options);
   if (const auto read = options.finish(); !read) return read.error();
-  if (spatial) return protect_from_starving(std::make_unique<SpatialHpf>(), protect);
+  if (spatial) return protect_from_starving(std::make_unique<SpatialHpf>(CapSM{extra}), protect);
   return protect_from_starving(std::make_unique<Hpf>(), protect);
 }
 

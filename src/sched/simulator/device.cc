@@ -28,6 +28,13 @@ CapSM SimDevice::usable(const SimJob& job) const {
   return need.count == 0 ? workload_.capsm : std::min(need, workload_.capsm);
 }
 
+/// The most that makes it faster. Its blocks may fill fewer, and then have less company on each of these.
+CapSM SimDevice::useful(const SimJob& job) const {
+  const auto& curve = application(job).curve;
+  const CapSM most = curve.empty() ? CapSM{} : std::min(curve.back().capsm, workload_.capsm);
+  return std::max(usable(job), most);
+}
+
 // Work per time with `capsm` CapSM; 1 is the whole device alone. Speeds are interpolated, not times, because the speed
 // with nothing is 0.
 double SimDevice::speed(const SimJob& job, double capsm) const {
@@ -149,7 +156,7 @@ Time SimDevice::decide(Time now) {
     ++outcome_.decisions;
     for (const Grant& grant : decision.changed) {
       SimJob& job = jobs_[grant.job];
-      job.target = std::min(grant.capsm, usable(job));
+      job.target = std::min(grant.capsm, useful(job));
       if (job.target < job.held) shrink(grant.job, job.target, now);
       std::erase(wanting_, grant.job);
       if (job.target > job.held) wanting_.push_back(grant.job);

@@ -42,6 +42,7 @@ class SimDevice {
 
   const Application& application(const SimJob& job) const { return workload_.applications[job.application]; }
   CapSM usable(const SimJob& job) const;
+  CapSM useful(const SimJob& job) const;
   double rate(JobId id, Time now) const;
   double speed(const SimJob& job, double capsm) const;
   Time eviction_cost(const SimJob& job) const;

@@ -31,7 +31,7 @@ struct Application {
   Time task{};                          ///< duration of one block-task; 0: too short to be modelled
   std::optional<Time> preempt;          ///< instead of Workload::preempt
   CapSM need{};                         ///< the most it can fill; 0: the whole device
-  std::vector<CurvePoint> curve;        ///< time by CapSM; empty: in proportion up to `need`
+  std::vector<CurvePoint> curve;        ///< time by CapSM, also beyond `need`; empty: in proportion up to it
   std::optional<Time> start;            ///< instead of the workload's order
   std::optional<std::uint32_t> device;  ///< less than Workload::devices
   SliceLimits limits;                   ///< for policies that know reserves; their weight is not used

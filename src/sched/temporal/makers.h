@@ -27,8 +27,10 @@ class OptionReader {
  public:
   explicit OptionReader(const PolicyInputs& inputs) : inputs_(inputs), used_(inputs.options.size()) {}
   double number(std::string_view name, double fallback, double least, double most);
+  double whole(std::string_view name, double fallback, double least, double most);
   Time milliseconds(std::string_view name, double fallback, double least, double most);
   bool flag(std::string_view name) { return number(name, 0, 0, 1) != 0; }
+  void complain(std::string error);
   /// The first error, or nothing.
   Result<void> finish();
 

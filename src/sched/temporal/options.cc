@@ -56,6 +56,17 @@ double OptionReader::number(std::string_view name, double fallback, double least
   return value;
 }
 
+double OptionReader::whole(std::string_view name, double fallback, double least, double most) {
+  const double value = number(name, fallback, least, most);
+  if (value == std::floor(value)) return value;
+  complain("option " + std::string(name) + " must be a whole number");
+  return fallback;
+}
+
+void OptionReader::complain(std::string error) {
+  if (error_.empty()) error_ = std::move(error);
+}
+
 Time OptionReader::milliseconds(std::string_view name, double fallback, double least, double most) {
   return Time{std::llround(number(name, fallback, least, most) * 1e6)};
 }

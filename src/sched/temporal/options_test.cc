@@ -34,6 +34,11 @@ TEST(JobPolicies, RefuseWhatTheyDoNotUnderstand) {
             "policy \"rr\": option quantum_ms must be a number from 0.05 to 10000, not \"1x\"");
   EXPECT_EQ(message("hpf:spatial=2"), "policy \"hpf\": option spatial must be a number from 0 to 1, not \"2\"");
   EXPECT_TRUE(make_job_policy("hpf:spatial:protect_ms=20"));
+  EXPECT_TRUE(make_job_policy("hpf:extra=0"));
+  EXPECT_EQ(message("hpf:extra=2"), "policy \"hpf\": option extra needs spatial");
+  EXPECT_EQ(message("hpf:spatial:extra=2.5"), "policy \"hpf\": option extra must be a whole number");
+  EXPECT_EQ(message("hpf:spatial:extra=-1"),
+            "policy \"hpf\": option extra must be a number from 0 to 10000, not \"-1\"");
 }
 
 }  // namespace

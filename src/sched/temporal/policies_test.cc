@@ -95,10 +95,31 @@ TEST(Hpf, SpatialTakesOnlyWhatTheWaitingJobFills) {
   EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, 15}}));
 }
 
+TEST(Hpf, SpatialTakesExtraSmsFromLowerPrioritiesAlone) {
+  Instant d("hpf:spatial:extra=3");
+  d.arrive(1, ms(10), 0);
+  EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, 15}}));
+  d.arrive(2, us(80), 1, CapSM{5});
+  EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, 7}, {2, 8}}));
+  d.arrive(3, us(90), 1, CapSM{9});  // takes what job 2 does not fill, and the SM that is left
+  EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{2, 6}, {3, 9}}));
+  d.complete(3);
+  d.arrive(4, us(80), 2, CapSM{4});
+  EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{2, 8}, {4, 7}}));
+}
+
+TEST(Hpf, SpatialWithMoreExtraThanThereAreSmsYieldsAll) {
+  Instant d("hpf:spatial:extra=100");
+  d.arrive(1, ms(10), 0);
+  d.arrive(2, us(80), 1, CapSM{1});
+  EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{2, 15}}));
+}
+
 TEST(JobPolicies, SomeGoByPriorityWhateverElseIsThere) {
   const auto decides = [](const char* policy) { return (*make_job_policy(policy))->priority_decides(); };
   for (const char* policy : {"hpf", "hpf:spatial", "piv"}) EXPECT_TRUE(decides(policy)) << policy;
-  for (const char* policy : {"hpf:protect_ms=5", "piv:protect_ms=5", "dprr", "srt", "fcfs", "sim"})
+  for (const char* policy :
+       {"hpf:protect_ms=5", "hpf:spatial:extra=1", "piv:protect_ms=5", "dprr", "srt", "fcfs", "sim"})
     EXPECT_FALSE(decides(policy)) << policy;
 }
 

@@ -21,7 +21,8 @@ PolicyMaker maker(std::string text) {
 std::vector<std::string> all_policies() {
   std::vector<std::string> names;
   for (const Policy& row : policies()) names.emplace_back(row.name);
-  names.insert(names.end(), {"hpf:spatial", "hpf:protect_ms=5", "piv:protect_ms=5", "srt:protect_ms=3"});
+  names.insert(names.end(),
+               {"hpf:spatial", "hpf:spatial:extra=2", "hpf:protect_ms=5", "piv:protect_ms=5", "srt:protect_ms=3"});
   return names;
 }
 

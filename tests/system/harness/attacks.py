@@ -30,6 +30,7 @@ PARAMETERS = {
     "GetSlice": ("path",),
     "Explain": ("pid",),
     "ForgetKernels": ("uid",),
+    "TeachKernel": ("kernel", "uid"),
     "Kill": ("pid", "slice", "signal", "timeout_ms"),
     "Monitor": ("interval_ms",),
     "Attach": ("slice", "device_uuids", "resumed"),
