@@ -97,6 +97,8 @@ struct PlaceInQueue {
   JobQueue* queue = nullptr;  ///< in which it takes turns; null: no policy for jobs
   ClientJob job;
   std::uint32_t admitted = ipc::kUnlimited;  ///< the most CapSM that its policy for jobs lets it have
+  /// The fewest CapSM that it is to have while it has work, which may be more than this work fills; 0: what it fills.
+  std::uint32_t spread = 0;
   std::uint32_t wanted_jobs = ipc::kNoJobs;  ///< Terms::jobs, as decided
 };
 
@@ -107,8 +109,8 @@ struct ClientSlot : ReportedUsage, WrittenGrant, PlaceInQueue {
   std::uint64_t watched = 0;   ///< number of the program on this device in sched::Fairness; 0: none yet
   std::uint64_t promised = 0;  ///< bytes of memory it was last granted, or reported to hold; 0: nothing limits it
 
-  /// Its demand, as far as its policy for jobs admits it.
-  std::uint32_t admitted_demand() const { return std::min(demand, admitted); }
+  /// Its demand, as its policy for jobs wants it.
+  std::uint32_t admitted_demand() const { return demand == 0 ? 0 : std::min(std::max(demand, spread), admitted); }
 };
 
 }  // namespace gpuctl::daemon

@@ -22,6 +22,7 @@ void release(Client& client, std::size_t index, std::uint32_t wanted_jobs) {
   slot.queue = nullptr;
   slot.job = {};
   slot.admitted = ipc::kUnlimited;
+  slot.spread = 0;
   slot.wanted_jobs = wanted_jobs;
 }
 

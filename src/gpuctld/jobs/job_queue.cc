@@ -244,7 +244,9 @@ bool JobQueue::admit() {
     const bool all =
         granted >= scheduler_.capacity() || (alone && job != nullptr) || (idle && member.client == latest_);
     const std::uint32_t admitted = all ? ipc::kUnlimited : granted.count;
+    const std::uint32_t spread = !all && job != nullptr && granted > job->need ? granted.count : 0;
     changed |= std::exchange(slot.admitted, admitted) != admitted;
+    changed |= std::exchange(slot.spread, spread) != spread;
     slot.wanted_jobs = scheduler_.jobs().size() > 1 ? ipc::kReportEachJob : ipc::kReportJobs;
   }
   return changed;

@@ -47,7 +47,7 @@ bool Agent::start(ContextState& context) {
     debug("no thread for an agent");
     return false;
   }
-  agent.release();  // it lives as long as its thread
+  static_cast<void>(agent.release());  // it lives as long as its thread
   return true;
 }
 

@@ -72,7 +72,7 @@ class Client {
   /// the daemon has read them, for kLongestLastReport at most, since it reads nothing of a process that has ended.
   void report_kernels(bool all);
   void report_last_kernels();
-  static constexpr std::chrono::milliseconds kLongestLastReport{50};
+  static constexpr std::chrono::milliseconds kLongestLastReport{15};
 
   /// The client's thread calls `tick`, with or without a daemon. It returns the time until the next call.
   using Tick = std::chrono::milliseconds (*)();

@@ -48,6 +48,18 @@ TEST(Simulate, AnEvictionCostsWhatItTakesAndTheDispatchAfterIt) {
   EXPECT_EQ(outcome.launches[1].finished, microseconds{11000 + 50 + 3 * 100});
 }
 
+TEST(Simulate, MoreSmsThanAJobFillsAreOfUseAsFarAsItsCurveGoes) {
+  Workload w = two({}, {});
+  const std::vector<CurvePoint> curve{{CapSM{2}, milliseconds{2}}, {CapSM{3}, milliseconds{1}}};
+  w.applications[1] = {
+      .name = "high", .alone = milliseconds{1}, .need = CapSM{2}, .curve = curve, .start = Time{0}, .priority = 1};
+  EXPECT_EQ(run(w, "hpf:spatial").launches[0].finished, milliseconds{2});
+  EXPECT_EQ(run(w, "hpf:spatial:extra=1").launches[0].finished, milliseconds{1});
+  const Outcome all = run(w, "hpf:spatial:extra=2");
+  EXPECT_EQ(all.launches[0].finished, milliseconds{1}) << "the fourth is of no use";
+  EXPECT_EQ(all.launches[1].finished, milliseconds{11}) << "but the other has none";
+}
+
 TEST(Simulate, WhoDoesNotWorkYetIsEvictedAtOnce) {
   Workload w = two(microseconds{50}, microseconds{500});
   w.applications[1] = {.name = "high", .alone = milliseconds{1}, .start = microseconds{200}, .priority = 1};
