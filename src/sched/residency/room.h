@@ -21,6 +21,9 @@ class Room {
   /// The same, but it gets as much of `to` as fits. Returns what it has then, at least `from`.
   CapSM grow(const BlockShape& block, CapSM from, CapSM to);
 
+  /// Whether no job can get more, whatever it needs; only known of SMs.
+  bool full() const { return !sm_ && taken_ >= capacity_; }
+
  private:
   std::optional<SmLimits> sm_;
   CapSM capacity_{}, taken_{};
