@@ -125,9 +125,13 @@ std::uint32_t Slots::here(std::uint32_t index) const {
   return std::accumulate(std::begin(memory_.here[index]), std::end(memory_.here[index]), 0u);
 }
 
-bool Slots::here_outside(std::uint32_t index, std::uint32_t range) const {
+bool Slots::here_outside(std::uint32_t index, std::uint32_t range, std::uint32_t shared_sms,
+                         std::uint32_t per_sm) const {
   for (std::uint32_t sm = 0; sm < gpuctl::kMaxSms; ++sm) {
-    if (memory_.here[index][sm] != 0 && (sm < (range & 0xffff) || sm >= range >> 16)) return true;
+    const std::uint32_t workers = memory_.here[index][sm];
+    if (workers == 0) continue;
+    const std::uint32_t at = shared_sms == 0 ? sm : gpuctl::ptx::place(workers - 1, sm, shared_sms, per_sm);
+    if (at < (range & 0xffff) || at >= range >> 16) return true;
   }
   return false;
 }

@@ -27,7 +27,7 @@ BOOST_DESCRIBE_STRUCT(HostSlot, (), (started, done, resting, lone, left, progres
   left_ns, reserved3))
 BOOST_DESCRIBE_STRUCT(LaunchArgs, (), (slot, host, polled, total, tasks, grid_x, grid_y, grid_z, chunk, taper,
   quick_below, workers, first, given, flags, limit, range, by_grid_x, by_grid_y, order, advance, index_mask,
-  minus_grid_x, ends_after, spare))
+  minus_grid_x, ends_after, spare, by_per_sm))
 namespace pass {
 BOOST_DESCRIBE_STRUCT(SharedWords, (), (published, part_begin, part_end, leader_state, known, looks, chunk_tasks,
   started_on, finished, quick_size, seen_range, counted, ends_at))
