@@ -17,6 +17,7 @@ import time
 from .lab.lab import Lab
 from .papers import effisha_figures, frs, schedulers
 from .steps import (
+    capacity,
     guard,
     latency,
     memcheck,
@@ -53,6 +54,7 @@ STEPS = {
     "frs": (frs.step_frs, 560),
     "effisha": (effisha_figures.step_effisha, 180),
     "sidebyside": (side_by_side.step_side_by_side, 120),
+    "capacity": (capacity.step_capacity, 400),
 }
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")
 

@@ -13,6 +13,7 @@
 #   effisha      EffiSha's kernels under both of its policies
 #   frs          FRS's applications under all of its policies; up to nine minutes
 #   sidebyside   pairs of kernels under sim (docs/policies.md)
+#   capacity     SiM's kernels and pairs by capacity of each SM and by whole SMs; some three minutes
 #   random       the kernels of tests/random, new ones for --seconds (120)
 #   byhand       a kernel written by hand to be preemptible
 #   sizes        some kernels at several sizes

@@ -1,6 +1,7 @@
 """placement = "capacity": programs share each SM. Each has as many workers there as its grant says, and its results are
 those of the original kernels."""
 
+import signal
 import subprocess
 import sys
 
@@ -54,6 +55,39 @@ class Capacity(instance.SystemTest):
                 self.gpuctl("set", name, f"max={most}")
             self.wait_blocks([(a, PER_SM * of_a // instance.SMS), (b, PER_SM * of_b // instance.SMS)])
         for program in (a, b):
+            self.assertRightResults(program.stop())
+
+    def test_a_reload_changes_launches_after_it(self):
+        self.start_daemon(config=instance.ALWAYS_REWRITTEN + 'placement = "auto"\n')
+        self.gpuctl("create-slice", "a", "--max", 4)
+        a = self.start_bench("a", *LONG)
+        a.wait_started()
+
+        def on_whole_sms():
+            return sorted(self.blocks().get(a.pid, [])) == [0] * (instance.SMS - 4) + [PER_SM] * 4
+
+        instance.wait_until(on_whole_sms, "it to fill four SMs")
+        self.assertNotIn("shares each", self.gpuctl("explain", a.pid).stdout)
+        for config in (instance.BY_CAPACITY, instance.ALWAYS_REWRITTEN + 'placement = "sms"\n'):
+            (self.scratch / "gpuctl.toml").write_text(config)
+            self.daemon.process.send_signal(signal.SIGHUP)
+            if config == instance.BY_CAPACITY:
+                self.wait_blocks([(a, PER_SM * 4 // instance.SMS)])
+        instance.wait_until(on_whole_sms, "it to fill four SMs again")
+        self.assertRightResults(a.stop())
+
+    def test_under_sim_programs_are_on_the_same_sms(self):
+        self.start_daemon(config=instance.BY_CAPACITY)
+        self.gpuctl("set", "/", "policy=sim")
+        a, b = (self.start_bench("/", *LONG) for _ in "ab")
+
+        def both_everywhere():
+            blocks = self.blocks()
+            return all(min(blocks.get(program.pid, [0])) > 0 for program in (a, b))
+
+        instance.wait_until(both_everywhere, "both to have workers on every SM")
+        for program in (a, b):
+            program.wait_started()
             self.assertRightResults(program.stop())
 
     def test_storms_change_no_result(self):
