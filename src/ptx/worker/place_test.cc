@@ -9,7 +9,7 @@
 namespace gpuctl::ptx::place_test {
 namespace {
 
-/// How many workers may stay on each SM under a grant of so many SMs, if every SM is full of them.
+/// How many workers may stay on each SM under a grant of so many SMs, if they came to one SM after the other.
 std::vector<std::uint32_t> staying(std::uint32_t grant, std::uint32_t sms, std::uint32_t per_sm) {
   std::vector<std::uint32_t> counts(sms);
   for (std::uint32_t sm = 0; sm < sms; ++sm)
@@ -30,8 +30,18 @@ TEST(Place, AGrantIsAsManyWorkersAsThatManySmsHold) {
       }
 }
 
-TEST(Place, OneWorkerOfAnSmIsAsItWouldBeWithWholeSms) {
-  for (std::uint32_t sm = 0; sm < 132; ++sm) EXPECT_EQ(place(0, sm, 132, 1), sm);
+TEST(Place, AnySmCanHaveTheOneMore) {
+  // Three SMs that hold two each. A grant of two is four workers: the second of the SM to which a second comes first.
+  EXPECT_LT(place(0, 2, 3, 2), 2u);
+  EXPECT_LT(place(1, 0, 3, 2), 2u);
+  EXPECT_GE(place(1, 1, 3, 2), 2u);
+}
+
+TEST(Place, RanksBeyondTheLastAreCountedTogether) {
+  // 32 workers an SM, all but 23 of them with the last rank.
+  constexpr std::uint32_t kSms = 132, kPerSm = 32;
+  static_assert(place(kLastRank, (kPerSm - kLastRank) * kSms - 1, kSms, kPerSm) == kSms - 1);
+  static_assert(place(kLastRank, (kPerSm - kLastRank) * kSms, kSms, kPerSm) == kSms);
 }
 
 TEST(Place, WorkersFindItWithTheDivisor) {

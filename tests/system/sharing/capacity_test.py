@@ -57,6 +57,35 @@ class Capacity(instance.SystemTest):
         for program in (a, b):
             self.assertRightResults(program.stop())
 
+    def test_a_grant_may_be_one_worker_more_on_some_sms(self):
+        """An SM holds five: three of eight SMs are fifteen workers, two on all SMs but one. What one program has less
+        on an SM the other one has more."""
+        per_sm = 5
+        self.start_daemon(config=instance.BY_CAPACITY)
+        grants = {"a": 3, "b": 5}
+        for name, most in grants.items():
+            self.gpuctl("create-slice", name, "--max", most)
+        arguments = ("md5Hash", "--extent", 400_000, "--count", 100_000, "--depth", 2, "--check", "last", "--announce")
+        programs = {name: self.start_bench(name, *arguments) for name in grants}
+        for program in programs.values():
+            program.wait_started()
+        self.assertEqual([kernel["per_sm"] for kernel in self.kernels_of(programs["a"])], [per_sm])
+
+        def as_granted():
+            blocks = self.blocks()
+            counts = [blocks.get(programs[name].pid, [0]) for name in grants]
+            even = all(max(count) - min(count) <= 1 for count in counts)
+            return even and [sum(count) for count in counts] == [most * per_sm for most in grants.values()]
+
+        instance.wait_until(as_granted, "the workers")
+        self.assertRegex(self.gpuctl("explain", programs["a"].pid).stdout, r" 1 to 2 of 5 ")
+        grants = {"a": 5, "b": 3}
+        for name, most in grants.items():
+            self.gpuctl("set", name, f"max={most}")
+        instance.wait_until(as_granted, "the workers")
+        for program in programs.values():
+            self.assertRightResults(program.stop())
+
     def test_a_reload_changes_launches_after_it(self):
         self.start_daemon(config=instance.ALWAYS_REWRITTEN + 'placement = "auto"\n')
         self.gpuctl("create-slice", "a", "--max", 4)

@@ -31,7 +31,7 @@ struct worker_state {
   uint2 published[2];        ///< the next block-tasks to run and their end; the two entries are used alternately
   unsigned long long about;  ///< kNothingToNote, kEvicted, kResting, or a time
   unsigned started_on;       ///< the SM it started on
-  unsigned place;            ///< where the launch shares SMs: its place
+  unsigned rank, place;      ///< where the launch shares SMs: its rank and its place
   unsigned chunk;            ///< block-tasks of the chunk to be measured
   unsigned known;            ///< all numbers below this one are claimed, as far as it knows
   unsigned ends_at;          ///< %globaltimer_lo, with bit 0 set, from which on it may end; 0: it does not
@@ -134,10 +134,23 @@ __device__ inline unsigned shared_sms(const LaunchArgs& args) {
   return args.flags >> gpuctl::ptx::kSmsShift;
 }
 
+/// Adds to the count of workers of a rank. Returns what it was.
+__device__ inline unsigned count_ranked(const LaunchArgs& args, unsigned rank, unsigned more) {
+  return add(args.slot + offsetof(DeviceSlot, ranked) + 4 * rank, more);
+}
+
 /// Adds this worker to those on its SM, and notes its place.
 __device__ inline void take_place(const LaunchArgs& args, worker_state& worker) {
-  const unsigned rank = count_here(args, worker.started_on, true);
-  worker.place = divide(rank * shared_sms(args) + worker.started_on, args.by_per_sm);
+  const unsigned before = count_here(args, worker.started_on, true);
+  if (shared_sms(args) == 0) return;
+  worker.rank = min(before, gpuctl::ptx::kLastRank);
+  worker.place = divide(worker.rank * shared_sms(args) + count_ranked(args, worker.rank, 1), args.by_per_sm);
+}
+
+/// Takes it from those on its SM.
+__device__ inline void leave_place(const LaunchArgs& args, worker_state& worker) {
+  count_here(args, worker.started_on, false);
+  if (shared_sms(args) != 0) count_ranked(args, worker.rank, 0u - 1);
 }
 
 /// What a range is applied to.
@@ -241,7 +254,7 @@ __device__ inline bool leave_or_rest(const LaunchArgs& args, worker_state& worke
     }
     worker.about = kResting;
     store(args.host + offsetof(HostSlot, resting), 1);
-    count_here(args, worker.started_on, false);
+    leave_place(args, worker);
   }
   return false;
 }
@@ -343,7 +356,7 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
 __device__ inline void leave(const LaunchArgs& args, worker_state& worker) {
   const bool evicted = worker.about == kEvicted;
   if (evicted) store64(args.host + offsetof(HostSlot, left_ns), clock_ns());
-  if (worker.about != kResting) count_here(args, worker.started_on, false);
+  if (worker.about != kResting) leave_place(args, worker);
   if (of_agent(args))
     fence_system();  // what follows in the program's stream does not wait for this grid
   else if (!evicted && !worker.ended && !worker.holds)
