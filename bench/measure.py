@@ -17,6 +17,7 @@ import time
 from .lab.lab import Lab
 from .papers import effisha_figures, frs, predictions, schedulers, slicing
 from .steps import (
+    capacity,
     guard,
     latency,
     memcheck,
@@ -56,6 +57,7 @@ STEPS = {
     "effisha11": (slicing.step_effisha_11, 560),
     "predictions": (predictions.step_predictions, 560),
     "sidebyside": (side_by_side.step_side_by_side, 120),
+    "capacity": (capacity.step_capacity, 400),
 }
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")
 

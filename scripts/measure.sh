@@ -15,6 +15,7 @@
 #   frs          FRS's applications under all of its policies; up to nine minutes
 #   predictions  how far off predicted durations are, by kernel (FLEP, Figure 7); up to nine minutes
 #   sidebyside   pairs of kernels under sim (docs/policies.md)
+#   capacity     SiM's kernels and pairs by capacity of each SM and by whole SMs; some three minutes
 #   random       the kernels of tests/random, new ones for --seconds (120)
 #   byhand       a kernel written by hand to be preemptible
 #   sizes        some kernels at several sizes

@@ -117,15 +117,54 @@ class Reader {
   }
 
   void read_device(const toml::table& device) {
-    known(device, "device.", {"count", "capsm", "preempt_us", "dispatch_us"});
+    known(device, "device.", {"count", "capsm", "compute_capability", "preempt_us", "dispatch_us"});
     number(
         device, "device.", "count", 1, 100000, [&](double v) { workload_.devices = static_cast<std::uint32_t>(v); },
         true);
     number(
         device, "device.", "capsm", 1, 10000, [&](double v) { workload_.capsm = CapSM{static_cast<std::uint32_t>(v)}; },
         true);
+    read_capability(device);
     span(device, "device.", "preempt_us", 1e3, false, [&](Time t) { workload_.preempt = t; });
     span(device, "device.", "dispatch_us", 1e3, false, [&](Time t) { workload_.dispatch = t; });
+  }
+
+  // With it applications share each SM, so a device is as large as one SM.
+  void read_capability(const toml::table& device) {
+    const toml::node* node = device.get("compute_capability");
+    if (node == nullptr) return;
+    std::string capability;
+    string(device, "device.", "compute_capability", capability);
+    workload_.sm = sched::sm_limits(capability);
+    if (!workload_.sm)
+      return problem(node->source(), "device.compute_capability",
+                     "must be one of " + std::string(sched::known_compute_capabilities()));
+    if (device.get("capsm") != nullptr)
+      problem(device.get("capsm")->source(), "device.capsm", "has no meaning with device.compute_capability");
+    workload_.capsm = CapSM{workload_.sm->blocks};
+  }
+
+  void read_block(const toml::table& in, Application& app) {
+    const std::string p = "application.";
+    for (const char* key : {"threads", "registers", "shared", "barriers", "issue"})
+      if (!workload_.sm && in.get(key) != nullptr)
+        problem(in.get(key)->source(), p + key, "needs device.compute_capability");
+    const auto whole = [&](const char* key, double least, double most, std::uint32_t& value) {
+      number(
+          in, p, key, least, most, [&](double v) { value = static_cast<std::uint32_t>(v); }, true);
+    };
+    whole("threads", 1, 1024, app.block.threads);
+    whole("registers", 0, 255, app.block.registers);
+    whole("shared", 0, 1 << 20, app.block.shared);
+    whole("barriers", 0, 16, app.block.barriers);
+    number(in, p, "issue", 0, 1, [&](double v) { app.issue = v; });
+    if (!workload_.sm) return;
+    if (in.get("threads") == nullptr) problem(in.source(), p + "threads", "is needed with device.compute_capability");
+    const std::uint32_t most = sched::most_blocks(*workload_.sm, app.block);
+    if (most == 0) problem(in.source(), p + "threads", "an SM of device.compute_capability holds no such block");
+    if (app.need.count > most)
+      problem(in.source(), p + (app.curve.empty() ? "capsm" : "curve"),
+              "counts " + plain(app.need.count) + " workers on each SM, which holds " + plain(most));
   }
 
   void read_arrivals(const toml::table& arrivals) {
@@ -148,9 +187,9 @@ class Reader {
 
   void read_application(const toml::table& in) {
     const std::string p = "application.";
-    known(in, p,
-          {"name", "alone_ms", "vary", "deviation", "task_us", "preempt_us", "capsm", "curve", "start_ms", "priority",
-           "weight", "instances", "repeat", "think_ms", "device", "reserve", "reserve_mode", "max"});
+    known(in, p, {"name",         "alone_ms", "vary",    "deviation", "task_us", "preempt_us", "capsm",  "curve",
+                  "start_ms",     "priority", "weight",  "instances", "repeat",  "think_ms",   "device", "reserve",
+                  "reserve_mode", "max",      "threads", "registers", "shared",  "barriers",   "issue"});
     Application app;
     app.name = "application " + std::to_string(workload_.applications.size() + 1);
     string(in, p, "name", app.name);
@@ -169,6 +208,7 @@ class Reader {
     number(
         in, p, "capsm", 1, 10000, [&](double v) { app.need = CapSM{static_cast<std::uint32_t>(v)}; }, true);
     read_curve(in, app);
+    read_block(in, app);
     if (app.alone == Time{0}) problem(in.source(), p + "alone_ms", "is needed (or a curve)");
     span(in, p, "start_ms", 1e6, false, [&](Time t) { app.start = t; });
     read_priority(in, app);

@@ -86,6 +86,32 @@ max = 20
   EXPECT_EQ(b.limits.max, CapSM{20});
 }
 
+TEST(WorkloadFile, ApplicationsCanShareEachSm) {
+  const auto w = parse_workload(R"(
+[device]
+compute_capability = "3.5"
+[[application]]
+curve = [[1, 20], [6, 9]]
+threads = 128
+registers = 64
+shared = 7208
+barriers = 2
+issue = 0.873
+[[application]]
+alone_ms = 1
+threads = 64
+)",
+                                "w.toml");
+  ASSERT_TRUE(w) << w.error().message;
+  ASSERT_TRUE(w->sm);
+  EXPECT_EQ(w->sm->shared, 48u * 1024);
+  EXPECT_EQ(w->capsm, CapSM{16});
+  EXPECT_EQ(w->applications[0].block, (sched::BlockShape{128, 64, 7208, 2}));
+  EXPECT_EQ(w->applications[0].issue, 0.873);
+  EXPECT_EQ(w->applications[0].need, CapSM{6});
+  EXPECT_EQ(w->applications[1].block, (sched::BlockShape{64, 0, 0, 1}));
+}
+
 TEST(WorkloadFile, NamesThePlaceOfWhatIsWrong) {
   const std::string app = "[[application]]\nalone_ms = 1\n";
   const struct {
@@ -108,6 +134,17 @@ TEST(WorkloadFile, NamesThePlaceOfWhatIsWrong) {
       {"[device]\ncapsm = 4\n" + app + "reserve = 3\n" + app + "reserve = 2\n",
        "w.toml:3:1: application.reserve: together more than the 4 CapSM of a device"},
       {app + "device = 1\n", "w.toml:3:10: application.device: must be a whole number from 0 to 0, not 1"},
+      {"[device]\ncompute_capability = \"4.0\"\n" + app,
+       "w.toml:2:22: device.compute_capability: must be one of " + std::string(sched::known_compute_capabilities())},
+      {"[device]\ncapsm = 3\ncompute_capability = \"9.0\"\n" + app + "threads = 32\n",
+       "w.toml:2:9: device.capsm: has no meaning with device.compute_capability"},
+      {app + "issue = 0.5\n", "w.toml:3:9: application.issue: needs device.compute_capability"},
+      {"[device]\ncompute_capability = \"9.0\"\n" + app,
+       "w.toml:3:1: application.threads: is needed with device.compute_capability"},
+      {"[device]\ncompute_capability = \"9.0\"\n" + app + "threads = 1024\nregisters = 65\n",
+       "w.toml:3:1: application.threads: an SM of device.compute_capability holds no such block"},
+      {"[device]\ncompute_capability = \"9.0\"\n" + app + "threads = 1024\ncapsm = 3\n",
+       "w.toml:3:1: application.capsm: counts 3 workers on each SM, which holds 2"},
       {"device = 3\n" + app, "w.toml:1:10: device: must be a table: [device]"},
   };
   for (const auto& [text, message] : cases) {

@@ -48,7 +48,8 @@ Action declare_explain(Arguments& arguments) {
     if (explained->kernels.empty()) {
       context.out << "no kernel has been launched yet\n";
     } else {
-      for (const std::string& line : kernel_table(std::move(explained->kernels)).lines()) context.out << line << '\n';
+      for (const std::string& line : kernel_table(std::move(explained->kernels), explained->client).lines())
+        context.out << line << '\n';
     }
     return kExitOk;
   };

@@ -7,6 +7,7 @@
 #include "gpuctl/line/verb.h"
 #include "gpuctl/text/units.h"
 #include "gpuctl/views/fairness_lines.h"
+#include "gpuctl/views/kernel_lines.h"
 #include "gpuctl/views/slice_rows.h"
 #include "sched/policy.h"
 
@@ -59,7 +60,7 @@ Table client_table(const std::vector<ipc::Client>& clients) {
       table.add_row({pid, user_name(c.uid), "-", printable(c.state), "-", "-", "-", "-", "-", "-", "-", "-",
                      printable(c.command)});
     for (const ipc::ClientUsage& u : c.usage)
-      table.add_row({pid, user_name(c.uid), std::to_string(u.device), printable(c.state), std::to_string(u.granted),
+      table.add_row({pid, user_name(c.uid), std::to_string(u.device), printable(c.state), granted_text(u),
                      std::to_string(u.holding), std::to_string(u.demand), format_bytes(u.memory),
                      format_count(u.launches), format_count(u.evictions),
                      u.evictions == 0 ? "-" : format_us(u.evict_us_mean),

@@ -17,7 +17,23 @@ std::string registers_text(const ipc::Kernel& k) {
   return std::to_string(k.registers_original) + " -> " + std::to_string(k.registers);
 }
 
+/// "3 of 8", or "2 to 3 of 8" where SMs differ.
+std::string workers_text(const ipc::Kernel& k, const ipc::ClientUsage* sharing) {
+  if (k.per_sm == 0) return "-";
+  const std::string fit = std::to_string(k.per_sm);
+  if (sharing == nullptr || k.form == "opaque") return fit;
+  const std::int64_t workers = sharing->granted * k.per_sm, least = workers / sharing->shared_sms;
+  const bool even = workers % sharing->shared_sms == 0;
+  return std::to_string(least) + (even ? "" : " to " + std::to_string(least + 1)) + " of " + fit;
+}
+
 }  // namespace
+
+std::string granted_text(const ipc::ClientUsage& usage) {
+  const std::string sms = std::to_string(usage.granted);
+  if (usage.shared_sms == 0) return sms;
+  return sms + " (" + std::to_string(100 * usage.granted / usage.shared_sms) + " % of each)";
+}
 
 std::string demangled(const std::string& name) {
   int status = 0;
@@ -37,6 +53,9 @@ std::vector<std::string> in_force_lines(const ipc::Client& client) {
           "; priority " + std::to_string(u.priority_rank + 1) + " of " + std::to_string(u.priorities) + " from below";
     if (u.in_force != "nothing" && u.worker_time_us > 0)
       line += "; workers end after " + std::to_string(u.worker_time_us) + " us";
+    if (u.in_force != "nothing" && u.shared_sms > 0)
+      line += "; shares each of " + std::to_string(u.shared_sms) + " SMs, and has the capacity of " +
+              std::to_string(u.granted);
     if (u.sms_told > 0) line += "; told of " + std::to_string(u.sms_told) + (u.sms_told == 1 ? " SM" : " SMs");
     lines.push_back(std::move(line));
   }
@@ -60,7 +79,10 @@ std::vector<std::string> turn_lines(const ipc::Client& client) {
   return lines;
 }
 
-Table kernel_table(std::vector<ipc::Kernel> kernels) {
+Table kernel_table(std::vector<ipc::Kernel> kernels, const ipc::Client& client) {
+  const ipc::ClientUsage* sharing = nullptr;
+  if (client.usage.size() == 1 && client.usage[0].shared_sms > 0 && client.usage[0].in_force != "nothing")
+    sharing = &client.usage[0];
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const ipc::Kernel& a, const ipc::Kernel& b) { return a.launches > b.launches; });
   using enum Table::Align;
@@ -72,8 +94,7 @@ Table kernel_table(std::vector<ipc::Kernel> kernels) {
                {"KERNEL", left},
                {"REASON", left}});
   for (const ipc::Kernel& k : kernels)
-    table.add_row({printable(k.form), format_count(k.launches), registers_text(k),
-                   k.per_sm == 0 ? "-" : std::to_string(k.per_sm),
+    table.add_row({printable(k.form), format_count(k.launches), registers_text(k), workers_text(k, sharing),
                    k.block_task_ns == 0 ? "-" : format_us(static_cast<double>(k.block_task_ns) / 1000),
                    fit(printable(demangled(k.name)), 60), printable(k.reason)});
   return table;

@@ -1,9 +1,11 @@
 #include "gpuctld/config/config.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include <toml++/toml.h>
 
@@ -67,14 +69,25 @@ class Reader : public ConfigValues {
     boolean(field, node, value);
   }
   void daemon_value(const DaemonKey&, const std::string& field, const toml::node& node, OnDisobey& value) {
+    one_of(field, node, value, std::array{std::pair("report", OnDisobey::report), std::pair("stop", OnDisobey::stop)});
+  }
+  void daemon_value(const DaemonKey&, const std::string& field, const toml::node& node, Placement& value) {
+    one_of(field, node, value,
+           std::array{std::pair("auto", Placement::automatic), std::pair("sms", Placement::sms),
+                      std::pair("capacity", Placement::capacity)});
+  }
+  /// `known`: the texts and what they mean.
+  template <class Choice, class Known>
+  void one_of(const std::string& field, const toml::node& node, Choice& value, const Known& known) {
     const auto name = text(field, node);
     if (!name) return;
-    if (*name == "report")
-      value = OnDisobey::report;
-    else if (*name == "stop")
-      value = OnDisobey::stop;
-    else
-      problem(node.source(), field, "must be \"report\" or \"stop\"");
+    std::string names;
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      if (*name == known[i].first) return void(value = known[i].second);
+      names += i == 0 ? "\"" : i + 1 == known.size() ? " or \"" : ", \"";
+      names.append(known[i].first).append("\"");
+    }
+    problem(node.source(), field, "must be " + names);
   }
   void daemon_value(const DaemonKey& key, const std::string& field, const toml::node& node,
                     std::optional<std::uint32_t>& value) {

@@ -16,6 +16,13 @@ inline constexpr char kDefaultConfigFile[] = "/etc/gpuctl.toml";
 
 enum class OnDisobey { report, stop };
 
+/// How programs that run at the same time share the SMs of a GPU.
+enum class Placement {
+  automatic,  ///< "auto": whole SMs, until a measurement on a GPU says otherwise
+  sms,        ///< each has SMs of its own
+  capacity,   ///< they share each SM
+};
+
 struct DaemonOptions {
   std::chrono::microseconds latency_target{50};  ///< kernels shorter than this keep their original form
   std::chrono::microseconds block_target{20};    ///< what a worker claims at once should take no longer
@@ -31,6 +38,7 @@ struct DaemonOptions {
   bool always_preemptible = false;
   /// Beside kept reserves alone kernels keep their original form, confined to the SMs that the reserves leave.
   bool reserve_by_parts = true;
+  Placement placement = Placement::automatic;
   /// How long a worker works before it ends, in a client that others outrank; 0: it does not end.
   std::chrono::microseconds worker_time{0};
   /// How long a subgrid takes; 0: kernels that have to give SMs back have workers, not subgrids.

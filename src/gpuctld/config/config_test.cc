@@ -55,6 +55,7 @@ worker_time_us = 200
 always_end_workers = true
 subgrid_us = 62
 reserve_by_parts = true
+placement = "capacity"
 socket_mode = "0660"
 socket_group = 44
 
@@ -95,6 +96,7 @@ max = "unlimited"
   EXPECT_TRUE(config.daemon.always_end_workers);
   EXPECT_EQ(config.daemon.subgrid.count(), 62);
   EXPECT_TRUE(config.daemon.reserve_by_parts);
+  EXPECT_EQ(config.daemon.placement, Placement::capacity);
   EXPECT_EQ(config.daemon.socket_mode, 0660u);
   EXPECT_EQ(config.daemon.socket_group, 44u);
   ASSERT_EQ(config.devices.size(), 2u);
@@ -113,8 +115,8 @@ TEST_F(ConfigTest, NamesLineColumnAndField) {
       problem("[daemon]\nlatency_traget_us = 5\n"),
       "2:1: daemon.latency_traget_us: unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, "
       "longest_block_task_ms, lease_ms, on_disobey, settled_ahead_ms, always_preemptible, worker_time_us, "
-      "always_end_workers, subgrid_us, reserve_by_parts, time_slices, second_time_slice_us, software_gpu, socket_mode, "
-      "socket_group");
+      "always_end_workers, subgrid_us, reserve_by_parts, placement, time_slices, second_time_slice_us, software_gpu, "
+      "socket_mode, socket_group");
   EXPECT_EQ(problem("[slice.ls]\nreserve = \"8\"\n"), "2:11: slice.\"ls\".reserve: must be an integer");
   EXPECT_EQ(problem("[slice.ls]\nweight = 0\n"), "2:10: slice.\"ls\".weight: must be 1 to 10000, not 0");
   EXPECT_EQ(problem("[slice.ls]\npolicy = \"best\"\n"),
@@ -125,7 +127,9 @@ TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_EQ(problem("[[device]]\n").substr(0, 4), "1:1:");
   EXPECT_EQ(problem("[daemon]\nsocket_mode = \"0999\"\n").substr(0, 5), "2:15:");
   EXPECT_EQ(problem("[daemon]\nsocket_group = \"no such group\"\n").substr(0, 5), "2:16:");
-  EXPECT_EQ(problem("[daemon]\non_disobey = \"shout\"\n").substr(0, 5), "2:14:");
+  EXPECT_EQ(problem("[daemon]\non_disobey = \"shout\"\n"), "2:14: daemon.on_disobey: must be \"report\" or \"stop\"");
+  EXPECT_EQ(problem("[daemon]\nplacement = \"cores\"\n"),
+            "2:13: daemon.placement: must be \"auto\", \"sms\" or \"capacity\"");
   EXPECT_EQ(problem("[daemon]\nsettled_ahead_ms = 1001\n"),
             "2:20: daemon.settled_ahead_ms: must be 1 to 1000, not 1001");
   EXPECT_EQ(problem("[daemon]\nsubgrid_us = 1000001\n"), "2:14: daemon.subgrid_us: must be 0 to 1000000, not 1000001");
@@ -187,6 +191,7 @@ TEST(ShippedConfig, IsValidAndSaysTheDefaults) {
   EXPECT_EQ(outcome.config.daemon.always_preemptible, defaults.always_preemptible);
   EXPECT_EQ(outcome.config.daemon.reserve_by_parts, defaults.reserve_by_parts);
   EXPECT_EQ(outcome.config.daemon.subgrid, defaults.subgrid);
+  EXPECT_EQ(outcome.config.daemon.placement, defaults.placement);
   EXPECT_EQ(outcome.config.daemon.socket_mode, 0666u);
   ASSERT_EQ(outcome.config.slices.size(), 1u);
   const sched::SliceChange& slice = outcome.config.slices[0].change;

@@ -16,8 +16,8 @@ struct DaemonKey {
 
   std::string_view name;
   /// The member that it sets. The default is that of DaemonOptions.
-  std::variant<Member<std::chrono::microseconds>, Member<std::chrono::milliseconds>, Member<OnDisobey>, Member<bool>,
-               Member<std::optional<std::uint32_t>>>
+  std::variant<Member<std::chrono::microseconds>, Member<std::chrono::milliseconds>, Member<OnDisobey>,
+               Member<Placement>, Member<bool>, Member<std::optional<std::uint32_t>>>
       member;
   std::int64_t greatest = 0;  ///< of a duration, in its unit
   std::int64_t least = 1;     ///< the same
@@ -40,6 +40,7 @@ inline constexpr std::array kDaemonKeys{
     DaemonKey{"always_end_workers", &DaemonOptions::always_end_workers},
     DaemonKey{.name = "subgrid_us", .member = &DaemonOptions::subgrid, .greatest = ipc::kLongestSubgridUs, .least = 0},
     DaemonKey{"reserve_by_parts", &DaemonOptions::reserve_by_parts},
+    DaemonKey{"placement", &DaemonOptions::placement},
     DaemonKey{"time_slices", &DaemonOptions::time_slices},
     DaemonKey{
         .name = "second_time_slice_us", .member = &DaemonOptions::second_time_slice, .greatest = 1'000'000, .least = 0},

@@ -149,6 +149,8 @@ void Scheduler::gather_members() {
     add_time_slices(device, members[device]);
     const bool time_sliced = conditions_.time_sliced && !devices_[device].software;
     add_worker_time(time_sliced, members[device]);
+    if (conditions_.by_capacity && !time_sliced)
+      for (DeviceGrants::Member& member : members[device]) member.terms.shared_sms = devices_[device].sms;
     grants_[device].renew(std::move(members[device]), {.time_sliced = time_sliced,
                                                        .always = conditions_.always_preemptible,
                                                        .by_parts = conditions_.reserve_by_parts});

@@ -33,8 +33,8 @@ using gpuctl::ptx::HostSlot;
 using gpuctl::ptx::LaunchArgs;
 
 // Kernels that are already compiled depend on these. A change of them must increase GPUSLICE_DEVICE_ABI.
-static_assert(GPUSLICE_DEVICE_ABI == 4);
-static_assert(sizeof(LaunchArgs) == 120 && offsetof(LaunchArgs, slot) == 0 && offsetof(LaunchArgs, total) == 24 &&
+static_assert(GPUSLICE_DEVICE_ABI == 5);
+static_assert(sizeof(LaunchArgs) == 128 && offsetof(LaunchArgs, slot) == 0 && offsetof(LaunchArgs, total) == 24 &&
               offsetof(LaunchArgs, chunk) == 44 && offsetof(LaunchArgs, order) == 96 &&
               offsetof(LaunchArgs, ends_after) == 112);
 static_assert(sizeof(DeviceSlot) == 512 && offsetof(DeviceSlot, left) == 144 && offsetof(DeviceSlot, here) == 256);

@@ -80,6 +80,8 @@ struct Launch {
   Measured measured;
 
   bool guarded() const { return instance->kernel->guarded; }
+  /// How many SMs the GPU has, if its workers share them with other kernels; else 0, and it has whole SMs.
+  std::uint32_t shared_sms() const { return args.flags >> gpuctl::ptx::kSmsShift; }
 };
 
 /// Most launches, of kernels and of graphs, that may wait in a stream. It is below the number at which the driver

@@ -59,6 +59,10 @@ bool GrantView::by_parts() const {
   return grant() && (ipc::load(grant()->flags) & ipc::kByParts) != 0;
 }
 
+bool GrantView::by_capacity() const {
+  return grant() && (ipc::load(grant()->flags) & ipc::kByCapacity) != 0;
+}
+
 std::uint32_t GrantView::first_sm() const {
   return grant() ? std::min(ipc::load(grant()->first), sms_) : 0;
 }

@@ -36,6 +36,8 @@ class GrantView {
   std::chrono::milliseconds ahead_when_settled() const;
   /// Whether kernels that are confined to its SMs may keep their original form (ipc::kByParts).
   bool by_parts() const;
+  /// Whether persistent kernels share each SM with those of other programs (ipc::kByCapacity).
+  bool by_capacity() const;
   /// The first of its SMs, for kernels that are confined by SM number.
   std::uint32_t first_sm() const;
 

@@ -66,12 +66,17 @@ void Context::plan(Launch& launch, const Stream& stream) {
   launch.args.polled = state_.limits.polled_address();
   if (launch.guarded()) launch.args.flags = gpuctl::ptx::kEager;
   launch.args.limit = stream.limit;
-  launch.args.range = state_.limits.allowed(stream);
+  if (view().by_capacity()) {
+    launch.args.flags |= view().sms() << gpuctl::ptx::kSmsShift;
+    launch.args.by_per_sm = gpuctl::ptx::divisor(launch.per_sm);
+  }
+  launch.args.range = state_.limits.allowed(stream, launch);
 }
 
 // As many workers as the allowed SMs hold, and more for the idle SMs that are not allowed, twice as many as fit there:
 // the hardware fills the emptiest SMs first, and workers leave those at once. If no SM is allowed, one worker is still
-// launched: the holder, which keeps the launch's place in its stream. A guarded kernel has one worker per block-task.
+// launched: the holder, which keeps the launch's place in its stream. Workers that share SMs spread over all SMs at
+// once, so none are needed for idle ones. A guarded kernel has one worker per block-task.
 // Those that land on SMs that are not allowed leave without a block-task, and the agent adds others.
 std::uint32_t Context::workers_for(const Launch& launch, std::uint32_t allowed) const {
   if (allowed == 0) return 1;
@@ -79,6 +84,7 @@ std::uint32_t Context::workers_for(const Launch& launch, std::uint32_t allowed) 
   const std::uint64_t sms = allowed;
   const std::uint64_t chunks = (std::uint64_t{launch.args.total} + launch.chunk - 1) / launch.chunk;
   const std::uint64_t wanted = std::min(chunks, sms * launch.per_sm);
+  if (launch.shared_sms() != 0) return static_cast<std::uint32_t>(wanted);
   return static_cast<std::uint32_t>((wanted * (sms + 2 * view().idle_sms()) + sms - 1) / sms);
 }
 

@@ -17,7 +17,7 @@ struct SharedWords {
   std::uint32_t known;         ///< all numbers below this one are claimed, as far as the leader knows
   std::uint32_t looks;         ///< whether the leader looks before it claims: 0 no, 1 for now, 2 always
   std::uint32_t chunk_tasks;   ///< block-tasks in the leader's chunk
-  std::uint32_t started_on;    ///< the SM on which the worker started
+  std::uint32_t started_on;    ///< the SM on which the worker started, and its place (kHasPlace)
   /// How many warps have finished what was published, in alternate turns. In a guarded kernel, the first word counts
   /// the threads that have finished their block-task.
   std::uint32_t finished[2];

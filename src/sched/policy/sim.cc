@@ -9,12 +9,18 @@
 // long one gets little. `floor` bounds that: each job starts with that fraction of an equal share of the device, as far
 // as it can use it.
 //
+// Where jobs share each SM (PolicyInputs::sm), this is SiM's own unit: a job gets a number of workers on every SM. What
+// fits is what the registers, warps, blocks, shared memory and barriers of an SM suffice for, so kernels that need
+// different things have more room together. If not even one worker of each fits, each is given one, as in the paper.
+// The hardware then starts them as room becomes free.
+//
 // It knows no priorities. A kernel without a curve (not yet profiled) counts as scaling perfectly up to what it can
 // fill.
 #include <algorithm>
 #include <cmath>
 
 #include "sched/predictor/time_curve.h"
+#include "sched/residency/room.h"
 #include "sched/temporal/makers.h"
 
 namespace gpuctl::sched {
@@ -22,8 +28,12 @@ namespace gpuctl::sched {
 namespace {
 class Sim : public JobPolicy {
  public:
-  Sim(CurveSource curves, Time refine, double floor)
-      : curves_(std::move(curves)), refine_(refine > Time{0} ? refine : kNever), floor_(floor) {}
+  Sim(const PolicyInputs& inputs, Time refine, double floor)
+      : curves_(inputs.curves),
+        sm_(inputs.sm),
+        blocks_(inputs.blocks),
+        refine_(refine > Time{0} ? refine : kNever),
+        floor_(floor) {}
 
   void arrived(Job&, Time) override { stale_ = true; }
   void left(const Job&, Time) override { stale_ = true; }
@@ -50,6 +60,7 @@ class Sim : public JobPolicy {
     /// Its remaining time divided by its curve's time for all it can fill. Without a curve: its remaining time with one
     /// CapSM.
     double scale;
+    BlockShape block;  ///< only where jobs share each SM
   };
   /// The order in which tenants are advanced: a heap with the longest remaining time at the front.
   struct Entry {
@@ -60,35 +71,45 @@ class Sim : public JobPolicy {
     }
   };
 
-  /// Algorithm 1; fills shares_.
+  /// Algorithm 1; fills shares_. In the paper's words, a job is marked when its entry leaves the heap.
   void allocate(const View& view) {
     collect(view);
     shares_.clear();
     for (const std::uint32_t job : found_) shares_.push_back({job, CapSM{1}});
     if (found_.size() == view.capacity.count || found_.empty()) return;  // no SM is left to advance a job
-    tenants_.clear();
-    heap_.clear();
-    const auto count = static_cast<std::uint32_t>(found_.size());
-    const auto part = static_cast<std::uint32_t>(std::lround(floor_ * view.capacity.count / count));
-    const std::uint32_t least = std::clamp(part, 1u, view.capacity.count / count);
-    for (const std::uint32_t job : found_) add(view, job, least);
-    std::uint32_t used = 0;
-    for (const Tenant& tenant : tenants_) used += tenant.capsm;
+    Room room = sm_ ? Room(*sm_) : Room(view.capacity);
+    if (!start(view, room, floor_)) {
+      room = Room(*sm_);  // a floor in whole SMs fits
+      if (!start(view, room, 0)) return;
+    }
     for (std::size_t i = heap_.size() / 2; i-- > 0;) sink(i);
-    while (!heap_.empty() && used < view.capacity.count) {
+    while (!heap_.empty() && !room.full()) {
       Tenant& tenant = tenants_[heap_.front().tenant];
       const std::uint32_t next = next_point(tenant);
-      if (next == 0 || used - tenant.capsm + next > view.capacity.count) {
-        heap_.front() = heap_.back();
-        heap_.pop_back();
-      } else {
-        used += next - tenant.capsm;
+      if (next != 0 && room.change(tenant.block, CapSM{tenant.capsm}, CapSM{next})) {
         tenant.capsm = next;
         heap_.front().remaining = remaining(tenant);
+      } else {
+        heap_.front() = heap_.back();
+        heap_.pop_back();
       }
       if (!heap_.empty()) sink(0);
     }
     for (std::size_t i = 0; i < tenants_.size(); ++i) shares_[i].capsm = CapSM{tenants_[i].capsm};
+  }
+  /// Fills tenants_ and heap_, each tenant with `floor` of an equal share of what it could have alone, and with one at
+  /// least. False if that does not fit.
+  bool start(const View& view, Room& room, double floor) {
+    tenants_.clear();
+    heap_.clear();
+    const auto count = static_cast<std::uint32_t>(found_.size());
+    for (const std::uint32_t job : found_) {
+      const std::uint32_t whole = sm_ ? std::min(view.jobs[job].need, view.capacity).count : view.capacity.count;
+      const auto part = static_cast<std::uint32_t>(std::lround(floor * whole / count));
+      add(view, job, std::clamp(part, 1u, std::max(1u, whole / count)));
+    }
+    return std::ranges::all_of(
+        tenants_, [&](const Tenant& tenant) { return room.change(tenant.block, CapSM{}, CapSM{tenant.capsm}); });
   }
   void sink(std::size_t at) {
     const Entry entry = heap_[at];
@@ -134,7 +155,9 @@ class Sim : public JobPolicy {
   /// The tenant starts with `least` CapSM, or as many as it can use.
   void add(const View& view, std::uint32_t index, std::uint32_t least) {
     const Job& job = view.jobs[index];
-    Tenant tenant{index, 1, std::min(job.need, view.capacity).count, 0, {}, static_cast<double>(job.remaining.count())};
+    Tenant tenant{index, 1, std::min(job.need, view.capacity).count, 0, {}, static_cast<double>(job.remaining.count()),
+                  {}};
+    if (sm_) tenant.block = blocks_(job.kernel);
     if (curves_) tenant.curve = curves_(job.kernel);
     if (tenant.curve.empty()) {
       tenant.scale *= job.need.count;
@@ -166,6 +189,8 @@ class Sim : public JobPolicy {
   }
 
   CurveSource curves_;
+  std::optional<SmLimits> sm_;
+  BlockSource blocks_;
   Time refine_;
   double floor_;
   std::vector<Tenant> tenants_;
@@ -182,7 +207,7 @@ MadePolicy make_sim(const PolicyInputs& inputs) {
   OptionReader options(inputs);
   const Time refine = options.milliseconds("refine_ms", 10, 0, 10'000);
   const double floor = options.number("floor", 0.25, 0, 1);
-  return finish_policy<Sim>(options, inputs.curves, refine, floor);
+  return finish_policy<Sim>(options, inputs, refine, floor);
 }
 
 }  // namespace gpuctl::sched

@@ -21,11 +21,12 @@ SimDevice::SimDevice(const Workload& workload, std::uint32_t index, std::unique_
       jobs_(jobs),
       outcome_(outcome),
       keep_stretches_(keep_stretches),
-      free_(workload.capsm) {}
+      room_(workload.sm ? Room(*workload.sm) : Room(workload.capsm)) {}
 
 CapSM SimDevice::usable(const SimJob& job) const {
   const CapSM need = application(job).need;
-  return need.count == 0 ? workload_.capsm : std::min(need, workload_.capsm);
+  const CapSM most = workload_.sm ? CapSM{most_blocks(*workload_.sm, application(job).block)} : workload_.capsm;
+  return need.count == 0 ? most : std::min(need, most);
 }
 
 /// The most that makes it faster. Its blocks may fill fewer, and then have less company on each of these.
@@ -51,6 +52,14 @@ double SimDevice::speed(const SimJob& job, double capsm) const {
 }
 
 double SimDevice::rate(JobId id, Time now) const {
+  const double alone = undisturbed(id, now);
+  if (alone == 0 || application(jobs_[id]).issue == 0) return alone;
+  double needed = 0;  // issue slots, of all
+  for (const JobId other : active_) needed += application(jobs_[other]).issue * undisturbed(other, now);
+  return alone / std::max(1.0, needed);
+}
+
+double SimDevice::undisturbed(JobId id, Time now) const {
   if (jobs_[id].works_from > now) return 0;
   double capsm = jobs_[id].held.count;
   for (const Drain& drain : drains_)
@@ -60,6 +69,19 @@ double SimDevice::rate(JobId id, Time now) const {
 
 Time SimDevice::eviction_cost(const SimJob& job) const {
   return application(job).preempt.value_or(workload_.preempt);
+}
+
+CapSM SimDevice::taken(JobId id) const {
+  CapSM capsm = jobs_[id].held;
+  for (const Drain& drain : drains_)
+    if (drain.job == id) capsm += drain.capsm;
+  return capsm;
+}
+
+/// Part of what is taken() becomes free; it still is among what is held or drained.
+void SimDevice::free(JobId id, CapSM capsm) {
+  const CapSM before = taken(id);
+  room_.change(application(jobs_[id]).block, before, before - capsm);
 }
 
 bool SimDevice::draining(JobId id) const {
@@ -96,11 +118,8 @@ void SimDevice::run_until(Time now, std::vector<JobId>& finished) {
   for (const JobId id : active_) {
     SimJob& job = jobs_[id];
     if (job.left > kDone) continue;
-    std::erase_if(drains_, [&](const Drain& drain) {
-      if (drain.job == id) free_ += drain.capsm;
-      return drain.job == id;
-    });
-    free_ += job.held;
+    free(id, taken(id));
+    std::erase_if(drains_, [&](const Drain& drain) { return drain.job == id; });
     set_held(id, CapSM{}, now);
     const Job& seen = *scheduler_.find(id);
     outcome_.launches.push_back({job.application, job.instance, index_, job.priority, seen.evictions, job.arrived, now,
@@ -112,9 +131,14 @@ void SimDevice::run_until(Time now, std::vector<JobId>& finished) {
   }
   std::erase_if(active_, [&](JobId id) { return jobs_[id].left <= kDone; });
 
-  for (const Drain& drain : drains_)
-    if (drain.free_at <= now) free_ += drain.capsm;
-  std::erase_if(drains_, [&](const Drain& drain) { return drain.free_at <= now; });
+  for (std::size_t i = 0; i < drains_.size();) {
+    if (drains_[i].free_at > now) {
+      ++i;
+      continue;
+    }
+    free(drains_[i].job, drains_[i].capsm);
+    drains_.erase(drains_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
   grow(now);
   std::erase_if(active_, [&](JobId id) {
     const bool out = jobs_[id].held.count == 0 && !draining(id);
@@ -172,11 +196,9 @@ void SimDevice::shrink(JobId id, CapSM to, Time now) {
   const bool works = job.works_from <= now;
   const Time working_until = works ? now + application(job).task : now;
   const Time free_at = works ? working_until + eviction_cost(job) : now;
+  if (free_at <= now) free(id, leaving);
   set_held(id, to, now);
-  if (free_at > now)
-    drains_.push_back({id, leaving, working_until, free_at});
-  else
-    free_ += leaving;
+  if (free_at > now) drains_.push_back({id, leaving, working_until, free_at});
   if (to.count == 0 && free_at == now) {
     std::erase(active_, id);
     std::erase(starting_, id);
@@ -188,9 +210,9 @@ void SimDevice::shrink(JobId id, CapSM to, Time now) {
 bool SimDevice::grow(Time now) {
   for (const JobId id : wanting_) {
     SimJob& job = jobs_[id];
-    const CapSM more = std::min(free_, job.target - job.held);
+    const CapSM before = taken(id), wanted = before + job.target - job.held;
+    const CapSM more = room_.grow(application(job).block, before, wanted) - before;
     if (more.count == 0) continue;
-    free_ -= more;
     set_held(id, job.held + more, now);
     if (std::find(active_.begin(), active_.end(), id) == active_.end()) {
       active_.push_back(id);

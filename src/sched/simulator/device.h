@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "sched/residency/room.h"
 #include "sched/simulator/simulate.h"
 #include "sched/temporal/scheduler.h"
 
@@ -44,12 +45,15 @@ class SimDevice {
   CapSM usable(const SimJob& job) const;
   CapSM useful(const SimJob& job) const;
   double rate(JobId id, Time now) const;
+  double undisturbed(JobId id, Time now) const;
   double speed(const SimJob& job, double capsm) const;
   Time eviction_cost(const SimJob& job) const;
   void shrink(JobId id, CapSM to, Time now);
   bool grow(Time now);
   bool start_those_ready(Time now);
   void set_held(JobId id, CapSM held, Time now);
+  CapSM taken(JobId id) const;
+  void free(JobId id, CapSM capsm);
   bool draining(JobId id) const;
   Time next_event(Time now, Time again) const;
 
@@ -59,7 +63,7 @@ class SimDevice {
   std::vector<SimJob>& jobs_;
   Outcome& outcome_;
   bool keep_stretches_;
-  CapSM free_;
+  Room room_;
   Time now_{};
   std::vector<JobId> active_;    ///< hold SMs or are being drained
   std::vector<JobId> starting_;  ///< those of active_ that do not work on their SMs yet

@@ -117,6 +117,8 @@ class Simulation {
     inputs.curves = [&workload = workload_](std::uint32_t app) {
       return std::span<const CurvePoint>(workload.applications[app].curve);
     };
+    inputs.sm = workload_.sm;
+    inputs.blocks = [&workload = workload_](std::uint32_t app) { return workload.applications[app].block; };
     for (const Application& app : workload_.applications) {
       inputs.slices.push_back(app.limits);
       inputs.slices.back().weight = app.weight;

@@ -3,10 +3,11 @@
 // give the same result on every machine with IEEE arithmetic and this standard library.
 //
 // The device model. A job progresses in proportion to the CapSM it holds (or as its curve says), undisturbed by its
-// neighbours. SMs that are taken away run on for one block-task, in which on average half a block-task's work still
-// gets done. Then they are of no use for as long as the eviction cost. A job that had no SMs starts to work on new ones
-// only after the time of a dispatch. A job whose block-tasks are all claimed is not evicted. An application that names
-// no device is placed, when it starts, on the device with the least predicted work outstanding.
+// neighbours but for the issue slots of the SMs: if jobs together need more of these than there are, those that need
+// any are slowed down alike. SMs that are taken away run on for one block-task, in which on average half a block-task's
+// work still gets done. Then they are of no use for as long as the eviction cost. A job that had no SMs starts to work
+// on new ones only after the time of a dispatch. A job whose block-tasks are all claimed is not evicted. An application
+// that names no device is placed, when it starts, on the device with the least predicted work outstanding.
 #pragma once
 
 #include <functional>

@@ -70,5 +70,33 @@ TEST(Simulate, WhoDoesNotWorkYetIsEvictedAtOnce) {
   EXPECT_EQ(outcome.evictions, 0u) << "it had not begun";
 }
 
+/// Both have room on each SM of a K40, and use so much of its issue slots.
+Workload on_each_sm(double issue) {
+  Workload w = two({}, {});
+  w.sm = sm_limits("3.5");
+  w.capsm = CapSM{w.sm->blocks};
+  for (Application& app : w.applications) app.block = {128, 32, 0}, app.need = CapSM{8}, app.issue = issue;
+  return w;
+}
+
+TEST(Simulate, OnTheSameSmsIssueSlotsAreShared) {
+  EXPECT_EQ(run(on_each_sm(0.4), "sim").end, milliseconds{10});
+  EXPECT_EQ(run(on_each_sm(0.8), "sim").end, milliseconds{16});
+  EXPECT_EQ(run(on_each_sm(0.8), "fcfs").end, milliseconds{20});
+}
+
+TEST(Simulate, NoWorkerStartsWhereThereIsNoRoomForIt) {
+  Workload w = on_each_sm(0);
+  w.applications[0].block.shared = w.applications[1].block.shared = 7 * 1024;
+  w.applications[1].need = CapSM{};  // six fit
+  const Outcome outcome = simulate(
+      w, [&](const PolicyInputs& inputs) { return make_job_policy("sim:floor=0", inputs).value(); }, 1, true);
+  ASSERT_EQ(outcome.launches.size(), 2u);
+  std::uint32_t together = 0;
+  for (const Stretch& stretch : outcome.stretches)
+    if (stretch.from == Time{0}) together += stretch.capsm.count;
+  EXPECT_EQ(together, 6u);
+}
+
 }  // namespace
 }  // namespace gpuctl::sched

@@ -30,8 +30,10 @@ struct Application {
   double deviation = 1;                 ///< lognormal: standard deviation of the logarithm
   Time task{};                          ///< duration of one block-task; 0: too short to be modelled
   std::optional<Time> preempt;          ///< instead of Workload::preempt
-  CapSM need{};                         ///< the most it can fill; 0: the whole device
+  CapSM need{};                         ///< the most it can fill; 0: the whole device, or SM
   std::vector<CurvePoint> curve;        ///< time by CapSM, also beyond `need`; empty: in proportion up to it
+  BlockShape block;                     ///< where applications share each SM (Workload::sm)
+  double issue = 0;                     ///< part of the issue slots that a launch by itself uses
   std::optional<Time> start;            ///< instead of the workload's order
   std::optional<std::uint32_t> device;  ///< less than Workload::devices
   SliceLimits limits;                   ///< for policies that know reserves; their weight is not used
@@ -48,7 +50,8 @@ struct Application {
 struct Workload {
   std::string title;
   std::uint32_t devices = 1;
-  CapSM capsm{1};   ///< of each device
+  CapSM capsm{1};              ///< of each device; with `sm`: blocks that an SM holds
+  std::optional<SmLimits> sm;  ///< if set, amounts count the workers of a launch on every SM (PolicyInputs::sm)
   Time preempt{};   ///< time from the last block-task until another job can use the SMs; no job works on them meanwhile
   Time dispatch{};  ///< time from when a job without SMs gets some until it works on them; its slice begins then
   Time gap{};       ///< between the starts of applications

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "sched/residency/sm_limits.h"
 #include "sched/temporal/job.h"
 
 namespace gpuctl::sched {
@@ -24,10 +26,11 @@ struct Share {
 
 /// What a policy wants from now on. Jobs without a share get nothing.
 struct Plan {
-  std::vector<Share> shares;  ///< together at most the capacity; the first job leads and has the slice
-  Time slice = kNever;        ///< how long the leading job may run, counted from when it holds SMs
-  bool renew = false;         ///< start a new slice even if the same job leads as before
-  Time again = kNever;        ///< instant at which to ask again in any case
+  /// Together at most the capacity, or what fits on an SM (PolicyInputs::sm). The first job leads and has the slice.
+  std::vector<Share> shares;
+  Time slice = kNever;  ///< how long the leading job may run, counted from when it holds SMs
+  bool renew = false;   ///< start a new slice even if the same job leads as before
+  Time again = kNever;  ///< instant at which to ask again in any case
 
   void clear() { shares.clear(), slice = kNever, renew = false, again = kNever; }
   /// The whole device to one job.
@@ -61,7 +64,8 @@ class JobPolicy {
   virtual bool priority_decides() const { return false; }
 };
 
-/// A point of a kernel's curve: how long the whole kernel takes with so many SMs' worth of workers.
+/// A point of a kernel's curve: how long the whole kernel takes with so many SMs' worth of workers, or so many workers
+/// on each SM (PolicyInputs::sm).
 struct CurvePoint {
   CapSM capsm{};
   Time whole{};
@@ -70,6 +74,9 @@ struct CurvePoint {
 /// The curve of a kernel, ascending in CapSM and strictly falling in time, in any unit of work; empty if unknown. Valid
 /// until the next event.
 using CurveSource = std::function<std::span<const CurvePoint>(std::uint32_t kernel)>;
+
+/// What a worker of a kernel takes of an SM.
+using BlockSource = std::function<BlockShape(std::uint32_t kernel)>;
 
 /// Settings of a slice, for policies that know reserves.
 struct SliceLimits {
@@ -83,6 +90,10 @@ struct SliceLimits {
 struct PolicyInputs {
   CurveSource curves = {};
   std::vector<SliceLimits> slices = {};  ///< their reserves add up to at most the device
+  /// If set, jobs share each SM: an amount that a policy gives a job, its need and its curve count the workers that it
+  /// has on every SM, and the capacity is how many blocks an SM holds at most. Then `blocks` is set too.
+  std::optional<SmLimits> sm = {};
+  BlockSource blocks = {};
   std::vector<std::pair<std::string, std::string>> options = {};
 };
 

@@ -35,6 +35,8 @@ ALL_SHORT = ALWAYS_REWRITTEN + "block_target_us = 1000000\n"
 ENDING = ALWAYS_REWRITTEN + "worker_time_us = 1\nalways_end_workers = true\n"
 # Kernels run as a series of subgrids, of one wave each until more fit into this time.
 SLICED = ALWAYS_REWRITTEN + "subgrid_us = 1000\n"
+# Programs share each SM.
+BY_CAPACITY = ALWAYS_REWRITTEN + 'placement = "capacity"\n'
 SLOW_S = 5  # a test that takes longer says so
 # With sanitizers, what is to be watched while it runs is to take as much longer as whoever watches it.
 SLOWER = 5 if os.environ.get("GPUCTL_SANITIZER_RUNTIME") else 1

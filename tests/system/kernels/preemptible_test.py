@@ -34,6 +34,9 @@ class Preemptible(instance.SystemTest):
     def test_storm_of_eager_workers(self):
         self.storm(config=instance.ALL_SHORT)
 
+    def test_storm_by_capacity(self):
+        self.storm(config=instance.BY_CAPACITY)
+
     def test_workers_that_end(self):
         self.start_daemon("--evict-storm", STORM_US, config=instance.ENDING + "block_target_us = 1000000\n")
         self.gpuctl("create-slice", "s")

@@ -20,7 +20,7 @@ SLOWLY_NS = 5000  # of a warp instruction: a launch takes some 20 to 100 ms, lon
 RESIZE_S = 0.02
 NO_PROGRESS_S = 180
 LEAST_EVICTABLE = 0.8
-# One eviction in so many seeds at least, under a storm and when resized. It is some three in each.
+# One eviction in so many seeds at least, under both storms and when resized. It is some three in each.
 SEEDS_AN_EVICTION = 2
 
 
@@ -50,6 +50,10 @@ class Random(instance.SystemTest):
             self.compare(batch, "rewritten", expected)
             self.compare(batch, "ending", expected, config=instance.ENDING)
             evictions += self.compare(batch, "evicted", expected, ("--evict-storm", STORM_US), SLOWLY_NS)
+            by_capacity = {"config": instance.BY_CAPACITY}
+            evictions += self.compare(
+                batch, "evicted by capacity", expected, ("--evict-storm", STORM_US), SLOWLY_NS, **by_capacity
+            )
             evictions += self.compare(batch, "resized", expected, warp_instruction_ns=SLOWLY_NS, resize=True)
             self.compare(batch, "sliced", expected, config=instance.SLICED)
             evictions += self.compare(

@@ -59,7 +59,7 @@ int gpuslice_stream_latency_critical(void* stream, int on);
 
 /* The version of the interface between the library and kernels made with <gpuslice/device.cuh>. Compiled kernels depend
  * on it. */
-#define GPUSLICE_DEVICE_ABI 4
+#define GPUSLICE_DEVICE_ABI 5
 
 /* A launch of a kernel that is written preemptible by hand. */
 typedef struct gpuslice_launch_config {

@@ -31,6 +31,7 @@ struct worker_state {
   uint2 published[2];        ///< the next block-tasks to run and their end; the two entries are used alternately
   unsigned long long about;  ///< kNothingToNote, kEvicted, kResting, or a time
   unsigned started_on;       ///< the SM it started on
+  unsigned rank, place;      ///< where the launch shares SMs: its rank and its place
   unsigned chunk;            ///< block-tasks of the chunk to be measured
   unsigned known;            ///< all numbers below this one are claimed, as far as it knows
   unsigned ends_at;          ///< %globaltimer_lo, with bit 0 set, from which on it may end; 0: it does not
@@ -116,16 +117,45 @@ __device__ inline bool is_outside(unsigned range, unsigned sm) {
   return sm < (range & 0xffff) || sm >= range >> 16;
 }
 
-/// Adds this worker to the workers that may claim on its SM, or takes it away. `here` consists of bytes, but atomics
-/// work on words.
-__device__ inline void count_here(const LaunchArgs& args, unsigned sm, bool present) {
-  static_assert(gpuctl::kMaxSms == 256 && offsetof(DeviceSlot, here) % 4 == 0);
-  const unsigned one = 1u << (sm & 3) * 8;
-  add(args.slot + offsetof(DeviceSlot, here) + (sm & 252), present ? one : 0u - one);
-}
-
 __device__ inline unsigned divide(unsigned n, const gpuctl::ptx::Divisor& by) {
   return __umulhi(2 * n, by.magic) >> by.shift;
+}
+
+/// Adds this worker to the workers that may claim on its SM, or takes it away. `here` consists of bytes, but atomics
+/// work on words. Returns how many were there.
+__device__ inline unsigned count_here(const LaunchArgs& args, unsigned sm, bool present) {
+  static_assert(gpuctl::kMaxSms == 256 && offsetof(DeviceSlot, here) % 4 == 0);
+  const unsigned shift = (sm & 3) * 8, one = 1u << shift;
+  return add(args.slot + offsetof(DeviceSlot, here) + (sm & 252), present ? one : 0u - one) >> shift & 0xff;
+}
+
+/// How many SMs the GPU has, if the launch shares them; else 0.
+__device__ inline unsigned shared_sms(const LaunchArgs& args) {
+  return args.flags >> gpuctl::ptx::kSmsShift;
+}
+
+/// Adds to the count of workers of a rank. Returns what it was.
+__device__ inline unsigned count_ranked(const LaunchArgs& args, unsigned rank, unsigned more) {
+  return add(args.slot + offsetof(DeviceSlot, ranked) + 4 * rank, more);
+}
+
+/// Adds this worker to those on its SM, and notes its place.
+__device__ inline void take_place(const LaunchArgs& args, worker_state& worker) {
+  const unsigned before = count_here(args, worker.started_on, true);
+  if (shared_sms(args) == 0) return;
+  worker.rank = min(before, gpuctl::ptx::kLastRank);
+  worker.place = divide(worker.rank * shared_sms(args) + count_ranked(args, worker.rank, 1), args.by_per_sm);
+}
+
+/// Takes it from those on its SM.
+__device__ inline void leave_place(const LaunchArgs& args, worker_state& worker) {
+  count_here(args, worker.started_on, false);
+  if (shared_sms(args) != 0) count_ranked(args, worker.rank, 0u - 1);
+}
+
+/// What a range is applied to.
+__device__ inline unsigned where(const LaunchArgs& args, const worker_state& worker) {
+  return shared_sms(args) != 0 ? worker.place : sm_id();
 }
 
 /// blockIdx of a block-task.
@@ -138,14 +168,13 @@ __device__ inline dim3 block_index(const LaunchArgs& args, unsigned task) {
 /// Announces the worker. Returns true if the worker already has its first chunk, or may claim it without a look because
 /// its SM was allowed when it was launched.
 __device__ inline bool enter(const LaunchArgs& args, worker_state& worker) {
-  const unsigned sm = sm_id();
   worker.about = kNothingToNote;
-  worker.started_on = sm;
+  worker.started_on = sm_id();
   worker.known = args.given;
   worker.ends_at = 0;
   worker.holds = worker.ended = false;
-  worker.looks = of_agent(args) || is_outside(args.range, sm);
-  count_here(args, sm, true);
+  take_place(args, worker);
+  worker.looks = of_agent(args) || is_outside(args.range, where(args, worker));
   if (of_agent(args)) {
     add(args.slot + offsetof(DeviceSlot, extra), 1);
     fence_device();  // the holder must count this worker before anything that this worker claims
@@ -159,7 +188,7 @@ __device__ inline bool enter(const LaunchArgs& args, worker_state& worker) {
     worker.ends_at = (static_cast<unsigned>(clock_ns()) + args.ends_after) | 1;
     return false;
   }
-  return args.first != 0 || !is_outside(args.range, sm);
+  return args.first != 0 || !is_outside(args.range, where(args, worker));
 }
 
 /// Called when SMs are taken away. Eager claims take nothing from here on. Returns false if the launch was closed
@@ -178,8 +207,9 @@ __device__ inline unsigned poll(const LaunchArgs& args, bool resting, unsigned n
   const uint4 polled = load4(args.polled);  // a gpuctl::Polled
   const unsigned two = args.limit < 2 ? polled.y : args.limit < 4 ? polled.z : polled.w;
   const unsigned limit = two >> (args.limit & 1) * 16;
-  const unsigned first = limit & 0xff;
-  const unsigned end = min((limit >> 8 & 0xff) + 1, polled.x);
+  const unsigned moves = shared_sms(args) != 0 ? limit & 0xff : 0;
+  const int first = static_cast<int>((limit & 0xff) - moves);
+  const int end = static_cast<int>(min((limit >> 8 & 0xff) + 1, polled.x) - moves);
   const bool lone = resting && load(args.host + offsetof(HostSlot, lone)) != 0;
   const unsigned range = lone ? gpuctl::kMaxSms << 16 : first < end ? end << 16 | first : 0xffff;
   store(args.slot + offsetof(DeviceSlot, range), range);
@@ -224,7 +254,7 @@ __device__ inline bool leave_or_rest(const LaunchArgs& args, worker_state& worke
     }
     worker.about = kResting;
     store(args.host + offsetof(HostSlot, resting), 1);
-    count_here(args, worker.started_on, false);
+    leave_place(args, worker);
   }
   return false;
 }
@@ -302,7 +332,7 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
         measure = true;
       }
     }
-    const bool outside = is_outside(range, sm_id());
+    const bool outside = is_outside(range, where(args, worker));
     worker.looks = closed || outside;
     if (eager) return take(args, worker, next, count, measure);
     if (outside) return leave_or_rest(args, worker) ? uint2{kNoTask, kNoTask} : uint2{0, 0};
@@ -316,7 +346,7 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
   const unsigned begin = (claimed & ~gpuctl::ptx::kClosed) + args.given;
   if (worker.about == kResting) {
     store(args.host + offsetof(HostSlot, resting), 0);
-    count_here(args, worker.started_on, true);
+    take_place(args, worker);
   }
   return take(args, worker, begin, count, measure);
 }
@@ -326,7 +356,7 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
 __device__ inline void leave(const LaunchArgs& args, worker_state& worker) {
   const bool evicted = worker.about == kEvicted;
   if (evicted) store64(args.host + offsetof(HostSlot, left_ns), clock_ns());
-  if (worker.about != kResting) count_here(args, worker.started_on, false);
+  if (worker.about != kResting) leave_place(args, worker);
   if (of_agent(args))
     fence_system();  // what follows in the program's stream does not wait for this grid
   else if (!evicted && !worker.ended && !worker.holds)

@@ -1,0 +1,58 @@
+"""The same capacity on each SM (`placement = "capacity"`) and in whole SMs: SiM's kernels and pairs.
+
+For SiM's Figure 9, each of its seven kernels has parts of the GPU, alone: as so many of the workers that each SM holds,
+and as so many SMs. For its Figures 10 and 11, each kernel of a pair may have half of the GPU, by the one placement and
+by the other. System throughput (STP) is as in side_by_side.py. Some three minutes in all.
+"""
+
+import itertools
+import statistics
+
+from .side_by_side import rates
+
+KERNELS = ("binomialOptions", "FDTD3d", "lavaMD", "md5Hash", "nbody", "particleFilter", "tpacf")
+LOW = {"FDTD3d", "particleFilter", "tpacf"}  # issue slot utilization below 50 %, in the paper
+PLACEMENTS = ("capacity", "sms")
+PARTS = (1, 2, 4, 6, 8)  # eighths of the GPU
+ALONE_S, PART_S, MEASURE_S = 0.8, 0.4, 1.6
+KEYS = '[daemon]\nlatency_target_us = 1\nplacement = "{}"\n'
+
+
+def step_capacity(lab):
+    """SiM's kernels and pairs by capacity of each SM and by whole SMs."""
+    pairs = list(itertools.combinations(KERNELS, 2))
+    if lab.options.rehearse:
+        pairs = pairs[:1]
+    kernels = sorted({kernel for pair in pairs for kernel in pair})
+    alone = {kernel: rates(lab, (None,), (kernel,), ALONE_S)[0] for kernel in kernels}
+    by_part, together = {}, {}
+    for placement in PLACEMENTS:
+        with lab.gpuctld(config=KEYS.format(placement)):
+            sms = lab.sms()
+            for slice_path in ("one", "other"):
+                lab.gpuctl("create-slice", slice_path)
+            for kernel in kernels:
+                by_part[placement, kernel] = [part_of_speed(lab, kernel, sms, part, alone[kernel]) for part in PARTS]
+            for slice_path in ("one", "other"):
+                lab.gpuctl("set", slice_path, f"max={sms // 2}")
+            for pair in pairs:
+                both = rates(lab, ("one", "other"), pair, MEASURE_S)
+                together[placement, pair] = sum(rate / alone[kernel] for rate, kernel in zip(both, pair))
+        lab.record(placement=placement, alone=alone)
+    for kernel in kernels:
+        measured = "; ".join(" ".join(f"{speed:.2f}" for speed in by_part[p, kernel]) for p in PLACEMENTS)
+        yield f"{kernel}: speed with {', '.join(map(str, PARTS))} eighths of each SM; of the SMs", "", measured
+    for pair in pairs:
+        stp = "; ".join(f"{together[placement, pair]:.2f}" for placement in PLACEMENTS)
+        yield f"{' and '.join(pair)}: STP with half of each SM; half of the SMs", "", stp
+    for what, some in (("a low-utilization kernel", True), ("none", False)):
+        of_group = [pair for pair in pairs if bool(set(pair) & LOW) == some]
+        if of_group:
+            means = "; ".join(f"{statistics.mean(together[p, pair] for pair in of_group):.2f}" for p in PLACEMENTS)
+            yield f"pairs with {what}: STP, mean", "", means
+
+
+def part_of_speed(lab, kernel, sms, part, alone):
+    """Launches a second with so many eighths of the GPU, over those alone and unmanaged."""
+    lab.gpuctl("set", "one", f"max={max(1, sms * part // 8)}")
+    return rates(lab, ("one",), (kernel,), PART_S)[0] / alone
