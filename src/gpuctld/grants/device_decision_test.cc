@@ -253,7 +253,9 @@ TEST(SettledGrants, StayWhateverTheClientsDemand) {
           EXPECT_LE(grant, most) << "round " << round << " client " << i;
         }
       }
-      if (found[i]) EXPECT_EQ(least, most) << "round " << round << " client " << i;
+      if (found[i]) {
+        EXPECT_EQ(least, most) << "round " << round << " client " << i;
+      }
       ++(found[i] ? settled : others_shrink);
     }
   }

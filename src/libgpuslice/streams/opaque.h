@@ -73,7 +73,7 @@ class Opaque {
     std::uint32_t threads = 0, shared = 0;  ///< per block
     /// For a launch of a series: when the series began, CLOCK_MONOTONIC. It is one job, and not timed. 0: by itself.
     std::uint64_t series_ns = 0;
-    std::uint64_t input_bytes = 0;          ///< memory into which its parameters point, as far as known
+    std::uint64_t input_bytes = 0;  ///< memory into which its parameters point, as far as known
 
     OpaqueJob job(std::uint64_t now_ns) const;
   };
