@@ -73,30 +73,6 @@ TEST(Scheduler, SaysWhetherProgramsShareEachSm) {
   EXPECT_FALSE(by_capacity());
 }
 
-TEST(Scheduler, SaysWhoseKernelsMayGoByParts) {
-  sched::SliceTree tree(sched::CapSM{132}, 0);
-  ASSERT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = "active"}, kRoot));
-  ASSERT_TRUE(tree.create("batch", {}, kRoot));
-  Scheduler scheduler({gpu(132)}, tree, {.reserve_by_parts = true});
-  FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
-  const auto by_parts = [&] { return (ipc::load(batch.stub->grant[0].flags) & ipc::kByParts) != 0; };
-  batch.demand(132);
-  ls.demand(8);
-  scheduler.update(2);
-  EXPECT_EQ(batch.granted(), 124u);
-  EXPECT_TRUE(by_parts());
-  ls.demand(0);
-  scheduler.update(3'000'000'000);
-  scheduler.update(6'000'000'000);
-  EXPECT_EQ(batch.granted(), 132u);
-  EXPECT_FALSE(by_parts()) << "the reserve is lent";
-  ls.demand(8);
-  scheduler.update(6'000'000'001);
-  EXPECT_TRUE(by_parts());
-  scheduler.set_conditions({.reserve_by_parts = false}, 6'000'000'002);
-  EXPECT_FALSE(by_parts());
-}
-
 TEST(Scheduler, WhatDoesNotChangeIsNotWritten) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram batch(scheduler, "batch");
