@@ -1,6 +1,7 @@
 #include "gpuctl/profile/profile_file.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/json/serialize.hpp>
@@ -70,6 +71,14 @@ Result<Profile> read_profile(const std::string& file) {
   if (!in) return fail(file + ": cannot be read: " + std::strerror(errno));
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   return parse_profile(text, file);
+}
+
+Result<void> may_be_written(const std::string& file) {
+  const std::filesystem::path path(file), folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return fail(file + ": is a directory");
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) return fail(file + ": cannot be written: " + std::strerror(errno));
+  return {};
 }
 
 Result<void> write_profile(const std::string& file, const Profile& profile) {

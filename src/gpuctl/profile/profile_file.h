@@ -27,6 +27,8 @@ std::string to_text(const Profile& profile);
 /// An error is one line: file, place if the text is no JSON, else the field.
 Result<Profile> parse_profile(std::string_view text, const std::string& file);
 Result<Profile> read_profile(const std::string& file);
+/// An error if write_profile() would fail: measuring takes long.
+Result<void> may_be_written(const std::string& file);
 /// The file is complete or, after an error, as it was before.
 Result<void> write_profile(const std::string& file, const Profile& profile);
 

@@ -73,6 +73,13 @@ TEST_F(ProfileOnDisk, IsWrittenAsAWhole) {
   EXPECT_EQ(read_profile(directory_).error().message, directory_.string() + ": is a directory");
 }
 
+TEST_F(ProfileOnDisk, SaysBeforehandWhetherItCanBeWritten) {
+  EXPECT_TRUE(may_be_written(file_));
+  const std::string nowhere = directory_ / "no/p.json";
+  EXPECT_EQ(may_be_written(nowhere).error().message, nowhere + ": cannot be written: No such file or directory");
+  EXPECT_EQ(may_be_written(directory_).error().message, directory_.string() + ": is a directory");
+}
+
 TEST_F(ProfileOnDisk, IsTaughtOnlyIfNobodyElseCanHaveWrittenIt) {
   ASSERT_TRUE(write_profile(file_, example()));
   ASSERT_EQ(::chmod(file_.c_str(), 0644), 0);

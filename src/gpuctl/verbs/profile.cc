@@ -163,6 +163,8 @@ Outcome<int> measure(const Options& options, Context& context) {
     profile->kernels = std::move(*earlier);
   }
 
+  if (const auto may = may_be_written(options.output); !may) return usage("profile: " + may.error().message);
+
   ProfileBuilder builder(std::move(profile->kernels));
   const Outcome<Recorded> recorded = run_with_each(*widths, *runs, *parent, context, builder);
   if (!recorded) return recorded.error();
