@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/one_line.h"
 #include "gpuctld/protocol/convert.h"
 #include "ipc/codec.h"
 #include "ipc/message.h"
@@ -29,12 +30,12 @@ void restore_slices(const State& state, sched::SliceTree& tree, std::vector<std:
       const auto at_fault =
           std::ranges::find(kSliceSettings, unfit ? "reserve" : std::string_view(error.field), &SliceSetting::name);
       if (at_fault == kSliceSettings.end() || !is_given(*at_fault, change)) break;
-      notes.push_back(unfit ? error.message() + "; restored without one"
-                            : "slice " + path + ": " + error.message() + "; left out");
+      notes.push_back(one_line(unfit ? error.message() + "; restored without one"
+                                     : "slice " + path + ": " + error.message() + "; left out"));
       drop(*at_fault, change);
       restored = apply();
     }
-    if (!restored) notes.push_back("slice " + path + " is not restored: " + restored.error().message());
+    if (!restored) notes.push_back(one_line("slice " + path + " is not restored: " + restored.error().message()));
   }
 }
 
