@@ -12,18 +12,9 @@ import statistics
 import subprocess
 import time
 
-# The suite's kernel for each of the paper's benchmarks (Table 1). The paper's text gives the mean, the least and the
-# greatest of the errors, and no others.
-BENCHMARKS = {
-    "CFD": "cfd",
-    "NN": "nearestNeighbor",
-    "PF": "pathFinder",
-    "PL": "particleFilter",
-    "MD": "md",
-    "SPMV": "spmv",
-    "MM": "matrixMul",
-    "VA": "vectorAdd",
-}
+from .kernels import FLEP
+
+# The paper's text gives the mean, the least and the greatest of the errors, and no others.
 PAPER_MEAN, PAPER_RANGE = "6.9 %", "2.7 to 12.2 %"
 INPUTS, LAUNCHES = 20, 5
 A_RUN_S = 60
@@ -74,14 +65,14 @@ def step_predictions(lab):
     sizes = {kernel["name"]: kernel["sizes"] for kernel in json.loads(listed.stdout)["kernels"]}
     errors = {}
     with lab.gpuctld():
-        for name in lab.size(tuple(BENCHMARKS), ("VA", "MM")):
+        for name in lab.size(tuple(FLEP), ("VA", "MM")):
             if time.monotonic() - began > BEGIN_NO_BENCHMARK_AFTER_S:
                 break
-            of_kernel = sizes[BENCHMARKS[name]]
+            of_kernel = sizes[FLEP[name]]
             least = of_kernel[lab.size("small", "trivial")]
             most = lab.size(of_kernel["large"], [4 * number for number in least])
             extents = [random_extent(rng, least, most) for _ in range(lab.size(INPUTS, 4))]
-            kernel = main_kernel(profile(lab, BENCHMARKS[name], extents, lab.sms()))
+            kernel = main_kernel(profile(lab, FLEP[name], extents, lab.sms()))
             lab.record(benchmark=name, extents=extents, kernel=kernel)
             errors[name] = kernel["error"]
             times = [given["alone_us"] for given in kernel["inputs"]]

@@ -16,31 +16,8 @@ import time
 from ..lab.lab import ALWAYS_REWRITTEN
 from ..steps.overhead import plain_and_rewritten
 from ..steps.storms import REHEARSAL
+from .kernels import EFFISHA, FLEP
 
-# The paper's names and the suite's.
-FLEP = {
-    "CFD": "cfd",
-    "NN": "nearestNeighbor",
-    "PF": "pathFinder",
-    "PL": "particleFilter",
-    "MD": "md",
-    "SPMV": "spmv",
-    "MM": "matrixMul",
-    "VA": "vectorAdd",
-}
-EFFISHA = {
-    "BFS": "bfs",
-    "FFT": "fft",
-    "MD": "md",
-    "MD5Hash": "md5Hash",
-    "NeuralNet": "neuralNet",
-    "Reduction": "reduction",
-    "Scan": "scan",
-    "Sort": "sort",
-    "Spmv": "spmv",
-    "Stencil2D": "stencil2D",
-    "Triad": "triad",
-}
 SUBGRIDS_US = (1000, 500, 250, 125, 62)  # EffiSha's Figure 11: from 1 ms to 0.0625 ms
 REHEARSED_US = (20_000, 2_000)
 # In place of the length of a subgrid. FLEP's own subgrids are as many blocks as fit on the GPU; no wave is so short.

@@ -1,6 +1,5 @@
 #include "gpuctl/profile/profile_table.h"
 
-#include <cmath>
 #include <cstdio>
 
 #include "gpuctl/text/table.h"
@@ -40,13 +39,7 @@ std::string range_text(const std::vector<ipc::ProfileInput>& inputs) {
 
 std::optional<double> error_of(const ipc::KernelProfile& kernel) {
   std::vector<sched::Sample> samples;
-  for (const ipc::ProfileInput& input : kernel.inputs)
-    samples.push_back({.shape = {.blocks = static_cast<double>(input.blocks),
-                                 .threads = static_cast<double>(input.threads),
-                                 .input_bytes = static_cast<double>(input.input_bytes),
-                                 .shared_bytes = static_cast<double>(input.shared_bytes)},
-                       .duration = sched::Time{std::llround(input.alone_us * 1000)},
-                       .launches = static_cast<std::uint64_t>(input.launches)});
+  for (const ipc::ProfileInput& input : kernel.inputs) samples.push_back(sched::sample_of(input));
   return sched::left_out_error(samples);
 }
 

@@ -15,15 +15,6 @@ Time of_us(double us) {
   return Time{std::llround(us * 1000)};
 }
 
-sched::Sample sample_of(const ipc::ProfileInput& input) {
-  return {.shape = {.blocks = static_cast<double>(input.blocks),
-                    .threads = static_cast<double>(input.threads),
-                    .input_bytes = static_cast<double>(input.input_bytes),
-                    .shared_bytes = static_cast<double>(input.shared_bytes)},
-          .duration = of_us(input.alone_us),
-          .launches = static_cast<std::uint64_t>(input.launches)};
-}
-
 }  // namespace
 
 void KernelKnowledge::teach(std::uint32_t uid, const ipc::KernelProfile& profile) {
@@ -32,7 +23,7 @@ void KernelKnowledge::teach(std::uint32_t uid, const ipc::KernelProfile& profile
   Kernel& kernel = find_or_add(uid, hash);
   name(uid, profile.module, profile.name);
   for (const ipc::ProfileInput& input : profile.inputs) {
-    const sched::Sample sample = sample_of(input);
+    const sched::Sample sample = sched::sample_of(input);
     for (std::uint64_t i = 0; i < std::min(sample.launches, sched::kMostTimesLearnt); ++i) {
       predictor_.learn(kernel.id, sample.shape, sample.duration);
       kernel.mean_ns +=

@@ -1,6 +1,7 @@
 // How far off a duration model is for inputs that it has not seen (FLEP 6.1, Figure 7).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,6 +16,18 @@ struct Sample {
   Time duration{};
   std::uint64_t launches = 1;
 };
+
+/// Of launches as a profile has them: an Input has `blocks`, `threads`, `input_bytes`, `shared_bytes`, `alone_us` and
+/// `launches`, all numbers (ipc::ProfileInput).
+template <class Input>
+Sample sample_of(const Input& input) {
+  return {.shape = {.blocks = static_cast<double>(input.blocks),
+                    .threads = static_cast<double>(input.threads),
+                    .input_bytes = static_cast<double>(input.input_bytes),
+                    .shared_bytes = static_cast<double>(input.shared_bytes)},
+          .duration = Time{std::llround(input.alone_us * 1000)},
+          .launches = static_cast<std::uint64_t>(input.launches)};
+}
 
 /// So many launches of a sample are learnt at most, so that a shape that is launched often does not outweigh the
 /// others.
