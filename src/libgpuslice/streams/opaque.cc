@@ -61,9 +61,6 @@ void Opaque::start_when_granted(Lane& lane, const Launch& launch) {
   wait_for_grant(lane, launch);
 }
 
-Opaque::Series::Series(Opaque& opaque, CUstream stream)
-    : whole_(opaque.lane_of(stream).whole), open_(stream, opaque.lane_of(stream).apart) {}
-
 Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
     : stream_(stream), lane_(&opaque.lane_of(stream)) {
   join_others(*lane_);

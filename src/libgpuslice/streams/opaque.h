@@ -82,9 +82,11 @@ class Opaque {
   /// the stream.
   class Series {
    public:
-    Series(Opaque& opaque, CUstream stream);
+    Series(Opaque& opaque, CUstream stream) : Series(opaque.lane_of(stream)) {}
 
    private:
+    explicit Series(Lane& lane) : whole_(lane.whole), open_(lane.stream, lane.apart) {}
+
     std::unique_lock<std::mutex> whole_;
     OpenSeries open_;
   };
