@@ -211,7 +211,10 @@ struct Stub {
   /// daemon: how long a subgrid of a kernel in sliced form should take, at most kLongestSubgridUs; 0: kernels have
   /// workers, not subgrids. A client looks when it loads an image, to choose the forms, and at each launch.
   std::uint32_t subgrid_us;
-  std::uint32_t reserved[4];
+  /// client: 1: its process is about to end, or to become another program (exec). What it left on the GPU may have all
+  /// SMs as soon as its connection is closed: nobody who knows of that work will be there to ask for them.
+  std::uint32_t leaving;
+  std::uint32_t reserved[3];
   /// client: +1 at least five times a second while its process runs, its sign of life. 0: it gives none.
   std::uint32_t beat;
   Grant grant[kMaxDevices];

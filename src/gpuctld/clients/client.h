@@ -109,6 +109,9 @@ class Client {
   /// that are written later do not reach the page.
   void open_grants();
 
+  /// Whether the client says that its process is about to end or to become another program.
+  bool leaving() const { return ipc::load(stub_->leaving) != 0; }
+
   /// What the client reports became of Grant::time_slice_us.
   ipc::TimeSlice time_slice(std::size_t slot) const;
 

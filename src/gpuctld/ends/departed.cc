@@ -13,7 +13,7 @@ using boost::system::error_code;
 void Departed::keep(Client client, ipc::UniqueFd pidfd) {
   if (!pidfd) return;
   const std::int32_t pid = client.identity().pid;
-  if (process_ends(pidfd.get(), pid)) return client.open_grants();
+  if (client.leaving() || process_ends(pidfd.get(), pid)) return client.open_grants();
   bound(pid);
   const auto entry = std::make_shared<Entry>(std::move(client), stream_descriptor(context_, pidfd.release()));
   waiting_.push_back(entry);

@@ -75,6 +75,19 @@ TEST_F(DepartedTest, TheGrantsOfAnEndedProcessAreOpened) {
   EXPECT_EQ(departed_.waiting(), 0u);
 }
 
+// It may have become another program, which has the same number and knows nothing of this work.
+TEST_F(DepartedTest, TheGrantsOfAProcessThatSaidItLeavesAreOpenedThoughItLives) {
+  const pid_t pid = child();
+  Client gone = client(pid);
+  const ipc::StubMap page = ipc::StubMap::map(gone.memfd()).value();
+  ipc::store(page->leaving, 1u);
+  EXPECT_FALSE(open(page, 1));
+  departed_.keep(std::move(gone), pidfd(pid));
+  EXPECT_TRUE(open(page, 0));
+  EXPECT_TRUE(open(page, 1));
+  EXPECT_EQ(departed_.waiting(), 0u);
+}
+
 TEST_F(DepartedTest, AProcessThatLivesKeepsItsGrantUntilItEnds) {
   const pid_t pid = child();
   Client gone = client(pid);

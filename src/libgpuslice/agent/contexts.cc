@@ -8,6 +8,7 @@
 
 #include "libgpuslice/agent/activity.h"
 #include "libgpuslice/agent/agent.h"
+#include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/clock.h"
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
@@ -188,6 +189,7 @@ void Contexts::end_all_at_exit() {
   for (const auto& [handle, context] : all.contexts) {
     if (context) context->state().agent.wait_until_agent_is(AgentLink::AgentIs::kOver, until);
   }
+  Client::get().leave();
 }
 
 void Contexts::end_before_driver() {

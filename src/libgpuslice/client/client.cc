@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -76,6 +77,7 @@ Client::Client() {
 }
 
 Result<void> Client::connect_locked(bool resumed, bool* refused) {
+  if (left_) return fail("the program ends");
   if (!descriptors_are_left()) return fail("too few file descriptors are left for a connection to gpuctld");
   Result<ipc::Connection> opened = ipc::Connection::open(socket_, kAttachTimeout);
   if (!opened) return opened.error();
@@ -112,6 +114,7 @@ Result<void> Client::connect_locked(bool resumed, bool* refused) {
   ipc::store(stubs_.back()->beat, 1u);
   stub_.store(stubs_.back().get(), std::memory_order_release);
   ToldSms::get().publish(*stubs_.back().get());
+  if (left_) ipc::store(stubs_.back()->leaving, 1u);
   // The descriptor keeps its number, because another thread may be about to write to it.
   const int kick_fd = kick_fd_.load();
   if (kick_fd < 0 || dup3(fds[1].get(), kick_fd, O_CLOEXEC) < 0) kick_fd_.store(fds[1].release());
@@ -254,6 +257,15 @@ void Client::report_last_kernels() {
   if (call && connection_ && !connection_->call(*call, kLongestLastReport)) connection_.reset();
 }
 
+void Client::leave() {
+  left_ = true;
+  if (ipc::Stub* page = stub()) ipc::store(page->leaving, 1u);
+  // The thread that leaves may have been interrupted by a signal while it held this mutex. Then the connection ends with
+  // the process.
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock() && connection_) ::shutdown(connection_->fd(), SHUT_RDWR);
+}
+
 /// What the thread knows from one look to the next.
 struct Client::Watch {
   Reconnect reconnect{monotonic_ns() ^ static_cast<std::uint64_t>(getpid()) << 32};
@@ -264,7 +276,7 @@ struct Client::Watch {
 // Waits for the end of the connection, reports kernels meanwhile, and attaches again when the daemon is back.
 void Client::run() {
   Watch watch;
-  for (;;) {
+  while (!left_) {
     try {
       look(watch);
     } catch (const std::exception& error) {  // out of memory, perhaps not for ever

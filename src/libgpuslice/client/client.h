@@ -72,6 +72,10 @@ class Client {
   /// the daemon has read them, for kLongestLastReport at most, since it reads nothing of a process that has ended.
   void report_kernels(bool all);
   void report_last_kernels();
+  /// The process is about to end or to become another program: says so in the stub page and closes the connection, also
+  /// where a forked child has the descriptor too. This process is no client afterwards. Does not wait; safe in a signal
+  /// handler.
+  void leave();
   static constexpr std::chrono::milliseconds kLongestLastReport{15};
 
   /// The client's thread calls `tick`, with or without a daemon. It returns the time until the next call.
@@ -110,6 +114,7 @@ class Client {
   bool wait_for_end(std::chrono::milliseconds at_most);
 
   std::atomic<bool> wanted_{false};
+  std::atomic<bool> left_{false};
   std::atomic<gpuctl::ipc::Stub*> stub_{nullptr};
   std::atomic<int> kick_fd_{-1};
   std::atomic<KernelSource> kernel_source_{nullptr};
