@@ -53,6 +53,7 @@ std::vector<int> sms_kept_by_mps(int count) {
     if (driver().cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS ||
         value <= 0)
       return {};
+    debug("the driver says that device %d has %d SMs", device, value);
     sms.push_back(value);
   }
   return sms;

@@ -132,6 +132,21 @@ class LimitsByMps(instance.SystemTest):
                 self.assertEqual(self.sms_of(batch), sms)
                 batch.end()
 
+    def test_one_percentage_for_all_gpus(self):
+        """The greatest that any needs; what that does not keep, gpuctl does."""
+        self.env.update(SOFTGPU_DEVICES="2", SOFTGPU_SMS="8,16")
+        self.start_with()
+        batch = self.start_program("batch")
+        (client,) = self.clients("batch")
+        self.assertEqual([(one["mps_sms"], one["in_force"]) for one in client["usage"]], [(4, "nothing"), (8, "max")])
+        self.assertEqual(self.sms_of(batch), MOST)
+
+    def test_none_where_a_gpu_is_not_managed(self):
+        self.env.update(SOFTGPU_DEVICES="2")
+        self.start_with(WITH + "[[device]]\nindex = 0\n")
+        batch = self.start_program("batch")
+        self.assertEqual((self.of(batch, "mps_sms"), self.of(batch, "in_force")), (0, "max"))
+
     def test_what_it_is_told_of_its_gpu(self):
         self.start_with()
         program = told_test.Asked(self, "batch")
