@@ -122,6 +122,18 @@ std::optional<bool> Fields::maybe_boolean(std::string_view name) {
   return std::nullopt;
 }
 
+std::vector<std::int64_t> Fields::maybe_integers(std::string_view name, std::int64_t least, std::int64_t greatest) {
+  if (find(name) == nullptr) return {};
+  std::vector<std::int64_t> list = integers(name);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i] >= least && list[i] <= greatest) continue;
+    complain(indexed(name, i), "is " + std::to_string(list[i]) + " and must be " + std::to_string(least) + " to " +
+                                   std::to_string(greatest));
+    return {};
+  }
+  return list;
+}
+
 std::string Fields::text(std::string_view name) {
   return need(name) == nullptr ? std::string() : maybe_text(name).value_or("");
 }

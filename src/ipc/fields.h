@@ -47,6 +47,8 @@ class Fields {
                                             std::int64_t least = std::numeric_limits<std::int64_t>::min(),
                                             std::int64_t greatest = std::numeric_limits<std::int64_t>::max());
   std::optional<bool> maybe_boolean(std::string_view name);
+  /// Empty if absent or null.
+  std::vector<std::int64_t> maybe_integers(std::string_view name, std::int64_t least, std::int64_t greatest);
 
   /// A field of this object that no getter asked for becomes a problem. For calls; replies may gain fields.
   void refuse_unknown();

@@ -71,6 +71,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{R"({"l":{}})", [](Fields& f) { f.texts("l"); }, "field 'l' must be an array, not an object"},
         Bad{R"({"l":["a",1]})", [](Fields& f) { f.texts("l"); }, "field 'l[1]' must be a string, not an integer"},
         Bad{R"({"l":[1,true]})", [](Fields& f) { f.integers("l"); }, "field 'l[1]' must be an integer, not a boolean"},
+        Bad{R"({"l":[1,0]})", [](Fields& f) { f.maybe_integers("l", 1, 9); }, "field 'l[1]' is 0 and must be 1 to 9"},
+        Bad{R"({"l":1})", [](Fields& f) { f.maybe_integers("l", 1, 9); }, "field 'l' must be an array, not an integer"},
         Bad{R"({"o":[]})", [](Fields& f) { f.object("o").text("x"); }, "field 'o' must be an object, not an array"},
         Bad{R"({"o":{"p":{}}})", [](Fields& f) { f.object("o").object("p").text("x"); }, "field 'o.p.x' is missing"},
         Bad{R"({"l":[{"x":"a"},{}]})",

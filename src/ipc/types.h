@@ -64,6 +64,7 @@ struct ClientUsage {
   std::string in_force = "nothing";      ///< why its kernels must be able to give SMs back
   std::int64_t shared_sms = 0;           ///< its kernels share each of so many SMs; 0: they have SMs of their own
   std::int64_t sms_told = 0;             ///< how many SMs the program is told of; 0: all, or it has not asked
+  std::int64_t mps_sms = 0;              ///< to so many SMs MPS keeps the program until it ends; 0: it does not
   std::int64_t priority_rank = 0;        ///< rank of its slice's priority among ...
   std::int64_t priorities = 1;           ///< ... this many different ones
   std::int64_t worker_time_us = 0;       ///< after which workers of its kernels end; 0: they do not

@@ -72,7 +72,11 @@ TEST(InForceLines, SayWhatAndHowThePriorityStands) {
   EXPECT_EQ(in_force_lines(client)[1], "in force on GPU 1: reserve; priority 2 of 3 from below; told of 124 SMs");
   client.usage[1].sms_told = 1;
   EXPECT_EQ(in_force_lines(client)[1], "in force on GPU 1: reserve; priority 2 of 3 from below; told of 1 SM");
-  client.usage[1].sms_told = 0;
+  client.usage[1].mps_sms = 98;
+  EXPECT_EQ(in_force_lines(client)[1],
+            "in force on GPU 1: reserve; priority 2 of 3 from below; MPS keeps it to 98 SMs until it starts again; "
+            "told of 1 SM");
+  client.usage[1].sms_told = client.usage[1].mps_sms = 0;
   client.usage[0].shared_sms = client.usage[1].shared_sms = 132;
   client.usage[1].granted = 33;
   EXPECT_EQ(in_force_lines(client),

@@ -71,7 +71,7 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now
     Slot& slot = slots_[i];
     if (slot.device < 0) continue;
     const ipc::Usage& usage = stub_->usage[i];
-    const std::uint32_t most = sms[static_cast<std::size_t>(slot.device)];
+    const std::uint32_t most = slot.most_of(sms[static_cast<std::size_t>(slot.device)]);
     const std::uint32_t said = ipc::load(usage.demand), demand = std::min(said, most);
     if (slot.faulted) {
       slot.faulted = said == 0 || said == slot.faulted_demand;
@@ -262,7 +262,7 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
   const ipc::Usage& shared = stub_->usage[index];
   ipc::ClientUsage result;
   result.device = slot.device;
-  result.granted = slot.decided;
+  result.granted = slot.most_of(slot.decided);
   result.demand = slot.demand;
   result.holding = slot.holding;
   result.outstanding = slot.outstanding;
@@ -280,6 +280,7 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
   result.in_force = name_of(slot.terms.in_force);
   result.shared_sms = slot.terms.shared_sms;
   result.sms_told = std::min(ipc::load(stub_->told_sms[index]), kMaxSms);
+  result.mps_sms = slot.mps_sms;
   result.priority_rank = slot.terms.band.rank;
   result.priorities = slot.terms.band.count;
   result.worker_time_us = slot.terms.worker_time_us;

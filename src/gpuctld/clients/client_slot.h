@@ -105,10 +105,14 @@ struct PlaceInQueue {
 
 struct ClientSlot : ReportedUsage, WrittenGrant, PlaceInQueue {
   int device = -1;             ///< the daemon's index, -1: not managed
+  std::uint32_t mps_sms = 0;   ///< to so many SMs MPS keeps the program until it ends; 0: it does not
   std::uint32_t decided = 0;   ///< CapSM
   bool latest = false;         ///< it had demand when any client of the device last had
   std::uint64_t watched = 0;   ///< number of the program on this device in sched::Fairness; 0: none yet
   std::uint64_t promised = 0;  ///< bytes of memory it was last granted, or reported to hold; 0: nothing limits it
+
+  /// The most SMs that it can use of a device of so many.
+  std::uint32_t most_of(std::uint32_t sms) const { return mps_sms == 0 ? sms : std::min(mps_sms, sms); }
 
   /// Its demand, as its policy for jobs wants it.
   std::uint32_t admitted_demand() const { return demand == 0 ? 0 : std::min(std::max(demand, spread), admitted); }

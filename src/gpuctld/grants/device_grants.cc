@@ -18,7 +18,23 @@ void DeviceGrants::renew(std::vector<Member> members, const DeviceConditions& wh
   renewed_ = true;
 }
 
-std::vector<bool> DeviceGrants::in_force_without_jobs(std::span<const sched::NodeInput> nodes) const {
+/// The bounds that gpuctld has to see to. MPS keeps the others: they are as if nobody had set them.
+std::span<const sched::NodeInput> DeviceGrants::less_kept(std::span<const sched::NodeInput> nodes) {
+  if (renewed_) {
+    std::vector<sched::CappedClient> clients;
+    for (const Member& member : members_)
+      if (!where_.time_sliced)
+        clients.push_back({member.client->node, sched::CapSM{slot(member).most_of(sched::kUnlimitedCapSM.count)}});
+    less_kept_.kept = sched::KeptByMps(nodes, clients, where_.capacity);
+  }
+  if (!less_kept_.kept.any()) return nodes;
+  less_kept_.nodes.assign(nodes.begin(), nodes.end());
+  less_kept_.kept.lift(less_kept_.nodes);
+  return less_kept_.nodes;
+}
+
+std::vector<bool> DeviceGrants::in_force_without_jobs(std::span<const sched::NodeInput> all_nodes) {
+  const auto nodes = less_kept(all_nodes);
   std::vector<Resident> residents;
   for (const Member& member : members_) residents.push_back({.node = member.client->node});
   std::vector<bool> found;
@@ -26,7 +42,9 @@ std::vector<bool> DeviceGrants::in_force_without_jobs(std::span<const sched::Nod
   return found;
 }
 
-void DeviceGrants::decide(sched::Allocator& allocator, std::span<const sched::NodeInput> nodes, std::uint64_t turn) {
+void DeviceGrants::decide(sched::Allocator& allocator, std::span<const sched::NodeInput> all_nodes,
+                          std::uint64_t turn) {
+  const auto nodes = less_kept(all_nodes);
   if (std::exchange(renewed_, false)) {
     std::vector<Resident> residents;
     for (const Member& member : members_)

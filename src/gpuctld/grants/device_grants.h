@@ -13,6 +13,7 @@
 #include "gpuctld/grants/device_decision.h"
 #include "gpuctld/grants/handover.h"
 #include "sched/allocator.h"
+#include "sched/effective/kept_by_mps.h"
 
 namespace gpuctl::daemon {
 
@@ -34,10 +35,10 @@ class DeviceGrants {
   bool time_sliced() const { return where_.time_sliced; }
   std::span<const Member> members() const { return members_; }
   /// By member: whether anything other than a policy for jobs would be in force.
-  std::vector<bool> in_force_without_jobs(std::span<const sched::NodeInput> nodes) const;
+  std::vector<bool> in_force_without_jobs(std::span<const sched::NodeInput> all_nodes);
 
   /// Decides how many SMs each client is to have. Writes no page.
-  void decide(sched::Allocator& allocator, std::span<const sched::NodeInput> nodes, std::uint64_t turn);
+  void decide(sched::Allocator& allocator, std::span<const sched::NodeInput> all_nodes, std::uint64_t turn);
 
   /// Finds what is to be written of what was decided: as much as no other client may be using. `deadline`: see
   /// Client::overdue. Writes no page. True if a client may then use more than was recorded of it; what it may use is
@@ -61,7 +62,14 @@ class DeviceGrants {
   std::uint32_t sms() const { return where_.capacity.count; }
 
  private:
+  /// What MPS itself keeps, and the tree without it.
+  struct LessKept {
+    sched::KeptByMps kept;
+    std::vector<sched::NodeInput> nodes;
+  };
+
   Client::Slot& slot(const Member& member) const { return member.client->slots()[member.slot]; }
+  std::span<const sched::NodeInput> less_kept(std::span<const sched::NodeInput> nodes);
   void gather_states(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
   bool place_and_record();
 
@@ -74,8 +82,9 @@ class DeviceGrants {
   std::vector<NextGrant> next_;
   DeviceDecision decision_;
   Handover handover_;
+  LessKept less_kept_;
   bool waiting_ = false;
-  bool renewed_ = true;  ///< standings_ must be found anew
+  bool renewed_ = true;  ///< standings_ and what is kept must be found anew
 };
 
 }  // namespace gpuctl::daemon

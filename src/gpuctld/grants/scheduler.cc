@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gpuctld/grants/time_slices.h"
+#include "sched/effective/kept_by_mps.h"
 #include "sched/effective/levels.h"
 
 namespace gpuctl::daemon {
@@ -71,6 +72,18 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   clients_.erase(found);
   decide_anew(now_ns);
   return removed;
+}
+
+std::optional<std::uint32_t> Scheduler::mps_percentage(std::size_t slice) const {
+  if (effective_[slice].ruler >= 0 || effective_[slice].max.count == 0) return std::nullopt;
+  std::optional<std::uint32_t> greatest;
+  for (const Gpu& gpu : devices_) {
+    const sched::CapSM device{gpu.sms};
+    const auto percentage = sched::percentage_for(sched::most_ever(nodes_, device)[slice], device);
+    if (!percentage) return std::nullopt;
+    greatest = std::max(greatest, percentage);
+  }
+  return greatest;
 }
 
 void Scheduler::set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns) {
@@ -303,7 +316,7 @@ std::vector<Scheduler::SliceUse> Scheduler::slice_use() const {
   for (const DeviceGrants& grants : grants_) {
     for (std::size_t i = 0; i < use.size(); ++i) {
       const sched::NodeDecision& node = grants.division().nodes[i];
-      use[i].granted = std::max(use[i].granted, node.given + node.headroom);
+      use[i].granted = std::max(use[i].granted, std::min(node.given + node.headroom, nodes_[i].max));
       use[i].demand = std::max(use[i].demand, node.demand);
     }
   }

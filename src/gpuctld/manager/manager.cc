@@ -68,9 +68,11 @@ Budget budget_of_all() {
 
 Result<std::unique_ptr<Manager>> Manager::create(asio::io_context& context, ManagerOptions options,
                                                  std::vector<Gpu> devices, Config config, Log log) {
+  const std::size_t there = devices.size();
   auto selected = select(std::move(devices), config.devices);
   if (!selected) return selected.error();
   if (selected->empty()) return fail("no GPU to manage");
+  options.leaves_out_gpus = selected->size() < there;
   std::uint32_t fewest = selected->front().sms;
   for (const Gpu& gpu : *selected) fewest = std::min(fewest, gpu.sms);
   sched::SliceTree tree(sched::CapSM{fewest}, options.root_uid);

@@ -32,6 +32,7 @@ struct ManagerOptions {
   std::uint32_t root_uid = 0;                ///< owner of the root slice
   std::chrono::microseconds evict_storm{0};  ///< mean time between random grants; 0: off
   std::vector<std::string> notes;            ///< shown by GetStatus
+  bool leaves_out_gpus = false;              ///< set by Manager::create: the configuration selects some GPUs alone
 };
 
 /// Connects the parts of the daemon, each of which is a class with a task of its own.
@@ -89,6 +90,7 @@ class Manager {
   Answer get_fairness(Session& session, ipc::Fields& fields);
   Answer record(Session& session, ipc::Fields& fields);
   Answer monitor(Session& session, ipc::Fields& fields);
+  Answer get_mps_percentage(Session& session, ipc::Fields& fields);
   Answer attach(Session& session, ipc::Fields& fields);
   Answer refuse_version(Session& session, std::int64_t version);
   Answer report_kernels(Session& session, ipc::Fields& fields);

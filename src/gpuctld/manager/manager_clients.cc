@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "gpuctld/clock.h"
+#include "gpuctld/host/mps.h"
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/answers.h"
 #include "gpuctld/protocol/convert.h"
@@ -18,6 +19,17 @@ namespace {
 
 /// Recorder keeps more than many programs launch in this time.
 constexpr std::chrono::milliseconds kRecordEvery{500};
+/// More than any GPU has.
+constexpr std::int64_t kMostSmsSaid = 1'000'000;
+
+/// `sms`: by device of the client. As many as the GPU has, or more, means that MPS keeps the program to nothing.
+void note_mps_sms(Client& client, const std::vector<std::int64_t>& sms, const std::vector<Gpu>& gpus) {
+  for (std::size_t i = 0; i < sms.size(); ++i) {
+    Client::Slot& slot = client.slots()[i];
+    if (slot.device >= 0 && sms[i] < gpus[static_cast<std::size_t>(slot.device)].sms)
+      slot.mps_sms = static_cast<std::uint32_t>(sms[i]);
+  }
+}
 
 }  // namespace
 
@@ -100,14 +112,34 @@ Answer Manager::record(Session& session, ipc::Fields& fields) {
   return answer;
 }
 
+/// One percentage holds for all GPUs of a program. So none is given where a GPU is not managed: nothing limits a
+/// program there.
+Answer Manager::get_mps_percentage(Session&, ipc::Fields& fields) {
+  std::string slice = fields.text("slice");
+  if (slice.empty()) slice = "/";
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  const auto& slices = scheduler_.tree().slices();
+  const auto found = slices.find(slice);
+  if (found == slices.end()) return refuse_own("NoSuchSlice", {{"path", slice}});
+  const bool mps = std::ranges::all_of(scheduler_.devices(), &Gpu::software) || mps_active();
+  std::optional<std::uint32_t> percentage;
+  if (config_.daemon.limits_by_mps && mps && !options_.leaves_out_gpus)
+    percentage = scheduler_.mps_percentage(static_cast<std::size_t>(std::distance(slices.begin(), found)));
+  return success({{"percentage", percentage ? boost::json::value(*percentage) : boost::json::value()}});
+}
+
 Answer Manager::attach(Session& session, ipc::Fields& fields) {
   std::string slice = fields.text("slice");
   if (slice.empty()) slice = "/";
   const std::vector<std::string> uuids = fields.texts("device_uuids");
   const bool resumed = fields.boolean("resumed");
   const auto version = fields.maybe_integer("stub_version", 0, std::numeric_limits<std::uint32_t>::max());
+  const std::vector<std::int64_t> mps_sms = fields.maybe_integers("mps_sms", 1, kMostSmsSaid);
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
+  if (!mps_sms.empty() && mps_sms.size() != uuids.size())
+    return invalid("mps_sms", "must have a number for each of device_uuids");
   if (version && *version != ipc::stub_version()) return refuse_version(session, *version);
   if (attached_.find(session) != nullptr) return invalid("slice", "this connection is attached already");
   if (auto may = scheduler_.tree().may_join(slice, caller(session)); !may) return refuse(may.error());
@@ -119,6 +151,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
 
   const Peer& peer = session.peer();
   auto client = Client::create({peer.pid, peer.uid, command_of(peer.pid), peer.start}, slice, std::move(*devices));
+  if (client) note_mps_sms(*client, mps_sms, scheduler_.devices());
   ipc::UniqueFd kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   Answer answer = success({{"slice", slice},
                            {"stub_bytes", ipc::kStubBytes},

@@ -50,16 +50,27 @@ const char* turns(ipc::TimeSlice found) {
 
 const std::map<std::string_view, Manager::Method>& Manager::methods() {
   static const std::map<std::string_view, Method> table{
-      {"CreateSlice", &Manager::create_slice}, {"DeleteSlice", &Manager::delete_slice},
-      {"SetSlice", &Manager::set_slice},       {"ListSlices", &Manager::list_slices},
-      {"GetSlice", &Manager::get_slice},       {"ListClients", &Manager::list_clients},
-      {"Explain", &Manager::explain},          {"GetStatus", &Manager::get_status},
-      {"ListKernels", &Manager::list_kernels}, {"Record", &Manager::record},
-      {"Monitor", &Manager::monitor},          {"Attach", &Manager::attach},
-      {"HoldMemory", &Manager::hold_memory},   {"ReportKernels", &Manager::report_kernels},
-      {"SetHint", &Manager::set_hint},         {"Kill", &Manager::kill},
-      {"ReportFault", &Manager::report_fault}, {"ForgetKernels", &Manager::forget_kernels},
-      {"GetFairness", &Manager::get_fairness}, {"TeachKernel", &Manager::teach_kernel},
+      {"CreateSlice", &Manager::create_slice},
+      {"DeleteSlice", &Manager::delete_slice},
+      {"SetSlice", &Manager::set_slice},
+      {"ListSlices", &Manager::list_slices},
+      {"GetSlice", &Manager::get_slice},
+      {"ListClients", &Manager::list_clients},
+      {"Explain", &Manager::explain},
+      {"GetStatus", &Manager::get_status},
+      {"ListKernels", &Manager::list_kernels},
+      {"Record", &Manager::record},
+      {"Monitor", &Manager::monitor},
+      {"Attach", &Manager::attach},
+      {"HoldMemory", &Manager::hold_memory},
+      {"ReportKernels", &Manager::report_kernels},
+      {"SetHint", &Manager::set_hint},
+      {"Kill", &Manager::kill},
+      {"ReportFault", &Manager::report_fault},
+      {"ForgetKernels", &Manager::forget_kernels},
+      {"GetFairness", &Manager::get_fairness},
+      {"TeachKernel", &Manager::teach_kernel},
+      {"GetMpsPercentage", &Manager::get_mps_percentage},
   };
   return table;
 }

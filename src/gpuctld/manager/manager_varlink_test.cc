@@ -94,5 +94,44 @@ TEST_F(ManagerTest, GarbageIsAnsweredOrCutOffAndHarmsNobody) {
   EXPECT_EQ(call("ListSlices").parameters.at("slices").as_array().size(), 2u);
 }
 
+/// With limits_by_mps, on the software GPU, which needs no MPS.
+struct LimitsByMps : ManagerTest {
+  LimitsByMps() {
+    stop();
+    start({}, {.daemon = {.limits_by_mps = true}});
+    create("batch", {{"max", 99}});
+  }
+  ipc::Reply attach(json::array sms) {
+    return call("Attach",
+                {{"slice", "batch"}, {"device_uuids", {kUuid}}, {"resumed", false}, {"mps_sms", std::move(sms)}});
+  }
+};
+
+TEST_F(LimitsByMps, APercentageIsToldBeforeAProgramStarts) {
+  const auto percentage = [this](const std::string& slice) {
+    return call("GetMpsPercentage", {{"slice", slice}}).parameters.at("percentage");
+  };
+  EXPECT_EQ(percentage("batch"), 74);
+  EXPECT_TRUE(percentage("/").is_null());
+  EXPECT_TRUE(percentage("").is_null()) << "the root, as for Attach";
+  EXPECT_EQ(call("GetMpsPercentage", {{"slice", "no"}}).error, "io.gpuctl.NoSuchSlice");
+  EXPECT_EQ(call("GetMpsPercentage").error, "io.gpuctl.InvalidValue");
+  stop();
+  start({});
+  EXPECT_TRUE(percentage("batch").is_null()) << "by default";
+}
+
+TEST_F(LimitsByMps, AProgramSaysToHowManySmsItIsKept) {
+  EXPECT_EQ(attach({98}).parameters.at("in_force"), "nothing");
+  EXPECT_EQ(attach({100}).parameters.at("in_force"), "max");
+  EXPECT_EQ(attach({132}).parameters.at("in_force"), "max");
+  EXPECT_EQ(attach({}).parameters.at("in_force"), "max");
+  for (const json::array& wrong : {json::array{0}, json::array{-1}, json::array{98, 98}, json::array{"98"}}) {
+    const auto refused = attach(wrong);
+    EXPECT_EQ(refused.error, "io.gpuctl.InvalidValue");
+    EXPECT_TRUE(refused.parameters.at("field").as_string().starts_with("mps_sms"));
+  }
+}
+
 }  // namespace
 }  // namespace gpuctl::daemon

@@ -28,7 +28,8 @@ inline sched::SliceTree ls_and_batch(sched::ReserveMode mode) {
 
 struct FakeProgram {
   FakeProgram(Scheduler& scheduler, const std::string& slice, std::vector<int> devices = {0})
-      : client(&scheduler.add(make(slice, std::move(devices)), 1)), stub(ipc::StubMap::map(client->memfd()).value()) {}
+      : FakeProgram(scheduler.add(make(slice, std::move(devices)), 1)) {}
+  explicit FakeProgram(Client& added) : client(&added), stub(ipc::StubMap::map(client->memfd()).value()) {}
 
   static Client make(const std::string& slice, std::vector<int> devices) {
     return std::move(Client::create({4711, 1000, "program"}, slice, std::move(devices)).value());

@@ -56,6 +56,13 @@ std::string about_versions(const boost::json::object& parameters) {
          std::to_string(theirs) + ": no limits are kept";
 }
 
+/// Whether the daemon refuses the field, which it may not know.
+bool names_mps_sms(const ipc::Reply& reply) {
+  const boost::json::value* field = reply.parameters.if_contains("field");
+  return reply.error == "io.gpuctl.InvalidValue" && field != nullptr && field->is_string() &&
+         field->get_string().starts_with("mps_sms");
+}
+
 ipc::Call hold_memory(int device, std::uint64_t bytes) {
   const auto amount =
       static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
@@ -88,10 +95,12 @@ Result<void> Client::connect_locked(bool resumed, bool* refused) {
                                 {"device_uuids", std::move(uuids)},
                                 {"resumed", resumed},
                                 {"stub_version", ipc::stub_version()}}};
+  if (!mps_sms_.empty()) call.parameters["mps_sms"] = boost::json::array(mps_sms_.begin(), mps_sms_.end());
   Result<ipc::Reply> reply = opened->call(call, kAttachTimeout);
   if (!reply) return reply.error();
   // A daemon that looks for its GPUs will answer otherwise.
   if (refused) *refused = reply->error != "io.gpuctl.NoGpu";
+  if (names_mps_sms(*reply)) mps_sms_.clear();  // an older daemon than at the start; the next try goes without
   if (reply->error == "io.gpuctl.OtherVersion") return fail(about_versions(reply->parameters));
   if (!reply->error.empty()) return fail("gpuctld: " + reply->error + ": slice '" + slice_ + "'");
   std::vector<ipc::UniqueFd> fds = opened->take_fds();
@@ -123,11 +132,26 @@ Result<void> Client::connect_locked(bool resumed, bool* refused) {
   return {};
 }
 
-void Client::start(std::vector<std::string> device_uuids) {
+std::optional<unsigned> Client::ask_mps_percentage() {
+  std::lock_guard lock(mutex_);
+  if (started_ || !descriptors_are_left()) return std::nullopt;
+  Result<ipc::Connection> opened = ipc::Connection::open(socket_, kLongestAnswer);
+  if (!opened) return std::nullopt;
+  const Result<ipc::Reply> reply =
+      opened->call({.method = "io.gpuctl.GetMpsPercentage", .parameters = {{"slice", slice_}}}, kLongestAnswer);
+  if (!reply || !reply->error.empty()) return std::nullopt;
+  ipc::Fields fields(reply->parameters);
+  const auto percentage = fields.maybe_integer("percentage", 1, 100);
+  if (!fields.ok() || !percentage) return std::nullopt;
+  return static_cast<unsigned>(*percentage);
+}
+
+void Client::start(std::vector<std::string> device_uuids, std::vector<int> mps_sms) {
   {
     std::lock_guard lock(mutex_);
     if (started_ || !wanted()) return;
     uuids_ = std::move(device_uuids);
+    mps_sms_ = std::move(mps_sms);
     const auto body = [](void* client) -> void* {
       static_cast<Client*>(client)->run();
       return nullptr;

@@ -34,11 +34,16 @@ class Client {
   /// Whether kernels of this process are to be rewritten: GPUCTL_SOCKET or GPUCTL_SLICE is set, or attach() was called.
   bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
 
-  /// Called once the driver is initialised, with the uuids of the devices the program sees, in its order. Tries to
-  /// attach at once (so that the first launch already knows its grant), and starts the thread that keeps the
-  /// connection. If the system gives no thread, or the program has no descriptors left, this process is no client,
-  /// and wanted() is false from then on.
-  void start(std::vector<std::string> device_uuids);
+  /// To which percentage of the SMs MPS is to keep a program that starts now in the slice (GetMpsPercentage); none: to
+  /// none, or no daemon said so. Before start(). Waits for the daemon for kLongestAnswer at most.
+  std::optional<unsigned> ask_mps_percentage();
+  static constexpr std::chrono::milliseconds kLongestAnswer{200};
+
+  /// Called once the driver is initialised, with the uuids of the devices the program sees, in its order. `mps_sms`: on
+  /// how many SMs of each MPS keeps it; empty: MPS was not asked to. Tries to attach at once (so that the first launch
+  /// already knows its grant), and starts the thread that keeps the connection. If the system gives no thread, or the
+  /// program has no descriptors left, this process is no client, and wanted() is false from then on.
+  void start(std::vector<std::string> device_uuids, std::vector<int> mps_sms = {});
 
   /// start() cannot be called for want of memory: this process is no client.
   void give_up() { wanted_ = false; }
@@ -124,6 +129,7 @@ class Client {
   std::string socket_;
   std::string slice_;
   std::vector<std::string> uuids_;
+  std::vector<int> mps_sms_;
   std::vector<gpuctl::ipc::StubMap> stubs_;  ///< all pages that ever were in force, since GPUs may still poll old ones
   std::unique_ptr<gpuctl::ipc::Connection> connection_;
   Targets targets_;

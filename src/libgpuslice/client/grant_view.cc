@@ -64,7 +64,7 @@ bool GrantView::by_capacity() const {
 }
 
 std::uint32_t GrantView::first_sm() const {
-  return grant() ? std::min(ipc::load(grant()->first), sms_) : 0;
+  return grant() ? std::min(ipc::load(grant()->first), gpuctl::kMaxSms) : 0;
 }
 
 }  // namespace gpuslice

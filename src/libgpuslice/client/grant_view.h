@@ -11,7 +11,8 @@ namespace gpuslice {
 
 class GrantView {
  public:
-  /// `device_index`: in the driver's order. `sms`: SMs of the device.
+  /// `device_index`: in the driver's order. `sms`: SMs of the device, as the driver says: fewer than it has where MPS
+  /// keeps the program to a part of them. Blocks of the program are on no more at once, and %smid is below that number.
   GrantView(int device_index, std::uint32_t sms) : device_index_(device_index), sms_(sms) {}
 
   int device_index() const { return device_index_; }
@@ -38,7 +39,7 @@ class GrantView {
   bool by_parts() const;
   /// Whether persistent kernels share each SM with those of other programs (ipc::kByCapacity).
   bool by_capacity() const;
-  /// The first of its SMs, for kernels that are confined by SM number.
+  /// The first of its SMs, for kernels that are confined by SM number. It may be any of the device's.
   std::uint32_t first_sm() const;
 
   /// Where the client writes its usage; null: no daemon.

@@ -22,6 +22,11 @@ constexpr std::uint32_t in_whole_groups(std::uint32_t sms, std::uint32_t device_
   return sms >= device_sms || sms < group ? sms : sms - sms % group;
 }
 
+/// Where a grant of `count` SMs from `first` on begins where a part can be made of `all` SMs alone: it ends with them.
+constexpr std::uint32_t first_within(std::uint32_t first, std::uint32_t count, std::uint32_t all) {
+  return std::min(first, all - std::min(all, count));
+}
+
 /// Groups from `begin` on, before `end`. None if these are equal.
 struct GroupRun {
   std::size_t begin = 0, end = 0;

@@ -105,6 +105,13 @@ TEST(ChooseGroups, OfAnH200AtBothEnds) {
   EXPECT_EQ(sms(124, 8), 0u) << "the last group is larger";
 }
 
+TEST(SmGroups, AGrantIsMovedWhereFewerSmsCanBeDivided) {
+  EXPECT_EQ(first_within(92, 40, 132), 92u);
+  EXPECT_EQ(first_within(92, 40, 98), 58u);
+  EXPECT_EQ(first_within(0, 40, 98), 0u);
+  EXPECT_EQ(first_within(4, 132, 98), 0u);
+}
+
 TEST(SmGroups, LessThanAGroupStaysAsItIs) {
   EXPECT_EQ(in_whole_groups(7, 132), 7u);
   EXPECT_EQ(in_whole_groups(1, 8), 1u);

@@ -8,6 +8,7 @@
 #include "libgpuslice/client/allocations.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/client/held_memory.h"
+#include "libgpuslice/client/kept_by_mps.h"
 #include "libgpuslice/client/physical_memory.h"
 #include "libgpuslice/client/told_sms.h"
 #include "libgpuslice/compile/compile_queue.h"
@@ -85,7 +86,9 @@ void start_client_if_initialised() {
     Contexts::rescue_stuck();
     return Activity::get().look();
   });
-  Client::get().start(device_uuids(count));
+  std::vector<std::string> uuids = device_uuids(count);
+  std::vector<int> mps_sms = sms_kept_by_mps(static_cast<int>(uuids.size()));
+  Client::get().start(std::move(uuids), std::move(mps_sms));
 }
 
 }  // namespace gpuslice
@@ -95,6 +98,7 @@ using namespace gpuslice;
 GPUSLICE_HOOK cuInit(unsigned flags) {
   if (!driver().cuInit) return CUDA_ERROR_NOT_INITIALIZED;
   const CUresult result = [flags] {
+    const KeptByMps kept_by_mps;
     const Stage stage("the driver's cuInit");
     return driver().cuInit(flags);
   }();

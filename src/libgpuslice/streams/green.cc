@@ -65,7 +65,9 @@ GreenContexts::Part& GreenContexts::part(GroupRun groups) {
 
 GreenContexts::Confined GreenContexts::choose(const Wanted& wanted, GroupRun& groups) {
   if (!divide()) return {.none = "the driver has no green contexts"};
-  groups = choose_groups(starts_, wanted.first, wanted.count);
+  // Under a percentage of MPS the driver may divide fewer SMs than the daemon counts places on.
+  const std::uint32_t first = first_within(wanted.first, wanted.count, starts_.back());
+  groups = choose_groups(starts_, first, wanted.count);
   const auto [begin, end] = groups;
   if (begin == end) return {.none = "no whole group of SMs is granted"};
   const std::uint32_t sms = starts_[end] - starts_[begin];

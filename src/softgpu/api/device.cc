@@ -176,7 +176,8 @@ CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, 
     if (value == nullptr || attribute <= 0 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
     *value = attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? static_cast<int>(found.number) : 0;
     for (const AttributeRow& row : kAttributes) {
-      if (row.attribute == attribute) *value = row.value == kSmCount ? static_cast<int>(found.table->sms()) : row.value;
+      if (row.attribute == attribute)
+        *value = row.value == kSmCount ? static_cast<int>(found.table->own_sms()) : row.value;
     }
     return CUDA_SUCCESS;
   });

@@ -44,6 +44,27 @@ TEST_F(ProcessApi, KernelsOfTwoProcessesShareTheSmsWhenBothFit) {
   EXPECT_EQ(wait_for(first), 0);
 }
 
+TEST_F(ProcessApi, APercentageKeepsAProcessToAPartOfTheSms) {
+  const pid_t half = client(
+      [&] {
+        int sms = 0;
+        EXPECT_CU(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+        EXPECT_EQ(sms, 2);
+        launch_wide_wait(5);
+        EXPECT_CU(cuCtxSynchronize());
+      },
+      {{"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "50"}});
+  ASSERT_TRUE(shows(half, 2));  // of five, on a GPU of 4 SMs
+  const pid_t other = client([&] {
+    launch_mark(0, 0);  // behind the three blocks that wait
+    EXPECT_CU(cuCtxSynchronize());
+  });
+  EXPECT_EQ(wait_for(other), 0);
+  EXPECT_TRUE(shows(half, 2));
+  shared_->flag = 1;
+  EXPECT_EQ(wait_for(half), 0);
+}
+
 TEST_F(ProcessApi, AKilledClientsSmsAreFree) {
   const pid_t victim = client([&] {
     launch_wide_wait(10);

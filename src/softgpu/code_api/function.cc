@@ -109,7 +109,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunct
     }
     if (best_blocks == 0) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     *block = best_threads;
-    *grid = best_blocks * static_cast<int>(function.module->device->table->sms());
+    *grid = best_blocks * static_cast<int>(function.module->device->table->own_sms());
     return CUDA_SUCCESS;
   });
 }

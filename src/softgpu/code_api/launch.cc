@@ -1,6 +1,7 @@
 // cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel.
 #include <cuda.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "softgpu/driver/driver.h"
@@ -17,7 +18,9 @@ CUresult check_cooperative(Driver& driver, Stream& stream, const KernelWork& wor
   if (capturing) return CUDA_ERROR_NOT_SUPPORTED;
   const int threads = static_cast<int>(config.blockDimX * config.blockDimY * config.blockDimZ);
   const int per_sm = blocks_per_sm(*work.function->kernel, threads, config.sharedMemBytes);
-  const int sms = std::popcount(stream.allowed_sms() & first_sms(stream.context()->device().table->sms()));
+  const Table& table = *stream.context()->device().table;
+  const int sms =
+      std::min(std::popcount(stream.allowed_sms() & first_sms(table.sms())), static_cast<int>(table.own_sms()));
   const std::uint64_t room = static_cast<std::uint64_t>(per_sm) * static_cast<std::uint64_t>(sms);
   const std::uint64_t blocks = std::uint64_t{config.gridDimX} * config.gridDimY * config.gridDimZ;
   return blocks > room ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;

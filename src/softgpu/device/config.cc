@@ -74,6 +74,8 @@ Config read_config() {
   config.devices = devices_from_env();
   config.priorities = number_from_env("SOFTGPU_PRIORITIES", 0, 1, 1) == 1;
   config.below_normal = number_from_env("CUDA_MPS_CLIENT_PRIORITY", 0, 1, 0) == 1;
+  config.percentage =
+      static_cast<std::uint32_t>(number_from_env("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", 1, 100, config.percentage));
   config.work_queues = number_from_env("SOFTGPU_WORK_QUEUES", 0, 128, config.work_queues);
   config.warp_instruction_ns =
       number_from_env("SOFTGPU_WARP_INSTRUCTION_NS", 0, 1'000'000'000, kDefaultWarpInstructionNs);

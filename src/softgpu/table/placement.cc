@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <span>
 
 #include "softgpu/table/device_limits.h"
@@ -30,9 +31,28 @@ bool goes_before(const KernelRow& a, const KernelRow& b) {
   return left != right ? left > right : a.ticket.load(kRelaxed) < b.ticket.load(kRelaxed);
 }
 
-bool may_use(const KernelRow& kernel, std::uint32_t sm) {
-  return (kernel.allowed.load(kRelaxed) >> sm & 1) != 0;
-}
+/// The SMs on which a client with ClientRow::most_sms has blocks, and whether it may come to others.
+class Reach {
+ public:
+  Reach(TableData& table, std::uint32_t client, std::uint32_t sms)
+      : most_(table.clients[client].most_sms.load(kRelaxed)) {
+    if (most_ == 0) return;
+    for (const KernelRow& kernel : rows_of(table)) {
+      if (kernel.ticket.load(kRelaxed) == 0 || kernel.client.load(kRelaxed) != client) continue;
+      for (std::uint32_t sm = 0; sm < sms; ++sm)
+        if (kernel.granted[sm].load(kRelaxed) != kernel.freed[sm].load(kRelaxed)) note(sm);
+    }
+  }
+
+  void note(std::uint32_t sm) { held_ |= std::uint64_t{1} << sm; }
+  /// It is on as many SMs as it may be.
+  bool full() const { return most_ != 0 && static_cast<std::uint32_t>(std::popcount(held_)) >= most_; }
+  std::uint64_t sms() const { return full() ? held_ : kAnySm; }
+
+ private:
+  std::uint32_t most_;
+  std::uint64_t held_ = 0;
+};
 
 bool fits(const SmUse& use, const KernelRow& kernel) {
   return use.blocks.load(kRelaxed) < kSmBlocks &&
@@ -40,11 +60,12 @@ bool fits(const SmUse& use, const KernelRow& kernel) {
          use.shared.load(kRelaxed) + kernel.shared.load(kRelaxed) <= kSmShared;
 }
 
-/// The least occupied SM that can take a block of the kernel, or kMaxSms. So a grid first spreads over all SMs.
-std::uint32_t choose_sm(const TableData& table, const KernelRow& kernel, std::uint32_t sms) {
+/// The least occupied SM of `allowed` that can take a block of the kernel, or kMaxSms. So a grid first spreads over all
+/// SMs.
+std::uint32_t choose_sm(const TableData& table, const KernelRow& kernel, std::uint64_t allowed, std::uint32_t sms) {
   std::uint32_t chosen = kMaxSms;
   for (std::uint32_t sm = 0; sm < sms; ++sm) {
-    if (!may_use(kernel, sm) || !fits(table.use[sm], kernel)) continue;
+    if ((allowed >> sm & 1) == 0 || !fits(table.use[sm], kernel)) continue;
     if (chosen == kMaxSms || table.use[sm].threads.load(kRelaxed) < table.use[chosen].threads.load(kRelaxed)) {
       chosen = sm;
     }
@@ -65,12 +86,13 @@ void occupy(SmUse& use, const KernelRow& kernel, std::uint32_t blocks) {
 }
 
 /// Places as many blocks of the kernel as fit. Returns whether it placed any.
-bool place_kernel(TableData& table, KernelRow& kernel, std::uint32_t sms) {
+bool place_kernel(TableData& table, KernelRow& kernel, Reach& reach, std::uint32_t sms) {
   const std::uint64_t left = kernel.blocks.load(kRelaxed) - placed_blocks(kernel, sms);
   std::uint64_t placed = 0;
   for (; placed < left; ++placed) {
-    const std::uint32_t sm = choose_sm(table, kernel, sms);
+    const std::uint32_t sm = choose_sm(table, kernel, kernel.allowed.load(kRelaxed) & reach.sms(), sms);
     if (sm == kMaxSms) break;
+    reach.note(sm);
     add(kernel.granted[sm], 1U);
     occupy(table.use[sm], kernel, 1);
   }
@@ -94,13 +116,16 @@ std::uint64_t place_blocks(TableData& table) {
   }
   std::sort(queue.begin(), end, [](const KernelRow* a, const KernelRow* b) { return goes_before(*a, *b); });
   std::uint64_t clients = 0;
-  std::uint64_t awaited = 0;  // SMs that a kernel further ahead waits for
+  std::uint64_t awaited = 0;                        // SMs that a kernel further ahead waits for
+  std::array<std::uint64_t, kMaxClients> by_own{};  // and those for which it holds up kernels of its client alone
   for (auto next = queue.begin(); next != end && awaited != kAnySm; ++next) {
     KernelRow& kernel = **next;
     const std::uint64_t allowed = kernel.allowed.load(kRelaxed);
-    if ((allowed & awaited) == 0 && place_kernel(table, kernel, sms))
-      clients |= std::uint64_t{1} << kernel.client.load(kRelaxed);
-    if (waiting(kernel, sms)) awaited |= allowed;
+    const std::uint32_t client = kernel.client.load(kRelaxed);
+    Reach reach(table, client, sms);
+    if ((allowed & (awaited | by_own[client])) == 0 && place_kernel(table, kernel, reach, sms))
+      clients |= std::uint64_t{1} << client;
+    if (waiting(kernel, sms)) (reach.full() ? by_own[client] : awaited) |= allowed;
   }
   return clients;
 }

@@ -18,7 +18,8 @@ std::uint64_t placed_blocks(const KernelRow& kernel, std::uint32_t sms);
 /// blocks of the former head that are placed run on, its other blocks wait.
 ///
 /// Kernels that have no SM in common (KernelRow::allowed) do not block each other: each set of kernels that share SMs
-/// has its own head.
+/// has its own head. A client whose blocks are on as many SMs as they may (ClientRow::most_sms) gets no further SM; its
+/// waiting kernels then hold up only each other.
 std::uint64_t place_blocks(TableData& table);
 
 /// One block of that kernel on that SM has finished.

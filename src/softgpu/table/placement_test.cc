@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <memory>
 
 #include "softgpu/table/device_limits.h"
@@ -98,6 +99,33 @@ TEST_F(PlacementTest, AnUrgentKernelThatDoesNotFitHoldsUpTheOthers) {
   remove_kernel(*table_, urgent);
   EXPECT_EQ(place_blocks(*table_), 4U);
   EXPECT_EQ(placed(running), 3U);
+}
+
+TEST_F(PlacementTest, AClientComesToNoMoreSmsThanItMay) {
+  table_->sms = 4;
+  table_->clients[0].most_sms = 2;
+  KernelRow& first = queue(0, 3, 1024);
+  KernelRow& second = queue(0, 5, 1024);
+  KernelRow& other = queue(1, 4, 1024);
+  const auto on = [](const KernelRow& kernel) {
+    std::uint32_t sms = 0;
+    for (std::uint32_t sm = 0; sm < 4; ++sm)
+      if (kernel.granted[sm] != kernel.freed[sm]) sms |= 1U << sm;
+    return sms;
+  };
+  EXPECT_EQ(place_blocks(*table_), 0b11U);
+  EXPECT_EQ(std::popcount(on(first) | on(second)), 2);
+  EXPECT_EQ(placed_blocks(first, 4) + placed_blocks(second, 4), 4U);
+  EXPECT_EQ(placed_blocks(other, 4), 4U);  // what waits for SMs of its own is in nobody else's way
+  // An SM that the client has left counts no more: it may come to another one.
+  for (int block = 0; block < 2; ++block) free_block(*table_, first, 0);
+  free_block(*table_, other, 3);
+  free_block(*table_, other, 3);
+  KernelRow& wide = queue(2, 1, 2048, 1024, 5);
+  place_blocks(*table_);
+  EXPECT_EQ(placed_blocks(wide, 4), 1U);
+  EXPECT_EQ(std::popcount(on(first) | on(second)), 2);
+  EXPECT_EQ(placed_blocks(second, 4), 3U);
 }
 
 TEST_F(PlacementTest, BlocksComeToAllowedSmsAlone) {

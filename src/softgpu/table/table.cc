@@ -12,6 +12,7 @@
 
 #include "softgpu/host/futex.h"
 #include "softgpu/host/process.h"
+#include "softgpu/table/device_limits.h"
 #include "softgpu/table/placement.h"
 
 namespace gpuctl::softgpu {
@@ -50,9 +51,15 @@ bool is_table(const TableData& data) {
          data.size == sizeof(TableData) && data.sms.load(kRelaxed) >= 1 && data.sms.load(kRelaxed) <= kMaxSms;
 }
 
+/// SMs come in pairs: as many pairs as it takes to have the part. 0: all.
+std::uint32_t part_of_sms(std::uint32_t percentage, std::uint32_t sms) {
+  const std::uint32_t part = round_up((sms * percentage + 99) / 100, 2);
+  return part < sms ? part : 0;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Table>> Table::open(const std::string& path, std::uint32_t sms) {
+Result<std::unique_ptr<Table>> Table::open(const std::string& path, std::uint32_t sms, std::uint32_t percentage) {
   const File file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (file.fd < 0) return file_error(path, "cannot open the SM table");
   // The flock covers only creation and joining; the kernel drops it when its holder dies.
@@ -71,11 +78,11 @@ Result<std::unique_ptr<Table>> Table::open(const std::string& path, std::uint32_
   if (create || data->magic.load(std::memory_order_acquire) == 0) create_table(*data, sms);
   std::unique_ptr<Table> table(new Table(data));
   if (!is_table(*data)) return fail(path + ": not an SM table of this version");
-  if (const Result<void> joined = table->join(sms); joined.has_error()) return joined.error();
+  if (const Result<void> joined = table->join(sms, percentage); joined.has_error()) return joined.error();
   return table;
 }
 
-Result<void> Table::join(std::uint32_t sms) {
+Result<void> Table::join(std::uint32_t sms, std::uint32_t percentage) {
   const Lock lock(*this);
   sweep_dead();
   const auto used = [](const ClientRow& row) { return row.pid.load(kRelaxed) != 0; };
@@ -86,9 +93,15 @@ Result<void> Table::join(std::uint32_t sms) {
   }
   client_ = static_cast<std::uint32_t>(row - data_->clients);
   row->start_time.store(process_start_time(static_cast<std::uint32_t>(getpid())), kRelaxed);
+  row->most_sms.store(part_of_sms(percentage, this->sms()), kRelaxed);
   row->pid.store(static_cast<std::uint32_t>(getpid()), kRelaxed);
   closed_ = false;
   return {};
+}
+
+std::uint32_t Table::own_sms() const {
+  const std::uint32_t most = data_->clients[client_].most_sms.load(kRelaxed);
+  return most == 0 ? sms() : most;
 }
 
 Table::~Table() {

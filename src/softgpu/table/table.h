@@ -25,9 +25,10 @@ struct KernelRequest {
 class Table {
  public:
   /// Maps the table, creates it if there is none (mode 0600), and registers this process as a client. `sms` is used
-  /// only if there is no other living client. Fails if the file is not a table of this version or belongs to another
-  /// user.
-  static Result<std::unique_ptr<Table>> open(const std::string& path, std::uint32_t sms);
+  /// only if there is no other living client. `percentage`: the part of the SMs, 1 to 100, on which the client's blocks
+  /// may be at once (own_sms). Fails if the file is not a table of this version or belongs to another user.
+  static Result<std::unique_ptr<Table>> open(const std::string& path, std::uint32_t sms,
+                                             std::uint32_t percentage = 100);
 
   /// Gives up the client's row and kernels.
   ~Table();
@@ -48,6 +49,8 @@ class Table {
 
   std::uint32_t sms() const { return data_->sms.load(std::memory_order_relaxed); }
   std::uint32_t client() const { return client_; }
+  /// On how many SMs, any of them, the client's blocks may be at once.
+  std::uint32_t own_sms() const;
 
   /// Puts a kernel at the end of the queue; nullptr if the table is full. Nothing is placed before place().
   KernelRow* enqueue(const KernelRequest& request);
@@ -77,7 +80,7 @@ class Table {
 
  private:
   explicit Table(TableData* data) : data_(data) {}
-  Result<void> join(std::uint32_t sms);
+  Result<void> join(std::uint32_t sms, std::uint32_t percentage);
 
   TableData* data_;
   std::uint32_t client_ = 0;

@@ -64,6 +64,17 @@ TEST_F(TableTest, SmsAreChosenAnewWhenNobodyIsLeft) {
   EXPECT_EQ(open(6)->sms(), 6U);
 }
 
+TEST_F(TableTest, AClientMayHaveAPartOfTheSmsInPairs) {
+  for (const auto& [percentage, sms] : {std::pair(100u, 12u), std::pair(99u, 12u), std::pair(75u, 10u),
+                                        std::pair(50u, 6u), std::pair(17u, 4u), std::pair(1u, 2u)}) {
+    const Result<std::unique_ptr<Table>> table = Table::open(path_, 12, percentage);
+    ASSERT_TRUE(table.has_value());
+    EXPECT_EQ((*table)->own_sms(), sms) << percentage;
+    EXPECT_EQ((*table)->sms(), 12U);
+  }
+  EXPECT_EQ(open(12)->own_sms(), 12U);  // the row is used again
+}
+
 TEST_F(TableTest, RefusesAFileThatIsNoTable) {
   std::ofstream(path_) << "something else";
   const auto table = Table::open(path_, 4);

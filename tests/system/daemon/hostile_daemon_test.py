@@ -48,11 +48,15 @@ class Page:
         os.pwrite(self.file, bytes(GRANT_BYTES - 16), GRANTS_AT + 16)
 
 
-class FakeDaemon:
-    """Answers Attach as `answer` says, which returns a reply and descriptors; keeps the times of all calls."""
+NO_SUCH_METHOD = b'{"error": "org.varlink.service.MethodNotFound", "parameters": {"method": ""}}\0'
 
-    def __init__(self, path, answer):
-        self.answer = answer
+
+class FakeDaemon:
+    """Answers Attach as `answer` says, which returns a reply and descriptors; keeps the times of these calls.
+    `percentage`: what it says to GetMpsPercentage, as an older daemon if nothing is given; None: nothing."""
+
+    def __init__(self, path, answer, percentage=NO_SUCH_METHOD):
+        self.answer, self.percentage = answer, percentage
         self.times = []
         self.kept = []
         self.listener = socket.socket(socket.AF_UNIX)
@@ -69,6 +73,9 @@ class FakeDaemon:
                 message = b""
                 while not message.endswith(b"\0"):
                     message += connection.recv(65536)
+                if b"GetMpsPercentage" in message:
+                    connection.sendall(self.percentage or b"")
+                    continue
                 self.times.append(time.monotonic())
                 reply, files = self.answer()
                 control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
@@ -169,6 +176,23 @@ class HostileDaemon(instance.SystemTest):
         # 0.2 s, doubled each time, less a random part of up to a half; a busy machine makes them only longer
         for number, pause in enumerate(pauses[:5]):
             self.assertGreater(pause, 0.1 * 2**number - 0.05, pauses)
+
+    def test_a_percentage_that_is_none(self):
+        """Nor does a program wait for one for long."""
+        page = Page()
+        answers = [
+            json.dumps({"parameters": {"percentage": p}}).encode() + b"\0" for p in (0, 101, -1, "50", 5e300, [])
+        ]
+        for percentage in (None, b"\0", b"{}\0", *answers):
+            with self.subTest(percentage):
+                self.debug.unlink(missing_ok=True)
+                self.socket.unlink(missing_ok=True)
+                daemon = FakeDaemon(self.socket, lambda: (attached(), [page.file, self.kick()]), percentage)
+                self.addCleanup(daemon.close)
+                program = self.start(instance.BUILD / "tests/random/random-kernels", "0:1")
+                self.assertEqual(program.wait(), 0, program.err())
+                self.assertIn("attached to slice s", self.debug.read_text())
+                self.assertNotIn("MPS is to keep", self.debug.read_text())
 
     def test_a_new_daemon_is_found(self):
         """A daemon that takes the place of one that refused."""

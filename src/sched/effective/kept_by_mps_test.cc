@@ -1,0 +1,166 @@
+#include "sched/effective/kept_by_mps.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "sched/bounds.h"
+#include "sched/slice_tree.h"
+
+namespace gpuctl::sched::kept_by_mps_test {
+namespace {
+
+constexpr Caller kRoot{0, {}};
+constexpr CapSM kDevice{132}, kNoCap = kUnlimitedCapSM;
+
+NodeInput slice(std::int32_t parent, std::uint32_t reserve, bool strict, std::uint32_t max = kUnlimitedCapSM.count) {
+  return {.parent = parent, .reserve = CapSM{reserve}, .strict = strict, .max = CapSM{max}};
+}
+
+/// The root, followed by `slices`, without what the caps keep.
+std::vector<NodeInput> left_of(std::vector<NodeInput> slices, const std::vector<CappedClient>& clients) {
+  slices.insert(slices.begin(), slice(-1, kDevice.count, true));
+  KeptByMps(slices, clients, kDevice).lift(slices);
+  return slices;
+}
+
+TEST(MostEver, CountsWhatIsNeverLent) {
+  NodeInput active = slice(0, 20, false);
+  active.hold = std::chrono::milliseconds(1);
+  const std::vector<NodeInput> nodes{slice(-1, 132, true), slice(0, 8, true), active, slice(0, 0, false, 99),
+                                     slice(3, 0, false, 130)};
+  EXPECT_EQ(most_ever(nodes, kDevice), (std::vector<CapSM>{CapSM{124}, CapSM{132}, CapSM{124}, CapSM{99}, CapSM{99}}));
+}
+
+/// How many SMs MPS gives: the part, rounded up to pairs.
+std::uint32_t given(std::uint32_t percentage, std::uint32_t device) {
+  const std::uint32_t part = (device * percentage + 99) / 100;
+  return std::min(part + part % 2, device);
+}
+
+TEST(PercentageFor, IsWhatHasThePairsThatFit) {
+  EXPECT_EQ(percentage_for(CapSM{99}, kDevice), 74u);
+  EXPECT_EQ(percentage_for(CapSM{40}, kDevice), 30u);
+  EXPECT_EQ(percentage_for(CapSM{4}, CapSM{8}), 50u);
+  EXPECT_EQ(percentage_for(kDevice, kDevice), std::nullopt);
+  EXPECT_EQ(percentage_for(kUnlimitedCapSM, kDevice), std::nullopt);
+  EXPECT_EQ(percentage_for(CapSM{1}, kDevice), std::nullopt) << "a pair is more";
+  EXPECT_EQ(percentage_for(CapSM{2}, CapSM{256}), std::nullopt) << "1 % is two pairs";
+  for (std::uint32_t device = 2; device <= 256; device += 2) {
+    for (std::uint32_t most = 1; most < device; ++most) {
+      const auto percentage = percentage_for(CapSM{most}, CapSM{device});
+      if (!percentage) {
+        EXPECT_TRUE(most < 2 || device > 200) << most << " of " << device;
+        continue;
+      }
+      EXPECT_LE(given(*percentage, device), most) << "of " << device;
+      EXPECT_TRUE(device > 200 || given(*percentage, device) == most - most % 2) << most << " of " << device;
+    }
+  }
+}
+
+TEST(KeptByMps, WithoutACapNothingIs) {
+  const std::vector<NodeInput> nodes{slice(-1, 132, true), slice(0, 8, true), slice(0, 0, false, 99)};
+  EXPECT_FALSE(KeptByMps(nodes, {}, kDevice).any());
+  const std::vector<CappedClient> clients{{1, kNoCap}, {2, kNoCap}, {2, kDevice}};
+  EXPECT_FALSE(KeptByMps(nodes, clients, kDevice).any());
+}
+
+TEST(KeptByMps, AMaxIfTheCapsBelowAddUpToNoMore) {
+  const auto max_with = [](const std::vector<CappedClient>& clients) {
+    return left_of({slice(0, 0, false, 99), slice(1, 0, false), slice(0, 0, false, 40)}, clients)[1].max;
+  };
+  EXPECT_EQ(max_with({{1, CapSM{98}}}), kUnlimitedCapSM);
+  EXPECT_EQ(max_with({{1, CapSM{99}}, {0, kNoCap}, {3, kNoCap}}), kUnlimitedCapSM) << "others do not matter";
+  EXPECT_EQ(max_with({{1, CapSM{50}}, {2, CapSM{49}}}), kUnlimitedCapSM);
+  EXPECT_EQ(max_with({{1, CapSM{50}}, {2, CapSM{50}}}), CapSM{99});
+  EXPECT_EQ(max_with({{1, CapSM{50}}, {2, kNoCap}}), CapSM{99});
+  EXPECT_EQ(max_with({{1, CapSM{100}}}), CapSM{99});
+  EXPECT_EQ(max_with({{3, CapSM{40}}}), CapSM{99}) << "nobody is there";
+}
+
+TEST(KeptByMps, AReserveIfTheCapsOfAllOthersLeaveIt) {
+  const auto reserve_with = [](const std::vector<CappedClient>& clients) {
+    const NodeInput node = left_of({slice(0, 34, true), slice(0, 0, false)}, clients)[1];
+    EXPECT_EQ(node.keeps_reserve(), node.reserve > CapSM{});
+    return node.reserve.count;
+  };
+  EXPECT_EQ(reserve_with({{1, kNoCap}, {2, CapSM{98}}}), 0u);
+  EXPECT_EQ(reserve_with({{1, kNoCap}, {2, CapSM{99}}}), 34u);
+  EXPECT_EQ(reserve_with({{2, CapSM{49}}, {0, CapSM{49}}}), 0u);
+  EXPECT_EQ(reserve_with({{2, CapSM{49}}, {0, kNoCap}}), 34u);
+  EXPECT_EQ(reserve_with({{1, CapSM{20}}}), 34u) << "nobody is beside it";
+}
+
+TEST(KeptByMps, AReserveOnlyWithThoseWithinIt) {
+  // Slice 2 below slice 1 has a part of its reserve; a client of slice 1 may be on all SMs.
+  const auto left =
+      left_of({slice(0, 40, true), slice(1, 10, true), slice(0, 0, false)}, {{1, kNoCap}, {2, kNoCap}, {3, CapSM{80}}});
+  EXPECT_EQ(left[1].reserve, CapSM{40});
+  EXPECT_EQ(left[2].reserve, CapSM{10});
+}
+
+/// What no client gets more of than the bounds of the whole tree allow.
+struct Crowd {
+  explicit Crowd(std::mt19937& random) {
+    const auto upto = [&](std::uint32_t most) { return std::uniform_int_distribution<std::uint32_t>(0, most)(random); };
+    std::vector<std::string> paths{"/"};
+    for (int n = 0; n < 6; ++n) {
+      const std::string& above = paths[upto(static_cast<std::uint32_t>(paths.size() - 1))];
+      const std::string path = (above == "/" ? "" : above + "/") + "s" + std::to_string(n);
+      static constexpr const char* kModes[] = {"strict", "active", "lend"};
+      SliceChange change{.reserve = upto(40), .reserve_mode = kModes[upto(2)]};
+      if (upto(1) == 0) change.max = upto(100) + 40;
+      if (tree.create(path, change, kRoot)) paths.push_back(path);
+    }
+    nodes = tree.nodes();
+    for (NodeInput& node : nodes) node.active = node.may_keep_reserve() && upto(1) == 0;
+    const std::vector<CapSM> most = most_ever(nodes, kDevice);
+    for (std::uint32_t n = upto(3) + 1; n > 0; --n) {
+      const std::uint32_t node = upto(static_cast<std::uint32_t>(nodes.size() - 1));
+      const std::uint32_t cap = most[node].count / (upto(2) + 1);
+      capped.push_back({node, upto(3) == 0 || cap == 0 ? kNoCap : CapSM{cap}});
+      asked.push_back({node, std::min(CapSM{upto(132)}, capped.back().cap)});
+    }
+  }
+
+  bool within(std::size_t inner, std::size_t outer) const {
+    for (auto n = static_cast<std::int32_t>(inner); n >= 0; n = nodes[static_cast<std::size_t>(n)].parent)
+      if (static_cast<std::size_t>(n) == outer) return true;
+    return false;
+  }
+
+  SliceTree tree{kDevice, 0};
+  std::vector<NodeInput> nodes;
+  std::vector<CappedClient> capped;
+  std::vector<ClientInput> asked;
+};
+
+TEST(KeptByMps, NobodyGetsMoreThanTheBoundsAllow) {
+  std::mt19937 random(11);
+  int lifted = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const Crowd crowd(random);
+    const KeptByMps kept(crowd.nodes, crowd.capped, kDevice);
+    lifted += kept.any();
+    std::vector<NodeInput> left = crowd.nodes;
+    kept.lift(left);
+    Allocator allocator;
+    Decision decision;
+    allocator.decide(left, crowd.asked, kDevice, 0, decision);
+    for (std::size_t n = 0; n < crowd.nodes.size(); ++n) {
+      std::uint32_t inside = 0, outside = 0;
+      for (std::size_t c = 0; c < crowd.capped.size(); ++c) {
+        const CapSM used = std::min(decision.clients[c].own, crowd.capped[c].cap);
+        (crowd.within(crowd.capped[c].node, n) ? inside : outside) += used.count;
+      }
+      EXPECT_LE(inside, crowd.nodes[n].max.count) << "round " << round << ", node " << n;
+      const CapSM reserve = n > 0 && crowd.nodes[n].keeps_reserve() ? crowd.nodes[n].reserve : CapSM{};
+      EXPECT_LE(outside + reserve.count, kDevice.count) << "round " << round << ", node " << n;
+    }
+  }
+  EXPECT_GT(lifted, 200);
+}
+
+}  // namespace
+}  // namespace gpuctl::sched::kept_by_mps_test
