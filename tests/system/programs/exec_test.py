@@ -36,8 +36,8 @@ slow = made("cuModuleGetFunction", made("cuModuleLoadData", PTX.encode()), b"slo
 for _ in range(3): call("cuLaunchKernel", slow, 20000, 1, 1, 32, 1, 1, 0, None, None, None)
 page = next(int(line.split("-")[0], 16) for line in open("/proc/self/maps") if "memfd:gpuctl-stub" in line)
 def granted(): return ctypes.c_uint32.from_address(page + CAPSM).value
+before = granted()
 if os.fork() == 0:
-    before = granted()
     while granted() != ALL_SMS: time.sleep(0.001)
     print(before, "then all", flush=True)
     os._exit(0)
