@@ -13,6 +13,7 @@
 #include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"
 #include "gpuctl/views/run_environment.h"
+#include "sched/effective/kept_by_mps.h"
 
 namespace gpuctl::cli {
 namespace {
@@ -36,6 +37,23 @@ struct Surroundings {
   bool needs_form = false;  ///< something in force needs the program's kernels to give SMs back
 };
 
+/// What the program's library will say of the devices if MPS keeps it to a percentage there: to the daemon, to join the
+/// slice as the program will. Empty: MPS does not, or the daemon is of a version that does not know.
+boost::json::array sms_by_mps(Daemon& daemon, const std::string& slice, const std::vector<ipc::Device>& devices) {
+  if (std::ranges::any_of(devices, [](const ipc::Device& d) { return d.mode == "time-sliced"; })) return {};
+  const auto reply = daemon.call("GetMpsPercentage", {{"slice", slice}});
+  if (!reply) return {};
+  ipc::Fields fields(*reply);
+  const auto percentage = fields.maybe_integer("percentage", 1, 100);
+  boost::json::array sms;
+  if (!percentage) return sms;
+  for (const ipc::Device& device : devices)
+    sms.emplace_back(sched::sms_of_percentage(static_cast<std::uint32_t>(*percentage),
+                                              sched::CapSM{static_cast<std::uint32_t>(device.sms)})
+                         .count);
+  return sms;
+}
+
 /// Asks the daemon for the path of the slice and whether we may join it, by joining it for a moment: only the daemon
 /// knows the rules.
 Outcome<Surroundings> check_slice(const Context& context, const std::string& slice) {
@@ -47,7 +65,9 @@ Outcome<Surroundings> check_slice(const Context& context, const std::string& sli
   if (!status) return status.error();
   boost::json::array uuids;
   for (const ipc::Device& device : status->devices) uuids.emplace_back(device.uuid);
-  const auto attached = daemon->call("Attach", {{"slice", slice}, {"device_uuids", uuids}, {"resumed", false}});
+  boost::json::object joining{{"slice", slice}, {"device_uuids", uuids}, {"resumed", false}};
+  if (auto sms = sms_by_mps(*daemon, slice, status->devices); !sms.empty()) joining["mps_sms"] = std::move(sms);
+  const auto attached = daemon->call("Attach", joining);
   if (!attached) return attached.error();
   const auto is_software = [](const ipc::Device& d) { return d.kind == "software"; };
   const auto is_shared = [](const ipc::Device& d) { return d.mode == "mps"; };

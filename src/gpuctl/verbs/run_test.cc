@@ -99,6 +99,17 @@ TEST_F(CmdRun, ArgumentsArriveUntouched) {
   EXPECT_EQ(daemon_.asked("Attach"), R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false})");
 }
 
+/// Then nothing is in force for the program, and it asks for no queues (choose_queues in views/run_environment.cc).
+TEST_F(CmdRun, ItJoinsTheSliceAsTheProgramWillThatMpsKeeps) {
+  daemon_.on("GetMpsPercentage", {{"percentage", 60}});
+  gpuctl({"--slice", "ls", "true"});
+  EXPECT_EQ(daemon_.asked("GetMpsPercentage"), R"({"slice":"ls"})");
+  EXPECT_EQ(daemon_.asked("Attach"), R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false,"mps_sms":[6]})");
+  daemon_.on("GetMpsPercentage", {{"percentage", nullptr}});
+  gpuctl({"--slice", "ls", "true"});
+  EXPECT_EQ(daemon_.asked("Attach"), R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false})");
+}
+
 TEST_F(CmdRun, DashDashIsTakenAwayOnce) {
   EXPECT_EQ(gpuctl({"--slice", "ls", "--", "printf", "[%s]", "--", "--help"}).out, "[--][--help]");
 }

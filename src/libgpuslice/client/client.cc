@@ -135,10 +135,10 @@ Result<void> Client::connect_locked(bool resumed, bool* refused) {
 std::optional<unsigned> Client::ask_mps_percentage() {
   std::lock_guard lock(mutex_);
   if (started_ || !descriptors_are_left()) return std::nullopt;
-  Result<ipc::Connection> opened = ipc::Connection::open(socket_, kLongestAnswer);
+  Result<ipc::Connection> opened = ipc::Connection::open(socket_, kLongestAnswer / 2);
   if (!opened) return std::nullopt;
   const Result<ipc::Reply> reply =
-      opened->call({.method = "io.gpuctl.GetMpsPercentage", .parameters = {{"slice", slice_}}}, kLongestAnswer);
+      opened->call({.method = "io.gpuctl.GetMpsPercentage", .parameters = {{"slice", slice_}}}, kLongestAnswer / 2);
   if (!reply || !reply->error.empty()) return std::nullopt;
   ipc::Fields fields(reply->parameters);
   const auto percentage = fields.maybe_integer("percentage", 1, 100);

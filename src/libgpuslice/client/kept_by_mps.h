@@ -24,7 +24,7 @@ inline std::optional<std::string> percentage_to_set(const char* own, unsigned wa
 /// While it lives the variable is set as gpuctld wants it. Then it is as it was before, so that a child of the program
 /// asks anew, for its own slice. Made around the driver's cuInit, once in a process: later ones do nothing.
 ///
-/// It waits for gpuctld for kLongestAnswer at most; without an answer nothing is set. A thread that reads the
+/// It waits for gpuctld for Client::kLongestAnswer at most; without an answer nothing is set. A thread that reads the
 /// environment meanwhile may see either value, as with any setenv.
 class KeptByMps {
  public:

@@ -30,6 +30,11 @@ std::optional<std::uint32_t> percentage_for(CapSM most, CapSM device) {
   return percentage;
 }
 
+CapSM sms_of_percentage(std::uint32_t percentage, CapSM device) {
+  const std::uint32_t part = (device.count * percentage + 99) / 100;
+  return std::min(CapSM{(part + kPair - 1) / kPair * kPair}, device);
+}
+
 KeptByMps::KeptByMps(std::span<const NodeInput> nodes, std::span<const CappedClient> clients, CapSM capacity) {
   if (std::ranges::none_of(clients, [&](const CappedClient& client) { return has_cap(client, capacity); })) return;
   std::vector<CapSM> below(nodes.size());  // the caps of the clients in each node and below it

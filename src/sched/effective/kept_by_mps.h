@@ -25,6 +25,9 @@ std::vector<CapSM> most_ever(std::span<const NodeInput> nodes, CapSM capacity);
 /// a pair, so the program has exactly the pairs that fit into `most`.
 std::optional<std::uint32_t> percentage_for(CapSM most, CapSM device);
 
+/// How many SMs of a device MPS makes of a percentage, by the same rule.
+CapSM sms_of_percentage(std::uint32_t percentage, CapSM device);
+
 /// A client that is on the device, whether or not it has demand: what it may start at any moment counts.
 struct CappedClient {
   std::uint32_t node = 0;

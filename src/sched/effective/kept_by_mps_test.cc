@@ -32,10 +32,16 @@ TEST(MostEver, CountsWhatIsNeverLent) {
   EXPECT_EQ(most_ever(nodes, kDevice), (std::vector<CapSM>{CapSM{124}, CapSM{132}, CapSM{124}, CapSM{99}, CapSM{99}}));
 }
 
-/// How many SMs MPS gives: the part, rounded up to pairs.
-std::uint32_t given(std::uint32_t percentage, std::uint32_t device) {
-  const std::uint32_t part = (device * percentage + 99) / 100;
-  return std::min(part + part % 2, device);
+TEST(SmsOfPercentage, ArePairs) {
+  const auto of = [](std::uint32_t percentage, std::uint32_t device) {
+    return sms_of_percentage(percentage, CapSM{device}).count;
+  };
+  EXPECT_EQ(of(74, 132), 98u);
+  EXPECT_EQ(of(75, 132), 100u);
+  EXPECT_EQ(of(50, 8), 4u);
+  EXPECT_EQ(of(1, 132), 2u);
+  EXPECT_EQ(of(100, 132), 132u);
+  EXPECT_EQ(of(100, 9), 9u);
 }
 
 TEST(PercentageFor, IsWhatHasThePairsThatFit) {
@@ -53,8 +59,9 @@ TEST(PercentageFor, IsWhatHasThePairsThatFit) {
         EXPECT_TRUE(most < 2 || device > 200) << most << " of " << device;
         continue;
       }
-      EXPECT_LE(given(*percentage, device), most) << "of " << device;
-      EXPECT_TRUE(device > 200 || given(*percentage, device) == most - most % 2) << most << " of " << device;
+      EXPECT_LE(sms_of_percentage(*percentage, CapSM{device}).count, most) << "of " << device;
+      EXPECT_TRUE(device > 200 || sms_of_percentage(*percentage, CapSM{device}).count == most - most % 2)
+          << most << " of " << device;
     }
   }
 }
