@@ -44,11 +44,11 @@ boost::json::array sms_by_mps(Daemon& daemon, const std::string& slice, const st
   const auto reply = daemon.call("GetMpsPercentage", {{"slice", slice}});
   if (!reply) return {};
   ipc::Fields fields(*reply);
-  const auto percentage = fields.maybe_integer("percentage", 1, 100);
+  const auto hundredths = fields.maybe_integer("hundredths", 1, sched::kAllHundredths);
   boost::json::array sms;
-  if (!percentage) return sms;
+  if (!hundredths) return sms;
   for (const ipc::Device& device : devices)
-    sms.emplace_back(sched::sms_of_percentage(static_cast<std::uint32_t>(*percentage),
+    sms.emplace_back(sched::sms_of_hundredths(static_cast<std::uint32_t>(*hundredths),
                                               sched::CapSM{static_cast<std::uint32_t>(device.sms)})
                          .count);
   return sms;

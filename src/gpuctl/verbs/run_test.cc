@@ -101,11 +101,11 @@ TEST_F(CmdRun, ArgumentsArriveUntouched) {
 
 /// Then nothing is in force for the program, and it asks for no queues (choose_queues in views/run_environment.cc).
 TEST_F(CmdRun, ItJoinsTheSliceAsTheProgramWillThatMpsKeeps) {
-  daemon_.on("GetMpsPercentage", {{"percentage", 60}});
+  daemon_.on("GetMpsPercentage", {{"hundredths", 6000}});
   gpuctl({"--slice", "ls", "true"});
   EXPECT_EQ(daemon_.asked("GetMpsPercentage"), R"({"slice":"ls"})");
   EXPECT_EQ(daemon_.asked("Attach"), R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false,"mps_sms":[6]})");
-  daemon_.on("GetMpsPercentage", {{"percentage", nullptr}});
+  daemon_.on("GetMpsPercentage", {{"hundredths", nullptr}});
   gpuctl({"--slice", "ls", "true"});
   EXPECT_EQ(daemon_.asked("Attach"), R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false})");
 }

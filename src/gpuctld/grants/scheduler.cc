@@ -74,14 +74,14 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   return removed;
 }
 
-std::optional<std::uint32_t> Scheduler::mps_percentage(std::size_t slice) const {
+std::optional<std::uint32_t> Scheduler::mps_hundredths(std::size_t slice) const {
   if (effective_[slice].ruler >= 0 || effective_[slice].max.count == 0) return std::nullopt;
   std::optional<std::uint32_t> greatest;
   for (const Gpu& gpu : devices_) {
     const sched::CapSM device{gpu.sms};
-    const auto percentage = sched::percentage_for(sched::most_ever(nodes_, device)[slice], device);
-    if (!percentage) return std::nullopt;
-    greatest = std::max(greatest, percentage);
+    const auto hundredths = sched::hundredths_for(sched::most_ever(nodes_, device)[slice], device);
+    if (!hundredths) return std::nullopt;
+    greatest = std::max(greatest, hundredths);
   }
   return greatest;
 }

@@ -89,11 +89,11 @@ class Scheduler {
   /// the removed client stays as it is.
   Client remove(Client& client, std::uint64_t now_ns);
 
-  /// With which percentage MPS keeps a program that starts in the slice to what it may ever have: the greatest that any
-  /// device needs, as it is one for all. None where it may have all of a device, while the slice is suspended, and
-  /// below a policy for jobs, which knows kernels by what they take on the whole GPU. `slice`: its index in
-  /// tree().slices().
-  std::optional<std::uint32_t> mps_percentage(std::size_t slice) const;
+  /// With which percentage, in hundredths, MPS keeps a program that starts in the slice to what it may ever have: the
+  /// greatest that any device needs, as it is one for all. None where it may have all of a device, while the slice is
+  /// suspended, and below a policy for jobs, which knows kernels by what they take on the whole GPU. `slice`: its index
+  /// in tree().slices().
+  std::optional<std::uint32_t> mps_hundredths(std::size_t slice) const;
 
   /// A hint counts within what the client's slice allows.
   void set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns);

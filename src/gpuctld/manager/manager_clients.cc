@@ -123,10 +123,10 @@ Answer Manager::get_mps_percentage(Session&, ipc::Fields& fields) {
   const auto found = slices.find(slice);
   if (found == slices.end()) return refuse_own("NoSuchSlice", {{"path", slice}});
   const bool mps = std::ranges::all_of(scheduler_.devices(), &Gpu::software) || mps_active();
-  std::optional<std::uint32_t> percentage;
+  std::optional<std::uint32_t> hundredths;
   if (config_.daemon.limits_by_mps && mps && !options_.leaves_out_gpus)
-    percentage = scheduler_.mps_percentage(static_cast<std::size_t>(std::distance(slices.begin(), found)));
-  return success({{"percentage", percentage ? boost::json::value(*percentage) : boost::json::value()}});
+    hundredths = scheduler_.mps_hundredths(static_cast<std::size_t>(std::distance(slices.begin(), found)));
+  return success({{"hundredths", hundredths ? boost::json::value(*hundredths) : boost::json::value()}});
 }
 
 Answer Manager::attach(Session& session, ipc::Fields& fields) {

@@ -108,17 +108,17 @@ struct LimitsByMps : ManagerTest {
 };
 
 TEST_F(LimitsByMps, APercentageIsToldBeforeAProgramStarts) {
-  const auto percentage = [this](const std::string& slice) {
-    return call("GetMpsPercentage", {{"slice", slice}}).parameters.at("percentage");
+  const auto hundredths = [this](const std::string& slice) {
+    return call("GetMpsPercentage", {{"slice", slice}}).parameters.at("hundredths");
   };
-  EXPECT_EQ(percentage("batch"), 74);
-  EXPECT_TRUE(percentage("/").is_null());
-  EXPECT_TRUE(percentage("").is_null()) << "the root, as for Attach";
+  EXPECT_EQ(hundredths("batch"), 7462);
+  EXPECT_TRUE(hundredths("/").is_null());
+  EXPECT_TRUE(hundredths("").is_null()) << "the root, as for Attach";
   EXPECT_EQ(call("GetMpsPercentage", {{"slice", "no"}}).error, "io.gpuctl.NoSuchSlice");
   EXPECT_EQ(call("GetMpsPercentage").error, "io.gpuctl.InvalidValue");
   stop();
   start({});
-  EXPECT_TRUE(percentage("batch").is_null()) << "by default";
+  EXPECT_TRUE(hundredths("batch").is_null()) << "by default";
 }
 
 TEST_F(LimitsByMps, AProgramSaysToHowManySmsItIsKept) {

@@ -96,7 +96,7 @@ TEST(KeptByMps, WithoutMpsItMeansNothing) {
   EXPECT_EQ(batch.in_force(), "max");
 }
 
-using Percentage = std::optional<std::uint32_t>;
+using Hundredths = std::optional<std::uint32_t>;
 
 TEST(KeptByMps, ThePercentageIsThatOfWhatASliceMayEverHave) {
   sched::SliceTree tree = limited_batch();
@@ -104,24 +104,24 @@ TEST(KeptByMps, ThePercentageIsThatOfWhatASliceMayEverHave) {
   ASSERT_TRUE(tree.create("jobs", {.max = 40, .policy = "fcfs"}, kRoot));
   const Scheduler scheduler({gpu(132)}, tree);
   const auto of = [&](const std::string& path) {
-    return scheduler.mps_percentage(
+    return scheduler.mps_hundredths(
         static_cast<std::size_t>(std::distance(tree.slices().begin(), tree.slices().find(path))));
   };
-  EXPECT_EQ(of("/"), Percentage());
-  EXPECT_EQ(of("ls"), Percentage());
-  EXPECT_EQ(of("batch"), Percentage(74));
-  EXPECT_EQ(of("batch/below"), Percentage(30));
-  EXPECT_EQ(of("jobs"), Percentage()) << "durations are those on the whole GPU";
+  EXPECT_EQ(of("/"), Hundredths());
+  EXPECT_EQ(of("ls"), Hundredths());
+  EXPECT_EQ(of("batch"), Hundredths(7462));
+  EXPECT_EQ(of("batch/below"), Hundredths(3068));
+  EXPECT_EQ(of("jobs"), Hundredths()) << "durations are those on the whole GPU";
 }
 
 TEST(KeptByMps, TheGreatestPercentageThatAnyDeviceNeeds) {
   sched::SliceTree tree = limited_batch();
   ASSERT_TRUE(tree.change("batch", {.max = 50}, kRoot));
   const std::size_t batch = 1;
-  EXPECT_EQ(Scheduler({gpu(132), gpu(100, 1)}, tree).mps_percentage(batch), Percentage(50));
-  EXPECT_EQ(Scheduler({gpu(132), gpu(40, 1)}, tree).mps_percentage(batch), Percentage()) << "one needs none";
+  EXPECT_EQ(Scheduler({gpu(132), gpu(100, 1)}, tree).mps_hundredths(batch), Hundredths(5050));
+  EXPECT_EQ(Scheduler({gpu(132), gpu(40, 1)}, tree).mps_hundredths(batch), Hundredths()) << "one needs none";
   ASSERT_TRUE(tree.change("batch", {.max = 0}, kRoot));
-  EXPECT_EQ(Scheduler({gpu(132)}, tree).mps_percentage(batch), Percentage()) << "it does not stay suspended";
+  EXPECT_EQ(Scheduler({gpu(132)}, tree).mps_hundredths(batch), Hundredths()) << "it does not stay suspended";
 }
 
 }  // namespace

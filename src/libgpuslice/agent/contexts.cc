@@ -151,6 +151,18 @@ std::vector<Context*> take_out(Which which) {
   return taken;
 }
 
+/// The agents may call the driver for most of that time. What is left after that is for a call that has begun.
+void end_own_calls_within(std::chrono::nanoseconds longest) {
+  end_own_calls_at(monotonic_ns() + static_cast<std::uint64_t>(longest.count()) * 3 / 4);
+}
+
+/// Whether launches are on the GPU whose workers read memory of this process, and would do so after its end.
+bool works(ContextState& context) {
+  // The exiting thread may have been interrupted by a signal while it held this mutex.
+  std::unique_lock lock(context.book.mutex(), std::try_to_lock);
+  return lock.owns_lock() && context.book.outstanding() > 0 && !context.agent.ended() && !context.view.takes_turns();
+}
+
 }  // namespace
 
 void Contexts::forget(CUcontext handle) {
@@ -173,15 +185,17 @@ void Contexts::forget_device(CUdevice device) {
 
 void Contexts::end_all_at_exit() {
   if (!any_managed() || g_exiting.exchange(true)) return;
-  const auto until = std::chrono::steady_clock::now() + kLongestExit;
-  // What is left after that is for a call that has begun.
-  end_own_calls_at(monotonic_ns() + std::chrono::nanoseconds(kLongestExit).count() * 3 / 4);
+  auto until = std::chrono::steady_clock::now() + kLongestExit;
+  end_own_calls_within(kLongestExit);
   Registry& all = *registry();
-  // The exiting thread may have been interrupted by a signal while it held this mutex.
-  std::unique_lock lock(all.mutex, std::defer_lock);
+  std::unique_lock lock(all.mutex, std::defer_lock);  // as above
   while (!lock.try_lock()) {
     if (std::chrono::steady_clock::now() > until) return;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  if (std::ranges::any_of(all.contexts, [](const auto& one) { return one.second && works(one.second->state()); })) {
+    until += kLongestWork;
+    end_own_calls_within(kLongestWork);
   }
   for (const auto& [handle, context] : all.contexts) {
     if (context) context->state().end();

@@ -22,10 +22,12 @@ class Contexts {
   /// Does the same for all contexts of the device.
   static void forget_device(CUdevice device);
 
-  /// The process begins to exit. From now on nothing is managed. Waits for the agents, at most kLongestExit. When this
-  /// returns, no agent begins a driver call any more. What is on the GPU still completes.
+  /// The process begins to exit. From now on nothing is managed. Waits for the agents, at most kLongestExit, and where
+  /// programs share the GPU for the process's own work there, at most kLongestWork: workers that read memory of a
+  /// process that is gone are a fault for all programs on the GPU. When this returns, no agent begins a driver call any
+  /// more. What is on the GPU still completes.
   static void end_all_at_exit();
-  static constexpr std::chrono::milliseconds kLongestExit{20};
+  static constexpr std::chrono::milliseconds kLongestExit{20}, kLongestWork{10'000};
   /// Registers end_all_at_exit() as an exit handler, so that it runs before every exit handler that the driver has
   /// registered so far.
   static void end_before_driver();

@@ -132,7 +132,7 @@ Result<void> Client::connect_locked(bool resumed, bool* refused) {
   return {};
 }
 
-std::optional<unsigned> Client::ask_mps_percentage() {
+std::optional<unsigned> Client::ask_mps_hundredths() {
   std::lock_guard lock(mutex_);
   if (started_ || !descriptors_are_left()) return std::nullopt;
   Result<ipc::Connection> opened = ipc::Connection::open(socket_, kLongestAnswer / 2);
@@ -141,9 +141,9 @@ std::optional<unsigned> Client::ask_mps_percentage() {
       opened->call({.method = "io.gpuctl.GetMpsPercentage", .parameters = {{"slice", slice_}}}, kLongestAnswer / 2);
   if (!reply || !reply->error.empty()) return std::nullopt;
   ipc::Fields fields(reply->parameters);
-  const auto percentage = fields.maybe_integer("percentage", 1, 100);
-  if (!fields.ok() || !percentage) return std::nullopt;
-  return static_cast<unsigned>(*percentage);
+  const auto hundredths = fields.maybe_integer("hundredths", 1, 10000);
+  if (!fields.ok() || !hundredths) return std::nullopt;
+  return static_cast<unsigned>(*hundredths);
 }
 
 void Client::start(std::vector<std::string> device_uuids, std::vector<int> mps_sms) {

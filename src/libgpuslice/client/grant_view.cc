@@ -43,6 +43,10 @@ bool GrantView::tells_work() const {
   return grant() && (ipc::load(grant()->flags) & ipc::kReportWork) != 0;
 }
 
+bool GrantView::takes_turns() const {
+  return grant() && ipc::load(grant()->time_slice_us) != 0;
+}
+
 std::chrono::microseconds GrantView::worker_time() const {
   if (!grant() || (ipc::load(grant()->flags) & ipc::kWorkersEnd) == 0) return {};
   const ipc::Stub* stub = Client::get().stub();

@@ -30,6 +30,8 @@ class GrantView {
   bool tells_work() const;
   /// Whether no other client is on the GPU, so that it may have all SMs.
   bool alone() const;
+  /// Whether programs take turns on the GPU, so that the driver ends what an ended process left there.
+  bool takes_turns() const;
   /// How long a worker works before it ends, so that blocks of greater priority get in; 0: until nothing is left.
   std::chrono::microseconds worker_time() const;
   /// How far ahead of the GPU a program may be with kernels that cannot be evicted because its grant is settled

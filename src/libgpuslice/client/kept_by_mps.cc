@@ -26,11 +26,11 @@ KeptByMps::KeptByMps() noexcept {
 
 bool KeptByMps::begin() {
   if (!Client::get().wanted() || g_asked.exchange(true)) return false;
-  const std::optional<unsigned> percentage = Client::get().ask_mps_percentage();
-  if (!percentage) return false;
+  const std::optional<unsigned> hundredths = Client::get().ask_mps_hundredths();
+  if (!hundredths) return false;
   g_wanted = true;
   const char* own = environment(kVariable);
-  const std::optional<std::string> text = percentage_to_set(own, *percentage);
+  const std::optional<std::string> text = percentage_to_set(own, *hundredths);
   if (!text) return false;
   if (own != nullptr) before_ = own;
   debug("MPS is to keep this program to %s %% of the SMs", text->c_str());

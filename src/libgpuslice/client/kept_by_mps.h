@@ -10,15 +10,16 @@
 
 namespace gpuslice {
 
-/// What the variable is to be; none: it stays as it is. `wanted`: in percent. `own`: what the program was started with;
+/// What the variable is to be; none: it stays as it is. `wanted`: in hundredths of a percent. `own`: what the program was started with;
 /// null: nothing. It stays if it asks for no more, or if it is no number.
 inline std::optional<std::string> percentage_to_set(const char* own, unsigned wanted) {
   if (own != nullptr) {
     char* end = nullptr;
     const double asked = std::strtod(own, &end);
-    if (end == own || *end != '\0' || !(asked > wanted)) return std::nullopt;
+    if (end == own || *end != '\0' || !(asked * 100 > wanted)) return std::nullopt;
   }
-  return std::to_string(wanted);
+  const unsigned fraction = wanted % 100;
+  return std::to_string(wanted / 100) + (fraction < 10 ? ".0" : ".") + std::to_string(fraction);
 }
 
 /// While it lives the variable is set as gpuctld wants it. Then it is as it was before, so that a child of the program

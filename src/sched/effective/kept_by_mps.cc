@@ -23,16 +23,15 @@ std::vector<CapSM> most_ever(std::span<const NodeInput> nodes, CapSM capacity) {
   return guaranteed(strict_alone, capacity);
 }
 
-std::optional<std::uint32_t> percentage_for(CapSM most, CapSM device) {
-  if (most >= device) return std::nullopt;
-  const std::uint32_t pairs = most.count - most.count % kPair, percentage = 100 * pairs / device.count;
-  if (percentage == 0) return std::nullopt;
-  return percentage;
+std::optional<std::uint32_t> hundredths_for(CapSM most, CapSM device) {
+  if (most >= device || most.count < kPair) return std::nullopt;
+  const std::uint32_t pairs = most.count - most.count % kPair;
+  return kAllHundredths * (2 * pairs + 1) / (2 * device.count);
 }
 
-CapSM sms_of_percentage(std::uint32_t percentage, CapSM device) {
-  const std::uint32_t part = (device.count * percentage + 99) / 100;
-  return std::min(CapSM{(part + kPair - 1) / kPair * kPair}, device);
+CapSM sms_of_hundredths(std::uint32_t hundredths, CapSM device) {
+  const std::uint32_t part = device.count * std::min(hundredths, kAllHundredths) / kAllHundredths;
+  return part == device.count ? device : CapSM{std::max(part - part % kPair, kPair)};
 }
 
 KeptByMps::KeptByMps(std::span<const NodeInput> nodes, std::span<const CappedClient> clients, CapSM capacity) {

@@ -17,16 +17,18 @@ namespace gpuctl::sched {
 /// are lent at times do not count, unlike in guaranteed(). At least 1.
 std::vector<CapSM> most_ever(std::span<const NodeInput> nodes, CapSM capacity);
 
-/// The percentage with which MPS keeps a program to no more than `most` of a device's SMs; none if it may have all, or
-/// if no percentage keeps to that.
-///
-/// MPS rounds a percentage up to what the hardware can divide, which is pairs of SMs here. So the percentage is that of
-/// `most` rounded down to pairs, in whole percents, rounded down too. On a device of up to 200 SMs a percent is at most
-/// a pair, so the program has exactly the pairs that fit into `most`.
-std::optional<std::uint32_t> percentage_for(CapSM most, CapSM device);
+/// A whole device, in hundredths of a percent.
+inline constexpr std::uint32_t kAllHundredths = 10'000;
 
-/// How many SMs of a device MPS makes of a percentage, by the same rule.
-CapSM sms_of_percentage(std::uint32_t percentage, CapSM device);
+/// The percentage with which MPS keeps a program to no more than `most` of a device's SMs, in hundredths; none if it may
+/// have all, or less than a pair.
+///
+/// MPS rounds down to pairs of SMs (seen on an H100: of 132 SMs 74 % are 96, 74.5 % and 75 % are 98). So the percentage
+/// is half an SM more than that of the pairs that fit into `most`, and the program has exactly these.
+std::optional<std::uint32_t> hundredths_for(CapSM most, CapSM device);
+
+/// How many SMs of a device MPS makes of a percentage, by the same rule; at least a pair.
+CapSM sms_of_hundredths(std::uint32_t hundredths, CapSM device);
 
 /// A client that is on the device, whether or not it has demand: what it may start at any moment counts.
 struct CappedClient {

@@ -32,36 +32,29 @@ TEST(MostEver, CountsWhatIsNeverLent) {
   EXPECT_EQ(most_ever(nodes, kDevice), (std::vector<CapSM>{CapSM{124}, CapSM{132}, CapSM{124}, CapSM{99}, CapSM{99}}));
 }
 
-TEST(SmsOfPercentage, ArePairs) {
-  const auto of = [](std::uint32_t percentage, std::uint32_t device) {
-    return sms_of_percentage(percentage, CapSM{device}).count;
+TEST(SmsOfHundredths, ArePairs) {
+  const auto of = [](std::uint32_t hundredths, std::uint32_t device) {
+    return sms_of_hundredths(hundredths, CapSM{device}).count;
   };
-  EXPECT_EQ(of(74, 132), 98u);
-  EXPECT_EQ(of(75, 132), 100u);
-  EXPECT_EQ(of(50, 8), 4u);
+  EXPECT_EQ(of(7400, 132), 96u);  // these three were seen on an H100
+  EXPECT_EQ(of(7450, 132), 98u);
+  EXPECT_EQ(of(7500, 132), 98u);
+  EXPECT_EQ(of(5000, 8), 4u);
   EXPECT_EQ(of(1, 132), 2u);
-  EXPECT_EQ(of(100, 132), 132u);
-  EXPECT_EQ(of(100, 9), 9u);
+  EXPECT_EQ(of(10000, 132), 132u);
+  EXPECT_EQ(of(10000, 9), 9u);
 }
 
-TEST(PercentageFor, IsWhatHasThePairsThatFit) {
-  EXPECT_EQ(percentage_for(CapSM{99}, kDevice), 74u);
-  EXPECT_EQ(percentage_for(CapSM{40}, kDevice), 30u);
-  EXPECT_EQ(percentage_for(CapSM{4}, CapSM{8}), 50u);
-  EXPECT_EQ(percentage_for(kDevice, kDevice), std::nullopt);
-  EXPECT_EQ(percentage_for(kUnlimitedCapSM, kDevice), std::nullopt);
-  EXPECT_EQ(percentage_for(CapSM{1}, kDevice), std::nullopt) << "a pair is more";
-  EXPECT_EQ(percentage_for(CapSM{2}, CapSM{256}), std::nullopt) << "1 % is two pairs";
-  for (std::uint32_t device = 2; device <= 256; device += 2) {
-    for (std::uint32_t most = 1; most < device; ++most) {
-      const auto percentage = percentage_for(CapSM{most}, CapSM{device});
-      if (!percentage) {
-        EXPECT_TRUE(most < 2 || device > 200) << most << " of " << device;
-        continue;
-      }
-      EXPECT_LE(sms_of_percentage(*percentage, CapSM{device}).count, most) << "of " << device;
-      EXPECT_TRUE(device > 200 || sms_of_percentage(*percentage, CapSM{device}).count == most - most % 2)
-          << most << " of " << device;
+TEST(HundredthsFor, IsWhatHasThePairsThatFit) {
+  EXPECT_EQ(hundredths_for(CapSM{99}, kDevice), 7462u);
+  EXPECT_EQ(hundredths_for(CapSM{4}, CapSM{8}), 5625u);
+  EXPECT_EQ(hundredths_for(kDevice, kDevice), std::nullopt);
+  EXPECT_EQ(hundredths_for(kUnlimitedCapSM, kDevice), std::nullopt);
+  EXPECT_EQ(hundredths_for(CapSM{1}, kDevice), std::nullopt) << "a pair is more";
+  for (std::uint32_t device = 2; device <= 256; ++device) {
+    for (std::uint32_t most = 2; most < device; ++most) {
+      const std::uint32_t hundredths = hundredths_for(CapSM{most}, CapSM{device}).value();
+      EXPECT_EQ(sms_of_hundredths(hundredths, CapSM{device}).count, most - most % 2) << most << " of " << device;
     }
   }
 }

@@ -31,6 +31,14 @@ std::uint64_t number_from_env(const char* name, std::uint64_t least, std::uint64
   return text == nullptr ? otherwise : number(text, {least, most}).value_or(otherwise);
 }
 
+/// In percent; 100 without a number.
+double percentage_from_env() {
+  const char* text = std::getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+  char* end = nullptr;
+  const double value = text == nullptr ? 0 : std::strtod(text, &end);
+  return end != text && end != nullptr && *end == '\0' && value > 0 && value < 100 ? value : 100;
+}
+
 /// The number for each device from a comma-separated list; the last one also applies to all further devices.
 std::vector<std::uint64_t> numbers_from_env(const char* name, Bounds bounds, std::uint64_t otherwise,
                                             std::size_t count) {
@@ -74,8 +82,7 @@ Config read_config() {
   config.devices = devices_from_env();
   config.priorities = number_from_env("SOFTGPU_PRIORITIES", 0, 1, 1) == 1;
   config.below_normal = number_from_env("CUDA_MPS_CLIENT_PRIORITY", 0, 1, 0) == 1;
-  config.percentage =
-      static_cast<std::uint32_t>(number_from_env("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", 1, 100, config.percentage));
+  config.percentage = percentage_from_env();
   config.work_queues = number_from_env("SOFTGPU_WORK_QUEUES", 0, 128, config.work_queues);
   config.warp_instruction_ns =
       number_from_env("SOFTGPU_WARP_INSTRUCTION_NS", 0, 1'000'000'000, kDefaultWarpInstructionNs);

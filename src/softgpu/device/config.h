@@ -19,7 +19,7 @@ struct Config {
   std::vector<DeviceConfig> devices;  ///< SOFTGPU_DEVICES of them, by their numbers on the machine
   bool priorities = true;             ///< SOFTGPU_PRIORITIES: this process's kernels are placed by priority
   bool below_normal = false;          ///< CUDA_MPS_CLIENT_PRIORITY=1: they go after those of normal clients
-  std::uint32_t percentage = 100;     ///< CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, 1 to 100: of each device's SMs
+  double percentage = 100;            ///< CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, up to 100: of each device's SMs
   std::size_t work_queues = 0;  ///< SOFTGPU_WORK_QUEUES of a process (contexts/work_queue.h); 0: one for each stream
   std::uint64_t warp_instruction_ns;  ///< SOFTGPU_WARP_INSTRUCTION_NS, see pacing.h
   std::string compile_until;          ///< SOFTGPU_COMPILE_UNTIL: compiling a PTX text lasts until this file exists

@@ -51,15 +51,15 @@ bool is_table(const TableData& data) {
          data.size == sizeof(TableData) && data.sms.load(kRelaxed) >= 1 && data.sms.load(kRelaxed) <= kMaxSms;
 }
 
-/// SMs come in pairs: as many pairs as it takes to have the part. 0: all.
-std::uint32_t part_of_sms(std::uint32_t percentage, std::uint32_t sms) {
-  const std::uint32_t part = round_up((sms * percentage + 99) / 100, 2);
-  return part < sms ? part : 0;
+/// The pairs of SMs that are in the part, at least one. 0: all SMs.
+std::uint32_t part_of_sms(double percentage, std::uint32_t sms) {
+  const auto part = static_cast<std::uint32_t>(sms * percentage / 100);
+  return part < sms ? std::max(part - part % 2, 2u) : 0;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Table>> Table::open(const std::string& path, std::uint32_t sms, std::uint32_t percentage) {
+Result<std::unique_ptr<Table>> Table::open(const std::string& path, std::uint32_t sms, double percentage) {
   const File file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (file.fd < 0) return file_error(path, "cannot open the SM table");
   // The flock covers only creation and joining; the kernel drops it when its holder dies.
@@ -82,7 +82,7 @@ Result<std::unique_ptr<Table>> Table::open(const std::string& path, std::uint32_
   return table;
 }
 
-Result<void> Table::join(std::uint32_t sms, std::uint32_t percentage) {
+Result<void> Table::join(std::uint32_t sms, double percentage) {
   const Lock lock(*this);
   sweep_dead();
   const auto used = [](const ClientRow& row) { return row.pid.load(kRelaxed) != 0; };

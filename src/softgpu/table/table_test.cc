@@ -65,8 +65,8 @@ TEST_F(TableTest, SmsAreChosenAnewWhenNobodyIsLeft) {
 }
 
 TEST_F(TableTest, AClientMayHaveAPartOfTheSmsInPairs) {
-  for (const auto& [percentage, sms] : {std::pair(100u, 12u), std::pair(99u, 12u), std::pair(75u, 10u),
-                                        std::pair(50u, 6u), std::pair(17u, 4u), std::pair(1u, 2u)}) {
+  for (const auto& [percentage, sms] : {std::pair(100.0, 12u), std::pair(99.0, 10u), std::pair(75.0, 8u),
+                                        std::pair(54.16, 6u), std::pair(17.0, 2u), std::pair(1.0, 2u)}) {
     const Result<std::unique_ptr<Table>> table = Table::open(path_, 12, percentage);
     ASSERT_TRUE(table.has_value());
     EXPECT_EQ((*table)->own_sms(), sms) << percentage;
