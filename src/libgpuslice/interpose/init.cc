@@ -11,6 +11,7 @@
 #include "libgpuslice/client/physical_memory.h"
 #include "libgpuslice/client/told_sms.h"
 #include "libgpuslice/compile/compile_queue.h"
+#include "libgpuslice/context/stream_levels.h"
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/stage.h"
@@ -54,6 +55,7 @@ void start_over_in_child() {
   Client::get().forget_after_fork();
   Activity::get().forget_after_fork();
   StreamPriorities::get().forget_after_fork();
+  StreamLevels::get().forget_after_fork();
   forget_open_lanes_after_fork();
   forget_series_after_fork();
   Kernels::get().forget_after_fork();

@@ -5,6 +5,7 @@
 
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
+#include "libgpuslice/context/stream_levels.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/driver/driver.h"
@@ -112,6 +113,7 @@ GPUSLICE_HOOK cuStreamDestroy_v2(CUstream stream) {
     join_before(stream);
     for (Context* context : Contexts::all()) context->stream_destroyed(stream);
     StreamPriorities::get().destroyed(stream);
+    StreamLevels::get().destroyed(stream);
     WaitingStreams::get().destroyed(stream);
     return driver().cuStreamDestroy_v2(stream);
   });
