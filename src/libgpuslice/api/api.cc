@@ -4,10 +4,10 @@
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/api/by_hand.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/context/stream_levels.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/nothrow.h"
 #include "libgpuslice/interpose/hooks.h"
+#include "libgpuslice/turns/stream_levels.h"
 
 using gpuslice::Client;
 using gpuslice::nothrow;

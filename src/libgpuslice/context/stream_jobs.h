@@ -11,8 +11,8 @@
 #include "libgpuslice/book/launch_book.h"
 #include "libgpuslice/client/grant_view.h"
 #include "libgpuslice/context/opaque_work.h"
-#include "libgpuslice/context/stream_levels.h"
-#include "libgpuslice/context/stream_turns.h"
+#include "libgpuslice/turns/stream_levels.h"
+#include "libgpuslice/turns/stream_turns.h"
 
 namespace gpuslice {
 

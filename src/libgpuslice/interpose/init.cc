@@ -11,7 +11,6 @@
 #include "libgpuslice/client/physical_memory.h"
 #include "libgpuslice/client/told_sms.h"
 #include "libgpuslice/compile/compile_queue.h"
-#include "libgpuslice/context/stream_levels.h"
 #include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/stage.h"
@@ -23,6 +22,7 @@
 #include "libgpuslice/streams/stream_priority.h"
 #include "libgpuslice/streams/waiting_streams.h"
 #include "libgpuslice/timeslice/channels.h"
+#include "libgpuslice/turns/stream_levels.h"
 
 namespace gpuslice {
 

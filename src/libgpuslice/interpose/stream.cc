@@ -5,7 +5,6 @@
 
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/context/stream_levels.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/driver/driver.h"
@@ -14,6 +13,7 @@
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/stream_priority.h"
 #include "libgpuslice/streams/waiting_streams.h"
+#include "libgpuslice/turns/stream_levels.h"
 
 namespace gpuslice {
 

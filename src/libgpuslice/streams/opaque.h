@@ -2,7 +2,7 @@
 // the next launch starts.
 //
 // - A client that is granted nothing starts nothing: the launching thread waits. So does a stream that is held while
-//   other streams of the program have their turn (context/stream_turns.h).
+//   other streams of the program have their turn (turns/stream_turns.h).
 // - A client that is granted a part of the GPU launches in a stream of a green context with about that many SMs
 //   (green.h). An event each way, about 0.5 us, keeps the launch in order with the program's own stream. Consecutive
 //   launches do without these events (joining.h). The daemon says which part (Grant::first), so that two such clients

@@ -1,4 +1,4 @@
-#include "libgpuslice/context/stream_turns.h"
+#include "libgpuslice/turns/stream_turns.h"
 
 namespace gpuslice {
 

@@ -1,4 +1,4 @@
-#include "libgpuslice/context/stream_levels.h"
+#include "libgpuslice/turns/stream_levels.h"
 
 #include <algorithm>
 #include <new>
