@@ -194,6 +194,14 @@ std::string_view JobQueue::state(const Client::Slot& slot) const {
   return furthest;
 }
 
+std::vector<ipc::StreamJob> stream_jobs(const Client::Slot& slot) {
+  std::vector<ipc::StreamJob> jobs;
+  for (const ClientJob& job : slot.stream_jobs)
+    if (slot.queue != nullptr && job.id != 0)
+      jobs.push_back({.stream = job.stream, .priority = job.level, .state = std::string(slot.queue->state(job))});
+  return jobs;
+}
+
 std::string_view job_state(const Client::Slot& slot) {
   return slot.queue == nullptr ? "" : slot.queue->state(slot);
 }

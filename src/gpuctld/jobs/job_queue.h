@@ -104,6 +104,8 @@ class JobQueue {
   std::uint64_t again_ns_ = UINT64_MAX;
 };
 
+/// The slot's streams that are jobs.
+std::vector<ipc::StreamJob> stream_jobs(const Client::Slot& slot);
 /// state() of the slot's queue; "" if it takes no turns.
 std::string_view job_state(const Client::Slot& slot);
 /// The state on the last of the client's devices that has one.

@@ -35,6 +35,13 @@ class StreamJobs(instance.SystemTest):
         self.wait_for_sms(shell, ALL)
         shell.do("launch", 1, *slice_shell.LONG)
         self.wait_for_sms(shell, set(), ALL)
+        self.assertEqual(
+            sorted((job["stream"], job["priority"], job["state"]) for job in self.usage("s", shell.pid)["streams"]),
+            [(1, 0, "evicted"), (2, 5, "running")],
+        )
+        self.assertIn("running (stream 2)", self.gpuctl("show", "s").stdout)
+        explained = self.gpuctl("explain", shell.pid).stdout
+        self.assertIn("stream 1 on GPU 0: evicted, priority 0 in its program\n", explained)
         self.gpuctl("set", "/", "policy=share")  # the change takes effect in the middle of both kernels
         self.wait_for_sms(shell, {0, 1, 2, 3}, {4, 5, 6, 7})
         shell.finish(0, 1)
