@@ -20,10 +20,11 @@ BOOST_DESCRIBE_STRUCT(Slice, (), (path,
   effective_reserve, effective_reserve_mode, effective_max, effective_priority, effective_memory_max))
 #undef GPUCTL_FIELD
 BOOST_DESCRIBE_STRUCT(Device, (), (index, name, uuid, kind, sms, memory_bytes, mode))
+BOOST_DESCRIBE_STRUCT(StreamJob, (), (stream, priority, state))
 BOOST_DESCRIBE_STRUCT(ClientUsage, (), (device, granted, demand, holding, outstanding, launches, block_tasks,
   evictions, evict_us_last, evict_us_mean, evict_us_max, busy_us, memory, in_force, shared_sms, sms_told, mps_sms,
   priority_rank, priorities, worker_time_us, time_slice, time_slice_us, channel_groups, latency_us_last,
-  latency_us_log2, evict_us_log2))
+  latency_us_log2, evict_us_log2, streams))
 BOOST_DESCRIBE_STRUCT(Client, (), (pid, uid, command, slice, state, usage))
 BOOST_DESCRIBE_STRUCT(Kernel, (), (name, module, form, reason, launches, registers, registers_original, per_sm,
   block_task_ns))
@@ -139,6 +140,7 @@ void read_members(Fields& fields, T& value) {
   }
 GPUCTL_CODEC(Slice)
 GPUCTL_CODEC(Device)
+GPUCTL_CODEC(StreamJob)
 GPUCTL_CODEC(ClientUsage)
 GPUCTL_CODEC(Client)
 GPUCTL_CODEC(Kernel)

@@ -120,9 +120,10 @@ std::set<std::string> types_of(const boost::json::value& value) {
   for (const auto& item : value.get_array())
     for (const std::string& type : types_of(item)) lists.insert("[]" + type);
   // Objects in arrays are of a named type, checked by that type's own test.
-  return lists.empty() ? std::set<std::string>{"[]Slice",       "[]Client",   "[]Device",       "[]ClientUsage",
-                                               "[]KernelPoint", "[]Fairness", "[]ProfileInput", "[]ProfilePoint"}
-                       : lists;
+  return lists.empty()
+             ? std::set<std::string>{"[]Slice",    "[]Client",       "[]Device",       "[]ClientUsage", "[]KernelPoint",
+                                     "[]Fairness", "[]ProfileInput", "[]ProfilePoint", "[]StreamJob"}
+             : lists;
 }
 
 void expect_same_fields(boost::json::object object, const FieldTypes& types, const std::string& what) {
@@ -183,6 +184,7 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   ClientUsage usage;
   usage.latency_us_log2 = usage.evict_us_log2 = {1};
   expect_same_fields(to_json(usage), i.types.at("ClientUsage"), "ClientUsage");
+  expect_same_fields(to_json(StreamJob{}), i.types.at("StreamJob"), "StreamJob");
   expect_same_fields(to_json(Client{}), i.types.at("Client"), "Client");
   expect_same_fields(to_json(Kernel{}), i.types.at("Kernel"), "Kernel");
   expect_same_fields(to_json(KernelPoint{}), i.types.at("KernelPoint"), "KernelPoint");

@@ -64,6 +64,12 @@ inline Record& record_at(Stub& stub, std::uint32_t number) noexcept {
   return reinterpret_cast<Record*>(reinterpret_cast<std::byte*>(&stub) + kRecordsOffset)[number % kRecords];
 }
 
+/// The head of the stream at a place (kStreamPlaces) of a device, which is below kMaxDevices.
+inline Head& stream_head(Stub& stub, std::size_t device, std::uint32_t place) noexcept {
+  return reinterpret_cast<Head*>(reinterpret_cast<std::byte*>(&stub) +
+                                 kClientWordsOffset)[device * kStreamPlaces + place];
+}
+
 /// Sleeps while `word` holds `expected`, at most for `timeout` (negative: no limit). True when woken or when the word
 /// differs already; false on timeout. It may wake without reason, or on a signal: check the word again.
 bool futex_wait(const std::uint32_t& word, std::uint32_t expected, std::chrono::nanoseconds timeout) noexcept;

@@ -51,6 +51,25 @@ struct Record {
   unsigned runs;                ///< how often the block ran: counted, so that a block that runs twice is seen
 };
 
+/// wait_for(word): waits until *word is not 0.
+inline constexpr char kWaitForPtx[] = R"(.version 6.4
+.target sm_75
+.address_size 64
+.visible .entry wait_for(.param .u64 word_param)
+{
+  .reg .pred %p;
+  .reg .u32 %r1;
+  .reg .u64 %rd1;
+  ld.param.u64 %rd1, [word_param];
+  cvta.to.global.u64 %rd1, %rd1;
+AGAIN:
+  ld.volatile.global.u32 %r1, [%rd1];
+  setp.eq.u32 %p, %r1, 0;
+  @%p bra AGAIN;
+  ret;
+}
+)";
+
 /// record(records, over, iterations): each block notes when and where it runs, then is busy for `iterations` steps, or
 /// not at all once *over is not 0: so a grid as large as wanted can be ended. The notes may be copied while it runs.
 inline constexpr char kRecordPtx[] = R"(.version 6.4

@@ -1,10 +1,12 @@
 #include "gpuctl/views/top_screen.h"
+#include "gpuctl/views/kernel_lines.h"
 
 #include <algorithm>
 
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
 #include "gpuctl/views/fairness_lines.h"
+#include "gpuctl/views/kernel_lines.h"
 #include "gpuctl/views/slice_rows.h"
 #include "gpuctl/views/top_model.h"
 
@@ -124,7 +126,7 @@ Table clients_table(const TopModel& model) {
     if (const ipc::ClientUsage* u = row.usage) {
       const bool evicted = u->evictions != 0;
       for (const std::string& cell :
-           {std::to_string(u->device), printable(c.state), std::to_string(u->granted), std::to_string(u->holding),
+           {std::to_string(u->device), state_text(c, *u), std::to_string(u->granted), std::to_string(u->holding),
             rate(row.launches_per_s), rate(row.evictions_per_s), evicted ? format_us(u->evict_us_mean) : "-",
             evicted ? format_us(u->evict_us_last) : "-", time(row.latency_us_p50), time(row.latency_us_p99)})
         cells.push_back(cell);

@@ -16,11 +16,7 @@ std::uint16_t bounded(std::uint16_t number, std::uint16_t most) {
   return std::clamp<std::uint16_t>(number, 1, most);
 }
 
-}  // namespace
-
-std::optional<ipc::Head> Client::head(std::size_t index, std::uint64_t now_ns) const {
-  if (slots_[index].faulted || silent()) return std::nullopt;
-  const ipc::Head& shared = stub_->head[index];
+std::optional<ipc::Head> read_head(const ipc::Head& shared, std::uint64_t now_ns) {
   for (int i = 0; i < kTries; ++i) {
     const std::uint32_t version = ipc::load(shared.version);
     ipc::Head copy{};
@@ -35,11 +31,33 @@ std::optional<ipc::Head> Client::head(std::size_t index, std::uint64_t now_ns) c
     copy.input_kib = ipc::load(shared.input_kib);
     copy.task_ns = std::min(ipc::load(shared.task_ns), kLongestTaskNs);
     copy.original = ipc::load(shared.original) == 1 ? 1 : 0;
+    copy.level = ipc::load(shared.level);
+    copy.begun = ipc::load(shared.begun) == 1 ? 1 : 0;
+    copy.stream = ipc::load(shared.stream);
     if (version % 2 != 0 || ipc::load(shared.version) != version) continue;
     if (copy.launch == 0) return std::nullopt;
     return copy;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ipc::Head> Client::head(std::size_t index, std::uint64_t now_ns) const {
+  if (slots_[index].faulted || silent()) return std::nullopt;
+  return read_head(stub_->head[index], now_ns);
+}
+
+std::optional<ipc::Head> Client::stream_head(std::size_t index, std::uint32_t place, std::uint64_t now_ns) const {
+  if (slots_[index].faulted || silent()) return std::nullopt;
+  return read_head(ipc::stream_head(*stub_.get(), index, place), now_ns);
+}
+
+bool Client::reports_streams(std::size_t index) const {
+  if (slots_[index].faulted || silent()) return false;
+  for (std::uint32_t place = 0; place < ipc::kStreamPlaces; ++place)
+    if (ipc::load(ipc::stream_head(*stub_.get(), index, place).launch) != 0) return true;
+  return false;
 }
 
 void Client::take_records(std::vector<ipc::Record>& records) {

@@ -21,6 +21,7 @@ void release(Client& client, std::size_t index, std::uint32_t wanted_jobs) {
   Client::Slot& slot = client.slots()[index];
   slot.queue = nullptr;
   slot.job = {};
+  slot.stream_jobs = {};
   slot.admitted = ipc::kUnlimited;
   slot.spread = 0;
   slot.wanted_jobs = wanted_jobs;
@@ -41,7 +42,8 @@ struct Ruled {
   /// Whether the GPU's own priorities do what the policy asks for when the programs run on it together. Then no kernel
   /// has to give SMs back: blocks of the job that comes first get in between those of the others.
   bool left_to_gpu(const std::string& policy) const {
-    if (levels.size() != members.size() || in_force) return false;
+    // The order of a program's own streams is not in these levels.
+    if (levels.size() != members.size() || in_force || sched::schedules_streams(policy)) return false;
     std::uint32_t free_from = 0;  // by the levels of a GPU that has ipc::kBandsApart
     for (const auto& [priority, band] : levels) {
       if (band.rank * ipc::kBandsApart / band.count < free_from) return false;

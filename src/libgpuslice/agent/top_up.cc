@@ -35,13 +35,15 @@ std::vector<TopUps::Order> TopUps::plan() {
 }
 
 void TopUps::plan_for(Launch& head, std::uint32_t allowed, std::uint64_t now, std::vector<Order>& orders) {
-  const HostSlot& host = context_.book.host(head);
+  HostSlot& host = context_.book.host(head);
   if (!head.issued.load(std::memory_order_acquire) || head.failed || ipc::load(host.done)) return;
   Growth& growth = head.growth;
   const std::uint64_t capacity = std::uint64_t{gpuctl::range_size(allowed)} * head.per_sm;
   const std::uint32_t claimed = std::min(ipc::load(host.progress), head.args.total);
   const std::uint64_t chunks = (std::uint64_t{head.args.total - claimed} + head.chunk - 1) / head.chunk;
   const std::uint64_t target = std::min(capacity, chunks);
+  // Its holder was told to work for want of a stream for workers. While nothing is allowed it rests all the same.
+  if (capacity == 0 && ipc::load(host.lone)) ipc::store(host.lone, 0u);
   const std::uint32_t allowed_before = growth.tries.allow(allowed);
   wanted_ |= returns_.look(head, allowed_before, allowed, target);
   // The daemon has just been told of this launch and may grant something at any moment.

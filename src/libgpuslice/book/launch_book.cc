@@ -20,6 +20,7 @@ Stream& LaunchBook::stream_of(CUstream handle) {
   std::unique_ptr<Stream>& stream = streams_[stream_key(handle)];
   if (!stream) {
     stream = std::make_unique<Stream>();
+    stream->key = stream_key(handle);
     stream->handle = handle;
   }
   return *stream;
@@ -44,7 +45,10 @@ std::optional<std::vector<std::uint32_t>> LaunchBook::take_slots(const Stream& s
 
 void LaunchBook::add(Stream& stream, std::unique_ptr<Launch> owned) {
   owned->number = next_number();
-  if (stream.outstanding.empty()) active_.push_back(&stream);
+  if (stream.outstanding.empty()) {
+    active_.push_back(&stream);
+    stream.held = false;
+  }
   stream.queued += owned->graph.counts;
   stream.outstanding.push_back(std::move(owned));
   ++outstanding_;

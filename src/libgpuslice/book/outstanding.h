@@ -14,6 +14,7 @@
 #include "libgpuslice/book/sent_workers.h"
 #include "libgpuslice/book/top_up_tries.h"
 #include "libgpuslice/book/work_time.h"
+#include "libgpuslice/driver/stream_key.h"
 #include "libgpuslice/kernels/kernels.h"
 #include "ptx/persistent_abi.h"
 
@@ -54,6 +55,7 @@ struct Measured {
   std::uint64_t complete_ns = 0;  ///< when the agent saw it complete
   std::uint64_t evict_ns = 0;     ///< time that its evictions took in all, including the return of its workers
   std::uint32_t evictions = 0;
+  bool held = false;  ///< it was held for another stream (Stream::held), so its time says nothing of the kernel
 };
 
 /// A persistent launch from its issue until every worker has left. It has more than a dozen members because two
@@ -89,12 +91,14 @@ struct Launch {
 inline constexpr std::size_t kMaxQueuedPerStream = 384;
 
 struct Stream {
+  StreamKey key{};
   CUstream handle = nullptr;
   std::mutex issue;
   std::deque<std::unique_ptr<Launch>> outstanding;  ///< oldest first
   std::size_t queued = 0;                           ///< launches of kernels and of graphs in `outstanding`
   std::uint32_t limit = 0;  ///< index of its own entry in Polled::limits while it has outstanding launches; 0: none
   bool latency_critical = false;
+  bool held = false;  ///< gets no SMs, because other streams have their turn (context/stream_jobs.h)
 
   /// Calls visit(launch) for each launch that may be running: the oldest, and those of the same graph launch that may
   /// run at the same time.

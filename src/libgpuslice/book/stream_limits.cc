@@ -20,15 +20,24 @@ void StreamLimits::choose(Stream& stream) const {
 
 void StreamLimits::divide() {
   limits_.fill(gpuctl::kNoLimit);
-  const std::vector<Stream*>& active = book_.active();
-  if (active.size() > 1) {
+  any_held_ = false;
+  std::vector<const Stream*> sharing;
+  for (const Stream* stream : book_.active()) {
+    if (!stream->held) {
+      sharing.push_back(stream);
+    } else if (stream->limit != 0) {
+      limits_[stream->limit] = kNothing;
+      any_held_ = true;
+    }
+  }
+  if (sharing.size() > 1) {
     std::vector<StreamDemand> demands;
-    for (const Stream* stream : active) {
+    for (const Stream* stream : sharing) {
       demands.push_back({demand_of(*stream, book_.slots(), view_.sms()), stream->latency_critical});
     }
     const std::vector<Polled::Limit> limits = divide_grant(view_.granted(), demands);
-    for (std::size_t i = 0; i < active.size(); ++i) {
-      if (active[i]->limit != 0) limits_[active[i]->limit] = limits[i];
+    for (std::size_t i = 0; i < sharing.size(); ++i) {
+      if (sharing[i]->limit != 0) limits_[sharing[i]->limit] = limits[i];
     }
   }
   if (Polled* polled = view_.polled()) write_to(*polled);

@@ -14,6 +14,7 @@
 #include "libgpuslice/client/grant_view.h"
 #include "libgpuslice/context/agent_link.h"
 #include "libgpuslice/context/opaque_work.h"
+#include "libgpuslice/context/stream_jobs.h"
 #include "libgpuslice/context/usage_publisher.h"
 #include "libgpuslice/streams/opaque.h"
 
@@ -31,6 +32,10 @@ struct ContextState {
   /// Launches keep their original form for a while, because the program's streams hold up all streams of the agent.
   void note_crowded();
   bool crowded() const;
+  /// Decides anew which streams are held. The caller holds the book's mutex.
+  void hold_streams(std::uint64_t now_ns) {
+    if (stream_jobs.look(now_ns)) limits.divide();
+  }
 
   const CUcontext handle;
   GrantView view;  ///< what the daemon grants
@@ -40,7 +45,8 @@ struct ContextState {
   OpaqueWork opaque_work;
   Subgrids subgrids;
   StreamLimits limits{view, book};
-  UsagePublisher usage{view, book, opaque_work};
+  StreamJobs stream_jobs{view, book, opaque_work};
+  UsagePublisher usage{view, book, opaque_work, stream_jobs};
   Targets targets;  ///< guarded by the book's mutex
 
  private:

@@ -7,64 +7,11 @@
 #include "ipc/stub_map.h"
 #include "libgpuslice/book/demand.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/context/job_report.h"
+#include "libgpuslice/context/job_head.h"
 
 namespace gpuslice {
 
 namespace ipc = gpuctl::ipc;
-
-namespace {
-
-/// What ipc::Head says of a job, beside its number.
-struct HeadFields {
-  std::uint64_t kernel = 0, issued_ns = 0;
-  std::uint32_t total = 0, claimed = 0, threads = 0, shared = 0, per_sm = 1, task_ns = 0, input_kib = 0;
-};
-
-HeadFields fields_of(const OpaqueJob& job) {
-  return {.kernel = job.kernel,
-          .issued_ns = job.issued_ns,
-          .total = job.blocks,
-          .threads = job.threads,
-          .shared = job.shared,
-          .input_kib = ipc::to_kib(job.input_bytes)};
-}
-
-HeadFields fields_of(const Launch& launch, const gpuctl::ptx::HostSlot& host) {
-  return {.kernel = hash_of(*launch.instance->kernel),
-          .issued_ns = launch.issued_ns,
-          .total = launch.args.tasks,
-          .claimed = std::min(ipc::load(host.progress), launch.args.tasks),
-          .threads = launch.config.threads(),
-          .shared = launch.config.shared,
-          .per_sm = launch.per_sm,
-          .task_ns = whole_ns(launch.instance->task_ns),
-          .input_kib = ipc::to_kib(launch.input_bytes)};
-}
-
-/// Writes the head under a new version. Without `fields` those stay as they are.
-void write_head(ipc::Head& out, const std::optional<HeadFields>& fields, bool original, std::uint64_t number) {
-  const std::uint32_t version = ipc::load(out.version);
-  ipc::store(out.version, version | 1);
-  // The version must be odd before anything else changes.
-  std::atomic_thread_fence(std::memory_order_release);
-  if (fields) {
-    ipc::store(out.kernel, fields->kernel);
-    ipc::store(out.issued_ns, fields->issued_ns);
-    ipc::store(out.total, fields->total);
-    ipc::store(out.claimed, fields->claimed);
-    ipc::store(out.threads, static_cast<std::uint16_t>(fields->threads));
-    ipc::store(out.shared, fields->shared);
-    ipc::store(out.per_sm, static_cast<std::uint16_t>(fields->per_sm));
-    ipc::store(out.input_kib, fields->input_kib);
-    ipc::store(out.task_ns, fields->task_ns);
-  }
-  ipc::store(out.original, original ? 1u : 0u);
-  ipc::store(out.launch, number);
-  ipc::store(out.version, (version | 1) + 1);
-}
-
-}  // namespace
 
 void UsagePublisher::publish() {
   ipc::Usage* out = view_.usage();
@@ -100,6 +47,7 @@ void UsagePublisher::forget_told() {
   told_demand_ = 0;
   told_head_ = 0;
   told_part_ = 0;
+  streams_.forget_told();
 }
 
 std::uint32_t UsagePublisher::take_original_launches() {
@@ -109,7 +57,8 @@ std::uint32_t UsagePublisher::take_original_launches() {
 /// Returns true if the daemon must be told now.
 bool UsagePublisher::tell_head(std::uint32_t wanted) {
   const Launch* oldest = book_.oldest();
-  const OpaqueJob* opaque = opaque_head(oldest);
+  const OpaqueJob* opaque = opaque_.job();
+  if (!original_first(opaque, oldest, book_)) opaque = nullptr;
   if (opaque && opaque->issued_ns != told_opaque_ns_) {
     told_opaque_ns_ = opaque->issued_ns;
     told_opaque_ = book_.next_number();
@@ -123,15 +72,8 @@ bool UsagePublisher::tell_head(std::uint32_t wanted) {
   const std::uint64_t head = opaque ? told_opaque_ : oldest ? oldest->number : 0;
   write_head(Client::get().stub()->head[view_.device_index()], fields, opaque != nullptr, head);
   const std::uint64_t before = std::exchange(told_head_, head);
-  return head != before && (head == 0 || before == 0 || wanted == ipc::kReportEachJob);
-}
-
-/// The launch in original form that is the client's job, or null if `oldest` is. Once a launch in original form has
-/// begun, everything before it in its stream is complete.
-const OpaqueJob* UsagePublisher::opaque_head(const Launch* oldest) const {
-  const OpaqueJob* job = opaque_.job();
-  if (!job || !oldest) return job;
-  return ipc::load(book_.host(*oldest).started) || oldest->issued_ns < job->issued_ns ? nullptr : job;
+  const bool streams = streams_.publish(wanted == ipc::kReportEachJob);
+  return streams || (head != before && (head == 0 || before == 0 || wanted == ipc::kReportEachJob));
 }
 
 }  // namespace gpuslice

@@ -10,9 +10,11 @@ namespace gpuslice {
 
 namespace ipc = gpuctl::ipc;
 
+/// The page of that client; null: there is none. Other tests of the room use it too.
+ipc::Stub* g_stub = nullptr;
+
 namespace {
 
-ipc::Stub* g_stub = nullptr;
 int g_kicks = 0;
 
 }  // namespace
@@ -80,7 +82,8 @@ class UsagePublisherTest : public testing::Test {
   GrantView view_{0, kGpuSms};
   LaunchBook book_{fake_slots()};
   OpaqueWork opaque_;
-  UsagePublisher usage_{view_, book_, opaque_};
+  StreamJobs streams_{view_, book_, opaque_};
+  UsagePublisher usage_{view_, book_, opaque_, streams_};
 };
 
 TEST_F(UsagePublisherTest, DemandIsThatOfAllLaunchesInEitherForm) {

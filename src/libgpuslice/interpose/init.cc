@@ -23,6 +23,7 @@
 #include "libgpuslice/streams/stream_priority.h"
 #include "libgpuslice/streams/waiting_streams.h"
 #include "libgpuslice/timeslice/channels.h"
+#include "libgpuslice/turns/stream_levels.h"
 
 namespace gpuslice {
 
@@ -55,6 +56,7 @@ void start_over_in_child() {
   Client::get().forget_after_fork();
   Activity::get().forget_after_fork();
   StreamPriorities::get().forget_after_fork();
+  StreamLevels::get().forget_after_fork();
   forget_open_lanes_after_fork();
   forget_series_after_fork();
   Kernels::get().forget_after_fork();

@@ -59,3 +59,6 @@ struct FollowOne {
     return before([&] { return real arguments; });                                                         \
   }
 #include "libgpuslice/interpose/joining_functions.inc"
+#undef X
+#undef FOLLOW
+#undef STREAM

@@ -6,14 +6,20 @@
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/stream_priority.h"
+#include "libgpuslice/turns/stream_levels.h"
 
 namespace gpuslice {
 
 namespace {
 
+void note_priority(CUstream stream, int own) {
+  StreamPriorities::get().made(stream, own);
+  StreamLevels::get().made(stream, own);
+}
+
 CUresult make_stream(CUstream* stream, unsigned flags, int own) {
   const CUresult result = driver().cuStreamCreateWithPriority(stream, flags, StreamPriorities::get().for_new(own));
-  if (result == CUDA_SUCCESS) StreamPriorities::get().made(*stream, own);
+  if (result == CUDA_SUCCESS) note_priority(*stream, own);
   return result;
 }
 
@@ -44,7 +50,7 @@ CUresult set_attribute(CUstream stream, CUstreamAttrID id, const CUstreamAttrVal
     CUstreamAttrValue ours = *value;
     ours.priority = StreamPriorities::get().for_new(value->priority);
     const CUresult result = driver().cuStreamSetAttribute(stream, id, &ours);
-    if (result == CUDA_SUCCESS) StreamPriorities::get().made(stream, value->priority);
+    if (result == CUDA_SUCCESS) note_priority(stream, value->priority);
     return result;
   });
 }
@@ -55,7 +61,9 @@ CUresult copy_attributes(CUstream to, CUstream from) {
     if (!driver().cuStreamCopyAttributes) return CUDA_ERROR_NOT_INITIALIZED;
     join_before(to);
     const CUresult result = driver().cuStreamCopyAttributes(to, from);
-    if (result == CUDA_SUCCESS) StreamPriorities::get().copied(to, from);
+    if (result != CUDA_SUCCESS) return result;
+    StreamPriorities::get().copied(to, from);
+    StreamLevels::get().copied(to, from);
     return result;
   });
 }

@@ -13,6 +13,7 @@
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/stream_priority.h"
 #include "libgpuslice/streams/waiting_streams.h"
+#include "libgpuslice/turns/stream_levels.h"
 
 namespace gpuslice {
 
@@ -112,6 +113,7 @@ GPUSLICE_HOOK cuStreamDestroy_v2(CUstream stream) {
     join_before(stream);
     for (Context* context : Contexts::all()) context->stream_destroyed(stream);
     StreamPriorities::get().destroyed(stream);
+    StreamLevels::get().destroyed(stream);
     WaitingStreams::get().destroyed(stream);
     return driver().cuStreamDestroy_v2(stream);
   });

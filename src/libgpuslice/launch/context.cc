@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "libgpuslice/driver/clock.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/kernels/guard.h"
 
@@ -81,6 +82,12 @@ void Context::at_gate(Waiting& one) {
   std::lock_guard lock(state_.book.mutex());
   state_.opaque_work.enter_gate(one);
   state_.usage.publish();
+}
+
+bool Context::gated(const StreamKey& stream) {
+  std::lock_guard lock(state_.book.mutex());
+  state_.hold_streams(monotonic_ns());
+  return state_.stream_jobs.gated(stream);
 }
 
 void Context::past_gate(Waiting& one) {

@@ -96,6 +96,7 @@ void Context::add_to_book(Stream& stream, std::unique_ptr<Launch> owned, std::ui
   const bool first = stream.outstanding.empty();
   if (first) state_.limits.choose(stream);
   state_.book.add(stream, std::move(owned));
+  if (first && view().streams_are_jobs()) state_.hold_streams(launch.issued_ns);
   plan(launch, stream);
   if (first) {
     state_.limits.divide();

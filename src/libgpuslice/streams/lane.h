@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 
+#include "libgpuslice/driver/stream_key.h"
 #include "libgpuslice/streams/green.h"
 #include "libgpuslice/streams/in_flight_limit.h"
 #include "libgpuslice/streams/launch_timer.h"
@@ -38,6 +39,7 @@ struct Lane : std::enable_shared_from_this<Lane> {
   std::mutex whole;
   std::mutex mutex;  ///< held through one call to the driver and what belongs to it
   const CUstream stream;
+  const StreamKey key;  ///< of the thread that made the lane, if it is a per-thread default stream
   CUcontext context = nullptr;
   bool apart = false;  ///< the stream is not ordered with default streams (CU_STREAM_NON_BLOCKING)
   CUevent fork, join;

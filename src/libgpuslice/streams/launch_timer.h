@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "libgpuslice/driver/stream_key.h"
 #include "libgpuslice/kernels/timing_choice.h"
 
 namespace gpuslice {
@@ -21,6 +22,7 @@ struct OpaqueJob {
   std::uint64_t issued_ns = 0;  ///< CLOCK_MONOTONIC; also identifies the launch; 0: there is none
   std::uint32_t blocks = 0, threads = 0, shared = 0;
   std::uint64_t input_bytes = 0;  ///< memory into which its parameters point, as far as known
+  StreamKey stream{};             ///< the program's
 };
 
 struct TimedLaunch {
@@ -49,6 +51,8 @@ class LaunchTimer {
   void collect(std::vector<TimedLaunch>& out);
   /// The oldest timed launch that is not known to be complete; null: there is none.
   const OpaqueJob* oldest() const { return count_ == 0 ? nullptr : &timings_[first_].job; }
+  /// Whether that one is known to run on the GPU. Asks the driver.
+  bool begun() const;
 
  private:
   struct Timing {

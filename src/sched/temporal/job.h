@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include "sched/capsm.h"
 
@@ -38,6 +39,7 @@ struct Arrival {
   CapSM need{};              ///< the most it can fill; 0 counts as 1
   Time predicted{};          ///< duration alone on the whole device; less than 1 ns counts as 1 ns
   Time eviction{};           ///< predicted cost of evicting it once
+  std::int32_t level = 0;    ///< of its stream in its program: 0, or less for streams that come later (rank())
 };
 
 /// One job in the table of a Scheduler. Policies read all of it and write `mark` alone.
@@ -56,6 +58,7 @@ struct alignas(64) Job {
   std::uint32_t kernel = 0;
   std::uint32_t slice = 0;
   std::int32_t priority = 0;
+  std::int32_t level = 0;  ///< Arrival::level
   std::uint32_t weight = 1;
   CapSM need{1};
   CapSM granted{};
@@ -64,6 +67,8 @@ struct alignas(64) Job {
   JobState state = JobState::ready;
   bool tail = false;  ///< all its block-tasks are claimed: it cannot use more SMs nor be evicted
 
+  /// Its place among priorities, greater first: that of its slice, then that of its stream in the program.
+  std::pair<std::int32_t, std::int32_t> rank() const { return {priority, level}; }
   bool holds() const { return state == JobState::running || state == JobState::to_evict; }
   /// T_w at `now`.
   Time waited_at(Time now) const { return holds() ? waited : waited + (now - since); }

@@ -100,6 +100,10 @@ struct PolicyInputs {
 /// Whether "name:option=value" is a policy for jobs that a slice can have; if not, what is wrong.
 Result<void> check_slice_policy(std::string_view text);
 
+/// Whether the policy takes each stream of a program for a job of its own: its option `streams`, in a text that
+/// make_job_policy() accepts.
+bool schedules_streams(std::string_view text);
+
 /// Makes a policy from "name" or "name:option=value:option=value"; an option without a value is set to 1.
 Result<std::unique_ptr<JobPolicy>> make_job_policy(std::string_view text, PolicyInputs inputs = {});
 

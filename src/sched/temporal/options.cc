@@ -1,6 +1,8 @@
 // Makes policies for jobs from text, and reads their options.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 #include "sched/policy.h"
 #include "sched/temporal/makers.h"
@@ -16,20 +18,58 @@ Result<void> check_slice_policy(std::string_view text) {
   return {};
 }
 
+namespace {
+
+/// What a job is, is for the caller of a policy to know (schedules_streams()). So the maker of a policy does not see
+/// this option; the rows of the policies that can have it name it.
+constexpr std::string_view kStreams = "streams";
+
+std::vector<std::pair<std::string, std::string>> options_in(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> options;
+  for (auto colon = text.find(':'); colon != text.npos; colon = text.find(':')) {
+    text.remove_prefix(colon + 1);
+    const std::string_view part = text.substr(0, text.find(':'));
+    const auto equals = part.find('=');
+    options.emplace_back(part.substr(0, equals),
+                         equals == part.npos ? std::string("1") : std::string(part.substr(equals + 1)));
+  }
+  return options;
+}
+
+/// Takes `streams` out of the options. The last one counts.
+Result<bool> take_streams(const Policy& policy, std::vector<std::pair<std::string, std::string>>& options) {
+  if (policy.options.find(kStreams) == policy.options.npos) return false;
+  PolicyInputs own;
+  const auto is_it = [](const auto& option) { return option.first == kStreams; };
+  std::copy_if(options.begin(), options.end(), std::back_inserter(own.options), is_it);
+  std::erase_if(options, is_it);
+  OptionReader reader(own);
+  const bool on = reader.whole(kStreams, 0, 0, 1) != 0;
+  if (const auto read = reader.finish(); !read) return read.error();
+  return on;
+}
+
+}  // namespace
+
+bool schedules_streams(std::string_view text) {
+  const Policy* policy = find_policy(text.substr(0, text.find(':')));
+  std::vector<std::pair<std::string, std::string>> options = options_in(text);
+  if (policy == nullptr) return false;
+  const Result<bool> streams = take_streams(*policy, options);
+  return streams && *streams;
+}
+
 Result<std::unique_ptr<JobPolicy>> make_job_policy(std::string_view text, PolicyInputs inputs) {
   const std::string_view name = text.substr(0, text.find(':'));
   const Policy* policy = find_policy(name);
   if (policy == nullptr) return fail("policy \"" + std::string(name) + "\": unknown; one of " + job_policy_names());
-  for (std::string_view rest = text.substr(name.size()); !rest.empty();) {
-    rest.remove_prefix(1);
-    const std::string_view part = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(part.size());
-    const auto equals = part.find('=');
-    inputs.options.emplace_back(part.substr(0, equals),
-                                equals == part.npos ? std::string("1") : std::string(part.substr(equals + 1)));
-  }
+  std::ranges::move(options_in(text), std::back_inserter(inputs.options));
+  const auto complaint = [&](const Error& error) {
+    return fail("policy \"" + std::string(name) + "\": " + error.message);
+  };
+  if (const auto streams = take_streams(*policy, inputs.options); !streams) return complaint(streams.error());
   auto made = policy->make(inputs);
-  if (!made) return fail("policy \"" + std::string(name) + "\": " + made.error().message);
+  if (!made) return complaint(made.error());
   return made;
 }
 

@@ -41,5 +41,19 @@ TEST(JobPolicies, RefuseWhatTheyDoNotUnderstand) {
             "policy \"hpf\": option extra must be a number from 0 to 10000, not \"-1\"");
 }
 
+TEST(JobPolicies, SayWhetherStreamsAreJobs) {
+  EXPECT_FALSE(schedules_streams("hpf"));
+  EXPECT_TRUE(schedules_streams("hpf:streams"));
+  EXPECT_TRUE(schedules_streams("hpf:spatial:streams=1:protect_ms=5"));
+  EXPECT_FALSE(schedules_streams("srt:streams=0"));
+  EXPECT_FALSE(schedules_streams("sim:streams"));
+  for (const char* good : {"hpf:streams", "piv:streams:protect_ms=3", "frs:streams", "dprr:streams=0"})
+    EXPECT_TRUE(check_slice_policy(good)) << good;
+  const auto message = [](const char* text) { return check_slice_policy(text).error().message; };
+  EXPECT_EQ(message("sim:streams"), "policy \"sim\": no option \"streams\"");
+  EXPECT_EQ(message("fcfs:streams"), "policy \"fcfs\": no option \"streams\"");
+  EXPECT_EQ(message("srt:streams=2"), "policy \"srt\": option streams must be a number from 0 to 1, not \"2\"");
+}
+
 }  // namespace
 }  // namespace gpuctl::sched

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define GPUSLICE_VERSION 2
+#define GPUSLICE_VERSION 3
 
 typedef enum gpuslice_error {
   GPUSLICE_OK = 0,
@@ -56,6 +56,13 @@ int gpuslice_set_priority_hint(int priority);
 /* Marks a stream (a CUstream or cudaStream_t of the current context) as latency-critical, or takes that back. Such a
  * stream is served before the program's other streams. The mark stays until the stream is destroyed. */
 int gpuslice_stream_latency_critical(void* stream, int on);
+
+/* Gives a stream (as above) a level among the program's streams, from -1000 to 1000; the greater one goes first. It
+ * counts where the slice's policy for jobs takes streams for jobs ("hpf:streams" or "piv:streams"): first comes the
+ * slice's priority, then the level. Without this call a stream has the level of its CUDA priority, with the sign
+ * changed: 0 for an ordinary stream, 5 for one of priority -5. The level stays until the stream is destroyed, and
+ * counts from the stream's next launch. It moves no other program back. Since version 3. */
+int gpuslice_stream_priority(void* stream, int level);
 
 /* The version of the interface between the library and kernels made with <gpuslice/device.cuh>. Compiled kernels depend
  * on it. */

@@ -1,0 +1,148 @@
+// The part of a JobQueue that follows what clients report: which jobs come and end, and how far each is.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "gpuctld/clock.h"
+#include "gpuctld/jobs/job_queue.h"
+#include "sched/predictor/predictor.h"
+
+namespace gpuctl::daemon {
+
+using sched::CapSM;
+using sched::JobState;
+using sched::Time;
+
+namespace {
+
+/// The launch of a client that has demand but reports none.
+constexpr std::uint64_t kUnknownLaunch = UINT64_MAX;
+}  // namespace
+
+/// Finds whether the seat's job is over and another one is there.
+void JobQueue::look_at(const JobSeat& seat, std::uint64_t now_ns) {
+  ClientJob& job = seat.job();
+  const std::optional<ipc::Head> head = seat.head(by_stream_, now_ns);
+  const bool unknown =
+      !head && !seat.is_stream() && seat.at().demand != 0 && !(by_stream_ && seat.client->reports_streams(seat.slot));
+  const std::uint64_t launch = head ? head->launch : unknown ? kUnknownLaunch : 0;
+  if (job.launch == launch) return;
+  const bool was_idle = job.id == 0;
+  leave(job, instant(now_ns));
+  // A launch that waited behind an earlier one of the same client arrives when that one is over.
+  if (launch != 0) new_.push_back({seat, head, instant(head && was_idle ? head->issued_ns : now_ns)});
+}
+
+void JobQueue::arrive(const New& arrived) {
+  const JobSeat& seat = arrived.seat;
+  ClientJob& job = seat.job();
+  const std::uint32_t uid = seat.client->identity().uid;
+  job = {.id = ++next_id_,
+         .launch = arrived.head ? arrived.head->launch : kUnknownLaunch,
+         .inherits = seat.at().written > 0 && seat.in_turn()};
+  sched::Arrival arrival{.id = job.id,
+                         .owner = seat.owner(arrived.head),
+                         .kernel = KernelKnowledge::kNoId,
+                         .priority = seat.priority,
+                         .need = scheduler_.capacity(),
+                         .predicted = kUnknownDuration,
+                         .eviction = kUnknownEviction};
+  if (const auto& head = arrived.head; head && head->original != 0) {
+    job.original = true;
+    job.known = knowledge_.knows_duration(uid, head->kernel);
+    arrival.predicted = knowledge_.predict(uid, *head, sms_);
+  } else if (head) {
+    arrival.need = CapSM{std::clamp((head->total + head->per_sm - 1) / head->per_sm, 1u, sms_)};
+    arrival.kernel = knowledge_.id(uid, head->kernel);
+    arrival.predicted = knowledge_.predict(uid, *head, sms_);
+    arrival.eviction = knowledge_.eviction(uid, head->kernel);
+  }
+  if (arrived.head) {
+    job.unclaimed = arrival.predicted;
+    if (seat.is_stream()) job.level = arrived.head->level, job.stream = arrived.head->stream;
+  }
+  scheduler_.arrive(arrival, arrived.arrived);
+  anything_new_ = true;
+}
+
+/// Tells the scheduler whether its decisions took hold, and how far the job is.
+void JobQueue::follow(const JobSeat& seat, std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
+  const Client::Slot& slot = seat.at();
+  ClientJob& own = seat.job();
+  const sched::Job* job = scheduler_.find(own.id);
+  if (job == nullptr) return;
+  const Time now = instant(now_ns);
+  const bool granted = slot.written != 0 && seat.in_turn();
+  if (!granted) own.given_ns = 0, own.inherits = false;
+  if (job->state == JobState::to_run && at_work(seat, *job, now_ns)) {
+    scheduler_.started(job->id, now);
+    anything_new_ = true;
+  }
+  const bool client_has_left =
+      slot.written == 0 && (!slot.held.pending() || seat.client->overdue(seat.slot, deadline, now_ns));
+  if (job->state == JobState::to_evict && (client_has_left || !seat.in_turn())) {
+    scheduler_.evicted(job->id, now);
+    anything_new_ = true;
+  }
+  follow_progress(seat, *job, now_ns);
+}
+
+void JobQueue::follow_progress(const JobSeat& seat, const sched::Job& job, std::uint64_t now_ns) {
+  ClientJob& own = seat.job();
+  const Time now = instant(now_ns);
+  if (job.state == JobState::running && own.seen_ns != 0) {
+    const std::uint32_t usable = std::min(job.need, scheduler_.capacity()).count;
+    const auto elapsed = static_cast<double>((now - instant(own.seen_ns)).count());
+    own.ran += Time{std::llround(elapsed * knowledge_.speed(job.kernel, job.granted.count, usable, sms_))};
+  }
+  own.seen_ns = now_ns;
+  // Work of unknown length is expected to go on for as long as it has gone on so far.
+  if (own.launch == kUnknownLaunch || !own.known) scheduler_.observe(job.id, std::max(kUnknownDuration, own.ran), now);
+  if (own.original) {
+    // A launch in original form: what is left of its prediction. Once it is late: as long as it has been late so far.
+    if (own.known) scheduler_.observe(job.id, std::chrono::abs(job.predicted - own.ran), now);
+    return;
+  }
+  const std::optional<ipc::Head> head = seat.head(by_stream_, now_ns);
+  if (!head || head->launch != own.launch || head->claimed <= own.claimed) {
+    // Time alone finishes no block-task. A launch whose workers do not progress would seem to be over, and would get
+    // even fewer SMs. A claim that is only late should not change all grants, so this waits until nothing would be
+    // left.
+    if (job.remaining == Time{0} && own.unclaimed > Time{0}) scheduler_.observe(job.id, own.unclaimed, now);
+    return;
+  }
+  own.claimed = head->claimed;
+  own.unclaimed = sched::corrected_remaining(job.predicted, own.ran, head->claimed, head->total);
+  scheduler_.observe(job.id, own.unclaimed, now);
+  // Launches that wait behind this one go on with its grant.
+  if (head->claimed < head->total || seat.at().outstanding > 1) return;
+  own.tail = true;
+  scheduler_.tail(job.id, now);
+  anything_new_ = true;
+}
+
+/// A time slice counts from when the job's workers are there, not from when the client is told, because the client must
+/// launch them first. A client that had a grant when the launch was issued launched its workers with it.
+bool JobQueue::at_work(const JobSeat& seat, const sched::Job& job, std::uint64_t now_ns) const {
+  const Client::Slot& slot = seat.at();
+  ClientJob& own = seat.job();
+  if (slot.written == 0 || !seat.in_turn()) return false;
+  if (own.given_ns == 0) own.given_ns = now_ns;
+  if (own.inherits || own.launch == kUnknownLaunch || own.original || now_ns - own.given_ns >= kComesWithinNs)
+    return true;
+  return 2 * slot.holding >= std::min({slot.written, job.need.count, slot.demand});
+}
+
+/// Reports jobs as started that the latest decision allowed to run and that are at work already. True if there is one.
+bool JobQueue::start_those_at_work(std::uint64_t now_ns) {
+  bool any = false;
+  for (const JobSeat& seat : seats_) {
+    const sched::Job* job = scheduler_.find(seat.job().id);
+    if (job == nullptr || job->state != JobState::to_run || !at_work(seat, *job, now_ns)) continue;
+    scheduler_.started(job->id, instant(now_ns));
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace gpuctl::daemon
