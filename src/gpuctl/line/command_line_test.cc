@@ -94,6 +94,26 @@ TEST_F(CommandLine, SetSendsAssignments) {
   EXPECT_EQ(daemon_.asked("SetSlice"), R"({"path":"/","settings":{"policy":"share"}})");
 }
 
+TEST_F(CommandLine, SetSaysWhomMpsKeepsToAnEarlierMax) {
+  ipc::ClientUsage kept;
+  kept.mps_sms = 98;
+  const std::vector<ipc::Client> clients{{42, 0, "./a", "batch", "running", {kept}},
+                                         {43, 0, "./b", "batch", "running", {{}}}};
+  ipc::Slice batch = slices_[2];
+  const auto said = [&](std::optional<std::int64_t> max) {
+    batch.effective_max = max;
+    daemon_.on("GetSlice", {{"slice", to_json(batch)}, {"clients", to_json(clients)}});
+    return gpuctl({"set", "batch", "max=" + (max ? std::to_string(*max) : "none")}).out;
+  };
+  const std::string note =
+      "note: MPS keeps 1 program in batch to the earlier max until started again (limits_by_mps in gpuctl.toml(5))\n";
+  EXPECT_EQ(said(std::nullopt), note);
+  EXPECT_EQ(said(120), note);
+  EXPECT_EQ(said(99), "") << "98 are all pairs of 99";
+  EXPECT_EQ(said(50), "") << "gpuctl keeps it to these";
+  EXPECT_EQ(gpuctl({"set", "batch", "priority=3"}).out, "");
+}
+
 TEST_F(CommandLine, ListPrintsTheTree) {
   const Ran ran = gpuctl({"list"});
   EXPECT_EQ(ran.out.substr(0, ran.out.find('\n')),

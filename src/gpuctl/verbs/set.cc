@@ -6,6 +6,34 @@
 #include "gpuctl/line/verb.h"
 
 namespace gpuctl::cli {
+namespace {
+
+/// How many programs directly in the slice may have more SMs than those to which MPS keeps them until they end; 0 if the
+/// daemon does not say.
+std::size_t kept_to_fewer(const Context& context, const std::string& path) {
+  const auto reply = ask(context, "GetSlice", {{"path", path}});
+  if (!reply) return 0;
+  struct Found {
+    ipc::Slice slice;
+    std::vector<ipc::Client> clients;
+  };
+  const auto found = decode_reply(*reply, [](ipc::Fields& fields) {
+    Found read_from;
+    ipc::Fields slice = fields.object("slice");
+    read(slice, read_from.slice);
+    read_from.clients = ipc::read_list<ipc::Client>(fields, "clients");
+    return read_from;
+  });
+  if (!found) return 0;
+  // MPS divides a GPU in pairs of SMs.
+  const auto fewer = [&](const ipc::ClientUsage& usage) {
+    return usage.mps_sms > 0 && (!found->slice.effective_max || *found->slice.effective_max > usage.mps_sms + 1);
+  };
+  return static_cast<std::size_t>(std::ranges::count_if(
+      found->clients, [&](const ipc::Client& client) { return std::ranges::any_of(client.usage, fewer); }));
+}
+
+}  // namespace
 
 Action declare_set(Arguments& arguments) {
   struct Options {
@@ -31,7 +59,13 @@ Action declare_set(Arguments& arguments) {
       if (const Outcome<void> applied = apply_assignment(assignment, settings); !applied) return applied.error();
     const auto reply = ask(context, "SetSlice", {{"path", *path}, {"settings", ipc::to_json(settings)}});
     if (!reply) return reply.error();
-    if (context.json) print_json(context, *reply);
+    if (context.json) {
+      print_json(context, *reply);
+    } else if (settings.max || settings.max_unlimited) {
+      if (const std::size_t programs = kept_to_fewer(context, *path); programs > 0)
+        context.out << "note: MPS keeps " << programs << (programs == 1 ? " program" : " programs") << " in " << *path
+                    << " to the earlier max until started again (limits_by_mps in gpuctl.toml(5))\n";
+    }
     return kExitOk;
   };
 }

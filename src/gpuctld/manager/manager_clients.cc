@@ -124,7 +124,8 @@ Answer Manager::get_mps_percentage(Session&, ipc::Fields& fields) {
   if (found == slices.end()) return refuse_own("NoSuchSlice", {{"path", slice}});
   const bool mps = std::ranges::all_of(scheduler_.devices(), &Gpu::software) || mps_active();
   std::optional<std::uint32_t> hundredths;
-  if (config_.daemon.limits_by_mps && mps && !options_.leaves_out_gpus)
+  // Kernels that can always be evicted are kept to a limit without MPS, and to another one as soon as it changes.
+  if (config_.daemon.limits_by_mps && !conditions().always_preemptible && mps && !options_.leaves_out_gpus)
     hundredths = scheduler_.mps_hundredths(static_cast<std::size_t>(std::distance(slices.begin(), found)));
   return success({{"hundredths", hundredths ? boost::json::value(*hundredths) : boost::json::value()}});
 }

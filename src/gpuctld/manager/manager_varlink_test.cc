@@ -116,9 +116,11 @@ TEST_F(LimitsByMps, APercentageIsToldBeforeAProgramStarts) {
   EXPECT_TRUE(hundredths("").is_null()) << "the root, as for Attach";
   EXPECT_EQ(call("GetMpsPercentage", {{"slice", "no"}}).error, "io.gpuctl.NoSuchSlice");
   EXPECT_EQ(call("GetMpsPercentage").error, "io.gpuctl.InvalidValue");
-  stop();
-  start({});
-  EXPECT_TRUE(hundredths("batch").is_null()) << "by default";
+  for (const DaemonOptions& otherwise : {DaemonOptions{.limits_by_mps = false}, {.always_preemptible = true}}) {
+    stop();
+    start({}, {.daemon = otherwise});
+    EXPECT_TRUE(hundredths("batch").is_null());
+  }
 }
 
 TEST_F(LimitsByMps, AProgramSaysToHowManySmsItIsKept) {
