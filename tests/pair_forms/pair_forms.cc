@@ -6,12 +6,20 @@
 // For each step of the kernel, it prints the time of a launch in both forms, the difference, and how the block-tasks
 // were handed out; then whether both forms left the same output. Exit status: 0, 1 something failed, 2 wrong usage, 3
 // the outputs differ.
-#include <CLI/CLI.hpp>
+#include <getopt.h>
+
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/sm_range.h"
 #include "kernels/run/workbench.h"
@@ -200,6 +208,45 @@ struct Options {
   std::vector<std::string> files;
 };
 
+/// What the command line does not allow; one line.
+struct WrongUsage : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+std::uint32_t number_of_pairs(std::string_view text) {
+  std::uint32_t pairs = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pairs);
+  if (error == std::errc() && end == text.data() + text.size() && pairs > 0) return pairs;
+  throw WrongUsage("--pairs: '" + std::string(text) + "' is not a number of at least 1");
+}
+
+/// By hand: CLI11 would take ten seconds to compile for this one program.
+Options read_options(int argc, char** argv) {
+  static constexpr std::array<option, 3> kOptions = {
+      {{"size", required_argument, nullptr, 's'}, {"pairs", required_argument, nullptr, 'p'}, {}}};
+  Options options;
+  opterr = 0;
+  for (int found; (found = getopt_long(argc, argv, "", kOptions.data(), nullptr)) != -1;) {
+    if (found == 's') {
+      options.size = optarg;
+    } else if (found == 'p') {
+      options.pairs = number_of_pairs(optarg);
+    } else {
+      throw WrongUsage("usage: pair-forms [--size trivial|small|large] [--pairs N] KERNEL FILE...");
+    }
+  }
+  if (std::ranges::find(kSizeNames, options.size) == std::end(kSizeNames))
+    throw WrongUsage("--size: " + options.size + " not in trivial, small, large");
+  if (argc - optind < 2) throw WrongUsage("needs KERNEL and at least one FILE");
+  options.kernel = argv[optind];
+  if (find_kernel(options.kernel) == nullptr)
+    throw WrongUsage("KERNEL: " + options.kernel + " not in gpuslice-bench list");
+  options.files.assign(argv + optind + 1, argv + argc);
+  for (const std::string& file : options.files)
+    if (!std::filesystem::is_regular_file(file)) throw WrongUsage("FILE: " + file + " is not a file");
+  return options;
+}
+
 int run(const Options& options) {
   const Gpu gpu;
   const KernelSpec& spec = *find_kernel(options.kernel);
@@ -224,23 +271,11 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  Options options;
-  std::vector<std::string> kernels;
-  for (const KernelSpec& spec : kernel_table()) kernels.emplace_back(spec.name);
-  CLI::App app("A kernel's original form against its rewritten one, by turns, from PTX that gpuctl rewrite made.",
-               "pair-forms");
-  app.add_option("--size", options.size, "of the problem: trivial, small or large (default)")
-      ->check(CLI::IsMember({"trivial", "small", "large"}));
-  app.add_option("--pairs", options.pairs, "pairs of bursts to measure (default 30)")->check(CLI::PositiveNumber);
-  app.add_option("KERNEL", options.kernel, "as gpuslice-bench list names it")
-      ->required()
-      ->check(CLI::IsMember(kernels));
-  app.add_option("FILE", options.files, "PTX")->required()->check(CLI::ExistingFile);
   try {
-    app.parse(argc, argv);
-    return run(options);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return run(read_options(argc, argv));
+  } catch (const WrongUsage& wrong) {
+    std::fprintf(stderr, "pair-forms: %s\n", wrong.what());
+    return 2;
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "pair-forms: %s\n", failure.what());
     return 1;
