@@ -101,7 +101,7 @@ TEST_F(CmdRun, ArgumentsArriveUntouched) {
 
 /// Then nothing is in force for the program, and it asks for no queues (choose_queues in views/run_environment.cc).
 TEST_F(CmdRun, ItJoinsTheSliceAsTheProgramWillThatMpsKeeps) {
-  daemon_.on("GetMpsPercentage", {{"hundredths", 6000}});
+  daemon_.on("GetMpsPercentage", {{"hundredths", 8750}});
   gpuctl({"--slice", "ls", "true"});
   EXPECT_EQ(daemon_.asked("GetMpsPercentage"), R"({"slice":"ls"})");
   EXPECT_EQ(daemon_.asked("Attach"), R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false,"mps_sms":[6]})");

@@ -8,8 +8,8 @@
 namespace gpuctl::cli {
 namespace {
 
-/// How many programs directly in the slice may have more SMs than those to which MPS keeps them until they end; 0 if the
-/// daemon does not say.
+/// How many programs directly in the slice may have more SMs than those to which MPS keeps them until they end; 0 if
+/// the daemon does not say.
 std::size_t kept_to_fewer(const Context& context, const std::string& path) {
   const auto reply = ask(context, "GetSlice", {{"path", path}});
   if (!reply) return 0;

@@ -1,11 +1,11 @@
 // Clients that are no longer attached, until their processes have ended.
 //
 // A program that loses its connection keeps its last grant, so its page stays as it is. Once the process has ended, or
-// has become another program (exec), nothing raises that grant any more, and workers without SMs would wait without end.
-// Under MPS the work of such a process stays on the GPU until it is complete, and the server takes no new programs while
-// it waits. So when the process has ended its grants are opened, and what is left of it runs to its end. A program that
-// is about to end or to become another one says so in its page (Stub::leaving). The page is a memfd that the GPU
-// maps as long as the work lives; the daemon's own mapping has to last only until the grants are open.
+// has become another program (exec), nothing raises that grant any more, and workers without SMs would wait without
+// end. Under MPS the work of such a process stays on the GPU until it is complete, and the server takes no new programs
+// while it waits. So when the process has ended its grants are opened, and what is left of it runs to its end. A
+// program that is about to end or to become another one says so in its page (Stub::leaving). The page is a memfd that
+// the GPU maps as long as the work lives; the daemon's own mapping has to last only until the grants are open.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -29,8 +29,8 @@ class Departed {
   explicit Departed(boost::asio::io_context& context) : context_(context) {}
 
   /// Takes over a client whose connection has ended. Opens its grants at once if its process has ended, is about to end
-  /// or says that it leaves, else when it ends. `pidfd`: of the process. Without one its end cannot be seen, and the grants stay as they
-  /// are.
+  /// or says that it leaves, else when it ends. `pidfd`: of the process. Without one its end cannot be seen, and the
+  /// grants stay as they are.
   void keep(Client client, ipc::UniqueFd pidfd);
 
   /// Forgets all clients and watches no process any more. Their grants stay as they are.

@@ -284,8 +284,8 @@ void Client::report_last_kernels() {
 void Client::leave() {
   left_ = true;
   if (ipc::Stub* page = stub()) ipc::store(page->leaving, 1u);
-  // The thread that leaves may have been interrupted by a signal while it held this mutex. Then the connection ends with
-  // the process.
+  // The thread that leaves may have been interrupted by a signal while it held this mutex. Then the connection ends
+  // with the process.
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (lock.owns_lock() && connection_) ::shutdown(connection_->fd(), SHUT_RDWR);
 }

@@ -34,8 +34,9 @@ class Client {
   /// Whether kernels of this process are to be rewritten: GPUCTL_SOCKET or GPUCTL_SLICE is set, or attach() was called.
   bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
 
-  /// To which percentage of the SMs, in hundredths, MPS is to keep a program that starts now in the slice (GetMpsPercentage); none: to
-  /// none, or no daemon said so. Before start(). Waits for the daemon for kLongestAnswer at most.
+  /// To which percentage of the SMs, in hundredths, MPS is to keep a program that starts now in the slice
+  /// (GetMpsPercentage); none: to none, or no daemon said so. Before start(). Waits for the daemon for kLongestAnswer
+  /// at most.
   std::optional<unsigned> ask_mps_hundredths();
   static constexpr std::chrono::milliseconds kLongestAnswer{200};
 

@@ -10,8 +10,8 @@
 
 namespace gpuslice {
 
-/// What the variable is to be; none: it stays as it is. `wanted`: in hundredths of a percent. `own`: what the program was started with;
-/// null: nothing. It stays if it asks for no more, or if it is no number.
+/// What the variable is to be; none: it stays as it is. `wanted`: in hundredths of a percent. `own`: what the program
+/// was started with; null: nothing. It stays if it asks for no more, or if it is no number.
 inline std::optional<std::string> percentage_to_set(const char* own, unsigned wanted) {
   if (own != nullptr) {
     char* end = nullptr;

@@ -20,8 +20,8 @@ std::vector<CapSM> most_ever(std::span<const NodeInput> nodes, CapSM capacity);
 /// A whole device, in hundredths of a percent.
 inline constexpr std::uint32_t kAllHundredths = 10'000;
 
-/// The percentage with which MPS keeps a program to no more than `most` of a device's SMs, in hundredths; none if it may
-/// have all, or less than a pair.
+/// The percentage with which MPS keeps a program to no more than `most` of a device's SMs, in hundredths; none if it
+/// may have all, or less than a pair.
 ///
 /// MPS rounds down to pairs of SMs (seen on an H100: of 132 SMs 74 % are 96, 74.5 % and 75 % are 98). So the percentage
 /// is half an SM more than that of the pairs that fit into `most`, and the program has exactly these.

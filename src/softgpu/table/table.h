@@ -25,10 +25,9 @@ struct KernelRequest {
 class Table {
  public:
   /// Maps the table, creates it if there is none (mode 0600), and registers this process as a client. `sms` is used
-  /// only if there is no other living client. `percentage`: the part of the SMs, up to 100, on which the client's blocks
-  /// may be at once (own_sms). Fails if the file is not a table of this version or belongs to another user.
-  static Result<std::unique_ptr<Table>> open(const std::string& path, std::uint32_t sms,
-                                             double percentage = 100);
+  /// only if there is no other living client. `percentage`: the part of the SMs, up to 100, on which the client's
+  /// blocks may be at once (own_sms). Fails if the file is not a table of this version or belongs to another user.
+  static Result<std::unique_ptr<Table>> open(const std::string& path, std::uint32_t sms, double percentage = 100);
 
   /// Gives up the client's row and kernels.
   ~Table();

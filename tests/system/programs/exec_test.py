@@ -1,13 +1,14 @@
-"""A program becomes another one (exec) while its kernels run. Workers read memory of their process, which goes then, and
-under MPS that would be a fault for every program on the GPU. So exec waits until the work is done, and the work may have
-all SMs, since nobody asks for more any longer, even though the process lives on and a child has its descriptors."""
+"""A program becomes another one (exec) while its kernels run. Workers read memory of their process, which goes then,
+and under MPS that would be a fault for every program on the GPU. So exec waits until the work is done, and the work may
+have all SMs, since nobody asks for more any longer, even though the process lives on and a child has its descriptors.
+"""
 
 import sys
 
 from tests.system.harness import instance
 
-# Launches kernels for some 200 ms on the SMs that it may have, forks a child that sees the stub page of its parent (and
-# has its connection too), and becomes `sleep`. The child says how many blocks have written their word when the parent is
+# Launches kernels for some 200 ms on the SMs that it may have, forks a child that sees the stub page of its parent, and
+# has its connection too, and becomes `sleep`. The child says how many blocks have written their word when the parent is
 # another program, and when the grant of the first device is no longer limited.
 PROGRAM = r"""
 import ctypes, mmap, os, sys, time
