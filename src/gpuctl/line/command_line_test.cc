@@ -101,7 +101,7 @@ TEST_F(CommandLine, SetSaysWhomMpsKeepsToAnEarlierMax) {
                                          {43, 0, "./b", "batch", "running", {{}}}};
   ipc::Slice batch = slices_[2];
   const auto said = [&](std::optional<std::int64_t> max) {
-    batch.effective_max = max;
+    batch.max = max;
     daemon_.on("GetSlice", {{"slice", to_json(batch)}, {"clients", to_json(clients)}});
     return gpuctl({"set", "batch", "max=" + (max ? std::to_string(*max) : "none")}).out;
   };
@@ -111,6 +111,8 @@ TEST_F(CommandLine, SetSaysWhomMpsKeepsToAnEarlierMax) {
   EXPECT_EQ(said(120), note);
   EXPECT_EQ(said(99), "") << "98 are all pairs of 99";
   EXPECT_EQ(said(50), "") << "gpuctl keeps it to these";
+  batch.effective_max = 99;
+  EXPECT_EQ(said(120), "") << "slices above allow no more";
   EXPECT_EQ(gpuctl({"set", "batch", "priority=3"}).out, "");
 }
 

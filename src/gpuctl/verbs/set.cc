@@ -25,9 +25,10 @@ std::size_t kept_to_fewer(const Context& context, const std::string& path) {
     return read_from;
   });
   if (!found) return 0;
+  const std::optional<std::int64_t> max = found->slice.effective_max ? found->slice.effective_max : found->slice.max;
   // MPS divides a GPU in pairs of SMs.
   const auto fewer = [&](const ipc::ClientUsage& usage) {
-    return usage.mps_sms > 0 && (!found->slice.effective_max || *found->slice.effective_max > usage.mps_sms + 1);
+    return usage.mps_sms > 0 && (!max || *max > usage.mps_sms + 1);
   };
   return static_cast<std::size_t>(std::ranges::count_if(
       found->clients, [&](const ipc::Client& client) { return std::ranges::any_of(client.usage, fewer); }));

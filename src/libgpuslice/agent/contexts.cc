@@ -188,7 +188,7 @@ void Contexts::end_all_at_exit() {
   auto until = std::chrono::steady_clock::now() + kLongestExit;
   end_own_calls_within(kLongestExit);
   Registry& all = *registry();
-  std::unique_lock lock(all.mutex, std::defer_lock);  // as above
+  std::unique_lock lock(all.mutex, std::defer_lock);  // a signal may have interrupted its holder, as in works()
   while (!lock.try_lock()) {
     if (std::chrono::steady_clock::now() > until) return;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
