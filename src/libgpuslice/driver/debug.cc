@@ -1,35 +1,32 @@
 #include "libgpuslice/driver/debug.h"
 
-#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <ctime>
 
+#include "libgpuslice/driver/debug_file.h"
 #include "libgpuslice/driver/environment.h"
 
 namespace gpuslice {
 
 namespace {
 
-/// Below 0: there is no debug file.
-int debug_file() {
-  static const int file = [] {
-    const char* path = environment("GPUSLICE_DEBUG");
-    return path && *path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
-  }();
-  return file;
+/// Never destroyed: threads write to it while the program ends.
+DebugFile& debug_file() {
+  static auto* file = new DebugFile(environment("GPUSLICE_DEBUG"));
+  return *file;
 }
 
 }  // namespace
 
 bool debugging() {
-  return debug_file() >= 0;
+  return debug_file().wanted();
 }
 
 void debug(const char* format, ...) {
-  const int file = debug_file();
+  const int file = debug_file().descriptor();
   if (file < 0) return;
   char line[1024];
   timespec now;

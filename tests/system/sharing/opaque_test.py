@@ -226,7 +226,7 @@ class Opaque(instance.SystemTest):
 
     def test_a_program_for_which_nothing_is_in_force_does_not_move_it(self):
         """Nor does it take its grant while it has nothing to run."""
-        self.start_daemon(config="")
+        self.start_daemon(config="[daemon]\nlimits_by_mps = false\n")
         self.gpuctl("create-slice", "free")
         self.gpuctl("create-slice", "s", "--max", 6)
         beside = self.start_bench("free", "work", "--blocks", 64, "--iterations", 20, "--seconds", 60)
