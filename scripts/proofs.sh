@@ -30,7 +30,7 @@ survive 1 storms-sliced    compat/run.py --no-mps --jobs 12 --builds $other_buil
 survive-mps 1 storms-mps   compat/run.py --mps --jobs 12 --builds $other_builds,ptx --runs storm
 survive-runs 1 runs-sliced  compat/run.py --no-mps --jobs 14 --builds $other_builds --runs slice-cold,slice,storm-pair
 survive-runs-mps 1 runs-mps compat/run.py --mps --jobs 10 --builds $other_builds --runs slice-cold,slice,storm-pair
-exec 1    exec-mps         compat/run.py --mps --jobs 3 --only exec_self --builds both,rdc,shared --runs storm,storm-pair
+exec 1    exec-mps         compat/run.py --mps --jobs 3 --only exec_self --builds both,rdc,shared --runs storm-pair
 faults 2  endings          compat/endings.py --both-modes 3
 faults 4  faults-mps       compat/faults.py --mps 50
 faults 6  faults-late      compat/faults.py --no-mps --at-once 1 --only fault_* 40

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <ctime>
 
-#include "libgpuslice/driver/debug_file.h"
+#include "base/append_file.h"
 #include "libgpuslice/driver/environment.h"
 
 namespace gpuslice {
@@ -14,8 +14,8 @@ namespace gpuslice {
 namespace {
 
 /// Never destroyed: threads write to it while the program ends.
-DebugFile& debug_file() {
-  static auto* file = new DebugFile(environment("GPUSLICE_DEBUG"));
+gpuctl::AppendFile& debug_file() {
+  static auto* file = new gpuctl::AppendFile(environment("GPUSLICE_DEBUG"));
   return *file;
 }
 

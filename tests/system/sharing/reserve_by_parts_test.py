@@ -19,7 +19,8 @@ class ReserveByParts(instance.SystemTest):
     warp_instruction_ns = 0
 
     def start_beside(self, by_parts, mode):
-        self.start_daemon(config=f"[daemon]\nlatency_target_us = 1\nreserve_by_parts = {by_parts}\n")
+        config = f"[daemon]\nlatency_target_us = 1\nlimits_by_mps = false\nreserve_by_parts = {by_parts}\n"
+        self.start_daemon(config=config)
         self.gpuctl("create-slice", "ls", "--reserve", RESERVE, "--reserve-mode", mode)
         self.gpuctl("create-slice", "batch")
         command = [instance.GPUCTL, "run", "--slice", "batch", sys.executable, "-c", PROGRAM]

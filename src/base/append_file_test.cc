@@ -1,4 +1,4 @@
-#include "libgpuslice/driver/debug_file.h"
+#include "base/append_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace gpuslice {
+namespace gpuctl {
 namespace {
 
 std::string contents(const std::string& path) {
@@ -17,15 +17,15 @@ std::string contents(const std::string& path) {
   return text.str();
 }
 
-void add(DebugFile& file, const char* letter) {
+void add(AppendFile& file, const char* letter) {
   ASSERT_EQ(write(file.descriptor(), letter, 1), 1);
 }
 
-TEST(DebugFile, IsNotWrittenToAFileThatHasItsNumber) {
-  const std::string log = testing::TempDir() + "debug-file.log", other = testing::TempDir() + "debug-file.other";
+TEST(AppendFile, IsNotWrittenToAFileThatHasItsNumber) {
+  const std::string log = testing::TempDir() + "append-file.log", other = testing::TempDir() + "append-file.other";
   std::filesystem::remove(log);
   std::filesystem::remove(other);
-  DebugFile file(log.c_str());
+  AppendFile file(log.c_str());
   add(file, "a");
   const int number = file.descriptor();
   const int opened = open(other.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -37,13 +37,13 @@ TEST(DebugFile, IsNotWrittenToAFileThatHasItsNumber) {
   EXPECT_EQ(contents(other), "");
 }
 
-TEST(DebugFile, IsThereOnlyIfItHasAName) {
+TEST(AppendFile, IsThereOnlyIfItHasAName) {
   for (const char* none : {static_cast<const char*>(nullptr), "", "/proc/no such directory/file"}) {
-    DebugFile file(none);
+    AppendFile file(none);
     EXPECT_FALSE(file.wanted());
     EXPECT_LT(file.descriptor(), 0);
   }
 }
 
 }  // namespace
-}  // namespace gpuslice
+}  // namespace gpuctl
