@@ -5,6 +5,7 @@
 #include <random>
 
 #include "sched/slice_tree.h"
+#include "sched/testing/random_slices.h"
 
 namespace gpuctl::sched::bounds_test {
 namespace {
@@ -77,15 +78,13 @@ TEST(Sure, IsWhatTheAllocatorGivesToWhoAsksAlone) {
   const auto upto = [&](std::uint32_t most) { return std::uniform_int_distribution<std::uint32_t>(0, most)(random); };
   for (int round = 0; round < 300; ++round) {
     SliceTree tree(kDevice, 0);
-    std::vector<std::string> paths{"/"};
-    for (int n = 0; n < 6; ++n) {
-      const std::string& above = paths[upto(static_cast<std::uint32_t>(paths.size() - 1))];
-      const std::string path = (above == "/" ? "" : above + "/") + "s" + std::to_string(n);
+    const auto below = [&](std::size_t n) { return upto(static_cast<std::uint32_t>(n - 1)); };
+    add_random_slices(tree, "/", 6, kRoot, below, [&] {
       static constexpr const char* kModes[] = {"strict", "active", "lend"};
       SliceChange change{.reserve = upto(40), .reserve_mode = kModes[upto(2)]};
       if (upto(2) == 0) change.max = upto(60) + 40;
-      if (tree.create(path, change, kRoot)) paths.push_back(path);
-    }
+      return change;
+    });
     std::vector<NodeInput> nodes = tree.nodes();
     for (NodeInput& node : nodes) node.active = node.may_keep_reserve();
     const std::vector<CapSM> told = guaranteed(nodes, kDevice);

@@ -69,6 +69,16 @@ Outcome<boost::json::object> ask(const Context& context, std::string_view member
   return daemon->call(member, std::move(parameters));
 }
 
+Outcome<SliceWithClients> decode_slice(const boost::json::object& reply) {
+  return decode_reply(reply, [](ipc::Fields& fields) {
+    SliceWithClients result;
+    ipc::Fields slice = fields.object("slice");
+    read(slice, result.slice);
+    result.clients = ipc::read_list<ipc::Client>(fields, "clients");
+    return result;
+  });
+}
+
 void print_json(Context& context, const boost::json::object& object) {
   context.out << ipc::to_text(object) << '\n';
 }

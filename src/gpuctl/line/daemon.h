@@ -4,6 +4,7 @@
 #include <boost/json/object.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gpuctl/line/verb.h"
 #include "gpuctl/text/failure.h"
@@ -57,6 +58,13 @@ auto decode_reply(const boost::json::object& reply, Body body)
   if (fields.ok()) return value;
   return Failure{kExitUnreachable, "the daemon's reply is not understood: " + fields.error().message};
 }
+
+/// What GetSlice replies.
+struct SliceWithClients {
+  ipc::Slice slice;
+  std::vector<ipc::Client> clients;
+};
+Outcome<SliceWithClients> decode_slice(const boost::json::object& reply);
 
 /// One JSON document and a newline.
 void print_json(Context& context, const boost::json::object& object);

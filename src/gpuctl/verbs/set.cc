@@ -13,17 +13,7 @@ namespace {
 std::size_t kept_to_fewer(const Context& context, const std::string& path) {
   const auto reply = ask(context, "GetSlice", {{"path", path}});
   if (!reply) return 0;
-  struct Found {
-    ipc::Slice slice;
-    std::vector<ipc::Client> clients;
-  };
-  const auto found = decode_reply(*reply, [](ipc::Fields& fields) {
-    Found read_from;
-    ipc::Fields slice = fields.object("slice");
-    read(slice, read_from.slice);
-    read_from.clients = ipc::read_list<ipc::Client>(fields, "clients");
-    return read_from;
-  });
+  const Outcome<SliceWithClients> found = decode_slice(*reply);
   if (!found) return 0;
   const std::optional<std::int64_t> max = found->slice.effective_max ? found->slice.effective_max : found->slice.max;
   // MPS divides a GPU in pairs of SMs.

@@ -144,17 +144,7 @@ Action declare_show(Arguments& arguments) {
     if (*fairness) return show_fairness(context, *path);
     const auto reply = ask(context, "GetSlice", {{"path", *path}});
     if (!reply) return reply.error();
-    struct Shown {
-      ipc::Slice slice;
-      std::vector<ipc::Client> clients;
-    };
-    const auto shown = decode_reply(*reply, [](ipc::Fields& fields) {
-      Shown s;
-      ipc::Fields slice = fields.object("slice");
-      read(slice, s.slice);
-      s.clients = ipc::read_list<ipc::Client>(fields, "clients");
-      return s;
-    });
+    const Outcome<SliceWithClients> shown = decode_slice(*reply);
     if (!shown) return shown.error();
     if (context.json) {
       print_json(context, *reply);

@@ -1,5 +1,4 @@
 #include "gpuctl/views/top_screen.h"
-#include "gpuctl/views/kernel_lines.h"
 
 #include <algorithm>
 

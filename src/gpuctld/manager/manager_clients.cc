@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "gpuctld/clock.h"
-#include "gpuctld/host/mps.h"
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/answers.h"
 #include "gpuctld/protocol/convert.h"
@@ -122,10 +121,11 @@ Answer Manager::get_mps_percentage(Session&, ipc::Fields& fields) {
   const auto& slices = scheduler_.tree().slices();
   const auto found = slices.find(slice);
   if (found == slices.end()) return refuse_own("NoSuchSlice", {{"path", slice}});
-  const bool mps = std::ranges::all_of(scheduler_.devices(), &Gpu::software) || mps_active();
+  const Conditions now = conditions();
+  const bool mps = !now.time_sliced || std::ranges::all_of(scheduler_.devices(), &Gpu::software);
   std::optional<std::uint32_t> hundredths;
   // Kernels that can always be evicted are kept to a limit without MPS, and to another one as soon as it changes.
-  if (config_.daemon.limits_by_mps && !conditions().always_preemptible && mps && !options_.leaves_out_gpus)
+  if (config_.daemon.limits_by_mps && !now.always_preemptible && mps && !options_.leaves_out_gpus)
     hundredths = scheduler_.mps_hundredths(static_cast<std::size_t>(std::distance(slices.begin(), found)));
   return success({{"hundredths", hundredths ? boost::json::value(*hundredths) : boost::json::value()}});
 }

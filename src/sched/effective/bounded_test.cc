@@ -6,6 +6,7 @@
 #include "sched/effective/effective.h"
 #include "sched/effective/levels.h"
 #include "sched/effective/weight_parts.h"
+#include "sched/testing/random_slices.h"
 
 namespace gpuctl::sched::bounded_test {
 namespace {
@@ -47,12 +48,9 @@ struct Case {
   }
   /// Makes up to `count` slices at random places below `top`.
   void grow(Random& random, const std::string& top, std::uint64_t count, const Caller& caller) {
-    std::vector<std::string> paths{top};
-    for (std::uint64_t n = random.below(count + 1); n > 0; --n) {
-      const std::string& above = paths[random.below(paths.size())];
-      const std::string path = (above == "/" ? "" : above + "/") + "s" + std::to_string(n);
-      if (tree.create(path, random_settings(random, 40), caller)) paths.push_back(path);
-    }
+    add_random_slices(
+        tree, top, random.below(count + 1), caller, [&](std::uint64_t n) { return random.below(n); },
+        [&] { return random_settings(random, 40); });
   }
   static bool is_own(const std::string& path) { return path == "own" || path.starts_with("own/"); }
 

@@ -5,13 +5,15 @@ have all SMs, since nobody asks for more any longer, even though the process liv
 
 import sys
 
-from tests.system.harness import instance
+from tests.system.harness import driver_calls, instance
 
 # Launches kernels for some 200 ms on the SMs that it may have, forks a child that sees the stub page of its parent, and
 # has its connection too, and becomes `sleep`. The child says how many blocks have written their word when the parent is
 # another program, and when the grant of the first device is no longer limited.
-PROGRAM = r"""
-import ctypes, mmap, os, sys, time
+PROGRAM = (
+    driver_calls.CALLS
+    + r"""
+import mmap, os, sys, time
 PTX = '''
 .version 7.0
 .target sm_80
@@ -34,15 +36,7 @@ PTX = '''
 '''
 BLOCKS, LAUNCHES = 1000, 10
 ALL_SMS, CAPSM = 0x00FFFFFF, 64  # ipc::kUnlimited; where the stub page has grant[0].polled.capsm
-cuda = ctypes.CDLL("libcuda.so.1")
 P = ctypes.c_void_p
-def call(name, *arguments):
-    code = getattr(cuda, name)(*arguments)
-    if code != 0: raise SystemExit(f"{name}: {code}")
-def made(name, *arguments):
-    result = P()
-    call(name, ctypes.byref(result), *arguments)
-    return result
 call("cuInit", 0)
 call("cuCtxSetCurrent", made("cuDevicePrimaryCtxRetain", 0))
 slow = made("cuModuleGetFunction", made("cuModuleLoadData", PTX.encode()), b"slow")
@@ -65,6 +59,7 @@ if os.fork() == 0:
     os._exit(0)
 os.execv("/bin/sleep", ["sleep", "600"])
 """
+)
 
 
 class Exec(instance.SystemTest):

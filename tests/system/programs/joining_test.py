@@ -4,7 +4,7 @@ stream has done, in whichever way, sees all of them done."""
 import re
 import sys
 
-from tests.system.harness import instance
+from tests.system.harness import driver_calls, instance
 
 MOST = 4
 MANY = 12
@@ -14,8 +14,10 @@ ROUNDS = 40
 
 # Launches slow kernels that cannot be rewritten into a stream, then looks, in the way it is told, at what they have
 # made of `values`: prints how many are wrong. Looking is a copy to `copied` that must come behind the kernels.
-PROGRAM = r"""
-import ctypes, random, sys, threading, time
+PROGRAM = (
+    driver_calls.CALLS
+    + r"""
+import random, sys, threading, time
 HEAD = '''
 .version 7.0
 .target sm_80
@@ -46,16 +48,8 @@ ENTRY = '''
 '''
 APPEND = ENTRY.replace("NAME", "append").replace("SPECIAL", "mov.u64 %rd6, %gridid;")
 PTX = HEAD + APPEND + ENTRY.replace("NAME", "rewritten").replace("SPECIAL", "")
-cuda = ctypes.CDLL("libcuda.so.1")
 P, SIZE, U32 = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32
 LEGACY, PER_THREAD = P(1), P(2)
-def call(name, *arguments):
-    code = getattr(cuda, name)(*arguments)
-    if code != 0: raise SystemExit(f"{name}: {code}")
-def made(name, *arguments):
-    result = P()
-    call(name, ctypes.byref(result), *arguments)
-    return result
 call("cuInit", 0)
 context = made("cuDevicePrimaryCtxRetain", 0)
 call("cuCtxSetCurrent", context)
@@ -266,6 +260,7 @@ for line in sys.stdin:
         code = cuda.cuCtxSynchronize()
     print(sum(value != expected for value in seen(copied)), code, flush=True)
 """
+)
 WAYS = (
     "copy",
     "other_copy",

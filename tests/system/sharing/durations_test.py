@@ -2,15 +2,17 @@
 
 import sys
 
-from tests.system.harness import instance
+from tests.system.harness import driver_calls, instance
 
 SHORT_NS, LONG_NS = 5_000_000, 500_000_000
 LAUNCHES = 4  # to learn from
 
 # Launches, as it is told, kernels that sleep for a while, or until they are let go. Each says when it began and when it
 # ended.
-PROGRAM = r"""
-import ctypes, sys
+PROGRAM = (
+    driver_calls.CALLS
+    + r"""
+import sys
 HEAD = b'''
 .version 7.0
 .target sm_80
@@ -42,11 +44,7 @@ again:
 NAMES = ["hold_1", "hold_2", "short_one", "long_one"]
 def both(name): return KERNEL % (name, "mov.u64 %rd0, %gridid;") + KERNEL % (name + "_together", "")
 PTX = HEAD + "".join(map(both, NAMES)).encode()
-cuda = ctypes.CDLL("libcuda.so.1")
 POINTER, SIZE = ctypes.c_void_p, ctypes.c_size_t
-def call(name, *arguments):
-    code = getattr(cuda, name)(*arguments)
-    if code != 0: raise SystemExit(f"{name}: {code}")
 call("cuInit", 0)
 context, module, stream = POINTER(), POINTER(), POINTER()
 call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
@@ -94,6 +92,7 @@ for line in sys.stdin:
         call("cuStreamSynchronize", stream)
         print("over", flush=True)
 """
+)
 
 
 class Durations(instance.SystemTest):

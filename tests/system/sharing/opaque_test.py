@@ -4,7 +4,7 @@ streams, and apart from those of other slices."""
 import subprocess
 import sys
 
-from tests.system.harness import instance
+from tests.system.harness import driver_calls, instance
 
 MOST = 4
 SHARE = 4
@@ -16,8 +16,10 @@ CUDA_ERROR_NOT_READY = 600
 # Launches, as it is told, a kernel that cannot be rewritten. Each block appends the number of the round to what it
 # finds, in base 10 or so: what comes out says in which order kernels, copies, memsets and host functions ran. Each says
 # on which SM it ran, too.
-PROGRAM = r"""
-import ctypes, sys
+PROGRAM = (
+    driver_calls.CALLS
+    + r"""
+import sys
 PTX = b'''
 .version 7.0
 .target sm_80
@@ -62,11 +64,7 @@ again:
   ret;
 }
 '''
-cuda = ctypes.CDLL("libcuda.so.1")
 POINTER, SIZE = ctypes.c_void_p, ctypes.c_size_t
-def call(name, *arguments):
-    code = getattr(cuda, name)(*arguments)
-    if code != 0: raise SystemExit(f"{name}: {code}")
 BLOCKS = 64
 BYTES = SIZE(4 * BLOCKS)
 def memory(count):
@@ -153,6 +151,7 @@ for line in sys.stdin:
     print(sum(value != expected for value in got), in_order, bin(mask.value).count("1"), flush=True)
     if kind.endswith("blocking"): call("cuStreamDestroy_v2", on)
 """
+)
 
 
 def seen_by(watch):

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from tests.system.harness import instance
+from tests.system.harness import driver_calls, instance
 
 KIB = 1024
 ELEMENTS = 30011  # of vectorAdd's trivial size: three arrays of floats
@@ -14,8 +14,9 @@ WIDTHS = (instance.SMS, 2)
 
 # Launches a kernel that cannot be rewritten, since its image is loaded with an option that shapes the code. So the
 # driver alone says where its parameters lie.
-OPAQUE = r"""
-import ctypes
+OPAQUE = (
+    driver_calls.CALLS
+    + r"""
 PTX = b'''
 .version 7.0
 .target sm_80
@@ -34,11 +35,7 @@ PTX = b'''
 }
 '''
 BYTES, OPTIMIZATION_LEVEL = 100_000, 7
-cuda = ctypes.CDLL("libcuda.so.1")
 POINTER, SIZE = ctypes.c_void_p, ctypes.c_size_t
-def call(name, *arguments):
-    code = getattr(cuda, name)(*arguments)
-    if code != 0: raise SystemExit(f"{name}: {code}")
 context, module, function, memory = POINTER(), POINTER(), POINTER(), ctypes.c_uint64()
 call("cuInit", 0)
 call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
@@ -57,6 +54,7 @@ found = ctypes.c_uint32()
 call("cuMemcpyDtoH_v2", ctypes.byref(found), ctypes.c_uint64(inside.value + 1024), SIZE(4))
 assert found.value == 7
 """
+)
 
 
 def rounded_up(number):
