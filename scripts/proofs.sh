@@ -12,12 +12,12 @@ compat=tests/compat
 
 other_builds=cubin,rdc,shared
 
-short_train=mps-stream,mps-90,mps-75,ours-strict,ours-max-75,ours-max-75:limits_by_mps=true
+short_train=mps-stream,mps-90,mps-75,ours-strict,ours-max-75,ours-max-75:limits_by_mps=false
 short_compute=alone,mps-stream,mps-90,ours-priority,ours-strict,ours-strict:reserve_by_parts=false,ours-active,ours-hpf
 decode_train=alone,mps,mps-client,mps-stream-75,ours,ours-priority,ours-max-75,ours-priority-max-75
-decode_train+=,ours-max-75:limits_by_mps=true,ours-priority-max-75:limits_by_mps=true
+decode_train+=,ours-max-75:limits_by_mps=false,ours-priority-max-75:limits_by_mps=false
 decode_sides=mps-stream-75,ours-max-75,ours-priority-max-75,ours-max-75-ls-plain,ours-priority-batch-plain-75
-decode_sides+=,ours-max-75:limits_by_mps=true,ours-priority-max-75:limits_by_mps=true
+decode_sides+=,ours-max-75:limits_by_mps=false,ours-priority-max-75:limits_by_mps=false
 decode_sliced=sliced,ours-sliced,ours-sliced-priority
 decode_sliced+=,ours-sliced-priority:second_time_slice_us=1,ours-sliced-priority:second_time_slice_us=200
 resnet_sliced=sliced,ours-sliced-priority,ours-sliced-priority:second_time_slice_us=200
