@@ -35,9 +35,9 @@ faults 2  endings          compat/endings.py --both-modes 3
 faults 4  faults-mps       compat/faults.py --mps 50
 faults 6  faults-late      compat/faults.py --no-mps --at-once 1 --only fault_* 40
 faults 4  starts           compat/starts.py --both-modes 300
-corun 5   short-train      corun --only-ls short --only-batch train --configurations $short_train
-corun 5   short-compute    corun --only-ls short --only-batch compute-100us --configurations $short_compute
-corun 9   decode-train     corun --only-ls decode --only-batch train --configurations $decode_train
+short 5   short-train      corun --only-ls short --only-batch train --configurations $short_train
+short 5   short-compute    corun --only-ls short --only-batch compute-100us --configurations $short_compute
+decode 9  decode-train     corun --only-ls decode --only-batch train --configurations $decode_train
 sides 1   decode-sides     corun --only-ls decode --only-batch train --configurations $decode_sides
 sliced 5  decode-sliced    corun --only-ls decode --only-batch train --configurations $decode_sliced
 sliced 4  resnet-sliced    corun --only-ls resnet --only-batch matmul --configurations $resnet_sliced
