@@ -9,6 +9,7 @@ STICKY = re.compile(
     r"|CUDA_ERROR_(ILLEGAL_ADDRESS|LAUNCH_FAILED|LAUNCH_TIMEOUT|ASSERT|ILLEGAL_INSTRUCTION|MISALIGNED_ADDRESS"
     r"|INVALID_ADDRESS_SPACE|INVALID_PC|HARDWARE_STACK_ERROR|ECC_UNCORRECTABLE|CONTAINED)\b"
 )
+ERROR = re.compile(r"cudaError\w+|CUDA_ERROR_\w+")
 SKIP_STATUS = 77  # of a program that says why it cannot run here
 LONGEST = 160
 
@@ -54,6 +55,11 @@ def difference(plain, got, unordered=False, ignore=""):
 def is_sticky(outcome):
     """Whether a program ran into an error that, under MPS, reaches others."""
     return bool(STICKY.search(outcome.out) or STICKY.search(outcome.err))
+
+
+def signature(outcome):
+    """How a program ended and which errors it met, whichever of its calls met them."""
+    return outcome.status_text(), tuple(sorted(set(ERROR.findall(outcome.out + outcome.err))))
 
 
 def unsound(program, first, second):

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 
-from compare import difference
+from compare import difference, signature
 from head import is_chosen
 from lab import MPS, TIME_SLICED
 from single import SHORT, Session, parser
@@ -28,7 +28,6 @@ FREE_S = 1.0  # within which a daemon that is well has noticed the end of a prog
 PLAIN_RUNS = 6
 PLAIN_SHARE = 0.3  # of the time
 NEIGHBOUR_ROUNDS = "40"
-ERROR = re.compile(r"cudaError\w+|CUDA_ERROR_\w+")
 
 
 class Neighbour(threading.Thread):
@@ -57,11 +56,6 @@ class Neighbour(threading.Thread):
         self.join()
 
 
-def signature(outcome):
-    """What a neighbour met, whichever of its calls met it."""
-    return outcome.status_text(), tuple(sorted(set(ERROR.findall(outcome.out + outcome.err))))
-
-
 def is_beside(outcome, faults):
     """Whether a neighbour was there while a fault was (its beginning, and when the GPU was well again)."""
     return any(outcome.began <= end and outcome.began + outcome.wall_s >= begin for begin, end in faults)
@@ -86,11 +80,20 @@ def timed(outcomes):
     return outcomes[1:] or outcomes
 
 
-def kinds(programs, part):
-    """[[(program, path, arguments) of each variant of a kind]], every n-th kind from the first-th on."""
+def chosen_variants(program, patterns):
+    """Those arguments of the program that the patterns choose, by its name or by its name and its arguments."""
+    return [
+        arguments
+        for arguments in program.variants
+        if is_chosen(program.name, patterns) or is_chosen(" ".join((program.name, *arguments)), patterns)
+    ]
+
+
+def kinds(programs, part, patterns="*"):
+    """[[(program, path, arguments) of each chosen variant of a kind]], every n-th kind from the first-th on."""
     found = collections.defaultdict(list)
     for program, path in programs:
-        for arguments in program.variants:
+        for arguments in chosen_variants(program, patterns):
             found[program.name, *arguments[:1]].append((program, path, arguments))
     first, n = part
     return list(found.values())[first - 1 :: n]
@@ -163,15 +166,15 @@ class Side:
             time.sleep(0.005)
 
 
-def in_mode(session, mode, faults, short, number):
+def in_mode(session, mode, faults, short, number, as_often_plain=False):
     """The lines to print, and whether all was well."""
     with session.lab.mode(mode):
         plain = Side(session, mode, False)
         right = session.run([str(short), NEIGHBOUR_ROUNDS], False)
         if right.status != 0:
             return [f"{mode}: the neighbour fails plain: {right.status_text()} {right.err.strip()}"], False
-        whole, session.deadline = session.deadline, session.deadline.share(PLAIN_SHARE)
-        plain.run(faults, short, min(number, PLAIN_RUNS))
+        whole, session.deadline = session.deadline, session.deadline.share(0.5 if as_often_plain else PLAIN_SHARE)
+        plain.run(faults, short, number if as_often_plain else min(number, PLAIN_RUNS))
         session.deadline = whole
         with session.lab.serving():
             sliced = Side(session, mode, True)
@@ -246,23 +249,31 @@ def main():
         help="every N-th kind from the I-th on, to run N of these side by side (default: 1/1)",
     )
     options.add_argument(
-        "--only", default="*", metavar="PATTERN,...", help="names of programs, as the shell matches them"
+        "--only",
+        default="*",
+        metavar="PATTERN,...",
+        help="names of programs, or names and arguments ('fault shared *'), as the shell matches them",
+    )
+    options.add_argument(
+        "--as-often-plain",
+        action="store_true",
+        help=f"as many plain runs as in a slice, not {PLAIN_RUNS}: for an outcome that is rare",
     )
     options = options.parse_args()
     options.modes = options.modes or (TIME_SLICED, MPS)
     session = Session(options)
     status = 0
     with session.open():
-        programs = session.programs(lambda program: program.at_fault and is_chosen(program.name, options.only))
+        programs = session.programs(lambda program: program.at_fault and chosen_variants(program, options.only))
         short = session.programs(lambda program: program.name == SHORT)
         if not programs or not short:
             print("compat: no fault programs, or no short one", file=sys.stderr)
             return 77
-        faults = kinds(programs, options.part)
+        faults = kinds(programs, options.part, options.only)
         whole = session.deadline
         for mode in options.modes:
             session.deadline = whole if mode == options.modes[-1] else whole.share(0.5)
-            lines, well = in_mode(session, mode, faults, short[0][1], options.number)
+            lines, well = in_mode(session, mode, faults, short[0][1], options.number, options.as_often_plain)
             print("\n".join(lines), flush=True)
             status |= not well
     return status

@@ -1,7 +1,8 @@
 """Runs programs x builds in each kind of run, many at a time, and says of each whether it did what it does plain.
 
 The phases of a mode: plain, twice; then with a gpuctld the first start with empty caches and another with full ones;
-then, with one that storms, one and two at once. Programs that would reach others under MPS go through them after all
+then, with one that storms, one and two at once. What met errors as one of two is held against plain runs of two at
+once: it is unsound if those meet the same errors. Programs that would reach others under MPS go through them after all
 others. What a hang or crash of another program reached under MPS all the same is run again once, and the table says so.
 """
 
@@ -16,13 +17,14 @@ import threading
 import time
 
 from accidents import Accident, is_accident, was_reached
-from compare import SKIP_STATUS, difference, is_sticky, unsound
+from compare import SKIP_STATUS, difference, is_sticky, signature, unsound
 from execute import run
 from head import PYTHON_BUILD, Program
 from lab import MPS
 
 COLD, WARM, STORM, PAIR = RUNS = ("slice-cold", "slice", "storm", "storm-pair")
 PLAIN_LIMIT_S = 30
+PLAIN_PAIRS = 6  # of a program that was wrong as one of two
 PYTHON_LIMIT_S = 150  # frameworks take long to import
 MORE_S = 20  # what a run may take longer than three times the plain one
 QUIET_S, QUIET_LIMIT_S = 1.0, 10.0
@@ -136,6 +138,8 @@ class Matrix:
                             lambda cell, kind=kind: self.compare(mode, kind, cell, *plain[cell]),
                             jobs,
                         )
+                        if kind == PAIR:
+                            self.hold_against_plain_pairs(mode, plain)
                         if kind == COLD:
                             self.wait_until_compiled(mode)
 
@@ -239,7 +243,7 @@ class Matrix:
         row.wall_s = max(outcome.wall_s for outcome in outcomes)
         notes = []
         for outcome, log in zip(outcomes, logs):
-            apart = difference(plain, outcome, cell.program.unordered, cell.program.ignore)
+            apart = self.differs(cell, plain, outcome)
             if outcome.ended == NO_TIME:
                 row.verdict, row.note = SKIPPED, NO_TIME
             elif apart:
@@ -253,6 +257,32 @@ class Matrix:
         if notes:
             row.verdict, row.note = WRONG, " AND ".join(notes)
         return row
+
+    @staticmethod
+    def differs(cell, plain, outcome):
+        return difference(plain, outcome, cell.program.unordered, cell.program.ignore)
+
+    def hold_against_plain_pairs(self, mode, plain):
+        """The wrong pairs of the phase that is over, one by one: unsound where plain pairs meet all that they met."""
+        for row in [row for row in self.rows if (row.mode, row.run, row.verdict) == (mode, PAIR, WRONG)]:
+            cell = next((cell for cell in plain if (cell.name, cell.build) == (row.program, row.build)), None)
+            if cell is None or NO_TIME in (outcome.ended for outcome in self.ran[cell]):
+                continue
+            usual = plain[cell][1]
+            met = {signature(outcome) for outcome in self.ran[cell][-2:] if self.differs(cell, usual, outcome)}
+            if signature(usual) in met:  # a result is wrong, and no error says so
+                continue
+            apart, pairs = 0, 0
+            while met and pairs < PLAIN_PAIRS and not self.deadline.passed():
+                with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                    limit_s = 3 * usual.wall_s + MORE_S
+                    both = list(pool.map(lambda _: self.execute(mode, "plain", cell, limit_s), range(2)))
+                pairs += 1
+                apart += any(signature(outcome) != signature(usual) for outcome in both)
+                met -= {signature(outcome) for outcome in both}
+            if not met:
+                row.verdict = UNSOUND
+                row.note = f"{apart} of {pairs} plain pairs are wrong in the same way: {row.note}"
 
     def execute(self, mode, kind, cell, limit_s, log=None):
         """One run; after one that may have reached others, MPS is seen to again."""

@@ -175,6 +175,25 @@ class Phases(unittest.TestCase):
             sorted(row.program for row in self.matrix.rows if row.run == "plain"), ["fault_trap", "ordinary", "sticky"]
         )
 
+    def test_what_plain_pairs_meet_too_is_not_counted(self):
+        """`crowded` fails as one of two, plain or not; `ours` only in a slice; `garbled` is wrong, and no error says
+        so."""
+        crowd = f"""
+            cd {self.scratch}
+            mkdir first 2>/dev/null && first=1 || {{ busy=1; touch second; }}
+            for i in $(seq 20); do [ -n "$first" ] && [ ! -e second ] || break; sleep 0.05; done
+            [ -z "$first" ] || {{ [ ! -e second ] || busy=1; rm -rf first second; }}
+            """
+        refuse = '[ -z "$busy" ] || { echo cudaErrorDevicesUnavailable >&2; exit 2; }'
+        self.script("crowded", crowd + refuse)
+        self.script("ours", crowd + '[ -n "$IN_SLICE" ] || busy=; ' + refuse)
+        self.script("garbled", crowd + '[ -z "$busy" ] || echo "${IN_SLICE:-plain}"')
+        for name, verdict in (("crowded", "unsound"), ("ours", "wrong"), ("garbled", "wrong")):
+            rows = self.run_matrix(name, runs=("storm-pair",))
+            self.assertEqual(self.verdicts(rows, name), ["right", verdict], rows[name, "storm-pair"].note)
+        rows = self.run_matrix("crowded", runs=("storm-pair",))
+        self.assertIn("1 of 1 plain pairs are wrong in the same way: ", rows["crowded", "storm-pair"].note)
+
     def test_what_there_is_no_time_for_is_skipped(self):
         rows = self.run_matrix("ordinary", seconds=0)
         self.assertEqual(

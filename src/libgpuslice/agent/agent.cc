@@ -187,8 +187,9 @@ void Agent::finish_at_exit() {
   while (!own_calls_are_over() && !all_left()) std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
-/// Whether no worker is on the GPU or on its way there.
+/// Whether no worker is on the GPU or on its way there, nor, before exec, a kernel in original form.
 bool Agent::all_left() {
+  if (Contexts::execs() && !context_.view.takes_turns() && context_.opaque.demand() > 0) return false;
   std::unique_lock lock(context_.book.mutex(), std::try_to_lock);
   if (!lock.owns_lock()) return false;
   completions_.look(top_ups_.none_runs(), monotonic_ns());

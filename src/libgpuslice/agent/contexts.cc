@@ -35,7 +35,7 @@ Registry* registry() {
   return instance;
 }
 
-std::atomic<bool> g_exiting{false};
+std::atomic<bool> g_exiting{false}, g_execs{false};
 std::atomic<pid_t> g_managed_by{0};          ///< the process that managed the first context here
 std::atomic<std::uint64_t> g_generation{1};  ///< +1 when a CUcontext handle may name another context
 
@@ -156,11 +156,13 @@ void end_own_calls_within(std::chrono::nanoseconds longest) {
   end_own_calls_at(monotonic_ns() + static_cast<std::uint64_t>(longest.count()) * 3 / 4);
 }
 
-/// Whether launches are on the GPU whose workers read memory of this process, and would do so after its end.
+/// Whether launches are on the GPU that the process has to wait for: workers read its memory, and would do so after its
+/// end; and at exec those in original form.
 bool works(ContextState& context) {
   // The exiting thread may have been interrupted by a signal while it held this mutex.
   std::unique_lock lock(context.book.mutex(), std::try_to_lock);
-  return lock.owns_lock() && context.book.outstanding() > 0 && !context.agent.ended() && !context.view.takes_turns();
+  if (!lock.owns_lock() || context.agent.ended() || context.view.takes_turns()) return false;
+  return context.book.outstanding() > 0 || (g_execs && !context.opaque_work.none());
 }
 
 }  // namespace
@@ -183,8 +185,10 @@ void Contexts::forget_device(CUdevice device) {
   }
 }
 
-void Contexts::end_all_at_exit() {
-  if (!any_managed() || g_exiting.exchange(true)) return;
+void Contexts::end_all(bool exec) {
+  if (!any_managed() || g_exiting.load()) return;
+  if (exec) g_execs = true;
+  if (g_exiting.exchange(true)) return;
   auto until = std::chrono::steady_clock::now() + kLongestExit;
   end_own_calls_within(kLongestExit);
   Registry& all = *registry();
@@ -224,6 +228,10 @@ void Contexts::rescue_stuck() {
 
 bool Contexts::exiting() {
   return g_exiting.load(std::memory_order_relaxed);
+}
+
+bool Contexts::execs() {
+  return g_execs.load(std::memory_order_relaxed);
 }
 
 AgentsHeld::AgentsHeld(CUdevice device) {

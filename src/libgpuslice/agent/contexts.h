@@ -26,12 +26,16 @@ class Contexts {
   /// programs share the GPU for the process's own work there, at most kLongestWork: workers that read memory of a
   /// process that is gone are a fault for all programs on the GPU. When this returns, no agent begins a driver call any
   /// more. What is on the GPU still completes.
-  static void end_all_at_exit();
+  static void end_all_at_exit() { end_all(false); }
+  /// The same for exec. It also waits for kernels in original form, in the same time: MPS takes their end for a fault.
+  static void end_all_at_exec() { end_all(true); }
   static constexpr std::chrono::milliseconds kLongestExit{20}, kLongestWork{10'000};
   /// Registers end_all_at_exit() as an exit handler, so that it runs before every exit handler that the driver has
   /// registered so far.
   static void end_before_driver();
   static bool exiting();
+  /// Whether the process is about to become another program.
+  static bool execs();
   /// Whether this process has managed a context. Contexts of a parent process do not count. Takes no lock; safe in a
   /// child of vfork.
   static bool any_managed();
@@ -40,6 +44,9 @@ class Contexts {
   static void rescue_stuck();
   /// In a forked child.
   static void forget_after_fork();
+
+ private:
+  static void end_all(bool exec);
 };
 
 /// While an object of this class lives, no agent of the device calls the driver or touches memory of its context.

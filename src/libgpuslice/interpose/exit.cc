@@ -1,7 +1,8 @@
 // The ways out of a process that run no exit handlers: exec and _exit. Workers read memory of this process. If that
 // memory goes while a worker is on the GPU, MPS reports a fault to every program on the GPU. So these calls wait for
 // the workers, as any exit does, and no longer (Contexts::end_all_at_exit). A signal that kills the process leaves no
-// such moment.
+// such moment. A program that becomes another one in the middle of any kernel is such a fault, also without this
+// library (docs/measurements/compat-h100-2026-11-25.txt, run 3), so exec waits for all kernels.
 //
 // In a child of fork() or vfork() there is nothing to wait for (Contexts::any_managed()). In a process that never used
 // a GPU these functions only pass the call on.
@@ -20,7 +21,7 @@ extern char** environ;
 namespace {
 
 void end_before_exec() {
-  if (gpuslice::Contexts::any_managed()) gpuslice::Contexts::end_all_at_exit();
+  if (gpuslice::Contexts::any_managed()) gpuslice::Contexts::end_all_at_exec();
 }
 
 template <class Function>
@@ -75,7 +76,7 @@ GPUSLICE_EXIT int execvpe(const char* file, char* const* arguments, char* const*
 }
 
 GPUSLICE_EXIT void _exit(int status) {
-  end_before_exec();
+  if (gpuslice::Contexts::any_managed()) gpuslice::Contexts::end_all_at_exit();
   for (;;) syscall(SYS_exit_group, status);
 }
 

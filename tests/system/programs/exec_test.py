@@ -74,6 +74,17 @@ class Exec(instance.SystemTest):
         self.assertIsNone(program.process.poll(), "the process lives on as another program")
         self.assertEqual(self.clients("few"), [])
 
+    def test_kernels_in_original_form_are_over_too(self):
+        """Of those the plain driver under MPS makes a fault too."""
+        opaque = "  bar.arrive 1, 64;\n  ret;\n"  # what a block leaves at a barrier is in the way of another block-task
+        self.start_daemon()
+        self.gpuctl("create-slice", "free")
+        program = self.start_in("free", sys.executable, "-c", PROGRAM.replace("  ret;\n", opaque))
+        instance.wait_until(
+            lambda: "all" in program.out() or program.process.poll() is not None, "the process to be another program"
+        )
+        self.assertEqual(program.out().split("\n")[0], "True True", program.err())
+
 
 if __name__ == "__main__":
     instance.main()
