@@ -15,7 +15,7 @@ import sys
 import time
 
 from .lab.lab import Lab
-from .papers import effisha_figures, frs, predictions, schedulers, slicing
+from .papers import effisha_figures, flep_figures, frs, predictions, schedulers, slicing, smguard
 from .steps import (
     capacity,
     guard,
@@ -53,6 +53,8 @@ STEPS = {
     "schedulers": (schedulers.step_schedulers, 180),
     "frs": (frs.step_frs, 560),
     "effisha": (effisha_figures.step_effisha, 180),
+    "flep": (flep_figures.step_flep, 540),
+    "smguard": (smguard.step_smguard, 540),
     "flep17": (slicing.step_flep_17, 420),
     "effisha11": (slicing.step_effisha_11, 560),
     "predictions": (predictions.step_predictions, 560),

@@ -42,14 +42,17 @@ HPF, HPF_EQUAL = (("low", "high"), ("none", "none")), (("set", "set"), ("none", 
 
 
 class Meeting:
-    """Long and short applications; each long one meets each short one except the one of its own name."""
+    """Long and short applications. Each long one meets each short one except that of its own name; the short one is
+    issued delay_ms after the long one. A slot is `stretch` times as long as both alone.
+    """
 
-    def __init__(self, schedulers, longs, shorts):
-        self.schedulers, self.longs, self.shorts = schedulers, longs, shorts
+    def __init__(self, schedulers, longs, shorts, delay_ms=DELAY_MS, stretch=1.15):
+        self.schedulers, self.longs, self.shorts, self.delay_ms = schedulers, longs, shorts, delay_ms
         self.every = len(shorts)  # slots from one launch of a short one to the next
         while math.gcd(len(longs), self.every) > 1:
             self.every += 1
-        self.slot_ms = 1.15 * (max(a.plain_ms for a in longs) + max(a.plain_ms for a in shorts)) + 3
+        longest_ms = max(a.plain_ms for a in longs) + max(a.plain_ms for a in shorts)
+        self.slot_ms = stretch * longest_ms + 3 + delay_ms
 
     def run(self, side, repetitions):
         """Runs the pairs. Returns for each pair of names the list of its repetitions: (issued, completed) of the long
@@ -63,7 +66,7 @@ class Meeting:
             starts.append(at * self.slot_ms)
         for at, application in enumerate(self.shorts):
             members.append((high, application, self.periodic(self.every, slots, of_high)))
-            starts.append(at * self.slot_ms + DELAY_MS)
+            starts.append(at * self.slot_ms + self.delay_ms)
         programs = self.schedulers.start(members)
         times = self.schedulers.finish(programs, self.schedulers.begin(programs, starts))
         self.schedulers.lab.record(
@@ -96,23 +99,23 @@ class Meeting:
             priority,
         )
 
-    def summaries(self, side):
+    def summaries(self, side, repetitions=REPETITIONS):
         """The summary() of each pair; pairs without enough repetitions are left out."""
         lab = self.schedulers.lab
-        least = lab.size(LEAST_KEPT, 1)
+        least = lab.size(min(LEAST_KEPT, repetitions), 1)
         alone = {"long": {a.name: a.plain_ms for a in self.longs}, "short": {a.name: a.plain_ms for a in self.shorts}}
         found = {}
-        for (long, short), repetitions in self.run(side, lab.size(REPETITIONS, 1)).items():
-            kept = [rep for rep in repetitions if in_time(lab, rep)]
+        for (long, short), times in self.run(side, lab.size(repetitions, 1)).items():
+            kept = [rep for rep in times if in_time(lab, rep, self.delay_ms)]
             if len(kept) >= least:
                 found[long, short] = summary(self.schedulers, (alone["long"][long], alone["short"][short]), kept)
         return found
 
 
-def in_time(lab, repetition):
-    """Whether the short kernel arrived soon after the long one."""
+def in_time(lab, repetition, delay_ms=DELAY_MS):
+    """Whether the short kernel arrived as long after the long one as it was to."""
     late = repetition[1][0] - repetition[0][0]
-    return lab.size(0.02, -1000) < late < 2 * DELAY_MS + lab.size(0.2, 1000)
+    return delay_ms - lab.size(0.08, 1000) < late < delay_ms + lab.size(0.3, 1000)
 
 
 def summary(schedulers, alone_ms, repetitions):

@@ -13,7 +13,14 @@ import time
 from . import effisha, flep
 
 TASK_US = 20
-REHEARSED = {"md5Hash": (24_011,), "matrixMul": (52, 70, 45), "spmv": (601, 40), "vectorAdd": (30_011,)}
+REHEARSED = {
+    "md5Hash": (24_011,),
+    "matrixMul": (52, 70, 45),
+    "spmv": (601, 40),
+    "vectorAdd": (30_011,),
+    "nearestNeighbor": (30_031,),
+    "myocyte": (97, 100),
+}
 FRS = {
     "CEDD": 13.57,
     "SPMV": 8.36,
@@ -72,8 +79,11 @@ class Schedulers:
         self.iterations = reached["extent"][1]
         self.blocks_per_ms = reached["extent"][0] / (reached["gpu_us"]["p50"] / 1000 / self.scale)
 
-    def work(self, name, milliseconds):
-        return Application(name, "work", (max(1, round(milliseconds * self.blocks_per_ms)), self.iterations))
+    def work(self, name, milliseconds, task_us=TASK_US):
+        """`work` of that duration alone, with block-tasks so long."""
+        longer = task_us / TASK_US
+        blocks = max(1, round(milliseconds * self.blocks_per_ms / longer))
+        return Application(name, "work", (blocks, round(self.iterations * longer)))
 
     def application(self, name, milliseconds, kernel, extent):
         if kernel == "work":

@@ -1,0 +1,166 @@
+"""FLEP's Figures 9, 12, 15 and 16: short kernels that come later, triplets of equal priority, and short kernels that
+fill few SMs, which take these SMs alone or some more. Durations and kernels as in flep.py.
+
+Figure 12's triplets are those of tests/workloads/flep-triplets.toml, as `work`. In Figures 15 and 16 the short kernel
+is `work` that fills an eighth of the SMs; the overhead is how much later the long kernel ends than alone in a slice.
+"""
+
+import statistics
+import time
+import tomllib
+
+from .effisha import WORKLOADS
+from .flep import HPF, HPF_EQUAL, LARGE, LOW_PRIORITY, MPS, MPS_PRIORITIES, SMALL, TABLE_1, Meeting
+from .schedulers import TASK_US, Application, Schedulers
+
+DELAYS_MS = (0.1, 2, 4, 6, 8, 10)
+EXTRA_SMS = (0, 4, 8, 16, 32)
+FEW = 1 / 8  # of the SMs
+FEW_MS = 0.5
+WORK_BLOCKS_OF_SM = 8  # 256 threads each
+REPETITIONS = 3
+REHEARSED = ("PF", "MM")
+BEGIN_NOTHING_AFTER_S = 380
+
+
+def by_delay(speed_ups, alone_ms):
+    """Figure 9 of one long kernel: its share that had run when the short ones came, and their mean speed-up over MPS.
+    `speed_ups`: by delay in ms, then by short kernel; of delays at which the long one still ran.
+    """
+    return ", ".join(
+        f"{100 * delay / alone_ms:.0f} %: {statistics.mean(ups.values()):.1f}"
+        for delay, ups in sorted(speed_ups.items())
+        if ups and delay < alone_ms
+    )
+
+
+def delayed(schedulers, large, small):
+    """Rows of Figure 9."""
+    lab = schedulers.lab
+    sides = {"MPS": MPS, "MPS, stream priorities": MPS_PRIORITIES, "hpf": HPF}
+    found = {side: {} for side in sides}
+    lab.gpuctl("set", "/", "policy=hpf")
+    for delay_ms in lab.size(DELAYS_MS, DELAYS_MS[:2]):
+        meeting = Meeting(schedulers, list(large.values()), list(small.values()), delay_ms)
+        for side, of in sides.items():
+            found[side][delay_ms] = meeting.summaries(of, REPETITIONS)
+    for side in list(sides)[1:]:
+        for long, application in large.items():
+            ups = {
+                delay: {
+                    pair[1]: found["MPS"][delay][pair]["short"] / at["short"]
+                    for pair, at in pairs.items()
+                    if pair[0] == long and pair in found["MPS"][delay]
+                }
+                for delay, pairs in found[side].items()
+            }
+            yield (
+                f"Figure 9, {side}: speed-up over MPS of kernels that come when so much of {long} has run",
+                "falls to 1",
+                by_delay(ups, application.plain_ms),
+            )
+
+
+def triplets(schedulers):
+    """The rows of Figure 12."""
+    lab = schedulers.lab
+    workload = tomllib.loads((WORKLOADS / "flep-triplets.toml").read_text(encoding="utf-8"))
+    members = {}
+    for one in workload["application"]:
+        members.setdefault(one["name"].split("/")[0], []).append(one)
+    better = {}
+    lab.gpuctl("set", "/", "policy=hpf")
+    for triplet, of in list(members.items())[: lab.size(None, 1)]:
+        applications = [schedulers.work(one["name"].split("/")[1], one["alone_ms"]) for one in of]
+        antts = {}
+        for side in (None, "set"):
+            launches = schedulers.run(
+                [(side, application, ()) for application in applications],
+                [one["start_ms"] for one in of],
+                1.5 * sum(one["alone_ms"] for one in of) + 3,
+                lab.size(REPETITIONS, 1),
+            )
+            antts[side] = schedulers.metrics([one["alone_ms"] for one in of], launches)[0]
+        better[triplet] = antts[None] / antts["set"]
+        lab.record(triplet=triplet, antt={"MPS": antts[None], "hpf": antts["set"]})
+    best, least = max(better, key=better.get), min(better, key=better.get)
+    yield (
+        f"Figure 12: ANTT under hpf, better than plain MPS, mean of {len(better)} triplets; most; least",
+        ">= 6.6",
+        f"{statistics.mean(better.values()):.1f}; {better[best]:.1f} ({best}); {better[least]:.1f} ({least})",
+    )
+
+
+def few_blocks(schedulers):
+    """A kernel that fills an eighth of the SMs for half a millisecond, in one wave."""
+    blocks = max(1, round(schedulers.lab.sms() * FEW)) * WORK_BLOCKS_OF_SM
+    return Application("few", "work", (blocks, round(schedulers.iterations * 1000 * FEW_MS / TASK_US)))
+
+
+def overhead_ms(found, large):
+    """By how much the long kernels end later than alone, mean of those that were measured."""
+    return statistics.mean(at["both"] - large[long].managed_ms for (long, _), at in found.items())
+
+
+def spatial(schedulers, large):
+    """The rows of Figures 15 and 16."""
+    lab = schedulers.lab
+    few = few_blocks(schedulers)
+    schedulers.measure_alone([(few, FEW_MS)])
+    meeting = Meeting(schedulers, list(large.values()), [few])
+    costs = {}
+    for policy in ("hpf", "hpf:spatial"):
+        lab.gpuctl("set", "/", f"policy={policy}")
+        found = meeting.summaries(HPF_EQUAL, REPETITIONS)
+        costs[policy] = overhead_ms(found, large)
+        yield (
+            f"a kernel on an eighth of the SMs, {policy}: its turnaround; the long one ends later by",
+            "",
+            f"{statistics.mean(at['short'] for at in found.values()):.3f} ms; {costs[policy]:.3f} ms",
+        )
+    saved = 1 - costs["hpf:spatial"] / costs["hpf"]
+    yield ("Figure 15: overhead saved by spatial preemption", ">= 31 %", f"{100 * saved:.0f} %")
+    turnarounds = {}
+    for extra in lab.size(EXTRA_SMS, EXTRA_SMS[:2]):
+        lab.gpuctl("set", "/", f"policy=hpf:spatial:extra={extra}")
+        found = meeting.summaries(HPF, REPETITIONS)
+        turnarounds[extra] = statistics.mean(at["short"] for at in found.values())
+    yield (
+        "Figure 16: speed-up of that kernel with so many SMs more than it fills",
+        "",
+        ", ".join(f"{extra}: {turnarounds[0] / took:.2f}" for extra, took in turnarounds.items()),
+    )
+
+
+def step_flep(lab):
+    """FLEP's Figures 9, 12, 15 and 16: delays, triplets, spatial preemption and SMs beyond what a kernel fills."""
+    began = time.monotonic()
+    with lab.gpuctld(), lab.environment(CUDA_DEVICE_MAX_CONNECTIONS="2"):  # MPS has no more for so many programs
+        lab.gpuctl("create-slice", "high", "--priority", 10)
+        lab.gpuctl("create-slice", "low")
+        lab.gpuctl("create-slice", "set")
+        schedulers = Schedulers(lab)
+        schedulers.calibrate()
+        inputs = []
+        for names, column, kernels in ((LOW_PRIORITY, 0, LARGE), (TABLE_1, 1, SMALL)):
+            chosen = [name for name in names if lab.size(True, name in REHEARSED)]
+            inputs.append(
+                {
+                    name: schedulers.application(name, TABLE_1[name][column], *kernels.get(name, ("work", None)))
+                    for name in chosen
+                }
+            )
+        large, small = inputs
+        schedulers.measure_alone(
+            [(one, TABLE_1[name][column]) for column, of in enumerate(inputs) for name, one in of.items()]
+        )
+        for what, rows in (
+            ("Figures 15 and 16", spatial(schedulers, large)),
+            ("Figure 12", triplets(schedulers)),
+            ("Figure 9", delayed(schedulers, large, small)),
+        ):
+            if time.monotonic() - began > BEGIN_NOTHING_AFTER_S:
+                yield (f"{what}: NOT MEASURED", "", "no time left")
+            else:
+                yield from rows
+        yield ("wrong results", "0", str(schedulers.wrong))

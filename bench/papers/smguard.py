@@ -1,0 +1,156 @@
+"""SMGuard's pairs (Figures 11 to 14): four latency-sensitive kernels (LS), each issued 1 ms after each of six kernels
+of batch, under MPS with nothing set, under MPS with stream priorities, in a slice with a greater priority, and with a
+strict reserve of 8 of 13 of the SMs; then with other reserves.
+
+The kernels have the durations of Table 3. Two are shorter, so that they fit into the step and into memory: myocyte a
+tenth, vectorAdd a quarter. `work` stands in where the suite's kernel is several launches or does not scale; its
+block-tasks are as long as the paper says. Turnarounds are over those alone and unmanaged.
+"""
+
+import statistics
+import time
+
+from .flep import Meeting
+from .schedulers import Schedulers
+
+# Duration in ms; the suite's kernel and an extent whose first number is scaled, or the block-task of `work` in us.
+LS = {
+    "nn": (0.65, "nearestNeighbor", (48_000_031,)),
+    "pf": (3.7, "work", 20),
+    "va": (3.15 / 4, "vectorAdd", (64_000_011,)),
+    "bfs": (2.01, "work", 20),
+}
+BATCH = {
+    "pl": (312.51, "work", 2000),
+    "mc": (2123.46 / 10, "myocyte", (3072, 10_000)),
+    "md": (143.61, "work", 1000),
+    "mm": (236.91, "matrixMul", (1024, 4400, 4000)),
+    "bs": (13.33, "work", 20),
+    "md5": (39.13, "md5Hash", (64_000_000,)),
+}
+OTHER_RESERVES_BESIDE = ("md", "bs", "md5")  # the shorter ones
+REHEARSED = ("nn", "va"), ("bs", "md5")
+DELAY_MS = 1
+CAPSM = 13
+RESERVE, OTHER_RESERVES = 8, (4, 6, 10)
+REPETITIONS = 3
+MPS, STREAM_PRIORITIES, PRIORITY = "MPS", "MPS, stream priorities", "priority"
+SIDES = {  # slices and stream priorities of batch and of LS, then the reserve in thirteenths
+    MPS: ((None, None), ("none", "none"), 0),
+    STREAM_PRIORITIES: ((None, None), ("low", "high"), 0),
+    PRIORITY: (("batch", "high"), ("none", "none"), 0),
+    f"reserve of {RESERVE}/{CAPSM}": (("batch", "ls"), ("none", "none"), RESERVE),
+}
+BEGIN_NOTHING_AFTER_S = 420
+
+
+def means(pairs):
+    """Of one side. `pairs`: summary() by (batch, LS)."""
+    return {figure: statistics.mean(at[figure] for at in pairs.values()) for figure in ("antt", "stp")}
+
+
+def speed_ups(pairs, over):
+    """How much sooner LS is done than on another side, by pair; of the pairs that both have."""
+    return {pair: over[pair]["short"] / at["short"] for pair, at in pairs.items() if pair in over}
+
+
+def named(pair):
+    return f"{pair[1]}+{pair[0]}"
+
+
+def rows(found):
+    """Figures 12 to 14. `found`: summary() by (batch, LS), by side; MPS among them."""
+    everywhere = set.intersection(*(set(pairs) for pairs in found.values()))
+    common = {side: {pair: at for pair, at in pairs.items() if pair in everywhere} for side, pairs in found.items()}
+    for pair in sorted(everywhere):
+        said = (f"{side}: {of[pair]['short']:.2f} ms, {of[pair]['stp']:.2f}" for side, of in common.items())
+        yield (f"{named(pair)}: LS's turnaround, STP", "", "; ".join(said))
+    for side, pairs in common.items():
+        if not pairs:
+            continue
+        ours = side not in (MPS, STREAM_PRIORITIES)
+        at = means(pairs)
+        if side != MPS:
+            ups = speed_ups(pairs, common[MPS])
+            best, least = max(ups, key=ups.get), min(ups, key=ups.get)
+            yield (
+                f"Figure 12, {side}: LS's speed-up over MPS, mean of {len(ups)} pairs; most; least",
+                ">= 9.8" if ours else "",
+                f"{statistics.mean(ups.values()):.1f}; {ups[best]:.1f} ({named(best)}); "
+                f"{ups[least]:.1f} ({named(least)})",
+            )
+        yield (f"Figure 13, {side}: ANTT, mean", "<= 1.56" if ours else "", f"{at['antt']:.2f}")
+        yield (f"Figure 14, {side}: STP, mean", ">= 1.57" if ours else "", f"{at['stp']:.2f}")
+        if ours and STREAM_PRIORITIES in common:
+            worse = [named(p) for p, up in speed_ups(pairs, common[STREAM_PRIORITIES]).items() if up < 1]
+            yield (
+                f"{side}: pairs in which LS is later than under MPS with stream priorities",
+                "none",
+                ", ".join(worse) or "none",
+            )
+
+
+def reserve_row(capsm, pairs, alone_ms):
+    """Figure 11, of one size of the reserve."""
+    slowdowns = {pair: at["short"] / alone_ms[pair[1]] for pair, at in pairs.items()}
+    words = ", ".join(f"{named(pair)} {slowdown:.2f}" for pair, slowdown in sorted(slowdowns.items()))
+    return (
+        f"Figure 11, reserve of {capsm}/{CAPSM}: LS's turnaround over alone",
+        "< 2" if capsm >= RESERVE else "",
+        words,
+    )
+
+
+def application(schedulers, name, of):
+    milliseconds, kernel, extent = of
+    if kernel == "work":
+        return schedulers.work(name, milliseconds, extent)
+    return schedulers.application(name, milliseconds, kernel, extent)
+
+
+def meet(lab, schedulers, side, batch, shorts):
+    """summary() of each pair, with the batch kernels one after the other."""
+    slices, priorities, reserve = side
+    lab.gpuctl("set", "ls", f"reserve={round(lab.sms() * reserve / CAPSM)}", "reserve-mode=strict")
+    stretch = 1.15 * CAPSM / (CAPSM - reserve)
+    found = {}
+    for one in batch:
+        meeting = Meeting(schedulers, [one], shorts, DELAY_MS, stretch)
+        found |= meeting.summaries((slices, priorities), REPETITIONS)
+    return found
+
+
+def step_smguard(lab):
+    """SMGuard's 24 pairs: LS beside batch under MPS, with priorities, and with reserves of several sizes."""
+    began = time.monotonic()
+    with lab.gpuctld(), lab.environment(CUDA_DEVICE_MAX_CONNECTIONS="2"):  # MPS has no more for so many programs
+        lab.gpuctl("create-slice", "set")
+        lab.gpuctl("create-slice", "batch")
+        lab.gpuctl("create-slice", "ls")
+        lab.gpuctl("create-slice", "high", "--priority", 50)
+        schedulers = Schedulers(lab)
+        schedulers.calibrate()
+        of_ls, of_batch = lab.size(
+            (LS, BATCH), [{n: of[n] for n in names} for of, names in zip((LS, BATCH), REHEARSED)]
+        )
+        shorts, batch = ([application(schedulers, name, of[name]) for name in of] for of in (of_ls, of_batch))
+        schedulers.measure_alone([(one, {**of_ls, **of_batch}[one.name][0]) for one in shorts + batch])
+        lab.gpuctl("set", "/", "policy=share")
+        alone_ms = {one.name: one.plain_ms for one in shorts + batch}
+        yield ("alone", "", ", ".join(f"{name} {ms:.2f} ms" for name, ms in alone_ms.items()))
+        found = {}
+        for name, side in SIDES.items():
+            if time.monotonic() - began > BEGIN_NOTHING_AFTER_S:
+                yield (f"{name}: NOT MEASURED", "", "no time left")
+                continue
+            found[name] = meet(lab, schedulers, side, batch, shorts)
+        yield from rows(found)
+        beside = [one for one in batch if one.name in OTHER_RESERVES_BESIDE]
+        for capsm in sorted((*OTHER_RESERVES, RESERVE)):
+            known = found.get(f"reserve of {RESERVE}/{CAPSM}") if capsm == RESERVE else None
+            if known is None and time.monotonic() - began > BEGIN_NOTHING_AFTER_S:
+                yield (f"Figure 11, reserve of {capsm}/{CAPSM}: NOT MEASURED", "", "no time left")
+                continue
+            side = (("batch", "ls"), ("none", "none"), capsm)
+            yield reserve_row(capsm, known or meet(lab, schedulers, side, beside, shorts), alone_ms)
+        yield ("wrong results", "0", str(schedulers.wrong))
