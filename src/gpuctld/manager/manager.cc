@@ -130,12 +130,13 @@ Manager::~Manager() {
   stop();
 }
 
-void Manager::serve(int listener) {
+void Manager::serve(int listener, std::vector<HandedOver> connections) {
   server_ = std::make_unique<VarlinkServer>(
       context_, listener, budgets_,
       VarlinkServer::Handler{[this](Session& session, const ipc::Call& request) { return call(session, request); },
                              [this](Session& session) { on_closed(session); },
                              [this](std::uint32_t uid) { on_refused(uid); }});
+  server_->adopt(std::move(connections));
   if (options_.evict_storm.count() > 0) ticker_.begin_storm(options_.evict_storm);
 }
 
