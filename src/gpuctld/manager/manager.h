@@ -14,11 +14,11 @@
 #include "gpuctld/budgets/user_budgets.h"
 #include "gpuctld/config/config.h"
 #include "gpuctld/ends/ends.h"
-#include "gpuctld/grants/scheduler.h"
 #include "gpuctld/manager/attached.h"
 #include "gpuctld/manager/ticker.h"
 #include "gpuctld/protocol/varlink_server.h"
 #include "gpuctld/restart/kept.h"
+#include "gpuctld/scheduler/scheduler.h"
 #include "ipc/fields.h"
 
 namespace gpuctl::daemon {

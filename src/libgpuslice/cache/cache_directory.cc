@@ -16,7 +16,7 @@
 
 #include "base/read_write.h"
 #include "ipc/unique_fd.h"
-#include "libgpuslice/driver/environment.h"
+#include "libgpuslice/process/environment.h"
 
 namespace gpuslice {
 

@@ -12,10 +12,10 @@
 #include "base/read_write.h"
 #include "ipc/unique_fd.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/front_ends/compile_options.h"
 #include "libgpuslice/front_ends/known_ptx.h"
 #include "libgpuslice/front_ends/read_file.h"
+#include "libgpuslice/process/debug.h"
 
 namespace gpuslice {
 
