@@ -15,6 +15,7 @@ import sys
 import time
 
 from .lab.lab import Lab
+from .lab.time_limit import OutOfTime, time_limit
 from .papers import effisha_figures, flep_figures, frs, predictions, schedulers, slicing, smguard
 from .steps import (
     capacity,
@@ -98,23 +99,17 @@ def run_step(lab, name, table):
     lab.enter(name)
     table.add(f"-- {name}: {step.__doc__.strip()}")
 
-    def out_of_time(*_):
-        raise RuntimeError(f"the step ran past {limit_s} s")
-
-    signal.signal(signal.SIGALRM, out_of_time)
-    signal.alarm(limit_s)
     try:
-        for figure, target, measured in step(lab):
-            lab.record(row=[figure, target, measured])
-            table.add(f"{figure:<86} {target:<13} {measured}")
+        with time_limit(limit_s, "the step"):
+            for figure, target, measured in step(lab):
+                lab.record(row=[figure, target, measured])
+                table.add(f"{figure:<86} {target:<13} {measured}")
         return True
-    except (RuntimeError, OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
-        signal.alarm(0)
+    except (OutOfTime, RuntimeError, OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
         lab.record(failed=str(error))
         table.add(f"{name}: FAILED: {error}")
         return False
     finally:
-        signal.alarm(0)
         lab.leave()
         print(f"({time.monotonic() - began:.0f} s)", file=sys.stderr)
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/read_write.h"
 #include "gpuslice-compile/compiler.h"
 #include "ipc/unique_fd.h"
 
@@ -35,8 +36,7 @@ std::string find_ptxas() {
 
 UniqueFd memory_file(const char* name, const std::string& content = {}) {
   UniqueFd file(memfd_create(name, 0));
-  if (file && write(file.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size()))
-    return UniqueFd();
+  if (file && !gpuctl::write_all(file.get(), content)) return UniqueFd();
   return file;
 }
 

@@ -35,4 +35,10 @@ std::optional<std::string> MessageSplitter::next() {
   return message;
 }
 
+std::string MessageSplitter::take_buffered() {
+  bytes_.erase(0, std::exchange(at_, 0));
+  partial_at_ = 0;
+  return std::exchange(bytes_, {});
+}
+
 }  // namespace gpuctl::ipc

@@ -26,6 +26,9 @@ class MessageSplitter {
   /// The next complete message in order of arrival, without its NUL.
   std::optional<std::string> next();
 
+  /// All bytes that next() has not returned yet; nothing is left here.
+  std::string take_buffered();
+
   /// True if next() would return a message.
   bool has_complete() const { return at_ < partial_at_; }
 

@@ -45,7 +45,7 @@ struct alignas(64) Grant {
   std::uint32_t idle;
   /// SMs that only clients of its slice can have: the slice's reserve while it is kept.
   std::uint32_t reserve;
-  std::uint32_t flags;  ///< kMemoryLimited to kByCapacity, and a band of priorities (pack_band)
+  std::uint32_t flags;  ///< kMemoryLimited to kTakesTurns, and a band of priorities (pack_band)
   /// Where its SMs begin, for kernels that can only be confined by number; busy clients are kept apart.
   std::uint32_t first;
   std::uint64_t memory_max;  ///< bytes, if limited: the least limit of its slice and those above, shared by all there
@@ -72,6 +72,8 @@ inline constexpr std::uint32_t kByParts = 64;
 /// The client's persistent kernels share each SM: its grant is so many SMs in capacity (ptx/persistent_abi.h,
 /// "Places"). It holds for launches that follow.
 inline constexpr std::uint32_t kByCapacity = 128;
+/// Programs take turns on this GPU: the driver ends what an ended process left there, and no other program minds.
+inline constexpr std::uint32_t kTakesTurns = 1u << 24;
 
 /// Grant::flags: which of the GPU's priority levels the client's streams use: part `rank`, from below and from 0, of
 /// `count` equal parts. Bands of two clients may have different counts. {0, 1}: all levels.

@@ -39,11 +39,6 @@ const char* bad_path(std::string_view path) {
   return depth > kMaxSliceDepth ? "at most 8 levels" : nullptr;
 }
 
-bool is_below(std::string_view path, std::string_view ancestor) {
-  if (ancestor == "/") return path != "/";
-  return path.size() > ancestor.size() && path.substr(0, ancestor.size()) == ancestor && path[ancestor.size()] == '/';
-}
-
 bool changes_only_policy(const SliceChange& change) {
   SliceChange only;
   only.policy = change.policy;
@@ -55,6 +50,11 @@ bool changes_only_policy(const SliceChange& change) {
 std::string_view parent_path(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return slash == path.npos || slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool in_or_below(std::string_view path, std::string_view ancestor) {
+  return ancestor == "/" || path == ancestor ||
+         (path.starts_with(ancestor) && path.substr(ancestor.size()).starts_with('/'));
 }
 
 /// Compares name by name, so that "a/b" comes after "a" and before "a-b". The root comes before everything.
@@ -218,7 +218,8 @@ SliceResult<void> SliceTree::admit(std::string_view path, const Slice& now, cons
 CapSM SliceTree::reserved_by_children(std::string_view path, std::string_view except) const {
   CapSM sum;
   for (const auto& [other, slice] : slices_)
-    if (is_below(other, path) && parent_path(other) == path && other != except) sum += slice.reserve;
+    if (other != path && in_or_below(other, path) && parent_path(other) == path && other != except)
+      sum += slice.reserve;
   return sum;
 }
 

@@ -73,4 +73,7 @@ class SliceTree {
 /// Path of the slice above; "/" for those directly below the root.
 std::string_view parent_path(std::string_view path);
 
+/// Whether `path` is `ancestor` or a slice below it.
+bool in_or_below(std::string_view path, std::string_view ancestor);
+
 }  // namespace gpuctl::sched

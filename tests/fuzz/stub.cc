@@ -8,8 +8,8 @@
 #include <cstring>
 
 #include "fuzz.h"
-#include "gpuctld/grants/scheduler.h"
 #include "gpuctld/jobs/job_queue.h"
+#include "gpuctld/scheduler/scheduler.h"
 #include "ipc/stub_map.h"
 
 using gpuctl::fuzz::require;

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <csignal>
 
+#include "base/read_write.h"
+
 namespace gpuctl::cli {
 namespace {
 
@@ -17,12 +19,8 @@ constexpr const char* kLeave = "\x1b[?25h\x1b[?1049l";
 constexpr const char* kBeginUpdate = "\x1b[?2026h";
 constexpr const char* kEndUpdate = "\x1b[?2026l";
 
-void write_all(const std::string& text) {
-  for (std::size_t sent = 0; sent < text.size();) {
-    const ssize_t n = ::write(STDOUT_FILENO, text.data() + sent, text.size() - sent);
-    if (n < 0 && errno != EINTR) return;  // the terminal is gone; wait() notices
-    if (n > 0) sent += static_cast<std::size_t>(n);
-  }
+void show(const std::string& text) {
+  (void)write_all(STDOUT_FILENO, text);  // else the terminal is gone; wait() notices
 }
 
 sigset_t our_signals() {
@@ -45,11 +43,11 @@ Terminal::Terminal() {
     mode.c_cc[VTIME] = 0;
     keyboard_ = ::tcsetattr(STDIN_FILENO, TCSANOW, &mode) == 0;
   }
-  write_all(kEnter);
+  show(kEnter);
 }
 
 Terminal::~Terminal() {
-  write_all(kLeave);
+  show(kLeave);
   if (keyboard_) ::tcsetattr(STDIN_FILENO, TCSANOW, &saved_);
   const sigset_t set = our_signals();
   ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
@@ -64,7 +62,7 @@ Terminal::Size Terminal::size() const {
 void Terminal::draw(const std::vector<std::string>& lines) {
   std::string text = std::string(kBeginUpdate) + "\x1b[H";
   for (std::size_t i = 0; i < lines.size(); ++i) text += (i == 0 ? "" : "\r\n") + lines[i] + "\x1b[K";
-  write_all(text + "\x1b[J" + kEndUpdate);
+  show(text + "\x1b[J" + kEndUpdate);
 }
 
 Terminal::Event Terminal::wait(int fd) {

@@ -1,27 +1,43 @@
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"
+#include "sched/effective/kept_by_mps.h"
+#include "sched/slice_tree.h"
 
 namespace gpuctl::cli {
 namespace {
 
-/// How many programs directly in the slice may have more SMs than those to which MPS keeps them until they end; 0 if
+/// How many programs in and below the slice may have more SMs than those to which MPS keeps them until they end; 0 if
 /// the daemon does not say.
 std::size_t kept_to_fewer(const Context& context, const std::string& path) {
-  const auto reply = ask(context, "GetSlice", {{"path", path}});
-  if (!reply) return 0;
-  const Outcome<SliceWithClients> found = decode_slice(*reply);
-  if (!found) return 0;
-  const std::optional<std::int64_t> max = found->slice.effective_max ? found->slice.effective_max : found->slice.max;
-  // MPS divides a GPU in pairs of SMs.
-  const auto fewer = [&](const ipc::ClientUsage& usage) {
-    return usage.mps_sms > 0 && (!max || *max > usage.mps_sms + 1);
+  const auto slices = ask(context, "ListSlices"), clients = ask(context, "ListClients");
+  if (!slices || !clients) return 0;
+  std::map<std::string, sched::CapSM> most;
+  const auto read_slices = [&](ipc::Fields& fields) {
+    for (const ipc::Slice& slice : ipc::read_list<ipc::Slice>(fields, "slices")) {
+      const auto max = slice.effective_max ? slice.effective_max : slice.max;
+      most[slice.path] = max ? sched::CapSM{static_cast<std::uint32_t>(*max)} : sched::kUnlimitedCapSM;
+    }
+    return true;
   };
-  return static_cast<std::size_t>(std::ranges::count_if(
-      found->clients, [&](const ipc::Client& client) { return std::ranges::any_of(client.usage, fewer); }));
+  const auto count = [&](ipc::Fields& fields) {
+    std::size_t programs = 0;
+    for (const ipc::Client& client : ipc::read_list<ipc::Client>(fields, "clients")) {
+      const auto fewer = [&](const ipc::ClientUsage& usage) {
+        return usage.mps_sms > 0 &&
+               sched::kept_to_fewer(sched::CapSM{static_cast<std::uint32_t>(usage.mps_sms)}, most[client.slice]);
+      };
+      programs += sched::in_or_below(client.slice, path) && std::ranges::any_of(client.usage, fewer);
+    }
+    return programs;
+  };
+  if (!decode_reply(*slices, read_slices)) return 0;
+  const Outcome<std::size_t> programs = decode_reply(*clients, count);
+  return programs ? *programs : 0;
 }
 
 }  // namespace
@@ -54,8 +70,7 @@ Action declare_set(Arguments& arguments) {
       print_json(context, *reply);
     } else if (settings.max || settings.max_unlimited) {
       if (const std::size_t programs = kept_to_fewer(context, *path); programs > 0)
-        context.out << "note: MPS keeps " << programs << (programs == 1 ? " program" : " programs") << " in " << *path
-                    << " to the earlier max until started again (limits_by_mps in gpuctl.toml(5))\n";
+        context.out << "note: " << sched::kept_to_fewer_line(programs, *path) << '\n';
     }
     return kExitOk;
   };

@@ -54,6 +54,7 @@ struct Terms {
   std::uint32_t worker_time_us = 0;     ///< Stub::worker_time_us with ipc::kWorkersEnd; 0: workers do not end
   bool settled = false;                 ///< ipc::kSettled
   bool by_parts = false;                ///< ipc::kByParts
+  bool takes_turns = false;             ///< ipc::kTakesTurns
   std::uint32_t shared_sms = 0;         ///< SMs of the GPU, each of which it shares (ipc::kByCapacity); 0: whole SMs
 
   std::uint32_t flags() const;

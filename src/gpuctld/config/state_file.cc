@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <boost/json.hpp>
-#include <cerrno>
 #include <cstring>
 #include <optional>
 
 #include "base/one_line.h"
+#include "base/read_write.h"
 #include "gpuctld/config/trusted_file.h"
 #include "gpuctld/file_error.h"
 #include "ipc/codec.h"
@@ -130,12 +130,7 @@ Result<void> replace_file(const std::string& file, const std::string& text) {
   {
     const ipc::UniqueFd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!fd) return file_error(fresh, "cannot be made");
-    for (std::size_t written = 0; written < text.size();) {
-      const ssize_t n = ::write(fd.get(), text.data() + written, text.size() - written);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return file_error(fresh, "cannot be written");
-      written += static_cast<std::size_t>(n);
-    }
+    if (!write_all(fd.get(), text)) return file_error(fresh, "cannot be written");
   }
   if (::rename(fresh.c_str(), file.c_str()) != 0) return file_error(file, "cannot be replaced");
   return {};

@@ -4,11 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "base/read_write.h"
 #include "ipc/unique_fd.h"
 
 namespace gpuctl::daemon {
@@ -45,15 +45,10 @@ Result<std::optional<std::string>> read_trusted_file(const std::string& file, Wr
   if (!is_trusted(status.st_uid, own)) return not_trusted(file, status);
   if (writers == Writers::owner && (status.st_mode & kOthersMayWrite) != 0) return writable(file);
   std::string text;
-  for (;;) {
-    std::array<char, 16384> buffer;
-    const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return system_error(file);
-    if (n == 0) return std::optional(std::move(text));
-    text.append(buffer.data(), static_cast<std::size_t>(n));
-    if (text.size() > most) return fail(file + ": is longer than " + std::to_string(most) + " bytes");
-  }
+  const ReadEnd end = read_pieces(fd.get(), [&](std::string_view piece) { return (text += piece).size() <= most; });
+  if (end == ReadEnd::stopped) return fail(file + ": is longer than " + std::to_string(most) + " bytes");
+  if (end != ReadEnd::end) return system_error(file);
+  return std::optional(std::move(text));
 }
 
 Result<void> check_trusted_directory(const std::string& path, uid_t own) {

@@ -134,6 +134,7 @@ void DeviceGrants::write(std::uint64_t now_ns) {
     terms.reports_work = standings_[i].reports_work;
     terms.settled = settled_[i].grant;
     terms.by_parts = goes_by_parts(where_, standings_[i], settled_[i], decision_.clients[i]);
+    terms.takes_turns = where_.time_sliced;
     terms.first = next_[i].first;
     client->write_terms(index, terms);
   }

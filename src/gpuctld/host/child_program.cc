@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/one_line.h"
+#include "base/read_write.h"
 
 namespace gpuctl::daemon {
 
@@ -92,8 +93,7 @@ Result<std::shared_ptr<ChildProgram>> ChildProgram::start(asio::io_context& cont
   if (!out) return out.error();
   // All of it fits into the pipe before any of it is read, so this never waits and never raises SIGPIPE.
   if (input.size() > kMostInput) return fail("more than " + std::to_string(kMostInput) + " bytes of input");
-  if (::write(in->write.get(), input.data(), input.size()) != static_cast<ssize_t>(input.size()))
-    return fail(std::string("pipe: ") + std::strerror(errno));
+  if (!write_all(in->write.get(), input)) return fail(std::string("pipe: ") + std::strerror(errno));
   in->write.reset();
   ::fcntl(out->read.get(), F_SETFL, O_NONBLOCK);
 
@@ -148,13 +148,10 @@ void ChildProgram::wait_for_exit() {
 
 /// Reads what is there; drops what exceeds the bound. False at the end of the output.
 bool ChildProgram::read() {
-  std::array<char, 4096> buffer{};
-  for (;;) {
-    const ssize_t n = ::read(output_.native_handle(), buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return n < 0 && errno == EAGAIN;
-    text_.append(buffer.data(), std::min(static_cast<std::size_t>(n), kMostOutput - text_.size()));
-  }
+  return read_pieces(output_.native_handle(), [this](std::string_view piece) {
+           text_ += piece.substr(0, kMostOutput - text_.size());
+           return true;
+         }) == ReadEnd::later;
 }
 
 void ChildProgram::reap() {

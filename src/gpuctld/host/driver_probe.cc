@@ -19,6 +19,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/read_write.h"
 #include "ipc/fields.h"
 #include "ipc/message.h"
 #include "ipc/stub.h"
@@ -114,13 +115,7 @@ json::object ask(const std::string& library) {
   constexpr int kAnswer = STDERR_FILENO + 1;
   if (out != kAnswer && ::dup2(out, kAnswer) != kAnswer) ::_exit(1);
   ::close_range(kAnswer + 1, ~0u, 0);
-  const std::string answer = driver_answer(library);
-  for (std::size_t sent = 0; sent < answer.size();) {
-    const ssize_t n = ::write(kAnswer, answer.data() + sent, answer.size() - sent);
-    if (n <= 0) break;
-    sent += static_cast<std::size_t>(n);
-  }
-  ::_exit(0);
+  ::_exit(write_all(kAnswer, driver_answer(library)) ? 0 : 1);
 }
 
 Result<std::vector<Gpu>> understand(const std::string& text) {
@@ -233,17 +228,12 @@ void DriverProbe::wait() {
 
 /// False at the end of the answer.
 bool DriverProbe::read() {
-  std::array<char, 4096> buffer;
-  for (;;) {
-    const ssize_t n = ::read(answer_.native_handle(), buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      whole_ = n == 0;
-      return n < 0 && errno == EAGAIN;
-    }
-    text_.append(buffer.data(), static_cast<std::size_t>(n));
-    if (text_.size() > kMostAnswer) return false;
-  }
+  const ReadEnd end = read_pieces(answer_.native_handle(), [this](std::string_view piece) {
+    text_ += piece;
+    return text_.size() <= kMostAnswer;
+  });
+  whole_ = end == ReadEnd::end;
+  return end == ReadEnd::later;
 }
 
 /// The child is no longer needed. It may hang in the kernel, so it is not waited for here.

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
-#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
 #include "base/one_line.h"
+#include "base/read_write.h"
 #include "gpuctld/host/mps.h"
 #include "gpuctld/host/mps_control.h"
 
@@ -42,23 +42,11 @@ bool take_pid(std::string_view& text) {
 /// The first line, without its end. It is cut where it is longer than any command.
 std::string read_command(int in) {
   std::string text;
-  std::array<char, kMostCommand> buffer{};
-  while (text.size() <= kMostCommand && text.find('\n') == text.npos) {
-    const ssize_t n = ::read(in, buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    text.append(buffer.data(), static_cast<std::size_t>(n));
-  }
+  read_pieces(in, [&text](std::string_view piece) {
+    text += piece;
+    return text.size() <= kMostCommand && text.find('\n') == text.npos;
+  });
   return text.substr(0, std::min(text.find('\n'), kMostCommand));
-}
-
-void write_answer(int out, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(out, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
 }
 
 Result<std::string> run_mps_command(const std::string& command) {
@@ -111,7 +99,7 @@ Result<std::string> from_mps_answer(std::string text) {
 
 int answer_mps_command(int in, int out) {
   const Result<std::string> output = run_mps_command(read_command(in));
-  write_answer(out, to_mps_answer(output));
+  (void)write_all(out, to_mps_answer(output));
   return output ? 0 : 1;
 }
 

@@ -24,10 +24,6 @@ void drain(int eventfd) {
     (void)!::read(eventfd, &count, sizeof count);
 }
 
-bool in_or_below(std::string_view slice, std::string_view path) {
-  return path == "/" || slice == path || (slice.starts_with(path) && slice[path.size()] == '/');
-}
-
 }  // namespace
 
 Attached::Attached(boost::asio::io_context& context, Scheduler& scheduler, Hooks hooks)
@@ -84,7 +80,7 @@ Attached::Members Attached::of(std::optional<std::int64_t> pid, const std::optio
   Members found;
   for (const auto& [session, member] : members_) {
     const Client& client = member->client;
-    const bool meant = pid ? client.identity().pid == *pid : in_or_below(client.slice(), *slice);
+    const bool meant = pid ? client.identity().pid == *pid : sched::in_or_below(client.slice(), *slice);
     const bool there = std::any_of(found.begin(), found.end(), [&](const auto& other) {
       return other->client.identity().pid == client.identity().pid;
     });

@@ -13,9 +13,9 @@
 
 #include "gpuctld/ends/departed.h"
 #include "gpuctld/ends/ends.h"
-#include "gpuctld/grants/scheduler.h"
 #include "gpuctld/manager/arrivals.h"
 #include "gpuctld/protocol/session.h"
+#include "gpuctld/scheduler/scheduler.h"
 #include "ipc/unique_fd.h"
 
 namespace gpuctl::daemon {

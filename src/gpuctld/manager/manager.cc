@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "gpuctld/clients/kept_to_earlier.h"
 #include "gpuctld/clock.h"
 #include "gpuctld/config/state.h"
 #include "gpuctld/config/trusted_file.h"
 #include "gpuctld/host/mps.h"
+#include "sched/effective/kept_by_mps.h"
 
 namespace gpuctl::daemon {
 
@@ -128,12 +130,13 @@ Manager::~Manager() {
   stop();
 }
 
-void Manager::serve(int listener) {
+void Manager::serve(int listener, std::vector<HandedOver> connections) {
   server_ = std::make_unique<VarlinkServer>(
       context_, listener, budgets_,
       VarlinkServer::Handler{[this](Session& session, const ipc::Call& request) { return call(session, request); },
                              [this](Session& session) { on_closed(session); },
                              [this](std::uint32_t uid) { on_refused(uid); }});
+  server_->adopt(std::move(connections));
   if (options_.evict_storm.count() > 0) ticker_.begin_storm(options_.evict_storm);
 }
 
@@ -143,6 +146,8 @@ std::vector<std::string> Manager::reload() {
   sched::SliceTree tree = scheduler_.tree();
   auto configured = kept_.configured();
   if (auto applied = apply_config(outcome.config, true, configured, tree); !applied) return {applied.error().message};
+  for (const auto& [path, programs] : kept_to_earlier_max(scheduler_.tree(), tree, scheduler_.clients()))
+    log_(sched::kept_to_fewer_line(programs, path));
   kept_.set_configured(std::move(configured));
   config_ = std::move(outcome.config);
   change_tree(std::move(tree));

@@ -14,11 +14,11 @@
 #include "gpuctld/budgets/user_budgets.h"
 #include "gpuctld/config/config.h"
 #include "gpuctld/ends/ends.h"
-#include "gpuctld/grants/scheduler.h"
 #include "gpuctld/manager/attached.h"
 #include "gpuctld/manager/ticker.h"
 #include "gpuctld/protocol/varlink_server.h"
 #include "gpuctld/restart/kept.h"
+#include "gpuctld/scheduler/scheduler.h"
 #include "ipc/fields.h"
 
 namespace gpuctl::daemon {
@@ -45,8 +45,8 @@ class Manager {
                                                  std::vector<Gpu> devices, Config config, Log log);
   ~Manager();
 
-  /// Takes calls on a listening socket, which the manager then owns.
-  void serve(int listener);
+  /// Takes calls on a listening socket, which the manager then owns, and on connections of another server.
+  void serve(int listener, std::vector<HandedOver> connections = {});
 
   /// Reads the configuration again. If anything in it is wrong the old one stays as a whole, and the lines say why.
   std::vector<std::string> reload();

@@ -1,4 +1,7 @@
 // The protocol: the answers to calls, and to input that is no call.
+#include <fstream>
+#include <future>
+
 #include "gpuctld/testing/manager_fixture.h"
 #include "ipc/interface.h"
 
@@ -121,6 +124,40 @@ TEST_F(LimitsByMps, APercentageIsToldBeforeAProgramStarts) {
     start({}, {.daemon = otherwise});
     EXPECT_TRUE(hundredths("batch").is_null());
   }
+}
+
+TEST_F(LimitsByMps, AReloadThatRaisesAMaxSaysWhomItLeavesOut) {
+  const std::string file = directory_ + "/gpuctl.toml";
+  const auto configure = [&](const std::string& batch, const std::string& below) {
+    std::ofstream(file) << "[slice.batch]\n" << batch << "[slice.\"batch/below\"]\n" << below;
+  };
+  stop();
+  configure("max = 99\n", "");
+  start({.config_file = file});
+  const auto reload = [this] {
+    std::promise<std::vector<std::string>> problems;
+    boost::asio::post(context_, [&] { problems.set_value(manager_->reload()); });
+    return problems.get_future().get();
+  };
+  ASSERT_EQ(reload(), std::vector<std::string>());
+  std::vector<ipc::Connection> programs;
+  for (const auto& [path, sms] : {std::pair("batch", 98), {"batch", 120}, {"batch/below", 98}, {"/", 98}}) {
+    programs.push_back(connect());
+    ASSERT_EQ(call(programs.back(), "Attach",
+                   {{"slice", path}, {"device_uuids", {kUuid}}, {"resumed", false}, {"mps_sms", {sms}}})
+                  .error,
+              "");
+  }
+  configure("max = 99\n", "weight = 7\n");
+  ASSERT_EQ(reload(), std::vector<std::string>());
+  EXPECT_EQ(logged("MPS keeps"), 0);
+  configure("max = 110\n", "weight = 7\n");
+  ASSERT_EQ(reload(), std::vector<std::string>());
+  EXPECT_EQ(logged("MPS keeps"), 1);
+  EXPECT_EQ(logged("MPS keeps 2 programs in batch to the earlier max until started again"), 1);
+  configure("max = 120\n", "max = 98\n");
+  ASSERT_EQ(reload(), std::vector<std::string>());
+  EXPECT_EQ(logged("MPS keeps 1 program in batch to"), 1) << "the one below may have no more than it has";
 }
 
 TEST_F(LimitsByMps, AProgramSaysToHowManySmsItIsKept) {

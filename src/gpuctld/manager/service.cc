@@ -31,7 +31,6 @@ Service::Service(boost::asio::io_context& context, ipc::UniqueFd listener, Manag
 }
 
 void Service::found(std::vector<Gpu> devices) {
-  if (without_) without_->stop();
   if (software_) {
     const std::string note = "no NVIDIA GPU is managed, the software GPU is (--software-gpu)";
     log_(note);
@@ -45,7 +44,7 @@ void Service::found(std::vector<Gpu> devices) {
   manager_ = std::move(*manager);
   for (const Gpu& gpu : manager_->scheduler().devices())
     log_("managing " + gpu.name + ", " + std::to_string(gpu.sms) + " SMs, " + gpu.uuid);
-  manager_->serve(listener_.release());
+  manager_->serve(listener_.release(), without_ ? without_->hand_over() : std::vector<HandedOver>());
   notify("READY=1\nSTATUS=GPUs managed: " + std::to_string(manager_->scheduler().devices().size()));
 }
 

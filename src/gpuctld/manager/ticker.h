@@ -7,8 +7,8 @@
 #include <functional>
 
 #include "base/random.h"
-#include "gpuctld/grants/scheduler.h"
 #include "gpuctld/manager/tick_pace.h"
+#include "gpuctld/scheduler/scheduler.h"
 
 namespace gpuctl::daemon {
 

@@ -4,6 +4,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <string>
+#include <vector>
 
 #include "gpuctld/protocol/varlink_server.h"
 
@@ -17,8 +18,10 @@ class WithoutGpu {
 
   void set_reason(std::string why) { why_ = std::move(why); }
 
-  /// Closes the listener and every connection. Must be called before the object is destroyed.
+  /// Closes the listener and every connection. This or hand_over() must be called before the object is destroyed.
   void stop() { server_.stop(); }
+  /// Closes the listener; another server goes on with the connections.
+  std::vector<HandedOver> hand_over() { return server_.hand_over(); }
 
  private:
   Answer call(const ipc::Call& call) const;

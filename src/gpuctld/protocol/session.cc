@@ -29,6 +29,23 @@ void Session::start() {
   go_on();
 }
 
+void Session::go_on_from(HandedOver before) {
+  out_ = std::move(before.out);
+  state_.closing = before.closing;
+  if (!take(before.read)) return fail_and_close("message longer than the limit");
+  if (!out_.bytes.empty()) send();
+  go_on();
+}
+
+HandedOver Session::hand_over() {
+  HandedOver handed{.read = splitter_.take_buffered(), .out = std::exchange(out_, {}), .closing = state_.closing};
+  error_code failed;
+  handed.socket.reset(socket_.release(failed));
+  if (failed) handed.socket.release();
+  close();
+  return handed;
+}
+
 void Session::close() {
   if (state_.closed) return;
   state_.closed = true;

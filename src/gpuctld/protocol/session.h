@@ -37,6 +37,22 @@ struct Answer {
 
 class VarlinkServer;
 
+/// The reply under way.
+struct Outgoing {
+  std::string bytes;
+  std::size_t sent = 0;
+  std::vector<ipc::UniqueFd> fds;
+};
+
+/// A connection that another server goes on with: its socket, the bytes that were read and belong to no call that was
+/// served, and the rest of the reply under way.
+struct HandedOver {
+  ipc::UniqueFd socket;
+  std::string read;
+  Outgoing out;
+  bool closing = false;  ///< it is to be closed after that reply
+};
+
 /// Serves one call in each turn that the server gives it (VarlinkServer); so many that wait here hold up no other
 /// connection. Reads nothing while its user is over the budget, and no further while a reply is not sent. Its members
 /// are the state of one conversation.
@@ -52,7 +68,12 @@ class Session : public std::enable_shared_from_this<Session> {
   bool streaming() const { return streaming_.has_value(); }
 
   void start();
+  /// In place of start(): goes on from there.
+  void go_on_from(HandedOver before);
   void close();
+  /// Closes it here only: the peer notices nothing. A call that was answered with `later`, or that streams, is
+  /// forgotten.
+  HandedOver hand_over();
 
   /// Its turn: serves one call, or reads.
   void turn();
@@ -71,13 +92,6 @@ class Session : public std::enable_shared_from_this<Session> {
     bool turn = false;     ///< waits for its turn
     bool due = false;      ///< it streams, and it is time for the next reply
   };
-  /// The reply under way.
-  struct Outgoing {
-    std::string bytes;
-    std::size_t sent = 0;
-    std::vector<ipc::UniqueFd> fds;
-  };
-
   void go_on();
   void take_turn();
   void read();

@@ -98,6 +98,41 @@ class SessionTest : public testing::Test {
   std::vector<std::uint32_t> served_;  ///< whose calls, in this order
 };
 
+TEST_F(SessionTest, AnotherServerGoesOnWithTheConnections) {
+  constexpr std::string_view kCall("{\"method\":\"a.b\"}", 17);  // with its NUL
+  std::vector<ipc::Connection> peers;
+  for (int i = 0; i < 3; ++i) peers.push_back(std::move(ipc::Connection::open(socket_).value()));
+  settle();
+  ipc::Connection &unread = peers[0], &half = peers[1], &reads_late = peers[2];
+  send(half, kCall.substr(0, 9));
+  send(reads_late, kCall);  // the reply is longer than the socket's buffer
+  ASSERT_EQ(::send(unread.fd(), kCall.data(), kCall.size(), MSG_NOSIGNAL), 17);
+
+  UserBudgets budgets(1, few_connections());
+  VarlinkServer other(context_, listen_at(directory_ + "/other", 0666, std::nullopt)->release(), budgets,
+                      {[](Session&, const ipc::Call&) {
+                         return success({{"text", "other"}});
+                       },
+                       [](Session&) {}, [](std::uint32_t) {}});
+  other.adopt(server_->hand_over());
+  EXPECT_EQ(closed_, 3);
+  EXPECT_EQ(server_->connections(), 0u);
+  EXPECT_EQ(other.connections(), 3u);
+  settle();
+  const auto reply = [this](ipc::Connection& peer) {
+    for (int i = 0; i < 1000; ++i, settle())
+      if (auto received = peer.receive(0ms)) return std::string(received->parameters.at("text").as_string());
+    return std::string("no reply");
+  };
+  EXPECT_EQ(reply(unread), "other");
+  EXPECT_EQ(reply(reads_late).size(), std::size_t{1} << 20) << "the reply of the first server";
+  send(half, kCall.substr(9));
+  send(reads_late, kCall);
+  EXPECT_EQ(reply(half), "other");
+  EXPECT_EQ(reply(reads_late), "other");
+  other.stop();
+}
+
 TEST_F(SessionTest, AMessageThatDoesNotEndEndsItsConnection) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
   auto stranger = connect(), client = connect();

@@ -36,7 +36,7 @@ VarlinkServer::VarlinkServer(asio::io_context& context, int listener, UserBudget
   watch_patience();
 }
 
-void VarlinkServer::stop() {
+std::vector<HandedOver> VarlinkServer::hand_over() {
   stopped_ = true;
   error_code ignored;
   acceptor_.close(ignored);
@@ -44,9 +44,20 @@ void VarlinkServer::stop() {
   patience_.cancel();
   rest_.cancel();
   turns_.clear();
+  std::vector<HandedOver> handed;
   while (!sessions_.empty()) {
     const auto session = *sessions_.begin();
-    session->close();
+    handed.push_back(session->hand_over());
+  }
+  return handed;
+}
+
+void VarlinkServer::adopt(std::vector<HandedOver> connections) {
+  for (HandedOver& connection : connections) {
+    bool lacks_room = false;
+    if (!connection.socket || sessions_.size() >= kMaxConnections) continue;
+    if (const auto session = admit(std::move(connection.socket), lacks_room))
+      session->go_on_from(std::move(connection));
   }
 }
 
@@ -73,24 +84,32 @@ bool VarlinkServer::accept_some() {
   for (int i = 0; i < kAcceptAtOnce && sessions_.size() < kMaxConnections; ++i) {
     ipc::UniqueFd fd(::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd) return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
-    const std::uint32_t uid = uid_of(fd.get());
-    if (!budgets_.connect(uid, now_ns())) {
-      handler_.refused(uid);
-      continue;
-    }
-    error_code error;
-    Session::Socket socket(context_);
-    socket.assign(asio::local::stream_protocol(), fd.get(), error);
-    if (error) {
-      budgets_.disconnect(uid);
-      return false;
-    }
-    (void)fd.release();
-    const auto session = std::make_shared<Session>(std::move(socket), *this);
-    sessions_.insert(session);
-    session->start();
+    bool lacks_room = false;
+    if (const auto session = admit(std::move(fd), lacks_room)) session->start();
+    if (lacks_room) return false;
   }
   return true;
+}
+
+/// A session on the connection; null if its user may have no more. `lacks_room`: there are no descriptors or no memory.
+std::shared_ptr<Session> VarlinkServer::admit(ipc::UniqueFd fd, bool& lacks_room) {
+  const std::uint32_t uid = uid_of(fd.get());
+  if (!budgets_.connect(uid, now_ns())) {
+    handler_.refused(uid);
+    return nullptr;
+  }
+  error_code error;
+  Session::Socket socket(context_);
+  socket.assign(asio::local::stream_protocol(), fd.get(), error);
+  if (error) {
+    budgets_.disconnect(uid);
+    lacks_room = true;
+    return nullptr;
+  }
+  (void)fd.release();
+  const auto session = std::make_shared<Session>(std::move(socket), *this);
+  sessions_.insert(session);
+  return session;
 }
 
 void VarlinkServer::take_turn(const std::shared_ptr<Session>& session) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "gpuctld/budgets/turns.h"
 #include "gpuctld/budgets/user_budgets.h"
@@ -35,7 +36,11 @@ class VarlinkServer {
   VarlinkServer(boost::asio::io_context& context, int listener, UserBudgets& budgets, Handler handler);
 
   /// Closes the listener and every connection.
-  void stop();
+  void stop() { hand_over(); }
+  /// Closes the listener, and gives the connections away: adopt() of another server goes on with them.
+  std::vector<HandedOver> hand_over();
+  /// Those that are more than their users may have are refused, as those that are accepted.
+  void adopt(std::vector<HandedOver> connections);
 
   std::size_t connections() const { return sessions_.size(); }
   /// Closes the connections whose peers have kept it waiting for too long. It does so by itself too.
@@ -48,6 +53,7 @@ class VarlinkServer {
   friend class Session;
   void accept();
   bool accept_some();
+  std::shared_ptr<Session> admit(ipc::UniqueFd fd, bool& lacks_room);
   void take_turn(const std::shared_ptr<Session>& session);
   void serve_next();
   void serve_later(std::chrono::nanoseconds wait);

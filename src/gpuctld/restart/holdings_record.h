@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "gpuctld/grants/scheduler.h"
+#include "gpuctld/scheduler/scheduler.h"
 
 namespace gpuctl::daemon {
 

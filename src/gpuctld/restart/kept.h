@@ -7,11 +7,11 @@
 #include <map>
 #include <string>
 
-#include "gpuctld/grants/scheduler.h"
 #include "gpuctld/restart/holdings_record.h"
 #include "gpuctld/restart/kernels_file.h"
 #include "gpuctld/restart/returning.h"
 #include "gpuctld/restart/state_keeper.h"
+#include "gpuctld/scheduler/scheduler.h"
 
 namespace gpuctl::daemon {
 

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "gpuctld/grants/scheduler.h"
 #include "gpuctld/restart/holdings.h"
+#include "gpuctld/scheduler/scheduler.h"
 #include "ipc/stub.h"
 
 namespace gpuctl::daemon {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "gpuctld/grants/scheduler.h"
+#include "gpuctld/scheduler/scheduler.h"
 #include "ipc/stub_map.h"
 
 namespace gpuctl::daemon {

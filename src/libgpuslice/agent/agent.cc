@@ -10,13 +10,13 @@
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/context/job_report.h"
-#include "libgpuslice/driver/clock.h"
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/driver_errors.h"
-#include "libgpuslice/driver/own_threads.h"
 #include "libgpuslice/driver/relaxed_capture.h"
-#include "libgpuslice/driver/stage.h"
+#include "libgpuslice/process/clock.h"
+#include "libgpuslice/process/debug.h"
+#include "libgpuslice/process/own_threads.h"
+#include "libgpuslice/process/stage.h"
 #include "libgpuslice/watch/worker_counts.h"
 
 namespace gpuslice {

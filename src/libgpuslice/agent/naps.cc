@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "libgpuslice/driver/clock.h"
+#include "libgpuslice/process/clock.h"
 #include "libgpuslice/watch/worker_counts.h"
 
 namespace gpuslice {

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <utility>
 
-#include "libgpuslice/driver/clock.h"
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/launch/issue.h"
+#include "libgpuslice/process/clock.h"
+#include "libgpuslice/process/debug.h"
 #include "libgpuslice/watch/worker_counts.h"
 
 namespace gpuslice {

@@ -5,8 +5,8 @@
 #include "libgpuslice/api/by_hand.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/nothrow.h"
 #include "libgpuslice/interpose/hooks.h"
+#include "libgpuslice/process/nothrow.h"
 #include "libgpuslice/turns/stream_levels.h"
 
 using gpuslice::Client;

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/stage.h"
+#include "libgpuslice/process/stage.h"
 
 namespace gpuslice {
 

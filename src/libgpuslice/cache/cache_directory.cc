@@ -14,8 +14,9 @@
 #include <ctime>
 #include <vector>
 
+#include "base/read_write.h"
 #include "ipc/unique_fd.h"
-#include "libgpuslice/driver/environment.h"
+#include "libgpuslice/process/environment.h"
 
 namespace gpuslice {
 
@@ -54,28 +55,6 @@ void make_directories(const std::string& path) {
   }
 }
 
-bool read_all(int file, void* to, std::size_t bytes) {
-  auto* at = static_cast<char*>(to);
-  while (bytes > 0) {
-    const ssize_t got = read(file, at, bytes);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    at += got;
-    bytes -= static_cast<std::size_t>(got);
-  }
-  return true;
-}
-
-bool write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t done = write(file, bytes.data(), bytes.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(done));
-  }
-  return true;
-}
-
 std::string user_directory() {
   const char* wanted = environment("GPUSLICE_CACHE");
   if (wanted && std::strcmp(wanted, "0") == 0) return {};
@@ -103,12 +82,14 @@ std::optional<std::string> CacheDirectory::get(const ContentHash& key, const cha
     return std::nullopt;
   const auto size = static_cast<std::uint64_t>(about.st_size);
   Header header;
-  if (size < sizeof header || size > most_bytes_ || !read_all(file.get(), &header, sizeof header)) return std::nullopt;
+  if (size < sizeof header || size > most_bytes_ || !gpuctl::read_exactly(file.get(), &header, sizeof header))
+    return std::nullopt;
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.key != key ||
       header.body.length != size - sizeof header)
     return std::nullopt;
   std::string body(header.body.length, '\0');
-  if (!read_all(file.get(), body.data(), body.size()) || content_hash(body) != header.body) return std::nullopt;
+  if (!gpuctl::read_exactly(file.get(), body.data(), body.size()) || content_hash(body) != header.body)
+    return std::nullopt;
   futimens(file.get(), nullptr);  // it was used now, so it is not the next to be removed
   return body;
 }
@@ -135,8 +116,8 @@ bool CacheDirectory::put(const ContentHash& key, const char* kind, std::string_v
     const UniqueFd file(
         openat(directory.get(), unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (file.get() < 0) return false;
-    whole =
-        write_all(file.get(), {reinterpret_cast<const char*>(&header), sizeof header}) && write_all(file.get(), body);
+    whole = gpuctl::write_all(file.get(), {reinterpret_cast<const char*>(&header), sizeof header}) &&
+            gpuctl::write_all(file.get(), body);
   }
   const std::string name = to_text(key) + kind;
   if (!whole || renameat(directory.get(), unfinished.c_str(), directory.get(), name.c_str()) != 0) {

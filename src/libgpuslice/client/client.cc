@@ -18,12 +18,12 @@
 #include "libgpuslice/client/reconnect.h"
 #include "libgpuslice/client/spare_descriptors.h"
 #include "libgpuslice/client/told_sms.h"
-#include "libgpuslice/driver/clock.h"
-#include "libgpuslice/driver/debug.h"
-#include "libgpuslice/driver/environment.h"
-#include "libgpuslice/driver/own_threads.h"
-#include "libgpuslice/driver/stage.h"
 #include "libgpuslice/memory/memory_reserve.h"
+#include "libgpuslice/process/clock.h"
+#include "libgpuslice/process/debug.h"
+#include "libgpuslice/process/environment.h"
+#include "libgpuslice/process/own_threads.h"
+#include "libgpuslice/process/stage.h"
 
 namespace gpuslice {
 

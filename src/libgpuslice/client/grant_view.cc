@@ -52,7 +52,7 @@ bool GrantView::tells_work() const {
 }
 
 bool GrantView::takes_turns() const {
-  return grant() && ipc::load(grant()->time_slice_us) != 0;
+  return grant() && (ipc::load(grant()->flags) & ipc::kTakesTurns) != 0;
 }
 
 std::chrono::microseconds GrantView::worker_time() const {

@@ -6,7 +6,7 @@
 #include "ipc/stub_map.h"
 #include "libgpuslice/client/allocations.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/driver/debug.h"
+#include "libgpuslice/process/debug.h"
 
 namespace gpuslice {
 

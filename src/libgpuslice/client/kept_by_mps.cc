@@ -6,10 +6,10 @@
 #include <cstdlib>
 
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/environment.h"
-#include "libgpuslice/driver/nothrow.h"
+#include "libgpuslice/process/debug.h"
+#include "libgpuslice/process/environment.h"
+#include "libgpuslice/process/nothrow.h"
 
 namespace gpuslice {
 

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "libgpuslice/compile/helper_process.h"
-#include "libgpuslice/driver/debug.h"
-#include "libgpuslice/driver/environment.h"
+#include "libgpuslice/process/debug.h"
+#include "libgpuslice/process/environment.h"
 
 namespace gpuslice {
 

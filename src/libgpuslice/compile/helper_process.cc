@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "libgpuslice/driver/environment.h"
+#include "libgpuslice/process/environment.h"
 
 extern char** environ;
 /// clone() under a name that ThreadSanitizer does not wrap. ThreadSanitizer takes a child that shares memory for a

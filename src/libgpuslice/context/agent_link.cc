@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "libgpuslice/driver/clock.h"
+#include "libgpuslice/process/clock.h"
 
 namespace gpuslice {
 

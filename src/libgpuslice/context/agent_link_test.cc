@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "libgpuslice/driver/clock.h"
+#include "libgpuslice/process/clock.h"
 
 namespace gpuslice {
 namespace {

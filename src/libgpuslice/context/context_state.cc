@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "libgpuslice/driver/clock.h"
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver_errors.h"
+#include "libgpuslice/process/clock.h"
+#include "libgpuslice/process/debug.h"
 
 namespace gpuslice {
 

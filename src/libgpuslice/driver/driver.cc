@@ -1,7 +1,7 @@
 #include "libgpuslice/driver/driver.h"
 
 #include "libgpuslice/driver/dlsym.h"
-#include "libgpuslice/driver/own_threads.h"
+#include "libgpuslice/process/own_threads.h"
 
 namespace gpuslice {
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "libgpuslice/driver/environment.h"
 #include "libgpuslice/driver/hardware_queues.h"
+#include "libgpuslice/process/environment.h"
 
 namespace gpuslice {
 

@@ -1,9 +1,9 @@
 #include "libgpuslice/front_ends/nvrtc.h"
 
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/front_ends/compile_options.h"
 #include "libgpuslice/front_ends/known_ptx.h"
+#include "libgpuslice/process/debug.h"
 
 namespace gpuslice {
 

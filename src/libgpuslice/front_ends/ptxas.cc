@@ -1,6 +1,5 @@
 // ptxas, started by a front end that loads its output itself, such as Triton. It inherits LD_PRELOAD, so libgpuslice is
 // in that process too. There it only notes, when ptxas succeeds, which PTX its output was made of.
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,12 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/read_write.h"
 #include "ipc/unique_fd.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/front_ends/compile_options.h"
 #include "libgpuslice/front_ends/known_ptx.h"
 #include "libgpuslice/front_ends/read_file.h"
+#include "libgpuslice/process/debug.h"
 
 namespace gpuslice {
 
@@ -30,9 +30,7 @@ std::vector<std::string> own_command() {
   std::vector<std::string> command;
   const UniqueFd file(open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
   std::string all;
-  char piece[4096];
-  for (ssize_t got; file && (got = read(file.get(), piece, sizeof piece)) > 0;)
-    all.append(piece, static_cast<std::size_t>(got));
+  if (file) gpuctl::read_pieces(file.get(), [&all](std::string_view piece) { return all += piece, true; });
   for (std::size_t at = 0; at < all.size();) {
     command.emplace_back(all.c_str() + at);
     at += command.back().size() + 1;

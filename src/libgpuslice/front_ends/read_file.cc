@@ -2,10 +2,8 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-
+#include "base/read_write.h"
 #include "ipc/unique_fd.h"
 
 namespace gpuslice {
@@ -17,12 +15,7 @@ std::optional<std::string> read_file(const char* path, std::size_t most_bytes) {
       static_cast<std::size_t>(about.st_size) > most_bytes)
     return std::nullopt;
   std::string bytes(static_cast<std::size_t>(about.st_size), '\0');
-  for (std::size_t at = 0; at < bytes.size();) {
-    const ssize_t got = read(file.get(), bytes.data() + at, bytes.size() - at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return std::nullopt;
-    at += static_cast<std::size_t>(got);
-  }
+  if (!gpuctl::read_exactly(file.get(), bytes.data(), bytes.size())) return std::nullopt;
   return bytes;
 }
 

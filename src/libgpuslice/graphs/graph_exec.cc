@@ -8,10 +8,10 @@
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/compile/packed.h"
 #include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/nothrow.h"
 #include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/process/debug.h"
+#include "libgpuslice/process/nothrow.h"
 #include "libgpuslice/streams/opaque.h"
 
 namespace gpuslice {

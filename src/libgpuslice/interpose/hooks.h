@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-#include "libgpuslice/driver/nothrow.h"
+#include "libgpuslice/process/nothrow.h"
 
 namespace gpuslice {
 

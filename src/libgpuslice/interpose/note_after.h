@@ -4,7 +4,7 @@
 #include <cuda.h>
 
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/driver/nothrow.h"
+#include "libgpuslice/process/nothrow.h"
 
 namespace gpuslice {
 

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "libgpuslice/driver/environment.h"
+#include "libgpuslice/process/environment.h"
 
 namespace gpuslice {
 

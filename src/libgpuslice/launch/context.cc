@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "libgpuslice/driver/clock.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/kernels/guard.h"
+#include "libgpuslice/process/clock.h"
 
 namespace gpuslice {
 

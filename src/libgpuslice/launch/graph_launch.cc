@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/issue.h"
+#include "libgpuslice/process/debug.h"
 
 namespace gpuslice {
 

@@ -3,9 +3,9 @@
 
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
-#include "libgpuslice/driver/stage.h"
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/may_load.h"
+#include "libgpuslice/process/stage.h"
 
 namespace gpuslice {
 

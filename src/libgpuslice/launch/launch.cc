@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "libgpuslice/driver/clock.h"
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/hardware_queues.h"
 #include "libgpuslice/kernels/guard.h"
 #include "libgpuslice/launch/chunks.h"
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/issue.h"
+#include "libgpuslice/process/clock.h"
+#include "libgpuslice/process/debug.h"
 #include "libgpuslice/streams/joining.h"
 
 namespace gpuslice {

@@ -10,11 +10,11 @@
 #include <thread>
 
 #include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/clock.h"
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/issue.h"
+#include "libgpuslice/process/clock.h"
+#include "libgpuslice/process/debug.h"
 #include "libgpuslice/streams/waiting_streams.h"
 #include "ptx/subgrid_abi.h"
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "libgpuslice/driver/debug.h"
+#include "libgpuslice/process/debug.h"
 
 namespace gpuslice {
 

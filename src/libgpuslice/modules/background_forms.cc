@@ -6,12 +6,12 @@
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/cache/cache_directory.h"
 #include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
-#include "libgpuslice/driver/stage.h"
 #include "libgpuslice/launch/may_load.h"
 #include "libgpuslice/modules/loaded_image.h"
+#include "libgpuslice/process/debug.h"
+#include "libgpuslice/process/stage.h"
 #include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {

@@ -2,7 +2,7 @@
 
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
-#include "libgpuslice/driver/stage.h"
+#include "libgpuslice/process/stage.h"
 #include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {

@@ -1,11 +1,11 @@
 #include "libgpuslice/modules/image_load.h"
 
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/driver/debug.h"
-#include "libgpuslice/driver/nothrow.h"
-#include "libgpuslice/driver/stage.h"
 #include "libgpuslice/front_ends/read_file.h"
 #include "libgpuslice/memory/memory_reserve.h"
+#include "libgpuslice/process/debug.h"
+#include "libgpuslice/process/nothrow.h"
+#include "libgpuslice/process/stage.h"
 #include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {

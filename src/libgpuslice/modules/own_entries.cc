@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "libgpuslice/driver/debug.h"
+#include "libgpuslice/process/debug.h"
 
 namespace gpuslice {
 

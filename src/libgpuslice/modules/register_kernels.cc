@@ -1,8 +1,8 @@
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/kernels/co_residency.h"
 #include "libgpuslice/modules/background_forms.h"
 #include "libgpuslice/modules/image_load.h"
 #include "libgpuslice/modules/modules.h"
+#include "libgpuslice/process/debug.h"
 
 namespace gpuslice {
 

@@ -8,10 +8,10 @@
 #include "libgpuslice/compile/compile_queue.h"
 #include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/environment.h"
-#include "libgpuslice/driver/stage.h"
 #include "libgpuslice/kernels/guard.h"
 #include "libgpuslice/modules/image_load.h"
+#include "libgpuslice/process/environment.h"
+#include "libgpuslice/process/stage.h"
 
 namespace gpuslice {
 

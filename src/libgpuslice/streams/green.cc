@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/stage.h"
+#include "libgpuslice/process/debug.h"
+#include "libgpuslice/process/stage.h"
 
 namespace gpuslice {
 

@@ -6,12 +6,12 @@
 #include <optional>
 #include <thread>
 
-#include "libgpuslice/driver/bypassing_libraries.h"
 #include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/clock.h"
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/process/bypassing_libraries.h"
+#include "libgpuslice/process/clock.h"
+#include "libgpuslice/process/debug.h"
 #include "libgpuslice/streams/joining.h"
 
 namespace gpuslice {

@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/clock.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/kernels/kernels.h"
+#include "libgpuslice/process/clock.h"
 
 namespace gpuslice {
 

@@ -7,11 +7,11 @@
 
 #include "ipc/stub.h"
 #include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/clock.h"
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/kernels/kernels.h"
+#include "libgpuslice/process/clock.h"
+#include "libgpuslice/process/debug.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/lane.h"
 #include "libgpuslice/streams/waiting_streams.h"

@@ -5,8 +5,8 @@
 
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
+#include "libgpuslice/process/debug.h"
 #include "libgpuslice/streams/joining.h"
 
 namespace gpuslice {

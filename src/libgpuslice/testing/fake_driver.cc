@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/stage.h"
+#include "libgpuslice/process/stage.h"
 
 namespace gpuslice {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "libgpuslice/driver/clock.h"
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
+#include "libgpuslice/process/clock.h"
+#include "libgpuslice/process/debug.h"
 #include "libgpuslice/watch/usage_counters.h"
 #include "libgpuslice/watch/worker_counts.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/sm_range.h"
 #include "ipc/stub_map.h"
-#include "libgpuslice/driver/clock.h"
+#include "libgpuslice/process/clock.h"
 #include "libgpuslice/watch/worker_counts.h"
 
 namespace gpuslice {

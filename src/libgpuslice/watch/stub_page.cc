@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "libgpuslice/driver/debug.h"
 #include "libgpuslice/driver/driver.h"
+#include "libgpuslice/process/debug.h"
 
 namespace gpuslice {
 

@@ -1,6 +1,6 @@
 #include "libgpuslice/watch/time_slice_watch.h"
 
-#include "libgpuslice/driver/debug.h"
+#include "libgpuslice/process/debug.h"
 #include "libgpuslice/timeslice/channels.h"
 
 namespace gpuslice {

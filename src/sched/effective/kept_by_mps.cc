@@ -34,6 +34,15 @@ CapSM sms_of_hundredths(std::uint32_t hundredths, CapSM device) {
   return part == device.count ? device : CapSM{std::max(part - part % kPair, kPair)};
 }
 
+bool kept_to_fewer(CapSM cap, CapSM max) {
+  return cap.count + kPair <= max.count;
+}
+
+std::string kept_to_fewer_line(std::size_t programs, std::string_view slice) {
+  return "MPS keeps " + std::to_string(programs) + (programs == 1 ? " program" : " programs") + " in " +
+         std::string(slice) + " to the earlier max until started again (limits_by_mps in gpuctl.toml(5))";
+}
+
 KeptByMps::KeptByMps(std::span<const NodeInput> nodes, std::span<const CappedClient> clients, CapSM capacity) {
   if (std::ranges::none_of(clients, [&](const CappedClient& client) { return has_cap(client, capacity); })) return;
   std::vector<CapSM> below(nodes.size());  // the caps of the clients in each node and below it

@@ -33,6 +33,13 @@ TEST(MostEver, CountsWhatIsNeverLent) {
   EXPECT_EQ(most_ever(nodes, kDevice), (std::vector<CapSM>{CapSM{124}, CapSM{132}, CapSM{124}, CapSM{99}, CapSM{99}}));
 }
 
+TEST(KeptToFewer, CountsPairs) {
+  EXPECT_TRUE(kept_to_fewer(CapSM{98}, kNoCap));
+  EXPECT_TRUE(kept_to_fewer(CapSM{98}, CapSM{100}));
+  EXPECT_FALSE(kept_to_fewer(CapSM{98}, CapSM{99}));
+  EXPECT_FALSE(kept_to_fewer(CapSM{98}, CapSM{40}));
+}
+
 TEST(SmsOfHundredths, ArePairs) {
   const auto of = [](std::uint32_t hundredths, std::uint32_t device) {
     return sms_of_hundredths(hundredths, CapSM{device}).count;

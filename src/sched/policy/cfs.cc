@@ -1,11 +1,12 @@
 // cfs: in each epoch every job gets an equal part of it. The job that has waited longest comes first (FRS section
-// IV-D).
+// IV-D). The paper has no weights; here a job of half the weight of the heaviest has a part of every second epoch.
 //
 // Good at: equal time for all within a bounded round, without predictions.
 // Bad at: short jobs among many. The part shrinks with the number of jobs, so a short job needs several rounds, and
 // each round costs an eviction. It is the slowest of the policies here for short jobs.
 #include <algorithm>
 
+#include "sched/policy/weighted_turns.h"
 #include "sched/temporal/makers.h"
 
 namespace gpuctl::sched {
@@ -18,13 +19,16 @@ class Cfs : public JobPolicy {
  public:
   explicit Cfs(Time epoch) : epoch_length_(epoch) {}
   // A job that arrives waits for the next epoch; otherwise new jobs could prolong the current one for ever.
-  void arrived(Job& job, Time) override { job.mark[0] = epoch_; }
-  void slice_over(Job& job, Time) override { job.mark[0] = epoch_; }
+  void arrived(Job& job, Time) override { turns_.put_behind(job, epoch_); }
+  void slice_over(Job& job, Time) override { turns_.put_behind(job, WeightedTurns::next(job)); }
   void plan(const View& view, Plan& plan) override {
     std::uint32_t next = view.leader;
-    if (next == kNoJob) next = longest_waiting(view);
     if (next == kNoJob) {
-      ++epoch_;
+      turns_.count(view.jobs);
+      next = longest_waiting(view);
+    }
+    if (next == kNoJob) {
+      epoch_ = WeightedTurns::round_after(epoch_, view.jobs);
       next = longest_waiting(view);
     }
     plan.run(next, view.capacity, std::max(epoch_length_ / static_cast<std::int64_t>(view.jobs.size()), kLeastPart));
@@ -36,7 +40,7 @@ class Cfs : public JobPolicy {
     std::uint32_t best = kNoJob;
     for (std::uint32_t i = 0; i < view.jobs.size(); ++i) {
       const Job& job = view.jobs[i];
-      if (job.mark[0] == epoch_) continue;
+      if (WeightedTurns::next(job) > epoch_) continue;
       if (best == kNoJob || before(job, view.jobs[best], view.now)) best = i;
     }
     return best;
@@ -47,7 +51,8 @@ class Cfs : public JobPolicy {
   }
 
   Time epoch_length_;
-  std::int64_t epoch_ = 1;
+  WeightedTurns turns_;
+  std::int64_t epoch_ = 0;
 };
 }  // namespace
 

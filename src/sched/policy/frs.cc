@@ -2,6 +2,8 @@
 //   IS = (t + T_r) / T_e        t: time since it arrived,
 // until the job with the least IS has become as slow:
 //   quantum = IS_max * T_e' - T_r' - t'     of the job with the least IS, at least quantum_ms.
+// The paper has no weights. Here each IS counts times the job's weight, so a job of twice the weight is to be half as
+// slow.
 // (The paper's (1) divides by the tasks done; its text and its (2) divide by all tasks, as this code does.)
 //
 // Good at: equal slowdowns. Short jobs are served before long ones notice, and no job starves, since waiting raises IS.
@@ -21,21 +23,23 @@ class Frs : public JobPolicy {
   void plan(const View& view, Plan& plan) override {
     const auto jobs = view.jobs;
     std::uint32_t slowest = 0, fastest = 0;
-    double most = jobs[0].slowdown(view.now), least = most;
+    double most = weighed(jobs[0], view.now), least = most;
     for (std::uint32_t i = 1; i < jobs.size(); ++i) {
-      const double slowdown = jobs[i].slowdown(view.now);
+      const double slowdown = weighed(jobs[i], view.now);
       if (slowdown > most || (slowdown == most && jobs[i].sequence < jobs[slowest].sequence))
         slowest = i, most = slowdown;
       if (slowdown < least) fastest = i, least = slowdown;
     }
     const Job& last = jobs[fastest];
-    const double quantum = most * static_cast<double>(last.predicted.count()) -
+    const double quantum = most / last.weight * static_cast<double>(last.predicted.count()) -
                            static_cast<double>((last.remaining + (view.now - last.arrived)).count());
     plan.run(slowest, view.capacity, std::max(Time{std::llround(quantum)}, least_quantum_));
     plan.renew = true;
   }
 
  private:
+  static double weighed(const Job& job, Time now) { return job.slowdown(now) * job.weight; }
+
   Time least_quantum_;
 };
 }  // namespace

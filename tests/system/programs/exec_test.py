@@ -1,6 +1,7 @@
 """A program becomes another one (exec) while its kernels run. Workers read memory of their process, which goes then,
 and under MPS that would be a fault for every program on the GPU. So exec waits until the work is done, and the work may
 have all SMs, since nobody asks for more any longer, even though the process lives on and a child has its descriptors.
+Where programs take turns on the GPU the driver ends that work and no other program minds, so exec does not wait.
 """
 
 import sys
@@ -36,6 +37,7 @@ PTX = '''
 '''
 BLOCKS, LAUNCHES = 1000, 10
 ALL_SMS, CAPSM = 0x00FFFFFF, 64  # ipc::kUnlimited; where the stub page has grant[0].polled.capsm
+FLAGS, TAKES_TURNS = 64 + 40, 1 << 24  # where it has grant[0].flags; ipc::kTakesTurns
 P = ctypes.c_void_p
 call("cuInit", 0)
 call("cuCtxSetCurrent", made("cuDevicePrimaryCtxRetain", 0))
@@ -57,6 +59,7 @@ if os.fork() == 0:
     while granted() != ALL_SMS: time.sleep(0.001)
     print(before, "then all", flush=True)
     os._exit(0)
+if "turns" in sys.argv: ctypes.c_uint32.from_address(page + FLAGS).value |= TAKES_TURNS
 os.execv("/bin/sleep", ["sleep", "600"])
 """
 )
@@ -84,6 +87,14 @@ class Exec(instance.SystemTest):
             lambda: "all" in program.out() or program.process.poll() is not None, "the process to be another program"
         )
         self.assertEqual(program.out().split("\n")[0], "True True", program.err())
+
+    def test_where_programs_take_turns_it_does_not_wait(self):
+        self.start_daemon(config=instance.ALL_SHORT)
+        self.gpuctl("create-slice", "few", "--max", 2)
+        # As where there is no MPS: the software GPU has no such mode.
+        program = self.start_in("few", sys.executable, "-c", PROGRAM, "turns")
+        instance.wait_until(lambda: program.out().count("\n") == 2, "the grant to be opened")
+        self.assertEqual(program.out().splitlines()[0].split()[1], "False", "its work was done when it became another")
 
 
 if __name__ == "__main__":

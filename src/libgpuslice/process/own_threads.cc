@@ -1,11 +1,11 @@
-#include "libgpuslice/driver/own_threads.h"
+#include "libgpuslice/process/own_threads.h"
 
 #include <pthread.h>
 #include <signal.h>
 
 #include <atomic>
 
-#include "libgpuslice/driver/clock.h"
+#include "libgpuslice/process/clock.h"
 
 namespace gpuslice {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "gpuctld/clock.h"
-#include "gpuctld/grants/scheduler.h"
 #include "gpuctld/jobs/fairness_reports.h"
+#include "gpuctld/scheduler/scheduler.h"
 
 namespace gpuctl::daemon {
 

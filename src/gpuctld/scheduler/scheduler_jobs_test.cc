@@ -8,6 +8,13 @@
 namespace gpuctl::daemon {
 namespace {
 
+/// So that jobs take turns one after the other.
+sched::SliceTree with_equal_weights(const std::string& policy) {
+  sched::SliceTree tree = tree_with(policy);
+  EXPECT_TRUE(tree.change("low", {.weight = 100}, kRoot));
+  return tree;
+}
+
 TEST(JobsInScheduler, OneAtATimeAndTheNextWhenTheFirstIsOver) {
   Scheduler scheduler({gpu(132)}, tree_with("fcfs"));
   FakeJob a(scheduler, "low"), b(scheduler, "high");
@@ -51,7 +58,7 @@ TEST(JobsInScheduler, AHigherPriorityEvictsAndGetsTheSmsWhenTheyAreLeft) {
 }
 
 TEST(JobsInScheduler, AsksToBeCalledWhenASliceEnds) {
-  Scheduler scheduler({gpu(132)}, tree_with("rr:quantum_ms=2"));
+  Scheduler scheduler({gpu(132)}, with_equal_weights("rr:quantum_ms=2"));
   EXPECT_EQ(scheduler.again_ns(), UINT64_MAX);
   FakeJob a(scheduler, "low"), b(scheduler, "high");
   a.head(1, 132 * 100);
@@ -69,7 +76,7 @@ TEST(JobsInScheduler, AsksToBeCalledWhenASliceEnds) {
 }
 
 TEST(JobsInScheduler, ASliceBeginsWhenTheWorkersAreThere) {
-  Scheduler scheduler({gpu(132)}, tree_with("rr:quantum_ms=2"));
+  Scheduler scheduler({gpu(132)}, with_equal_weights("rr:quantum_ms=2"));
   FakeJob a(scheduler, "low"), b(scheduler, "high");
   a.head(1, 132 * 100);
   scheduler.update(10 * kMs);
@@ -88,7 +95,7 @@ TEST(JobsInScheduler, ASliceBeginsWhenTheWorkersAreThere) {
 }
 
 TEST(JobsInScheduler, APolicyIsNotAskedWheneverSomebodyLooks) {
-  Scheduler scheduler({gpu(132)}, tree_with("frs"));
+  Scheduler scheduler({gpu(132)}, with_equal_weights("frs"));
   FakeJob a(scheduler, "low"), b(scheduler, "high");
   a.head(1, 132 * 100);
   ipc::store(a.stub->head[0].issued_ns, 10 * kMs);
@@ -105,7 +112,7 @@ TEST(JobsInScheduler, APolicyIsNotAskedWheneverSomebodyLooks) {
 }
 
 TEST(JobsInScheduler, WhoDoesNotSayThatItsWorkersAreThereHasItsSliceAllTheSame) {
-  Scheduler scheduler({gpu(132)}, tree_with("rr:quantum_ms=2"));
+  Scheduler scheduler({gpu(132)}, with_equal_weights("rr:quantum_ms=2"));
   FakeJob a(scheduler, "low"), b(scheduler, "high");
   a.head(1, 132 * 100);
   scheduler.update(10 * kMs);

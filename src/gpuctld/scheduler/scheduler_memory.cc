@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "gpuctld/grants/scheduler.h"
+#include "gpuctld/scheduler/scheduler.h"
 
 namespace gpuctl::daemon {
 

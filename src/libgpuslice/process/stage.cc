@@ -1,4 +1,4 @@
-#include "libgpuslice/driver/stage.h"
+#include "libgpuslice/process/stage.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <ctime>
 
 #include "ipc/unique_fd.h"
-#include "libgpuslice/driver/debug.h"
+#include "libgpuslice/process/debug.h"
 
 namespace gpuslice {
 

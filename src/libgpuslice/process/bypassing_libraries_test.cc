@@ -1,4 +1,4 @@
-#include "libgpuslice/driver/bypassing_libraries.h"
+#include "libgpuslice/process/bypassing_libraries.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "libgpuslice/driver/debug.h"
+#include "libgpuslice/process/debug.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <ctime>
 
 #include "base/append_file.h"
-#include "libgpuslice/driver/environment.h"
+#include "libgpuslice/process/environment.h"
 
 namespace gpuslice {
 

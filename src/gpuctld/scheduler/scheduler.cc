@@ -1,4 +1,4 @@
-#include "gpuctld/grants/scheduler.h"
+#include "gpuctld/scheduler/scheduler.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,0 +1,33 @@
+#include "gpuctld/clients/kept_to_earlier.h"
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "sched/effective/effective.h"
+#include "sched/effective/kept_by_mps.h"
+
+namespace gpuctl::daemon {
+
+std::map<std::string, std::size_t> kept_to_earlier_max(const sched::SliceTree& before, const sched::SliceTree& after,
+                                                       const std::list<Client>& clients) {
+  std::map<std::string, std::size_t> programs;
+  const std::vector<sched::Effective> effective = sched::effective_settings(after.slices());
+  for (const auto& [path, slice] : after.slices()) {
+    const sched::Slice* was = before.find(path);
+    if (was == nullptr || slice.max <= was->max) continue;
+    const auto left_out = [&](const Client& client) {
+      if (client.stands_in || !sched::in_or_below(client.slice(), path)) return false;
+      const auto own = std::distance(after.slices().begin(), after.slices().find(client.slice()));
+      const sched::CapSM max = effective[static_cast<std::size_t>(own)].max;
+      return std::ranges::any_of(client.slots(), [max](const Client::Slot& slot) {
+        return slot.mps_sms > 0 && sched::kept_to_fewer(sched::CapSM{slot.mps_sms}, max);
+      });
+    };
+    if (const auto count = std::ranges::count_if(clients, left_out); count > 0)
+      programs[path] = static_cast<std::size_t>(count);
+  }
+  return programs;
+}
+
+}  // namespace gpuctl::daemon
