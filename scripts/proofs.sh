@@ -21,6 +21,7 @@ decode_sides+=,ours-max-75:limits_by_mps=false,ours-priority-max-75:limits_by_mp
 decode_sliced=sliced,ours-sliced,ours-sliced-priority
 decode_sliced+=,ours-sliced-priority:second_time_slice_us=1,ours-sliced-priority:second_time_slice_us=200
 resnet_sliced=sliced,ours-sliced-priority,ours-sliced-priority:second_time_slice_us=200
+levels=mps-stream,mps-stream-middle,ours-own-high,ours-priority,ours-priority-own-high,ours-priority-batch-plain
 resident=mps-stream,ours-priority,ours-priority:always_preemptible=true
 for us in 50 200 500; do resident+=,ours-priority:always_preemptible=true:worker_time_us=$us; done
 
@@ -37,6 +38,7 @@ faults 6  faults-late      compat/faults.py --no-mps --at-once 1 --only fault_* 
 faults 4  starts           compat/starts.py --both-modes 300
 short 5   short-train      corun --only-ls short --only-batch train --configurations $short_train
 short 5   short-compute    corun --only-ls short --only-batch compute-100us --configurations $short_compute
+levels 1  levels           corun --only-ls short --only-batch compute-100us --configurations $levels
 decode 9  decode-train     corun --only-ls decode --only-batch train --configurations $decode_train
 sides 1   decode-sides     corun --only-ls decode --only-batch train --configurations $decode_sides
 sliced 5  decode-sliced    corun --only-ls decode --only-batch train --configurations $decode_sliced

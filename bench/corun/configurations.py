@@ -61,6 +61,7 @@ CONFIGURATIONS = {
         ),
         stock("mps", "MPS, nothing set"),
         stock("mps-stream", "MPS, the greatest stream priority for LS", ls_priority="high"),
+        stock("mps-stream-middle", "MPS, the stream priority -2 for LS, of 0 to -5", ls_priority="middle"),
         stock("mps-client", "MPS, client priority 1 (below normal) for batch", ls_env=LS_FIRST, batch_env=BATCH_LAST),
         stock("mps-90", "MPS, 90 % of the threads for batch", batch_env=percentage(90)),
         stock("mps-75", "MPS, 75 % of the threads for batch", batch_env=percentage(75)),
@@ -78,7 +79,20 @@ CONFIGURATIONS = {
             batch_env=percentage(75),
         ),
         ours("ours", "ours, MPS, two slices with nothing set"),
+        ours("ours-own-high", "as ours, and LS asks for the greatest stream priority", ls_priority="high"),
         ours("ours-priority", f"ours, MPS, priority {PRIORITY} for LS", ls_slice=("--priority", PRIORITY)),
+        ours(
+            "ours-priority-own-high",
+            "as ours-priority, and LS asks for the greatest stream priority",
+            ls_priority="high",
+            ls_slice=("--priority", PRIORITY),
+        ),
+        ours(
+            "ours-priority-batch-plain",
+            f"ours, MPS, priority {PRIORITY} for LS; batch outside of gpuctl",
+            ls_slice=("--priority", PRIORITY),
+            plain=("batch",),
+        ),
         ours(
             "ours-strict",
             "ours, MPS, reserve for LS, strict",

@@ -15,7 +15,7 @@ import sys
 import time
 
 SPIN_S = 0.0002
-HIGH = -5  # the greatest stream priority; PyTorch takes what the GPU has
+STREAM_PRIORITIES = {"high": -5, "middle": -2, "low": 0}  # -5 is the greatest; PyTorch takes what the GPU has
 
 
 def need(*modules):
@@ -32,7 +32,7 @@ def need(*modules):
 class Program:
     def __init__(self, period_s=None, depth=2):
         parser = argparse.ArgumentParser()
-        parser.add_argument("--priority", choices=("high", "low", "none"), default="none", help="of the stream")
+        parser.add_argument("--priority", choices=("none", *STREAM_PRIORITIES), default="none", help="of the stream")
         parser.add_argument("--tiny", action="store_true", help="small sizes, on the CPU where there is no GPU")
         if period_s:
             parser.add_argument("--period-s", type=float, default=period_s, help="mean time between requests")
@@ -53,7 +53,7 @@ class Program:
         """The stream in which everything of the program runs, if a priority was requested."""
         if not self.gpu or self.options.priority == "none":
             return contextlib.nullcontext()
-        stream = self.torch.cuda.Stream(priority=HIGH if self.options.priority == "high" else 0)
+        stream = self.torch.cuda.Stream(priority=STREAM_PRIORITIES[self.options.priority])
         stream.wait_stream(self.torch.cuda.current_stream())
         return self.torch.cuda.stream(stream)
 

@@ -5,8 +5,8 @@
 //   corun-kernels calibrate --blocks N --kernel-us X
 //   corun-kernels calibrate --block-us X --kernel-us Y
 //
-// --priority high|low|none: of the stream of ls or batch. calibrate finds iterations for a kernel of so many blocks, or
-// iterations for a block while the GPU is full and blocks for the kernel.
+// --priority high|middle|low|none: of the stream of ls or batch. calibrate finds iterations for a kernel of so many
+// blocks, or iterations for a block while the GPU is full and blocks for the kernel.
 //
 // compute: blocks of 256 threads, each a chain of `iterations` multiply-adds. memory: blocks * 256 float4 are read from
 // two arrays and written to a third; `iterations` is not used. spin: blocks of 256 threads, each of `iterations` ns,
@@ -126,7 +126,7 @@ std::string word(const Options& options, const std::string& name, const std::str
 cudaStream_t make_stream(const std::string& priority) {
   int least = 0, greatest = 0;
   CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-  const int value = priority == "high" ? greatest : priority == "low" ? least : 0;
+  const int value = priority == "high" ? greatest : priority == "low" ? least : priority == "middle" ? greatest / 2 : 0;
   cudaStream_t stream;
   CHECK(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, value));
   return stream;
