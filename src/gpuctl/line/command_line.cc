@@ -141,8 +141,10 @@ Outcome<int> carry_out(std::vector<std::string> arguments, std::ostream& out) {
   const std::size_t at = skip_options(arguments, 0);
   const std::string name = at < arguments.size() ? arguments[at] : "";
   if (name == "help") return usage("there is no verb 'help'; write 'gpuctl --help' or 'gpuctl VERB --help'");
-  if (at < arguments.size() && std::find(names.begin(), names.end(), name) == names.end())
-    return usage("there is no verb '" + name + "'" + hint(name, names));
+  if (at < arguments.size() && std::find(names.begin(), names.end(), name) == names.end()) {
+    const std::string meant = hint(name, names);
+    return usage("there is no verb '" + name + "'" + (meant.empty() ? "; 'gpuctl --help' names all" : meant));
+  }
 
   CLI::App app("gpuctl divides NVIDIA GPUs into slices and runs programs in them.", "gpuctl");
   app.footer(kFooter);

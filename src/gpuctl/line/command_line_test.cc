@@ -306,6 +306,7 @@ TEST_F(CommandLine, UsageErrorsExitWithTwoAndAskNothing) {
   EXPECT_EQ(gpuctl({}).status, kExitUsage);
   EXPECT_EQ(gpuctl({}).err.rfind("gpuctl: which verb? One of create-slice, delete-slice, set, ", 0), 0u);
   expect_error({"lst"}, kExitUsage, "there is no verb 'lst'; did you mean 'list'?");
+  expect_error({"fooooo"}, kExitUsage, "there is no verb 'fooooo'; 'gpuctl --help' names all");
   expect_error({"--jsn", "list"}, kExitUsage, "unknown option '--jsn'; did you mean '--json'?");
   expect_error({"list", "--jsn"}, kExitUsage, "list: unknown option '--jsn'; did you mean '--json'?");
   expect_error({"list", "all"}, kExitUsage, "list: unexpected argument 'all'; see 'gpuctl list --help'");

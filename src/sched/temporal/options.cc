@@ -9,20 +9,16 @@
 
 namespace gpuctl::sched {
 
-Result<void> check_slice_policy(std::string_view text) {
-  const std::string_view name = text.substr(0, text.find(':'));
-  const Policy* policy = find_policy(name);
-  if (policy == nullptr) return fail("unknown; known: " + policy_names());
-  if (policy->divide != nullptr) return fail("\"" + std::string(name) + "\" has no options");
-  if (auto made = make_job_policy(text); !made) return made.error();
-  return {};
-}
-
 namespace {
 
 /// What a job is, is for the caller of a policy to know (schedules_streams()). So the maker of a policy does not see
 /// this option; the rows of the policies that can have it name it.
 constexpr std::string_view kStreams = "streams";
+constexpr char kNoOption[] = "no option ";
+
+std::string quoted(std::string_view name) {
+  return '"' + std::string(name) + '"';
+}
 
 std::vector<std::pair<std::string, std::string>> options_in(std::string_view text) {
   std::vector<std::pair<std::string, std::string>> options;
@@ -34,6 +30,17 @@ std::vector<std::pair<std::string, std::string>> options_in(std::string_view tex
                          equals == part.npos ? std::string("1") : std::string(part.substr(equals + 1)));
   }
   return options;
+}
+
+/// The names in a policy's row, where each has its default: "a, b" of "a=1 b=2".
+std::string names_of_options(const Policy& policy) {
+  std::string names;
+  for (std::string_view rest = policy.options; !rest.empty();) {
+    const std::string_view option = rest.substr(0, rest.find(' '));
+    names += (names.empty() ? "" : ", ") + std::string(option.substr(0, option.find('=')));
+    rest.remove_prefix(std::min(rest.size(), option.size() + 1));
+  }
+  return names.empty() ? "none" : names;
 }
 
 /// Takes `streams` out of the options. The last one counts.
@@ -49,6 +56,15 @@ Result<bool> take_streams(const Policy& policy, std::vector<std::pair<std::strin
   return on;
 }
 
+Result<std::unique_ptr<JobPolicy>> make(const Policy& policy, std::string_view text, PolicyInputs inputs) {
+  std::ranges::move(options_in(text), std::back_inserter(inputs.options));
+  if (const auto streams = take_streams(policy, inputs.options); !streams) return streams.error();
+  auto made = policy.make(inputs);
+  if (!made && made.error().message.starts_with(kNoOption))
+    return fail(made.error().message + "; it has " + names_of_options(policy));
+  return made;
+}
+
 }  // namespace
 
 bool schedules_streams(std::string_view text) {
@@ -59,17 +75,22 @@ bool schedules_streams(std::string_view text) {
   return streams && *streams;
 }
 
-Result<std::unique_ptr<JobPolicy>> make_job_policy(std::string_view text, PolicyInputs inputs) {
+Result<void> check_slice_policy(std::string_view text) {
   const std::string_view name = text.substr(0, text.find(':'));
   const Policy* policy = find_policy(name);
-  if (policy == nullptr) return fail("policy \"" + std::string(name) + "\": unknown; one of " + job_policy_names());
-  std::ranges::move(options_in(text), std::back_inserter(inputs.options));
-  const auto complaint = [&](const Error& error) {
-    return fail("policy \"" + std::string(name) + "\": " + error.message);
-  };
-  if (const auto streams = take_streams(*policy, inputs.options); !streams) return complaint(streams.error());
-  auto made = policy->make(inputs);
-  if (!made) return complaint(made.error());
+  if (policy == nullptr) return fail("unknown; known: " + policy_names());
+  if (policy->divide != nullptr) return fail(quoted(name) + " has no options");
+  if (const auto made = make(*policy, text, {}); !made) return fail(quoted(name) + ": " + made.error().message);
+  return {};
+}
+
+Result<std::unique_ptr<JobPolicy>> make_job_policy(std::string_view text, PolicyInputs inputs) {
+  const std::string_view name = text.substr(0, text.find(':'));
+  const std::string where = "policy " + quoted(name) + ": ";
+  const Policy* policy = find_policy(name);
+  if (policy == nullptr) return fail(where + "unknown; one of " + job_policy_names());
+  auto made = make(*policy, text, std::move(inputs));
+  if (!made) return fail(where + made.error().message);
   return made;
 }
 
@@ -114,7 +135,7 @@ Time OptionReader::milliseconds(std::string_view name, double fallback, double l
 Result<void> OptionReader::finish() {
   if (!error_.empty()) return fail(error_);
   for (std::size_t i = 0; i < used_.size(); ++i)
-    if (!used_[i]) return fail("no option \"" + inputs_.options[i].first + "\"");
+    if (!used_[i]) return fail(kNoOption + ("\"" + inputs_.options[i].first + "\""));
   return {};
 }
 
