@@ -16,7 +16,7 @@ import time
 
 from .lab.lab import Lab
 from .lab.time_limit import OutOfTime, time_limit
-from .papers import effisha_figures, flep_figures, frs, predictions, schedulers, slicing, smguard
+from .papers import effisha_figures, evictions, factors, flep_figures, frs, predictions, schedulers, slicing, smguard
 from .steps import (
     capacity,
     guard,
@@ -54,6 +54,9 @@ STEPS = {
     "schedulers": (schedulers.step_schedulers, 180),
     "frs": (frs.step_frs, 560),
     "effisha": (effisha_figures.step_effisha, 180),
+    "evictions": (evictions.step_evictions, 300),
+    "factors": (factors.step_factors, 480),
+    "effisha10": (factors.step_effisha_10, 240),
     "flep": (flep_figures.step_flep, 540),
     "smguard": (smguard.step_smguard, 540),
     "flep17": (slicing.step_flep_17, 420),

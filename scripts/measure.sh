@@ -11,6 +11,8 @@
 #   guard        a kernel that can only be guarded; needs Triton
 #   schedulers   policies for jobs (docs/policies.md)
 #   effisha      EffiSha's kernels under both of its policies
+#   evictions    EffiSha's kernels launched again and again: evictions by priority; some three minutes
+#   factors,effisha10   overhead of chunks of a fixed number of block-tasks; some five and two minutes
 #   flep         FLEP's delays, triplets and spatial preemption; up to nine minutes
 #   smguard      SMGuard's pairs, beside MPS; up to nine minutes
 #   flep17,effisha11   preemption by workers and by kernel slicing: overhead and latency; up to nine minutes each

@@ -41,7 +41,7 @@ int run_kernel(const Options& options) {
   } else {
     print_table(report, stdout);
   }
-  if (!options.samples.empty()) write_samples(result, options.samples);
+  if (!options.samples.empty()) write_samples(result, options.run.hints.has_value(), options.samples);
   return result.mismatches == 0 ? 0 : kWrongResultStatus;
 }
 

@@ -15,7 +15,8 @@ const Names<Size> kSizes = {{"trivial", Size::kTrivial}, {"small", Size::kSmall}
 const Names<Arrival> kArrivals = {{"back-to-back", Arrival::kBackToBack},
                                   {"periodic", Arrival::kPeriodic},
                                   {"poisson", Arrival::kPoisson},
-                                  {"bursts", Arrival::kBursts}};
+                                  {"bursts", Arrival::kBursts},
+                                  {"apart", Arrival::kApart}};
 const Names<Check> kChecks = {
     {"all", Check::kAll}, {"device", Check::kDevice}, {"last", Check::kLast}, {"none", Check::kNone}};
 const Names<Priority> kPriorities = {{"none", Priority::kNone}, {"low", Priority::kLow}, {"high", Priority::kHigh}};
@@ -53,7 +54,8 @@ void add_run_options(CLI::App& app, Options& options, std::string& kernel) {
   app.add_option("--seconds", run.seconds, "time in which launches are issued")->check(CLI::PositiveNumber);
   add_choice(app, "--arrival", run.arrival, kArrivals, "when launches are issued (default back-to-back)");
   app.add_option("--period-us", run.period_us,
-                 "periodic, bursts: from one to the next; poisson: the mean (default 1000)")
+                 "periodic, bursts: from one to the next; poisson: the mean; apart: from the end of one to the next "
+                 "(default 1000)")
       ->check(CLI::PositiveNumber);
   app.add_option("--burst", run.burst, "bursts: launches of each (default 1)")->check(CLI::Range(1u, 1u << 20));
   app.add_option("--depth", run.depth, "launches in flight, per stream (default 1)")->check(CLI::Range(1, 1024));
@@ -61,6 +63,10 @@ void add_run_options(CLI::App& app, Options& options, std::string& kernel) {
   add_choice(app, "--check", run.check, kChecks,
              "which results are compared with the CPU's; device: all, on the GPU (default all)");
   add_choice(app, "--priority", run.priority, kPriorities, "priority of the streams (default none)");
+  app.add_option("--hints", run.hints, "before each launch, a priority hint that is drawn from LEAST to GREATEST")
+      ->delimiter(',')
+      ->check(CLI::Range(-100, 100))
+      ->option_text("LEAST,GREATEST");
   app.add_flag("--gpu-time,!--no-gpu-time", run.gpu_time, "time each launch by events too (default yes)");
   app.add_option("--warmup", run.warmup, "launches before the measured ones (default 2)");
   app.add_option("--start-at", run.start.at_ns, "first measured launch at this CLOCK_MONOTONIC time, nanoseconds");
@@ -91,6 +97,12 @@ void validate(Options& options, const std::string& kernel) {
   }
   if (options.blocks && options.targets.task_us && options.targets.kernel_us) {
     throw CLI::ValidationError("--blocks", "is what --calibrate-us chooses with --task-us: give one of them");
+  }
+  if (options.run.arrival == Arrival::kApart && options.run.depth * options.run.streams > 1) {
+    throw CLI::ValidationError("--arrival", "apart has one launch in flight");
+  }
+  if (options.run.hints && options.run.hints->first > options.run.hints->second) {
+    throw CLI::ValidationError("--hints", "are the least and the greatest");
   }
   if (options.run.count == 0 && options.run.seconds == 0) options.run.count = 10;
 }

@@ -44,5 +44,15 @@ TEST(Options, BurstsAndTheirStart) {
   EXPECT_EQ(parse({"run", "work", "--start-on-input", "--start-at", "5"}).status, 2);
 }
 
+TEST(Options, LaunchesApartWithPriorityHints) {
+  const Parsed parsed = parse({"run", "work", "--arrival", "apart", "--period-us", "4000", "--hints", "1,9"});
+  ASSERT_TRUE(parsed.options);
+  EXPECT_EQ(parsed.options->run.arrival, Arrival::kApart);
+  EXPECT_EQ(parsed.options->run.hints, (std::pair{1, 9}));
+  EXPECT_FALSE(parse({"run", "work"}).options->run.hints);
+  EXPECT_EQ(parse({"run", "work", "--arrival", "apart", "--depth", "2"}).status, 2);
+  EXPECT_EQ(parse({"run", "work", "--hints", "9,1"}).status, 2);
+}
+
 }  // namespace
 }  // namespace gpuctl::bench

@@ -127,13 +127,15 @@ void print_json(const Report& report, std::FILE* out) {
   std::fprintf(out, "%s\n", json::serialize(object).c_str());
 }
 
-void write_samples(const RunResult& result, const std::string& path) {
+void write_samples(const RunResult& result, bool hints, const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "w");
   if (file == nullptr) throw Failure("--samples: cannot write " + path);
-  std::fprintf(file, "due_ns issue_ns issued_ns complete_ns gpu_us\n");
+  std::fprintf(file, "due_ns issue_ns issued_ns complete_ns gpu_us%s\n", hints ? " hint" : "");
   for (const Sample& s : result.samples) {
-    std::fprintf(file, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %.3f\n", s.due_ns, s.issue_ns, s.issued_ns,
+    std::fprintf(file, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %.3f", s.due_ns, s.issue_ns, s.issued_ns,
                  s.complete_ns, s.gpu_us);
+    if (hints) std::fprintf(file, " %d", s.hint);
+    std::fputc('\n', file);
   }
   if (std::fclose(file) != 0) throw Failure("--samples: cannot write " + path);
 }

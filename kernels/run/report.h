@@ -33,8 +33,9 @@ struct Report {
 void print_table(const Report& report, std::FILE* out);
 void print_json(const Report& report, std::FILE* out);
 
-/// One line per launch: due_ns issue_ns issued_ns complete_ns gpu_us, under a header. Throws Failure.
-void write_samples(const RunResult& result, const std::string& path);
+/// One line per launch: due_ns issue_ns issued_ns complete_ns gpu_us, and with `hints` its priority hint, under a
+/// header. Throws Failure.
+void write_samples(const RunResult& result, bool hints, const std::string& path);
 
 /// The kernel table, for a person or as {"kernels": [...]}.
 void print_kernels(std::span<const KernelSpec> kernels, bool json, std::FILE* out);

@@ -9,6 +9,7 @@
 
 #include "kernels/run/device_check.h"
 #include "kernels/timing/clock.h"
+#include "kernels/timing/priority_hints.h"
 
 namespace gpuctl::bench {
 namespace {
@@ -36,6 +37,7 @@ class Runner {
         limit_(std::size_t{options.depth} * options.streams),
         schedule_(options.arrival, options.period_us, options.burst, options.seed, 0) {
     if (options.check == Check::kDevice) device_check_.emplace(bench);
+    if (options.hints) hints_.emplace(options.hints->first, options.hints->second, options.seed);
     for (std::uint32_t i = 0; i < options.streams; ++i) {
       streams_.push_back(std::make_unique<Stream>(options.priority));
     }
@@ -100,6 +102,7 @@ class Runner {
     ready_.pop_front();
     const CUstream stream = streams_[issued_ % streams_.size()]->get();
     Flight flight{.output = output, .sample = {.due_ns = due}};
+    if (hints_) flight.sample.hint = hints_->give();
     if (options_.gpu_time) CUDA_CALL(cuEventRecord, starts_[output].get(), stream);
     flight.sample.issue_ns = now_ns();
     bench_.launch(output, stream);
@@ -121,6 +124,7 @@ class Runner {
       CUDA_CALL(cuEventElapsedTime, &milliseconds, starts_[flight.output].get(), ends_[flight.output].get());
       flight.sample.gpu_us = milliseconds * 1000.0;
     }
+    schedule_.completed(flight.sample.complete_ns);
     result_.samples.push_back(flight.sample);
     dirty_.push_back({flight.output, true});
   }
@@ -170,6 +174,7 @@ class Runner {
 
   Workbench& bench_;
   std::optional<DeviceCheck> device_check_;
+  std::optional<PriorityHints> hints_;
   const RunOptions& options_;
   const std::atomic<bool>& stop_;
   const std::size_t limit_;

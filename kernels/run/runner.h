@@ -11,7 +11,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/run/gpu.h"
@@ -35,6 +37,8 @@ struct RunOptions {
   std::uint32_t streams = 1;
   Check check = Check::kAll;
   Priority priority = Priority::kNone;
+  /// Before each launch, libgpuslice is given a priority hint that is drawn from these, the least and the greatest.
+  std::optional<std::pair<int, int>> hints;
   bool gpu_time = true;      ///< bracket each launch with two timed events
   std::uint32_t warmup = 2;  ///< launches before the measured ones
   Start start;               ///< of the measured launches
@@ -48,6 +52,7 @@ struct Sample {
   std::int64_t issued_ns;  ///< after the launch call
   std::int64_t complete_ns;
   double gpu_us;  ///< between the events around it, 0 without gpu_time
+  int hint = 0;   ///< its priority hint, 0 without hints
 };
 
 struct RunResult {

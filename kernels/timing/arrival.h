@@ -7,11 +7,12 @@
 
 namespace gpuctl::bench {
 
-enum class Arrival { kBackToBack, kPeriodic, kPoisson, kBursts };
+enum class Arrival { kBackToBack, kPeriodic, kPoisson, kBursts, kApart };
 
 /// The sequence of due times, in nanoseconds of CLOCK_MONOTONIC. Back to back: always due. Periodic: the first at the
 /// start, then one every period. Poisson: gaps drawn from an exponential distribution of that mean. Bursts: `burst`
-/// launches at the start, then so many every period.
+/// launches at the start, then so many every period. Apart: the first at the start, each other one a period after the
+/// latest completion; for one launch in flight.
 class Schedule {
  public:
   Schedule(Arrival arrival, double period_us, std::uint32_t burst, std::uint64_t seed, std::int64_t start_ns);
@@ -20,6 +21,8 @@ class Schedule {
   std::int64_t due_ns() const { return due_ns_; }
   /// The launch that was due was issued.
   void advance();
+  /// A launch was complete at that time.
+  void completed(std::int64_t at_ns);
 
  private:
   Arrival arrival_;

@@ -27,6 +27,14 @@ TEST(Schedule, BurstsAreDueTogether) {
   }
 }
 
+TEST(Schedule, ApartCountsFromTheCompletion) {
+  Schedule schedule(Arrival::kApart, 1000, 1, 1, 500);
+  EXPECT_EQ(schedule.due_ns(), 500);
+  schedule.advance();
+  schedule.completed(3'000'000);
+  EXPECT_EQ(schedule.due_ns(), 4'000'000);
+}
+
 TEST(Schedule, PoissonHasTheMeanAndTheSeedDecides) {
   Schedule a(Arrival::kPoisson, 100, 1, 1, 0);
   Schedule b(Arrival::kPoisson, 100, 1, 1, 0);

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cmath>
+#include <cstring>
+
+#include "libgpuslice/process/environment.h"
 
 namespace gpuslice {
 
@@ -38,7 +42,18 @@ constexpr double kSpareAtFirst = 8;
 
 }  // namespace
 
-Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std::uint64_t workers, double target_ns) {
+std::uint32_t fixed_chunk() {
+  static const std::uint32_t fixed = [] {
+    const char* wanted = environment("GPUSLICE_CHUNK");
+    std::uint16_t number = 0;
+    if (wanted) std::from_chars(wanted, wanted + std::strlen(wanted), number);
+    return number;
+  }();
+  return fixed;
+}
+
+Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std::uint64_t workers, double target_ns,
+                   std::uint32_t fixed) {
   const std::uint64_t tasks = std::uint64_t{grid[0]} * grid[1] * grid[2];
   Chunks chunks{.taper = static_cast<std::uint32_t>(std::bit_width(2 * workers - 1)),
                 .total = static_cast<std::uint32_t>(tasks)};
@@ -56,6 +71,7 @@ Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std
   chunks.most = static_cast<std::uint32_t>(std::max(1.0, std::min({longest / task_ns, share, most})));
   chunks.least = static_cast<std::uint32_t>(
       std::clamp(std::ceil(worth / kLastShorter / task_ns), 1.0, static_cast<double>(chunks.most)));
+  if (fixed != 0) chunks.most = chunks.least = static_cast<std::uint32_t>(std::min<double>(fixed, most));
   if (strided && chunks.most > 1) {
     chunks.run_bits = static_cast<std::uint32_t>(std::bit_width(chunks.most)) - 1;
     chunks.step_bits = step_bits;

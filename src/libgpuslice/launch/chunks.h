@@ -21,8 +21,13 @@ struct Chunks {
 
 /// Plans the chunks of a launch. `grid` has 1 to kMaxBlockTasks block-tasks. Each takes `task_ns`; 0 means that this is
 /// not known yet, and then workers claim one block-task at a time, in order. `workers` is how many workers the GPU
-/// holds. `target_ns` is how long a worker may take to leave.
-Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std::uint64_t workers, double target_ns);
+/// holds. `target_ns` is how long a worker may take to leave. `fixed`, if not 0, is the number of block-tasks of each
+/// chunk, however long they take; in a grid of two dimensions it is rounded down to a power of two.
+Chunks plan_chunks(const std::array<std::uint32_t, 3>& grid, double task_ns, std::uint64_t workers, double target_ns,
+                   std::uint32_t fixed = 0);
+
+/// GPUSLICE_CHUNK, for measurements: the `fixed` of all launches of this process; 0: chunks are sized by time.
+std::uint32_t fixed_chunk();
 
 /// The LaunchArgs of a launch with these chunks, without its slot, its range of SMs and its workers (set_workers()).
 gpuctl::ptx::LaunchArgs lay_out(const std::array<std::uint32_t, 3>& grid, const Chunks& chunks);

@@ -118,6 +118,18 @@ TEST(Chunks, OfGridsOfTwoDimensionsGoOnTogether) {
   EXPECT_EQ(plan_chunks({60'000, 1, 1}, 1'600, 1056, 20'000).step_bits, 0u);
 }
 
+TEST(Chunks, CanBeFixed) {
+  const Chunks chunks = plan_chunks({100'000, 1, 1}, 50'000, 1056, 20'000, 150);
+  EXPECT_EQ(chunks.most, 150u);
+  EXPECT_EQ(chunks.least, 150u);
+  EXPECT_EQ(plan_chunks({1'000'000, 1, 1}, 1'000, 1056, 20'000, 1).most, 1u);
+  const Chunks wide = plan_chunks({300, 200, 1}, 1'600, 1056, 20'000, 3);
+  EXPECT_EQ(wide.most, 2u);
+  EXPECT_EQ(visits(wide, 300 * 200), std::vector<int>(300 * 200, 1));
+  EXPECT_EQ(plan_chunks({std::uint32_t{1} << 29, 1, 1}, 10, 1056, 20'000, 0xffff).most,
+            gpuctl::ptx::longest_run(std::uint32_t{1} << 29, 0));
+}
+
 gpuctl::ptx::LaunchArgs with_workers(const std::array<std::uint32_t, 3>& grid, const Chunks& chunks,
                                      std::uint32_t workers) {
   gpuctl::ptx::LaunchArgs args = lay_out(grid, chunks);

@@ -58,7 +58,8 @@ void Context::plan(Launch& launch, const Stream& stream) {
   const std::array<std::uint32_t, 3> grid = {config.grid[0], config.grid[1], config.grid[2]};
   const Chunks chunks = plan_chunks(grid, task_ns, full,
                                     static_cast<double>(std::chrono::nanoseconds(state_.targets.block_task).count()) *
-                                        (view().alone() ? kTargetsWhenAlone : 1));
+                                        (view().alone() ? kTargetsWhenAlone : 1),
+                                    fixed_chunk());
   launch.chunk = chunks.most;
   launch.args = lay_out(grid, chunks);
   launch.args.slot = state_.book.slots().device_address(launch.slot);

@@ -63,6 +63,19 @@ class Bench(instance.SystemTest):
         self.assertEqual(report["launches"], 20)
         self.assertGreater(report["window_s"], 0.9)
 
+    def test_launches_apart_wait_after_the_end_of_the_one_before(self):
+        samples = self.scratch / "samples"
+        self.report("work", "--arrival", "apart", "--period-us", 20000, "--count", 4, "--samples", samples)
+        rows = [[int(field) for field in line.split()[:4]] for line in samples.read_text().splitlines()[1:]]
+        for before, row in zip(rows, rows[1:]):
+            self.assertEqual(row[0], before[3] + 20_000_000)
+            self.assertGreaterEqual(row[1], row[0])
+
+    def test_priority_hints_need_a_slice(self):
+        program = self.start_bench(None, "work", "--hints", "1,9")
+        self.assertEqual(program.process.wait(instance.PATIENCE_S), 1)
+        self.assertIn("--hints: this program runs in no slice", program.err())
+
     def test_several_streams_in_flight(self):
         report = self.report("work", "--count", 20, "--streams", 3, "--depth", 2)
         self.assertEqual((report["launches"], report["checked"], report["mismatches"]), (20, 22, 0))
