@@ -16,8 +16,8 @@ std::map<std::string, std::size_t> kept_to_earlier_max(const sched::SliceTree& b
   for (const auto& [path, slice] : after.slices()) {
     const sched::Slice* was = before.find(path);
     if (was == nullptr || slice.max <= was->max) continue;
-    const auto left_out = [&](const Client& client) {
-      if (client.stands_in || !sched::in_or_below(client.slice(), path)) return false;
+    const auto left_out = [&, &below = path](const Client& client) {  // clang 14 captures no structured binding itself
+      if (client.stands_in || !sched::in_or_below(client.slice(), below)) return false;
       const auto own = std::distance(after.slices().begin(), after.slices().find(client.slice()));
       const sched::CapSM max = effective[static_cast<std::size_t>(own)].max;
       return std::ranges::any_of(client.slots(), [max](const Client::Slot& slot) {

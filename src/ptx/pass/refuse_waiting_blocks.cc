@@ -21,8 +21,7 @@ bool has_register(const Operand& operand, const std::string& name) {
 /// The loops of one function body.
 class LoopChecker {
  public:
-  LoopChecker(const Kernel& kernel, const Function& function, const Flow& flow)
-      : kernel_(kernel), function_(function), flow_(flow) {
+  LoopChecker(const Kernel& kernel, const Function& function, const Flow& flow) : kernel_(kernel), flow_(flow) {
     if (!function.is_entry) return;
     for (const Variable& param : function.params) kernel_params_.insert(param.names[0].name);
   }
@@ -137,7 +136,6 @@ class LoopChecker {
   }
 
   const Kernel& kernel_;
-  const Function& function_;
   const Flow& flow_;
   std::set<std::string> kernel_params_;
   const FlowLoop* loop_ = nullptr;
