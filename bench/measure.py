@@ -16,7 +16,18 @@ import time
 
 from .lab.lab import Lab
 from .lab.time_limit import OutOfTime, time_limit
-from .papers import effisha_figures, evictions, factors, flep_figures, frs, predictions, schedulers, slicing, smguard
+from .papers import (
+    effisha_figures,
+    evictions,
+    factors,
+    flep_figures,
+    frs,
+    predictions,
+    remapping,
+    schedulers,
+    slicing,
+    smguard,
+)
 from .steps import (
     capacity,
     guard,
@@ -59,6 +70,7 @@ STEPS = {
     "effisha10": (factors.step_effisha_10, 240),
     "flep": (flep_figures.step_flep, 540),
     "smguard": (smguard.step_smguard, 540),
+    "remapping": (remapping.step_remapping, 540),
     "flep17": (slicing.step_flep_17, 420),
     "effisha11": (slicing.step_effisha_11, 560),
     "predictions": (predictions.step_predictions, 560),

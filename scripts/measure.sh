@@ -15,6 +15,7 @@
 #   factors,effisha10   overhead of chunks of a fixed number of block-tasks; some five and two minutes
 #   flep         FLEP's delays, triplets and spatial preemption; up to nine minutes
 #   smguard      SMGuard's pairs, beside MPS; up to nine minutes
+#   remapping    SMGuard's kernels that lose SMs while they run; some three minutes
 #   flep17,effisha11   preemption by workers and by kernel slicing: overhead and latency; up to nine minutes each
 #   frs          FRS's applications under all of its policies; up to nine minutes
 #   predictions  how far off predicted durations are, by kernel (FLEP, Figure 7); up to nine minutes
