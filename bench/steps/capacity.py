@@ -2,10 +2,12 @@
 
 For SiM's Figure 9, each of its seven kernels has parts of the GPU, alone: as so many of the workers that each SM holds,
 and as so many SMs. For its Figures 10 and 11, each kernel of a pair may have half of the GPU, by the one placement and
-by the other. System throughput (STP) is as in side_by_side.py. Some three minutes in all.
+by the other. System throughput (STP) is as in side_by_side.py. Average normalized turnaround time (ANTT) is the mean,
+over both, of launches a second alone and unmanaged divided by launches a second together. Some three minutes in all.
 """
 
 import itertools
+import math
 import statistics
 
 from .side_by_side import rates
@@ -37,19 +39,29 @@ def step_capacity(lab):
                 lab.gpuctl("set", slice_path, f"max={sms // 2}")
             for pair in pairs:
                 both = rates(lab, ("one", "other"), pair, MEASURE_S)
-                together[placement, pair] = sum(rate / alone[kernel] for rate, kernel in zip(both, pair))
+                together[placement, pair] = [rate / alone[kernel] for rate, kernel in zip(both, pair)]
         lab.record(placement=placement, alone=alone)
     for kernel in kernels:
         measured = "; ".join(" ".join(f"{speed:.2f}" for speed in by_part[p, kernel]) for p in PLACEMENTS)
         yield f"{kernel}: speed with {', '.join(map(str, PARTS))} eighths of each SM; of the SMs", "", measured
+    metrics = {"STP": sum, "ANTT": antt}
     for pair in pairs:
-        stp = "; ".join(f"{together[placement, pair]:.2f}" for placement in PLACEMENTS)
-        yield f"{' and '.join(pair)}: STP with half of each SM; half of the SMs", "", stp
+        measured = "; ".join(
+            ", ".join(f"{metric(together[p, pair]):.2f}" for metric in metrics.values()) for p in PLACEMENTS
+        )
+        yield f"{' and '.join(pair)}: STP, ANTT with half of each SM; half of the SMs", "", measured
     for what, some in (("a low-utilization kernel", True), ("none", False)):
         of_group = [pair for pair in pairs if bool(set(pair) & LOW) == some]
-        if of_group:
-            means = "; ".join(f"{statistics.mean(together[p, pair] for pair in of_group):.2f}" for p in PLACEMENTS)
-            yield f"pairs with {what}: STP, mean", "", means
+        for name, metric in metrics.items() if of_group else ():
+            means = "; ".join(
+                f"{statistics.mean(metric(together[p, pair]) for pair in of_group):.2f}" for p in PLACEMENTS
+            )
+            yield f"pairs with {what}: {name}, mean", "", means
+
+
+def antt(speeds):
+    """Of the speeds of both, over those alone. A kernel that had no launch at all never ends."""
+    return statistics.mean(1 / speed if speed else math.inf for speed in speeds)
 
 
 def part_of_speed(lab, kernel, sms, part, alone):
