@@ -69,6 +69,7 @@ STEPS = {
     "factors": (factors.step_factors, 480),
     "effisha10": (factors.step_effisha_10, 240),
     "flep": (flep_figures.step_flep, 540),
+    "reorder": (flep_figures.step_reorder, 300),
     "smguard": (smguard.step_smguard, 540),
     "remapping": (remapping.step_remapping, 540),
     "flep17": (slicing.step_flep_17, 420),

@@ -14,6 +14,7 @@
 #   evictions    EffiSha's kernels launched again and again: evictions by priority; some three minutes
 #   factors,effisha10   overhead of chunks of a fixed number of block-tasks; some five and two minutes
 #   flep         FLEP's delays, triplets and spatial preemption; up to nine minutes
+#   reorder      FLEP's triplets, the shortest first without preemption; some two minutes
 #   smguard      SMGuard's pairs, beside MPS; up to nine minutes
 #   remapping    SMGuard's kernels that lose SMs while they run; some three minutes
 #   flep17,effisha11   preemption by workers and by kernel slicing: overhead and latency; up to nine minutes each

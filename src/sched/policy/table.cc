@@ -19,7 +19,7 @@ constexpr std::array kPolicies{
     Policy{"piv", "highest priority first, each to completion unless a higher one comes (EffiSha)",
            "protect_ms=0 streams=0", nullptr, make_piv},
     Policy{"dprr", "round robin with priorities that rise while waiting (EffiSha)", "streams=0", nullptr, make_dprr},
-    Policy{"sjf", "shortest job first", "protect_ms=0 streams=0", nullptr, make_sjf},
+    Policy{"sjf", "shortest job first", "protect_ms=0 to_end=0 streams=0", nullptr, make_sjf},
     Policy{"srt", "shortest remaining time first", "protect_ms=0 streams=0", nullptr, make_srt},
     Policy{"rr", "round robin", "quantum_ms=1 streams=0", nullptr, make_rr},
     Policy{"cfs", "equal parts of an epoch, the longest waiting first", "epoch_ms=4 streams=0", nullptr, make_cfs},

@@ -165,6 +165,17 @@ TEST(Sjf, LooksAtTheWholeDurationAndSrtAtWhatIsLeft) {
   EXPECT_EQ(srt.runs(), 1u);
 }
 
+TEST(Sjf, PutsOnlyThoseThatWaitInOrderIfEachRunsToItsEnd) {
+  Instant d("sjf:to_end");
+  d.arrive(1, ms(10));
+  d.now = ms(1);
+  d.arrive(2, ms(5));
+  d.arrive(3, ms(2));
+  EXPECT_EQ(d.runs(), 1u);
+  d.complete(1);
+  EXPECT_EQ(d.runs(), 3u);
+}
+
 TEST(Rr, TakesTurnsInTheOrderOfArrival) {
   Instant d("rr:quantum_ms=2");
   for (JobId id = 1; id <= 3; ++id) d.arrive(id, ms(100));
