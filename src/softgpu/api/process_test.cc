@@ -2,6 +2,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <array>
+
 #include "softgpu/api/process_fixture.h"
 
 namespace gpuctl::softgpu {
@@ -63,6 +65,27 @@ TEST_F(ProcessApi, APercentageKeepsAProcessToAPartOfTheSms) {
   EXPECT_TRUE(shows(half, 2));
   shared_->flag = 1;
   EXPECT_EQ(wait_for(half), 0);
+}
+
+/// The second and the fourth stream share a queue.
+TEST_F(ProcessApi, AStreamThatWaitsForAValueHoldsUpItsHardwareQueue) {
+  const pid_t waits = client(
+      [&] {
+        CUdeviceptr words = 0;
+        EXPECT_CU(cuMemAlloc(&words, 64));
+        EXPECT_CU(cuMemsetD32(words, 0, 16));
+        std::array<CUstream, 3> streams{};
+        for (CUstream& stream : streams) EXPECT_CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        EXPECT_CU(cuStreamWaitValue32(streams[0], words, 1, CU_STREAM_WAIT_VALUE_EQ));
+        EXPECT_CU(cuStreamWriteValue32(streams[2], words + 4, 1, 0));
+        EXPECT_CU(cuStreamWriteValue32(streams[1], words + 8, 1, 0));
+        EXPECT_CU(cuStreamSynchronize(streams[1]));
+        EXPECT_EQ(cuStreamQuery(streams[2]), CUDA_ERROR_NOT_READY);
+        EXPECT_CU(cuStreamWriteValue32(streams[1], words, 1, 0));
+        for (const CUstream stream : streams) EXPECT_CU(cuStreamSynchronize(stream));
+      },
+      {{"SOFTGPU_MPS_QUEUES", "120"}});
+  EXPECT_EQ(wait_for(waits), 0);
 }
 
 TEST_F(ProcessApi, AKilledClientsSmsAreFree) {

@@ -142,7 +142,8 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsign
     if (done || captured != CUDA_SUCCESS) return captured;
     const std::shared_ptr<Recording> recording = event->recording();
     if (recording == nullptr || recording->passed()) return CUDA_SUCCESS;
-    return submit(stream, [recording, context = stream->context()] { recording->wait_unless(context->stopped()); });
+    return submit(
+        stream, [recording, context = stream->context()] { recording->wait_unless(context->stopped()); }, true);
   });
 }
 
@@ -151,7 +152,8 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream handle, CUstreamCallback callback,
     if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult refused = driver.captures.check_wait(*stream); refused != CUDA_SUCCESS) return refused;
     Context* context = stream->context();
-    return submit(stream, [=] { callback(handle, context->error(), data); });
+    return submit(
+        stream, [=] { callback(handle, context->error(), data); }, true);
   });
 }
 

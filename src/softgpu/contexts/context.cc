@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "softgpu/device/config.h"
 #include "softgpu/device/device.h"
 #include "softgpu/device/printed.h"
 #include "softgpu/host/per_thread.h"
@@ -11,8 +10,8 @@
 
 namespace gpuctl::softgpu {
 
-Context::Context(std::uint64_t id, unsigned flags, Device& device, const Memory& memory)
-    : id_(id), flags_(flags), device_(device), memory_(memory, device.ordinal), queues_(read_config().work_queues) {
+Context::Context(std::uint64_t id, unsigned flags, Device& device, const Memory& memory, std::size_t work_queues)
+    : id_(id), flags_(flags), device_(device), memory_(memory, device.ordinal), queues_(work_queues) {
   for (auto& queue : queues_) queue = std::make_shared<WorkQueue>();
   legacy_ = std::make_shared<Stream>(this, Stream::Kind::kLegacy, kLeastPriority, 0, queue_for(0));
 }
@@ -75,14 +74,14 @@ std::vector<StreamPoint> Context::points(bool with_non_blocking) {
   return result;
 }
 
-std::uint64_t Context::submit(const std::shared_ptr<Stream>& stream, std::function<void()> operation) {
-  if (stream->kind() == Stream::Kind::kNonBlocking) return stream->submit(std::move(operation));
+std::uint64_t Context::submit(const std::shared_ptr<Stream>& stream, std::function<void()> operation, bool waits) {
+  if (stream->kind() == Stream::Kind::kNonBlocking) return stream->submit(std::move(operation), {}, waits);
   const std::lock_guard lock(mutex_);
-  if (stream->kind() == Stream::Kind::kLegacy) return stream->submit(std::move(operation), points(false));
+  if (stream->kind() == Stream::Kind::kLegacy) return stream->submit(std::move(operation), points(false), waits);
   std::vector<StreamPoint> after;
   const std::uint64_t last = legacy_->last();
   if (last != 0 && !legacy_->finished(last)) after.push_back({legacy_, last});
-  return stream->submit(std::move(operation), std::move(after));
+  return stream->submit(std::move(operation), std::move(after), waits);
 }
 
 void Context::forget_finished() {

@@ -20,7 +20,7 @@ class Device;
 /// Contexts are never freed: a handle stays good for an error message, and threads of their streams may outlast them.
 class Context {
  public:
-  Context(std::uint64_t id, unsigned flags, Device& device, const Memory& memory);
+  Context(std::uint64_t id, unsigned flags, Device& device, const Memory& memory, std::size_t work_queues);
 
   Device& device() const { return device_; }
   std::uint64_t id() const { return id_; }
@@ -49,7 +49,7 @@ class Context {
 
   /// Submits to a stream of this context, in the order that the legacy default stream demands. Returns 0 if no thread
   /// is left.
-  std::uint64_t submit(const std::shared_ptr<Stream>& stream, std::function<void()> operation);
+  std::uint64_t submit(const std::shared_ptr<Stream>& stream, std::function<void()> operation, bool waits = false);
 
   /// Waits until all work submitted so far is over, or until soon after the context was stopped.
   void synchronize();

@@ -10,11 +10,11 @@ CUresult Stream::error() const {
   return green_ != nullptr && green_->destroyed.load() ? CUDA_ERROR_CONTEXT_IS_DESTROYED : context_->error();
 }
 
-std::uint64_t Stream::submit(std::function<void()> operation, std::vector<StreamPoint> after) {
+std::uint64_t Stream::submit(std::function<void()> operation, std::vector<StreamPoint> after, bool waits) {
   const std::lock_guard lock(mutex_);
   if (!started_) started_ = start_thread("softgpu-stream", [self = shared_from_this()] { self->work(); });
   if (!started_) return 0;
-  operations_.push_back({std::move(operation), std::move(after), queue_ ? queue_->issue() : 0});
+  operations_.push_back({std::move(operation), std::move(after), queue_ ? queue_->issue() : 0, waits});
   queued_.notify_one();
   return ++submitted_;
 }
@@ -71,8 +71,10 @@ void Stream::work() {
     operations_.pop_front();
     lock.unlock();
     for (const StreamPoint& point : operation.after) point.stream->wait(point.number);
-    if (queue_) queue_->begin(operation.place);
+    if (queue_) queue_->wait_for_turn(operation.place);
+    if (queue_ && !operation.waits) queue_->pass();
     operation.run();
+    if (queue_ && operation.waits) queue_->pass();
     operation = {};  // release its objects before it counts as complete
     lock.lock();
     ++completed_;

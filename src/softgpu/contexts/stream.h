@@ -76,7 +76,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   /// Appends an operation. It runs when all earlier ones and `after` are over. Returns its number, at least 1, or 0 if
   /// the system has no thread left for the stream (the first call starts the thread). `operation` must not throw.
-  std::uint64_t submit(std::function<void()> operation, std::vector<StreamPoint> after = {});
+  /// `waits`: it waits for something, and holds up its hardware queue until it has ended.
+  std::uint64_t submit(std::function<void()> operation, std::vector<StreamPoint> after = {}, bool waits = false);
 
   /// Number of the last operation submitted, 0 if there was none.
   std::uint64_t last() const;
@@ -96,6 +97,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     std::function<void()> run;
     std::vector<StreamPoint> after;
     std::uint64_t place;  ///< in the hardware queue, if there is one
+    bool waits;
   };
   void work();
 

@@ -10,9 +10,10 @@
 
 namespace gpuctl::softgpu {
 
-/// Submits an operation and returns the result for the API function: an error only if no thread is left.
-inline CUresult submit(const std::shared_ptr<Stream>& stream, std::function<void()> operation) {
-  return stream->context()->submit(stream, std::move(operation)) != 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+/// Submits an operation and returns the result for the API function: an error only if no thread is left. `waits`: as
+/// for Stream::submit.
+inline CUresult submit(const std::shared_ptr<Stream>& stream, std::function<void()> operation, bool waits = false) {
+  return stream->context()->submit(stream, std::move(operation), waits) != 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /// Submits an operation and waits for it. If the context is stopped before the operation has begun, it never begins.

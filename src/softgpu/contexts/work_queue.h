@@ -1,5 +1,6 @@
-// A hardware queue. Streams that share one begin their operations in the order of submission, so an operation that
-// waits for another stream delays the operations behind it, of any stream.
+// A hardware queue. Streams that share one begin their operations in the order of submission. So an operation that
+// waits for the one before it in its stream delays the operations behind it, of any stream, until it begins. One that
+// waits for an event, a value in memory or a host function delays them until it has ended.
 #pragma once
 
 #include <condition_variable>
@@ -16,10 +17,15 @@ class WorkQueue {
     return issued_++;
   }
 
-  /// Waits until all operations before it have begun, then begins.
-  void begin(std::uint64_t place) {
+  /// Waits for the turn of this operation.
+  void wait_for_turn(std::uint64_t place) {
     std::unique_lock lock(mutex_);
     turn_changed_.wait(lock, [&] { return turn_ == place; });
+  }
+
+  /// The operation whose turn it is holds up nothing any more.
+  void pass() {
+    const std::lock_guard lock(mutex_);
     ++turn_;
     turn_changed_.notify_all();
   }

@@ -31,6 +31,8 @@ std::uint64_t number_from_env(const char* name, std::uint64_t least, std::uint64
   return text == nullptr ? otherwise : number(text, {least, most}).value_or(otherwise);
 }
 
+constexpr std::uint64_t kQueuesUnderMps = 2;
+
 /// In percent; 100 without a number.
 double percentage_from_env() {
   const char* text = std::getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
@@ -83,6 +85,9 @@ Config read_config() {
   config.priorities = number_from_env("SOFTGPU_PRIORITIES", 0, 1, 1) == 1;
   config.below_normal = number_from_env("CUDA_MPS_CLIENT_PRIORITY", 0, 1, 0) == 1;
   config.percentage = percentage_from_env();
+  config.mps_queues = static_cast<std::uint32_t>(number_from_env("SOFTGPU_MPS_QUEUES", 0, 1024, config.mps_queues));
+  if (config.mps_queues != 0)
+    config.work_queues = number_from_env("CUDA_DEVICE_MAX_CONNECTIONS", 1, 32, kQueuesUnderMps);
   config.work_queues = number_from_env("SOFTGPU_WORK_QUEUES", 0, 128, config.work_queues);
   config.warp_instruction_ns =
       number_from_env("SOFTGPU_WARP_INSTRUCTION_NS", 0, 1'000'000'000, kDefaultWarpInstructionNs);

@@ -20,7 +20,8 @@ struct Config {
   bool priorities = true;             ///< SOFTGPU_PRIORITIES: this process's kernels are placed by priority
   bool below_normal = false;          ///< CUDA_MPS_CLIENT_PRIORITY=1: they go after those of normal clients
   double percentage = 100;            ///< CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, up to 100: of each device's SMs
-  std::size_t work_queues = 0;  ///< SOFTGPU_WORK_QUEUES of a process (contexts/work_queue.h); 0: one for each stream
+  std::size_t work_queues = 0;   ///< hardware queues of the process (contexts/work_queue.h); 0: one for each stream
+  std::uint32_t mps_queues = 0;  ///< SOFTGPU_MPS_QUEUES: of so many that all processes share; 0: they share none
   std::uint64_t warp_instruction_ns;  ///< SOFTGPU_WARP_INSTRUCTION_NS, see pacing.h
   std::string compile_until;          ///< SOFTGPU_COMPILE_UNTIL: compiling a PTX text lasts until this file exists
   std::uint64_t memset_us = 0;        ///< SOFTGPU_MEMSET_US: least duration of a memset, as on a busy GPU

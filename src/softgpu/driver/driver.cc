@@ -40,6 +40,11 @@ CUresult Driver::start() {
     const DeviceConfig& device = config.devices[number];
     Result<std::unique_ptr<Table>> table = Table::open(device.table_path, device.sms, config.percentage);
     if (table.has_error()) return CUDA_ERROR_OPERATING_SYSTEM;
+    if (config.mps_queues != 0) {
+      const Table::Lock held(**table);
+      if (!(*table)->take_queues(static_cast<std::uint32_t>(config.work_queues), config.mps_queues))
+        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+    }
     seen.push_back({number, std::move(*table)});
   }
   if (seen.empty()) return CUDA_ERROR_NO_DEVICE;
@@ -81,7 +86,7 @@ void Driver::stop() {
 
 /// The mutex is held.
 Context* Driver::make_context(unsigned flags, Device& device) {
-  all_contexts_.push_back(std::make_shared<Context>(next_context_id_++, flags, device, memory));
+  all_contexts_.push_back(std::make_shared<Context>(next_context_id_++, flags, device, memory, config.work_queues));
   contexts.add(all_contexts_.back());
   return all_contexts_.back().get();
 }

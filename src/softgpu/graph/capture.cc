@@ -284,9 +284,13 @@ CUresult perform(Graphs& graphs, const std::shared_ptr<Stream>& stream, Work wor
   if (capturing) return graphs.captures.add(*stream, std::move(work));
   Context* context = stream->context();
   const int priority = stream->priority();
-  return submit(stream, [&graphs, context, priority, work = std::make_shared<const Work>(std::move(work))] {
-    run_work(graphs, *context, *work, priority, true);
-  });
+  const bool waits = std::holds_alternative<HostWork>(work) || std::holds_alternative<BatchWork>(work);
+  return submit(
+      stream,
+      [&graphs, context, priority, work = std::make_shared<const Work>(std::move(work))] {
+        run_work(graphs, *context, *work, priority, true);
+      },
+      waits);
 }
 
 }  // namespace gpuctl::softgpu

@@ -51,7 +51,8 @@ CUresult copy_in_order(CUcontext to, CUcontext from, const CUDA_MEMCPY3D& what,
       [&](Driver& driver, Context& context, const Ends& ends) -> CUresult {
         const std::shared_ptr<Stream> here = driver.stream(context, nullptr);
         const auto wait_for = [](const std::shared_ptr<Stream>& stream, const std::shared_ptr<Recording>& recording) {
-          return submit(stream, [=, of = stream->context()] { recording->wait_unless(of->stopped()); });
+          return submit(
+              stream, [=, of = stream->context()] { recording->wait_unless(of->stopped()); }, true);
         };
         for (const auto& end : ends) {
           if (end.get() == &context) continue;

@@ -94,6 +94,7 @@ Result<void> Table::join(std::uint32_t sms, double percentage) {
   client_ = static_cast<std::uint32_t>(row - data_->clients);
   row->start_time.store(process_start_time(static_cast<std::uint32_t>(getpid())), kRelaxed);
   row->most_sms.store(part_of_sms(percentage, this->sms()), kRelaxed);
+  row->queues.store(0, kRelaxed);
   row->pid.store(static_cast<std::uint32_t>(getpid()), kRelaxed);
   closed_ = false;
   return {};
@@ -102,6 +103,16 @@ Result<void> Table::join(std::uint32_t sms, double percentage) {
 std::uint32_t Table::own_sms() const {
   const std::uint32_t most = data_->clients[client_].most_sms.load(kRelaxed);
   return most == 0 ? sms() : most;
+}
+
+bool Table::take_queues(std::uint32_t queues, std::uint32_t all) {
+  sweep_dead();
+  std::uint32_t taken = queues;
+  for (const ClientRow& row : data_->clients)
+    if (row.pid.load(kRelaxed) != 0) taken += row.queues.load(kRelaxed);
+  if (taken > all) return false;
+  data_->clients[client_].queues.store(queues, kRelaxed);
+  return true;
 }
 
 Table::~Table() {

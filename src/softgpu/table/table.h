@@ -51,6 +51,9 @@ class Table {
   /// On how many SMs, any of them, the client's blocks may be at once.
   std::uint32_t own_sms() const;
 
+  /// Takes so many hardware queues of `all` that the clients share, until the client is gone. False: too few are left.
+  bool take_queues(std::uint32_t queues, std::uint32_t all);
+
   /// Puts a kernel at the end of the queue; nullptr if the table is full. Nothing is placed before place().
   KernelRow* enqueue(const KernelRequest& request);
 

@@ -23,7 +23,7 @@ namespace gpuctl::softgpu {
 inline constexpr auto kRelaxed = std::memory_order_relaxed;
 
 inline constexpr std::uint32_t kTableMagic = 0x73677074;  // "sgpt"
-inline constexpr std::uint32_t kTableVersion = 3;
+inline constexpr std::uint32_t kTableVersion = 4;
 inline constexpr std::uint32_t kMaxSms = 64;  ///< a set of SMs is one 64-bit mask
 inline constexpr std::uint64_t kAnySm = ~std::uint64_t{0};
 inline constexpr std::uint32_t kMaxClients = 64;  ///< a set of clients is one 64-bit mask
@@ -40,6 +40,7 @@ struct ClientRow {
   std::atomic<std::uint32_t> wake;        ///< futex word: +1 when another client has placed blocks of this client
   std::atomic<std::uint64_t> start_time;  ///< of the process, in clock ticks since boot: detects a reused pid
   std::atomic<std::uint32_t> most_sms;    ///< on how many SMs, any of them, its blocks may be at once; 0: on all
+  std::atomic<std::uint32_t> queues;      ///< hardware queues that it has of those that all share; 0: none of them
 };
 
 struct KernelRow {

@@ -75,6 +75,21 @@ TEST_F(TableTest, AClientMayHaveAPartOfTheSmsInPairs) {
   EXPECT_EQ(open(12)->own_sms(), 12U);  // the row is used again
 }
 
+TEST_F(TableTest, ClientsShareHardwareQueues) {
+  const auto takes = [](Table& table, std::uint32_t queues) {
+    const Table::Lock lock(table);
+    return table.take_queues(queues, 6);
+  };
+  auto first = open(4), second = open(4), third = open(4);
+  EXPECT_TRUE(takes(*first, 2));
+  EXPECT_FALSE(takes(*second, 5));
+  EXPECT_TRUE(takes(*second, 4));
+  EXPECT_FALSE(takes(*third, 1));
+  second.reset();
+  EXPECT_TRUE(takes(*third, 4));
+  EXPECT_FALSE(takes(*open(4), 1));
+}
+
 TEST_F(TableTest, RefusesAFileThatIsNoTable) {
   std::ofstream(path_) << "something else";
   const auto table = Table::open(path_, 4);

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import unittest
 from unittest import mock
 
@@ -92,7 +93,13 @@ class UpgradeFromRelease(Versions):
         return int(re.search(r"kStubVersion = (\d+)", (tree / "src/ipc/stub.h").read_text())[1])
 
     def start_daemon_of_release(self):
-        with mock.patch.object(instance, "GPUCTLD", RELEASE / "src/gpuctld/gpuctld"):
+        """With today's software GPU, that of the programs: the table that they share is of one version."""
+        place = self.scratch / "release"
+        daemon = place / "gpuctld/gpuctld"
+        daemon.parent.mkdir(parents=True)
+        shutil.copy2(RELEASE / "src/gpuctld/gpuctld", daemon)
+        (place / "softgpu").symlink_to(instance.SOFTGPU)
+        with mock.patch.object(instance, "GPUCTLD", daemon):
             self.start_daemon()
 
     def assertServed(self, library, build):
