@@ -5,6 +5,7 @@
 #include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/streams/joining.h"
+#include "libgpuslice/streams/own_streams.h"
 #include "libgpuslice/streams/waiting_streams.h"
 
 // Older functions with these names, which cuda.h no longer declares. They take the same parameters.
@@ -16,11 +17,15 @@ namespace gpuslice {
 
 namespace {
 
+using Wait = WaitingStreams::Wait;
+
+/// While the stream waits for a value, nothing may be on its way into streams of ours (own_streams.h).
 template <class Call>
-CUresult put(CUstream stream, Call call) {
+CUresult put(CUstream stream, Wait wait, Call call) {
   if (!Client::get().wanted() || capturing(stream)) return call();
   return nothrow([&] {
-    const WaitingStreams::Putting putting(WaitingStreams::get(), stream);
+    const WaitingStreams::Putting putting(WaitingStreams::get(), stream, wait);
+    if (wait == Wait::kValue && !may_use_own_streams(kQueuesToMove)) join_all();
     return call();
   });
 }
@@ -31,12 +36,12 @@ CUresult put(CUstream stream, Call call) {
 using namespace gpuslice;
 
 /// Defines NAME and NAME_ptsz, which both call the driver's NAME. `stream` is one of the parameters.
-#define GPUSLICE_WAITING(name, parameters, arguments)                                                           \
+#define GPUSLICE_WAITING(name, wait, parameters, arguments)                                                     \
   static CUresult put_##name(bool per_thread, CUresult(CUDAAPI* real) parameters, GPUSLICE_UNPACK parameters) { \
     if (!real) return CUDA_ERROR_NOT_INITIALIZED;                                                               \
     stream = explicit_stream(stream, per_thread);                                                               \
     join_before(stream);                                                                                        \
-    return put(stream, [&] { return real arguments; });                                                         \
+    return put(stream, wait, [&] { return real arguments; });                                                   \
   }                                                                                                             \
   static auto real_##name() {                                                                                   \
     static const auto real = reinterpret_cast<CUresult(CUDAAPI*) parameters>(libcuda_function(#name));          \
@@ -50,24 +55,30 @@ using namespace gpuslice;
   }
 #define GPUSLICE_UNPACK(...) __VA_ARGS__
 
-GPUSLICE_WAITING(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void* data), (stream, function, data))
-GPUSLICE_WAITING(cuStreamAddCallback, (CUstream stream, CUstreamCallback callback, void* data, unsigned flags),
+GPUSLICE_WAITING(cuLaunchHostFunc, Wait::kAny, (CUstream stream, CUhostFn function, void* data),
+                 (stream, function, data))
+GPUSLICE_WAITING(cuStreamAddCallback, Wait::kAny,
+                 (CUstream stream, CUstreamCallback callback, void* data, unsigned flags),
                  (stream, callback, data, flags))
-GPUSLICE_WAITING(cuStreamWaitValue32, (CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags),
+GPUSLICE_WAITING(cuStreamWaitValue32, Wait::kValue,
+                 (CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags),
                  (stream, address, value, flags))
-GPUSLICE_WAITING(cuStreamWaitValue32_v2, (CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags),
+GPUSLICE_WAITING(cuStreamWaitValue32_v2, Wait::kValue,
+                 (CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags),
                  (stream, address, value, flags))
-GPUSLICE_WAITING(cuStreamWaitValue64, (CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags),
+GPUSLICE_WAITING(cuStreamWaitValue64, Wait::kValue,
+                 (CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags),
                  (stream, address, value, flags))
-GPUSLICE_WAITING(cuStreamWaitValue64_v2, (CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags),
+GPUSLICE_WAITING(cuStreamWaitValue64_v2, Wait::kValue,
+                 (CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags),
                  (stream, address, value, flags))
-GPUSLICE_WAITING(cuStreamBatchMemOp,
+GPUSLICE_WAITING(cuStreamBatchMemOp, Wait::kValue,
                  (CUstream stream, unsigned count, CUstreamBatchMemOpParams* entries, unsigned flags),
                  (stream, count, entries, flags))
-GPUSLICE_WAITING(cuStreamBatchMemOp_v2,
+GPUSLICE_WAITING(cuStreamBatchMemOp_v2, Wait::kValue,
                  (CUstream stream, unsigned count, CUstreamBatchMemOpParams* entries, unsigned flags),
                  (stream, count, entries, flags))
-GPUSLICE_WAITING(cuWaitExternalSemaphoresAsync,
+GPUSLICE_WAITING(cuWaitExternalSemaphoresAsync, Wait::kValue,
                  (const CUexternalSemaphore* semaphores, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS* waits,
                   unsigned count, CUstream stream),
                  (semaphores, waits, count, stream))

@@ -132,7 +132,7 @@ class Context final : public Opaque::Owner, public LaunchSource {
   // The caller holds the book's mutex in what follows. use_stream() gives it up while it waits.
   void use_stream(std::unique_lock<std::mutex>& lock, CUstream handle);
   const char* why_unguarded(const Instance& instance) const;
-  const char* why_crowded(const Stream& stream) const;
+  const char* why_crowded(const Stream& stream, bool workers_get_on) const;
   bool short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm);
   void plan(Launch& launch, const Stream& stream);
   void add_to_book(Stream& stream, std::unique_ptr<Launch> owned, std::uint32_t slot);

@@ -11,6 +11,7 @@
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/issue.h"
 #include "libgpuslice/process/debug.h"
+#include "libgpuslice/streams/own_streams.h"
 
 namespace gpuslice {
 
@@ -49,6 +50,7 @@ CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate
     Launch* raw = launch.get();
     booked.push_back({i, std::move(launch), raw});
   }
+  const bool workers_get_on = may_use_own_streams(kQueuesForWorkers);
   Stream* stream = nullptr;
   {
     std::unique_lock lock(state_.book.mutex());
@@ -57,7 +59,7 @@ CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate
       return short_enough(*b.launch->instance, b.launch->config.block_tasks(), b.launch->per_sm);
     });
     if (!booked.empty()) stream = &state_.book.stream_of(handle);
-    if (stream && why_crowded(*stream)) booked.clear(), stream = nullptr;
+    if (stream && why_crowded(*stream, workers_get_on)) booked.clear(), stream = nullptr;
   }
   for (std::size_t i = 0, next = 0; i < candidates.size(); ++i) {
     if (next < booked.size() && booked[next].candidate == i)

@@ -11,6 +11,7 @@
 #include "libgpuslice/process/clock.h"
 #include "libgpuslice/process/debug.h"
 #include "libgpuslice/streams/joining.h"
+#include "libgpuslice/streams/own_streams.h"
 
 namespace gpuslice {
 
@@ -128,8 +129,10 @@ const char* Context::why_unguarded(const Instance& instance) const {
 
 /// Why a launch into this stream must be in original form, as the text that follows "launched" in `gpuctl explain`;
 /// null: it need not. A stream whose kernel is evicted holds up its hardware queue, and so do streams that wait for
-/// that stream. If all queues were held up, no worker could reach the GPU any more.
-const char* Context::why_crowded(const Stream& stream) const {
+/// that stream. If all queues were held up, no worker could reach the GPU any more. `workers_get_on`: as
+/// may_use_own_streams() says.
+const char* Context::why_crowded(const Stream& stream, bool workers_get_on) const {
+  if (!workers_get_on) return "while a stream of the program waits for a value";
   if (state_.crowded()) return "while the program's streams hold up each other";
   if (!stream.outstanding.empty() || state_.book.active().size() < std::max(1u, hardware_queues() / 2)) return nullptr;
   return "beside kernels in other streams of the program";
@@ -140,6 +143,7 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
   const Fit fit = fit_of(instance, config);
   if (fit.per_sm <= 0) return Outcome::kCannot;
 
+  const bool workers_get_on = may_use_own_streams(kQueuesForWorkers);
   Stream* stream;
   {
     std::unique_lock lock(state_.book.mutex());
@@ -148,7 +152,7 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
       return Outcome::kOriginalForm;
     if (instance.kernel->guarded && (*why = why_unguarded(instance))) return Outcome::kCannot;
     stream = &state_.book.stream_of(config.stream);
-    if ((*why = why_crowded(*stream))) return Outcome::kCannot;
+    if ((*why = why_crowded(*stream, workers_get_on))) return Outcome::kCannot;
   }
   auto owned = std::make_unique<Launch>();
   Launch& launch = *owned;

@@ -14,6 +14,7 @@
 #include "libgpuslice/process/debug.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/lane.h"
+#include "libgpuslice/streams/own_streams.h"
 #include "libgpuslice/streams/waiting_streams.h"
 
 namespace gpuslice {
@@ -119,7 +120,7 @@ GreenContexts::Confined Opaque::find_or_make(Lane& lane, const Place& place, std
 }
 
 bool Opaque::confines(CUstream stream, const Launch& launch) {
-  if (capturing_anything()) return false;
+  if (capturing_anything() || !may_use_own_streams(kQueuesToMove)) return false;
   Lane& lane = lane_of(stream);
   settling_.let_pass();
   const std::lock_guard lock(lane.mutex);
@@ -138,6 +139,10 @@ void Opaque::Turn::confine(Opaque& opaque, const Launch& launch) {
   Place place = opaque.place_now();
   if (place.granted >= opaque.view_.sms()) confined_.none = "all are granted";
   if (!launch.confine || place.granted == 0 || place.granted >= opaque.view_.sms()) return;
+  if (!may_use_own_streams(kQueuesToMove)) {
+    confined_.none = "a stream of the program waits for a value, and might hold up the one for this launch";
+    return;
+  }
   const Place& before = lane_->place();
   if (lane_->open() && before.same_grant(place) && before.there.sms >= launch.least) {
     confined_ = before.there;

@@ -22,12 +22,13 @@ WaitingStreams& WaitingStreams::get() {
   return *all;
 }
 
-WaitingStreams::Putting::Putting(WaitingStreams& all, CUstream stream)
+WaitingStreams::Putting::Putting(WaitingStreams& all, CUstream stream, Wait wait)
     : all_(all), context_(current_context()), key_(stream_key(stream)) {
   std::lock_guard lock(all_.mutex_);
   auto known =
       std::find_if(all_.streams_.begin(), all_.streams_.end(), [&](const One& one) { return one.is(context_, key_); });
-  if (known == all_.streams_.end()) known = all_.streams_.insert(known, {context_, key_, 0, 0});
+  if (known == all_.streams_.end()) known = all_.streams_.insert(known, {context_, key_, 0, 0, false});
+  known->for_a_value |= wait == Wait::kValue;
   ++known->putting;
   ++known->put;
 }
@@ -47,13 +48,19 @@ bool WaitingStreams::done(const One& one) {
   return driver().cuStreamQuery && driver().cuStreamQuery(stream) == CUDA_SUCCESS;
 }
 
-bool WaitingStreams::none() {
+bool WaitingStreams::any_for_a_value() {
+  std::lock_guard lock(mutex_);
+  return std::any_of(streams_.begin(), streams_.end(), [](const One& one) { return one.for_a_value; });
+}
+
+bool WaitingStreams::none_for(Wait wait) {
   std::lock_guard asking(asking_);
   std::vector<One> asked;
   {
     std::lock_guard lock(mutex_);
     asked = streams_;
   }
+  if (wait == Wait::kValue) std::erase_if(asked, [](const One& one) { return !one.for_a_value; });
   bool none = true;
   for (const One& one : asked) {
     if (!done(one)) {
@@ -86,7 +93,7 @@ void WaitingStreams::destroyed(CUstream stream) {
     if (is_done)
       streams_.erase(known);
     else
-      *known = {known->context, {}, 0, known->put};
+      *known = {known->context, {}, 0, known->put, known->for_a_value};
   }
 }
 

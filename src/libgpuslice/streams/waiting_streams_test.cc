@@ -58,6 +58,31 @@ class WaitingStreamsTest : public testing::Test {
   WaitingStreams streams_;
 };
 
+TEST_F(WaitingStreamsTest, AWaitForAValueIsToldFromOthers) {
+  put(kA);
+  EXPECT_FALSE(streams_.any_for_a_value());
+  EXPECT_TRUE(streams_.none_for_a_value());
+  EXPECT_EQ(asked, 0);
+  {
+    const WaitingStreams::Putting putting(streams_, kB, WaitingStreams::Wait::kValue);
+    EXPECT_FALSE(streams_.none_for_a_value()) << "it is being put";
+  }
+  EXPECT_TRUE(streams_.any_for_a_value());
+  EXPECT_TRUE(streams_.none_for_a_value()) << "it is done";
+  EXPECT_FALSE(streams_.any_for_a_value());
+  EXPECT_FALSE(streams_.none()) << "the other is not";
+}
+
+TEST_F(WaitingStreamsTest, AStreamThatWaitedForAValueWaitsForOneUntilItIsDone) {
+  { const WaitingStreams::Putting putting(streams_, kA, WaitingStreams::Wait::kValue); }
+  put(kA);
+  EXPECT_FALSE(streams_.none_for_a_value());
+  streams_.destroyed(kA);
+  EXPECT_FALSE(streams_.none_for_a_value());
+  streams_.forget(kContext);
+  EXPECT_TRUE(streams_.none_for_a_value());
+}
+
 TEST_F(WaitingStreamsTest, WaitUntilTheyAreDone) {
   EXPECT_TRUE(streams_.none());
   put(kA);

@@ -1,14 +1,13 @@
 """gpuctl kill: programs end, by pid and by slice, what they had is free at once, and nobody beside them notices."""
 
 import os
-import shutil
 import signal
 import stat
 import subprocess
 import sys
 import time
 
-from tests.system.harness import instance
+from tests.system.harness import instance, pretended_mps
 from tests.system.harness.slice_shell import LONG, SliceShell
 
 IN_SLICE = (instance.GPUCTL, "run", "--slice")
@@ -112,12 +111,7 @@ class Kill(instance.SystemTest):
 
     def pretend_mps(self, answer):
         """An MPS that lists the process in the file `client`; `answer` is what terminate_client does."""
-        program = self.pipes / "nvidia-cuda-mps-control"  # what it is called is what makes it one
-        shutil.copy(shutil.which("sleep"), program)
-        daemon = subprocess.Popen([program, "600"])
-        self.addCleanup(daemon.wait)
-        self.addCleanup(daemon.kill)
-        (self.pipes / "nvidia-cuda-mps-control.pid").write_text(str(daemon.pid))
+        pretended_mps.start(self, self.pipes)
         tools = self.scratch / "tools"
         tools.mkdir()
         control = tools / "nvidia-cuda-mps-control"

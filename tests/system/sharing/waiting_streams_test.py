@@ -1,0 +1,106 @@
+"""A stream of a program waits for a value, and the program has few hardware queues: what it launches into another
+stream gets on, as it does without gpuctl. None of it goes into a stream of the library's, which might share the queue
+of the one that waits."""
+
+import sys
+
+from tests.system.harness import instance, pretended_mps
+from tests.system.sharing import opaque_test, reserve_by_parts_test
+
+MOST = 4
+CONFINED = "[daemon]\nlatency_target_us = 1\nlimits_by_mps = false\n"
+# Two streams, which are in two queues. In the order that it is told it launches into both. Then each of them in turn
+# waits for the host, which looks whether a launch in the other one ends.
+LOOP = r"""
+word = POINTER()
+call("cuMemHostAlloc", ctypes.byref(word), SIZE(4), 2)
+letter = ctypes.cast(word, ctypes.POINTER(ctypes.c_uint32))
+first, second = stream("non-blocking"), stream("non-blocking")
+print("ready", flush=True)
+import time
+for line in sys.stdin:
+    order, patience = line.split()
+    streams = [first, second] if order == "forwards" else [second, first]
+    for on in streams:
+        append(on, 1, 0)
+        call("cuStreamSynchronize", on)
+    stood = 0
+    for waiting, other in (streams, streams[::-1]):
+        letter[0] = 0
+        call("cuStreamWaitValue32_v2", waiting, word, 1, 0)
+        append(waiting, 2, 0)
+        append(other, 3, 0)
+        end = time.monotonic() + float(patience)
+        while cuda.cuStreamQuery(other) != 0 and time.monotonic() < end: time.sleep(0.001)
+        stood += cuda.cuStreamQuery(other) != 0
+        waited = cuda.cuStreamQuery(waiting) != 0
+        letter[0] = 1
+        for on in streams: call("cuStreamSynchronize", on)
+        if not waited: stood = "it did not wait"
+    # To and fro: what is waited for is always written before it in the program.
+    for round in range(8):
+        now, after = streams[round % 2], streams[1 - round % 2]
+        append(now, 4, 0)
+        call("cuStreamWriteValue32_v2", now, word, 2 + round, 0)
+        call("cuStreamWaitValue32_v2", after, word, 2 + round, 0)
+    for on in streams: call("cuStreamSynchronize", on)
+    print(stood, flush=True)
+"""
+
+
+def with_two_streams(program):
+    return program.split('print("ready"')[0] + LOOP
+
+
+class WaitingStreams(instance.SystemTest):
+    warp_instruction_ns = 0
+
+    def setUp(self):
+        super().setUp()
+        pipes = self.scratch / "mps"
+        pipes.mkdir()
+        pretended_mps.start(self, pipes)
+        self.env["CUDA_MPS_PIPE_DIRECTORY"] = str(pipes)
+        self.env["SOFTGPU_MPS_QUEUES"] = "120"
+
+    def assertGetsOn(self, text, queues):
+        """What is explained of its kernels in the end, by order."""
+        env = {**self.env_of_others(), "CUDA_DEVICE_MAX_CONNECTIONS": str(queues)}
+        explained = []
+        for order in ("forwards", "backwards"):
+            command = [instance.GPUCTL, "run", "--slice", "s", sys.executable, "-c", with_two_streams(text)]
+            program = instance.Conversation(self, command, env)
+            self.assertEqual(program.answer("its start"), "ready")
+            for _ in range(3):
+                self.assertEqual(program.ask(order, 10 * instance.SLOWER), "0", order)
+            explained.append(self.kernels_of(program, "append"))
+            program.end()
+        return explained
+
+    def test_launches_that_are_confined(self):
+        self.start_daemon(config=CONFINED)
+        self.gpuctl("create-slice", "s", "--max", MOST)
+        for queues in (2, 4, 3, 7):
+            with self.subTest(queues=queues):
+                self.assertGetsOn(opaque_test.PROGRAM, queues)
+
+    def test_launches_that_could_be_evicted(self):
+        self.start_daemon("--evict-storm", 2000)
+        self.gpuctl("create-slice", "s")
+        for queues in (2, 4):
+            with self.subTest(queues=queues):
+                self.assertGetsOn(reserve_by_parts_test.PROGRAM, queues)
+
+    def test_no_workers_are_launched_with_two_queues(self):
+        """They would wait in both: behind the stream that waits, and behind what follows the launch."""
+        self.start_daemon()
+        self.gpuctl("create-slice", "s")
+        for queues, in_original_form in ((2, True), (4, False)):
+            with self.subTest(queues=queues):
+                for kernels in self.assertGetsOn(reserve_by_parts_test.PROGRAM, queues):
+                    said = [kernel["reason"] for kernel in kernels if kernel["name"] == "append"]
+                    self.assertEqual("waits for a value" in said[0], in_original_form, said)
+
+
+if __name__ == "__main__":
+    instance.main()
