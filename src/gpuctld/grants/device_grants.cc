@@ -18,15 +18,19 @@ void DeviceGrants::renew(std::vector<Member> members, const DeviceConditions& wh
   renewed_ = true;
 }
 
+/// By member: to how many SMs MPS keeps it.
+std::vector<sched::CappedClient> DeviceGrants::capped() const {
+  std::vector<sched::CappedClient> clients;
+  for (const Member& member : members_)
+    clients.push_back({member.client->node, sched::CapSM{slot(member).most_of(sched::kUnlimitedCapSM.count)}});
+  return clients;
+}
+
 /// The bounds that gpuctld has to see to. MPS keeps the others: they are as if nobody had set them.
 std::span<const sched::NodeInput> DeviceGrants::less_kept(std::span<const sched::NodeInput> nodes) {
-  if (renewed_) {
-    std::vector<sched::CappedClient> clients;
-    for (const Member& member : members_)
-      if (!where_.time_sliced)
-        clients.push_back({member.client->node, sched::CapSM{slot(member).most_of(sched::kUnlimitedCapSM.count)}});
-    less_kept_.kept = sched::KeptByMps(nodes, clients, where_.capacity);
-  }
+  if (renewed_)
+    less_kept_.kept =
+        sched::KeptByMps(nodes, where_.time_sliced ? std::vector<sched::CappedClient>() : capped(), where_.capacity);
   if (!less_kept_.kept.any()) return nodes;
   less_kept_.nodes.assign(nodes.begin(), nodes.end());
   less_kept_.kept.lift(less_kept_.nodes);
@@ -40,6 +44,20 @@ std::vector<bool> DeviceGrants::in_force_without_jobs(std::span<const sched::Nod
   std::vector<bool> found;
   for (const InForce what : what_is_in_force(nodes, residents, where_)) found.push_back(what != InForce::nothing);
   return found;
+}
+
+InForce DeviceGrants::would_be_in_force(std::span<const sched::NodeInput> all_nodes, sched::CappedClient comes,
+                                        DeviceConditions where) const {
+  where.capacity = where_.capacity;
+  where.storms = where_.storms;
+  std::vector<sched::CappedClient> clients;
+  if (!where.time_sliced) clients = capped(), clients.push_back(comes);
+  std::vector<sched::NodeInput> nodes(all_nodes.begin(), all_nodes.end());
+  sched::KeptByMps(nodes, clients, where.capacity).lift(nodes);
+  std::vector<Resident> residents;
+  for (const Member& member : members_) residents.push_back({.node = member.client->node});
+  residents.push_back({.node = comes.node});
+  return what_is_in_force(nodes, residents, where).back();
 }
 
 void DeviceGrants::decide(sched::Allocator& allocator, std::span<const sched::NodeInput> all_nodes,

@@ -36,6 +36,10 @@ class DeviceGrants {
   std::span<const Member> members() const { return members_; }
   /// By member: whether anything other than a policy for jobs would be in force.
   std::vector<bool> in_force_without_jobs(std::span<const sched::NodeInput> all_nodes);
+  /// What would be in force, other than a policy for jobs, for a client that comes to this node. `cap`: to how many SMs
+  /// MPS keeps it. `where`: what holds then; the device's size and whether it has storms are as they are.
+  InForce would_be_in_force(std::span<const sched::NodeInput> all_nodes, sched::CappedClient comes,
+                            DeviceConditions where) const;
 
   /// Decides how many SMs each client is to have. Writes no page.
   void decide(sched::Allocator& allocator, std::span<const sched::NodeInput> all_nodes, std::uint64_t turn);
@@ -69,6 +73,7 @@ class DeviceGrants {
   };
 
   Client::Slot& slot(const Member& member) const { return member.client->slots()[member.slot]; }
+  std::vector<sched::CappedClient> capped() const;
   std::span<const sched::NodeInput> less_kept(std::span<const sched::NodeInput> nodes);
   void gather_states(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
   bool place_and_record();

@@ -103,6 +103,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
       budgets_(options_.root_uid, kBudgetOfUser, budget_of_all()),
       attached_(context, scheduler_,
                 {.woken = [this](std::uint32_t uid) { return on_kick(uid); }, .rests = [this] { arm_tick(); }}),
+      queues_(context),
       ends_(context, options_.mps_control_socket, log_, [this](std::int32_t pid) { attached_.open_grants(pid); }),
       ticker_(context, scheduler_, [this] { tick(); }),
       started_ns_(now_ns()) {}
@@ -159,6 +160,7 @@ void Manager::stop() {
   ticker_.stop();
   ends_.stop();
   attached_.stop();
+  queues_.stop();
   kept_.stop(now_ns());
   if (server_) server_->stop();
 }
@@ -187,6 +189,7 @@ bool Manager::on_kick(std::uint32_t uid) {
 /// Frees what the session's client held before anything else is served.
 void Manager::on_closed(Session& session) {
   scheduler_.forget_reader(&session, now_ns());
+  queues_.leave(session);
   if (attached_.leave(session, now_ns())) on_freed();
 }
 

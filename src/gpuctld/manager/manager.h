@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "gpuctld/config/config.h"
 #include "gpuctld/ends/ends.h"
 #include "gpuctld/manager/attached.h"
+#include "gpuctld/manager/promised_queues.h"
 #include "gpuctld/manager/ticker.h"
 #include "gpuctld/protocol/varlink_server.h"
 #include "gpuctld/restart/kept.h"
@@ -55,6 +57,8 @@ class Manager {
   void stop();
 
   const Scheduler& scheduler() const { return scheduler_; }
+  /// Of MPS's hardware queues.
+  const QueueLedger& queues() const { return queues_.ledger(); }
 
  private:
   Manager(boost::asio::io_context& context, ManagerOptions options, Config config, std::vector<Gpu> devices,
@@ -92,6 +96,8 @@ class Manager {
   Answer monitor(Session& session, ipc::Fields& fields);
   Answer get_mps_percentage(Session& session, ipc::Fields& fields);
   Answer attach(Session& session, ipc::Fields& fields);
+  std::optional<std::uint32_t> promise_queues(Session& session, std::size_t slice, std::int64_t own,
+                                              std::optional<std::uint32_t> hundredths);
   Answer refuse_version(Session& session, std::int64_t version);
   Answer report_kernels(Session& session, ipc::Fields& fields);
   Answer set_hint(Session& session, ipc::Fields& fields);
@@ -119,6 +125,7 @@ class Manager {
   UserBudgets budgets_;
   std::unique_ptr<VarlinkServer> server_;
   Attached attached_;
+  PromisedQueues queues_;
   Ends ends_;
   Ticker ticker_;
   std::uint64_t started_ns_;

@@ -113,21 +113,40 @@ Answer Manager::record(Session& session, ipc::Fields& fields) {
 
 /// One percentage holds for all GPUs of a program. So none is given where a GPU is not managed: nothing limits a
 /// program there.
-Answer Manager::get_mps_percentage(Session&, ipc::Fields& fields) {
+Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
   std::string slice = fields.text("slice");
   if (slice.empty()) slice = "/";
+  const auto own_queues = fields.maybe_integer("queues", 0, kMostQueues);
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   const auto& slices = scheduler_.tree().slices();
   const auto found = slices.find(slice);
   if (found == slices.end()) return refuse_own("NoSuchSlice", {{"path", slice}});
+  const auto index = static_cast<std::size_t>(std::distance(slices.begin(), found));
   const Conditions now = conditions();
   const bool mps = !now.time_sliced || std::ranges::all_of(scheduler_.devices(), &Gpu::software);
   std::optional<std::uint32_t> hundredths;
   // Kernels that can always be evicted are kept to a limit without MPS, and to another one as soon as it changes.
   if (config_.daemon.limits_by_mps && !now.always_preemptible && mps && !options_.leaves_out_gpus)
-    hundredths = scheduler_.mps_hundredths(static_cast<std::size_t>(std::distance(slices.begin(), found)));
-  return success({{"hundredths", hundredths ? boost::json::value(*hundredths) : boost::json::value()}});
+    hundredths = scheduler_.mps_hundredths(index);
+  const auto or_null = [](const std::optional<std::uint32_t>& value) {
+    return value ? boost::json::value(*value) : boost::json::value();
+  };
+  Answer answer = success({{"hundredths", or_null(hundredths)}});
+  if (own_queues) answer.reply.parameters["queues"] = or_null(promise_queues(session, index, *own_queues, hundredths));
+  return answer;
+}
+
+/// How many hardware queues a program may have that starts in the slice; `own`: how many it makes of itself, 0: it asks
+/// for no number. None without MPS, where nothing is shared.
+std::optional<std::uint32_t> Manager::promise_queues(Session& session, std::size_t slice, std::int64_t own,
+                                                     std::optional<std::uint32_t> hundredths) {
+  const Conditions now = conditions();
+  if (now.time_sliced) return std::nullopt;
+  const bool exempt = budgets_.exempt(session.peer().uid);
+  if (own == 0) return queues_.promise(session, exempt, scheduler_.would_need_form(slice, hundredths, now));
+  queues_.note(session, exempt, static_cast<std::uint32_t>(own));
+  return static_cast<std::uint32_t>(own);
 }
 
 Answer Manager::attach(Session& session, ipc::Fields& fields) {
@@ -137,6 +156,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   const bool resumed = fields.boolean("resumed");
   const auto version = fields.maybe_integer("stub_version", 0, std::numeric_limits<std::uint32_t>::max());
   const std::vector<std::int64_t> mps_sms = fields.maybe_integers("mps_sms", 1, kMostSmsSaid);
+  const auto queues = fields.maybe_integer("queues", 1, kMostQueues);
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   if (!mps_sms.empty() && mps_sms.size() != uuids.size())
@@ -168,6 +188,10 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
 
   Client& added = kept_.attach(std::move(*client), conditions(), now_ns());
   session.trust_as_client();
+  // A program that says nothing has what MPS makes, unless it was promised more. `gpuctl run`, which attaches without
+  // the version of a library, has none.
+  if (queues || (version && !conditions().time_sliced && !queues_.has(session)))
+    queues_.note(session, budgets_.exempt(peer.uid), static_cast<std::uint32_t>(queues.value_or(kUsualQueues)));
   attached_.add(session, added, std::move(kick), peer_pidfd(session.socket(), peer));
   answer.reply.parameters["in_force"] = added.in_force();
   if (attached_.is_news(peer.pid, slice) || resumed)

@@ -27,7 +27,9 @@ constexpr double kCostOfMemory = 0.1;
 double cost_of(std::string_view method) {
   if (method == "TeachKernel") return kCostOfTeaching;
   if (method == "CreateSlice" || method == "SetSlice" || method == "DeleteSlice") return kCostOfTree;
-  if (method == "Attach" || method == "SetHint" || method == "ReportFault" || method == "Kill") return kCostOfDecision;
+  if (method == "Attach" || method == "GetMpsPercentage" || method == "SetHint" || method == "ReportFault" ||
+      method == "Kill")
+    return kCostOfDecision;
   return method == "HoldMemory" ? kCostOfMemory : 1;
 }
 

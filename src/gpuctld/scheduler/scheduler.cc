@@ -86,6 +86,19 @@ std::optional<std::uint32_t> Scheduler::mps_hundredths(std::size_t slice) const 
   return greatest;
 }
 
+bool Scheduler::would_need_form(std::size_t slice, std::optional<std::uint32_t> hundredths,
+                                const Conditions& conditions) const {
+  if (effective_[slice].ruler >= 0 || recorder_.wanted()) return true;
+  for (std::size_t device = 0; device < grants_.size(); ++device) {
+    sched::CappedClient comes{.node = static_cast<std::uint32_t>(slice)};
+    if (hundredths) comes.cap = sched::sms_of_hundredths(*hundredths, sched::CapSM{devices_[device].sms});
+    const DeviceConditions where{.time_sliced = conditions.time_sliced && !devices_[device].software,
+                                 .always = conditions.always_preemptible};
+    if (grants_[device].would_be_in_force(nodes_on_[device], comes, where) != InForce::nothing) return true;
+  }
+  return false;
+}
+
 void Scheduler::set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns) {
   client.hint = priority;
   decide_anew(now_ns);

@@ -94,6 +94,9 @@ class Scheduler {
   /// suspended, and below a policy for jobs, which knows kernels by what they take on the whole GPU. `slice`: its index
   /// in tree().slices().
   std::optional<std::uint32_t> mps_hundredths(std::size_t slice) const;
+  /// Whether something would be in force for a program that comes to the slice, so that its kernels have to give SMs
+  /// back. `hundredths`: MPS keeps it to that percentage.
+  bool would_need_form(std::size_t slice, std::optional<std::uint32_t> hundredths, const Conditions& conditions) const;
 
   /// A hint counts within what the client's slice allows.
   void set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns);
