@@ -1,5 +1,6 @@
 // How many hardware queues does a program have? A kernel spins in one stream, with another one behind it: which other streams still
 // get on? Those that share the queue do not. g++ -O1 queues.cc -o queues -I/usr/local/cuda/include -lcuda
+//   QUEUES_IN_INIT=N: asks for N in CUDA_DEVICE_MAX_CONNECTIONS while cuInit runs alone. Does the driver read it there?
 //   queues [SECONDS]   prints, of streams of normal and of the highest priority, and of a green context of all SMs, how many get
 //                      on; then stays so long, with its streams, for others to be measured beside it
 #include <cuda.h>
@@ -34,7 +35,11 @@ again:
 
 int main(int argc, char** argv) {
   CUdevice device; CUcontext context; CUmodule module; CUfunction spin, say;
-  CK(cuInit(0)); CK(cuDeviceGet(&device, 0)); CK(cuDevicePrimaryCtxRetain(&context, device)); CK(cuCtxSetCurrent(context));
+  const char* in_init = std::getenv("QUEUES_IN_INIT");
+  if (in_init) setenv("CUDA_DEVICE_MAX_CONNECTIONS", in_init, 1);
+  CK(cuInit(0));
+  if (in_init) unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  CK(cuDeviceGet(&device, 0)); CK(cuDevicePrimaryCtxRetain(&context, device)); CK(cuCtxSetCurrent(context));
   CK(cuModuleLoadData(&module, kText)); CK(cuModuleGetFunction(&spin, module, "spin")); CK(cuModuleGetFunction(&say, module, "say"));
   volatile unsigned* words; CUdeviceptr at;
   CK(cuMemHostAlloc((void**)&words, 4096, CU_MEMHOSTALLOC_DEVICEMAP)); CK(cuMemHostGetDevicePointer(&at, (void*)words, 0));

@@ -29,16 +29,9 @@ std::string own_path() {
   return error ? "" : path.string();
 }
 
-/// The state of the daemon on which a program's environment depends.
-struct Surroundings {
-  bool software = false;  ///< its devices are software GPUs
-  bool mps = false;       ///< some GPU is shared under MPS
-  std::int64_t clients = 0;
-  bool needs_form = false;  ///< something in force needs the program's kernels to give SMs back
-};
-
-/// What the program's library will say of the devices if MPS keeps it to a percentage there: to the daemon, to join the
-/// slice as the program will. Empty: MPS does not, or the daemon is of a version that does not know.
+/// What the program's library will say of the devices if MPS keeps it to a percentage there. We join the slice as the
+/// program will, so that no limit comes into force for others meanwhile. Empty: MPS does not keep it, or the daemon is
+/// of a version that does not know.
 boost::json::array sms_by_mps(Daemon& daemon, const std::string& slice, const std::vector<ipc::Device>& devices) {
   if (std::ranges::any_of(devices, [](const ipc::Device& d) { return d.mode == "time-sliced"; })) return {};
   const auto reply = daemon.call("GetMpsPercentage", {{"slice", slice}});
@@ -54,9 +47,9 @@ boost::json::array sms_by_mps(Daemon& daemon, const std::string& slice, const st
   return sms;
 }
 
-/// Asks the daemon for the path of the slice and whether we may join it, by joining it for a moment: only the daemon
-/// knows the rules.
-Outcome<Surroundings> check_slice(const Context& context, const std::string& slice) {
+/// Asks the daemon whether we may join the slice, by joining it for a moment: only the daemon knows the rules. Returns
+/// whether it manages software GPUs.
+Outcome<bool> check_slice(const Context& context, const std::string& slice) {
   Outcome<Daemon> daemon = Daemon::connect(context);
   if (!daemon) return daemon.error();
   const auto reply = daemon->call("GetStatus");
@@ -69,17 +62,7 @@ Outcome<Surroundings> check_slice(const Context& context, const std::string& sli
   if (auto sms = sms_by_mps(*daemon, slice, status->devices); !sms.empty()) joining["mps_sms"] = std::move(sms);
   const auto attached = daemon->call("Attach", joining);
   if (!attached) return attached.error();
-  const auto is_software = [](const ipc::Device& d) { return d.kind == "software"; };
-  const auto is_shared = [](const ipc::Device& d) { return d.mode == "mps"; };
-  const auto any = [&](const auto& holds) {
-    return std::any_of(status->devices.begin(), status->devices.end(), holds);
-  };
-  ipc::Fields fields(*attached);
-  const std::string in_force = fields.text("in_force");
-  return Surroundings{.software = any(is_software),
-                      .mps = any(is_shared),
-                      .clients = status->clients,
-                      .needs_form = in_force != "nothing"};
+  return std::ranges::any_of(status->devices, [](const ipc::Device& d) { return d.kind == "software"; });
 }
 
 Failure exec_failure(const std::string& program, int error) {
@@ -108,23 +91,19 @@ Action declare_run(Arguments& arguments) {
     if (context.command.empty()) return usage("run: no program given; write gpuctl run --slice NAME PROGRAM ARGUMENTS");
     const Outcome<std::string> path = slice_path(*name);
     if (!path) return path.error();
-    const Outcome<Surroundings> there = check_slice(context, *path);
-    if (!there) return there.error();
+    const Outcome<bool> software = check_slice(context, *path);
+    if (!software) return software.error();
 
     RunPlan plan;
     plan.socket = std::filesystem::absolute(context.socket);
     plan.slice = *path;
     plan.ld_preload = variable("LD_PRELOAD");
     plan.ld_library_path = variable("LD_LIBRARY_PATH");
-    plan.connections = variable("CUDA_DEVICE_MAX_CONNECTIONS");
-    plan.clients = there->clients;
-    plan.mps = there->mps;
-    plan.needs_form = there->needs_form;
     const std::string self = own_path();
     const Result<std::string> library = find_library(self);
     if (!library) return Failure{kExitRunFailed, "run: " + library.error().message};
     plan.library = *library;
-    if (there->software) {
+    if (*software) {
       const Result<std::string> directory = find_software_gpu(self);
       if (!directory) return Failure{kExitRunFailed, "run: " + directory.error().message};
       plan.software_gpu = *directory;

@@ -99,7 +99,7 @@ TEST_F(CmdRun, ArgumentsArriveUntouched) {
   EXPECT_EQ(daemon_.asked("Attach"), R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false})");
 }
 
-/// Then nothing is in force for the program, and it asks for no queues (choose_queues in views/run_environment.cc).
+/// Then no limit comes into force for others, as one that two programs share would.
 TEST_F(CmdRun, ItJoinsTheSliceAsTheProgramWillThatMpsKeeps) {
   daemon_.on("GetMpsPercentage", {{"hundredths", 8750}});
   gpuctl({"--slice", "ls", "true"});

@@ -42,18 +42,6 @@ Result<std::string> usable(const std::string& path, const char* file, const char
   return path;
 }
 
-/// Hardware queues. Without MPS the driver makes 8 by itself; asking for 8 makes a start 60 ms longer (measured). Under
-/// MPS it makes 2. Then two streams that wait are enough to block everything that a program launches, its workers too.
-/// With 4 queues they are not, so 4 are asked for where kernels have to give SMs back. With 8 a program would start 60
-/// ms later. MPS has about 120 queues in all, and a program that finds none left does not start (all measured).
-void choose_queues(const RunPlan& plan, std::vector<std::pair<std::string, std::string>>& variables) {
-  if (!plan.connections.empty() || !plan.mps) return;
-  if (plan.needs_form && plan.clients < 18)
-    variables.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", "4");
-  else
-    variables.emplace_back("GPUSLICE_HARDWARE_QUEUES", "2");  // tells the library
-}
-
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> run_environment(const RunPlan& plan) {
@@ -62,7 +50,6 @@ std::vector<std::pair<std::string, std::string>> run_environment(const RunPlan& 
       {"GPUCTL_SLICE", plan.slice},
       {"LD_PRELOAD", in_front(plan.library, plan.ld_preload, ": ")},
   };
-  choose_queues(plan, variables);
   if (!plan.software_gpu.empty())
     variables.emplace_back("LD_LIBRARY_PATH", in_front(plan.software_gpu, plan.ld_library_path, ":;"));
   return variables;

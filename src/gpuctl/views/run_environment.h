@@ -1,7 +1,6 @@
 // What `gpuctl run` adds to a program's environment, and where it finds the libraries.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,10 +16,6 @@ struct RunPlan {
   std::string software_gpu;     ///< directory of the software libcuda.so.1; empty: do not use it
   std::string ld_preload;       ///< as it is now
   std::string ld_library_path;  ///< as it is now
-  std::string connections;      ///< CUDA_DEVICE_MAX_CONNECTIONS, as it is now
-  std::int64_t clients = 0;     ///< number of programs that the daemon has now
-  bool mps = false;             ///< some GPU is shared under MPS
-  bool needs_form = true;       ///< something in force needs its kernels to give SMs back
 };
 
 /// The variables to set. The contents of LD_PRELOAD and LD_LIBRARY_PATH are kept, behind gpuctl's own. A `gpuctl run`

@@ -24,23 +24,6 @@ TEST(RunEnvironment, SetsWhatIsNeeded) {
                 {"GPUCTL_SOCKET", "/run/s"}, {"GPUCTL_SLICE", "ls"}, {"LD_PRELOAD", "/lib/l.so"}}));
 }
 
-TEST(RunEnvironment, LeavesTheNumberOfQueuesToWhoSetIt) {
-  const auto set = environment({"/run/s", "ls", "/lib/l.so", "", "", "", "16", 0, /*mps=*/true});
-  EXPECT_FALSE(set.contains("CUDA_DEVICE_MAX_CONNECTIONS"));
-  EXPECT_FALSE(set.contains("GPUSLICE_HARDWARE_QUEUES"));
-}
-
-TEST(RunEnvironment, AsksForNoMoreQueuesBesideManyPrograms) {
-  const auto queues = [](std::int64_t clients, bool needs_form) {
-    const auto set = environment({"/run/s", "ls", "/lib/l.so", "", "", "", "", clients, /*mps=*/true, needs_form});
-    const auto asked = set.find("CUDA_DEVICE_MAX_CONNECTIONS"), told = set.find("GPUSLICE_HARDWARE_QUEUES");
-    return (asked == set.end() ? "-" : asked->second) + "/" + (told == set.end() ? "-" : told->second);
-  };
-  EXPECT_EQ(queues(17, true), "4/-");
-  EXPECT_EQ(queues(18, true), "-/2") << "what the driver makes";
-  EXPECT_EQ(queues(1, false), "-/2");
-}
-
 TEST(RunEnvironment, KeepsWhatIsThereBehindOurs) {
   const auto set = environment({"/s", "ls", "/l.so", "/soft", "a.so:/b.so c.so", "/x:/y;/z"});
   EXPECT_EQ(set.at("LD_PRELOAD"), "/l.so:a.so:/b.so:c.so");

@@ -1,9 +1,9 @@
 // The agent's streams, for grids of additional workers.
 //
-// A GPU takes work from few hardware queues per program: 2 under MPS, unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise
-// (`gpuctl run` asks for 4). The driver distributes streams over the queues round-robin. A stream of the program that
-// waits for something holds up everything behind it in its queue. If it waits for the very kernel that needs more
-// workers, workers behind it in that queue come too late to help.
+// A GPU takes work from few hardware queues per program: 2 or 4 under MPS, as gpuctld says (client/mps_variables.h),
+// unless the program asks for another number. The driver distributes streams over the queues round-robin. A stream of
+// the program that waits for something holds up everything behind it in its queue. If it waits for the very kernel that
+// needs more workers, workers behind it in that queue come too late to help.
 //
 // So the agent has several streams. If the workers in one of them do not begin (sent_workers.h), the agent stops using
 // that stream and sends the workers again through another one. The workers that come late find nothing left to do.

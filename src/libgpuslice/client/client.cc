@@ -10,7 +10,9 @@
 #include <exception>
 #include <limits>
 #include <memory>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #include "ipc/codec.h"
 #include "ipc/fields.h"
@@ -57,10 +59,10 @@ std::string about_versions(const boost::json::object& parameters) {
 }
 
 /// Whether the daemon refuses the field, which it may not know.
-bool names_mps_sms(const ipc::Reply& reply) {
+bool refuses(const ipc::Reply& reply, std::string_view name) {
   const boost::json::value* field = reply.parameters.if_contains("field");
   return reply.error == "io.gpuctl.InvalidValue" && field != nullptr && field->is_string() &&
-         field->get_string().starts_with("mps_sms");
+         field->get_string().starts_with(name);
 }
 
 ipc::Call hold_memory(int device, std::uint64_t bytes) {
@@ -86,8 +88,6 @@ Client::Client() {
 Result<void> Client::connect_locked(bool resumed, bool* refused) {
   if (left_) return fail("the program ends");
   if (!descriptors_are_left()) return fail("too few file descriptors are left for a connection to gpuctld");
-  Result<ipc::Connection> opened = ipc::Connection::open(socket_, kAttachTimeout);
-  if (!opened) return opened.error();
   boost::json::array uuids;
   for (const std::string& uuid : uuids_) uuids.emplace_back(uuid);
   ipc::Call call{.method = "io.gpuctl.Attach",
@@ -96,11 +96,23 @@ Result<void> Client::connect_locked(bool resumed, bool* refused) {
                                 {"resumed", resumed},
                                 {"stub_version", ipc::stub_version()}}};
   if (!mps_sms_.empty()) call.parameters["mps_sms"] = boost::json::array(mps_sms_.begin(), mps_sms_.end());
-  Result<ipc::Reply> reply = opened->call(call, kAttachTimeout);
+  if (queues_ != 0) call.parameters["queues"] = queues_;
+  const auto began = std::chrono::steady_clock::now();
+  std::optional<ipc::Connection> opened = take_asked_locked();
+  Result<ipc::Reply> reply = opened ? opened->call(call, kAttachTimeout) : fail("not asked");
+  // Not asked, or that daemon has ended since.
+  if (!reply && std::chrono::steady_clock::now() - began < kAttachTimeout) {
+    Result<ipc::Connection> anew = ipc::Connection::open(socket_, kAttachTimeout);
+    if (!anew) return anew.error();
+    opened = std::move(*anew);
+    reply = opened->call(call, kAttachTimeout);
+  }
   if (!reply) return reply.error();
   // A daemon that looks for its GPUs will answer otherwise.
   if (refused) *refused = reply->error != "io.gpuctl.NoGpu";
-  if (names_mps_sms(*reply)) mps_sms_.clear();  // an older daemon than at the start; the next try goes without
+  // An older daemon than at the start; the next try goes without.
+  if (refuses(*reply, "mps_sms")) mps_sms_.clear();
+  if (refuses(*reply, "queues")) queues_ = 0;
   if (reply->error == "io.gpuctl.OtherVersion") return fail(about_versions(reply->parameters));
   if (!reply->error.empty()) return fail("gpuctld: " + reply->error + ": slice '" + slice_ + "'");
   std::vector<ipc::UniqueFd> fds = opened->take_fds();
@@ -132,18 +144,45 @@ Result<void> Client::connect_locked(bool resumed, bool* refused) {
   return {};
 }
 
-std::optional<unsigned> Client::ask_mps_hundredths() {
+Client::MpsStart Client::ask_for_mps(unsigned own_queues) {
   std::lock_guard lock(mutex_);
-  if (started_ || !descriptors_are_left()) return std::nullopt;
+  if (started_ || !descriptors_are_left()) return {};
+  const auto until = std::chrono::steady_clock::now() + kLongestAnswer;
+  const auto left = [until] {
+    const auto time = std::chrono::floor<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    return std::max(time, std::chrono::milliseconds(0));
+  };
   Result<ipc::Connection> opened = ipc::Connection::open(socket_, kLongestAnswer / 2);
-  if (!opened) return std::nullopt;
-  const Result<ipc::Reply> reply =
-      opened->call({.method = "io.gpuctl.GetMpsPercentage", .parameters = {{"slice", slice_}}}, kLongestAnswer / 2);
-  if (!reply || !reply->error.empty()) return std::nullopt;
+  if (!opened) return {};
+  ipc::Call call{.method = "io.gpuctl.GetMpsPercentage", .parameters = {{"slice", slice_}, {"queues", own_queues}}};
+  Result<ipc::Reply> reply = opened->call(call, left());
+  if (reply && refuses(*reply, "queues")) {  // an older daemon
+    call.parameters.erase("queues");
+    reply = opened->call(call, left());
+  }
+  if (!reply || !reply->error.empty()) return {};
   ipc::Fields fields(reply->parameters);
-  const auto hundredths = fields.maybe_integer("hundredths", 1, 10000);
-  if (!fields.ok() || !hundredths) return std::nullopt;
-  return static_cast<unsigned>(*hundredths);
+  const auto hundredths = fields.maybe_integer("hundredths", 1, 10000), queues = fields.maybe_integer("queues", 1, 32);
+  if (!fields.ok()) return {};
+  const MpsStart start{.hundredths = hundredths, .queues = queues};
+  if (!queues) return start;
+  queues_ = *start.queues;
+  opened->take_fds();
+  asked_.emplace(std::move(*opened), getpid());
+  return start;
+}
+
+/// Null where none was asked, or in a child that was forked meanwhile: the connection is its parent's.
+std::optional<ipc::Connection> Client::take_asked_locked() {
+  std::optional<Asked> asked = std::exchange(asked_, std::nullopt);
+  if (!asked || asked->pid != getpid()) return std::nullopt;
+  return std::move(asked->connection);
+}
+
+void Client::keep_no_promise() {
+  std::lock_guard lock(mutex_);
+  const std::optional<ipc::Connection> asked = take_asked_locked();
+  if (asked) ::shutdown(asked->fd(), SHUT_RDWR);  // a child that was forked meanwhile has the descriptor too
 }
 
 void Client::start(std::vector<std::string> device_uuids, std::vector<int> mps_sms) {

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -34,10 +35,17 @@ class Client {
   /// Whether kernels of this process are to be rewritten: GPUCTL_SOCKET or GPUCTL_SLICE is set, or attach() was called.
   bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
 
-  /// To which percentage of the SMs, in hundredths, MPS is to keep a program that starts now in the slice
-  /// (GetMpsPercentage); none: to none, or no daemon said so. Before start(). Waits for the daemon for kLongestAnswer
-  /// at most.
-  std::optional<unsigned> ask_mps_hundredths();
+  /// With what a program starts under MPS that starts now in the slice (GetMpsPercentage).
+  struct MpsStart {
+    std::optional<unsigned> hundredths;  ///< the percentage of the SMs to which MPS is to keep it; none: to none
+    std::optional<unsigned> queues;      ///< how many hardware queues it may have; none: there is no MPS
+  };
+  /// Asks the daemon; without an answer all is none. Before start(). Waits for kLongestAnswer at most. `own_queues`:
+  /// for how many the program asks by itself; 0: for none. The queues are the program's until it is no client any more,
+  /// or until keep_no_promise().
+  MpsStart ask_for_mps(unsigned own_queues);
+  /// Who has asked calls this after start(), or where the program does not become a client.
+  void keep_no_promise();
   static constexpr std::chrono::milliseconds kLongestAnswer{200};
 
   /// Called once the driver is initialised, with the uuids of the devices the program sees, in its order. `mps_sms`: on
@@ -111,6 +119,12 @@ class Client {
  private:
   Client();
   struct Watch;
+  struct Asked {
+    Asked(gpuctl::ipc::Connection opened, int by) : connection(std::move(opened)), pid(by) {}
+    gpuctl::ipc::Connection connection;
+    int pid;  ///< of the process that asked
+  };
+  std::optional<gpuctl::ipc::Connection> take_asked_locked();
   /// `refused`: set to whether a daemon answered, one that has GPUs. Without a connection the answer was no.
   gpuctl::Result<void> connect_locked(bool resumed, bool* refused = nullptr);
   void run();
@@ -131,6 +145,8 @@ class Client {
   std::string slice_;
   std::vector<std::string> uuids_;
   std::vector<int> mps_sms_;
+  unsigned queues_ = 0;                      ///< as gpuctld said, or as the program asks for; 0: not under MPS
+  std::optional<Asked> asked_;               ///< that of ask_for_mps(), to which queues are promised: for start()
   std::vector<gpuctl::ipc::StubMap> stubs_;  ///< all pages that ever were in force, since GPUs may still poll old ones
   std::unique_ptr<gpuctl::ipc::Connection> connection_;
   Targets targets_;

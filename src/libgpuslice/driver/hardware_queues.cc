@@ -1,7 +1,12 @@
+#include "libgpuslice/driver/hardware_queues.h"
+
+#include <cuda.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 
-#include "libgpuslice/driver/hardware_queues.h"
+#include "libgpuslice/driver/driver.h"
 #include "libgpuslice/process/environment.h"
 
 namespace gpuslice {
@@ -9,18 +14,34 @@ namespace gpuslice {
 namespace {
 
 constexpr unsigned kUsual = 8, kMost = 32;
+std::atomic<unsigned> g_said{0};
+
+/// False also for a driver that does not know what that is.
+bool under_mps() {
+  int value = 0;
+  return driver().cuDeviceGetAttribute &&
+         driver().cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, 0) == CUDA_SUCCESS && value != 0;
+}
 
 }  // namespace
 
-/// What CUDA_DEVICE_MAX_CONNECTIONS says, as the driver reads it. Under MPS `gpuctl run` sets that variable, or says in
-/// GPUSLICE_HARDWARE_QUEUES that the driver makes 2 queues there. Otherwise the driver makes 8 (docs/measurements.md,
-/// "Facts about the GPU"). A program that links the library and finds neither variable is assumed not to run under MPS.
+unsigned own_hardware_queues() {
+  const char* own = environment(kHardwareQueues);
+  const int number = own ? std::atoi(own) : 0;
+  return number > 0 ? std::min(static_cast<unsigned>(number), kMost) : 0;
+}
+
+void set_hardware_queues(unsigned queues) {
+  g_said = queues;
+}
+
+/// Where neither gpuctld nor the program says a number, the driver makes 2 under MPS and 8 otherwise
+/// (docs/measurements.md, "Facts about the GPU").
 unsigned hardware_queues() {
   static const unsigned queues = [] {
-    const char* asked = environment("CUDA_DEVICE_MAX_CONNECTIONS");
-    if (!asked) asked = environment("GPUSLICE_HARDWARE_QUEUES");
-    const int number = asked ? std::atoi(asked) : 0;
-    return number > 0 ? std::min(static_cast<unsigned>(number), kMost) : kUsual;
+    if (const unsigned said = g_said) return said;
+    if (const unsigned own = own_hardware_queues()) return own;
+    return under_mps() ? kUsualUnderMps : kUsual;
   }();
   return queues;
 }

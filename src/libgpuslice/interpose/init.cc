@@ -8,7 +8,7 @@
 #include "libgpuslice/client/allocations.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/client/held_memory.h"
-#include "libgpuslice/client/kept_by_mps.h"
+#include "libgpuslice/client/mps_variables.h"
 #include "libgpuslice/client/physical_memory.h"
 #include "libgpuslice/client/told_sms.h"
 #include "libgpuslice/compile/compile_queue.h"
@@ -99,17 +99,19 @@ using namespace gpuslice;
 
 GPUSLICE_HOOK cuInit(unsigned flags) {
   if (!driver().cuInit) return CUDA_ERROR_NOT_INITIALIZED;
-  const CUresult result = [flags] {
-    const KeptByMps kept_by_mps;
+  bool asked = false;
+  const CUresult result = [flags, &asked] {
+    const MpsVariables variables;
+    asked = variables.asked();
     const Stage stage("the driver's cuInit");
     return driver().cuInit(flags);
   }();
-  if (result != CUDA_SUCCESS) return result;
   try {
     const Stage stage("becoming a client of gpuctld");
-    start_client_if_initialised();
+    if (result == CUDA_SUCCESS) start_client_if_initialised();
   } catch (...) {  // out of memory: the program's start is not to fail for that
     Client::get().give_up();
   }
-  return CUDA_SUCCESS;
+  if (asked) Client::get().keep_no_promise();
+  return result;
 }

@@ -12,7 +12,7 @@ import shutil
 import unittest
 from unittest import mock
 
-from tests.system.daemon.hostile_daemon_test import VERSION, FakeDaemon, Page, attached
+from tests.system.daemon.hostile_daemon_test import VERSION, FakeDaemon, Page, attached, success
 from tests.system.harness import instance
 
 LIBRARY = "src/libgpuslice/libgpuslice.so"
@@ -75,6 +75,33 @@ class Upgrade(Versions):
         for number, pause in enumerate(pauses[:4]):
             self.assertGreater(pause, 0.1 * 2**number - 0.05, pauses)
         self.assertEqual(len(lines(self.debug.read_text(), said)), 1, self.debug.read_text())
+
+    def run_with(self, percentage, **more):
+        """A program whose daemon says so of MPS; how it attached."""
+        page = Page()
+        kick = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        daemon = FakeDaemon(self.socket, lambda: (attached(), [page.file, kick]), percentage, **more)
+        self.addCleanup(daemon.close)
+        self.assertRight(instance.BUILD / LIBRARY)
+        self.assertIn("attached to slice s", self.debug.read_text())
+        self.connections = len(daemon.kept)
+        return daemon.calls[0]
+
+    def test_a_daemon_that_hands_out_no_queues(self):
+        """It refuses the field. What it knows it says all the same."""
+        refused = json.dumps({"error": "io.gpuctl.InvalidValue", "parameters": {"field": "queues", "problem": "?"}})
+        call = self.run_with(lambda asks: refused.encode() + b"\0" if b"queues" in asks else success(hundredths=5000))
+        self.assertNotIn("queues", call)
+        self.assertIn("mps_sms", call)
+        self.assertIn("keep this program to 50.00 %", self.debug.read_text())
+
+    def test_a_daemon_that_ends_after_its_promise(self):
+        """The program attaches to the next one, and says what it has."""
+        self.assertEqual(self.run_with(success(queues=4), hangs_up=True)["queues"], 4)
+
+    def test_a_program_attaches_with_the_connection_to_which_queues_are_promised(self):
+        self.assertEqual(self.run_with(success(queues=2))["queues"], 2)
+        self.assertEqual(self.connections, 1)
 
     def test_a_daemon_of_the_version_before(self):
         answer = other_version(VERSION, VERSION - 1)

@@ -1,4 +1,4 @@
-#include "libgpuslice/client/kept_by_mps.h"
+#include "libgpuslice/client/mps_variables.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,87 @@
+#include "libgpuslice/client/mps_variables.h"
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "libgpuslice/client/client.h"
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/hardware_queues.h"
+#include "libgpuslice/process/debug.h"
+#include "libgpuslice/process/environment.h"
+#include "libgpuslice/process/nothrow.h"
+
+namespace gpuslice {
+
+namespace {
+
+std::atomic<bool> g_asked{false}, g_keeps{false};
+
+}  // namespace
+
+MpsVariables::MpsVariables() noexcept : percentage_{"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"}, queues_{kHardwareQueues} {
+  nothrow(
+      [this] {
+        begin();
+        return true;
+      },
+      false);
+}
+
+MpsVariables::~MpsVariables() {
+  percentage_.restore();
+  queues_.restore();
+}
+
+void MpsVariables::begin() {
+  if (!Client::get().wanted() || g_asked.exchange(true)) return;
+  asked_ = true;
+  const Client::MpsStart start = Client::get().ask_for_mps(own_hardware_queues());
+  if (start.hundredths) keep_to(*start.hundredths);
+  if (start.queues) take_queues(*start.queues);
+}
+
+void MpsVariables::keep_to(unsigned hundredths) {
+  g_keeps = true;
+  const std::optional<std::string> text = percentage_to_set(environment(percentage_.name), hundredths);
+  if (!text) return;
+  debug("MPS is to keep this program to %s %% of the SMs", text->c_str());
+  percentage_.set_to(*text);
+}
+
+/// Where MPS makes as many by itself, it need not be told.
+void MpsVariables::take_queues(unsigned queues) {
+  debug("this program has %u hardware queues", queues);
+  if (own_hardware_queues() == 0 && queues != kUsualUnderMps) queues_.set_to(std::to_string(queues));
+  set_hardware_queues(queues);
+}
+
+void MpsVariables::Variable::set_to(const std::string& text) {
+  if (const char* own = environment(name)) before = own;
+  set = ::setenv(name, text.c_str(), 1) == 0;
+}
+
+void MpsVariables::Variable::restore() {
+  if (!set) return;
+  if (before)
+    ::setenv(name, before->c_str(), 1);
+  else
+    ::unsetenv(name);
+}
+
+std::vector<int> sms_kept_by_mps(int count) {
+  std::vector<int> sms;
+  if (!g_keeps || !driver().cuDeviceGetAttribute) return sms;
+  for (CUdevice device = 0; device < count; ++device) {
+    int value = 0;
+    if (driver().cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS ||
+        value <= 0)
+      return {};
+    debug("the driver says that device %d has %d SMs", device, value);
+    sms.push_back(value);
+  }
+  return sms;
+}
+
+}  // namespace gpuslice
