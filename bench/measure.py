@@ -28,6 +28,7 @@ from .papers import (
     schedulers,
     slicing,
     smguard,
+    turnarounds,
 )
 from .steps import (
     capacity,
@@ -72,6 +73,7 @@ STEPS = {
     "flep": (flep_figures.step_flep, 540),
     "reorder": (flep_figures.step_reorder, 300),
     "smguard": (smguard.step_smguard, 540),
+    "smguard17": (turnarounds.step_smguard_17, 400),
     "remapping": (remapping.step_remapping, 540),
     "flep17": (slicing.step_flep_17, 420),
     "effisha11": (slicing.step_effisha_11, 560),
