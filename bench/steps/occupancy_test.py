@@ -3,7 +3,7 @@
 import dataclasses
 import unittest
 
-from bench.papers.occupancy import SMS, Kernel, declared_shared, fill_rows, in_use, kernels_of, main_kernels, rows
+from bench.steps.occupancy import SMS, Kernel, declared_shared, fill_rows, in_use, kernels_of, main_kernels, rows
 
 SM = SMS["90"]
 LAVA = Kernel("lavaMD", "lavaMD", 40, 50, 4, 1000, 100, 7296, 10.0)
