@@ -16,10 +16,12 @@
 #   flep         FLEP's delays, triplets and spatial preemption; up to nine minutes
 #   reorder      FLEP's triplets, the shortest first without preemption; some two minutes
 #   smguard      SMGuard's pairs, beside MPS; up to nine minutes
+#   smguard17    wall time of whole programs with rewritten kernels, and without gpuctl; some three minutes
 #   remapping    SMGuard's kernels that lose SMs while they run; some three minutes
 #   flep17,effisha11   preemption by workers and by kernel slicing: overhead and latency; up to nine minutes each
 #   frs          FRS's applications under all of its policies; up to nine minutes
 #   predictions  how far off predicted durations are, by kernel (FLEP, Figure 7); up to nine minutes
+#   occupancy    registers, threads and shared memory of an SM in use, by kernel (SiM, SMGuard); a minute or two
 #   sidebyside   pairs of kernels under sim (docs/policies.md)
 #   capacity     SiM's kernels and pairs by capacity of each SM and by whole SMs; some three minutes
 #   random       the kernels of tests/random, new ones for --seconds (120)

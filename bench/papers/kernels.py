@@ -23,3 +23,15 @@ EFFISHA = {  # Table 3
     "Stencil2D": "stencil2D",
     "Triad": "triad",
 }
+SMGUARD = {  # Table 3
+    "nn": "nearestNeighbor",
+    "pf": "pathFinder",
+    "va": "vectorAdd",
+    "bfs": "bfs",
+    "pl": "particleFilter",
+    "mc": "myocyte",
+    "md": "md",
+    "mm": "matrixMul",
+    "bs": "blackScholes",
+    "md5": "md5Hash",
+}
