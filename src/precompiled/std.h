@@ -1,4 +1,4 @@
-// The standard headers that most sources use, compiled once for each library (Meson's cpp_pch). A source still includes
+// The standard headers that most sources use, compiled once for all libraries. A source still includes
 // what it uses: a build with -Db_pch=false must work too.
 #pragma once
 

@@ -9,7 +9,8 @@ from tests.system.harness import instance
 PROGRAM = instance.CUDA_PROGRAMS / "preemptible"
 LEAST_EVICTIONS = 100
 FEW_ROUNDS = 20
-STORM_US = 10000  # between two random grants
+STORM_ROUNDS = 60  # of each program
+STORM_US = 2000  # between two random grants
 
 
 class Preemptible(instance.SystemTest):
@@ -47,16 +48,16 @@ class Preemptible(instance.SystemTest):
         self.gpuctl("create-slice", "s")
         evictions = rounds = 0
         while evictions < LEAST_EVICTIONS:
-            program = self.start_program(200, GPUCTL_SLICE="s")
+            program = self.start_program(STORM_ROUNDS, GPUCTL_SLICE="s")
             most = 0
             while program.process.poll() is None:
                 usage = self.usage("s", program.pid)
                 most = max(most, usage["evictions"] if usage else 0)
                 time.sleep(0.02)
-            self.assert_right(program, 200)
+            self.assert_right(program, STORM_ROUNDS)
             self.assertGreater(most, 0)
             evictions += most
-            rounds += 200
+            rounds += STORM_ROUNDS
         print(f"{evictions} evictions, {rounds} results checked", file=sys.stderr)
 
     def test_whole_sms_are_given_up_and_taken_back(self):
@@ -86,7 +87,8 @@ class Preemptible(instance.SystemTest):
 
         usage = instance.wait_until(launched, "50 launches")
         self.assertLess(usage["block_tasks"], 10 * 608)  # which only workers count
-        self.assert_right(self.start_program(100, GPUCTL_SLICE="s"), 100)
+        program.kill()
+        self.assert_right(self.start_program(FEW_ROUNDS, GPUCTL_SLICE="s"), FEW_ROUNDS)
 
     def test_no_slice(self):
         self.assert_right(self.start_program(3), 3)

@@ -177,17 +177,20 @@ class Injection(instance.SystemTest):
         more."""
         self.start_daemon()
         self.gpuctl("create-slice", "s")
+        shells = {}
         for function in ("cuStreamQuery", "cuCtxSetCurrent"):
+            path = self.scratch / f"{function}.calls"
+            inject = {"FUNCTION": function, "ERROR": DEINITIALIZED, "OWN_THREADS": 1, "AT_EXIT": 1}
+            env = self.injected(path, {f"INJECT_{key}": str(value) for key, value in inject.items()})
+            env["SOFTGPU_STRICT_EXIT"] = "1"
+            shells[function] = slice_shell.SliceShell(self, [instance.GPUCTL, "run", "--slice", "s"], **env)
+            shells[function].do("init")
+            shells[function].do("launch", 0, 1, 1)
+            instance.wait_until(lambda: self.injections(path, function) > 0, "the agent's call")
+        for shell in shells.values():  # their exits wait at the same time
+            shell.process.stdin.close()
+        for function, shell in shells.items():
             with self.subTest(function):
-                path = self.scratch / f"{function}.calls"
-                inject = {"FUNCTION": function, "ERROR": DEINITIALIZED, "OWN_THREADS": 1, "AT_EXIT": 1}
-                env = self.injected(path, {f"INJECT_{key}": str(value) for key, value in inject.items()})
-                env["SOFTGPU_STRICT_EXIT"] = "1"
-                shell = slice_shell.SliceShell(self, [instance.GPUCTL, "run", "--slice", "s"], **env)
-                shell.do("init")
-                shell.do("launch", 0, 1, 1)
-                instance.wait_until(lambda: self.injections(path, function) > 0, "the agent's call")
-                shell.process.stdin.close()
                 self.assertEqual(shell.process.wait(instance.PATIENCE_S), 0, shell.err())
 
     def injections(self, path, function):
