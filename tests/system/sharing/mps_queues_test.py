@@ -110,6 +110,19 @@ class MpsQueues(instance.SystemTest):
         self.start_in_turn(1)
         self.assertEqual((len(before), self.queues_of_all()), (WITH_MORE, [USUAL]))
 
+    def test_a_child_forked_after_the_question_attaches_by_itself(self):
+        """With its parent's connection it would be its parent to the daemon, or nobody."""
+        self.start_daemon()
+        self.gpuctl("create-slice", "s")
+        command = [instance.GPUCTL, "run", "--slice", "s", instance.DRIVER_PROGRAMS / "fork_in_init"]
+        trace = self.scratch / "trace"
+        both = instance.Conversation(self, command, {**self.env_of_others(), "GPUSLICE_DEBUG": str(trace)})
+        said = [both.answer("a start").split(": ") for _ in range(2)]
+        self.assertEqual([result for _, result in said], ["0", "0"])
+        pids = {int(pid) for pid, _ in said}
+        instance.wait_until(lambda: {client["pid"] for client in self.clients("s")} == pids, "both to be clients")
+        self.assertNotIn("gpuctld: io.gpuctl", trace.read_text(), "the daemon refused something")
+
     def test_a_program_that_finds_no_daemon(self):
         """What the driver makes under MPS, and no promise."""
         library = instance.BUILD / "src/libgpuslice/libgpuslice.so"
