@@ -176,8 +176,11 @@ void Agent::finish_at_exit() {
   std::vector<TopUps::Order> orders;
   {
     // the exiting thread may have been interrupted while it held this mutex
-    std::unique_lock lock(context_.book.mutex(), std::try_to_lock);
-    if (!lock.owns_lock()) return;
+    std::unique_lock lock(context_.book.mutex(), std::defer_lock);
+    while (!lock.try_lock()) {
+      if (own_calls_are_over()) return;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
     context_.book.let_holders_work();
     orders = top_ups_.plan_for_exit();
   }

@@ -157,11 +157,10 @@ void end_own_calls_within(std::chrono::nanoseconds longest) {
 }
 
 /// Whether launches are on the GPU that the process has to wait for: workers read its memory, and would do so after its
-/// end; and at exec those in original form.
+/// end; and at exec those in original form. Needs no mutex: a signal may have interrupted the exiting thread while it
+/// held one, and agents hold the book's all the time.
 bool works(ContextState& context) {
-  // The exiting thread may have been interrupted by a signal while it held this mutex.
-  std::unique_lock lock(context.book.mutex(), std::try_to_lock);
-  if (!lock.owns_lock() || context.agent.ended() || context.view.takes_turns()) return false;
+  if (context.agent.ended() || context.view.takes_turns()) return false;
   return context.book.outstanding() > 0 || (g_execs && !context.opaque_work.none());
 }
 
@@ -192,7 +191,7 @@ void Contexts::end_all(bool exec) {
   auto until = std::chrono::steady_clock::now() + kLongestExit;
   end_own_calls_within(kLongestExit);
   Registry& all = *registry();
-  std::unique_lock lock(all.mutex, std::defer_lock);  // a signal may have interrupted its holder, as in works()
+  std::unique_lock lock(all.mutex, std::defer_lock);  // a signal may have interrupted its holder
   while (!lock.try_lock()) {
     if (std::chrono::steady_clock::now() > until) return;
     std::this_thread::sleep_for(std::chrono::microseconds(100));

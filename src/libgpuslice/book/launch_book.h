@@ -6,6 +6,7 @@
 // progress, and that progress may need the agent. Lock order: issue, then the mutex. The agent takes only the mutex.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -53,6 +54,7 @@ class LaunchBook {
 
   /// Streams with outstanding launches.
   const std::vector<Stream*>& active() const { return active_; }
+  /// May be read without the mutex.
   std::uint32_t outstanding() const { return outstanding_; }
   /// Whether complete launches have workers that may not have left yet.
   bool any_leaving() const { return !leaving_.empty(); }
@@ -97,7 +99,7 @@ class LaunchBook {
   std::vector<std::unique_ptr<Stream>> orphans_;  ///< streams that the program destroyed with launches outstanding
   std::vector<std::unique_ptr<Launch>> leaving_;  ///< complete, but some workers may not have left yet
   std::vector<Stream*> active_;
-  std::uint32_t outstanding_ = 0;
+  std::atomic<std::uint32_t> outstanding_ = 0;
   std::uint64_t launches_ = 0;  ///< persistent launches so far
   std::uint64_t graph_launches_ = 0;
   int stops_ = 0;

@@ -28,8 +28,8 @@ class OpaqueWork {
   const OpaqueJob* job() const;
   /// By stream, where streams are jobs: the launch that waits at the gate, else the job on the GPU.
   const std::map<StreamKey, InStream>& streams() const { return streams_; }
-  /// Whether no such launch is known to be on the GPU. The agent clears `busy` while it looks; then the demand still
-  /// shows them.
+  /// Whether no such launch is known to be on the GPU. Needs no mutex. The agent clears `busy` while it looks; then the
+  /// demand still shows them.
   bool none() const { return demand_ == 0 && !busy_.load(); }
 
   // What follows is for the agent alone. All but note() needs no mutex.
@@ -47,7 +47,7 @@ class OpaqueWork {
   void note_streams(std::uint32_t demand, const Opaque::Look& look);
 
   std::atomic<bool> busy_{false};  ///< such launches may be on the GPU
-  std::uint32_t demand_ = 0;
+  std::atomic<std::uint32_t> demand_ = 0;
   OpaqueJob job_;  ///< of those on the GPU
   std::map<StreamKey, InStream> streams_;
   Waiting* at_gate_ = nullptr;  ///< the launch that has waited longest; the others follow in its list
