@@ -68,7 +68,7 @@ def prepare(stage, applications):
 
 def run(stage, results, options, configurations, time_left, say):
     stage.enter_mode(configurations[0].mode)
-    with stage.lab.environment(CUDA_DEVICE_MAX_CONNECTIONS="2"):  # MPS has no more for so many programs
+    with stage.lab.few_queues():
         applications = Applications(stage.lab)
         longs, shorts = prepare(stage, applications)
         results.data["flep"] = {

@@ -47,7 +47,7 @@ def rows(what, names, found, default=None):
 
 def step_effisha(lab):
     """EffiSha's kernels under piv, dprr and MPS, for its three assignments of priorities."""
-    with lab.gpuctld(), lab.environment(CUDA_DEVICE_MAX_CONNECTIONS="2"):  # MPS has no more for so many programs
+    with lab.gpuctld(), lab.few_queues():
         lab.gpuctl("create-slice", "set")
         schedulers = Schedulers(lab)
         schedulers.calibrate()

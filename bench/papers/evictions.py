@@ -82,7 +82,7 @@ def measure(schedulers, wait_ms):
 
 def step_evictions(lab):
     """EffiSha's Figure 9: evictions by priority and wait time under piv."""
-    with lab.gpuctld(), lab.environment(CUDA_DEVICE_MAX_CONNECTIONS="2"):  # MPS has no more for so many programs
+    with lab.gpuctld(), lab.few_queues():
         schedulers = Schedulers(lab)
         schedulers.calibrate()
         text = (WORKLOADS / f"effisha-evictions-{WAITS_MS[0]}ms.toml").read_text(encoding="utf-8")

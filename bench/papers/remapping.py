@@ -91,18 +91,21 @@ def measure(schedulers, one):
     options = ("--arrival", "periodic", "--period-us", schedulers.ms(period_ms) * 1000, "--count", count + 1)
     programs = schedulers.start([("set", one, options)])
     begin = schedulers.begin(programs, [0])
+
+    def sleep_until(at_ms):
+        time.sleep(max(0, (begin - time.monotonic_ns()) / 1e9 + schedulers.ms(at_ms) / 1000))
+
     changed = []
     for number in range(count):
         side = SIDES[number % len(SIDES)]
-        issued_ms = number * period_ms
-        for at_ms in (issued_ms + CHANGE_AT * one.plain_ms, issued_ms + period_ms - 5):
-            time.sleep(max(0, (begin - time.monotonic_ns()) / 1e9 + schedulers.ms(at_ms) / 1000))
-            if side != UNTOUCHED and len(changed) == number:
-                changed.append((change(lab, side) - begin) / 1e6 / schedulers.scale)
-            elif side != UNTOUCHED:
-                lab.call("SetSlice", path="set", settings={"max_unlimited": True})
         if side == UNTOUCHED:
             changed.append(None)
+            continue
+        issued_ms = number * period_ms
+        sleep_until(issued_ms + CHANGE_AT * one.plain_ms)
+        changed.append((change(lab, side) - begin) / 1e6 / schedulers.scale)
+        sleep_until(issued_ms + period_ms - 5)
+        lab.call("SetSlice", path="set", settings={"max_unlimited": True})
     launches = schedulers.finish(programs, begin)[0][:count]
     lab.record(remapping=one.name, launches_ms=launches, changed_ms=changed)
     of_side = {side: list(zip(launches, changed))[at :: len(SIDES)] for at, side in enumerate(SIDES)}

@@ -234,7 +234,7 @@ class Schedulers:
 def step_schedulers(lab):
     """Policies for jobs: FLEP's pairs against plain MPS, FRS's and EffiSha's sets against the simulator, shares of
     ffs."""
-    with lab.gpuctld(), lab.environment(CUDA_DEVICE_MAX_CONNECTIONS="2"):  # MPS has no more for so many programs
+    with lab.gpuctld(), lab.few_queues():
         lab.gpuctl("create-slice", "high", "--priority", 10, "--weight", 200)
         lab.gpuctl("create-slice", "low", "--weight", 100)
         lab.gpuctl("create-slice", "set")

@@ -32,11 +32,7 @@ STARTED = "0 None b''"
 class MpsQueues(instance.SystemTest):
     def setUp(self):
         super().setUp()
-        pipes = self.scratch / "mps"
-        pipes.mkdir()
-        pretended_mps.start(self, pipes)
-        self.env["CUDA_MPS_PIPE_DIRECTORY"] = str(pipes)
-        self.env["SOFTGPU_MPS_QUEUES"] = str(IN_ALL)
+        pretended_mps.start_with_queues(self, IN_ALL)
 
     def start_program(self, **env):
         env = {**self.env_of_others(), "GPUSLICE_DEBUG": str(self.scratch / f"debug-{len(self.started)}"), **env}

@@ -57,11 +57,7 @@ class WaitingStreams(instance.SystemTest):
 
     def setUp(self):
         super().setUp()
-        pipes = self.scratch / "mps"
-        pipes.mkdir()
-        pretended_mps.start(self, pipes)
-        self.env["CUDA_MPS_PIPE_DIRECTORY"] = str(pipes)
-        self.env["SOFTGPU_MPS_QUEUES"] = "120"
+        pretended_mps.start_with_queues(self, 120)
 
     def assertGetsOn(self, text, queues):
         """What is explained of its kernels in the end, by order."""
