@@ -4,8 +4,8 @@
 // such moment. A program that becomes another one in the middle of any kernel is such a fault, also without this
 // library (docs/measurements/compat-h100-2026-11-25.txt, run 3), so exec waits for all kernels.
 //
-// In a child of fork() or vfork() there is nothing to wait for (Contexts::any_managed()). In a process that never used
-// a GPU these functions only pass the call on.
+// In a child of fork() or vfork() there is nothing to wait for. In a process that never used a GPU these functions only
+// pass the call on.
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
@@ -19,10 +19,6 @@
 extern char** environ;
 
 namespace {
-
-void end_before_exec() {
-  if (gpuslice::Contexts::any_managed()) gpuslice::Contexts::end_all_at_exec();
-}
 
 template <class Function>
 Function next(const char* name) {
@@ -41,7 +37,7 @@ std::vector<char*> gather(const char* first, va_list rest) {
 #define GPUSLICE_EXIT extern "C" __attribute__((visibility("default")))
 
 GPUSLICE_EXIT int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
-  end_before_exec();
+  gpuslice::Contexts::end_all_at_exec();
   return static_cast<int>(syscall(SYS_execve, path, arguments, environment));
 }
 
@@ -50,7 +46,7 @@ GPUSLICE_EXIT int execv(const char* path, char* const* arguments) noexcept {
 }
 
 GPUSLICE_EXIT int execvp(const char* file, char* const* arguments) noexcept {
-  end_before_exec();
+  gpuslice::Contexts::end_all_at_exec();
   return next<int (*)(const char*, char* const*)>("execvp")(file, arguments);
 }
 
@@ -71,12 +67,12 @@ GPUSLICE_EXIT int execlp(const char* file, const char* argument, ...) noexcept {
 }
 
 GPUSLICE_EXIT int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
-  end_before_exec();
+  gpuslice::Contexts::end_all_at_exec();
   return next<int (*)(const char*, char* const*, char* const*)>("execvpe")(file, arguments, environment);
 }
 
 GPUSLICE_EXIT void _exit(int status) {
-  if (gpuslice::Contexts::any_managed()) gpuslice::Contexts::end_all_at_exit();
+  gpuslice::Contexts::end_all_at_exit();
   for (;;) syscall(SYS_exit_group, status);
 }
 
