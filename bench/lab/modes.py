@@ -20,12 +20,14 @@ END_IN_SLICE_S = 20
 
 def gpus():
     """The architecture of the first GPU ("90"), the number of GPUs, and what nvidia-smi reports of them; None without
-    any.
+    any. CUDA_VISIBLE_DEVICES counts, as the numbers or UUIDs of nvidia-smi.
     """
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    chosen = ["-i", visible] if visible else []
     try:
         said = (
             subprocess.run(
-                ["nvidia-smi", "--query-gpu=compute_cap,name,driver_version", "--format=csv,noheader"],
+                ["nvidia-smi", *chosen, "--query-gpu=compute_cap,name,driver_version", "--format=csv,noheader"],
                 capture_output=True,
                 text=True,
                 check=True,
