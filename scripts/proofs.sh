@@ -14,8 +14,7 @@ other_builds=cubin,rdc,shared
 
 short_train=mps-stream,mps-90,mps-75,ours-strict,ours-max-75,ours-max-75:limits_by_mps=false
 short_compute=alone,mps-stream,mps-90,ours-priority,ours-strict,ours-strict:reserve_by_parts=false,ours-active,ours-hpf
-decode_train=alone,mps,mps-client,mps-stream-75,ours,ours-priority,ours-max-75,ours-priority-max-75
-decode_train+=,ours-max-75:limits_by_mps=false,ours-priority-max-75:limits_by_mps=false
+decode_train=mps-client,ours-priority,mps-stream-75,ours-priority-max-75,mps,ours
 decode_sides=mps-stream-75,ours-max-75,ours-priority-max-75,ours-max-75-ls-plain,ours-priority-batch-plain-75
 decode_sides+=,ours-max-75:limits_by_mps=false,ours-priority-max-75:limits_by_mps=false
 decode_sliced=sliced,ours-sliced,ours-sliced-priority
@@ -25,12 +24,15 @@ levels=mps-stream,mps-stream-middle,ours-own-high,ours-priority,ours-priority-ow
 resident=mps-stream,ours-priority,ours-priority:always_preemptible=true
 for us in 50 200 500; do resident+=,ours-priority:always_preemptible=true:worker_time_us=$us; done
 
-# Part, share of its time, name, command. OUT stands for --out.
+# Part, share of its time, name, command. OUT stands for --out. corun: three rounds in one start of the programs.
+# corun-starts: each in a start of its own, for programs that differ by start more than by round.
 proofs=$(cat <<TABLE
 survive 1 storms-sliced    compat/run.py --no-mps --jobs 12 --builds $other_builds --runs storm
 survive-mps 1 storms-mps   compat/run.py --mps --jobs 12 --builds $other_builds,ptx --runs storm
 survive-runs 1 runs-sliced  compat/run.py --no-mps --jobs 14 --builds $other_builds --runs slice-cold,slice,storm-pair
 survive-runs-mps 1 runs-mps compat/run.py --mps --jobs 10 --builds $other_builds --runs slice-cold,slice,storm-pair
+ptx 4     ptx-mps          compat/run.py --mps --jobs 10 --builds ptx --runs storm-pair,slice
+ptx 2     frameworks-mps   compat/run.py --mps --jobs 3 --frameworks --runs storm-pair,slice
 exec 1    exec-mps         compat/run.py --mps --jobs 3 --only exec_self --builds both,rdc,shared --runs storm-pair
 faults 2  endings          compat/endings.py --both-modes 3
 faults 4  faults-mps       compat/faults.py --mps 50
@@ -39,13 +41,13 @@ faults 4  starts           compat/starts.py --both-modes 300
 short 5   short-train      corun --only-ls short --only-batch train --configurations $short_train
 short 5   short-compute    corun --only-ls short --only-batch compute-100us --configurations $short_compute
 levels 1  levels           corun --only-ls short --only-batch compute-100us --configurations $levels
-decode 9  decode-train     corun --only-ls decode --only-batch train --configurations $decode_train
+decode 9  decode-train     corun-starts --seconds 10 --only-ls decode --only-batch train --configurations $decode_train
 sides 1   decode-sides     corun --only-ls decode --only-batch train --configurations $decode_sides
 sliced 5  decode-sliced    corun --only-ls decode --only-batch train --configurations $decode_sliced
 sliced 4  resnet-sliced    corun --only-ls resnet --only-batch matmul --configurations $resnet_sliced
 workers 4 workers-10us     corun --only-ls short --only-batch compute-10us --configurations $resident
 workers 4 workers-100us    corun --only-ls short --only-batch compute-100us --configurations $resident
-flep 9    flep             corun --pairs flep --configurations mps,mps-stream,ours-priority,ours-hpf
+flep 9    flep             corun --seconds 1 --settle 0.3 --pairs flep --configurations mps-stream,ours-hpf
 TABLE
 )
 
@@ -91,10 +93,12 @@ proof() {
       shift
       timeout -k 45 $((seconds + 15)) "$program" --build-dir "$build" --limit-s "$seconds" "$@" >"$out/$name.txt"
       ;;
-    corun)
+    corun | corun-starts)
+      local quick=(--quick)
+      [[ $1 == corun ]] || quick=()
       shift
-      timeout -k 45 $((seconds + 15)) "$root/bench/corun.sh" --build-dir "$build" --limit-s "$seconds" --quick \
-        --rounds 3 --seconds 3 --out "$out/$name" "$@" >"$out/$name.txt"
+      timeout -k 45 $((seconds + 15)) "$root/bench/corun.sh" --build-dir "$build" --limit-s "$seconds" \
+        ${quick[@]+"${quick[@]}"} --rounds 3 --seconds 3 --out "$out/$name" "$@" >"$out/$name.txt"
       ;;
   esac
   result=$?

@@ -49,6 +49,10 @@ def difference(plain, got, unordered=False, ignore=""):
         found = first_difference(left, right, unordered)
         if found:
             said.append(f"{name} {found}")
+    # The first line of an exception's message names its type only.
+    last = got.err.strip().splitlines()[-1:]
+    if said and got.err != plain.err and last and shown(last[0]) not in said[-1]:
+        said.append(f"last on stderr {shown(last[0])}")
     return "; ".join(said) or None
 
 

@@ -143,19 +143,6 @@ class Matrix:
                         if kind == COLD:
                             self.wait_until_compiled(mode)
 
-    def scout(self):
-        """Finds out, where they cannot, which programs reach others under MPS: each once, in one build."""
-        first = {(cell.program.name, cell.variant): cell for cell in reversed(self.cells)}
-        found = {}
-
-        def look(cell):
-            found[cell] = self.execute("scout", "plain", cell, PLAIN_LIMIT_S)
-            return None
-
-        with self.lab.mode("time-sliced"):
-            self.phase("scout", "plain", list(first.values()), look, self.jobs)
-        self.note_alone(found)
-
     def note_alone(self, outcomes):
         self.alone |= {cell.program.name for cell, outcome in outcomes.items() if is_sticky(outcome)}
 

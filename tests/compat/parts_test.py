@@ -137,6 +137,10 @@ class Compare(unittest.TestCase):
             with self.subTest(changes):
                 self.assertIn(words, compare.difference(outcome(), outcome(**changes)))
 
+    def test_the_end_of_a_message_is_said(self):
+        found = compare.difference(outcome(), outcome(status=-6, err="terminate called\n  what():  out of memory\n"))
+        self.assertTrue(found.endswith("; last on stderr '  what():  out of memory'"), found)
+
     def test_unsound(self):
         ordinary, fault = parse("// compat: a\n"), parse("// compat: a\n", "fault_a.cu")
         self.assertIsNone(compare.unsound(ordinary, outcome(), outcome()))

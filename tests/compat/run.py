@@ -136,8 +136,6 @@ def run_matrix(options, cells, deadline):
         )
         try:
             with matrix.progress():
-                if options.modes == (MPS,):
-                    matrix.scout()
                 for number, mode in enumerate(options.modes):
                     last = number == len(options.modes) - 1
                     matrix.deadline = deadline if last else deadline.share(FIRST_MODE_SHARE)
