@@ -16,6 +16,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
 COLUMNS = 120
+LONGEST_FILE = 400
 FORMATTED = ("*.cc", "*.h", "*.cu", "*.cuh", "*.c")
 EVIDENCE = "docs/measurements/"  # kept as it was when it was used
 UNITY_INCLUDE = re.compile(r'^#include\s*[<"](.+)[>"]$', re.MULTILINE)
@@ -128,7 +129,11 @@ def check_lines():
     for name in sources(*FORMATTED, *others):
         if name in MAY_BE_LONG:
             continue
-        for number, line in enumerate((ROOT / name).read_text().splitlines(), 1):
+        lines = (ROOT / name).read_text().splitlines()
+        if len(lines) > LONGEST_FILE:
+            print(f"{name}: {len(lines)} lines, {LONGEST_FILE} are the most")
+            wrong += 1
+        for number, line in enumerate(lines, 1):
             if len(line) > COLUMNS and not re.search(r"https?://", line):
                 print(f"{name}:{number}: {len(line)} columns, {COLUMNS} are the most")
                 wrong += 1

@@ -1,27 +1,21 @@
 #include "libgpuslice/client/client.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <exception>
 #include <limits>
 #include <memory>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "ipc/codec.h"
 #include "ipc/fields.h"
 #include "libgpuslice/client/held_memory.h"
-#include "libgpuslice/client/reconnect.h"
 #include "libgpuslice/client/spare_descriptors.h"
 #include "libgpuslice/client/told_sms.h"
 #include "libgpuslice/memory/memory_reserve.h"
-#include "libgpuslice/process/clock.h"
 #include "libgpuslice/process/debug.h"
 #include "libgpuslice/process/environment.h"
 #include "libgpuslice/process/own_threads.h"
@@ -35,35 +29,9 @@ namespace ipc = gpuctl::ipc;
 
 namespace {
 
-constexpr std::chrono::milliseconds kReportInterval{200};
 /// The first attachment holds up the program's start, so it waits less long than a request of an administrator.
 constexpr std::chrono::milliseconds kAttachTimeout{2000};
-/// More than any administrator means; in ns it fits all that is counted with it.
-constexpr std::int64_t kLongestTargetUs = 3'600'000'000;
 constexpr char kDefaultSocket[] = "/run/gpuctld/io.gpuctl";
-
-Reconnect::Socket socket_file(const std::string& path) {
-  struct stat about {};
-  if (stat(path.c_str(), &about) != 0) return {};
-  return {.device = about.st_dev,
-          .inode = about.st_ino,
-          .changed_ns = std::int64_t{about.st_ctim.tv_sec} * 1'000'000'000 + about.st_ctim.tv_nsec};
-}
-
-/// What OtherVersion says.
-std::string about_versions(const boost::json::object& parameters) {
-  ipc::Fields fields(parameters);
-  const std::int64_t theirs = fields.integer("daemon");
-  return "this library has stub page version " + std::to_string(ipc::stub_version()) + ", gpuctld has " +
-         std::to_string(theirs) + ": no limits are kept";
-}
-
-/// Whether the daemon refuses the field, which it may not know.
-bool refuses(const ipc::Reply& reply, std::string_view name) {
-  const boost::json::value* field = reply.parameters.if_contains("field");
-  return reply.error == "io.gpuctl.InvalidValue" && field != nullptr && field->is_string() &&
-         field->get_string().starts_with(name);
-}
 
 ipc::Call hold_memory(int device, std::uint64_t bytes) {
   const auto amount =
@@ -80,23 +48,15 @@ Client& Client::get() {
 
 Client::Client() {
   if (const char* socket = environment("GPUCTL_SOCKET")) socket_ = socket;
-  if (const char* slice = environment("GPUCTL_SLICE")) slice_ = slice;
-  wanted_ = !socket_.empty() || !slice_.empty();
+  if (const char* slice = environment("GPUCTL_SLICE")) introduction_.slice = slice;
+  wanted_ = !socket_.empty() || !introduction_.slice.empty();
   if (socket_.empty()) socket_ = kDefaultSocket;
 }
 
 Result<void> Client::connect_locked(bool resumed, bool* refused) {
   if (left_) return fail("the program ends");
   if (!descriptors_are_left()) return fail("too few file descriptors are left for a connection to gpuctld");
-  boost::json::array uuids;
-  for (const std::string& uuid : uuids_) uuids.emplace_back(uuid);
-  ipc::Call call{.method = "io.gpuctl.Attach",
-                 .parameters = {{"slice", slice_},
-                                {"device_uuids", std::move(uuids)},
-                                {"resumed", resumed},
-                                {"stub_version", ipc::stub_version()}}};
-  if (!mps_sms_.empty()) call.parameters["mps_sms"] = boost::json::array(mps_sms_.begin(), mps_sms_.end());
-  if (queues_ != 0) call.parameters["queues"] = queues_;
+  const ipc::Call call = attach_call(introduction_, resumed);
   const auto began = std::chrono::steady_clock::now();
   std::optional<ipc::Connection> opened = take_asked_locked();
   Result<ipc::Reply> reply = opened ? opened->call(call, kAttachTimeout) : fail("not asked");
@@ -111,37 +71,28 @@ Result<void> Client::connect_locked(bool resumed, bool* refused) {
   // A daemon that looks for its GPUs will answer otherwise.
   if (refused) *refused = reply->error != "io.gpuctl.NoGpu";
   // An older daemon than at the start; the next try goes without.
-  if (refuses(*reply, "mps_sms")) mps_sms_.clear();
-  if (refuses(*reply, "queues")) queues_ = 0;
-  if (reply->error == "io.gpuctl.OtherVersion") return fail(about_versions(reply->parameters));
-  if (!reply->error.empty()) return fail("gpuctld: " + reply->error + ": slice '" + slice_ + "'");
-  std::vector<ipc::UniqueFd> fds = opened->take_fds();
-  if (fds.size() != 2) return fail("gpuctld: Attach: expected 2 file descriptors");
-  Result<ipc::StubMap> map = ipc::StubMap::map(fds[0].get());
-  if (!map) return map.error();
+  if (refuses(*reply, "mps_sms")) introduction_.mps_sms.clear();
+  if (refuses(*reply, "queues")) introduction_.queues = 0;
+  Result<Attachment> attachment = read_attachment(*reply, opened->take_fds(), introduction_.slice);
+  if (!attachment) return attachment.error();
+  take_locked(std::move(*attachment), std::move(*opened));
+  return {};
+}
 
-  ipc::Fields fields(reply->parameters);
-  std::string attached_to = fields.text("slice");  // the daemon's answer: if no slice was asked for, it is the root
-  const Targets targets{
-      .latency = std::chrono::microseconds(fields.integer("latency_target_us", 0, kLongestTargetUs)),
-      .block_task = std::chrono::microseconds(fields.integer("block_target_us", 0, kLongestTargetUs))};
-  if (!fields.ok()) return fields.error();
-  const int flags = fcntl(fds[1].get(), F_GETFL);
-  if (flags < 0 || !(flags & O_NONBLOCK)) return fail("gpuctld: Attach: a wake-up could block the program");
-  targets_ = targets;
-  slice_ = std::move(attached_to);
-  connection_ = std::make_unique<ipc::Connection>(std::move(*opened));
-  stubs_.push_back(std::move(*map));
+void Client::take_locked(Attachment attachment, ipc::Connection connection) {
+  targets_ = attachment.targets;
+  introduction_.slice = std::move(attachment.slice);
+  connection_ = std::make_unique<ipc::Connection>(std::move(connection));
+  stubs_.push_back(std::move(attachment.page));
   ipc::store(stubs_.back()->beat, 1u);
   stub_.store(stubs_.back().get(), std::memory_order_release);
   ToldSms::get().publish(*stubs_.back().get());
   if (left_) ipc::store(stubs_.back()->leaving, 1u);
   // The descriptor keeps its number, because another thread may be about to write to it.
   const int kick_fd = kick_fd_.load();
-  if (kick_fd < 0 || dup3(fds[1].get(), kick_fd, O_CLOEXEC) < 0) kick_fd_.store(fds[1].release());
+  if (kick_fd < 0 || dup3(attachment.kick.get(), kick_fd, O_CLOEXEC) < 0) kick_fd_.store(attachment.kick.release());
   said_.clear();
-  debug("attached to slice %s", slice_.c_str());
-  return {};
+  debug("attached to slice %s", introduction_.slice.c_str());
 }
 
 Client::MpsStart Client::ask_for_mps(unsigned own_queues) {
@@ -154,7 +105,8 @@ Client::MpsStart Client::ask_for_mps(unsigned own_queues) {
   };
   Result<ipc::Connection> opened = ipc::Connection::open(socket_, kLongestAnswer / 2);
   if (!opened) return {};
-  ipc::Call call{.method = "io.gpuctl.GetMpsPercentage", .parameters = {{"slice", slice_}, {"queues", own_queues}}};
+  ipc::Call call{.method = "io.gpuctl.GetMpsPercentage",
+                 .parameters = {{"slice", introduction_.slice}, {"queues", own_queues}}};
   Result<ipc::Reply> reply = opened->call(call, left());
   if (reply && refuses(*reply, "queues")) {  // an older daemon
     call.parameters.erase("queues");
@@ -166,7 +118,7 @@ Client::MpsStart Client::ask_for_mps(unsigned own_queues) {
   if (!fields.ok()) return {};
   const MpsStart start{.hundredths = hundredths, .queues = queues};
   if (!queues) return start;
-  queues_ = *start.queues;
+  introduction_.queues = *start.queues;
   opened->take_fds();
   asked_.emplace(std::move(*opened), getpid());
   return start;
@@ -189,8 +141,8 @@ void Client::start(std::vector<std::string> device_uuids, std::vector<int> mps_s
   {
     std::lock_guard lock(mutex_);
     if (started_ || !wanted()) return;
-    uuids_ = std::move(device_uuids);
-    mps_sms_ = std::move(mps_sms);
+    introduction_.device_uuids = std::move(device_uuids);
+    introduction_.mps_sms = std::move(mps_sms);
     const auto body = [](void* client) -> void* {
       static_cast<Client*>(client)->run();
       return nullptr;
@@ -210,12 +162,12 @@ void Client::start(std::vector<std::string> device_uuids, std::vector<int> mps_s
 
 Result<void> Client::attach(const std::string& slice) {
   std::unique_lock lock(mutex_);
-  std::string previous = std::exchange(slice_, slice);
+  std::string previous = std::exchange(introduction_.slice, slice);
   wanted_ = true;
   if (!started_) return {};
   connection_.reset();
   Result<void> attached = connect_locked(stub() != nullptr);
-  if (!attached) slice_ = previous;
+  if (!attached) introduction_.slice = previous;
   lock.unlock();
   HeldMemory::get().publish();
   return attached;
@@ -223,7 +175,7 @@ Result<void> Client::attach(const std::string& slice) {
 
 std::string Client::slice() const {
   std::lock_guard lock(mutex_);
-  return slice_;
+  return introduction_.slice;
 }
 
 Targets Client::targets() const {
@@ -327,83 +279,6 @@ void Client::leave() {
   // with the process.
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (lock.owns_lock() && connection_) ::shutdown(connection_->fd(), SHUT_RDWR);
-}
-
-/// What the thread knows from one look to the next.
-struct Client::Watch {
-  Reconnect reconnect{monotonic_ns() ^ static_cast<std::uint64_t>(getpid()) << 32};
-  bool attached = true;
-  std::chrono::steady_clock::time_point reported = std::chrono::steady_clock::now();
-};
-
-// Waits for the end of the connection, reports kernels meanwhile, and attaches again when the daemon is back.
-void Client::run() {
-  Watch watch;
-  while (!left_) {
-    try {
-      look(watch);
-    } catch (const std::exception& error) {  // out of memory, perhaps not for ever
-      debug("the thread of the connection: %s", error.what());
-      std::this_thread::sleep_for(kReportInterval);
-    }
-  }
-}
-
-/// Returns whether there is a connection, after it lasted for `at_most` or ended.
-bool Client::wait_for_end(std::chrono::milliseconds at_most) {
-  int fd = -1;
-  {
-    std::lock_guard lock(mutex_);
-    if (connection_) fd = connection_->fd();
-  }
-  if (fd < 0) return false;
-  pollfd waiting{fd, POLLRDHUP, 0};
-  poll(&waiting, 1, static_cast<int>(at_most.count()));
-  std::lock_guard lock(mutex_);
-  if (connection_ && connection_->fd() == fd && (waiting.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL))) {
-    debug("gpuctld went away; keeping the last grant");
-    connection_.reset();
-  }
-  return connection_ != nullptr;
-}
-
-/// What does not change is said once, however long it lasts. With mutex_.
-void Client::say(const gpuctl::Error& why) {
-  if (std::exchange(said_, why.message) != said_) debug("%s", said_.c_str());
-}
-
-void Client::look(Watch& watch) {
-  if (ipc::Stub* page = stub()) __atomic_fetch_add(&page->beat, 1, __ATOMIC_RELAXED);
-  const Tick tick = tick_.load();
-  const std::chrono::milliseconds pause = tick ? tick() : kReportInterval;
-  const bool was_attached = std::exchange(watch.attached, wait_for_end(pause));
-  const auto now = std::chrono::steady_clock::now();
-  if (watch.attached) {
-    if (now - watch.reported < kReportInterval) return;
-    watch.reported = now;
-    return report_kernels(false);
-  }
-  const Reconnect::Socket socket = socket_file(socket_);
-  const auto why = [this](bool refused) {
-    return refused ? Reconnect::Why::refused : stub() ? Reconnect::Why::no_daemon_for_held : Reconnect::Why::no_daemon;
-  };
-  if (was_attached) return watch.reconnect.failed(now, socket, why(false));
-  std::this_thread::sleep_for(kReportInterval);
-  if (!watch.reconnect.due(now, socket)) return;
-  bool refused = false;
-  Result<void> attached;
-  {
-    std::lock_guard lock(mutex_);
-    attached = connect_locked(stub() != nullptr, &refused);
-    if (!attached) say(attached.error());
-  }
-  if (!attached) {
-    return watch.reconnect.failed(std::chrono::steady_clock::now(), socket, why(refused));
-  }
-  watch.reconnect.attached();
-  watch.attached = true;
-  HeldMemory::get().publish();
-  report_kernels(true);
 }
 
 void Client::forget_after_fork() {

@@ -18,15 +18,12 @@
 #include "ipc/connection.h"
 #include "ipc/stub_map.h"
 #include "ipc/types.h"
+#include "libgpuslice/client/attachment.h"
 
 namespace gpuslice {
 
-/// Durations that the daemon sets at attachment.
-struct Targets {
-  std::chrono::microseconds latency{50};     ///< kernels shorter than this run in their original form
-  std::chrono::microseconds block_task{20};  ///< a chunk of block-tasks takes at most about this long
-};
-
+/// It has many members: the state of one connection, under one mutex, and words beside it that other threads read
+/// without the mutex.
 class Client {
  public:
   /// The instance of this process; never destroyed.
@@ -127,6 +124,7 @@ class Client {
   std::optional<gpuctl::ipc::Connection> take_asked_locked();
   /// `refused`: set to whether a daemon answered, one that has GPUs. Without a connection the answer was no.
   gpuctl::Result<void> connect_locked(bool resumed, bool* refused = nullptr);
+  void take_locked(Attachment attachment, gpuctl::ipc::Connection connection);
   void run();
   void look(Watch& watch);
   void say(const gpuctl::Error& why);
@@ -142,10 +140,7 @@ class Client {
   std::mutex reporting_;      ///< held from taking kernels until they are sent; locked before mutex_
   mutable std::mutex mutex_;  ///< guards what follows
   std::string socket_;
-  std::string slice_;
-  std::vector<std::string> uuids_;
-  std::vector<int> mps_sms_;
-  unsigned queues_ = 0;                      ///< as gpuctld said, or as the program asks for; 0: not under MPS
+  Introduction introduction_;
   std::optional<Asked> asked_;               ///< that of ask_for_mps(), to which queues are promised: for start()
   std::vector<gpuctl::ipc::StubMap> stubs_;  ///< all pages that ever were in force, since GPUs may still poll old ones
   std::unique_ptr<gpuctl::ipc::Connection> connection_;

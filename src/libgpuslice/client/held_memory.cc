@@ -4,8 +4,8 @@
 #include <new>
 
 #include "ipc/stub_map.h"
-#include "libgpuslice/client/allocations.h"
 #include "libgpuslice/client/client.h"
+#include "libgpuslice/memory/allocations.h"
 #include "libgpuslice/process/debug.h"
 
 namespace gpuslice {

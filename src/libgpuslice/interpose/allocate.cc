@@ -1,10 +1,10 @@
 // Calls that allocate device memory, which may be limited (held_memory.h), and calls that report how much there is.
 // Also the call that frees memory in a stream's order. Other calls that free memory block in the driver: memory.cc.
-#include "libgpuslice/client/array_bytes.h"
 #include "libgpuslice/client/held_memory.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
+#include "libgpuslice/memory/array_bytes.h"
 #include "libgpuslice/streams/joining.h"
 
 namespace gpuslice {

@@ -1,7 +1,7 @@
 #include "libgpuslice/launch/issue.h"
 
-#include "libgpuslice/client/allocations.h"
 #include "libgpuslice/driver/driver.h"
+#include "libgpuslice/memory/allocations.h"
 
 namespace gpuslice {
 

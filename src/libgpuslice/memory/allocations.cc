@@ -1,4 +1,4 @@
-#include "libgpuslice/client/allocations.h"
+#include "libgpuslice/memory/allocations.h"
 
 #include <algorithm>
 #include <array>

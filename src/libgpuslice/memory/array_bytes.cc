@@ -1,4 +1,4 @@
-#include "libgpuslice/client/array_bytes.h"
+#include "libgpuslice/memory/array_bytes.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "libgpuslice/client/physical_memory.h"
+#include "libgpuslice/memory/physical_memory.h"
 
 #include <new>
 #include <utility>

@@ -1,0 +1,65 @@
+#include "libgpuslice/client/attachment.h"
+
+#include <fcntl.h>
+
+#include <utility>
+
+#include "ipc/fields.h"
+
+namespace gpuslice {
+
+using gpuctl::fail;
+using gpuctl::Result;
+namespace ipc = gpuctl::ipc;
+
+namespace {
+
+/// More than any administrator means; in ns it fits all that is counted with it.
+constexpr std::int64_t kLongestTargetUs = 3'600'000'000;
+
+/// What OtherVersion says.
+std::string about_versions(const boost::json::object& parameters) {
+  ipc::Fields fields(parameters);
+  const std::int64_t theirs = fields.integer("daemon");
+  return "this library has stub page version " + std::to_string(ipc::stub_version()) + ", gpuctld has " +
+         std::to_string(theirs) + ": no limits are kept";
+}
+
+}  // namespace
+
+ipc::Call attach_call(const Introduction& of, bool resumed) {
+  ipc::Call call{.method = "io.gpuctl.Attach",
+                 .parameters = {{"slice", of.slice},
+                                {"device_uuids", boost::json::array(of.device_uuids.begin(), of.device_uuids.end())},
+                                {"resumed", resumed},
+                                {"stub_version", ipc::stub_version()}}};
+  if (!of.mps_sms.empty()) call.parameters["mps_sms"] = boost::json::array(of.mps_sms.begin(), of.mps_sms.end());
+  if (of.queues != 0) call.parameters["queues"] = of.queues;
+  return call;
+}
+
+bool refuses(const ipc::Reply& reply, std::string_view name) {
+  const boost::json::value* field = reply.parameters.if_contains("field");
+  return reply.error == "io.gpuctl.InvalidValue" && field != nullptr && field->is_string() &&
+         field->get_string().starts_with(name);
+}
+
+Result<Attachment> read_attachment(const ipc::Reply& reply, std::vector<ipc::UniqueFd> fds,
+                                   const std::string& asked_for) {
+  if (reply.error == "io.gpuctl.OtherVersion") return fail(about_versions(reply.parameters));
+  if (!reply.error.empty()) return fail("gpuctld: " + reply.error + ": slice '" + asked_for + "'");
+  if (fds.size() != 2) return fail("gpuctld: Attach: expected 2 file descriptors");
+  Result<ipc::StubMap> page = ipc::StubMap::map(fds[0].get());
+  if (!page) return page.error();
+  ipc::Fields fields(reply.parameters);
+  std::string slice = fields.text("slice");
+  const Targets targets{
+      .latency = std::chrono::microseconds(fields.integer("latency_target_us", 0, kLongestTargetUs)),
+      .block_task = std::chrono::microseconds(fields.integer("block_target_us", 0, kLongestTargetUs))};
+  if (!fields.ok()) return fields.error();
+  const int flags = fcntl(fds[1].get(), F_GETFL);
+  if (flags < 0 || !(flags & O_NONBLOCK)) return fail("gpuctld: Attach: a wake-up could block the program");
+  return Attachment{.page = std::move(*page), .kick = std::move(fds[1]), .slice = std::move(slice), .targets = targets};
+}
+
+}  // namespace gpuslice

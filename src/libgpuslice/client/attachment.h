@@ -1,0 +1,49 @@
+// The call by which a program becomes a client of gpuctld (Attach of io.gpuctl), and what the daemon answers. Pure but
+// for the memory that the answer maps.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "ipc/connection.h"
+#include "ipc/message.h"
+#include "ipc/stub_map.h"
+#include "ipc/unique_fd.h"
+
+namespace gpuslice {
+
+/// Durations that the daemon sets at attachment.
+struct Targets {
+  std::chrono::microseconds latency{50};     ///< kernels shorter than this run in their original form
+  std::chrono::microseconds block_task{20};  ///< a chunk of block-tasks takes at most about this long
+};
+
+/// What a program says of itself.
+struct Introduction {
+  std::string slice;  ///< empty: the one that the daemon chooses
+  std::vector<std::string> device_uuids;
+  std::vector<int> mps_sms;  ///< on how many SMs of each device MPS keeps it; empty: MPS was not asked to
+  unsigned queues = 0;       ///< hardware queues, as gpuctld said or as the program asks for; 0: not under MPS
+};
+
+/// `resumed`: the program was a client before.
+gpuctl::ipc::Call attach_call(const Introduction& of, bool resumed);
+
+/// Whether the daemon refuses the field, which it may not know.
+bool refuses(const gpuctl::ipc::Reply& reply, std::string_view field);
+
+struct Attachment {
+  gpuctl::ipc::StubMap page;
+  gpuctl::ipc::UniqueFd kick;  ///< an eventfd: writing to it wakes the daemon; it never blocks
+  std::string slice;           ///< the daemon's answer: where none was asked for, the root
+  Targets targets;
+};
+
+/// `fds`: what came with the answer. Returns an error if the daemon refused, or if the answer is not as it should be.
+gpuctl::Result<Attachment> read_attachment(const gpuctl::ipc::Reply& reply, std::vector<gpuctl::ipc::UniqueFd> fds,
+                                           const std::string& asked_for);
+
+}  // namespace gpuslice
