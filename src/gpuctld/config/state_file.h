@@ -33,8 +33,9 @@ Result<LoadedState> load_state(const std::string& file);
 /// The same from the text of a file.
 LoadedState understand_state(std::string text);
 
-/// Replaces the file in one step, mode 0600: a reader finds the old file or the new one, complete. Does not wait for
-/// the disk, because the file is for the next daemon, not for the next boot.
+/// Replaces the file in one step, mode 0600: a reader finds the old file or the new one, complete, also after the
+/// daemon is killed. Does not wait for the disk, because the file is for the next daemon, not for the next boot: after
+/// a power failure a file on a disk may be empty.
 Result<void> save_state(const std::string& file, const State& state);
 
 /// The same for any text.

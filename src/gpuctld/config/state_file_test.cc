@@ -1,10 +1,18 @@
 #include "gpuctld/config/state_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+
+#include "ipc/unique_fd.h"
 
 namespace gpuctl::daemon {
 namespace {
@@ -75,6 +83,42 @@ TEST_F(StateFile, AFileThatCannotBeReadOrTrustedIsAnError) {
   EXPECT_TRUE(load_state(file_));
   fs::permissions(file_, fs::perms::all);
   EXPECT_EQ(load_state(file_).error().message, file_ + ": other users may write to it, so it is not trusted");
+}
+
+TEST_F(StateFile, IsReplacedAsAWhole) {
+  for (const char* text : {"first", "second, which is longer", "3rd"}) {
+    ASSERT_TRUE(replace_file(file_, text));
+    EXPECT_EQ(load_state(file_)->text, text);
+    EXPECT_EQ(fs::status(file_).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+    EXPECT_EQ(std::distance(fs::directory_iterator(directory_), {}), 1) << "nothing else is left";
+  }
+}
+
+/// Whether what was written to the file is in memory alone. False too where the file system does not say so.
+bool waits_for_disk(const std::string& file) {
+  const ipc::UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  constexpr std::uint32_t kExtents = 8;
+  alignas(fiemap) std::array<char, sizeof(fiemap) + kExtents * sizeof(fiemap_extent)> room{};
+  auto* const map = reinterpret_cast<fiemap*>(room.data());
+  map->fm_length = FIEMAP_MAX_OFFSET;
+  map->fm_extent_count = kExtents;
+  if (::ioctl(fd.get(), FS_IOC_FIEMAP, map) != 0) return false;
+  for (std::uint32_t i = 0; i < map->fm_mapped_extents; ++i)
+    if ((map->fm_extents[i].fe_flags & FIEMAP_EXTENT_DELALLOC) != 0) return true;
+  return false;
+}
+
+/// A busy disk takes seconds, and meanwhile the daemon would serve nobody.
+TEST_F(StateFile, ReplacingItBeginsNoWriteToTheDisk) {
+  const std::string text(64 << 10, 'x');
+  std::ofstream(directory_ + "/other") << text;
+  if (!waits_for_disk(directory_ + "/other")) GTEST_SKIP() << "this file system does not say what is on the disk";
+  bool in_memory = false;
+  for (int i = 0; i < 20 && !in_memory; ++i) {  // the system may begin to write by itself
+    for (int j = 0; j < 2; ++j) ASSERT_TRUE(replace_file(file_, text));
+    in_memory = waits_for_disk(file_);
+  }
+  EXPECT_TRUE(in_memory);
 }
 
 }  // namespace
