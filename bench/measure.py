@@ -32,6 +32,7 @@ from .papers import (
 from .steps import (
     capacity,
     guard,
+    issue_slots,
     latency,
     memcheck,
     occupancy,
@@ -77,6 +78,7 @@ STEPS = {
     "remapping": (remapping.step_remapping, 540),
     "flep17": (slicing.step_flep_17, 420),
     "effisha11": (slicing.step_effisha_11, 560),
+    "slots": (issue_slots.step_slots, 300),
     "occupancy": (occupancy.step_occupancy, 560),
     "predictions": (predictions.step_predictions, 560),
     "sidebyside": (side_by_side.step_side_by_side, 120),

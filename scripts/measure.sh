@@ -22,6 +22,7 @@
 #   frs          FRS's applications under all of its policies; up to nine minutes
 #   predictions  how far off predicted durations are, by kernel (FLEP, Figure 7); up to nine minutes
 #   occupancy    registers, threads and shared memory of an SM in use, by kernel (SiM, SMGuard); a minute or two
+#   slots        issue slots in use, by kernel (SiM); with --no-mps; needs Nsight Compute; a minute
 #   sidebyside   pairs of kernels under sim (docs/policies.md)
 #   capacity     SiM's kernels and pairs by capacity of each SM and by whole SMs; some three minutes
 #   random       the kernels of tests/random, new ones for --seconds (120)
