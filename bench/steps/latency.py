@@ -7,6 +7,13 @@ def reserve_of(sms):
     return 8 if sms >= 64 else sms // 4
 
 
+def periodic_ls(lab, blocks, seconds):
+    """Arguments of a program that launches so many blocks of about 50 us every 2 ms. Measures how long blocks are."""
+    sized = lab.bench(None, "work", "--blocks", blocks, "--calibrate-us", 50, "--count", 20)
+    arrival = ("--arrival", "periodic", "--period-us", 2000, "--priority", "high", "--seconds", seconds)
+    return ("work", "--blocks", blocks, "--iterations", sized["extent"][1], *arrival, "--check", "last")
+
+
 def step_latency(lab):
     """LS that fits its reserve: alone, in its slice, beside batch unmanaged and in slices; batch; drift."""
     timing = ("--seconds", lab.size(4.2, 3))

@@ -5,7 +5,7 @@ import json
 import pathlib
 import sys
 
-from .latency import reserve_of
+from .latency import periodic_ls, reserve_of
 
 MATMUL = pathlib.Path(__file__).parent / "matmul.py"
 SECONDS = 5
@@ -18,24 +18,7 @@ def step_opaque(lab):
     with lab.gpuctld():
         sms = lab.sms()
         reserve = reserve_of(sms)
-        sized = lab.bench(None, "work", "--blocks", reserve, "--calibrate-us", 50, "--count", 20)
-        ls = (
-            "work",
-            "--blocks",
-            reserve,
-            "--iterations",
-            sized["extent"][1],
-            "--arrival",
-            "periodic",
-            "--period-us",
-            2000,
-            "--priority",
-            "high",
-            "--seconds",
-            SECONDS,
-            "--check",
-            "last",
-        )
+        ls = periodic_ls(lab, reserve, SECONDS)
         lab.gpuctl("create-slice", "ls", "--reserve", reserve, "--reserve-mode", "strict")
         lab.gpuctl("create-slice", "batch")
         alone = lab.bench(None, *ls)

@@ -6,7 +6,7 @@ import importlib.util
 import sys
 import time
 
-from .latency import reserve_of
+from .latency import periodic_ls, reserve_of
 from .opaque import MATMUL, finished
 
 SECONDS = 3
@@ -24,25 +24,7 @@ def step_timeslice(lab):
             raise RuntimeError(
                 f"the mode is {', '.join(sorted(modes))}: this needs measure.sh --no-mps, and no MPS of others"
             )
-        blocks = reserve_of(lab.sms())
-        sized = lab.bench(None, "work", "--blocks", blocks, "--calibrate-us", 50, "--count", 20)
-        ls = (
-            "work",
-            "--blocks",
-            blocks,
-            "--iterations",
-            sized["extent"][1],
-            "--arrival",
-            "periodic",
-            "--period-us",
-            2000,
-            "--priority",
-            "high",
-            "--seconds",
-            SECONDS,
-            "--check",
-            "last",
-        )
+        ls = periodic_ls(lab, reserve_of(lab.sms()), SECONDS)
         # No reserve: it would keep SMs from the batch program that no other program could use in its turns.
         lab.gpuctl("create-slice", "ls", "--priority", 10)
         lab.gpuctl("create-slice", "batch")
