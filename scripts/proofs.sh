@@ -14,7 +14,7 @@ other_builds=cubin,rdc,shared
 
 short_train=mps-stream,mps-90,mps-75,ours-strict,ours-max-75,ours-max-75:limits_by_mps=false
 short_compute=alone,mps-stream,mps-90,ours-priority,ours-strict,ours-strict:reserve_by_parts=false,ours-active,ours-hpf
-decode_train=mps-client,ours-priority,mps-stream-75,ours-priority-max-75,mps,ours
+decode_train=mps-client,mps-stream,ours-priority,ours-priority-own-high,mps-stream-75,ours-priority-max-75
 decode_sides=mps-stream-75,ours-max-75,ours-priority-max-75,ours-max-75-ls-plain,ours-priority-batch-plain-75
 decode_sides+=,ours-max-75:limits_by_mps=false,ours-priority-max-75:limits_by_mps=false
 decode_sliced=sliced,ours-sliced,ours-sliced-priority
