@@ -1,42 +1,49 @@
-"""A short kernel waits for a whole batch kernel when nobody manages the GPU, and not in a slice with a reserve.
+"""A short kernel waits for all blocks of a batch kernel that came before it when nobody manages the GPU, and not in a
+slice with a reserve. The blocks themselves say when they began."""
 
-Not a benchmark: first-come-first-served dispatch lets each launch wait for half a second and more, a reserve lets it
-start at once. So the medians are far apart, and that they are in this order is all that is asked."""
+from tests.system.harness import instance, slice_shell
 
-import sys
-import time
-
-from tests.system.harness import instance
-
-LS = ("work", "--blocks", 8, "--iterations", 4, "--arrival", "periodic", "--period-us", 40000)
-BATCH = ("work", "--blocks", 4096, "--iterations", 20, "--depth", 2)
-SECONDS = 5
+SHORT = (8, 1)  # blocks and steps
+AT_ONCE = 8 * instance.SMS  # blocks; each says when it began a moment after it was placed
 
 
 class HeadOfLine(instance.SystemTest):
-    def test_reserve_keeps_the_short_kernel_short(self):
-        self.start_daemon(config="")
+    def setUp(self):
+        super().setUp()
+        self.start_daemon()
         self.gpuctl("create-slice", "ls", "--reserve", 2, "--reserve-mode", "strict")
         self.gpuctl("create-slice", "batch")
-        self.assertLess(self.both("ls", "batch"), self.both(None, None))
+
+    def shell_in(self, slice_path):
+        run = [instance.GPUCTL, "run", "--slice", slice_path] if slice_path else ["env", "-u", "GPUCTL_SOCKET"]
+        shell = slice_shell.SliceShell(self, run)
+        shell.do("init")
+        return shell
 
     def both(self, ls_slice, batch_slice):
-        """The median latency of LS in microseconds, beside batch."""
-        start = time.monotonic_ns() + 3_000_000_000
-        timing = ("--seconds", SECONDS, "--start-at", start)
-        batch = self.start_bench(batch_slice, *BATCH, *timing)
-        ls = self.start_bench(ls_slice, *LS, *timing)
-        ls_report, batch_report = ls.report(), batch.report()
-        self.assertRightResults(ls_report)
-        self.assertRightResults(batch_report)
-        self.assertGreater(batch_report["launches"], 3)
-        latency = ls_report["latency_us"]
-        print(
-            f"{ls_slice or 'unmanaged'}: LS p50 {latency['p50']:.0f} p99 {latency['p99']:.0f} us, "
-            f"batch {batch_report['kernels_per_s']:.2f} kernels/s",
-            file=sys.stderr,
-        )
-        return latency["p50"]
+        """The programs, once a batch kernel of 10 s runs and a short one was launched behind it."""
+        ls, batch = self.shell_in(ls_slice), self.shell_in(batch_slice)
+        batch.do("launch", 0, *slice_shell.LONG)
+        instance.wait_until(lambda: batch.records(0), "the batch kernel to begin")
+        ls.do("launch", 0, *SHORT)
+        return ls, batch
+
+    def wait_for_short(self, ls):
+        instance.wait_until(lambda: len(ls.records(0)) == SHORT[0], "the short kernel to run")
+
+    def test_a_reserve_lets_the_short_kernel_begin_at_once(self):
+        ls, batch = self.both("ls", "batch")
+        self.wait_for_short(ls)
+        self.assertLess(len(batch.records(0)), slice_shell.LONG[0], "the batch kernel was too short for this test")
+        batch.finish(0)
+
+    def test_without_slices_it_waits_for_the_last_blocks(self):
+        ls, batch = self.both(None, None)
+        batch.finish(0)
+        self.wait_for_short(ls)
+        begun = sorted(record.start_ns for record in batch.records(0))
+        self.assertEqual(len(begun), slice_shell.LONG[0])
+        self.assertGreater(min(record.start_ns for record in ls.records(0)), begun[-AT_ONCE])
 
 
 if __name__ == "__main__":
