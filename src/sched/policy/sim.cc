@@ -9,7 +9,8 @@
 // long one gets little. `floor` bounds that: each job starts with that fraction of an equal share of the device, as far
 // as it can use it.
 //
-// Where jobs share each SM (PolicyInputs::sm), this is SiM's own unit: a job gets a number of workers on every SM. What
+// Where jobs share each SM (PolicyInputs::sm), a job gets a number of workers on every SM, which is SiM's own unit, or
+// in the daemon so many SMs by capacity, which are so many workers on every SM, or one more on some of them. What
 // fits is what the registers, warps, blocks, shared memory and barriers of an SM suffice for, so kernels that need
 // different things have more room together. If not even one worker of each fits, each is given one, as in the paper.
 // The hardware then starts them as room becomes free.
@@ -31,6 +32,7 @@ class Sim : public JobPolicy {
   Sim(const PolicyInputs& inputs, Time refine, double floor)
       : curves_(inputs.curves),
         sm_(inputs.sm),
+        sms_(inputs.sms),
         blocks_(inputs.blocks),
         refine_(refine > Time{0} ? refine : kNever),
         floor_(floor) {}
@@ -60,7 +62,7 @@ class Sim : public JobPolicy {
     /// Its remaining time divided by its curve's time for all it can fill. Without a curve: its remaining time with one
     /// CapSM.
     double scale;
-    BlockShape block;  ///< only where jobs share each SM
+    Footprint block;  ///< only where jobs share each SM
   };
   /// The order in which tenants are advanced: a heap with the longest remaining time at the front.
   struct Entry {
@@ -77,9 +79,9 @@ class Sim : public JobPolicy {
     shares_.clear();
     for (const std::uint32_t job : found_) shares_.push_back({job, CapSM{1}});
     if (found_.size() == view.capacity.count || found_.empty()) return;  // no SM is left to advance a job
-    Room room = sm_ ? Room(*sm_) : Room(view.capacity);
+    Room room = empty_room(view);
     if (!start(view, room, floor_)) {
-      room = Room(*sm_);  // a floor in whole SMs fits
+      room = empty_room(view);  // a floor in SMs fits
       if (!start(view, room, 0)) return;
     }
     for (std::size_t i = heap_.size() / 2; i-- > 0;) sink(i);
@@ -97,6 +99,11 @@ class Sim : public JobPolicy {
     }
     for (std::size_t i = 0; i < tenants_.size(); ++i) shares_[i].capsm = CapSM{tenants_[i].capsm};
   }
+  /// In a slice with a maximum the grants add up to that.
+  Room empty_room(const View& view) const {
+    if (!sm_ || view.capacity < sms_) return Room(view.capacity);
+    return sms_ > CapSM{} ? Room(*sm_, sms_) : Room(*sm_);
+  }
   /// Fills tenants_ and heap_, each tenant with `floor` of an equal share of what it could have alone, and with one at
   /// least. False if that does not fit.
   bool start(const View& view, Room& room, double floor) {
@@ -104,7 +111,8 @@ class Sim : public JobPolicy {
     heap_.clear();
     const auto count = static_cast<std::uint32_t>(found_.size());
     for (const std::uint32_t job : found_) {
-      const std::uint32_t whole = sm_ ? std::min(view.jobs[job].need, view.capacity).count : view.capacity.count;
+      const bool workers = sm_ && sms_ == CapSM{};
+      const std::uint32_t whole = workers ? std::min(view.jobs[job].need, view.capacity).count : view.capacity.count;
       const auto part = static_cast<std::uint32_t>(std::lround(floor * whole / count));
       add(view, job, std::clamp(part, 1u, std::max(1u, whole / count)));
     }
@@ -157,7 +165,7 @@ class Sim : public JobPolicy {
     const Job& job = view.jobs[index];
     Tenant tenant{index, 1, std::min(job.need, view.capacity).count, 0, {}, static_cast<double>(job.remaining.count()),
                   {}};
-    if (sm_) tenant.block = blocks_(job.kernel);
+    if (sm_) tenant.block = blocks_(job);
     if (curves_) tenant.curve = curves_(job.kernel);
     if (tenant.curve.empty()) {
       tenant.scale *= job.need.count;
@@ -190,6 +198,7 @@ class Sim : public JobPolicy {
 
   CurveSource curves_;
   std::optional<SmLimits> sm_;
+  CapSM sms_;
   BlockSource blocks_;
   Time refine_;
   double floor_;

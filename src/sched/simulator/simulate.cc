@@ -118,7 +118,9 @@ class Simulation {
       return std::span<const CurvePoint>(workload.applications[app].curve);
     };
     inputs.sm = workload_.sm;
-    inputs.blocks = [&workload = workload_](std::uint32_t app) { return workload.applications[app].block; };
+    inputs.blocks = [&workload = workload_](const Job& job) {
+      return footprint_of(workload.applications[job.kernel].block);
+    };
     for (const Application& app : workload_.applications) {
       inputs.slices.push_back(app.limits);
       inputs.slices.back().weight = app.weight;
