@@ -212,6 +212,27 @@ constexpr std::uint64_t kernel_hash(std::string_view module, std::string_view na
 
 inline constexpr std::uint32_t kMostSettledAheadMs = 1000;
 
+/// What a worker of a rewritten kernel takes of an SM, with one size of blocks.
+struct WorkerNeeds {
+  std::uint16_t threads;
+  std::uint16_t registers;  ///< of a thread
+  std::uint16_t per_sm;     ///< workers that one SM holds, as the driver says
+  std::uint16_t reserved;
+  std::uint32_t shared;  ///< bytes of shared memory, static and dynamic
+  bool operator==(const WorkerNeeds&) const = default;
+};
+static_assert(sizeof(WorkerNeeds) == 12);
+inline constexpr std::uint32_t kMostNeeds = 15;
+
+/// client -> daemon, one per device: what the workers of its outstanding launches take. It is kept up to date while its
+/// kernels share each SM (kByCapacity). Consistent if `version` is even and did not change.
+struct alignas(64) Needs {
+  std::uint32_t version;
+  std::uint32_t count;  ///< entries in use; 0: not known, as launches in original form are
+  WorkerNeeds kinds[kMostNeeds];
+};
+static_assert(sizeof(Needs) == 192);
+
 struct Stub {
   std::uint32_t magic;
   std::uint32_t version;
@@ -249,11 +270,13 @@ struct Stub {
 static_assert(sizeof(Stub) == 64 + 64 * kMaxDevices + 256 * kMaxDevices + 64 * kMaxDevices + 2 * 4 * kMaxDevices);
 
 /// The client's own area: [kClientWordsOffset, kRecordsOffset). It begins with the heads of streams: a Head for each
-/// place (kStreamPlaces) of each device.
+/// place (kStreamPlaces) of each device. The Needs of each device follow.
 inline constexpr std::size_t kClientWordsOffset = 8192;
 static_assert(sizeof(Stub) <= kClientWordsOffset);
 inline constexpr std::size_t kRecordsOffset = 16384;  ///< where Record[kRecords] begins
-static_assert(kClientWordsOffset + std::size_t{kMaxDevices} * kStreamPlaces * sizeof(Head) <= kRecordsOffset);
+inline constexpr std::size_t kNeedsOffset =
+    kClientWordsOffset + std::size_t{kMaxDevices} * kStreamPlaces * sizeof(Head);
+static_assert(kNeedsOffset + kMaxDevices * sizeof(Needs) <= kRecordsOffset);
 inline constexpr std::uint32_t kRecords = 256;
 /// Size of the memfd: whole pages.
 inline constexpr std::size_t kStubBytes = kRecordsOffset + kRecords * sizeof(Record);

@@ -31,6 +31,8 @@ TEST(StubMap, BothSidesSeeTheSameWords) {
   client->client_words()[kRecordsOffset - kClientWordsOffset - 1] = std::byte{7};
   store(record_at(*client->get(), kRecords - 1).kernel, std::uint64_t{42});
   EXPECT_EQ(load(record_at(*made->map.get(), 2 * kRecords - 1).kernel), 42u);
+  store(needs_at(*client->get(), 1).kinds[kMostNeeds - 1].shared, 4096u);
+  EXPECT_EQ(load(needs_at(*made->map.get(), 1).kinds[kMostNeeds - 1].shared), 4096u);
 }
 
 TEST(StubMap, NamesAKernelByModuleAndName) {

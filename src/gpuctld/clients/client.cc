@@ -94,6 +94,8 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now
     }
     changed |= wanted != slot.demand;
     slot.demand = wanted;
+    const bool tells = slot.sm && !silent && slot.inherited == 0;
+    changed |= tells ? slot.needs.read(ipc::needs_at(*stub_.get(), i), *slot.sm) : slot.needs.forget();
     const std::uint64_t launches = ipc::load(usage.launches);
     slot.rate.saw(launches, now_ns);
     if (std::exchange(slot.launches, launches) != launches || (slot.busy() && !silent)) slot.work_ns = now_ns;
@@ -122,6 +124,7 @@ void Client::fault(std::size_t index) {
   slot.faulted_demand = ipc::load(stub_->usage[index].demand);
   slot.demand = slot.holding = slot.outstanding = 0;
   slot.latest = slot.disobeying = false;
+  slot.needs.forget();
   slot.held.rest();
 }
 

@@ -47,7 +47,7 @@ class Client {
   using Slot = ClientSlot;
 
   /// Reads what the client reports about its devices, and whether it lives. About device d nothing above `sms[d]` is
-  /// believed. True if a demand changed.
+  /// believed. True if a demand changed, or what its workers take of an SM.
   bool read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now_ns);
 
   /// The driver broke the client's context there. The client counts as idle until its demand changes.

@@ -13,6 +13,7 @@
 #include "gpuctld/clients/in_force.h"
 #include "gpuctld/clients/launch_rate.h"
 #include "gpuctld/clients/leaving_times.h"
+#include "gpuctld/clients/told_needs.h"
 #include "ipc/stub.h"
 
 namespace gpuctl::daemon {
@@ -67,6 +68,7 @@ struct ReportedUsage {
   std::uint32_t holding = 0;  ///< CapSM
   std::uint32_t outstanding = 0;
   std::uint64_t launches = 0;
+  ToldNeeds needs;                   ///< known only where kernels share each SM
   LaunchRate rate;                   ///< of `launches`
   bool often = false;                ///< launches_often() (grants/time_slices.h), as last found
   std::uint64_t work_ns = 0;         ///< when it was last seen to have something to run or to have launched something
@@ -110,11 +112,13 @@ struct PlaceInQueue {
 };
 
 struct ClientSlot : ReportedUsage, WrittenGrant, PlaceInQueue {
-  int device = -1;             ///< the daemon's index, -1: not managed
-  std::uint32_t mps_sms = 0;   ///< to so many SMs MPS keeps the program until it ends; 0: it does not
-  std::uint32_t decided = 0;   ///< CapSM
-  bool latest = false;         ///< it had demand when any client of the device last had
-  std::uint64_t watched = 0;   ///< number of the program on this device in sched::Fairness; 0: none yet
+  int device = -1;            ///< the daemon's index, -1: not managed
+  std::uint32_t mps_sms = 0;  ///< to so many SMs MPS keeps the program until it ends; 0: it does not
+  std::uint32_t decided = 0;  ///< CapSM
+  bool latest = false;        ///< it had demand when any client of the device last had
+  std::uint64_t watched = 0;  ///< number of the program on this device in sched::Fairness; 0: none yet
+  /// Of the device, if kernels share each SM there and what an SM has is known.
+  std::optional<sched::SmLimits> sm;
   std::uint64_t promised = 0;  ///< bytes of memory it was last granted, or reported to hold; 0: nothing limits it
 
   /// The most SMs that it can use of a device of so many.

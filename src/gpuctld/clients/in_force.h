@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "sched/allocator.h"
+#include "sched/residency/sm_limits.h"
 
 namespace gpuctl::daemon {
 
@@ -36,6 +38,8 @@ struct DeviceConditions {
   bool storms = false;
   bool always = false;
   bool by_parts = false;  ///< beside kept reserves alone, kernels may keep their original form
+  /// If set, kernels of different clients share each SM, and this is what an SM has.
+  std::optional<sched::SmLimits> sm = {};
 };
 
 /// One entry for each of `clients`: the first reason in the order above, except that storms come before all.

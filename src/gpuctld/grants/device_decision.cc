@@ -102,6 +102,54 @@ void count_rest(std::span<const sched::NodeInput> nodes, DeviceDecision& decisio
   }
 }
 
+/// The part of what a client has that is a reserve kept free: it counts as everything an SM has (sched::Footprint), so
+/// the slice's next kernel finds room whatever it needs. `left`, by node: what no client before this one had of each.
+CapSM kept_for(const DeviceInputs& inputs, std::size_t index, CapSM own, std::vector<CapSM>& left) {
+  std::size_t with_reserve = 0;
+  each_below_root(inputs.nodes, inputs.clients[index].node, [&](std::size_t n) {
+    if (with_reserve == 0 || left[n] > left[with_reserve]) with_reserve = n;
+  });
+  if (with_reserve == 0) return {};
+  const CapSM kept = std::min(own, left[with_reserve]);
+  left[with_reserve] -= kept;
+  return kept;
+}
+
+/// Where kernels share each SM, clients can have more together than the device (beside.h). Follows count_rest(): what
+/// is at rest stays what it is.
+void grow_beside(const DeviceInputs& inputs, DeviceDecision& decision) {
+  std::vector<CapSM>& left = decision.reserves_left;
+  left.clear();
+  for (const sched::NodeInput& node : inputs.nodes) left.push_back(node.keeps_reserve() ? node.reserve : CapSM{});
+  decision.at_rest.clear();
+  for (const NodeRest& node : decision.nodes) decision.at_rest.push_back(CapSM{node.at_rest});
+  decision.neighbours.clear();
+  for (std::size_t i = 0; i < inputs.clients.size(); ++i) {
+    const ClientState& client = inputs.clients[i];
+    const auto [grant, own] = decision.division.clients[i];
+    const CapSM useful = std::min({decision.asked[i].demand, decision.asked[i].most, inputs.where.capacity});
+    const bool may = !decision.clients[i].free && !client.settled && grant == own;
+    sched::Footprint& footprint = decision.clients[i].footprint;
+    footprint = {client.footprint.blocks, kept_for(inputs, i, own, left)};
+    decision.neighbours.push_back({.node = client.node,
+                                   .own = own,
+                                   .most = may ? std::max(own, useful) : own,
+                                   .gives = may,
+                                   .footprint = footprint});
+  }
+  decision.beside.run(inputs.nodes, decision.at_rest, *decision.sm, inputs.where.capacity, decision.neighbours);
+  for (std::size_t i = 0; i < inputs.clients.size(); ++i) {
+    sched::ClientDecision& client = decision.division.clients[i];
+    const CapSM now = decision.neighbours[i].own;
+    const CapSM more = excess(now, client.own), less = excess(client.own, now);
+    client.grant = client.grant + more - less;
+    client.own = now;
+    for (auto n = static_cast<std::int32_t>(inputs.clients[i].node); n >= 0;
+         n = inputs.nodes[static_cast<std::size_t>(n)].parent)
+      decision.division.nodes[static_cast<std::size_t>(n)].headroom += more;
+  }
+}
+
 }  // namespace
 
 std::vector<Standing> standings_of(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
@@ -138,6 +186,7 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
   for (std::size_t i = 0; i < count; ++i) {
     const ClientState& client = inputs.clients[i];
     ClientOutcome& outcome = decision.clients[i];
+    outcome.footprint = {};
     outcome.free = is_free(inputs.standings[i]);
     outcome.latest = any_demand ? client.demand > 0 : client.latest;
     decision.asked[i] = {client.node, demand_that_counts(inputs, i, all_free, outcome.free, decision.reserves_left),
@@ -147,6 +196,10 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
   scratch.decide(nodes, decision.asked, inputs.where.capacity, inputs.turn, decision.division);
   if (inputs.where.time_sliced) give_all(inputs, decision);
   count_rest(inputs.nodes, decision);
+  decision.sm.reset();
+  if (!inputs.where.time_sliced && !inputs.where.storms) decision.sm = inputs.where.sm;
+  const auto is_known = [](const ClientState& client) { return !client.footprint.blocks.empty(); };
+  if (!all_free && decision.sm && std::ranges::any_of(inputs.clients, is_known)) grow_beside(inputs, decision);
   decision.starving = false;
   for (std::size_t i = 0; i < count; ++i) {
     const ClientState& client = inputs.clients[i];

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "gpuctld/clients/in_force.h"
 #include "ipc/stub.h"
 #include "sched/allocator.h"
+#include "sched/residency/beside.h"
 
 namespace gpuctl::daemon {
 
@@ -31,6 +33,8 @@ struct ClientState {
   std::uint32_t admitted = ipc::kUnlimited;  ///< the most CapSM that its policy for jobs lets it have
   bool under_policy = false;                 ///< it takes turns under a policy for jobs
   bool latest = false;                       ///< it had demand when any client of the device last had
+  bool settled = false;                      ///< Settled::grant: it has no use for more than its part
+  sched::Footprint footprint;                ///< of its kernels, where kernels share each SM
 };
 
 struct DeviceInputs {
@@ -49,6 +53,7 @@ struct ClientOutcome {
   bool latest = false;        ///< ClientState::latest from now on
   /// The client may use the whole device beside all others. Then its grant is what others keep clear of.
   bool free = false;
+  sched::Footprint footprint;  ///< ClientState::footprint, with what is kept for it
 };
 
 /// A node of the tree, for handovers.
@@ -63,9 +68,13 @@ struct DeviceDecision {
   std::vector<sched::ClientInput> asked;  ///< what was divided, by client
   std::vector<ClientOutcome> clients;
   std::vector<NodeRest> nodes;
+  std::optional<sched::SmLimits> sm;            ///< DeviceConditions::sm
   std::vector<sched::CapSM> reserves_left;      ///< scratch: by node, what no client's demand counted of its reserve
   std::vector<sched::NodeInput> divided_nodes;  ///< scratch
-  bool starving = false;                        ///< a client with demand has no SMs
+  sched::GrowBeside beside;                     ///< scratch, as are the next two
+  std::vector<sched::Neighbour> neighbours;
+  std::vector<sched::CapSM> at_rest;
+  bool starving = false;  ///< a client with demand has no SMs
 
   const NodeRest& node_of(std::size_t client) const { return nodes[asked[client].node]; }
 };

@@ -73,9 +73,15 @@ void DeviceGrants::decide(sched::Allocator& allocator, std::span<const sched::No
   clients_.clear();
   for (const Member& member : members_) {
     const Client::Slot& s = slot(member);
-    clients_.push_back({member.client->node, s.admitted_demand(), s.admitted, s.queue != nullptr, s.latest});
+    clients_.push_back({.node = member.client->node,
+                        .demand = s.admitted_demand(),
+                        .admitted = s.admitted,
+                        .under_policy = s.queue != nullptr,
+                        .latest = s.latest,
+                        .footprint = s.needs.footprint()});
   }
   if (settled_.size() != clients_.size()) settled_ = settled_grants({nodes, clients_, standings_, where_}, allocator);
+  for (std::size_t i = 0; i < clients_.size(); ++i) clients_[i].settled = settled_[i].grant;
   daemon::decide({nodes, clients_, standings_, where_, turn}, allocator, decision_);
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Client::Slot& s = slot(members_[i]);

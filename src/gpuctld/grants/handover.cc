@@ -2,9 +2,13 @@
 
 #include <algorithm>
 
+#include "sched/residency/room.h"
+
 namespace gpuctl::daemon {
 
 namespace {
+
+using sched::CapSM;
 
 /// `a` less `b`, at least 0.
 std::uint32_t excess(std::uint32_t a, std::uint32_t b) {
@@ -18,7 +22,7 @@ bool Handover::step(const DeviceDecision& decision, std::span<const GrantState> 
   at_rest_.clear();
   for (const NodeRest& node : decision.nodes) at_rest_.push_back(node.inhabited ? 0 : node.at_rest);
   most_.resize(clients.size());
-  std::uint32_t used = 0;
+  sched::Room room = decision.sm ? sched::Room(*decision.sm, CapSM{sms}) : sched::Room(CapSM{sms});
   for (std::size_t i = 0; i < clients.size(); ++i) {
     const GrantState& client = clients[i];
     const std::uint32_t decided = decision.clients[i].capsm;
@@ -27,15 +31,15 @@ bool Handover::step(const DeviceDecision& decision, std::span<const GrantState> 
     const std::uint32_t at_rest = decision.node_of(i).at_rest;
     std::uint32_t& there = at_rest_[decision.asked[i].node];
     there = std::max(there, std::min(most_[i], at_rest));
-    used += excess(most_[i], at_rest);
+    room.take(decision.clients[i].footprint, CapSM{excess(most_[i], at_rest)});
   }
-  for (const std::uint32_t there : at_rest_) used += there;
+  for (const std::uint32_t there : at_rest_) room.take({}, CapSM{there});
 
-  std::uint32_t unused = excess(sms, used);
-  const auto grow = [&unused](std::uint32_t from, std::uint32_t to) {
-    const std::uint32_t more = std::min(excess(to, from), unused);
-    unused -= more;
-    return from + more;
+  /// `counted`: how much of `from` the room holds; the rest of it is at rest.
+  const auto grow = [&room](const sched::Footprint& footprint, std::uint32_t counted, std::uint32_t from,
+                            std::uint32_t to) {
+    if (to <= from) return from;
+    return from - counted + room.grow(footprint, CapSM{counted}, CapSM{counted + to - from}).count;
   };
   bool waiting = false;
   for (const bool reserved : {true, false}) {
@@ -44,8 +48,9 @@ bool Handover::step(const DeviceDecision& decision, std::span<const GrantState> 
       if (node.reserved != reserved) continue;
       const std::uint32_t decided = decision.clients[i].capsm;
       std::uint32_t& there = at_rest_[decision.asked[i].node];
-      there = grow(there, node.at_rest);
-      next[i].capsm = grow(std::min(std::max(most_[i], there), decided), decided);
+      there = grow({}, there, there, node.at_rest);
+      const std::uint32_t has = std::min(std::max(most_[i], there), decided);
+      next[i].capsm = grow(decision.clients[i].footprint, excess(most_[i], node.at_rest), has, decided);
       waiting |= next[i].capsm != decided;
     }
   }

@@ -17,6 +17,7 @@ struct Gpu {
   bool software = false;
   std::uint32_t sms = 0;
   std::uint64_t memory_bytes = 0;
+  std::string compute_capability;  ///< "9.0"; empty: not known
 };
 
 /// libcuda.so.1 of the software GPU: beside the running program in a build tree, else the installed one.

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,6 +67,7 @@ class JobQueue {
 
  private:
   std::unique_ptr<sched::JobPolicy> make_policy() const;
+  sched::Footprint footprint_of(sched::JobId job) const;
   struct New {
     JobSeat seat;
     std::optional<ipc::Head> head;
@@ -88,6 +90,7 @@ class JobQueue {
   std::string policy_;
   bool by_stream_;  ///< sched::schedules_streams(policy_)
   std::uint32_t sms_;
+  std::optional<sched::SmLimits> sm_;  ///< Client::Slot::sm of the members
   KernelKnowledge& knowledge_;
   sched::Scheduler scheduler_;
   std::uint64_t& next_id_;

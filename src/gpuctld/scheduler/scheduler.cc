@@ -175,12 +175,27 @@ void Scheduler::gather_members() {
     add_time_slices(device, members[device]);
     const bool time_sliced = conditions_.time_sliced && !devices_[device].software;
     add_worker_time(time_sliced, members[device]);
-    if (conditions_.by_capacity && !time_sliced)
-      for (DeviceGrants::Member& member : members[device]) member.terms.shared_sms = devices_[device].sms;
+    const bool by_capacity = conditions_.by_capacity && !time_sliced;
+    for (DeviceGrants::Member& member : members[device])
+      member.terms.shared_sms = by_capacity ? devices_[device].sms : 0;
+    const std::optional<sched::SmLimits> sm = limits_of_sm(device, by_capacity, members[device]);
+    for (const DeviceGrants::Member& member : members[device]) member.client->slots()[member.slot].sm = sm;
     grants_[device].renew(std::move(members[device]), {.time_sliced = time_sliced,
                                                        .always = conditions_.always_preemptible,
-                                                       .by_parts = conditions_.reserve_by_parts});
+                                                       .by_parts = conditions_.reserve_by_parts,
+                                                       .sm = sm});
   }
+}
+
+/// What an SM has, where clients may have more together than the device. A program that MPS keeps to a part of the SMs
+/// spreads over that part alone, so then they add up to the device as always.
+std::optional<sched::SmLimits> Scheduler::limits_of_sm(std::size_t device, bool by_capacity,
+                                                       std::span<const DeviceGrants::Member> members) const {
+  const auto kept = [](const DeviceGrants::Member& member) { return member.client->slots()[member.slot].mps_sms != 0; };
+  if (!by_capacity || devices_[device].sms > kMaxSms || std::ranges::any_of(members, kept)) return std::nullopt;
+  std::optional<sched::SmLimits> sm = sched::sm_limits(devices_[device].compute_capability);
+  if (sm && devices_[device].software) sm->registers = UINT32_MAX;  // its SMs do not run out of registers
+  return sm;
 }
 
 void Scheduler::add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members) const {

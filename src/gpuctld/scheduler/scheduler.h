@@ -167,6 +167,8 @@ class Scheduler {
   /// Clients, the tree or what holds on a device changed: gathers everything anew, decides and writes.
   void decide_anew(std::uint64_t now_ns);
   void gather_members();
+  std::optional<sched::SmLimits> limits_of_sm(std::size_t device, bool by_capacity,
+                                              std::span<const DeviceGrants::Member> members) const;
   void add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members) const;
   void add_worker_time(bool time_sliced, std::vector<DeviceGrants::Member>& members) const;
   void rebuild_queues(std::uint64_t now_ns);

@@ -50,6 +50,7 @@ void LaunchBook::add(Stream& stream, std::unique_ptr<Launch> owned) {
     stream.held = false;
   }
   stream.queued += owned->graph.counts;
+  needs_.add(owned->needs);
   stream.outstanding.push_back(std::move(owned));
   ++outstanding_;
 }
@@ -77,6 +78,7 @@ void LaunchBook::take_oldest(Stream& stream, std::uint64_t now_ns) {
   std::unique_ptr<Launch> launch = std::move(stream.outstanding.front());
   stream.outstanding.pop_front();
   stream.queued -= launch->graph.counts;
+  needs_.remove(launch->needs);
   --outstanding_;
   if (launch->failed) {
     slots_.give_back(launch->slot, false);

@@ -17,6 +17,7 @@
 #include "libgpuslice/book/outstanding.h"
 #include "libgpuslice/book/slots.h"
 #include "libgpuslice/driver/stream_key.h"
+#include "libgpuslice/kernels/outstanding_needs.h"
 
 namespace gpuslice {
 
@@ -56,6 +57,8 @@ class LaunchBook {
   const std::vector<Stream*>& active() const { return active_; }
   /// May be read without the mutex.
   std::uint32_t outstanding() const { return outstanding_; }
+  /// What the workers of outstanding launches take of an SM.
+  const OutstandingNeeds& needs() const { return needs_; }
   /// Whether complete launches have workers that may not have left yet.
   bool any_leaving() const { return !leaving_.empty(); }
   /// The launch with the lowest number; null: none is outstanding.
@@ -99,6 +102,7 @@ class LaunchBook {
   std::vector<std::unique_ptr<Stream>> orphans_;  ///< streams that the program destroyed with launches outstanding
   std::vector<std::unique_ptr<Launch>> leaving_;  ///< complete, but some workers may not have left yet
   std::vector<Stream*> active_;
+  OutstandingNeeds needs_;
   std::atomic<std::uint32_t> outstanding_ = 0;
   std::uint64_t launches_ = 0;  ///< persistent launches so far
   std::uint64_t graph_launches_ = 0;

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "ipc/stub.h"
 #include "libgpuslice/book/sent_workers.h"
 #include "libgpuslice/book/top_up_tries.h"
 #include "libgpuslice/book/work_time.h"
@@ -68,8 +69,9 @@ struct Launch {
   /// The packed parameter block, LaunchArgs included; the agent uses it to launch more workers.
   std::vector<std::byte> params;
   gpuctl::ptx::LaunchArgs args{};
-  std::uint32_t per_sm = 1;  ///< workers that one SM holds: one CapSM
-  std::uint32_t chunk = 1;   ///< most block-tasks per claim
+  std::uint32_t per_sm = 1;          ///< workers that one SM holds: one CapSM
+  gpuctl::ipc::WorkerNeeds needs{};  ///< the same while it is in the book
+  std::uint32_t chunk = 1;           ///< most block-tasks per claim
   std::uint32_t slot = 0;
   std::uint32_t launched = 0;       ///< workers of all grids so far
   std::uint64_t number = 0;         ///< number of this launch in the context, from 1

@@ -53,15 +53,13 @@ Instance* Context::make_instance(KernelInfo& kernel) {
     driver().cuFuncLoad(instance.persistent);
     resume_launches();
   }
-  int registers = 0;
-  driver().cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, instance.persistent);
-  kernel.registers = registers;
+  driver().cuFuncGetAttribute(&instance.registers, CU_FUNC_ATTRIBUTE_NUM_REGS, instance.persistent);
+  kernel.registers = instance.registers;
   driver().cuFuncGetAttribute(&instance.max_threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, instance.persistent);
-  int fixed_shared = 0;
   driver().cuDeviceGetAttribute(&instance.most_dynamic_shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
                                 state_.view.device_index());
-  driver().cuFuncGetAttribute(&fixed_shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, instance.persistent);
-  instance.most_dynamic_shared -= fixed_shared;
+  driver().cuFuncGetAttribute(&instance.fixed_shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, instance.persistent);
+  instance.most_dynamic_shared -= instance.fixed_shared;
   // The dynamic shared memory that every kernel may have unless its program sets another limit.
   if (kernel.words_behind)
     apply_attribute(instance, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kUsualDynamicShared);

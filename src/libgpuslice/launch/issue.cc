@@ -1,5 +1,7 @@
 #include "libgpuslice/launch/issue.h"
 
+#include <algorithm>
+
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/memory/allocations.h"
 
@@ -28,6 +30,16 @@ Fit fit_of(Instance& instance, const LaunchConfig& config) {
   instance.occupancy[instance.occupancy_next++ % instance.occupancy.size()] = {threads, shared, per_sm};
   instance.kernel->per_sm = per_sm;
   return {instance.persistent, per_sm};
+}
+
+gpuctl::ipc::WorkerNeeds needs_of(const Launch& launch) {
+  const auto narrow = [](std::uint32_t number) { return static_cast<std::uint16_t>(std::min(number, 0xffffu)); };
+  const Instance& instance = *launch.instance;
+  return {.threads = narrow(launch.config.threads()),
+          .registers = narrow(static_cast<std::uint32_t>(instance.registers)),
+          .per_sm = narrow(launch.per_sm),
+          .shared = dynamic_shared(*instance.kernel, launch.config.shared) +
+                    static_cast<std::uint32_t>(instance.fixed_shared)};
 }
 
 std::uint64_t input_bytes(const GrantView& view, std::span<const std::byte> params) {

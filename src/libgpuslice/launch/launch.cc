@@ -95,15 +95,18 @@ void Context::add_to_book(Stream& stream, std::unique_ptr<Launch> owned, std::ui
   Launch& launch = *owned;
   launch.slot = slot;
   launch.issued_ns = monotonic_ns();
+  launch.needs = needs_of(launch);
   const bool first = stream.outstanding.empty();
   if (first) state_.limits.choose(stream);
+  const std::uint32_t gained = state_.book.needs().gained();
   state_.book.add(stream, std::move(owned));
   if (first && view().streams_are_jobs()) state_.hold_streams(launch.issued_ns);
   plan(launch, stream);
   if (first) {
     state_.limits.divide();
-    state_.usage.publish();
   }
+  // A kernel that takes more of an SM than those before it must not begin before the daemon knows of it.
+  if (first || (view().by_capacity() && state_.book.needs().gained() != gained)) state_.usage.publish();
   if (state_.book.outstanding() == 1 && view().jobs() != ipc::kNoJobs) state_.agent.note_work_begins();
   const std::uint32_t allowed = gpuctl::range_size(launch.args.range);
   const bool all_sms = allowed == view().sms() && !launch.guarded();

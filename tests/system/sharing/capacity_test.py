@@ -57,6 +57,41 @@ class Capacity(instance.SystemTest):
         for program in (a, b):
             self.assertRightResults(program.stop())
 
+    def test_kernels_that_need_different_things_have_more_than_the_gpu_together(self):
+        """An SM has 64 warps: four blocks of one warp, held up by shared memory, leave room for seven of eight."""
+        self.start_daemon(config=instance.BY_CAPACITY)
+        for name in "ab":
+            self.gpuctl("create-slice", name)
+        threads = self.start_bench("a", *LONG)
+        threads.wait_started()
+        self.wait_blocks([(threads, PER_SM)])
+        memory = self.start_in("b", instance.DRIVER_PROGRAMS / "scaling", "scales", 640)
+        self.wait_blocks([(memory, 4), (threads, 7)])
+        self.assertIn(f"shares each of {instance.SMS} SMs", self.gpuctl("explain", threads.pid).stdout)
+        self.gpuctl("set", "a", "max=3")  # this holds beside others too
+        self.wait_blocks([(memory, 4), (threads, 3)])
+        # A reserve that is kept is kept whatever its slice's kernel takes now.
+        self.gpuctl("set", "a", "max=none")
+        self.gpuctl("set", "b", "reserve=4", "reserve_mode=strict")
+        self.wait_blocks([(memory, 4), (threads, 4)])
+        self.assertAllRight(memory, "scaling")
+        self.assertRightResults(threads.stop())
+
+    def test_under_sim_they_have_so_too(self):
+        self.start_daemon(config=instance.BY_CAPACITY)
+        self.gpuctl("set", "/", "policy=sim")
+        threads = self.start_bench("/", *LONG)
+        memory = self.start_in("/", instance.DRIVER_PROGRAMS / "scaling", "scales", 640)
+
+        def more_than_the_gpu():
+            granted = [usage["granted"] for client in self.clients("/") for usage in client["usage"]]
+            return sum(granted) > instance.SMS and max(granted) <= instance.SMS
+
+        instance.wait_until(more_than_the_gpu, "both to have more than the GPU together")
+        threads.wait_started()
+        self.assertAllRight(memory, "scaling")
+        self.assertRightResults(threads.stop())
+
     def test_a_grant_may_be_one_worker_more_on_some_sms(self):
         """An SM holds five: three of eight SMs are fifteen workers, two on all SMs but one. What one program has less
         on an SM the other one has more."""
