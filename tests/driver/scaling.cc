@@ -1,9 +1,10 @@
-// A kernel that scales with the SMs it has, or one that does not: scaling KIND [BLOCKS], where KIND is
+// A kernel that scales with the SMs it has, or one that does not: scaling KIND [BLOCKS [KIB]], where KIND is
 //   paced    block i is done i ms after the first block began, however many run at once: as a kernel that memory holds
 //   up scales   each block takes 10 ms
-// Blocks sleep, so that neither depends on what else the processor has to do. One launch after the other until SIGTERM,
-// each with every word of its result checked. Writes "started" to stderr after the first; the last line is "scaling: R
-// results, M wrong"; exit status 0, or 3 when one was wrong.
+// A block has KIB KiB of shared memory: 47 if not said, so that four blocks fit on an SM. Blocks sleep, so that neither
+// depends on what else the processor has to do. One launch after the other until SIGTERM, each with every word of its
+// result checked. Writes "started" to stderr after the first; the last line is "scaling: R results, M wrong"; exit
+// status 0, or 3 when one was wrong.
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -14,7 +15,7 @@
 
 namespace {
 
-constexpr unsigned kShared = 47 * 1024;  ///< so that four blocks fit on an SM
+constexpr int kSharedKib = 47;
 constexpr char kPtx[] = R"(.version 6.4
 .target sm_75
 .address_size 64
@@ -72,16 +73,19 @@ volatile std::sig_atomic_t over = 0;
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string kind = argc == 2 || argc == 3 ? argv[1] : "";
-  const int wanted = argc == 3 ? std::atoi(argv[2]) : kind == "paced" ? 40 : 160;
-  if ((kind != "paced" && kind != "scales") || wanted < 1) {
-    std::fprintf(stderr, "scaling paced|scales [BLOCKS]\n");
+  const std::string kind = argc >= 2 && argc <= 4 ? argv[1] : "";
+  const int shared_kib = argc == 4 ? std::atoi(argv[3]) : kSharedKib;
+  const int wanted = argc >= 3 ? std::atoi(argv[2]) : kind == "paced" ? 40 : 160;
+  if ((kind != "paced" && kind != "scales") || wanted < 1 || shared_kib < 0) {
+    std::fprintf(stderr, "scaling paced|scales [BLOCKS [KIB]]\n");
     return 2;
   }
   std::signal(SIGTERM, [](int) { over = 1; });
   DRIVER_CHECK(cuInit(0));
   use_first_gpu();
   CUfunction kernel = load_kernel(kPtx, kind.c_str());
+  const int shared = shared_kib * 1024;
+  DRIVER_CHECK(cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared));
   const auto blocks = static_cast<unsigned>(wanted);
   std::vector<unsigned> words(blocks);
   CUdeviceptr out = 0, start = 0;
@@ -94,7 +98,8 @@ int main(int argc, char** argv) {
     void* parameters[] = {&out, &start};
     DRIVER_CHECK(cuMemsetD32Async(out, 0, blocks, stream));
     DRIVER_CHECK(cuMemsetD32Async(start, 0, 2, stream));
-    DRIVER_CHECK(cuLaunchKernel(kernel, blocks, 1, 1, 1, 1, 1, kShared, stream, parameters, nullptr));
+    DRIVER_CHECK(
+        cuLaunchKernel(kernel, blocks, 1, 1, 1, 1, 1, static_cast<unsigned>(shared), stream, parameters, nullptr));
     DRIVER_CHECK(cuMemcpyDtoHAsync(words.data(), out, blocks * sizeof(unsigned), stream));
     DRIVER_CHECK(cuStreamSynchronize(stream));
     bool right = true;

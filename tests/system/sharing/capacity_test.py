@@ -77,6 +77,20 @@ class Capacity(instance.SystemTest):
         self.assertAllRight(memory, "scaling")
         self.assertRightResults(threads.stop())
 
+    def test_a_kernel_finds_room_on_the_sms(self):
+        """Half of the GPU is two of four blocks of 47 KiB on each SM, and one block of 150 KiB on half of the SMs. These
+        do not fit beside each other anywhere. So the first has one block less on each SM."""
+        self.start_daemon(config=instance.BY_CAPACITY)
+        for name in "ab":
+            self.gpuctl("create-slice", name)
+        small = self.start_in("a", instance.DRIVER_PROGRAMS / "scaling", "scales", 1600)
+        self.wait_blocks([(small, 4)])
+        large = self.start_in("b", instance.DRIVER_PROGRAMS / "scaling", "scales", 640, 150)
+        self.wait_blocks([(small, 1), (large, 1)])
+        large.wait_started()
+        for program in (small, large):
+            self.assertAllRight(program, "scaling")
+
     def test_under_sim_they_have_so_too(self):
         self.start_daemon(config=instance.BY_CAPACITY)
         self.gpuctl("set", "/", "policy=sim")
