@@ -105,6 +105,7 @@ void Agent::report_at_exit() {
     if (context_.view.jobs() == ipc::kNoJobs) return;
     Opaque::Look look;
     if (context_.opaque_work.busy()) context_.opaque.demand(&look);
+    context_.subgrids.collect(look.timed);
     for (const TimedLaunch& launch : look.timed) record(context_.view, launch);
     Client::get().report_last_kernels();
   } catch (const std::exception& error) {
@@ -211,6 +212,7 @@ void Agent::look_at_opaque() {
   Opaque::Look look;
   const std::uint32_t demand = context_.opaque.demand(&look);
   work.end_look(demand);
+  context_.subgrids.collect(look.timed);
   for (const TimedLaunch& launch : look.timed) record(context_.view, launch);
   std::lock_guard lock(context_.book.mutex());
   if (work.note(demand, look)) context_.usage.publish();

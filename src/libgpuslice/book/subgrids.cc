@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "libgpuslice/driver/driver.h"
+#include "libgpuslice/process/clock.h"
 
 namespace gpuslice {
 
@@ -51,6 +52,13 @@ void SubgridQueue::launched(CUstream stream, const Subgrid& subgrid) {
   mine.stream = stream;
   mine.follows = !mine.first && next_ > 1 && before.stream == stream && !look(before);
   mine.over = !mine.ended || driver().cuEventRecord(mine.ended, stream) != CUDA_SUCCESS;
+  if (!series_.empty() && series_.back().open) {
+    Series& series = series_.back();
+    series.useful &= series.last == 0 || series.confined == subgrid.confined;
+    series.confined = subgrid.confined;
+    series.waves += subgrid.waves;
+    series.last = next_;
+  }
   ++next_;
 }
 
@@ -68,9 +76,56 @@ double SubgridQueue::gpu_ns(std::size_t number) {
 std::optional<SubgridQueue::Ended> SubgridQueue::take_ended() {
   const std::lock_guard lock(mutex_);
   if (oldest_ == next_ || !look(place(oldest_))) return std::nullopt;
-  const Place& ended = place(oldest_);
-  const double ns = gpu_ns(oldest_++);
-  return Ended{ended.subgrid.number, ns / ended.subgrid.waves};
+  const Subgrid& subgrid = place(oldest_).subgrid;
+  return Ended{subgrid.number, retire() / subgrid.waves};
+}
+
+/// Takes the oldest one out, which is complete. Returns the time it took; 0: not known.
+double SubgridQueue::retire() {
+  const std::size_t number = oldest_++;
+  const double ns = gpu_ns(number);
+  if (series_.empty()) return ns;
+  Series& series = series_.front();
+  if (ns > 0) {
+    series.known_ns += ns;
+    series.known_waves += place(number).subgrid.waves;
+  }
+  if (!series.open && number == series.last) finish_series();
+  return ns;
+}
+
+/// The oldest series is over.
+void SubgridQueue::finish_series() {
+  const Series& series = series_.front();
+  if (series.useful && series.known_waves > 0 && 2 * series.known_waves >= series.waves)
+    timed_.push_back({.job = series.job,
+                      .sms = series.confined,
+                      .gpu_ns = static_cast<std::uint64_t>(series.known_ns / series.known_waves * series.waves),
+                      .done_ns = monotonic_ns()});
+  series_.pop_front();
+}
+
+void SubgridQueue::begin_series(const OpaqueJob& job) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(series_, [](const Series& series) { return series.open; });  // of a thread that did not get to its end
+  while (oldest_ != next_ && look(place(oldest_)) && !series_.empty()) retire();
+  series_.push_back({.job = job});
+}
+
+void SubgridQueue::end_series(bool whole) {
+  const std::lock_guard lock(mutex_);
+  Series& series = series_.back();
+  series.open = false;
+  series.useful &= whole;
+  if (series.last < oldest_) finish_series();
+}
+
+void SubgridQueue::collect(std::vector<TimedLaunch>& out) {
+  const std::lock_guard lock(mutex_);
+  // The thread that launches looks itself at those of a series that is open.
+  while (!series_.empty() && !series_.front().open && look(place(oldest_))) retire();
+  out.insert(out.end(), timed_.begin(), timed_.end());
+  timed_.clear();
 }
 
 bool SubgridQueue::has_room(double target_ns) {
@@ -107,6 +162,11 @@ std::shared_ptr<SubgridQueue> Subgrids::queue_of(CUstream stream) {
 void Subgrids::stream_destroyed(CUstream stream) {
   const std::lock_guard lock(mutex_);
   queues_.erase({stream, 0});
+}
+
+void Subgrids::collect(std::vector<TimedLaunch>& out) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, queue] : queues_) queue->collect(out);
 }
 
 bool Subgrids::complete(std::uint64_t number) {

@@ -8,22 +8,26 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "libgpuslice/book/subgrid_size.h"
 #include "libgpuslice/driver/stream_key.h"
+#include "libgpuslice/streams/launch_timer.h"
 
 namespace gpuslice {
 
 /// A subgrid that was launched.
 struct Subgrid {
-  std::uint64_t number = 0;  ///< counts the subgrids of the context, from 1
-  double waves = 1;          ///< subgrid_waves()
-  double expected_ns = 0;    ///< what it should take
-  std::uint32_t sms = 0;     ///< that it fills
+  std::uint64_t number = 0;    ///< counts the subgrids of the context, from 1
+  double waves = 1;            ///< subgrid_waves()
+  double expected_ns = 0;      ///< what it should take
+  std::uint32_t sms = 0;       ///< that it fills
+  std::uint32_t confined = 0;  ///< SMs that it was confined to; 0: not confined
 };
 
 /// Those of one stream. Any thread; one thread at a time launches. Its context is current in all calls.
@@ -33,6 +37,14 @@ class SubgridQueue {
   ~SubgridQueue();
   SubgridQueue(const SubgridQueue&) = delete;
   SubgridQueue& operator=(const SubgridQueue&) = delete;
+
+  /// A series begins, or no more of it will be launched. Between the two calls all subgrids are of that series. When
+  /// the last one is complete, collect() tells how long they all took. `whole`: none was refused.
+  void begin_series(const OpaqueJob& job);
+  void end_series(bool whole);
+  /// Appends the series that are over to `out`: those that kept the same SMs, and of which the time of half of the
+  /// waves is known at least. Pauses between subgrids do not count. Only the agent calls it.
+  void collect(std::vector<TimedLaunch>& out);
 
   /// Called before a launch into `stream`. `first`: of a kernel. Then the time of whatever is before it in the stream
   /// does not count.
@@ -64,11 +76,22 @@ class SubgridQueue {
     bool follows = false;  ///< it was launched before the one in front of it ended, so the GPU was never idle
   };
   Place& place(std::size_t number) { return places_[number % kPlaces]; }
+  struct Series {
+    OpaqueJob job;
+    std::size_t last = 0;  ///< its latest place; 0: none yet
+    double waves = 0, known_waves = 0, known_ns = 0;
+    std::uint32_t confined = 0;
+    bool open = true, useful = true;
+  };
   bool look(Place& place);
   double gpu_ns(std::size_t number);
+  double retire();
+  void finish_series();
 
   std::mutex mutex_;  ///< guards what follows
   std::array<Place, kPlaces> places_;
+  std::deque<Series> series_;          ///< not over, oldest first
+  std::vector<TimedLaunch> timed_;     ///< for collect()
   std::size_t oldest_ = 1, next_ = 1;  ///< places, counted up; from 1, so that there is one in front of each
 };
 
@@ -85,6 +108,8 @@ class Subgrids {
   std::uint64_t number() const { return number_.load(); }
   /// Whether all with numbers up to this one are complete. Asks the driver.
   bool complete(std::uint64_t number);
+  /// SubgridQueue::collect() of all streams.
+  void collect(std::vector<TimedLaunch>& out);
   /// SMs that subgrids held when complete() last asked the driver.
   std::uint32_t holding() const { return holding_.load(std::memory_order_relaxed); }
 

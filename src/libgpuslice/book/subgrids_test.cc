@@ -79,6 +79,69 @@ TEST(SubgridQueue, GoesRoundItsPlaces) {
   fake_event_happens(now_ms);
 }
 
+std::vector<TimedLaunch> over(SubgridQueue& queue) {
+  std::vector<TimedLaunch> timed;
+  queue.collect(timed);
+  return timed;
+}
+
+TEST(SubgridQueue, TellsHowLongAWholeSeriesTook) {
+  SubgridQueue queue;
+  queue.begin_series({.kernel = 7, .issued_ns = 5, .blocks = 100});
+  launch(queue, 1, true);
+  launch(queue, 2, false, 2);
+  fake_event_happens(5);
+  fake_event_happens(7);
+  EXPECT_NEAR(wave_ns(queue, 1), 2e6, 1);
+  launch(queue, 3, false, 0.5);
+  queue.end_series(true);
+  fake_event_happens(11);
+  EXPECT_TRUE(over(queue).empty()) << "the last one runs";
+  fake_event_happens(12);
+  const std::vector<TimedLaunch> timed = over(queue);
+  ASSERT_EQ(timed.size(), 1u);
+  EXPECT_NEAR(static_cast<double>(timed[0].gpu_ns), 7e6, 1);
+  EXPECT_EQ(timed[0].job.kernel, 7u);
+  EXPECT_EQ(timed[0].job.blocks, 100u);
+  EXPECT_EQ(timed[0].sms, 0u);
+  EXPECT_TRUE(over(queue).empty()) << "it was told";
+  EXPECT_FALSE(queue.take_ended());
+}
+
+TEST(SubgridQueue, APauseInASeriesDoesNotCount) {
+  SubgridQueue queue;
+  queue.begin_series({.kernel = 7});
+  launch(queue, 1, true, 3);
+  fake_event_happens(1);
+  fake_event_happens(4);
+  EXPECT_NEAR(wave_ns(queue, 1), 1e6, 1);
+  launch(queue, 2, false, 1);  // after an eviction
+  queue.end_series(true);
+  fake_event_happens(100);
+  const std::vector<TimedLaunch> timed = over(queue);
+  ASSERT_EQ(timed.size(), 1u);
+  EXPECT_NEAR(static_cast<double>(timed[0].gpu_ns), 4e6, 1) << "a wave as long as the other three";
+}
+
+TEST(SubgridQueue, OfSomeSeriesTheTimeIsNotKnown) {
+  SubgridQueue queue;
+  const auto series = [&](std::uint32_t confined, bool whole) {
+    queue.begin_series({.kernel = 7});
+    queue.begin(kOne, true);
+    queue.launched(kOne, {.number = 1, .waves = 1, .sms = 8});
+    queue.begin(kOne, false);
+    queue.launched(kOne, {.number = 2, .waves = 1, .sms = 4, .confined = confined});
+    for (const float ms : {1.0F, 2.0F, 3.0F}) fake_event_happens(ms);
+    EXPECT_TRUE(queue.take_ended());
+    EXPECT_TRUE(queue.take_ended());
+    queue.end_series(whole);
+    return over(queue).size();
+  };
+  EXPECT_EQ(series(0, true), 1u);
+  EXPECT_EQ(series(4, true), 0u) << "it had more SMs at first";
+  EXPECT_EQ(series(0, false), 0u) << "not all of it ran";
+}
+
 TEST(Subgrids, SaysWhenThoseOfAllStreamsAreOver) {
   Subgrids all;
   EXPECT_TRUE(all.complete(0));

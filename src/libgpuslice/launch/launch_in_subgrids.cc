@@ -68,6 +68,15 @@ class Context::SubgridSeries {
   /// Returns the driver's answer to the first launch that it refused. `begun`: whether any was launched.
   CUresult run(bool& begun) {
     const Opaque::Series alone(context_.opaque(), config_.stream);
+    const bool tells = context_.view().jobs() != gpuctl::ipc::kNoJobs && original_.kernel != nullptr;
+    if (tells) queue_->begin_series(original_.job(original_.series_ns));
+    const CUresult result = launch_all(begun);
+    if (tells) queue_->end_series(result == CUDA_SUCCESS);
+    return result;
+  }
+
+ private:
+  CUresult launch_all(bool& begun) {
     const RelaxedCapture relaxed;  // another thread may have begun a capture
     gpuctl::ptx::SubgridArgs args = args_of(config_);
     const std::uint64_t total = config_.block_tasks();
@@ -84,7 +93,6 @@ class Context::SubgridSeries {
     return CUDA_SUCCESS;
   }
 
- private:
   void wait_for_room() {
     const auto until = std::chrono::steady_clock::now() + kLongestWait;
     while (true) {
@@ -133,7 +141,8 @@ class Context::SubgridSeries {
     queue_->launched(turn.stream(), {.number = number,
                                      .waves = waves,
                                      .expected_ns = task_ns_ > 0 ? waves * task_ns_ : target_ns_,
-                                     .sms = static_cast<std::uint32_t>(std::min<std::uint64_t>(fill, sms))});
+                                     .sms = static_cast<std::uint32_t>(std::min<std::uint64_t>(fill, sms)),
+                                     .confined = turn.confined() ? turn.sms() : 0});
     first += blocks;
     return CUDA_SUCCESS;
   }

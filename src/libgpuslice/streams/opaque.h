@@ -74,7 +74,8 @@ class Opaque {
     const char* name = "a graph";           ///< name of the kernel, which outlives the launch
     KernelInfo* kernel = nullptr;           ///< its durations are noted here; null: they are not noted
     std::uint32_t threads = 0, shared = 0;  ///< per block
-    /// For a launch of a series: when the series began, CLOCK_MONOTONIC. It is one job, and not timed. 0: by itself.
+    /// For a launch of a series: when the series began, CLOCK_MONOTONIC. It is one job, timed as a whole
+    /// (book/subgrids.h). 0: by itself.
     std::uint64_t series_ns = 0;
     std::uint64_t input_bytes = 0;  ///< memory into which its parameters point, as far as known
 

@@ -73,6 +73,22 @@ class Subgrids(instance.SystemTest):
         self.assertRightResults(high.stop())
         self.assertRightResults(low.stop())
 
+    def test_the_daemon_learns_how_long_whole_launches_take(self):
+        """Four blocks fit on an SM, and each takes 10 ms at least. A subgrid is one wave."""
+        waves = 10
+        self.start_daemon(config=instance.SLICED)
+        self.gpuctl("set", "/", "policy=sjf")
+        client = self.start_in("/", instance.DRIVER_PROGRAMS / "scaling", "scales", waves * 4 * instance.SMS)
+
+        def known():
+            return [kernel for kernel in self.call("ListKernels")["kernels"] if kernel["launches"] > 1]
+
+        (kernel,) = instance.wait_until(known, "the kernel's duration to be known")
+        self.assertEqual({kernel["form"] for kernel in self.kernels_of(client)}, {"sliced"})
+        self.assertGreater(kernel["observed_us"], 0.9 * waves * 10_000)
+        self.assertGreater(kernel["predicted_us"], 0)
+        self.assertAllRight(client, "scaling")
+
     def launches_of(self, slice_path, program):
         return self.usage(slice_path, program.pid)["launches"]
 

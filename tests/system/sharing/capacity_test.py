@@ -78,7 +78,7 @@ class Capacity(instance.SystemTest):
         self.assertRightResults(threads.stop())
 
     def test_a_kernel_finds_room_on_the_sms(self):
-        """Half of the GPU is two of four blocks of 47 KiB on each SM, and one block of 150 KiB on half of the SMs. These
+        """Half of the GPU is two of four blocks of 47 KiB on each SM, or a block of 150 KiB on half of the SMs. These
         do not fit beside each other anywhere. So the first has one block less on each SM."""
         self.start_daemon(config=instance.BY_CAPACITY)
         for name in "ab":
