@@ -1,8 +1,9 @@
 // The page that a client shares with the daemon: whatever a client writes there, the daemon grants no more SMs than
-// there are, and another client gets its reserve.
+// there are, and another client gets its reserve. Where programs share each SM, each gets no more than there are.
 //
-// An input is a row of steps: a byte for the policy, then again and again a place in the page (two bytes, little
-// endian), a length and so many bytes. After each step the daemon looks at the page.
+// An input is a row of steps: a byte for the policy, from 128 on with programs that share each SM, then again and again
+// a place in the page (two bytes, little endian), a length and so many bytes. After each step the daemon looks at the
+// page.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -55,18 +56,26 @@ void describe(const Client& client) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  Scheduler scheduler({{0, "GPU", "GPU-0", true, kSms, 1u << 30}, {1, "GPU", "GPU-1", true, kSms, 1u << 30}},
-                      tree(kPolicies[data[0] % kPolicies.size()]));
+  const bool by_capacity = data[0] >= 128;
+  Scheduler scheduler(
+      {{0, "GPU", "GPU-0", true, kSms, 1u << 30, "9.0"}, {1, "GPU", "GPU-1", true, kSms, 1u << 30, "9.0"}},
+      tree(kPolicies[data[0] % 128 % kPolicies.size()]), {.by_capacity = by_capacity});
   Program hostile(scheduler, "jobs"), other(scheduler, "jobs"), ls(scheduler, "ls");
   for (Program* program : {&other, &ls}) ipc::store(program->page->usage[0].demand, kSms);
+  ipc::Needs& needs = ipc::needs_at(*other.page.get(), 0);
+  needs.kinds[0] = {.threads = 256, .registers = 32, .per_sm = 8};
+  ipc::store(needs.count, 1u);
   std::uint64_t now = kBegin;
   const auto look = [&](std::uint64_t later_ns) {
     now += later_ns;
     scheduler.update(now);
     scheduler.check_deadlines(now);
     std::uint32_t granted = 0;
-    for (const Program* program : {&hostile, &other, &ls}) granted += program->client.slots()[0].decided;
-    require(granted <= kSms, "no more SMs are granted than there are");
+    for (const Program* program : {&hostile, &other, &ls}) {
+      require(program->client.slots()[0].decided <= kSms, "no client is granted more SMs than there are");
+      granted += program->client.slots()[0].decided;
+    }
+    require(by_capacity || granted <= kSms, "no more SMs are granted than there are");
   };
   auto* page = reinterpret_cast<char*>(hostile.page.get());
   std::size_t at = 1;
