@@ -84,7 +84,7 @@ std::optional<SubgridQueue::Ended> SubgridQueue::take_ended() {
 double SubgridQueue::retire() {
   const std::size_t number = oldest_++;
   const double ns = gpu_ns(number);
-  if (series_.empty()) return ns;
+  if (series_.empty() || number < series_.front().first) return ns;
   Series& series = series_.front();
   if (ns > 0) {
     series.known_ns += ns;
@@ -109,12 +109,14 @@ void SubgridQueue::begin_series(const OpaqueJob& job) {
   const std::lock_guard lock(mutex_);
   std::erase_if(series_, [](const Series& series) { return series.open; });  // of a thread that did not get to its end
   while (oldest_ != next_ && look(place(oldest_)) && !series_.empty()) retire();
-  series_.push_back({.job = job});
+  series_.push_back({.job = job, .first = next_});
 }
 
 void SubgridQueue::end_series(bool whole) {
   const std::lock_guard lock(mutex_);
+  if (series_.empty()) return;
   Series& series = series_.back();
+  if (series.last == 0) return series_.pop_back();  // the driver refused the first one
   series.open = false;
   series.useful &= whole;
   if (series.last < oldest_) finish_series();
@@ -123,7 +125,7 @@ void SubgridQueue::end_series(bool whole) {
 void SubgridQueue::collect(std::vector<TimedLaunch>& out) {
   const std::lock_guard lock(mutex_);
   // The thread that launches looks itself at those of a series that is open.
-  while (!series_.empty() && !series_.front().open && look(place(oldest_))) retire();
+  while (!series_.empty() && !series_.front().open && oldest_ != next_ && look(place(oldest_))) retire();
   out.insert(out.end(), timed_.begin(), timed_.end());
   timed_.clear();
 }

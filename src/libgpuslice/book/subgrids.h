@@ -78,7 +78,8 @@ class SubgridQueue {
   Place& place(std::size_t number) { return places_[number % kPlaces]; }
   struct Series {
     OpaqueJob job;
-    std::size_t last = 0;  ///< its latest place; 0: none yet
+    std::size_t first = 0;  ///< its first place
+    std::size_t last = 0;   ///< its latest place; 0: none yet
     double waves = 0, known_waves = 0, known_ns = 0;
     std::uint32_t confined = 0;
     bool open = true, useful = true;

@@ -123,6 +123,23 @@ TEST(SubgridQueue, APauseInASeriesDoesNotCount) {
   EXPECT_NEAR(static_cast<double>(timed[0].gpu_ns), 4e6, 1) << "a wave as long as the other three";
 }
 
+TEST(SubgridQueue, ASeriesOfWhichNothingWasLaunchedLeavesTheOthersAlone) {
+  SubgridQueue queue;
+  launch(queue, 1, true);  // before anybody wants to know times
+  queue.begin_series({.kernel = 7});
+  launch(queue, 2, false);
+  queue.end_series(true);
+  queue.begin_series({.kernel = 8});
+  queue.end_series(false);
+  EXPECT_TRUE(over(queue).empty()) << "the first one runs";
+  for (const float ms : {1.0F, 3.0F, 7.0F}) fake_event_happens(ms);
+  const std::vector<TimedLaunch> timed = over(queue);
+  ASSERT_EQ(timed.size(), 1u);
+  EXPECT_EQ(timed[0].job.kernel, 7u);
+  EXPECT_NEAR(static_cast<double>(timed[0].gpu_ns), 4e6, 1) << "without the one before it";
+  EXPECT_TRUE(over(queue).empty());
+}
+
 TEST(SubgridQueue, OfSomeSeriesTheTimeIsNotKnown) {
   SubgridQueue queue;
   const auto series = [&](std::uint32_t confined, bool whole) {
