@@ -197,7 +197,7 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
   if (inputs.where.time_sliced) give_all(inputs, decision);
   count_rest(inputs.nodes, decision);
   decision.sm.reset();
-  if (!inputs.where.time_sliced && !inputs.where.storms) decision.sm = inputs.where.sm;
+  if (!inputs.where.time_sliced && !inputs.where.storms && count <= kMostBeside) decision.sm = inputs.where.sm;
   const auto is_known = [](const ClientState& client) { return !client.footprint.blocks.empty(); };
   if (!all_free && decision.sm && std::ranges::any_of(inputs.clients, is_known)) grow_beside(inputs, decision);
   decision.starving = false;

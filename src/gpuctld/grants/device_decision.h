@@ -89,6 +89,9 @@ struct Settled {
 /// 60) nothing is settled, as that is not worth finding out.
 std::vector<Settled> settled_grants(const DeviceInputs& inputs, sched::Allocator& scratch);
 inline constexpr std::size_t kMostToSettle = 64;
+/// Among more clients than this, grants add up to the device also where kernels share each SM: to grow them beside each
+/// other takes up to a millisecond for so many, and grows with the square.
+inline constexpr std::size_t kMostBeside = 8;
 
 /// Terms::by_parts: only reserves of others are in force for the client, its grant is within what all of these leave,
 /// and nobody else can take any of that away.

@@ -3,66 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "sched/policy.h"
+#include "gpuctld/testing/device_inputs.h"
 
 namespace gpuctl::daemon {
 namespace {
-
-using sched::CapSM;
-using Counts = std::vector<std::uint32_t>;
-
-sched::NodeInput slice(std::uint32_t reserve, bool strict, std::uint32_t max = sched::kUnlimitedCapSM.count,
-                       std::uint32_t weight = 100) {
-  return {.parent = 0,
-          .reserve = CapSM{reserve},
-          .strict = strict,
-          .max = CapSM{max},
-          .weight = weight,
-          .policy = &sched::policies().front()};
-}
-
-/// A device of 132 SMs with slices directly below the root, numbered from 1.
-struct Device {
-  explicit Device(std::vector<sched::NodeInput> slices) : nodes(std::move(slices)) {
-    nodes.insert(nodes.begin(), slice(132, true));
-    nodes.front().parent = -1;
-  }
-
-  const DeviceDecision& decide() {
-    std::vector<Resident> residents;
-    for (const ClientState& client : clients) residents.push_back({client.node, client.under_policy});
-    standings = standings_of(nodes, residents, where);
-    daemon::decide({nodes, clients, standings, where, 0}, allocator, decision);
-    return decision;
-  }
-  Counts grants() {
-    Counts counts;
-    for (const ClientOutcome& outcome : decide().clients) counts.push_back(outcome.capsm);
-    return counts;
-  }
-
-  std::vector<bool> settled() {
-    decide();
-    std::vector<bool> flags;
-    for (const Settled& one : settled_grants({nodes, clients, standings, where}, allocator)) flags.push_back(one.grant);
-    return flags;
-  }
-  std::vector<bool> by_parts() {
-    decide();
-    const std::vector<Settled> settled = settled_grants({nodes, clients, standings, where}, allocator);
-    std::vector<bool> flags;
-    for (std::size_t i = 0; i < clients.size(); ++i)
-      flags.push_back(goes_by_parts(where, standings[i], settled[i], decision.clients[i]));
-    return flags;
-  }
-
-  std::vector<sched::NodeInput> nodes;
-  std::vector<ClientState> clients;
-  std::vector<Standing> standings;
-  DeviceConditions where{.capacity = CapSM{132}};
-  sched::Allocator allocator;
-  DeviceDecision decision;
-};
 
 TEST(DeviceDecision, TheSameInputsGiveTheSameDecision) {
   Device device({slice(8, true), slice(0, false, 100)});
@@ -338,70 +282,6 @@ TEST(ByParts, NotForTwoWhoShareWhatIsLeft) {
     device.clients = {{.node = 1}, {.node = 2, .demand = 132}, {.node = node}};
     EXPECT_EQ(device.by_parts(), (Flags{false, false, false}));
   }
-}
-
-/// A device where kernels share each SM. An SM holds four workers of the first kernel and eight of the second.
-class Beside : public testing::Test {
- protected:
-  static constexpr sched::BlockShape kMemory{32, 16, 48 * 1024}, kThreads{256, 32, 0};
-  Beside() {
-    device_.where.sm = sched::sm_limits("9.0");
-    device_.where.always = true;
-    device_.clients = {{.node = 1, .demand = 132, .footprint = {.blocks = {&kMemory, 1}}},
-                       {.node = 2, .demand = 132, .footprint = {.blocks = {&kThreads, 1}}}};
-  }
-
-  Device device_{{slice(0, false), slice(0, false)}};
-};
-
-TEST_F(Beside, GrantsAddUpToMoreThanTheDeviceIfKernelsFitBesideEachOther) {
-  EXPECT_EQ(device_.grants(), (Counts{132, 115}));  // all four, and seven of eight on each SM
-  EXPECT_EQ((device_.decision.division.nodes[2].given + device_.decision.division.nodes[2].headroom).count, 115u);
-  device_.clients[1].demand = 40;
-  EXPECT_EQ(device_.grants(), (Counts{132, 40}));
-  device_.clients[1] = device_.clients[0];
-  device_.clients[1].node = 2;
-  EXPECT_EQ(device_.grants(), (Counts{66, 66}));
-  device_.where.sm.reset();
-  device_.clients[1].footprint.blocks = {&kThreads, 1};
-  EXPECT_EQ(device_.grants(), (Counts{66, 66}));
-}
-
-TEST_F(Beside, AMaxHolds) {
-  device_.nodes[1].max = CapSM{80};
-  EXPECT_EQ(device_.grants(), (Counts{80, 115}));
-}
-
-TEST_F(Beside, WhatAPolicyForJobsAdmitsHolds) {
-  device_.clients[0].admitted = 99;
-  device_.clients[1].admitted = 33;
-  EXPECT_EQ(device_.grants(), (Counts{99, 33}));
-}
-
-TEST_F(Beside, AReserveThatIsKeptIsKeptFromOthersWhateverItsKernelsTake) {
-  device_.nodes[1].reserve = CapSM{66};
-  device_.nodes[1].strict = true;
-  EXPECT_EQ(device_.grants(), (Counts{132, 66})) << "all of the other half of the threads";
-  device_.clients[0].demand = 0;
-  EXPECT_EQ(device_.grants(), (Counts{66, 66}));
-  device_.nodes[1].strict = false;  // lent
-  device_.clients[0].demand = 132;
-  EXPECT_EQ(device_.grants(), (Counts{132, 115}));
-}
-
-TEST_F(Beside, AKernelThatNobodyKnowsCountsAsEverything) {
-  device_.clients[0].footprint = {};
-  EXPECT_EQ(device_.grants(), (Counts{66, 66}));
-}
-
-// One block of the second kernel takes two thirds of the shared memory. Beside two of the first there would be no room.
-TEST_F(Beside, WhoFindsNoRoomGetsSome) {
-  static constexpr sched::BlockShape kMost{32, 16, 150 * 1024};
-  device_.clients[1].footprint.blocks = {&kMost, 1};
-  EXPECT_EQ(device_.grants(), (Counts{33, 132}));
-  device_.nodes[1].reserve = CapSM{66};
-  device_.nodes[1].strict = true;
-  EXPECT_EQ(device_.grants(), (Counts{99, 33})) << "two of them are the reserve, and stay";
 }
 
 }  // namespace

@@ -1,0 +1,69 @@
+// A device with slices and clients, for tests of what is decided for it.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "gpuctld/grants/device_decision.h"
+#include "sched/policy.h"
+
+namespace gpuctl::daemon {
+
+using sched::CapSM;
+using Counts = std::vector<std::uint32_t>;
+
+inline sched::NodeInput slice(std::uint32_t reserve, bool strict, std::uint32_t max = sched::kUnlimitedCapSM.count,
+                              std::uint32_t weight = 100) {
+  return {.parent = 0,
+          .reserve = CapSM{reserve},
+          .strict = strict,
+          .max = CapSM{max},
+          .weight = weight,
+          .policy = &sched::policies().front()};
+}
+
+/// A device of 132 SMs with slices directly below the root, numbered from 1.
+struct Device {
+  explicit Device(std::vector<sched::NodeInput> slices) : nodes(std::move(slices)) {
+    nodes.insert(nodes.begin(), slice(132, true));
+    nodes.front().parent = -1;
+  }
+
+  const DeviceDecision& decide() {
+    std::vector<Resident> residents;
+    for (const ClientState& client : clients) residents.push_back({client.node, client.under_policy});
+    standings = standings_of(nodes, residents, where);
+    daemon::decide({nodes, clients, standings, where, 0}, allocator, decision);
+    return decision;
+  }
+  Counts grants() {
+    Counts counts;
+    for (const ClientOutcome& outcome : decide().clients) counts.push_back(outcome.capsm);
+    return counts;
+  }
+
+  std::vector<bool> settled() {
+    decide();
+    std::vector<bool> flags;
+    for (const Settled& one : settled_grants({nodes, clients, standings, where}, allocator)) flags.push_back(one.grant);
+    return flags;
+  }
+  std::vector<bool> by_parts() {
+    decide();
+    const std::vector<Settled> settled = settled_grants({nodes, clients, standings, where}, allocator);
+    std::vector<bool> flags;
+    for (std::size_t i = 0; i < clients.size(); ++i)
+      flags.push_back(goes_by_parts(where, standings[i], settled[i], decision.clients[i]));
+    return flags;
+  }
+
+  std::vector<sched::NodeInput> nodes;
+  std::vector<ClientState> clients;
+  std::vector<Standing> standings;
+  DeviceConditions where{.capacity = CapSM{132}};
+  sched::Allocator allocator;
+  DeviceDecision decision;
+};
+
+}  // namespace gpuctl::daemon
