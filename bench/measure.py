@@ -33,6 +33,7 @@ from .steps import (
     capacity,
     guard,
     issue_slots,
+    killed,
     latency,
     memcheck,
     occupancy,
@@ -49,6 +50,7 @@ from .steps import (
 STEPS = {
     "evict": (storms.step_evict, 120),
     "latency": (latency.step_latency, 240),
+    "killed": (killed.step_killed, 300),
     "overhead": (overhead.step_overhead, 240),
     "launch": (overhead.step_launch, 90),
     "identical": (storms.step_identical, 420),

@@ -80,9 +80,9 @@ class Lab:
         """Runs gpuslice-bench run ARGUMENTS to its end, in a slice or plain (None)."""
         return self.start_bench(slice_path, *arguments).report()
 
-    def together(self, *runs, apart_ns=0):
-        """Starts several (slice, arguments) at the same moment, or each so much later than the one before it. Returns
-        their reports.
+    def together(self, *runs, apart_ns=0, meanwhile=None):
+        """Starts several (slice, arguments) at the same moment, or each so much later than the one before it.
+        `meanwhile` is called when they are about to begin. Returns their reports.
         """
         programs = [self.start_bench(slice_path, *arguments, "--start-on-input") for slice_path, arguments in runs]
         for program in programs:
@@ -90,6 +90,8 @@ class Lab:
         start = time.monotonic_ns() + 100_000_000
         for index, program in enumerate(programs):
             program.begin(start + index * apart_ns)
+        if meanwhile:
+            meanwhile()
         return [program.report() for program in programs]
 
     @contextlib.contextmanager

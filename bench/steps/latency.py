@@ -9,48 +9,47 @@ def reserve_of(sms):
 
 def periodic_ls(lab, blocks, seconds):
     """Arguments of a program that launches so many blocks of about 50 us every 2 ms. Measures how long blocks are."""
-    sized = lab.bench(None, "work", "--blocks", blocks, "--calibrate-us", 50, "--count", 20)
-    arrival = ("--arrival", "periodic", "--period-us", 2000, "--priority", "high", "--seconds", seconds)
+    sized = lab.bench(None, "work", "--blocks", blocks, "--calibrate-us", lab.size(50, 20_000), "--count", 20)
+    period_us = lab.size(2000, 100_000)
+    arrival = ("--arrival", "periodic", "--period-us", period_us, "--priority", "high", "--seconds", seconds)
     return ("work", "--blocks", blocks, "--iterations", sized["extent"][1], *arrival, "--check", "last")
+
+
+def sized_batch(lab):
+    """The report of a program whose kernels take about 10 ms, in blocks of 50 us."""
+    task_us, kernel_us = lab.size((50, 10_000), (10_000, 200_000))
+    return lab.bench(None, "work", "--task-us", task_us, "--calibrate-us", kernel_us, "--count", 5, "--check", "last")
+
+
+def batch_of(sized, seconds):
+    """Arguments of a program that launches kernels of that size back to back."""
+    blocks, iterations = sized["extent"][:2]
+    issue = ("--depth", 2, "--priority", "low", "--check", "last", "--seconds", seconds)
+    return ("work", "--blocks", blocks, "--iterations", iterations, *issue)
 
 
 def step_latency(lab):
     """LS that fits its reserve: alone, in its slice, beside batch unmanaged and in slices; batch; drift."""
-    timing = ("--seconds", lab.size(4.2, 3))
+    seconds = lab.size(4.2, 3)
     with lab.gpuctld():
         sms = lab.sms()
         reserve = reserve_of(sms)
         ls_size = lab.bench(None, "work", "--blocks", reserve, "--calibrate-us", lab.size(50, 20_000), "--count", 20)
-        batch_size = lab.bench(
-            None,
-            "work",
-            "--task-us",
-            lab.size(50, 10_000),
-            "--calibrate-us",
-            lab.size(10_000, 200_000),
-            "--count",
-            5,
-            "--check",
-            "last",
-        )
+        batch_size = sized_batch(lab)
         iterations = ls_size["extent"][1]
-        arrival = ("--arrival", "periodic", "--period-us", lab.size(2000, 100_000), "--priority", "high", *timing)
+        arrival = (
+            "--arrival",
+            "periodic",
+            "--period-us",
+            lab.size(2000, 100_000),
+            "--priority",
+            "high",
+            "--seconds",
+            seconds,
+        )
         ls = ("work", "--blocks", reserve, "--iterations", iterations, *arrival)
         full = ("work", "--blocks", 8 * reserve, "--iterations", iterations, *arrival)
-        batch = (
-            "work",
-            "--blocks",
-            batch_size["extent"][0],
-            "--iterations",
-            batch_size["extent"][1],
-            "--depth",
-            2,
-            "--priority",
-            "low",
-            "--check",
-            "last",
-            *timing,
-        )
+        batch = batch_of(batch_size, seconds)
         lab.gpuctl("create-slice", "ls", "--reserve", reserve, "--reserve-mode", "strict")
         lab.gpuctl("create-slice", "batch")
         lab.gpuctl("create-slice", "full", "--max", reserve)
