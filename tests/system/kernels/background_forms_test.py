@@ -163,6 +163,7 @@ class BackgroundForms(instance.SystemTest):
                 self.assertEqual(shell.ask(kind, IMAGE), "ok")
                 self.assertEqual(shell.ask("more"), "ok")
                 self.assertEqual(shell.ask("run", 20), "right")
+                self.assertIsOriginal(shell, COMPILING)  # and not what was said of the other kind
                 self.compiled.touch()
                 self.assertBecomesPersistent(shell)
                 self.assertEqual(shell.ask("wait"), "ok")
