@@ -1,6 +1,7 @@
 // The stub page (stub.h) as a memfd and a mapping, and futexes on its words.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -57,6 +58,29 @@ T load(const T& word) noexcept {
 template <class T>
 void store(T& word, T value) noexcept {
   __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+}
+
+/// Writes a struct that has a `version`: odd while `write()` stores the words, and another even one afterwards. One
+/// writer at a time.
+template <class Versioned, class Write>
+void write_versioned(Versioned& out, Write write) {
+  const std::uint32_t version = load(out.version);
+  store(out.version, version | 1);
+  // The version must be odd before anything else changes.
+  std::atomic_thread_fence(std::memory_order_release);
+  write();
+  store(out.version, (version | 1) + 1);
+}
+
+/// Calls `read()`, which loads the words, until the struct did not change meanwhile. False: it changed three times.
+template <class Versioned, class Read>
+bool read_versioned(const Versioned& shared, Read read) {
+  for (int tries = 0; tries < 3; ++tries) {
+    const std::uint32_t version = load(shared.version);
+    read();
+    if (version % 2 == 0 && load(shared.version) == version) return true;
+  }
+  return false;
 }
 
 /// Place `number % kRecords` of the ring of records.

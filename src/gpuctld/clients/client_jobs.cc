@@ -10,16 +10,14 @@ namespace {
 constexpr std::uint16_t kMostThreads = 1024, kMostPerSm = 64;
 constexpr std::uint32_t kMostShared = 1u << 20;
 constexpr std::uint32_t kMostTasks = 0x7fffffff, kLongestTaskNs = 4'000'000'000;
-constexpr int kTries = 3;
 
 std::uint16_t bounded(std::uint16_t number, std::uint16_t most) {
   return std::clamp<std::uint16_t>(number, 1, most);
 }
 
 std::optional<ipc::Head> read_head(const ipc::Head& shared, std::uint64_t now_ns) {
-  for (int i = 0; i < kTries; ++i) {
-    const std::uint32_t version = ipc::load(shared.version);
-    ipc::Head copy{};
+  ipc::Head copy{};
+  const bool whole = ipc::read_versioned(shared, [&] {
     copy.launch = ipc::load(shared.launch);
     copy.kernel = ipc::load(shared.kernel);
     copy.issued_ns = std::min(ipc::load(shared.issued_ns), now_ns);
@@ -34,11 +32,9 @@ std::optional<ipc::Head> read_head(const ipc::Head& shared, std::uint64_t now_ns
     copy.level = ipc::load(shared.level);
     copy.begun = ipc::load(shared.begun) == 1 ? 1 : 0;
     copy.stream = ipc::load(shared.stream);
-    if (version % 2 != 0 || ipc::load(shared.version) != version) continue;
-    if (copy.launch == 0) return std::nullopt;
-    return copy;
-  }
-  return std::nullopt;
+  });
+  if (!whole || copy.launch == 0) return std::nullopt;
+  return copy;
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "libgpuslice/context/job_head.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "ipc/stub_map.h"
 #include "libgpuslice/context/job_report.h"
@@ -33,27 +32,24 @@ HeadFields fields_of(const Launch& launch, const gpuctl::ptx::HostSlot& host) {
 
 void write_head(ipc::Head& out, const std::optional<HeadFields>& fields, bool original, std::uint64_t number,
                 const HeadOfStream& of) {
-  const std::uint32_t version = ipc::load(out.version);
-  ipc::store(out.version, version | 1);
-  // The version must be odd before anything else changes.
-  std::atomic_thread_fence(std::memory_order_release);
-  if (fields) {
-    ipc::store(out.kernel, fields->kernel);
-    ipc::store(out.issued_ns, fields->issued_ns);
-    ipc::store(out.total, fields->total);
-    ipc::store(out.claimed, fields->claimed);
-    ipc::store(out.threads, static_cast<std::uint16_t>(fields->threads));
-    ipc::store(out.shared, fields->shared);
-    ipc::store(out.per_sm, static_cast<std::uint16_t>(fields->per_sm));
-    ipc::store(out.input_kib, fields->input_kib);
-    ipc::store(out.task_ns, fields->task_ns);
-  }
-  ipc::store(out.original, original ? 1u : 0u);
-  ipc::store(out.level, of.level);
-  ipc::store(out.begun, static_cast<std::uint16_t>(of.begun));
-  ipc::store(out.stream, of.stream);
-  ipc::store(out.launch, number);
-  ipc::store(out.version, (version | 1) + 1);
+  ipc::write_versioned(out, [&] {
+    if (fields) {
+      ipc::store(out.kernel, fields->kernel);
+      ipc::store(out.issued_ns, fields->issued_ns);
+      ipc::store(out.total, fields->total);
+      ipc::store(out.claimed, fields->claimed);
+      ipc::store(out.threads, static_cast<std::uint16_t>(fields->threads));
+      ipc::store(out.shared, fields->shared);
+      ipc::store(out.per_sm, static_cast<std::uint16_t>(fields->per_sm));
+      ipc::store(out.input_kib, fields->input_kib);
+      ipc::store(out.task_ns, fields->task_ns);
+    }
+    ipc::store(out.original, original ? 1u : 0u);
+    ipc::store(out.level, of.level);
+    ipc::store(out.begun, static_cast<std::uint16_t>(of.begun));
+    ipc::store(out.stream, of.stream);
+    ipc::store(out.launch, number);
+  });
 }
 
 bool original_first(const OpaqueJob* original, const Launch* persistent, const LaunchBook& book) {

@@ -67,18 +67,15 @@ bool UsagePublisher::tell_needs() {
   const auto is_told = [&](const ipc::WorkerNeeds& kind) { return std::ranges::find(told, kind) != told.end(); };
   const bool news = kinds.empty() ? book_.outstanding() != 0 : !std::ranges::all_of(kinds, is_told);
   ipc::Needs& out = ipc::needs_at(*Client::get().stub(), static_cast<std::size_t>(view_.device_index()));
-  const std::uint32_t version = ipc::load(out.version);
-  ipc::store(out.version, version | 1);
-  // The version must be odd before anything else changes.
-  std::atomic_thread_fence(std::memory_order_release);
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    ipc::store(out.kinds[i].threads, kinds[i].threads);
-    ipc::store(out.kinds[i].registers, kinds[i].registers);
-    ipc::store(out.kinds[i].per_sm, kinds[i].per_sm);
-    ipc::store(out.kinds[i].shared, kinds[i].shared);
-  }
-  ipc::store(out.count, static_cast<std::uint32_t>(kinds.size()));
-  ipc::store(out.version, (version | 1) + 1);
+  ipc::write_versioned(out, [&] {
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      ipc::store(out.kinds[i].threads, kinds[i].threads);
+      ipc::store(out.kinds[i].registers, kinds[i].registers);
+      ipc::store(out.kinds[i].per_sm, kinds[i].per_sm);
+      ipc::store(out.kinds[i].shared, kinds[i].shared);
+    }
+    ipc::store(out.count, static_cast<std::uint32_t>(kinds.size()));
+  });
   std::ranges::copy(kinds, told_needs_.begin());
   told_needs_count_ = static_cast<std::uint32_t>(kinds.size());
   return news;
