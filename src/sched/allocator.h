@@ -47,6 +47,14 @@ struct NodeInput {
   bool may_keep_reserve() const { return strict || hold.count() > 0; }
 };
 
+/// Calls `visit` with the index of the node and of all above it, the root included.
+template <class Visit>
+void each_up_to_root(std::span<const NodeInput> nodes, std::size_t node, Visit visit) {
+  visit(node);
+  for (std::int32_t up = nodes[node].parent; up >= 0; up = nodes[static_cast<std::size_t>(up)].parent)
+    visit(static_cast<std::size_t>(up));
+}
+
 struct ClientInput {
   /// Any node. Clients of an inner node count together as one more child, of default weight.
   std::uint32_t node = 0;

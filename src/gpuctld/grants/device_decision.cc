@@ -144,9 +144,8 @@ void grow_beside(const DeviceInputs& inputs, DeviceDecision& decision) {
     const CapSM more = excess(now, client.own), less = excess(client.own, now);
     client.grant = client.grant + more - less;
     client.own = now;
-    for (auto n = static_cast<std::int32_t>(inputs.clients[i].node); n >= 0;
-         n = inputs.nodes[static_cast<std::size_t>(n)].parent)
-      decision.division.nodes[static_cast<std::size_t>(n)].headroom += more;
+    sched::each_up_to_root(inputs.nodes, inputs.clients[i].node,
+                           [&](std::size_t n) { decision.division.nodes[n].headroom += more; });
   }
 }
 

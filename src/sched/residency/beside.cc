@@ -5,16 +5,6 @@
 
 namespace gpuctl::sched {
 
-namespace {
-
-template <class Visit>
-void each_up_to_root(std::span<const NodeInput> nodes, std::uint32_t node, Visit visit) {
-  for (auto n = static_cast<std::int32_t>(node); n >= 0; n = nodes[static_cast<std::size_t>(n)].parent)
-    visit(static_cast<std::size_t>(n));
-}
-
-}  // namespace
-
 /// Takes workers from who has most for its weight, until every client that has anything finds room.
 void GrowBeside::find_room(std::span<const NodeInput> nodes, std::span<const CapSM> at_rest, const SmLimits& sm,
                            CapSM sms, std::span<Neighbour> clients) {
