@@ -20,6 +20,11 @@ ALWAYS_REWRITTEN = "[daemon]\nlatency_target_us = 1\nalways_preemptible = true\n
 PROGRAM_LIMIT_S = 120
 
 
+def toolkit_program(name):
+    """The path of a program of the CUDA toolkit, None without it."""
+    return shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin")
+
+
 class Lab:
     def __init__(self, options):
         self.options = options

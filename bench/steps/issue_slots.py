@@ -7,10 +7,8 @@ is the mean by time. The profiler needs the right to read the GPU's counters, wh
 
 import collections
 import csv
-import pathlib
-import shutil
-import subprocess
 
+from ..lab.lab import toolkit_program
 from .capacity import KERNELS, LOW
 
 PAPER = {  # Table 3: ms, ISU in percent
@@ -29,11 +27,6 @@ RUN_LIMIT_S = 60
 LOW_BELOW = 50
 
 
-def find_profiler():
-    places = (shutil.which("ncu"), "/usr/local/cuda/bin/ncu")
-    return next((path for path in places if path and pathlib.Path(path).exists()), None)
-
-
 def profiled(text):
     """[(ns, percent of issue slots)] of each launch in what Nsight Compute printed as CSV, between other lines."""
     lines = text.splitlines()
@@ -48,10 +41,10 @@ def mean_by_time(launches):
     return sum(ns * percent for ns, percent in launches) / sum(ns for ns, _ in launches)
 
 
-def rows(found):
-    """`found`: launches of each kernel, and how many rounds of the benchmark they are."""
-    busy = {kernel: mean_by_time(launches) for kernel, (launches, _) in found.items()}
-    for kernel, (launches, rounds) in found.items():
+def rows(found, rounds):
+    """`found`: by benchmark, the launches of so many rounds."""
+    busy = {kernel: mean_by_time(launches) for kernel, launches in found.items()}
+    for kernel, launches in found.items():
         paper_ms, paper_busy = PAPER[kernel]
         ms = sum(ns for ns, _ in launches) / rounds / 1e6
         yield (
@@ -68,24 +61,19 @@ def rows(found):
 
 
 def profile(lab, profiler, kernel):
-    """The launches of a benchmark. RuntimeError: the profiler says none."""
-    command = [profiler, "--csv", "--print-units", "base", "--clock-control", "none", "--metrics", f"{ISSUED},{TIME}"]
-    command += [lab.bench_path, "run", kernel, "--size", lab.size("large", "trivial"), "--count", LAUNCHES]
-    command += ["--warmup", 0, "--check", "none", "--no-gpu-time"]
-    env = {key: value for key, value in lab.env.items() if key != "GPUCTL_SOCKET"}
-    done = subprocess.run(
-        [str(word) for word in command], env=env, capture_output=True, text=True, timeout=RUN_LIMIT_S, check=False
-    )
-    launches = profiled(done.stdout)
+    """The launches of a benchmark. RuntimeError: the profiler fails, or says none."""
+    options = ("--csv", "--print-units", "base", "--clock-control", "none", "--metrics", f"{ISSUED},{TIME}")
+    run = ("run", kernel, "--size", "large", "--count", LAUNCHES, "--warmup", 0, "--check", "none", "--no-gpu-time")
+    program = lab.start(None, profiler, *options, lab.bench_path, *run, limit_s=RUN_LIMIT_S)
+    launches = profiled(program.finish())
     if not launches:
-        said = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("==ERROR==")]
-        raise RuntimeError(said[0] if said else f"the profiler printed no launches, exit status {done.returncode}")
+        raise program.failure("the profiler printed no launches")
     return launches
 
 
 def step_slots(lab):
     """SiM's Figure 3 and Table 3: issue slots in use, and durations, by Nsight Compute."""
-    profiler = find_profiler()
+    profiler = toolkit_program("ncu")
     if lab.options.rehearse or not profiler:
         yield ("issue slots: NOT MEASURED", "", "no GPU" if profiler else "no ncu here")
         return
@@ -93,10 +81,10 @@ def step_slots(lab):
     for kernel in KERNELS:
         try:
             launches = profile(lab, profiler, kernel)
-        except (RuntimeError, subprocess.TimeoutExpired) as error:  # of one kernel, which should not hide the others
-            yield (f"{kernel}: NOT MEASURED", "", str(error)[:120])
+        except RuntimeError as error:  # of one kernel, which should not hide the others
+            yield (f"{kernel}: NOT MEASURED", "", str(error)[-120:])  # the profiler's last words
             continue
         lab.record(kernel=kernel, launches=launches)
-        found[kernel] = launches, LAUNCHES
+        found[kernel] = launches
     if found:
-        yield from rows(found)
+        yield from rows(found, LAUNCHES)

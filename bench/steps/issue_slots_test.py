@@ -35,7 +35,7 @@ class IssueSlotsTest(unittest.TestCase):
         self.assertEqual(mean_by_time([(1, 40), (3, 80)]), 70)
 
     def test_rows(self):
-        said = list(rows({"FDTD3d": ([(4e6, 30.0), (4e6, 30.0)], 2), "lavaMD": ([(2e6, 90.0), (2e6, 90.0)], 2)}))
+        said = list(rows({"FDTD3d": [(4e6, 30.0), (4e6, 30.0)], "lavaMD": [(2e6, 90.0), (2e6, 90.0)]}, 2))
         self.assertEqual(said[0][1:], ("27.5 %; 8.821 ms", "30.0 %; 4.000 ms"))
         self.assertEqual(said[2][1:], ("FDTD3d, particleFilter, tpacf", "FDTD3d"))
 

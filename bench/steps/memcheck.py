@@ -2,12 +2,10 @@
 in shared memory.
 """
 
-import pathlib
 import re
-import shutil
 import time
 
-from ..lab.lab import ALWAYS_REWRITTEN
+from ..lab.lab import ALWAYS_REWRITTEN, toolkit_program
 
 TOOLS = ("memcheck", "racecheck")
 AT_ONCE = 6  # each with a gpuctld of its own, so that none is evicted for another while the tool holds up its launches
@@ -21,17 +19,6 @@ OPTIONS = ("--target-processes", "all", "--launch-timeout", "30")
 # The tool puts libraries of its own into LD_PRELOAD. gpuctl keeps those behind libgpuslice and becomes the program; or
 # the tool is told to put libgpuslice in front of its own. The first way that works is used.
 WAYS = ("gpuctl run within the tool", "libgpuslice preloaded by the tool", "plain")
-
-
-def find_sanitizer():
-    return next(
-        (
-            path
-            for path in (shutil.which("compute-sanitizer"), "/usr/local/cuda/bin/compute-sanitizer")
-            if path and pathlib.Path(path).exists()
-        ),
-        None,
-    )
 
 
 class Check:
@@ -113,7 +100,7 @@ class Check:
 
 def step_memcheck(lab):
     """compute-sanitizer over all benchmark kernels in rewritten form, small sizes; without MPS."""
-    sanitizer = find_sanitizer()
+    sanitizer = toolkit_program("compute-sanitizer")
     if sanitizer is None:
         raise RuntimeError("no compute-sanitizer here")
     before = lab.env
