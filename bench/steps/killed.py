@@ -15,17 +15,18 @@ WITHOUT, WITH = "it lives", "it is killed"
 
 
 class Killer(threading.Thread):
-    """Looks what the daemon has granted, and kills it, again and again."""
+    """Looks what the daemon has granted, and kills it, each so many seconds. None: never."""
 
-    def __init__(self, lab, daemon, slices):
+    def __init__(self, lab, daemon, slices, every_s):
         super().__init__(daemon=True)
+        self.every_s = every_s
         self.lab, self.daemon_program, self.slices = lab, daemon, slices
         self.over = threading.Event()
         self.killed, self.most_granted, self.failure = 0, 0, None
 
     def run(self):
         try:
-            while not self.over.wait(EVERY_S):
+            while not self.over.wait(self.every_s):
                 self.look()
                 self.kill()
         except (OSError, RuntimeError, ValueError, KeyError) as error:
@@ -52,9 +53,11 @@ class Killer(threading.Thread):
     def end(self):
         """The daemon that runs now. RuntimeError: something went wrong meanwhile."""
         self.over.set()
-        self.join()
+        if self.ident:  # it was started
+            self.join()
         if self.failure:
             raise RuntimeError(f"after {self.killed} daemons: {self.failure}")
+        self.look()  # the next programs need one that answers
         return self.daemon_program
 
 
@@ -81,14 +84,13 @@ def step_killed(lab):
         lab.gpuctl("create-slice", "ls", "--reserve", reserve, "--reserve-mode", "strict")
         lab.gpuctl("create-slice", "batch")
         ls, batch = periodic_ls(lab, reserve, seconds), batch_of(sized_batch(lab), seconds)
-        for _ in range(lab.size(ROUNDS, 1)):
+        for _ in range(lab.size(ROUNDS, 2)):
             for side in (WITHOUT, WITH):
-                killer = Killer(lab, daemon, ("ls", "batch"))
-                programs = [("ls", ls), ("batch", batch)]
+                killer = Killer(lab, daemon, ("ls", "batch"), EVERY_S if side == WITH else None)
                 try:
-                    reports = lab.together(*programs, meanwhile=killer.start if side == WITH else None)
+                    reports = lab.together(("ls", ls), ("batch", batch), meanwhile=killer.start)
                 finally:
-                    daemon = killer.end() if killer.ident else daemon
+                    daemon = killer.end()
                 latencies.setdefault(side, []).append(reports[0]["latency_us"]["p99"])
                 rates.setdefault(side, []).append(reports[1]["kernels_per_s"])
                 wrong += sum(report["mismatches"] for report in reports)
