@@ -1,5 +1,6 @@
 // gpuctld: command line, configuration, socket, state, then the event loop. Everything else is in the library.
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -39,6 +40,15 @@ void raise_descriptor_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/// Large blocks go back to the system as soon as they are free. By itself the C library would keep them in its heap
+/// from the first on that is freed, between small ones. Then the memory of long messages of a moment stays with the
+/// daemon.
+void give_large_blocks_back() {
+  constexpr int kLargeBytes = 128 << 10, kKeptAtTheEndBytes = 1 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, kLargeBytes);
+  ::mallopt(M_TRIM_THRESHOLD, kKeptAtTheEndBytes);
 }
 
 /// Keeps the state directory for this daemon alone until the process ends, in whatever way it ends.
@@ -101,6 +111,7 @@ int run(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   if (options.mps_control) return answer_mps_command(STDIN_FILENO, STDOUT_FILENO);
   raise_descriptor_limit();
+  give_large_blocks_back();
 
   ConfigOutcome outcome = read_config(options.config, options.config_required);
   for (const std::string& problem : outcome.problems) log(problem);

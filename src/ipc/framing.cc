@@ -12,7 +12,7 @@ Result<void> MessageSplitter::feed(std::string_view bytes) {
       bytes_.resize(partial_at_);
       break;
     }
-    bytes_ += bytes.substr(0, end == std::string_view::npos ? end : end + 1);
+    append(bytes.substr(0, end == std::string_view::npos ? end : end + 1));
     if (end == std::string_view::npos) return {};
     partial_at_ = bytes_.size();
     bytes.remove_prefix(end + 1);
@@ -25,14 +25,26 @@ std::optional<std::string> MessageSplitter::next() {
   const std::size_t end = bytes_.find('\0', at_);
   std::string message = bytes_.substr(at_, end - at_);
   at_ = end + 1;
-  if (at_ == bytes_.size())
-    bytes_ = {};  // and its memory
-  else if (at_ > bytes_.size() / 2)
-    bytes_ = bytes_.substr(at_);
-  else
-    return message;
-  partial_at_ -= std::exchange(at_, 0);
+  if (at_ > bytes_.size() / 2) drop_returned();
   return message;
+}
+
+/// A string by itself would take twice the memory.
+void MessageSplitter::append(std::string_view bytes) {
+  const std::size_t size = bytes_.size() + bytes.size();
+  if (size > bytes_.capacity()) {
+    std::string larger;
+    larger.reserve(size + size / 8);
+    larger.append(bytes_);
+    bytes_.swap(larger);
+  }
+  bytes_.append(bytes);
+}
+
+void MessageSplitter::drop_returned() {
+  std::string rest = bytes_.substr(at_);
+  bytes_.swap(rest);
+  partial_at_ -= std::exchange(at_, 0);
 }
 
 std::string MessageSplitter::take_buffered() {

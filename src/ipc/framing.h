@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/string_memory.h"
 
 namespace gpuctl::ipc {
 
@@ -38,10 +39,16 @@ class MessageSplitter {
   /// Bytes that next() has not returned yet: messages with their NULs, and the part of one that has arrived.
   std::size_t buffered() const { return bytes_.size() - at_; }
 
+  /// Bytes of memory taken for them. At most an eighth more than there are, and as many again that next() has returned.
+  std::size_t memory() const { return memory_of(bytes_); }
+
   /// True if part of a message has arrived, but not its end.
   bool mid_message() const { return partial_at_ < bytes_.size(); }
 
  private:
+  void append(std::string_view bytes);
+  void drop_returned();
+
   std::size_t max_bytes_;
   /// As they came, because a peer may send nothing but NULs, and each message as a string would take more than its
   /// byte.

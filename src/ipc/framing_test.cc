@@ -48,6 +48,26 @@ TEST(Framing, LimitCountsOneMessage) {
   EXPECT_EQ(drain(splitter).size(), 2u);
 }
 
+TEST(Framing, TakesLittleMoreMemoryThanThereAreBytes) {
+  MessageSplitter splitter;
+  const std::string piece(16384, 'x');
+  for (std::size_t sent = piece.size(); sent <= kMaxMessageBytes; sent += piece.size()) {
+    ASSERT_TRUE(splitter.feed(piece));
+    ASSERT_LE(splitter.memory(), sent + sent / 8 + 1);
+  }
+}
+
+TEST(Framing, KeepsNoMemoryOfAMessageThatWasTaken) {
+  MessageSplitter splitter;
+  const std::string message(kMaxMessageBytes, 'x');
+  ASSERT_TRUE(splitter.feed(message + "\0"s));
+  ASSERT_TRUE(splitter.next());
+  EXPECT_EQ(splitter.memory(), 0u);
+  ASSERT_TRUE(splitter.feed(message + "\0abc"s));
+  ASSERT_TRUE(splitter.next());
+  EXPECT_LE(splitter.memory(), 64u) << "and three bytes of the next one";
+}
+
 TEST(Framing, CountsWhatIsNotTakenYet) {
   MessageSplitter splitter(100);
   ASSERT_TRUE(splitter.feed("1234\0ab\0xyz"s));

@@ -15,9 +15,11 @@ namespace json = boost::json;
 
 constexpr std::size_t kMaxQuoted = 100;  ///< bytes of the peer's own words in an error
 
+/// In memory of its size, because a long one may wait for its reader.
 std::string framed(const json::object& object) {
   std::string text = to_text(object);
   text.push_back('\0');
+  if (text.capacity() > text.size() + text.size() / 8) text.shrink_to_fit();
   return text;
 }
 

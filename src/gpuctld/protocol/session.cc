@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/string_memory.h"
 #include "gpuctld/clock.h"
 #include "gpuctld/protocol/varlink_server.h"
 #include "ipc/interface.h"
@@ -18,6 +19,12 @@ namespace gpuctl::daemon {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
+
+void Outgoing::clear() {
+  give_back(bytes);
+  sent = 0;
+  fds.clear();
+}
 
 Session::Session(Socket socket, VarlinkServer& server)
     : socket_(std::move(socket)),
@@ -54,8 +61,8 @@ void Session::close() {
   server_.handler_.closed(*this);
   error_code ignored;
   socket_.close(ignored);
-  out_ = {};
-  splitter_ = ipc::MessageSplitter();
+  out_.clear();
+  splitter_.take_buffered();
   count_kept();
   server_.forget(*this);
 }
@@ -126,7 +133,7 @@ bool Session::take(std::string_view bytes) {
 
 /// Counts what is kept here for the peer. False if the user has no room for it.
 bool Session::count_kept() {
-  const std::size_t bytes = splitter_.buffered() + out_.bytes.size();
+  const std::size_t bytes = splitter_.memory() + memory_of(out_.bytes);
   const auto more = static_cast<std::ptrdiff_t>(bytes) - static_cast<std::ptrdiff_t>(counted_);
   if (!server_.budgets_.buffer(peer_.uid, more)) return false;
   counted_ = bytes;
@@ -217,7 +224,7 @@ void Session::send() {
 }
 
 void Session::sent() {
-  out_ = {};
+  out_.clear();
   count_kept();
   if (state_.closing) return close();
   if (streaming_) stream_again();

@@ -42,6 +42,9 @@ struct Outgoing {
   std::string bytes;
   std::size_t sent = 0;
   std::vector<ipc::UniqueFd> fds;
+
+  /// It was sent, or is not sent any more: its memory is given back.
+  void clear();
 };
 
 /// A connection that another server goes on with: its socket, the bytes that were read and belong to no call that was
@@ -113,7 +116,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Peer peer_;
   boost::asio::steady_timer timer_;  ///< of the stream
   ipc::MessageSplitter splitter_;
-  std::size_t counted_ = 0;  ///< bytes in splitter_ and out_ that count for the user's budget
+  std::size_t counted_ = 0;  ///< memory of splitter_ and out_ that counts for the user's budget, in bytes
   State state_;
   Patience patience_;
   Outgoing out_;

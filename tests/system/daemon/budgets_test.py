@@ -13,10 +13,11 @@ USERS = (users.NOBODY, 64001, 64002, 64003, 64004, 64005, 64006, 64007, 64008)
 ROUNDS = 40
 KIB_AT_MOST = 256 << 10  # resident
 FLOODS_OF_EACH = 3
+CLIENTS, LONG_CALL = 30, 3 << 20  # bytes
 
 
-def message(method, **parameters):
-    call = {"method": "io.gpuctl." + method, "parameters": parameters, "oneway": True}
+def message(method, oneway=True, **parameters):
+    call = {"method": "io.gpuctl." + method, "parameters": parameters, "oneway": oneway}
     return json.dumps(call).encode() + b"\0"
 
 
@@ -87,6 +88,20 @@ class Budgets(instance.SystemTest):
         for what, child in floods.items():
             self.assertEqual(os.waitpid(child, os.WNOHANG), (0, 0), f"the flood of {what} has ended")
         self.assertLess(self.daemon.kib("VmHWM"), KIB_AT_MOST * instance.SLOWER)
+
+    def test_a_long_call_leaves_no_memory_behind(self):
+        uuid = self.call("GetStatus")["devices"][0]["uuid"]
+        attach = message("Attach", oneway=False, slice="", device_uuids=[uuid], resumed=False)
+        long = message("ReportKernels", oneway=False, kernels=[]).replace(b"[", b"[" + b" " * LONG_CALL)
+        kept = contextlib.ExitStack()
+        self.addCleanup(kept.close)
+        for _ in range(CLIENTS):
+            connection = kept.enter_context(connect(str(self.socket)))
+            for call in (attach, long):
+                connection.sendall(call)
+                self.assertNotIn(b"error", connection.recv(1 << 16))
+        self.assertEqual(self.call("GetStatus")["clients"], CLIENTS)
+        self.assertLess(self.daemon.kib("RssAnon"), CLIENTS * LONG_CALL >> 11, "KiB of the daemon")
 
     def test_connections_are_kept_for_root(self):
         for uid in USERS:
