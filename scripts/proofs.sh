@@ -47,7 +47,8 @@ sliced 5  decode-sliced    corun --only-ls decode --only-batch train --configura
 sliced 4  resnet-sliced    corun --only-ls resnet --only-batch matmul --configurations $resnet_sliced
 workers 4 workers-10us     corun --only-ls short --only-batch compute-10us --configurations $resident
 workers 4 workers-100us    corun --only-ls short --only-batch compute-100us --configurations $resident
-flep 9    flep             corun --seconds 1 --settle 0.3 --pairs flep --configurations mps-stream,ours-hpf
+flep 9    flep             corun-starts --pairs flep --configurations mps-stream,ours-hpf
+flep-two 9 flep-two        corun --pairs flep-two --configurations mps-stream,ours-priority,ours-hpf
 TABLE
 )
 

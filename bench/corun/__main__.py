@@ -71,7 +71,10 @@ def parse():
     parser.add_argument("--only-batch", metavar="NAME,...")
     parser.add_argument("--configurations", metavar="NAME[:KEY=VALUE],...", help="KEY: of [daemon] in gpuctl.toml")
     parser.add_argument(
-        "--pairs", choices=("flep",), help="instead of the matrix: FLEP's 28 pairs of kernels (Figure 8)"
+        "--pairs",
+        choices=(flep.ALL, flep.TWO),
+        help=f"instead of the matrix: FLEP's 28 pairs of kernels (Figure 8), all programs at once; {flep.TWO}: the two "
+        "of one pair at a time, as in the paper",
     )
     parser.add_argument("--limit-s", type=float, default=3600, help="begin nothing that would not be over by then")
     parser.add_argument(
@@ -193,8 +196,9 @@ def pairs(options, scratch, out):
     results = Results(options.json or out / "corun.json", head(options, configurations))
     end = time.monotonic() + options.limit_s
 
-    def say(configuration, number, count):
-        print(f"corun: FLEP, {configuration.name}, round {number + 1}: {count} pairs", file=sys.stderr)
+    def say(configuration, numbers, count):
+        rounds = ", ".join(str(number + 1) for number in numbers)
+        print(f"corun: FLEP, {configuration.name}, round {rounds}: {count} pairs", file=sys.stderr)
 
     stage = Stage(options.build_dir, scratch, options.software)
     try:

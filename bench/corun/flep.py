@@ -1,9 +1,10 @@
 """FLEP's 28 pairs of Figure 8: a long kernel of low priority runs, and 0.1 ms later a short one of high priority
 arrives.
 
-bench/papers/flep.py has the kernels, the pairs and the slots in which they meet: all programs run at once, and one run
-has each pair five times. Rounds and configurations take turns. A pair has two figures in a round: the median time of
-the short kernel from its issue to its end, and the time until both are done.
+bench/papers/flep.py has the kernels, the pairs and the slots in which they meet. Either all programs run at once, or
+the two of one pair at a time, as in the paper. A round has each pair five times. Rounds and configurations take turns;
+with --quick all rounds are in one start of the programs. A pair has two figures in a round: the median time of the
+short kernel from its issue to its end, and the time until both are done.
 """
 
 import contextlib
@@ -16,7 +17,9 @@ from .stage import Refused
 
 DEFAULT = ("mps", "mps-stream", "mps-client", "ours-priority", "ours-hpf")
 LONG, SHORT = "batch", "ls"  # slices, and the roles of stock programs
-ROUND_S = 20.0
+ALL, TWO = "flep", "flep-two"
+PROGRAMS = {ALL: "all programs at once", TWO: "two programs at a time"}
+START_S = {ALL: 20.0, TWO: 6.0}  # a start of the programs that meet, and a round of theirs, takes no longer
 
 
 class Applications(schedulers.Schedulers):
@@ -71,40 +74,58 @@ def run(stage, results, options, configurations, time_left, say):
     with stage.lab.few_queues():
         applications = Applications(stage.lab)
         longs, shorts = prepare(stage, applications)
-        results.data["flep"] = {
+        data = results.data["flep"] = {
             "alone_ms": {"long": {a.name: a.plain_ms for a in longs}, "short": {a.name: a.plain_ms for a in shorts}},
+            "programs": PROGRAMS[options.pairs],
             "rounds": [],
         }
-        for number in range(options.rounds):
+        groups = [(longs, shorts)]
+        if options.pairs == TWO:
+            groups = [([long], [short]) for long in longs for short in shorts if long.name != short.name]
+        starts = [range(options.rounds)] if options.quick else [[number] for number in range(options.rounds)]
+        for numbers in starts:
             for configuration in configurations:
-                if time_left() < ROUND_S:
-                    results.miss(None, None, configuration, [number], "no time left")
-                    continue
+                rounds = [{"configuration": configuration.name, "round": number, "pairs": {}} for number in numbers]
                 try:
-                    pairs = one_round(stage, applications, configuration, longs, shorts)
-                    results.data["flep"]["rounds"].append(
-                        {"configuration": configuration.name, "round": number, "pairs": pairs}
-                    )
-                    say(configuration, number, len(pairs))
+                    with stage.configured(configuration, 0):
+                        for group in each_in_time(groups, START_S[options.pairs], time_left):
+                            add_group(applications, configuration, group, rounds)
                 except Refused as refusal:
-                    results.miss(None, None, configuration, [number], str(refusal), refused=True)
+                    results.miss(None, None, configuration, numbers, str(refusal), refused=True)
+                except OutOfTime:
+                    results.miss(None, None, configuration, numbers, "no time left")
                 except (RuntimeError, OSError) as failure:
-                    results.miss(None, None, configuration, [number], f"{type(failure).__name__}: {failure}"[:2000])
+                    results.miss(None, None, configuration, numbers, f"{type(failure).__name__}: {failure}"[:2000])
                 finally:
                     clear(stage.lab)
-            results.data["flep"]["points"] = points(results.data["flep"]["rounds"])
-            results.save()
-        results.data["flep"]["wrong_results"] = applications.wrong
+                say(configuration, numbers, len(rounds[0]["pairs"]))
+                data["rounds"] += [one for one in rounds if one["pairs"]]
+                data["points"] = points(data["rounds"])
+                results.save()
+        data["wrong_results"] = applications.wrong
 
 
-def one_round(stage, applications, configuration, longs, shorts):
+class OutOfTime(Exception):
+    """The rest of the groups are not measured."""
+
+
+def each_in_time(groups, seconds, time_left):
+    for group in groups:
+        if time_left() < seconds:
+            raise OutOfTime
+        yield group
+
+
+def add_group(applications, configuration, group, rounds):
+    """Starts the programs of a group, and adds what each round has of their pairs."""
     applications.configuration = configuration
     try:
-        with stage.configured(configuration, 0):
-            found = meetings.Meeting(applications, longs, shorts).summaries(side(configuration))
+        found = meetings.Meeting(applications, *group).rounds(side(configuration), len(rounds))
     finally:
         applications.configuration = None
-    return {f"{long}_{short}": {"short_ms": at["short"], "both_ms": at["both"]} for (long, short), at in found.items()}
+    for one, summaries in zip(rounds, found, strict=True):
+        for (long, short), at in summaries.items():
+            one["pairs"][f"{long}_{short}"] = {"short_ms": at["short"], "both_ms": at["both"]}
 
 
 def clear(lab):

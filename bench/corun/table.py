@@ -96,8 +96,9 @@ def lines(data):
     yield f"{machine['gpu']}, {machine['cores']} cores, {machine['when']}, commit {machine['commit']}"
     if "flep" in data:
         yield (
-            f"FLEP's pairs, {options['rounds']} rounds by turns: median time of the short kernel, issue to end, in ms "
-            f"(speed-up over {flep_figures.BASE})"
+            f"FLEP's pairs, {data['flep']['programs']}, {options['rounds']} rounds "
+            f"{'in one start' if options['quick'] else 'by turns'}: median time of the short kernel, issue to end, in "
+            f"ms (speed-up over {flep_figures.BASE})"
         )
         yield from aligned(flep_figures.lines(data["flep"]))
         for name, reason in dict.fromkeys((missing["configuration"], missing["reason"]) for missing in data["missing"]):

@@ -101,14 +101,23 @@ class Meeting:
 
     def summaries(self, side, repetitions=REPETITIONS):
         """The summary() of each pair; pairs without enough repetitions are left out."""
+        return self.rounds(side, 1, repetitions)[0]
+
+    def rounds(self, side, rounds, repetitions=REPETITIONS):
+        """The same for each of several rounds of so many repetitions, in one start of the programs."""
         lab = self.schedulers.lab
+        of_round = lab.size(repetitions, 1)
         least = lab.size(min(LEAST_KEPT, repetitions), 1)
         alone = {"long": {a.name: a.plain_ms for a in self.longs}, "short": {a.name: a.plain_ms for a in self.shorts}}
-        found = {}
-        for (long, short), times in self.run(side, lab.size(repetitions, 1)).items():
-            kept = [rep for rep in times if in_time(lab, rep, self.delay_ms)]
-            if len(kept) >= least:
-                found[long, short] = summary(self.schedulers, (alone["long"][long], alone["short"][short]), kept)
+        found = [{} for _ in range(rounds)]
+        for (long, short), times in self.run(side, rounds * of_round).items():
+            for number, summaries in enumerate(found):
+                part = times[number * of_round : (number + 1) * of_round]
+                kept = [rep for rep in part if in_time(lab, rep, self.delay_ms)]
+                if len(kept) >= least:
+                    summaries[long, short] = summary(
+                        self.schedulers, (alone["long"][long], alone["short"][short]), kept
+                    )
         return found
 
 
