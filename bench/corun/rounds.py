@@ -43,7 +43,7 @@ class Rounds:
                         self.run_one(None, batch, configuration, numbers)
                     else:
                         self.run_one(ls, batch, configuration, numbers)
-            self.results.save()
+                self.results.save()
 
     def run_one(self, ls, batch, configuration, numbers):
         """Runs rounds of a pair in one start of its programs. An error is noted, and the next run follows."""
