@@ -42,6 +42,7 @@ from .steps import (
     programs,
     random_kernels,
     side_by_side,
+    sim_pairs,
     storms,
     time_slices,
 )
@@ -85,6 +86,7 @@ STEPS = {
     "predictions": (predictions.step_predictions, 560),
     "sidebyside": (side_by_side.step_side_by_side, 120),
     "capacity": (capacity.step_capacity, 400),
+    "simpairs": (sim_pairs.step_sim_pairs, 520),
 }
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")
 

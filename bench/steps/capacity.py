@@ -3,7 +3,7 @@
 For SiM's Figure 9, each of its seven kernels has parts of the GPU, alone: as so many of the workers that each SM holds,
 and as so many SMs. For its Figures 10 and 11, each kernel of a pair may have half of the GPU, by the one placement and
 by the other. System throughput (STP) is as in side_by_side.py. Average normalized turnaround time (ANTT) is the mean,
-over both, of launches a second alone and unmanaged divided by launches a second together. Some three minutes in all.
+over both, of launches a second alone and unmanaged divided by launches a second together. Some five minutes in all.
 """
 
 import itertools
