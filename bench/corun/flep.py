@@ -71,38 +71,37 @@ def prepare(stage, applications):
 
 def run(stage, results, options, configurations, time_left, say):
     stage.enter_mode(configurations[0].mode)
-    with stage.lab.few_queues():
-        applications = Applications(stage.lab)
-        longs, shorts = prepare(stage, applications)
-        data = results.data["flep"] = {
-            "alone_ms": {"long": {a.name: a.plain_ms for a in longs}, "short": {a.name: a.plain_ms for a in shorts}},
-            "programs": PROGRAMS[options.pairs],
-            "rounds": [],
-        }
-        groups = [(longs, shorts)]
-        if options.pairs == TWO:
-            groups = [([long], [short]) for long in longs for short in shorts if long.name != short.name]
-        starts = [range(options.rounds)] if options.quick else [[number] for number in range(options.rounds)]
-        for numbers in starts:
-            for configuration in configurations:
-                rounds = [{"configuration": configuration.name, "round": number, "pairs": {}} for number in numbers]
-                try:
-                    with stage.configured(configuration, 0):
-                        for group in each_in_time(groups, START_S[options.pairs], time_left):
-                            add_group(applications, configuration, group, rounds)
-                except Refused as refusal:
-                    results.miss(None, None, configuration, numbers, str(refusal), refused=True)
-                except OutOfTime:
-                    results.miss(None, None, configuration, numbers, "no time left")
-                except (RuntimeError, OSError) as failure:
-                    results.miss(None, None, configuration, numbers, f"{type(failure).__name__}: {failure}"[:2000])
-                finally:
-                    clear(stage.lab)
-                say(configuration, numbers, len(rounds[0]["pairs"]))
-                data["rounds"] += [one for one in rounds if one["pairs"]]
-                data["points"] = points(data["rounds"])
-                results.save()
-        data["wrong_results"] = applications.wrong
+    applications = Applications(stage.lab)
+    longs, shorts = prepare(stage, applications)
+    data = results.data["flep"] = {
+        "alone_ms": {"long": {a.name: a.plain_ms for a in longs}, "short": {a.name: a.plain_ms for a in shorts}},
+        "programs": PROGRAMS[options.pairs],
+        "rounds": [],
+    }
+    groups = [(longs, shorts)]
+    if options.pairs == TWO:
+        groups = [([long], [short]) for long in longs for short in shorts if long.name != short.name]
+    starts = [range(options.rounds)] if options.quick else [[number] for number in range(options.rounds)]
+    for numbers in starts:
+        for configuration in configurations:
+            rounds = [{"configuration": configuration.name, "round": number, "pairs": {}} for number in numbers]
+            try:
+                with stage.configured(configuration, 0):
+                    for group in each_in_time(groups, START_S[options.pairs], time_left):
+                        add_group(applications, configuration, group, rounds)
+            except Refused as refusal:
+                results.miss(None, None, configuration, numbers, str(refusal), refused=True)
+            except OutOfTime:
+                results.miss(None, None, configuration, numbers, "no time left")
+            except (RuntimeError, OSError) as failure:
+                results.miss(None, None, configuration, numbers, f"{type(failure).__name__}: {failure}"[:2000])
+            finally:
+                clear(stage.lab)
+            say(configuration, numbers, len(rounds[0]["pairs"]))
+            data["rounds"] += [one for one in rounds if one["pairs"]]
+            data["points"] = points(data["rounds"])
+            results.save()
+    data["wrong_results"] = applications.wrong
 
 
 class OutOfTime(Exception):

@@ -153,10 +153,6 @@ class Lab:
         finally:
             self.env = before
 
-    def few_queues(self):
-        """Programs that are started meanwhile ask for no more hardware queues than MPS has for so many programs."""
-        return self.environment(CUDA_DEVICE_MAX_CONNECTIONS="2")
-
     def gpuctl(self, *arguments):
         subprocess.run(
             [self.gpuctl_path, *map(str, arguments)], env=self.env, check=True, stdout=subprocess.DEVNULL, timeout=30

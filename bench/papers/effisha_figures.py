@@ -47,7 +47,7 @@ def rows(what, names, found, default=None):
 
 def step_effisha(lab):
     """EffiSha's kernels under piv, dprr and MPS, for its three assignments of priorities."""
-    with lab.gpuctld(), lab.few_queues():
+    with lab.gpuctld():
         lab.gpuctl("create-slice", "set")
         schedulers = Schedulers(lab)
         schedulers.calibrate()

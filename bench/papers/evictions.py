@@ -82,7 +82,7 @@ def measure(schedulers, wait_ms):
 
 def step_evictions(lab):
     """EffiSha's Figure 9: evictions by priority and wait time under piv."""
-    with lab.gpuctld(), lab.few_queues():
+    with lab.gpuctld():
         schedulers = Schedulers(lab)
         schedulers.calibrate()
         text = (WORKLOADS / f"effisha-evictions-{WAITS_MS[0]}ms.toml").read_text(encoding="utf-8")

@@ -135,7 +135,7 @@ def spatial(schedulers, large):
 def step_flep(lab):
     """FLEP's Figures 9, 12, 15 and 16: delays, triplets, spatial preemption and SMs beyond what a kernel fills."""
     began = time.monotonic()
-    with lab.gpuctld(), lab.few_queues():
+    with lab.gpuctld():
         lab.gpuctl("create-slice", "high", "--priority", 10)
         lab.gpuctl("create-slice", "low")
         lab.gpuctl("create-slice", "set")
@@ -168,7 +168,7 @@ def step_flep(lab):
 
 def step_reorder(lab):
     """FLEP's 6.3.2: its triplets, the shortest first, without preemption (sjf:to_end)."""
-    with lab.gpuctld(), lab.few_queues():
+    with lab.gpuctld():
         lab.gpuctl("create-slice", "set")
         schedulers = Schedulers(lab)
         schedulers.calibrate()

@@ -70,7 +70,7 @@ def slowdowns(schedulers, side, applications):
 def step_frs(lab):
     """FRS's nine applications under its five policies, smith and MPS, in 20 orders."""
     began = time.monotonic()
-    with lab.gpuctld(), lab.few_queues():
+    with lab.gpuctld():
         lab.gpuctl("create-slice", "set")
         schedulers = Schedulers(lab)
         schedulers.calibrate()

@@ -234,7 +234,7 @@ class Schedulers:
 def step_schedulers(lab):
     """Policies for jobs: FLEP's pairs against plain MPS, FRS's and EffiSha's sets against the simulator, shares of
     ffs."""
-    with lab.gpuctld(), lab.few_queues():
+    with lab.gpuctld():
         lab.gpuctl("create-slice", "high", "--priority", 10, "--weight", 200)
         lab.gpuctl("create-slice", "low", "--weight", 100)
         lab.gpuctl("create-slice", "set")

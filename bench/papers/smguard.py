@@ -123,7 +123,7 @@ def meet(lab, schedulers, side, batch, shorts):
 def step_smguard(lab):
     """SMGuard's 24 pairs: LS beside batch under MPS, with priorities, and with reserves of several sizes."""
     began = time.monotonic()
-    with lab.gpuctld(), lab.few_queues():
+    with lab.gpuctld():
         lab.gpuctl("create-slice", "set")
         lab.gpuctl("create-slice", "batch")
         lab.gpuctl("create-slice", "ls")

@@ -1,7 +1,6 @@
 """bench/corun.sh on the software GPU: one small cell, what it leaves, and how it says what it did not run. No
 speeds."""
 
-import itertools
 import json
 import pathlib
 import shutil
@@ -16,8 +15,6 @@ CELL = ("--only-ls", "short", "--only-batch", "compute-100us", "--rounds", "1", 
 
 
 class Corun(instance.SystemTest):
-    ROUNDS = frozenset(itertools.product(("mps-stream", "ours-hpf"), (0, 1)))
-
     def corun(self, *options):
         command = [CORUN, "--build-dir", instance.BUILD, "--software", "--out", self.scratch / "out", *options]
         done = subprocess.run(
@@ -63,18 +60,6 @@ class Corun(instance.SystemTest):
         (missing,) = data["missing"]
         self.assertEqual(missing["configuration"], "ours-strict:no_such_key=1")
         self.assertIn("no_such_key", missing["reason"])
-
-    def test_pairs_by_two(self):
-        options = ("--pairs", "flep-two", "--quick", "--rounds", "2", "--configurations", "mps-stream,ours-hpf")
-        done, data = self.corun(*options)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(data["missing"], [])
-        self.assertEqual({(one["configuration"], one["round"]) for one in data["flep"]["rounds"]}, self.ROUNDS)
-        for pairs in data["flep"]["points"].values():
-            for at in pairs.values():
-                self.assertGreater(at["short_ms"]["median"], 0)
-        self.assertIn("FLEP's pairs, two programs at a time, 2 rounds in one start", done.stdout)
-        self.assertEqual(data["flep"]["wrong_results"], 0)
 
     def test_no_time(self):
         done, data = self.corun(*CELL, "--configurations", "mps", "--limit-s", "0")
