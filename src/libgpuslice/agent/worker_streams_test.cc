@@ -85,6 +85,28 @@ TEST_F(WorkerStreamsTest, NothingIsSentBehindWhatIsStuck) {
   EXPECT_EQ(streams_.take(&b_), *of_a.begin());  // its work is new now
 }
 
+TEST_F(WorkerStreamsTest, ThoseThatWereStuckLeastOftenComeFirst) {
+  std::set<CUstream> held_up;  // every other stream shares the queue of the program's
+  for (int launch = 0; launch < 8; ++launch) {
+    const CUstream stream = send(&a_);
+    ASSERT_NE(stream, nullptr);
+    if (reinterpret_cast<std::uintptr_t>(stream) / 16 % 2 == 0) {
+      held_up.insert(stream);
+      streams_.stuck(&a_);
+      streams_.stuck(&a_);  // at the next look too
+    }
+    for (auto& [any, idle] : gpu.idle) idle = true;
+  }
+  EXPECT_EQ(held_up.size(), 4u);
+  std::set<CUstream> used;
+  for (int launch = 0; launch < 16; ++launch) {
+    used.insert(send(&a_));
+    for (auto& [any, idle] : gpu.idle) idle = true;
+  }
+  EXPECT_EQ(used.size(), 4u) << "by turns";
+  for (const CUstream stream : used) EXPECT_FALSE(held_up.contains(stream));
+}
+
 TEST(SentWorkers, AreOverdueWhenTheyDoNotBeginInTime) {
   constexpr std::uint64_t kNow = 1'000'000'000, kTime = SentWorkers::kPatienceNs;
   SentWorkers sent;
