@@ -113,6 +113,8 @@ class HostileUser(endurance.Endurance):
         self.start_daemon(config=instance.ALWAYS_REWRITTEN + 'socket_mode = "0666"\n')
         os.setpriority(os.PRIO_PROCESS, self.daemon.pid, NICE)
         self.scratch.chmod(0o711)
+        self.attackers = []
+        self.addCleanup(self.kill_attackers)
 
     def test_others_go_on(self):
         self.create_slices(SLICES)
@@ -181,6 +183,7 @@ class HostileUser(endurance.Endurance):
                     os.close(read)
                     os.nice(NICER)
                     users.become(uid)
+                    users.end_with_parent()
                     attacker = attacks.Attacker(self.socket, uuid, f"of-{uid}", others, self.seed * 1000 + number)
                     if self.minutes:
                         self.attack_and_rest(attacker, number, began, until)
@@ -191,8 +194,15 @@ class HostileUser(endurance.Endurance):
                 finally:
                     os._exit(status)
             os.close(write)
+            self.attackers.append(child)
             found[child] = os.fdopen(read, "rb")
         return found
+
+    def kill_attackers(self):
+        """Those of a test that failed."""
+        for child in self.attackers:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
 
     def attack_once(self, attacker, name):
         """Where the machine is busy it may take a while until the attack has begun."""
@@ -224,6 +234,7 @@ class HostileUser(endurance.Endurance):
             with said:
                 for name, number in json.loads(said.read() or "{}").items():
                     sent[name] = sent.get(name, 0) + number
+            self.attackers.remove(child)
             self.assertEqual(os.waitpid(child, 0)[1], 0, "an attacker failed")
         return sent
 

@@ -13,6 +13,8 @@ import signal
 import socket
 import time
 
+from tests.system.harness import users
+
 ROUND_S = 1
 AT_ONCE = 16  # connections of one process, in most attacks
 LONGEST = 64 << 10  # bytes of a message that the daemon takes from a stranger
@@ -283,6 +285,7 @@ class Attacker:
         child = os.fork()
         if child == 0:
             try:
+                users.end_with_parent()
                 signal.signal(signal.SIGUSR1, signal.SIG_IGN)
                 self.join()
                 signal.pause()

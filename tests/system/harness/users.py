@@ -1,9 +1,11 @@
 """Processes of other users, for tests that run as root."""
 
+import ctypes
 import os
 import signal
 
 NOBODY = 65534
+PR_SET_PDEATHSIG = 1  # sys/prctl.h
 
 
 def start_as(test, uid, work):
@@ -36,3 +38,10 @@ def become(uid):
     os.setgroups([])
     os.setgid(uid)
     os.setuid(uid)
+
+
+def end_with_parent():
+    """This process is killed when the one that forked it ends, in whatever way. To be called after become(), which
+    would undo it.
+    """
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
