@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 
+from ..lab.modes import gpus
 from . import flep, plot, table
 from .configurations import CONFIGURATIONS, MPS, OURS, TIME_SLICED, with_daemon_keys
 from .results import Results
@@ -24,7 +25,6 @@ ORDER = {
     True: "quick: for each LS x batch, for each configuration, all rounds in one start of the programs",
 }
 SOFTWARE_SMS = "8"
-GPU_QUERY = ("--query-gpu=name,driver_version", "--format=csv,noheader")
 
 
 def check_known(names, known, what):
@@ -104,7 +104,7 @@ def first_line(*command):
 
 
 def machine(software):
-    gpu = "software GPU" if software else first_line("nvidia-smi", *GPU_QUERY)
+    gpu = "software GPU" if software else gpus()[2][0].partition(", ")[2]
     now = datetime.datetime.now(datetime.UTC)
     return {
         "gpu": gpu,
@@ -212,7 +212,7 @@ def main():
     options = parse()
     if options.list:
         return print_names()
-    if not options.software and first_line("nvidia-smi", *GPU_QUERY) == "?":
+    if not options.software and gpus() is None:
         raise SystemExit("corun: no GPU here (nvidia-smi); --software takes the software GPU")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if options.software:
