@@ -46,10 +46,13 @@ void UserBudgets::charge(std::uint32_t uid, double calls, std::size_t bytes, std
 bool UserBudgets::buffer(std::uint32_t uid, std::ptrdiff_t bytes) {
   if (exempt(uid)) return true;
   Account& account = of(uid);
-  const auto after = [&](const Account& a) { return a.buffered + static_cast<std::size_t>(bytes); };  // may wrap down
-  if (bytes > 0 && (after(account) > user_.buffered || after(together_) > all_.buffered)) return false;
-  account.buffered = after(account);
-  together_.buffered = after(together_);
+  const auto shared = [&](std::size_t own) { return own - std::min(own, user_.kept_for_each); };
+  const std::size_t after = account.buffered + static_cast<std::size_t>(bytes);  // may wrap down
+  const std::size_t together = together_.buffered - shared(account.buffered) + shared(after);
+  const bool fits = together <= together_.buffered || together <= all_.buffered;
+  if (bytes > 0 && (after > user_.buffered || !fits)) return false;
+  account.buffered = after;
+  together_.buffered = together;
   return true;
 }
 

@@ -16,9 +16,10 @@ namespace gpuctl::daemon {
 /// What a user has, or all users with a budget together.
 struct Budget {
   std::size_t connections;
-  std::size_t buffered;     ///< bytes of calls that are not served yet, and of replies that are not read
-  TokenBucket::Rate calls;  ///< in units of a cheap call (Answer::cost)
-  TokenBucket::Rate bytes;  ///< received and sent
+  std::size_t buffered;           ///< bytes of calls that are not served yet, and of replies that are not read
+  std::size_t kept_for_each = 0;  ///< of these, what others cannot take from a user; of a user only
+  TokenBucket::Rate calls;        ///< in units of a cheap call (Answer::cost)
+  TokenBucket::Rate bytes;        ///< received and sent
   TokenBucket::Rate log_lines;
   TokenBucket::Rate decisions;  ///< seconds of the daemon's time for clients that wake it
 };
@@ -27,6 +28,7 @@ inline constexpr std::size_t kMiB = 1u << 20;
 /// A program asks a few times when it starts and then seldom: a few hundred can start at once.
 inline constexpr Budget kBudgetOfUser{.connections = 512,
                                       .buffered = 8 * kMiB,
+                                      .kept_for_each = 16 << 10,
                                       .calls = {1000, 4000},
                                       .bytes = {8.0 * kMiB, 32.0 * kMiB},
                                       .log_lines = {1, 100},
@@ -64,7 +66,8 @@ class UserBudgets {
   void charge(std::uint32_t uid, double calls, std::size_t bytes, std::uint64_t now_ns);
 
   /// Counts bytes that are kept, or with a negative number no longer are. False: there is no room for them, and nothing
-  /// was counted.
+  /// was counted. A user's first bytes (Budget::kept_for_each) do not count for all together: who sends little is not
+  /// refused because others send much.
   bool buffer(std::uint32_t uid, std::ptrdiff_t bytes);
 
   /// Whether a line about the user may go to the log: how many were left out before it; empty: leave it out.

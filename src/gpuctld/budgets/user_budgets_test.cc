@@ -106,6 +106,25 @@ TEST(UserBudgets, BytesThatWaitAreCounted) {
   EXPECT_FALSE(budgets.buffer(1001, 95)) << "together";
 }
 
+TEST(UserBudgets, OthersTakeNoRoomForTheFirstBytesOfAUser) {
+  Budget of_user = kSmall;
+  of_user.kept_for_each = 30;
+  UserBudgets budgets(33, of_user, kSmallOfAll);
+  EXPECT_TRUE(budgets.buffer(1000, 100));
+  EXPECT_TRUE(budgets.buffer(1001, 100));
+  EXPECT_FALSE(budgets.buffer(1002, 45)) << "70 and 70 of 150 are taken";
+  EXPECT_TRUE(budgets.buffer(1002, 40));
+  EXPECT_TRUE(budgets.buffer(1003, 30));
+  EXPECT_FALSE(budgets.buffer(1003, 1));
+  EXPECT_TRUE(budgets.buffer(1000, -80)) << "50 of them shared";
+  EXPECT_TRUE(budgets.buffer(1003, 50));
+  EXPECT_FALSE(budgets.buffer(1003, 21)) << "its own budget";
+  for (const auto& [uid, bytes] : {std::pair{1000, 20}, {1001, 100}, {1002, 40}, {1003, 80}})
+    EXPECT_TRUE(budgets.buffer(static_cast<std::uint32_t>(uid), -bytes));
+  EXPECT_TRUE(budgets.buffer(1000, 100));
+  EXPECT_TRUE(budgets.buffer(1001, 100)) << "nothing is left over";
+}
+
 TEST(UserBudgets, LinesOfTheLogAreCountedThatAreLeftOut) {
   UserBudgets budgets = small();
   int written = 0;

@@ -14,6 +14,7 @@ ROUNDS = 40
 KIB_AT_MOST = 256 << 10  # resident
 FLOODS_OF_EACH = 3
 CLIENTS, LONG_CALL = 30, 3 << 20  # bytes
+FULL_KIB = 23 << 10  # nearly what all users may leave with the daemon
 
 
 def message(method, oneway=True, **parameters):
@@ -102,6 +103,28 @@ class Budgets(instance.SystemTest):
                 self.assertNotIn(b"error", connection.recv(1 << 16))
         self.assertEqual(self.call("GetStatus")["clients"], CLIENTS)
         self.assertLess(self.daemon.kib("RssAnon"), CLIENTS * LONG_CALL >> 11, "KiB of the daemon")
+
+    def test_who_sends_little_is_not_closed_because_others_send_much(self):
+        def begin_calls(sizes):
+            kept = []
+            for size in sizes:
+                with contextlib.suppress(OSError):
+                    kept.append(connect(str(self.socket)))
+                    kept[-1].sendall(b"{" + b" " * size)
+            return kept
+
+        def ask():
+            with connect(str(self.socket)) as connection:
+                connection.settimeout(instance.PATIENCE_S)
+                connection.sendall(message("GetStatus", oneway=False))
+                return connection.recv(1 << 16) or b"closed"
+
+        for uid in USERS[1:5]:
+            users.start_as(self, uid, lambda: begin_calls([60_000] * 110))
+        instance.wait_until(lambda: self.daemon.kib("RssAnon") > FULL_KIB, "the daemon to have read that")
+        users.start_as(self, USERS[6], lambda: begin_calls([8000] * 9 + [1000] * 9 + [120] * 10 + [20] * 9))
+        _, answer = users.start_as(self, USERS[5], ask)
+        self.assertIn(b"devices", answer)
 
     def test_connections_are_kept_for_root(self):
         for uid in USERS:
