@@ -103,6 +103,11 @@ def first_line(*command):
         return "?"
 
 
+def counted(numbers):
+    """Numbers of rounds, as people count."""
+    return ", ".join(str(number + 1) for number in numbers)
+
+
 def machine(software):
     gpu = "software GPU" if software else gpus()[2][0].partition(", ")[2]
     now = datetime.datetime.now(datetime.UTC)
@@ -172,8 +177,7 @@ def matrix(options, scratch, out):
     def say(of_ls, of_batch, configuration, numbers, seconds):
         pair = " x ".join(workload.name for workload in (of_ls, of_batch) if workload)
         print(
-            f"corun: {pair}, {configuration.name}, "
-            f"round {', '.join(str(number + 1) for number in numbers)}: {seconds:.1f} s",
+            f"corun: {pair}, {configuration.name}, round {counted(numbers)}: {seconds:.1f} s",
             file=sys.stderr,
         )
 
@@ -197,8 +201,7 @@ def pairs(options, scratch, out):
     end = time.monotonic() + options.limit_s
 
     def say(configuration, numbers, count):
-        rounds = ", ".join(str(number + 1) for number in numbers)
-        print(f"corun: FLEP, {configuration.name}, round {rounds}: {count} pairs", file=sys.stderr)
+        print(f"corun: FLEP, {configuration.name}, round {counted(numbers)}: {count} pairs", file=sys.stderr)
 
     stage = Stage(options.build_dir, scratch, options.software)
     try:

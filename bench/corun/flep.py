@@ -13,6 +13,7 @@ from ..papers import flep as meetings
 from ..papers import schedulers
 from .configurations import CONFIGURATIONS, OURS
 from .flep_figures import points
+from .rounds import by_start
 from .stage import Refused
 
 DEFAULT = ("mps", "mps-stream", "mps-client", "ours-priority", "ours-hpf")
@@ -81,18 +82,15 @@ def run(stage, results, options, configurations, time_left, say):
     groups = [(longs, shorts)]
     if options.pairs == TWO:
         groups = [([long], [short]) for long in longs for short in shorts if long.name != short.name]
-    starts = [range(options.rounds)] if options.quick else [[number] for number in range(options.rounds)]
-    for numbers in starts:
+    for numbers in by_start(options):
         for configuration in configurations:
             rounds = [{"configuration": configuration.name, "round": number, "pairs": {}} for number in numbers]
             try:
-                with stage.configured(configuration, 0):
-                    for group in each_in_time(groups, START_S[options.pairs], time_left):
-                        add_group(applications, configuration, group, rounds)
+                in_time = play(stage, applications, configuration, groups, rounds, START_S[options.pairs], time_left)
+                if not in_time:
+                    results.miss(None, None, configuration, numbers, "no time left")
             except Refused as refusal:
                 results.miss(None, None, configuration, numbers, str(refusal), refused=True)
-            except OutOfTime:
-                results.miss(None, None, configuration, numbers, "no time left")
             except (RuntimeError, OSError) as failure:
                 results.miss(None, None, configuration, numbers, f"{type(failure).__name__}: {failure}"[:2000])
             finally:
@@ -104,15 +102,16 @@ def run(stage, results, options, configurations, time_left, say):
     data["wrong_results"] = applications.wrong
 
 
-class OutOfTime(Exception):
-    """The rest of the groups are not measured."""
-
-
-def each_in_time(groups, seconds, time_left):
-    for group in groups:
-        if time_left() < seconds:
-            raise OutOfTime
-        yield group
+def play(stage, applications, configuration, groups, rounds, start_s, time_left):
+    """Plays the rounds of each group of programs, a start that takes start_s. False: there was no time for some."""
+    if time_left() < start_s:
+        return False
+    with stage.configured(configuration, 0):
+        for number, group in enumerate(groups):
+            if number > 0 and time_left() < start_s:
+                return False
+            add_group(applications, configuration, group, rounds)
+    return True
 
 
 def add_group(applications, configuration, group, rounds):

@@ -17,6 +17,11 @@ START_S = {True: 3.0, False: 20.0}  # a first guess by whether all programs are 
 PRIME_S = 1.0
 
 
+def by_start(options):
+    """The numbers of the rounds that are played in one start of the programs, for each start."""
+    return [range(options.rounds)] if options.quick else [[number] for number in range(options.rounds)]
+
+
 class Rounds:
     def __init__(self, stage, results, options, sizes, say):
         self.stage, self.results, self.options, self.sizes, self.say = stage, results, options, sizes, say
@@ -31,12 +36,7 @@ class Rounds:
     def run(self, cells, configurations):
         for ls, batch in cells:
             self.prime(ls, batch)
-            rounds = (
-                [range(self.options.rounds)]
-                if self.options.quick
-                else [[number] for number in range(self.options.rounds)]
-            )
-            for numbers in rounds:
+            for numbers in by_start(self.options):
                 for configuration in configurations:
                     if configuration.kind == ALONE:
                         self.run_one(ls, None, configuration, numbers)

@@ -22,26 +22,21 @@ KEYS = '[daemon]\nlatency_target_us = 1\nplacement = "{}"\n'
 
 def step_capacity(lab):
     """SiM's kernels and pairs by capacity of each SM and by whole SMs."""
-    pairs = list(itertools.combinations(KERNELS, 2))
-    if lab.options.rehearse:
-        pairs = pairs[:1]
-    kernels = sorted({kernel for pair in pairs for kernel in pair})
-    alone = {kernel: rates(lab, (None,), (kernel,), ALONE_S)[0] for kernel in kernels}
+    pairs, alone = pairs_and_alone(lab)
     by_part, together = {}, {}
     for placement in PLACEMENTS:
         with lab.gpuctld(config=KEYS.format(placement)):
             sms = lab.sms()
             for slice_path in ("one", "other"):
                 lab.gpuctl("create-slice", slice_path)
-            for kernel in kernels:
+            for kernel in alone:
                 by_part[placement, kernel] = [part_of_speed(lab, kernel, sms, part, alone[kernel]) for part in PARTS]
             for slice_path in ("one", "other"):
                 lab.gpuctl("set", slice_path, f"max={sms // 2}")
             for pair in pairs:
-                both = rates(lab, ("one", "other"), pair, MEASURE_S)
-                together[placement, pair] = [rate / alone[kernel] for rate, kernel in zip(both, pair)]
+                together[placement, pair] = speeds(alone, pair, rates(lab, ("one", "other"), pair, MEASURE_S))
         lab.record(placement=placement, alone=alone)
-    for kernel in kernels:
+    for kernel in alone:
         measured = "; ".join(" ".join(f"{speed:.2f}" for speed in by_part[p, kernel]) for p in PLACEMENTS)
         yield f"{kernel}: speed with {', '.join(map(str, PARTS))} eighths of each SM; of the SMs", "", measured
     metrics = {"STP": sum, "ANTT": antt}
@@ -59,9 +54,23 @@ def step_capacity(lab):
             yield f"pairs with {what}: {name}, mean", "", means
 
 
-def antt(speeds):
+def pairs_and_alone(lab):
+    """SiM's pairs, and of each of their kernels the launches a second alone and unmanaged. A rehearsal has one pair."""
+    pairs = list(itertools.combinations(KERNELS, 2))
+    if lab.options.rehearse:
+        pairs = pairs[:1]
+    kernels = sorted({kernel for pair in pairs for kernel in pair})
+    return pairs, {kernel: rates(lab, (None,), (kernel,), ALONE_S)[0] for kernel in kernels}
+
+
+def speeds(alone, pair, together):
+    """Launches a second of each of a pair, over those alone."""
+    return [rate / alone[kernel] for rate, kernel in zip(together, pair)]
+
+
+def antt(of_both):
     """Of the speeds of both, over those alone. A kernel that had no launch at all never ends."""
-    return statistics.mean(1 / speed if speed else math.inf for speed in speeds)
+    return statistics.mean(1 / speed if speed else math.inf for speed in of_both)
 
 
 def part_of_speed(lab, kernel, sms, part, alone):

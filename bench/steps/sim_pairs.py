@@ -7,25 +7,20 @@ turnaround time (ANTT) is the mean of the same quotients the other way round. `s
 measured. Each pair is printed when it is done. Some six minutes in all.
 """
 
-import itertools
 import statistics
 
-from .capacity import KERNELS, LOW, antt
+from .capacity import LOW, antt, pairs_and_alone, speeds
 from .side_by_side import rates
 
 PLACEMENT = '[daemon]\nplacement = "{}"\n'
-ALONE_S, LEARN_S, MEASURE_S = 0.8, 2, 1.6
+LEARN_S, MEASURE_S = 2, 1.6
 PAPER = {True: ("Figure 10, a kernel of low utilization", ">= 1.098"), False: ("Figure 11, none", ">= 1.003")}
 LEAST_OF_MPS = 0.97
 
 
 def step_sim_pairs(lab):
     """SiM's Figures 10 and 11: its pairs under sim, by capacity of each SM and by whole SMs, beside plain MPS."""
-    pairs = list(itertools.combinations(KERNELS, 2))
-    if lab.options.rehearse:
-        pairs = pairs[:1]
-    kernels = sorted({kernel for pair in pairs for kernel in pair})
-    alone = {kernel: rates(lab, (None,), (kernel,), ALONE_S)[0] for kernel in kernels}
+    pairs, alone = pairs_and_alone(lab)
     mps = {}
     for placement in ("capacity", "sms"):
         sim = {}
@@ -41,10 +36,6 @@ def step_sim_pairs(lab):
                 measured = "; ".join(words(of_one) for of_one in (sim[pair], mps[pair]))
                 yield f"{' and '.join(pair)}: STP (of each), ANTT under sim, {placement}; plain MPS", "", measured
         yield from summary(placement, sim, mps)
-
-
-def speeds(alone, pair, together):
-    return [rate / alone[kernel] for rate, kernel in zip(together, pair)]
 
 
 def words(of_both):

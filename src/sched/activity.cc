@@ -8,11 +8,11 @@ Activity mark_active(std::span<NodeInput> nodes, std::span<const Work> work, std
   for (NodeInput& node : nodes) node.active_until_ns = 0;
   for (const Work& client : work) {
     if (client.last_ns == 0) continue;
-    for (auto n = static_cast<std::int32_t>(client.node); n >= 0; n = nodes[static_cast<std::size_t>(n)].parent) {
-      NodeInput& node = nodes[static_cast<std::size_t>(n)];
+    each_up_to_root(nodes, client.node, [&](std::size_t n) {
+      NodeInput& node = nodes[n];
       const auto hold = static_cast<std::uint64_t>(node.hold.count());
       if (hold > 0) node.active_until_ns = std::max(node.active_until_ns, client.last_ns + hold);
-    }
+    });
   }
   Activity activity;
   for (NodeInput& node : nodes) {

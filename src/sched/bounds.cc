@@ -15,8 +15,7 @@ CapSM excess(CapSM a, CapSM b) {
 
 CapSM most_of(std::span<const NodeInput> nodes, std::size_t index, CapSM capacity) {
   CapSM least = capacity;
-  for (auto n = static_cast<std::int32_t>(index); n >= 0; n = nodes[static_cast<std::size_t>(n)].parent)
-    least = std::min(least, nodes[static_cast<std::size_t>(n)].max);
+  each_up_to_root(nodes, index, [&](std::size_t n) { least = std::min(least, nodes[n].max); });
   return least;
 }
 

@@ -18,7 +18,9 @@ CapSM excess(CapSM a, CapSM b) {
 /// Calls `visit` with the index of the node and of those above it, up to but without the root.
 template <class Visit>
 void each_below_root(std::span<const sched::NodeInput> nodes, std::size_t index, Visit visit) {
-  for (std::size_t n = index; nodes[n].parent >= 0; n = static_cast<std::size_t>(nodes[n].parent)) visit(n);
+  sched::each_up_to_root(nodes, index, [&](std::size_t n) {
+    if (nodes[n].parent >= 0) visit(n);
+  });
 }
 
 /// Whether others may use the slice's reserve until the slice has work.

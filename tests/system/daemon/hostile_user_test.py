@@ -113,7 +113,7 @@ class HostileUser(endurance.Endurance):
         self.start_daemon(config=instance.ALWAYS_REWRITTEN + 'socket_mode = "0666"\n')
         os.setpriority(os.PRIO_PROCESS, self.daemon.pid, NICE)
         self.scratch.chmod(0o711)
-        self.attackers = []
+        self.attackers = {}  # by process: where it will say what it sent
         self.addCleanup(self.kill_attackers)
 
     def test_others_go_on(self):
@@ -130,14 +130,14 @@ class HostileUser(endurance.Endurance):
         timed = Timed(self)
         began = time.monotonic()
         until = began + (60 * self.minutes if self.minutes else SHORT_S)
-        attackers = self.start_attackers(running, own, began, until)
+        self.start_attackers(running, own, began, until)
         while time.monotonic() < until:
             for path, client in running.items():
                 self.check_program(path, client, "under attack")
             self.check_slices("under attack", (*own, "of-root-"))
             self.assertLess(self.daemon.kib("VmHWM"), KIB_AT_MOST * instance.SLOWER, "KiB of the daemon")
             time.sleep(0.1)
-        sent = self.end_attackers(attackers)
+        sent = self.end_attackers()
         took = time.monotonic() - began
         self.assertEqual(timed.end(), 0, "root's calls failed")
         watcher.stop()
@@ -168,11 +168,10 @@ class HostileUser(endurance.Endurance):
         return len(os.listdir(f"/proc/{self.daemon.pid}/fd"))
 
     def start_attackers(self, running, own, began, until):
-        """By process: where it will say what it sent. In the short run there is one for each attack."""
+        """In the short run one for each attack."""
         uuid = self.call("GetStatus")["devices"][0]["uuid"]
         others = [self.daemon.pid, os.getpid(), *(client.pid for client in running.values())]
         names = attacks.Attacker.names()
-        found = {}
         for number in range(PROCESSES if self.minutes else len(names)):
             uid = self.uids()[number % len(self.uids())]
             read, write = os.pipe()
@@ -194,15 +193,14 @@ class HostileUser(endurance.Endurance):
                 finally:
                     os._exit(status)
             os.close(write)
-            self.attackers.append(child)
-            found[child] = os.fdopen(read, "rb")
-        return found
+            self.attackers[child] = os.fdopen(read, "rb")
 
     def kill_attackers(self):
         """Those of a test that failed."""
-        for child in self.attackers:
+        for child, said in self.attackers.items():
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+            said.close()
 
     def attack_once(self, attacker, name):
         """Where the machine is busy it may take a while until the attack has begun."""
@@ -227,14 +225,14 @@ class HostileUser(endurance.Endurance):
             lasts = min(attacker.random.uniform(*ATTACK_S), MINUTE_S - REST_S - second, until - now)
             attacker.attack(chosen, lasts)
 
-    def end_attackers(self, attackers):
+    def end_attackers(self):
         """What was sent, by attack."""
         sent = {}
-        for child, said in attackers.items():
+        while self.attackers:
+            child, said = self.attackers.popitem()
             with said:
                 for name, number in json.loads(said.read() or "{}").items():
                     sent[name] = sent.get(name, 0) + number
-            self.attackers.remove(child)
             self.assertEqual(os.waitpid(child, 0)[1], 0, "an attacker failed")
         return sent
 
