@@ -155,7 +155,8 @@ void DeviceGrants::write(std::uint64_t now_ns) {
     terms.alone = decision_.clients[i].alone;
     terms.in_force = standings_[i].in_force;
     terms.guaranteed = standings_[i].guaranteed;
-    terms.reports_work = standings_[i].reports_work;
+    // Its launches are then counted often enough for a trial.
+    terms.reports_work = standings_[i].reports_work || client->slots()[index].tried;
     terms.settled = settled_[i].grant;
     terms.by_parts = goes_by_parts(where_, standings_[i], settled_[i], decision_.clients[i]);
     terms.takes_turns = where_.time_sliced;

@@ -31,6 +31,7 @@ Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, Conditions
     sms_.push_back(grants_.back().sms());
   }
   queues_.resize(grants_.size());
+  tried_.resize(grants_.size());
   work_.resize(grants_.size());
   set_tree(tree_, conditions_, 0);
 }
@@ -259,7 +260,7 @@ bool Scheduler::mark_often() {
 bool Scheduler::update(std::uint64_t now_ns) {
   learn(now_ns);
   bool changed = read_usage(now_ns), starving = false;
-  if (mark_often()) {
+  if (mark_often() || try_gpu(now_ns)) {
     decide_anew(now_ns);
     return true;
   }

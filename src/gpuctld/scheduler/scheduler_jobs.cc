@@ -13,6 +13,9 @@ namespace {
 
 /// How often a client's kernels are looked through for names that are wanted.
 constexpr std::uint64_t kNamesEveryNs = 1'000'000'000;
+/// A program counts as being at work for so long after its last sign of work. A client that has launches in original
+/// form counts them this often, or more often (libgpuslice/agent/activity.h).
+constexpr std::uint64_t kAtWorkNs = 300'000'000;
 /// Launches that are learnt from, of all programs of a user: they take about a twentieth of a core.
 constexpr TokenBucket::Rate kLearning{.per_second = 30'000, .burst = 10'000};
 
@@ -25,6 +28,7 @@ void release(Client& client, std::size_t index, std::uint32_t wanted_jobs) {
   slot.admitted = ipc::kUnlimited;
   slot.spread = 0;
   slot.wanted_jobs = wanted_jobs;
+  slot.tried = false;
 }
 
 /// The clients on a device that one slice rules.
@@ -41,15 +45,15 @@ struct Ruled {
 
   /// Whether the GPU's own priorities do what the policy asks for when the programs run on it together. Then no kernel
   /// has to give SMs back: blocks of the job that comes first get in between those of the others.
-  bool left_to_gpu(const std::string& policy) const {
+  bool left_to_gpu(const std::string& text, const sched::JobPolicy& policy) const {
     // The order of a program's own streams is not in these levels.
-    if (levels.size() != members.size() || in_force || sched::schedules_streams(policy)) return false;
+    if (levels.size() != members.size() || in_force || sched::schedules_streams(text)) return false;
     std::uint32_t free_from = 0;  // by the levels of a GPU that has ipc::kBandsApart
     for (const auto& [priority, band] : levels) {
       if (band.rank * ipc::kBandsApart / band.count < free_from) return false;
       free_from = (band.rank + 1) * ipc::kBandsApart / band.count;
     }
-    return (*sched::make_job_policy(policy))->priority_decides();
+    return policy.priority_decides();
   }
 };
 
@@ -76,22 +80,52 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
       ruled[own.ruler].add({&client, there[i].slot, priority}, band_of.at(&client), in_force[i]);
     }
     std::map<std::string, JobQueue> before = std::exchange(queues_[device], {});
+    std::map<std::string, Tried> tried_before = std::exchange(tried_[device], {});
     std::int32_t index = -1;
     for (const auto& [path, slice] : tree_.slices()) {
       const sched::Effective& own = effective_[static_cast<std::size_t>(++index)];
       if (own.ruler != index) continue;
       const std::string& policy = slice.job_policy;
       Ruled& queue = ruled[index];
-      if (!grants_[device].time_sliced() && queue.left_to_gpu(policy)) {
+      const auto made = std::move(sched::make_job_policy(policy).value());
+      const bool tries = !grants_[device].time_sliced() && made->tries_gpu() && queue.members.size() > 1 &&
+                         !queue.in_force && !recorder_.wanted();
+      if (tries) tried_[device].insert(tried_before.extract(path));
+      const bool left = tries ? tried_[device][path].left_to_gpu(queue.members)
+                              : !grants_[device].time_sliced() && queue.left_to_gpu(policy, *made);
+      if (left)
         for (const JobQueue::Member& member : queue.members) release(*member.client, member.slot, unruled);
-        continue;
-      }
+      for (const JobQueue::Member& member : queue.members) member.client->slots()[member.slot].tried = tries;
+      if (left) continue;
       const sched::CapSM capacity = std::max(std::min(own.max, sched::CapSM{sms_[device]}), sched::CapSM{1});
       queues_[device].insert(before.extract(path));
       const auto [found, added] = queues_[device].try_emplace(path, policy, capacity, sms_[device], knowledge_, jobs_);
       found->second.renew(policy, capacity, std::move(queue.members), nodes_, now_ns);
     }
   }
+}
+
+bool Scheduler::Tried::left_to_gpu(const std::vector<JobQueue::Member>& now_there) {
+  members = now_there;
+  return trial.left_to_gpu();
+}
+
+/// True if programs are to be left to the GPU, or no longer.
+bool Scheduler::try_gpu(std::uint64_t now_ns) {
+  bool changed = false;
+  for (auto& there : tried_) {
+    for (auto& [path, tried] : there) {
+      counted_.clear();
+      for (const JobQueue::Member& member : tried.members) {
+        const Client::Slot& slot = member.client->slots()[member.slot];
+        if (slot.busy() || (slot.work_ns != 0 && now_ns < slot.work_ns + kAtWorkNs))
+          counted_.push_back({static_cast<std::uint64_t>(member.client->identity().pid), slot.launches});
+      }
+      std::ranges::sort(counted_, {}, &sched::CountedProgram::id);
+      changed |= tried.trial.update(counted_, instant(now_ns));
+    }
+  }
+  return changed;
 }
 
 bool Scheduler::update_queues(std::uint64_t now_ns) {
@@ -105,6 +139,10 @@ std::uint64_t Scheduler::again_ns() const {
   std::uint64_t again = reserve_ends_ns_;
   for (const auto& queues : queues_)
     for (const auto& [path, queue] : queues) again = std::min(again, queue.again_ns());
+  for (const auto& there : tried_)
+    for (const auto& [path, tried] : there)
+      if (const sched::Time at = tried.trial.again(); at != sched::kNever)
+        again = std::min(again, static_cast<std::uint64_t>(at.count()));
   return again;
 }
 
