@@ -86,7 +86,7 @@ STEPS = {
     "predictions": (predictions.step_predictions, 560),
     "sidebyside": (side_by_side.step_side_by_side, 120),
     "capacity": (capacity.step_capacity, 400),
-    "simpairs": (sim_pairs.step_sim_pairs, 520),
+    "simpairs": (sim_pairs.step_sim_pairs, 620),
 }
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")
 

@@ -26,7 +26,7 @@
 #   slots        issue slots in use, by kernel (SiM); with --no-mps; needs Nsight Compute; a minute
 #   sidebyside   pairs of kernels under sim (docs/policies.md)
 #   capacity     SiM's kernels and pairs by capacity of each SM and by whole SMs; some five minutes
-#   simpairs     SiM's pairs under sim, by both placements, beside plain MPS; some six minutes
+#   simpairs     SiM's pairs under sim, by capacity, beside plain MPS; three rounds, some ten minutes
 #   random       the kernels of tests/random, new ones for --seconds (120)
 #   byhand       a kernel written by hand to be preemptible
 #   sizes        some kernels at several sizes

@@ -13,10 +13,10 @@ class SimPairs(unittest.TestCase):
         self.assertEqual(sim_pairs.speeds(ALONE, WITH_LOW, [75.0, 10.0]), [0.75, 0.25])
         self.assertEqual(sim_pairs.words([0.75, 0.25]), "1.00 (0.75 and 0.25), 2.67")
 
-    def test_means_are_of_pairs_with_a_low_kernel_and_of_the_others(self):
-        sim = {WITH_LOW: [0.8, 0.4], WITHOUT: [0.5, 0.5]}
-        mps = {WITH_LOW: [0.6, 0.5], WITHOUT: [0.5, 0.6]}
-        low, others, behind = sim_pairs.summary("capacity", sim, mps)
+    def test_means_are_of_medians_of_pairs_with_a_low_kernel_and_of_the_others(self):
+        sim = {WITH_LOW: [[0.8, 0.4], [0.8, 0.5], [0.1, 0.1]], WITHOUT: [[0.5, 0.5]]}
+        mps = {WITH_LOW: [[0.6, 0.5]], WITHOUT: [[0.5, 0.6]]}
+        low, others, behind = sim_pairs.summary(3, sim, mps)
         self.assertIn("Figure 10", low[0])
         self.assertEqual(low[1:], (">= 1.098", "1.200; 1.100"))
         self.assertIn("Figure 11", others[0])
@@ -24,8 +24,8 @@ class SimPairs(unittest.TestCase):
         self.assertEqual(behind[1:], ("none", "lavaMD and nbody 0.91"))
 
     def test_a_pair_that_is_level_with_mps_is_not_behind(self):
-        level = {WITH_LOW: [0.5, 0.5]}
-        *means, behind = sim_pairs.summary("sms", level, {WITH_LOW: [0.5, 0.53]})
+        level = {WITH_LOW: [[0.5, 0.5]]}
+        *means, behind = sim_pairs.summary(1, level, {WITH_LOW: [[0.5, 0.53]]})
         self.assertEqual(len(means), 1, "no pair of the other group")
         self.assertEqual(behind[2], "none")
 
