@@ -29,9 +29,19 @@ std::vector<std::int64_t> read_histogram(const std::uint32_t (&buckets)[N]) {
   return result;
 }
 
-/// What the daemon keeps for a kernel, its key included.
+/// What an allocation takes beside its bytes, at most, rounding included.
+constexpr std::size_t kOfAllocation = 32;
+
+/// What a string has outside of itself. A short one has nothing (std::string keeps it inside).
+std::size_t bytes_of(const std::string& text) {
+  return text.size() <= std::string().capacity() ? 0 : text.size() + kOfAllocation;
+}
+
+/// The memory that the daemon has for a kernel, the entry of the map with its key included.
 std::size_t bytes_of(const ipc::Kernel& kernel) {
-  return 2 * (kernel.name.size() + kernel.module.size()) + kernel.form.size() + kernel.reason.size() + sizeof kernel;
+  constexpr std::size_t kOfEntry = sizeof(std::pair<std::string, std::string>) + sizeof kernel + 4 * sizeof(void*);
+  return kOfEntry + kOfAllocation + 2 * (bytes_of(kernel.name) + bytes_of(kernel.module)) + bytes_of(kernel.form) +
+         bytes_of(kernel.reason);
 }
 
 bool past(std::uint64_t since_ns, std::chrono::nanoseconds time, std::uint64_t now_ns) {
