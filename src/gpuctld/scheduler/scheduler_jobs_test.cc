@@ -308,15 +308,14 @@ TEST(JobsInScheduler, ARecordSaysTheShapeOfALaunchAndWhatItHad) {
 TEST(JobsInScheduler, RecordingIsInForceAtOnceAndAsLongAsThereIsAReader) {
   Scheduler scheduler({gpu(132)}, sched::SliceTree(sched::CapSM{132}, 0));
   FakeJob job(scheduler, "/");
-  const auto is_free = [&] { return (ipc::load(job.stub->grant[0].flags) & ipc::kFree) != 0; };
-  EXPECT_TRUE(is_free());
+  EXPECT_TRUE(is_free(job));
   const int reader = 0;
   scheduler.read_records(&reader, 2);
-  EXPECT_FALSE(is_free());
+  EXPECT_FALSE(is_free(job));
   EXPECT_EQ(ipc::load(job.stub->grant[0].jobs), ipc::kReportJobs);
   EXPECT_EQ(job.client->in_force(), "jobs");
   scheduler.forget_reader(&reader, 3);
-  EXPECT_TRUE(is_free());
+  EXPECT_TRUE(is_free(job));
   EXPECT_EQ(ipc::load(job.stub->grant[0].jobs), ipc::kNoJobs);
 }
 

@@ -16,10 +16,6 @@ sched::SliceTree levels(const std::string& policy) {
   return tree;
 }
 
-bool is_free(const FakeJob& job) {
-  return (ipc::load(job.stub->grant[0].flags) & ipc::kFree) != 0;
-}
-
 TEST(LevelsInScheduler, PrioritiesThatDifferAreLeftToTheGpu) {
   for (const char* policy : {"hpf", "hpf:spatial", "piv"}) {
     Scheduler scheduler({gpu(132)}, levels(policy));

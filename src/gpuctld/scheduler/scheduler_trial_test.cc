@@ -23,10 +23,6 @@ Gpu nvidia() {
   return found;
 }
 
-bool is_free(const FakeJob& job) {
-  return (ipc::load(job.stub->grant[0].flags) & ipc::kFree) != 0;
-}
-
 /// Two programs that always have a launch outstanding. Each ends so many launches in 10 ms.
 struct Pair {
   explicit Pair(sched::SliceTree tree, const Conditions& conditions = kByCapacity)

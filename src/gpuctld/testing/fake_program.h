@@ -54,4 +54,9 @@ struct FakeProgram {
   ipc::StubMap stub;
 };
 
+/// Nothing is in force for it.
+inline bool is_free(const FakeProgram& program) {
+  return (ipc::load(program.stub->grant[0].flags) & ipc::kFree) != 0;
+}
+
 }  // namespace gpuctl::daemon

@@ -60,15 +60,19 @@ bool Trial::begin(std::span<const CountedProgram> programs, Time now) {
   programs_.clear();
   for (const CountedProgram& program : programs) {
     ids_.push_back(program.id);
-    programs_.push_back({.id = program.id, .seen = program.launches});
+    programs_.push_back({.seen = program.launches});
   }
   second_ = false;
   const auto known = found_.find(ids_);
   if (known == found_.end()) return go(false, now);
-  const bool changed = std::exchange(to_gpu_, known->second.to_gpu) != to_gpu_;
+  return keep(known->second, now);
+}
+
+/// True if it is another way than before.
+bool Trial::keep(const Found& found, Time now) {
   phase_ = Phase::kept;
-  again_ = now + known->second.kept;
-  return changed;
+  again_ = now + found.kept;
+  return std::exchange(to_gpu_, found.to_gpu) != found.to_gpu;
 }
 
 /// Lets the way settle, then measures it. True if it is another one than before.
@@ -109,9 +113,7 @@ bool Trial::conclude(Time now) {
   const auto [entry, is_new] = found_.try_emplace(ids_, Found{better});
   if (!is_new)
     entry->second = {better, entry->second.to_gpu == better ? std::min(2 * entry->second.kept, kMostKept) : kKept};
-  phase_ = Phase::kept;
-  again_ = now + entry->second.kept;
-  return std::exchange(to_gpu_, better) != better;
+  return keep(entry->second, now);
 }
 
 }  // namespace gpuctl::sched

@@ -60,7 +60,6 @@ class Trial {
   /// One program while a way is measured. A rate is that between two changes of its count, so neither the time before
   /// the first nor that after the last makes it wrong.
   struct Measured {
-    std::uint64_t id = 0;
     std::uint64_t seen = 0;                ///< latest count
     std::uint64_t first = 0, last = 0;     ///< counts at the first and the latest change
     Time first_at = kNever, last_at = {};  ///< kNever: it did not change yet
@@ -73,6 +72,7 @@ class Trial {
   bool measured(Time now);
   bool conclude(Time now);
   bool go(bool to_gpu, Time now);
+  bool keep(const Found& found, Time now);
 
   Phase phase_ = Phase::idle;
   bool to_gpu_ = false;
