@@ -48,6 +48,15 @@ bool past(std::uint64_t since_ns, std::chrono::nanoseconds time, std::uint64_t n
   return now_ns >= since_ns + static_cast<std::uint64_t>(time.count());
 }
 
+void open_all(ipc::Stub& stub, std::size_t devices) {
+  Polled::Limit none = kNoLimit;
+  for (std::size_t i = 0; i < devices; ++i) {
+    Polled& polled = stub.grant[i].polled;
+    for (Polled::Limit& limit : polled.limits) __atomic_store(&limit, &none, __ATOMIC_RELEASE);
+    ipc::store(polled.capsm, ipc::kUnlimited);
+  }
+}
+
 void cut(std::string& text) {
   if (text.size() > kMaxKernelText) text = ipc::to_utf8(text.substr(0, kMaxKernelText));
 }
@@ -159,12 +168,11 @@ void Client::write_grant(std::size_t index, std::uint32_t capsm, std::uint32_t i
 
 void Client::open_grants() {
   opened_ = true;
-  Polled::Limit none = kNoLimit;
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    Polled& polled = stub_->grant[i].polled;
-    for (Polled::Limit& limit : polled.limits) __atomic_store(&limit, &none, __ATOMIC_RELEASE);
-    ipc::store(polled.capsm, ipc::kUnlimited);
-  }
+  open_all(*stub_.get(), slots_.size());
+}
+
+void LeftPage::open_grants() {
+  open_all(*stub.get(), devices);
 }
 
 void Client::write_grant_if_new(std::size_t index, std::uint32_t capsm, std::uint32_t idle, std::uint64_t now_ns) {

@@ -37,6 +37,17 @@ struct ClientIdentity {
   ProcessIdentity process() const { return {pid, start, uid}; }
 };
 
+/// What is kept of a client that is gone: its page, and nothing else of what it made the daemon remember.
+struct LeftPage {
+  std::int32_t pid = 0;
+  std::uint32_t uid = 0;
+  ipc::StubMap stub;
+  std::size_t devices = 0;
+
+  /// What is left of the client on its GPUs may use all SMs, so it runs to its end.
+  void open_grants();
+};
+
 class Client {
  public:
   /// Entry i of `devices` is the daemon's index of the program's device i, or -1 if the daemon does not manage that
@@ -115,6 +126,9 @@ class Client {
 
   /// Whether the client says that its process is about to end or to become another program.
   bool leaving() const { return ipc::load(stub_->leaving) != 0; }
+
+  /// The client is gone; nothing else may be called after that.
+  LeftPage leave() { return {identity_.pid, identity_.uid, std::move(stub_), slots_.size()}; }
 
   /// What the client reports became of Grant::time_slice_us.
   ipc::TimeSlice time_slice(std::size_t slot) const;

@@ -14,24 +14,26 @@ void Departed::keep(Client client, ipc::UniqueFd pidfd) {
   if (!pidfd) return;
   const std::int32_t pid = client.identity().pid;
   if (client.leaving() || process_ends(pidfd.get(), pid)) return client.open_grants();
-  bound(pid);
-  const auto entry = std::make_shared<Entry>(std::move(client), stream_descriptor(context_, pidfd.release()));
+  LeftPage page = client.leave();
+  make_room_for(page);
+  const auto entry = std::make_shared<Entry>(std::move(page), stream_descriptor(context_, pidfd.release()));
   waiting_.push_back(entry);
   entry->exit.async_wait(stream_descriptor::wait_read, [this, watched = std::weak_ptr(entry)](error_code error) {
     const auto ended = watched.lock();
     if (error || !ended) return;  // no longer waited for
-    ended->client.open_grants();
+    ended->page.open_grants();
     waiting_.remove(ended);
   });
 }
 
-/// Makes room for one more entry.
-void Departed::bound(std::int32_t pid) {
-  const auto is_of_process = [pid](const auto& entry) { return entry->client.identity().pid == pid; };
-  if (std::count_if(waiting_.begin(), waiting_.end(), is_of_process) >=
-      static_cast<std::ptrdiff_t>(kMaxDepartedPerProcess))
-    waiting_.erase(std::find_if(waiting_.begin(), waiting_.end(), is_of_process));
-  if (waiting_.size() >= kMaxDeparted) waiting_.pop_front();
+void Departed::make_room_for(const LeftPage& page) {
+  const auto drop_oldest = [this](std::size_t most, auto is_one) {
+    if (static_cast<std::size_t>(std::ranges::count_if(waiting_, is_one)) >= most)
+      waiting_.erase(std::ranges::find_if(waiting_, is_one));
+  };
+  drop_oldest(kMaxDepartedOfProcess, [&](const auto& entry) { return entry->page.pid == page.pid; });
+  drop_oldest(kMaxDepartedOfUser, [&](const auto& entry) { return entry->page.uid == page.uid; });
+  drop_oldest(kMaxDeparted, [](const auto&) { return true; });
 }
 
 }  // namespace gpuctl::daemon

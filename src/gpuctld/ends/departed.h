@@ -20,9 +20,9 @@
 
 namespace gpuctl::daemon {
 
-/// How many pages are kept of one process, and of all processes. They bound what a program that attaches again and
-/// again costs. The oldest pages are dropped.
-inline constexpr std::size_t kMaxDepartedPerProcess = 16, kMaxDeparted = 1024;
+/// How many pages are kept of one process, of one user, and of all. They bound what programs that attach again and
+/// again cost: a page takes 32 KiB. The oldest page of the process or the user is dropped, or of all.
+inline constexpr std::size_t kMaxDepartedOfProcess = 16, kMaxDepartedOfUser = 128, kMaxDeparted = 512;
 
 class Departed {
  public:
@@ -40,11 +40,11 @@ class Departed {
 
  private:
   struct Entry {
-    Entry(Client left, boost::asio::posix::stream_descriptor pidfd) : client(std::move(left)), exit(std::move(pidfd)) {}
-    Client client;
+    Entry(LeftPage left, boost::asio::posix::stream_descriptor pidfd) : page(std::move(left)), exit(std::move(pidfd)) {}
+    LeftPage page;
     boost::asio::posix::stream_descriptor exit;  ///< pidfd
   };
-  void bound(std::int32_t pid);
+  void make_room_for(const LeftPage& page);
 
   boost::asio::io_context& context_;
   std::list<std::shared_ptr<Entry>> waiting_;  ///< the oldest first

@@ -2,6 +2,7 @@
 #include "gpuctld/ends/departed.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -30,7 +31,7 @@ bool open(const ipc::StubMap& page, std::size_t device = 0) {
 class DepartedTest : public testing::Test {
  protected:
   ~DepartedTest() override {
-    for (const pid_t pid : children_) end(pid);
+    while (!children_.empty()) end(children_.back());
   }
   pid_t child() {
     const pid_t pid = ::fork();
@@ -47,8 +48,8 @@ class DepartedTest : public testing::Test {
   static ipc::UniqueFd pidfd(pid_t pid) { return ipc::UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
 
   /// A client of two devices: evicted from the first, with few SMs on the second, which it divides among its streams.
-  static Client client(pid_t pid) {
-    Client made = std::move(Client::create({pid, 0, "program"}, "/", {0, 1}).value());
+  static Client client(pid_t pid, std::uint32_t uid = 0) {
+    Client made = std::move(Client::create({pid, uid, "program"}, "/", {0, 1}).value());
     made.write_grant(0, 0, 0, 1);
     made.write_grant(1, 8, 0, 1);
     ipc::StubMap page = ipc::StubMap::map(made.memfd()).value();
@@ -126,13 +127,36 @@ TEST_F(DepartedTest, StoppingLeavesEverythingAsItIs) {
 TEST_F(DepartedTest, AProcessThatComesAndGoesCostsNoMoreThanSoMuch) {
   const pid_t pid = child(), other = child();
   departed_.keep(client(other), pidfd(other));
-  for (std::size_t i = 0; i < 3 * kMaxDepartedPerProcess; ++i) departed_.keep(client(pid), pidfd(pid));
-  EXPECT_EQ(departed_.waiting(), kMaxDepartedPerProcess + 1);
+  for (std::size_t i = 0; i < 3 * kMaxDepartedOfProcess; ++i) departed_.keep(client(pid), pidfd(pid));
+  EXPECT_EQ(departed_.waiting(), kMaxDepartedOfProcess + 1);
   context_.poll();
   end(pid);
   end(other);
   context_.run();
   EXPECT_EQ(departed_.waiting(), 0u);
+}
+
+TEST_F(DepartedTest, AUserWithManyProcessesCostsNoMoreThanSoMuch) {
+  const pid_t other = child();
+  departed_.keep(client(other, 1), pidfd(other));
+  while (children_.size() < 2 * kMaxDepartedOfUser / kMaxDepartedOfProcess) {
+    const pid_t pid = child();
+    for (std::size_t i = 0; i < kMaxDepartedOfProcess; ++i) departed_.keep(client(pid, 2), pidfd(pid));
+  }
+  EXPECT_EQ(departed_.waiting(), kMaxDepartedOfUser + 1);
+}
+
+TEST_F(DepartedTest, WhatAClientReportedIsForgotten) {
+  const auto in_use = [] { return mallinfo2().uordblks; };
+  if (in_use() == 0) GTEST_SKIP() << "this build's allocator does not say what is in use";
+  const pid_t pid = child();
+  const std::size_t before = in_use();
+  Client gone = client(pid);
+  for (int i = 0; i < 1000; ++i) gone.report({{.name = std::string(1000, 'n') + std::to_string(i)}});
+  EXPECT_GT(in_use(), before + 1'000'000);
+  departed_.keep(std::move(gone), pidfd(pid));
+  EXPECT_EQ(departed_.waiting(), 1u);
+  EXPECT_LT(in_use(), before + 100'000) << "but for the page of a process that lives";
 }
 
 TEST_F(DepartedTest, AProcessIsSeenToEnd) {

@@ -1,5 +1,6 @@
 #include "gpuctld/protocol/session.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -24,6 +25,12 @@ void Outgoing::clear() {
   give_back(bytes);
   sent = 0;
   fds.clear();
+}
+
+/// Whether the other end of the connection is closed. What it sent before may still be there to be read.
+static bool hung_up(int socket) {
+  pollfd ends{socket, 0, 0};
+  return ::poll(&ends, 1, 0) > 0 && (ends.revents & POLLHUP) != 0;
 }
 
 Session::Session(Socket socket, VarlinkServer& server)
@@ -263,7 +270,8 @@ void Session::note_patience() {
 }
 
 void Session::check_patience(std::uint64_t now_ns) {
-  if (patience_.over(now_ns)) close();
+  const bool in_debt = server_.budgets_.wait(peer_.uid, now_ns).count() > 0;
+  if (patience_.over(now_ns) || (in_debt && hung_up(socket_.native_handle()))) close();
 }
 
 }  // namespace gpuctl::daemon

@@ -176,6 +176,33 @@ TEST_F(SessionTest, WhoIsInDebtIsNotServedAndNotClosed) {
   EXPECT_EQ(closed_after(std::chrono::hours(1)), 1) << "the first was silent before";
 }
 
+TEST_F(SessionTest, WhoHangsUpInDebtIsNotServedToTheEnd) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
+  budgets_.charge(65534, 100000, 0, now_ns());
+  {
+    const auto stays = connect(), ends = connect();
+    for (const auto* connection : {&stays, &ends}) send(*connection, kOneway);
+    ::shutdown(stays.fd(), SHUT_WR);  // it may still wait for replies
+    EXPECT_EQ(closed_after(0s), 0);
+    ::shutdown(ends.fd(), SHUT_RDWR);
+    EXPECT_EQ(closed_after(0s), 1);
+  }
+  EXPECT_EQ(closed_after(0s), 2);
+  EXPECT_EQ(served_.size(), 0u);
+}
+
+TEST_F(SessionTest, WhoHangsUpWithoutDebtIsServedToTheEnd) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
+  {
+    const auto ends = connect();
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(::send(ends.fd(), kOneway.data(), kOneway.size(), MSG_NOSIGNAL), std::ssize(kOneway));
+  }
+  server_->check_patience(now_ns());
+  EXPECT_EQ(closed_after(0s), 1);
+  EXPECT_EQ(served_.size(), 3u);
+}
+
 TEST_F(SessionTest, RootWaitsForOneCallOfOthersHoweverManyWait) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
   std::vector<ipc::Connection> strangers;

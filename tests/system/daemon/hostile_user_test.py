@@ -8,6 +8,7 @@ printed and never asserted. Another user's program runs on a software GPU of its
 user; the daemon divides the SMs among them as if it were the same.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -126,7 +127,7 @@ class HostileUser(endurance.Endurance):
             self.check_program(path, client, "before")
         watcher = endurance.Watcher(self.socket)
         watcher.start()
-        before = self.descriptors()
+        before = len(self.descriptors())
         timed = Timed(self)
         began = time.monotonic()
         until = began + (60 * self.minutes if self.minutes else SHORT_S)
@@ -147,7 +148,8 @@ class HostileUser(endurance.Endurance):
             self.end_well(client)
         instance.wait_until(lambda: self.call("GetStatus")["clients"] == 0, "all clients to be gone")
         if self.minutes:  # what they sent before they ended is served within their budgets, and that takes a while
-            instance.wait_until(lambda: self.descriptors() <= before, "their descriptors to be closed", LAST_CALLS_S)
+            left = f"at most {before} descriptors, of"
+            instance.wait_until(lambda: len(self.descriptors()) <= before, left, LAST_CALLS_S, told=self.descriptors)
         self.assertLessEqual(watcher.most, instance.SMS, "more SMs were granted than there are")
         self.assertEqual(set(sent), set(attacks.Attacker.names()))
         self.assertTrue(all(sent.values()), sent)
@@ -165,7 +167,12 @@ class HostileUser(endurance.Endurance):
         return self.start_client("tenant", env=env, uid=TENANT)
 
     def descriptors(self):
-        return len(os.listdir(f"/proc/{self.daemon.pid}/fd"))
+        """What the daemon has open."""
+        folder, found = f"/proc/{self.daemon.pid}/fd", []
+        for name in os.listdir(folder):
+            with contextlib.suppress(FileNotFoundError):
+                found.append(os.readlink(f"{folder}/{name}"))
+        return found
 
     def start_attackers(self, running, own, began, until):
         """In the short run one for each attack."""

@@ -43,15 +43,15 @@ SLOWER = 5 if os.environ.get("GPUCTL_SANITIZER_RUNTIME") else 1
 PATIENCE_S = 60  # for what should take well under a second, on a machine with much else to do
 
 
-def wait_until(condition, what, seconds=PATIENCE_S, interval=0.01):
-    """The first true value of condition(), asked again and again."""
+def wait_until(condition, what, seconds=PATIENCE_S, interval=0.01, told=None):
+    """The first true value of condition(), asked again and again. What `told` returns is part of the error."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {seconds} s in vain: {what}")
+            raise AssertionError(f"waited {seconds} s in vain: {what}{f' {told()}' if told else ''}")
         time.sleep(interval)
 
 
