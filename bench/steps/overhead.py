@@ -2,10 +2,10 @@
 
 import statistics
 
-from ..lab.lab import KERNELS
+from ..lab.lab import KERNELS, PREEMPTIBLE
 
 # A program alone on the GPU has four times that.
-ALONE_FROM_48_US = "[daemon]\nlatency_target_us = 12\n"
+ALONE_FROM_48_US = PREEMPTIBLE + "latency_target_us = 12\n"
 # Sizes of the kernels that lose most.
 SIZES = {
     "reduction": ("32000101", "64000101", "128000101", "256000101", "512000101"),
@@ -88,7 +88,7 @@ def step_overhead(lab):
     """GPU time of kernels of 100 us and of 1 ms, original against rewritten by turns."""
     pairs = lab.size(15, 3)
     medians = []
-    with lab.gpuctld(), lab.company():
+    with lab.gpuctld(config=PREEMPTIBLE), lab.company():
         lab.gpuctl("create-slice", "s")
         for kernel in KERNELS:
             for target_us in lab.size((130, 1000), (10_000,)):
@@ -109,7 +109,7 @@ def step_overhead(lab):
 
 def step_suite(lab):
     """GPU time of every kernel of the suite at its large size, original against rewritten by turns."""
-    with lab.gpuctld(), lab.company():
+    with lab.gpuctld(config=PREEMPTIBLE), lab.company():
         yield from suite(lab)
 
 
@@ -164,7 +164,7 @@ def plain_and_rewritten(lab, arguments):
 
 def step_sizes(lab):
     """What rewritten kernels lose at several sizes: how much of it is of the launch, how much of the work."""
-    with lab.gpuctld(), lab.company():
+    with lab.gpuctld(config=PREEMPTIBLE), lab.company():
         lab.gpuctl("create-slice", "s")
         for kernel, extents in SIZES.items():
             for extent in lab.size(extents, (extents[0],)):
@@ -185,7 +185,7 @@ def step_launch(lab):
         ("in its original form", "<= 0.3 us", 8, lab.size(20, None)),
         ("rewritten", "<= 2.5 us", 8, lab.size(5000, 20)),
     )
-    with lab.gpuctld(), lab.company():
+    with lab.gpuctld(config=PREEMPTIBLE), lab.company():
         lab.gpuctl("create-slice", "s")
         for name, target, blocks, iterations in cases:
             if iterations is None:

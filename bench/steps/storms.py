@@ -5,7 +5,7 @@ import random
 import re
 import time
 
-from ..lab.lab import ALWAYS_REWRITTEN, KERNELS
+from ..lab.lab import ALWAYS_REWRITTEN, KERNELS, PREEMPTIBLE
 
 # CUDA-runtime programs: scale for kernels of about 100 us and more, and the mean time between random grants. The copies
 # back and the comparison on the CPU take vector_add a hundred times as long as its kernel, hence the fiercer storm.
@@ -177,7 +177,7 @@ def step_evict(lab):
     """From the daemon's decision to SMs free, for block-tasks of several lengths."""
     shrinks = lab.size(200, 10)
     for task_us in lab.size((10, 20, 50, 100), (5000,)):
-        with lab.gpuctld(), lab.company():
+        with lab.gpuctld(config=PREEMPTIBLE), lab.company():
             lab.gpuctl("create-slice", "batch")
             sized = lab.bench(
                 None,

@@ -29,8 +29,16 @@ using Compiler = Result<MachineCode> (*)(const Source& source, const std::string
 /// context. `where`: its path; if empty the function looks for it.
 Result<MachineCode> compile_by_nvjitlink(const Source& source, const std::string& where);
 
-/// The toolkit's ptxas, found in PATH, CUDA_HOME or /usr/local/cuda.
+/// The first ptxas that takes the text. `where`: see ptxas_programs().
 Result<MachineCode> compile_by_ptxas(const Source& source, const std::string& where);
+
+/// Paths of every ptxas there is: in PATH, CUDA_HOME and /usr/local/cuda, then in the toolkit or the Python environment
+/// that has `nvjitlink`, the path of a library; such an environment has Triton's if it has PyTorch. Variables count for
+/// nothing in a process with more rights than its caller.
+std::vector<std::string> ptxas_programs(const std::string& nvjitlink);
+
+/// Threads for a text of so many bytes. Short ones compile within a tenth of a second, where threads do not pay.
+unsigned threads_for(std::size_t bytes);
 
 /// The driver's linker. It needs a context, which takes some hundred MB of device memory and, under MPS, one of the
 /// places for clients.

@@ -23,9 +23,11 @@ struct Places {
   std::string driver;
 };
 
+/// ptxas first: it compiles a text as a whole program. The others compile it as a part that is linked to more; such
+/// code can take half as long again (docs/design/compiling.md).
 constexpr std::array<std::pair<std::string_view, Compiler>, 3> kCompilers = {{
-    {"nvjitlink", compile_by_nvjitlink},
     {"ptxas", compile_by_ptxas},
+    {"nvjitlink", compile_by_nvjitlink},
     {kDriver, compile_by_driver},
 }};
 

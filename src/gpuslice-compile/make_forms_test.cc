@@ -1,6 +1,11 @@
 #include "gpuslice-compile/make_forms.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "gpuslice-compile/compiler.h"
 #include "ptx/persistent_abi.h"
@@ -67,6 +72,29 @@ TEST(MakeFormsTest, MakesMachineCodeWithBothEntries) {
     EXPECT_FALSE(forms.kernels[1].persistent);
     EXPECT_TRUE(forms.stands_alone);
   }
+}
+
+TEST(MakeFormsTest, AWholeProgramIsCompiledWhereThatCanBe) {
+  const Forms whole = make(kPtx, "ptxas");
+  if (!whole.reason.empty()) GTEST_SKIP() << whole.reason;
+  EXPECT_EQ(make(kPtx).code, whole.code);
+}
+
+TEST(MakeFormsTest, FindsTheCompilersOfAPythonEnvironment) {
+  namespace fs = std::filesystem;
+  std::string pattern = testing::TempDir() + "site-packages-XXXXXX";
+  const fs::path site = ::mkdtemp(pattern.data());
+  const fs::path triton = site / "triton/backends/nvidia/bin/ptxas", wheel = site / "nvidia/cuda_nvcc/bin/ptxas";
+  for (const fs::path& program : {triton, wheel}) {
+    fs::create_directories(program.parent_path());
+    std::ofstream(program).put('\n');
+    fs::permissions(program, fs::perms::owner_all);
+  }
+  const auto found = ptxas_programs(site / "nvidia/nvjitlink/lib/libnvJitLink.so.12");
+  EXPECT_EQ(std::ranges::count(found, wheel.string()), 1);
+  EXPECT_EQ(std::ranges::count(found, triton.string()), 1);
+  EXPECT_EQ(std::ranges::count(ptxas_programs(""), triton.string()), 0);
+  fs::remove_all(site);
 }
 
 TEST(MakeFormsTest, SaysWhatItDoesNotUnderstand) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
-#include <thread>
 #include <type_traits>
 
 #include "gpuslice-compile/compiler.h"
@@ -17,9 +16,6 @@ namespace fs = std::filesystem;
 using Handle = struct nvJitLink*;
 constexpr int kInputPtx = 2;
 constexpr int kSuccess = 0;
-/// Shorter texts compile within a tenth of a second; threads do not pay for them.
-constexpr std::size_t kWorthThreadsBytes = 65'536;
-constexpr unsigned kMostThreads = 8;
 
 struct Functions {
   int (*create)(Handle*, unsigned, const char**) = nullptr;
@@ -93,10 +89,6 @@ std::string text_of(Handle handle, int (*size)(Handle, std::size_t*), int (*get)
   std::string text(bytes, '\0');
   if (get(handle, text.data()) != kSuccess) return {};
   return text.substr(0, text.find('\0'));
-}
-
-unsigned threads_for(std::size_t bytes) {
-  return bytes < kWorthThreadsBytes ? 1 : std::clamp(std::thread::hardware_concurrency() / 2, 1u, kMostThreads);
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include "base/read_write.h"
@@ -17,22 +19,6 @@ namespace gpuctl::compile {
 namespace {
 
 using ipc::UniqueFd;
-
-std::string find_ptxas() {
-  std::vector<std::string> directories;
-  std::string path = std::getenv("PATH") ? std::getenv("PATH") : "";
-  for (std::size_t begin = 0; begin < path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    if (end > begin) directories.push_back(path.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  if (const char* home = std::getenv("CUDA_HOME")) directories.push_back(std::string(home) + "/bin");
-  directories.emplace_back("/usr/local/cuda/bin");
-  for (const std::string& directory : directories) {
-    if (access((directory + "/ptxas").c_str(), X_OK) == 0) return directory + "/ptxas";
-  }
-  return {};
-}
 
 UniqueFd memory_file(const char* name, const std::string& content = {}) {
   UniqueFd file(memfd_create(name, 0));
@@ -70,21 +56,52 @@ int run(std::vector<std::string> command, const UniqueFd& log) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-}  // namespace
-
-Result<MachineCode> compile_by_ptxas(const Source& source, const std::string&) {
-  const std::string program = find_ptxas();
-  if (program.empty()) return fail("there is no ptxas");
+Result<MachineCode> compile_with(const std::string& program, const Source& source, unsigned threads) {
   const UniqueFd text = memory_file("ptx", source.text), cubin = memory_file("cubin"), log = memory_file("log");
   if (!text || !cubin || !log) return fail("no memory for the files of ptxas");
-  std::vector<std::string> command = {program,       "-arch=" + architecture(source), "-v", path_of(text), "-o",
-                                      path_of(cubin)};
-  if (source.max_registers > 0)
-    command.insert(command.begin() + 1, "-maxrregcount=" + std::to_string(source.max_registers));
+  std::vector<std::string> command = {program, "-arch=" + architecture(source), "-v"};
+  if (threads > 1) command.push_back("-split-compile=" + std::to_string(threads));
+  if (source.max_registers > 0) command.push_back("-maxrregcount=" + std::to_string(source.max_registers));
+  command.insert(command.end(), {path_of(text), "-o", path_of(cubin)});
   const int status = run(std::move(command), log);
   const std::string said = content_of(log);
   if (status != 0) return fail("ptxas: " + said.substr(0, said.find('\n')));
   return MachineCode{.image = content_of(cubin), .kernels = gpuslice::read_compiler_log(said)};
+}
+
+}  // namespace
+
+std::vector<std::string> ptxas_programs(const std::string& nvjitlink) {
+  std::vector<std::string> found;
+  const auto look_in = [&found](const std::string& directory) {
+    const std::string program = directory + "/ptxas";
+    if (access(program.c_str(), X_OK) == 0 && std::ranges::find(found, program) == found.end())
+      found.push_back(program);
+  };
+  const char* path = secure_getenv("PATH");
+  for (std::string_view left = path ? path : ""; !left.empty();) {
+    const std::size_t end = std::min(left.find(':'), left.size());
+    if (end > 0) look_in(std::string(left.substr(0, end)));
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  if (const char* home = secure_getenv("CUDA_HOME")) look_in(std::string(home) + "/bin");
+  look_in("/usr/local/cuda/bin");
+  for (std::string above = nvjitlink; above.rfind('/') != above.npos && above.rfind('/') > 0;) {
+    above.resize(above.rfind('/'));
+    for (const char* there : {"/bin", "/cuda_nvcc/bin", "/triton/backends/nvidia/bin"}) look_in(above + there);
+  }
+  return found;
+}
+
+Result<MachineCode> compile_by_ptxas(const Source& source, const std::string& where) {
+  Result<MachineCode> made = fail("there is no ptxas");
+  for (const std::string& program : ptxas_programs(where)) {
+    const unsigned threads = threads_for(source.text.size());
+    made = compile_with(program, source, threads);
+    if (!made && threads > 1) made = compile_with(program, source, 1);  // older ones do not know threads
+    if (made) break;
+  }
+  return made;
 }
 
 }  // namespace gpuctl::compile

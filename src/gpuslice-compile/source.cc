@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <thread>
+
 #include "gpuslice-compile/compiler.h"
 
 namespace gpuctl::compile {
@@ -15,6 +18,12 @@ std::string architecture(const Source& source) {
   std::string name = "sm_" + std::to_string(source.sm);
   if (source.suffix != '\0') name += source.suffix;
   return name;
+}
+
+unsigned threads_for(std::size_t bytes) {
+  constexpr std::size_t kWorthThreadsBytes = 65'536;
+  constexpr unsigned kMostThreads = 8;
+  return bytes < kWorthThreadsBytes ? 1 : std::clamp(std::thread::hardware_concurrency() / 2, 1u, kMostThreads);
 }
 
 }  // namespace gpuctl::compile
