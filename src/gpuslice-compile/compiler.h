@@ -32,9 +32,9 @@ Result<MachineCode> compile_by_nvjitlink(const Source& source, const std::string
 /// The first ptxas that takes the text. `where`: see ptxas_programs().
 Result<MachineCode> compile_by_ptxas(const Source& source, const std::string& where);
 
-/// Paths of every ptxas there is: in PATH, CUDA_HOME and /usr/local/cuda, then in the toolkit or the Python environment
-/// that has `nvjitlink`, the path of a library; such an environment has Triton's if it has PyTorch. Variables count for
-/// nothing in a process with more rights than its caller.
+/// Paths of every ptxas there is: of the toolkit or the Python environment that has `nvjitlink`, the path of a library,
+/// as that is of the program's own CUDA version (such an environment has Triton's if it has PyTorch); then in PATH,
+/// CUDA_HOME and /usr/local/cuda. Variables count for nothing in a process with more rights than its caller.
 std::vector<std::string> ptxas_programs(const std::string& nvjitlink);
 
 /// Threads for a text of so many bytes. Short ones compile within a tenth of a second, where threads do not pay.

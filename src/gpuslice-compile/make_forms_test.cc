@@ -91,8 +91,9 @@ TEST(MakeFormsTest, FindsTheCompilersOfAPythonEnvironment) {
     fs::permissions(program, fs::perms::owner_all);
   }
   const auto found = ptxas_programs(site / "nvidia/nvjitlink/lib/libnvJitLink.so.12");
-  EXPECT_EQ(std::ranges::count(found, wheel.string()), 1);
-  EXPECT_EQ(std::ranges::count(found, triton.string()), 1);
+  ASSERT_GE(found.size(), 2u);
+  EXPECT_EQ(found[0], wheel.string()) << "before those of the machine, which may be too new for the driver";
+  EXPECT_EQ(found[1], triton.string());
   EXPECT_EQ(std::ranges::count(ptxas_programs(""), triton.string()), 0);
   fs::remove_all(site);
 }

@@ -78,6 +78,10 @@ std::vector<std::string> ptxas_programs(const std::string& nvjitlink) {
     if (access(program.c_str(), X_OK) == 0 && std::ranges::find(found, program) == found.end())
       found.push_back(program);
   };
+  for (std::string above = nvjitlink; above.rfind('/') != above.npos && above.rfind('/') > 0;) {
+    above.resize(above.rfind('/'));
+    for (const char* there : {"/bin", "/cuda_nvcc/bin", "/triton/backends/nvidia/bin"}) look_in(above + there);
+  }
   const char* path = secure_getenv("PATH");
   for (std::string_view left = path ? path : ""; !left.empty();) {
     const std::size_t end = std::min(left.find(':'), left.size());
@@ -86,10 +90,6 @@ std::vector<std::string> ptxas_programs(const std::string& nvjitlink) {
   }
   if (const char* home = secure_getenv("CUDA_HOME")) look_in(std::string(home) + "/bin");
   look_in("/usr/local/cuda/bin");
-  for (std::string above = nvjitlink; above.rfind('/') != above.npos && above.rfind('/') > 0;) {
-    above.resize(above.rfind('/'));
-    for (const char* there : {"/bin", "/cuda_nvcc/bin", "/triton/backends/nvidia/bin"}) look_in(above + there);
-  }
   return found;
 }
 
