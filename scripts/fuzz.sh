@@ -71,7 +71,8 @@ fuzz() {
                  "-artifact_prefix=$tree/crashes/$1-")
   if [[ -n ${words[$1]-} ]]; then options+=("-dict=$root/tests/fuzz/${words[$1]}.dict"); fi
   if ((minutes == 0)); then options+=(-runs=0); fi
-  UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+  # What the checker keeps of freed memory, 256 MB by itself, would count as the target's, which may have a bound.
+  ASAN_OPTIONS=quarantine_size_mb=16 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
     "$tree/tests/fuzz/fuzz-$1" "${options[@]}" "$tree/corpus/$1" "$tree/seeds/$1" >"$log" 2>&1 &
   pid=$!
   if ((minutes)); then limit_cpu "$pid" $((minutes * 60)) & fi  # with -runs=0 it ends by itself

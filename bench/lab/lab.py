@@ -18,7 +18,7 @@ from .program import STARTUP_S, Program
 KERNELS = ("vectorAdd", "matrixMul", "reduction", "histogram", "work")
 # Without it a program for which nothing is in force keeps its kernels in their original form.
 PREEMPTIBLE = "[daemon]\nalways_preemptible = true\n"
-ALWAYS_REWRITTEN = "[daemon]\nlatency_target_us = 1\nalways_preemptible = true\n"  # short kernels too
+ALWAYS_REWRITTEN = PREEMPTIBLE + "latency_target_us = 1\n"  # short kernels too
 PROGRAM_LIMIT_S = 120
 
 

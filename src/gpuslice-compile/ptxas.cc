@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <string_view>
+#include <sstream>
 #include <vector>
 
 #include "base/read_write.h"
@@ -83,11 +83,9 @@ std::vector<std::string> ptxas_programs(const std::string& nvjitlink) {
     for (const char* there : {"/bin", "/cuda_nvcc/bin", "/triton/backends/nvidia/bin"}) look_in(above + there);
   }
   const char* path = secure_getenv("PATH");
-  for (std::string_view left = path ? path : ""; !left.empty();) {
-    const std::size_t end = std::min(left.find(':'), left.size());
-    if (end > 0) look_in(std::string(left.substr(0, end)));
-    left.remove_prefix(std::min(end + 1, left.size()));
-  }
+  std::istringstream directories(path ? path : "");
+  for (std::string directory; std::getline(directories, directory, ':');)
+    if (!directory.empty()) look_in(directory);
   if (const char* home = secure_getenv("CUDA_HOME")) look_in(std::string(home) + "/bin");
   look_in("/usr/local/cuda/bin");
   return found;
