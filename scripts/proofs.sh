@@ -20,6 +20,8 @@ decode_sides+=,ours-max-75:limits_by_mps=false,ours-priority-max-75:limits_by_mp
 decode_sliced=sliced,ours-sliced,ours-sliced-priority
 decode_sliced+=,ours-sliced-priority:second_time_slice_us=1,ours-sliced-priority:second_time_slice_us=200
 resnet_sliced=sliced,ours-sliced-priority,ours-sliced-priority:second_time_slice_us=200
+resnet_reserve=alone,mps-90,mps-75,ours-strict,ours-active
+for part in 0.12 0.18; do resnet_reserve+=,ours-strict:reserve=$part,ours-active:reserve=$part; done
 levels=mps-stream,mps-stream-middle,ours-own-high,ours-priority,ours-priority-own-high,ours-priority-batch-plain
 resident=mps-stream,ours-priority,ours-priority:always_preemptible=true
 for us in 50 200 500; do resident+=,ours-priority:always_preemptible=true:worker_time_us=$us; done
@@ -45,6 +47,7 @@ decode 9  decode-train     corun-starts --seconds 10 --only-ls decode --only-bat
 sides 1   decode-sides     corun --only-ls decode --only-batch train --configurations $decode_sides
 sliced 5  decode-sliced    corun --only-ls decode --only-batch train --configurations $decode_sliced
 sliced 4  resnet-sliced    corun --only-ls resnet --only-batch matmul --configurations $resnet_sliced
+resnet 4  resnet-reserve   corun --only-ls resnet --only-batch matmul --configurations $resnet_reserve
 workers 4 workers-10us     corun --only-ls short --only-batch compute-10us --configurations $resident
 workers 4 workers-100us    corun --only-ls short --only-batch compute-100us --configurations $resident
 flep 9    flep             corun-starts --pairs flep --configurations mps-stream,ours-hpf

@@ -14,7 +14,7 @@ import time
 
 from ..lab.modes import gpus
 from . import flep, plot, table
-from .configurations import CONFIGURATIONS, MPS, OURS, TIME_SLICED, with_daemon_keys
+from .configurations import CONFIGURATIONS, MPS, OURS, TIME_SLICED, with_changes
 from .results import Results
 from .rounds import Rounds
 from .stage import ROOT, Stage
@@ -43,13 +43,13 @@ def chosen(text, known, what):
 
 
 def chosen_configurations(text):
-    """All, or those of a list of names, some with keys of the daemon, in the order of the table."""
+    """All, or those of a list of names, some with changes, in the order of the table."""
     if text is None:
         return list(CONFIGURATIONS.values())
     names = [(name.split(":")[0], name) for name in text.split(",")]
     check_known([plain for plain, _ in names], CONFIGURATIONS, "configuration")
     try:
-        return [with_daemon_keys(name) for known in CONFIGURATIONS for plain, name in names if plain == known]
+        return [with_changes(name) for known in CONFIGURATIONS for plain, name in names if plain == known]
     except ValueError as error:
         raise SystemExit(f"corun: {error}") from None
 
@@ -69,7 +69,11 @@ def parse():
     parser.add_argument("--settle", type=float, default=0.5, help="seconds of a round before those, that do not")
     parser.add_argument("--only-ls", metavar="NAME,...")
     parser.add_argument("--only-batch", metavar="NAME,...")
-    parser.add_argument("--configurations", metavar="NAME[:KEY=VALUE],...", help="KEY: of [daemon] in gpuctl.toml")
+    parser.add_argument(
+        "--configurations",
+        metavar="NAME[:KEY=VALUE],...",
+        help="KEY: of [daemon] in gpuctl.toml, or reserve, a part of the SMs",
+    )
     parser.add_argument(
         "--pairs",
         choices=(flep.ALL, flep.TWO),

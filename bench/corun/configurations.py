@@ -141,10 +141,10 @@ CONFIGURATIONS = {
 }
 
 
-def with_daemon_keys(name):
-    """The configuration of a name, or of NAME:KEY=VALUE: with a key of section [daemon] of gpuctl.toml, to try values
-    of a key beside each other. More keys follow in the same way. KeyError: there is none; ValueError: it has no
-    daemon, or a key no value.
+def with_changes(name):
+    """The configuration of a name, or of NAME:KEY=VALUE: with a key of section [daemon] of gpuctl.toml, or with another
+    `reserve`, as a part of the SMs, to try values beside each other. More keys follow in the same way. KeyError: there
+    is none; ValueError: it has no daemon or no reserve, or a key no value.
     """
     name, *keys = name.split(":")
     configuration = CONFIGURATIONS[name]
@@ -152,15 +152,31 @@ def with_daemon_keys(name):
         return configuration
     if configuration.kind != OURS:
         raise ValueError(f"{name} has no gpuctld to set a key of")
-    lines = []
+    lines, ls_slice = [], configuration.ls_slice
     for key in keys:
         key, equals, value = key.partition("=")
         if not key or not equals or not value:
             raise ValueError(f"{name}: write :KEY=VALUE, not :{key}{equals}{value}")
-        lines.append(f"{key} = {value}")
+        if key == "reserve":
+            if RESERVE not in ls_slice:
+                raise ValueError(f"{name} has no reserve to change")
+            ls_slice = tuple(OfSms(part_of_sms(name, value)) if option == RESERVE else option for option in ls_slice)
+        else:
+            lines.append(f"{key} = {value}")
     return dataclasses.replace(
         configuration,
         name=":".join((name, *keys)),
-        description=f"{configuration.description}; {', '.join(lines)}",
+        description=f"{configuration.description}; {', '.join(key.replace('=', ' = ') for key in keys)}",
         daemon=tuple(lines),
+        ls_slice=ls_slice,
     )
+
+
+def part_of_sms(name, value):
+    try:
+        part = float(value)
+    except ValueError:
+        part = 0
+    if not 0 < part <= 1:
+        raise ValueError(f"{name}: the reserve is a part of the SMs, above 0 and at most 1, not {value}")
+    return part

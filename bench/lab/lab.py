@@ -89,7 +89,7 @@ class Lab:
 
     def together(self, *runs, apart_ns=0, meanwhile=None):
         """Starts several (slice, arguments) at the same moment, or each so much later than the one before it.
-        `meanwhile` is called when they are about to begin. Returns their reports.
+        `meanwhile` is called with the programs when they are about to begin. Returns their reports.
         """
         programs = [self.start_bench(slice_path, *arguments, "--start-on-input") for slice_path, arguments in runs]
         for program in programs:
@@ -98,7 +98,7 @@ class Lab:
         for index, program in enumerate(programs):
             program.begin(start + index * apart_ns)
         if meanwhile:
-            meanwhile()
+            meanwhile(programs)
         return [program.report() for program in programs]
 
     @contextlib.contextmanager

@@ -54,6 +54,24 @@ def speed_ups(pairs, over):
     return {pair: over[pair]["short"] / at["short"] for pair, at in pairs.items() if pair in over}
 
 
+def turnarounds(at):
+    """LS's turnarounds in each repetition of a pair, in ms."""
+    return [end - begin for _, (begin, end) in at["repetitions"]]
+
+
+def later(pairs, over):
+    """The pairs in which LS's median is later than on another side, and those of them whose ranges are apart."""
+    slower = [pair for pair, up in speed_ups(pairs, over).items() if up < 1]
+    apart = [pair for pair in slower if min(turnarounds(pairs[pair])) > max(turnarounds(over[pair]))]
+    return slower, apart
+
+
+def with_range(at):
+    """LS's turnaround, with the range of the repetitions."""
+    times = turnarounds(at)
+    return f"{at['short']:.2f} ms ({min(times):.2f} to {max(times):.2f})"
+
+
 def named(pair):
     return f"{pair[1]}+{pair[0]}"
 
@@ -63,7 +81,7 @@ def rows(found):
     everywhere = set.intersection(*(set(pairs) for pairs in found.values()))
     common = {side: {pair: at for pair, at in pairs.items() if pair in everywhere} for side, pairs in found.items()}
     for pair in sorted(everywhere):
-        said = (f"{side}: {of[pair]['short']:.2f} ms, {of[pair]['stp']:.2f}" for side, of in common.items())
+        said = (f"{side}: {with_range(of[pair])}, {of[pair]['stp']:.2f}" for side, of in common.items())
         yield (f"{named(pair)}: LS's turnaround, STP", "", "; ".join(said))
     for side, pairs in common.items():
         if not pairs:
@@ -82,22 +100,26 @@ def rows(found):
         yield (f"Figure 13, {side}: ANTT, mean", "<= 1.56" if ours else "", f"{at['antt']:.2f}")
         yield (f"Figure 14, {side}: STP, mean", ">= 1.57" if ours else "", f"{at['stp']:.2f}")
         if ours and STREAM_PRIORITIES in common:
-            worse = [named(p) for p, up in speed_ups(pairs, common[STREAM_PRIORITIES]).items() if up < 1]
-            yield (
-                f"{side}: pairs in which LS is later than under MPS with stream priorities",
-                "none",
-                ", ".join(worse) or "none",
-            )
+            for what, worse in zip(
+                ("LS is later", "each repetition of LS is later"), later(pairs, common[STREAM_PRIORITIES])
+            ):
+                yield (
+                    f"{side}: pairs in which {what} than under MPS with stream priorities",
+                    "none",
+                    ", ".join(named(pair) for pair in worse) or "none",
+                )
 
 
 def reserve_row(capsm, pairs, alone_ms):
     """Figure 11, of one size of the reserve."""
-    slowdowns = {pair: at["short"] / alone_ms[pair[1]] for pair, at in pairs.items()}
-    words = ", ".join(f"{named(pair)} {slowdown:.2f}" for pair, slowdown in sorted(slowdowns.items()))
+    words = []
+    for pair, at in sorted(pairs.items()):
+        times = [time_ms / alone_ms[pair[1]] for time_ms in turnarounds(at)]
+        words.append(f"{named(pair)} {statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f})")
     return (
         f"Figure 11, reserve of {capsm}/{CAPSM}: LS's turnaround over alone",
         "< 2" if capsm >= RESERVE else "",
-        words,
+        ", ".join(words),
     )
 
 

@@ -88,7 +88,7 @@ def step_killed(lab):
             for side in (WITHOUT, WITH):
                 killer = Killer(lab, daemon, ("ls", "batch"), EVERY_S if side == WITH else None)
                 try:
-                    reports = lab.together(("ls", ls), ("batch", batch), meanwhile=killer.start)
+                    reports = lab.together(("ls", ls), ("batch", batch), meanwhile=lambda _: killer.start())
                 finally:
                     daemon = killer.end()
                 latencies.setdefault(side, []).append(reports[0]["latency_us"]["p99"])
