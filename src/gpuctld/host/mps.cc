@@ -1,5 +1,6 @@
 #include "gpuctld/host/mps.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -23,7 +24,8 @@ bool is_process_trusted(std::int32_t pid, const std::string& proc, uid_t own) {
 }  // namespace
 
 bool mps_active() {
-  return mps_active_in(mps_pipe_directory(), "/proc", ::geteuid());
+  static MpsWatch watch("/proc", ::geteuid());
+  return watch.active(mps_pipe_directory());
 }
 
 std::string mps_pipe_directory() {
@@ -41,17 +43,31 @@ std::string mps_control_program() {
   return "/usr/bin/nvidia-cuda-mps-control";
 }
 
-bool mps_active_in(const std::string& pipe_directory, const std::string& proc, uid_t own) {
+std::optional<std::int32_t> mps_process_in(const std::string& pipe_directory, const std::string& proc, uid_t own) {
   constexpr std::size_t kMostDigits = 32;
   // MPS may leave the file open to all writers. What they write can only name a process, which is looked at below.
   const auto file = read_trusted_file(pipe_directory + "/nvidia-cuda-mps-control.pid", Writers::all, own, kMostDigits);
-  if (!file || !*file) return false;
+  if (!file || !*file) return std::nullopt;
   std::int32_t pid = 0;
-  if (!(std::istringstream(**file) >> pid) || pid <= 0) return false;
+  if (!(std::istringstream(**file) >> pid) || pid <= 0) return std::nullopt;
   std::string name;
   // The kernel cuts the name after 15 characters.
-  return std::getline(std::ifstream(proc + "/" + std::to_string(pid) + "/comm"), name) && name == "nvidia-cuda-mps" &&
-         is_process_trusted(pid, proc, own);
+  const bool is_mps = std::getline(std::ifstream(proc + "/" + std::to_string(pid) + "/comm"), name) &&
+                      name == "nvidia-cuda-mps" && is_process_trusted(pid, proc, own);
+  return is_mps ? std::optional(pid) : std::nullopt;
+}
+
+bool MpsWatch::active(const std::string& pipe_directory) {
+  pollfd ended{process_.get(), POLLIN, 0};
+  if (process_ && found_in_ == pipe_directory && ::poll(&ended, 1, 0) == 0) return true;
+  process_.reset();
+  const auto pid = mps_process_in(pipe_directory, proc_, own_);
+  if (!pid) return false;
+  ipc::UniqueFd process = open_pidfd(*pid);
+  // The pidfd is that process's if the number was so before and after it was opened.
+  if (mps_process_in(pipe_directory, proc_, own_) == pid) process_ = std::move(process);
+  found_in_ = pipe_directory;
+  return true;
 }
 
 }  // namespace gpuctl::daemon

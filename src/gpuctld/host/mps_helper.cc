@@ -53,7 +53,8 @@ Result<std::string> run_mps_command(const std::string& command) {
   if (const auto allowed = check_mps_command(command); !allowed) return allowed.error();
   const std::string directory = mps_pipe_directory(), program = mps_control_program();
   // In /tmp any user can make pipes that look like those of MPS.
-  if (!mps_active()) return fail(directory + ": no MPS serves there that root or this process's user started");
+  if (!mps_process_in(directory, "/proc", ::geteuid()))
+    return fail(directory + ": no MPS serves there that root or this process's user started");
   std::optional<Result<std::string>> heard;
   boost::asio::io_context context(1);
   const auto child = start_mps_control(context, program, directory, command,

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 namespace gpuctl::daemon {
 namespace {
@@ -32,7 +35,9 @@ class Mps : public testing::Test {
   fs::path pid_file() const { return directory_ / "nvidia-cuda-mps-control.pid"; }
   void write_pid() const { std::ofstream(pid_file()) << "77\n"; }
   /// For the daemon of user `own`.
-  bool active(uid_t own = ::geteuid()) const { return mps_active_in(directory_, directory_ / "proc", own); }
+  bool active(uid_t own = ::geteuid()) const {
+    return mps_process_in(directory_, directory_ / "proc", own).has_value();
+  }
 
   fs::path directory_;
 };
@@ -83,6 +88,68 @@ TEST_F(Mps, AFileOfAnotherUserDoesNotCount) {
   }
   EXPECT_FALSE(active(kOwn));
   EXPECT_TRUE(active(::geteuid() == 0 ? kStranger : ::geteuid()));  // the daemon is that user's own
+}
+
+/// A process that waits until it is ended.
+class Waiting {
+ public:
+  Waiting() : pid_(::fork()) {
+    if (pid_ == 0) {
+      for (;;) ::pause();
+    }
+  }
+  ~Waiting() { end(); }
+  void end() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(std::exchange(pid_, 0), nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_;
+};
+
+TEST_F(Mps, AWatchLooksAtTheFilesOnceAndThenForTheEndOfTheProcess) {
+  Waiting mps;
+  MpsWatch watch(directory_ / "proc", ::geteuid());
+  EXPECT_FALSE(watch.active(directory_));
+  fs::rename(directory_ / "proc" / "77", directory_ / "proc" / std::to_string(mps.pid()));
+  std::ofstream(pid_file()) << mps.pid() << "\n";
+  EXPECT_TRUE(watch.active(directory_));
+  fs::remove_all(directory_ / "proc");
+  EXPECT_TRUE(watch.active(directory_));
+  EXPECT_FALSE(watch.active(directory_ / "another"));
+  EXPECT_FALSE(watch.active(directory_));  // another process may be there by now, so the files are looked at again
+}
+
+TEST_F(Mps, AWatchSeesTheEndAndTheNextOne) {
+  Waiting mps, next;
+  MpsWatch watch(directory_ / "proc", ::geteuid());
+  fs::copy(directory_ / "proc" / "77", directory_ / "proc" / std::to_string(next.pid()));
+  fs::rename(directory_ / "proc" / "77", directory_ / "proc" / std::to_string(mps.pid()));
+  std::ofstream(pid_file()) << mps.pid() << "\n";
+  EXPECT_TRUE(watch.active(directory_));
+  mps.end();
+  fs::remove_all(directory_ / "proc" / std::to_string(mps.pid()));
+  fs::remove(pid_file());
+  EXPECT_FALSE(watch.active(directory_));
+  std::ofstream(pid_file()) << next.pid() << "\n";
+  EXPECT_TRUE(watch.active(directory_));
+}
+
+TEST_F(Mps, AWatchOfAProcessThatCannotBeOpenedLooksAtTheFilesEachTime) {
+  write_pid();
+  process("nvidia-cuda-mps", "0\t0\t0\t0");
+  MpsWatch watch(directory_ / "proc", ::geteuid());
+  Waiting gone;
+  const pid_t number = gone.pid();
+  gone.end();
+  fs::rename(directory_ / "proc" / "77", directory_ / "proc" / std::to_string(number));
+  std::ofstream(pid_file()) << number << "\n";
+  EXPECT_TRUE(watch.active(directory_));
+  fs::remove(pid_file());
+  EXPECT_FALSE(watch.active(directory_));
 }
 
 }  // namespace

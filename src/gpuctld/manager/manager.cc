@@ -166,7 +166,8 @@ void Manager::stop() {
 }
 
 void Manager::change_tree(sched::SliceTree tree) {
-  scheduler_.set_tree(std::move(tree), conditions(), now_ns());
+  const Conditions now = conditions();  // which takes time; a decision counts from when it is begun
+  scheduler_.set_tree(std::move(tree), now, now_ns());
   ends_.faults().keep([this](const std::string& slice) { return scheduler_.tree().find(slice) != nullptr; });
   arm_tick();
   kept_.save_slices();
