@@ -34,6 +34,7 @@ LOW_PRIORITY = ("CFD", "NN", "PF", "PL")
 # Figure 10: each of these on the small input, and every other benchmark on the large one.
 SHORT = ("MD", "MM", "SPMV", "VA")
 DELAY_MS = 0.1
+EARLY_MS, LATE_MS = 0.08, 0.3  # how far off that delay may be
 LEAST_KEPT = 3  # repetitions of a pair in which both programs were woken in time
 REPETITIONS = 5
 # Slices and stream priorities of the long and of the short programs.
@@ -43,11 +44,13 @@ HPF, HPF_EQUAL = (("low", "high"), ("none", "none")), (("set", "set"), ("none", 
 
 class Meeting:
     """Long and short applications. Each long one meets each short one except that of its own name; the short one is
-    issued delay_ms after the long one. A slot is `stretch` times as long as both alone.
+    issued delay_ms after the long one, at most so much earlier or later as `off_ms` says. A slot is `stretch` times as
+    long as both alone.
     """
 
-    def __init__(self, schedulers, longs, shorts, delay_ms=DELAY_MS, stretch=1.15):
-        self.schedulers, self.longs, self.shorts, self.delay_ms = schedulers, longs, shorts, delay_ms
+    def __init__(self, schedulers, longs, shorts, delay_ms=DELAY_MS, stretch=1.15, off_ms=(EARLY_MS, LATE_MS)):
+        self.schedulers, self.longs, self.shorts = schedulers, longs, shorts
+        self.delay_ms, self.off_ms = delay_ms, off_ms
         self.every = len(shorts)  # slots from one launch of a short one to the next
         while math.gcd(len(longs), self.every) > 1:
             self.every += 1
@@ -113,7 +116,7 @@ class Meeting:
         for (long, short), times in self.run(side, rounds * of_round).items():
             for number, summaries in enumerate(found):
                 part = times[number * of_round : (number + 1) * of_round]
-                kept = [rep for rep in part if in_time(lab, rep, self.delay_ms)]
+                kept = [rep for rep in part if in_time(lab, rep, self.delay_ms, self.off_ms)]
                 if len(kept) >= least:
                     summaries[long, short] = summary(
                         self.schedulers, (alone["long"][long], alone["short"][short]), kept
@@ -121,10 +124,11 @@ class Meeting:
         return found
 
 
-def in_time(lab, repetition, delay_ms=DELAY_MS):
+def in_time(lab, repetition, delay_ms=DELAY_MS, off_ms=(EARLY_MS, LATE_MS)):
     """Whether the short kernel arrived as long after the long one as it was to."""
     late = repetition[1][0] - repetition[0][0]
-    return delay_ms - lab.size(0.08, 1000) < late < delay_ms + lab.size(0.3, 1000)
+    early_ms, late_ms = lab.size(off_ms, (1000, 1000))
+    return delay_ms - early_ms < late < delay_ms + late_ms
 
 
 def summary(schedulers, alone_ms, repetitions):

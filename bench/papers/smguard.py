@@ -31,6 +31,7 @@ BATCH = {
 OTHER_RESERVES_BESIDE = ("md", "bs", "md5")  # the shorter ones
 REHEARSED = ("nn", "va"), ("bs", "md5")
 DELAY_MS = 1
+OFF_MS = 0.6, 0.6  # 5 % of what is left of the shortest batch kernel
 CAPSM = 13
 RESERVE, OTHER_RESERVES = 8, (4, 6, 10)
 REPETITIONS = 3
@@ -137,7 +138,7 @@ def meet(lab, schedulers, side, batch, shorts):
     stretch = 1.15 * CAPSM / (CAPSM - reserve)
     found = {}
     for one in batch:
-        meeting = Meeting(schedulers, [one], shorts, DELAY_MS, stretch)
+        meeting = Meeting(schedulers, [one], shorts, DELAY_MS, stretch, OFF_MS)
         found |= meeting.summaries((slices, priorities), REPETITIONS)
     return found
 

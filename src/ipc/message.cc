@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/one_line.h"
 #include "ipc/fields.h"
 
 namespace gpuctl::ipc {
@@ -128,7 +129,8 @@ Result<Call> decode_call(std::string_view message) {
   call.parameters = take_parameters(*object, fields);
   if (!fields.ok()) return fields.error();
   if (call.interface().empty() || call.member().empty())
-    return fail("field 'method' must be INTERFACE.METHOD, not '" + call.method.substr(0, kMaxQuoted) + "'");
+    return fail("field 'method' must be INTERFACE.METHOD, not '" +
+                one_line(to_utf8(call.method.substr(0, kMaxQuoted)), '?') + "'");
   return call;
 }
 

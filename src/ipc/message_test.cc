@@ -77,6 +77,17 @@ INSTANTIATE_TEST_SUITE_P(All, CallRefused,
                                          Bad{R"({"method":"a.b","oneway":"yes"})", "'oneway' must be a boolean"},
                                          Bad{R"({"method":"a.b","upgrade":true})", "'upgrade' is not supported"}));
 
+TEST(Message, AMethodThatIsNoneIsQuotedInOneLine) {
+  const auto call = decode_call(R"({"method":"no\u0000thing\nto see"})");
+  ASSERT_FALSE(call);
+  EXPECT_EQ(call.error().message, "field 'method' must be INTERFACE.METHOD, not 'no?thing?to see'");
+  // A hundred bytes of it, and no half of a character.
+  const auto cut = decode_call("{\"method\":\"" + std::string(99, 'a') + "\xc3\xa4 and more\"}");
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().message,
+            "field 'method' must be INTERFACE.METHOD, not '" + std::string(99, 'a') + "\xef\xbf\xbd'");
+}
+
 TEST(Message, DeepNestingIsRefusedNotFollowed) {
   for (const std::size_t depth : {40u, 100000u}) {
     const std::string text =
