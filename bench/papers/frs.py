@@ -1,5 +1,6 @@
 """FRS's nine applications (Table I, 1 ms apart) under each policy of its Figures 3 and 4, under smith and under MPS
-with nothing set, in many orders. Each application is one launch of `work`, as long as the application.
+with nothing set, in many orders. Each application is one launch of `work`, as long as the application. The same orders
+are simulated as if handing the GPU over cost nothing, which is the most that each policy can reach in them.
 
 All sides take turns in each order. Turnarounds are over those alone: without the daemon for MPS, in a slice for the
 others.
@@ -11,7 +12,7 @@ import time
 
 from .schedulers import FRS, GAP_MS, Schedulers
 
-POLICIES = ("sjf", "srt", "rr", "cfs", "frs", "smith")
+POLICIES = ("sjf", "srt", "rr", "cfs", "frs", "smith", "smith:power=4")
 MPS = "MPS"
 ORDERS, REPETITIONS = 20, 4
 BEGIN_NO_ORDER_AFTER_S = 420  # the step may take little more
@@ -49,6 +50,24 @@ def rows(side, found):
     yield f"FRS, {side}: NTT", "", ", ".join(f"{name} {ntt:.2f}" for name, ntt in found["means"].items())
 
 
+def limit_row(side, orders):
+    """What the same orders come to if handing over costs nothing."""
+    found = figures(orders)
+    return (
+        f"FRS, {side}: ANTT, DNTT of the applications' means, if handing over cost nothing (simulated)",
+        "",
+        f"{with_range(found['antt'])}; {found['dntt_of_means']:.2f}",
+    )
+
+
+def at_no_cost(schedulers, applications):
+    """NTT by name, by policy, in one order, simulated."""
+    alone_ms = {application.name: application.managed_ms for application in applications}
+    members = [(name, ms, 0, position * GAP_MS, 0) for position, (name, ms) in enumerate(alone_ms.items())]
+    for policy, turnarounds in schedulers.simulate("frs", members, POLICIES, dispatch_ms=0, preempt_ms=0):
+        yield policy, {name: turnarounds[name] / ms for name, ms in alone_ms.items()}
+
+
 def slowdowns(schedulers, side, applications):
     """NTT by name, in one order."""
     slice_path = None if side == MPS else "set"
@@ -68,7 +87,7 @@ def slowdowns(schedulers, side, applications):
 
 
 def step_frs(lab):
-    """FRS's nine applications under its five policies, smith and MPS, in 20 orders."""
+    """FRS's nine applications under its five policies, smith and MPS, in 20 orders, and simulated at no cost."""
     began = time.monotonic()
     with lab.gpuctld():
         lab.gpuctl("create-slice", "set")
@@ -79,6 +98,7 @@ def step_frs(lab):
         schedulers.measure_alone([(known[name], milliseconds) for name, milliseconds in durations.items()])
         rng = random.Random(1)
         sides = {side: [] for side in (MPS, *POLICIES)}
+        limits = {policy: [] for policy in POLICIES}
         for number in range(lab.size(ORDERS, 1)):
             if number > 0 and time.monotonic() - began > BEGIN_NO_ORDER_AFTER_S:
                 break
@@ -86,6 +106,10 @@ def step_frs(lab):
             for side, orders in sides.items():
                 orders.append(slowdowns(schedulers, side, order))
                 lab.record(frs=side, order=[application.name for application in order], ntt=orders[-1])
+            for policy, ntt in at_no_cost(schedulers, order):
+                limits[policy].append(ntt)
         for side, orders in sides.items():
             yield from rows(side, figures(orders))
+            if side in limits:
+                yield limit_row(side, limits[side])
         yield ("wrong results", "0", str(schedulers.wrong))

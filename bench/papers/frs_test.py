@@ -3,7 +3,7 @@
 import unittest
 
 from bench.compare.figures import of_rows
-from bench.papers.frs import figures, rows
+from bench.papers.frs import figures, limit_row, rows
 
 
 class FrsTest(unittest.TestCase):
@@ -20,6 +20,10 @@ class FrsTest(unittest.TestCase):
         self.assertEqual(self.found["means"], {"A": 2.5, "B": 2.5})
         self.assertEqual(self.found["dntt_of_means"], 0)
         self.assertAlmostEqual(self.found["stp_of_means"], 0.8)
+
+    def test_what_the_same_orders_come_to_at_no_cost(self):
+        _, target, measured = limit_row("frs", [{"A": 1.0, "B": 3.0}, {"B": 2.0, "A": 4.0}])
+        self.assertEqual((target, measured), ("", "2.50 (2.00 to 3.00); 0.00"))
 
     def test_rows_can_be_compared(self):
         table = [("frs", *row) for side in ("frs", "srt") for row in rows(side, self.found)]
