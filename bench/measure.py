@@ -32,6 +32,7 @@ from .papers import (
 from .steps import (
     capacity,
     guard,
+    handover,
     issue_slots,
     killed,
     latency,
@@ -69,6 +70,7 @@ STEPS = {
     "memcheck": (memcheck.step_memcheck, 150),
     "random": (random_kernels.step_random, 3600),
     "schedulers": (schedulers.step_schedulers, 180),
+    "handover": (handover.step_handover, 120),
     "frs": (frs.step_frs, 560),
     "effisha": (effisha_figures.step_effisha, 180),
     "evictions": (evictions.step_evictions, 300),

@@ -11,6 +11,7 @@
 #   starts       how long a PyTorch program takes to start
 #   guard        a kernel that can only be guarded; needs Triton
 #   schedulers   policies for jobs (docs/policies.md)
+#   handover     where the time between two programs' kernels goes, from their agents' traces
 #   effisha      EffiSha's kernels under both of its policies
 #   evictions    EffiSha's kernels launched again and again: evictions by priority; some three minutes
 #   factors,effisha10   overhead of chunks of a fixed number of block-tasks; some five and two minutes

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "libgpuslice/context/job_report.h"
+#include "libgpuslice/process/debug.h"
 #include "libgpuslice/watch/usage_counters.h"
 
 namespace gpuslice {
@@ -42,10 +43,12 @@ void Completions::count(const Launch& launch, std::uint64_t now_ns) {
     instance.task_ns = instance.task_ns == 0 ? task_ns : 0.75 * instance.task_ns + 0.25 * task_ns;
     instance.kernel->task_ns = static_cast<std::uint32_t>(instance.task_ns);
   }
+  const std::int64_t done_ns = static_cast<std::int64_t>(ipc::load(host.done_ns)) + times_.clock_offset();
+  debug("%s is over: seen %lld us after its end", instance.kernel->name.c_str(),
+        static_cast<long long>((static_cast<std::int64_t>(now_ns) - done_ns) / 1000));
   ipc::Usage* out = context_.view.usage();
   if (!out) return;
-  const auto done_ns = static_cast<std::int64_t>(ipc::load(host.done_ns));
-  const std::int64_t latency = done_ns + times_.clock_offset() - static_cast<std::int64_t>(launch.issued_ns);
+  const std::int64_t latency = done_ns - static_cast<std::int64_t>(launch.issued_ns);
   const auto latency_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(latency, 0));
   add_to_launches(*out, 1);
   add<std::uint64_t>(out->block_tasks, launch.args.tasks);

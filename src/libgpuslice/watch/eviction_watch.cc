@@ -23,9 +23,12 @@ void EvictionWatch::follow_grant(std::uint32_t epoch_seen) {
   if (epoch_seen == epoch_) return;
   epoch_ = epoch_seen;
   const std::uint32_t granted = context_.view.granted();
+  const std::uint64_t decided_ns = ipc::load(page_.grant()->decided_ns);
+  debug("granted %u SMs %llu us after the decision", granted,
+        static_cast<unsigned long long>((monotonic_ns() - decided_ns) / 1000));
   if (granted < granted_) {
     evicting_ = true;
-    decided_ns_ = ipc::load(page_.grant()->decided_ns);
+    decided_ns_ = decided_ns;
     remaining_ = Remaining::kUnknown;
     subgrids_to_ = context_.subgrids.number();
     subgrids_run_ = false;
