@@ -14,6 +14,7 @@ other_builds=cubin,rdc,shared
 
 short_train=mps-stream,mps-90,mps-75,ours-strict,ours-max-75,ours-max-75:limits_by_mps=false
 short_compute=alone,mps-stream,mps-90,ours-priority,ours-strict,ours-strict:reserve_by_parts=false,ours-active,ours-hpf
+short_compute+=,ours-strict:reserve=0.106,ours-active:reserve=0.106  # as many SMs as MPS's 90 % leaves LS
 decode_train=mps-client,mps-stream,ours-priority,ours-priority-own-high,mps-stream-75,ours-priority-max-75
 decode_sides=mps-stream-75,ours-max-75,ours-priority-max-75,ours-max-75-ls-plain,ours-priority-batch-plain-75
 decode_sides+=,ours-max-75:limits_by_mps=false,ours-priority-max-75:limits_by_mps=false
