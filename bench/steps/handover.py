@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ..lab.lab import ALWAYS_REWRITTEN
 
 SOON_US = 20_000  # what comes later belongs to another handover
+CLOCK_US = 2  # times in the trace are whole microseconds
 
 
 class Event(NamedTuple):
@@ -75,21 +76,25 @@ def ends(found, alone_us):
 
 
 def evictions(found):
-    """The same for each kernel that is evicted for another program's, until that one's workers are launched."""
+    """The same for each kernel that is evicted for another program's, until that one's workers are launched. The other
+    program may be granted its SMs while they are being left.
+    """
     parts = []
-    for number, evicted in enumerate(found):
-        later = found[number + 1 :]
-        granted = next_one(later, evicted.pid, "granted", own=False) if evicted.kind == "evicted" else None
-        sent = next_one([e for e in later if e.at >= granted.at], granted.pid, "sent", own=True) if granted else None
+    for evicted in found:
+        decided = evicted.at - evicted.us
+        of_others = [e for e in found if e.kind == "granted" and e.pid != evicted.pid and e.sms > 0]
+        granted = next((e for e in of_others if e.at - e.us >= decided - CLOCK_US), None)
+        if evicted.kind != "evicted" or not granted:
+            continue
+        sent = next((e for e in found if e.kind == "sent" and e.pid == granted.pid and e.at >= granted.at), None)
         if sent and sent.at < evicted.at + SOON_US:
-            decided = granted.at - granted.us
             parts.append(
                 {
-                    "the decision to free SMs": evicted.us,
-                    "to the next decision": decided - evicted.at,
-                    "to the next agent's look": granted.us,
+                    "the SMs are free after": evicted.us,
+                    "the other is granted them after": granted.at - granted.us - decided,
+                    "to its agent's look": granted.us,
                     "to its workers' launch": sent.at - granted.at,
-                    "in all": sent.at - (evicted.at - evicted.us),
+                    "free, and launched, after": max(sent.at, evicted.at) - decided,
                 }
             )
     return parts
@@ -121,6 +126,13 @@ def traced(lab, policy, milliseconds, arrivals, apart_ns=0):
     return events(trace.read_text(encoding="utf-8", errors="replace")), alone["gpu_us"]["p50"]
 
 
+def row(lab, name, parts):
+    if not parts:
+        raise RuntimeError(f"{name}: the trace shows none")
+    lab.record(handover=name, parts=parts)
+    return (f"{name}, us, {len(parts)} of them", "", in_words(parts))
+
+
 def step_handover(lab):
     """Where the time goes between the kernels of two programs that take turns: at ends, and at evictions."""
     with lab.gpuctld(config=ALWAYS_REWRITTEN):
@@ -129,13 +141,10 @@ def step_handover(lab):
         milliseconds, period_ms = lab.size((1, 5), (20, 200))
         periodic = ("--arrival", "periodic", "--period-us", 1000 * period_ms, "--count", lab.size(400, 10))
         found, alone_us = traced(lab, "fcfs", milliseconds, periodic, apart_ns=int(0.2e6 * milliseconds))
-        long_ms, seconds = lab.size((10, 2), (40, 4))
-        long_ones, _ = traced(lab, "rr:quantum_ms=1", long_ms, ("--seconds", seconds))
-        for name, parts in (
-            ("from one program's end to the next one's start", ends(found, alone_us)),
-            ("from the decision to evict to the other's workers", evictions(long_ones)),
-        ):
-            if not parts:
-                raise RuntimeError(f"{name}: the trace shows none")
-            lab.record(handover=name, parts=parts)
-            yield (f"{name}, us, {len(parts)} of them", "", in_words(parts))
+        yield row(lab, "from one program's end to the next one's start", ends(found, alone_us))
+    long_ms, seconds = lab.size((10, 2), (40, 4))
+    for early_us in lab.size((0, 500), (0, 100_000)):
+        with lab.gpuctld(config=f"{ALWAYS_REWRITTEN}early_handover_us = {early_us}\n"):
+            lab.gpuctl("create-slice", "set")
+            found, _ = traced(lab, "rr:quantum_ms=1", long_ms, ("--seconds", seconds))
+            yield row(lab, f"from a decision to evict, early_handover_us = {early_us}", evictions(found))

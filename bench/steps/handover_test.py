@@ -41,7 +41,12 @@ class HandoverTest(unittest.TestCase):
 
     def test_from_an_eviction_to_the_others_workers(self):
         (parts,) = evictions(self.found)
-        self.assertEqual([round(us) for us in parts.values()], [40, 25, 15, 8, 88])
+        self.assertEqual([round(us) for us in parts.values()], [40, 65, 15, 8, 88])
+
+    def test_the_other_may_be_granted_sms_that_are_being_left(self):
+        early = TRACE.replace("11.000100 8/80 granted 132 SMs 15", "11.000030 8/80 granted 132 SMs 10")
+        (parts,) = evictions(events(early.replace("11.000108", "11.000038")))
+        self.assertEqual([round(us) for us in parts.values()], [40, 0, 10, 8, 40])
 
     def test_in_words(self):
         parts = [{"in all": us} for us in (1, 50, 51, 52, 53, 54, 55, 56, 57, 900)]

@@ -229,6 +229,12 @@ std::uint64_t Client::memory(std::size_t index, std::uint64_t size) const {
   return std::min(std::max(slots_[index].promised, ipc::load(stub_->usage[index].memory)), size);
 }
 
+bool Client::leaves_within(std::size_t index, std::chrono::nanoseconds most) const {
+  const Slot& slot = slots_[index];
+  const std::chrono::nanoseconds longest = slot.leaving.longest();
+  return longest > std::chrono::nanoseconds{0} && longest <= most && !slot.job.original;
+}
+
 bool Client::overdue(std::size_t index, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const {
   const Slot& slot = slots_[index];
   if (!slot.held.pending() || !past(slot.held.since_ns(), deadline, now_ns)) return false;

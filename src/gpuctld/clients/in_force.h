@@ -2,6 +2,7 @@
 // is in force they keep their original form, and only the GPU's own scheduling of blocks, by priority, applies. Pure.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -38,6 +39,8 @@ struct DeviceConditions {
   bool storms = false;
   bool always = false;
   bool by_parts = false;  ///< beside kept reserves alone, kernels may keep their original form
+  /// Nobody waits for a client that leaves all its SMs within this (GrantState::leaves_soon); 0: there is none.
+  std::chrono::nanoseconds soon{};
   /// If set, kernels of different clients share each SM, and this is what an SM has.
   std::optional<sched::SmLimits> sm = {};
 };

@@ -139,9 +139,12 @@ bool DeviceGrants::record() {
 
 void DeviceGrants::gather_states(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   states_.clear();
-  for (const auto& [client, index, terms] : members_) {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const auto& [client, index, terms] = members_[i];
     const Client::Slot& s = client->slots()[index];
-    states_.push_back({s.written, s.may_use(), s.busy(), client->overdue(index, deadline, now_ns)});
+    const bool leaves_soon =
+        s.queue != nullptr && decision_.clients[i].capsm == 0 && client->leaves_within(index, where_.soon);
+    states_.push_back({s.written, s.may_use(), s.busy(), client->overdue(index, deadline, now_ns), leaves_soon});
   }
   next_.resize(members_.size());
 }

@@ -117,6 +117,7 @@ Conditions Manager::conditions() const {
           .second_time_slice_us = static_cast<std::uint32_t>(config_.daemon.second_time_slice.count()),
           .always_preemptible = config_.daemon.always_preemptible || options_.evict_storm.count() > 0,
           .reserve_by_parts = config_.daemon.reserve_by_parts && config_.daemon.placement != Placement::capacity,
+          .early_handover = config_.daemon.early_handover,
           .by_capacity = config_.daemon.placement == Placement::capacity,
           .worker_time = config_.daemon.worker_time,
           .always_end_workers = config_.daemon.always_end_workers,

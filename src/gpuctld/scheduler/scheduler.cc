@@ -184,6 +184,7 @@ void Scheduler::gather_members() {
     grants_[device].renew(std::move(members[device]), {.time_sliced = time_sliced,
                                                        .always = conditions_.always_preemptible,
                                                        .by_parts = conditions_.reserve_by_parts,
+                                                       .soon = conditions_.early_handover,
                                                        .sm = sm});
   }
 }
