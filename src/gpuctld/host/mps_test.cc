@@ -1,6 +1,7 @@
 #include "gpuctld/host/mps.h"
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,11 +91,12 @@ TEST_F(Mps, AFileOfAnotherUserDoesNotCount) {
   EXPECT_TRUE(active(::geteuid() == 0 ? kStranger : ::geteuid()));  // the daemon is that user's own
 }
 
-/// A process that waits until it is ended.
+/// A process that waits until it is ended, or this one ends.
 class Waiting {
  public:
   Waiting() : pid_(::fork()) {
     if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       for (;;) ::pause();
     }
   }
