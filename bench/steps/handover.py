@@ -114,7 +114,7 @@ def traced(lab, policy, milliseconds, arrivals, apart_ns=0):
     """Two programs whose kernels take so long, the second one's launches so much later than the first one's. Returns
     their events and how long a kernel takes.
     """
-    trace = lab.scratch / f"trace-{policy.split(':')[0]}"
+    trace = lab.scratch / f"trace-{lab.started}"
     lab.gpuctl("set", "/", f"policy={policy}")
     sized = lab.bench(
         None, "work", "--task-us", 20, "--calibrate-us", 1000 * milliseconds, "--count", 3, "--check", "last"
@@ -135,16 +135,14 @@ def row(lab, name, parts):
 
 def step_handover(lab):
     """Where the time goes between the kernels of two programs that take turns: at ends, and at evictions."""
-    with lab.gpuctld(config=ALWAYS_REWRITTEN):
-        lab.gpuctl("create-slice", "set")
-        # The program whose kernel ends launches no other one at once: that would have to be evicted first.
-        milliseconds, period_ms = lab.size((1, 5), (20, 200))
-        periodic = ("--arrival", "periodic", "--period-us", 1000 * period_ms, "--count", lab.size(400, 10))
-        found, alone_us = traced(lab, "fcfs", milliseconds, periodic, apart_ns=int(0.2e6 * milliseconds))
-        yield row(lab, "from one program's end to the next one's start", ends(found, alone_us))
+    milliseconds, period_ms = lab.size((1, 5), (20, 200))
+    # The program whose kernel ends launches no other one at once: that would have to be evicted first.
+    periodic = ("--arrival", "periodic", "--period-us", 1000 * period_ms, "--count", lab.size(400, 10))
     long_ms, seconds = lab.size((10, 2), (40, 4))
     for early_us in lab.size((0, 500), (0, 100_000)):
         with lab.gpuctld(config=f"{ALWAYS_REWRITTEN}early_handover_us = {early_us}\n"):
             lab.gpuctl("create-slice", "set")
+            found, alone_us = traced(lab, "fcfs", milliseconds, periodic, apart_ns=int(0.2e6 * milliseconds))
+            yield row(lab, f"early_handover_us = {early_us}: from an end to the next start", ends(found, alone_us))
             found, _ = traced(lab, "rr:quantum_ms=1", long_ms, ("--seconds", seconds))
-            yield row(lab, f"from a decision to evict, early_handover_us = {early_us}", evictions(found))
+            yield row(lab, f"early_handover_us = {early_us}: from a decision to evict", evictions(found))

@@ -39,7 +39,7 @@ struct DaemonOptions {
   /// Beside kept reserves alone kernels keep their original form, confined to the SMs that the reserves leave.
   bool reserve_by_parts = true;
   /// Under a policy for jobs the next program is not kept waiting until the one before it has left its SMs, where that
-  /// one was seen to leave within this time; 0: it always is.
+  /// one was seen to leave within this time, and agents watch the ends of kernels; 0: neither.
   std::chrono::microseconds early_handover{0};
   /// Programs that start later are kept to what their slices may ever have by MPS itself
   /// (sched/effective/kept_by_mps.h).

@@ -163,6 +163,7 @@ void DeviceGrants::write(std::uint64_t now_ns) {
     terms.settled = settled_[i].grant;
     terms.by_parts = goes_by_parts(where_, standings_[i], settled_[i], decision_.clients[i]);
     terms.takes_turns = where_.time_sliced;
+    terms.watches_ends = where_.soon.count() > 0 && client->slots()[index].queue != nullptr;
     terms.first = next_[i].first;
     client->write_terms(index, terms);
   }

@@ -92,6 +92,16 @@ TEST(JobsInScheduler, WhoLeavesSoonIsNotWaitedForIfThatIsAskedFor) {
   }
 }
 
+TEST(JobsInScheduler, ClientsWatchTheEndsOfTheirLaunchesIfThatIsAskedFor) {
+  for (const bool early : {false, true}) {
+    Scheduler scheduler({gpu(132)}, tree_with("fcfs"), {.early_handover = std::chrono::microseconds(early ? 500 : 0)});
+    FakeJob job(scheduler, "low");
+    job.head(1);
+    scheduler.update(10);
+    EXPECT_EQ((ipc::load(job.stub->grant[0].flags) & ipc::kWatchesEnds) != 0, early);
+  }
+}
+
 TEST(JobsInScheduler, WhatCannotLeaveIsWaitedFor) {
   Scheduler scheduler({gpu(132)}, tree_with("hpf"), {.early_handover = std::chrono::microseconds(500)});
   FakeJob low(scheduler, "low"), high(scheduler, "high");
