@@ -46,10 +46,11 @@ class MpsPidFile(DaemonTestCase):
     @AS_ROOT
     def test_a_pid_file_of_another_user_does_not_count(self):
         self.pretend_mps()
-        self.start()
-        self.assertTrue(eventually(lambda: self.modes() == {"mps"}))
         os.chown(self.pid_file(), STRANGER, STRANGER)
+        self.start()
         self.assertEqual(self.modes(), {"time-sliced"})
+        os.chown(self.pid_file(), os.geteuid(), os.getegid())
+        self.assertTrue(eventually(lambda: self.modes() == {"mps"}))
 
 
 class StateFile(DaemonTestCase):
