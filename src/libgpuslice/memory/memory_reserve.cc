@@ -35,7 +35,7 @@ bool memory_ran_out() noexcept {
 }  // namespace gpuslice
 
 // The linker's version script hides these, so they serve this library alone. The other forms of the C++ library call
-// them.
+// them. Those of a sanitizer's runtime do not, so each form whose memory comes back to these is here.
 void* operator new(std::size_t size) {
   return gpuslice::or_from_reserve(std::malloc(std::max<std::size_t>(size, 1)), size, alignof(std::max_align_t));
 }
@@ -43,6 +43,13 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
   const auto to = static_cast<std::size_t>(alignment);
   return gpuslice::or_from_reserve(std::aligned_alloc(to, (std::max<std::size_t>(size, 1) + to - 1) / to * to), size,
                                    to);
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 void operator delete(void* memory) noexcept {
   gpuslice::give_back(memory);
