@@ -58,7 +58,7 @@ check_system() {
   GPUCTL_SANITIZER_RUNTIME=$(c++ "-print-file-name=${runtimes[$1]}")
   export GPUCTL_SANITIZER_RUNTIME
   local tests
-  read -ra tests <<<"${system_tests[$1]}"
+  read -rd '' -a tests <<<"${system_tests[$1]}" || true  # of all its lines
   meson test -C "$2" --no-rebuild --print-errorlogs --timeout-multiplier 5 "${tests[@]}" || status=1
   python3 "$root/scripts/count_tests.py" "$2/meson-logs" || status=1
   local found=("$reports"/*)
