@@ -34,7 +34,7 @@ LOW_PRIORITY = ("CFD", "NN", "PF", "PL")
 # Figure 10: each of these on the small input, and every other benchmark on the large one.
 SHORT = ("MD", "MM", "SPMV", "VA")
 DELAY_MS = 0.1
-EARLY_MS, LATE_MS = 0.08, 0.3  # how far off that delay may be
+OFF_MS = 0.08, 0.3  # how much shorter and longer that delay may be
 LEAST_KEPT = 3  # repetitions of a pair in which both programs were woken in time
 REPETITIONS = 5
 # Slices and stream priorities of the long and of the short programs.
@@ -48,7 +48,7 @@ class Meeting:
     long as both alone.
     """
 
-    def __init__(self, schedulers, longs, shorts, delay_ms=DELAY_MS, stretch=1.15, off_ms=(EARLY_MS, LATE_MS)):
+    def __init__(self, schedulers, longs, shorts, delay_ms=DELAY_MS, stretch=1.15, off_ms=OFF_MS):
         self.schedulers, self.longs, self.shorts = schedulers, longs, shorts
         self.delay_ms, self.off_ms = delay_ms, off_ms
         self.every = len(shorts)  # slots from one launch of a short one to the next
@@ -124,7 +124,7 @@ class Meeting:
         return found
 
 
-def in_time(lab, repetition, delay_ms=DELAY_MS, off_ms=(EARLY_MS, LATE_MS)):
+def in_time(lab, repetition, delay_ms, off_ms):
     """Whether the short kernel arrived as long after the long one as it was to."""
     late = repetition[1][0] - repetition[0][0]
     early_ms, late_ms = lab.size(off_ms, (1000, 1000))

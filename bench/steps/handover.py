@@ -42,11 +42,9 @@ def events(trace):
     return sorted(found)
 
 
-def next_one(later, pid, kind, own):
-    """The next event of a kind, of this process or of another one; None: there is none."""
-    return next(
-        (e for e in later if e.kind == kind and (e.pid == pid) == own and (kind != "granted" or e.sms > 0)), None
-    )
+def first(found, kind, holds):
+    """The first event of a kind for which this holds; None: there is none."""
+    return next((event for event in found if event.kind == kind and holds(event)), None)
 
 
 def ends(found, alone_us):
@@ -55,11 +53,15 @@ def ends(found, alone_us):
     """
     parts = []
     for number, over in enumerate(found):
-        granted = next_one(found[number + 1 :], over.pid, "granted", own=False) if over.kind == "over" else None
+        if over.kind != "over":
+            continue
+        later = found[number + 1 :]
+        granted = first(later, "granted", lambda e: e.pid != over.pid and e.sms > 0)
         if not granted or granted.at > over.at + SOON_US:
             continue
-        after = [e for e in found[number + 1 :] if e.at >= granted.at]
-        sent, done = (next_one(after, granted.pid, kind, own=True) for kind in ("sent", "over"))
+        sent, done = (
+            first(later, kind, lambda e: e.pid == granted.pid and e.at >= granted.at) for kind in ("sent", "over")
+        )
         if sent and done and sent.at < done.at:
             end, decided, began = over.at - over.us, granted.at - granted.us, done.at - done.us - alone_us
             parts.append(
@@ -80,13 +82,16 @@ def evictions(found):
     program may be granted its SMs while they are being left.
     """
     parts = []
-    for evicted in found:
+    for evicted in (e for e in found if e.kind == "evicted"):
         decided = evicted.at - evicted.us
-        of_others = [e for e in found if e.kind == "granted" and e.pid != evicted.pid and e.sms > 0]
-        granted = next((e for e in of_others if e.at - e.us >= decided - CLOCK_US), None)
-        if evicted.kind != "evicted" or not granted:
+        granted = first(
+            found,
+            "granted",
+            lambda e: e.pid != evicted.pid and e.sms > 0 and e.at - e.us >= decided - CLOCK_US,
+        )
+        if not granted:
             continue
-        sent = next((e for e in found if e.kind == "sent" and e.pid == granted.pid and e.at >= granted.at), None)
+        sent = first(found, "sent", lambda e: e.pid == granted.pid and e.at >= granted.at)
         if sent and sent.at < evicted.at + SOON_US:
             parts.append(
                 {
