@@ -17,6 +17,10 @@ class Predictions(unittest.TestCase):
         number, *_ = predictions.random_extent(random.Random(1), [40], [21])
         self.assertTrue(21 <= number <= 40)
 
+    def test_the_first_number_of_an_input_varies_most(self):
+        least, most = predictions.bounds({"small": [100, 10, 0], "large": [8000, 30, 0]})
+        self.assertEqual((least, most), ([1000, 10, 0], [32_000, 30, 0]))
+
     def test_the_main_kernel_is_the_one_that_takes_most_time(self):
         often = {"name": "often", "inputs": [{"launches": 100, "alone_us": 3}, {"launches": 100, "alone_us": 3}]}
         once = {"name": "once", "inputs": [{"launches": 1, "alone_us": 500}]}

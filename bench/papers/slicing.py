@@ -112,9 +112,14 @@ def preempt(lab, shrinks):
     return times
 
 
-def measure(lab, kernel):
+def in_subgrids(entry):
+    """Of a kernel, as Explain has it: whether all its launches could be subgrids."""
+    return entry["form"] == "sliced" and "original form" not in entry["reason"]
+
+
+def measure(lab, kernel, subgrid_us):
     size = REHEARSAL[kernel] if lab.options.rehearse else ("--size", "large")
-    plain_us, ratio, _ = plain_and_rewritten(lab, (kernel, *size, "--depth", 4))
+    plain_us, ratio, _ = plain_and_rewritten(lab, (kernel, *size, "--depth", 4), rewritten=subgrid_us == WORKERS)
     program = lab.start_bench("s", kernel, *size, "--seconds", 60, "--depth", 2, "--check", "last", "--no-gpu-time")
     program.wait_launching()
     latencies = preempt(lab, lab.size(SHRINKS, 5))
@@ -123,6 +128,8 @@ def measure(lab, kernel):
     program.stop()
     if wrong := program.report()["mismatches"]:
         raise RuntimeError(f"{wrong} wrong results")
+    if subgrid_us != WORKERS and not any(map(in_subgrids, kernels)):
+        raise RuntimeError("no kernel was launched in subgrids")
     return Found(plain_us, ratio, latencies), {entry["name"]: entry["form"] for entry in kernels}
 
 
@@ -140,7 +147,7 @@ def compare(lab, paper, suite, ways):
                     yield (f"{kernel}, {way_name(way)}: NOT MEASURED", "", "no time left")
                     continue
                 try:
-                    found[way][kernel], forms = measure(lab, kernel)
+                    found[way][kernel], forms = measure(lab, kernel, way)
                 except (RuntimeError, subprocess.SubprocessError) as error:  # of one, which should not hide the others
                     yield (f"{kernel}, {way_name(way)}: NOT MEASURED", "", str(error)[:120])
                     continue
