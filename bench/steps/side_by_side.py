@@ -18,8 +18,10 @@ PAIRS = (
 ALONE_S, LEARN_S, MEASURE_S = 0.8, 2, 1.6
 
 
-def rates(lab, slices, pair, seconds, learn_s=0.0):
-    """Launches a second of each, over so many seconds, after the seconds in which the daemon learns."""
+def rates(lab, slices, pair, seconds, learn_s=0.0, priorities=("none", "none")):
+    """Launches a second of each, over so many seconds, after the seconds in which the daemon learns. `priorities`: of
+    the programs' streams.
+    """
     files = [lab.scratch / f"side-by-side-{kernel}" for kernel in pair]
     reports = lab.together(
         *(
@@ -37,9 +39,11 @@ def rates(lab, slices, pair, seconds, learn_s=0.0):
                     "last",
                     "--samples",
                     samples,
+                    "--priority",
+                    priority,
                 ),
             )
-            for slice_path, kernel, samples in zip(slices, pair, files)
+            for slice_path, kernel, samples, priority in zip(slices, pair, files, priorities)
         )
     )
     if any(report["mismatches"] for report in reports):

@@ -1,4 +1,5 @@
-"""SiM's Figures 10 and 11: its 21 pairs of seven kernels under `sim`, beside plain MPS and one after the other.
+"""SiM's Figures 10 and 11: its 21 pairs of seven kernels under `sim`, beside plain MPS, MPS with stream priorities (the
+greater one for the kernel with the shorter launches) and one after the other.
 
 Both kernels of a pair launch without a pause. System throughput (STP) is the sum, over both, of launches a second
 together divided by launches a second alone and unmanaged; programs that take turns have 1 together. Average normalized
@@ -15,48 +16,64 @@ from .side_by_side import rates
 
 BY_CAPACITY = '[daemon]\nplacement = "capacity"\n'
 ROUNDS = 3
-LEARN_S, MEASURE_S = 3, 1.6  # after 1.2 s with both at work the policy has tried to leave them to the GPU
+LEARN_S, MEASURE_S = 2.5, 1  # after 1.2 s with both at work the policy has tried to leave them to the GPU
 PAPER = {True: ("Figure 10, a kernel of low utilization", ">= 1.098"), False: ("Figure 11, none", ">= 1.003")}
 LEAST_OF_MPS = 0.97
+SIDES = SIM, MPS, MPS_PRIORITIES = "sim", "plain MPS", "MPS, stream priorities"
 
 
 def step_sim_pairs(lab):
-    """SiM's Figures 10 and 11: its pairs under sim, by capacity of each SM, beside plain MPS, three rounds by turns."""
+    """SiM's Figures 10 and 11: its pairs under sim, by capacity of each SM, beside MPS, three rounds by turns."""
     pairs, alone = pairs_and_alone(lab)
-    sim, mps = ({pair: [] for pair in pairs} for _ in "ab")
+    sides = {side: {pair: [] for pair in pairs} for side in SIDES}
     with lab.gpuctld(config=BY_CAPACITY):
         for slice_path in ("one", "other"):
             lab.gpuctl("create-slice", slice_path)
         lab.gpuctl("set", "/", "policy=sim")
         for round_number in range(1, ROUNDS + 1):
             for pair in pairs:
-                mps[pair].append(speeds(alone, pair, rates(lab, (None, None), pair, MEASURE_S)))
-                sim[pair].append(speeds(alone, pair, rates(lab, ("one", "other"), pair, MEASURE_S, LEARN_S)))
-                lab.record(round=round_number, pair=pair, sim=sim[pair][-1], mps=mps[pair][-1])
-                measured = "; ".join(words(of_one[pair][-1]) for of_one in (sim, mps))
-                yield f"{round_number}: {' and '.join(pair)}: STP (of each), ANTT under sim; plain MPS", "", measured
-            yield from summary(round_number, sim, mps)
+                now = {
+                    MPS: rates(lab, (None, None), pair, MEASURE_S),
+                    MPS_PRIORITIES: rates(lab, (None, None), pair, MEASURE_S, priorities=shorter_first(alone, pair)),
+                    SIM: rates(lab, ("one", "other"), pair, MEASURE_S, LEARN_S),
+                }
+                for side in SIDES:
+                    sides[side][pair].append(speeds(alone, pair, now[side]))
+                lab.record(round=round_number, pair=pair, **{side: sides[side][pair][-1] for side in SIDES})
+                measured = "; ".join(words(sides[side][pair][-1]) for side in SIDES)
+                yield (
+                    f"{round_number}: {' and '.join(pair)}: STP (of each), ANTT under {'; '.join(SIDES)}",
+                    "",
+                    measured,
+                )
+            yield from summary(round_number, sides)
+
+
+def shorter_first(alone, pair):
+    """Stream priorities: the greater one for the kernel that is launched more often when it is alone."""
+    return ("high", "low") if alone[pair[0]] >= alone[pair[1]] else ("low", "high")
 
 
 def words(of_both):
     return f"{sum(of_both):.2f} ({of_both[0]:.2f} and {of_both[1]:.2f}), {antt(of_both):.2f}"
 
 
-def summary(rounds, sim, mps):
-    """Rows of the means over pairs, of each pair's median so far. `sim`, `mps`: by pair, of each round the speeds of
-    both.
+def summary(rounds, sides):
+    """Rows of the means over pairs, of each pair's median so far, with the range over rounds of the mean. `sides`: by
+    side, then by pair, of each round the speeds of both.
     """
-    ours, stock = ({pair: statistics.median(map(sum, of_one[pair])) for pair in of_one} for of_one in (sim, mps))
+    stp = {side: {pair: [sum(both) for both in runs] for pair, runs in sides[side].items()} for side in sides}
+    medians = {side: {pair: statistics.median(runs) for pair, runs in stp[side].items()} for side in sides}
     for low, (what, target) in PAPER.items():
-        some = [pair for pair in ours if bool(set(pair) & LOW) == low]
+        some = [pair for pair in medians[SIM] if bool(set(pair) & LOW) == low]
         if not some:
             continue
-        means = [statistics.mean(side[pair] for pair in some) for side in (ours, stock)]
-        yield (
-            f"{what}: STP under sim, mean of {len(some)} pairs, rounds {rounds}; plain MPS",
-            target,
-            f"{means[0]:.3f}; {means[1]:.3f}",
-        )
-    behind = [pair for pair in ours if ours[pair] < LEAST_OF_MPS * stock[pair]]
-    said = ", ".join(f"{' and '.join(pair)} {ours[pair] / stock[pair]:.2f}" for pair in behind)
+        means = []
+        for side in sides:
+            of_rounds = [statistics.mean(runs) for runs in zip(*(stp[side][pair] for pair in some))]
+            mean = statistics.mean(medians[side][pair] for pair in some)
+            means.append(f"{mean:.3f} ({min(of_rounds):.3f} to {max(of_rounds):.3f})")
+        yield f"{what}: STP, mean of {len(some)} pairs, rounds {rounds}: {'; '.join(sides)}", target, "; ".join(means)
+    part = {pair: medians[SIM][pair] / medians[MPS][pair] for pair in medians[SIM]}
+    said = ", ".join(f"{' and '.join(pair)} {part[pair]:.2f}" for pair in part if part[pair] < LEAST_OF_MPS)
     yield f"pairs with less than {LEAST_OF_MPS} of plain MPS's STP, rounds {rounds}", "none", said or "none"
