@@ -1,9 +1,10 @@
 """The same capacity on each SM (`placement = "capacity"`) and in whole SMs: SiM's kernels and pairs.
 
 For SiM's Figure 9, each of its seven kernels has parts of the GPU, alone: as so many of the workers that each SM holds,
-and as so many SMs. For its Figures 10 and 11, each kernel of a pair may have half of the GPU, by the one placement and
-by the other. System throughput (STP) is as in side_by_side.py. Average normalized turnaround time (ANTT) is the mean,
-over both, of launches a second alone and unmanaged divided by launches a second together. Some five minutes in all.
+and as so many SMs, which its workers or MPS keep to. For its Figures 10 and 11, each kernel of a pair may have half of
+the GPU, in the same three ways. System throughput (STP) is as in side_by_side.py. Average normalized turnaround time
+(ANTT) is the mean, over both, of launches a second alone and unmanaged divided by launches a second together. Some
+seven minutes in all.
 """
 
 import itertools
@@ -14,44 +15,48 @@ from .side_by_side import rates
 
 KERNELS = ("binomialOptions", "FDTD3d", "lavaMD", "md5Hash", "nbody", "particleFilter", "tpacf")
 LOW = {"FDTD3d", "particleFilter", "tpacf"}  # issue slot utilization below 50 %, in the paper
-PLACEMENTS = ("capacity", "sms")
+WAYS = {
+    "each SM": 'placement = "capacity"\n',
+    "the SMs": 'placement = "sms"\nlimits_by_mps = false\n',
+    "the SMs, by MPS": 'placement = "sms"\n',
+}
 PARTS = (1, 2, 4, 6, 8)  # eighths of the GPU
 ALONE_S, PART_S, MEASURE_S = 0.8, 0.4, 1.6
-KEYS = '[daemon]\nlatency_target_us = 1\nplacement = "{}"\n'
+KEYS = "[daemon]\nlatency_target_us = 1\n"
 
 
 def step_capacity(lab):
     """SiM's kernels and pairs by capacity of each SM and by whole SMs."""
     pairs, alone = pairs_and_alone(lab)
     by_part, together = {}, {}
-    for placement in PLACEMENTS:
-        with lab.gpuctld(config=KEYS.format(placement)):
+    for way, keys in WAYS.items():
+        with lab.gpuctld(config=KEYS + keys):
             sms = lab.sms()
             for slice_path in ("one", "other"):
                 lab.gpuctl("create-slice", slice_path)
             for kernel in alone:
-                by_part[placement, kernel] = [part_of_speed(lab, kernel, sms, part, alone[kernel]) for part in PARTS]
+                by_part[way, kernel] = [part_of_speed(lab, kernel, sms, part, alone[kernel]) for part in PARTS]
             for slice_path in ("one", "other"):
                 lab.gpuctl("set", slice_path, f"max={sms // 2}")
             for pair in pairs:
-                together[placement, pair] = speeds(alone, pair, rates(lab, ("one", "other"), pair, MEASURE_S))
-        lab.record(placement=placement, alone=alone)
+                together[way, pair] = speeds(alone, pair, rates(lab, ("one", "other"), pair, MEASURE_S))
+        lab.record(way=way, alone=alone)
     for kernel in alone:
-        measured = "; ".join(" ".join(f"{speed:.2f}" for speed in by_part[p, kernel]) for p in PLACEMENTS)
-        yield f"{kernel}: speed with {', '.join(map(str, PARTS))} eighths of each SM; of the SMs", "", measured
+        measured = "; ".join(" ".join(f"{speed:.2f}" for speed in by_part[way, kernel]) for way in WAYS)
+        yield f"{kernel}: speed with {', '.join(map(str, PARTS))} eighths of {'; '.join(WAYS)}", "", measured
     metrics = {"STP": sum, "ANTT": antt}
     for pair in pairs:
         measured = "; ".join(
-            ", ".join(f"{metric(together[p, pair]):.2f}" for metric in metrics.values()) for p in PLACEMENTS
+            ", ".join(f"{metric(together[way, pair]):.2f}" for metric in metrics.values()) for way in WAYS
         )
-        yield f"{' and '.join(pair)}: STP, ANTT with half of each SM; half of the SMs", "", measured
+        yield f"{' and '.join(pair)}: STP, ANTT with half of {'; '.join(WAYS)}", "", measured
     for what, some in (("a low-utilization kernel", True), ("none", False)):
         of_group = [pair for pair in pairs if bool(set(pair) & LOW) == some]
         for name, metric in metrics.items() if of_group else ():
             means = "; ".join(
-                f"{statistics.mean(metric(together[p, pair]) for pair in of_group):.2f}" for p in PLACEMENTS
+                f"{statistics.mean(metric(together[way, pair]) for pair in of_group):.2f}" for way in WAYS
             )
-            yield f"pairs with {what}: {name}, mean", "", means
+            yield f"pairs with {what}: {name}, mean, half of {'; '.join(WAYS)}", "", means
 
 
 def pairs_and_alone(lab):

@@ -144,10 +144,9 @@ def step_handover(lab):
     # The program whose kernel ends launches no other one at once: that would have to be evicted first.
     periodic = ("--arrival", "periodic", "--period-us", 1000 * period_ms, "--count", lab.size(400, 10))
     long_ms, seconds = lab.size((10, 2), (40, 4))
-    for early_us in lab.size((0, 500), (0, 100_000)):
-        with lab.gpuctld(config=f"{ALWAYS_REWRITTEN}early_handover_us = {early_us}\n"):
-            lab.gpuctl("create-slice", "set")
-            found, alone_us = traced(lab, "fcfs", milliseconds, periodic, apart_ns=int(0.2e6 * milliseconds))
-            yield row(lab, f"early_handover_us = {early_us}: from an end to the next start", ends(found, alone_us))
-            found, _ = traced(lab, "rr:quantum_ms=1", long_ms, ("--seconds", seconds))
-            yield row(lab, f"early_handover_us = {early_us}: from a decision to evict", evictions(found))
+    with lab.gpuctld(config=ALWAYS_REWRITTEN):
+        lab.gpuctl("create-slice", "set")
+        found, alone_us = traced(lab, "fcfs", milliseconds, periodic, apart_ns=int(0.2e6 * milliseconds))
+        yield row(lab, "from an end to the next start", ends(found, alone_us))
+        found, _ = traced(lab, "rr:quantum_ms=1", long_ms, ("--seconds", seconds))
+        yield row(lab, "from a decision to evict", evictions(found))

@@ -59,7 +59,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool by_capacity = data[0] >= 128;
   Scheduler scheduler(
       {{0, "GPU", "GPU-0", true, kSms, 1u << 30, "9.0"}, {1, "GPU", "GPU-1", true, kSms, 1u << 30, "9.0"}},
-      tree(kPolicies[data[0] % 128 % kPolicies.size()]), {.by_capacity = by_capacity});
+      tree(kPolicies[data[0] % 128 % kPolicies.size()]),
+      {.placement = by_capacity ? Placement::capacity : Placement::sms});
   Program hostile(scheduler, "jobs"), other(scheduler, "jobs"), ls(scheduler, "ls");
   for (Program* program : {&other, &ls}) ipc::store(program->page->usage[0].demand, kSms);
   ipc::Needs& needs = ipc::needs_at(*other.page.get(), 0);

@@ -196,8 +196,7 @@ std::uint32_t Terms::flags() const {
   return ipc::pack_band(band) | (memory_max ? ipc::kMemoryLimited : 0) | (alone ? ipc::kAlone : 0) |
          (in_force == InForce::nothing ? ipc::kFree : 0) | (reports_work ? ipc::kReportWork : 0) |
          (worker_time_us != 0 ? ipc::kWorkersEnd : 0) | (settled ? ipc::kSettled : 0) | (by_parts ? ipc::kByParts : 0) |
-         (shared_sms != 0 ? ipc::kByCapacity : 0) | (takes_turns ? ipc::kTakesTurns : 0) |
-         (watches_ends ? ipc::kWatchesEnds : 0);
+         (shared_sms != 0 ? ipc::kByCapacity : 0) | (takes_turns ? ipc::kTakesTurns : 0);
 }
 
 void Client::write_terms(std::size_t index, const Terms& terms) {
@@ -228,12 +227,6 @@ std::string_view Client::in_force() const {
 
 std::uint64_t Client::memory(std::size_t index, std::uint64_t size) const {
   return std::min(std::max(slots_[index].promised, ipc::load(stub_->usage[index].memory)), size);
-}
-
-bool Client::leaves_within(std::size_t index, std::chrono::nanoseconds most) const {
-  const Slot& slot = slots_[index];
-  const std::chrono::nanoseconds longest = slot.leaving.longest();
-  return longest > std::chrono::nanoseconds{0} && longest <= most && !slot.job.original;
 }
 
 bool Client::overdue(std::size_t index, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const {

@@ -106,8 +106,6 @@ class Client {
   /// its deadline has passed, as ever.
   bool silent() const { return lease_.expired(lease_length_); }
 
-  /// Whether it was seen to leave SMs, each of the last times within `most`, and runs nothing that cannot leave.
-  bool leaves_within(std::size_t slot, std::chrono::nanoseconds most) const;
   /// Whether a shrink is still not applied `deadline` and the client's own time after it was written: the longest time
   /// that it was lately seen to take, as far as it also says that its block-tasks take so long.
   bool overdue(std::size_t slot, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const;

@@ -56,7 +56,6 @@ struct Terms {
   bool settled = false;                 ///< ipc::kSettled
   bool by_parts = false;                ///< ipc::kByParts
   bool takes_turns = false;             ///< ipc::kTakesTurns
-  bool watches_ends = false;            ///< ipc::kWatchesEnds
   std::uint32_t shared_sms = 0;         ///< SMs of the GPU, each of which it shares (ipc::kByCapacity); 0: whole SMs
 
   std::uint32_t flags() const;

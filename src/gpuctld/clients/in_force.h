@@ -2,7 +2,6 @@
 // is in force they keep their original form, and only the GPU's own scheduling of blocks, by priority, applies. Pure.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -39,9 +38,6 @@ struct DeviceConditions {
   bool storms = false;
   bool always = false;
   bool by_parts = false;  ///< beside kept reserves alone, kernels may keep their original form
-  /// Under a policy for jobs nobody waits for a client that leaves all its SMs within this (GrantState::leaves_soon),
-  /// and clients watch the ends of their launches (ipc::kWatchesEnds); 0: neither.
-  std::chrono::nanoseconds soon{};
   /// If set, kernels of different clients share each SM, and this is what an SM has.
   std::optional<sched::SmLimits> sm = {};
 };

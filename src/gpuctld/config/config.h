@@ -18,7 +18,7 @@ enum class OnDisobey { report, stop };
 
 /// How programs that run at the same time share the SMs of a GPU.
 enum class Placement {
-  automatic,  ///< "auto": whole SMs, until a measurement on a GPU says otherwise
+  automatic,  ///< "auto": by capacity if the root's policy is better so (sched::Policy::by_capacity), else whole SMs
   sms,        ///< each has SMs of its own
   capacity,   ///< they share each SM
 };
@@ -38,9 +38,6 @@ struct DaemonOptions {
   bool always_preemptible = false;
   /// Beside kept reserves alone kernels keep their original form, confined to the SMs that the reserves leave.
   bool reserve_by_parts = true;
-  /// Under a policy for jobs the next program is not kept waiting until the one before it has left its SMs, where that
-  /// one was seen to leave within this time, and agents watch the ends of kernels; 0: neither.
-  std::chrono::microseconds early_handover{0};
   /// Programs that start later are kept to what their slices may ever have by MPS itself
   /// (sched/effective/kept_by_mps.h).
   bool limits_by_mps = true;

@@ -55,7 +55,6 @@ worker_time_us = 200
 always_end_workers = true
 subgrid_us = 62
 reserve_by_parts = true
-early_handover_us = 500
 limits_by_mps = true
 placement = "capacity"
 socket_mode = "0660"
@@ -98,7 +97,6 @@ max = "unlimited"
   EXPECT_TRUE(config.daemon.always_end_workers);
   EXPECT_EQ(config.daemon.subgrid.count(), 62);
   EXPECT_TRUE(config.daemon.reserve_by_parts);
-  EXPECT_EQ(config.daemon.early_handover, std::chrono::microseconds(500));
   EXPECT_TRUE(config.daemon.limits_by_mps);
   EXPECT_EQ(config.daemon.placement, Placement::capacity);
   EXPECT_EQ(config.daemon.socket_mode, 0660u);
@@ -119,8 +117,8 @@ TEST_F(ConfigTest, NamesLineColumnAndField) {
       problem("[daemon]\nlatency_traget_us = 5\n"),
       "2:1: daemon.latency_traget_us: unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, "
       "longest_block_task_ms, lease_ms, on_disobey, settled_ahead_ms, always_preemptible, worker_time_us, "
-      "always_end_workers, subgrid_us, reserve_by_parts, early_handover_us, limits_by_mps, placement, time_slices, "
-      "second_time_slice_us, software_gpu, socket_mode, socket_group");
+      "always_end_workers, subgrid_us, reserve_by_parts, limits_by_mps, placement, time_slices, second_time_slice_us, "
+      "software_gpu, socket_mode, socket_group");
   EXPECT_EQ(problem("[slice.ls]\nreserve = \"8\"\n"), "2:11: slice.\"ls\".reserve: must be an integer");
   EXPECT_EQ(problem("[slice.ls]\nweight = 0\n"), "2:10: slice.\"ls\".weight: must be 1 to 10000, not 0");
   EXPECT_EQ(problem("[slice.ls]\npolicy = \"best\"\n"),
@@ -194,7 +192,6 @@ TEST(ShippedConfig, IsValidAndSaysTheDefaults) {
   EXPECT_EQ(outcome.config.daemon.time_slices, defaults.time_slices);
   EXPECT_EQ(outcome.config.daemon.always_preemptible, defaults.always_preemptible);
   EXPECT_EQ(outcome.config.daemon.reserve_by_parts, defaults.reserve_by_parts);
-  EXPECT_EQ(outcome.config.daemon.early_handover, defaults.early_handover);
   EXPECT_EQ(outcome.config.daemon.limits_by_mps, defaults.limits_by_mps);
   EXPECT_EQ(outcome.config.daemon.subgrid, defaults.subgrid);
   EXPECT_EQ(outcome.config.daemon.placement, defaults.placement);

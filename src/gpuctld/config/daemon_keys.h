@@ -40,7 +40,6 @@ inline constexpr std::array kDaemonKeys{
     DaemonKey{"always_end_workers", &DaemonOptions::always_end_workers},
     DaemonKey{.name = "subgrid_us", .member = &DaemonOptions::subgrid, .greatest = ipc::kLongestSubgridUs, .least = 0},
     DaemonKey{"reserve_by_parts", &DaemonOptions::reserve_by_parts},
-    DaemonKey{.name = "early_handover_us", .member = &DaemonOptions::early_handover, .greatest = 1'000'000, .least = 0},
     DaemonKey{"limits_by_mps", &DaemonOptions::limits_by_mps},
     DaemonKey{"placement", &DaemonOptions::placement},
     DaemonKey{"time_slices", &DaemonOptions::time_slices},

@@ -139,12 +139,9 @@ bool DeviceGrants::record() {
 
 void DeviceGrants::gather_states(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   states_.clear();
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    const auto& [client, index, terms] = members_[i];
+  for (const auto& [client, index, terms] : members_) {
     const Client::Slot& s = client->slots()[index];
-    const bool leaves_soon =
-        s.queue != nullptr && decision_.clients[i].capsm == 0 && client->leaves_within(index, where_.soon);
-    states_.push_back({s.written, s.may_use(), s.busy(), client->overdue(index, deadline, now_ns), leaves_soon});
+    states_.push_back({s.written, s.may_use(), s.busy(), client->overdue(index, deadline, now_ns)});
   }
   next_.resize(members_.size());
 }
@@ -163,7 +160,6 @@ void DeviceGrants::write(std::uint64_t now_ns) {
     terms.settled = settled_[i].grant;
     terms.by_parts = goes_by_parts(where_, standings_[i], settled_[i], decision_.clients[i]);
     terms.takes_turns = where_.time_sliced;
-    terms.watches_ends = where_.soon.count() > 0 && client->slots()[index].queue != nullptr;
     terms.first = next_[i].first;
     client->write_terms(index, terms);
   }

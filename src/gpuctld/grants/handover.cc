@@ -26,7 +26,7 @@ bool Handover::step(const DeviceDecision& decision, std::span<const GrantState> 
   for (std::size_t i = 0; i < clients.size(); ++i) {
     const GrantState& client = clients[i];
     const std::uint32_t decided = decision.clients[i].capsm;
-    const bool leaving = client.busy && !client.overdue && !client.leaves_soon;
+    const bool leaving = client.busy && !client.overdue;
     most_[i] = decision.clients[i].free ? decided : leaving ? client.may_use : std::min(client.written, decided);
     const std::uint32_t at_rest = decision.node_of(i).at_rest;
     std::uint32_t& there = at_rest_[decision.asked[i].node];

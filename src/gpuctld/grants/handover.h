@@ -11,10 +11,6 @@
 // suffice for (sched/residency/room.h). Then a client waits only as far as what it gains and what another may still be
 // using do not fit beside each other.
 //
-// If it is asked for (DeviceConditions::soon), nobody waits for a client that leaves soon. Then grants still add up to
-// the device, but until then what clients use may not: the GPU starts the workers of one as those of the other leave,
-// where the daemon would need two messages for that.
-//
 // What the clients of a leaf share at rest (sched/allocator.h) counts once, even if its slice has no client: a reserve
 // that is kept stays free during handovers. If several of its clients start in the same instant, other clients wait
 // until these have divided it.
@@ -34,8 +30,6 @@ struct GrantState {
   std::uint32_t may_use = 0;  ///< the most that it may be using while it is busy
   bool busy = false;
   bool overdue = false;  ///< its deadline to give SMs back has passed
-  /// It loses everything and leaves soon: the workers of others may wait for that on the GPU.
-  bool leaves_soon = false;
 };
 
 /// What a client's page is to say.

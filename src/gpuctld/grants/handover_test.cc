@@ -62,14 +62,6 @@ TEST(Handover, AfterTheDeadlineNobodyWaits) {
   EXPECT_EQ(step.grants(), (Counts{8, 124}));
 }
 
-TEST(Handover, NobodyWaitsForWhoLeavesSoon) {
-  Step step({132, 0});
-  step.busy(1, 132, 132);
-  step.clients[1].leaves_soon = true;
-  EXPECT_FALSE(step.waits());
-  EXPECT_EQ(step.grants(), (Counts{132, 0}));
-}
-
 // Of 132 SMs by capacity: four workers of the first kernel on each, and eight of the second.
 TEST(Handover, WhereKernelsShareEachSmWhatFitsBesideOthersNeedNotWait) {
   static constexpr sched::BlockShape kMemory{32, 16, 48 * 1024}, kThreads{256, 32, 0};

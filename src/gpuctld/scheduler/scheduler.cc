@@ -176,7 +176,7 @@ void Scheduler::gather_members() {
     add_time_slices(device, members[device]);
     const bool time_sliced = conditions_.time_sliced && !devices_[device].software;
     add_worker_time(time_sliced, members[device]);
-    const bool by_capacity = conditions_.by_capacity && !time_sliced;
+    const bool by_capacity = this->by_capacity(device);
     for (DeviceGrants::Member& member : members[device])
       member.terms.shared_sms = by_capacity ? devices_[device].sms : 0;
     const std::optional<sched::SmLimits> sm = limits_of_sm(device, by_capacity, members[device]);
@@ -184,9 +184,15 @@ void Scheduler::gather_members() {
     grants_[device].renew(std::move(members[device]), {.time_sliced = time_sliced,
                                                        .always = conditions_.always_preemptible,
                                                        .by_parts = conditions_.reserve_by_parts,
-                                                       .soon = conditions_.early_handover,
                                                        .sm = sm});
   }
+}
+
+/// Programs that take turns never meet on an SM.
+bool Scheduler::by_capacity(std::size_t device) const {
+  if (conditions_.time_sliced && !devices_[device].software) return false;
+  if (conditions_.placement != Placement::automatic) return conditions_.placement == Placement::capacity;
+  return sched::prefers_capacity(tree_.slices().at("/").job_policy);
 }
 
 /// What an SM has, where clients may have more together than the device. A program that MPS keeps to a part of the SMs

@@ -38,13 +38,12 @@ inline constexpr std::chrono::milliseconds kTurn{20};
 
 /// What holds for all devices, beside the tree.
 struct Conditions {
-  bool time_sliced = false;                     ///< programs take turns on the GPUs (no MPS)
-  bool sets_time_slices = false;                ///< the administrator wants to set how long turns last
-  std::uint32_t second_time_slice_us = 0;       ///< of programs that come second (time_slices.h); 0: chosen there
-  bool always_preemptible = false;              ///< all clients must be ready to give SMs back, whatever is in force
-  bool reserve_by_parts = true;                 ///< DeviceConditions::by_parts
-  std::chrono::microseconds early_handover{0};  ///< DeviceConditions::soon
-  bool by_capacity = false;                     ///< kernels of different programs share each SM, where MPS lets them
+  bool time_sliced = false;                ///< programs take turns on the GPUs (no MPS)
+  bool sets_time_slices = false;           ///< the administrator wants to set how long turns last
+  std::uint32_t second_time_slice_us = 0;  ///< of programs that come second (time_slices.h); 0: chosen there
+  bool always_preemptible = false;         ///< all clients must be ready to give SMs back, whatever is in force
+  bool reserve_by_parts = true;            ///< DeviceConditions::by_parts
+  Placement placement = Placement::automatic;
   /// How long a worker works before it ends, in a client that others outrank, or in all; 0: it does not end.
   std::chrono::microseconds worker_time{};
   bool always_end_workers = false;
@@ -177,6 +176,8 @@ class Scheduler {
   /// Clients, the tree or what holds on a device changed: gathers everything anew, decides and writes.
   void decide_anew(std::uint64_t now_ns);
   void gather_members();
+  /// Whether kernels of different programs share each SM of the device.
+  bool by_capacity(std::size_t device) const;
   std::optional<sched::SmLimits> limits_of_sm(std::size_t device, bool by_capacity,
                                               std::span<const DeviceGrants::Member> members) const;
   void add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members) const;

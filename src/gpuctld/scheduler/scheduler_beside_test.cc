@@ -8,7 +8,7 @@ namespace {
 
 /// An SM holds four workers of the first kernel, by shared memory, and eight of the second, by warps.
 constexpr ipc::WorkerNeeds kMemory{32, 16, 4, 0, 48 * 1024}, kThreads{256, 32, 8, 0, 0};
-constexpr Conditions kByCapacity{.always_preemptible = true, .by_capacity = true};
+constexpr Conditions kByCapacity{.always_preemptible = true, .placement = Placement::capacity};
 
 Gpu h100() {
   Gpu gpu = daemon::gpu(132);
@@ -48,6 +48,38 @@ struct Two {
 };
 
 using Grants = std::pair<std::uint32_t, std::uint32_t>;
+
+/// Whether the client's page says that its kernels share each SM.
+bool shares(const FakeProgram& program) {
+  return (ipc::load(program.stub->grant[0].flags) & ipc::kByCapacity) != 0;
+}
+
+TEST(Placement, SaysWhetherProgramsShareEachSm) {
+  Scheduler scheduler({h100()}, ls_and_batch(sched::ReserveMode::strict), {.placement = Placement::capacity});
+  FakeProgram batch(scheduler, "batch");
+  EXPECT_TRUE(shares(batch));
+  EXPECT_EQ(batch.granted(), 124u) << "amounts stay as they are";
+  scheduler.set_conditions({.time_sliced = true, .placement = Placement::capacity}, 2);
+  EXPECT_FALSE(shares(batch)) << "programs are never on the GPU together";
+  scheduler.set_conditions({.placement = Placement::capacity}, 3);
+  EXPECT_TRUE(shares(batch));
+  scheduler.set_conditions({}, 4);
+  EXPECT_FALSE(shares(batch));
+}
+
+TEST(Placement, IsByCapacityByDefaultUnderAPolicyThatIsBetterSo) {
+  Scheduler scheduler({h100()}, two("sim:trial=0"));
+  FakeProgram program(scheduler, "a");
+  EXPECT_TRUE(shares(program));
+  scheduler.set_conditions({.placement = Placement::sms}, 2);
+  EXPECT_FALSE(shares(program));
+  scheduler.set_conditions({.time_sliced = true}, 3);
+  EXPECT_FALSE(shares(program)) << "programs are never on the GPU together";
+  scheduler.set_conditions({}, 4);
+  EXPECT_TRUE(shares(program));
+  scheduler.set_tree(two("srt"), 5);
+  EXPECT_FALSE(shares(program));
+}
 
 TEST(Beside, WhatFitsOnAnSmIsGranted) {
   Two two;

@@ -57,59 +57,6 @@ TEST(JobsInScheduler, AHigherPriorityEvictsAndGetsTheSmsWhenTheyAreLeft) {
   EXPECT_EQ(low.granted(), 132u);
 }
 
-/// `low` is evicted for a job of `high` that comes at `at_ns`, and leaves `after_ns` later. Returns what `high` had
-/// while `low` was leaving.
-std::uint32_t granted_during_eviction(Scheduler& scheduler, FakeJob& low, FakeJob& high, std::uint64_t at_ns,
-                                      std::uint64_t after_ns, std::uint64_t launch) {
-  low.head(launch, 132 * 100);
-  scheduler.update(at_ns - kMs);
-  low.apply();
-  scheduler.update(at_ns - kMs + 1);
-  high.head(launch);
-  scheduler.update(at_ns);
-  EXPECT_EQ(low.granted(), 0u);
-  const std::uint32_t granted = high.granted();
-  scheduler.update(at_ns + after_ns);
-  low.apply();
-  scheduler.update(at_ns + after_ns);
-  EXPECT_EQ(high.granted(), 132u);
-  high.head(0);
-  scheduler.update(at_ns + after_ns + kMs);
-  return granted;
-}
-
-TEST(JobsInScheduler, WhoLeavesSoonIsNotWaitedForIfThatIsAskedFor) {
-  for (const bool early : {false, true}) {
-    Scheduler scheduler({gpu(132)}, tree_with("hpf"), {.early_handover = std::chrono::microseconds(early ? 500 : 0)});
-    FakeJob low(scheduler, "low"), high(scheduler, "high");
-    const std::uint32_t at_once = early ? 132 : 0;
-    EXPECT_EQ(granted_during_eviction(scheduler, low, high, 10 * kMs, 30'000, 1), 0u) << "nobody saw it leave yet";
-    EXPECT_EQ(granted_during_eviction(scheduler, low, high, 20 * kMs, 3 * kMs, 2), at_once);
-    EXPECT_EQ(granted_during_eviction(scheduler, low, high, 30 * kMs, 30'000, 3), 0u) << "it took long";
-    for (std::uint64_t launch = 4; launch < 4 + LeavingTimes::kKept; ++launch)
-      granted_during_eviction(scheduler, low, high, 10 * launch * kMs, 30'000, launch);
-    EXPECT_EQ(granted_during_eviction(scheduler, low, high, 900 * kMs, 30'000, 99), at_once) << "that is long ago";
-  }
-}
-
-TEST(JobsInScheduler, ClientsWatchTheEndsOfTheirLaunchesIfThatIsAskedFor) {
-  for (const bool early : {false, true}) {
-    Scheduler scheduler({gpu(132)}, tree_with("fcfs"), {.early_handover = std::chrono::microseconds(early ? 500 : 0)});
-    FakeJob job(scheduler, "low");
-    job.head(1);
-    scheduler.update(10);
-    EXPECT_EQ((ipc::load(job.stub->grant[0].flags) & ipc::kWatchesEnds) != 0, early);
-  }
-}
-
-TEST(JobsInScheduler, WhatCannotLeaveIsWaitedFor) {
-  Scheduler scheduler({gpu(132)}, tree_with("hpf"), {.early_handover = std::chrono::microseconds(500)});
-  FakeJob low(scheduler, "low"), high(scheduler, "high");
-  granted_during_eviction(scheduler, low, high, 10 * kMs, 30'000, 1);
-  ipc::store(low.stub->head[0].original, 1u);
-  EXPECT_EQ(granted_during_eviction(scheduler, low, high, 20 * kMs, 30'000, 2), 0u);
-}
-
 TEST(JobsInScheduler, AsksToBeCalledWhenASliceEnds) {
   Scheduler scheduler({gpu(132)}, with_equal_weights("rr:quantum_ms=2"));
   EXPECT_EQ(scheduler.again_ns(), UINT64_MAX);

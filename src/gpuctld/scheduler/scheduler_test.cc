@@ -57,22 +57,6 @@ TEST(Scheduler, SaysHowLongASubgridTakes) {
   EXPECT_EQ(ipc::load(batch.stub->subgrid_us), 0u);
 }
 
-TEST(Scheduler, SaysWhetherProgramsShareEachSm) {
-  Gpu nvidia = gpu(132);
-  nvidia.software = false;
-  Scheduler scheduler({nvidia}, ls_and_batch(sched::ReserveMode::strict), {.by_capacity = true});
-  FakeProgram batch(scheduler, "batch");
-  const auto by_capacity = [&] { return (ipc::load(batch.stub->grant[0].flags) & ipc::kByCapacity) != 0; };
-  EXPECT_TRUE(by_capacity());
-  EXPECT_EQ(batch.granted(), 124u) << "amounts stay as they are";
-  scheduler.set_conditions({.time_sliced = true, .by_capacity = true}, 2);
-  EXPECT_FALSE(by_capacity()) << "programs are never on the GPU together";
-  scheduler.set_conditions({.by_capacity = true}, 3);
-  EXPECT_TRUE(by_capacity());
-  scheduler.set_conditions({}, 4);
-  EXPECT_FALSE(by_capacity());
-}
-
 TEST(Scheduler, WhatDoesNotChangeIsNotWritten) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram batch(scheduler, "batch");

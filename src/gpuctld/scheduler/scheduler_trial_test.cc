@@ -6,7 +6,7 @@
 namespace gpuctl::daemon::scheduler_trial_test {
 namespace {
 
-constexpr Conditions kByCapacity{.by_capacity = true};
+constexpr Conditions kByCapacity{.placement = Placement::capacity};
 
 sched::SliceTree two_slices(const std::string& policy, const sched::SliceChange& of_one = {}) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
@@ -66,7 +66,7 @@ TEST(TrialInScheduler, WhatElseIsInForceKeepsThemFromIt) {
   Pair limited(two_slices("sim", {.max = 66}));
   Pair as_printed(two_slices("sim:trial=0"));
   Pair by_turns(two_slices("sim"), {.time_sliced = true});
-  Pair always(two_slices("sim"), {.always_preemptible = true, .by_capacity = true});
+  Pair always(two_slices("sim"), {.always_preemptible = true, .placement = Placement::capacity});
   for (Pair* pair : {&limited, &as_printed, &by_turns, &always}) {
     for (int i = 0; i < 30; ++i) {
       pair->run(100, 3, 100);

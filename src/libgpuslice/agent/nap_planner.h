@@ -8,17 +8,14 @@ namespace gpuslice {
 
 /// The agent naps at least this long.
 inline constexpr std::uint64_t kShortestNapNs = 20'000;
-/// Where ends are watched, it does not nap for so long before an end is foreseen, and as long after: to be woken takes
-/// some tens of microseconds.
-inline constexpr std::uint64_t kWatchNs = 100'000;
 
 /// One thread.
 class NapPlanner {
  public:
   /// `launch` counts the context's launches. `left_ns` is an estimate of how long the launch still runs; 0: there is
   /// none. The nap is half of that, so that an estimate that is too long does no harm. If the launch should be over and
-  /// is not, the nap is an eighth of the time since it should have been. 0: no nap, as the end is watched.
-  std::uint64_t nap_ns(std::uint64_t launch, std::uint64_t left_ns, std::uint64_t now_ns, bool watches_ends = false);
+  /// is not, the nap is an eighth of the time since it should have been.
+  std::uint64_t nap_ns(std::uint64_t launch, std::uint64_t left_ns, std::uint64_t now_ns);
 
  private:
   std::uint64_t launch_ = 0;

@@ -5,7 +5,7 @@
 namespace gpuslice {
 namespace {
 
-constexpr std::uint64_t kUs = 1'000, kMs = 1'000'000, kLookNs = 2'000;
+constexpr std::uint64_t kUs = 1'000, kMs = 1'000'000;
 
 /// Looks at a launch that ends at `end` and is estimated to end at `thought`. Returns how many looks it took, and how
 /// late the last one was.
@@ -13,13 +13,12 @@ struct Watched {
   int looks = 0;
   std::uint64_t late = 0;
 };
-Watched watch(std::uint64_t end, std::uint64_t thought, bool watches_ends = false) {
+Watched watch(std::uint64_t end, std::uint64_t thought) {
   NapPlanner planner;
   Watched result;
   std::uint64_t now = 0;
   while (now < end) {
-    const std::uint64_t nap = planner.nap_ns(1, now < thought ? thought - now : 0, now, watches_ends);
-    now += nap == 0 ? kLookNs : nap;
+    now += planner.nap_ns(1, now < thought ? thought - now : 0, now);
     ++result.looks;
   }
   result.late = now - end;
@@ -32,13 +31,6 @@ TEST(NapPlanner, SeesAnEndThatWasForeseenWithinOneShortNapAndWithFewLooks) {
     EXPECT_LE(seen.late, 2 * kShortestNapNs) << end;
     EXPECT_LE(seen.looks, 16) << end;
   }
-}
-
-TEST(NapPlanner, AnEndThatIsWatchedIsSeenAtOnceIfItComesAboutWhenItWasForeseen) {
-  for (const std::uint64_t foreseen : {950 * kUs, 1000 * kUs, 1080 * kUs})
-    EXPECT_LE(watch(1000 * kUs, foreseen, true).late, kLookNs) << foreseen;
-  // Nobody looks without a pause for longer than it takes.
-  EXPECT_LE(watch(100 * kMs, 1 * kMs, true).looks, 2 * kWatchNs / kLookNs + 100);
 }
 
 TEST(NapPlanner, AnEndThatComesEarlierIsSeenBeforeItWasForeseen) {

@@ -45,7 +45,7 @@ void Naps::look_for_ends() {
     const auto ns = static_cast<std::uint64_t>(left * task_ns / (static_cast<double>(sms) * head.per_sm));
     if (ns < least) launch = head.number, least = ns;
   });
-  if (launch != 0) longest_ns_ = planner_.nap_ns(launch, least, now, context_.view.watches_ends());
+  if (launch != 0) longest_ns_ = planner_.nap_ns(launch, least, now);
 }
 
 void Naps::sleep(std::uint32_t wake_ups_seen, std::uint32_t epoch_seen, bool busy) {
@@ -69,8 +69,6 @@ void Naps::sleep(std::uint32_t wake_ups_seen, std::uint32_t epoch_seen, bool bus
   if (timeout > 0) {
     const std::uint32_t* epoch = page_.grant() ? &page_.grant()->epoch : nullptr;
     context_.agent.sleep(wake_ups_seen, epoch, epoch_seen, timeout);
-  } else {
-    std::this_thread::yield();
   }
   context_.agent.awake();
 }

@@ -30,7 +30,7 @@ class Naps {
   ContextState& context_;
   const StubPage& page_;
   NapPlanner planner_;
-  std::uint64_t longest_ns_ = UINT64_MAX;  ///< longest nap until the next look at running launches; 0: none
+  std::uint64_t longest_ns_ = UINT64_MAX;  ///< longest nap until the next look at running launches
   std::uint64_t busy_since_ns_ = 0;        ///< 0: it is not busy
   std::uint64_t last_work_ns_ = 0;
 };

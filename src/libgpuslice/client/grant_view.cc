@@ -55,10 +55,6 @@ bool GrantView::takes_turns() const {
   return grant() && (ipc::load(grant()->flags) & ipc::kTakesTurns) != 0;
 }
 
-bool GrantView::watches_ends() const {
-  return grant() && (ipc::load(grant()->flags) & ipc::kWatchesEnds) != 0;
-}
-
 std::chrono::microseconds GrantView::worker_time() const {
   if (!grant() || (ipc::load(grant()->flags) & ipc::kWorkersEnd) == 0) return {};
   const ipc::Stub* stub = Client::get().stub();

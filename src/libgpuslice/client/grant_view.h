@@ -36,8 +36,6 @@ class GrantView {
   bool alone() const;
   /// Whether programs take turns on the GPU, so that the driver ends what an ended process left there.
   bool takes_turns() const;
-  /// Whether ends of launches are looked for without a pause when they are near (ipc::kWatchesEnds).
-  bool watches_ends() const;
   /// How long a worker works before it ends, so that blocks of greater priority get in; 0: until nothing is left.
   std::chrono::microseconds worker_time() const;
   /// How far ahead of the GPU a program may be with kernels that cannot be evicted because its grant is settled

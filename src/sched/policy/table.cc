@@ -28,7 +28,7 @@ constexpr std::array kPolicies{
     Policy{"smith", "least sum of a power of the slowdowns: responsive and fair", "power=6 quantum_ms=1 streams=0",
            nullptr, make_smith},
     Policy{"sim", "side by side by time curves, so that all end early (SiM)", "refine_ms=10 floor=0.25 trial=1",
-           nullptr, make_sim},
+           nullptr, make_sim, true},
 };
 
 std::string names_of(std::span<const Policy> policies) {

@@ -108,6 +108,9 @@ Result<void> check_slice_policy(std::string_view text);
 /// make_job_policy() accepts.
 bool schedules_streams(std::string_view text);
 
+/// Policy::by_capacity of a text that make_job_policy() accepts; false for "".
+bool prefers_capacity(std::string_view text);
+
 /// Makes a policy from "name" or "name:option=value:option=value"; an option without a value is set to 1.
 Result<std::unique_ptr<JobPolicy>> make_job_policy(std::string_view text, PolicyInputs inputs = {});
 

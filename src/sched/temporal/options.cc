@@ -75,6 +75,11 @@ bool schedules_streams(std::string_view text) {
   return streams && *streams;
 }
 
+bool prefers_capacity(std::string_view text) {
+  const Policy* policy = find_policy(text.substr(0, text.find(':')));
+  return policy != nullptr && policy->by_capacity;
+}
+
 Result<void> check_slice_policy(std::string_view text) {
   const std::string_view name = text.substr(0, text.find(':'));
   const Policy* policy = find_policy(name);

@@ -154,8 +154,8 @@ class Capacity(instance.SystemTest):
         instance.wait_until(on_whole_sms, "it to fill four SMs again")
         self.assertRightResults(a.stop())
 
-    def test_under_sim_programs_are_on_the_same_sms(self):
-        self.start_daemon(config=instance.BY_CAPACITY)
+    def test_under_sim_programs_are_on_the_same_sms_by_default(self):
+        self.start_daemon(config=instance.ALWAYS_REWRITTEN)
         self.gpuctl("set", "/", "policy=sim")
         a, b = (self.start_bench("/", *LONG) for _ in "ab")
 

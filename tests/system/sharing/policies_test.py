@@ -75,19 +75,6 @@ class Policies(instance.SystemTest):
         print(f"block-tasks, weight 200 and 100: {done}", file=sys.stderr)
         self.assertTrue(1.4 <= ratio <= 2.8, f"{done}: {ratio:.2f}, not about 2")
 
-    def test_results_are_right_where_turns_are_handed_over_early(self):
-        """The workers of one program begin while those of the other one are leaving."""
-        self.start_daemon(config=instance.ALWAYS_REWRITTEN + "early_handover_us = 1000000\n")
-        self.gpuctl("set", "/", "policy=rr:quantum_ms=20")
-        kernel = ("work", "--blocks", 400, "--iterations", 10, "--depth", 2, "--check", "all")
-        programs = [self.start_bench("/", *kernel, *ENDLESS) for _ in range(2)]
-        for program in programs:
-            program.wait_started()
-        for program in programs:
-            instance.wait_until(lambda pid=program.pid: self.usage("/", pid)["evictions"] >= 20, "evictions")
-        for program in programs:
-            self.assertRightResults(program.stop())
-
     def test_policy_and_durations_outlive_the_daemon(self):
         daemon = self.start_daemon()
         self.gpuctl("set", "/", "policy=srt:protect_ms=50")
