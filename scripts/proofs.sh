@@ -23,6 +23,7 @@ decode_sliced+=,ours-sliced-priority:second_time_slice_us=1,ours-sliced-priority
 resnet_sliced=sliced,ours-sliced-priority,ours-sliced-priority:second_time_slice_us=200
 resnet_reserve=alone,mps-90,mps-75,ours-strict,ours-active
 for part in 0.12 0.18; do resnet_reserve+=,ours-strict:reserve=$part,ours-active:reserve=$part; done
+cells=mps,mps-stream,ours,ours-priority  # one LS beside each batch program
 levels=mps-stream,mps-stream-middle,ours-own-high,ours-priority,ours-priority-own-high,ours-priority-batch-plain
 resident=mps-stream,ours-priority,ours-priority:always_preemptible=true
 for us in 50 200 500; do resident+=,ours-priority:always_preemptible=true:worker_time_us=$us; done
@@ -51,6 +52,11 @@ sliced 4  resnet-sliced    corun --only-ls resnet --only-batch matmul --configur
 resnet 4  resnet-reserve   corun --only-ls resnet --only-batch matmul --configurations $resnet_reserve
 workers 4 workers-10us     corun --only-ls short --only-batch compute-10us --configurations $resident
 workers 4 workers-100us    corun --only-ls short --only-batch compute-100us --configurations $resident
+cells-short 1  cells-short   corun --seconds 2 --only-ls short --configurations $cells
+cells-fill 1   cells-fill    corun --seconds 2 --only-ls fill --configurations $cells
+cells-memory 1 cells-memory  corun --seconds 2 --only-ls memory --configurations $cells
+cells-decode 1 cells-decode  corun --seconds 4 --only-ls decode --configurations $cells
+cells-resnet 1 cells-resnet  corun --seconds 2 --only-ls resnet --configurations $cells
 flep 9    flep             corun-starts --pairs flep --configurations mps-stream,ours-hpf
 flep-two 9 flep-two        corun --pairs flep-two --configurations mps-stream,ours-priority,ours-hpf
 TABLE

@@ -6,7 +6,7 @@ python3 -m bench.corun.table FILE.json...
 import json
 import sys
 
-from . import flep_figures
+from . import aims, flep_figures
 from .configurations import OURS
 
 COLUMNS = ("configuration", "LS p50 us", "LS p99 us", "batch /s", "of alone", "distance")
@@ -123,6 +123,9 @@ def lines(data):
             [["LS x batch", "best of ours", "the stock configuration nearest to it", "distance"]]
             + [summary_row(cell) for cell in data["cells"]]
         )
+    for rows in aims.tables(data["cells"]):
+        yield ""
+        yield from aligned(rows)
     seen = {(cell["ls"], cell["batch"]) for cell in data["cells"]}
     for pair in dict.fromkeys(
         (missing["ls"], missing["batch"]) for missing in data["missing"] if missing["ls"] and missing["batch"]

@@ -1,0 +1,68 @@
+"""How a configuration of ours compares with stock ones in each cell, beside what is aimed at."""
+
+from typing import NamedTuple
+
+
+class Aim(NamedTuple):
+    ours: str
+    stock: tuple  # the one of these with the least LS p99 counts
+    most_p99: float  # LS p99 over that of stock, in every cell
+    least_batch: float  # batch throughput over that of stock, in every cell
+    least_mean_batch: float | None = None  # the same, mean of the cells
+
+
+AIMS = (
+    Aim("ours", ("mps",), 1.02, 0.95, 0.98),
+    Aim("ours-priority", ("mps-stream", "mps-client"), 1.03, 0.98),
+    Aim("ours-strict:reserve=0.106", ("mps-90",), 1.0, 1.0),
+    Aim("ours-active:reserve=0.106", ("mps-90",), 1.0, 1.0),
+)
+
+
+def best_stock(cell, aim):
+    """The name of the stock configuration that counts; None: none of them was run."""
+    run = [name for name in aim.stock if name in cell["points"]]
+    return min(run, key=lambda name: cell["points"][name]["p99_us"]["median"], default=None)
+
+
+def verdict(value, aimed, least):
+    """Figures are compared as they are printed, to two digits."""
+    met = round(value, 2) >= aimed if least else round(value, 2) <= aimed
+    return f"{value:.2f}" if met else f"{value:.2f} missed"
+
+
+def overlap(one, other):
+    return one["least"] <= other["greatest"] and other["least"] <= one["greatest"]
+
+
+def row(cell, aim):
+    """One cell's line, as words, and its part of batch throughput. None: one of the sides was not run."""
+    stock = best_stock(cell, aim)
+    if stock is None or aim.ours not in cell["points"]:
+        return None
+    at, beside = cell["points"][aim.ours], cell["points"][stock]
+    p99 = at["p99_us"]["median"] / beside["p99_us"]["median"]
+    batch = at["throughput"]["median"] / beside["throughput"]["median"]
+    said = verdict(p99, aim.most_p99, least=False)
+    if said.endswith("missed") and overlap(at["p99_us"], beside["p99_us"]):
+        said += ", ranges overlap"
+    return [f"{cell['ls']} x {cell['batch']}", stock, said, verdict(batch, aim.least_batch, least=True)], batch
+
+
+def tables(cells):
+    """For each aim of which something was run, its rows as words, the head first."""
+    for aim in AIMS:
+        found = [one for cell in cells if (one := row(cell, aim))]
+        if not found:
+            continue
+        head = [
+            f"{aim.ours} over stock",
+            "stock",
+            f"LS p99, at most {aim.most_p99:.2f}",
+            f"batch, at least {aim.least_batch:.2f}",
+        ]
+        parts = [batch for _, batch in found]
+        mean = sum(parts) / len(parts)
+        said = f"{mean:.2f}" if aim.least_mean_batch is None else verdict(mean, aim.least_mean_batch, least=True)
+        aimed = "" if aim.least_mean_batch is None else f" (at least {aim.least_mean_batch:.2f})"
+        yield [head, *(words for words, _ in found), [f"mean of {len(parts)}{aimed}", "", "", said]]
