@@ -26,9 +26,8 @@ def best_stock(cell, aim):
 
 
 def verdict(value, aimed, least):
-    """Figures are compared as they are printed, to two digits."""
-    met = round(value, 2) >= aimed if least else round(value, 2) <= aimed
-    return f"{value:.2f}" if met else f"{value:.2f} missed"
+    met = value >= aimed if least else value <= aimed
+    return f"{value:.3f}" if met else f"{value:.3f} missed"
 
 
 def overlap(one, other):
@@ -63,6 +62,6 @@ def tables(cells):
         ]
         parts = [batch for _, batch in found]
         mean = sum(parts) / len(parts)
-        said = f"{mean:.2f}" if aim.least_mean_batch is None else verdict(mean, aim.least_mean_batch, least=True)
+        said = f"{mean:.3f}" if aim.least_mean_batch is None else verdict(mean, aim.least_mean_batch, least=True)
         aimed = "" if aim.least_mean_batch is None else f" (at least {aim.least_mean_batch:.2f})"
         yield [head, *(words for words, _ in found), [f"mean of {len(parts)}{aimed}", "", "", said]]

@@ -176,7 +176,7 @@ void Scheduler::gather_members() {
     add_time_slices(device, members[device]);
     const bool time_sliced = conditions_.time_sliced && !devices_[device].software;
     add_worker_time(time_sliced, members[device]);
-    const bool by_capacity = this->by_capacity(device);
+    const bool by_capacity = this->by_capacity() && !time_sliced;  // those that take turns never meet on an SM
     for (DeviceGrants::Member& member : members[device])
       member.terms.shared_sms = by_capacity ? devices_[device].sms : 0;
     const std::optional<sched::SmLimits> sm = limits_of_sm(device, by_capacity, members[device]);
@@ -188,9 +188,7 @@ void Scheduler::gather_members() {
   }
 }
 
-/// Programs that take turns never meet on an SM.
-bool Scheduler::by_capacity(std::size_t device) const {
-  if (conditions_.time_sliced && !devices_[device].software) return false;
+bool Scheduler::by_capacity() const {
   if (conditions_.placement != Placement::automatic) return conditions_.placement == Placement::capacity;
   return sched::prefers_capacity(tree_.slices().at("/").job_policy);
 }

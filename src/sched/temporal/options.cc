@@ -65,10 +65,15 @@ Result<std::unique_ptr<JobPolicy>> make(const Policy& policy, std::string_view t
   return made;
 }
 
+/// Of "name:option=value".
+std::string_view name_in(std::string_view text) {
+  return text.substr(0, text.find(':'));
+}
+
 }  // namespace
 
 bool schedules_streams(std::string_view text) {
-  const Policy* policy = find_policy(text.substr(0, text.find(':')));
+  const Policy* policy = find_policy(name_in(text));
   std::vector<std::pair<std::string, std::string>> options = options_in(text);
   if (policy == nullptr) return false;
   const Result<bool> streams = take_streams(*policy, options);
@@ -76,12 +81,12 @@ bool schedules_streams(std::string_view text) {
 }
 
 bool prefers_capacity(std::string_view text) {
-  const Policy* policy = find_policy(text.substr(0, text.find(':')));
+  const Policy* policy = find_policy(name_in(text));
   return policy != nullptr && policy->by_capacity;
 }
 
 Result<void> check_slice_policy(std::string_view text) {
-  const std::string_view name = text.substr(0, text.find(':'));
+  const std::string_view name = name_in(text);
   const Policy* policy = find_policy(name);
   if (policy == nullptr) return fail("unknown; known: " + policy_names());
   if (policy->divide != nullptr) return fail(quoted(name) + " has no options");
@@ -90,7 +95,7 @@ Result<void> check_slice_policy(std::string_view text) {
 }
 
 Result<std::unique_ptr<JobPolicy>> make_job_policy(std::string_view text, PolicyInputs inputs) {
-  const std::string_view name = text.substr(0, text.find(':'));
+  const std::string_view name = name_in(text);
   const std::string where = "policy " + quoted(name) + ": ";
   const Policy* policy = find_policy(name);
   if (policy == nullptr) return fail(where + "unknown; one of " + job_policy_names());
