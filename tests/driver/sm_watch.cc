@@ -1,18 +1,28 @@
 // Looks at who has blocks on which SM of the software GPU:
 //
-//   sm_watch TABLE now   says for each process its pid and how many blocks it has now on each SM
-//   sm_watch TABLE   watches until its input ends: says `ready`, and at the end for each process its pid and the SMs it
-//   was seen on (hexadecimal,
-//                    bit = SM), then how many times two were seen at work, and how many times on one SM.
+//   sm_watch TABLE now       says for each process its pid and how many blocks it has now on each SM
+//   sm_watch TABLE stop PID  stops the process (SIGSTOP), at a moment when the table does not wait for it. The software
+//                            GPU stops with a process that holds the table's mutex, or that has blocks which wait for
+//                            an SM ahead of other blocks. A GPU does not.
+//   sm_watch TABLE           watches until its input ends: says `ready`, and at the end for each process its pid and
+//                            the SMs it was seen on (hexadecimal, bit = SM), then how many times two were seen at work,
+//                            and how many times on one SM.
 //
 // A kernel counts once it has blocks; so does each look at the table.
 #include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "softgpu/table/table.h"
@@ -38,11 +48,40 @@ void say_now(const Snapshot& snapshot) {
     std::puts("");
   }
 }
+
+bool all_threads_stopped(const std::string& process) {
+  for (const auto& thread : std::filesystem::directory_iterator(process + "/task")) {
+    std::string stat;
+    std::getline(std::ifstream(thread.path() / "stat"), stat);
+    if (!stat.substr(stat.rfind(')')).starts_with(") T")) return false;
+  }
+  return true;
+}
+
+/// Whether the table waits for a process that is stopped now.
+bool waits_for(const TableReader& table, std::uint32_t pid) {
+  const std::string holder = std::to_string(table.holder());
+  if (std::filesystem::exists("/proc/" + std::to_string(pid) + "/task/" + holder)) return true;
+  const Snapshot snapshot = table.snapshot();
+  return std::any_of(snapshot.kernels.begin(), snapshot.kernels.end(),
+                     [&](const KernelView& kernel) { return kernel.pid == pid && kernel.placed < kernel.blocks; });
+}
+
+int stop(const TableReader& table, std::uint32_t pid) {
+  while (kill(static_cast<pid_t>(pid), SIGSTOP) == 0) {
+    while (!all_threads_stopped("/proc/" + std::to_string(pid))) sched_yield();
+    if (!waits_for(table, pid)) return 0;
+    kill(static_cast<pid_t>(pid), SIGCONT);
+  }
+  std::perror("kill");
+  return 1;
+}
 }  // namespace
 
 int main(int argc, char** argv) {
   const bool now_alone = argc == 3 && std::strcmp(argv[2], "now") == 0;
-  if (argc != 2 && !now_alone) return 2;
+  const bool stops = argc == 4 && std::strcmp(argv[2], "stop") == 0;
+  if (argc != 2 && !now_alone && !stops) return 2;
   const auto reader = TableReader::open(argv[1]);
   if (reader.has_error()) {
     std::fprintf(stderr, "%s\n", reader.error().message.c_str());
@@ -52,6 +91,7 @@ int main(int argc, char** argv) {
     say_now((*reader)->snapshot());
     return 0;
   }
+  if (stops) return stop(**reader, static_cast<std::uint32_t>(std::atoi(argv[3])));
   std::puts("ready");
   std::fflush(stdout);
   std::map<std::uint32_t, std::uint64_t> seen;

@@ -1,6 +1,7 @@
 #include "softgpu/table/table.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include "softgpu/host/futex.h"
 #include "softgpu/host/process.h"
@@ -17,6 +19,10 @@
 
 namespace gpuctl::softgpu {
 namespace {
+
+/// A wake-up may go to a thread of a program that is stopped (SIGSTOP). Then the others that wait must look themselves.
+constexpr long kLookAgainNs = 20'000'000;
+constexpr long kSecondNs = 1'000'000'000;
 
 Error file_error(const std::string& path, const char* what) {
   return fail(path + ": " + what + ": " + std::strerror(errno));
@@ -124,9 +130,21 @@ Table::~Table() {
 }
 
 Table::Lock::Lock(Table& table) : table_(table) {
-  if (pthread_mutex_lock(&table.data_->mutex) == EOWNERDEAD) {
+  pthread_mutex_t& mutex = table.data_->mutex;
+  int got = pthread_mutex_trylock(&mutex);
+  while (got == EBUSY || got == ETIMEDOUT) {
+    timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += kLookAgainNs;
+    if (until.tv_nsec >= kSecondNs) {
+      until.tv_nsec -= kSecondNs;
+      ++until.tv_sec;
+    }
+    got = pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &until);
+  }
+  if (got == EOWNERDEAD) {
     recount(*table.data_);
-    pthread_mutex_consistent(&table.data_->mutex);
+    pthread_mutex_consistent(&mutex);
   }
 }
 
@@ -226,6 +244,11 @@ Result<std::unique_ptr<TableReader>> TableReader::open(const std::string& path) 
 
 TableReader::~TableReader() {
   munmap(const_cast<TableData*>(data_), sizeof(TableData));
+}
+
+std::uint32_t TableReader::holder() const {
+  // The kernel prescribes the word of a robust mutex (see set_robust_list), and glibc keeps it first.
+  return std::atomic_ref(const_cast<int&>(data_->mutex.__data.__lock)).load(kRelaxed) & FUTEX_TID_MASK;
 }
 
 Snapshot TableReader::snapshot() const {

@@ -121,6 +121,9 @@ class TableReader {
   /// Rows are read one by one, so two rows may be some microseconds apart. Reads /proc once for each client.
   Snapshot snapshot() const;
 
+  /// The thread that holds the mutex now (gettid), or 0. While it is stopped, all clients wait.
+  std::uint32_t holder() const;
+
  private:
   explicit TableReader(const TableData* data) : data_(data) {}
   const TableData* data_;

@@ -185,6 +185,18 @@ TEST_F(TableTest, ADeadClientsBlocksAreSweptAway) {
   EXPECT_EQ(mine->granted[0].load(), 2U);
 }
 
+TEST_F(TableTest, AReaderSeesWhoHoldsTheMutex) {
+  const auto table = open(1);
+  const auto reader = TableReader::open(path_);
+  ASSERT_TRUE(reader.has_value());
+  EXPECT_EQ((*reader)->holder(), 0U);
+  {
+    const Table::Lock lock(*table);
+    EXPECT_EQ((*reader)->holder(), static_cast<std::uint32_t>(gettid()));
+  }
+  EXPECT_EQ((*reader)->holder(), 0U);
+}
+
 TEST_F(TableTest, ALivingClientIsNotSwept) {
   const auto first = open(1);
   const auto second = open(1);

@@ -10,6 +10,7 @@ PROGRAM = instance.CUDA_PROGRAMS / "preemptible"
 LEAST_EVICTIONS = 100
 FEW_ROUNDS = 20
 STORM_ROUNDS = 60  # of each program
+MOST_ROUNDS = 20 * STORM_ROUNDS
 STORM_US = 2000  # between two random grants
 
 
@@ -48,6 +49,7 @@ class Preemptible(instance.SystemTest):
         self.gpuctl("create-slice", "s")
         evictions = rounds = 0
         while evictions < LEAST_EVICTIONS:
+            self.assertLess(rounds, MOST_ROUNDS, f"only {evictions} evictions were seen")
             program = self.start_program(STORM_ROUNDS, GPUCTL_SLICE="s")
             most = 0
             while program.process.poll() is None:
@@ -55,8 +57,7 @@ class Preemptible(instance.SystemTest):
                 most = max(most, usage["evictions"] if usage else 0)
                 time.sleep(0.02)
             self.assert_right(program, STORM_ROUNDS)
-            self.assertGreater(most, 0)
-            evictions += most
+            evictions += most  # as last seen: a busy machine may not look at a program that runs in a moment
             rounds += STORM_ROUNDS
         print(f"{evictions} evictions, {rounds} results checked", file=sys.stderr)
 
