@@ -17,6 +17,7 @@ import time
 from .lab.lab import Lab
 from .lab.time_limit import OutOfTime, time_limit
 from .papers import (
+    capsm,
     effisha_figures,
     evictions,
     factors,
@@ -79,6 +80,7 @@ STEPS = {
     "flep": (flep_figures.step_flep, 540),
     "reorder": (flep_figures.step_reorder, 300),
     "smguard": (smguard.step_smguard, 540),
+    "smguard10": (capsm.step_smguard_10, 540),
     "smguard17": (turnarounds.step_smguard_17, 400),
     "remapping": (remapping.step_remapping, 540),
     "flep17": (slicing.step_flep_17, 420),

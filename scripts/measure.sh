@@ -18,6 +18,7 @@
 #   flep         FLEP's delays, triplets and spatial preemption; up to nine minutes
 #   reorder      FLEP's triplets, the shortest first without preemption; some two minutes
 #   smguard      SMGuard's pairs, beside MPS; up to nine minutes
+#   smguard10    SMGuard's pairs with a reserve of a part of each SM and of whole SMs; up to nine minutes
 #   smguard17    wall time of whole programs with rewritten kernels, and without gpuctl; some three minutes
 #   remapping    SMGuard's kernels that lose SMs while they run; some three minutes
 #   flep17,effisha11   preemption by workers and by kernel slicing: overhead and latency; up to nine minutes each

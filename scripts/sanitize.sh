@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds with address and undefined-behaviour checks, then with thread checks, and runs the unit tests in both:
-# scripts/sanitize.sh [--system] [address|thread]. With --system also some of the system tests: gpuctl, gpuctld,
-# libgpuslice and the software GPU together. Build directories: build-address, build-thread. Errors found in programs of
-# a system test are in their sanitizer-reports.
+# scripts/sanitize.sh [--system|--all-system] [address|thread]. With --system also some of the system tests: gpuctl,
+# gpuctld, libgpuslice and the software GPU together; with --all-system all that can pass so, which takes hours. Build
+# directories: build-address, build-thread. Errors found in programs of a system test are in their sanitizer-reports.
 set -euo pipefail
 # shellcheck source=scripts/bootstrap.sh
 source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"
@@ -12,6 +12,8 @@ declare -A checks=([address]="address,undefined" [thread]=thread)
 both="identical streams daemon_restart graphs ioctl cooperative confine cubin defects ways_in background_forms resize
   guarded shared_memory in_flight_limit opaque durations joining told"
 declare -A system_tests=([address]="$both public_api" [thread]="$both")
+# Those of --all-system that fail without a report: their limits of time and memory are those of programs without checks.
+declare -A limited=([address]="worker_time budgets stream_jobs" [thread]="worker_time budgets stream_jobs public_api")
 declare -A runtimes=([address]=libasan.so [thread]=libtsan.so)
 
 address_options="detect_stack_use_after_return=1"
@@ -45,11 +47,12 @@ check_system() {
   local reports=$2/sanitizer-reports
   rm -rf "$reports" && mkdir "$reports"
   say "$1: system tests"
-  ninja -C "$2" tests/driver/{defects,graph_storm,graphs,guarded,image_shell,ioctls,shared_memory} \
-    tests/driver/{slice_shell,sm_watch,streams,told_linked,ways_in} \
-    tests/cuda/{cubin_program,cubin_program_linked,libcubin_plugin.so,told,devices} \
-    tests/cuda/{long_image.fatbin,long_image_with_variable.fatbin} >>"$2/last-build.log" 2>&1 ||
-    fail "the system tests' programs cannot be built"
+  local programs=(tests/driver/{defects,graph_storm,graphs,guarded,image_shell,ioctls,shared_memory}
+    tests/driver/{slice_shell,sm_watch,streams,told_linked,ways_in}
+    tests/cuda/{cubin_program,cubin_program_linked,libcubin_plugin.so,told,devices}
+    tests/cuda/{long_image.fatbin,long_image_with_variable.fatbin})
+  if [[ $system == all ]]; then programs=(meson-test-prereq); fi
+  ninja -C "$2" "${programs[@]}" >>"$2/last-build.log" 2>&1 || fail "the system tests' programs cannot be built"
   # Leaks are checked in the unit tests only. At the end of these programs the leak checker itself crashes while it
   # walks their thread-local storage (signal 11). If it skips that, it reports memory as lost that only a thread holds.
   export ASAN_OPTIONS=$address_options:detect_leaks=0:verify_asan_link_order=0:log_path=$reports/address
@@ -59,6 +62,7 @@ check_system() {
   export GPUCTL_SANITIZER_RUNTIME
   local tests
   read -rd '' -a tests <<<"${system_tests[$1]}" || true  # of all its lines
+  if [[ $system == all ]]; then mapfile -t tests < <(all_system_tests "$1" "$2"); fi
   meson test -C "$2" --no-rebuild --print-errorlogs --timeout-multiplier 5 "${tests[@]}" || status=1
   python3 "$root/scripts/count_tests.py" "$2/meson-logs" || status=1
   local found=("$reports"/*)
@@ -68,10 +72,20 @@ check_system() {
   status=1
 }
 
+# all_system_tests NAME TREE: a line each, without those that cannot pass.
+all_system_tests() {
+  meson test -C "$2" --no-rebuild --list --suite system | sed -n 's|.* / ||p' |
+    grep -vxFf <(tr ' ' '\n' <<<"${limited[$1]}")
+}
+
 system=
 names=()
 for argument in "$@"; do
-  if [[ $argument == --system ]]; then system=yes; else names+=("$argument"); fi
+  case $argument in
+    --system) system=some ;;
+    --all-system) system=all ;;
+    *) names+=("$argument") ;;
+  esac
 done
 ((${#names[@]})) || names=(address thread)
 for name in "${names[@]}"; do [[ -v checks[$name] ]] || fail "unknown check $name: address or thread"; done

@@ -143,22 +143,29 @@ def meet(lab, schedulers, side, batch, shorts):
     return found
 
 
+def create_slices(lab):
+    for path in ("set", "batch", "ls"):
+        lab.gpuctl("create-slice", path)
+    lab.gpuctl("create-slice", "high", "--priority", 50)
+
+
+def measured_alone(lab):
+    """Schedulers, the LS kernels and the batch kernels, each measured alone."""
+    schedulers = Schedulers(lab)
+    schedulers.calibrate()
+    of_ls, of_batch = lab.size((LS, BATCH), [{n: of[n] for n in names} for of, names in zip((LS, BATCH), REHEARSED)])
+    shorts, batch = ([application(schedulers, name, of[name]) for name in of] for of in (of_ls, of_batch))
+    schedulers.measure_alone([(one, {**of_ls, **of_batch}[one.name][0]) for one in shorts + batch])
+    lab.gpuctl("set", "/", "policy=share")
+    return schedulers, shorts, batch
+
+
 def step_smguard(lab):
     """SMGuard's 24 pairs: LS beside batch under MPS, with priorities, and with reserves of several sizes."""
     began = time.monotonic()
     with lab.gpuctld():
-        lab.gpuctl("create-slice", "set")
-        lab.gpuctl("create-slice", "batch")
-        lab.gpuctl("create-slice", "ls")
-        lab.gpuctl("create-slice", "high", "--priority", 50)
-        schedulers = Schedulers(lab)
-        schedulers.calibrate()
-        of_ls, of_batch = lab.size(
-            (LS, BATCH), [{n: of[n] for n in names} for of, names in zip((LS, BATCH), REHEARSED)]
-        )
-        shorts, batch = ([application(schedulers, name, of[name]) for name in of] for of in (of_ls, of_batch))
-        schedulers.measure_alone([(one, {**of_ls, **of_batch}[one.name][0]) for one in shorts + batch])
-        lab.gpuctl("set", "/", "policy=share")
+        create_slices(lab)
+        schedulers, shorts, batch = measured_alone(lab)
         alone_ms = {one.name: one.plain_ms for one in shorts + batch}
         yield ("alone", "", ", ".join(f"{name} {ms:.2f} ms" for name, ms in alone_ms.items()))
         found = {}
