@@ -45,6 +45,7 @@ PATIENCE_S = 60  # for what should take well under a second, on a machine with m
 
 def wait_until(condition, what, seconds=PATIENCE_S, interval=0.01, told=None):
     """The first true value of condition(), asked again and again. What `told` returns is part of the error."""
+    seconds *= SLOWER
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
@@ -80,7 +81,7 @@ class Program:
             return next(int(line.split()[1]) for line in status if line.startswith(what + ":"))
 
     def wait(self, seconds=240):
-        return self.process.wait(seconds)
+        return self.process.wait(seconds * SLOWER)
 
     def wait_started(self):
         """Until a gpuslice-bench with --announce has begun its measured launches."""

@@ -36,7 +36,7 @@ class CudaRuntime(instance.SystemTest):
         self.assertEqual([kernel["form"] for kernel in kernels], ["persistent"], kernels)
 
     def test_static_runtime_is_refused(self):
-        program = self.start_in("s", instance.CUDA_PROGRAMS / "vector_add_static", 1)
+        program = self.start_in("s", instance.CUDA_PROGRAMS / "vector_add_static", 1, env=self.env_of_others())
         self.assertNotEqual(program.wait(), 0)
         lines = [line for line in program.err().splitlines() if "-cudart shared" in line]
         self.assertEqual(len(lines), 1, program.err())

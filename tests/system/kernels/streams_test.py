@@ -55,7 +55,7 @@ class Streams(instance.SystemTest):
         instance.wait_until(
             lambda: self.enough(client),
             f"{LEAST_EVICTIONS} evictions of {LEAST_LAUNCHES} launches",
-            seconds=150 * instance.SLOWER,
+            seconds=150,
             interval=0.1,
         )
         usage = self.usage("s", client.pid)

@@ -170,7 +170,7 @@ class Injection(instance.SystemTest):
         )
         instance.wait_until(self.daemon_heard_of_a_fault, "the error to be reported")
         self.gpuctl("set", "s", "max=0")
-        self.assertRightResults(program.report(LIMIT_S * instance.SLOWER))
+        self.assertRightResults(program.report(LIMIT_S))
 
     def test_a_call_that_lasts_longer_than_an_exit_waits_is_the_last(self):
         """The agent comes back from a driver call when the driver's exit handler has run. It then calls the driver no
@@ -251,7 +251,7 @@ class Injection(instance.SystemTest):
             env["INJECT_COUNT"] = str(count)
         if case.place == "own":
             env["INJECT_OWN_THREADS"] = "1"
-        return self.run_one(case.program, env, KNOWN_LIMIT_S if case[:3] in KNOWN else LIMIT_S * instance.SLOWER)
+        return self.run_one(case.program, env, KNOWN_LIMIT_S if case[:3] in KNOWN else LIMIT_S)
 
     def run_one(self, program, env, limit=LIMIT_S):
         """What was wrong with a run, or None; the calls it made; and what tells more."""
