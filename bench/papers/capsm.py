@@ -6,15 +6,26 @@ The pairs, durations and reserves are those of smguard.py. Neither reserve is ke
 import statistics
 import time
 
-from .smguard import CAPSM, OTHER_RESERVES_BESIDE, create_slices, measured_alone, meet, named, turnarounds
+from .smguard import (
+    BEGIN_NOTHING_AFTER_S,
+    CAPSM,
+    OTHER_RESERVES,
+    OTHER_RESERVES_BESIDE,
+    RESERVE,
+    create_slices,
+    measured_alone,
+    meet,
+    named,
+    over_alone,
+    turnarounds,
+)
 
 WHOLE, CAPACITY = "whole SMs", "a part of each SM"
 PLACEMENTS = {
     WHOLE: '[daemon]\nplacement = "sms"\nlimits_by_mps = false\n',
     CAPACITY: '[daemon]\nplacement = "capacity"\n',
 }
-RESERVES = 8, 4, 6, 10  # of CAPSM; the first beside all of the batch kernels
-BEGIN_NOTHING_AFTER_S = 420
+RESERVES = RESERVE, *OTHER_RESERVES  # the first beside all of the batch kernels
 PAPER = "1.049, up to 1.2"
 
 
@@ -39,7 +50,8 @@ def rows(found, alone_ms):
             f"Figure 10, reserve of {reserve}/{CAPSM}: LS by capacity over LS with whole SMs; over alone",
             "",
             ", ".join(
-                f"{named(pair)} {ratio:.2f}; {over_alone(found, alone_ms, reserve, pair)}"
+                f"{named(pair)} {ratio:.2f}; "
+                + " and ".join(over_alone(of[reserve, pair], pair, alone_ms) for of in found.values())
                 for pair, ratio in of_reserve.items()
             ),
         )
@@ -49,15 +61,6 @@ def rows(found, alone_ms):
             PAPER,
             f"{statistics.mean(of_reserve.values()):.3f}; {of_reserve[worst]:.2f} ({named(worst)})",
         )
-
-
-def over_alone(found, alone_ms, reserve, pair):
-    """LS over alone with either placement, with the ranges."""
-    words = []
-    for of in found.values():
-        times = [time_ms / alone_ms[pair[1]] for time_ms in turnarounds(of[reserve, pair])]
-        words.append(f"{statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f})")
-    return " and ".join(words)
 
 
 def step_smguard_10(lab):
@@ -73,7 +76,7 @@ def step_smguard_10(lab):
             for reserve in RESERVES:
                 if time.monotonic() - began > BEGIN_NOTHING_AFTER_S * number / len(PLACEMENTS):
                     break
-                beside = [one for one in batch if reserve == RESERVES[0] or one.name in OTHER_RESERVES_BESIDE]
+                beside = [one for one in batch if reserve == RESERVE or one.name in OTHER_RESERVES_BESIDE]
                 side = (("batch", "ls"), ("none", "none"), reserve)
                 for pair, at in meet(lab, schedulers, side, beside, shorts).items():
                     found[placement][reserve, pair] = at

@@ -111,16 +111,18 @@ def rows(found):
                 )
 
 
+def over_alone(at, pair, alone_ms):
+    """LS's turnaround over that alone: the median, and the range of the repetitions."""
+    times = [time_ms / alone_ms[pair[1]] for time_ms in turnarounds(at)]
+    return f"{statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f})"
+
+
 def reserve_row(capsm, pairs, alone_ms):
     """Figure 11, of one size of the reserve."""
-    words = []
-    for pair, at in sorted(pairs.items()):
-        times = [time_ms / alone_ms[pair[1]] for time_ms in turnarounds(at)]
-        words.append(f"{named(pair)} {statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f})")
     return (
         f"Figure 11, reserve of {capsm}/{CAPSM}: LS's turnaround over alone",
         "< 2" if capsm >= RESERVE else "",
-        ", ".join(words),
+        ", ".join(f"{named(pair)} {over_alone(at, pair, alone_ms)}" for pair, at in sorted(pairs.items())),
     )
 
 

@@ -80,8 +80,8 @@ int stop(const TableReader& table, std::uint32_t pid) {
 
 int main(int argc, char** argv) {
   const bool now_alone = argc == 3 && std::strcmp(argv[2], "now") == 0;
-  const bool stops = argc == 4 && std::strcmp(argv[2], "stop") == 0;
-  if (argc != 2 && !now_alone && !stops) return 2;
+  const int pid = argc == 4 && std::strcmp(argv[2], "stop") == 0 ? std::atoi(argv[3]) : 0;
+  if (argc != 2 && !now_alone && pid <= 0) return 2;
   const auto reader = TableReader::open(argv[1]);
   if (reader.has_error()) {
     std::fprintf(stderr, "%s\n", reader.error().message.c_str());
@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
     say_now((*reader)->snapshot());
     return 0;
   }
-  if (stops) return stop(**reader, static_cast<std::uint32_t>(std::atoi(argv[3])));
+  if (pid > 0) return stop(**reader, static_cast<std::uint32_t>(pid));
   std::puts("ready");
   std::fflush(stdout);
   std::map<std::uint32_t, std::uint64_t> seen;

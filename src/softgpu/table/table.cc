@@ -136,10 +136,8 @@ Table::Lock::Lock(Table& table) : table_(table) {
     timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += kLookAgainNs;
-    if (until.tv_nsec >= kSecondNs) {
-      until.tv_nsec -= kSecondNs;
-      ++until.tv_sec;
-    }
+    until.tv_sec += until.tv_nsec / kSecondNs;
+    until.tv_nsec %= kSecondNs;
     got = pthread_mutex_timedlock(&mutex, &until);  // not clocklock, which GCC 12's thread checks do not know
   }
   if (got == EOWNERDEAD) {

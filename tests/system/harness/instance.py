@@ -190,8 +190,12 @@ class SystemTest(unittest.TestCase):
         if not runtime:
             return self.env
         # What such a program does not give back at its end is its own affair.
-        address = ":".join(filter(None, (self.env.get("ASAN_OPTIONS"), "detect_leaks=0")))
-        return {**self.env, "LD_PRELOAD": runtime, "ASAN_OPTIONS": address}
+        return {**self.env_with_sanitizer_option("detect_leaks=0"), "LD_PRELOAD": runtime}
+
+    def env_with_sanitizer_option(self, option):
+        """With one option more for the sanitizer, if one is there."""
+        names = ("ASAN_OPTIONS", "TSAN_OPTIONS")
+        return {**self.env, **{name: ":".join(filter(None, (self.env.get(name), option))) for name in names}}
 
     def say_if_slow(self, start):
         seconds = time.monotonic() - start
