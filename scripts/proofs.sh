@@ -24,6 +24,9 @@ resnet_sliced=sliced,ours-sliced-priority,ours-sliced-priority:second_time_slice
 resnet_reserve=alone,mps-90,mps-75,ours-strict,ours-active
 for part in 0.12 0.18; do resnet_reserve+=,ours-strict:reserve=$part,ours-active:reserve=$part; done
 cells=mps,mps-stream,ours,ours-priority  # one LS beside each batch program
+decode_first=compute-10us,compute-100us,compute-5ms,memory-bound,train  # nine minutes are not enough for all
+decode_rest=matmul,triton,eight
+levels_batch=compute-10us,compute-100us,memory-bound,triton
 levels=mps-stream,mps-stream-middle,ours-own-high,ours-priority,ours-priority-own-high,ours-priority-batch-plain
 resident=mps-stream,ours-priority,ours-priority:always_preemptible=true
 for us in 50 200 500; do resident+=,ours-priority:always_preemptible=true:worker_time_us=$us; done
@@ -44,7 +47,7 @@ faults 6  faults-late      compat/faults.py --no-mps --at-once 1 --only fault_* 
 faults 4  starts           compat/starts.py --both-modes 300
 short 5   short-train      corun --only-ls short --only-batch train --configurations $short_train
 short 5   short-compute    corun --only-ls short --only-batch compute-100us --configurations $short_compute
-levels 1  levels           corun --only-ls short --only-batch compute-100us --configurations $levels
+levels 1  levels           corun --seconds 2 --only-ls short --only-batch $levels_batch --configurations $levels
 decode 9  decode-train     corun-starts --seconds 10 --only-ls decode --only-batch train --configurations $decode_train
 sides 1   decode-sides     corun --only-ls decode --only-batch train --configurations $decode_sides
 sliced 5  decode-sliced    corun --only-ls decode --only-batch train --configurations $decode_sliced
@@ -55,7 +58,8 @@ workers 4 workers-100us    corun --only-ls short --only-batch compute-100us --co
 cells-short 1  cells-short   corun --seconds 2 --only-ls short --configurations $cells
 cells-fill 1   cells-fill    corun --seconds 2 --only-ls fill --configurations $cells
 cells-memory 1 cells-memory  corun --seconds 2 --only-ls memory --configurations $cells
-cells-decode 1 cells-decode  corun --seconds 4 --only-ls decode --configurations $cells
+cells-decode 1 cells-decode  corun --seconds 4 --only-ls decode --only-batch $decode_first --configurations $cells
+cells-decode-rest 1 decode-rest corun --seconds 4 --only-ls decode --only-batch $decode_rest --configurations $cells
 cells-resnet 1 cells-resnet  corun --seconds 2 --only-ls resnet --configurations $cells
 flep 9    flep             corun-starts --pairs flep --configurations mps-stream,ours-hpf
 flep-two 9 flep-two        corun --pairs flep-two --configurations mps-stream,ours-priority,ours-hpf
