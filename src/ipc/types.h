@@ -29,6 +29,9 @@ struct Slice {
   std::int64_t demand = 0;
   std::int64_t clients = 0;
   std::int64_t faults = 0;  ///< since the daemon started
+  std::int64_t ended = 0;   ///< programs in it and below it that have ended since the daemon started
+  std::int64_t ended_launches = 0;
+  std::int64_t ended_evictions = 0;
   /// What is in force where slices above bound it; absent: what is set.
   std::optional<std::int64_t> effective_reserve;
   std::optional<std::string> effective_reserve_mode;

@@ -102,6 +102,8 @@ TEST_F(CommandLine, ShowTellsEverythingOfASlice) {
   usage.granted = 8;
   usage.memory = 3 << 20;
   slices_[2].faults = 2;
+  slices_[2].ended = 1;
+  slices_[2].ended_launches = 12400;
   daemon_.on("GetSlice",
              {{"slice", to_json(slices_[2])},
               {"clients", to_json(std::vector<ipc::Client>{{42, 0, "./a b", "batch", "running", {usage}}})}});
@@ -118,6 +120,7 @@ TEST_F(CommandLine, ShowTellsEverythingOfASlice) {
             "granted       0 SMs of 0 wanted\n"
             "clients       0\n"
             "faults        2\n"
+            "ended         1 program, 12.4k launches, 0 evictions\n"
             "\n"
             "PID  USER  GPU  STATE    GRANTED  HOLDING  DEMAND  MEMORY  LAUNCHES  EVICTIONS  EVICT MEAN  EVICT MAX  "
             "COMMAND\n"

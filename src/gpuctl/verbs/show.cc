@@ -37,6 +37,9 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   line("granted", sms(s.granted) + " of " + std::to_string(s.demand) + " wanted");
   line("clients", std::to_string(s.clients));
   line("faults", std::to_string(s.faults));
+  line("ended", s.ended == 0 ? "none"
+                             : plural(s.ended, "program") + ", " + format_count(s.ended_launches) + " launches, " +
+                                   format_count(s.ended_evictions) + " evictions");
 }
 
 Table client_table(const std::vector<ipc::Client>& clients) {

@@ -9,9 +9,6 @@ namespace gpuctl::cli {
 namespace {
 
 void print_status(std::ostream& out, const ipc::Status& status, const std::string& socket) {
-  const auto plural = [](std::int64_t n, const char* word) {
-    return std::to_string(n) + ' ' + word + (n == 1 ? "" : "s");
-  };
   out << "gpuctld " << printable(status.version) << " at " << socket << ", up " << format_duration_s(status.uptime_s)
       << ", " << plural(status.slices, "slice") << ", " << plural(status.clients, "client")
       << (status.faults == 0 ? "" : ", " + plural(status.faults, "fault")) << "\n\n";

@@ -141,10 +141,8 @@ Table clients_table(const TopModel& model) {
 
 /// The first line: a summary.
 std::string headline(const ipc::Snapshot& now, const ScreenStyle& style) {
-  const auto plural = [](std::size_t n, const char* word) {
-    return std::to_string(n) + ' ' + word + (n == 1 ? "" : "s");
-  };
-  std::string left = "gpuctl top: " + plural(now.slices.size(), "slice") + ", " + plural(now.clients.size(), "client");
+  std::string left =
+      "gpuctl top: " + plural(std::ssize(now.slices), "slice") + ", " + plural(std::ssize(now.clients), "client");
   const std::string right = "q quits";
   if (style.width > display_width(left) + right.size() + 2)
     left += std::string(style.width - display_width(left) - right.size(), ' ') + right;

@@ -1,4 +1,4 @@
-// How programs end: those that somebody ends in good order, and the faults that they report.
+// How programs end: those that somebody ends in good order, the faults that they report, and the sums that are kept.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -11,6 +11,7 @@
 
 #include "gpuctld/clients/client.h"
 #include "gpuctld/ends/end_client.h"
+#include "gpuctld/ends/ended.h"
 #include "gpuctld/ends/faults.h"
 #include "gpuctld/host/mps_control.h"
 #include "ipc/types.h"
@@ -40,6 +41,8 @@ class Ends {
 
   Faults& faults() { return faults_; }
   const Faults& faults() const { return faults_; }
+  Ended& ended() { return ended_; }
+  const Ended& ended() const { return ended_; }
 
   /// Gives up what is under way. No `done` is called.
   void stop();
@@ -52,6 +55,7 @@ class Ends {
   MpsControl mps_;
   std::set<std::shared_ptr<Ending>> endings_;
   Faults faults_;
+  Ended ended_;
 };
 
 }  // namespace gpuctl::daemon

@@ -47,9 +47,10 @@ void Attached::Member::wait_for_exit() {
   });
 }
 
-void Attached::add(Session& session, Client& client, ipc::UniqueFd kick, ipc::UniqueFd exit) {
+void Attached::add(Session& session, Client& client, ipc::UniqueFd kick, ipc::UniqueFd exit, bool program) {
   const auto member = std::make_shared<Member>(*this, session, client, context_);
   members_.emplace(&session, member);
+  member->program = program;
   member->kick.assign(kick.release());
   member->wait_for_kick();
   if (!exit) return;

@@ -34,6 +34,7 @@ class Attached {
     Client& client;
     boost::asio::posix::stream_descriptor kick;  ///< eventfd: its demand rose above its grant
     boost::asio::posix::stream_descriptor exit;  ///< pidfd
+    bool program = false;  ///< it is the library in a program, not `gpuctl run`, which joins for a moment before
     bool gone = false, resting = false;
     int kicks = 0, faults = 0;
     void wait_for_kick();
@@ -51,8 +52,8 @@ class Attached {
   /// `scheduler` outlives this object.
   Attached(boost::asio::io_context& context, Scheduler& scheduler, Hooks hooks);
 
-  /// `client` is in the scheduler. `kick`: its eventfd. `exit`: its pidfd, or empty.
-  void add(Session& session, Client& client, ipc::UniqueFd kick, ipc::UniqueFd exit);
+  /// `client` is in the scheduler. `kick`: its eventfd. `exit`: its pidfd, or empty. `program`: as in Member.
+  void add(Session& session, Client& client, ipc::UniqueFd kick, ipc::UniqueFd exit, bool program);
 
   /// The session is closed: what its client held is freed before this returns. False if it was not attached, or after
   /// stop().

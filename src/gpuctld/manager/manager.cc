@@ -168,7 +168,9 @@ void Manager::stop() {
 void Manager::change_tree(sched::SliceTree tree) {
   const Conditions now = conditions();  // which takes time; a decision counts from when it is begun
   scheduler_.set_tree(std::move(tree), now, now_ns());
-  ends_.faults().keep([this](const std::string& slice) { return scheduler_.tree().find(slice) != nullptr; });
+  const auto exists = [this](const std::string& slice) { return scheduler_.tree().find(slice) != nullptr; };
+  ends_.faults().keep(exists);
+  ends_.ended().keep(exists);
   arm_tick();
   kept_.save_slices();
 }
@@ -191,6 +193,8 @@ bool Manager::on_kick(std::uint32_t uid) {
 void Manager::on_closed(Session& session) {
   scheduler_.forget_reader(&session, now_ns());
   queues_.leave(session);
+  if (const Attached::Member* member = attached_.find(session); member != nullptr && member->program)
+    ends_.ended().add(member->client.slice(), member->client.describe().usage);
   if (attached_.leave(session, now_ns())) on_freed();
 }
 

@@ -194,7 +194,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   // the version of a library, has none.
   if (queues || (version && !conditions().time_sliced && !queues_.has(session)))
     queues_.note(session, budgets_.exempt(peer.uid), static_cast<std::uint32_t>(queues.value_or(kUsualQueues)));
-  attached_.add(session, added, std::move(kick), peer_pidfd(session.socket(), peer));
+  attached_.add(session, added, std::move(kick), peer_pidfd(session.socket(), peer), version.has_value());
   answer.reply.parameters["in_force"] = added.in_force();
   if (attached_.is_news(peer.pid, slice) || resumed)
     log_of(peer.uid, "process " + std::to_string(peer.pid) + " (" + added.identity().command + ") " +

@@ -198,6 +198,10 @@ ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path, c
   described.demand = use[index].demand.count;
   described.clients = static_cast<std::int64_t>(use[index].clients);
   described.faults = ends_.faults().of(path);
+  const Ended::Sums ended = ends_.ended().of(path);
+  described.ended = ended.programs;
+  described.ended_launches = ended.launches;
+  described.ended_evictions = ended.evictions;
   return described;
 }
 

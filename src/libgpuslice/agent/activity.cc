@@ -51,14 +51,22 @@ void Activity::publish(int device, std::uint32_t demand) {
   if (ipc::Stub* stub = Client::get().stub()) ipc::store(stub->usage[device].demand, demand);
 }
 
+std::uint32_t Activity::count(std::size_t index) {
+  const std::uint32_t more = devices_[index].launches.exchange(0, std::memory_order_relaxed);
+  if (ipc::Stub* stub = Client::get().stub(); stub && more > 0)
+    __atomic_fetch_add(&stub->usage[index].launches, more, __ATOMIC_RELAXED);
+  return more;
+}
+
+void Activity::count() {
+  for (std::size_t i = 0; i < devices_.size(); ++i) count(i);
+}
+
 std::chrono::milliseconds Activity::look() {
   std::chrono::milliseconds next = kUsually;
-  ipc::Stub* stub = Client::get().stub();
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     Device& device = devices_[i];
-    const std::uint32_t launches = device.launches.load(std::memory_order_relaxed), more = launches - device.seen;
-    device.seen = launches;
-    if (stub && more > 0) __atomic_fetch_add(&stub->usage[i].launches, more, __ATOMIC_RELAXED);
+    const std::uint32_t more = count(i);
     if (!device.at_work.load()) continue;
     const ipc::Grant* grant = Client::get().grant(static_cast<int>(i));
     if (more > 0 && grant && (ipc::load(grant->flags) & ipc::kFree)) {

@@ -25,8 +25,11 @@ class Activity {
   /// after a pause.
   void launched(int device, std::uint64_t blocks);
 
-  /// Called by the client's thread. Counts what was launched since the last call, and checks whether there still is
-  /// work. Returns the time until the next call.
+  /// Counts what was launched since the last call, in the client's page. Any thread; makes no call to the driver.
+  void count();
+
+  /// Called by the client's thread. Counts, and checks whether there still is work. Returns the time until the next
+  /// call.
   std::chrono::milliseconds look();
 
   /// Whether anything was launched this way in this process.
@@ -36,11 +39,12 @@ class Activity {
 
  private:
   struct alignas(64) Device {
-    std::atomic<std::uint32_t> launches{0};  ///< counts up, wraps
+    std::atomic<std::uint32_t> launches{0};  ///< that are not counted yet
     std::atomic<std::uint32_t> blocks{0};    ///< of the largest launch since work began, at most kMaxSms
     std::atomic<bool> at_work{false};
-    std::uint32_t seen = 0;  ///< `launches` at the latest look(); used by its thread alone
   };
+  /// Of one device; returns how many there were.
+  std::uint32_t count(std::size_t device);
   static void publish(int device, std::uint32_t demand);
 
   std::atomic<bool> any_{false};

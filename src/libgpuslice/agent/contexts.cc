@@ -185,6 +185,7 @@ void Contexts::forget_device(CUdevice device) {
 }
 
 void Contexts::end_all(bool exec) {
+  Activity::get().count();
   if (!any_managed() || g_exiting.load()) return;
   if (exec) g_execs = true;
   if (g_exiting.exchange(true)) return;

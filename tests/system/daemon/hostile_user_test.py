@@ -9,6 +9,7 @@ user; the daemon divides the SMs among them as if it were the same.
 """
 
 import contextlib
+import heapq
 import json
 import os
 import random
@@ -17,6 +18,7 @@ import statistics
 import sys
 import time
 import traceback
+import typing
 
 from tests.system.harness import attacks, endurance, instance, users
 
@@ -33,16 +35,31 @@ LAST_CALLS_S = 300
 KIB_AT_MOST = 128 << 10  # resident
 LINES_AT_ONCE, LINES_A_SECOND = 500, 5  # of the log, for all users together (user_budgets.h)
 LINE_BYTES = 1024
+SLOWEST = 3  # of root's calls, of which more is said
 SLICES = {**endurance.SLICES, "tenant": {"reserve": 2, "owner_uid": TENANT}}
 
 
-def waits_for_cpu(*pids):
-    """Seconds for which these processes, of one thread each, were ready to run and had no CPU."""
-    seconds = 0
-    for pid in pids:
-        with open(f"/proc/{pid}/schedstat") as file:
-            seconds += int(file.read().split()[1]) / 1e9
-    return seconds
+def cpu_times(pid):
+    """Seconds for which a process of one thread has run, and for which it was ready to run and had no CPU."""
+    with open(f"/proc/{pid}/schedstat") as file:
+        ran, waited, _ = file.read().split()
+    return int(ran) / 1e9, int(waited) / 1e9
+
+
+class Wait(typing.NamedTuple):
+    """A call of root's. In ms: how long it took, and for how long caller and daemon ran, and waited for a CPU."""
+
+    name: str
+    began: float  # time.monotonic()
+    took: float
+    caller_ran: float
+    caller_waited: float
+    daemon_ran: float
+    daemon_waited: float
+
+    def own(self):
+        """Without the time in which caller or daemon waited for a CPU."""
+        return max(0, self.took - self.caller_waited - self.daemon_waited)
 
 
 class Timed:
@@ -65,8 +82,10 @@ class Timed:
     def calls(self, test):
         over = []
         signal.signal(signal.SIGTERM, lambda *_: over.append(True))
-        standing = instance.Connection(test.socket, instance.PATIENCE_S)
-        with open(self.path, "w", encoding="utf-8") as out:
+        with (
+            contextlib.closing(instance.Connection(test.socket, instance.PATIENCE_S)) as standing,
+            open(self.path, "w", encoding="utf-8") as out,
+        ):
             for number in range(sys.maxsize):
                 if over:
                     return
@@ -79,11 +98,12 @@ class Timed:
                     ("show", "GetSlice", {"path": path}),
                     ("delete", "DeleteSlice", {"path": path}),
                 ):
-                    waited, began = waits_for_cpu("self", test.daemon.pid), time.monotonic()
+                    before, began = (*cpu_times("self"), *cpu_times(test.daemon.pid)), time.monotonic()
                     fresh = None if number % 2 else instance.Connection(test.socket, instance.PATIENCE_S)
                     said = (fresh or standing).call(method, **parameters)
-                    took, waited = time.monotonic() - began, waits_for_cpu("self", test.daemon.pid) - waited
-                    out.write(f"{name} {began} {1000 * took} {1000 * max(0, took - waited)}\n")
+                    took, after = time.monotonic() - began, (*cpu_times("self"), *cpu_times(test.daemon.pid))
+                    times = [1000 * ms for ms in (took, *(later - earlier for later, earlier in zip(after, before)))]
+                    out.write(f"{name} {began} {' '.join(map(str, times))}\n")
                     if fresh:
                         fresh.close()
                     if name == "show" and said["slice"]["weight"] != settings["weight"]:
@@ -98,12 +118,9 @@ class Timed:
         return self.status
 
     def waits(self):
-        """(name, when it began, milliseconds, the same without the time in which caller or daemon waited for a CPU) of
-        each call.
-        """
         for line in self.path.read_text().splitlines():
             name, *numbers = line.split()
-            yield name, *map(float, numbers)
+            yield Wait(name, *map(float, numbers))
 
 
 class HostileUser(endurance.Endurance):
@@ -257,11 +274,11 @@ class HostileUser(endurance.Endurance):
         say("sent: " + ", ".join(f"{name} {number}" for name, number in sorted(sent.items())))
         say(f"daemon: at most {self.daemon.kib('VmHWM') >> 10} MiB, now {self.daemon.kib('VmRSS') >> 10} MiB, "
             f"{len(self.daemon.err().splitlines())} lines of log; {self.seconds_of_daemon()}")  # fmt: skip
-        waits = {}
-        for name, when, ms, own_ms in timed.waits():
-            resting = self.minutes and (when - began) % MINUTE_S >= MINUTE_S - REST_S
-            for key in (name, "all"):
-                waits.setdefault((key, "at rest" if resting else "attacked"), []).append((ms, own_ms))
+        waits, every = {}, list(timed.waits())
+        for wait in every:
+            resting = self.minutes and (wait.began - began) % MINUTE_S >= MINUTE_S - REST_S
+            for key in (wait.name, "all"):
+                waits.setdefault((key, "at rest" if resting else "attacked"), []).append((wait.took, wait.own()))
         for (name, state), of_call in sorted(waits.items()):
             all_ms, own = (sorted(ms) for ms in zip(*of_call))
             p99 = int(0.99 * (len(all_ms) - 1))
@@ -269,10 +286,14 @@ class HostileUser(endurance.Endurance):
                 f"{all_ms[p99]:.1f}, worst {all_ms[-1]:.1f}; without waiting for a CPU: median "
                 f"{statistics.median(own):.2f}, p99 {own[p99]:.2f}, worst {own[-1]:.2f}")  # fmt: skip
 
+        for wait in heapq.nlargest(SLOWEST, every, key=lambda wait: wait.took):
+            say(f"{wait.name} took {wait.took:.0f} ms after {wait.began - began:.0f} s: the daemon ran "
+                f"{wait.daemon_ran:.0f} ms and waited {wait.daemon_waited:.0f} for a CPU, the caller "
+                f"{wait.caller_ran:.0f} and {wait.caller_waited:.0f}")  # fmt: skip
+
     def seconds_of_daemon(self):
-        with open(f"/proc/{self.daemon.pid}/schedstat") as file:
-            ran, waited, _ = (int(word) for word in file.read().split())
-        return f"it ran {ran / 1e9:.1f} s and waited {waited / 1e9:.1f} s for a CPU"
+        ran, waited = cpu_times(self.daemon.pid)
+        return f"it ran {ran:.1f} s and waited {waited:.1f} s for a CPU"
 
 
 if __name__ == "__main__":

@@ -301,6 +301,15 @@ class SystemTest(unittest.TestCase):
                 return client["usage"][0]
         return None
 
+    def ended(self, slice_path, programs):
+        """What is said of the slice once so many programs in it and below it have ended."""
+
+        def known():
+            said = self.call("GetSlice", path=slice_path)["slice"]
+            return said if said["ended"] == programs else None
+
+        return wait_until(known, f"{programs} programs to have ended")
+
     def evictions_of(self, slice_path, program):
         return (self.usage(slice_path, program.pid) or {"evictions": 0})["evictions"]
 

@@ -43,6 +43,26 @@ class InForce(instance.SystemTest):
             )
             self.assertIn("in force on GPU 0: nothing, so its kernels keep their original form\n", said)
 
+    def test_what_programs_did_is_kept_when_they_have_ended(self):
+        """Those that end at once too. Where nothing is in force launches are counted each 200 ms, and at the end."""
+        self.start_daemon(config=NO_SHORT_ONES)
+        for name in ("a", "a/b"):
+            self.gpuctl("create-slice", name)
+        short = ("work", "--blocks", 2, "--iterations", 2, "--count", 7)
+        launches = []
+        for programs in (1, 2):
+            self.assertRightResults(self.start_bench("a/b", *short).report())
+            launches.append(self.ended("a/b", programs)["ended_launches"])
+        self.assertGreaterEqual(launches[0], 7)
+        self.assertEqual(launches[1], 2 * launches[0])
+        self.assertIn(
+            f"\nended         2 programs, {launches[1]} launches, 0 evictions\n", self.gpuctl("show", "a").stdout
+        )
+        self.gpuctl("delete-slice", "a/b")
+        self.gpuctl("create-slice", "a/b")
+        self.assertIn("\nended         none\n", self.gpuctl("show", "a/b").stdout)
+        self.assertEqual(self.ended("/", 2)["ended_launches"], launches[1])
+
     def explained(self, program, what):
         said = self.gpuctl("explain", program.pid).stdout
         return said if what in said else None

@@ -1,0 +1,40 @@
+#include "gpuctld/ends/ended.h"
+
+#include <limits>
+
+#include "sched/slice_tree.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+/// `added` is not negative. A program may have reported any number.
+void add_to(std::int64_t& sum, std::int64_t added) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  sum = added > most - sum ? most : sum + added;
+}
+
+}  // namespace
+
+void Ended::add(std::string_view slice, const std::vector<ipc::ClientUsage>& usage) {
+  for (std::string_view path = slice;; path = sched::parent_path(path)) {
+    const auto found = by_slice_.try_emplace(std::string(path)).first;
+    add_to(found->second.programs, 1);
+    for (const ipc::ClientUsage& of_device : usage) {
+      add_to(found->second.launches, of_device.launches);
+      add_to(found->second.evictions, of_device.evictions);
+    }
+    if (path == "/") return;
+  }
+}
+
+Ended::Sums Ended::of(std::string_view slice) const {
+  const auto found = by_slice_.find(slice);
+  return found == by_slice_.end() ? Sums{} : found->second;
+}
+
+void Ended::keep(const std::function<bool(const std::string& slice)>& exists) {
+  std::erase_if(by_slice_, [&](const auto& entry) { return !exists(entry.first); });
+}
+
+}  // namespace gpuctl::daemon
