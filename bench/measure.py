@@ -53,7 +53,7 @@ from .steps import (
 STEPS = {
     "evict": (storms.step_evict, 120),
     "latency": (latency.step_latency, 240),
-    "killed": (killed.step_killed, 300),
+    "killed": (killed.step_killed, 560),
     "overhead": (overhead.step_overhead, 240),
     "launch": (overhead.step_launch, 90),
     "identical": (storms.step_identical, 420),

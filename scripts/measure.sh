@@ -5,7 +5,7 @@
 # The default steps, one after the other: evict, latency, overhead, launch, identical; about four minutes in all on an
 # H200. Other steps, with --steps:
 #   suite,suitealone,storms   overhead and storms of all benchmark kernels
-#   killed       LS beside batch while gpuctld is killed once a second; some three minutes
+#   killed       LS beside batch while gpuctld is killed once a second, for five minutes; some seven in all
 #   opaque       LS beside cuBLAS; needs PyTorch
 #   programs     real programs (docs/compatibility.md)
 #   starts       how long a PyTorch program takes to start

@@ -7,11 +7,12 @@ import statistics
 import threading
 
 from ..lab.client import Connection
-from .latency import batch_of, periodic_ls, reserve_of, sized_batch
+from .latency import batch_of, periodic_ls, reserve_of, sized_batch, sized_ls
 
-ROUNDS, SECONDS = 3, 20
+ROUNDS = 3
 EVERY_S = 1.0
 WITHOUT, WITH = "it lives", "it is killed"
+SECONDS = {WITHOUT: 20, WITH: 100}  # of a round: it is killed for five minutes in all
 
 
 class Killer(threading.Thread):
@@ -76,16 +77,17 @@ def rows(latencies, rates, wrong, killed, most_granted, sms):
 
 def step_killed(lab):
     """LS beside batch while gpuctld is killed once a second."""
-    seconds = lab.size(SECONDS, 4)
+    seconds = lab.size(SECONDS, {WITHOUT: 4, WITH: 4})
     latencies, rates, wrong, killed, most_granted = {}, {}, 0, 0, 0
     with lab.gpuctld() as daemon:
         sms = lab.sms()
         reserve = reserve_of(sms)
         lab.gpuctl("create-slice", "ls", "--reserve", reserve, "--reserve-mode", "strict")
         lab.gpuctl("create-slice", "batch")
-        ls, batch = periodic_ls(lab, reserve, seconds), batch_of(sized_batch(lab), seconds)
+        ls_size, batch_size = sized_ls(lab, reserve), sized_batch(lab)
         for _ in range(lab.size(ROUNDS, 2)):
             for side in (WITHOUT, WITH):
+                ls, batch = periodic_ls(lab, ls_size, seconds[side]), batch_of(batch_size, seconds[side])
                 killer = Killer(lab, daemon, ("ls", "batch"), EVERY_S if side == WITH else None)
                 try:
                     reports = lab.together(("ls", ls), ("batch", batch), meanwhile=lambda _: killer.start())

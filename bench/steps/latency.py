@@ -7,12 +7,17 @@ def reserve_of(sms):
     return 8 if sms >= 64 else sms // 4
 
 
-def periodic_ls(lab, blocks, seconds):
-    """Arguments of a program that launches so many blocks of about 50 us every 2 ms. Measures how long blocks are."""
-    sized = lab.bench(None, "work", "--blocks", blocks, "--calibrate-us", lab.size(50, 20_000), "--count", 20)
+def sized_ls(lab, blocks):
+    """The report of a program whose kernels are so many blocks, of about 50 us each."""
+    return lab.bench(None, "work", "--blocks", blocks, "--calibrate-us", lab.size(50, 20_000), "--count", 20)
+
+
+def periodic_ls(lab, sized, seconds):
+    """Arguments of a program that launches a kernel of that size every 2 ms."""
+    blocks, iterations = sized["extent"][:2]
     period_us = lab.size(2000, 100_000)
     arrival = ("--arrival", "periodic", "--period-us", period_us, "--priority", "high", "--seconds", seconds)
-    return ("work", "--blocks", blocks, "--iterations", sized["extent"][1], *arrival, "--check", "last")
+    return ("work", "--blocks", blocks, "--iterations", iterations, *arrival, "--check", "last")
 
 
 def sized_batch(lab):
@@ -34,7 +39,7 @@ def step_latency(lab):
     with lab.gpuctld():
         sms = lab.sms()
         reserve = reserve_of(sms)
-        ls_size = lab.bench(None, "work", "--blocks", reserve, "--calibrate-us", lab.size(50, 20_000), "--count", 20)
+        ls_size = sized_ls(lab, reserve)
         batch_size = sized_batch(lab)
         iterations = ls_size["extent"][1]
         arrival = (

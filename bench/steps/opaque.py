@@ -5,7 +5,7 @@ import json
 import pathlib
 import sys
 
-from .latency import periodic_ls, reserve_of
+from .latency import periodic_ls, reserve_of, sized_ls
 
 MATMUL = pathlib.Path(__file__).parent / "matmul.py"
 SECONDS = 5
@@ -18,7 +18,7 @@ def step_opaque(lab):
     with lab.gpuctld():
         sms = lab.sms()
         reserve = reserve_of(sms)
-        ls = periodic_ls(lab, reserve, SECONDS)
+        ls = periodic_ls(lab, sized_ls(lab, reserve), SECONDS)
         lab.gpuctl("create-slice", "ls", "--reserve", reserve, "--reserve-mode", "strict")
         lab.gpuctl("create-slice", "batch")
         alone = lab.bench(None, *ls)

@@ -6,7 +6,7 @@ import importlib.util
 import sys
 import time
 
-from .latency import periodic_ls, reserve_of
+from .latency import periodic_ls, reserve_of, sized_ls
 from .opaque import MATMUL, finished
 
 SECONDS = 3
@@ -24,7 +24,7 @@ def step_timeslice(lab):
             raise RuntimeError(
                 f"the mode is {', '.join(sorted(modes))}: this needs measure.sh --no-mps, and no MPS of others"
             )
-        ls = periodic_ls(lab, reserve_of(lab.sms()), SECONDS)
+        ls = periodic_ls(lab, sized_ls(lab, reserve_of(lab.sms())), SECONDS)
         # No reserve: it would keep SMs from the batch program that no other program could use in its turns.
         lab.gpuctl("create-slice", "ls", "--priority", 10)
         lab.gpuctl("create-slice", "batch")
