@@ -120,7 +120,7 @@ TEST_F(CommandLine, ShowTellsEverythingOfASlice) {
             "granted       0 SMs of 0 wanted\n"
             "clients       0\n"
             "faults        2\n"
-            "ended         1 program, 12.4k launches, 0 evictions\n"
+            "ended         1 program; launches 12.4k, evictions 0\n"
             "\n"
             "PID  USER  GPU  STATE    GRANTED  HOLDING  DEMAND  MEMORY  LAUNCHES  EVICTIONS  EVICT MEAN  EVICT MAX  "
             "COMMAND\n"

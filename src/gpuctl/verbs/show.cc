@@ -38,8 +38,8 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   line("clients", std::to_string(s.clients));
   line("faults", std::to_string(s.faults));
   line("ended", s.ended == 0 ? "none"
-                             : plural(s.ended, "program") + ", " + format_count(s.ended_launches) + " launches, " +
-                                   format_count(s.ended_evictions) + " evictions");
+                             : plural(s.ended, "program") + "; launches " + format_count(s.ended_launches) +
+                                   ", evictions " + format_count(s.ended_evictions));
 }
 
 Table client_table(const std::vector<ipc::Client>& clients) {

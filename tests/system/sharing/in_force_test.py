@@ -56,7 +56,7 @@ class InForce(instance.SystemTest):
         self.assertGreaterEqual(launches[0], 7)
         self.assertEqual(launches[1], 2 * launches[0])
         self.assertIn(
-            f"\nended         2 programs, {launches[1]} launches, 0 evictions\n", self.gpuctl("show", "a").stdout
+            f"\nended         2 programs; launches {launches[1]}, evictions 0\n", self.gpuctl("show", "a").stdout
         )
         self.gpuctl("delete-slice", "a/b")
         self.gpuctl("create-slice", "a/b")
