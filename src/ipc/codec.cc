@@ -17,7 +17,8 @@ namespace json = boost::json;
 #define GPUCTL_FIELD(name, ...) name,
 BOOST_DESCRIBE_STRUCT(Slice, (), (path,
   GPUCTL_SLICE_SETTINGS(GPUCTL_FIELD, GPUCTL_FIELD, GPUCTL_FIELD) granted, demand, clients, faults,
-  ended, ended_launches, ended_evictions, effective_reserve, effective_reserve_mode, effective_max, effective_priority, effective_memory_max))
+  ended, ended_launches, ended_evictions,
+  effective_reserve, effective_reserve_mode, effective_max, effective_priority, effective_memory_max))
 #undef GPUCTL_FIELD
 BOOST_DESCRIBE_STRUCT(Device, (), (index, name, uuid, kind, sms, memory_bytes, mode))
 BOOST_DESCRIBE_STRUCT(StreamJob, (), (stream, priority, state))

@@ -25,7 +25,7 @@ class Contexts {
   /// The process begins to exit. From now on nothing is managed. Waits for the agents, at most kLongestExit, and where
   /// programs share the GPU for the process's own work there, at most kLongestWork: workers that read memory of a
   /// process that is gone are a fault for all programs on the GPU. When this returns, no agent begins a driver call any
-  /// more. What is on the GPU still completes. Where this process has managed nothing, it only counts its last launches.
+  /// more. What is on the GPU still completes. Where this process has managed nothing, it only counts its launches.
   static void end_all_at_exit() { end_all(false); }
   /// The same for exec. It also waits for kernels in original form, in the same time: MPS takes their end for a fault.
   static void end_all_at_exec() { end_all(true); }
