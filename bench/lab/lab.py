@@ -19,6 +19,7 @@ KERNELS = ("vectorAdd", "matrixMul", "reduction", "histogram", "work")
 # Without it a program for which nothing is in force keeps its kernels in their original form.
 PREEMPTIBLE = "[daemon]\nalways_preemptible = true\n"
 ALWAYS_REWRITTEN = PREEMPTIBLE + "latency_target_us = 1\n"  # short kernels too
+BY_CAPACITY = '[daemon]\nplacement = "capacity"\n'
 PROGRAM_LIMIT_S = 120
 
 

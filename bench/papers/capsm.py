@@ -7,6 +7,7 @@ greater priority in hardware gives LS its part of each SM sooner.
 import statistics
 import time
 
+from ..lab.lab import BY_CAPACITY
 from .smguard import (
     BEGIN_NOTHING_AFTER_S,
     CAPSM,
@@ -23,7 +24,6 @@ from .smguard import (
 
 RESERVES = RESERVE, *OTHER_RESERVES  # the first beside all of the batch kernels
 WHOLE, CAPACITY, FIRST = "whole SMs", "a part of each SM", "a part of each SM and priority"
-BY_CAPACITY = '[daemon]\nplacement = "capacity"\n'
 SIDES = {  # keys of the configuration, priority of LS, reserves
     WHOLE: ('[daemon]\nplacement = "sms"\nlimits_by_mps = false\n', 0, RESERVES),
     CAPACITY: (BY_CAPACITY, 0, RESERVES),

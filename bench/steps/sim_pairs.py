@@ -11,10 +11,10 @@ takes some three minutes.
 
 import statistics
 
+from ..lab.lab import BY_CAPACITY
 from .capacity import LOW, antt, pairs_and_alone, speeds
 from .side_by_side import rates
 
-BY_CAPACITY = '[daemon]\nplacement = "capacity"\n'
 ROUNDS = 3
 LEARN_S, MEASURE_S = 2.5, 1  # after 1.2 s with both at work the policy has tried to leave them to the GPU
 PAPER = {True: ("Figure 10, a kernel of low utilization", ">= 1.098"), False: ("Figure 11, none", ">= 1.003")}

@@ -73,6 +73,13 @@ class SliceTree {
 /// Path of the slice above; "/" for those directly below the root.
 std::string_view parent_path(std::string_view path);
 
+/// Calls f with the path and with those of all slices above it.
+template <class F>
+void for_each_up(std::string_view path, F f) {
+  for (; path != "/"; path = parent_path(path)) f(path);
+  f(path);
+}
+
 /// Whether `path` is `ancestor` or a slice below it.
 bool in_or_below(std::string_view path, std::string_view ancestor);
 

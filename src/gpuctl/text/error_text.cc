@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "base/one_line.h"
+#include "gpuctl/text/units.h"
 #include "ipc/fields.h"
 #include "ipc/interface.h"
 
@@ -13,10 +14,6 @@ std::string quoted(const std::string& text) {
   return "'" + text + "'";
 }
 
-std::string plural(std::int64_t count, const std::string& one, const std::string& many) {
-  return std::to_string(count) + ' ' + (count == 1 ? one : many);
-}
-
 /// The sentence for an error of io.gpuctl, from its parameters. Empty for an error not known here.
 std::string gpuctl_error(std::string_view name, ipc::Fields& p) {
   if (name == "NoSuchSlice") return "slice " + quoted(p.text("path")) + " does not exist";
@@ -24,8 +21,8 @@ std::string gpuctl_error(std::string_view name, ipc::Fields& p) {
   if (name == "SliceBusy") {
     const std::int64_t clients = p.integer("clients");
     const std::int64_t children = p.integer("children");
-    std::string holders = clients == 0 ? "" : plural(clients, "running program", "running programs");
-    if (children != 0) holders += (holders.empty() ? "" : " and ") + plural(children, "child slice", "child slices");
+    std::string holders = clients == 0 ? "" : plural(clients, "running program");
+    if (children != 0) holders += (holders.empty() ? "" : " and ") + plural(children, "child slice");
     return "slice " + quoted(p.text("path")) + " is in use: it has " + holders;
   }
   if (name == "InvalidValue") {

@@ -110,7 +110,7 @@ Outcome<Recorded> run_with_each(const std::vector<std::int64_t>& widths, std::in
   Recorded recorded;
   for (const std::int64_t width : widths) {
     if (const auto limited = slice->limit(width); !limited) return limited.error();
-    const std::string where = "with " + std::to_string(width) + (width == 1 ? " SM" : " SMs");
+    const std::string where = "with " + plural(width, "SM");
     const auto take = [&](const ipc::Launch& launch) {
       ++recorded.launches;
       builder.add(launch, width == widths.front());

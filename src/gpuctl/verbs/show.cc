@@ -18,7 +18,6 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   const auto line = [&](const char* name, const std::string& value) {
     out << std::string(name) + std::string(14 - std::string_view(name).size(), ' ') << value << '\n';
   };
-  const auto sms = [](std::int64_t count) { return std::to_string(count) + (count == 1 ? " SM" : " SMs"); };
   const sched::Policy* policy = sched::find_policy(s.policy.substr(0, s.policy.find(':')));
   const std::string_view help = policy != nullptr ? policy->help : "";
   const std::string hold = format_us(1000.0 * static_cast<double>(s.reserve_hold_ms));
@@ -26,15 +25,15 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
                            : s.reserve_mode == "active" ? ", kept free while active and " + hold + " longer"
                                                         : ", lent until needed";
   line("slice", printable(s.path));
-  line("reserve", s.reserve == 0 ? "none" : sms(s.reserve) + kept);
-  line("max", s.max ? sms(*s.max) : "none");
+  line("reserve", s.reserve == 0 ? "none" : plural(s.reserve, "SM") + kept);
+  line("max", s.max ? plural(*s.max, "SM") : "none");
   line("weight", std::to_string(s.weight));
   line("priority", std::to_string(s.priority));
   line("memory max", s.memory_max ? format_bytes(*s.memory_max) + " of each GPU" : "none");
   line("policy", printable(s.policy) + (help.empty() ? "" : " (" + std::string(help) + ")"));
   line("owner", owner_text(s));
   if (const std::string bounds = bounds_text(s); !bounds.empty()) line("in force", bounds);
-  line("granted", sms(s.granted) + " of " + std::to_string(s.demand) + " wanted");
+  line("granted", plural(s.granted, "SM") + " of " + std::to_string(s.demand) + " wanted");
   line("clients", std::to_string(s.clients));
   line("faults", std::to_string(s.faults));
   line("ended", s.ended == 0 ? "none"

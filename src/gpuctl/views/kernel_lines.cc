@@ -27,10 +27,6 @@ std::string workers_text(const ipc::Kernel& k, const ipc::ClientUsage* sharing) 
   return std::to_string(least) + (even ? "" : " to " + std::to_string(least + 1)) + " of " + fit;
 }
 
-std::string sms_text(std::int64_t sms) {
-  return std::to_string(sms) + (sms == 1 ? " SM" : " SMs");
-}
-
 }  // namespace
 
 std::string granted_text(const ipc::ClientUsage& usage) {
@@ -69,8 +65,8 @@ std::vector<std::string> in_force_lines(const ipc::Client& client) {
     if (u.in_force != "nothing" && u.shared_sms > 0)
       line += "; shares each of " + std::to_string(u.shared_sms) + " SMs, and has the capacity of " +
               std::to_string(u.granted);
-    if (u.mps_sms > 0) line += "; MPS keeps it to " + sms_text(u.mps_sms) + " until it starts again";
-    if (u.sms_told > 0) line += "; told of " + sms_text(u.sms_told);
+    if (u.mps_sms > 0) line += "; MPS keeps it to " + plural(u.mps_sms, "SM") + " until it starts again";
+    if (u.sms_told > 0) line += "; told of " + plural(u.sms_told, "SM");
     lines.push_back(std::move(line));
   }
   return lines;

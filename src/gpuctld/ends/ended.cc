@@ -17,15 +17,14 @@ void add_to(std::int64_t& sum, std::int64_t added) {
 }  // namespace
 
 void Ended::add(std::string_view slice, const std::vector<ipc::ClientUsage>& usage) {
-  for (std::string_view path = slice;; path = sched::parent_path(path)) {
-    const auto found = by_slice_.try_emplace(std::string(path)).first;
-    add_to(found->second.programs, 1);
+  sched::for_each_up(slice, [&](std::string_view path) {
+    Sums& sums = by_slice_[std::string(path)];
+    add_to(sums.programs, 1);
     for (const ipc::ClientUsage& of_device : usage) {
-      add_to(found->second.launches, of_device.launches);
-      add_to(found->second.evictions, of_device.evictions);
+      add_to(sums.launches, of_device.launches);
+      add_to(sums.evictions, of_device.evictions);
     }
-    if (path == "/") return;
-  }
+  });
 }
 
 Ended::Sums Ended::of(std::string_view slice) const {

@@ -18,13 +18,6 @@ std::int64_t second_at(Time instant) {
   return instant / kSecond;
 }
 
-/// Calls f with the path and with those of all slices above it.
-template <class F>
-void for_each_up(std::string_view path, F f) {
-  for (; path != "/"; path = parent_path(path)) f(path);
-  f(path);
-}
-
 /// What figures are made of.
 struct Gathered {
   std::vector<Served> programs;
