@@ -14,7 +14,8 @@ other_builds=cubin,rdc,shared
 
 short_train=mps-stream,mps-90,mps-75,ours-strict,ours-max-75,ours-max-75:limits_by_mps=false
 short_compute=alone,mps-stream,mps-90,ours-priority,ours-strict,ours-strict:reserve_by_parts=false,ours-active,ours-hpf
-short_compute+=,ours-strict:reserve=0.106,ours-active:reserve=0.106  # as many SMs as MPS's 90 % leaves LS
+as_90=ours-strict:reserve=0.106,ours-active:reserve=0.106  # as many SMs as MPS's 90 % leaves LS
+short_compute+=,$as_90
 decode_train=mps-client,mps-stream,ours-priority,ours-priority-own-high,mps-stream-75,ours-priority-max-75
 decode_sides=mps-stream-75,ours-max-75,ours-priority-max-75,ours-max-75-ls-plain,ours-priority-batch-plain-75
 decode_sides+=,ours-max-75:limits_by_mps=false,ours-priority-max-75:limits_by_mps=false
@@ -24,7 +25,7 @@ resnet_sliced=sliced,ours-sliced-priority,ours-sliced-priority:second_time_slice
 resnet_reserve=alone,mps-90,mps-75,ours-strict,ours-active
 for part in 0.12 0.18; do resnet_reserve+=,ours-strict:reserve=$part,ours-active:reserve=$part; done
 cells=mps,mps-stream,ours,ours-priority  # one LS beside each batch program
-cells_reserve=mps-90,ours-strict:reserve=0.106,ours-active:reserve=0.106  # as many SMs as MPS's 90 % leaves LS
+cells_reserve=mps-90,$as_90
 decode_first=compute-10us,compute-100us,compute-5ms,memory-bound,train  # nine minutes are not enough for all
 decode_rest=matmul,triton,eight
 levels_batch=compute-10us,compute-100us,memory-bound,triton
@@ -66,7 +67,7 @@ reserve-short 1 reserve-short corun --seconds 2 --only-ls short --configurations
 reserve-fill 1 reserve-fill corun --seconds 2 --only-ls fill --configurations $cells_reserve
 reserve-memory 1 reserve-memory corun --seconds 2 --only-ls memory --configurations $cells_reserve
 reserve-decode 1 reserve-decode corun --seconds 4 --only-ls decode --configurations $cells_reserve
-reserve-resnet 1 reserve-cells-resnet corun --seconds 2 --only-ls resnet --configurations $cells_reserve
+reserve-resnet 1 reserve-resnet corun --seconds 2 --only-ls resnet --configurations $cells_reserve
 flep 9    flep             corun-starts --pairs flep --configurations mps-stream,ours-hpf
 flep-two 9 flep-two        corun --pairs flep-two --configurations mps-stream,ours-priority,ours-hpf
 TABLE
