@@ -89,7 +89,8 @@ STEPS = {
     "occupancy": (occupancy.step_occupancy, 560),
     "predictions": (predictions.step_predictions, 560),
     "sidebyside": (side_by_side.step_side_by_side, 120),
-    "capacity": (capacity.step_capacity, 400),
+    "capacity": (capacity.step_capacity, 240),
+    "halves": (capacity.step_halves, 500),
     "simpairs": (sim_pairs.step_sim_pairs, 620),
 }
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")

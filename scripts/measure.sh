@@ -27,7 +27,8 @@
 #   occupancy    registers, threads and shared memory of an SM in use, by kernel (SiM, SMGuard); a minute or two
 #   slots        issue slots in use, by kernel (SiM); with --no-mps; needs Nsight Compute; a minute
 #   sidebyside   pairs of kernels under sim (docs/policies.md)
-#   capacity     SiM's kernels and pairs by capacity of each SM and by whole SMs; some seven minutes
+#   capacity     SiM's kernels alone with parts of each SM and with some SMs; two minutes
+#   halves       SiM's pairs, each with half of each SM and with half of the SMs; some five minutes
 #   simpairs     SiM's pairs under sim, by capacity, beside MPS; three rounds, more than ten minutes
 #   random       the kernels of tests/random, new ones for --seconds (120)
 #   byhand       a kernel written by hand to be preemptible

@@ -25,7 +25,7 @@ resnet_sliced=sliced,ours-sliced-priority,ours-sliced-priority:second_time_slice
 resnet_reserve=alone,mps-90,mps-75,ours-strict,ours-active
 for part in 0.12 0.18; do resnet_reserve+=,ours-strict:reserve=$part,ours-active:reserve=$part; done
 cells=mps,mps-stream,ours,ours-priority  # one LS beside each batch program
-cells_reserve=mps-90,$as_90
+cells_reserve=mps-90,mps-stream-90,$as_90
 decode_first=compute-10us,compute-100us,compute-5ms,memory-bound,train  # nine minutes are not enough for all
 decode_rest=matmul,triton,eight
 levels_batch=compute-10us,compute-100us,memory-bound,triton

@@ -6,7 +6,7 @@ from . import aims
 def at(p99, batch, spread=0.0):
     return {
         "p99_us": {"median": p99, "least": p99 * (1 - spread), "greatest": p99 * (1 + spread)},
-        "throughput": {"median": batch, "least": batch, "greatest": batch},
+        "throughput": {"median": batch, "least": batch * (1 - spread), "greatest": batch * (1 + spread)},
     }
 
 
@@ -28,8 +28,8 @@ class Aims(unittest.TestCase):
         self.assertEqual(rows[1], ["short x train", "mps-client", "1.100 missed", "1.010"])
 
     def test_it_is_said_where_ranges_overlap(self):
-        (rows,) = aims.tables([cell(ours=at(110, 100, 0.1), mps=at(100, 100, 0.1))])
-        self.assertEqual(rows[1][2], "1.100 missed, ranges overlap")
+        (rows,) = aims.tables([cell(ours=at(110, 90, 0.1), mps=at(100, 100, 0.1))])
+        self.assertEqual(rows[1][2:], ["1.100 missed, ranges overlap", "0.900 missed, ranges overlap"])
 
     def test_what_was_not_run_on_both_sides_is_left_out(self):
         self.assertEqual(list(aims.tables([cell(ours=at(1, 1)), cell(mps=at(1, 1))])), [])

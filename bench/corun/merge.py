@@ -3,8 +3,8 @@
 python3 -m bench.corun.merge FIRST.json SECOND.json > ALL.json
 """
 
+import argparse
 import json
-import sys
 
 
 def fullness(cell):
@@ -38,12 +38,9 @@ def merged(parts):
 
 
 def main():
-    parts = []
-    for path in sys.argv[1:]:
-        with open(path, encoding="utf-8") as file:
-            parts.append(json.load(file))
-    if not parts:
-        sys.exit(__doc__.strip())
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", nargs="+", type=argparse.FileType(encoding="utf-8"), metavar="RESULT.json")
+    parts = [json.load(file) for file in parser.parse_args().results]
     print(json.dumps(merged(parts), indent=1))
 
 

@@ -10,6 +10,7 @@ import collections
 import tomllib
 
 from ..lab.recording import Recording
+from ..lab.samples import read_samples
 from .effisha import WORKLOADS
 from .effisha_figures import REHEARSED
 from .schedulers import Schedulers
@@ -70,9 +71,7 @@ def measure(schedulers, wait_ms):
     launches = recording.end()
     evictions, known = collections.Counter(), collections.Counter()
     for one, (_, samples) in zip(kernels, programs):
-        names, *lines = samples.read_text().splitlines()
-        fields = [dict(zip(names.split(), line.split())) for line in lines]
-        issued = [tuple(int(row[name]) for name in ("issue_ns", "complete_ns", "hint")) for row in fields]
+        issued = [tuple(row[name] for name in ("issue_ns", "complete_ns", "hint")) for row in read_samples(samples)]
         of_one = by_priority(issued, [launch for launch in launches if launch["slice"] == one["name"]])
         evictions += of_one[0]
         known += of_one[1]

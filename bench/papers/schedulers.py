@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import time
 
+from ..lab.samples import read_samples
 from . import effisha, flep
 
 TASK_US = 20
@@ -153,8 +154,9 @@ class Schedulers:
         times = []
         for program, samples in programs:
             self.wrong += program.report()["mismatches"]
-            rows = [line.split() for line in samples.read_text().splitlines()[1:]]
-            times.append([tuple((int(row[column]) - begin) / MS / self.scale for column in (1, 3)) for row in rows])
+            launches = read_samples(samples)
+            instants = ("issue_ns", "complete_ns")
+            times.append([tuple((launch[at] - begin) / MS / self.scale for at in instants) for launch in launches])
         return times
 
     def back_to_back(self, slices, application, count):

@@ -1,10 +1,10 @@
 """The same capacity on each SM (`placement = "capacity"`) and in whole SMs: SiM's kernels and pairs.
 
 For SiM's Figure 9, each of its seven kernels has parts of the GPU, alone: as so many of the workers that each SM holds,
-and as so many SMs, which its workers or MPS keep to. For its Figures 10 and 11, each kernel of a pair may have half of
-the GPU, in the same three ways. System throughput (STP) is as in side_by_side.py. Average normalized turnaround time
-(ANTT) is the mean, over both, of launches a second alone and unmanaged divided by launches a second together. Some
-seven minutes in all.
+and as so many SMs, which its workers or MPS keep to; some two minutes. For its Figures 10 and 11, each kernel of a pair
+may have half of the GPU, in the same three ways; some five minutes. System throughput (STP) is as in side_by_side.py.
+Average normalized turnaround time (ANTT) is the mean, over both, of launches a second alone and unmanaged divided by
+launches a second together. What one way shows is printed before the next is measured.
 """
 
 import itertools
@@ -26,37 +26,36 @@ KEYS = "[daemon]\nlatency_target_us = 1\n"
 
 
 def step_capacity(lab):
-    """SiM's kernels and pairs by capacity of each SM and by whole SMs."""
-    pairs, alone = pairs_and_alone(lab)
-    by_part, together = {}, {}
+    """SiM's kernels alone with parts of the GPU, by capacity of each SM and by whole SMs."""
+    _, alone = pairs_and_alone(lab)
     for way, keys in WAYS.items():
         with lab.gpuctld(config=KEYS + keys):
+            lab.gpuctl("create-slice", "one")
             sms = lab.sms()
-            for slice_path in ("one", "other"):
-                lab.gpuctl("create-slice", slice_path)
             for kernel in alone:
-                by_part[way, kernel] = [part_of_speed(lab, kernel, sms, part, alone[kernel]) for part in PARTS]
-            for slice_path in ("one", "other"):
-                lab.gpuctl("set", slice_path, f"max={sms // 2}")
-            for pair in pairs:
-                together[way, pair] = speeds(alone, pair, rates(lab, ("one", "other"), pair, MEASURE_S))
-        lab.record(way=way, alone=alone)
-    for kernel in alone:
-        measured = "; ".join(" ".join(f"{speed:.2f}" for speed in by_part[way, kernel]) for way in WAYS)
-        yield f"{kernel}: speed with {', '.join(map(str, PARTS))} eighths of {'; '.join(WAYS)}", "", measured
+                measured = [part_of_speed(lab, kernel, sms, part, alone[kernel]) for part in PARTS]
+                parts = ", ".join(map(str, PARTS))
+                yield f"{kernel}: speed with {parts} eighths of {way}", "", " ".join(f"{s:.2f}" for s in measured)
+
+
+def step_halves(lab):
+    """SiM's pairs, each kernel with half of the GPU, by capacity of each SM and by whole SMs."""
+    pairs, alone = pairs_and_alone(lab)
     metrics = {"STP": sum, "ANTT": antt}
-    for pair in pairs:
-        measured = "; ".join(
-            ", ".join(f"{metric(together[way, pair]):.2f}" for metric in metrics.values()) for way in WAYS
-        )
-        yield f"{' and '.join(pair)}: STP, ANTT with half of {'; '.join(WAYS)}", "", measured
-    for what, some in (("a low-utilization kernel", True), ("none", False)):
-        of_group = [pair for pair in pairs if bool(set(pair) & LOW) == some]
-        for name, metric in metrics.items() if of_group else ():
-            means = "; ".join(
-                f"{statistics.mean(metric(together[way, pair]) for pair in of_group):.2f}" for way in WAYS
-            )
-            yield f"pairs with {what}: {name}, mean, half of {'; '.join(WAYS)}", "", means
+    for way, keys in WAYS.items():
+        together = {}
+        with lab.gpuctld(config=KEYS + keys):
+            for slice_path in ("one", "other"):
+                lab.gpuctl("create-slice", slice_path, "--max", lab.sms() // 2)
+            for pair in pairs:
+                together[pair] = speeds(alone, pair, rates(lab, ("one", "other"), pair, MEASURE_S))
+                measured = ", ".join(f"{metric(together[pair]):.2f}" for metric in metrics.values())
+                yield f"{' and '.join(pair)}: {', '.join(metrics)} with half of {way}", "", measured
+        for what, some in (("a low-utilization kernel", True), ("none", False)):
+            of_group = [of_both for pair, of_both in together.items() if bool(set(pair) & LOW) == some]
+            for name, metric in metrics.items() if of_group else ():
+                mean = statistics.mean(metric(of_both) for of_both in of_group)
+                yield f"pairs with {what}: {name}, mean, half of {way}", "", f"{mean:.2f}"
 
 
 def pairs_and_alone(lab):

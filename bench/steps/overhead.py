@@ -4,6 +4,7 @@ import statistics
 import time
 
 from ..lab.lab import KERNELS, PREEMPTIBLE
+from ..lab.samples import read_samples
 
 # A program alone on the GPU has four times that.
 ALONE_FROM_48_US = PREEMPTIBLE + "latency_target_us = 12\n"
@@ -57,8 +58,7 @@ def paired(lab, arguments, pairs, burst, kernel_us, check="last", rewritten=True
         raise RuntimeError(f"{arguments}: wrong results")
     sides = []
     for file in files:
-        names, *lines = file.read_text().splitlines()
-        samples = [dict(zip(names.split(), map(float, line.split()))) for line in lines]
+        samples = read_samples(file)
         sides.append([samples[at : at + burst] for at in range(0, len(samples), burst)])
     # A burst that ran into the other side's time is not counted.
     clean = [

@@ -8,6 +8,8 @@ have 1 together. About 80 s in all. The result of a pair is printed when it is d
 
 import statistics
 
+from ..lab.samples import read_samples
+
 PAIRS = (
     ("vectorAdd", "binomialOptions"),
     ("triad", "tpacf"),
@@ -48,9 +50,10 @@ def rates(lab, slices, pair, seconds, learn_s=0.0, priorities=("none", "none")):
     )
     if any(report["mismatches"] for report in reports):
         raise RuntimeError(f"{pair}: wrong results")
-    rows = [[line.split() for line in samples.read_text().splitlines()[1:]] for samples in files]
-    begin = min(int(of_one[0][1]) for of_one in rows) + learn_s * 1e9
-    return [sum(begin < int(row[3]) <= begin + seconds * 1e9 for row in of_one) / seconds for of_one in rows]
+    programs = [read_samples(samples) for samples in files]
+    begin = min(of_one[0]["issue_ns"] for of_one in programs) + learn_s * 1e9
+    end = begin + seconds * 1e9
+    return [sum(begin < launch["complete_ns"] <= end for launch in of_one) / seconds for of_one in programs]
 
 
 def step_side_by_side(lab):
