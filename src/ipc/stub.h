@@ -63,8 +63,8 @@ inline constexpr std::uint32_t kFree = 4;
 inline constexpr std::uint32_t kReportWork = 8;
 /// A worker of the client ends when it has worked for Stub::worker_time_us.
 inline constexpr std::uint32_t kWorkersEnd = 16;
-/// The grant stays as it is whatever the clients that are there now do; it changes only if a client comes or goes or if
-/// somebody changes a setting. So a client may be Stub::settled_ahead_ms ahead of the GPU.
+/// Nothing that the clients that are there now do takes any of the grant away; only a client that comes or goes can, or
+/// somebody who changes a setting. So a client may be Stub::settled_ahead_ms ahead of the GPU.
 inline constexpr std::uint32_t kSettled = 32;
 /// The client's SMs are those that kept reserves of others leave, and nothing else can take any of them away. So its
 /// kernels may keep their original form as long as they are confined to these SMs.

@@ -151,6 +151,10 @@ void grow_beside(const DeviceInputs& inputs, DeviceDecision& decision) {
   }
 }
 
+bool has_what_reserves_leave(const Standing& standing, Settled settled, const ClientOutcome& outcome) {
+  return settled.but_for_reserves && outcome.capsm <= standing.guaranteed;
+}
+
 }  // namespace
 
 std::vector<Standing> standings_of(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
@@ -257,11 +261,15 @@ std::vector<Settled> settled_grants(const DeviceInputs& inputs, sched::Allocator
   return settled;
 }
 
+bool cannot_shrink(const Standing& standing, Settled settled, const ClientOutcome& outcome) {
+  return settled.grant || has_what_reserves_leave(standing, settled, outcome);
+}
+
 bool goes_by_parts(const DeviceConditions& where, const Standing& standing, Settled settled,
                    const ClientOutcome& outcome) {
   if (!where.by_parts || where.time_sliced || where.storms || where.always) return false;
-  return standing.in_force == InForce::reserve && !standing.reports_jobs && settled.but_for_reserves &&
-         outcome.capsm <= standing.guaranteed;
+  return standing.in_force == InForce::reserve && !standing.reports_jobs &&
+         has_what_reserves_leave(standing, settled, outcome);
 }
 
 }  // namespace gpuctl::daemon

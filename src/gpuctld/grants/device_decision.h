@@ -93,6 +93,10 @@ inline constexpr std::size_t kMostToSettle = 64;
 /// other takes up to a millisecond for so many, and grows with the square.
 inline constexpr std::size_t kMostBeside = 8;
 
+/// ipc::kSettled: what the client has now is settled. While the active reserves of others are kept that is all that
+/// these leave; while they are lent it has more, which is not.
+bool cannot_shrink(const Standing& standing, Settled settled, const ClientOutcome& outcome);
+
 /// Terms::by_parts: only reserves of others are in force for the client, its grant is within what all of these leave,
 /// and nobody else can take any of that away.
 bool goes_by_parts(const DeviceConditions& where, const Standing& standing, Settled settled,

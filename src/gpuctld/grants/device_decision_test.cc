@@ -207,6 +207,34 @@ TEST(SettledGrants, StayWhateverTheClientsDemand) {
   EXPECT_GT(others_shrink, 50);
 }
 
+/// What cannot shrink now is not less later, whatever the demands and whoever is active.
+TEST(SettledGrants, WhatCannotShrinkDoesNot) {
+  Random random(23);
+  const auto some = [&](std::uint64_t most) { return static_cast<std::uint32_t>(random.below(most)); };
+  int kept_now = 0;
+  for (int round = 0; round < 300; ++round) {
+    Device device({slice(8 + some(30), false), slice(some(2) ? 8 : 0, some(2) != 0), slice(0, false)});
+    device.nodes[1].hold = std::chrono::milliseconds(100);
+    for (std::uint32_t node = 1; node <= 3; ++node)
+      if (node == 3 || some(2)) device.clients.push_back({.node = node});
+    const auto change = [&] {
+      device.nodes[1].active = some(2) != 0;
+      for (ClientState& client : device.clients) client.demand = some(3) ? some(133) : 132;
+      device.clients.back().demand = 132;
+    };
+    change();
+    const bool kept = device.cannot_shrink().back();
+    if (device.decision.clients.back().free) continue;
+    const std::uint32_t before = device.grants().back();
+    kept_now += kept && !device.settled().back();
+    for (int look = 0; kept && look < 20; ++look) {
+      change();
+      EXPECT_GE(device.grants().back(), before) << "round " << round;
+    }
+  }
+  EXPECT_GT(kept_now, 30);
+}
+
 TEST(SettledGrants, NotWhereOthersGetWhatItDoesNotDemand) {
   Device device({slice(0, false, 40), slice(0, false, 131)});
   device.clients = {{.node = 1}, {.node = 2}};

@@ -157,7 +157,7 @@ void DeviceGrants::write(std::uint64_t now_ns) {
     terms.guaranteed = standings_[i].guaranteed;
     // Its launches are then counted often enough for a trial.
     terms.reports_work = standings_[i].reports_work || client->slots()[index].tried;
-    terms.settled = settled_[i].grant;
+    terms.settled = cannot_shrink(standings_[i], settled_[i], decision_.clients[i]);
     terms.by_parts = goes_by_parts(where_, standings_[i], settled_[i], decision_.clients[i]);
     terms.takes_turns = where_.time_sliced;
     terms.first = next_[i].first;

@@ -256,5 +256,23 @@ TEST(Scheduler, SaysWhoseKernelsMayGoByParts) {
   EXPECT_FALSE(by_parts());
 }
 
+/// Nothing else is in force, so the program of the reserve's slice competes for no other SM.
+TEST(ActiveReserveAlone, WhileItIsKeptWhatItLeavesIsSettled) {
+  sched::SliceTree tree(sched::CapSM{132}, 0);
+  ASSERT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = "active"}, kRoot));
+  ASSERT_TRUE(tree.create("batch", {}, kRoot));
+  Scheduler scheduler({gpu(132)}, std::move(tree));
+  FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
+  batch.demand(132);
+  ls.demand(2);
+  scheduler.update(10 * kMs);
+  EXPECT_EQ(batch.granted(), 124u);
+  EXPECT_TRUE(batch.settled()) << "nothing can take any of these away";
+  ls.demand(0);
+  scheduler.update(111 * kMs);
+  EXPECT_EQ(batch.granted(), 132u);
+  EXPECT_FALSE(batch.settled()) << "8 of these are lent";
+}
+
 }  // namespace
 }  // namespace gpuctl::daemon

@@ -50,11 +50,21 @@ struct Device {
     return flags;
   }
   std::vector<bool> by_parts() {
+    return flags_of([this](std::size_t i, Settled settled) {
+      return goes_by_parts(where, standings[i], settled, decision.clients[i]);
+    });
+  }
+  std::vector<bool> cannot_shrink() {
+    return flags_of([this](std::size_t i, Settled settled) {
+      return daemon::cannot_shrink(standings[i], settled, decision.clients[i]);
+    });
+  }
+  /// `flag(client, what is settled of its grant)`, by client, after a decision.
+  std::vector<bool> flags_of(const auto& flag) {
     decide();
     const std::vector<Settled> settled = settled_grants({nodes, clients, standings, where}, allocator);
     std::vector<bool> flags;
-    for (std::size_t i = 0; i < clients.size(); ++i)
-      flags.push_back(goes_by_parts(where, standings[i], settled[i], decision.clients[i]));
+    for (std::size_t i = 0; i < clients.size(); ++i) flags.push_back(flag(i, settled[i]));
     return flags;
   }
 

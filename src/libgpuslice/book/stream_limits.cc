@@ -45,7 +45,10 @@ void StreamLimits::divide() {
 
 /// Workers read each limit as one word.
 void StreamLimits::write_to(Polled& polled) const {
-  for (std::size_t i = 0; i < limits_.size(); ++i) __atomic_store(&polled.limits[i], &limits_[i], __ATOMIC_RELEASE);
+  for (std::size_t i = 0; i < limits_.size(); ++i) {
+    Polled::Limit limit = limits_[i];
+    __atomic_store(&polled.limits[i], &limit, __ATOMIC_RELEASE);
+  }
 }
 
 }  // namespace gpuslice
