@@ -5,6 +5,7 @@
 #include <span>
 
 #include "ptx/analysis/facts.h"
+#include "ptx/analysis/grid_walk.h"
 #include "ptx/pass/append_launch_args.h"
 #include "ptx/pass/find_early_return.h"
 #include "ptx/pass/join_finished_threads.h"
@@ -71,8 +72,10 @@ constexpr Pass kSlicingPasses[] = {
 std::string form_reason(const pass::Kernel& kernel) {
   if (kernel.sliced) return "its blocks wait for no other block";
   if (kernel.once()) return kernel.closure.once + ": each block runs one block-task";
-  if (kernel.report.needs_finished_barrier) return "all constructs understood; finished threads join its barriers";
-  return "all constructs understood";
+  std::string reason = "all constructs understood";
+  if (kernel.report.needs_finished_barrier) reason += "; finished threads join its barriers";
+  if (walks_grid(kernel.original)) reason += "; persistent already: each block walks on through the grid";
+  return reason;
 }
 
 Form form_of(const pass::Kernel& kernel) {
