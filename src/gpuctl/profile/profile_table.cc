@@ -1,5 +1,6 @@
 #include "gpuctl/profile/profile_table.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "gpuctl/text/table.h"
@@ -17,12 +18,19 @@ std::string percent(double part) {
   return text;
 }
 
-/// "2: 80 us  8: 20 us"
-std::string points_text(const std::vector<ipc::ProfilePoint>& curve) {
+/// "2: 0.25  8: 1.00", over the speed with the most SMs. The daemon keeps no point that is no faster than one with
+/// fewer.
+std::string speeds_text(const std::vector<ipc::ProfilePoint>& curve) {
+  if (curve.empty()) return "-";
+  const auto by_sms = [](const ipc::ProfilePoint& a, const ipc::ProfilePoint& b) { return a.sms < b.sms; };
+  const double with_most = std::ranges::max_element(curve, by_sms)->block_task_us;
   std::string text;
-  for (const ipc::ProfilePoint& point : curve)
-    text += (text.empty() ? "" : "  ") + std::to_string(point.sms) + ": " + format_us(point.block_task_us);
-  return text.empty() ? "-" : text;
+  for (const ipc::ProfilePoint& point : curve) {
+    char speed[32];
+    std::snprintf(speed, sizeof speed, "%.2f", point.block_task_us > 0 ? with_most / point.block_task_us : 0);
+    text += (text.empty() ? "" : "  ") + std::to_string(point.sms) + ": " + speed;
+  }
+  return text;
 }
 
 /// "20 us", or "20 us to 1.2 ms".
@@ -51,7 +59,7 @@ std::vector<std::string> profile_lines(const std::vector<ipc::KernelProfile>& ke
                {"ALONE", left},
                {"BLOCK-TASK", right},
                {"ERROR", right},
-               {"BLOCK-TASK BY SMS", left}});
+               {"SPEED BY SMS", left}});
   double errors = 0;
   std::size_t with_error = 0;
   for (const ipc::KernelProfile& kernel : kernels) {
@@ -62,7 +70,7 @@ std::vector<std::string> profile_lines(const std::vector<ipc::KernelProfile>& ke
     table.add_row({fit(printable(demangled(kernel.name)), 40), format_count(launches),
                    std::to_string(kernel.inputs.size()), range_text(kernel.inputs),
                    kernel.block_task_us == 0 ? "-" : format_us(kernel.block_task_us), error ? percent(*error) : "-",
-                   points_text(kernel.curve)});
+                   speeds_text(kernel.curve)});
   }
   std::vector<std::string> lines = table.lines();
   if (with_error > 0)

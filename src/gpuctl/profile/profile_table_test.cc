@@ -16,9 +16,9 @@ TEST(ProfileTable, ShowsEachKernelAndTheMeanError) {
   const ipc::KernelProfile once{.name = "g", .module = "m", .inputs = {{.alone_us = 7}}};
   const auto lines = profile_lines({linear, once});
   ASSERT_EQ(lines.size(), 4u);
-  EXPECT_EQ(lines[0], "KERNEL  LAUNCHES  INPUTS  ALONE             BLOCK-TASK  ERROR  BLOCK-TASK BY SMS");
+  EXPECT_EQ(lines[0], "KERNEL  LAUNCHES  INPUTS  ALONE             BLOCK-TASK  ERROR  SPEED BY SMS");
   EXPECT_EQ(lines[1].rfind("f()           80      40  110 us to 500 us        2 us  ", 0), 0u) << lines[1];
-  EXPECT_NE(lines[1].find("2: 80 us  8: 20 us"), std::string::npos) << lines[1];
+  EXPECT_NE(lines[1].find("2: 0.25  8: 1.00"), std::string::npos) << lines[1];
   EXPECT_EQ(lines[2].rfind("g              1       1  7 us                       -      -  -", 0), 0u) << lines[2];
   EXPECT_EQ(lines[3].rfind("error of predicted durations, each input left out in turn: mean ", 0), 0u) << lines[3];
   EXPECT_LT(*error_of(linear), 0.05);
