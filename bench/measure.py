@@ -154,8 +154,8 @@ def main():
     parser.add_argument("--rehearse", action="store_true")
     options = parser.parse_args()
     names = options.steps.split(",")
-    if any(name not in STEPS for name in names):
-        sys.exit("steps: " + "; ".join(f"{name} ({step.__doc__.strip()})" for name, (step, _) in STEPS.items()))
+    if unknown := [name for name in names if name not in STEPS]:
+        sys.exit(f"measure.sh: no step {', '.join(unknown)}; there are {' '.join(STEPS)}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     lab = Lab(options)
     lab.enter("heading")
