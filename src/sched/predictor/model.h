@@ -4,6 +4,7 @@
 
 #include <array>
 #include <boost/json/fwd.hpp>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,8 +21,12 @@ struct LaunchShape {
   double input_bytes = 0;   ///< memory into which its parameters point, as far as known
   double shared_bytes = 0;  ///< dynamic shared memory per block
 
-  static constexpr std::size_t kFeatures = 4;
-  std::array<double, kFeatures> features() const { return {blocks, threads, input_bytes, shared_bytes}; }
+  static constexpr std::size_t kFeatures = 5;
+  /// FLEP's four, and one that grows as the work of a matrix product. That is the product of three lengths, where the
+  /// blocks are that of two, and the bytes are a sum of such.
+  std::array<double, kFeatures> features() const {
+    return {blocks, threads, input_bytes, shared_bytes, std::sqrt(blocks) * input_bytes};
+  }
 };
 
 class DurationModel {

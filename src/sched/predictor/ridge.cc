@@ -8,7 +8,7 @@ namespace gpuctl::sched {
 
 namespace {
 constexpr double kMemory = 1000;     // launches after which an old one has faded to 1 / e
-constexpr double kPenalty = 0.01;    // of the squared standardized slopes, per launch: a hundredth of the variance
+constexpr double kPenalty = 0.001;   // of the squared standardized slopes, per launch: a thousandth of the variance
 constexpr double kConstant = 1e-12;  // relative variance below which a feature counts as constant
 constexpr double kFarthest = 10;     // never predict more than this many times what was seen
 }  // namespace
@@ -21,18 +21,23 @@ void RidgeModel::learn(const LaunchShape& shape, Time duration) {
   for (const double v : x)
     if (!std::isfinite(v)) return;
 
+  const std::optional<Time> known = predict(shape);
+  least_ = least_ == 0 ? x.back() : std::min(least_, x.back());
+  most_ = std::max(most_, x.back());
+  const double expected = known ? std::clamp(static_cast<double>(known->count()), least_, most_) : x.back();
+  const double weight = 1 / (expected * expected);
+
   const double fade = 1 - 1 / kMemory;
-  weight_ = weight_ * fade + 1;
+  launches_ = launches_ * fade + 1;
+  weight_ = weight_ * fade + weight;
   Vector before, after;
   for (std::size_t i = 0; i < kVariables; ++i) {
     before[i] = x[i] - mean_[i];
-    mean_[i] += before[i] / weight_;
+    mean_[i] += before[i] * weight / weight_;
     after[i] = x[i] - mean_[i];
   }
   for (std::size_t i = 0; i < kVariables; ++i)
-    for (std::size_t j = 0; j < kVariables; ++j) moment_[i][j] = moment_[i][j] * fade + before[i] * after[j];
-  least_ = least_ == 0 ? x.back() : std::min(least_, x.back());
-  most_ = std::max(most_, x.back());
+    for (std::size_t j = 0; j < kVariables; ++j) moment_[i][j] = moment_[i][j] * fade + weight * before[i] * after[j];
   solved_ = false;
 }
 
@@ -74,7 +79,7 @@ void RidgeModel::solve() const {
 }
 
 std::optional<Time> RidgeModel::predict(const LaunchShape& shape) const {
-  if (weight_ == 0) return std::nullopt;
+  if (launches_ == 0) return std::nullopt;
   if (!solved_) solve();
   const auto features = shape.features();
   double ns = mean_.back();
@@ -89,7 +94,8 @@ boost::json::value RidgeModel::to_json() const {
   for (const double v : mean_) mean.emplace_back(v);
   for (const Vector& row : moment_)
     for (const double v : row) moment.emplace_back(v);
-  return {{"weight", weight_}, {"mean", mean}, {"moment", moment}, {"least_ns", least_}, {"most_ns", most_}};
+  return {{"launches", launches_}, {"weight", weight_},  {"mean", mean},
+          {"moment", moment},      {"least_ns", least_}, {"most_ns", most_}};
 }
 
 Result<void> RidgeModel::from_json(const boost::json::value& state) {
@@ -99,10 +105,16 @@ Result<void> RidgeModel::from_json(const boost::json::value& state) {
   const boost::json::object* object = state.if_object();
   if (object == nullptr) return fail("model: not an object");
   RidgeModel read;
+  if (object->contains("weight") && !object->contains("launches")) {  // of a daemon whose launches all weighed alike
+    *this = read;
+    return {};
+  }
+  read.launches_ = number(object->if_contains("launches"));
   read.weight_ = number(object->if_contains("weight"));
   read.least_ = number(object->if_contains("least_ns"));
   read.most_ = number(object->if_contains("most_ns"));
-  if (!(read.weight_ >= 0 && read.weight_ <= kMemory + 1)) return fail("model: field \"weight\"");
+  if (!(read.launches_ >= 0 && read.launches_ <= kMemory + 1)) return fail("model: field \"launches\"");
+  if (!(read.weight_ >= 0 && read.weight_ <= read.launches_)) return fail("model: field \"weight\"");
   if (!(read.least_ >= 0 && read.least_ <= read.most_)) return fail("model: fields \"least_ns\" and \"most_ns\"");
   const auto fill = [&](const char* name, std::size_t size, auto store) {
     const boost::json::value* field = object->if_contains(name);

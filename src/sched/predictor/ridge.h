@@ -1,5 +1,9 @@
 // Ridge regression of a kernel's duration over its launch shape. It keeps running means and co-moments, so learning a
-// launch takes constant time and space, and the coefficients are exact at any moment.
+// launch takes constant time and space.
+//
+// What is to be small is the error over the duration, so a launch weighs the less the longer it is expected to take, by
+// the square. It is not weighed by what it took: launches that a kernel's shape does not tell apart would then be
+// predicted too short.
 //
 // The features are standardized before they are penalized; otherwise the penalty would depend on their units. The
 // intercept is not penalized. A feature that never varied says nothing and is left out. Old launches fade (kMemory),
@@ -22,7 +26,8 @@ class RidgeModel : public DurationModel {
   using Vector = std::array<double, kVariables>;
   void solve() const;
 
-  double weight_ = 0;  ///< launches seen, faded
+  double launches_ = 0;  ///< seen, faded
+  double weight_ = 0;    ///< of these, together
   Vector mean_{};
   std::array<Vector, kVariables> moment_{};  ///< sums of products of deviations, faded
   double least_ = 0, most_ = 0;              ///< durations seen, ns
