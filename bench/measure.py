@@ -91,7 +91,7 @@ STEPS = {
     "sidebyside": (side_by_side.step_side_by_side, 120),
     "capacity": (capacity.step_capacity, 240),
     "halves": (capacity.step_halves, 500),
-    "simpairs": (sim_pairs.step_sim_pairs, 620),
+    "simpairs": (sim_pairs.step_sim_pairs, 1000),
 }
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")
 

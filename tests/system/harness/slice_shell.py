@@ -10,7 +10,7 @@ Grant = collections.namedtuple("Grant", "code capsm demand holding priority")
 Record = collections.namedtuple("Record", "block start_ns sm runs")
 
 # A launch for 10 s on all SMs, if the program is not told to finish: blocks of 20 ms, 8 at a time on an SM.
-LONG = (32_000, 200)
+LONG = (32_000 * instance.SLOWER, 200)
 
 
 class SliceShell(instance.Conversation):
@@ -45,6 +45,20 @@ class SliceShell(instance.Conversation):
             wrong = [f"block {block}: {runs.get(block, 0)}" for block in range(LONG[0]) if runs.get(block) != 1]
             if wrong:
                 raise AssertionError(f"{len(wrong)} blocks did not run once: {', '.join(wrong[:20])}")
+
+    def wait_running_on(self, *expected, tolerated=frozenset()):
+        """Until the blocks that streams 0, 1, ... begin run on just these SMs, and perhaps on those tolerated. Each
+        stream runs a launch with LONG, or none.
+        """
+        found = []
+
+        def running_on():
+            found[:] = [self.sms_now(stream) for stream in range(len(expected))]
+            if any(len(self.records(stream)) == LONG[0] for stream in range(len(expected))):
+                raise AssertionError(f"a kernel has ended, the streams ran on {found} instead of {expected}")
+            return all(sms >= least and sms - least <= tolerated for sms, least in zip(found, expected))
+
+        instance.wait_until(running_on, f"the streams to run on {expected}", told=lambda: f"They run on {found}.")
 
     def sms_now(self, stream, seconds=0.3):
         """On which SMs blocks of a stream begin, in some time from now."""

@@ -131,7 +131,7 @@ class PublicApi(instance.SystemTest):
         for most in (8, 3, 6):  # the streams divide what is granted in the middle of their kernels too
             self.gpuctl("set", "s", f"max={most}")
             half = (most + 1) // 2
-            self.wait_running_on(shell, set(range(half)), set(range(half, most)))
+            shell.wait_running_on(set(range(half)), set(range(half, most)))
         shell.finish(0, 1)
 
     def test_latency_critical_stream_is_served_first(self):
@@ -143,25 +143,13 @@ class PublicApi(instance.SystemTest):
         for stream in (0, 1):
             shell.do("launch", stream, *slice_shell.LONG)
         # It gets all SMs; one of them it may share with the other stream.
-        self.wait_running_on(shell, set(), set(range(1, instance.SMS)), tolerated={0})
+        shell.wait_running_on(set(), set(range(1, instance.SMS)), tolerated={0})
         shell.finish(0, 1)
         self.assertEqual(shell.code("critical", 1, 0), OK)
         for stream in (0, 1):
             shell.do("launch", stream, *slice_shell.LONG)
-        self.wait_running_on(shell, {0, 1, 2, 3}, {4, 5, 6, 7})
+        shell.wait_running_on({0, 1, 2, 3}, {4, 5, 6, 7})
         shell.finish(0, 1)
-
-    def wait_running_on(self, shell, *expected, tolerated=frozenset()):
-        """Until the blocks that each stream begins run on just these SMs, and perhaps on those tolerated."""
-        found = []
-
-        def running_on():
-            found[:] = [shell.sms_now(stream) for stream in range(len(expected))]
-            if self.usage("s", shell.pid)["outstanding"] < len(expected):
-                raise AssertionError(f"a kernel has ended, the streams ran on {found} instead of {expected}")
-            return all(sms >= least and sms - least <= tolerated for sms, least in zip(found, expected))
-
-        instance.wait_until(running_on, f"the streams to run on {expected}, not {found}")
 
 
 if __name__ == "__main__":

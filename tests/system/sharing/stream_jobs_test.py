@@ -19,22 +19,12 @@ class StreamJobs(instance.SystemTest):
         shell.do("init", *priorities)
         return shell
 
-    def wait_for_sms(self, shell, *expected):
-        """Until the blocks that each stream begins run on just these SMs."""
-        found = []
-
-        def as_expected():
-            found[:] = [shell.sms_now(stream) for stream in range(len(expected))]
-            return found == list(expected)
-
-        instance.wait_until(as_expected, f"the streams to run on {expected}, not {found}")
-
     def test_the_stream_of_greater_cuda_priority_goes_first(self):
         shell = self.start("hpf:streams", 0, -5)
         shell.do("launch", 0, *slice_shell.LONG)
-        self.wait_for_sms(shell, ALL)
+        shell.wait_running_on(ALL)
         shell.do("launch", 1, *slice_shell.LONG)
-        self.wait_for_sms(shell, set(), ALL)
+        shell.wait_running_on(set(), ALL)
         self.assertEqual(
             sorted((job["stream"], job["priority"], job["state"]) for job in self.usage("s", shell.pid)["streams"]),
             [(1, 0, "evicted"), (2, 5, "running")],
@@ -43,14 +33,14 @@ class StreamJobs(instance.SystemTest):
         explained = self.gpuctl("explain", shell.pid).stdout
         self.assertIn("stream 1 on GPU 0: evicted, priority 0 in its program\n", explained)
         self.gpuctl("set", "/", "policy=share")  # the change takes effect in the middle of both kernels
-        self.wait_for_sms(shell, {0, 1, 2, 3}, {4, 5, 6, 7})
+        shell.wait_running_on({0, 1, 2, 3}, {4, 5, 6, 7})
         shell.finish(0, 1)
 
     def test_without_the_option_streams_share_the_grant(self):
         shell = self.start("srt", 0, -5)
         for stream in (0, 1):
             shell.do("launch", stream, *slice_shell.LONG)
-        self.wait_for_sms(shell, {0, 1, 2, 3}, {4, 5, 6, 7})
+        shell.wait_running_on({0, 1, 2, 3}, {4, 5, 6, 7})
         shell.finish(0, 1)
 
     def test_the_program_names_the_level_of_a_stream(self):
@@ -59,7 +49,7 @@ class StreamJobs(instance.SystemTest):
         self.assertEqual(shell.code("level", 0, 7), OK)
         for stream in (1, 0):
             shell.do("launch", stream, *slice_shell.LONG)
-        self.wait_for_sms(shell, ALL, set())
+        shell.wait_running_on(ALL, set())
         shell.finish(0, 1)
 
     def test_the_shorter_stream_goes_first(self):
@@ -67,7 +57,7 @@ class StreamJobs(instance.SystemTest):
         shell.do("launch", 0, *SHORT)  # so that its block-tasks are known
         instance.wait_until(lambda: len(shell.records(0)) == SHORT[0], "the kernel to end")
         shell.do("launch", 0, *slice_shell.LONG)
-        self.wait_for_sms(shell, ALL)
+        shell.wait_running_on(ALL)
         shell.do("launch", 1, *SHORT)
         instance.wait_until(lambda: len(shell.records(1)) == SHORT[0], "the short kernel to end")
         begun = sorted(record.start_ns for record in shell.records(1))
@@ -75,7 +65,7 @@ class StreamJobs(instance.SystemTest):
         first, last = begun[SHORT[0] // 10], begun[-1]
         between = [r for r in shell.records(0) if first < r.start_ns < last]
         self.assertLess(len(between), SHORT[0] // 20, "blocks of the long kernel beside the short one")
-        self.wait_for_sms(shell, ALL)
+        shell.wait_running_on(ALL)
         shell.finish(0)
 
     def test_a_launch_in_original_form_waits_for_the_other_stream_but_not_for_ever(self):
@@ -123,12 +113,12 @@ class StreamJobs(instance.SystemTest):
         other.do("init")
         for stream in (0, 1):
             one.do("launch", stream, *slice_shell.LONG)
-        self.wait_for_sms(one, set(), ALL)
+        one.wait_running_on(set(), ALL)
         other.do("launch", 0, *slice_shell.LONG)
-        self.wait_for_sms(one, set(), set())
-        self.wait_for_sms(other, ALL)
+        one.wait_running_on(set(), set())
+        other.wait_running_on(ALL)
         other.finish(0)
-        self.wait_for_sms(one, set(), ALL)
+        one.wait_running_on(set(), ALL)
         one.finish(0, 1)
 
 
