@@ -5,15 +5,26 @@
 
 #include <cuda.h>
 
+#include <unistd.h>
+
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+
+/// exit() from the first thread that comes here. Others wait for the end: exit() in two threads at once is undefined.
+[[noreturn]] inline void exit_once(int status) {
+  static std::atomic<bool> exits{false};
+  if (exits.exchange(true))
+    for (;;) pause();
+  std::exit(status);
+}
 
 #define DRIVER_CHECK(call)                                                              \
   do {                                                                                  \
     const CUresult status = (call);                                                     \
     if (status != CUDA_SUCCESS) {                                                       \
       std::fprintf(stderr, "%s:%d: %s: error %d\n", __FILE__, __LINE__, #call, status); \
-      std::exit(1);                                                                     \
+      exit_once(1);                                                                     \
     }                                                                                   \
   } while (false)
 
