@@ -74,7 +74,8 @@ std::string form_reason(const pass::Kernel& kernel) {
   if (kernel.once()) return kernel.closure.once + ": each block runs one block-task";
   std::string reason = "all constructs understood";
   if (kernel.report.needs_finished_barrier) reason += "; finished threads join its barriers";
-  if (walks_grid(kernel.original)) reason += "; persistent already: each block walks on through the grid";
+  if ((kernel.closure.grid_reads & kReadsNctaid) != 0 && walks_grid(kernel.original))
+    reason += "; persistent already: each block walks on through the grid";
   return reason;
 }
 

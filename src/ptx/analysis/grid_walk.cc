@@ -78,9 +78,6 @@ bool comes_back(const Flow& flow, const FlowLoop& loop, const FlowInstruction& a
 }  // namespace
 
 bool walks_grid(const Function& kernel) {
-  bool reads = false;
-  for_each_instruction(*kernel.body, [&](const Instruction& i) { reads = reads || reads_nctaid(i); });
-  if (!reads) return false;
   const Result<Flow> flow = build_flow(kernel);
   if (!flow) return false;
   const std::vector<char> step = multiples_of_grid(*flow);
