@@ -11,6 +11,7 @@ Record = collections.namedtuple("Record", "block start_ns sm runs")
 
 # A launch for 10 s on all SMs, if the program is not told to finish: blocks of 20 ms, 8 at a time on an SM.
 LONG = (32_000 * instance.SLOWER, 200)
+LOOK_S = 0.3
 
 
 class SliceShell(instance.Conversation):
@@ -53,15 +54,21 @@ class SliceShell(instance.Conversation):
         found = []
 
         def running_on():
-            found[:] = [self.sms_now(stream) for stream in range(len(expected))]
-            if any(len(self.records(stream)) == LONG[0] for stream in range(len(expected))):
+            looks = [self.look(stream) for stream in range(len(expected))]
+            found[:] = [sms for _, sms in looks]
+            if any(begun == LONG[0] for begun, _ in looks):
                 raise AssertionError(f"a kernel has ended, the streams ran on {found} instead of {expected}")
             return all(sms >= least and sms - least <= tolerated for sms, least in zip(found, expected))
 
         instance.wait_until(running_on, f"the streams to run on {expected}", told=lambda: f"They run on {found}.")
 
-    def sms_now(self, stream, seconds=0.3):
-        """On which SMs blocks of a stream begin, in some time from now."""
+    def look(self, stream):
+        """How many blocks of a stream have begun after some time from now, and on which SMs in that time (LOOK_S)."""
         start = time.monotonic_ns()
-        time.sleep(seconds)
-        return {record.sm for record in self.records(stream) if record.start_ns >= start}
+        time.sleep(LOOK_S)
+        records = self.records(stream)
+        return len(records), {record.sm for record in records if record.start_ns >= start}
+
+    def sms_now(self, stream):
+        """On which SMs blocks of a stream begin now."""
+        return self.look(stream)[1]
