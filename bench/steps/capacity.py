@@ -45,8 +45,9 @@ def step_halves(lab):
     for way, keys in WAYS.items():
         together = {}
         with lab.gpuctld(config=KEYS + keys):
+            half = lab.sms() // 2
             for slice_path in ("one", "other"):
-                lab.gpuctl("create-slice", slice_path, "--max", lab.sms() // 2)
+                lab.gpuctl("create-slice", slice_path, "--max", half)
             for pair in pairs:
                 together[pair] = speeds(alone, pair, rates(lab, ("one", "other"), pair, MEASURE_S))
                 measured = ", ".join(f"{metric(together[pair]):.2f}" for metric in metrics.values())
@@ -64,7 +65,9 @@ def pairs_and_alone(lab):
     if lab.options.rehearse:
         pairs = pairs[:1]
     kernels = sorted({kernel for pair in pairs for kernel in pair})
-    return pairs, {kernel: rates(lab, (None,), (kernel,), ALONE_S)[0] for kernel in kernels}
+    alone = {kernel: rates(lab, (None,), (kernel,), ALONE_S)[0] for kernel in kernels}
+    lab.record(alone=alone)
+    return pairs, alone
 
 
 def speeds(alone, pair, together):
