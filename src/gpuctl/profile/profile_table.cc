@@ -18,19 +18,16 @@ std::string percent(double part) {
   return text;
 }
 
-/// "2: 0.25  8: 1.00", over the speed with the most SMs. The daemon keeps no point that is no faster than one with
-/// fewer.
+/// "2: 0.25  8: 1.00", over the speed with the most SMs, which come last.
 std::string speeds_text(const std::vector<ipc::ProfilePoint>& curve) {
-  if (curve.empty()) return "-";
-  const auto by_sms = [](const ipc::ProfilePoint& a, const ipc::ProfilePoint& b) { return a.sms < b.sms; };
-  const double with_most = std::ranges::max_element(curve, by_sms)->block_task_us;
   std::string text;
   for (const ipc::ProfilePoint& point : curve) {
     char speed[32];
-    std::snprintf(speed, sizeof speed, "%.2f", point.block_task_us > 0 ? with_most / point.block_task_us : 0);
+    std::snprintf(speed, sizeof speed, "%.2f",
+                  point.block_task_us > 0 ? curve.back().block_task_us / point.block_task_us : 0);
     text += (text.empty() ? "" : "  ") + std::to_string(point.sms) + ": " + speed;
   }
-  return text;
+  return text.empty() ? "-" : text;
 }
 
 /// "20 us", or "20 us to 1.2 ms".
