@@ -34,9 +34,9 @@ def check_known(names, known, what):
 
 
 def chosen(text, known, what):
-    """The entries of a table that a list of names selects; all entries without a list."""
+    """The entries of a table that a list of names selects; without a list those of the matrix."""
     if text is None:
-        return list(known.values())
+        return [entry for entry in known.values() if not entry.if_named]
     names = text.split(",")
     check_known(names, known, what)
     return [known[name] for name in known if name in names]

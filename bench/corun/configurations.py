@@ -78,6 +78,18 @@ CONFIGURATIONS = {
             ls_priority="high",
             batch_env=percentage(75),
         ),
+        stock(
+            "mps-stream-90-of-two",
+            "MPS, the greatest stream priority for LS, 45 % of the threads for each of two batch programs",
+            ls_priority="high",
+            batch_env=percentage(45),
+        ),
+        stock(
+            "mps-stream-90-of-eight",
+            "MPS, the greatest stream priority for LS, 11.25 % of the threads for each of eight batch programs",
+            ls_priority="high",
+            batch_env=percentage(11.25),
+        ),
         ours("ours", "ours, MPS, two slices with nothing set"),
         ours("ours-own-high", "as ours, and LS asks for the greatest stream priority", ls_priority="high"),
         ours("ours-priority", f"ours, MPS, priority {PRIORITY} for LS", ls_slice=("--priority", PRIORITY)),

@@ -29,6 +29,7 @@ class Workload:
     program: str = ""
     copies: int = 1
     reserve: float = 0.06  # the part of the SMs that an LS slice gets, where it gets any
+    if_named: bool = False  # it is no row or column of the whole matrix
 
     @property
     def synthetic(self):
@@ -154,6 +155,14 @@ BATCH = {
             sizes=("--block-us", 100, "--kernel-us", 10_000),
             copies=8,
             software=SOFT_BATCH,
+        ),
+        Workload(
+            "two-train",
+            "two programs of train at once",
+            "batch",
+            program="train.py",
+            copies=2,
+            if_named=True,
         ),
     )
 }
