@@ -45,7 +45,7 @@ struct alignas(64) Grant {
   std::uint32_t idle;
   /// SMs that only clients of its slice can have: the slice's reserve while it is kept.
   std::uint32_t reserve;
-  std::uint32_t flags;  ///< kMemoryLimited to kTakesTurns, and a band of priorities (pack_band)
+  std::uint32_t flags;  ///< kMemoryLimited to kInCommon, and a band of priorities (pack_band)
   /// Where its SMs begin, for kernels that can only be confined by number; busy clients are kept apart.
   std::uint32_t first;
   std::uint64_t memory_max;  ///< bytes, if limited: the least limit of its slice and those above, shared by all there
@@ -74,6 +74,10 @@ inline constexpr std::uint32_t kByParts = 64;
 inline constexpr std::uint32_t kByCapacity = 128;
 /// Programs take turns on this GPU: the driver ends what an ended process left there, and no other program minds.
 inline constexpr std::uint32_t kTakesTurns = 1u << 24;
+/// Kernels of the client that cannot be evicted, or need not be (kByParts), are not confined to its grant. They share
+/// SMs with those of other clients, as the GPU divides these: with kByParts the last Stub::guaranteed_sms of the
+/// device, else all. They start only while something is granted, as ever.
+inline constexpr std::uint32_t kInCommon = 1u << 25;
 
 /// Grant::flags: which of the GPU's priority levels the client's streams use: part `rank`, from below and from 0, of
 /// `count` equal parts. Bands of two clients may have different counts. {0, 1}: all levels.

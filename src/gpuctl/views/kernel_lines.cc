@@ -65,6 +65,8 @@ std::vector<std::string> in_force_lines(const ipc::Client& client) {
     if (u.in_force != "nothing" && u.shared_sms > 0)
       line += "; shares each of " + std::to_string(u.shared_sms) + " SMs, and has the capacity of " +
               std::to_string(u.granted);
+    if (u.common_sms > 0)
+      line += "; original kernels on " + plural(u.common_sms, "SM") + ", in common with other programs";
     if (u.mps_sms > 0) line += "; MPS keeps it to " + plural(u.mps_sms, "SM") + " until it starts again";
     if (u.sms_told > 0) line += "; told of " + plural(u.sms_told, "SM");
     lines.push_back(std::move(line));

@@ -103,6 +103,10 @@ TEST(InForceLines, SayWhatAndHowThePriorityStands) {
   EXPECT_EQ(in_force_lines(client), (Lines{"in force on GPU 0: nothing, so its kernels keep their original form",
                                            "in force on GPU 1: reserve; priority 2 of 3 from below; workers end after "
                                            "200 us"}));
+  client.usage[1].common_sms = 118;
+  EXPECT_EQ(in_force_lines(client)[1],
+            "in force on GPU 1: reserve; priority 2 of 3 from below; workers end after 200 us; original kernels on 118 "
+            "SMs, in common with other programs");
 }
 
 TEST(TurnLines, SayHowLongAndWhy) {

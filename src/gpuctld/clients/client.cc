@@ -196,7 +196,8 @@ std::uint32_t Terms::flags() const {
   return ipc::pack_band(band) | (memory_max ? ipc::kMemoryLimited : 0) | (alone ? ipc::kAlone : 0) |
          (in_force == InForce::nothing ? ipc::kFree : 0) | (reports_work ? ipc::kReportWork : 0) |
          (worker_time_us != 0 ? ipc::kWorkersEnd : 0) | (settled ? ipc::kSettled : 0) | (by_parts ? ipc::kByParts : 0) |
-         (shared_sms != 0 ? ipc::kByCapacity : 0) | (takes_turns ? ipc::kTakesTurns : 0);
+         (shared_sms != 0 ? ipc::kByCapacity : 0) | (takes_turns ? ipc::kTakesTurns : 0) |
+         (common_sms != 0 ? ipc::kInCommon : 0);
 }
 
 void Client::write_terms(std::size_t index, const Terms& terms) {
@@ -301,6 +302,7 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
   const ipc::TimeSlice time_slice = this->time_slice(index);
   result.in_force = name_of(slot.terms.in_force);
   result.shared_sms = slot.terms.shared_sms;
+  result.common_sms = slot.terms.common_sms;
   result.sms_told = std::min(ipc::load(stub_->told_sms[index]), kMaxSms);
   result.mps_sms = slot.mps_sms;
   result.priority_rank = slot.terms.band.rank;

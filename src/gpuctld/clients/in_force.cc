@@ -88,4 +88,21 @@ std::vector<InForce> what_is_in_force(std::span<const sched::NodeInput> nodes, s
   return found;
 }
 
+std::vector<bool> beside_reserves_alone(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
+                                        const DeviceConditions& where) {
+  std::vector<sched::NodeInput> without(nodes.begin(), nodes.end());
+  for (sched::NodeInput& node : without) node.reserve = {};
+  const std::vector<InForce> all = what_is_in_force(nodes, clients, where);
+  const std::vector<InForce> rest = what_is_in_force(without, clients, where);
+  std::vector<bool> found;
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    bool has_reserve = false;
+    sched::each_up_to_root(nodes, clients[i].node, [&](std::size_t n) {
+      has_reserve |= nodes[n].parent >= 0 && nodes[n].reserve > sched::CapSM{};
+    });
+    found.push_back(all[i] == InForce::reserve && rest[i] == InForce::nothing && !has_reserve && !clients[i].capped);
+  }
+  return found;
+}
+
 }  // namespace gpuctl::daemon

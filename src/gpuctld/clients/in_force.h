@@ -30,6 +30,7 @@ std::string_view name_of(InForce what);
 struct Resident {
   std::uint32_t node = 0;     ///< its slice
   bool reports_jobs = false;  ///< it must report its launches (ipc::Grant::jobs)
+  bool capped = false;        ///< MPS keeps it to a part of the device, whichever SMs these are
 };
 
 struct DeviceConditions {
@@ -45,5 +46,10 @@ struct DeviceConditions {
 /// One entry for each of `clients`: the first reason in the order above, except that storms come before all.
 std::vector<InForce> what_is_in_force(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
                                       const DeviceConditions& where);
+
+/// One entry for each of `clients`: whether the reserves of others are all that is in force for it, and it has no part
+/// in a reserve itself. To all such clients the same SMs are left.
+std::vector<bool> beside_reserves_alone(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
+                                        const DeviceConditions& where);
 
 }  // namespace gpuctl::daemon

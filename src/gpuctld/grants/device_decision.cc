@@ -151,6 +151,18 @@ void grow_beside(const DeviceInputs& inputs, DeviceDecision& decision) {
   }
 }
 
+/// What all clients that are not free have in common now. Nothing where one of them is not like the others: its kernels
+/// may have to stop for theirs, or it may be on any SM.
+Common common_to_all(const DeviceInputs& inputs, const DeviceDecision& decision) {
+  if (!inputs.where.by_parts) return Common::nothing;
+  for (std::size_t i = 0; i < inputs.clients.size(); ++i)
+    if (!decision.clients[i].free && !inputs.standings[i].beside_reserves) return Common::nothing;
+  bool kept = false, not_kept = false;
+  for (const sched::NodeInput& node : inputs.nodes.subspan(1))
+    if (node.reserve > CapSM{}) (node.keeps_reserve() ? kept : not_kept) = true;
+  return !kept ? Common::whole : not_kept ? Common::nothing : Common::part;
+}
+
 bool has_what_reserves_leave(const Standing& standing, Settled settled, const ClientOutcome& outcome) {
   return settled.but_for_reserves && outcome.capsm <= standing.guaranteed;
 }
@@ -160,6 +172,7 @@ bool has_what_reserves_leave(const Standing& standing, Settled settled, const Cl
 std::vector<Standing> standings_of(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
                                    const DeviceConditions& where) {
   const std::vector<InForce> in_force = what_is_in_force(nodes, clients, where);
+  const std::vector<bool> beside_reserves = beside_reserves_alone(nodes, clients, where);
   const std::vector<CapSM> guaranteed = sched::guaranteed(nodes, where.capacity);
   std::vector<Standing> standings;
   for (std::size_t i = 0; i < clients.size(); ++i) {
@@ -171,7 +184,8 @@ std::vector<Standing> standings_of(std::span<const sched::NodeInput> nodes, std:
     standings.push_back({.in_force = in_force[i],
                          .guaranteed = most.count == 0 || told == where.capacity ? 0 : told.count,
                          .reports_jobs = clients[i].reports_jobs,
-                         .reports_work = !where.time_sliced && may_be_lent(nodes, node)});
+                         .reports_work = !where.time_sliced && may_be_lent(nodes, node),
+                         .beside_reserves = beside_reserves[i]});
   }
   return standings;
 }
@@ -206,9 +220,11 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
   const auto is_known = [](const ClientState& client) { return !client.footprint.blocks.empty(); };
   if (!all_free && decision.sm && std::ranges::any_of(inputs.clients, is_known)) grow_beside(inputs, decision);
   decision.starving = false;
+  const Common common = common_to_all(inputs, decision);
   for (std::size_t i = 0; i < count; ++i) {
     const ClientState& client = inputs.clients[i];
     ClientOutcome& outcome = decision.clients[i];
+    outcome.common = outcome.free ? Common::nothing : common;
     outcome.capsm = decision.division.clients[i].grant.count;
     outcome.reserve = client.under_policy ? 0 : own_reserve(inputs, client.node);
     outcome.alone = !inputs.where.storms && count == 1 && !client.under_policy &&
@@ -261,15 +277,19 @@ std::vector<Settled> settled_grants(const DeviceInputs& inputs, sched::Allocator
   return settled;
 }
 
+std::uint32_t common_sms(const DeviceConditions& where, const Standing& standing, Common common) {
+  return common == Common::nothing ? 0 : common == Common::part ? standing.guaranteed : where.capacity.count;
+}
+
 bool cannot_shrink(const Standing& standing, Settled settled, const ClientOutcome& outcome) {
-  return settled.grant || has_what_reserves_leave(standing, settled, outcome);
+  return settled.grant || outcome.common == Common::part || has_what_reserves_leave(standing, settled, outcome);
 }
 
 bool goes_by_parts(const DeviceConditions& where, const Standing& standing, Settled settled,
                    const ClientOutcome& outcome) {
   if (!where.by_parts || where.time_sliced || where.storms || where.always) return false;
   return standing.in_force == InForce::reserve && !standing.reports_jobs &&
-         has_what_reserves_leave(standing, settled, outcome);
+         (outcome.common == Common::part || has_what_reserves_leave(standing, settled, outcome));
 }
 
 }  // namespace gpuctl::daemon

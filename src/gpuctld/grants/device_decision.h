@@ -20,6 +20,7 @@ struct Standing {
   std::uint32_t guaranteed = 0;  ///< Stub::guaranteed_sms
   bool reports_jobs = false;     ///< Resident::reports_jobs
   bool reports_work = false;     ///< SMs of its slice may be lent, so it wakes the daemon when work begins
+  bool beside_reserves = false;  ///< beside_reserves_alone()
 };
 
 /// One entry for each of `clients`.
@@ -45,6 +46,14 @@ struct DeviceInputs {
   std::uint64_t turn = 0;  ///< which client comes first where there is not enough for all
 };
 
+/// What a client has in common with others, beside its grant, for kernels in original form. The GPU divides it among
+/// them by the blocks that they have, as it does where nothing is in force.
+enum class Common {
+  nothing,
+  part,   ///< the SMs that reserves leave, all of which are kept: the last Standing::guaranteed of the device
+  whole,  ///< the device, as no reserve is kept now
+};
+
 /// What is decided for a client.
 struct ClientOutcome {
   std::uint32_t capsm = 0;    ///< its grant
@@ -53,6 +62,7 @@ struct ClientOutcome {
   bool latest = false;        ///< ClientState::latest from now on
   /// The client may use the whole device beside all others. Then its grant is what others keep clear of.
   bool free = false;
+  Common common = Common::nothing;
   sched::Footprint footprint;  ///< ClientState::footprint, with what is kept for it
 };
 
@@ -94,11 +104,14 @@ inline constexpr std::size_t kMostToSettle = 64;
 inline constexpr std::size_t kMostBeside = 8;
 
 /// ipc::kSettled: what the client has now is settled. While the active reserves of others are kept that is all that
-/// these leave; while they are lent it has more, which is not.
+/// these leave, by itself or in common with others; while they are lent it has more, which is not.
 bool cannot_shrink(const Standing& standing, Settled settled, const ClientOutcome& outcome);
 
-/// Terms::by_parts: only reserves of others are in force for the client, its grant is within what all of these leave,
-/// and nobody else can take any of that away.
+/// Terms::common_sms.
+std::uint32_t common_sms(const DeviceConditions& where, const Standing& standing, Common common);
+
+/// Terms::by_parts: only reserves of others are in force for the client, and all of these are kept. Either its grant is
+/// within what they leave and nobody else can take any of that away, or it has that in common with others.
 bool goes_by_parts(const DeviceConditions& where, const Standing& standing, Settled settled,
                    const ClientOutcome& outcome);
 

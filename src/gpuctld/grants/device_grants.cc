@@ -66,7 +66,7 @@ void DeviceGrants::decide(sched::Allocator& allocator, std::span<const sched::No
   if (std::exchange(renewed_, false)) {
     std::vector<Resident> residents;
     for (const Member& member : members_)
-      residents.push_back({member.client->node, slot(member).wanted_jobs != ipc::kNoJobs});
+      residents.push_back({member.client->node, slot(member).wanted_jobs != ipc::kNoJobs, slot(member).mps_sms != 0});
     standings_ = standings_of(nodes, residents, where_);
     settled_.clear();
   }
@@ -159,6 +159,7 @@ void DeviceGrants::write(std::uint64_t now_ns) {
     terms.reports_work = standings_[i].reports_work || client->slots()[index].tried;
     terms.settled = cannot_shrink(standings_[i], settled_[i], decision_.clients[i]);
     terms.by_parts = goes_by_parts(where_, standings_[i], settled_[i], decision_.clients[i]);
+    terms.common_sms = common_sms(where_, standings_[i], decision_.clients[i].common);
     terms.takes_turns = where_.time_sliced;
     terms.first = next_[i].first;
     client->write_terms(index, terms);

@@ -239,16 +239,28 @@ TEST(Scheduler, SaysWhoseKernelsMayGoByParts) {
   Scheduler scheduler({gpu(132)}, tree, {.reserve_by_parts = true});
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
   const auto by_parts = [&] { return (ipc::load(batch.stub->grant[0].flags) & ipc::kByParts) != 0; };
+  const auto common = [](const FakeProgram& program) { return program.client->slots()[0].terms.common_sms; };
   batch.demand(132);
   ls.demand(8);
   scheduler.update(2);
   EXPECT_EQ(batch.granted(), 124u);
   EXPECT_TRUE(by_parts());
+  EXPECT_EQ(common(batch), 124u);
+  {
+    FakeProgram second(scheduler, "batch");
+    second.demand(132);
+    scheduler.update(3);
+    EXPECT_EQ(batch.granted(), 62u);
+    EXPECT_TRUE(by_parts());
+    EXPECT_EQ(common(second), 124u);
+    scheduler.remove(*second.client, 4);
+  }
   ls.demand(0);
   scheduler.update(3'000'000'000);
   scheduler.update(6'000'000'000);
   EXPECT_EQ(batch.granted(), 132u);
   EXPECT_FALSE(by_parts()) << "the reserve is lent";
+  EXPECT_EQ(common(batch), 132u);
   ls.demand(8);
   scheduler.update(6'000'000'001);
   EXPECT_TRUE(by_parts());

@@ -32,7 +32,9 @@ struct Device {
 
   const DeviceDecision& decide() {
     std::vector<Resident> residents;
-    for (const ClientState& client : clients) residents.push_back({client.node, client.under_policy});
+    capped.resize(clients.size());
+    for (std::size_t i = 0; i < clients.size(); ++i)
+      residents.push_back({clients[i].node, clients[i].under_policy, capped[i]});
     standings = standings_of(nodes, residents, where);
     daemon::decide({nodes, clients, standings, where, 0}, allocator, decision);
     return decision;
@@ -70,6 +72,7 @@ struct Device {
 
   std::vector<sched::NodeInput> nodes;
   std::vector<ClientState> clients;
+  std::vector<bool> capped;  ///< Resident::capped, by client
   std::vector<Standing> standings;
   DeviceConditions where{.capacity = CapSM{132}};
   sched::Allocator allocator;

@@ -75,8 +75,14 @@ bool GrantView::by_capacity() const {
   return grant() && (ipc::load(grant()->flags) & ipc::kByCapacity) != 0;
 }
 
-std::uint32_t GrantView::first_sm() const {
-  return grant() ? std::min(ipc::load(grant()->first), gpuctl::kMaxSms) : 0;
+GrantView::Part GrantView::part() const {
+  const ipc::Stub* stub = Client::get().stub();
+  if (!stub || !grant()) return {.count = granted()};
+  const std::uint32_t flags = ipc::load(grant()->flags);
+  if ((flags & ipc::kInCommon) == 0) return {std::min(ipc::load(grant()->first), gpuctl::kMaxSms), granted()};
+  if ((flags & ipc::kByParts) == 0) return {.count = sms_};
+  const std::uint32_t left = ipc::load(stub->guaranteed_sms[device_index_]);
+  return left == 0 || left >= sms_ ? Part{.count = sms_} : Part{sms_ - left, left};
 }
 
 }  // namespace gpuslice

@@ -45,8 +45,14 @@ class GrantView {
   bool by_parts() const;
   /// Whether persistent kernels share each SM with those of other programs (ipc::kByCapacity).
   bool by_capacity() const;
-  /// The first of its SMs, for kernels that are confined by SM number. It may be any of the device's.
-  std::uint32_t first_sm() const;
+  /// The SMs of kernels that are confined by SM number. All of the device's: they are not confined.
+  struct Part {
+    std::uint32_t first = 0;  ///< it may be any of the device's
+    std::uint32_t count = 0;
+    bool operator==(const Part&) const = default;
+  };
+  /// What is granted, or what the client has in common with others (ipc::kInCommon).
+  Part part() const;
 
   /// Where the client writes its usage; null: no daemon.
   gpuctl::ipc::Usage* usage() const;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 
+#include "libgpuslice/client/grant_view.h"
 #include "libgpuslice/driver/stream_key.h"
 #include "libgpuslice/streams/green.h"
 #include "libgpuslice/streams/in_flight_limit.h"
@@ -17,12 +18,12 @@
 
 namespace gpuslice {
 
-/// Where launches are confined, and the grant that says so.
+/// Where launches are confined.
 struct Place {
-  std::uint32_t first = 0, granted = 0;  ///< of the grant: its first SM and how many SMs it has
+  GrantView::Part part;  ///< that asked for it
   GreenContexts::Confined there;
 
-  bool same_grant(const Place& other) const { return first == other.first && granted == other.granted; }
+  bool same_part(const Place& other) const { return part == other.part; }
 };
 
 /// Whether the stream is not ordered with default streams. False if the driver does not say.

@@ -112,7 +112,7 @@ Opaque::Settled::~Settled() {
 
 /// Finds a stream of the part that is granted, or makes it. The caller holds the lane's mutex.
 GreenContexts::Confined Opaque::find_or_make(Lane& lane, const Place& place, std::uint32_t least) {
-  const GreenContexts::Wanted wanted{place.first, place.granted, least, lane.stream, &lane};
+  const GreenContexts::Wanted wanted{place.part.first, place.part.count, least, lane.stream, &lane};
   const GreenContexts::Confined found = green_.find(wanted);
   if (!found.unmade) return found;
   if (const Settled settled{*this, lane}) return green_.make(wanted);
@@ -126,25 +126,25 @@ bool Opaque::confines(CUstream stream, const Launch& launch) {
   const std::lock_guard lock(lane.mutex);
   if (view_.granted() == 0) start_when_granted(lane, launch);
   const Place place = place_now();
-  if (place.granted == 0 || place.granted >= view_.sms()) return false;
-  if (lane.open() && lane.place().same_grant(place)) return true;
+  if (place.part.count == 0 || place.part.count >= view_.sms()) return false;
+  if (lane.open() && lane.place().same_part(place)) return true;
   lane.join_now();
   const RelaxedCapture relaxed;
   return find_or_make(lane, place, 0).stream != nullptr;
 }
 
-/// Confines the launch to the place of the launches before it if the grant is the same, else to the part that is
-/// granted now.
+/// Confines the launch to the place of the launches before it if the part is the same, else to the part that it may use
+/// now.
 void Opaque::Turn::confine(Opaque& opaque, const Launch& launch) {
   Place place = opaque.place_now();
-  if (place.granted >= opaque.view_.sms()) confined_.none = "all are granted";
-  if (!launch.confine || place.granted == 0 || place.granted >= opaque.view_.sms()) return;
+  if (place.part.count >= opaque.view_.sms()) confined_.none = "all are granted";
+  if (!launch.confine || place.part.count == 0 || place.part.count >= opaque.view_.sms()) return;
   if (!may_use_own_streams(kQueuesToMove)) {
     confined_.none = "a stream of the program waits for a value, and might hold up the one for this launch";
     return;
   }
   const Place& before = lane_->place();
-  if (lane_->open() && before.same_grant(place) && before.there.sms >= launch.least) {
+  if (lane_->open() && before.same_part(place) && before.there.sms >= launch.least) {
     confined_ = before.there;
     return;
   }

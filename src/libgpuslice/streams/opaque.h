@@ -175,7 +175,7 @@ class Opaque {
   };
 
   Lane& lane_of(CUstream stream);
-  Place place_now() const { return {.first = view_.first_sm(), .granted = view_.granted(), .there = {}}; }
+  Place place_now() const { return {.part = view_.part(), .there = {}}; }
   GreenContexts::Confined find_or_make(Lane& lane, const Place& place, std::uint32_t least);
   Settling::Device look_before(const Lane& own);
   void consider(const Lane& lane, Look& look) const;

@@ -8,24 +8,28 @@ from tests.system.sharing import opaque_test
 from tests.system.sharing.opaque_test import MS, ROUNDS, WHAT_WAS_THERE
 
 RESERVE = 4
-# The same kernels, but the first can be rewritten; and each answer says on which SMs it ran.
-PROGRAM = opaque_test.PROGRAM.replace("  mov.u64 %rd6, %gridid;\n", "", 1).replace(
-    'bin(mask.value).count("1")', "hex(mask.value)"
-)
+# Each answer says on which SMs the kernels ran.
+OPAQUE = opaque_test.PROGRAM.replace('bin(mask.value).count("1")', "hex(mask.value)")
+# The same kernels, but the first can be rewritten.
+PROGRAM = OPAQUE.replace("  mov.u64 %rd6, %gridid;\n", "", 1)
 BESIDE = "launched beside kept reserves alone in its original form"
 
 
 class ReserveByParts(instance.SystemTest):
     warp_instruction_ns = 0
 
-    def start_beside(self, by_parts, mode):
+    def start_beside(self, by_parts, mode, program=PROGRAM):
         config = f"[daemon]\nlatency_target_us = 1\nlimits_by_mps = false\nreserve_by_parts = {by_parts}\n"
         self.start_daemon(config=config)
         self.gpuctl("create-slice", "ls", "--reserve", RESERVE, "--reserve-mode", mode)
-        self.gpuctl("create-slice", "batch")
-        command = [instance.GPUCTL, "run", "--slice", "batch", sys.executable, "-c", PROGRAM]
-        self.program = instance.Conversation(self, command, self.env_of_others())
-        self.assertEqual(self.program.answer("its start"), "ready")
+        self.program = self.start_launcher("batch", program)
+
+    def start_launcher(self, name, program):
+        self.gpuctl("create-slice", name)
+        command = [instance.GPUCTL, "run", "--slice", name, sys.executable, "-c", program]
+        started = instance.Conversation(self, command, self.env_of_others())
+        self.assertEqual(started.answer("its start"), "ready")
+        return started
 
     def launch(self, kind="non-blocking", nanoseconds=MS):
         """Launches, whose results are right. The SMs that they ran on, and the block-tasks of rewritten kernels."""
@@ -75,6 +79,37 @@ class ReserveByParts(instance.SystemTest):
         self.assertEvictable()
         self.gpuctl("set", "batch", "max=none")
         instance.wait_until(lambda: self.goes_by_parts(always_kept=True), "original kernels again")
+
+    def test_two_programs_have_what_it_leaves_in_common(self):
+        self.start_beside("true", "strict")
+        second = self.start_launcher("other", PROGRAM)
+        mask, block_tasks = self.launch_beside(second)
+        self.assertEqual((mask.bit_count(), block_tasks), (instance.SMS - RESERVE, 0))
+        self.assertTrue(self.explains("original kernels on 4 SMs, in common"))
+        # Where one of them weighs more, each has SMs of its own again.
+        self.gpuctl("set", "other", "weight=300")
+        instance.wait_until(lambda: self.launch()[1] > 0, "rewritten kernels")
+        self.assertFalse(self.explains("in common"))
+
+    def test_original_kernels_have_all_in_common_while_it_is_lent(self):
+        self.start_beside("true", "active", OPAQUE)
+        self.start_idle_in("ls")
+        second = self.start_launcher("other", OPAQUE)
+        instance.wait_until(lambda: self.explains("original kernels on 8 SMs, in common"), "it to be lent")
+        self.assertEqual(self.launch_beside(second)[0].bit_count(), instance.SMS)
+
+    def launch_beside(self, program):
+        """launch(), while the other program has work."""
+
+        def has_work():
+            return self.usage("other", program.pid)["demand"] > 0
+
+        program.process.stdin.write(f"non-blocking {WHAT_WAS_THERE} {ROUNDS} {100 * MS}\n")
+        program.process.stdin.flush()
+        instance.wait_until(has_work, "its demand")
+        result = self.launch()
+        self.assertTrue(has_work(), "it ended first")
+        return result
 
     def explains(self, *what):
         said = self.gpuctl("explain", self.program.pid).stdout
