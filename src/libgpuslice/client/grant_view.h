@@ -49,6 +49,7 @@ class GrantView {
   struct Part {
     std::uint32_t first = 0;  ///< it may be any of the device's
     std::uint32_t count = 0;
+    bool pairs = false;  ///< may be made of pairs of SMs: nobody is confined to groups beside it (driver/pair_choice.h)
     bool operator==(const Part&) const = default;
   };
   /// What is granted, or what the client has in common with others (ipc::kInCommon).

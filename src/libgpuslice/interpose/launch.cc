@@ -1,5 +1,7 @@
 // Launches. Packs the parameters and tries the persistent form. Launches that cannot have it go to the driver
 // unchanged.
+#include <algorithm>
+
 #include "libgpuslice/agent/activity.h"
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
@@ -9,6 +11,7 @@
 #include "libgpuslice/kernels/co_residency.h"
 #include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/kernels/launch_params.h"
+#include "libgpuslice/kernels/own_cluster.h"
 #include "libgpuslice/kernels/program_parameters.h"
 #include "libgpuslice/launch/issue.h"
 #include "libgpuslice/launch/opaque_launch.h"
@@ -150,6 +153,10 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
       co_residency = {.blocks = blocks, .how = "with blocks that wait for each other"};
     if (has_form) kernel->original_launch = why_original(co_residency, taken, why);
     asked.least = least_sms(co_residency, function, threads, shared);
+    asked.cluster = cluster_of(attributes, count);
+    // One with another form has none of its own.
+    if (kernel && !has_form && context && context->opaque().by_pairs())
+      asked.cluster = std::max<std::uint64_t>(asked.cluster, own_cluster(*kernel, function));
     if (context) context->count_original_launch();
     result = launch_opaque(context, kernel, stream, asked, original);
     if (result != CUDA_SUCCESS) debug("launch of %s in its original form refused: %d", asked.name, result);

@@ -26,6 +26,9 @@ bool blocks_may_wait(std::string_view kernel);
 /// The co-residency that a launch of `blocks` blocks with these attributes needs.
 CoResidency co_residency_of(const CUlaunchAttribute* attributes, unsigned count, std::uint64_t blocks);
 
+/// The blocks of the clusters in which a launch with these attributes runs; 1: each runs by itself.
+std::uint64_t cluster_of(const CUlaunchAttribute* attributes, unsigned count);
+
 inline constexpr std::uint32_t kAllSms = 0xffffffff;
 
 /// The fewest SMs of a part of the GPU on which such a launch can run, if one SM holds `per_sm` of its blocks. kAllSms

@@ -104,7 +104,8 @@ struct KernelInfo {
   std::atomic<std::uint32_t> timed{0};  ///< launches in original form that were timed (launch_timer.h)
   std::atomic<int> registers{0}, registers_original{0}, per_sm{0};
   std::atomic<std::uint32_t> task_ns{0};
-  std::atomic<bool> changed{true};  ///< since the last report to the daemon
+  std::atomic<std::uint32_t> own_cluster{0};  ///< own_cluster(), once asked for
+  std::atomic<bool> changed{true};            ///< since the last report to the daemon
 
   void count_launch() {
     launches.fetch_add(1, std::memory_order_relaxed);

@@ -27,7 +27,11 @@ CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, co
   context->use_stream(stream);
   Opaque::Turn turn(context->opaque(), stream, launch);
   CUresult result = plain(turn.stream());
-  if (result != CUDA_SUCCESS && turn.confined()) result = plain(turn.anywhere("it does not run on those granted"));
+  const bool refused = result != CUDA_SUCCESS && turn.confined(), in_pairs = refused && turn.in_pairs();
+  if (in_pairs && turn.move_to_groups(context->opaque(), launch)) result = plain(turn.stream());
+  if (refused && result != CUDA_SUCCESS) result = plain(turn.anywhere("it does not run on those granted"));
+  // A launch that the driver refuses everywhere has an error of its own.
+  if (in_pairs && result == CUDA_SUCCESS) context->opaque().by_groups();
   if (result != CUDA_SUCCESS) turn.give_up();
   if (kernel) {
     // The launch was counted, and perhaps reported, before its turn came.

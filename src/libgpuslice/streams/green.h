@@ -3,6 +3,7 @@
 // Measured on an H200: SMs come in groups of eight, and the last group takes the SMs that are left over. Kernels of the
 // primary context run in green contexts unchanged, under MPS too. Making one takes 1 ms and 6 MB, and blocks until the
 // device is idle. A GPU with fewer than 64 SMs is divided into eight groups, or as many as the driver makes of it.
+// The driver also divides into pairs (pair_choice.h); a part has groups, or pairs, not both.
 #pragma once
 
 #include <cuda.h>
@@ -25,11 +26,14 @@ class GreenContexts {
     std::uint32_t sms = 0;
     const char* none = nullptr;
     bool unmade = false;  ///< there may be one: make() makes it
+    bool pairs = false;   ///< the part is made of pairs
   };
   /// What is to be had: a stream confined to about `count` SMs from number `first` on, with the priority of `like`. No
-  /// stream if the part has fewer than `least` SMs. The same `lane` gets the same stream each time.
+  /// stream if the part has fewer than `least` SMs. The same `lane` gets the same stream each time. `pairs`: the part
+  /// is made of pairs if the driver makes such parts, else of groups.
   struct Wanted {
     std::uint32_t first, count, least;
+    bool pairs;
     CUstream like;
     const void* lane;
   };
@@ -49,15 +53,26 @@ class GreenContexts {
     std::map<std::pair<const void*, int>, CUstream> streams;
   };
 
-  bool divide();
-  Confined choose(const Wanted& wanted, GroupRun& groups);
-  Part& part(GroupRun groups);
+  /// The device divided in one way, and the parts made of that.
+  struct Division {
+    bool divided = false;
+    std::vector<CUdevResource> groups;  ///< the last one may have another size; none: the driver refuses this way
+    std::vector<std::uint32_t> starts;  ///< SMs before each group; one more entry than groups
+    std::map<GroupRun, Part> parts;
+  };
+  /// Groups of a division.
+  struct Choice {
+    Division* division = nullptr;
+    GroupRun groups;
+  };
+
+  static void divide(Division& division, bool pairs);
+  Division& division(bool pairs);
+  Confined choose(const Wanted& wanted, Choice& choice);
+  Part& part(const Choice& choice);
 
   std::mutex mutex_;
-  bool divided_ = false;
-  std::vector<CUdevResource> groups_;  ///< the last one may have another size
-  std::vector<std::uint32_t> starts_;  ///< SMs before each group; one more entry than groups
-  std::map<GroupRun, Part> parts_;
+  Division groups_, pairs_;
 };
 
 }  // namespace gpuslice

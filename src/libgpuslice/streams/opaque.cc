@@ -78,7 +78,7 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   if (lane_->launches % Lane::kMarkEvery == 0)
     lane_->wait_for_gpu(ahead_for(tells, opaque.view_.ahead_when_settled()), lock_);
   opaque.start_when_granted(*lane_, launch);
-  confine(opaque, launch);
+  confine(opaque, launch, opaque.place_now(launch));
   lane_->latest_sms = confined_.sms;
   if (!confined()) lane_->join_now();
   if (tells && launch.kernel && launch.series_ns == 0) lane_->timer.begin(this->stream(), *launch.kernel, lane_->job);
@@ -110,9 +110,17 @@ Opaque::Settled::~Settled() {
   if (begun_) opaque_.settling_.end(settled_);
 }
 
+/// Where the launch may run now. The caller holds the mutex of its lane.
+Place Opaque::place_now(const Launch& launch) {
+  Place place{.part = view_.part(), .there = {}};
+  place.part.pairs = pair_choice_.pairs_for(place.part.pairs, launch.cluster);
+  return place;
+}
+
 /// Finds a stream of the part that is granted, or makes it. The caller holds the lane's mutex.
 GreenContexts::Confined Opaque::find_or_make(Lane& lane, const Place& place, std::uint32_t least) {
-  const GreenContexts::Wanted wanted{place.part.first, place.part.count, least, lane.stream, &lane};
+  const auto [first, count, pairs] = place.part;
+  const GreenContexts::Wanted wanted{first, count, least, pairs, lane.stream, &lane};
   const GreenContexts::Confined found = green_.find(wanted);
   if (!found.unmade) return found;
   if (const Settled settled{*this, lane}) return green_.make(wanted);
@@ -125,7 +133,7 @@ bool Opaque::confines(CUstream stream, const Launch& launch) {
   settling_.let_pass();
   const std::lock_guard lock(lane.mutex);
   if (view_.granted() == 0) start_when_granted(lane, launch);
-  const Place place = place_now();
+  const Place place = place_now(launch);
   if (place.part.count == 0 || place.part.count >= view_.sms()) return false;
   if (lane.open() && lane.place().same_part(place)) return true;
   lane.join_now();
@@ -133,10 +141,8 @@ bool Opaque::confines(CUstream stream, const Launch& launch) {
   return find_or_make(lane, place, 0).stream != nullptr;
 }
 
-/// Confines the launch to the place of the launches before it if the part is the same, else to the part that it may use
-/// now.
-void Opaque::Turn::confine(Opaque& opaque, const Launch& launch) {
-  Place place = opaque.place_now();
+/// Confines the launch to the place of the launches before it if the part is the same, else to the part of `place`.
+void Opaque::Turn::confine(Opaque& opaque, const Launch& launch, Place place) {
   if (place.part.count >= opaque.view_.sms()) confined_.none = "all are granted";
   if (!launch.confine || place.part.count == 0 || place.part.count >= opaque.view_.sms()) return;
   if (!may_use_own_streams(kQueuesToMove)) {
@@ -160,12 +166,27 @@ void Opaque::Turn::confine(Opaque& opaque, const Launch& launch) {
   }
 }
 
-CUstream Opaque::Turn::anywhere(const char* why) {
+/// Ends the launch's stay where the driver refused it, before it goes elsewhere.
+void Opaque::Turn::leave_at_once() {
   lane_->timer.give_up();
   if (confined()) {
     lane_->leave();
     lane_->join_now();
   }
+  confined_ = {};
+}
+
+bool Opaque::Turn::move_to_groups(Opaque& opaque, const Launch& launch) {
+  leave_at_once();
+  Place place = opaque.place_now(launch);
+  place.part.pairs = false;
+  confine(opaque, launch, place);
+  lane_->latest_sms = confined_.sms;
+  return confined();
+}
+
+CUstream Opaque::Turn::anywhere(const char* why) {
+  leave_at_once();
   confined_ = {.none = why};
   lane_->latest_sms = 0;
   return stream_;

@@ -6,8 +6,9 @@
 // - A client that is granted a part of the GPU launches in a stream of a green context with about that many SMs
 //   (green.h). An event each way, about 0.5 us, keeps the launch in order with the program's own stream. Consecutive
 //   launches do without these events (joining.h). The daemon says which part (Grant::first), so that two such clients
-//   do not get the same part. A launch whose blocks wait for each other goes there only if they fit (co_residency.h):
-//   the driver would refuse it although it fits the GPU that the program asked about.
+//   do not get the same part. Beside kept reserves alone the part is made of pairs of SMs (driver/pair_choice.h) until
+//   a launch of the program does not run there. A launch whose blocks wait for each other goes there only if they fit
+//   (co_residency.h): the driver would refuse it although it fits the GPU that the program asked about.
 // - A program may be only some milliseconds ahead of the GPU in each stream (in_flight_limit.h). Otherwise a new grant
 //   would take effect long after it was made.
 //
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include "libgpuslice/client/grant_view.h"
+#include "libgpuslice/driver/pair_choice.h"
 #include "libgpuslice/driver/stream_key.h"
 #include "libgpuslice/streams/green.h"
 #include "libgpuslice/streams/lane.h"
@@ -71,6 +73,7 @@ class Opaque {
     std::uint64_t blocks;
     bool confine = true;                    ///< may be confined to some SMs; a graph cannot be
     std::uint32_t least = 0;                ///< fewest SMs on which it can run
+    std::uint64_t cluster = 1;              ///< blocks of its clusters
     const char* name = "a graph";           ///< name of the kernel, which outlives the launch
     KernelInfo* kernel = nullptr;           ///< its durations are noted here; null: they are not noted
     std::uint32_t threads = 0, shared = 0;  ///< per block
@@ -107,6 +110,10 @@ class Opaque {
     /// The stream to launch into: the program's, or a confined one.
     CUstream stream() const { return confined_.stream ? confined_.stream : stream_; }
     bool confined() const { return confined_.stream != nullptr; }
+    bool in_pairs() const { return confined_.pairs; }
+    /// Called when the driver refused to launch in a part of pairs. Moves the launch to the part made of groups; false
+    /// if there is none, and the launch is not confined any more.
+    bool move_to_groups(Opaque& opaque, const Launch& launch);
     /// Called when the driver refused to launch in the confined stream. Returns the program's stream, which now comes
     /// after all confined launches.
     CUstream anywhere(const char* why);
@@ -117,7 +124,8 @@ class Opaque {
     const char* why_anywhere() const { return confined_.none; }
 
    private:
-    void confine(Opaque& opaque, const Launch& launch);
+    void confine(Opaque& opaque, const Launch& launch, Place place);
+    void leave_at_once();
 
     CUstream stream_;
     GreenContexts::Confined confined_;
@@ -128,6 +136,10 @@ class Opaque {
   /// Whether a launch into this stream can be confined to what is granted now, which is a part of the GPU. Waits for a
   /// grant, and makes that part if need be, as a turn does (settling.h). The context must be current.
   bool confines(CUstream stream, const Launch& launch);
+  /// Whether launches may go to parts of pairs now.
+  bool by_pairs() { return pair_choice_.pairs_for(view_.part().pairs, 1); }
+  /// The driver refused a launch in a part of pairs, and made it elsewhere.
+  void by_groups() { pair_choice_.by_groups(); }
 
   /// What a look at all streams shows policies for jobs.
   struct Look {
@@ -175,7 +187,7 @@ class Opaque {
   };
 
   Lane& lane_of(CUstream stream);
-  Place place_now() const { return {.part = view_.part(), .there = {}}; }
+  Place place_now(const Launch& launch);
   GreenContexts::Confined find_or_make(Lane& lane, const Place& place, std::uint32_t least);
   Settling::Device look_before(const Lane& own);
   void consider(const Lane& lane, Look& look) const;
@@ -189,6 +201,7 @@ class Opaque {
   std::mutex mutex_;  ///< guards lanes_; taken after a lane's mutex, so demand() only tries to take that one
   std::map<StreamKey, std::shared_ptr<Lane>> lanes_;
   GreenContexts green_;
+  PairChoice pair_choice_;
   Settling settling_;
 };
 

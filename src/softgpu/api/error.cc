@@ -44,6 +44,7 @@ constexpr ErrorRow kErrors[] = {
     ROW(CUDA_ERROR_INVALID_PC, "a kernel went to where there is no code"),
     ROW(CUDA_ERROR_LAUNCH_FAILED, "a kernel failed"),
     ROW(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "the cooperative grid does not fit the device"),
+    ROW(CUDA_ERROR_INVALID_CLUSTER_SIZE, "no clusters of that size run there"),
     ROW(CUDA_ERROR_NOT_PERMITTED, "the operation is not permitted"),
     ROW(CUDA_ERROR_NOT_SUPPORTED, "the software GPU does not offer this"),
     ROW(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "the operation cannot be captured"),

@@ -25,21 +25,19 @@ unsigned size_of(const SmResource& resource) {
   return static_cast<unsigned>(std::popcount(resource.sms));
 }
 
-constexpr unsigned kSplitFlags =
-    CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING | CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE;
-
 /// Joins the SMs of resources, if they may be described together.
-CUresult join(const CUdevResource* resources, unsigned count, std::uint64_t* sms) {
+CUresult join(const CUdevResource* resources, unsigned count, ResourceDescription* joined) {
   std::optional<std::uint64_t> split;
   for (unsigned i = 0; i < count; ++i) {
     const std::optional<SmResource> one = from_handle(resources[i]);
     if (!one) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-    if (count > 1 && (one->split == 0 || one->split != split.value_or(one->split) || (one->sms & *sms) != 0))
+    if (count > 1 && (one->split == 0 || one->split != split.value_or(one->split) || (one->sms & joined->sms) != 0))
       return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     split = one->split;
-    *sms |= one->sms;
+    joined->sms |= one->sms;
+    joined->apart = one->apart;
   }
-  return *sms != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+  return joined->sms != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
 }
 
 }  // namespace
@@ -71,20 +69,24 @@ CUresult CUDAAPI cuGreenCtxGetDevResource(CUgreenCtx handle, CUdevResource* reso
 CUresult CUDAAPI cuDevSmResourceSplitByCount(CUdevResource* result, unsigned int* count, const CUdevResource* input,
                                              CUdevResource* remaining, unsigned int flags, unsigned int least) {
   return with_driver([&](Driver& driver) {
-    if (count == nullptr || input == nullptr || (flags & ~kSplitFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+    // As on an H100, there is at most one flag.
+    const bool apart = flags == CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING;
+    if (count == nullptr || input == nullptr ||
+        (flags != 0 && !apart && flags != CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE))
+      return CUDA_ERROR_INVALID_VALUE;
     const std::optional<SmResource> whole = from_handle(*input);
     if (!whole) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
     if (whole->split != 0) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     if (least > size_of(*whole)) return CUDA_ERROR_INVALID_VALUE;
-    const unsigned size = group_size(least);
+    const unsigned size = group_size(least, size_of(*whole), apart);
     const unsigned possible = size_of(*whole) / size;
     if (possible == 0) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     *count = result == nullptr ? possible : std::min(*count, possible);
     if (result == nullptr) return CUDA_SUCCESS;
     const std::uint64_t split = driver.next_split++;
     std::uint64_t left = whole->sms;
-    for (unsigned i = 0; i < *count; ++i) result[i] = to_handle({take_sms(&left, size), split});
-    if (remaining != nullptr) *remaining = left != 0 ? to_handle({left, split}) : CUdevResource{};
+    for (unsigned i = 0; i < *count; ++i) result[i] = to_handle({take_sms(&left, size), split, apart});
+    if (remaining != nullptr) *remaining = left != 0 ? to_handle({left, split, apart}) : CUdevResource{};
     return CUDA_SUCCESS;
   });
 }
@@ -93,7 +95,7 @@ CUresult CUDAAPI cuDevResourceGenerateDesc(CUdevResourceDesc* result, CUdevResou
   return with_driver([&](Driver& driver) {
     if (result == nullptr || resources == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
     ResourceDescription description;
-    if (const CUresult joined = join(resources, count, &description.sms); joined != CUDA_SUCCESS) return joined;
+    if (const CUresult joined = join(resources, count, &description); joined != CUDA_SUCCESS) return joined;
     *result = driver.resource_descriptions.add(std::make_shared<ResourceDescription>(description));
     return CUDA_SUCCESS;
   });
@@ -108,7 +110,7 @@ CUresult CUDAAPI cuGreenCtxCreate(CUgreenCtx* result, CUdevResourceDesc descript
     if (where == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     if (const CUresult unsafe = driver.captures.check_unsafe(); unsafe != CUDA_SUCCESS) return unsafe;
     driver.synchronize_all(where);
-    *result = driver.make_green_context(*where, found->sms);
+    *result = driver.make_green_context(*where, *found);
     return CUDA_SUCCESS;
   });
 }

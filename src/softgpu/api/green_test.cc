@@ -30,16 +30,18 @@ class GreenApi : public ApiTest {
   }
 
   /// Groups of at least so many SMs.
-  std::vector<CUdevResource> split(unsigned least, CUdevResource* rest = nullptr, unsigned most = 64) {
+  std::vector<CUdevResource> split(unsigned least, CUdevResource* rest = nullptr, unsigned most = 64,
+                                   unsigned flags = 0) {
     std::vector<CUdevResource> groups(most);
-    EXPECT_CU(cuDevSmResourceSplitByCount(groups.data(), &most, &all_, rest, 0, least));
+    EXPECT_CU(cuDevSmResourceSplitByCount(groups.data(), &most, &all_, rest, flags, least));
     groups.resize(most);
     return groups;
   }
 
-  CUgreenCtx make(CUdevResource resource) {
+  CUgreenCtx make(CUdevResource resource) { return make(std::vector{resource}); }
+  CUgreenCtx make(std::vector<CUdevResource> resources) {
     CUdevResourceDesc description = nullptr;
-    EXPECT_CU(cuDevResourceGenerateDesc(&description, &resource, 1));
+    EXPECT_CU(cuDevResourceGenerateDesc(&description, resources.data(), static_cast<unsigned>(resources.size())));
     CUgreenCtx green = nullptr;
     EXPECT_CU(cuGreenCtxCreate(&green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM));
     greens_.push_back(green);
@@ -123,6 +125,61 @@ TEST_F(GreenApi, ACooperativeGridMustFitIt) {
   EXPECT_CU(cuLaunchCooperativeKernel(count, fits, 1, 1, 256, 1, 1, 0, confined, nullptr));
   EXPECT_EQ(cuLaunchCooperativeKernel(count, fits + 1, 1, 1, 256, 1, 1, 0, confined, nullptr),
             CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+  EXPECT_CU(cuCtxSynchronize());
+}
+
+/// On a GPU of 64 SMs, whose groups are those of an H100.
+class LargeGreenApi : public GreenApi {
+ protected:
+  static constexpr unsigned kPairs = CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING;
+
+  void SetUp() override {
+    use_private_table("64");
+    ASSERT_CU(cuInit(0));
+    GreenApi::SetUp();
+  }
+
+  CUresult launch_clusters(CUstream stream, unsigned blocks, unsigned x, unsigned y = 1) {
+    CUlaunchAttribute attribute{};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    attribute.value.clusterDim.x = x;
+    attribute.value.clusterDim.y = y;
+    attribute.value.clusterDim.z = 1;
+    CUlaunchConfig config{};
+    config.gridDimX = config.gridDimY = blocks;
+    config.gridDimZ = config.blockDimX = config.blockDimY = config.blockDimZ = 1;
+    config.hStream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    return cuLaunchKernelEx(&config, function("count"), nullptr, nullptr);
+  }
+};
+
+TEST_F(LargeGreenApi, GroupsHaveEightSmsUnlessItDoesNotMatterWhich) {
+  for (const unsigned least : {0U, 2U, 8U}) {
+    EXPECT_EQ(split(least).size(), 8U);
+    EXPECT_EQ(split(least)[0].sm.smCount, 8U);
+  }
+  EXPECT_EQ(split(10)[0].sm.smCount, 10U);
+  EXPECT_EQ(split(2, nullptr, 64, CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE).size(), 8U);
+  EXPECT_EQ(split(2, nullptr, 64, kPairs).size(), 32U);
+  EXPECT_EQ(split(8, nullptr, 64, kPairs).size(), 8U);
+  unsigned count = 1;
+  CUdevResource one{};
+  EXPECT_EQ(cuDevSmResourceSplitByCount(&one, &count, &all_, nullptr, 3, 2), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(LargeGreenApi, ClustersOfMoreThanTwoBlocksDoNotRunInPairs) {
+  const CUstream groups = stream(make(split(8)[0]));
+  std::vector<CUdevResource> four = split(2, nullptr, 64, kPairs);
+  four.resize(4);
+  const CUstream pairs = stream(make(four));
+  EXPECT_CU(launch_clusters(pairs, 8, 2));
+  EXPECT_EQ(launch_clusters(pairs, 8, 4), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+  EXPECT_EQ(launch_clusters(pairs, 8, 2, 2), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+  EXPECT_CU(launch_clusters(groups, 8, 8));
+  EXPECT_EQ(launch_clusters(groups, 16, 16), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+  EXPECT_EQ(launch_clusters(groups, 9, 2), CUDA_ERROR_INVALID_CLUSTER_SIZE);
   EXPECT_CU(cuCtxSynchronize());
 }
 

@@ -63,7 +63,9 @@ TEST_F(LaunchApi, LaunchKernelExReadsAttributes) {
   EXPECT_CU(cuLaunchKernelEx(&config, function("count"), nullptr, nullptr));
   attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
   attribute.value.clusterDim.x = attribute.value.clusterDim.y = attribute.value.clusterDim.z = 2;
-  EXPECT_EQ(cuLaunchKernelEx(&config, function("count"), nullptr, nullptr), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(cuLaunchKernelEx(&config, function("count"), nullptr, nullptr), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+  config.gridDimX = config.gridDimY = config.gridDimZ = 2;
+  EXPECT_CU(cuLaunchKernelEx(&config, function("count"), nullptr, nullptr));
 }
 
 TEST_F(LaunchApi, ACooperativeGridMustFit) {

@@ -43,8 +43,9 @@ std::uint64_t take_sms(std::uint64_t* from, unsigned count) {
   return taken;
 }
 
-unsigned group_size(unsigned least) {
-  return round_up(std::max(least, kSmPair), kSmPair);
+unsigned group_size(unsigned least, unsigned all, bool apart) {
+  constexpr unsigned kNear = 8, kLarge = 64;
+  return round_up(std::max(least, !apart && all >= kLarge ? kNear : kSmPair), kSmPair);
 }
 
 }  // namespace gpuctl::softgpu

@@ -17,10 +17,13 @@ class Context;
 struct SmResource {
   std::uint64_t sms = 0;    ///< bit = SM
   std::uint64_t split = 0;  ///< number of the split it comes from; 0: none
+  bool apart = false;       ///< that split ignored which SMs are near each other
 };
 
 /// SMs come in pairs: a part has at least this many, and the size of each group is a multiple of it.
 inline constexpr unsigned kSmPair = 2;
+/// The most blocks that a cluster has anywhere.
+inline constexpr unsigned kMostInCluster = 8;
 
 CUdevResource to_handle(const SmResource& resource);
 /// Nothing if it is not a resource of SMs.
@@ -30,12 +33,14 @@ std::optional<SmResource> from_handle(const CUdevResource& handle);
 std::uint64_t first_sms(std::uint32_t count);
 /// Takes the `count` SMs with the lowest numbers out of a set that has at least that many.
 std::uint64_t take_sms(std::uint64_t* from, unsigned count);
-/// The size of a group that must have at least `least` SMs.
-unsigned group_size(unsigned least);
+/// The size of a group that must have at least `least` SMs, of a GPU with `all`. `apart`: whichever SMs these are. As
+/// on an H100, the SMs of a group of a large GPU are near each other otherwise, and a group has 8 or more.
+unsigned group_size(unsigned least, unsigned all, bool apart);
 
 /// The object behind a CUdevResourceDesc.
 struct ResourceDescription {
   std::uint64_t sms = 0;
+  bool apart = false;  ///< SmResource::apart
 };
 
 /// A green context. Its streams are streams of the primary context whose kernels are placed only on its SMs.
@@ -43,6 +48,9 @@ struct GreenContext {
   Context* context = nullptr;  ///< the primary context, retained until this one is destroyed
   SmResource resource;
   std::atomic<bool> destroyed{false};
+
+  /// The most blocks of a cluster that runs there: those of greater ones need SMs that are near each other.
+  unsigned most_in_cluster() const { return resource.apart ? kSmPair : kMostInCluster; }
 };
 
 }  // namespace gpuctl::softgpu

@@ -72,6 +72,7 @@ constexpr ErrorRow kErrors[] = {
     ROW(cudaErrorInvalidPc, "a kernel went to where there is no code"),
     ROW(cudaErrorLaunchFailure, "a kernel failed"),
     ROW(cudaErrorCooperativeLaunchTooLarge, "the cooperative grid does not fit the device"),
+    ROW(cudaErrorInvalidClusterSize, "no clusters of that size run there"),
     ROW(cudaErrorNotPermitted, "the operation is not permitted"),
     ROW(cudaErrorIllegalState, "that is not possible in this state"),
     ROW(cudaErrorStreamCaptureUnsupported, "the operation cannot be captured"),

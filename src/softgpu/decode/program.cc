@@ -56,6 +56,8 @@ void read_directives(const ptx::Function& source, Kernel& kernel) {
       const Dim3 shape{value(0, 1), value(1, 1), value(2, 1)};
       kernel.max_threads = std::min(1024u, shape.x * shape.y * shape.z);
       if (directive.name() == ".reqntid") kernel.required = shape;
+    } else if (directive.name() == ".reqnctapercluster") {
+      kernel.cluster = {value(0, 1), value(1, 1), value(2, 1)};
     } else if (directive.name() == ".minnctapersm") {
       kernel.min_blocks_per_sm = value(0, 0);
     } else if (directive.name() == ".maxnreg") {

@@ -130,10 +130,10 @@ void Driver::reset_primary(const Device& device) {
   if (gone != nullptr) destroy_context(*gone);
 }
 
-CUgreenCtx Driver::make_green_context(Device& device, std::uint64_t sms) {
+CUgreenCtx Driver::make_green_context(Device& device, const ResourceDescription& part) {
   const auto green = std::make_shared<GreenContext>();
   green->context = retain_primary(device);
-  green->resource.sms = sms;
+  green->resource = {.sms = part.sms, .apart = part.apart};
   return green_contexts.add(green);
 }
 

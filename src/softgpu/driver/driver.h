@@ -51,7 +51,7 @@ class Driver : public Graphs {
   void set_primary_flags(const Device& device, unsigned flags);
 
   /// Retains the primary context.
-  CUgreenCtx make_green_context(Device& device, std::uint64_t sms);
+  CUgreenCtx make_green_context(Device& device, const ResourceDescription& part);
 
   /// Ends a context's work and frees its streams, events, modules and memory.
   void destroy_context(Context& context);

@@ -48,6 +48,7 @@ struct Kernel {
   std::uint32_t registers = 0;          ///< an estimate of 32-bit registers a thread, 16 to 255
   std::uint32_t max_threads = 1024;     ///< threads a block may have (`.maxntid`, `.reqntid`)
   Dim3 required{0, 0, 0};               ///< exact block shape (`.reqntid`), zeros if there is none
+  Dim3 cluster{0, 0, 0};                ///< shape of its clusters (`.reqnctapercluster`), zeros if there are none
   std::uint32_t min_blocks_per_sm = 0;  ///< `.minnctapersm`, 0 if not given
   const Function* code = nullptr;
 };

@@ -13,6 +13,56 @@ OPAQUE = opaque_test.PROGRAM.replace('bin(mask.value).count("1")', "hex(mask.val
 # The same kernels, but the first can be rewritten.
 PROGRAM = OPAQUE.replace("  mov.u64 %rd6, %gridid;\n", "", 1)
 BESIDE = "launched beside kept reserves alone in its original form"
+# A program whose launches have clusters of as many blocks as it is told.
+IN_CLUSTERS = (
+    PROGRAM.replace(
+        "kind, first, rounds, nanoseconds = line.split()", "kind, first, rounds, nanoseconds, cluster = line.split()"
+    )
+    .replace("append(on, number, int(nanoseconds))", "append(on, number, int(nanoseconds), int(cluster))")
+    .replace("def append(stream, number, nanoseconds):", "def append(stream, number, nanoseconds, cluster):")
+    .replace(
+        'call("cuLaunchKernel", function, BLOCKS, 1, 1, 1024, 1, 1, 0, stream, pointers, None)',
+        """U32 = ctypes.c_uint32
+    class Config(ctypes.Structure):
+        _fields_ = [("shape", U32 * 7), ("stream", POINTER), ("attributes", POINTER), ("count", U32)]
+    attribute = (U32 * 18)(4, 0, cluster, 1, 1)  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+    if cluster == 0:
+        call("cuLaunchKernel", function, BLOCKS, 1, 1, 1024, 1, 1, 0, stream, pointers, None)
+        return
+    shape = (U32 * 7)(BLOCKS, 1, 1, 1024, 1, 1, 0)
+    config = Config(shape, stream, ctypes.cast(attribute, POINTER), 1)
+    call("cuLaunchKernelEx", ctypes.byref(config), function, pointers, None)""",
+    )
+    .replace(
+        "for line in sys.stdin:\n",
+        f"""for line in sys.stdin:
+    if line == "go on\\n":
+        first, second = stream("non-blocking"), stream("non-blocking")
+        append(first, 1, {MS}, 0)
+        append(second, 1, {MS}, 4)
+        call("cuStreamSynchronize", second)
+        call("cuMemsetD32Async", seen, 0, SIZE(1), first)
+        for number in range({ROUNDS}): append(first, 1, {MS}, 0)
+        call("cuStreamSynchronize", first)
+        mask = ctypes.c_uint32()
+        call("cuMemcpyDtoH_v2", ctypes.byref(mask), seen, SIZE(4))
+        print(hex(mask.value), flush=True)
+        continue
+""",
+    )
+)
+# By its own declaration; of a module, of a library, and as the function that a library's kernel has in the context.
+OF_FOUR = IN_CLUSTERS.replace("nanoseconds)\n{", "nanoseconds)\n.reqnctapercluster 4, 1, 1\n{", 1).replace(
+    "sm_80", "sm_90"
+)
+OF_A_LIBRARY = OF_FOUR.replace(
+    'call("cuModuleGetFunction", ctypes.byref(function), module, b"append")',
+    """library = made("cuLibraryLoadData", PTX, None, None, 0, None, None, 0)
+    function = made("cuLibraryGetKernel", library, b"append")""",
+)
+ITS_FUNCTION = OF_A_LIBRARY.replace(
+    'library, b"append")', 'library, b"append")\n    function = made("cuKernelGetFunction", function)'
+)
 
 
 class ReserveByParts(instance.SystemTest):
@@ -99,17 +149,10 @@ class ReserveByParts(instance.SystemTest):
         self.assertEqual(self.launch_beside(second)[0].bit_count(), instance.SMS)
 
     def launch_beside(self, program):
-        """launch(), while the other program has work."""
-
-        def has_work():
-            return self.usage("other", program.pid)["demand"] > 0
-
-        program.process.stdin.write(f"non-blocking {WHAT_WAS_THERE} {ROUNDS} {100 * MS}\n")
-        program.process.stdin.flush()
-        instance.wait_until(has_work, "its demand")
-        result = self.launch()
-        self.assertTrue(has_work(), "it ended first")
-        return result
+        """launch(), while the other program has work, which does not end."""
+        self.assertEqual(program.ask("hold"), "held")
+        instance.wait_until(lambda: self.usage("other", program.pid)["demand"] > 0, "its demand")
+        return self.launch()
 
     def explains(self, *what):
         said = self.gpuctl("explain", self.program.pid).stdout
@@ -134,6 +177,102 @@ class ReserveByParts(instance.SystemTest):
         self.start_beside("false", "strict")
         instance.wait_until(lambda: self.launch()[1] > 0, "rewritten kernels")
         self.assertFalse(self.explains(BESIDE))
+
+
+class InPairs(instance.SystemTest):
+    """What a reserve leaves is used to the last pair of SMs. A program with clusters of more than two blocks uses whole
+    groups, of four SMs here."""
+
+    warp_instruction_ns = 0
+    SMS = 32
+    RESERVE = 6
+    BY_PAIRS, BY_GROUPS = 26, 24
+
+    def start_beside(self, mode="strict", program=IN_CLUSTERS, **env):
+        self.env["SOFTGPU_SMS"] = str(self.SMS)
+        self.start_daemon(config="[daemon]\nlatency_target_us = 1\nlimits_by_mps = false\n")
+        self.gpuctl("create-slice", "ls", "--reserve", self.RESERVE, "--reserve-mode", mode)
+        self.gpuctl("create-slice", "batch")
+        command = [instance.GPUCTL, "run", "--slice", "batch", sys.executable, "-c", program]
+        self.program = instance.Conversation(self, command, {**self.env_of_others(), **env})
+        self.assertEqual(self.program.answer("its start"), "ready")
+
+    def start_behind_a_proxy(self, function, after):
+        """One call of the library is refused by the driver."""
+        proxy = instance.BUILD / "tests/injection/libinjected.so"
+        if not proxy.exists():
+            self.skipTest("the proxy is not built for this processor")
+        driver = self.scratch / "driver"
+        driver.mkdir()
+        (driver / "libcuda.so.1").symlink_to(proxy)
+        inject = {"FUNCTION": function, "ERROR": 1, "AFTER": after, "COUNT": 1, "CALLS": self.scratch / "calls"}
+        inject["DRIVER"] = instance.SOFTGPU / "libcuda.so.1"
+        env = {f"INJECT_{key}": str(value) for key, value in inject.items()}
+        self.start_beside(GPUCTL_SOFTGPU=str(driver), **env)
+
+    def sms(self, cluster=0):
+        """How many SMs launches ran on, whose results are right."""
+        wrong, in_order, mask = self.program.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS, cluster).split()
+        self.assertEqual((wrong, in_order), ("0", "True"))
+        return int(mask, 16).bit_count()
+
+    def test_beside_a_strict_reserve(self):
+        self.start_beside()
+        self.assertEqual(self.sms(), self.BY_PAIRS)
+        said = f"on {self.BY_PAIRS} (a green context)"
+        instance.wait_until(lambda: said in self.gpuctl("explain", self.program.pid).stdout, "it to be said")
+
+    def test_beside_an_active_reserve(self):
+        self.start_beside("active")
+        self.start_bench("ls", "work", "--blocks", self.RESERVE, "--iterations", 20, "--seconds", 60)
+        instance.wait_until(lambda: [self.sms() for _ in range(3)] == [self.BY_PAIRS] * 3, "all that it leaves")
+
+    def test_not_below_a_max(self):
+        """Others may be confined to groups there."""
+        self.start_beside()
+        self.gpuctl("set", "batch", f"max={self.BY_PAIRS}")
+        instance.wait_until(lambda: self.usage("batch", self.program.pid)["in_force"] == "max", "the max")
+        self.assertEqual(self.sms(cluster=2), self.BY_GROUPS)
+
+    def test_greater_clusters_make_it_groups_for_good(self):
+        self.start_beside()
+        for cluster, sms in ((0, self.BY_PAIRS), (2, self.BY_PAIRS), (4, self.BY_GROUPS), (2, self.BY_GROUPS)):
+            self.assertEqual(self.sms(cluster), sms, f"clusters of {cluster}")
+        self.assertEqual(self.sms(), self.BY_GROUPS)
+
+    def test_a_stream_whose_launches_go_on_moves_too(self):
+        """It has launches in pairs when another stream has greater clusters."""
+        self.start_beside()
+        self.assertEqual(int(self.program.ask("go on"), 16).bit_count(), self.BY_GROUPS)
+
+    def assert_groups_at_once(self, program):
+        """Nobody waits for the driver to refuse the kernel."""
+        trace = self.scratch / "trace"
+        self.start_beside(program=program, GPUSLICE_DEBUG=str(trace))
+        self.assertEqual(self.sms(), self.BY_GROUPS)
+        self.assertIn("green context of SMs 4 to 28:", trace.read_text())
+        self.assertNotIn("in pairs", trace.read_text())
+
+    def test_so_do_clusters_of_the_kernels_own(self):
+        self.assert_groups_at_once(OF_FOUR)
+
+    def test_so_do_those_of_a_kernel_of_a_library(self):
+        self.assert_groups_at_once(OF_A_LIBRARY)
+
+    def test_so_do_those_of_its_function(self):
+        self.assert_groups_at_once(ITS_FUNCTION)
+
+    def test_so_does_a_launch_that_the_driver_refuses_there(self):
+        self.start_behind_a_proxy("cuLaunchKernel", after=ROUNDS + 1)
+        self.assertEqual([self.sms() for _ in range(3)], [self.BY_PAIRS, self.BY_GROUPS, self.BY_GROUPS])
+
+    def test_a_driver_that_does_not_divide_into_pairs(self):
+        self.start_behind_a_proxy("cuDevSmResourceSplitByCount", after=1)
+        self.assertEqual([self.sms() for _ in range(2)], [self.BY_GROUPS] * 2)
+
+    def test_a_driver_that_makes_no_part_of_them(self):
+        self.start_behind_a_proxy("cuGreenCtxCreate", after=1)
+        self.assertEqual([self.sms() for _ in range(2)], [self.BY_GROUPS] * 2)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,32 @@
+// Whether a program's launches are confined to parts made of pairs of SMs, or of groups (sm_groups.h).
+//
+// Pairs use nearly all SMs of a grant, but clusters of more than two blocks do not run there. The two kinds number the
+// SMs differently: together they may cover SMs that a reserve keeps. So a program that needs groups once has them from
+// then on, and pairs are only for parts that programs have in common (ipc::kInCommon), where nobody else is confined.
+// docs/design/opaque.md, "Pairs, beside kept reserves alone", says what is left.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace gpuslice {
+
+/// SMs of a pair, and the most blocks of a cluster that runs in a part made of pairs.
+inline constexpr std::uint32_t kPairSms = 2;
+
+/// Any thread.
+class PairChoice {
+ public:
+  /// Whether a launch goes by pairs. `may`: GrantView::Part::pairs. `cluster`: blocks of its clusters.
+  bool pairs_for(bool may, std::uint64_t cluster) {
+    if (cluster > kPairSms) by_groups();
+    return may && !groups_.load(std::memory_order_relaxed);
+  }
+  /// From now on no launch goes by pairs.
+  void by_groups() { groups_.store(true, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> groups_{false};
+};
+
+}  // namespace gpuslice

@@ -1,0 +1,30 @@
+#include "libgpuslice/driver/pair_choice.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuslice {
+namespace {
+
+TEST(PairChoice, OnlyWhereNobodyCanTakeAnything) {
+  PairChoice choice;
+  EXPECT_TRUE(choice.pairs_for(true, 1));
+  EXPECT_FALSE(choice.pairs_for(false, 1));
+  EXPECT_TRUE(choice.pairs_for(true, 2)) << "clusters of two run in pairs";
+}
+
+TEST(PairChoice, GreaterClustersMakeItGroupsForGood) {
+  for (const bool by_parts : {true, false}) {
+    PairChoice choice;
+    EXPECT_FALSE(choice.pairs_for(by_parts, 3));
+    EXPECT_FALSE(choice.pairs_for(true, 1));
+  }
+}
+
+TEST(PairChoice, SoDoesARefusal) {
+  PairChoice choice;
+  choice.by_groups();
+  EXPECT_FALSE(choice.pairs_for(true, 1));
+}
+
+}  // namespace
+}  // namespace gpuslice

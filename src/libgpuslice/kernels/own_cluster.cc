@@ -1,0 +1,34 @@
+#include "libgpuslice/kernels/own_cluster.h"
+
+#include <algorithm>
+
+#include "libgpuslice/driver/driver.h"
+
+namespace gpuslice {
+
+namespace {
+
+std::uint32_t ask(CUfunction function, CUfunction_attribute attribute) {
+  const Driver& d = driver();
+  CUdevice device = 0;
+  int value = 0;
+  if (d.cuFuncGetAttribute && d.cuFuncGetAttribute(&value, attribute, function) == CUDA_SUCCESS)
+    return static_cast<std::uint32_t>(std::max(value, 0));
+  if (d.cuKernelGetAttribute && d.cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+      d.cuKernelGetAttribute(&value, attribute, reinterpret_cast<CUkernel>(function), device) == CUDA_SUCCESS)
+    return static_cast<std::uint32_t>(std::max(value, 0));
+  return 0;
+}
+
+}  // namespace
+
+std::uint32_t own_cluster(KernelInfo& kernel, CUfunction function) {
+  if (const std::uint32_t known = kernel.own_cluster.load(std::memory_order_relaxed)) return known;
+  std::uint32_t blocks = std::max(ask(function, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH), 1u);
+  for (const auto attribute : {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH})
+    blocks *= std::max(ask(function, attribute), 1u);
+  kernel.own_cluster.store(blocks, std::memory_order_relaxed);
+  return blocks;
+}
+
+}  // namespace gpuslice
