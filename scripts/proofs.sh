@@ -73,7 +73,7 @@ reserve-memory 1 reserve-memory corun --seconds 2 --only-ls memory --configurati
 reserve-decode 1 reserve-decode corun --seconds 4 --only-ls decode --configurations $cells_reserve
 reserve-resnet 1 reserve-resnet corun --seconds 2 --only-ls resnet --configurations $cells_reserve
 reserve-eight 1 reserve-eight corun --seconds 2 --only-batch eight --configurations $eight_reserve
-reserve-two 1 reserve-two corun --seconds 4 --only-batch two-train --configurations $two_reserve
+reserve-two 1 reserve-two corun --seconds 4 --only-batch two-train --only-ls short,decode,resnet --configurations $two_reserve
 flep 9    flep             corun-starts --pairs flep --configurations mps-stream,ours-hpf
 flep-two 9 flep-two        corun --pairs flep-two --configurations mps-stream,ours-priority,ours-hpf
 TABLE

@@ -148,6 +148,7 @@ void DeviceGrants::gather_states(std::chrono::nanoseconds deadline, std::uint64_
 
 /// Grants that shrink are written first: SMs are given back before time is spent on waking the clients that gain.
 void DeviceGrants::write(std::uint64_t now_ns) {
+  const bool pairs = std::ranges::none_of(members_, [](const Member& member) { return member.client->needs_groups(); });
   for (std::size_t i = 0; i < members_.size(); ++i) {
     auto& [client, index, terms] = members_[i];
     terms.jobs = client->slots()[index].wanted_jobs;
@@ -160,6 +161,7 @@ void DeviceGrants::write(std::uint64_t now_ns) {
     terms.settled = cannot_shrink(standings_[i], settled_[i], decision_.clients[i]);
     terms.by_parts = goes_by_parts(where_, standings_[i], settled_[i], decision_.clients[i]);
     terms.common_sms = common_sms(where_, standings_[i], decision_.clients[i].common);
+    terms.pairs = pairs && decision_.clients[i].common == Common::part;
     terms.takes_turns = where_.time_sliced;
     terms.first = next_[i].first;
     client->write_terms(index, terms);

@@ -83,7 +83,13 @@ GrantView::Part GrantView::part() const {
     return {.first = std::min(ipc::load(grant()->first), gpuctl::kMaxSms), .count = granted()};
   if ((flags & ipc::kByParts) == 0) return {.count = sms_};
   const std::uint32_t left = ipc::load(stub->guaranteed_sms[device_index_]);
-  return left == 0 || left >= sms_ ? Part{.count = sms_} : Part{.first = sms_ - left, .count = left, .pairs = true};
+  return left == 0 || left >= sms_ ? Part{.count = sms_}
+                                   : Part{.first = sms_ - left, .count = left, .pairs = (flags & ipc::kPairs) != 0};
+}
+
+void GrantView::tell_groups() const {
+  ipc::Stub* stub = Client::get().stub();
+  if (stub && ipc::load(stub->groups) == 0) ipc::store(stub->groups, 1u);
 }
 
 }  // namespace gpuslice

@@ -49,11 +49,13 @@ class GrantView {
   struct Part {
     std::uint32_t first = 0;  ///< it may be any of the device's
     std::uint32_t count = 0;
-    bool pairs = false;  ///< may be made of pairs of SMs: nobody is confined to groups beside it (driver/pair_choice.h)
+    bool pairs = false;  ///< may be made of pairs of SMs (ipc::kPairs)
     bool operator==(const Part&) const = default;
   };
   /// What is granted, or what the client has in common with others (ipc::kInCommon).
   Part part() const;
+  /// Tells the daemon that the program's kernels in original form need groups of SMs (ipc::Stub::groups).
+  void tell_groups() const;
 
   /// Where the client writes its usage; null: no daemon.
   gpuctl::ipc::Usage* usage() const;

@@ -2,8 +2,8 @@
 //
 // Pairs use nearly all SMs of a grant, but clusters of more than two blocks do not run there. The two kinds number the
 // SMs differently: together they may cover SMs that a reserve keeps. So a program that needs groups once has them from
-// then on, and pairs are only for parts that programs have in common (ipc::kInCommon), where nobody else is confined.
-// docs/design/opaque.md, "Pairs, beside kept reserves alone", says what is left.
+// then on, and so have those that share a part with it: it tells the daemon (ipc::Stub::groups), which says to each
+// whether there are pairs (ipc::kPairs). docs/design/opaque.md, "Pairs, beside kept reserves alone".
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,10 @@ class PairChoice {
   /// Whether a launch goes by pairs. `may`: GrantView::Part::pairs. `cluster`: blocks of its clusters.
   bool pairs_for(bool may, std::uint64_t cluster) {
     if (cluster > kPairSms) by_groups();
-    return may && !groups_.load(std::memory_order_relaxed);
+    return may && !groups();
   }
+  /// Whether none does any more.
+  bool groups() const { return groups_.load(std::memory_order_relaxed); }
   /// From now on no launch goes by pairs.
   void by_groups() { groups_.store(true, std::memory_order_relaxed); }
 

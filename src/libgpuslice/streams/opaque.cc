@@ -114,6 +114,7 @@ Opaque::Settled::~Settled() {
 Place Opaque::place_now(const Launch& launch) {
   Place place{.part = view_.part(), .there = {}};
   place.part.pairs = pair_choice_.pairs_for(place.part.pairs, launch.cluster);
+  if (pair_choice_.groups()) view_.tell_groups();
   return place;
 }
 

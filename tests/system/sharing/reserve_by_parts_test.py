@@ -240,6 +240,15 @@ class InPairs(instance.SystemTest):
             self.assertEqual(self.sms(cluster), sms, f"clusters of {cluster}")
         self.assertEqual(self.sms(), self.BY_GROUPS)
 
+    def test_those_of_a_program_that_shares_them_too(self):
+        self.start_beside()
+        command = [instance.GPUCTL, "run", "--slice", "batch", sys.executable, "-c", IN_CLUSTERS]
+        second = instance.Conversation(self, command, self.env_of_others())
+        self.assertEqual(second.answer("its start"), "ready")
+        self.assertEqual(self.sms(), self.BY_PAIRS)
+        second.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS, 4)
+        instance.wait_until(lambda: self.sms() == self.BY_GROUPS, "groups for both")
+
     def test_a_stream_whose_launches_go_on_moves_too(self):
         """It has launches in pairs when another stream has greater clusters."""
         self.start_beside()
