@@ -30,6 +30,7 @@ cells_reserve=mps-90,mps-stream-90,$as_90
 several_reserve=$as_90,ours-strict:reserve=0.106:limits_by_mps=false
 eight_reserve=mps-stream-90,mps-stream-90-of-eight,$several_reserve
 two_reserve=mps-stream-90,mps-stream-90-of-two,$several_reserve
+two_ls=short,decode,resnet
 decode_first=compute-10us,compute-100us,compute-5ms,memory-bound,train  # nine minutes are not enough for all
 decode_rest=matmul,triton,eight
 levels_batch=compute-10us,compute-100us,memory-bound,triton
@@ -73,7 +74,7 @@ reserve-memory 1 reserve-memory corun --seconds 2 --only-ls memory --configurati
 reserve-decode 1 reserve-decode corun --seconds 4 --only-ls decode --configurations $cells_reserve
 reserve-resnet 1 reserve-resnet corun --seconds 2 --only-ls resnet --configurations $cells_reserve
 reserve-eight 1 reserve-eight corun --seconds 2 --only-batch eight --configurations $eight_reserve
-reserve-two 1 reserve-two corun --seconds 4 --only-batch two-train --only-ls short,decode,resnet --configurations $two_reserve
+reserve-two 1 reserve-two corun --seconds 4 --only-batch two-train --only-ls $two_ls --configurations $two_reserve
 flep 9    flep             corun-starts --pairs flep --configurations mps-stream,ours-hpf
 flep-two 9 flep-two        corun --pairs flep-two --configurations mps-stream,ours-priority,ours-hpf
 TABLE
