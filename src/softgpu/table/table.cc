@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <ctime>
+#include <thread>
 
 #include "softgpu/host/futex.h"
 #include "softgpu/host/process.h"
@@ -61,6 +63,23 @@ bool is_table(const TableData& data) {
 std::uint32_t part_of_sms(double percentage, std::uint32_t sms) {
   const auto part = static_cast<std::uint32_t>(sms * percentage / 100);
   return part < sms ? std::max(part - part % 2, 2u) : 0;
+}
+
+/// 0 or EOWNERDEAD: it is locked now.
+int try_for_a_while(pthread_mutex_t& mutex) {
+#ifdef __SANITIZE_THREAD__
+  // Thread checks do not know clocklock in GCC 12, and do not see that timedlock takes the lock of a process that
+  // ended.
+  std::this_thread::sleep_for(std::chrono::microseconds(20));
+  return pthread_mutex_trylock(&mutex);
+#else
+  timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += kLookAgainNs;
+  until.tv_sec += until.tv_nsec / kSecondNs;
+  until.tv_nsec %= kSecondNs;
+  return pthread_mutex_timedlock(&mutex, &until);
+#endif
 }
 
 }  // namespace
@@ -132,14 +151,7 @@ Table::~Table() {
 Table::Lock::Lock(Table& table) : table_(table) {
   pthread_mutex_t& mutex = table.data_->mutex;
   int got = pthread_mutex_trylock(&mutex);
-  while (got == EBUSY || got == ETIMEDOUT) {
-    timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += kLookAgainNs;
-    until.tv_sec += until.tv_nsec / kSecondNs;
-    until.tv_nsec %= kSecondNs;
-    got = pthread_mutex_timedlock(&mutex, &until);  // not clocklock, which GCC 12's thread checks do not know
-  }
+  while (got == EBUSY || got == ETIMEDOUT) got = try_for_a_while(mutex);
   if (got == EOWNERDEAD) {
     recount(*table.data_);
     pthread_mutex_consistent(&mutex);
