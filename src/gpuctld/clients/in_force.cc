@@ -17,6 +17,7 @@ struct NodeFacts {
   bool inhabited = false;       ///< it, or a node below it, has a client
   bool own = false;             ///< a client is directly in it
   bool limited = false;         ///< it, or one above it, has a max below the device
+  bool has_reserve = false;     ///< it, or one above it, has a reserve
   bool beside_reserve = false;  ///< it is outside of a slice with a reserve that matters
   bool uneven = false;          ///< it, or one above it, competes with slices of another weight
 };
@@ -55,8 +56,9 @@ std::vector<NodeFacts> facts_of(std::span<const sched::NodeInput> nodes, std::sp
   for (std::size_t n = nodes.size(); n-- > 1;)  // children before their parents
     facts[static_cast<std::size_t>(nodes[n].parent)].inhabited |= facts[n].inhabited;
   for (std::size_t n = 0; n < nodes.size(); ++n) {
-    facts[n].limited =
-        nodes[n].max < capacity || (nodes[n].parent >= 0 && facts[static_cast<std::size_t>(nodes[n].parent)].limited);
+    const NodeFacts above = nodes[n].parent >= 0 ? facts[static_cast<std::size_t>(nodes[n].parent)] : NodeFacts{};
+    facts[n].limited = nodes[n].max < capacity || above.limited;
+    facts[n].has_reserve = nodes[n].parent >= 0 && (nodes[n].reserve > sched::CapSM{} || above.has_reserve);
     compare_children(nodes, n, facts);
     if (!matters(nodes[n], facts[n])) continue;
     for (std::size_t other = 0; other < nodes.size(); ++other)
@@ -82,27 +84,22 @@ std::string_view name_of(InForce what) {
 
 std::vector<InForce> what_is_in_force(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
                                       const DeviceConditions& where) {
-  const std::vector<NodeFacts> facts = facts_of(nodes, clients, where.capacity);
-  std::vector<InForce> found;
-  for (const Resident& client : clients) found.push_back(first_reason(facts[client.node], client, where));
-  return found;
+  return reasons_in_force(nodes, clients, where).first;
 }
 
-std::vector<bool> beside_reserves_alone(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
-                                        const DeviceConditions& where) {
-  std::vector<sched::NodeInput> without(nodes.begin(), nodes.end());
-  for (sched::NodeInput& node : without) node.reserve = {};
-  const std::vector<InForce> all = what_is_in_force(nodes, clients, where);
-  const std::vector<InForce> rest = what_is_in_force(without, clients, where);
-  std::vector<bool> found;
-  for (std::size_t i = 0; i < clients.size(); ++i) {
-    bool has_reserve = false;
-    sched::each_up_to_root(nodes, clients[i].node, [&](std::size_t n) {
-      has_reserve |= nodes[n].parent >= 0 && nodes[n].reserve > sched::CapSM{};
-    });
-    found.push_back(all[i] == InForce::reserve && rest[i] == InForce::nothing && !has_reserve && !clients[i].capped);
+Reasons reasons_in_force(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
+                         const DeviceConditions& where) {
+  const std::vector<NodeFacts> facts = facts_of(nodes, clients, where.capacity);
+  Reasons reasons;
+  for (const Resident& client : clients) {
+    NodeFacts without = facts[client.node];
+    const InForce first = first_reason(without, client, where);
+    without.beside_reserve = false;
+    reasons.first.push_back(first);
+    reasons.reserves_alone.push_back(first == InForce::reserve && !without.has_reserve && !client.capped &&
+                                     first_reason(without, client, where) == InForce::nothing);
   }
-  return found;
+  return reasons;
 }
 
 }  // namespace gpuctl::daemon

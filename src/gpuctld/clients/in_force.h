@@ -47,9 +47,14 @@ struct DeviceConditions {
 std::vector<InForce> what_is_in_force(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
                                       const DeviceConditions& where);
 
-/// One entry for each of `clients`: whether the reserves of others are all that is in force for it, and it has no part
-/// in a reserve itself. To all such clients the same SMs are left.
-std::vector<bool> beside_reserves_alone(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
-                                        const DeviceConditions& where);
+/// By client.
+struct Reasons {
+  std::vector<InForce> first;  ///< as of what_is_in_force()
+  /// Whether the reserves of others are all that is in force for it, and it has no part in a reserve itself. To all
+  /// such clients the same SMs are left.
+  std::vector<bool> reserves_alone;
+};
+Reasons reasons_in_force(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
+                         const DeviceConditions& where);
 
 }  // namespace gpuctl::daemon

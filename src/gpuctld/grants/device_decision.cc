@@ -156,23 +156,23 @@ void grow_beside(const DeviceInputs& inputs, DeviceDecision& decision) {
 Common common_to_all(const DeviceInputs& inputs, const DeviceDecision& decision) {
   if (!inputs.where.by_parts) return Common::nothing;
   for (std::size_t i = 0; i < inputs.clients.size(); ++i)
-    if (!decision.clients[i].free && !inputs.standings[i].beside_reserves) return Common::nothing;
+    if (!decision.clients[i].free && !inputs.standings[i].reserves_alone) return Common::nothing;
   bool kept = false, not_kept = false;
   for (const sched::NodeInput& node : inputs.nodes.subspan(1))
     if (node.reserve > CapSM{}) (node.keeps_reserve() ? kept : not_kept) = true;
   return !kept ? Common::whole : not_kept ? Common::nothing : Common::part;
 }
 
+/// By itself, or in common with others.
 bool has_what_reserves_leave(const Standing& standing, Settled settled, const ClientOutcome& outcome) {
-  return settled.but_for_reserves && outcome.capsm <= standing.guaranteed;
+  return outcome.common == Common::part || (settled.but_for_reserves && outcome.capsm <= standing.guaranteed);
 }
 
 }  // namespace
 
 std::vector<Standing> standings_of(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
                                    const DeviceConditions& where) {
-  const std::vector<InForce> in_force = what_is_in_force(nodes, clients, where);
-  const std::vector<bool> beside_reserves = beside_reserves_alone(nodes, clients, where);
+  const Reasons reasons = reasons_in_force(nodes, clients, where);
   const std::vector<CapSM> guaranteed = sched::guaranteed(nodes, where.capacity);
   std::vector<Standing> standings;
   for (std::size_t i = 0; i < clients.size(); ++i) {
@@ -181,11 +181,11 @@ std::vector<Standing> standings_of(std::span<const sched::NodeInput> nodes, std:
     // stay suspended.
     const CapSM most = sched::most_of(nodes, node, where.capacity);
     const CapSM told = where.time_sliced ? most : guaranteed[node];
-    standings.push_back({.in_force = in_force[i],
+    standings.push_back({.in_force = reasons.first[i],
                          .guaranteed = most.count == 0 || told == where.capacity ? 0 : told.count,
                          .reports_jobs = clients[i].reports_jobs,
                          .reports_work = !where.time_sliced && may_be_lent(nodes, node),
-                         .beside_reserves = beside_reserves[i]});
+                         .reserves_alone = reasons.reserves_alone[i]});
   }
   return standings;
 }
@@ -282,14 +282,14 @@ std::uint32_t common_sms(const DeviceConditions& where, const Standing& standing
 }
 
 bool cannot_shrink(const Standing& standing, Settled settled, const ClientOutcome& outcome) {
-  return settled.grant || outcome.common == Common::part || has_what_reserves_leave(standing, settled, outcome);
+  return settled.grant || has_what_reserves_leave(standing, settled, outcome);
 }
 
 bool goes_by_parts(const DeviceConditions& where, const Standing& standing, Settled settled,
                    const ClientOutcome& outcome) {
   if (!where.by_parts || where.time_sliced || where.storms || where.always) return false;
   return standing.in_force == InForce::reserve && !standing.reports_jobs &&
-         (outcome.common == Common::part || has_what_reserves_leave(standing, settled, outcome));
+         has_what_reserves_leave(standing, settled, outcome);
 }
 
 }  // namespace gpuctl::daemon

@@ -20,7 +20,7 @@ struct Standing {
   std::uint32_t guaranteed = 0;  ///< Stub::guaranteed_sms
   bool reports_jobs = false;     ///< Resident::reports_jobs
   bool reports_work = false;     ///< SMs of its slice may be lent, so it wakes the daemon when work begins
-  bool beside_reserves = false;  ///< beside_reserves_alone()
+  bool reserves_alone = false;   ///< Reasons::reserves_alone
 };
 
 /// One entry for each of `clients`.

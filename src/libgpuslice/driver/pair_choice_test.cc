@@ -13,9 +13,9 @@ TEST(PairChoice, OnlyWhereNobodyCanTakeAnything) {
 }
 
 TEST(PairChoice, GreaterClustersMakeItGroupsForGood) {
-  for (const bool by_parts : {true, false}) {
+  for (const bool may : {true, false}) {
     PairChoice choice;
-    EXPECT_FALSE(choice.pairs_for(by_parts, 3));
+    EXPECT_FALSE(choice.pairs_for(may, 3));
     EXPECT_FALSE(choice.pairs_for(true, 1));
   }
 }

@@ -153,7 +153,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
       co_residency = {.blocks = blocks, .how = "with blocks that wait for each other"};
     if (has_form) kernel->original_launch = why_original(co_residency, taken, why);
     asked.least = least_sms(co_residency, function, threads, shared);
-    asked.cluster = cluster_of(attributes, count);
+    asked.cluster = co_residency.cluster;
     // One with another form has none of its own.
     if (kernel && !has_form && context && context->opaque().by_pairs())
       asked.cluster = std::max<std::uint64_t>(asked.cluster, own_cluster(*kernel, function));

@@ -11,10 +11,6 @@ namespace {
 /// clusters of at most this many blocks.
 constexpr std::uint64_t kMostInAnyPart = 8;
 
-std::uint64_t blocks_of(const CUlaunchAttributeValue& value) {
-  return std::uint64_t{value.clusterDim.x} * value.clusterDim.y * value.clusterDim.z;
-}
-
 }  // namespace
 
 bool blocks_may_wait(std::string_view kernel) {
@@ -27,25 +23,20 @@ bool blocks_may_wait(std::string_view kernel) {
 
 CoResidency co_residency_of(const CUlaunchAttribute* attributes, unsigned count, std::uint64_t blocks) {
   CoResidency co_residency;
+  std::uint64_t cluster = 1;
   for (unsigned i = 0; i < count; ++i) {
     const CUlaunchAttributeValue& value = attributes[i].value;
     if (attributes[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && value.cooperative != 0) {
       co_residency = {.blocks = blocks, .how = "cooperatively"};
     } else if (attributes[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
-      const std::uint64_t size = blocks_of(value);
+      const std::uint64_t size = std::uint64_t{value.clusterDim.x} * value.clusterDim.y * value.clusterDim.z;
+      cluster = std::max(cluster, size);
       if (size <= 1 || co_residency) continue;
       co_residency = {.blocks = size, .near = true, .how = "in clusters"};
     }
   }
+  co_residency.cluster = cluster;
   return co_residency;
-}
-
-std::uint64_t cluster_of(const CUlaunchAttribute* attributes, unsigned count) {
-  std::uint64_t most = 1;
-  for (unsigned i = 0; i < count; ++i)
-    if (attributes[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-      most = std::max(most, blocks_of(attributes[i].value));
-  return most;
 }
 
 std::uint32_t sms_for(const CoResidency& co_residency, std::uint64_t per_sm) {

@@ -12,6 +12,7 @@ namespace gpuslice {
 struct CoResidency {
   std::uint64_t blocks = 1;   ///< how many must run at the same time; 1: blocks are independent
   bool near = false;          ///< they must be on SMs that are near each other
+  std::uint64_t cluster = 1;  ///< blocks of the clusters in which they run, also where all must run at the same time
   const char* how = nullptr;  ///< what kind of launch it is, for people, if `blocks` is above 1
 
   explicit operator bool() const { return how != nullptr; }
@@ -25,9 +26,6 @@ bool blocks_may_wait(std::string_view kernel);
 
 /// The co-residency that a launch of `blocks` blocks with these attributes needs.
 CoResidency co_residency_of(const CUlaunchAttribute* attributes, unsigned count, std::uint64_t blocks);
-
-/// The blocks of the clusters in which a launch with these attributes runs; 1: each runs by itself.
-std::uint64_t cluster_of(const CUlaunchAttribute* attributes, unsigned count);
 
 inline constexpr std::uint32_t kAllSms = 0xffffffff;
 

@@ -47,14 +47,11 @@ TEST(CoResidency, AllBlocksOfACooperativeGrid) {
   EXPECT_EQ(sms_for(of({cooperative()}, ~0ull), 1), kAllSms);
 }
 
-TEST(ClusterOf, IsKnownOfCooperativeGridsToo) {
-  const auto blocks = [](std::vector<CUlaunchAttribute> attributes) {
-    return cluster_of(attributes.data(), static_cast<unsigned>(attributes.size()));
-  };
-  EXPECT_EQ(blocks({}), 1u);
-  EXPECT_EQ(blocks({cooperative()}), 1u);
-  EXPECT_EQ(blocks({clusters(0, 0, 0)}), 1u);
-  EXPECT_EQ(blocks({cooperative(), clusters(2, 2)}), 4u);
+TEST(CoResidency, ClustersAreKnownOfCooperativeGridsToo) {
+  EXPECT_EQ(of({}).cluster, 1u);
+  EXPECT_EQ(of({cooperative()}).cluster, 1u);
+  EXPECT_EQ(of({clusters(0, 0, 0)}).cluster, 1u);
+  EXPECT_EQ(of({cooperative(), clusters(2, 2)}).cluster, 4u);
 }
 
 TEST(CoResidency, TheBlocksOfACluster) {
