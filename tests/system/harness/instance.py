@@ -237,6 +237,14 @@ class SystemTest(unittest.TestCase):
         wait_until(lambda: "done" in program.err(), "the idle program to be idle")
         return program
 
+    def start_script_in(self, slice_path, script, says="ready", **env):
+        """Starts a Conversation with a Python program, under gpuctl run. `says`: its first line; None: it is left."""
+        command = [GPUCTL, "run", "--slice", slice_path, sys.executable, "-c", script]
+        program = Conversation(self, command, {**self.env_of_others(), **env})
+        if says is not None:
+            self.assertEqual(program.answer("its start"), says)
+        return program
+
     def start_bench(self, slice_path, *arguments):
         """gpuslice-bench run ARGUMENTS --json, in a slice or, with None, without gpuctl."""
         command = [BENCH, "run", *arguments, "--json"]

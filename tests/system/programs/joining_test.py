@@ -2,7 +2,6 @@
 stream has done, in whichever way, sees all of them done."""
 
 import re
-import sys
 
 from tests.system.harness import driver_calls, instance
 
@@ -295,9 +294,7 @@ class Joining(instance.SystemTest):
         self.env["GPUSLICE_DEBUG"] = str(self.log)
         self.start_daemon(*options)
         self.gpuctl("create-slice", "s", "--max", MOST)
-        command = [instance.GPUCTL, "run", "--slice", "s", sys.executable, "-c", PROGRAM]
-        self.program = instance.Conversation(self, command, self.env_of_others())
-        self.assertEqual(self.program.answer("its start"), "ready")
+        self.program = self.start_script_in("s", PROGRAM)
 
     def look(self, kind, ways):
         self.start_program()

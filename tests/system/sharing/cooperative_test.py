@@ -1,7 +1,5 @@
 """Cooperative launches, whose blocks wait for each other: as the driver does them, but when the slice has SMs."""
 
-import sys
-
 from tests.system.harness import instance
 
 SUCCESS, TOO_LARGE = 0, 720
@@ -58,10 +56,7 @@ for line in sys.stdin:
 
 class Cooperative(instance.SystemTest):
     def start_program(self):
-        command = [instance.GPUCTL, "run", "--slice", "s", sys.executable, "-c", PROGRAM]
-        program = instance.Conversation(self, command, self.env_of_others())
-        self.assertEqual(program.answer("its start"), "0 0 0 0 0")
-        return program
+        return self.start_script_in("s", PROGRAM, says="0 0 0 0 0")
 
     def kernels(self, program):
         return {kernel["name"]: kernel for kernel in self.kernels_of(program, "meet", "each")}

@@ -1,7 +1,5 @@
 """Policies for jobs know how long launches take that cannot be evicted: they are timed, and remembered by kernel."""
 
-import sys
-
 from tests.system.harness import driver_calls, instance
 
 SHORT_NS, LONG_NS = 5_000_000, 500_000_000
@@ -99,10 +97,7 @@ class Durations(instance.SystemTest):
     warp_instruction_ns = 0
 
     def start_program(self, name):
-        command = [instance.GPUCTL, "run", "--slice", name, sys.executable, "-c", PROGRAM]
-        program = instance.Conversation(self, command, self.env_of_others())
-        self.assertEqual(program.answer("its start"), "ready")
-        return program
+        return self.start_script_in(name, PROGRAM)
 
     def tell(self, program, *words):
         program.process.stdin.write(" ".join(map(str, words)) + "\n")

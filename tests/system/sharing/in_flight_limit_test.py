@@ -1,7 +1,5 @@
 """How far ahead of the GPU a program may launch what cannot be evicted: many short kernels, few long ones."""
 
-import sys
-
 from tests.system.harness import instance
 
 # Launches, as it is told, so many kernels that take so long. Says how many that were launched were not over, at most,
@@ -59,9 +57,7 @@ class InFlightLimit(instance.SystemTest):
     def start_program(self, config=""):
         self.start_daemon(config=instance.ALWAYS_REWRITTEN + config)
         self.gpuctl("create-slice", "s", "--max", instance.SMS - 1)
-        command = [instance.GPUCTL, "run", "--slice", "s", sys.executable, "-c", PROGRAM]
-        self.program = instance.Conversation(self, command, self.env_of_others())
-        self.assertEqual(self.program.answer("its start"), "0 0 0 0 0 0 0")
+        self.program = self.start_script_in("s", PROGRAM, says="0 0 0 0 0 0 0")
 
     def ahead(self, count, us):
         """How many launches ahead it was at most, and how long each took in microseconds."""

@@ -2,8 +2,6 @@
 form and are in no green context, and programs beside it are not in its way. What the percentage does not keep, gpuctl
 keeps as ever."""
 
-import sys
-
 from tests.system.harness import instance
 from tests.system.sharing import opaque_test, reserve_by_parts_test, told_test
 from tests.system.sharing.opaque_test import MS, ROUNDS, WHAT_WAS_THERE
@@ -35,11 +33,7 @@ class LimitsByMps(instance.SystemTest):
         self.gpuctl("create-slice", "batch", "--max", MOST)
 
     def start_program(self, name, program=OPAQUE, **env):
-        command = [instance.GPUCTL, "run", "--slice", name, sys.executable, "-c", program]
-        program = instance.Conversation(self, command, {**self.env_of_others(), **env})
-        if LEFT not in command[-1]:
-            self.assertEqual(program.answer("its start"), "ready")
-        return program
+        return self.start_script_in(name, program, says=None if LEFT in program else "ready", **env)
 
     def sms_of(self, program):
         """Of one launch after another, whose results are right."""

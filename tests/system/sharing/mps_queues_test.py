@@ -35,9 +35,8 @@ class MpsQueues(instance.SystemTest):
         pretended_mps.start_with_queues(self, IN_ALL)
 
     def start_program(self, **env):
-        env = {**self.env_of_others(), "GPUSLICE_DEBUG": str(self.scratch / f"debug-{len(self.started)}"), **env}
-        command = [instance.GPUCTL, "run", "--slice", "s", sys.executable, "-c", PROGRAM]
-        self.started.append(instance.Conversation(self, command, env))
+        env = {"GPUSLICE_DEBUG": str(self.scratch / f"debug-{len(self.started)}"), **env}
+        self.started.append(self.start_script_in("s", PROGRAM, says=None, **env))
         return self.started[-1]
 
     def start_many(self, count, **env):

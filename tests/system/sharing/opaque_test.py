@@ -2,7 +2,6 @@
 streams, and apart from those of other slices."""
 
 import subprocess
-import sys
 
 from tests.system.harness import driver_calls, instance
 
@@ -175,10 +174,7 @@ class Opaque(instance.SystemTest):
         return watch
 
     def start_program(self, name, program=PROGRAM):
-        command = [instance.GPUCTL, "run", "--slice", name, sys.executable, "-c", program]
-        program = instance.Conversation(self, command, self.env_of_others())
-        self.assertEqual(program.answer("its start"), "ready")
-        return program
+        return self.start_script_in(name, program)
 
     def why(self, program):
         (kernel,) = (one for one in self.kernels_of(program, "append") if one["name"] == "append")

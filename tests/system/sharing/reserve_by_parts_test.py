@@ -1,8 +1,6 @@
 """Beside kept reserves alone, kernels that could be evicted keep their original form, confined to the SMs that are left
 (reserve_by_parts), and get the other form back when something else comes into force."""
 
-import sys
-
 from tests.system.harness import instance
 from tests.system.sharing import opaque_test
 from tests.system.sharing.opaque_test import MS, ROUNDS, WHAT_WAS_THERE
@@ -76,10 +74,7 @@ class ReserveByParts(instance.SystemTest):
 
     def start_launcher(self, name, program):
         self.gpuctl("create-slice", name)
-        command = [instance.GPUCTL, "run", "--slice", name, sys.executable, "-c", program]
-        started = instance.Conversation(self, command, self.env_of_others())
-        self.assertEqual(started.answer("its start"), "ready")
-        return started
+        return self.start_script_in(name, program)
 
     def launch(self, kind="non-blocking", nanoseconds=MS):
         """Launches, whose results are right. The SMs that they ran on, and the block-tasks of rewritten kernels."""
@@ -193,9 +188,7 @@ class InPairs(instance.SystemTest):
         self.start_daemon(config="[daemon]\nlatency_target_us = 1\nlimits_by_mps = false\n")
         self.gpuctl("create-slice", "ls", "--reserve", self.RESERVE, "--reserve-mode", mode)
         self.gpuctl("create-slice", "batch")
-        command = [instance.GPUCTL, "run", "--slice", "batch", sys.executable, "-c", program]
-        self.program = instance.Conversation(self, command, {**self.env_of_others(), **env})
-        self.assertEqual(self.program.answer("its start"), "ready")
+        self.program = self.start_script_in("batch", program, **env)
 
     def start_behind_a_proxy(self, function, after):
         """One call of the library is refused by the driver."""
@@ -242,9 +235,7 @@ class InPairs(instance.SystemTest):
 
     def test_those_of_a_program_that_shares_them_too(self):
         self.start_beside()
-        command = [instance.GPUCTL, "run", "--slice", "batch", sys.executable, "-c", IN_CLUSTERS]
-        second = instance.Conversation(self, command, self.env_of_others())
-        self.assertEqual(second.answer("its start"), "ready")
+        second = self.start_script_in("batch", IN_CLUSTERS)
         self.assertEqual(self.sms(), self.BY_PAIRS)
         second.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS, 4)
         instance.wait_until(lambda: self.sms() == self.BY_GROUPS, "groups for both")

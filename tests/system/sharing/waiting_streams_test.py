@@ -2,8 +2,6 @@
 stream gets on, as it does without gpuctl. None of it goes into a stream of the library's, which might share the queue
 of the one that waits."""
 
-import sys
-
 from tests.system.harness import instance, pretended_mps
 from tests.system.sharing import opaque_test, reserve_by_parts_test
 
@@ -61,12 +59,9 @@ class WaitingStreams(instance.SystemTest):
 
     def assertGetsOn(self, text, queues):
         """What is explained of its kernels in the end, by order."""
-        env = {**self.env_of_others(), "CUDA_DEVICE_MAX_CONNECTIONS": str(queues)}
         explained = []
         for order in ("forwards", "backwards"):
-            command = [instance.GPUCTL, "run", "--slice", "s", sys.executable, "-c", with_two_streams(text)]
-            program = instance.Conversation(self, command, env)
-            self.assertEqual(program.answer("its start"), "ready")
+            program = self.start_script_in("s", with_two_streams(text), CUDA_DEVICE_MAX_CONNECTIONS=str(queues))
             for _ in range(3):
                 self.assertEqual(program.ask(order, 10 * instance.SLOWER), "0", order)
             explained.append(self.kernels_of(program, "append"))
