@@ -45,6 +45,15 @@ def percentage(part):
     return (("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", str(part)),)
 
 
+def stream_and_percentage(name, part, of="batch"):
+    return stock(
+        name,
+        f"MPS, the greatest stream priority for LS, {part} % of the threads for {of}",
+        ls_priority="high",
+        batch_env=percentage(part),
+    )
+
+
 LS_FIRST, BATCH_LAST = (("CUDA_MPS_CLIENT_PRIORITY", "0"),), (("CUDA_MPS_CLIENT_PRIORITY", "1"),)
 
 CONFIGURATIONS = {
@@ -66,30 +75,10 @@ CONFIGURATIONS = {
         stock("mps-90", "MPS, 90 % of the threads for batch", batch_env=percentage(90)),
         stock("mps-75", "MPS, 75 % of the threads for batch", batch_env=percentage(75)),
         stock("mps-50", "MPS, 50 % of the threads for batch", batch_env=percentage(50)),
-        stock(
-            "mps-stream-90",
-            "MPS, the greatest stream priority for LS, 90 % of the threads for batch",
-            ls_priority="high",
-            batch_env=percentage(90),
-        ),
-        stock(
-            "mps-stream-75",
-            "MPS, the greatest stream priority for LS, 75 % of the threads for batch",
-            ls_priority="high",
-            batch_env=percentage(75),
-        ),
-        stock(
-            "mps-stream-90-of-two",
-            "MPS, the greatest stream priority for LS, 45 % of the threads for each of two batch programs",
-            ls_priority="high",
-            batch_env=percentage(45),
-        ),
-        stock(
-            "mps-stream-90-of-eight",
-            "MPS, the greatest stream priority for LS, 11.25 % of the threads for each of eight batch programs",
-            ls_priority="high",
-            batch_env=percentage(11.25),
-        ),
+        stream_and_percentage("mps-stream-90", 90),
+        stream_and_percentage("mps-stream-75", 75),
+        stream_and_percentage("mps-stream-90-of-two", 45, "each of two batch programs"),
+        stream_and_percentage("mps-stream-90-of-eight", 11.25, "each of eight batch programs"),
         ours("ours", "ours, MPS, two slices with nothing set"),
         ours("ours-own-high", "as ours, and LS asks for the greatest stream priority", ls_priority="high"),
         ours("ours-priority", f"ours, MPS, priority {PRIORITY} for LS", ls_slice=("--priority", PRIORITY)),
