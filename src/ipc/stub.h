@@ -78,8 +78,9 @@ inline constexpr std::uint32_t kTakesTurns = 1u << 24;
 /// SMs with those of other clients, as the GPU divides these: with kByParts the last Stub::guaranteed_sms of the
 /// device, else all. They start only while something is granted, as ever.
 inline constexpr std::uint32_t kInCommon = 1u << 25;
-/// With kInCommon and kByParts: these SMs may be divided into pairs, as no client that has them needs groups. Pairs and
-/// groups are numbered differently, so parts of both kinds together would cover SMs that a reserve keeps.
+/// With kInCommon and kByParts: these SMs may be divided into pairs, as no client of the device needs groups. Pairs and
+/// groups are numbered differently, so parts of both kinds together would cover SMs that a reserve keeps; and pairs
+/// leave others pairs that lie far apart.
 inline constexpr std::uint32_t kPairs = 1u << 26;
 
 /// Grant::flags: which of the GPU's priority levels the client's streams use: part `rank`, from below and from 0, of
@@ -261,7 +262,8 @@ struct Stub {
   /// client: 1: its process is about to end, or to become another program (exec). What it left on the GPU may have all
   /// SMs as soon as its connection is closed: nobody who knows of that work will be there to ask for them.
   std::uint32_t leaving;
-  /// client: 1: its kernels in original form run only on whole groups of SMs, not on pairs (kPairs), from now on.
+  /// client: 1: it launches clusters that run only on whole groups of SMs. From now on parts of the GPU are made of
+  /// groups, not of pairs (kPairs): its own part, and those beside the SMs that are kept for it.
   std::uint32_t groups;
   std::uint32_t reserved[2];
   /// client: +1 at least five times a second while its process runs, its sign of life. 0: it gives none.

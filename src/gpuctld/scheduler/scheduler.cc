@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gpuctld/grants/time_slices.h"
+#include "sched/bounds.h"
 #include "sched/effective/kept_by_mps.h"
 #include "sched/effective/levels.h"
 
@@ -80,6 +81,7 @@ std::optional<std::uint32_t> Scheduler::mps_hundredths(std::size_t slice) const 
   std::optional<std::uint32_t> greatest;
   for (const Gpu& gpu : devices_) {
     const sched::CapSM device{gpu.sms};
+    if (sched::most_of(nodes_, slice, device) >= device) return std::nullopt;
     const auto hundredths = sched::hundredths_for(sched::most_ever(nodes_, device)[slice], device);
     if (!hundredths) return std::nullopt;
     greatest = std::max(greatest, hundredths);

@@ -114,6 +114,16 @@ TEST(KeptByMps, ThePercentageIsThatOfWhatASliceMayEverHave) {
   EXPECT_EQ(of("jobs"), Hundredths()) << "durations are those on the whole GPU";
 }
 
+TEST(KeptByMps, AStrictReserveIsLeftFreeByWhatAlsoHasAMax) {
+  sched::SliceTree tree = limited_batch();
+  ASSERT_TRUE(tree.change("ls", {.reserve = 40, .reserve_mode = "strict"}, kRoot));
+  ASSERT_TRUE(tree.create("other", {}, kRoot));
+  const Scheduler scheduler({gpu(132)}, tree);
+  const std::size_t batch = 1, other = 3;
+  EXPECT_EQ(scheduler.mps_hundredths(batch), sched::hundredths_for(sched::CapSM{92}, sched::CapSM{132}));
+  EXPECT_EQ(scheduler.mps_hundredths(other), Hundredths()) << "two such programs would leave nothing free";
+}
+
 TEST(KeptByMps, TheGreatestPercentageThatAnyDeviceNeeds) {
   sched::SliceTree tree = limited_batch();
   ASSERT_TRUE(tree.change("batch", {.max = 50}, kRoot));

@@ -87,9 +87,4 @@ GrantView::Part GrantView::part() const {
                                    : Part{.first = sms_ - left, .count = left, .pairs = (flags & ipc::kPairs) != 0};
 }
 
-void GrantView::tell_groups() const {
-  ipc::Stub* stub = Client::get().stub();
-  if (stub && ipc::load(stub->groups) == 0) ipc::store(stub->groups, 1u);
-}
-
 }  // namespace gpuslice

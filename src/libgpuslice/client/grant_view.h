@@ -54,8 +54,6 @@ class GrantView {
   };
   /// What is granted, or what the client has in common with others (ipc::kInCommon).
   Part part() const;
-  /// Tells the daemon that the program's kernels in original form need groups of SMs (ipc::Stub::groups).
-  void tell_groups() const;
 
   /// Where the client writes its usage; null: no daemon.
   gpuctl::ipc::Usage* usage() const;

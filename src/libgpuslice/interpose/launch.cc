@@ -7,6 +7,7 @@
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/pair_choice.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/kernels/co_residency.h"
 #include "libgpuslice/kernels/kernels.h"
@@ -110,10 +111,13 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
       return original(stream);
     }
     if (const int device = Activity::free_device(); device >= 0) {
+      std::uint64_t cluster = co_residency_of(attributes, count, config.block_tasks()).cluster;
       if (KernelInfo* kernel = Kernels::get().find(function)) {
         kernel->count_launch();
         kernel->original_launch.store(kNothingInForce, std::memory_order_relaxed);
+        cluster = std::max<std::uint64_t>(cluster, own_cluster(*kernel, function));
       }
+      if (cluster > kPairSms) Client::get().tell_groups();
       Activity::get().launched(device, config.block_tasks());
       join_before(stream);
       return original(stream);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ipc/stub.h"
+#include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
@@ -114,7 +115,7 @@ Opaque::Settled::~Settled() {
 Place Opaque::place_now(const Launch& launch) {
   Place place{.part = view_.part(), .there = {}};
   place.part.pairs = pair_choice_.pairs_for(place.part.pairs, launch.cluster);
-  if (pair_choice_.groups()) view_.tell_groups();
+  if (pair_choice_.groups()) Client::get().tell_groups();
   return place;
 }
 

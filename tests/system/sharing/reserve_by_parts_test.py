@@ -67,7 +67,7 @@ class ReserveByParts(instance.SystemTest):
     warp_instruction_ns = 0
 
     def start_beside(self, by_parts, mode, program=PROGRAM):
-        config = f"[daemon]\nlatency_target_us = 1\nlimits_by_mps = false\nreserve_by_parts = {by_parts}\n"
+        config = f"[daemon]\nlatency_target_us = 1\nreserve_by_parts = {by_parts}\n"
         self.start_daemon(config=config)
         self.gpuctl("create-slice", "ls", "--reserve", RESERVE, "--reserve-mode", mode)
         self.program = self.start_launcher("batch", program)
@@ -185,7 +185,7 @@ class InPairs(instance.SystemTest):
 
     def start_beside(self, mode="strict", program=IN_CLUSTERS, **env):
         self.env["SOFTGPU_SMS"] = str(self.SMS)
-        self.start_daemon(config="[daemon]\nlatency_target_us = 1\nlimits_by_mps = false\n")
+        self.start_daemon(config="[daemon]\nlatency_target_us = 1\n")
         self.gpuctl("create-slice", "ls", "--reserve", self.RESERVE, "--reserve-mode", mode)
         self.gpuctl("create-slice", "batch")
         self.program = self.start_script_in("batch", program, **env)
@@ -239,6 +239,21 @@ class InPairs(instance.SystemTest):
         self.assertEqual(self.sms(), self.BY_PAIRS)
         second.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS, 4)
         instance.wait_until(lambda: self.sms() == self.BY_GROUPS, "groups for both")
+
+    def assert_groups_beside(self, program, cluster):
+        """A program with the reserve has such clusters. Nothing is in force for it. The SMs of a pair are near each
+        other, but the pairs that are kept are not."""
+        self.start_beside()
+        reserved = self.start_script_in("ls", program)
+        self.assertEqual(self.sms(), self.BY_PAIRS)
+        reserved.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS, cluster)
+        instance.wait_until(lambda: self.sms() == self.BY_GROUPS, "groups beside it")
+
+    def test_those_of_the_program_with_the_reserve_too(self):
+        self.assert_groups_beside(IN_CLUSTERS, cluster=4)
+
+    def test_and_those_of_its_kernels_own(self):
+        self.assert_groups_beside(OF_FOUR, cluster=0)
 
     def test_a_stream_whose_launches_go_on_moves_too(self):
         """It has launches in pairs when another stream has greater clusters."""
