@@ -1,0 +1,65 @@
+// How long kernels take that the GPU places beside others: a block's warps may be placed on an SM and yet not run.
+//
+//   nvcc -O2 -arch=native -o beside_workers beside_workers.cu
+//   beside_workers spin|compute PRIORITY BLOCKS [ITERATIONS]
+//
+// One kernel after the other for a second, 3 ms apart, of blocks of 256 threads: `spin` looks at the clock until 300 us
+// are over, `compute` does as many multiplications as an SM with eight such blocks does in 300 us, or ITERATIONS.
+// Prints how many there were, and the median, 90 % and the greatest of the time from launch to end.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include <time.h>
+
+__global__ void spin() {
+  unsigned long long began, now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(began));
+  do {
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  } while (now - began < 300000);
+}
+
+__global__ void compute(float* out, unsigned iterations, float scale, float offset) {
+  float x = static_cast<float>(threadIdx.x);
+#pragma unroll 16
+  for (unsigned i = 0; i < iterations; ++i) x = fmaf(x, scale, offset);
+  out[(blockIdx.x % 1024) * 256 + threadIdx.x] = x;
+}
+
+static double now_us() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1e6 + time.tv_nsec / 1e3;
+}
+
+int main(int argc, char** argv) {
+  if (argc < 4) return 2;
+  const bool computes = std::strcmp(argv[1], "compute") == 0;
+  const int priority = std::atoi(argv[2]), blocks = std::atoi(argv[3]);
+  const unsigned iterations = argc > 4 ? std::atoi(argv[4]) : 28522;
+  cudaStream_t stream;
+  cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority);
+  float* out;
+  cudaMalloc(&out, 1024 * 256 * sizeof *out);
+  spin<<<1, 32, 0, stream>>>();
+  cudaDeviceSynchronize();
+  std::vector<double> took;
+  for (const double end = now_us() + 1e6; now_us() < end;) {
+    const double began = now_us();
+    if (computes)
+      compute<<<blocks, 256, 0, stream>>>(out, iterations, 0.5f, 1.0f);
+    else
+      spin<<<blocks, 256, 0, stream>>>();
+    cudaStreamSynchronize(stream);
+    took.push_back(now_us() - began);
+    const timespec pause = {0, 3000000};
+    nanosleep(&pause, nullptr);
+  }
+  std::sort(took.begin(), took.end());
+  std::printf("%s at %d, %d blocks: %zu kernels, median %.0f us, 90%% %.0f, greatest %.0f: %s\n", argv[1], priority,
+              blocks, took.size(), took[took.size() / 2], took[took.size() * 9 / 10], took.back(),
+              cudaGetErrorString(cudaGetLastError()));
+}
