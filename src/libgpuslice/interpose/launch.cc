@@ -36,6 +36,12 @@ bool fits_grid_limits(const LaunchConfig& config) {
   return config.grid[0] <= 0x7fffffff && config.grid[1] <= 65535 && config.grid[2] <= 65535;
 }
 
+/// The program launches clusters of so many blocks where nothing confines them. SMs that are left free for it are to
+/// have room for these.
+void leave_groups_for(std::uint64_t cluster) {
+  if (cluster > kPairSms) Client::get().tell_groups();
+}
+
 /// `why`: as for Context::launch(). `original`: the launch in its original form.
 Context::Outcome launch_managed(Context* context, KernelInfo* kernel, LaunchConfig&& config,
                                 const Opaque::Launch& original, void** params, void** extra, CUresult* result,
@@ -102,8 +108,13 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     StreamPriorities& priorities = StreamPriorities::get();
     std::optional<int> priority = asked_priority(attributes, count);
     if (priority) priority = priorities.for_new(*priority);
+    const std::uint64_t blocks = config.block_tasks();
+    CoResidency co_residency = co_residency_of(attributes, count, blocks);
     // the graph is handled when it is instantiated (graph_exec.h)
-    if (capturing(stream)) return plain(stream, priority);
+    if (capturing(stream)) {
+      leave_groups_for(co_residency.cluster);
+      return plain(stream, priority);
+    }
     if (!priority) priority = priorities.before_launch(stream);
     const auto original = [&](CUstream where) { return plain(where, priority); };
     if (memory_ran_out()) {
@@ -111,14 +122,14 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
       return original(stream);
     }
     if (const int device = Activity::free_device(); device >= 0) {
-      std::uint64_t cluster = co_residency_of(attributes, count, config.block_tasks()).cluster;
+      std::uint64_t cluster = co_residency.cluster;
       if (KernelInfo* kernel = Kernels::get().find(function)) {
         kernel->count_launch();
         kernel->original_launch.store(kNothingInForce, std::memory_order_relaxed);
         cluster = std::max<std::uint64_t>(cluster, own_cluster(*kernel, function));
       }
-      if (cluster > kPairSms) Client::get().tell_groups();
-      Activity::get().launched(device, config.block_tasks());
+      leave_groups_for(cluster);
+      Activity::get().launched(device, blocks);
       join_before(stream);
       return original(stream);
     }
@@ -128,7 +139,6 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     if (kernel && kernel->background && !kernel->persistent) kernel->background->load_if_idle();
     load_before_first_launch(kernel, function);
     if (kernel) kernel->count_launch();
-    const std::uint64_t blocks = config.block_tasks();
     const std::uint32_t threads = config.threads(), shared = config.shared;
     CUresult result = CUDA_SUCCESS;
     const char* why = nullptr;
@@ -152,7 +162,6 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
       asked.confine = false;
       return launch_opaque(context, kernel, stream, asked, original);
     }
-    CoResidency co_residency = co_residency_of(attributes, count, blocks);
     if (!co_residency && kernel && kernel->blocks_wait)
       co_residency = {.blocks = blocks, .how = "with blocks that wait for each other"};
     if (has_form) kernel->original_launch = why_original(co_residency, taken, why);

@@ -26,28 +26,26 @@ CUresult check_cooperative(Driver& driver, Stream& stream, const KernelWork& wor
   return blocks > room ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
-/// Blocks in clusters run like others, since no kernel that can run uses what is special about clusters. Graphs cannot
-/// have such launches.
-CUresult check_clusters(Driver& driver, Stream& stream, const CUlaunchConfig& config, engine::Dim3 cluster) {
+/// Blocks in clusters run like others, since no kernel that can run uses what is special about clusters.
+CUresult check_clusters(const Stream& stream, const CUlaunchConfig& config, engine::Dim3 cluster) {
   const std::uint64_t blocks = std::uint64_t{cluster.x} * cluster.y * cluster.z;
   if (blocks <= 1) return CUDA_SUCCESS;
-  bool capturing = false;
-  if (const CUresult refused = driver.captures.check_work(stream, &capturing); refused != CUDA_SUCCESS) return refused;
-  if (capturing) return CUDA_ERROR_NOT_SUPPORTED;
   const unsigned most = stream.green() == nullptr ? kMostInCluster : stream.green()->most_in_cluster();
   const bool fits = blocks <= most && config.gridDimX % cluster.x == 0 && config.gridDimY % cluster.y == 0 &&
                     config.gridDimZ % cluster.z == 0;
   return fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
-/// Takes an attribute that only direct launches may have, or any other one.
+/// Takes an attribute whose launches must fit, or any other one.
 CUresult take_attribute(Driver& driver, Stream& stream, KernelWork& work, const CUlaunchConfig& config,
                         const CUlaunchAttribute& attribute) {
   const CUlaunchAttributeValue& value = attribute.value;
   if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && value.cooperative != 0)
     return check_cooperative(driver, stream, work, config);
-  if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-    return check_clusters(driver, stream, config, {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z});
+  if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+    const engine::Dim3 cluster{value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
+    if (const CUresult refused = check_clusters(stream, config, cluster); refused != CUDA_SUCCESS) return refused;
+  }
   return set_attribute(work, attribute.id, value);
 }
 
@@ -80,7 +78,7 @@ CUresult launch(const CUlaunchConfig& config, CUfunction handle, void** values, 
           const CUresult taken = take_attribute(driver, *stream, work, config, config.attrs[i]);
           if (taken != CUDA_SUCCESS) return taken;
         }
-        const CUresult own = check_clusters(driver, *stream, config, work.function->kernel->cluster);
+        const CUresult own = check_clusters(*stream, config, work.function->kernel->cluster);
         if (own != CUDA_SUCCESS) return own;
         driver.uses(*work.function, *stream->context());
         return perform(driver, stream, std::move(work));

@@ -68,6 +68,31 @@ TEST_F(LaunchApi, LaunchKernelExReadsAttributes) {
   EXPECT_CU(cuLaunchKernelEx(&config, function("count"), nullptr, nullptr));
 }
 
+TEST_F(LaunchApi, ACapturedLaunchKeepsItsClusters) {
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attribute.value.clusterDim.x = 4;
+  attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
+  CUlaunchConfig config{};
+  config.gridDimX = 8;
+  config.gridDimY = config.gridDimZ = config.blockDimX = config.blockDimY = config.blockDimZ = 1;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  EXPECT_CU(cuStreamCreate(&config.hStream, CU_STREAM_NON_BLOCKING));
+  EXPECT_CU(cuStreamBeginCapture(config.hStream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  EXPECT_CU(cuLaunchKernelEx(&config, function("count"), nullptr, nullptr));
+  CUgraph graph = nullptr;
+  EXPECT_CU(cuStreamEndCapture(config.hStream, &graph));
+  CUgraphNode node = nullptr;
+  std::size_t nodes = 1;
+  EXPECT_CU(cuGraphGetNodes(graph, &node, &nodes));
+  CUkernelNodeAttrValue value{};
+  EXPECT_CU(cuGraphKernelNodeGetAttribute(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value));
+  EXPECT_EQ(value.clusterDim.x, 4u);
+  EXPECT_CU(cuGraphDestroy(graph));
+  EXPECT_CU(cuStreamDestroy(config.hStream));
+}
+
 TEST_F(LaunchApi, ACooperativeGridMustFit) {
   const CUfunction count = function("count");
   int per_sm = 0, sms = 0;

@@ -112,9 +112,6 @@ CUresult set_attribute(KernelWork& work, CUlaunchAttributeID id, const CUlaunchA
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
       if (value.cooperative != 0) return CUDA_ERROR_NOT_SUPPORTED;
       break;
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-      if (value.clusterDim.x * value.clusterDim.y * value.clusterDim.z > 1) return CUDA_ERROR_NOT_SUPPORTED;
-      break;
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
     case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
     case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:

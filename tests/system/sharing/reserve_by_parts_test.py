@@ -46,6 +46,13 @@ IN_CLUSTERS = (
         call("cuMemcpyDtoH_v2", ctypes.byref(mask), seen, SIZE(4))
         print(hex(mask.value), flush=True)
         continue
+    if line == "capture\\n":
+        captured, graph = stream("non-blocking"), POINTER()
+        call("cuStreamBeginCapture_v2", captured, 0)
+        append(captured, 1, {MS}, 4)
+        call("cuStreamEndCapture", captured, ctypes.byref(graph))
+        print("captured", flush=True)
+        continue
 """,
     )
 )
@@ -247,6 +254,13 @@ class InPairs(instance.SystemTest):
         reserved = self.start_script_in("ls", program)
         self.assertEqual(self.sms(), self.BY_PAIRS)
         reserved.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS, cluster)
+        instance.wait_until(lambda: self.sms() == self.BY_GROUPS, "groups beside it")
+
+    def test_and_those_of_its_graphs(self):
+        self.start_beside()
+        reserved = self.start_script_in("ls", IN_CLUSTERS)
+        self.assertEqual(self.sms(), self.BY_PAIRS)
+        self.assertEqual(reserved.ask("capture"), "captured")
         instance.wait_until(lambda: self.sms() == self.BY_GROUPS, "groups beside it")
 
     def test_those_of_the_program_with_the_reserve_too(self):
