@@ -18,7 +18,8 @@ std::uint32_t ToldSms::tell(CUdevice device, std::uint32_t real) {
   if (device < 0 || device >= static_cast<CUdevice>(ipc::kMaxDevices)) return real;
   FixedSms& fixed = devices_[device];
   const ipc::Stub* before = Client::get().stub();
-  const std::uint32_t told = fixed.tell(before ? ipc::load(before->guaranteed_sms[device]) : 0, real);
+  const bool in_common = before && (ipc::load(before->grant[device].flags) & ipc::kInCommon) != 0;
+  const std::uint32_t told = fixed.tell(before ? ipc::load(before->guaranteed_sms[device]) : 0, real, in_common);
   // A new page may have arrived meanwhile. Either the thread that brought it sees the fixed answer, or this thread sees
   // the page.
   std::atomic_thread_fence(std::memory_order_seq_cst);

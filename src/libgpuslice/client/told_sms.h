@@ -20,12 +20,13 @@ namespace gpuslice {
 /// The answer for one device. Any thread.
 class FixedSms {
  public:
-  /// The answer for a device of `real` SMs. `sure`: how many SMs are guaranteed to the slice now; 0: all. Only the
-  /// first call uses `sure`. The answer is what a part of the device of so many SMs has (sm_groups.h).
-  std::uint32_t tell(std::uint32_t sure, std::uint32_t real) {
+  /// The answer for a device of `real` SMs. `sure`: how many SMs are guaranteed to the slice now; 0: all. `last`: they
+  /// are the device's last ones. Only the first call uses these two. The answer is what a part of the device of so many
+  /// SMs has (sm_groups.h).
+  std::uint32_t tell(std::uint32_t sure, std::uint32_t real, bool last = false) {
     std::uint32_t told = told_.load();
     if (told == 0) {
-      const std::uint32_t first = sure == 0 ? kAll : in_whole_groups(sure, real);
+      const std::uint32_t first = sure == 0 ? kAll : last ? in_last_groups(sure, real) : in_whole_groups(sure, real);
       if (told_.compare_exchange_strong(told, first)) told = first;
     }
     return std::min(told, real);

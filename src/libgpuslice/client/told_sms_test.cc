@@ -16,6 +16,12 @@ TEST(FixedSms, TellsWhatTheSliceIsSureOf) {
   EXPECT_EQ(sms.fewer(), 40u);
 }
 
+TEST(FixedSms, TheDevicesLastOnesCountAsTheyAreDivided) {
+  FixedSms last, any;
+  EXPECT_EQ(last.tell(118, 132, true), 116u);
+  EXPECT_EQ(any.tell(118, 132), 112u);
+}
+
 TEST(FixedSms, AllWhereNothingIsLimited) {
   FixedSms sms;
   EXPECT_EQ(sms.tell(0, 132), 132u);

@@ -22,6 +22,12 @@ constexpr std::uint32_t in_whole_groups(std::uint32_t sms, std::uint32_t device_
   return sms >= device_sms || sms < group ? sms : sms - sms % group;
 }
 
+/// The same of a part that takes of the last `sms` of the device: the last group has what the division leaves over.
+constexpr std::uint32_t in_last_groups(std::uint32_t sms, std::uint32_t device_sms) {
+  const std::uint32_t group = group_sms(device_sms), last = group + device_sms % group;
+  return sms >= device_sms || sms < last ? in_whole_groups(sms, device_sms) : sms - (sms - last) % group;
+}
+
 /// Where a grant of `count` SMs from `first` on begins where a part can be made of `all` SMs alone: it ends with them.
 constexpr std::uint32_t first_within(std::uint32_t first, std::uint32_t count, std::uint32_t all) {
   return std::min(first, all - std::min(all, count));

@@ -105,6 +105,16 @@ TEST(ChooseGroups, OfAnH200AtBothEnds) {
   EXPECT_EQ(sms(124, 8), 0u) << "the last group is larger";
 }
 
+TEST(SmGroups, WhatAPartOfTheDevicesLastSmsHas) {
+  for (const std::uint32_t device : {132u, 144u, 36u}) {
+    const std::uint32_t size = group_sms(device);
+    const std::vector<std::uint32_t> starts = divided(device, size, true);
+    for (std::uint32_t sms = size + device % size; sms <= device; ++sms)
+      EXPECT_EQ(in_last_groups(sms, device), sms_of(starts, choose_groups(starts, device - sms, sms))) << sms;
+  }
+  EXPECT_EQ(in_last_groups(8, 132), 8u) << "less than the last group has";
+}
+
 TEST(SmGroups, AGrantIsMovedWhereFewerSmsCanBeDivided) {
   EXPECT_EQ(first_within(92, 40, 132), 92u);
   EXPECT_EQ(first_within(92, 40, 98), 58u);

@@ -96,6 +96,19 @@ class Told(instance.SystemTest):
                     self.assert_right(program, sms)
                     program.end()
 
+    def test_what_a_reserve_leaves_counts_as_it_is_divided(self):
+        """The device's last SMs, whose last group has what is left over: six, where the others have four."""
+        self.env["SOFTGPU_SMS"] = "34"
+        self.start_daemon(config="[daemon]\nlimits_by_mps = false\n")
+        self.gpuctl("create-slice", "ls", "--reserve", 3, "--reserve-mode", "strict")
+        self.gpuctl("create-slice", "batch")
+        self.gpuctl("create-slice", "limited", "--max", 31)
+        for path, sms in (("batch", 30), ("limited", 28)):
+            with self.subTest(path):
+                program = Asked(self, path)
+                self.assert_sms(program, sms)
+                program.end()
+
     def test_the_first_answer_stays(self):
         self.start_daemon()
         self.gpuctl("create-slice", "s", "--max", 4)
