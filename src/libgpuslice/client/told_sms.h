@@ -26,12 +26,13 @@ class FixedSms {
   std::uint32_t tell(std::uint32_t sure, std::uint32_t real, bool last = false) {
     std::uint32_t told = told_.load();
     if (told == 0) {
-      const std::uint32_t first = sure == 0 ? kAll : last ? in_last_groups(sure, real) : in_whole_groups(sure, real);
+      const std::uint32_t part = last ? in_last_groups(sure, real) : in_whole_groups(sure, real);
+      const std::uint32_t first = sure == 0 || part >= real ? kAll : part;
       if (told_.compare_exchange_strong(told, first)) told = first;
     }
     return std::min(told, real);
   }
-  /// The fixed answer, if it is fewer than all SMs; 0: the program has not asked, or the answer is all.
+  /// The fixed answer, if it is fewer than the driver says; 0: the program has not asked, or the answer is all of these.
   std::uint32_t fewer() const {
     const std::uint32_t told = told_.load();
     return told == kAll ? 0 : told;

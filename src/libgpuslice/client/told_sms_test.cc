@@ -41,6 +41,7 @@ TEST(FixedSms, NeverMoreThanTheDriverSays) {
   EXPECT_EQ(sms.tell(0xffffffff, 132), 132u);
   FixedSms fewer;
   EXPECT_EQ(fewer.tell(40, 16), 16u) << "an MPS percentage, for example";
+  EXPECT_EQ(fewer.fewer(), 0u);
 }
 
 TEST(FixedSms, ThreadsThatAskAtOnceGetTheSame) {

@@ -147,6 +147,13 @@ class LimitsByMps(instance.SystemTest):
         told_test.Told.assert_sms(self, program, MOST)
         told_test.Told.assert_right(self, program, MOST)
 
+    def test_nor_of_more_where_a_reserve_leaves_more(self):
+        self.start_with()
+        self.gpuctl("set", "ls", "reserve=1", "reserve-mode=strict")
+        program = told_test.Asked(self, "batch")
+        told_test.Told.assert_sms(self, program, MOST)
+        self.assertEqual((self.of(program, "mps_sms"), self.of(program, "sms_told")), (MOST, 0))
+
     def test_the_next_daemon_hears_of_it(self):
         self.start_with()
         batch = self.start_program("batch")
