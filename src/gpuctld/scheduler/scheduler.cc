@@ -78,10 +78,12 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
 
 std::optional<std::uint32_t> Scheduler::mps_hundredths(std::size_t slice) const {
   if (effective_[slice].ruler >= 0 || effective_[slice].max.count == 0) return std::nullopt;
+  bool has_reserve = false;
+  sched::each_up_to_root(nodes_, slice, [&](std::size_t n) { has_reserve |= n > 0 && nodes_[n].reserve.count > 0; });
   std::optional<std::uint32_t> greatest;
   for (const Gpu& gpu : devices_) {
     const sched::CapSM device{gpu.sms};
-    if (sched::most_of(nodes_, slice, device) >= device) return std::nullopt;
+    if (!has_reserve && sched::most_of(nodes_, slice, device) >= device) return std::nullopt;
     const auto hundredths = sched::hundredths_for(sched::most_ever(nodes_, device)[slice], device);
     if (!hundredths) return std::nullopt;
     greatest = std::max(greatest, hundredths);

@@ -124,6 +124,19 @@ TEST(KeptByMps, AStrictReserveIsLeftFreeByWhatAlsoHasAMax) {
   EXPECT_EQ(scheduler.mps_hundredths(other), Hundredths()) << "two such programs would leave nothing free";
 }
 
+TEST(KeptByMps, ASliceWithAReserveIsKeptOffThatOfAnother) {
+  sched::SliceTree tree = limited_batch();
+  ASSERT_TRUE(tree.create("other", {}, kRoot));
+  for (const char* path : {"ls", "other"})
+    ASSERT_TRUE(tree.change(path, {.reserve = 14, .reserve_mode = "strict"}, kRoot));
+  Scheduler scheduler({gpu(132)}, tree);
+  const std::size_t ls = 2;
+  EXPECT_EQ(scheduler.mps_hundredths(ls), sched::hundredths_for(sched::CapSM{118}, sched::CapSM{132}));
+  const KeptProgram one(scheduler, "ls", 118), two(scheduler, "other", 118);
+  EXPECT_TRUE(one.free());
+  EXPECT_TRUE(two.free());
+}
+
 TEST(KeptByMps, TheGreatestPercentageThatAnyDeviceNeeds) {
   sched::SliceTree tree = limited_batch();
   ASSERT_TRUE(tree.change("batch", {.max = 50}, kRoot));

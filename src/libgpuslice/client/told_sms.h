@@ -32,7 +32,7 @@ class FixedSms {
     }
     return std::min(told, real);
   }
-  /// The fixed answer, if it is fewer than the driver says; 0: the program has not asked, or the answer is all of these.
+  /// The fixed answer, if it is fewer than the driver says; 0: it is all of these, or the program has not asked.
   std::uint32_t fewer() const {
     const std::uint32_t told = told_.load();
     return told == kAll ? 0 : told;
