@@ -50,6 +50,14 @@ struct Start {
 
 #define GPUSLICE_RAW __attribute__((no_sanitize("address", "thread", "undefined")))
 
+/// dup2() and open() as ThreadSanitizer does not see them: it would take the child's descriptors for this process's.
+GPUSLICE_RAW void duplicate(int from, int to) {
+  if (from != to) syscall(SYS_dup3, from, to, 0);
+}
+GPUSLICE_RAW int open_nothing() {
+  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR));
+}
+
 /// Runs in the second child.
 GPUSLICE_RAW int become_program(void* argument) {
   const Start& start = *static_cast<Start*>(argument);
@@ -58,9 +66,9 @@ GPUSLICE_RAW int become_program(void* argument) {
     start.moved[i] = fcntl(start.descriptors[i], F_DUPFD, kOutOfTheWay);
     if (start.moved[i] < 0) _exit(126);
   }
-  const int nothing = open("/dev/null", O_RDWR);
-  for (int standard = 0; standard < kFirstDescriptor; ++standard) dup2(nothing, standard);
-  for (int i = 0; i < start.count; ++i) dup2(start.moved[i], kFirstDescriptor + i);
+  const int nothing = open_nothing();
+  for (int standard = 0; standard < kFirstDescriptor; ++standard) duplicate(nothing, standard);
+  for (int i = 0; i < start.count; ++i) duplicate(start.moved[i], kFirstDescriptor + i);
   syscall(SYS_close_range, kFirstDescriptor + start.count, ~0u, 0);
   execve(start.path, start.arguments, start.environment);
   _exit(127);
