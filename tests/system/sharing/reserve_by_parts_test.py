@@ -247,27 +247,24 @@ class InPairs(instance.SystemTest):
         second.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS, 4)
         instance.wait_until(lambda: self.sms() == self.BY_GROUPS, "groups for both")
 
-    def assert_groups_beside(self, program, cluster):
-        """A program with the reserve has such clusters. Nothing is in force for it. The SMs of a pair are near each
-        other, but the pairs that are kept are not."""
+    def assert_groups_beside(self, program, *launch):
+        """A program with the reserve launches in clusters, as it is told. Nothing is in force for it. The SMs of a pair
+        are near each other, but the pairs that are kept are not. Returns what it answers."""
         self.start_beside()
         reserved = self.start_script_in("ls", program)
         self.assertEqual(self.sms(), self.BY_PAIRS)
-        reserved.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS, cluster)
+        answer = reserved.ask(*launch)
         instance.wait_until(lambda: self.sms() == self.BY_GROUPS, "groups beside it")
-
-    def test_and_those_of_its_graphs(self):
-        self.start_beside()
-        reserved = self.start_script_in("ls", IN_CLUSTERS)
-        self.assertEqual(self.sms(), self.BY_PAIRS)
-        self.assertEqual(reserved.ask("capture"), "captured")
-        instance.wait_until(lambda: self.sms() == self.BY_GROUPS, "groups beside it")
+        return answer
 
     def test_those_of_the_program_with_the_reserve_too(self):
-        self.assert_groups_beside(IN_CLUSTERS, cluster=4)
+        self.assert_groups_beside(IN_CLUSTERS, "non-blocking", WHAT_WAS_THERE, ROUNDS, MS, 4)
 
     def test_and_those_of_its_kernels_own(self):
-        self.assert_groups_beside(OF_FOUR, cluster=0)
+        self.assert_groups_beside(OF_FOUR, "non-blocking", WHAT_WAS_THERE, ROUNDS, MS, 0)
+
+    def test_and_those_of_its_graphs(self):
+        self.assertEqual(self.assert_groups_beside(IN_CLUSTERS, "capture"), "captured")
 
     def test_a_stream_whose_launches_go_on_moves_too(self):
         """It has launches in pairs when another stream has greater clusters."""
