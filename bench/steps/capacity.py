@@ -17,8 +17,8 @@ KERNELS = ("binomialOptions", "FDTD3d", "lavaMD", "md5Hash", "nbody", "particleF
 LOW = {"FDTD3d", "particleFilter", "tpacf"}  # issue slot utilization below 50 %, in the paper
 WAYS = {
     "each SM": 'placement = "capacity"\n',
-    "the SMs": 'placement = "sms"\nlimits_by_mps = false\n',
-    "the SMs, by MPS": 'placement = "sms"\n',
+    "the SMs": 'placement = "sms"\nreserve_by_parts = false\n',
+    "the SMs, by MPS": 'placement = "sms"\nlimits_by_mps = true\n',
 }
 PARTS = (1, 2, 4, 6, 8)  # eighths of the GPU
 ALONE_S, PART_S, MEASURE_S = 0.8, 0.4, 1.6

@@ -66,8 +66,8 @@ inline constexpr std::uint32_t kWorkersEnd = 16;
 /// Nothing that the clients that are there now do takes any of the grant away; only a client that comes or goes can, or
 /// somebody who changes a setting. So a client may be Stub::settled_ahead_ms ahead of the GPU.
 inline constexpr std::uint32_t kSettled = 32;
-/// The client's SMs are those that kept reserves of others leave, and nothing else can take any of them away. So its
-/// kernels may keep their original form as long as they are confined to these SMs.
+/// The client's SMs are those that its max and the kept reserves of others leave, and nothing else can take any of them
+/// away. So its kernels may keep their original form as long as they are confined to these SMs.
 inline constexpr std::uint32_t kByParts = 64;
 /// The client's persistent kernels share each SM: its grant is so many SMs in capacity (ptx/persistent_abi.h,
 /// "Places"). It holds for launches that follow.
@@ -75,12 +75,12 @@ inline constexpr std::uint32_t kByCapacity = 128;
 /// Programs take turns on this GPU: the driver ends what an ended process left there, and no other program minds.
 inline constexpr std::uint32_t kTakesTurns = 1u << 24;
 /// Kernels of the client that cannot be evicted, or need not be (kByParts), are not confined to its grant. They share
-/// SMs with those of other clients, as the GPU divides these: with kByParts the last Stub::guaranteed_sms of the
-/// device, else all. They start only while something is granted, as ever.
+/// SMs with those of other clients, as the GPU divides these: with kByParts Stub::guaranteed_sms from Grant::first on,
+/// else all. They start only while something is granted, as ever.
 inline constexpr std::uint32_t kInCommon = 1u << 25;
-/// With kInCommon and kByParts: these SMs may be divided into pairs, as no client of the device needs groups. Pairs and
-/// groups are numbered differently, so parts of both kinds together would cover SMs that a reserve keeps; and pairs
-/// leave others pairs that lie far apart.
+/// With kInCommon and kByParts: these SMs may be divided into pairs, as no client that has them in common needs groups,
+/// nor one beside a kept reserve. Pairs and groups are numbered differently, so parts of both kinds together would
+/// cover more SMs than each; and pairs leave others pairs that lie far apart.
 inline constexpr std::uint32_t kPairs = 1u << 26;
 
 /// Grant::flags: which of the GPU's priority levels the client's streams use: part `rank`, from below and from 0, of

@@ -94,10 +94,10 @@ Reasons reasons_in_force(std::span<const sched::NodeInput> nodes, std::span<cons
   for (const Resident& client : clients) {
     NodeFacts without = facts[client.node];
     const InForce first = first_reason(without, client, where);
-    without.beside_reserve = false;
+    without.beside_reserve = without.limited = false;
     reasons.first.push_back(first);
-    reasons.reserves_alone.push_back(first == InForce::reserve && !without.has_reserve && !client.capped &&
-                                     first_reason(without, client, where) == InForce::nothing);
+    reasons.bounds_alone.push_back((first == InForce::reserve || first == InForce::max) && !without.has_reserve &&
+                                   !client.capped && first_reason(without, client, where) == InForce::nothing);
   }
   return reasons;
 }

@@ -50,9 +50,8 @@ std::vector<InForce> what_is_in_force(std::span<const sched::NodeInput> nodes, s
 /// By client.
 struct Reasons {
   std::vector<InForce> first;  ///< as of what_is_in_force()
-  /// Whether the reserves of others are all that is in force for it, and it has no part in a reserve itself. To all
-  /// such clients the same SMs are left.
-  std::vector<bool> reserves_alone;
+  /// Whether maxima and the reserves of others are all that is in force for it, and it has no part in a reserve itself.
+  std::vector<bool> bounds_alone;
 };
 Reasons reasons_in_force(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
                          const DeviceConditions& where);

@@ -40,7 +40,7 @@ struct DaemonOptions {
   bool reserve_by_parts = true;
   /// Programs that start later are kept to what their slices may ever have by MPS itself
   /// (sched/effective/kept_by_mps.h).
-  bool limits_by_mps = true;
+  bool limits_by_mps = false;
   Placement placement = Placement::automatic;
   /// How long a worker works before it ends, in a client that others outrank; 0: it does not end.
   std::chrono::microseconds worker_time{0};

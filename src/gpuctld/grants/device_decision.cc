@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gpuctld/grants/parts.h"
 #include "sched/bounds.h"
 
 namespace gpuctl::daemon {
@@ -151,16 +152,29 @@ void grow_beside(const DeviceInputs& inputs, DeviceDecision& decision) {
   }
 }
 
+bool keeps_any_reserve(std::span<const sched::NodeInput> nodes) {
+  return std::ranges::any_of(
+      nodes.subspan(1), [](const sched::NodeInput& node) { return node.reserve > CapSM{} && node.keeps_reserve(); });
+}
+
 /// What all clients that are not free have in common now. Nothing where one of them is not like the others: its kernels
-/// may have to stop for theirs, or it may be on any SM.
+/// may have to stop for theirs, or it may be on any SM. Those of suspended slices start nothing and do not count.
 Common common_to_all(const DeviceInputs& inputs, const DeviceDecision& decision) {
-  if (!inputs.where.by_parts) return Common::nothing;
-  for (std::size_t i = 0; i < inputs.clients.size(); ++i)
-    if (!decision.clients[i].free && !inputs.standings[i].reserves_alone) return Common::nothing;
-  bool kept = false, not_kept = false;
-  for (const sched::NodeInput& node : inputs.nodes.subspan(1))
-    if (node.reserve > CapSM{}) (node.keeps_reserve() ? kept : not_kept) = true;
-  return !kept ? Common::whole : not_kept ? Common::nothing : Common::part;
+  if (!inputs.where.by_parts || inputs.where.time_sliced) return Common::nothing;
+  bool limited = false;
+  for (std::size_t i = 0; i < inputs.clients.size(); ++i) {
+    const Standing& standing = inputs.standings[i];
+    if (decision.clients[i].free || standing.suspended) continue;
+    if (!standing.bounds_alone) return Common::nothing;
+    limited |= standing.in_force == InForce::max;
+  }
+  bool lends = false;  // for a client that is there
+  for (const ClientState& client : inputs.clients)
+    each_below_root(inputs.nodes, client.node, [&](std::size_t n) {
+      lends |= inputs.nodes[n].reserve > CapSM{} && !inputs.nodes[n].keeps_reserve();
+    });
+  if (!lends) return Common::part;
+  return limited || keeps_any_reserve(inputs.nodes) ? Common::nothing : Common::whole;
 }
 
 /// By itself, or in common with others.
@@ -174,6 +188,7 @@ std::vector<Standing> standings_of(std::span<const sched::NodeInput> nodes, std:
                                    const DeviceConditions& where) {
   const Reasons reasons = reasons_in_force(nodes, clients, where);
   const std::vector<CapSM> guaranteed = sched::guaranteed(nodes, where.capacity);
+  const std::vector<std::uint32_t> parts = parts_of(nodes, guaranteed, where.capacity);
   std::vector<Standing> standings;
   for (std::size_t i = 0; i < clients.size(); ++i) {
     const std::size_t node = clients[i].node;
@@ -185,7 +200,9 @@ std::vector<Standing> standings_of(std::span<const sched::NodeInput> nodes, std:
                          .guaranteed = most.count == 0 || told == where.capacity ? 0 : told.count,
                          .reports_jobs = clients[i].reports_jobs,
                          .reports_work = !where.time_sliced && may_be_lent(nodes, node),
-                         .reserves_alone = reasons.reserves_alone[i]});
+                         .bounds_alone = reasons.bounds_alone[i],
+                         .suspended = most.count == 0,
+                         .part_first = parts[node]});
   }
   return standings;
 }
@@ -221,10 +238,11 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
   if (!all_free && decision.sm && std::ranges::any_of(inputs.clients, is_known)) grow_beside(inputs, decision);
   decision.starving = false;
   const Common common = common_to_all(inputs, decision);
+  decision.keeps_reserve = keeps_any_reserve(inputs.nodes);
   for (std::size_t i = 0; i < count; ++i) {
     const ClientState& client = inputs.clients[i];
     ClientOutcome& outcome = decision.clients[i];
-    outcome.common = outcome.free ? Common::nothing : common;
+    outcome.common = outcome.free || inputs.standings[i].suspended ? Common::nothing : common;
     outcome.capsm = decision.division.clients[i].grant.count;
     outcome.reserve = client.under_policy ? 0 : own_reserve(inputs, client.node);
     outcome.alone = !inputs.where.storms && count == 1 && !client.under_policy &&
@@ -288,7 +306,7 @@ bool cannot_shrink(const Standing& standing, Settled settled, const ClientOutcom
 bool goes_by_parts(const DeviceConditions& where, const Standing& standing, Settled settled,
                    const ClientOutcome& outcome) {
   if (!where.by_parts || where.time_sliced || where.storms || where.always) return false;
-  return standing.in_force == InForce::reserve && !standing.reports_jobs &&
+  return (standing.in_force == InForce::reserve || standing.in_force == InForce::max) && !standing.reports_jobs &&
          has_what_reserves_leave(standing, settled, outcome);
 }
 

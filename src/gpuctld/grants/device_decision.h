@@ -20,7 +20,9 @@ struct Standing {
   std::uint32_t guaranteed = 0;  ///< Stub::guaranteed_sms
   bool reports_jobs = false;     ///< Resident::reports_jobs
   bool reports_work = false;     ///< SMs of its slice may be lent, so it wakes the daemon when work begins
-  bool reserves_alone = false;   ///< Reasons::reserves_alone
+  bool bounds_alone = false;     ///< Reasons::bounds_alone
+  bool suspended = false;        ///< its slice, or one above it, may have nothing
+  std::uint32_t part_first = 0;  ///< where a part begins that it has in common with others (parts.h)
 };
 
 /// One entry for each of `clients`.
@@ -50,7 +52,7 @@ struct DeviceInputs {
 /// them by the blocks that they have, as it does where nothing is in force.
 enum class Common {
   nothing,
-  part,   ///< the SMs that reserves leave, all of which are kept: the last Standing::guaranteed of the device
+  part,   ///< Standing::guaranteed SMs, from Standing::part_first on: all reserves are kept
   whole,  ///< the device, as no reserve is kept now
 };
 
@@ -84,7 +86,8 @@ struct DeviceDecision {
   sched::GrowBeside beside;                     ///< scratch, as are the next two
   std::vector<sched::Neighbour> neighbours;
   std::vector<sched::CapSM> at_rest;
-  bool starving = false;  ///< a client with demand has no SMs
+  bool keeps_reserve = false;  ///< SMs are kept for a reserve now
+  bool starving = false;       ///< a client with demand has no SMs
 
   const NodeRest& node_of(std::size_t client) const { return nodes[asked[client].node]; }
 };
@@ -110,8 +113,9 @@ bool cannot_shrink(const Standing& standing, Settled settled, const ClientOutcom
 /// Terms::common_sms.
 std::uint32_t common_sms(const DeviceConditions& where, const Standing& standing, Common common);
 
-/// Terms::by_parts: only reserves of others are in force for the client, and all of these are kept. Either its grant is
-/// within what they leave and nobody else can take any of that away, or it has that in common with others.
+/// Terms::by_parts: only maxima and reserves of others are in force for the client, and all of these reserves are kept.
+/// Either its grant is within what they leave and nobody else can take any of that away, or it has that in common with
+/// others.
 bool goes_by_parts(const DeviceConditions& where, const Standing& standing, Settled settled,
                    const ClientOutcome& outcome);
 

@@ -250,15 +250,6 @@ TEST(SettledGrants, NobodysAmongMoreThanCanBeTogether) {
   EXPECT_FALSE(device.settled().back());
 }
 
-/// "ls" with a reserve of 8, "batch" and "other" with nothing set, and a client in the first two.
-Device beside_a_reserve(bool strict) {
-  Device device({slice(8, strict), slice(0, false), slice(0, false)});
-  if (!strict) device.nodes[1].hold = std::chrono::milliseconds(100);
-  device.where.by_parts = true;
-  device.clients = {{.node = 1}, {.node = 2, .demand = 132}};
-  return device;
-}
-
 TEST(ByParts, BesideKeptReservesAlone) {
   Device device = beside_a_reserve(true);
   EXPECT_EQ(device.by_parts(), (Flags{false, true}));
@@ -283,8 +274,6 @@ TEST(ByParts, OnlyWhileAnActiveReserveIsKept) {
 TEST(ByParts, NotWhereAnythingElseIsInForce) {
   const Flags none{false, false};
   Device device = beside_a_reserve(true);
-  device.nodes[2].max = CapSM{100};
-  EXPECT_EQ(device.by_parts(), none) << "a max";
   device.nodes[2].max = CapSM{0};
   EXPECT_EQ(device.by_parts(), none) << "suspended";
   device = beside_a_reserve(true);
@@ -302,55 +291,6 @@ TEST(ByParts, NotWhereAnythingElseIsInForce) {
   device = beside_a_reserve(true);
   device.where.time_sliced = true;
   EXPECT_EQ(device.by_parts(), none) << "time-sliced";
-}
-
-TEST(InCommon, WhatReservesLeaveIfNothingElseIsInForce) {
-  const auto common = [](Device& device) {
-    std::vector<Common> all;
-    for (const ClientOutcome& outcome : device.decide().clients) all.push_back(outcome.common);
-    return all;
-  };
-  using enum Common;
-  Device device = beside_a_reserve(true);
-  for (const std::uint32_t node : {2u, 3u}) {
-    device.clients = {{.node = 1}, {.node = 2, .demand = 132}, {.node = node, .demand = 132}};
-    EXPECT_EQ(common(device), (std::vector{nothing, part, part}));
-    EXPECT_EQ(device.by_parts(), (Flags{false, true, true}));
-    EXPECT_EQ(device.cannot_shrink(), (Flags{true, true, true}));
-    EXPECT_EQ(device.grants(), (Counts{8, 62, 62})) << "kernels that can be evicted divide it as ever";
-  }
-  device.nodes[3].weight = 200;
-  EXPECT_EQ(common(device), (std::vector{nothing, nothing, nothing})) << "weights";
-  device.nodes[3].weight = 100;
-  device.nodes[3].max = CapSM{50};
-  EXPECT_EQ(common(device), (std::vector{nothing, nothing, nothing})) << "a max";
-  device.nodes[3].max = sched::kUnlimitedCapSM;
-  device.nodes[3].reserve = CapSM{4};
-  device.nodes[3].strict = true;
-  EXPECT_EQ(common(device), (std::vector{nothing, nothing, nothing})) << "one has a reserve itself";
-  device.clients.back().node = 2;
-  EXPECT_EQ(common(device), (std::vector{nothing, nothing, nothing})) << "another reserve is in force for a third";
-  device.nodes[3].reserve = {};
-  EXPECT_EQ(common(device), (std::vector{nothing, part, part}));
-  device.where.by_parts = false;
-  EXPECT_EQ(common(device), (std::vector{nothing, nothing, nothing})) << "off";
-  device.where.by_parts = true;
-  device.capped = {false, true, false};
-  EXPECT_EQ(common(device), (std::vector{nothing, nothing, nothing})) << "MPS keeps one to some SMs or other";
-}
-
-TEST(InCommon, TheWholeDeviceWhileNoReserveIsKept) {
-  Device device = beside_a_reserve(false);
-  device.clients.push_back({.node = 2, .demand = 132});
-  EXPECT_EQ(device.decide().clients[2].common, Common::whole);
-  EXPECT_EQ(device.by_parts(), (Flags{false, false, false})) << "those that can be evicted must be";
-  EXPECT_FALSE(device.cannot_shrink()[2]);
-  device.nodes[1].active = true;
-  EXPECT_EQ(device.decide().clients[2].common, Common::part);
-  device.nodes[3].reserve = CapSM{4};
-  EXPECT_EQ(device.decide().clients[2].common, Common::nothing) << "one is kept and one is not";
-  device.nodes[1].active = false;
-  EXPECT_EQ(device.decide().clients[2].common, Common::whole) << "neither is";
 }
 
 }  // namespace

@@ -119,8 +119,9 @@ TEST_F(LimitsByMps, APercentageIsToldBeforeAProgramStarts) {
   EXPECT_TRUE(hundredths("").is_null()) << "the root, as for Attach";
   EXPECT_EQ(call("GetMpsPercentage", {{"slice", "no"}}).error, "io.gpuctl.NoSuchSlice");
   EXPECT_EQ(call("GetMpsPercentage").error, "io.gpuctl.InvalidValue");
-  for (const DaemonOptions& otherwise :
-       {DaemonOptions{.limits_by_mps = false}, {.always_preemptible = true}, {.placement = Placement::capacity}}) {
+  for (const DaemonOptions& otherwise : {DaemonOptions{},
+                                         {.always_preemptible = true, .limits_by_mps = true},
+                                         {.limits_by_mps = true, .placement = Placement::capacity}}) {
     stop();
     start({}, {.daemon = otherwise});
     EXPECT_TRUE(hundredths("batch").is_null());

@@ -1,6 +1,7 @@
 // A device with slices and clients, for tests of what is decided for it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -78,5 +79,14 @@ struct Device {
   sched::Allocator allocator;
   DeviceDecision decision;
 };
+
+/// "ls" with a reserve of 8, "batch" and "other" with nothing set, and a client in the first two.
+inline Device beside_a_reserve(bool strict) {
+  Device device({slice(8, strict), slice(0, false), slice(0, false)});
+  if (!strict) device.nodes[1].hold = std::chrono::milliseconds(100);
+  device.where.by_parts = true;
+  device.clients = {{.node = 1}, {.node = 2, .demand = 132}};
+  return device;
+}
 
 }  // namespace gpuctl::daemon

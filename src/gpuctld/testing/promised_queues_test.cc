@@ -116,14 +116,14 @@ TEST_F(PromisedQueuesTest, AProgramThatComesBackSaysWhatItHas) {
 }
 
 TEST_F(PromisedQueuesTest, MoreOnlyWhereKernelsHaveToGiveSmsBack) {
-  restart({.limits_by_mps = false});
+  restart({});
   create("batch", {{"max", 99}});
   create("ls", {{"priority", 50}});
   create("jobs", {{"policy", "fcfs"}});
   EXPECT_EQ(ask("batch"), 4);
   EXPECT_EQ(ask("ls"), 2);
   EXPECT_EQ(ask("jobs"), 4);
-  restart({});  // MPS keeps the max, but not if two programs share it
+  restart({.limits_by_mps = true});  // MPS keeps the max, but not if two programs share it
   EXPECT_EQ(ask("batch"), 2);
   auto beside = connect();
   EXPECT_EQ(call(beside, "Attach", {{"slice", "batch"}, {"device_uuids", {kUuid}}, {"resumed", false}}).error, "");

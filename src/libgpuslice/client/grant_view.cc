@@ -79,12 +79,12 @@ GrantView::Part GrantView::part() const {
   const ipc::Stub* stub = Client::get().stub();
   if (!stub || !grant()) return {.count = granted()};
   const std::uint32_t flags = ipc::load(grant()->flags);
-  if ((flags & ipc::kInCommon) == 0)
-    return {.first = std::min(ipc::load(grant()->first), gpuctl::kMaxSms), .count = granted()};
+  const std::uint32_t first = std::min(ipc::load(grant()->first), gpuctl::kMaxSms);
+  if ((flags & ipc::kInCommon) == 0) return {.first = first, .count = granted()};
   if ((flags & ipc::kByParts) == 0) return {.count = sms_};
-  const std::uint32_t left = ipc::load(stub->guaranteed_sms[device_index_]);
-  return left == 0 || left >= sms_ ? Part{.count = sms_}
-                                   : Part{.first = sms_ - left, .count = left, .pairs = (flags & ipc::kPairs) != 0};
+  const std::uint32_t sure = ipc::load(stub->guaranteed_sms[device_index_]);
+  return sure == 0 || sure >= sms_ ? Part{.count = sms_}
+                                   : Part{.first = first, .count = sure, .pairs = (flags & ipc::kPairs) != 0};
 }
 
 }  // namespace gpuslice

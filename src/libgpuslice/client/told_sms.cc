@@ -9,6 +9,15 @@ namespace gpuslice {
 
 namespace ipc = gpuctl::ipc;
 
+namespace {
+
+/// Whether `sms` that it has in common with others are the last ones of a device of `all`.
+bool are_last(const ipc::Grant& grant, std::uint32_t sms, std::uint32_t all) {
+  return (ipc::load(grant.flags) & ipc::kInCommon) != 0 && std::uint64_t{ipc::load(grant.first)} + sms >= all;
+}
+
+}  // namespace
+
 ToldSms& ToldSms::get() {
   static auto* told = new ToldSms;
   return *told;
@@ -18,8 +27,8 @@ std::uint32_t ToldSms::tell(CUdevice device, std::uint32_t real) {
   if (device < 0 || device >= static_cast<CUdevice>(ipc::kMaxDevices)) return real;
   FixedSms& fixed = devices_[device];
   const ipc::Stub* before = Client::get().stub();
-  const bool in_common = before && (ipc::load(before->grant[device].flags) & ipc::kInCommon) != 0;
-  const std::uint32_t told = fixed.tell(before ? ipc::load(before->guaranteed_sms[device]) : 0, real, in_common);
+  const std::uint32_t sure = before ? ipc::load(before->guaranteed_sms[device]) : 0;
+  const std::uint32_t told = fixed.tell(sure, real, before && are_last(before->grant[device], sure, real));
   // A new page may have arrived meanwhile. Either the thread that brought it sees the fixed answer, or this thread sees
   // the page.
   std::atomic_thread_fence(std::memory_order_seq_cst);

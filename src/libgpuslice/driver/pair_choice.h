@@ -3,7 +3,7 @@
 // Pairs use nearly all SMs of a grant, but clusters of more than two blocks do not run there. The two kinds number the
 // SMs differently: together they may cover SMs that a reserve keeps. So a program that needs groups once has them from
 // then on, and so have those that share a part with it: it tells the daemon (ipc::Stub::groups), which says to each
-// whether there are pairs (ipc::kPairs). docs/design/opaque.md, "Pairs, beside kept reserves alone".
+// whether there are pairs (ipc::kPairs). docs/design/opaque.md, "Pairs, where programs have SMs in common".
 #pragma once
 
 #include <atomic>

@@ -68,7 +68,7 @@ class InForce(instance.SystemTest):
         return said if what in said else None
 
     def test_what_is_set_holds_from_the_next_launch_on_and_until_it_is_taken_back(self):
-        self.start_daemon(config=NO_SHORT_ONES)
+        self.start_daemon(config=NO_SHORT_ONES + "reserve_by_parts = false\n")
         self.gpuctl("create-slice", "a")
         program = self.start_bench("a", *LONG)
         self.assertEqual(self.launches_in("a", program), 0)

@@ -7,7 +7,7 @@ from tests.system.sharing import opaque_test, reserve_by_parts_test, told_test
 from tests.system.sharing.opaque_test import MS, ROUNDS, WHAT_WAS_THERE
 
 MOST = 4
-WITH = "[daemon]\nlatency_target_us = 1\n"
+WITH = "[daemon]\nlatency_target_us = 1\nlimits_by_mps = true\n"
 WITHOUT = "[daemon]\nlatency_target_us = 1\nlimits_by_mps = false\n"
 PART = "(a green context)"
 KEPT = f"MPS keeps it to {MOST} SMs until it starts again"

@@ -262,9 +262,16 @@ class Opaque(instance.SystemTest):
 
     def test_two_slices_share_no_sm(self):
         self.start_daemon()
+        self.assert_share_no_sm("--max", SHARE, "--reserve", SHARE, "--reserve-mode", "strict")
+
+    def test_nor_do_two_with_a_max_each(self):
+        self.start_daemon(config="[daemon]\nlatency_target_us = 1\n")
+        self.assert_share_no_sm("--max", SHARE)
+
+    def assert_share_no_sm(self, *settings):
         programs = []
         for name in ("a", "b"):
-            self.gpuctl("create-slice", name, "--max", SHARE, "--reserve", SHARE, "--reserve-mode", "strict")
+            self.gpuctl("create-slice", name, *settings)
             programs.append(self.start_program(name))
         watch = self.watch_sms()
         for program in programs:

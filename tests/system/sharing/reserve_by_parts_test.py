@@ -1,5 +1,5 @@
-"""Beside kept reserves alone, kernels that could be evicted keep their original form, confined to the SMs that are left
-(reserve_by_parts), and get the other form back when something else comes into force."""
+"""Beside kept reserves and below maxima alone, kernels that could be evicted keep their original form, confined to the
+SMs that are left (reserve_by_parts), and get the other form back when something else comes into force."""
 
 from tests.system.harness import instance
 from tests.system.sharing import opaque_test
@@ -74,7 +74,7 @@ class ReserveByParts(instance.SystemTest):
     warp_instruction_ns = 0
 
     def start_beside(self, by_parts, mode, program=PROGRAM):
-        config = f"[daemon]\nlatency_target_us = 1\nreserve_by_parts = {by_parts}\n"
+        config = f"[daemon]\nlatency_target_us = 1\nlimits_by_mps = false\nreserve_by_parts = {by_parts}\n"
         self.start_daemon(config=config)
         self.gpuctl("create-slice", "ls", "--reserve", RESERVE, "--reserve-mode", mode)
         self.program = self.start_launcher("batch", program)
@@ -97,13 +97,14 @@ class ReserveByParts(instance.SystemTest):
         self.assertTrue(within or not always_kept, hex(mask))
         return within and block_tasks == 0
 
-    def assertEvictable(self):
+    def assertEvictable(self, other):
+        """Its kernels stop for those of the other program, which weighs more."""
+
         def evicted():
             self.program.process.stdin.write(f"non-blocking {WHAT_WAS_THERE} {ROUNDS} {MS}\n")
             self.program.process.stdin.flush()
             before = self.evictions_of("batch", self.program)
-            for most in (1, 3) * 3:
-                self.gpuctl("set", "batch", f"max={most}")
+            other.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS)
             self.assertEqual(self.program.answer("the launches").split()[:2], ["0", "True"])
             return self.evictions_of("batch", self.program) > before
 
@@ -125,12 +126,26 @@ class ReserveByParts(instance.SystemTest):
         instance.wait_until(lambda: (self.usage("ls", busy.pid) or {"launches": 0})["launches"], "launches")
         instance.wait_until(lambda: self.goes_by_parts(always_kept=True), "original kernels beside it")
         # Something else comes into force, and goes.
-        self.gpuctl("set", "batch", "max=2")
+        other = self.start_launcher("other", PROGRAM)
+        self.gpuctl("set", "other", "weight=300")
         instance.wait_until(lambda: self.launch()[1] > 0, "rewritten kernels")
-        self.assertLessEqual(self.launch()[0].bit_count(), 2)
-        self.assertEvictable()
-        self.gpuctl("set", "batch", "max=none")
+        self.assertEvictable(other)
+        self.gpuctl("set", "other", "weight=100")
         instance.wait_until(lambda: self.goes_by_parts(always_kept=True), "original kernels again")
+
+    def test_below_a_max_live(self):
+        self.start_beside("true", "lend")
+        for most in (2, 6, 4):
+            self.gpuctl("set", "batch", f"max={most}")
+            instance.wait_until(lambda: self.launch() == (2**most - 1, 0), "original kernels on so many SMs")
+        self.assertEqual(self.usage("batch", self.program.pid)["in_force"], "max")
+        # Programs below one max have its SMs in common; a slice below it has some of those.
+        self.gpuctl("create-slice", "batch/less", "--max", 2)
+        within = self.start_script_in("batch/less", PROGRAM)
+        self.start_script_in("batch", PROGRAM).ask("hold")
+        self.assertEqual(self.launch(), (0b1111, 0))
+        mask = int(within.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS).split()[2], 16)
+        self.assertEqual(mask, 0b11)
 
     def test_two_programs_have_what_it_leaves_in_common(self):
         self.start_beside("true", "strict")
@@ -227,12 +242,18 @@ class InPairs(instance.SystemTest):
         self.start_bench("ls", "work", "--blocks", self.RESERVE, "--iterations", 20, "--seconds", 60)
         instance.wait_until(lambda: [self.sms() for _ in range(3)] == [self.BY_PAIRS] * 3, "all that it leaves")
 
-    def test_not_below_a_max(self):
-        """Others may be confined to groups there."""
-        self.start_beside()
+    def test_below_a_max(self):
+        """There only the programs below it count, if no reserve is kept."""
+        self.start_beside("lend")
         self.gpuctl("set", "batch", f"max={self.BY_PAIRS}")
         instance.wait_until(lambda: self.usage("batch", self.program.pid)["in_force"] == "max", "the max")
-        self.assertEqual(self.sms(cluster=2), self.BY_GROUPS)
+        self.assertEqual(self.sms(cluster=2), self.BY_PAIRS)
+        other = self.start_script_in("ls", IN_CLUSTERS)
+        other.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS, 4)
+        self.gpuctl("set", "ls", "reserve=0")
+        instance.wait_until(lambda: self.usage("batch", self.program.pid)["common_sms"], "the part in common")
+        self.assertEqual(self.sms(cluster=2), self.BY_PAIRS)
+        self.assertEqual(self.sms(cluster=4), self.BY_GROUPS)
 
     def test_greater_clusters_make_it_groups_for_good(self):
         self.start_beside()

@@ -103,7 +103,7 @@ class Told(instance.SystemTest):
         self.gpuctl("create-slice", "ls", "--reserve", 3, "--reserve-mode", "strict")
         self.gpuctl("create-slice", "batch")
         self.gpuctl("create-slice", "limited", "--max", 31)
-        for path, sms in (("batch", 30), ("limited", 28)):
+        for path, sms in (("batch", 30), ("limited", 30)):
             with self.subTest(path):
                 program = Asked(self, path)
                 self.assert_sms(program, sms)
