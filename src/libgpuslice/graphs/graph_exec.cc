@@ -21,6 +21,8 @@ namespace {
 constexpr char kNotByNode[] = "the driver does not change it there";
 constexpr char kNodeGone[] = "the graph does not have its node any more";
 constexpr char kChildReplaced[] = "its child graph was replaced";
+constexpr char kChanged[] = "it is part of an executable graph that the program has changed";
+constexpr char kInPart[] = "as part of a graph, in its slice's part of the GPU,";
 constexpr char kUpdated[] = "it has branches and was updated as a whole";
 
 struct GraphRegistry {
@@ -32,6 +34,10 @@ struct GraphRegistry {
 GraphRegistry& graph_registry() {
   static auto* all = new GraphRegistry;
   return *all;
+}
+
+CUcontext handle_of(const Context* context) {
+  return context ? context->handle() : nullptr;
 }
 
 }  // namespace
@@ -72,13 +78,24 @@ void ExecutableGraph::forget_after_fork() {
   new (&graph_registry()) GraphRegistry;
 }
 
-void ExecutableGraph::add(CUgraphExec handle, CUgraph graph, GraphKernels&& kernels, bool uses_priorities) {
-  put_back(std::make_shared<ExecutableGraph>(handle, GraphSource::of(graph), std::move(kernels), uses_priorities));
+void ExecutableGraph::add(CUgraphExec handle, CUgraph graph, GraphKernels&& kernels, unsigned long long flags) {
+  put_back(std::make_shared<ExecutableGraph>(handle, GraphSource::of(graph), std::move(kernels), flags));
 }
 
 ExecutableGraph::ExecutableGraph(CUgraphExec handle, std::shared_ptr<GraphSource> source, GraphKernels&& kernels,
-                                 bool uses_priorities)
-    : handle_(handle), source_(std::move(source)), uses_priorities_(uses_priorities), of_(std::move(kernels)) {
+                                 unsigned long long flags)
+    : handle_(handle),
+      source_(std::move(source)),
+      flags_(flags),
+      context_(handle_of(Contexts::current())),
+      of_(std::move(kernels)),
+      confined_(flags) {
+  if (of_.not_in_part) {
+    confined_.refuse(of_.not_in_part);
+  } else if (!of_.kernels.empty()) {
+    const RelaxedCapture relaxed;
+    confined_.keep(source_->graph());
+  }
   // Only the driver knows whether it can change nodes of child graphs one by one.
   for (GraphKernel& kernel : of_.kernels) {
     if (!kernel.instance || kernel.inside.empty() || of_.refused) continue;
@@ -145,10 +162,47 @@ CUresult ExecutableGraph::restore(GraphKernel& kernel) {
   return result;
 }
 
+/// All its kernels as one launch.
+Opaque::Launch ExecutableGraph::as_original_launch() const {
+  Opaque::Launch original{.blocks = 0, .confine = false, .cluster = of_.cluster};
+  for (const GraphKernel& kernel : of_.kernels)
+    if (kernel.enabled) original.blocks = std::max(original.blocks, kernel.config.block_tasks());
+  return original;
+}
+
+/// The copy that is to be launched now, if any.
+CUgraphExec ExecutableGraph::choose_copy(Context& context, CUstream stream) {
+  if (of_.kernels.empty() || context.handle() != context_) return nullptr;
+  const bool all_original =
+      of_.refused || std::ranges::none_of(of_.kernels, [](const GraphKernel& k) { return k.instance != nullptr; });
+  CUgraphExec copy = nullptr;
+  if (all_original || context.view().by_parts())
+    copy = confined_.choose(context, stream, as_original_launch(), source_->frozen());
+  if (!copy) confined_.leave(stream);
+  for (const GraphKernel& kernel : of_.kernels) {
+    if (!kernel.kernel || (!copy && kernel.instance)) continue;
+    if (copy && kernel.kernel->persistent) kernel.kernel->original_launch = kInPart;
+    const bool elsewhere = kernel.kernel->confined_sms.exchange(confined_.sms()) != confined_.sms();
+    const bool otherwise = kernel.kernel->anywhere.exchange(confined_.why_anywhere()) != confined_.why_anywhere();
+    if (elsewhere || otherwise) kernel.kernel->changed = true;
+  }
+  return copy;
+}
+
 CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
   std::lock_guard lock(mutex_);
   // What a capture copies from here may run long after the launch blocks of this launch are reused.
   Context* context = capturing(stream) ? nullptr : Contexts::current();
+  if (CUgraphExec copy = context ? choose_copy(*context, stream) : nullptr) {
+    for (const GraphKernel& kernel : of_.kernels)
+      if (kernel.kernel) kernel.kernel->count_launch();
+    context->count_original_launch();
+    return context->launch_graph(stream, {}, as_original_launch(), false, {}, [&] {
+      const CUresult result = driver().cuGraphLaunch(copy, stream);
+      confined_.launched(stream);
+      return result;
+    });
+  }
   std::vector<GraphCandidate> candidates;
   std::vector<GraphKernel*> kernels;
   std::uint64_t blocks = 0;  // of the largest kernel that stays in original form
@@ -174,7 +228,11 @@ CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
     GraphKernel& kernel = *kernels[number];
     return launch ? rewrite(kernel, *launch) : restore(kernel);
   };
-  return context->launch_graph(stream, candidates, original, !of_.chain, arm, call);
+  return context->launch_graph(stream, candidates, original, !of_.chain, arm, [&] {
+    const CUresult result = call();
+    confined_.launched(stream);
+    return result;
+  });
 }
 
 /// For policies for jobs, a graph without kernels in persistent form counts as one kernel. It is identified by its
@@ -203,6 +261,7 @@ KernelInfo* ExecutableGraph::as_kernel() {
 
 /// From now on the graph counts as another kernel.
 void ExecutableGraph::has_changed() {
+  confined_.refuse(kChanged);
   if (!as_kernel_) return;
   nothrow([&] {
     Kernels::get().remove({as_kernel_});
@@ -215,8 +274,24 @@ ExecutableGraph::~ExecutableGraph() {
   has_changed();
 }
 
-CUresult ExecutableGraph::launch_in_original_form(const Call& call) {
+bool ExecutableGraph::may_wait() {
   std::lock_guard lock(mutex_);
+  return of_.may_wait;
+}
+
+void ExecutableGraph::give_up_copies(CUcontext context) {
+  for (const std::shared_ptr<ExecutableGraph>& graph : all())
+    if (graph->context_ == context) graph->give_up_copy();
+}
+
+void ExecutableGraph::give_up_copy() {
+  std::lock_guard lock(mutex_);
+  confined_.give_up();
+}
+
+CUresult ExecutableGraph::launch_in_original_form(CUstream stream, const Call& call) {
+  std::lock_guard lock(mutex_);
+  if (!capturing(stream)) confined_.leave(stream);
   for (GraphKernel& kernel : of_.kernels) {
     if (const CUresult result = restore(kernel); result != CUDA_SUCCESS) return result;
   }
@@ -251,6 +326,7 @@ CUresult ExecutableGraph::set_child(CUgraphNode node, const Call& call) {
     kernel.rewritten = false;
     keep_original(kernel, kChildReplaced);
   }
+  of_.may_wait = true;  // the new one is unknown
   has_changed();
   explain();
   return result;
@@ -267,13 +343,20 @@ CUresult ExecutableGraph::set_enabled(CUgraphNode node, bool enabled, const Call
   return result;
 }
 
+CUresult ExecutableGraph::set_other(const Call& call) {
+  std::lock_guard lock(mutex_);
+  const CUresult result = call();
+  if (result == CUDA_SUCCESS) confined_.refuse(kChanged);
+  return result;
+}
+
 // The driver pairs the nodes of both graphs. If each graph is a chain, there is only one way to pair them.
 CUresult ExecutableGraph::update(CUgraph graph, const Call& call) {
   std::lock_guard lock(mutex_);
   GraphKernels updated;
   {
     const RelaxedCapture relaxed;
-    if (graph) updated = look_at_graph(graph, uses_priorities_);  // also loads its kernels
+    if (graph) updated = look_at_graph(graph, uses_node_priorities(flags_));  // also loads its kernels
   }
   const CUresult result = call();
   if (result != CUDA_SUCCESS) return result;
@@ -291,6 +374,7 @@ CUresult ExecutableGraph::update(CUgraph graph, const Call& call) {
     const char* before = of_.kernels[i].not_in_this_graph;
     if (before == kNotByNode || before == kNodeGone) keep_original(kernel, before);
   }
+  updated.may_wait |= of_.may_wait;
   of_ = std::move(updated);
   has_changed();
   of_.refused = refused;

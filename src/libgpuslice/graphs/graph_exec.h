@@ -14,7 +14,7 @@
 // or that the device may launch; kernels that start before their dependencies have ended, are cooperative, are in
 // clusters, or are changed by the device; all kernels of a graph with branches after cuGraphExecUpdate, since it is
 // unknown which new node the driver paired with which old one. A graph with such kernels starts as a whole when its
-// slice has SMs (opaque.h).
+// slice has SMs (opaque.h), on all of them, or as a copy that is confined to those of the slice (confined_graph.h).
 #pragma once
 
 #include <cuda.h>
@@ -24,6 +24,7 @@
 #include <mutex>
 #include <vector>
 
+#include "libgpuslice/graphs/confined_graph.h"
 #include "libgpuslice/graphs/graph_kernels.h"
 #include "libgpuslice/graphs/graph_source.h"
 
@@ -35,8 +36,8 @@ class ExecutableGraph {
   static std::shared_ptr<ExecutableGraph> find(CUgraphExec handle);
   static std::vector<std::shared_ptr<ExecutableGraph>> all();
 
-  /// Adds a graph that was just instantiated. The context must be current.
-  static void add(CUgraphExec handle, CUgraph graph, GraphKernels&& kernels, bool uses_priorities);
+  /// Adds a graph that was just instantiated, with these flags. The context must be current.
+  static void add(CUgraphExec handle, CUgraph graph, GraphKernels&& kernels, unsigned long long flags);
   /// Forgets the graph, before the driver destroys it. Returns it; null if it is unknown.
   static std::shared_ptr<ExecutableGraph> remove(CUgraphExec handle);
   /// Undoes remove().
@@ -45,22 +46,30 @@ class ExecutableGraph {
 
   using Call = std::function<CUresult()>;  ///< makes the driver's call
 
-  /// Launches the graph with all kernels in original form.
-  CUresult launch_in_original_form(const Call& call);
+  /// Launches the graph with all kernels in original form, on any SMs.
+  CUresult launch_in_original_form(CUstream stream, const Call& call);
 
   /// Each makes the driver's call, and does what that means for the graph's kernels.
   CUresult launch(CUstream stream, const Call& call);
   CUresult set_kernel(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params, const Call& call);
   CUresult set_child(CUgraphNode node, const Call& call);
   CUresult set_enabled(CUgraphNode node, bool enabled, const Call& call);
+  CUresult set_other(const Call& call);  ///< a node that is neither a kernel nor a graph
   CUresult update(CUgraph graph, const Call& call);
 
   /// This node of the program's graph will no longer name a kernel. Null: no node of the graph will.
   void release(CUgraphNode node);
   CUgraph graph() const { return source_->graph(); }
+  /// Whether a launch may wait for what the GPU does not do by itself (waiting_streams.h).
+  bool may_wait();
+
+  /// The program has destroyed the graph.
+  void give_up_copy();
+  /// The parts of the GPU in this context are about to be destroyed.
+  static void give_up_copies(CUcontext context);
 
   ExecutableGraph(CUgraphExec handle, std::shared_ptr<GraphSource> source, GraphKernels&& kernels,
-                  bool uses_priorities);
+                  unsigned long long flags);
   ~ExecutableGraph();
   ExecutableGraph(const ExecutableGraph&) = delete;
   ExecutableGraph& operator=(const ExecutableGraph&) = delete;
@@ -74,13 +83,17 @@ class ExecutableGraph {
   void explain() const;
   KernelInfo* as_kernel();
   void has_changed();
+  Opaque::Launch as_original_launch() const;
+  CUgraphExec choose_copy(Context& context, CUstream stream);
 
   const CUgraphExec handle_;
   const std::shared_ptr<GraphSource> source_;
-  const bool uses_priorities_;
+  const unsigned long long flags_;
+  const CUcontext context_;  ///< that it was instantiated in
   /// Guards what follows; held over the driver's calls; taken before every other lock of the library.
   std::mutex mutex_;
   GraphKernels of_;
+  ConfinedGraph confined_;
   std::shared_ptr<KernelInfo> as_kernel_;  ///< result of as_kernel(); null: not asked for since the graph changed
 };
 

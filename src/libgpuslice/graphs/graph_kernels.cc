@@ -17,6 +17,9 @@ namespace {
 constexpr char kUnknown[] = "the driver does not say what it is made of";
 constexpr char kConditional[] = "it has conditional nodes";
 constexpr char kProgrammatic[] = "it may start before what it depends on has ended";
+constexpr char kBlocksWait[] = "it is part of a graph with a kernel whose blocks wait for each other";
+constexpr char kMayWait[] = "it is part of a graph that may wait for the program";
+constexpr char kUpdatable[] = "it is part of a graph with a kernel that the device may change";
 constexpr char kAttributes[] = "cooperative, in clusters, changed by the device, or of the greatest priority";
 
 struct Edge {
@@ -52,19 +55,23 @@ bool list_nodes(CUgraph graph, Nodes& out) {
 }
 
 /// Whether attributes of a node force its kernel to keep its form. An attribute that the driver does not know is not
-/// set.
-bool attributes_refuse(CUgraphNode node, bool uses_priorities) {
+/// set. Notes in `out` what they mean for a copy of the graph.
+bool attributes_refuse(CUgraphNode node, bool uses_priorities, GraphKernels& out) {
   CUlaunchAttributeValue value{};
   const auto has = [&](CUlaunchAttributeID id) {
     value = {};
     return driver().cuGraphKernelNodeGetAttribute(node, id, &value) == CUDA_SUCCESS;
   };
-  if (has(CU_LAUNCH_ATTRIBUTE_COOPERATIVE) && value.cooperative) return true;
-  if (has(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) &&
-      std::max({value.clusterDim.x, value.clusterDim.y, value.clusterDim.z}) > 1)
-    return true;
-  if (has(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) && value.deviceUpdatableKernelNode.deviceUpdatable)
-    return true;
+  const bool cooperative = has(CU_LAUNCH_ATTRIBUTE_COOPERATIVE) && value.cooperative;
+  if (cooperative) out.not_in_part = kBlocksWait;
+  std::uint64_t cluster = 1;
+  if (has(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) && value.clusterDim.x > 0)
+    cluster = std::uint64_t{value.clusterDim.x} * value.clusterDim.y * value.clusterDim.z;
+  out.cluster = std::max(out.cluster, cluster);
+  const bool updatable =
+      has(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) && value.deviceUpdatableKernelNode.deviceUpdatable;
+  if (updatable) out.not_in_part = kUpdatable;
+  if (cooperative || cluster > 1 || updatable) return true;
   // The greatest priority is only for the agent (priority_band.h).
   int least = 0, greatest = 0;
   return uses_priorities && has(CU_LAUNCH_ATTRIBUTE_PRIORITY) &&
@@ -72,11 +79,29 @@ bool attributes_refuse(CUgraphNode node, bool uses_priorities) {
          greatest < least;
 }
 
+/// Whether such a node may wait for something that the GPU does not do by itself.
+bool may_wait(CUgraphNodeType type) {
+  switch (type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+      return false;
+    default:
+      return true;
+  }
+}
+
 void collect(CUgraph graph, bool uses_priorities, const std::vector<CUgraphNode>& inside, GraphKernels& out) {
   const Driver& d = driver();
   Nodes nodes;
   if (!list_nodes(graph, nodes)) {
-    out.refused = kUnknown;
+    out.cannot_be_read(kUnknown);
     return;
   }
   std::vector<std::pair<std::size_t, std::size_t>> edges;
@@ -91,14 +116,18 @@ void collect(CUgraph graph, bool uses_priorities, const std::vector<CUgraphNode>
     const CUgraphNode node = nodes.handles[number];
     CUgraphNodeType type{};
     if (d.cuGraphNodeGetType(node, &type) != CUDA_SUCCESS) {
-      out.refused = kUnknown;
+      out.cannot_be_read(kUnknown);
       return;
     }
-    if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL) out.refused = kConditional;
+    if (may_wait(type)) {
+      out.may_wait = true;
+      out.not_in_part = kMayWait;
+    }
+    if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL) out.refused = out.not_in_part = kConditional;
     if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
       CUgraph child = nullptr;
       if (d.cuGraphChildGraphNodeGetGraph(node, &child) != CUDA_SUCCESS) {
-        out.refused = kUnknown;
+        out.cannot_be_read(kUnknown);
         return;
       }
       std::vector<CUgraphNode> path = inside;
@@ -110,9 +139,10 @@ void collect(CUgraph graph, bool uses_priorities, const std::vector<CUgraphNode>
     kernel.node = node;
     kernel.inside = inside;
     if (programmatic[number]) kernel.not_in_this_graph = kProgrammatic;
-    if (attributes_refuse(node, uses_priorities)) kernel.not_in_this_graph = kAttributes;
+    if (attributes_refuse(node, uses_priorities, out)) kernel.not_in_this_graph = kAttributes;
     CUDA_KERNEL_NODE_PARAMS params{};
     if (d.cuGraphKernelNodeGetParams_v2(node, &params) == CUDA_SUCCESS) read_params(params, kernel);
+    if (kernel.kernel && kernel.kernel->blocks_wait) out.not_in_part = kBlocksWait;
     out.kernels.push_back(std::move(kernel));
   }
 }
@@ -145,7 +175,7 @@ GraphKernels look_at_graph(CUgraph graph, bool uses_priorities) {
   GraphKernels out;
   if (!d.cuGraphGetNodes || !d.cuGraphGetEdges_v2 || !d.cuGraphNodeGetType || !d.cuGraphChildGraphNodeGetGraph ||
       !d.cuGraphKernelNodeGetParams_v2 || !d.cuGraphKernelNodeGetAttribute || !d.cuGraphExecKernelNodeSetParams_v2) {
-    out.refused = kUnknown;
+    out.cannot_be_read(kUnknown);
     return out;
   }
   collect(graph, uses_priorities, {}, out);

@@ -32,7 +32,22 @@ struct GraphKernels {
   std::vector<GraphKernel> kernels;  ///< in an order in which they may run
   bool chain = true;                 ///< no two nodes of any kind can run at the same time
   const char* refused = nullptr;     ///< why all kernels stay in original form; null: they need not
+  bool may_wait = false;             ///< for what the GPU does not do by itself (waiting_streams.h)
+  std::uint64_t cluster = 1;         ///< blocks of the largest clusters
+  /// Why it can have no copy in a part of the GPU (confined_graph.h), as a text that lives forever; null: it may.
+  const char* not_in_part = nullptr;
+
+  /// Nothing is known of a part of it.
+  void cannot_be_read(const char* why) {
+    refused = not_in_part = why;
+    may_wait = true;
+  }
 };
+
+/// Whether node priorities count in a graph that is instantiated with these flags.
+constexpr bool uses_node_priorities(unsigned long long flags) {
+  return (flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY) != 0;
+}
 
 /// Reads a graph of the program. `uses_priorities`: node priorities count. The context must be current.
 GraphKernels look_at_graph(CUgraph graph, bool uses_priorities);

@@ -39,20 +39,19 @@ template <class Plain>
 CUresult instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long flags, Plain plain) {
   if (!exec || !graph || !Client::get().wanted() || memory_ran_out()) return plain();
   return nothrow([&] {
-    const bool uses_priorities = (flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY) != 0;
     GraphKernels kernels;
     {
       const RelaxedCapture relaxed;
       if (Activity::free_device() >= 0 || !Contexts::current()) return plain();
-      kernels = look_at_graph(graph, uses_priorities);
+      kernels = look_at_graph(graph, uses_node_priorities(flags));
     }
-    if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) kernels.refused = kDeviceLaunch;
+    if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) kernels.refused = kernels.not_in_part = kDeviceLaunch;
     CUresult result = CUDA_SUCCESS;
     {
       QuiesceLaunches quiesced;  // the driver may load kernels only now, which libgpuslice has not seen
       result = plain();
     }
-    if (result == CUDA_SUCCESS) ExecutableGraph::add(*exec, graph, std::move(kernels), uses_priorities);
+    if (result == CUDA_SUCCESS) ExecutableGraph::add(*exec, graph, std::move(kernels), flags);
     return result;
   });
 }
@@ -64,16 +63,16 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
   if (!Client::get().wanted()) return plain();
   join_before(where);
   return nothrow([&] {
-    std::optional<WaitingStreams::Putting> putting;  // the graph may contain a host function
+    const std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec);
+    std::optional<WaitingStreams::Putting> putting;
     if (!capturing(where)) {
-      putting.emplace(WaitingStreams::get(), where);
+      if (!graph || graph->may_wait()) putting.emplace(WaitingStreams::get(), where);
       StreamPriorities::get().before_launch(where);
     }
     const int free = Activity::free_device();
     if (free >= 0) Activity::get().launched(free, 1);
     const bool original = free >= 0 || memory_ran_out();
-    if (const std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec))
-      return original ? graph->launch_in_original_form(plain) : graph->launch(where, plain);
+    if (graph) return original ? graph->launch_in_original_form(where, plain) : graph->launch(where, plain);
     if (original) return plain();
     // Instantiated before this program joined a slice, so its kernels are unknown.
     Context* context = capturing_anything() ? nullptr : Contexts::current();
@@ -99,6 +98,12 @@ CUresult set_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_P
   if (!params) return plain();
   return change(
       exec, [&](ExecutableGraph& graph, const auto& call) { return graph.set_kernel(node, *params, call); }, plain);
+}
+
+template <class Plain>
+CUresult set_other(CUgraphExec exec, Plain plain) {
+  return change(
+      exec, [](ExecutableGraph& graph, const auto& call) { return graph.set_other(call); }, plain);
 }
 
 template <class Plain>
@@ -233,7 +238,29 @@ GPUSLICE_HOOK cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgra
     return change(
         exec, [&](ExecutableGraph& graph, const auto& call) { return graph.set_child(node, call); }, plain);
   }
-  return plain();
+  return set_other(exec, plain);
+}
+
+GPUSLICE_HOOK cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D* params,
+                                             CUcontext context) {
+  if (!driver().cuGraphExecMemcpyNodeSetParams) return CUDA_ERROR_NOT_INITIALIZED;
+  return set_other(exec, [&] { return driver().cuGraphExecMemcpyNodeSetParams(exec, node, params, context); });
+}
+
+GPUSLICE_HOOK cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* params,
+                                             CUcontext context) {
+  if (!driver().cuGraphExecMemsetNodeSetParams) return CUDA_ERROR_NOT_INITIALIZED;
+  return set_other(exec, [&] { return driver().cuGraphExecMemsetNodeSetParams(exec, node, params, context); });
+}
+
+GPUSLICE_HOOK cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event) {
+  if (!driver().cuGraphExecEventRecordNodeSetEvent) return CUDA_ERROR_NOT_INITIALIZED;
+  return set_other(exec, [&] { return driver().cuGraphExecEventRecordNodeSetEvent(exec, node, event); });
+}
+
+GPUSLICE_HOOK cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event) {
+  if (!driver().cuGraphExecEventWaitNodeSetEvent) return CUDA_ERROR_NOT_INITIALIZED;
+  return set_other(exec, [&] { return driver().cuGraphExecEventWaitNodeSetEvent(exec, node, event); });
 }
 
 GPUSLICE_HOOK cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph child) {
@@ -267,7 +294,8 @@ GPUSLICE_HOOK cuGraphExecDestroy(CUgraphExec exec) {
     if (!driver().cuGraphExecDestroy) return CUDA_ERROR_NOT_INITIALIZED;
     std::shared_ptr<ExecutableGraph> known = ExecutableGraph::remove(exec);
     const CUresult result = driver().cuGraphExecDestroy(exec);
-    if (result != CUDA_SUCCESS && known) ExecutableGraph::put_back(std::move(known));
+    if (known && result == CUDA_SUCCESS) known->give_up_copy();
+    if (known && result != CUDA_SUCCESS) ExecutableGraph::put_back(std::move(known));
     return result;
   });
 }

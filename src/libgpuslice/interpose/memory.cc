@@ -7,6 +7,7 @@
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/client/held_memory.h"
 #include "libgpuslice/driver/driver.h"
+#include "libgpuslice/graphs/graph_exec.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/quiesce.h"
@@ -50,7 +51,9 @@ std::atomic<int>& primary_uses(CUdevice device) {
 /// Green contexts retain the primary context too, and would keep it alive when nothing else does.
 void give_up_parts(CUdevice device) {
   for (Context* context : Contexts::all()) {
-    if (context->view().device_index() == device) context->opaque().give_up_parts();
+    if (context->view().device_index() != device) continue;
+    ExecutableGraph::give_up_copies(context->handle());
+    context->opaque().give_up_parts();
   }
 }
 

@@ -143,6 +143,33 @@ bool Opaque::confines(CUstream stream, const Launch& launch) {
   return find_or_make(lane, place, 0).stream != nullptr;
 }
 
+std::optional<GrantView::Part> Opaque::part_of_graphs(CUstream stream, const Launch& launch) {
+  if (reports_jobs() || view_.ahead_when_settled().count() == 0 || capturing_anything()) return std::nullopt;
+  Lane& lane = lane_of(stream);
+  settling_.let_pass();
+  const std::lock_guard lock(lane.mutex);
+  if (view_.granted() == 0) start_when_granted(lane, launch);
+  const GrantView::Part part = place_now(launch).part;
+  if (part.count == 0 || part.count >= view_.sms()) return std::nullopt;
+  return part;
+}
+
+bool Opaque::use_part(CUstream stream, const GrantView::Part& part,
+                      const std::function<void(const GreenContexts::Confined&)>& use) {
+  if (!may_use_own_streams(kQueuesToMove)) return false;
+  Lane& lane = lane_of(stream);
+  settling_.let_pass();
+  const std::lock_guard lock(lane.mutex);
+  lane.join_now();
+  const RelaxedCapture relaxed;
+  const Settled settled{*this, lane};
+  if (!settled) return false;
+  const GreenContexts::Wanted wanted{part.first, part.count, 0, part.pairs, lane.stream, &lane};
+  const GreenContexts::Confined found = green_.find(wanted);
+  use(found.unmade ? green_.make(wanted) : found);
+  return true;
+}
+
 /// Confines the launch to the place of the launches before it if the part is the same, else to the part of `place`.
 void Opaque::Turn::confine(Opaque& opaque, const Launch& launch, Place place) {
   if (place.part.count >= opaque.view_.sms()) confined_.none = "all are granted";

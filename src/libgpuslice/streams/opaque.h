@@ -20,6 +20,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -71,7 +72,7 @@ class Opaque {
   /// A launch to be made.
   struct Launch {
     std::uint64_t blocks;
-    bool confine = true;                    ///< may be confined to some SMs; a graph cannot be
+    bool confine = true;                    ///< may be confined to some SMs; of a graph, a copy is (graph_copy.h)
     std::uint32_t least = 0;                ///< fewest SMs on which it can run
     std::uint64_t cluster = 1;              ///< blocks of its clusters
     const char* name = "a graph";           ///< name of the kernel, which outlives the launch
@@ -136,6 +137,14 @@ class Opaque {
   /// Whether a launch into this stream can be confined to what is granted now, which is a part of the GPU. Waits for a
   /// grant, and makes that part if need be, as a turn does (settling.h). The context must be current.
   bool confines(CUstream stream, const Launch& launch);
+  /// The part of the GPU in which graphs are to run now. None: they may run anywhere, or what is granted may change at
+  /// any time, so that it is not worth copying them. Waits for a grant. `launch`: such a graph.
+  std::optional<GrantView::Part> part_of_graphs(CUstream stream, const Launch& launch);
+  /// Calls `use` with a stream of that part, or with the reason why there is none, while nothing of this context is on
+  /// the GPU as far as known, and none of its launches begins. False: it was not called, as something may wait for the
+  /// program (settling.h). The context must be current.
+  bool use_part(CUstream stream, const GrantView::Part& part,
+                const std::function<void(const GreenContexts::Confined&)>& use);
   /// Whether launches may go to parts of pairs now.
   bool by_pairs() { return pair_choice_.pairs_for(view_.part().pairs, 1); }
   /// The driver refused a launch in a part of pairs, and made it elsewhere.

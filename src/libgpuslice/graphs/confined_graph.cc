@@ -1,0 +1,90 @@
+#include "libgpuslice/graphs/confined_graph.h"
+
+#include <utility>
+
+#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/graphs/graph_copy.h"
+#include "libgpuslice/process/debug.h"
+
+namespace gpuslice {
+
+namespace {
+
+constexpr char kMayChange[] = "it is part of a graph that the program may have changed since it was instantiated";
+constexpr char kNotIdle[] = "something may wait for the program, so no copy of its graph can be made now";
+
+}  // namespace
+
+void ConfinedGraph::keep(CUgraph graph) {
+  kept_ = clone_of(graph);
+}
+
+CUgraphExec ConfinedGraph::choose(Context& context, CUstream stream, const Opaque::Launch& launch, CUgraph frozen) {
+  none_ = nullptr;
+  if (frozen && kept_) driver().cuGraphDestroy(std::exchange(kept_, nullptr));
+  const std::optional<GrantView::Part> part = context.opaque().part_of_graphs(stream, launch);
+  CUgraph graph = kept_ ? kept_ : frozen;
+  if (!part) return nullptr;
+  if (refused_ || !graph) {
+    none_ = refused_ ? refused_ : kMayChange;
+    return nullptr;
+  }
+  if (!copy_ || part_ != *part) {
+    const bool used = context.opaque().use_part(
+        stream, *part, [&](const GreenContexts::Confined& there) { make(context, graph, *part, there); });
+    if (!used && !none_) none_ = kNotIdle;
+    if (!copy_ || part_ != *part) return nullptr;
+  }
+  change_over(stream, true);
+  return copy_;
+}
+
+/// Nothing of the context is on the GPU.
+void ConfinedGraph::make(Context& context, CUgraph graph, const GrantView::Part& part,
+                         const GreenContexts::Confined& there) {
+  if (!there.stream) {
+    none_ = there.none;
+    return;
+  }
+  const GraphCopy copy = copy_in_part(graph, flags_, there.stream);
+  debug("copy of a graph on %u SMs: %s", there.sms, copy.exec ? "made" : copy.none);
+  if (!copy.exec) {
+    none_ = copy.none;
+    if (there.pairs)
+      context.opaque().by_groups();
+    else
+      refused_ = copy.none;
+    return;
+  }
+  if (copy_) driver().cuGraphExecDestroy(copy_);
+  if (!latest_ && driver().cuEventCreate(&latest_, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) latest_ = nullptr;
+  copy_ = copy.exec;
+  part_ = part;
+  sms_ = there.sms;
+}
+
+/// Launches of one executable graph follow each other, so those of the two do.
+void ConfinedGraph::change_over(CUstream stream, bool to_copy) {
+  if (std::exchange(in_copy_, to_copy) != to_copy && latest_) driver().cuStreamWaitEvent(stream, latest_, 0);
+}
+
+void ConfinedGraph::leave(CUstream stream) {
+  change_over(stream, false);
+}
+
+void ConfinedGraph::launched(CUstream stream) {
+  if (copy_ && latest_) driver().cuEventRecord(latest_, stream);
+}
+
+void ConfinedGraph::refuse(const char* why) {
+  refused_ = why;
+}
+
+void ConfinedGraph::give_up() {
+  if (copy_) driver().cuGraphExecDestroy(std::exchange(copy_, nullptr));
+  if (latest_) driver().cuEventDestroy_v2(std::exchange(latest_, nullptr));
+  if (kept_) driver().cuGraphDestroy(std::exchange(kept_, nullptr));
+  in_copy_ = false;
+}
+
+}  // namespace gpuslice

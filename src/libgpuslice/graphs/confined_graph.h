@@ -1,0 +1,64 @@
+// One executable graph of the program, and a copy of it in the part of the GPU that its slice leaves it (graph_copy.h).
+// Which of the two is launched follows what is in force. The program only ever sees its own.
+//
+// There is a copy only of what the program can no longer change: of a graph that it has destroyed, as PyTorch does once
+// it is instantiated, or of a clone that was made when the graph was instantiated.
+// Once the program changes the executable graph, its copy is not launched any more.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "libgpuslice/launch/context.h"
+
+namespace gpuslice {
+
+/// The caller makes sure that only one thread calls at a time. The context that the graph was instantiated in must be
+/// current.
+class ConfinedGraph {
+ public:
+  /// `flags`: what the graph was instantiated with.
+  explicit ConfinedGraph(unsigned long long flags) : flags_(flags) {}
+  /// Touches nothing of the driver's, as the context may be gone. Where it is not, give_up() comes first.
+  ~ConfinedGraph() = default;
+  ConfinedGraph(const ConfinedGraph&) = delete;
+  ConfinedGraph& operator=(const ConfinedGraph&) = delete;
+
+  /// Clones `graph`, which the program may change from now on.
+  void keep(CUgraph graph);
+
+  /// The copy, if that is what is to be launched into the stream now, else null. Makes it if need be, as a launch makes
+  /// a part (Opaque::use_part). `frozen`: the program's graph, if it can no longer change it. `launch`: the graph as
+  /// one launch in original form.
+  CUgraphExec choose(Context& context, CUstream stream, const Opaque::Launch& launch, CUgraph frozen);
+  /// The program's own graph is to be launched into the stream, so it must wait for the copy.
+  void leave(CUstream stream);
+  /// Called after each launch of either.
+  void launched(CUstream stream);
+  /// From now on the copy is not launched. `why`: as GraphCopy::none.
+  void refuse(const char* why);
+  /// Destroys what was made. Launches that are under way stay as they are.
+  void give_up();
+
+  /// On how many SMs the graph was last to run; 0: on any, and why_anywhere() says why.
+  std::uint32_t sms() const { return in_copy_ ? sms_ : 0; }
+  const char* why_anywhere() const { return none_; }
+
+ private:
+  void make(Context& context, CUgraph graph, const GrantView::Part& part, const GreenContexts::Confined& there);
+  void change_over(CUstream stream, bool to_copy);
+
+  const unsigned long long flags_;
+  CUgraph kept_ = nullptr;
+  CUgraphExec copy_ = nullptr;
+  GrantView::Part part_;      ///< of the copy
+  std::uint32_t sms_ = 0;     ///< of the copy
+  CUevent latest_ = nullptr;  ///< after the latest launch since there is a copy
+  bool in_copy_ = false;      ///< the latest launch was the copy's
+  const char* refused_ = nullptr;
+  const char* none_ = nullptr;
+};
+
+}  // namespace gpuslice
