@@ -42,9 +42,13 @@ class ConfinedGraph {
   /// Destroys what was made. Launches that are under way stay as they are.
   void give_up();
 
-  /// On how many SMs the graph was last to run; 0: on any, and why_anywhere() says why.
-  std::uint32_t sms() const { return in_copy_ ? sms_ : 0; }
-  const char* why_anywhere() const { return none_; }
+  struct Where {
+    std::uint32_t sms = 0;               ///< 0: any
+    const char* why_anywhere = nullptr;  ///< null: nothing confines it
+    bool operator==(const Where&) const = default;
+  };
+  /// Where the graph was last to run.
+  Where where() const { return {in_copy_ ? sms_ : 0, none_}; }
 
  private:
   void make(Context& context, CUgraph graph, const GrantView::Part& part, const GreenContexts::Confined& there);

@@ -155,6 +155,7 @@ GraphCopy copy_in_part(CUgraph graph, unsigned long long flags, CUstream stream)
   CUgraph clone = clone_of(graph);
   if (!clone) return {.none = kCannot};
   GraphCopy copy;
+  flags &= ~static_cast<unsigned long long>(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);  // the function does not take it
   const bool moved = move_all(clone, stream);
   if (!moved || driver().cuGraphInstantiateWithFlags(&copy.exec, clone, flags) != CUDA_SUCCESS)
     copy = {.none = kNotThere};

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <new>
-#include <unordered_map>
+#include <utility>
 
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/compile/packed.h"
@@ -22,65 +21,15 @@ constexpr char kNotByNode[] = "the driver does not change it there";
 constexpr char kNodeGone[] = "the graph does not have its node any more";
 constexpr char kChildReplaced[] = "its child graph was replaced";
 constexpr char kChanged[] = "it is part of an executable graph that the program has changed";
+constexpr char kRefusedThere[] = "it is part of a graph that does not run in a part of the GPU";
 constexpr char kInPart[] = "as part of a graph, in its slice's part of the GPU,";
 constexpr char kUpdated[] = "it has branches and was updated as a whole";
-
-struct GraphRegistry {
-  std::mutex mutex;
-  std::unordered_map<CUgraphExec, std::shared_ptr<ExecutableGraph>> graphs;
-};
-
-/// Never destroyed, since programs launch in destructors too.
-GraphRegistry& graph_registry() {
-  static auto* all = new GraphRegistry;
-  return *all;
-}
 
 CUcontext handle_of(const Context* context) {
   return context ? context->handle() : nullptr;
 }
 
 }  // namespace
-
-std::shared_ptr<ExecutableGraph> ExecutableGraph::find(CUgraphExec handle) {
-  GraphRegistry& all = graph_registry();
-  std::lock_guard lock(all.mutex);
-  const auto found = all.graphs.find(handle);
-  return found == all.graphs.end() ? nullptr : found->second;
-}
-
-std::vector<std::shared_ptr<ExecutableGraph>> ExecutableGraph::all() {
-  GraphRegistry& all = graph_registry();
-  std::lock_guard lock(all.mutex);
-  std::vector<std::shared_ptr<ExecutableGraph>> graphs;
-  for (const auto& [handle, graph] : all.graphs) graphs.push_back(graph);
-  return graphs;
-}
-
-void ExecutableGraph::put_back(std::shared_ptr<ExecutableGraph> graph) {
-  GraphRegistry& all = graph_registry();
-  std::lock_guard lock(all.mutex);
-  graph.swap(
-      all.graphs[graph->handle_]);  // an entry left by a graph whose context was destroyed may still have this handle
-}
-
-std::shared_ptr<ExecutableGraph> ExecutableGraph::remove(CUgraphExec handle) {
-  GraphRegistry& all = graph_registry();
-  std::lock_guard lock(all.mutex);
-  const auto found = all.graphs.find(handle);
-  if (found == all.graphs.end()) return nullptr;
-  std::shared_ptr<ExecutableGraph> graph = std::move(found->second);
-  all.graphs.erase(found);
-  return graph;
-}
-
-void ExecutableGraph::forget_after_fork() {
-  new (&graph_registry()) GraphRegistry;
-}
-
-void ExecutableGraph::add(CUgraphExec handle, CUgraph graph, GraphKernels&& kernels, unsigned long long flags) {
-  put_back(std::make_shared<ExecutableGraph>(handle, GraphSource::of(graph), std::move(kernels), flags));
-}
 
 ExecutableGraph::ExecutableGraph(CUgraphExec handle, std::shared_ptr<GraphSource> source, GraphKernels&& kernels,
                                  unsigned long long flags)
@@ -179,14 +128,20 @@ CUgraphExec ExecutableGraph::choose_copy(Context& context, CUstream stream) {
   if (all_original || context.view().by_parts())
     copy = confined_.choose(context, stream, as_original_launch(), source_->frozen());
   if (!copy) confined_.leave(stream);
-  for (const GraphKernel& kernel : of_.kernels) {
-    if (!kernel.kernel || (!copy && kernel.instance)) continue;
-    if (copy && kernel.kernel->persistent) kernel.kernel->original_launch = kInPart;
-    const bool elsewhere = kernel.kernel->confined_sms.exchange(confined_.sms()) != confined_.sms();
-    const bool otherwise = kernel.kernel->anywhere.exchange(confined_.why_anywhere()) != confined_.why_anywhere();
-    if (elsewhere || otherwise) kernel.kernel->changed = true;
-  }
+  note_where(copy != nullptr);
   return copy;
+}
+
+/// For `gpuctl explain`: on how many SMs the kernels that keep their original form are confined, or why they are not.
+void ExecutableGraph::note_where(bool in_copy) {
+  if (std::exchange(noted_, confined_.where()) == confined_.where()) return;
+  for (const GraphKernel& kernel : of_.kernels) {
+    if (!kernel.kernel || (!in_copy && kernel.instance)) continue;
+    if (in_copy && kernel.kernel->persistent) kernel.kernel->original_launch = kInPart;
+    kernel.kernel->confined_sms = noted_.sms;
+    kernel.kernel->anywhere = noted_.why_anywhere;
+    kernel.kernel->changed = true;
+  }
 }
 
 CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
@@ -198,7 +153,12 @@ CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
       if (kernel.kernel) kernel.kernel->count_launch();
     context->count_original_launch();
     return context->launch_graph(stream, {}, as_original_launch(), false, {}, [&] {
-      const CUresult result = driver().cuGraphLaunch(copy, stream);
+      CUresult result = driver().cuGraphLaunch(copy, stream);
+      if (result != CUDA_SUCCESS) {
+        confined_.refuse(kRefusedThere);
+        confined_.leave(stream);
+        result = call();
+      }
       confined_.launched(stream);
       return result;
     });
@@ -279,11 +239,6 @@ bool ExecutableGraph::may_wait() {
   return of_.may_wait;
 }
 
-void ExecutableGraph::give_up_copies(CUcontext context) {
-  for (const std::shared_ptr<ExecutableGraph>& graph : all())
-    if (graph->context_ == context) graph->give_up_copy();
-}
-
 void ExecutableGraph::give_up_copy() {
   std::lock_guard lock(mutex_);
   confined_.give_up();
@@ -291,11 +246,14 @@ void ExecutableGraph::give_up_copy() {
 
 CUresult ExecutableGraph::launch_in_original_form(CUstream stream, const Call& call) {
   std::lock_guard lock(mutex_);
-  if (!capturing(stream)) confined_.leave(stream);
+  const bool runs = !capturing(stream);
+  if (runs) confined_.leave(stream);
   for (GraphKernel& kernel : of_.kernels) {
     if (const CUresult result = restore(kernel); result != CUDA_SUCCESS) return result;
   }
-  return call();
+  const CUresult result = call();
+  if (runs) confined_.launched(stream);
+  return result;
 }
 
 CUresult ExecutableGraph::set_kernel(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params, const Call& call) {

@@ -65,7 +65,8 @@ class ExecutableGraph {
 
   /// The program has destroyed the graph.
   void give_up_copy();
-  /// The parts of the GPU in this context are about to be destroyed.
+  /// The parts of the GPU in this context, or all of it, are about to be destroyed. Leaves out graphs that another
+  /// thread is launching, which it must not do now, rather than wait for it.
   static void give_up_copies(CUcontext context);
 
   ExecutableGraph(CUgraphExec handle, std::shared_ptr<GraphSource> source, GraphKernels&& kernels,
@@ -84,6 +85,7 @@ class ExecutableGraph {
   KernelInfo* as_kernel();
   void has_changed();
   Opaque::Launch as_original_launch() const;
+  void note_where(bool in_copy);
   CUgraphExec choose_copy(Context& context, CUstream stream);
 
   const CUgraphExec handle_;
@@ -94,6 +96,7 @@ class ExecutableGraph {
   std::mutex mutex_;
   GraphKernels of_;
   ConfinedGraph confined_;
+  ConfinedGraph::Where noted_;             ///< what note_where() last found
   std::shared_ptr<KernelInfo> as_kernel_;  ///< result of as_kernel(); null: not asked for since the graph changed
 };
 

@@ -8,6 +8,7 @@
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/graphs/graph_shape.h"
 #include "libgpuslice/kernels/launch_params.h"
+#include "libgpuslice/kernels/own_cluster.h"
 #include "libgpuslice/modules/first_launch.h"
 
 namespace gpuslice {
@@ -143,6 +144,9 @@ void collect(CUgraph graph, bool uses_priorities, const std::vector<CUgraphNode>
     CUDA_KERNEL_NODE_PARAMS params{};
     if (d.cuGraphKernelNodeGetParams_v2(node, &params) == CUDA_SUCCESS) read_params(params, kernel);
     if (kernel.kernel && kernel.kernel->blocks_wait) out.not_in_part = kBlocksWait;
+    CUfunction function = params.func ? params.func : reinterpret_cast<CUfunction>(params.kern);
+    if (kernel.kernel && function)
+      out.cluster = std::max<std::uint64_t>(out.cluster, own_cluster(*kernel.kernel, function));
     out.kernels.push_back(std::move(kernel));
   }
 }

@@ -48,12 +48,16 @@ std::atomic<int>& primary_uses(CUdevice device) {
   return uses[static_cast<std::size_t>(device) % uses.size()];
 }
 
+void give_up_copies_of_graphs(CUdevice device) {
+  for (Context* context : Contexts::all())
+    if (context->view().device_index() == device) ExecutableGraph::give_up_copies(context->handle());
+}
+
 /// Green contexts retain the primary context too, and would keep it alive when nothing else does.
 void give_up_parts(CUdevice device) {
+  give_up_copies_of_graphs(device);
   for (Context* context : Contexts::all()) {
-    if (context->view().device_index() != device) continue;
-    ExecutableGraph::give_up_copies(context->handle());
-    context->opaque().give_up_parts();
+    if (context->view().device_index() == device) context->opaque().give_up_parts();
   }
 }
 
@@ -82,6 +86,7 @@ GPUSLICE_HOOK cuCtxDestroy_v2(CUcontext context) {
   return nothrow([&] {
     if (!driver().cuCtxDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
     join_all();
+    ExecutableGraph::give_up_copies(context);
     QuiesceLaunches quiesced;
     Contexts::forget(context);
     const CUresult result = driver().cuCtxDestroy_v2(context);
@@ -101,6 +106,7 @@ GPUSLICE_HOOK cuDevicePrimaryCtxReset_v2(CUdevice device) {
   return nothrow([&] {
     if (!driver().cuDevicePrimaryCtxReset_v2) return CUDA_ERROR_NOT_INITIALIZED;
     join_all();
+    give_up_copies_of_graphs(device);
     QuiesceLaunches quiesced;
     Contexts::forget_device(device);
     const CUresult result = driver().cuDevicePrimaryCtxReset_v2(device);

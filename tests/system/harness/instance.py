@@ -237,6 +237,21 @@ class SystemTest(unittest.TestCase):
         wait_until(lambda: "done" in program.err(), "the idle program to be idle")
         return program
 
+    def env_of_refusal(self, function, after):
+        """The environment of a program whose driver refuses one call of the library's: the one with this number."""
+        proxy = BUILD / "tests/injection/libinjected.so"
+        if not proxy.exists():
+            self.skipTest("the proxy is not built for this processor")
+        driver = self.scratch / "driver"
+        driver.mkdir(exist_ok=True)
+        if not (driver / "libcuda.so.1").exists():
+            (driver / "libcuda.so.1").symlink_to(proxy)
+        inject = {"FUNCTION": function, "ERROR": 1, "AFTER": after, "COUNT": 1}
+        inject["CALLS"] = self.scratch / f"calls-{function}-{after}"  # counts go on in a file that is there
+        inject["DRIVER"] = SOFTGPU / "libcuda.so.1"
+        env = {f"INJECT_{key}": str(value) for key, value in inject.items()}
+        return {"GPUCTL_SOFTGPU": str(driver), **env}
+
     def start_script_in(self, slice_path, script, says="ready", **env):
         """Starts a Conversation with a Python program, under gpuctl run. `says`: its first line; None: it is left."""
         command = [GPUCTL, "run", "--slice", slice_path, sys.executable, "-c", script]

@@ -150,6 +150,15 @@ class GraphParts(instance.SystemTest):
             self.gpuctl("set", "batch", f"max={most}")
             instance.wait_until(lambda: self.launch() == mask, f"launches on {most} SMs")
 
+    def test_live_while_it_launches(self):
+        self.start_program()
+        self.assertEqual(self.launch(), 0b1111)
+        self.program.process.stdin.write("launch 1000\n")
+        self.program.process.stdin.flush()
+        for most in (2, "none", 6, 4, "none", 2):
+            self.gpuctl("set", "batch", f"max={most}")
+        self.assertEqual(self.program.answer("the launches").split()[0], "right")
+
     def test_beside_a_strict_reserve(self):
         self.start_program(most="none")
         self.make_beside_a_reserve("destroyed")
@@ -177,6 +186,31 @@ class GraphParts(instance.SystemTest):
         self.assertEqual(self.program.ask("set", 9), "set")
         self.assertEqual(self.launch(), ANY)
         self.assertEqual(self.program.ask("beside"), "9")
+
+    def test_what_the_driver_refuses_ends_no_program(self):
+        """The graph then runs on any SMs, or a later launch is confined."""
+        calls = {
+            "cuGraphClone": (1, 2),
+            "cuGraphNodeGetDependencies_v2": (1,),
+            "cuStreamBeginCaptureToGraph": (1, 2),
+            "cuStreamGetCaptureInfo_v3": (1,),
+            "cuGraphAddDependencies_v2": (1, 2),
+            "cuGraphDestroyNode": (1,),
+            "cuGraphInstantiateWithFlags": (2,),  # the first is the program's
+            "cuGraphLaunch": (1, 3),
+            "cuGreenCtxCreate": (1,),
+        }
+        self.start_program()
+        for function, numbers in calls.items():
+            for number in numbers:
+                with self.subTest(function, number=number):
+                    self.program.end()
+                    self.start_in_batch(OPAQUE, "kept", **self.env_of_refusal(function, number))
+                    # Where the driver makes no part of pairs there is one of groups.
+                    self.assertEqual(self.launch(), 0b1111 if function == "cuGreenCtxCreate" else ANY)
+                    self.launch()
+                    self.assertEqual(self.program.ask("make", "destroyed"), "made")
+                    self.assertEqual(self.launch(), 0b1111)
 
     def test_the_context_ends(self):
         self.start_program()

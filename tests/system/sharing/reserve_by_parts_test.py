@@ -213,17 +213,7 @@ class InPairs(instance.SystemTest):
         self.program = self.start_script_in("batch", program, **env)
 
     def start_behind_a_proxy(self, function, after):
-        """One call of the library is refused by the driver."""
-        proxy = instance.BUILD / "tests/injection/libinjected.so"
-        if not proxy.exists():
-            self.skipTest("the proxy is not built for this processor")
-        driver = self.scratch / "driver"
-        driver.mkdir()
-        (driver / "libcuda.so.1").symlink_to(proxy)
-        inject = {"FUNCTION": function, "ERROR": 1, "AFTER": after, "COUNT": 1, "CALLS": self.scratch / "calls"}
-        inject["DRIVER"] = instance.SOFTGPU / "libcuda.so.1"
-        env = {f"INJECT_{key}": str(value) for key, value in inject.items()}
-        self.start_beside(GPUCTL_SOFTGPU=str(driver), **env)
+        self.start_beside(**self.env_of_refusal(function, after))
 
     def sms(self, cluster=0):
         """How many SMs launches ran on, whose results are right."""
