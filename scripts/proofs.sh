@@ -30,6 +30,8 @@ cells_reserve=mps-90,mps-stream-90,$as_90
 eight_reserve=mps-stream-90,mps-stream-90-of-eight,$as_90
 two_reserve=mps-stream-90,mps-stream-90-of-two,$as_90
 two_ls=short,decode,resnet
+max_train=mps-stream-75,ours-priority-max-75,ours-priority-max-75:limits_by_mps=true
+max_eight=mps-stream-75-of-eight,$max_train
 decode_first=compute-10us,compute-100us,compute-5ms,memory-bound,train  # nine minutes are not enough for all
 decode_rest=matmul,triton,eight
 levels_batch=compute-10us,compute-100us,memory-bound,triton
@@ -74,6 +76,8 @@ reserve-decode 1 reserve-decode corun --seconds 4 --only-ls decode --configurati
 reserve-resnet 1 reserve-resnet corun --seconds 2 --only-ls resnet --configurations $cells_reserve
 reserve-eight 1 reserve-eight corun --seconds 2 --only-batch eight --configurations $eight_reserve
 reserve-two 1 reserve-two corun --seconds 4 --only-batch two-train --only-ls $two_ls --configurations $two_reserve
+max-eight 1 max-eight corun --seconds 2 --only-ls fill,decode --only-batch eight --configurations $max_eight
+max-train 1 max-train corun --seconds 4 --only-ls fill,decode,resnet --only-batch train --configurations $max_train
 flep 9    flep             corun-starts --pairs flep --configurations mps-stream,ours-hpf
 flep-two 9 flep-two        corun --pairs flep-two --configurations mps-stream,ours-priority,ours-hpf
 TABLE

@@ -79,6 +79,7 @@ CONFIGURATIONS = {
         stream_and_percentage("mps-stream-75", 75),
         stream_and_percentage("mps-stream-90-of-two", 45, "each of two batch programs"),
         stream_and_percentage("mps-stream-90-of-eight", 11.25, "each of eight batch programs"),
+        stream_and_percentage("mps-stream-75-of-eight", 9.375, "each of eight batch programs"),
         ours("ours", "ours, MPS, two slices with nothing set"),
         ours("ours-own-high", "as ours, and LS asks for the greatest stream priority", ls_priority="high"),
         ours("ours-priority", f"ours, MPS, priority {PRIORITY} for LS", ls_slice=("--priority", PRIORITY)),

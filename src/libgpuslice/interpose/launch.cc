@@ -28,7 +28,7 @@ namespace gpuslice {
 namespace {
 
 constexpr char kNothingInForce[] = "while nothing is in force for its slice";
-constexpr char kByParts[] = "beside kept reserves alone";
+constexpr char kByParts[] = "while no SM has to be given back";
 
 /// The driver refuses larger grids, but would accept the grid of a persistent form. The limits are the same on every
 /// architecture.

@@ -10,7 +10,7 @@ RESERVE = 4
 OPAQUE = opaque_test.PROGRAM.replace('bin(mask.value).count("1")', "hex(mask.value)")
 # The same kernels, but the first can be rewritten.
 PROGRAM = OPAQUE.replace("  mov.u64 %rd6, %gridid;\n", "", 1)
-BESIDE = "launched beside kept reserves alone in its original form"
+BESIDE = "launched while no SM has to be given back in its original form"
 # A program whose launches have clusters of as many blocks as it is told.
 IN_CLUSTERS = (
     PROGRAM.replace(
