@@ -10,7 +10,8 @@ namespace gpuslice {
 
 namespace {
 
-constexpr char kMayChange[] = "it is part of a graph that the program may have changed since it was instantiated";
+constexpr char kNoClone[] = "it is part of a graph that the driver does not clone";
+constexpr char kNoEvent[] = "the driver made no event";
 constexpr char kNotIdle[] = "something may wait for the program, so no copy of its graph can be made now";
 
 }  // namespace
@@ -19,19 +20,17 @@ void ConfinedGraph::keep(CUgraph graph) {
   kept_ = clone_of(graph);
 }
 
-CUgraphExec ConfinedGraph::choose(Context& context, CUstream stream, const Opaque::Launch& launch, CUgraph frozen) {
+CUgraphExec ConfinedGraph::choose(Context& context, CUstream stream, const Opaque::Launch& launch) {
   none_ = nullptr;
-  if (frozen && kept_) driver().cuGraphDestroy(std::exchange(kept_, nullptr));
   const std::optional<GrantView::Part> part = context.opaque().part_of_graphs(stream, launch);
-  CUgraph graph = kept_ ? kept_ : frozen;
   if (!part) return nullptr;
-  if (refused_ || !graph) {
-    none_ = refused_ ? refused_ : kMayChange;
+  if (refused_ || !kept_) {
+    none_ = refused_ ? refused_ : kNoClone;
     return nullptr;
   }
   if (!copy_ || part_ != *part) {
     const bool used = context.opaque().use_part(
-        stream, *part, [&](const GreenContexts::Confined& there) { make(context, graph, *part, there); });
+        stream, *part, [&](const GreenContexts::Confined& there) { make(context, *part, there); });
     if (!used && !none_) none_ = kNotIdle;
     if (!copy_ || part_ != *part) return nullptr;
   }
@@ -40,13 +39,17 @@ CUgraphExec ConfinedGraph::choose(Context& context, CUstream stream, const Opaqu
 }
 
 /// Nothing of the context is on the GPU.
-void ConfinedGraph::make(Context& context, CUgraph graph, const GrantView::Part& part,
-                         const GreenContexts::Confined& there) {
+void ConfinedGraph::make(Context& context, const GrantView::Part& part, const GreenContexts::Confined& there) {
   if (!there.stream) {
     none_ = there.none;
     return;
   }
-  const GraphCopy copy = copy_in_part(graph, flags_, there.stream);
+  if (!latest_ && driver().cuEventCreate(&latest_, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
+    latest_ = nullptr;
+    none_ = kNoEvent;
+    return;
+  }
+  const GraphCopy copy = copy_in_part(kept_, flags_, there.stream);
   debug("copy of a graph on %u SMs: %s", there.sms, copy.exec ? "made" : copy.none);
   if (!copy.exec) {
     none_ = copy.none;
@@ -57,7 +60,6 @@ void ConfinedGraph::make(Context& context, CUgraph graph, const GrantView::Part&
     return;
   }
   if (copy_) driver().cuGraphExecDestroy(copy_);
-  if (!latest_ && driver().cuEventCreate(&latest_, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) latest_ = nullptr;
   copy_ = copy.exec;
   part_ = part;
   sms_ = there.sms;
@@ -65,7 +67,7 @@ void ConfinedGraph::make(Context& context, CUgraph graph, const GrantView::Part&
 
 /// Launches of one executable graph follow each other, so those of the two do.
 void ConfinedGraph::change_over(CUstream stream, bool to_copy) {
-  if (std::exchange(in_copy_, to_copy) != to_copy && latest_) driver().cuStreamWaitEvent(stream, latest_, 0);
+  if (std::exchange(in_copy_, to_copy) != to_copy) driver().cuStreamWaitEvent(stream, latest_, 0);
 }
 
 void ConfinedGraph::leave(CUstream stream) {
@@ -73,7 +75,7 @@ void ConfinedGraph::leave(CUstream stream) {
 }
 
 void ConfinedGraph::launched(CUstream stream) {
-  if (copy_ && latest_) driver().cuEventRecord(latest_, stream);
+  if (copy_) driver().cuEventRecord(latest_, stream);
 }
 
 void ConfinedGraph::refuse(const char* why) {

@@ -1,9 +1,8 @@
 // One executable graph of the program, and a copy of it in the part of the GPU that its slice leaves it (graph_copy.h).
 // Which of the two is launched follows what is in force. The program only ever sees its own.
 //
-// There is a copy only of what the program can no longer change: of a graph that it has destroyed, as PyTorch does once
-// it is instantiated, or of a clone that was made when the graph was instantiated.
-// Once the program changes the executable graph, its copy is not launched any more.
+// The program may change its graph as soon as it is instantiated, and destroy it after that. So the copy is made of a
+// clone from that moment. Once the program changes the executable graph, its copy is not launched any more.
 #pragma once
 
 #include <cuda.h>
@@ -26,13 +25,12 @@ class ConfinedGraph {
   ConfinedGraph(const ConfinedGraph&) = delete;
   ConfinedGraph& operator=(const ConfinedGraph&) = delete;
 
-  /// Clones `graph`, which the program may change from now on.
+  /// Clones `graph`, which was just instantiated.
   void keep(CUgraph graph);
 
   /// The copy, if that is what is to be launched into the stream now, else null. Makes it if need be, as a launch makes
-  /// a part (Opaque::use_part). `frozen`: the program's graph, if it can no longer change it. `launch`: the graph as
-  /// one launch in original form.
-  CUgraphExec choose(Context& context, CUstream stream, const Opaque::Launch& launch, CUgraph frozen);
+  /// a part (Opaque::use_part). `launch`: the graph as one launch in original form.
+  CUgraphExec choose(Context& context, CUstream stream, const Opaque::Launch& launch);
   /// The program's own graph is to be launched into the stream, so it must wait for the copy.
   void leave(CUstream stream);
   /// Called after each launch of either.
@@ -51,7 +49,7 @@ class ConfinedGraph {
   Where where() const { return {in_copy_ ? sms_ : 0, none_}; }
 
  private:
-  void make(Context& context, CUgraph graph, const GrantView::Part& part, const GreenContexts::Confined& there);
+  void make(Context& context, const GrantView::Part& part, const GreenContexts::Confined& there);
   void change_over(CUstream stream, bool to_copy);
 
   const unsigned long long flags_;

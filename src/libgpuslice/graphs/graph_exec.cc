@@ -125,8 +125,7 @@ CUgraphExec ExecutableGraph::choose_copy(Context& context, CUstream stream) {
   const bool all_original =
       of_.refused || std::ranges::none_of(of_.kernels, [](const GraphKernel& k) { return k.instance != nullptr; });
   CUgraphExec copy = nullptr;
-  if (all_original || context.view().by_parts())
-    copy = confined_.choose(context, stream, as_original_launch(), source_->frozen());
+  if (all_original || context.view().by_parts()) copy = confined_.choose(context, stream, as_original_launch());
   if (!copy) confined_.leave(stream);
   note_where(copy != nullptr);
   return copy;

@@ -45,11 +45,6 @@ std::optional<CUresult> GraphSource::destroy(CUgraph graph) {
   return CUDA_SUCCESS;
 }
 
-CUgraph GraphSource::frozen() const {
-  std::lock_guard lock(source_registry().mutex);
-  return destroyed_ ? graph_ : nullptr;
-}
-
 GraphSource::~GraphSource() {
   SourceRegistry& all = source_registry();
   {

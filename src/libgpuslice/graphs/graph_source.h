@@ -30,8 +30,6 @@ class GraphSource {
   GraphSource& operator=(const GraphSource&) = delete;
 
   CUgraph graph() const { return graph_; }
-  /// The graph if the program has destroyed it, and so can no longer change it; else null.
-  CUgraph frozen() const;
 
  private:
   const CUgraph graph_;

@@ -162,10 +162,11 @@ bool Opaque::use_part(CUstream stream, const GrantView::Part& part,
   const std::lock_guard lock(lane.mutex);
   lane.join_now();
   const RelaxedCapture relaxed;
-  const Settled settled{*this, lane};
-  if (!settled) return false;
   const GreenContexts::Wanted wanted{part.first, part.count, 0, part.pairs, lane.stream, &lane};
   const GreenContexts::Confined found = green_.find(wanted);
+  const bool none = !found.stream && !found.unmade;  // nothing is worth waiting for
+  std::optional<Settled> settled;
+  if (!none && !settled.emplace(*this, lane)) return false;
   use(found.unmade ? green_.make(wanted) : found);
   return true;
 }

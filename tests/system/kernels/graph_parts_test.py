@@ -81,10 +81,11 @@ for line in sys.stdin:
         call("cuMemcpyDtoH_v2", ctypes.byref(word), copied, SIZE(4))
         print(word.value, flush=True)
     elif what == "alter":
-        # The program's own graph: what was instantiated stays as it is.
+        # The program's own graph, which it then destroys: what was instantiated stays as it is.
         nodes, size = (POINTER * 8)(), SIZE(8)
         call("cuGraphGetRootNodes", graph, nodes, ctypes.byref(size))
         call("cuGraphDestroyNode", POINTER(nodes[0]))
+        call("cuGraphDestroy", graph)
         print("altered", flush=True)
     elif what == "end":
         call("cuGraphExecDestroy", executable)
