@@ -16,15 +16,11 @@ constexpr char kNotIdle[] = "something may wait for the program, so no copy of i
 
 }  // namespace
 
-void ConfinedGraph::keep(CUgraph graph) {
-  kept_ = clone_of(graph);
-}
-
 CUgraphExec ConfinedGraph::choose(Context& context, CUstream stream, const Opaque::Launch& launch) {
   none_ = nullptr;
   const std::optional<GrantView::Part> part = context.opaque().part_of_graphs(stream, launch);
   if (!part) return nullptr;
-  if (refused_ || !kept_) {
+  if (refused_ || !clone_) {
     none_ = refused_ ? refused_ : kNoClone;
     return nullptr;
   }
@@ -49,7 +45,7 @@ void ConfinedGraph::make(Context& context, const GrantView::Part& part, const Gr
     none_ = kNoEvent;
     return;
   }
-  const GraphCopy copy = copy_in_part(kept_, flags_, there.stream);
+  const GraphCopy copy = copy_in_part(clone_, flags_, there.stream);
   debug("copy of a graph on %u SMs: %s", there.sms, copy.exec ? "made" : copy.none);
   if (!copy.exec) {
     none_ = copy.none;
@@ -85,7 +81,7 @@ void ConfinedGraph::refuse(const char* why) {
 void ConfinedGraph::give_up() {
   if (copy_) driver().cuGraphExecDestroy(std::exchange(copy_, nullptr));
   if (latest_) driver().cuEventDestroy_v2(std::exchange(latest_, nullptr));
-  if (kept_) driver().cuGraphDestroy(std::exchange(kept_, nullptr));
+  if (clone_) driver().cuGraphDestroy(std::exchange(clone_, nullptr));
   in_copy_ = false;
 }
 

@@ -18,15 +18,13 @@ namespace gpuslice {
 /// current.
 class ConfinedGraph {
  public:
-  /// `flags`: what the graph was instantiated with.
-  explicit ConfinedGraph(unsigned long long flags) : flags_(flags) {}
+  /// `flags`: what the graph was instantiated with. `clone`: of the graph at that moment, which belongs to this object
+  /// from now on; null: there is none.
+  ConfinedGraph(unsigned long long flags, CUgraph clone) : flags_(flags), clone_(clone) {}
   /// Touches nothing of the driver's, as the context may be gone. Where it is not, give_up() comes first.
   ~ConfinedGraph() = default;
   ConfinedGraph(const ConfinedGraph&) = delete;
   ConfinedGraph& operator=(const ConfinedGraph&) = delete;
-
-  /// Clones `graph`, which was just instantiated.
-  void keep(CUgraph graph);
 
   /// The copy, if that is what is to be launched into the stream now, else null. Makes it if need be, as a launch makes
   /// a part (Opaque::use_part). `launch`: the graph as one launch in original form.
@@ -53,7 +51,7 @@ class ConfinedGraph {
   void change_over(CUstream stream, bool to_copy);
 
   const unsigned long long flags_;
-  CUgraph kept_ = nullptr;
+  CUgraph clone_ = nullptr;
   CUgraphExec copy_ = nullptr;
   GrantView::Part part_;      ///< of the copy
   std::uint32_t sms_ = 0;     ///< of the copy

@@ -32,19 +32,14 @@ CUcontext handle_of(const Context* context) {
 }  // namespace
 
 ExecutableGraph::ExecutableGraph(CUgraphExec handle, std::shared_ptr<GraphSource> source, GraphKernels&& kernels,
-                                 unsigned long long flags)
+                                 unsigned long long flags, CUgraph clone)
     : handle_(handle),
       source_(std::move(source)),
       flags_(flags),
       context_(handle_of(Contexts::current())),
       of_(std::move(kernels)),
-      confined_(flags) {
-  if (of_.not_in_part) {
-    confined_.refuse(of_.not_in_part);
-  } else if (!of_.kernels.empty()) {
-    const RelaxedCapture relaxed;
-    confined_.keep(source_->graph());
-  }
+      confined_(flags, clone) {
+  if (of_.not_in_part) confined_.refuse(of_.not_in_part);
   // Only the driver knows whether it can change nodes of child graphs one by one.
   for (GraphKernel& kernel : of_.kernels) {
     if (!kernel.instance || kernel.inside.empty() || of_.refused) continue;
@@ -259,7 +254,10 @@ CUresult ExecutableGraph::set_kernel(CUgraphNode node, const CUDA_KERNEL_NODE_PA
   std::lock_guard lock(mutex_);
   const auto known =
       std::find_if(of_.kernels.begin(), of_.kernels.end(), [&](const GraphKernel& k) { return k.node == node; });
-  if (known == of_.kernels.end()) return call();
+  if (known == of_.kernels.end()) {
+    confined_.refuse(kChanged);
+    return call();
+  }
   GraphKernel changed = *known;
   {
     const RelaxedCapture relaxed;

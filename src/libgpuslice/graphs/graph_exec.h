@@ -32,12 +32,21 @@ namespace gpuslice {
 
 class ExecutableGraph {
  public:
-  /// The graph with this handle. Null if it was instantiated before this program joined a slice. Any thread.
+  /// The graph with this handle. Null if it was instantiated while nothing was in force for this program, or before it
+  /// joined a slice. Any thread.
   static std::shared_ptr<ExecutableGraph> find(CUgraphExec handle);
   static std::vector<std::shared_ptr<ExecutableGraph>> all();
 
   /// Adds a graph that was just instantiated, with these flags. The context must be current.
   static void add(CUgraphExec handle, CUgraph graph, GraphKernels&& kernels, unsigned long long flags);
+  /// The same of one that was instantiated while nothing was in force: it is cloned and no more, as no context may be
+  /// managed yet.
+  static void note(CUgraphExec handle, CUgraph graph, unsigned long long flags);
+  /// Makes such a graph known: its kernels keep their original form, and it may be confined. Null: it was not noted, or
+  /// in another context. The context must be current, and managed.
+  static std::shared_ptr<ExecutableGraph> adopt(CUgraphExec handle);
+  /// The program changed it, so that its clone is not what it is any more.
+  static void forget_note(CUgraphExec handle);
   /// Forgets the graph, before the driver destroys it. Returns it; null if it is unknown.
   static std::shared_ptr<ExecutableGraph> remove(CUgraphExec handle);
   /// Undoes remove().
@@ -69,8 +78,9 @@ class ExecutableGraph {
   /// thread is launching, which it must not do now, rather than wait for it.
   static void give_up_copies(CUcontext context);
 
+  /// `clone`: of the graph when it was instantiated, which belongs to this object from now on; null: none was made.
   ExecutableGraph(CUgraphExec handle, std::shared_ptr<GraphSource> source, GraphKernels&& kernels,
-                  unsigned long long flags);
+                  unsigned long long flags, CUgraph clone);
   ~ExecutableGraph();
   ExecutableGraph(const ExecutableGraph&) = delete;
   ExecutableGraph& operator=(const ExecutableGraph&) = delete;

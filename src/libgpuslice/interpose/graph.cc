@@ -35,6 +35,18 @@ Function older(const char* name) {
   return reinterpret_cast<Function>(libcuda_function(name));
 }
 
+/// While nothing is in force. What may come into force, as SMs of the device are not guaranteed to the slice, is a
+/// reserve that is kept while its slice is active.
+template <class Plain>
+CUresult instantiate_free(int device, CUgraphExec* exec, CUgraph graph, unsigned long long flags, Plain plain) {
+  const CUresult result = plain();
+  const gpuctl::ipc::Stub* stub = Client::get().stub();
+  const bool may_be_limited = stub && device >= 0 && gpuctl::ipc::load(stub->guaranteed_sms[device]) != 0;
+  const bool may_be_copied = (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) == 0;
+  if (result == CUDA_SUCCESS && may_be_limited && may_be_copied) ExecutableGraph::note(*exec, graph, flags);
+  return result;
+}
+
 template <class Plain>
 CUresult instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long flags, Plain plain) {
   if (!exec || !graph || !Client::get().wanted() || memory_ran_out()) return plain();
@@ -42,7 +54,8 @@ CUresult instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long flags,
     GraphKernels kernels;
     {
       const RelaxedCapture relaxed;
-      if (Activity::free_device() >= 0 || !Contexts::current()) return plain();
+      const int free = Activity::free_device();
+      if (free >= 0 || !Contexts::current()) return instantiate_free(free, exec, graph, flags, plain);
       kernels = look_at_graph(graph, uses_node_priorities(flags));
     }
     if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) kernels.refused = kernels.not_in_part = kDeviceLaunch;
@@ -63,18 +76,19 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
   if (!Client::get().wanted()) return plain();
   join_before(where);
   return nothrow([&] {
-    const std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec);
+    const int free = Activity::free_device();
+    std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec);
+    if (!graph && free < 0 && !capturing_anything() && Contexts::current()) graph = ExecutableGraph::adopt(exec);
     std::optional<WaitingStreams::Putting> putting;
     if (!capturing(where)) {
       if (!graph || graph->may_wait()) putting.emplace(WaitingStreams::get(), where);
       StreamPriorities::get().before_launch(where);
     }
-    const int free = Activity::free_device();
     if (free >= 0) Activity::get().launched(free, 1);
     const bool original = free >= 0 || memory_ran_out();
     if (graph) return original ? graph->launch_in_original_form(where, plain) : graph->launch(where, plain);
     if (original) return plain();
-    // Instantiated before this program joined a slice, so its kernels are unknown.
+    // Instantiated before this program joined a slice, or while nothing was in force, so its kernels are unknown.
     Context* context = capturing_anything() ? nullptr : Contexts::current();
     if (!context) return plain();
     context->use_stream(where);
@@ -89,7 +103,9 @@ template <class Change, class Plain>
 CUresult change(CUgraphExec exec, Change change, Plain plain) {
   return nothrow([&] {
     const std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec);
-    return graph ? change(*graph, plain) : plain();
+    if (graph) return change(*graph, plain);
+    ExecutableGraph::forget_note(exec);
+    return plain();
   });
 }
 
@@ -294,6 +310,7 @@ GPUSLICE_HOOK cuGraphExecDestroy(CUgraphExec exec) {
     if (!driver().cuGraphExecDestroy) return CUDA_ERROR_NOT_INITIALIZED;
     std::shared_ptr<ExecutableGraph> known = ExecutableGraph::remove(exec);
     const CUresult result = driver().cuGraphExecDestroy(exec);
+    if (result == CUDA_SUCCESS) ExecutableGraph::forget_note(exec);
     if (known && result == CUDA_SUCCESS) known->give_up_copy();
     if (known && result != CUDA_SUCCESS) ExecutableGraph::put_back(std::move(known));
     return result;

@@ -165,6 +165,28 @@ class GraphParts(instance.SystemTest):
         self.make_beside_a_reserve("destroyed")
         instance.wait_until(lambda: self.launch().bit_count() == instance.SMS - 2, "launches beside the reserve")
 
+    def test_one_from_before_a_reserve_was_kept(self):
+        """While nothing is in force a graph is only cloned, and only where a reserve may be kept later."""
+        self.start_daemon(config="[daemon]\nlatency_target_us = 1\n")
+        self.gpuctl("create-slice", "ls", "--reserve", 2, "--reserve-mode", "active")
+        self.gpuctl("create-slice", "batch")
+        self.start_in_batch(PROGRAM, "destroyed")
+        self.assertEqual(self.launch(), ANY)
+        busy = self.start_bench("ls", "work", "--blocks", 2, "--iterations", 20, "--seconds", 60)
+        instance.wait_until(
+            lambda: self.launch().bit_count() == instance.SMS - 2, "launches beside the reserve", interval=0.05
+        )
+        busy.stop()
+        instance.wait_until(lambda: self.launch() == ANY, "launches on all SMs")
+        # One that is changed before that is not confined, and runs as it was changed.
+        self.assertEqual(self.program.ask("make", "kept"), "made")
+        self.assertEqual(self.program.ask("update"), "updated")
+        self.start_bench("ls", "work", "--blocks", 2, "--iterations", 20, "--seconds", 60)
+        instance.wait_until(
+            lambda: self.usage("batch", self.program.pid)["common_sms"] == instance.SMS - 2, "the reserve to be kept"
+        )
+        self.assertEqual(self.launch(), ANY)
+
     def test_what_the_program_does_to_its_graph_later_changes_nothing(self):
         self.start_program(most="none")
         self.make_beside_a_reserve("kept")
