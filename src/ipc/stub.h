@@ -76,7 +76,7 @@ inline constexpr std::uint32_t kByCapacity = 128;
 inline constexpr std::uint32_t kTakesTurns = 1u << 24;
 /// Kernels of the client that cannot be evicted, or need not be (kByParts), are not confined to its grant. They share
 /// SMs with those of other clients, as the GPU divides these: with kByParts Stub::guaranteed_sms from Grant::first on,
-/// else all. They start only while something is granted, as ever.
+/// else all. They need no grant: there may be more programs than SMs.
 inline constexpr std::uint32_t kInCommon = 1u << 25;
 /// With kInCommon and kByParts: these SMs may be divided into pairs, as no client that has them in common needs groups,
 /// nor one beside a kept reserve. Pairs and groups are numbered differently, so parts of both kinds together would

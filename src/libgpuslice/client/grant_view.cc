@@ -71,6 +71,10 @@ bool GrantView::by_parts() const {
   return grant() && (ipc::load(grant()->flags) & ipc::kByParts) != 0;
 }
 
+bool GrantView::in_common() const {
+  return grant() && (ipc::load(grant()->flags) & ipc::kInCommon) != 0;
+}
+
 bool GrantView::by_capacity() const {
   return grant() && (ipc::load(grant()->flags) & ipc::kByCapacity) != 0;
 }

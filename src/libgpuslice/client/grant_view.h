@@ -43,6 +43,8 @@ class GrantView {
   std::chrono::milliseconds ahead_when_settled() const;
   /// Whether kernels that are confined to its SMs may keep their original form (ipc::kByParts).
   bool by_parts() const;
+  /// Whether its kernels in original form share SMs with those of other programs (ipc::kInCommon), whatever is granted.
+  bool in_common() const;
   /// Whether persistent kernels share each SM with those of other programs (ipc::kByCapacity).
   bool by_capacity() const;
   /// The SMs of kernels that are confined by SM number. All of the device's: they are not confined.

@@ -39,7 +39,8 @@ OpaqueJob Opaque::Launch::job(std::uint64_t now_ns) const {
 }
 
 bool Opaque::must_wait(const Lane& lane) const {
-  return view_.granted() == 0 || (view_.streams_are_jobs() && owner_.gated(lane.key));
+  const bool nothing = view_.granted() == 0 && !view_.in_common();
+  return nothing || (view_.streams_are_jobs() && owner_.gated(lane.key));
 }
 
 void Opaque::wait_for_grant(Lane& lane, const Launch& launch) const {

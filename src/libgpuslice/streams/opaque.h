@@ -1,13 +1,13 @@
 // Launches of kernels that have no persistent form. They cannot be evicted, so a slice can limit only when and where
 // the next launch starts.
 //
-// - A client that is granted nothing starts nothing: the launching thread waits. So does a stream that is held while
-//   other streams of the program have their turn (turns/stream_turns.h).
+// - A client that is granted nothing, and has no SMs in common with others, starts nothing: the launching thread waits.
+//   So does a stream that is held while other streams of the program have their turn (turns/stream_turns.h).
 // - A client that is granted a part of the GPU launches in a stream of a green context with about that many SMs
 //   (green.h). An event each way, about 0.5 us, keeps the launch in order with the program's own stream. Consecutive
 //   launches do without these events (joining.h). The daemon says which part (Grant::first), so that two such clients
-//   do not get the same part. Beside kept reserves alone the part is made of pairs of SMs (driver/pair_choice.h) until
-//   a launch of the program does not run there. A launch whose blocks wait for each other goes there only if they fit
+//   do not get the same part. What clients have in common is made of pairs of SMs (driver/pair_choice.h) until a launch
+//   of one of them does not run there. A launch whose blocks wait for each other goes there only if they fit
 //   (co_residency.h): the driver would refuse it although it fits the GPU that the program asked about.
 // - A program may be only some milliseconds ahead of the GPU in each stream (in_flight_limit.h). Otherwise a new grant
 //   would take effect long after it was made.

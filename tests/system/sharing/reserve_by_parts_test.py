@@ -147,6 +147,17 @@ class ReserveByParts(instance.SystemTest):
         mask = int(within.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS).split()[2], 16)
         self.assertEqual(mask, 0b11)
 
+    def test_who_has_them_in_common_needs_no_grant(self):
+        """There are more programs than SMs, so one is granted none. It gets on all the same, without a daemon too."""
+        self.start_beside("true", "lend")
+        self.gpuctl("set", "batch", "max=2")
+        for _ in range(2):
+            self.start_bench("batch", "work", "--blocks", 64, "--iterations", 20, "--seconds", 60)
+        instance.wait_until(lambda: self.usage("batch", self.program.pid)["granted"] == 0, "a grant of none")
+        self.daemon.kill()
+        wrong, in_order, mask = self.program.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS).split()
+        self.assertEqual((wrong, in_order, int(mask, 16).bit_count()), ("0", "True", 2))
+
     def test_two_programs_have_what_it_leaves_in_common(self):
         self.start_beside("true", "strict")
         second = self.start_launcher("other", PROGRAM)
