@@ -232,6 +232,22 @@ TEST_F(Leases, UnderAPolicyForJobsOthersDoNotWaitForAStoppedClient) {
   EXPECT_EQ(b_.granted(), 0u);
 }
 
+TEST(Scheduler, MoreProgramsThanSmsOfAMaxDoNotWait) {
+  sched::SliceTree tree(sched::CapSM{132}, 0);
+  ASSERT_TRUE(tree.create("batch", {.max = 2}, kRoot));
+  Scheduler scheduler({gpu(132)}, tree, {.reserve_by_parts = true});
+  FakeProgram a(scheduler, "batch"), b(scheduler, "batch"), c(scheduler, "batch");
+  std::uint32_t granted = 0;
+  for (FakeProgram* program : {&a, &b, &c}) program->demand(132);
+  scheduler.update(2);
+  for (const FakeProgram* program : {&a, &b, &c}) {
+    granted += program->granted();
+    EXPECT_EQ(program->client->describe().state, "running");
+    EXPECT_EQ(program->client->slots()[0].terms.common_sms, 2u);
+  }
+  EXPECT_EQ(granted, 2u) << "one has none";
+}
+
 TEST(Scheduler, SaysWhoseKernelsMayGoByParts) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
   ASSERT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = "active"}, kRoot));
