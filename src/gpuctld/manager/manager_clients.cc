@@ -128,9 +128,8 @@ Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
   std::optional<std::uint32_t> hundredths;
   // Kernels that can always be evicted are kept to a limit without MPS, and to another one as soon as it changes. MPS
   // limits programs to whole SMs, so where they are to share each SM it is not asked to.
-  if (config_.daemon.limits_by_mps && !now.always_preemptible && now.placement != Placement::capacity && mps &&
-      !options_.leaves_out_gpus)
-    hundredths = scheduler_.mps_hundredths(index);
+  if (!now.always_preemptible && now.placement != Placement::capacity && mps && !options_.leaves_out_gpus)
+    hundredths = scheduler_.mps_hundredths(index, config_.daemon.limits_by_mps);
   const auto or_null = [](const std::optional<std::uint32_t>& value) {
     return value ? boost::json::value(*value) : boost::json::value();
   };

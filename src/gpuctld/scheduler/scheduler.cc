@@ -76,14 +76,15 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   return removed;
 }
 
-std::optional<std::uint32_t> Scheduler::mps_hundredths(std::size_t slice) const {
+std::optional<std::uint32_t> Scheduler::mps_hundredths(std::size_t slice, bool maxima) const {
   if (effective_[slice].ruler >= 0 || effective_[slice].max.count == 0) return std::nullopt;
   bool has_reserve = false;
   sched::each_up_to_root(nodes_, slice, [&](std::size_t n) { has_reserve |= n > 0 && nodes_[n].reserve.count > 0; });
   std::optional<std::uint32_t> greatest;
   for (const Gpu& gpu : devices_) {
     const sched::CapSM device{gpu.sms};
-    if (!has_reserve && sched::most_of(nodes_, slice, device) >= device) return std::nullopt;
+    const bool limited = maxima && sched::most_of(nodes_, slice, device) < device;
+    if (!has_reserve && !limited) return std::nullopt;
     const auto hundredths = sched::hundredths_for(sched::most_ever(nodes_, device)[slice], device);
     if (!hundredths) return std::nullopt;
     greatest = std::max(greatest, hundredths);

@@ -95,8 +95,8 @@ class Scheduler {
   /// device: two programs with the same percentage may have different SMs, and together all, so gpuctl keeps these (but
   /// not for those that have a reserve themselves, which can have no part in common with others). None while the slice
   /// is suspended, and below a policy for jobs, which knows kernels by what they take on the whole GPU. `slice`: its
-  /// index in tree().slices().
-  std::optional<std::uint32_t> mps_hundredths(std::size_t slice) const;
+  /// index in tree().slices(). `maxima`: MPS keeps maxima too, not only slices with a reserve off those of others.
+  std::optional<std::uint32_t> mps_hundredths(std::size_t slice, bool maxima) const;
   /// Whether something would be in force for a program that comes to the slice, so that its kernels have to give SMs
   /// back. `hundredths`: MPS keeps it to that percentage.
   bool would_need_form(std::size_t slice, std::optional<std::uint32_t> hundredths, const Conditions& conditions) const;
