@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "libgpuslice/driver/driver.h"
+
 namespace gpuslice {
 
 namespace {
@@ -93,7 +95,8 @@ CUgraphNode capture_again(CUgraph graph, CUgraphNode node, CUstream stream) {
   CUstreamCaptureStatus status{};
   const CUgraphNode* last = nullptr;
   std::size_t count = 0;
-  const bool asked = d.cuStreamGetCaptureInfo_v3(stream, &status, nullptr, nullptr, &last, nullptr, &count) == 0;
+  const bool asked =
+      d.cuStreamGetCaptureInfo_v3(stream, &status, nullptr, nullptr, &last, nullptr, &count) == CUDA_SUCCESS;
   CUgraphNode captured = asked && count == 1 ? last[0] : nullptr;
   CUgraph same = nullptr;
   const CUresult ended = d.cuStreamEndCapture(stream, &same);

@@ -7,8 +7,6 @@
 
 #include <cuda.h>
 
-#include "libgpuslice/driver/driver.h"
-
 namespace gpuslice {
 
 struct GraphCopy {

@@ -7,6 +7,7 @@
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/compile/packed.h"
 #include "libgpuslice/driver/capture.h"
+#include "libgpuslice/driver/current_context.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/process/debug.h"
@@ -25,10 +26,6 @@ constexpr char kRefusedThere[] = "it is part of a graph that does not run in a p
 constexpr char kInPart[] = "as part of a graph, in its slice's part of the GPU,";
 constexpr char kUpdated[] = "it has branches and was updated as a whole";
 
-CUcontext handle_of(const Context* context) {
-  return context ? context->handle() : nullptr;
-}
-
 }  // namespace
 
 ExecutableGraph::ExecutableGraph(CUgraphExec handle, std::shared_ptr<GraphSource> source, GraphKernels&& kernels,
@@ -36,7 +33,7 @@ ExecutableGraph::ExecutableGraph(CUgraphExec handle, std::shared_ptr<GraphSource
     : handle_(handle),
       source_(std::move(source)),
       flags_(flags),
-      context_(handle_of(Contexts::current())),
+      context_(current_context()),
       of_(std::move(kernels)),
       confined_(flags, clone) {
   if (of_.not_in_part) confined_.refuse(of_.not_in_part);
@@ -106,6 +103,13 @@ CUresult ExecutableGraph::restore(GraphKernel& kernel) {
   return result;
 }
 
+CUresult ExecutableGraph::restore_all() {
+  for (GraphKernel& kernel : of_.kernels) {
+    if (const CUresult result = restore(kernel); result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
 /// All its kernels as one launch.
 Opaque::Launch ExecutableGraph::as_original_launch() const {
   Opaque::Launch original{.blocks = 0, .confine = false, .cluster = of_.cluster};
@@ -114,13 +118,13 @@ Opaque::Launch ExecutableGraph::as_original_launch() const {
   return original;
 }
 
-/// The copy that is to be launched now, if any.
-CUgraphExec ExecutableGraph::choose_copy(Context& context, CUstream stream) {
+/// The copy that is to be launched now, if any. `original`: as_original_launch().
+CUgraphExec ExecutableGraph::choose_copy(Context& context, CUstream stream, const Opaque::Launch& original) {
   if (of_.kernels.empty() || context.handle() != context_) return nullptr;
   const bool all_original =
       of_.refused || std::ranges::none_of(of_.kernels, [](const GraphKernel& k) { return k.instance != nullptr; });
   CUgraphExec copy = nullptr;
-  if (all_original || context.view().by_parts()) copy = confined_.choose(context, stream, as_original_launch());
+  if (all_original || context.view().by_parts()) copy = confined_.choose(context, stream, original);
   if (!copy) confined_.leave(stream);
   note_where(copy != nullptr);
   return copy;
@@ -142,16 +146,18 @@ CUresult ExecutableGraph::launch(CUstream stream, const Call& call) {
   std::lock_guard lock(mutex_);
   // What a capture copies from here may run long after the launch blocks of this launch are reused.
   Context* context = capturing(stream) ? nullptr : Contexts::current();
-  if (CUgraphExec copy = context ? choose_copy(*context, stream) : nullptr) {
+  const Opaque::Launch whole = as_original_launch();
+  if (CUgraphExec copy = context ? choose_copy(*context, stream, whole) : nullptr) {
     for (const GraphKernel& kernel : of_.kernels)
       if (kernel.kernel) kernel.kernel->count_launch();
     context->count_original_launch();
-    return context->launch_graph(stream, {}, as_original_launch(), false, {}, [&] {
+    return context->launch_graph(stream, {}, whole, false, {}, [&] {
       CUresult result = driver().cuGraphLaunch(copy, stream);
       if (result != CUDA_SUCCESS) {
         confined_.refuse(kRefusedThere);
         confined_.leave(stream);
-        result = call();
+        result = restore_all();
+        if (result == CUDA_SUCCESS) result = call();
       }
       confined_.launched(stream);
       return result;
@@ -242,9 +248,7 @@ CUresult ExecutableGraph::launch_in_original_form(CUstream stream, const Call& c
   std::lock_guard lock(mutex_);
   const bool runs = !capturing(stream);
   if (runs) confined_.leave(stream);
-  for (GraphKernel& kernel : of_.kernels) {
-    if (const CUresult result = restore(kernel); result != CUDA_SUCCESS) return result;
-  }
+  if (const CUresult result = restore_all(); result != CUDA_SUCCESS) return result;
   const CUresult result = call();
   if (runs) confined_.launched(stream);
   return result;

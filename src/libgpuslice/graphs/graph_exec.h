@@ -90,13 +90,14 @@ class ExecutableGraph {
                       bool with_args);
   CUresult rewrite(GraphKernel& kernel, const Launch& launch);
   CUresult restore(GraphKernel& kernel);
+  CUresult restore_all();
   void keep_original(GraphKernel& kernel, const char* why);
   void explain() const;
   KernelInfo* as_kernel();
   void has_changed();
   Opaque::Launch as_original_launch() const;
   void note_where(bool in_copy);
-  CUgraphExec choose_copy(Context& context, CUstream stream);
+  CUgraphExec choose_copy(Context& context, CUstream stream, const Opaque::Launch& original);
 
   const CUgraphExec handle_;
   const std::shared_ptr<GraphSource> source_;

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "libgpuslice/driver/current_context.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/graphs/graph_copy.h"
@@ -32,11 +33,6 @@ struct GraphRegistry {
 GraphRegistry& graph_registry() {
   static auto* all = new GraphRegistry;
   return *all;
-}
-
-CUcontext current_context() {
-  CUcontext context = nullptr;
-  return driver().cuCtxGetCurrent && driver().cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context : nullptr;
 }
 
 /// Takes out what was noted of it. Without a clone: nothing was.

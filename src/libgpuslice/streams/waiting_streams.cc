@@ -3,19 +3,9 @@
 #include <algorithm>
 #include <new>
 
-#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/current_context.h"
 
 namespace gpuslice {
-
-namespace {
-
-CUcontext current_context() {
-  CUcontext context = nullptr;
-  const auto ask = driver().cuCtxGetCurrent;
-  return ask && ask(&context) == CUDA_SUCCESS ? context : nullptr;
-}
-
-}  // namespace
 
 WaitingStreams& WaitingStreams::get() {
   static auto* const all = new WaitingStreams;  // never destroyed: programs use streams in destructors too

@@ -235,6 +235,25 @@ class GraphParts(instance.SystemTest):
                     self.assertEqual(self.program.ask("make", "destroyed"), "made")
                     self.assertEqual(self.launch(), 0b1111)
 
+    def test_what_is_refused_runs_in_original_form(self):
+        """Its kernels were rewritten at the launch before, when they had to give SMs back."""
+        self.start_daemon(config="[daemon]\nlatency_target_us = 1\n")
+        self.gpuctl("create-slice", "batch")
+        self.gpuctl("create-slice", "other", "--weight", 300)
+        other = self.start_idle_in("other")
+        launches = 6
+        # A program whose first launches are of its own graph, and the next one is of a copy.
+        self.program = self.start_script_in("batch", PROGRAM, **self.env_of_refusal("cuGraphLaunch", launches + 1))
+        instance.wait_until(lambda: self.usage("batch", self.program.pid), "it to attach")
+        instance.wait_until(lambda: self.usage("batch", self.program.pid)["in_force"] == "weights", "the weights")
+        self.assertEqual(self.program.ask("make", "kept"), "made")
+        self.launch(launches)
+        self.assertGreater(self.usage("batch", self.program.pid)["block_tasks"], 0)
+        other.kill()
+        self.gpuctl("set", "batch", "max=4")
+        instance.wait_until(lambda: self.usage("batch", self.program.pid)["common_sms"] == 4, "the part in common")
+        self.assertEqual(self.launch(), ANY)
+
     def test_the_context_ends(self):
         self.start_program()
         for _ in range(3):
