@@ -38,8 +38,8 @@ struct DaemonOptions {
   bool always_preemptible = false;
   /// Beside kept reserves alone kernels keep their original form, confined to the SMs that the reserves leave.
   bool reserve_by_parts = true;
-  /// Programs that start later are kept to what their slices may ever have by MPS itself
-  /// (sched/effective/kept_by_mps.h).
+  /// Programs that start later are kept to the maxima of their slices by MPS itself, as those in slices with a reserve
+  /// are off the strict reserves of others in any case (sched/effective/kept_by_mps.h).
   bool limits_by_mps = false;
   Placement placement = Placement::automatic;
   /// How long a worker works before it ends, in a client that others outrank; 0: it does not end.

@@ -174,7 +174,7 @@ Common common_to_all(const DeviceInputs& inputs, const DeviceDecision& decision)
       lends |= inputs.nodes[n].reserve > CapSM{} && !inputs.nodes[n].keeps_reserve();
     });
   if (!lends) return Common::part;
-  return limited || keeps_any_reserve(inputs.nodes) ? Common::nothing : Common::whole;
+  return limited || decision.keeps_reserve ? Common::nothing : Common::whole;
 }
 
 /// By itself, or in common with others.
@@ -237,8 +237,8 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
   const auto is_known = [](const ClientState& client) { return !client.footprint.blocks.empty(); };
   if (!all_free && decision.sm && std::ranges::any_of(inputs.clients, is_known)) grow_beside(inputs, decision);
   decision.starving = false;
-  const Common common = common_to_all(inputs, decision);
   decision.keeps_reserve = keeps_any_reserve(inputs.nodes);
+  const Common common = common_to_all(inputs, decision);
   for (std::size_t i = 0; i < count; ++i) {
     const ClientState& client = inputs.clients[i];
     ClientOutcome& outcome = decision.clients[i];
