@@ -55,7 +55,7 @@ STEPS = {
     "latency": (latency.step_latency, 240),
     "killed": (killed.step_killed, 560),
     "overhead": (overhead.step_overhead, 240),
-    "launch": (overhead.step_launch, 90),
+    "launch": (overhead.step_launch, 120),
     "identical": (storms.step_identical, 420),
     "suite": (overhead.step_suite, 400),
     "suitealone": (overhead.step_suite_alone, 400),

@@ -81,9 +81,10 @@ bool GrantView::by_capacity() const {
 
 GrantView::Part GrantView::part() const {
   const ipc::Stub* stub = Client::get().stub();
-  if (!stub || !grant()) return {.count = granted()};
-  const std::uint32_t flags = ipc::load(grant()->flags);
-  const std::uint32_t first = std::min(ipc::load(grant()->first), gpuctl::kMaxSms);
+  const ipc::Grant* its = grant();
+  if (!stub || !its) return {.count = granted()};
+  const std::uint32_t flags = ipc::load(its->flags);
+  const std::uint32_t first = std::min(ipc::load(its->first), gpuctl::kMaxSms);
   if ((flags & ipc::kInCommon) == 0) return {.first = first, .count = granted()};
   if ((flags & ipc::kByParts) == 0) return {.count = sms_};
   const std::uint32_t sure = ipc::load(stub->guaranteed_sms[device_index_]);

@@ -33,15 +33,24 @@ bool get(CUgraphNode node, CUlaunchAttributeID id, Value& value) {
   return driver().cuGraphKernelNodeGetAttribute(node, id, &value) == CUDA_SUCCESS;
 }
 
-/// Whether two nodes are alike in everything that a launch cannot say too, as far as the driver knows it.
-bool alike(CUgraphNode a, CUgraphNode b) {
+/// The attributes that the driver knows of such nodes. To ask for another one takes a driver ten times as long.
+std::vector<CUlaunchAttributeID> known_attributes(CUgraphNode node) {
   constexpr int kMostAttributes = 32;
-  for (int id = CU_LAUNCH_ATTRIBUTE_IGNORE + 1; id < kMostAttributes; ++id) {
-    Value first, second;
-    const auto which = static_cast<CUlaunchAttributeID>(id);
-    if (get(a, which, first) && get(b, which, second) && std::memcmp(&first, &second, sizeof first) != 0) return false;
+  std::vector<CUlaunchAttributeID> known;
+  for (int number = CU_LAUNCH_ATTRIBUTE_IGNORE + 1; number < kMostAttributes; ++number) {
+    Value value;
+    const auto id = static_cast<CUlaunchAttributeID>(number);
+    if (get(node, id, value)) known.push_back(id);
   }
-  return true;
+  return known;
+}
+
+/// Whether two nodes are alike in everything that a launch cannot say too, as far as the driver knows it.
+bool alike(CUgraphNode a, CUgraphNode b, const std::vector<CUlaunchAttributeID>& known) {
+  return std::ranges::all_of(known, [&](CUlaunchAttributeID id) {
+    Value first, second;
+    return !get(a, id, first) || !get(b, id, second) || std::memcmp(&first, &second, sizeof first) == 0;
+  });
 }
 
 /// The attributes that the node has.
@@ -72,8 +81,9 @@ bool read(List list, CUgraphNode node, Edges& out) {
   return count == 0 || list(node, out.nodes.data(), out.data.data(), &count) == CUDA_SUCCESS;
 }
 
-/// Captures the kernel of `node` into `graph`, with no edges. Null: the driver refused.
-CUgraphNode capture_again(CUgraph graph, CUgraphNode node, CUstream stream) {
+/// Launches the kernel of `node` into the stream, which is captured. Returns its new node, which has no edges. Null:
+/// the driver refused.
+CUgraphNode launch_again(CUgraphNode node, CUstream stream) {
   const Driver& d = driver();
   CUDA_KERNEL_NODE_PARAMS params{};
   if (d.cuGraphKernelNodeGetParams_v2(node, &params) != CUDA_SUCCESS) return nullptr;
@@ -88,36 +98,49 @@ CUgraphNode capture_again(CUgraph graph, CUgraphNode node, CUstream stream) {
                               .hStream = stream,
                               .attrs = attributes.data(),
                               .numAttrs = static_cast<unsigned>(attributes.size())};
-  if (d.cuStreamBeginCaptureToGraph(stream, graph, nullptr, nullptr, 0, CU_STREAM_CAPTURE_MODE_RELAXED) != CUDA_SUCCESS)
-    return nullptr;
   CUfunction function = params.func ? params.func : reinterpret_cast<CUfunction>(params.kern);
-  const CUresult launched = d.cuLaunchKernelEx(&config, function, params.kernelParams, params.extra);
   CUstreamCaptureStatus status{};
   const CUgraphNode* last = nullptr;
   std::size_t count = 0;
-  const bool asked =
+  const bool captured =
+      d.cuStreamUpdateCaptureDependencies_v2(stream, nullptr, nullptr, 0, CU_STREAM_SET_CAPTURE_DEPENDENCIES) ==
+          CUDA_SUCCESS &&
+      d.cuLaunchKernelEx(&config, function, params.kernelParams, params.extra) == CUDA_SUCCESS &&
       d.cuStreamGetCaptureInfo_v3(stream, &status, nullptr, nullptr, &last, nullptr, &count) == CUDA_SUCCESS;
-  CUgraphNode captured = asked && count == 1 ? last[0] : nullptr;
-  CUgraph same = nullptr;
-  const CUresult ended = d.cuStreamEndCapture(stream, &same);
-  return launched == CUDA_SUCCESS && ended == CUDA_SUCCESS ? captured : nullptr;
+  return captured && count == 1 ? last[0] : nullptr;
 }
 
-/// Puts a kernel of `graph` into the part.
-bool move(CUgraph graph, CUgraphNode node, CUstream stream) {
+/// Captures the kernels of these nodes of `graph` into it again, all in one capture, as the end of each looks at the
+/// whole graph. Fewer than there are nodes: the driver refused.
+std::vector<CUgraphNode> capture_again(CUgraph graph, const std::vector<CUgraphNode>& nodes, CUstream stream) {
+  const Driver& d = driver();
+  std::vector<CUgraphNode> captured;
+  if (nodes.empty() ||
+      d.cuStreamBeginCaptureToGraph(stream, graph, nullptr, nullptr, 0, CU_STREAM_CAPTURE_MODE_RELAXED) != CUDA_SUCCESS)
+    return captured;
+  for (const CUgraphNode node : nodes) {
+    CUgraphNode again = launch_again(node, stream);
+    if (!again) break;
+    captured.push_back(again);
+  }
+  CUgraph same = nullptr;
+  if (d.cuStreamEndCapture(stream, &same) != CUDA_SUCCESS) captured.clear();
+  return captured;
+}
+
+/// Puts `to`, which has no edges, in the place of `from`.
+bool replace(CUgraph graph, CUgraphNode from, CUgraphNode to) {
   const Driver& d = driver();
   Edges before, after;
-  if (!read(d.cuGraphNodeGetDependencies_v2, node, before) || !read(d.cuGraphNodeGetDependentNodes_v2, node, after))
+  if (!read(d.cuGraphNodeGetDependencies_v2, from, before) || !read(d.cuGraphNodeGetDependentNodes_v2, from, after))
     return false;
-  CUgraphNode moved = capture_again(graph, node, stream);
-  if (!moved || !alike(node, moved)) return false;
-  const std::vector<CUgraphNode> itself(std::max(before.nodes.size(), after.nodes.size()), moved);
-  const auto add = [&](const CUgraphNode* from, const CUgraphNode* to, const Edges& edges) {
+  const std::vector<CUgraphNode> itself(std::max(before.nodes.size(), after.nodes.size()), to);
+  const auto add = [&](const CUgraphNode* begin, const CUgraphNode* end, const Edges& edges) {
     return edges.nodes.empty() ||
-           d.cuGraphAddDependencies_v2(graph, from, to, edges.data.data(), edges.nodes.size()) == CUDA_SUCCESS;
+           d.cuGraphAddDependencies_v2(graph, begin, end, edges.data.data(), edges.nodes.size()) == CUDA_SUCCESS;
   };
   return add(before.nodes.data(), itself.data(), before) && add(itself.data(), after.nodes.data(), after) &&
-         d.cuGraphDestroyNode(node) == CUDA_SUCCESS;
+         d.cuGraphDestroyNode(from) == CUDA_SUCCESS;
 }
 
 /// Puts all kernels of `graph`, and of graphs in it, into the part.
@@ -125,16 +148,22 @@ bool move_all(CUgraph graph, CUstream stream) {
   const Driver& d = driver();
   std::size_t count = 0;
   if (d.cuGraphGetNodes(graph, nullptr, &count) != CUDA_SUCCESS) return false;
-  std::vector<CUgraphNode> nodes(count);
+  std::vector<CUgraphNode> nodes(count), kernels;
   if (count > 0 && d.cuGraphGetNodes(graph, nodes.data(), &count) != CUDA_SUCCESS) return false;
   for (const CUgraphNode node : nodes) {
     CUgraphNodeType type{};
     if (d.cuGraphNodeGetType(node, &type) != CUDA_SUCCESS) return false;
     CUgraph child = nullptr;
-    if (type == CU_GRAPH_NODE_TYPE_KERNEL && !move(graph, node, stream)) return false;
+    if (type == CU_GRAPH_NODE_TYPE_KERNEL) kernels.push_back(node);
     if (type != CU_GRAPH_NODE_TYPE_GRAPH) continue;
     if (d.cuGraphChildGraphNodeGetGraph(node, &child) != CUDA_SUCCESS || !move_all(child, stream)) return false;
   }
+  const std::vector<CUgraphNode> moved = capture_again(graph, kernels, stream);
+  if (moved.size() != kernels.size()) return false;
+  if (kernels.empty()) return true;
+  const std::vector<CUlaunchAttributeID> known = known_attributes(kernels[0]);
+  for (std::size_t i = 0; i < kernels.size(); ++i)
+    if (!alike(kernels[i], moved[i], known) || !replace(graph, kernels[i], moved[i])) return false;
   return true;
 }
 
@@ -146,7 +175,8 @@ bool can_copy_graphs() {
          d.cuGraphNodeGetDependencies_v2 && d.cuGraphNodeGetDependentNodes_v2 && d.cuGraphAddDependencies_v2 &&
          d.cuGraphDestroyNode && d.cuGraphDestroy && d.cuGraphKernelNodeGetParams_v2 &&
          d.cuGraphKernelNodeGetAttribute && d.cuGraphInstantiateWithFlags && d.cuGraphExecDestroy &&
-         d.cuStreamBeginCaptureToGraph && d.cuStreamGetCaptureInfo_v3 && d.cuStreamEndCapture && d.cuLaunchKernelEx;
+         d.cuStreamBeginCaptureToGraph && d.cuStreamUpdateCaptureDependencies_v2 && d.cuStreamGetCaptureInfo_v3 &&
+         d.cuStreamEndCapture && d.cuLaunchKernelEx;
 }
 
 CUgraph clone_of(CUgraph graph) {

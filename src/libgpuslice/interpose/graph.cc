@@ -10,6 +10,7 @@
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/graphs/graph_exec.h"
+#include "libgpuslice/graphs/graph_levels.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/memory/memory_reserve.h"
 #include "libgpuslice/streams/joining.h"
@@ -47,10 +48,18 @@ CUresult instantiate_free(int device, CUgraphExec* exec, CUgraph graph, unsigned
   return result;
 }
 
-template <class Plain>
-CUresult instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long flags, Plain plain) {
-  if (!exec || !graph || !Client::get().wanted() || memory_ran_out()) return plain();
+/// `with_flags(flags)` makes the driver's call.
+template <class WithFlags>
+CUresult instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long asked, WithFlags with_flags) {
+  if (!exec || !graph || !Client::get().wanted() || memory_ran_out()) return with_flags(asked);
   return nothrow([&] {
+    const GraphLevels::Plan plan = GraphLevels::plan(graph, asked);
+    const unsigned long long flags = plan.flags;
+    const auto plain = [&] {
+      const CUresult result = with_flags(flags);
+      if (result == CUDA_SUCCESS) GraphLevels::get().made(*exec, plan);
+      return result;
+    };
     GraphKernels kernels;
     {
       const RelaxedCapture relaxed;
@@ -80,9 +89,11 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
     std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec);
     if (!graph && free < 0 && !capturing_anything() && Contexts::current()) graph = ExecutableGraph::adopt(exec);
     std::optional<WaitingStreams::Putting> putting;
+    std::optional<StreamPriorities::Lent> lent;
     if (!capturing(where)) {
       if (!graph || graph->may_wait()) putting.emplace(WaitingStreams::get(), where);
       StreamPriorities::get().before_launch(where);
+      if (const auto level = GraphLevels::get().find(exec)) lent.emplace(where, *level);
     }
     if (free >= 0) Activity::get().launched(free, 1);
     const bool original = free >= 0 || memory_ran_out();
@@ -124,8 +135,10 @@ CUresult set_other(CUgraphExec exec, Plain plain) {
 
 template <class Plain>
 CUresult update(CUgraphExec exec, CUgraph graph, Plain plain) {
-  return change(
+  const CUresult result = change(
       exec, [&](ExecutableGraph& known, const auto& call) { return known.update(graph, call); }, plain);
+  if (result == CUDA_SUCCESS && graph) GraphLevels::get().updated(exec, graph);
+  return result;
 }
 
 /// Whether a graph becomes part of another one itself, not a copy of it. Reads the field by its offset, since older
@@ -181,7 +194,7 @@ CUresult instantiate_with_log(const char* name, CUgraphExec* exec, CUgraph graph
                               std::size_t size) {
   const auto real = older<InstantiateWithLog>(name);
   if (!real) return CUDA_ERROR_NOT_INITIALIZED;
-  return instantiate(exec, graph, 0, [&] { return real(exec, graph, error_node, log, size); });
+  return instantiate(exec, graph, 0, [&](auto) { return real(exec, graph, error_node, log, size); });
 }
 
 CUresult instantiate_with_params(CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params,
@@ -191,8 +204,10 @@ CUresult instantiate_with_params(CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_IN
   CUDA_GRAPH_INSTANTIATE_PARAMS given = *params;
   if (given.flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)
     join_before(given.hUploadStream = explicit_stream(given.hUploadStream, per_thread));
-  const CUresult result =
-      instantiate(exec, graph, given.flags, [&] { return driver().cuGraphInstantiateWithParams(exec, graph, &given); });
+  const CUresult result = instantiate(exec, graph, given.flags, [&](unsigned long long flags) {
+    given.flags = flags;
+    return driver().cuGraphInstantiateWithParams(exec, graph, &given);
+  });
   params->hErrNode_out = given.hErrNode_out;
   params->result_out = given.result_out;
   return result;
@@ -212,7 +227,9 @@ GPUSLICE_HOOK cuGraphInstantiate_v2(CUgraphExec* exec, CUgraph graph, CUgraphNod
 }
 GPUSLICE_HOOK cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
   if (!driver().cuGraphInstantiateWithFlags) return CUDA_ERROR_NOT_INITIALIZED;
-  return instantiate(exec, graph, flags, [&] { return driver().cuGraphInstantiateWithFlags(exec, graph, flags); });
+  return instantiate(exec, graph, flags, [&](unsigned long long given) {
+    return driver().cuGraphInstantiateWithFlags(exec, graph, given);
+  });
 }
 GPUSLICE_HOOK cuGraphInstantiateWithParams(CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
   return instantiate_with_params(exec, graph, params, false);
@@ -305,12 +322,24 @@ GPUSLICE_HOOK cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecU
   return update(exec, graph, [&] { return driver().cuGraphExecUpdate_v2(exec, graph, info); });
 }
 
+/// The program sees the flags that it asked for.
+GPUSLICE_HOOK cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t* flags) {
+  return nothrow([&] {
+    if (!driver().cuGraphExecGetFlags) return CUDA_ERROR_NOT_INITIALIZED;
+    const CUresult result = driver().cuGraphExecGetFlags(exec, flags);
+    if (result == CUDA_SUCCESS && GraphLevels::get().find(exec))
+      *flags |= CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+    return result;
+  });
+}
+
 GPUSLICE_HOOK cuGraphExecDestroy(CUgraphExec exec) {
   return nothrow([&] {
     if (!driver().cuGraphExecDestroy) return CUDA_ERROR_NOT_INITIALIZED;
     std::shared_ptr<ExecutableGraph> known = ExecutableGraph::remove(exec);
     const CUresult result = driver().cuGraphExecDestroy(exec);
     if (result == CUDA_SUCCESS) ExecutableGraph::forget_note(exec);
+    if (result == CUDA_SUCCESS) GraphLevels::get().destroyed(exec);
     if (known && result == CUDA_SUCCESS) known->give_up_copy();
     if (known && result != CUDA_SUCCESS) ExecutableGraph::put_back(std::move(known));
     return result;

@@ -13,6 +13,7 @@
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/front_ends/linked_ptx.h"
 #include "libgpuslice/graphs/graph_exec.h"
+#include "libgpuslice/graphs/graph_levels.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/memory/allocations.h"
 #include "libgpuslice/memory/physical_memory.h"
@@ -69,6 +70,7 @@ void start_over_in_child() {
   WaitingStreams::get().forget_after_fork();
   ChannelGroups::get().forget_after_fork();
   ExecutableGraph::forget_after_fork();
+  GraphLevels::get().forget_after_fork();
   GraphSource::forget_after_fork();
   Contexts::forget_after_fork();
 }

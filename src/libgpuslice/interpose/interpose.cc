@@ -200,6 +200,7 @@ const Hook kHooks[] = {
     ROW(cuGraphNodeSetEnabled, "cuGraphNodeSetEnabled", 11060, false),
     ROW(cuGraphExecUpdate, "cuGraphExecUpdate", 10020, false),
     ROW(cuGraphExecUpdate_v2, "cuGraphExecUpdate", 12000, false),
+    ROW(cuGraphExecGetFlags, "cuGraphExecGetFlags", 12000, false),
     ROW(cuGraphExecDestroy, "cuGraphExecDestroy", 10000, false),
     ROW(cuGraphAddNode, "cuGraphAddNode", 12020, false),
     ROW(cuGraphAddNode_v2, "cuGraphAddNode", 12030, false),

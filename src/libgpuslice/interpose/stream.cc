@@ -53,7 +53,8 @@ namespace {
 
 /// Counts the capture before it begins.
 template <class Begin>
-CUresult begin(Begin call) {
+CUresult begin(CUstream stream, Begin call) {
+  if (Client::get().wanted() && !capturing(stream)) StreamPriorities::get().before_launch(stream);
   {
     std::lock_guard lock(g_beginning);
     ++g_captures;
@@ -66,19 +67,20 @@ CUresult begin(Begin call) {
 
 CUresult begin_capture(CUstream stream, CUstreamCaptureMode mode) {
   if (!driver().cuStreamBeginCapture_v2) return CUDA_ERROR_NOT_INITIALIZED;
-  return begin([&] { return driver().cuStreamBeginCapture_v2(stream, mode); });
+  return begin(stream, [&] { return driver().cuStreamBeginCapture_v2(stream, mode); });
 }
 
 /// The older function without a capture mode.
 CUresult begin_old_capture(const char* name, CUstream stream) {
   const auto real = reinterpret_cast<CUresult(CUDAAPI*)(CUstream)>(libcuda_function(name));
-  return real ? begin([&] { return real(stream); }) : CUDA_ERROR_NOT_INITIALIZED;
+  return real ? begin(stream, [&] { return real(stream); }) : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 CUresult begin_capture_to_graph(CUstream stream, CUgraph graph, const CUgraphNode* dependencies,
                                 const CUgraphEdgeData* data, size_t count, CUstreamCaptureMode mode) {
   if (!driver().cuStreamBeginCaptureToGraph) return CUDA_ERROR_NOT_INITIALIZED;
-  return begin([&] { return driver().cuStreamBeginCaptureToGraph(stream, graph, dependencies, data, count, mode); });
+  return begin(stream,
+               [&] { return driver().cuStreamBeginCaptureToGraph(stream, graph, dependencies, data, count, mode); });
 }
 
 CUresult end_capture(CUstream stream, CUgraph* graph) {

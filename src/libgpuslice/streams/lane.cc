@@ -74,6 +74,12 @@ struct OpenLanes {
     return lanes;
   }
 
+  template <class Test>
+  bool any(Test test) {
+    std::lock_guard lock(mutex);
+    return std::ranges::any_of(lanes, test);
+  }
+
   /// Replaces the entry `from` by `to`. Returns false if there is no such entry.
   bool change(const Lane* from, const std::shared_ptr<Lane>& to) {
     std::lock_guard lock(mutex);
@@ -217,9 +223,11 @@ void Following::refused() {
 }
 
 void join_others(const Lane& self) {
-  if (g_open_lanes.load(std::memory_order_acquire) == 0) return;
+  if (self.apart || g_open_lanes.load(std::memory_order_acquire) == 0) return;
+  const auto must_join = [&self](const auto& lane) { return lane && lane.get() != &self && !lane->apart; };
+  if (!open_lanes().any(must_join)) return;
   for (const auto& lane : open_lanes().copy()) {
-    if (lane && lane.get() != &self && !lane->apart && !self.apart) join_soon(*lane);
+    if (must_join(lane)) join_soon(*lane);
   }
 }
 

@@ -44,6 +44,26 @@ TEST(PriorityBand, OnADeviceWithTwoLevelsBothAreTheSlices) {
   EXPECT_EQ(banded(0, {1, 2}, {0, 0}), 0);
 }
 
+TEST(PriorityBand, ALevelSaysWhatWasAskedFor) {
+  for (unsigned count = 1; count < 7; ++count) {
+    for (unsigned rank = 0; rank < count; ++rank) {
+      for (int own = 0; own >= -5; --own) {
+        const int level = banded(own, {rank, count}, kSix), asked = asked_for(level, {rank, count}, kSix);
+        EXPECT_EQ(banded(asked, {rank, count}, kSix), level);
+        EXPECT_GE(asked, own) << "the least that has this level";
+      }
+    }
+  }
+  EXPECT_EQ(asked_for(-1, {0, 2}, kSix), -1);
+  EXPECT_EQ(asked_for(-3, {1, 2}, kSix), -1);
+}
+
+TEST(PriorityBand, ALevelOfAnotherBandIsTheNearestOne) {
+  EXPECT_EQ(asked_for(0, {1, 2}, kSix), 0);
+  EXPECT_EQ(asked_for(-4, {0, 2}, kSix), -1);
+  EXPECT_EQ(asked_for(-5, {}, kSix), -4);
+}
+
 TEST(PriorityBand, APageThatSaysNonsenseMeansAllLevels) {
   using gpuctl::ipc::band_of;
   using gpuctl::ipc::pack_band;

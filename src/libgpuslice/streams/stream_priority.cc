@@ -34,6 +34,13 @@ PriorityRange device_range() {
   return range;
 }
 
+CUresult set_level(CUstream stream, int level) {
+  if (!driver().cuStreamSetAttribute) return CUDA_ERROR_NOT_SUPPORTED;
+  CUstreamAttrValue value{};
+  value.priority = level;
+  return driver().cuStreamSetAttribute(stream, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value);
+}
+
 }  // namespace
 
 StreamPriorities& StreamPriorities::get() {
@@ -86,16 +93,34 @@ std::optional<int> StreamPriorities::before_launch(CUstream handle) {
     join_lanes_before(handle);  // what follows goes to another confined stream, with the new priority
     stream.band = band;
     stream.level = banded(stream.own, band, device_range());
-    CUstreamAttrValue value{};
-    value.priority = stream.level;
-    const CUresult result = driver().cuStreamSetAttribute
-                                ? driver().cuStreamSetAttribute(handle, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value)
-                                : CUDA_ERROR_NOT_SUPPORTED;
+    const CUresult result = set_level(handle, stream.level);
     stream.by_launch = result != CUDA_SUCCESS;
     debug("stream %p: priority %d of the program is %d on the GPU, of rank %u of %u (%d)", static_cast<void*>(handle),
           stream.own, stream.level, band.rank, band.count, result);
   }
   return stream.by_launch ? std::optional(stream.level) : std::nullopt;
+}
+
+BandedLevel StreamPriorities::banded_now(int level) const {
+  return {.level = level, .band = current_band()};
+}
+
+StreamPriorities::Lent::Lent(CUstream stream, const BandedLevel& level) : stream_(stream) {
+  const PriorityRange device = device_range();
+  int own = 0;
+  if (const auto known = StreamPriorities::get().own(stream))
+    own = *known;
+  else if (!driver().cuStreamGetPriority || driver().cuStreamGetPriority(stream, &own) != CUDA_SUCCESS)
+    return;
+  const int asked = asked_for(level.level, level.band, device);
+  if (banded(own, level.band, device) == banded(asked, level.band, device)) return;
+  const PriorityBand band = current_band();
+  const int now = banded(own, band, device), wanted = banded(asked, band, device);
+  if (now != wanted && set_level(stream, wanted) == CUDA_SUCCESS) before_ = now;
+}
+
+StreamPriorities::Lent::~Lent() {
+  if (before_) set_level(stream_, *before_);
 }
 
 void StreamPriorities::forget_after_fork() {

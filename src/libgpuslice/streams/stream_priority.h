@@ -18,6 +18,12 @@
 
 namespace gpuslice {
 
+/// A level on the GPU, and the band that it was chosen in.
+struct BandedLevel {
+  int level = 0;
+  gpuctl::ipc::PriorityBand band;
+};
+
 /// The program's streams. Any thread.
 class StreamPriorities {
  public:
@@ -27,6 +33,8 @@ class StreamPriorities {
   int for_new(int own) const;
   /// The program made a stream, or changed its priority, with for_new(own).
   void made(CUstream stream, int own);
+  /// That level, which kernels have that the program captured or prepared in the current context, in the current band.
+  BandedLevel banded_now(int level) const;
   /// `to` gets the priority of `from`.
   void copied(CUstream to, CUstream from);
   void destroyed(CUstream stream);
@@ -37,6 +45,20 @@ class StreamPriorities {
   /// Called before a launch; not while the stream is captured. Makes the stream follow the band. Returns the priority
   /// that the launch itself must carry, if the driver does not accept it for the stream.
   std::optional<int> before_launch(CUstream stream);
+
+  /// While it lives, the stream has the priority that `level` stands for, in the band of now. Where the stream itself
+  /// would have had that level, its own priority holds. before_launch() comes first; not while the stream is captured.
+  class Lent {
+   public:
+    Lent(CUstream stream, const BandedLevel& level);
+    ~Lent();
+    Lent(const Lent&) = delete;
+    Lent& operator=(const Lent&) = delete;
+
+   private:
+    const CUstream stream_;
+    std::optional<int> before_;  ///< the stream's level; none: it was not changed
+  };
 
   void forget_after_fork();
 

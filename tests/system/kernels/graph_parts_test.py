@@ -215,7 +215,8 @@ class GraphParts(instance.SystemTest):
         calls = {
             "cuGraphClone": (1, 2),
             "cuGraphNodeGetDependencies_v2": (1,),
-            "cuStreamBeginCaptureToGraph": (1, 2),
+            "cuStreamBeginCaptureToGraph": (1,),
+            "cuStreamUpdateCaptureDependencies_v2": (1, 2),
             "cuStreamGetCaptureInfo_v3": (1,),
             "cuGraphAddDependencies_v2": (1, 2),
             "cuGraphDestroyNode": (1,),
