@@ -1,10 +1,11 @@
 // Says which priority levels the kernels of a graph have on the software GPU:
 //
-//   graph_levels PRIORITY [LAUNCHED]   captures a kernel in a stream of that priority, and another one that asks for
-//   the
-//                                      priority LAUNCHED, if given; instantiates the graph so that its kernels keep
-//                                      their levels; says `ready` and the flags that the driver reports. Then, for each
-//                                      line of its input:
+//   graph_levels PRIORITY [LAUNCHED]
+//
+// captures a kernel in a stream of that priority, and another one that asks for the priority LAUNCHED, if given. It
+// instantiates the graph so that its kernels keep their levels, and says `ready` and the flags that the driver reports.
+// Then it answers each line of its input with one line:
+//
 //   graph PRIORITY    launches the graph into a stream of that priority: the levels that its kernels have
 //   plain PRIORITY    the same of a kernel that is launched by itself
 //   again PRIORITY    captures anew, in a stream of that priority, and updates the graph from it: the driver's code

@@ -12,13 +12,7 @@
 #include <cstdlib>
 #include <vector>
 
-#define CHECK(call)                                                     \
-  do {                                                                  \
-    if (int result = static_cast<int>(call)) {                          \
-      std::printf("%s: error %d (line %d)\n", #call, result, __LINE__); \
-      std::exit(1);                                                     \
-    }                                                                   \
-  } while (0)
+#include "check.h"
 
 __device__ unsigned long long now() {
   unsigned long long ns;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "libgpuslice/driver/driver.h"
+#include "libgpuslice/graphs/graph_nodes.h"
 
 namespace gpuslice {
 
@@ -146,11 +148,10 @@ bool replace(CUgraph graph, CUgraphNode from, CUgraphNode to) {
 /// Puts all kernels of `graph`, and of graphs in it, into the part.
 bool move_all(CUgraph graph, CUstream stream) {
   const Driver& d = driver();
-  std::size_t count = 0;
-  if (d.cuGraphGetNodes(graph, nullptr, &count) != CUDA_SUCCESS) return false;
-  std::vector<CUgraphNode> nodes(count), kernels;
-  if (count > 0 && d.cuGraphGetNodes(graph, nodes.data(), &count) != CUDA_SUCCESS) return false;
-  for (const CUgraphNode node : nodes) {
+  const std::optional<std::vector<CUgraphNode>> nodes = nodes_of(graph);
+  if (!nodes) return false;
+  std::vector<CUgraphNode> kernels;
+  for (const CUgraphNode node : *nodes) {
     CUgraphNodeType type{};
     if (d.cuGraphNodeGetType(node, &type) != CUDA_SUCCESS) return false;
     CUgraph child = nullptr;

@@ -1,11 +1,14 @@
 #include "libgpuslice/graphs/graph_kernels.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/driver.h"
+#include "libgpuslice/graphs/graph_nodes.h"
 #include "libgpuslice/graphs/graph_shape.h"
 #include "libgpuslice/kernels/launch_params.h"
 #include "libgpuslice/kernels/own_cluster.h"
@@ -35,10 +38,9 @@ struct Nodes {
 
 bool list_nodes(CUgraph graph, Nodes& out) {
   const Driver& d = driver();
-  std::size_t count = 0;
-  if (d.cuGraphGetNodes(graph, nullptr, &count) != CUDA_SUCCESS) return false;
-  out.handles.resize(count);
-  if (count > 0 && d.cuGraphGetNodes(graph, out.handles.data(), &count) != CUDA_SUCCESS) return false;
+  std::optional<std::vector<CUgraphNode>> nodes = nodes_of(graph);
+  if (!nodes) return false;
+  out.handles = std::move(*nodes);
   std::size_t edges = 0;
   if (d.cuGraphGetEdges_v2(graph, nullptr, nullptr, nullptr, &edges) != CUDA_SUCCESS) return false;
   std::vector<CUgraphNode> from(edges), to(edges);
@@ -46,7 +48,7 @@ bool list_nodes(CUgraph graph, Nodes& out) {
   if (edges > 0 && d.cuGraphGetEdges_v2(graph, from.data(), to.data(), data.data(), &edges) != CUDA_SUCCESS)
     return false;
   std::unordered_map<CUgraphNode, std::size_t> numbers;
-  for (std::size_t i = 0; i < count; ++i) numbers[out.handles[i]] = i;
+  for (std::size_t i = 0; i < out.handles.size(); ++i) numbers[out.handles[i]] = i;
   for (std::size_t i = 0; i < edges; ++i) {
     const auto a = numbers.find(from[i]), b = numbers.find(to[i]);
     if (a == numbers.end() || b == numbers.end()) return false;

@@ -5,43 +5,32 @@
 
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/graphs/graph_nodes.h"
 
 namespace gpuslice {
 
 namespace {
 
-/// What the kernels of a graph have, as far as it is known.
-struct Levels {
-  std::optional<int> one;
-  bool differ = false;  ///< or the driver does not say
-};
-
-void collect_levels(CUgraph graph, Levels& out) {
+/// Puts the level of the kernels of `graph` into `level`. False: they differ from each other or from what is there
+/// already, or the driver does not say, or they are in the body of a conditional node, which is not looked at.
+bool have_one_level(CUgraph graph, std::optional<int>& level) {
   const Driver& d = driver();
-  std::size_t count = 0;
-  if (d.cuGraphGetNodes(graph, nullptr, &count) != CUDA_SUCCESS) out.differ = true;
-  std::vector<CUgraphNode> nodes(count);
-  if (count > 0 && d.cuGraphGetNodes(graph, nodes.data(), &count) != CUDA_SUCCESS) out.differ = true;
-  for (const CUgraphNode node : nodes) {
-    if (out.differ) return;
+  const std::optional<std::vector<CUgraphNode>> nodes = nodes_of(graph);
+  if (!nodes) return false;
+  for (const CUgraphNode node : *nodes) {
     CUgraphNodeType type{};
     CUgraph child = nullptr;
     CUlaunchAttributeValue value{};
-    if (d.cuGraphNodeGetType(node, &type) != CUDA_SUCCESS) {
-      out.differ = true;
-    } else if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
-      out.differ = true;  // the kernels of its bodies are not looked at
-    } else if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
-      if (d.cuGraphChildGraphNodeGetGraph(node, &child) == CUDA_SUCCESS)
-        collect_levels(child, out);
-      else
-        out.differ = true;
-    } else if (type == CU_GRAPH_NODE_TYPE_KERNEL) {
-      const bool known = d.cuGraphKernelNodeGetAttribute(node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value) == CUDA_SUCCESS;
-      out.differ = !known || out.one.value_or(value.priority) != value.priority;
-      out.one = value.priority;
+    if (d.cuGraphNodeGetType(node, &type) != CUDA_SUCCESS || type == CU_GRAPH_NODE_TYPE_CONDITIONAL) return false;
+    if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
+      if (d.cuGraphChildGraphNodeGetGraph(node, &child) != CUDA_SUCCESS || !have_one_level(child, level)) return false;
     }
+    if (type != CU_GRAPH_NODE_TYPE_KERNEL) continue;
+    if (d.cuGraphKernelNodeGetAttribute(node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value) != CUDA_SUCCESS) return false;
+    if (level.value_or(value.priority) != value.priority) return false;
+    level = value.priority;
   }
+  return true;
 }
 
 /// The level that all kernels of the graph have. None: they differ, or there is no kernel, or the driver does not say.
@@ -51,9 +40,8 @@ std::optional<int> level_of(CUgraph graph) {
                    d.cuGraphKernelNodeGetAttribute && d.cuStreamSetAttribute;
   if (!can) return std::nullopt;
   const RelaxedCapture relaxed;
-  Levels levels;
-  collect_levels(graph, levels);
-  return levels.differ ? std::nullopt : levels.one;
+  std::optional<int> level;
+  return have_one_level(graph, level) ? level : std::nullopt;
 }
 
 constexpr unsigned long long kByNode = CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;

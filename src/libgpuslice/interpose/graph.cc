@@ -135,10 +135,12 @@ CUresult set_other(CUgraphExec exec, Plain plain) {
 
 template <class Plain>
 CUresult update(CUgraphExec exec, CUgraph graph, Plain plain) {
-  const CUresult result = change(
-      exec, [&](ExecutableGraph& known, const auto& call) { return known.update(graph, call); }, plain);
-  if (result == CUDA_SUCCESS && graph) GraphLevels::get().updated(exec, graph);
-  return result;
+  return nothrow([&] {
+    const CUresult result = change(
+        exec, [&](ExecutableGraph& known, const auto& call) { return known.update(graph, call); }, plain);
+    if (result == CUDA_SUCCESS && graph) GraphLevels::get().updated(exec, graph);
+    return result;
+  });
 }
 
 /// Whether a graph becomes part of another one itself, not a copy of it. Reads the field by its offset, since older

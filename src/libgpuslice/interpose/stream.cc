@@ -51,18 +51,20 @@ CUstream explicit_stream(CUstream stream, bool per_thread) {
 
 namespace {
 
-/// Counts the capture before it begins.
+/// Gives the stream its level of now, which its kernels keep, and counts the capture before it begins.
 template <class Begin>
 CUresult begin(CUstream stream, Begin call) {
-  if (Client::get().wanted() && !capturing(stream)) StreamPriorities::get().before_launch(stream);
-  {
-    std::lock_guard lock(g_beginning);
-    ++g_captures;
-  }
-  join_all_open();  // no lane opens from here on
-  const CUresult result = call();
-  if (result != CUDA_SUCCESS) --g_captures;
-  return result;
+  return nothrow([&] {
+    if (Client::get().wanted() && !capturing(stream)) StreamPriorities::get().before_launch(stream);
+    {
+      std::lock_guard lock(g_beginning);
+      ++g_captures;
+    }
+    join_all_open();  // no lane opens from here on
+    const CUresult result = call();
+    if (result != CUDA_SUCCESS) --g_captures;
+    return result;
+  });
 }
 
 CUresult begin_capture(CUstream stream, CUstreamCaptureMode mode) {

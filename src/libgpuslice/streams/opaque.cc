@@ -22,22 +22,10 @@ namespace gpuslice {
 
 using namespace std::chrono_literals;
 
-/// Most launches of a thread go to the stream of its launch before.
 Lane& Opaque::lane_of(CUstream stream) {
-  struct Last {
-    const Opaque* of = nullptr;
-    StreamKey key;
-    std::uint64_t destroyed = 0;
-    Lane* lane = nullptr;
-  };
-  static thread_local Last last;
-  const StreamKey key = stream_key(stream);
-  const std::uint64_t destroyed = lanes_destroyed_.load(std::memory_order_acquire);
-  if (last.of == this && last.key == key && last.destroyed == destroyed) return *last.lane;
   std::lock_guard lock(mutex_);
-  std::shared_ptr<Lane>& lane = lanes_[key];
+  std::shared_ptr<Lane>& lane = lanes_[stream_key(stream)];
   if (!lane) lane = std::make_shared<Lane>(stream);
-  last = {this, key, destroyed, lane.get()};
   return *lane;
 }
 
@@ -299,7 +287,6 @@ void Opaque::stream_destroyed(CUstream stream) {
     if (found == lanes_.end()) return;
     lane = std::move(found->second);
     lanes_.erase(found);
-    lanes_destroyed_.fetch_add(1, std::memory_order_release);
   }
   // Not under the mutex, which the agent takes: another thread may be making a green context, which waits until
   // launches are complete.

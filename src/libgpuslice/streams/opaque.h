@@ -19,7 +19,6 @@
 
 #include <cuda.h>
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -210,7 +209,6 @@ class Opaque {
   Owner& owner_;
   std::mutex mutex_;  ///< guards lanes_; taken after a lane's mutex, so demand() only tries to take that one
   std::map<StreamKey, std::shared_ptr<Lane>> lanes_;
-  std::atomic<std::uint64_t> lanes_destroyed_{0};
   GreenContexts green_;
   PairChoice pair_choice_;
   Settling settling_;
