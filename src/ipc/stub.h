@@ -45,7 +45,7 @@ struct alignas(64) Grant {
   std::uint32_t idle;
   /// SMs that only clients of its slice can have: the slice's reserve while it is kept.
   std::uint32_t reserve;
-  std::uint32_t flags;  ///< kMemoryLimited to kPairs, and a band of priorities (pack_band)
+  std::uint32_t flags;  ///< kMemoryLimited to kInCommon, and a band of priorities (pack_band)
   /// Where its SMs begin, for kernels that can only be confined by number; busy clients are kept apart.
   std::uint32_t first;
   std::uint64_t memory_max;  ///< bytes, if limited: the least limit of its slice and those above, shared by all there
@@ -78,10 +78,6 @@ inline constexpr std::uint32_t kTakesTurns = 1u << 24;
 /// SMs with those of other clients, as the GPU divides these: with kByParts Stub::guaranteed_sms from Grant::first on,
 /// else all. They need no grant: there may be more programs than SMs.
 inline constexpr std::uint32_t kInCommon = 1u << 25;
-/// With kInCommon and kByParts: these SMs may be divided into pairs, as no client that has them in common needs groups,
-/// nor one beside a kept reserve. Pairs and groups are numbered differently, so parts of both kinds together would
-/// cover more SMs than each; and pairs leave others pairs that lie far apart.
-inline constexpr std::uint32_t kPairs = 1u << 26;
 
 /// Grant::flags: which of the GPU's priority levels the client's streams use: part `rank`, from below and from 0, of
 /// `count` equal parts. Bands of two clients may have different counts. {0, 1}: all levels.
@@ -262,10 +258,7 @@ struct Stub {
   /// client: 1: its process is about to end, or to become another program (exec). What it left on the GPU may have all
   /// SMs as soon as its connection is closed: nobody who knows of that work will be there to ask for them.
   std::uint32_t leaving;
-  /// client: 1: it launches clusters that run only on whole groups of SMs. From now on parts of the GPU are made of
-  /// groups, not of pairs (kPairs): its own part, and those beside the SMs that are kept for it.
-  std::uint32_t groups;
-  std::uint32_t reserved[2];
+  std::uint32_t reserved[3];
   /// client: +1 at least five times a second while its process runs, its sign of life. 0: it gives none.
   std::uint32_t beat;
   Grant grant[kMaxDevices];

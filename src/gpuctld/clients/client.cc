@@ -197,7 +197,7 @@ std::uint32_t Terms::flags() const {
          (in_force == InForce::nothing ? ipc::kFree : 0) | (reports_work ? ipc::kReportWork : 0) |
          (worker_time_us != 0 ? ipc::kWorkersEnd : 0) | (settled ? ipc::kSettled : 0) | (by_parts ? ipc::kByParts : 0) |
          (shared_sms != 0 ? ipc::kByCapacity : 0) | (takes_turns ? ipc::kTakesTurns : 0) |
-         (common_sms != 0 ? ipc::kInCommon : 0) | (pairs ? ipc::kPairs : 0);
+         (common_sms != 0 ? ipc::kInCommon : 0);
 }
 
 void Client::write_terms(std::size_t index, const Terms& terms) {

@@ -126,8 +126,6 @@ class Client {
 
   /// Whether the client says that its process is about to end or to become another program.
   bool leaving() const { return ipc::load(stub_->leaving) != 0; }
-  /// ipc::Stub::groups, as the client says.
-  bool needs_groups() const { return ipc::load(stub_->groups) != 0; }
 
   /// The client is gone; nothing else may be called after that.
   LeftPage leave() { return {identity_.pid, identity_.uid, std::move(stub_), slots_.size()}; }

@@ -57,7 +57,6 @@ struct Terms {
   bool by_parts = false;                ///< ipc::kByParts
   bool takes_turns = false;             ///< ipc::kTakesTurns
   std::uint32_t common_sms = 0;         ///< SMs that it has in common with others (ipc::kInCommon); 0: none
-  bool pairs = false;                   ///< ipc::kPairs
   std::uint32_t shared_sms = 0;         ///< SMs of the GPU, each of which it shares (ipc::kByCapacity); 0: whole SMs
 
   std::uint32_t flags() const;

@@ -146,19 +146,8 @@ void DeviceGrants::gather_states(std::chrono::nanoseconds deadline, std::uint64_
   next_.resize(members_.size());
 }
 
-/// Whether no program needs groups. One for which nothing is in force has no part. It needs what a reserve leaves free
-/// to be whole groups.
-bool DeviceGrants::all_go_by_pairs() const {
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    const bool matters = !decision_.clients[i].free || decision_.keeps_reserve;
-    if (matters && members_[i].client->needs_groups()) return false;
-  }
-  return true;
-}
-
 /// Grants that shrink are written first: SMs are given back before time is spent on waking the clients that gain.
 void DeviceGrants::write(std::uint64_t now_ns) {
-  const bool pairs = all_go_by_pairs();
   for (std::size_t i = 0; i < members_.size(); ++i) {
     auto& [client, index, terms] = members_[i];
     terms.jobs = client->slots()[index].wanted_jobs;
@@ -171,7 +160,6 @@ void DeviceGrants::write(std::uint64_t now_ns) {
     terms.settled = cannot_shrink(standings_[i], settled_[i], decision_.clients[i]);
     terms.by_parts = goes_by_parts(where_, standings_[i], settled_[i], decision_.clients[i]);
     terms.common_sms = common_sms(where_, standings_[i], decision_.clients[i].common);
-    terms.pairs = pairs && decision_.clients[i].common == Common::part;
     terms.takes_turns = where_.time_sliced;
     terms.first = decision_.clients[i].common == Common::part ? standings_[i].part_first : next_[i].first;
     client->write_terms(index, terms);

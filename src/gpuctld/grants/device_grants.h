@@ -77,7 +77,6 @@ class DeviceGrants {
   std::span<const sched::NodeInput> less_kept(std::span<const sched::NodeInput> nodes);
   void gather_states(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
   bool place_and_record();
-  bool all_go_by_pairs() const;
 
   DeviceConditions where_;
   std::vector<Member> members_;

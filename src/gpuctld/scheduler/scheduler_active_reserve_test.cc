@@ -269,11 +269,6 @@ TEST(Scheduler, SaysWhoseKernelsMayGoByParts) {
     EXPECT_EQ(batch.granted(), 62u);
     EXPECT_TRUE(by_parts());
     EXPECT_EQ(common(second), 124u);
-    const auto pairs = [&] { return (ipc::load(batch.stub->grant[0].flags) & ipc::kPairs) != 0; };
-    EXPECT_TRUE(pairs());
-    ipc::store(second.stub->groups, 1u);
-    scheduler.update(3);
-    EXPECT_FALSE(pairs()) << "the other one needs groups";
     scheduler.remove(*second.client, 4);
   }
   ls.demand(0);

@@ -200,13 +200,6 @@ void Client::kick() const {
   [[maybe_unused]] ssize_t written = write(fd, &one, sizeof one);
 }
 
-void Client::tell_groups() const {
-  ipc::Stub* page = stub();
-  if (!page || ipc::load(page->groups) != 0) return;
-  ipc::store(page->groups, 1u);
-  kick();
-}
-
 Result<void> Client::set_hint(int priority) {
   std::lock_guard lock(mutex_);
   if (!connection_) return fail("not attached to a slice");

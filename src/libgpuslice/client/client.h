@@ -73,10 +73,6 @@ class Client {
   /// a shrink has taken effect. Does nothing while not attached.
   void kick() const;
 
-  /// Tells the daemon that the program launches clusters that need whole groups of SMs (ipc::Stub::groups). Any thread;
-  /// makes a system call only the first time.
-  void tell_groups() const;
-
   /// The client's thread calls `source` every `kReportInterval`, and with `all` after attaching again. It returns
   /// kernels not yet reported.
   using KernelSource = std::vector<gpuctl::ipc::Kernel> (*)(bool all);

@@ -88,8 +88,7 @@ GrantView::Part GrantView::part() const {
   if ((flags & ipc::kInCommon) == 0) return {.first = first, .count = granted()};
   if ((flags & ipc::kByParts) == 0) return {.count = sms_};
   const std::uint32_t sure = ipc::load(stub->guaranteed_sms[device_index_]);
-  return sure == 0 || sure >= sms_ ? Part{.count = sms_}
-                                   : Part{.first = first, .count = sure, .pairs = (flags & ipc::kPairs) != 0};
+  return sure == 0 || sure >= sms_ ? Part{.count = sms_} : Part{.first = first, .count = sure, .common = true};
 }
 
 }  // namespace gpuslice

@@ -51,7 +51,8 @@ class GrantView {
   struct Part {
     std::uint32_t first = 0;  ///< it may be any of the device's
     std::uint32_t count = 0;
-    bool pairs = false;  ///< may be made of pairs of SMs (ipc::kPairs)
+    bool common = false;  ///< the client has them in common with others
+    bool pairs = false;   ///< made of pairs of SMs (pair_choice.h); part() leaves it to its caller
     bool operator==(const Part&) const = default;
   };
   /// What is granted, or what the client has in common with others (ipc::kInCommon).

@@ -1,9 +1,8 @@
 // Whether a program's launches are confined to parts made of pairs of SMs, or of groups (sm_groups.h).
 //
-// Pairs use nearly all SMs of a grant, but clusters of more than two blocks do not run there. The two kinds number the
-// SMs differently: together they may cover SMs that a reserve keeps. So a program that needs groups once has them from
-// then on, and so have those that share a part with it: it tells the daemon (ipc::Stub::groups), which says to each
-// whether there are pairs (ipc::kPairs). docs/design/opaque.md, "Pairs, where programs have SMs in common".
+// Pairs use nearly all SMs of a part, but clusters of more than two blocks do not run there. A program that needs
+// groups once has them from then on: each change from one kind to the other has its streams wait for each other.
+// docs/design/opaque.md, "Pairs, where programs have SMs in common".
 #pragma once
 
 #include <atomic>
@@ -17,13 +16,11 @@ inline constexpr std::uint32_t kPairSms = 2;
 /// Any thread.
 class PairChoice {
  public:
-  /// Whether a launch goes by pairs. `may`: GrantView::Part::pairs. `cluster`: blocks of its clusters.
-  bool pairs_for(bool may, std::uint64_t cluster) {
+  /// Whether a launch goes by pairs. `common`: GrantView::Part::common. `cluster`: blocks of its clusters.
+  bool pairs_for(bool common, std::uint64_t cluster) {
     if (cluster > kPairSms) by_groups();
-    return may && !groups();
+    return common && !groups_.load(std::memory_order_relaxed);
   }
-  /// Whether none does any more.
-  bool groups() const { return groups_.load(std::memory_order_relaxed); }
   /// From now on no launch goes by pairs.
   void by_groups() { groups_.store(true, std::memory_order_relaxed); }
 

@@ -5,7 +5,7 @@
 namespace gpuslice {
 namespace {
 
-TEST(PairChoice, OnlyWhereNobodyCanTakeAnything) {
+TEST(PairChoice, OnlyOfWhatIsInCommon) {
   PairChoice choice;
   EXPECT_TRUE(choice.pairs_for(true, 1));
   EXPECT_FALSE(choice.pairs_for(false, 1));
@@ -13,9 +13,9 @@ TEST(PairChoice, OnlyWhereNobodyCanTakeAnything) {
 }
 
 TEST(PairChoice, GreaterClustersMakeItGroupsForGood) {
-  for (const bool may : {true, false}) {
+  for (const bool common : {true, false}) {
     PairChoice choice;
-    EXPECT_FALSE(choice.pairs_for(may, 3));
+    EXPECT_FALSE(choice.pairs_for(common, 3));
     EXPECT_FALSE(choice.pairs_for(true, 1));
   }
 }

@@ -47,11 +47,15 @@ struct GroupRun {
 /// as fit into it, wherever it begins. All groups are alike but for the last one, in which the driver puts what is left
 /// over (12 of 132 SMs on an H200). If the grant cannot have all its groups, it is better without that one or without
 /// one of the others. So both ends of the run are tried.
-constexpr GroupRun choose_groups(std::span<const std::uint32_t> starts, std::uint32_t first, std::uint32_t count) {
+///
+/// `within`: it has only pairs of SMs whose last one lies in the grant too, so no more than a part made of pairs.
+constexpr GroupRun choose_groups(std::span<const std::uint32_t> starts, std::uint32_t first, std::uint32_t count,
+                                 bool within) {
   GroupRun best;
   std::uint32_t most = 0;
   std::size_t begin = 0;
-  while (begin + 1 < starts.size() && starts[begin + 1] <= first) ++begin;
+  const auto before = [&](std::size_t group) { return (within ? starts[group] + 2 : starts[group + 1]) <= first; };
+  while (begin + 1 < starts.size() && before(begin)) ++begin;
   for (std::size_t end = begin; end + 1 < starts.size() && starts[end + 1] <= first + count; ++end) {
     while (starts[end + 1] - starts[begin] > count) ++begin;
     if (starts[end + 1] - starts[begin] <= most) continue;

@@ -62,13 +62,13 @@ TEST_P(ChooseGroups, NeverMoreThanGrantedNeverTwiceAndAsManyAsPossible) {
     for (std::uint32_t first = 0; first < sms; ++first) {
       for (std::uint32_t next = first + 1; next <= sms; ++next) {
         if (sms < 132 && first != 0 && next != sms) continue;
-        const GroupRun run = choose_groups(starts, first, next - first);
+        const GroupRun run = choose_groups(starts, first, next - first, false);
         ASSERT_LE(sms_of(starts, run), next - first) << sms << ": from " << first << " to " << next;
         ASSERT_EQ(sms_of(starts, run), most_of(starts, size, first, next - first))
             << sms << ": from " << first << " to " << next;
         for (const std::uint32_t end : {next + 1, next + size, next + size + 1, sms}) {
           if (end <= next || end > sms) continue;
-          const GroupRun other = choose_groups(starts, next, end - next);
+          const GroupRun other = choose_groups(starts, next, end - next, false);
           ASSERT_TRUE(other.begin == other.end || run.end <= other.begin)
               << sms << ": from " << first << " to " << next << ", and to " << end;
         }
@@ -83,7 +83,7 @@ TEST_P(ChooseGroups, AsManyAsTheProgramIsToldOfUnlessTheLastGroupIsLarge) {
   const std::uint32_t last = starts[starts.size() - 2], missing = 132 - last > size ? size : 0;
   for (std::uint32_t first = 0; first < 132; ++first) {
     for (std::uint32_t count = size; first + count <= 132; ++count) {
-      const std::uint32_t sms = sms_of(starts, choose_groups(starts, first, count)), told = count - count % size;
+      const std::uint32_t sms = sms_of(starts, choose_groups(starts, first, count, false)), told = count - count % size;
       ASSERT_GE(sms + (first + count <= last ? 0 : missing), told) << count << " from " << first;
     }
   }
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, ChooseGroups, testing::Combine(testing::Values(2
 TEST(ChooseGroups, OfAnH200AtBothEnds) {
   const std::vector<std::uint32_t> starts = divided(132, 8, true);
   const auto sms = [&](std::uint32_t first, std::uint32_t count) {
-    return sms_of(starts, choose_groups(starts, first, count));
+    return sms_of(starts, choose_groups(starts, first, count, false));
   };
   EXPECT_EQ(sms(0, 96), 96u);
   EXPECT_EQ(sms(0, 99), 96u);
@@ -110,7 +110,7 @@ TEST(SmGroups, WhatAPartOfTheDevicesLastSmsHas) {
     const std::uint32_t size = group_sms(device);
     const std::vector<std::uint32_t> starts = divided(device, size, true);
     for (std::uint32_t sms = size + device % size; sms <= device; ++sms)
-      EXPECT_EQ(in_last_groups(sms, device), sms_of(starts, choose_groups(starts, device - sms, sms))) << sms;
+      EXPECT_EQ(in_last_groups(sms, device), sms_of(starts, choose_groups(starts, device - sms, sms, false))) << sms;
   }
   EXPECT_EQ(in_last_groups(8, 132), 8u) << "less than the last group has";
 }

@@ -7,7 +7,6 @@
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/pair_choice.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/kernels/co_residency.h"
 #include "libgpuslice/kernels/kernels.h"
@@ -34,12 +33,6 @@ constexpr char kByParts[] = "while no SM has to be given back";
 /// architecture.
 bool fits_grid_limits(const LaunchConfig& config) {
   return config.grid[0] <= 0x7fffffff && config.grid[1] <= 65535 && config.grid[2] <= 65535;
-}
-
-/// The program launches clusters of so many blocks where nothing confines them. SMs that are left free for it are to
-/// have room for these.
-void leave_groups_for(std::uint64_t cluster) {
-  if (cluster > kPairSms) Client::get().tell_groups();
 }
 
 /// `why`: as for Context::launch(). `original`: the launch in its original form.
@@ -111,10 +104,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     const std::uint64_t blocks = config.block_tasks();
     CoResidency co_residency = co_residency_of(attributes, count, blocks);
     // the graph is handled when it is instantiated (graph_exec.h)
-    if (capturing(stream)) {
-      leave_groups_for(co_residency.cluster);
-      return plain(stream, priority);
-    }
+    if (capturing(stream)) return plain(stream, priority);
     if (!priority) priority = priorities.before_launch(stream);
     const auto original = [&](CUstream where) { return plain(where, priority); };
     if (memory_ran_out()) {
@@ -122,13 +112,10 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
       return original(stream);
     }
     if (const int device = Activity::free_device(); device >= 0) {
-      std::uint64_t cluster = co_residency.cluster;
       if (KernelInfo* kernel = Kernels::get().find(function)) {
         kernel->count_launch();
         kernel->original_launch.store(kNothingInForce, std::memory_order_relaxed);
-        cluster = std::max<std::uint64_t>(cluster, own_cluster(*kernel, function));
       }
-      leave_groups_for(cluster);
       Activity::get().launched(device, blocks);
       join_before(stream);
       return original(stream);

@@ -5,6 +5,7 @@
 
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/pair_choice.h"
+#include "libgpuslice/driver/pair_order.h"
 #include "libgpuslice/process/debug.h"
 #include "libgpuslice/process/stage.h"
 
@@ -25,6 +26,7 @@ int priority_of(CUstream stream) {
 /// Splits the device into groups, or pairs, at the first call. There are none if that is not possible.
 void GreenContexts::divide(Division& division, bool pairs) {
   if (std::exchange(division.divided, true)) return;
+  if (pairs) divide(groups_, false);
   const Driver& d = driver();
   if (!d.cuCtxGetDevResource || !d.cuDevSmResourceSplitByCount || !d.cuDevResourceGenerateDesc || !d.cuGreenCtxCreate ||
       !d.cuGreenCtxStreamCreate)
@@ -42,6 +44,10 @@ void GreenContexts::divide(Division& division, bool pairs) {
   if (d.cuDevSmResourceSplitByCount(groups.data(), &count, &all, &rest, flags, least) != CUDA_SUCCESS) count = 0;
   groups.resize(count);
   if (count > 0 && rest.type == CU_DEV_RESOURCE_TYPE_SM && rest.sm.smCount > 0) groups.push_back(rest);
+  if (pairs && count > 0) {
+    groups = in_order_of_groups(groups, groups_.groups);
+    debug("the device has %u pairs of SMs%s", count, groups.empty() ? ", and it is not known where they lie" : "");
+  }
   division.starts.assign(1, 0);
   for (const CUdevResource& group : groups) division.starts.push_back(division.starts.back() + group.sm.smCount);
 }
@@ -75,12 +81,12 @@ GreenContexts::Part& GreenContexts::part(const Choice& choice) {
 }
 
 GreenContexts::Confined GreenContexts::choose(const Wanted& wanted, Choice& choice) {
-  Division& chosen = division(wanted.pairs);
+  Division& chosen = division(wanted.part.pairs);
   if (chosen.groups.empty()) return {.none = "the driver has no green contexts"};
   const std::vector<std::uint32_t>& starts = chosen.starts;
   // Under a percentage of MPS the driver may divide fewer SMs than the daemon counts places on.
-  const std::uint32_t first = first_within(wanted.first, wanted.count, starts.back());
-  choice = {&chosen, choose_groups(starts, first, wanted.count)};
+  const std::uint32_t count = wanted.part.count, first = first_within(wanted.part.first, count, starts.back());
+  choice = {&chosen, choose_groups(starts, first, count, wanted.part.common)};
   const auto [begin, end] = choice.groups;
   if (begin == end) return {.none = "no whole group of SMs is granted"};
   const std::uint32_t sms = starts[end] - starts[begin];
@@ -124,7 +130,7 @@ GreenContexts::Confined GreenContexts::make(const Wanted& wanted) {
   }
   const Confined made = find(wanted);
   // If the driver makes no parts of pairs, it is a part of groups that is to be made.
-  return made.unmade && wanted.pairs && !made.pairs ? make(wanted) : made;
+  return made.unmade && wanted.part.pairs && !made.pairs ? make(wanted) : made;
 }
 
 void GreenContexts::forget(const void* lane) {

@@ -3,7 +3,7 @@
 // Measured on an H200: SMs come in groups of eight, and the last group takes the SMs that are left over. Kernels of the
 // primary context run in green contexts unchanged, under MPS too. Making one takes 1 ms and 6 MB, and blocks until the
 // device is idle. A GPU with fewer than 64 SMs is divided into eight groups, or as many as the driver makes of it.
-// The driver also divides into pairs (pair_choice.h); a part has groups, or pairs, not both.
+// The driver also divides into pairs (pair_order.h); a part has groups, or pairs, not both.
 #pragma once
 
 #include <cuda.h>
@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "libgpuslice/client/grant_view.h"
 #include "libgpuslice/driver/sm_groups.h"
 
 namespace gpuslice {
@@ -28,12 +29,12 @@ class GreenContexts {
     bool unmade = false;  ///< there may be one: make() makes it
     bool pairs = false;   ///< the part is made of pairs
   };
-  /// What is to be had: a stream confined to about `count` SMs from number `first` on, with the priority of `like`. No
-  /// stream if the part has fewer than `least` SMs. The same `lane` gets the same stream each time. `pairs`: the part
-  /// is made of pairs if the driver makes such parts, else of groups.
+  /// What is to be had: a stream confined to about these SMs, with the priority of `like`. No stream if the part has
+  /// fewer than `least` SMs. The same `lane` gets the same stream each time. A part that is to be made of pairs is made
+  /// of groups where it is not known how pairs lie, or the driver makes no such parts.
   struct Wanted {
-    std::uint32_t first, count, least;
-    bool pairs;
+    GrantView::Part part;
+    std::uint32_t least;
     CUstream like;
     const void* lane;
   };
@@ -66,7 +67,7 @@ class GreenContexts {
     GroupRun groups;
   };
 
-  static void divide(Division& division, bool pairs);
+  void divide(Division& division, bool pairs);
   Division& division(bool pairs);
   Confined choose(const Wanted& wanted, Choice& choice);
   Part& part(const Choice& choice);

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "ipc/stub.h"
-#include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
@@ -115,15 +114,13 @@ Opaque::Settled::~Settled() {
 /// Where the launch may run now. The caller holds the mutex of its lane.
 Place Opaque::place_now(const Launch& launch) {
   Place place{.part = view_.part(), .there = {}};
-  place.part.pairs = pair_choice_.pairs_for(place.part.pairs, launch.cluster);
-  if (pair_choice_.groups()) Client::get().tell_groups();
+  place.part.pairs = pair_choice_.pairs_for(place.part.common, launch.cluster);
   return place;
 }
 
 /// Finds a stream of the part that is granted, or makes it. The caller holds the lane's mutex.
 GreenContexts::Confined Opaque::find_or_make(Lane& lane, const Place& place, std::uint32_t least) {
-  const auto [first, count, pairs] = place.part;
-  const GreenContexts::Wanted wanted{first, count, least, pairs, lane.stream, &lane};
+  const GreenContexts::Wanted wanted{place.part, least, lane.stream, &lane};
   const GreenContexts::Confined found = green_.find(wanted);
   if (!found.unmade) return found;
   if (const Settled settled{*this, lane}) return green_.make(wanted);
@@ -163,7 +160,7 @@ bool Opaque::use_part(CUstream stream, const GrantView::Part& part,
   const std::lock_guard lock(lane.mutex);
   lane.join_now();
   const RelaxedCapture relaxed;
-  const GreenContexts::Wanted wanted{part.first, part.count, 0, part.pairs, lane.stream, &lane};
+  const GreenContexts::Wanted wanted{part, 0, lane.stream, &lane};
   const GreenContexts::Confined found = green_.find(wanted);
   const bool none = !found.stream && !found.unmade;  // nothing is worth waiting for
   std::optional<Settled> settled;

@@ -146,7 +146,7 @@ class Opaque {
   bool use_part(CUstream stream, const GrantView::Part& part,
                 const std::function<void(const GreenContexts::Confined&)>& use);
   /// Whether launches may go to parts of pairs now.
-  bool by_pairs() { return pair_choice_.pairs_for(view_.part().pairs, 1); }
+  bool by_pairs() { return pair_choice_.pairs_for(view_.part().common, 1); }
   /// The driver refused a launch in a part of pairs, and made it elsewhere.
   void by_groups() { pair_choice_.by_groups(); }
 

@@ -85,7 +85,11 @@ CUresult CUDAAPI cuDevSmResourceSplitByCount(CUdevResource* result, unsigned int
     if (result == nullptr) return CUDA_SUCCESS;
     const std::uint64_t split = driver.next_split++;
     std::uint64_t left = whole->sms;
-    for (unsigned i = 0; i < *count; ++i) result[i] = to_handle({take_sms(&left, size), split, apart});
+    for (unsigned i = 0; i < *count; ++i) {
+      const std::uint64_t sms = sms_of_group(whole->sms, size, possible, i, apart);
+      result[i] = to_handle({sms, split, apart});
+      left &= ~sms;
+    }
     if (remaining != nullptr) *remaining = left != 0 ? to_handle({left, split, apart}) : CUdevResource{};
     return CUDA_SUCCESS;
   });

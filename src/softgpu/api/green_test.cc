@@ -169,6 +169,22 @@ TEST_F(LargeGreenApi, GroupsHaveEightSmsUnlessItDoesNotMatterWhich) {
   EXPECT_EQ(cuDevSmResourceSplitByCount(&one, &count, &all_, nullptr, 3, 2), CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST_F(LargeGreenApi, TheSmsOfAGroupDoNotHaveNumbersThatFollowEachOther) {
+  const std::vector<CUdevResource> groups = split(8), pairs = split(2, nullptr, 64, kPairs);
+  const auto expect_on = [this](CUgreenCtx part, std::initializer_list<unsigned> sms) {
+    Word* flag = words(1);
+    EXPECT_CU(launch_wait(flag, 16, 1024, stream(part)));
+    Blocks expected(64);
+    for (const unsigned sm : sms) expected[sm] = static_cast<Blocks::value_type>(16 / sms.size());
+    expect_newest_on(expected);
+    *flag = 1;
+    EXPECT_CU(cuCtxSynchronize());
+  };
+  expect_on(make(groups[0]), {0, 1, 16, 17, 32, 33, 48, 49});
+  expect_on(make(groups[7]), {14, 15, 30, 31, 46, 47, 62, 63});
+  expect_on(make(std::vector(pairs.begin(), pairs.begin() + 4)), {0, 1, 2, 3, 4, 5, 6, 7});
+}
+
 TEST_F(LargeGreenApi, ClustersOfMoreThanTwoBlocksDoNotRunInPairs) {
   const CUstream groups = stream(make(split(8)[0]));
   std::vector<CUdevResource> four = split(2, nullptr, 64, kPairs);

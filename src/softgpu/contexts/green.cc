@@ -3,11 +3,25 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "softgpu/table/device_limits.h"
 #include "softgpu/table/table_layout.h"
 
 namespace gpuctl::softgpu {
+
+namespace {
+
+constexpr unsigned kLarge = 64, kScattered = 32;  // SMs
+
+/// Takes the pair with the lowest numbers out of a set that has one.
+std::uint64_t take_pair(std::uint64_t* from) {
+  std::uint64_t left = *from;
+  for (unsigned i = 0; i < kSmPair; ++i) left &= left - 1;
+  return std::exchange(*from, left) & ~left;
+}
+
+}  // namespace
 
 static_assert(sizeof(SmResource) <= sizeof CUdevResource::_internal_padding);
 
@@ -33,19 +47,20 @@ std::uint64_t first_sms(std::uint32_t count) {
   return count >= kMaxSms ? kAnySm : (std::uint64_t{1} << count) - 1;
 }
 
-std::uint64_t take_sms(std::uint64_t* from, unsigned count) {
-  std::uint64_t taken = 0;
-  for (; count > 0; --count) {
-    const std::uint64_t lowest = *from & (~*from + 1);
-    taken |= lowest;
-    *from &= ~lowest;
-  }
-  return taken;
+unsigned group_size(unsigned least, unsigned all, bool apart) {
+  constexpr unsigned kNear = 8;
+  return round_up(std::max(least, !apart && all >= kLarge ? kNear : kSmPair), kSmPair);
 }
 
-unsigned group_size(unsigned least, unsigned all, bool apart) {
-  constexpr unsigned kNear = 8, kLarge = 64;
-  return round_up(std::max(least, !apart && all >= kLarge ? kNear : kSmPair), kSmPair);
+std::uint64_t sms_of_group(std::uint64_t all, unsigned size, unsigned count, unsigned index, bool apart) {
+  const unsigned pairs = static_cast<unsigned>(std::popcount(all)) / kSmPair, of_group = size / kSmPair;
+  const bool scattered = !apart && pairs * kSmPair >= kScattered;
+  std::uint64_t taken = 0;
+  for (unsigned pair = 0; pair < pairs; ++pair) {
+    const std::uint64_t its = take_pair(&all);
+    if ((scattered ? pair % count == index && pair / count < of_group : pair / of_group == index)) taken |= its;
+  }
+  return taken;
 }
 
 }  // namespace gpuctl::softgpu

@@ -31,11 +31,14 @@ std::optional<SmResource> from_handle(const CUdevResource& handle);
 
 /// All SMs of a GPU that has so many.
 std::uint64_t first_sms(std::uint32_t count);
-/// Takes the `count` SMs with the lowest numbers out of a set that has at least that many.
-std::uint64_t take_sms(std::uint64_t* from, unsigned count);
 /// The size of a group that must have at least `least` SMs, of a GPU with `all`. `apart`: whichever SMs these are. As
 /// on an H100, the SMs of a group of a large GPU are near each other otherwise, and a group has 8 or more.
 unsigned group_size(unsigned least, unsigned all, bool apart);
+/// The SMs of group `index` of `count` groups of `size` SMs that are made of these SMs. As on an H100, SMs that are
+/// near each other have numbers that are not, if there are 32 or more: of eight groups of 64 SMs the first one has SMs
+/// 0, 1, 16, 17, 32, 33, 48 and 49. Otherwise, and if they are not to be near each other (`apart`), they have numbers
+/// that follow each other.
+std::uint64_t sms_of_group(std::uint64_t all, unsigned size, unsigned count, unsigned index, bool apart);
 
 /// The object behind a CUdevResourceDesc.
 struct ResourceDescription {

@@ -1,9 +1,8 @@
 """Kernels that have no other form are confined to the SMs of their slice: with right results, in the order of their
 streams, and apart from those of other slices."""
 
-import subprocess
-
 from tests.system.harness import driver_calls, instance
+from tests.system.harness.sms import seen_by, watch_sms
 
 MOST = 4
 SHARE = 4
@@ -153,25 +152,8 @@ for line in sys.stdin:
 )
 
 
-def seen_by(watch):
-    """({pid: the SMs it was seen on}, how many times two were seen at work, and how many times on one SM)."""
-    *seen, together, shared = watch.communicate()[0].split()
-    return {int(pid): int(mask, 16) for pid, mask in (one.split(":") for one in seen)}, int(together), int(shared)
-
-
 class Opaque(instance.SystemTest):
     warp_instruction_ns = 0
-
-    def watch_sms(self):
-        watch = subprocess.Popen(
-            [instance.DRIVER_PROGRAMS / "sm_watch", self.env["SOFTGPU_TABLE"]],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.addCleanup(watch.kill)
-        self.assertEqual(watch.stdout.readline(), "ready\n")
-        return watch
 
     def start_program(self, name, program=PROGRAM):
         return self.start_script_in(name, program)
@@ -226,7 +208,7 @@ class Opaque(instance.SystemTest):
         self.gpuctl("create-slice", "s", "--max", 6)
         beside = self.start_bench("free", "work", "--blocks", 64, "--iterations", 20, "--seconds", 60)
         instance.wait_until(lambda: (self.usage("free", beside.pid) or {"demand": 0})["demand"], "its demand")
-        watch = self.watch_sms()
+        watch = watch_sms(self)
         program = self.start_program("s")
         for works in (True, False):
             if not works:
@@ -273,7 +255,7 @@ class Opaque(instance.SystemTest):
         for name in ("a", "b"):
             self.gpuctl("create-slice", name, *settings)
             programs.append(self.start_program(name))
-        watch = self.watch_sms()
+        watch = watch_sms(self)
         for program in programs:
             program.process.stdin.write(f"non-blocking {WHAT_WAS_THERE} {ROUNDS} {20 * MS}\n")
             program.process.stdin.flush()

@@ -2,6 +2,7 @@
 SMs that are left (reserve_by_parts), and get the other form back when something else comes into force."""
 
 from tests.system.harness import instance
+from tests.system.harness.sms import seen_by, watch_sms
 from tests.system.sharing import opaque_test
 from tests.system.sharing.opaque_test import MS, ROUNDS, WHAT_WAS_THERE
 
@@ -45,13 +46,6 @@ IN_CLUSTERS = (
         mask = ctypes.c_uint32()
         call("cuMemcpyDtoH_v2", ctypes.byref(mask), seen, SIZE(4))
         print(hex(mask.value), flush=True)
-        continue
-    if line == "capture\\n":
-        captured, graph = stream("non-blocking"), POINTER()
-        call("cuStreamBeginCapture_v2", captured, 0)
-        append(captured, 1, {MS}, 4)
-        call("cuStreamEndCapture", captured, ctypes.byref(graph))
-        print("captured", flush=True)
         continue
 """,
     )
@@ -209,12 +203,14 @@ class ReserveByParts(instance.SystemTest):
 
 class InPairs(instance.SystemTest):
     """What a reserve leaves is used to the last pair of SMs. A program with clusters of more than two blocks uses whole
-    groups, of four SMs here."""
+    groups, of four SMs here: 0, 1, 16 and 17, then 2, 3, 18 and 19, and so on."""
 
     warp_instruction_ns = 0
     SMS = 32
     RESERVE = 6
     BY_PAIRS, BY_GROUPS = 26, 24
+    # What they have: all but the first group and a pair of the second, and all but the first two.
+    PAIRS, GROUPS = 0xFFFCFFF0, 0xFFF0FFF0
 
     def start_beside(self, mode="strict", program=IN_CLUSTERS, **env):
         self.env["SOFTGPU_SMS"] = str(self.SMS)
@@ -226,11 +222,20 @@ class InPairs(instance.SystemTest):
     def start_behind_a_proxy(self, function, after):
         self.start_beside(**self.env_of_refusal(function, after))
 
-    def sms(self, cluster=0):
+    def sms(self, cluster=0, program=None, nanoseconds=MS):
         """How many SMs launches ran on, whose results are right."""
-        wrong, in_order, mask = self.program.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS, cluster).split()
+        asked = program or self.program
+        wrong, in_order, mask = asked.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, nanoseconds, cluster).split()
         self.assertEqual((wrong, in_order), ("0", "True"))
         return int(mask, 16).bit_count()
+
+    def which(self, cluster=0, program=None):
+        """The same SMs, as a mask."""
+        watch = watch_sms(self)
+        count = self.sms(cluster, program, 20 * MS)
+        mask = seen_by(watch)[0][(program or self.program).pid]
+        self.assertEqual(mask.bit_count(), count)
+        return mask
 
     def test_beside_a_strict_reserve(self):
         self.start_beside()
@@ -244,15 +249,9 @@ class InPairs(instance.SystemTest):
         instance.wait_until(lambda: [self.sms() for _ in range(3)] == [self.BY_PAIRS] * 3, "all that it leaves")
 
     def test_below_a_max(self):
-        """There only the programs below it count, if no reserve is kept."""
         self.start_beside("lend")
         self.gpuctl("set", "batch", f"max={self.BY_PAIRS}")
         instance.wait_until(lambda: self.usage("batch", self.program.pid)["in_force"] == "max", "the max")
-        self.assertEqual(self.sms(cluster=2), self.BY_PAIRS)
-        other = self.start_script_in("ls", IN_CLUSTERS)
-        other.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS, 4)
-        self.gpuctl("set", "ls", "reserve=0")
-        instance.wait_until(lambda: self.usage("batch", self.program.pid)["common_sms"], "the part in common")
         self.assertEqual(self.sms(cluster=2), self.BY_PAIRS)
         self.assertEqual(self.sms(cluster=4), self.BY_GROUPS)
 
@@ -262,31 +261,26 @@ class InPairs(instance.SystemTest):
             self.assertEqual(self.sms(cluster), sms, f"clusters of {cluster}")
         self.assertEqual(self.sms(), self.BY_GROUPS)
 
-    def test_those_of_a_program_that_shares_them_too(self):
+    def test_leaves_the_reserve_groups_and_pairs_of_one(self):
+        """A cluster finds room only on SMs that are near each other."""
+        self.start_beside()
+        self.assertEqual(self.which(), self.PAIRS)
+
+    def test_another_program_may_go_by_groups_of_the_same_sms(self):
         self.start_beside()
         second = self.start_script_in("batch", IN_CLUSTERS)
-        self.assertEqual(self.sms(), self.BY_PAIRS)
-        second.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS, 4)
-        instance.wait_until(lambda: self.sms() == self.BY_GROUPS, "groups for both")
+        self.assertEqual(self.which(4, second), self.GROUPS)
+        self.assertEqual(self.which(), self.PAIRS)
 
-    def assert_groups_beside(self, program, *launch):
-        """A program with the reserve launches in clusters, as it is told. Nothing is in force for it. The SMs of a pair
-        are near each other, but the pairs that are kept are not. Returns what it answers."""
+    def test_groups_keep_off_the_reserve_too(self):
+        """The part begins in the middle of a group."""
         self.start_beside()
-        reserved = self.start_script_in("ls", program)
-        self.assertEqual(self.sms(), self.BY_PAIRS)
-        answer = reserved.ask(*launch)
-        instance.wait_until(lambda: self.sms() == self.BY_GROUPS, "groups beside it")
-        return answer
-
-    def test_those_of_the_program_with_the_reserve_too(self):
-        self.assert_groups_beside(IN_CLUSTERS, "non-blocking", WHAT_WAS_THERE, ROUNDS, MS, 4)
-
-    def test_and_those_of_its_kernels_own(self):
-        self.assert_groups_beside(OF_FOUR, "non-blocking", WHAT_WAS_THERE, ROUNDS, MS, 0)
-
-    def test_and_those_of_its_graphs(self):
-        self.assertEqual(self.assert_groups_beside(IN_CLUSTERS, "capture"), "captured")
+        self.gpuctl("set", "batch", "max=20")
+        instance.wait_until(lambda: self.usage("batch", self.program.pid)["common_sms"] == 20, "the part")
+        by_pairs = self.which()
+        self.assertEqual((by_pairs.bit_count(), by_pairs & ~self.PAIRS), (20, 0))
+        by_groups = self.which(4)
+        self.assertEqual((by_groups.bit_count(), by_groups & ~by_pairs), (16, 0))
 
     def test_a_stream_whose_launches_go_on_moves_too(self):
         """It has launches in pairs when another stream has greater clusters."""
@@ -298,7 +292,7 @@ class InPairs(instance.SystemTest):
         trace = self.scratch / "trace"
         self.start_beside(program=program, GPUSLICE_DEBUG=str(trace))
         self.assertEqual(self.sms(), self.BY_GROUPS)
-        self.assertIn("green context of SMs 4 to 28:", trace.read_text())
+        self.assertIn("green context of SMs 8 to 32:", trace.read_text())
         self.assertNotIn("in pairs", trace.read_text())
 
     def test_so_do_clusters_of_the_kernels_own(self):
@@ -315,7 +309,7 @@ class InPairs(instance.SystemTest):
         self.assertEqual([self.sms() for _ in range(3)], [self.BY_PAIRS, self.BY_GROUPS, self.BY_GROUPS])
 
     def test_a_driver_that_does_not_divide_into_pairs(self):
-        self.start_behind_a_proxy("cuDevSmResourceSplitByCount", after=1)
+        self.start_behind_a_proxy("cuDevSmResourceSplitByCount", after=2)  # into groups first
         self.assertEqual([self.sms() for _ in range(2)], [self.BY_GROUPS] * 2)
 
     def test_a_driver_that_makes_no_part_of_them(self):
