@@ -27,7 +27,8 @@ Activity& Activity::get() {
 
 int Activity::free_device() {
   CUdevice device = -1;
-  if (!driver().cuCtxGetDevice || driver().cuCtxGetDevice(&device) != CUDA_SUCCESS) return -1;
+  const Driver& d = driver();
+  if (!d.cuCtxGetDevice || d.cuCtxGetDevice(&device) != CUDA_SUCCESS) return -1;
   const ipc::Grant* grant = Client::get().grant(device);
   if (!grant || !(ipc::load(grant->flags) & ipc::kFree)) return -1;
   // With other values the agent sets time slices, which needs a managed context.

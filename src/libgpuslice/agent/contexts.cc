@@ -91,7 +91,8 @@ Context* Contexts::current() {
   };
   static thread_local Last last;
   CUcontext handle = nullptr;
-  if (!driver().cuCtxGetCurrent || driver().cuCtxGetCurrent(&handle) != CUDA_SUCCESS || !handle) return nullptr;
+  const Driver& d = driver();
+  if (!d.cuCtxGetCurrent || d.cuCtxGetCurrent(&handle) != CUDA_SUCCESS || !handle) return nullptr;
   const std::uint64_t generation = g_generation.load(std::memory_order_acquire);
   const auto usable = [](Context* context) { return context && !context->ended() ? context : nullptr; };
   if (handle == last.handle && generation == last.generation) return usable(last.context);

@@ -40,12 +40,15 @@ int look(dl_phdr_info* library, std::size_t, void* data) {
 
 }  // namespace
 
-bool bypassing_library_loaded() {
+bool bypassing_library_loaded(std::uint64_t now_ns) {
   // number of libraries loaded so far << 1 | whether a bypassing library is among them
   static std::atomic<std::uint64_t> known{0};
+  static std::atomic<std::uint64_t> next_look_ns{0};
+  if (now_ns < next_look_ns.load(std::memory_order_acquire)) return (known.load(std::memory_order_relaxed) & 1) != 0;
   Search search{.known = known.load(std::memory_order_relaxed)};
   dl_iterate_phdr(look, &search);
   known.store(search.loaded << 1 | (search.found ? 1 : 0), std::memory_order_relaxed);
+  next_look_ns.store(now_ns + kUnnoticedNs, std::memory_order_release);
   return search.found;
 }
 

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
 
 namespace gpuslice {
@@ -10,8 +11,9 @@ namespace {
 
 TEST(BypassingLibraries, AreNoticedWhenTheyAreLoaded) {
   Dl_info some{};
-  EXPECT_FALSE(bypassing_library_loaded());
-  EXPECT_FALSE(bypassing_library_loaded());
+  const std::uint64_t now_ns = 1'000'000'000;
+  EXPECT_FALSE(bypassing_library_loaded(now_ns - kUnnoticedNs));
+  EXPECT_FALSE(bypassing_library_loaded(now_ns));
   const std::filesystem::path copy = std::filesystem::path(testing::TempDir()) / "libnvoptix.so.1";
   void* maths = dlopen("libm.so.6", RTLD_NOW);
   ASSERT_NE(maths, nullptr);
@@ -19,8 +21,9 @@ TEST(BypassingLibraries, AreNoticedWhenTheyAreLoaded) {
   std::filesystem::copy_file(some.dli_fname, copy, std::filesystem::copy_options::overwrite_existing);
   void* loaded = dlopen(copy.c_str(), RTLD_NOW);
   ASSERT_NE(loaded, nullptr) << dlerror();
-  EXPECT_TRUE(bypassing_library_loaded());
-  EXPECT_TRUE(bypassing_library_loaded());
+  EXPECT_FALSE(bypassing_library_loaded(now_ns + kUnnoticedNs - 1)) << "it looked a moment ago";
+  EXPECT_TRUE(bypassing_library_loaded(now_ns + kUnnoticedNs));
+  EXPECT_TRUE(bypassing_library_loaded(now_ns + kUnnoticedNs + 1));
   std::filesystem::remove(copy);
 }
 

@@ -127,12 +127,14 @@ bool Lane::enter(const Place& place) {
 }
 
 void Lane::leave() {
+  // Outsiders do not call us before they use a stream.
+  const bool outsiders = bypassing_library_loaded(latest_ns.load(std::memory_order_relaxed));
   if (open()) {
-    if (capturing_anything() || bypassing_library_loaded()) join_now();
+    if (outsiders || capturing_anything()) join_now();
     return;
   }
-  // No other thread can make a thread's own stream join later. Outsiders do not call us before they use a stream.
-  if (stream == CU_STREAM_PER_THREAD || bypassing_library_loaded()) return wait_for(place_.there.stream);
+  // No other thread can make a thread's own stream join later.
+  if (outsiders || stream == CU_STREAM_PER_THREAD) return wait_for(place_.there.stream);
   open_.store(true, std::memory_order_release);
   g_open_lanes.fetch_add(1);
   const bool noted = open_lanes().change(nullptr, shared_from_this());
