@@ -24,6 +24,7 @@
 
 #include "check.h"
 #include "libgpuslice/driver/pair_order.h"
+#include "part.h"
 
 static const char* kText = R"(
 .version 7.8
@@ -49,42 +50,14 @@ again:
 
 constexpr unsigned kSms = 256, kWholeSm = 200 * 1024;  // bytes of shared memory
 constexpr unsigned kBlockNs = 5'000'000;
-static CUdevice g_device;
 static CUfunction g_where;
 static CUdeviceptr g_seen;
 static CUdevResource g_all;
 
-using Groups = std::vector<CUdevResource>;
-struct Part {
-  CUgreenCtx context = nullptr;
-  CUstream stream = nullptr;
-};
-
-static Part make(Groups groups) {
+static Part make(const Groups& groups) {
   Part part;
-  CUdevResourceDesc description;
-  CHECK(cuDevResourceGenerateDesc(&description, groups.data(), static_cast<unsigned>(groups.size())));
-  CHECK(cuGreenCtxCreate(&part.context, description, g_device, CU_GREEN_CTX_DEFAULT_STREAM));
-  CHECK(cuGreenCtxStreamCreate(&part.stream, part.context, CU_STREAM_NON_BLOCKING, 0));
+  CHECK(make_part(groups, &part));
   return part;
-}
-
-static CUresult launch(CUstream stream, unsigned blocks, unsigned cluster) {
-  std::size_t ns = kBlockNs;
-  void* params[] = {&g_seen, &ns};
-  CUlaunchAttribute attribute{};
-  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-  attribute.value.clusterDim.x = cluster;
-  attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
-  CUlaunchConfig config{};
-  config.gridDimX = blocks;
-  config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
-  config.blockDimX = 32;
-  config.sharedMemBytes = kWholeSm;
-  config.hStream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = cluster > 1 ? 1 : 0;
-  return cuLaunchKernelEx(&config, g_where, params, nullptr);
 }
 
 static void say(const std::set<unsigned>& sms) {
@@ -102,7 +75,9 @@ static void say(const std::set<unsigned>& sms) {
 static std::set<unsigned> seen_of(CUstream stream, unsigned blocks, unsigned cluster) {
   CHECK(cuMemsetD8(g_seen, 0xff, kSms * 8));
   CHECK(cuCtxSynchronize());
-  if (launch(stream, blocks, cluster) != CUDA_SUCCESS) return {};
+  std::size_t ns = kBlockNs;
+  void* params[] = {&g_seen, &ns};
+  if (launch_in_clusters(g_where, params, stream, blocks, cluster, kWholeSm) != CUDA_SUCCESS) return {};
   if (cuStreamSynchronize(stream) != CUDA_SUCCESS) return {};
   std::vector<unsigned long long> began(kSms);
   CHECK(cuMemcpyDtoH(began.data(), g_seen, kSms * 8));
@@ -114,18 +89,16 @@ static std::set<unsigned> seen_of(CUstream stream, unsigned blocks, unsigned clu
 }
 
 static void begin() {
-  CUcontext context;
+  CUdevice device;
   CUmodule module;
-  CHECK(cuInit(0));
-  CHECK(cuDeviceGet(&g_device, 0));
-  CHECK(cuDevicePrimaryCtxRetain(&context, g_device));
-  CHECK(cuCtxSetCurrent(context));
+  CHECK(use_first_gpu());
+  CHECK(cuCtxGetDevice(&device));
   CHECK(cuModuleLoadData(&module, kText));
   CHECK(cuModuleGetFunction(&g_where, module, "where"));
   CHECK(cuFuncSetAttribute(g_where, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kWholeSm));
   CHECK(cuFuncSetAttribute(g_where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
   CHECK(cuMemAlloc(&g_seen, kSms * 8));
-  CHECK(cuDeviceGetDevResource(g_device, &g_all, CU_DEV_RESOURCE_TYPE_SM));
+  CHECK(cuDeviceGetDevResource(device, &g_all, CU_DEV_RESOURCE_TYPE_SM));
 }
 
 static Groups split(unsigned flags, unsigned least, unsigned most, CUdevResource* rest) {

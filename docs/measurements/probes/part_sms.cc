@@ -15,6 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "check.h"
+#include "part.h"
+
 static const char* kText = R"(
 .version 7.8
 .target sm_90
@@ -39,61 +42,19 @@ again:
 
 constexpr unsigned kSms = 256;
 
-static void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::printf("%s: %d\n", what, result);
-  std::exit(1);
-}
-
-using Groups = std::vector<CUdevResource>;
-static CUdevice g_device;
 static CUfunction g_where;
 static CUdeviceptr g_seen;
 
-struct Part {
-  CUgreenCtx context = nullptr;
-  CUstream stream = nullptr;
-};
-
-static CUresult make(Groups groups, Part* part) {
-  CUdevResourceDesc description;
-  CUresult result = cuDevResourceGenerateDesc(&description, groups.data(), static_cast<unsigned>(groups.size()));
-  if (result == CUDA_SUCCESS)
-    result = cuGreenCtxCreate(&part->context, description, g_device, CU_GREEN_CTX_DEFAULT_STREAM);
-  if (result == CUDA_SUCCESS) result = cuGreenCtxStreamCreate(&part->stream, part->context, CU_STREAM_NON_BLOCKING, 0);
-  return result;
-}
-
-static void destroy(const Part& part) {
-  if (part.stream) cuStreamDestroy(part.stream);
-  if (part.context) cuGreenCtxDestroy(part.context);
-}
-
-static CUresult launch(CUstream stream, unsigned blocks, unsigned cluster) {
-  void* params[] = {&g_seen};
-  CUlaunchAttribute attribute{};
-  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-  attribute.value.clusterDim.x = cluster;
-  attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
-  CUlaunchConfig config{};
-  config.gridDimX = blocks;
-  config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
-  config.blockDimX = 32;
-  config.hStream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = cluster > 1 ? 1 : 0;
-  return cuLaunchKernelEx(&config, g_where, params, nullptr);
-}
-
 /// The SMs on which blocks were seen, as ranges.
 static std::string sms_of(const Part& part, unsigned cluster = 1) {
-  check(cuMemsetD8(g_seen, 0, kSms * 4), "memset");
-  check(cuCtxSynchronize(), "synchronize");
-  const CUresult result = launch(part.stream, 2 * kSms, cluster);
+  CHECK(cuMemsetD8(g_seen, 0, kSms * 4));
+  CHECK(cuCtxSynchronize());
+  void* params[] = {&g_seen};
+  const CUresult result = launch_in_clusters(g_where, params, part.stream, 2 * kSms, cluster);
   if (result != CUDA_SUCCESS) return "refused";
   if (cuStreamSynchronize(part.stream) != CUDA_SUCCESS) return "failed";
   std::vector<unsigned> seen(kSms);
-  check(cuMemcpyDtoH(seen.data(), g_seen, kSms * 4), "copy");
+  CHECK(cuMemcpyDtoH(seen.data(), g_seen, kSms * 4));
   std::string text;
   unsigned count = 0;
   for (unsigned sm = 0; sm < kSms; ++sm) {
@@ -120,7 +81,7 @@ static void say_each(const Groups& groups, const char* what) {
   std::printf("%s: %zu groups\n", what, groups.size());
   for (std::size_t i = 0; i < groups.size(); ++i) {
     Part part;
-    const CUresult result = make({groups[i]}, &part);
+    const CUresult result = make_part({groups[i]}, &part);
     std::printf("  %zu, of %u: %s\n", i, groups[i].sm.smCount,
                 result == CUDA_SUCCESS ? sms_of(part).c_str() : ("refused, " + std::to_string(result)).c_str());
     destroy(part);
@@ -129,7 +90,7 @@ static void say_each(const Groups& groups, const char* what) {
 
 static void say_mixed(const Groups& groups, const char* what) {
   Part part;
-  const CUresult result = make(groups, &part);
+  const CUresult result = make_part(groups, &part);
   std::printf("%s: ", what);
   if (result != CUDA_SUCCESS) {
     std::printf("refused, %d\n", result);
@@ -143,25 +104,23 @@ static void say_mixed(const Groups& groups, const char* what) {
 
 int main() {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  CUcontext context;
+  CUdevice device;
   CUmodule module;
-  check(cuInit(0), "cuInit");
-  check(cuDeviceGet(&g_device, 0), "cuDeviceGet");
-  check(cuDevicePrimaryCtxRetain(&context, g_device), "cuDevicePrimaryCtxRetain");
-  check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
-  check(cuModuleLoadData(&module, kText), "cuModuleLoadData");
-  check(cuModuleGetFunction(&g_where, module, "where"), "cuModuleGetFunction");
-  check(cuMemAlloc(&g_seen, kSms * 4), "cuMemAlloc");
+  CHECK(use_first_gpu());
+  CHECK(cuCtxGetDevice(&device));
+  CHECK(cuModuleLoadData(&module, kText));
+  CHECK(cuModuleGetFunction(&g_where, module, "where"));
+  CHECK(cuMemAlloc(&g_seen, kSms * 4));
   CUdevResource all{};
-  check(cuDeviceGetDevResource(g_device, &all, CU_DEV_RESOURCE_TYPE_SM), "cuDeviceGetDevResource");
+  CHECK(cuDeviceGetDevResource(device, &all, CU_DEV_RESOURCE_TYPE_SM));
   const Groups eights = split(all, 0, 8), pairs = split(all, 1, 2);
   say_each(eights, "groups of eight");
   say_each(pairs, "pairs");
   const std::size_t most = std::min<std::size_t>(12, eights.size() - 1);
   Part whole;
-  check(make({eights[most]}, &whole), "a part of one group");
+  CHECK(make_part({eights[most]}, &whole));
   CUdevResource its{};
-  check(cuGreenCtxGetDevResource(whole.context, &its, CU_DEV_RESOURCE_TYPE_SM), "cuGreenCtxGetDevResource");
+  CHECK(cuGreenCtxGetDevResource(whole.context, &its, CU_DEV_RESOURCE_TYPE_SM));
   const Groups of_group = split(its, 1, 2);
   std::printf("a group of eight has %zu pairs\n", of_group.size());
   if (!of_group.empty()) {

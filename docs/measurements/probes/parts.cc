@@ -15,6 +15,9 @@
 #include <cstdlib>
 #include <vector>
 
+#include "check.h"
+#include "part.h"
+
 static const char* kText = R"(
 .version 7.8
 .target sm_90
@@ -32,55 +35,19 @@ again:
 }
 )";
 
-static void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::printf("%s: %d\n", what, result);
-  std::exit(1);
-}
-
-using Groups = std::vector<CUdevResource>;
-static CUdevice g_device;
 static CUfunction g_spin;
 
 static CUresult launch(CUstream stream, unsigned blocks, unsigned cluster, unsigned long long ns) {
   void* params[] = {&ns};
-  CUlaunchAttribute attribute{};
-  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-  attribute.value.clusterDim.x = cluster;
-  attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
-  CUlaunchConfig config{};
-  config.gridDimX = blocks;
-  config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
-  config.blockDimX = 32;
-  config.hStream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = cluster > 1 ? 1 : 0;
-  return cuLaunchKernelEx(&config, g_spin, params, nullptr);
-}
-
-struct Part {
-  CUgreenCtx context = nullptr;
-  CUstream stream = nullptr;
-};
-
-static CUresult make(Groups groups, unsigned count, Part* part) {
-  CUdevResourceDesc description;
-  CUresult result = cuDevResourceGenerateDesc(&description, groups.data(), count);
-  if (result == CUDA_SUCCESS)
-    result = cuGreenCtxCreate(&part->context, description, g_device, CU_GREEN_CTX_DEFAULT_STREAM);
-  if (result == CUDA_SUCCESS) result = cuGreenCtxStreamCreate(&part->stream, part->context, CU_STREAM_NON_BLOCKING, 0);
-  return result;
-}
-
-static void destroy(const Part& part) {
-  if (part.stream) cuStreamDestroy(part.stream);
-  if (part.context) cuGreenCtxDestroy(part.context);
+  return launch_in_clusters(g_spin, params, stream, blocks, cluster);
 }
 
 /// The groups of at least `least` SMs. The rest is the last one.
 static Groups divide(unsigned flags, unsigned least, bool say) {
   CUdevResource all{}, rest{};
-  check(cuDeviceGetDevResource(g_device, &all, CU_DEV_RESOURCE_TYPE_SM), "cuDeviceGetDevResource");
+  CUdevice device;
+  CHECK(cuCtxGetDevice(&device));
+  CHECK(cuDeviceGetDevResource(device, &all, CU_DEV_RESOURCE_TYPE_SM));
   unsigned count = 256;
   Groups groups(count);
   const CUresult result = cuDevSmResourceSplitByCount(groups.data(), &count, &all, &rest, flags, least);
@@ -97,7 +64,7 @@ static Groups divide(unsigned flags, unsigned least, bool say) {
 
 static void clusters_in(const Groups& groups) {
   Part part;
-  const CUresult made = make(groups, static_cast<unsigned>(groups.size()) - 1, &part);
+  const CUresult made = make_part(Groups(groups.begin(), groups.end() - 1), &part);
   if (made != CUDA_SUCCESS) std::printf(" no part of all but one: %d", made);
   for (unsigned cluster = 1; made == CUDA_SUCCESS && cluster <= 8; cluster *= 2) {
     CUresult result = launch(part.stream, 8, cluster, 1000);
@@ -110,12 +77,13 @@ static void clusters_in(const Groups& groups) {
 static void time_making(const Groups& groups, const char* when, unsigned long long spin_ns) {
   std::vector<double> took;
   for (unsigned n = 0; n < 6; ++n) {
-    if (spin_ns > 0) check(launch(nullptr, 1, 1, spin_ns), "launch");
+    if (spin_ns > 0) CHECK(launch(nullptr, 1, 1, spin_ns));
+    const Groups some(groups.begin(), groups.begin() + 1 + n % static_cast<unsigned>(groups.size()));
     const auto begin = std::chrono::steady_clock::now();
     Part part;
-    check(make(groups, 1 + n % static_cast<unsigned>(groups.size()), &part), "make");
+    CHECK(make_part(some, &part));
     took.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
-    check(cuCtxSynchronize(), "cuCtxSynchronize");
+    CHECK(cuCtxSynchronize());
     destroy(part);
   }
   std::sort(took.begin(), took.end());
@@ -124,14 +92,10 @@ static void time_making(const Groups& groups, const char* when, unsigned long lo
 
 int main(int argc, char** argv) {
   const unsigned long long spin_ms = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 50;
-  CUcontext context;
   CUmodule module;
-  check(cuInit(0), "cuInit");
-  check(cuDeviceGet(&g_device, 0), "cuDeviceGet");
-  check(cuDevicePrimaryCtxRetain(&context, g_device), "cuDevicePrimaryCtxRetain");
-  check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
-  check(cuModuleLoadData(&module, kText), "cuModuleLoadData");
-  check(cuModuleGetFunction(&g_spin, module, "spin"), "cuModuleGetFunction");
+  CHECK(use_first_gpu());
+  CHECK(cuModuleLoadData(&module, kText));
+  CHECK(cuModuleGetFunction(&g_spin, module, "spin"));
   for (unsigned flags = 0; flags < 4; ++flags) {
     for (const unsigned least : {2u, 8u}) {
       const Groups groups = divide(flags, least, true);

@@ -8,10 +8,9 @@
 #include <atomic>
 #include <cstdint>
 
-namespace gpuslice {
+#include "libgpuslice/driver/sm_groups.h"
 
-/// SMs of a pair, and the most blocks of a cluster that runs in a part made of pairs.
-inline constexpr std::uint32_t kPairSms = 2;
+namespace gpuslice {
 
 /// Any thread.
 class PairChoice {

@@ -9,6 +9,9 @@
 
 namespace gpuslice {
 
+/// SMs of a pair, and the most blocks of a cluster that runs in a part made of pairs.
+inline constexpr std::uint32_t kPairSms = 2;
+
 /// SMs of a group: eight, or an eighth of a GPU of fewer than 64 SMs, in pairs. A GPU may have larger ones still.
 constexpr std::uint32_t group_sms(std::uint32_t device_sms) {
   return std::clamp(device_sms / 16 * 2, 2u, 8u);
@@ -54,7 +57,9 @@ constexpr GroupRun choose_groups(std::span<const std::uint32_t> starts, std::uin
   GroupRun best;
   std::uint32_t most = 0;
   std::size_t begin = 0;
-  const auto before = [&](std::size_t group) { return (within ? starts[group] + 2 : starts[group + 1]) <= first; };
+  const auto before = [&](std::size_t group) {
+    return (within ? starts[group] + kPairSms : starts[group + 1]) <= first;
+  };
   while (begin + 1 < starts.size() && before(begin)) ++begin;
   for (std::size_t end = begin; end + 1 < starts.size() && starts[end + 1] <= first + count; ++end) {
     while (starts[end + 1] - starts[begin] > count) ++begin;

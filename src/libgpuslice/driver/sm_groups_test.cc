@@ -105,6 +105,25 @@ TEST(ChooseGroups, OfAnH200AtBothEnds) {
   EXPECT_EQ(sms(124, 8), 0u) << "the last group is larger";
 }
 
+TEST(ChooseGroups, WithinTheGrantAreThoseWhoseFirstPairBelongsToIt) {
+  const std::vector<std::uint32_t> starts = divided(132, 8, true);
+  for (std::uint32_t first = 0; first < 132; ++first) {
+    for (std::uint32_t count = 1; first + count <= 132; ++count) {
+      const GroupRun run = choose_groups(starts, first, count, true);
+      if (run.begin == run.end) continue;
+      ASSERT_GE(starts[run.begin] + 1, first) << count << " from " << first;
+      ASSERT_LE(starts[run.end], first + count) << count << " from " << first;
+    }
+  }
+  const auto sms = [&](std::uint32_t first, std::uint32_t count, bool within) {
+    return sms_of(starts, choose_groups(starts, first, count, within));
+  };
+  EXPECT_EQ(sms(14, 118, true), 116u);
+  EXPECT_EQ(sms(9, 40, true), 40u) << "SM 8 is of a pair whose last SM is granted";
+  EXPECT_EQ(sms(14, 40, true), 32u);
+  EXPECT_EQ(sms(14, 40, false), 40u) << "of which SMs 8 to 13 are others'";
+}
+
 TEST(SmGroups, WhatAPartOfTheDevicesLastSmsHas) {
   for (const std::uint32_t device : {132u, 144u, 36u}) {
     const std::uint32_t size = group_sms(device);

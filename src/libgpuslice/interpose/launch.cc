@@ -102,7 +102,6 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
     std::optional<int> priority = asked_priority(attributes, count);
     if (priority) priority = priorities.for_new(*priority);
     const std::uint64_t blocks = config.block_tasks();
-    CoResidency co_residency = co_residency_of(attributes, count, blocks);
     // the graph is handled when it is instantiated (graph_exec.h)
     if (capturing(stream)) return plain(stream, priority);
     if (!priority) priority = priorities.before_launch(stream);
@@ -149,6 +148,7 @@ CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttrib
       asked.confine = false;
       return launch_opaque(context, kernel, stream, asked, original);
     }
+    CoResidency co_residency = co_residency_of(attributes, count, blocks);
     if (!co_residency && kernel && kernel->blocks_wait)
       co_residency = {.blocks = blocks, .how = "with blocks that wait for each other"};
     if (has_form) kernel->original_launch = why_original(co_residency, taken, why);
