@@ -121,6 +121,7 @@ bool Lane::enter(const Place& place) {
       driver().cuStreamWaitEvent(place.there.stream, fork, 0) != CUDA_SUCCESS)
     return false;
   place_ = place;
+  opened_in_ = packed(place.part);
   opened_at_ = launches;
   ++openings_;
   return true;

@@ -57,6 +57,10 @@ struct Lane : std::enable_shared_from_this<Lane> {
   std::atomic<std::uint32_t> latest_sms{0};  ///< how many SMs it was confined to; 0: not confined
   std::uint64_t launches_when_empty = 0;     ///< `launches` when demand() last found the stream empty
 
+  /// Whether the latest launches were confined to that part, and the program's stream has not joined since. It may be
+  /// over by the time the caller knows.
+  bool was_open_in(const GrantView::Part& part) const { return open() && opened_in_.load() == packed(part); }
+
   // The caller holds the mutex in all calls that follow.
 
   bool open() const { return open_.load(std::memory_order_acquire); }
@@ -85,9 +89,15 @@ struct Lane : std::enable_shared_from_this<Lane> {
   /// Makes the program's stream wait for that confined one.
   void wait_for(CUstream confined);
 
+  static constexpr std::uint64_t packed(const GrantView::Part& part) {
+    static_assert(gpuctl::kMaxSms < 1u << 16);
+    return std::uint64_t{part.first} << 32 | part.count << 2 | (part.common ? 2u : 0u) | (part.pairs ? 1u : 0u);
+  }
+
   Place place_;
-  std::uint64_t opened_at_ = 0;  ///< `launches` when the lane was last opened
-  std::uint64_t openings_ = 0;   ///< counts up each time the lane is opened
+  std::atomic<std::uint64_t> opened_in_{0};  ///< packed(place_.part)
+  std::uint64_t opened_at_ = 0;              ///< `launches` when the lane was last opened
+  std::uint64_t openings_ = 0;               ///< counts up each time the lane is opened
   std::atomic<bool> open_{false};
 };
 

@@ -130,6 +130,8 @@ GreenContexts::Confined Opaque::find_or_make(Lane& lane, const Place& place, std
 bool Opaque::confines(CUstream stream, const Launch& launch) {
   if (capturing_anything() || !may_use_own_streams(kQueuesToMove)) return false;
   Lane& lane = lane_of(stream);
+  // Nearly each launch of a kernel that could have its other form asks. The launch itself looks again.
+  if (lane.was_open_in(place_now(launch).part)) return true;
   settling_.let_pass();
   const std::lock_guard lock(lane.mutex);
   if (view_.granted() == 0) start_when_granted(lane, launch);
