@@ -95,6 +95,14 @@ CONFIGURATIONS = {
             ls_slice=("--priority", PRIORITY),
             plain=("batch",),
         ),
+        *(
+            ours(
+                f"ours-priority-{mode}",
+                f"ours, MPS, priority {PRIORITY} and a reserve for LS, {mode}",
+                ls_slice=("--priority", PRIORITY, "--reserve", RESERVE, "--reserve-mode", mode),
+            )
+            for mode in ("strict", "active", "lend")
+        ),
         ours(
             "ours-strict",
             "ours, MPS, reserve for LS, strict",

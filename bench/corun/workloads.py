@@ -101,6 +101,22 @@ LS = {
             program="resnet.py",
             reserve=0.25,
         ),
+        Workload(
+            "encoder",
+            "an encoder of BERT-base's shape in PyTorch, fp16, eager, 4 x 128 tokens; Poisson, 40 a second",
+            "ls",
+            program="encoder.py",
+            reserve=0.18,
+            if_named=True,
+        ),
+        Workload(
+            "speech",
+            "a speech model of Whisper-base's shape in PyTorch, fp16, eager, 4 tokens a request; Poisson, 15 a second",
+            "ls",
+            program="speech.py",
+            reserve=0.18,
+            if_named=True,
+        ),
     )
 }
 
@@ -155,6 +171,20 @@ BATCH = {
             sizes=("--block-us", 100, "--kernel-us", 10_000),
             copies=8,
             software=SOFT_BATCH,
+        ),
+        Workload(
+            "jax-train",
+            "a transformer of 4 layers in JAX, 32 x 128 tokens, one compiled step",
+            "batch",
+            program="jax_train.py",
+            if_named=True,
+        ),
+        Workload(
+            "unet",
+            "a small U-Net in PyTorch, eager: hundreds of short kernels a step",
+            "batch",
+            program="unet.py",
+            if_named=True,
         ),
         Workload(
             "two-train",

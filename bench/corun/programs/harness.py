@@ -1,6 +1,6 @@
-"""Shared by the PyTorch programs of the matrix: options, stream, rounds, and the figures of a round.
+"""Shared by the Python programs of the matrix: options, stream, rounds, and the figures of a round.
 
-A program makes its model, calls `Program`, warms up, and calls serve_requests() or run_steps(). These use the protocol
+A program calls `Program` (PyTorch) or `JaxProgram`, makes its model, warms up, and calls serve_requests() or run_steps(). These use the protocol
 of kernels.cu: the program prints READY; for each round it reads `GO start_ns settle_s seconds seed` and prints a line
 of JSON. --tiny: small sizes, on the CPU if there is no GPU, to try it.
 """
@@ -29,8 +29,10 @@ def need(*modules):
     return found[0] if len(found) == 1 else found
 
 
-class Program:
-    def __init__(self, period_s=None, depth=2):
+class Player:
+    """Options and rounds, whatever the framework. A subclass has synchronize(), mark() and wait()."""
+
+    def __init__(self, period_s, depth):
         parser = argparse.ArgumentParser()
         parser.add_argument("--priority", choices=("none", *STREAM_PRIORITIES), default="none", help="of the stream")
         parser.add_argument("--tiny", action="store_true", help="small sizes, on the CPU where there is no GPU")
@@ -39,27 +41,9 @@ class Program:
         else:
             parser.add_argument("--depth", type=int, default=depth, help="steps issued ahead")
         self.options = parser.parse_args()
-        self.torch = need("torch")
-        self.gpu = self.torch.cuda.is_available()
-        if not self.gpu and not self.options.tiny:
-            sys.exit(f"{sys.argv[0]}: PyTorch finds no GPU")
-        self.device = "cuda" if self.gpu else "cpu"
-        self.torch.manual_seed(1)
 
     def size(self, real, tiny):
         return tiny if self.options.tiny else real
-
-    def stream(self):
-        """The stream in which everything of the program runs, if a priority was requested."""
-        if not self.gpu or self.options.priority == "none":
-            return contextlib.nullcontext()
-        stream = self.torch.cuda.Stream(priority=STREAM_PRIORITIES[self.options.priority])
-        stream.wait_stream(self.torch.cuda.current_stream())
-        return self.torch.cuda.stream(stream)
-
-    def synchronize(self):
-        if self.gpu:
-            self.torch.cuda.current_stream().synchronize()
 
     def serve_requests(self, request):
         """Calls request(), which returns when its answer is there."""
@@ -91,15 +75,14 @@ class Program:
         }
 
     def run_steps(self, step):
-        """Calls step(), which issues one step; some steps are issued ahead."""
+        """Calls step(), which issues one step; some steps are issued ahead. mark() takes what it returns."""
         for start, counts_from, end, _ in self.rounds():
             wait_until(start)
             ends = []
             in_flight = collections.deque()
             while not ends or ends[-1] < end:
                 while len(in_flight) < self.options.depth:
-                    step()
-                    in_flight.append(self.mark())
+                    in_flight.append(self.mark(step()))
                 self.wait(in_flight.popleft())
                 ends.append(time.monotonic())
             self.synchronize()
@@ -107,7 +90,40 @@ class Program:
             rate = (len(counted) - 1) / (counted[-1] - counted[0]) if len(counted) > 1 else 1 / (ends[-1] - start)
             print(json.dumps({"count": len(counted), "rate": rate}), flush=True)
 
-    def mark(self):
+    def rounds(self):
+        self.synchronize()
+        print("READY", flush=True)
+        for line in sys.stdin:
+            word, start_ns, settle_s, seconds, seed = line.split()
+            if word != "GO":
+                sys.exit(f"{sys.argv[0]}: not a round: {line}")
+            start = int(start_ns) / 1e9
+            yield start, start + float(settle_s), start + float(settle_s) + float(seconds), int(seed)
+
+
+class Program(Player):
+    def __init__(self, period_s=None, depth=2):
+        super().__init__(period_s, depth)
+        self.torch = need("torch")
+        self.gpu = self.torch.cuda.is_available()
+        if not self.gpu and not self.options.tiny:
+            sys.exit(f"{sys.argv[0]}: PyTorch finds no GPU")
+        self.device = "cuda" if self.gpu else "cpu"
+        self.torch.manual_seed(1)
+
+    def stream(self):
+        """The stream in which everything of the program runs, if a priority was requested."""
+        if not self.gpu or self.options.priority == "none":
+            return contextlib.nullcontext()
+        stream = self.torch.cuda.Stream(priority=STREAM_PRIORITIES[self.options.priority])
+        stream.wait_stream(self.torch.cuda.current_stream())
+        return self.torch.cuda.stream(stream)
+
+    def synchronize(self):
+        if self.gpu:
+            self.torch.cuda.current_stream().synchronize()
+
+    def mark(self, _):
         if not self.gpu:
             return None
         event = self.torch.cuda.Event()
@@ -119,15 +135,25 @@ class Program:
         if event is not None:
             event.synchronize()
 
-    def rounds(self):
-        self.synchronize()
-        print("READY", flush=True)
-        for line in sys.stdin:
-            word, start_ns, settle_s, seconds, seed = line.split()
-            if word != "GO":
-                sys.exit(f"{sys.argv[0]}: not a round: {line}")
-            start = int(start_ns) / 1e9
-            yield start, start + float(settle_s), start + float(settle_s) + float(seconds), int(seed)
+
+class JaxProgram(Player):
+    """The program has no streams of its own: JAX takes no priority."""
+
+    def __init__(self, period_s=None, depth=2):
+        super().__init__(period_s, depth)
+        self.jax = need("jax")
+        if self.jax.default_backend() != "gpu" and not self.options.tiny:
+            sys.exit(f"{sys.argv[0]}: JAX finds no GPU")
+
+    def synchronize(self):
+        self.jax.effects_barrier()
+
+    @staticmethod
+    def mark(result):
+        return result
+
+    def wait(self, result):
+        self.jax.block_until_ready(result)
 
 
 def wait_until(at):
