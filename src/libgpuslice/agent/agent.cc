@@ -126,6 +126,7 @@ bool Agent::serve() {
 }
 
 void Agent::look() {
+  if (Contexts::execs()) return rest_at_exec();
   const auto in_driver = [this](const auto& step) {
     const DriverCalls::Inside call(context_.agent.driver_calls());
     step();
@@ -167,6 +168,17 @@ void Agent::look_for_fault() {
   if (!naps_.work_lately(now) || now - last_.fault_ns < kFaultEveryNs) return;
   last_.fault_ns = now;
   context_.note_result(driver().cuStreamQuery(housekeeping_));
+}
+
+/// The process is about to become another program. If that fails, its grant is in another page, since the daemon has
+/// opened those of the old one.
+void Agent::rest_at_exec() {
+  finish_at_exit();
+  report_at_exit();
+  context_.agent.rest_while([] { return Contexts::execs() && !Contexts::exiting(); },
+                            [this] {
+                              if (!page_.current()) adopt_stub_page();
+                            });
 }
 
 /// Runs when the process exits; the exiting thread waits for it. From then on, the GPU's work continues without an

@@ -40,6 +40,7 @@ class Agent {
   void look_for_fault();
   void keep_slots();
   void report_slow();
+  void rest_at_exec();
   void finish_at_exit();
   bool all_left();
 

@@ -35,7 +35,12 @@ Registry* registry() {
   return instance;
 }
 
-std::atomic<bool> g_exiting{false}, g_execs{false};
+std::atomic<bool> g_exiting{false};
+/// Whether the process is about to become another program. kFailed: it is not; agents go back to work, and launches
+/// still wait for that.
+enum class Exec { kNone, kBegun, kFailed };
+std::atomic<Exec> g_exec{Exec::kNone};
+constexpr std::chrono::microseconds kShortPause{100};
 std::atomic<pid_t> g_managed_by{0};          ///< the process that managed the first context here
 std::atomic<std::uint64_t> g_generation{1};  ///< +1 when a CUcontext handle may name another context
 
@@ -95,6 +100,7 @@ Context* Contexts::current() {
   if (!d.cuCtxGetCurrent || d.cuCtxGetCurrent(&handle) != CUDA_SUCCESS || !handle) return nullptr;
   const std::uint64_t generation = g_generation.load(std::memory_order_acquire);
   const auto usable = [](Context* context) { return context && !context->ended() ? context : nullptr; };
+  while (g_exec.load(std::memory_order_relaxed) != Exec::kNone && !exiting()) std::this_thread::sleep_for(kShortPause);
   if (handle == last.handle && generation == last.generation) return usable(last.context);
 
   if (exiting()) return nullptr;
@@ -162,7 +168,7 @@ void end_own_calls_within(std::chrono::nanoseconds longest) {
 /// held one, and agents hold the book's all the time.
 bool works(ContextState& context) {
   if (context.agent.ended() || context.view.takes_turns()) return false;
-  return context.book.outstanding() > 0 || (g_execs && !context.opaque_work.none());
+  return context.book.outstanding() > 0 || (Contexts::execs() && !context.opaque_work.none());
 }
 
 }  // namespace
@@ -185,30 +191,80 @@ void Contexts::forget_device(CUdevice device) {
   }
 }
 
-void Contexts::end_all(bool exec) {
-  Activity::get().count();
-  if (!any_managed() || g_exiting.load()) return;
-  if (exec) g_execs = true;
-  if (g_exiting.exchange(true)) return;
-  auto until = std::chrono::steady_clock::now() + kLongestExit;
-  end_own_calls_within(kLongestExit);
+namespace {
+
+/// Waits for a mutex that a signal may have taken from its holder.
+std::unique_lock<std::mutex> lock_until(std::mutex& mutex, std::chrono::steady_clock::time_point until) {
+  std::unique_lock lock(mutex, std::try_to_lock);
+  while (!lock.owns_lock() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(kShortPause);
+    lock = std::unique_lock(mutex, std::try_to_lock);
+  }
+  return lock;
+}
+
+/// Tells each context, and waits until its agent is `what`. The caller holds the registry's mutex.
+template <class Tell>
+void bring_agents(AgentLink::AgentIs what, std::chrono::steady_clock::time_point until, Tell tell) {
+  const auto& contexts = registry()->contexts;
+  for (const auto& [handle, context] : contexts) {
+    if (context) tell(context->state());
+  }
+  for (const auto& [handle, context] : contexts) {
+    if (context) context->state().agent.wait_until_agent_is(what, until);
+  }
+}
+
+/// The same, for kLongestExit at most, or where there is work to wait for kLongestWork.
+template <class Tell>
+void bring_agents_to_an_end(AgentLink::AgentIs what, Tell tell) {
+  auto until = std::chrono::steady_clock::now() + Contexts::kLongestExit;
+  end_own_calls_within(Contexts::kLongestExit);
   Registry& all = *registry();
-  std::unique_lock lock(all.mutex, std::defer_lock);  // a signal may have interrupted its holder
-  while (!lock.try_lock()) {
-    if (std::chrono::steady_clock::now() > until) return;
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
+  const std::unique_lock lock = lock_until(all.mutex, until);
+  if (!lock.owns_lock()) return;
   if (std::ranges::any_of(all.contexts, [](const auto& one) { return one.second && works(one.second->state()); })) {
-    until += kLongestWork;
-    end_own_calls_within(kLongestWork);
+    until += Contexts::kLongestWork;
+    end_own_calls_within(Contexts::kLongestWork);
   }
-  for (const auto& [handle, context] : all.contexts) {
-    if (context) context->state().end();
-  }
-  for (const auto& [handle, context] : all.contexts) {
-    if (context) context->state().agent.wait_until_agent_is(AgentLink::AgentIs::kOver, until);
-  }
+  bring_agents(what, until, tell);
+}
+
+}  // namespace
+
+void Contexts::end_all_at_exit() {
+  Activity::get().count();
+  if (!any_managed() || g_exiting.exchange(true)) return;
+  bring_agents_to_an_end(AgentLink::AgentIs::kOver, [](ContextState& context) { context.end(); });
   Client::get().leave();
+}
+
+bool Contexts::begin_exec() {
+  if (!any_managed()) return false;
+  const auto until = std::chrono::steady_clock::now() + kLongestWork;
+  for (Exec none = Exec::kNone; !g_exec.compare_exchange_strong(none, Exec::kBegun); none = Exec::kNone) {
+    if (exiting() || std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(kShortPause);
+  }
+  if (exiting()) return false;
+  Activity::get().count();
+  bring_agents_to_an_end(AgentLink::AgentIs::kHeld, [](ContextState& context) { context.agent.wake(); });
+  Client::get().step_out();
+  return true;
+}
+
+void Contexts::exec_failed() {
+  if (exiting()) return;
+  end_own_calls_at(0);
+  Client::get().come_back();
+  g_exec = Exec::kFailed;
+  {
+    const auto until = std::chrono::steady_clock::now() + AgentLink::kPatience;
+    const std::unique_lock lock = lock_until(registry()->mutex, until);
+    if (lock.owns_lock())
+      bring_agents(AgentLink::AgentIs::kAtWork, until, [](ContextState& context) { context.agent.wake(); });
+  }
+  g_exec = Exec::kNone;
 }
 
 void Contexts::end_before_driver() {
@@ -232,7 +288,7 @@ bool Contexts::exiting() {
 }
 
 bool Contexts::execs() {
-  return g_execs.load(std::memory_order_relaxed);
+  return g_exec.load(std::memory_order_relaxed) == Exec::kBegun;
 }
 
 AgentsHeld::AgentsHeld(CUdevice device) {
@@ -256,6 +312,7 @@ AgentsHeld::~AgentsHeld() {
 
 void Contexts::forget_after_fork() {
   new (registry()) Registry;
+  g_exec = Exec::kNone;
   ++g_generation;
 }
 

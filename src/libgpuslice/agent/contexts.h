@@ -26,9 +26,14 @@ class Contexts {
   /// programs share the GPU for the process's own work there, at most kLongestWork: workers that read memory of a
   /// process that is gone are a fault for all programs on the GPU. When this returns, no agent begins a driver call any
   /// more. What is on the GPU still completes. Where this process has managed nothing, it only counts its launches.
-  static void end_all_at_exit() { end_all(false); }
-  /// The same for exec. It also waits for kernels in original form, in the same time: MPS takes their end for a fault.
-  static void end_all_at_exec() { end_all(true); }
+  static void end_all_at_exit();
+  /// The process is about to become another program. Waits as end_all_at_exit() does, and for kernels in original form
+  /// too, in the same time: MPS takes their end for a fault. Until exec_failed() agents rest, other threads' launches
+  /// wait, and the process is no client. Returns false, with nothing done, where this process has managed nothing, or
+  /// exits.
+  static bool begin_exec();
+  /// It is still the same program: all is as before begin_exec(), once the daemon has answered.
+  static void exec_failed();
   static constexpr std::chrono::milliseconds kLongestExit{20}, kLongestWork{10'000};
   /// Registers end_all_at_exit() as an exit handler, so that it runs before every exit handler that the driver has
   /// registered so far.
@@ -36,17 +41,14 @@ class Contexts {
   static bool exiting();
   /// Whether the process is about to become another program.
   static bool execs();
+  /// Whether this process has managed a context. Contexts of a parent process do not count. Takes no lock; safe in a
+  /// child of vfork.
+  static bool any_managed();
 
   /// Context::rescue() for all contexts.
   static void rescue_stuck();
   /// In a forked child.
   static void forget_after_fork();
-
- private:
-  /// Whether this process has managed a context. Contexts of a parent process do not count. Takes no lock; safe in a
-  /// child of vfork.
-  static bool any_managed();
-  static void end_all(bool exec);
 };
 
 /// While an object of this class lives, no agent of the device calls the driver or touches memory of its context.

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "ipc/codec.h"
@@ -31,6 +32,7 @@ namespace {
 
 /// The first attachment holds up the program's start, so it waits less long than a request of an administrator.
 constexpr std::chrono::milliseconds kAttachTimeout{2000};
+constexpr std::chrono::microseconds kShortPause{100};
 constexpr char kDefaultSocket[] = "/run/gpuctld/io.gpuctl";
 
 ipc::Call hold_memory(int device, std::uint64_t bytes) {
@@ -54,7 +56,7 @@ Client::Client() {
 }
 
 Result<void> Client::connect_locked(bool resumed, bool* refused) {
-  if (left_) return fail("the program ends");
+  if (stay_ != Stay::kHere) return fail("the program ends");
   if (!descriptors_are_left()) return fail("too few file descriptors are left for a connection to gpuctld");
   const ipc::Call call = attach_call(introduction_, resumed);
   const auto began = std::chrono::steady_clock::now();
@@ -87,7 +89,7 @@ void Client::take_locked(Attachment attachment, ipc::Connection connection) {
   ipc::store(stubs_.back()->beat, 1u);
   stub_.store(stubs_.back().get(), std::memory_order_release);
   ToldSms::get().publish(*stubs_.back().get());
-  if (left_) ipc::store(stubs_.back()->leaving, 1u);
+  if (stay_ != Stay::kHere) ipc::store(stubs_.back()->leaving, 1u);
   // The descriptor keeps its number, because another thread may be about to write to it.
   const int kick_fd = kick_fd_.load();
   if (kick_fd < 0 || dup3(attachment.kick.get(), kick_fd, O_CLOEXEC) < 0) kick_fd_.store(attachment.kick.release());
@@ -272,13 +274,22 @@ void Client::report_last_kernels() {
   if (call && connection_ && !connection_->call(*call, kLongestLastReport)) connection_.reset();
 }
 
-void Client::leave() {
-  left_ = true;
+void Client::leave(Stay stay) {
+  stay_ = stay;
   if (ipc::Stub* page = stub()) ipc::store(page->leaving, 1u);
   // The thread that leaves may have been interrupted by a signal while it held this mutex. Then the connection ends
   // with the process.
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (lock.owns_lock() && connection_) ::shutdown(connection_->fd(), SHUT_RDWR);
+}
+
+void Client::come_back() {
+  if (stay_ != Stay::kOut) return;
+  // The thread attaches, as the caller may be a signal handler, which must not allocate memory.
+  comes_back_ = stub() != nullptr;
+  stay_ = Stay::kHere;
+  const auto until = std::chrono::steady_clock::now() + kAttachTimeout;
+  while (comes_back_ && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(kShortPause);
 }
 
 void Client::forget_after_fork() {

@@ -19,6 +19,7 @@
 #include "ipc/stub_map.h"
 #include "ipc/types.h"
 #include "libgpuslice/client/attachment.h"
+#include "libgpuslice/client/reconnect.h"
 
 namespace gpuslice {
 
@@ -83,10 +84,13 @@ class Client {
   /// the daemon has read them, for kLongestLastReport at most, since it reads nothing of a process that has ended.
   void report_kernels(bool all);
   void report_last_kernels();
-  /// The process is about to end or to become another program: says so in the stub page and closes the connection, also
-  /// where a forked child has the descriptor too. This process is no client afterwards. Does not wait; safe in a signal
-  /// handler.
-  void leave();
+  /// The process is about to end: says so in the stub page and closes the connection, also where a forked child has the
+  /// descriptor too. This process is no client afterwards. Does not wait; safe in a signal handler.
+  void leave() { leave(Stay::kLeft); }
+  /// The same where it is about to become another program; come_back() undoes it, and waits for the daemon. Both are
+  /// safe in a signal handler.
+  void step_out() { leave(Stay::kOut); }
+  void come_back();
   static constexpr std::chrono::milliseconds kLongestLastReport{15};
 
   /// The client's thread calls `tick`, with or without a daemon. It returns the time until the next call.
@@ -130,9 +134,16 @@ class Client {
   void say(const gpuctl::Error& why);
   std::optional<gpuctl::ipc::Call> kernels_to_report(bool all);
   bool wait_for_end(std::chrono::milliseconds at_most);
+  void try_to_attach(Watch& watch, const Reconnect::Socket& socket);
+  Reconnect::Why why(bool refused) const;
+  /// Whether this process is a client, or has a daemon to look for.
+  enum class Stay { kHere, kOut, kLeft };
+  void leave(Stay stay);
+  bool left() const { return stay_.load() == Stay::kLeft; }
 
   std::atomic<bool> wanted_{false};
-  std::atomic<bool> left_{false};
+  std::atomic<Stay> stay_{Stay::kHere};
+  std::atomic<bool> comes_back_{false};  ///< the thread is to attach at once
   std::atomic<gpuctl::ipc::Stub*> stub_{nullptr};
   std::atomic<int> kick_fd_{-1};
   std::atomic<KernelSource> kernel_source_{nullptr};

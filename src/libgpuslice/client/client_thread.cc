@@ -21,6 +21,8 @@ namespace ipc = gpuctl::ipc;
 namespace {
 
 constexpr std::chrono::milliseconds kReportInterval{200};
+/// Between two looks while the process may become another program.
+constexpr std::chrono::milliseconds kOutInterval{1};
 
 Reconnect::Socket socket_file(const std::string& path) {
   struct stat about {};
@@ -42,7 +44,7 @@ struct Client::Watch {
 // Waits for the end of the connection, reports kernels meanwhile, and attaches again when the daemon is back.
 void Client::run() {
   Watch watch;
-  while (!left_) {
+  while (!left()) {
     try {
       look(watch);
     } catch (const std::exception& error) {  // out of memory, perhaps not for ever
@@ -76,6 +78,12 @@ void Client::say(const gpuctl::Error& why) {
 }
 
 void Client::look(Watch& watch) {
+  if (stay_ == Stay::kOut) return std::this_thread::sleep_for(kOutInterval);
+  if (comes_back_) {
+    try_to_attach(watch, socket_file(socket_));
+    comes_back_ = false;
+    return;
+  }
   if (ipc::Stub* page = stub()) __atomic_fetch_add(&page->beat, 1, __ATOMIC_RELAXED);
   const Tick tick = tick_.load();
   const std::chrono::milliseconds pause = tick ? tick() : kReportInterval;
@@ -86,13 +94,18 @@ void Client::look(Watch& watch) {
     watch.reported = now;
     return report_kernels(false);
   }
+  if (stay_ != Stay::kHere || comes_back_) return;
   const Reconnect::Socket socket = socket_file(socket_);
-  const auto why = [this](bool refused) {
-    return refused ? Reconnect::Why::refused : stub() ? Reconnect::Why::no_daemon_for_held : Reconnect::Why::no_daemon;
-  };
   if (was_attached) return watch.reconnect.failed(now, socket, why(false));
   std::this_thread::sleep_for(kReportInterval);
-  if (!watch.reconnect.due(now, socket)) return;
+  if (watch.reconnect.due(now, socket)) try_to_attach(watch, socket);
+}
+
+Reconnect::Why Client::why(bool refused) const {
+  return refused ? Reconnect::Why::refused : stub() ? Reconnect::Why::no_daemon_for_held : Reconnect::Why::no_daemon;
+}
+
+void Client::try_to_attach(Watch& watch, const Reconnect::Socket& socket) {
   bool refused = false;
   Result<void> attached;
   {
@@ -100,11 +113,9 @@ void Client::look(Watch& watch) {
     attached = connect_locked(stub() != nullptr, &refused);
     if (!attached) say(attached.error());
   }
-  if (!attached) {
-    return watch.reconnect.failed(std::chrono::steady_clock::now(), socket, why(refused));
-  }
+  watch.attached = static_cast<bool>(attached);
+  if (!attached) return watch.reconnect.failed(std::chrono::steady_clock::now(), socket, why(refused));
   watch.reconnect.attached();
-  watch.attached = true;
   HeldMemory::get().publish();
   report_kernels(true);
 }

@@ -17,8 +17,6 @@ namespace gpuslice {
 
 namespace {
 
-/// Longest sleep at a time while the agent is held. A wake-up ends it.
-constexpr std::uint64_t kHeldNs = 250'000'000;
 /// Longest sleep on a system that cannot wait for two words at once.
 constexpr std::uint64_t kWithoutWaitvNs = 1'000'000;
 
@@ -68,12 +66,12 @@ bool AgentLink::stuck_since_last_look(bool outstanding) {
   return is_stuck(std::exchange(last_look_, now), now);
 }
 
-bool AgentLink::wait_while_held() {
+bool AgentLink::wait_while_held(AgentIs then) {
   for (;;) {
     if (ended()) return false;
     const std::uint32_t seen = wake_ups();
     if (holds_.load() == 0) {
-      agent_is_.store(AgentIs::kAtWork);
+      agent_is_.store(then);
       if (holds_.load() == 0) return true;  // otherwise a thread may already have seen it held
     }
     agent_is_.store(AgentIs::kHeld);

@@ -18,7 +18,7 @@ namespace gpuslice {
 class AgentLink {
  public:
   /// The agent's state, for threads that wait for it. Once it is over, the agent calls the driver no more.
-  enum class AgentIs { kAtWork, kHeld, kOver };
+  enum class AgentIs { kAtWork, kHeld, kReturns, kOver };
   /// How long a thread of the program waits for an agent that is in a driver call, outside of process exit.
   static constexpr std::chrono::seconds kPatience{2};
 
@@ -69,12 +69,25 @@ class AgentLink {
   void awake() { asleep_.store(false, std::memory_order_relaxed); }
   /// Whether threads of the program wait until launches complete.
   bool awaited() const { return waiting_.load(std::memory_order_relaxed) > 0; }
-  /// Returns when nobody holds the agent. Returns false once the context is no longer managed.
-  bool wait_while_held();
+  /// Returns when nobody holds the agent, which is `then` from then on. Returns false once the context is no longer managed.
+  bool wait_while_held(AgentIs then = AgentIs::kAtWork);
+  /// The agent is as while it is held, as long as `on()`; wake() makes it ask again. Before it is at work it does
+  /// `then()`.
+  template <class While, class Then>
+  void rest_while(While on, Then then) {
+    agent_is_.store(AgentIs::kHeld);
+    for (std::uint32_t seen = wake_ups(); !ended() && on(); seen = wake_ups()) sleep(seen, nullptr, 0, kHeldNs);
+    if (!wait_while_held(AgentIs::kReturns)) return;
+    then();
+    agent_is_.store(AgentIs::kAtWork);
+  }
   void set_over() { agent_is_.store(AgentIs::kOver); }
   DriverCalls& driver_calls() { return driver_calls_; }
 
  private:
+  /// Longest sleep at a time while the agent is held. A wake-up ends it.
+  static constexpr std::uint64_t kHeldNs = 250'000'000;
+
   std::atomic<std::uint32_t> wake_ups_{0};
   std::atomic<bool> asleep_{false};
   std::atomic<bool> work_begins_{false};
