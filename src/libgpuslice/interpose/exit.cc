@@ -31,19 +31,24 @@ extern char** environ;
 
 namespace {
 
-/// The C library's functions. They are looked up when the library is loaded: a child of fork() may find the loader's
+/// The next functions in symbol order: the C library's, or those of a tool that has to see what the program becomes, as
+/// compute-sanitizer and ncu do. They are looked up when the library is loaded: a child of fork() may find the loader's
 /// lock held by a thread that it does not have.
-struct CLibrary {
+struct Next {
+  int (*execve)(const char*, char* const*, char* const*);
+  int (*execveat)(int, const char*, char* const*, char* const*, int);  // null before glibc 2.34
   int (*execvpe)(const char*, char* const*, char* const*);
   int (*fexecve)(int, char* const*, char* const*);
 };
 
-const CLibrary& c_library() {
-  static const CLibrary functions = [] {
-    CLibrary found{};
+const Next& next() {
+  static const Next functions = [] {
+    Next found{};
     const auto look_up = [](auto& function, const char* name) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(gpuslice::real_dlsym(RTLD_NEXT, name));
     };
+    look_up(found.execve, "execve");
+    look_up(found.execveat, "execveat");
     look_up(found.execvpe, "execvpe");
     look_up(found.fexecve, "fexecve");
     return found;
@@ -52,7 +57,7 @@ const CLibrary& c_library() {
 }
 
 __attribute__((constructor)) void look_up_early() {
-  c_library();
+  next();
 }
 
 /// Whether the system may run this file. Some that it does not run are found out by trying.
@@ -110,18 +115,21 @@ int with_arguments(const char* first, va_list rest, bool environment_follows, Us
 
 GPUSLICE_EXIT int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
   return become([path] { return may_run(AT_FDCWD, path); },
-                [&] { return static_cast<int>(syscall(SYS_execve, path, arguments, environment)); });
+                [&] { return next().execve(path, arguments, environment); });
 }
 
 GPUSLICE_EXIT int execveat(int directory, const char* path, char* const* arguments, char* const* environment,
                            int flags) noexcept {
   return become([&] { return may_run(directory, path, flags); },
-                [&] { return static_cast<int>(syscall(SYS_execveat, directory, path, arguments, environment, flags)); });
+                [&] {
+                  if (next().execveat) return next().execveat(directory, path, arguments, environment, flags);
+                  return static_cast<int>(syscall(SYS_execveat, directory, path, arguments, environment, flags));
+                });
 }
 
 GPUSLICE_EXIT int fexecve(int file, char* const* arguments, char* const* environment) noexcept {
   return become([file] { return may_run(file, "", AT_EMPTY_PATH); },
-                [&] { return c_library().fexecve(file, arguments, environment); });
+                [&] { return next().fexecve(file, arguments, environment); });
 }
 
 GPUSLICE_EXIT int execv(const char* path, char* const* arguments) noexcept {
@@ -130,7 +138,7 @@ GPUSLICE_EXIT int execv(const char* path, char* const* arguments) noexcept {
 
 GPUSLICE_EXIT int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
   return become([file] { return may_run_by_search(file); },
-                [&] { return c_library().execvpe(file, arguments, environment); });
+                [&] { return next().execvpe(file, arguments, environment); });
 }
 
 GPUSLICE_EXIT int execvp(const char* file, char* const* arguments) noexcept {

@@ -5,6 +5,7 @@
 #include "libgpuslice/front_ends/jit_options.h"
 #include "libgpuslice/front_ends/known_ptx.h"
 #include "libgpuslice/modules/image_load.h"
+#include "libgpuslice/process/watching_tool.h"
 #include "ptx/container/image.h"
 
 namespace gpuslice {
@@ -84,7 +85,9 @@ void find_ptx(ImageLoad& load) {
   }
   load.image->label = "ptx " + to_text(content_hash(found->text)).substr(0, 8);
   const std::optional<int> limit = register_limit_of(load.options.count, load.options.options, load.options.values);
-  if (!limit) {
+  if (tool_watches()) {
+    load.reason = "a tool in the program, such as a profiler, has to see its kernels as they are";
+  } else if (!limit) {
     load.reason = "loaded with options of the program that shape the code";
   } else if (!devices_are_alike()) {
     load.reason = "the GPUs here are of several architectures";
