@@ -15,6 +15,8 @@ import threading
 import time
 
 KILLED_WITHIN_S = 20
+ENDS_WITHIN_S = 15  # after a signal that the runner sends it
+LOOK_S = 0.02
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,9 +82,10 @@ def ending():
     return _closed
 
 
-def run(command, env, limit_s, deadline=None, directory=None, end=None):
+def run(command, env, limit_s, deadline=None, directory=None, end=None, signalled=()):
     """The outcome of one run, in a working directory of its own. `end`: called with the process id of one that takes
-    too long, before it is killed."""
+    too long, before it is killed. `signalled`: (line, number), the signal that its process group gets, as from a
+    terminal, when it has printed that line; it must end soon then."""
     until_deadline = deadline.left() if deadline else limit_s + 1
     work = pathlib.Path(tempfile.mkdtemp(prefix="run.", dir=directory))
     try:
@@ -103,12 +106,26 @@ def run(command, env, limit_s, deadline=None, directory=None, end=None):
                     start_new_session=True,
                 )
                 _running[process.pid] = process
-        status, late = _wait(process, min(limit_s, until_deadline), end)
+        if signalled and _signal(process, work / "stdout", min(limit_s, until_deadline), *signalled):
+            limit_s = min(limit_s, time.monotonic() - began + ENDS_WITHIN_S)
+        passed_s = time.monotonic() - began
+        status, late = _wait(process, max(0.0, min(limit_s, until_deadline) - passed_s), end)
         wall_s = time.monotonic() - began
         ended = "by itself" if not late else "timeout" if limit_s <= until_deadline else "no time left"
         return Outcome(status, read(work / "stdout"), read(work / "stderr"), wall_s, ended, limit_s, process.pid, began)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _signal(process, path, seconds, line, number):
+    """Whether it printed the line in that time, and so got the signal."""
+    deadline = Deadline(seconds)
+    while not ends_within(process, LOOK_S) and not deadline.passed():
+        if line in read(path).splitlines():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            return True
+    return False
 
 
 def _wait(process, seconds, end):

@@ -7,10 +7,11 @@ import fnmatch
 import pathlib
 import re
 import shlex
+import signal
 
 BUILDS = ("both", "ptx", "cubin", "rdc", "shared")
 PYTHON_BUILD = "python"
-KEYS = ("compat", "libs", "flags", "builds", "arch", "args", "soft", "output", "needs", "modules", "ignore")
+KEYS = ("compat", "libs", "flags", "builds", "arch", "args", "soft", "output", "needs", "modules", "ignore", "signal")
 MANY = ("args",)  # keys that may occur more than once
 LINE = re.compile(r"(?://|#) ?([a-z]+):(?: (.*))?$")
 AT_FAULT = ("fault", "exit")  # programs that may end with a status other than 0, and reach others under MPS
@@ -35,6 +36,7 @@ class Program:
     needs: tuple = ()
     modules: tuple = ()  # of Python
     ignore: str = ""  # a pattern in its output that does not count; its head says why
+    signalled: tuple = ()  # (line, number): its group gets that signal when it has printed that line
 
     @property
     def is_python(self):
@@ -95,7 +97,18 @@ def _program(path, said):
         needs=tuple(one("needs").replace("|", " ").split()),
         modules=tuple(one("modules").split()),
         ignore=one("ignore"),
+        signalled=_signalled(path, one("signal")),
     )
+
+
+def _signalled(path, text):
+    """Of `INT ready`."""
+    if not text:
+        return ()
+    name, _, line = text.partition(" ")
+    if not line or f"SIG{name}" not in signal.Signals.__members__:
+        raise HeadError(f"{path.name}: signal: not a signal and a line: {text}")
+    return line.strip(), signal.Signals[f"SIG{name}"]
 
 
 def read_all(directory, suffix=".cu"):

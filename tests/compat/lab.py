@@ -6,6 +6,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent))
 
 from bench.lab import mps  # noqa: E402
+from bench.lab.lab import toolkit_program  # noqa: E402
 from bench.lab.modes import MPS, SOFTWARE, TIME_SLICED, LabOfModes, gpus  # noqa: E402
 
-__all__ = ["MPS", "SOFTWARE", "TIME_SLICED", "LabOfModes", "gpus", "mps"]
+__all__ = ["MPS", "SOFTWARE", "TIME_SLICED", "LabOfModes", "gpus", "mps", "toolkit_program"]

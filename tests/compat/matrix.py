@@ -69,6 +69,16 @@ class Cell:
         start = [sys.executable, str(self.path)] if self.build == PYTHON_BUILD else [str(self.path)]
         return [*start, *self.arguments]
 
+    def sliced(self, in_slice):
+        """The command for a slice; `in_slice` makes one of any command."""
+        return in_slice(self.command)
+
+    def unsound(self, first, second):
+        return unsound(self.program, first, second)
+
+    def difference(self, plain, outcome):
+        return difference(plain, outcome, self.program.unordered, self.program.ignore)
+
 
 @dataclasses.dataclass
 class Row:
@@ -161,7 +171,7 @@ class Matrix:
                     SKIPPED,
                     (first.err.strip() or first.out.strip() or "says so itself").splitlines()[-1],
                 )
-            elif reason := unsound(cell.program, first, second):
+            elif reason := cell.unsound(first, second):
                 row.verdict, row.note = UNSOUND, reason
             else:
                 with self.lock:
@@ -230,7 +240,7 @@ class Matrix:
         row.wall_s = max(outcome.wall_s for outcome in outcomes)
         notes = []
         for outcome, log in zip(outcomes, logs):
-            apart = self.differs(cell, plain, outcome)
+            apart = cell.difference(plain, outcome)
             if outcome.ended == NO_TIME:
                 row.verdict, row.note = SKIPPED, NO_TIME
             elif apart:
@@ -245,10 +255,6 @@ class Matrix:
             row.verdict, row.note = WRONG, " AND ".join(notes)
         return row
 
-    @staticmethod
-    def differs(cell, plain, outcome):
-        return difference(plain, outcome, cell.program.unordered, cell.program.ignore)
-
     def hold_against_plain_pairs(self, mode, plain):
         """The wrong pairs of the phase that is over, one by one: unsound where plain pairs meet all that they met."""
         for row in [row for row in self.rows if (row.mode, row.run, row.verdict) == (mode, PAIR, WRONG)]:
@@ -256,7 +262,7 @@ class Matrix:
             if cell is None or NO_TIME in (outcome.ended for outcome in self.ran[cell]):
                 continue
             usual = plain[cell][1]
-            met = {signature(outcome) for outcome in self.ran[cell][-2:] if self.differs(cell, usual, outcome)}
+            met = {signature(outcome) for outcome in self.ran[cell][-2:] if cell.difference(usual, outcome)}
             if signature(usual) in met:  # a result is wrong, and no error says so
                 continue
             apart, pairs = 0, 0
@@ -281,12 +287,13 @@ class Matrix:
         with self.mending:
             pass  # nothing is started while MPS does not serve
         outcome = run(
-            self.lab.in_slice(cell.command) if log else cell.command,
+            cell.sliced(self.lab.in_slice) if log else cell.command,
             env,
             limit_s,
             self.deadline,
             self.lab.scratch,
             self.lab.end_in_slice if log else None,
+            cell.program.signalled,
         )
         with self.lock:
             self.ran.setdefault(cell, []).append(outcome)

@@ -96,8 +96,15 @@ def chosen(options, found, arch, count):
 
 
 def missing_modules(program):
-    missing = [name for name in program.modules if importlib.util.find_spec(name) is None]
+    missing = [name for name in program.modules if not is_there(name)]
     return f"no Python module {' and '.join(missing)}" if missing else None
+
+
+def is_there(module):
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the package that it is in
+        return False
 
 
 def built_cells(options, programs, arch, deadline):

@@ -15,3 +15,8 @@ def check(name, array, expected):
     if array.shape != expected.shape or not (array == expected).all():
         sys.exit(f"{name}: wrong")
     print_hash(name, array)
+
+
+def about(name, value, within):
+    """A number that another run need not have to the bit, and how far off it may be there."""
+    print(f"{name} ~{value:.6f} within {within}", flush=True)

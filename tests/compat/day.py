@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""The things of a day: programs as users of PyTorch, JAX, CuPy, Numba and CUDA start them (day/programs), and the tools
+of developers (tools.py), do in a slice what they do plain.
+
+Kinds of run: plain; in a slice with nothing set; below a max; beside a reserve of another slice with a busy program.
+Prints each that differs, what was not judged and why, and at the end a table. Exit status 0: all that was judged is as
+plain; 1: something is not; 2: it could not be begun; 77: nothing of it can run here."""
+
+import argparse
+import json
+import os
+import pathlib
+import resource
+import sys
+import tempfile
+
+from day_matrix import KINDS, DayCell, DayMatrix
+from day_table import report
+from execute import Deadline, end_on_signals, kill_all
+from head import BUILDS, PYTHON_BUILD, is_chosen, read_all
+from lab import MPS, SOFTWARE, TIME_SLICED, LabOfModes, gpus
+from matrix import RIGHT, SKIPPED, WRONG, Row, empty
+from run import built_cells, chosen
+from table import all_right, document
+from tools import SOURCES, TOOLS, tool_cells
+
+from build import find_nvcc
+
+HERE = pathlib.Path(__file__).resolve().parent
+NOTHING_TO_RUN = 77
+# Programs look at no network, do not take all processors each, and keep their warnings short.
+ENVIRONMENT = {
+    "HF_HUB_OFFLINE": "1",
+    "OMP_NUM_THREADS": "2",
+    "PYTHONPATH": str(HERE / "frameworks"),
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",
+}
+
+
+def parse_arguments(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default="build", help="of gpuctl, or a packed copy (default: build)")
+    parser.add_argument(
+        "--modes",
+        default=f"{TIME_SLICED},{MPS}",
+        help=f"some of {TIME_SLICED},{MPS}, or {SOFTWARE} (default: %(default)s)",
+    )
+    parser.add_argument("--runs", default=",".join(KINDS), help="some of " + ",".join(KINDS) + "; plain is always run")
+    parser.add_argument("--only", default="*", metavar="PATTERN,...", help="names of programs and tools, as in a shell")
+    parser.add_argument("--limit-s", type=float, default=3600, help="skip what is left after so many seconds")
+    parser.add_argument("--jobs", type=int, default=12, help="programs that run at the same time (default: 12)")
+    parser.add_argument("--programs", default=HERE / "day/programs", help="where the programs are")
+    parser.add_argument("--without-tools", action="store_true", help="the programs alone")
+    parser.add_argument("--json", metavar="FILE", help="all results")
+    parser.add_argument(
+        "--keep", metavar="DIR", help="for what failing runs printed (default: BUILD/compat/day-failed)"
+    )
+    options = parser.parse_args(arguments)
+    options.modes, options.runs = options.modes.split(","), [kind for kind in KINDS if kind in options.runs.split(",")]
+    for mode in options.modes:
+        if mode not in (TIME_SLICED, MPS, SOFTWARE) or (mode == SOFTWARE and len(options.modes) > 1):
+            parser.error(f"modes: {TIME_SLICED}, {MPS}, both, or {SOFTWARE}: {','.join(options.modes)}")
+    options.software = SOFTWARE in options.modes
+    options.build_dir = pathlib.Path(options.build).resolve()
+    options.builds, options.without = ["shared" if options.software else BUILDS[0]], ""
+    return options
+
+
+def use_packed_libraries(build_dir):
+    """A copy for another machine brings libraries that machines lack."""
+    if (build_dir / "lib").is_dir():
+        paths = [str(build_dir / "lib"), os.environ.get("LD_LIBRARY_PATH")]
+        os.environ["LD_LIBRARY_PATH"] = ":".join(filter(None, paths))
+
+
+def day_cells(options, arch, count, deadline):
+    """The cells of what can run here, a row for each that cannot, and the names of all."""
+    found = [read_all(options.programs, suffix) for suffix in (".py", ".cu")]
+    tools = [] if options.without_tools else [tool for tool in TOOLS if is_chosen(tool.name, options.only)]
+    nvcc = find_nvcc() is not None
+    programs, rows = chosen(options, [[item for part in both for item in part] for both in zip(*found)], arch, count)
+    if not nvcc:
+        rows += [
+            Row("", "compile", program.name, "-", SKIPPED, "no nvcc here")
+            for program in programs
+            if not program.is_python
+        ]
+        programs = [program for program in programs if program.is_python]
+    cells = [
+        DayCell(program, variant, PYTHON_BUILD, program.path)
+        for program in programs
+        if program.is_python
+        for variant in range(len(program.variants))
+    ]
+    compiled, built = built_cells(options, [program for program in programs if not program.is_python], arch, deadline)
+    cells += [DayCell(cell.program, cell.variant, cell.build, cell.path) for cell in compiled]
+    if tools:
+        of_tools, failed = cells_of_tools(options, tools, arch, deadline, nvcc)
+        cells, rows = cells + of_tools, rows + failed
+    rows += [row for row in built if row.verdict != RIGHT]
+    for row in rows:
+        row.run = ""
+    return cells, rows
+
+
+def cells_of_tools(options, tools, arch, deadline, nvcc):
+    sources = [
+        program
+        for directory in ("day/tools", "programs")
+        for program in read_all(HERE / directory)[0]
+        if program.name in SOURCES
+    ]
+    built, rows = built_cells(options, sources, arch, deadline) if nvcc else ([], [])
+    paths = {cell.program.name: cell.path for cell in built}
+    cells, absent = tool_cells(paths, options.builds[0])
+    wanted = {tool.name for tool in tools}
+    absent_rows = [
+        Row("", "", name, "-", SKIPPED, reason) for name, reason in absent if name.partition(" ")[0] in wanted
+    ]
+    return [cell for cell in cells if cell.tool.name in wanted], [
+        *(row for row in rows if row.verdict == WRONG),
+        *absent_rows,
+    ]
+
+
+def main():
+    options = parse_arguments()
+    deadline = Deadline(options.limit_s)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    end_on_signals()
+    use_packed_libraries(options.build_dir)
+    gpu = ("90", 1, ["software GPU"]) if options.software else gpus()
+    if gpu is None:
+        print(f"day: no GPU here (nvidia-smi); --modes {SOFTWARE} takes the software GPU", file=sys.stderr)
+        return 2
+    arch, count, said = gpu
+    cells, rows = day_cells(options, arch, count, deadline)
+    names = list(dict.fromkeys([cell.name for cell in cells] + [row.program for row in rows]))
+    kept = empty(options.keep or options.build_dir / "compat/day-failed")
+    if cells:
+        rows += run_all(options, cells, deadline, kept)
+    print("\n".join(report(rows, names, options.modes, options.runs)) if names else "no programs", flush=True)
+    if options.json:
+        about = {"gpu": said, "arch": arch, "runs": options.runs, "modes": options.modes, "jobs": options.jobs}
+        pathlib.Path(options.json).write_text(json.dumps(document(rows, about), indent=1), encoding="utf-8")
+    if not any(row.verdict in (RIGHT, WRONG) for row in rows):
+        return NOTHING_TO_RUN
+    return 0 if all_right(rows) else 1
+
+
+def run_all(options, cells, deadline, kept):
+    with tempfile.TemporaryDirectory(prefix="day.", ignore_cleanup_errors=True) as scratch:
+        results = options.build_dir / "compat/results"
+        lab = LabOfModes(options.build_dir, results, pathlib.Path(scratch), options.software)
+        lab.env.update(ENVIRONMENT)
+        matrix = DayMatrix(lab, cells, options.jobs, deadline, kept)
+        try:
+            with matrix.progress():
+                matrix.all_modes(options.modes, options.runs, deadline)
+        finally:
+            kill_all()
+            lab.leave()
+    return matrix.rows
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""The developer's tools of a day: compute-sanitizer's four, ncu, nsys and cuda-gdb, each inside `gpuctl run` and around
+it. What counts is what a tool says: the kernel that it saw, the errors that it found, how it ended."""
+
+import dataclasses
+import re
+
+from compare import LONGEST, shown
+from head import Program
+from lab import toolkit_program
+
+INSIDE, AROUND = "inside", "around"
+CLEAN, PLANTED = "vector_add_tiny", "planted"
+SOURCES = (CLEAN, PLANTED)
+SANITIZER_SAYS = (
+    r"[A-Z]+ SUMMARY: [^\n]*|Invalid __\w+__ \w+ of size \d+ bytes|Uninitialized __\w+__ memory read of size \d+ bytes"
+    r"|(?:Error|Warning): Race reported[^\n]*?memory|Barrier error detected[^\n]*|\bat \w+(?=\()"
+    r"|Program hit \w+|Target application [^\n]*|Device not supported[^\n]*"
+)
+OUTPUT = re.compile(r"^(?:rounds|sums|planted) .*$", re.MULTILINE)  # of the programs themselves
+
+
+@dataclasses.dataclass(frozen=True)
+class Tool:
+    name: str
+    command: tuple  # what stands before the program
+    says: str  # a pattern: all of its matches are what the tool says
+    needed: str  # a pattern in what it says of a plain run, or nothing is known of it here
+    source: str = CLEAN
+    arguments: tuple = ()
+
+    def path(self):
+        return toolkit_program(self.command[0])
+
+
+def sanitizer(name, tool, needed, *planted):
+    command = ("compute-sanitizer", "--target-processes", "all", "--error-exitcode", "9", "--tool", tool)
+    return Tool(name, command, SANITIZER_SAYS, needed, PLANTED if planted else CLEAN, planted)
+
+
+def debugger(name, needed, *planted):
+    says = r"exited normally|exited with code \d+|CUDA_EXCEPTION_\d+[^.\n]*|received signal \w+|No stack|\w+(?=<<<)"
+    command = ("cuda-gdb", "-batch", "-ex", "run", "-ex", "bt", "--args")
+    return Tool(name, command, says, needed, PLANTED if planted else CLEAN, planted)
+
+
+# Names that begin with `fault` end with a fault, so under MPS they run by themselves.
+TOOLS = (
+    sanitizer("memcheck", "memcheck", r"ERROR SUMMARY: 0 errors"),
+    sanitizer("racecheck", "racecheck", r"RACECHECK SUMMARY: 0 hazards"),
+    sanitizer("initcheck", "initcheck", r"ERROR SUMMARY: 0 errors"),
+    sanitizer("synccheck", "synccheck", r"ERROR SUMMARY: 0 errors"),
+    sanitizer("fault_memcheck", "memcheck", r"Invalid __global__ write", "bounds"),
+    sanitizer("racecheck_planted", "racecheck", r"SUMMARY: [1-9]", "race"),
+    sanitizer("initcheck_planted", "initcheck", r"Uninitialized __global__ memory read", "uninitialised"),
+    sanitizer("synccheck_planted", "synccheck", r"Barrier error", "barrier"),
+    Tool(
+        "ncu",
+        ("ncu", "-c", "1", "--clock-control", "none"),
+        r'==PROF== Profiling "\w+"|No kernels were profiled|==ERROR== [^\n]*',
+        r'Profiling "add"',
+    ),
+    Tool(
+        "nsys",
+        ("nsys", "profile", "--trace", "cuda", "--stats", "true", "--force-overwrite", "true", "--output", "report"),
+        r"\badd\(const int \*|does not contain CUDA [^\n.]*",
+        r"\badd\(",
+    ),
+    debugger("cuda_gdb", r"exited normally"),
+    debugger("fault_cuda_gdb", r"CUDA_EXCEPTION", "address"),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class ToolCell:
+    """A tool inside or around, in place of a Cell of matrix.py."""
+
+    tool: Tool
+    place: str
+    found: str  # the tool's path
+    path: object  # of the program
+    build: str
+
+    @property
+    def program(self):
+        return Program(self.tool.name, self.path, self.tool.name)
+
+    @property
+    def name(self):
+        return f"{self.tool.name} {self.place}"
+
+    @property
+    def id(self):
+        return f"{self.tool.name}.{self.place}.{self.build}"
+
+    @property
+    def before(self):
+        return [self.found, *self.tool.command[1:]]
+
+    @property
+    def inner(self):
+        return [str(self.path), *self.tool.arguments]
+
+    @property
+    def command(self):
+        return [*self.before, *self.inner]
+
+    def sliced(self, in_slice):
+        return in_slice(self.command) if self.place == INSIDE else [*self.before, *in_slice(self.inner)]
+
+    def said(self, outcome):
+        """What the tool says, and what the program does, in no order: the tool writes beside the program."""
+        text = f"{outcome.out}\n{outcome.err}"
+        facts = {match[0].strip() for match in re.finditer(self.tool.says, text)} | set(OUTPUT.findall(text))
+        return [outcome.status_text(), *sorted(facts)]
+
+    def unsound(self, first, _):
+        """Why a plain run says nothing of others, or None."""
+        if first.ended != "by itself":
+            return f"plain: {first.status_text()}"
+        if any(re.search(self.tool.needed, fact) for fact in self.said(first)):
+            return None
+        last = (first.err.strip() or first.out.strip() or "nothing said").splitlines()[-1]
+        return f"plain: {first.status_text()}: {last[:LONGEST]}"
+
+    def difference(self, plain, outcome):
+        ours, theirs = self.said(plain), self.said(outcome)
+        if ours == theirs:
+            return None
+        missing = [shown(fact) for fact in ours if fact not in theirs]
+        more = [shown(fact) for fact in theirs if fact not in ours]
+        last = (outcome.err.strip() or outcome.out.strip() or "nothing said").splitlines()[-1]
+        here = ", ".join(more) or "nothing else"
+        return f"plain says {', '.join(missing) or 'no more'}; here {here}; last {shown(last)}"
+
+
+def tool_cells(paths, build):
+    """The cells of the tools that are here, of the programs in `paths` by name, and the names of those that are not."""
+    cells, absent = [], []
+    for tool in TOOLS:
+        found = tool.path()
+        for place in (INSIDE, AROUND):
+            if found is None:
+                absent.append((f"{tool.name} {place}", f"no {tool.command[0]} here"))
+            elif tool.source in paths:
+                cells.append(ToolCell(tool, place, found, paths[tool.source], build))
+            else:
+                absent.append((f"{tool.name} {place}", "its program was not built"))
+    return cells, absent
