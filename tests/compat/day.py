@@ -22,7 +22,7 @@ from lab import MPS, SOFTWARE, TIME_SLICED, LabOfModes, gpus
 from matrix import RIGHT, SKIPPED, WRONG, Row, empty
 from run import built_cells, chosen
 from table import all_right, document
-from tools import SOURCES, TOOLS, tool_cells
+from tools import TOOLS, tool_cells
 
 from build import find_nvcc
 
@@ -51,7 +51,7 @@ def parse_arguments(arguments=None):
     parser.add_argument("--only", default="*", metavar="PATTERN,...", help="names of programs and tools, as in a shell")
     parser.add_argument("--limit-s", type=float, default=3600, help="skip what is left after so many seconds")
     parser.add_argument("--jobs", type=int, default=12, help="programs that run at the same time (default: 12)")
-    parser.add_argument("--programs", default=HERE / "day/programs", help="where the programs are")
+    parser.add_argument("--programs", help="a directory of programs, in place of those of a day")
     parser.add_argument("--without-tools", action="store_true", help="the programs alone")
     parser.add_argument("--json", metavar="FILE", help="all results")
     parser.add_argument(
@@ -75,54 +75,55 @@ def use_packed_libraries(build_dir):
         os.environ["LD_LIBRARY_PATH"] = ":".join(filter(None, paths))
 
 
+def read_programs(directory):
+    """Those of a directory, or of a day: its own and those of frameworks/; one line for each that is wrong."""
+    where = [(directory, ".py"), (directory, ".cu")]
+    if directory is None:
+        where = [(HERE / "day/programs", ".py"), (HERE / "day/programs", ".cu"), (HERE / "frameworks", "_program.py")]
+    found = [read_all(*each) for each in where]
+    return [program for programs, _ in found for program in programs], [
+        error for _, errors in found for error in errors
+    ]
+
+
 def day_cells(options, arch, count, deadline):
-    """The cells of what can run here, a row for each that cannot, and the names of all."""
-    found = [read_all(options.programs, suffix) for suffix in (".py", ".cu")]
-    tools = [] if options.without_tools else [tool for tool in TOOLS if is_chosen(tool.name, options.only)]
-    nvcc = find_nvcc() is not None
-    programs, rows = chosen(options, [[item for part in both for item in part] for both in zip(*found)], arch, count)
-    if not nvcc:
-        rows += [
-            Row("", "compile", program.name, "-", SKIPPED, "no nvcc here")
-            for program in programs
-            if not program.is_python
-        ]
-        programs = [program for program in programs if program.is_python]
+    """The cells of what can run here, and a row for each thing of a day that cannot."""
+    programs, rows = chosen(options, read_programs(options.programs), arch, count)
     cells = [
         DayCell(program, variant, PYTHON_BUILD, program.path)
         for program in programs
         if program.is_python
         for variant in range(len(program.variants))
     ]
-    compiled, built = built_cells(options, [program for program in programs if not program.is_python], arch, deadline)
+    compiled, failed = compile_all(options, [program for program in programs if not program.is_python], arch, deadline)
     cells += [DayCell(cell.program, cell.variant, cell.build, cell.path) for cell in compiled]
-    if tools:
-        of_tools, failed = cells_of_tools(options, tools, arch, deadline, nvcc)
-        cells, rows = cells + of_tools, rows + failed
-    rows += [row for row in built if row.verdict != RIGHT]
+    of_tools, absent = cells_of_tools(options, arch, deadline)
+    rows += failed + absent
     for row in rows:
-        row.run = ""
-    return cells, rows
+        row.run = ""  # of all kinds of run
+    return cells + of_tools, rows
 
 
-def cells_of_tools(options, tools, arch, deadline, nvcc):
+def compile_all(options, programs, arch, deadline):
+    """The cells of CUDA programs, and a row for each that has none."""
+    if find_nvcc() is None:
+        return [], [Row("", "", program.name, "-", SKIPPED, "no nvcc here") for program in programs]
+    cells, rows = built_cells(options, programs, arch, deadline)
+    return cells, [row for row in rows if row.verdict != RIGHT]
+
+
+def cells_of_tools(options, arch, deadline):
+    tools = [] if options.without_tools else [tool for tool in TOOLS if is_chosen(tool.name, options.only)]
+    wanted = {tool.source for tool in tools if tool.path()}
     sources = [
         program
         for directory in ("day/tools", "programs")
         for program in read_all(HERE / directory)[0]
-        if program.name in SOURCES
+        if program.name in wanted
     ]
-    built, rows = built_cells(options, sources, arch, deadline) if nvcc else ([], [])
-    paths = {cell.program.name: cell.path for cell in built}
-    cells, absent = tool_cells(paths, options.builds[0])
-    wanted = {tool.name for tool in tools}
-    absent_rows = [
-        Row("", "", name, "-", SKIPPED, reason) for name, reason in absent if name.partition(" ")[0] in wanted
-    ]
-    return [cell for cell in cells if cell.tool.name in wanted], [
-        *(row for row in rows if row.verdict == WRONG),
-        *absent_rows,
-    ]
+    built, failed = compile_all(options, sources, arch, deadline)
+    cells, absent = tool_cells(tools, {cell.program.name: cell.path for cell in built}, options.builds[0])
+    return cells, failed + [Row("", "", name, "-", SKIPPED, reason) for name, reason in absent]
 
 
 def main():

@@ -10,7 +10,6 @@ from lab import toolkit_program
 
 INSIDE, AROUND = "inside", "around"
 CLEAN, PLANTED = "vector_add_tiny", "planted"
-SOURCES = (CLEAN, PLANTED)
 SANITIZER_SAYS = (
     r"[A-Z]+ SUMMARY: [^\n]*|Invalid __\w+__ \w+ of size \d+ bytes|Uninitialized __\w+__ memory read of size \d+ bytes"
     r"|(?:Error|Warning): Race reported[^\n]*?memory|Barrier error detected[^\n]*|\bat \w+(?=\()"
@@ -133,10 +132,11 @@ class ToolCell:
         return f"plain says {', '.join(missing) or 'no more'}; here {here}; last {shown(last)}"
 
 
-def tool_cells(paths, build):
-    """The cells of the tools that are here, of the programs in `paths` by name, and the names of those that are not."""
+def tool_cells(tools, paths, build):
+    """The cells of the tools that are here, with the programs in `paths` by name; and of those that are not the name,
+    and why."""
     cells, absent = [], []
-    for tool in TOOLS:
+    for tool in tools:
         found = tool.path()
         for place in (INSIDE, AROUND):
             if found is None:

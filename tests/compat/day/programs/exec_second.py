@@ -29,5 +29,5 @@ def main():
 if __name__ == "__main__":
     if sys.argv[1:] == ["second"]:
         print("second", compute(3))
-        sys.exit(6)
+        sys.exit(0)
     main()
