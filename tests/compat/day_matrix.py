@@ -6,6 +6,8 @@ differs too, nothing is judged. Programs that would reach others under MPS go th
 """
 
 import contextlib
+import dataclasses
+import pathlib
 import subprocess
 import threading
 import time
@@ -24,6 +26,8 @@ BUSY = ("work", "--calibrate-us", 1000, "--depth", 4, "--check", "none", "--seco
 SOFTWARE_BUSY = ("work", "--blocks", 8, "--iterations", 10, "--check", "none", "--seconds", 36000)
 BUSY_LIMIT_S = 7200
 BUSY_PAUSE_S = 0.5
+ATTACHED = "attached to slice"  # in the library's trace
+OUTSIDE = "day: nothing of it was in the slice"
 # What differs from run to run on stderr and is none of the program's doing: addresses, times, processes, durations,
 # places of temporary files.
 NOISE = (
@@ -79,6 +83,14 @@ class Busy:
     def __exit__(self, *_):
         self.over.set()
         self.thread.join()
+
+
+def is_attached(log):
+    """Whether a process that wrote this trace was in a slice."""
+    try:
+        return ATTACHED in pathlib.Path(log).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
 
 
 class DayMatrix(Matrix):
@@ -142,6 +154,13 @@ class DayMatrix(Matrix):
 
         self.phase(mode, PLAIN, cells, once, jobs)
         return outcomes
+
+    def execute(self, mode, kind, cell, limit_s, log=None):
+        """What escapes from its slice does all that it does plain, and is not right."""
+        outcome = super().execute(mode, kind, cell, limit_s, log)
+        if log and outcome.ended == "by itself" and not is_attached(log):
+            return dataclasses.replace(outcome, err=f"{outcome.err.rstrip()}\n{OUTSIDE}\n")
+        return outcome
 
     def keep(self, mode, cell, outcome, number=""):
         for kind, text in (("out", outcome.out), ("err", outcome.err)):

@@ -15,7 +15,7 @@ SANITIZER_SAYS = (
     r"|(?:Error|Warning): Race reported[^\n]*?memory|Barrier error detected[^\n]*|\bat \w+(?=\()"
     r"|Program hit \w+|Target application [^\n]*|Device not supported[^\n]*"
 )
-OUTPUT = re.compile(r"^(?:rounds|sums|planted) .*$", re.MULTILINE)  # of the programs themselves
+OUTPUT = re.compile(r"^(?:rounds|sums|planted|day:) .*$", re.MULTILINE)  # of the programs, and of day_matrix.py
 
 
 @dataclasses.dataclass(frozen=True)
