@@ -22,7 +22,7 @@ TOGETHER_SHARE = 0.7  # of the time of a mode, where there are programs that go 
 ALONE_JOBS = 2  # time-sliced
 PLAIN_AGAIN = 2
 KEPT_SMS, SOFTWARE_KEPT_SMS = 16, 2
-BUSY = ("work", "--calibrate-us", 1000, "--depth", 4, "--check", "none", "--seconds", 36000)
+BUSY = ("work", "--blocks", 1056, "--calibrate-us", 1000, "--depth", 4, "--check", "none", "--seconds", 36000)
 SOFTWARE_BUSY = ("work", "--blocks", 8, "--iterations", 10, "--check", "none", "--seconds", 36000)
 BUSY_LIMIT_S = 7200
 BUSY_PAUSE_S = 0.5
@@ -43,6 +43,8 @@ NOISE = (
 
 class DayCell(Cell):
     """A program of day/."""
+
+    turn = ""
 
     def unsound(self, first, _):
         if first.ended != "by itself":
@@ -94,9 +96,14 @@ def is_attached(log):
 
 
 class DayMatrix(Matrix):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.turns = {cell.turn: threading.Lock() for cell in self.cells if cell.turn}
+
     def run_mode(self, mode, kinds):
         together = [cell for cell in self.cells if cell.program.name not in self.alone]
         alone = [cell for cell in self.cells if cell.program.name in self.alone]
+        alone.sort(key=lambda cell: cell.program.is_python)  # if time is short, what is quick is there
         with self.lab.mode(mode):
             whole = self.deadline
             for cells, jobs in ((together, self.jobs), (alone, 1 if self.lab.mps else min(self.jobs, ALONE_JOBS))):
@@ -157,7 +164,8 @@ class DayMatrix(Matrix):
 
     def execute(self, mode, kind, cell, limit_s, log=None):
         """What escapes from its slice does all that it does plain, and is not right."""
-        outcome = super().execute(mode, kind, cell, limit_s, log)
+        with self.turns[cell.turn] if cell.turn else contextlib.nullcontext():
+            outcome = super().execute(mode, kind, cell, limit_s, log)
         if log and outcome.ended == "by itself" and not is_attached(log):
             return dataclasses.replace(outcome, err=f"{outcome.err.rstrip()}\n{OUTSIDE}\n")
         return outcome

@@ -10,10 +10,11 @@ from lab import toolkit_program
 
 INSIDE, AROUND = "inside", "around"
 CLEAN, PLANTED = "vector_add_tiny", "planted"
+KERNELS = r"\b(?:write_past|read_too_early|read_unwritten|wait_apart|write_nowhere)\b"  # of the planted mistakes
 SANITIZER_SAYS = (
-    r"[A-Z]+ SUMMARY: [^\n]*|Invalid __\w+__ \w+ of size \d+ bytes|Uninitialized __\w+__ memory read of size \d+ bytes"
-    r"|(?:Error|Warning): Race reported[^\n]*?memory|Barrier error detected[^\n]*|\bat \w+(?=\()"
-    r"|Program hit \w+|Target application [^\n]*|Device not supported[^\n]*"
+    r"[A-Z]+ SUMMARY: [^\n]*|Invalid __\w+__ \w+ of size \d+ bytes|Uninitialized [^\n]*"
+    r"|\b(?:Error|Warning): Race reported between \w+ access|Barrier error detected[^\n]*"
+    r"|Program hit \w+|Target application [^\n]*|Device not supported[^\n]*|" + KERNELS
 )
 OUTPUT = re.compile(r"^(?:rounds|sums|planted|day:) .*$", re.MULTILINE)  # of the programs, and of day_matrix.py
 
@@ -26,6 +27,7 @@ class Tool:
     needed: str  # a pattern in what it says of a plain run, or nothing is known of it here
     source: str = CLEAN
     arguments: tuple = ()
+    one_at_a_time: bool = False  # it has the GPU's counters, or a lock, for itself
 
     def path(self):
         return toolkit_program(self.command[0])
@@ -37,9 +39,9 @@ def sanitizer(name, tool, needed, *planted):
 
 
 def debugger(name, needed, *planted):
-    says = r"exited normally|exited with code \d+|CUDA_EXCEPTION_\d+[^.\n]*|received signal \w+|No stack|\w+(?=<<<)"
+    says = r"exited normally|exited with code \d+|CUDA_EXCEPTION_\d+[^.\n]*|received signal \w+|No stack|" + KERNELS
     command = ("cuda-gdb", "-batch", "-ex", "run", "-ex", "bt", "--args")
-    return Tool(name, command, says, needed, PLANTED if planted else CLEAN, planted)
+    return Tool(name, command, says, needed, PLANTED if planted else CLEAN, planted, one_at_a_time=True)
 
 
 # Names that begin with `fault` end with a fault, so under MPS they run by themselves.
@@ -48,21 +50,23 @@ TOOLS = (
     sanitizer("racecheck", "racecheck", r"RACECHECK SUMMARY: 0 hazards"),
     sanitizer("initcheck", "initcheck", r"ERROR SUMMARY: 0 errors"),
     sanitizer("synccheck", "synccheck", r"ERROR SUMMARY: 0 errors"),
-    sanitizer("fault_memcheck", "memcheck", r"Invalid __global__ write", "bounds"),
     sanitizer("racecheck_planted", "racecheck", r"SUMMARY: [1-9]", "race"),
-    sanitizer("initcheck_planted", "initcheck", r"Uninitialized __global__ memory read", "uninitialised"),
-    sanitizer("synccheck_planted", "synccheck", r"Barrier error", "barrier"),
+    sanitizer("initcheck_planted", "initcheck", r"Uninitialized ", "uninitialised"),
+    sanitizer("fault_memcheck", "memcheck", r"Invalid __global__ write", "bounds"),
+    sanitizer("fault_synccheck", "synccheck", r"Barrier error", "barrier"),
     Tool(
         "ncu",
         ("ncu", "-c", "1", "--clock-control", "none"),
         r'==PROF== Profiling "\w+"|No kernels were profiled|==ERROR== [^\n]*',
         r'Profiling "add"',
+        one_at_a_time=True,
     ),
     Tool(
         "nsys",
         ("nsys", "profile", "--trace", "cuda", "--stats", "true", "--force-overwrite", "true", "--output", "report"),
         r"\badd\(const int \*|does not contain CUDA [^\n.]*",
         r"\badd\(",
+        one_at_a_time=True,
     ),
     debugger("cuda_gdb", r"exited normally"),
     debugger("fault_cuda_gdb", r"CUDA_EXCEPTION", "address"),
@@ -90,6 +94,11 @@ class ToolCell:
     @property
     def id(self):
         return f"{self.tool.name}.{self.place}.{self.build}"
+
+    @property
+    def turn(self):
+        """What must not run beside another of that."""
+        return self.tool.command[0] if self.tool.one_at_a_time else ""
 
     @property
     def before(self):

@@ -20,14 +20,11 @@ def main():
     except OSError as error:
         print("not there:", error.strerror, flush=True)
     print("still the first", compute(2), flush=True)
-    held = cupy.arange(1 << 20, dtype=cupy.int64)
-    for turn in range(100):
-        held = (held * 5 + turn) & 0xFFFF  # may run on when this program is another one
     os.execv(sys.executable, [sys.executable, __file__, "second"])
 
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["second"]:
         print("second", compute(3))
-        sys.exit(0)
-    main()
+    else:
+        main()
