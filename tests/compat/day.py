@@ -32,7 +32,6 @@ NOTHING_TO_RUN = 77
 ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "OMP_NUM_THREADS": "2",
-    "PYTHONPATH": str(HERE / "frameworks"),
     "TF_CPP_MIN_LOG_LEVEL": "3",
     "TOKENIZERS_PARALLELISM": "false",
     "TORCHINDUCTOR_COMPILE_THREADS": "1",
@@ -71,8 +70,12 @@ def parse_arguments(arguments=None):
 def use_packed_libraries(build_dir):
     """A copy for another machine brings libraries that machines lack."""
     if (build_dir / "lib").is_dir():
-        paths = [str(build_dir / "lib"), os.environ.get("LD_LIBRARY_PATH")]
-        os.environ["LD_LIBRARY_PATH"] = ":".join(filter(None, paths))
+        os.environ["LD_LIBRARY_PATH"] = with_path(build_dir / "lib", "LD_LIBRARY_PATH")
+
+
+def with_path(directory, variable):
+    """The paths of an environment variable, with one more in front."""
+    return ":".join(filter(None, (str(directory), os.environ.get(variable))))
 
 
 def read_programs(directory):
@@ -155,7 +158,7 @@ def run_all(options, cells, deadline, kept):
     with tempfile.TemporaryDirectory(prefix="day.", ignore_cleanup_errors=True) as scratch:
         results = options.build_dir / "compat/results"
         lab = LabOfModes(options.build_dir, results, pathlib.Path(scratch), options.software)
-        lab.env.update(ENVIRONMENT)
+        lab.env.update(ENVIRONMENT, PYTHONPATH=with_path(HERE / "frameworks", "PYTHONPATH"))
         matrix = DayMatrix(lab, cells, options.jobs, deadline, kept)
         try:
             with matrix.progress():

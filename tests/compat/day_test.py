@@ -207,6 +207,7 @@ class Signals(unittest.TestCase):
         with mock.patch("execute.ENDS_WITHIN_S", 0.3):
             done = self.run_one("trap '' INT; echo ready; sleep 60")
         self.assertEqual((done.status, done.ended), (-signal.SIGKILL, "timeout"))
+        self.assertLess(done.limit_s, 20)
 
     def test_the_head_says_which(self):
         path = pathlib.Path("x.py")
@@ -281,8 +282,9 @@ class Tables(unittest.TestCase):
             Row("mps", PLAIN, "broken", "both", UNSOUND, "fails"),
             Row("", "", "absent", "-", SKIPPED, "no Python module x"),
             Row("mps", PLAIN, "late", "both", SKIPPED, NO_TIME),
+            Row("mps", PLAIN, "cut", "both", RIGHT),
         ]
-        lines = day_table.report(rows, ["good", "bad", "broken", "absent", "late"], ["mps"], [SLICE, MAX])
+        lines = day_table.report(rows, ["good", "bad", "broken", "absent", "late", "cut"], ["mps"], [SLICE, MAX])
         grid = [line.split() for line in lines[lines.index("") + 1 :]]
         self.assertEqual(
             grid,
@@ -294,7 +296,8 @@ class Tables(unittest.TestCase):
                 ["broken", "-", "-", "-"],
                 ["absent", "-", "-", "-"],
                 ["late", ".", ".", "."],
-                ["ok", "of", "judged", "2/2", "1/2", "1/1"],
+                ["cut", "ok", ".", "."],
+                ["ok", "of", "judged", "3/3", "1/2", "1/1"],
             ],
         )
         self.assertIn("  bad mps slice: exit 3", lines)
