@@ -49,6 +49,9 @@ survive-runs-mps 1 runs-mps compat/run.py --mps --jobs 10 --builds $other_builds
 ptx 4     ptx-mps          compat/run.py --mps --jobs 10 --builds ptx --runs storm-pair,slice
 ptx 2     frameworks-mps   compat/run.py --mps --jobs 3 --frameworks --runs storm-pair,slice
 exec 1    exec-mps         compat/run.py --mps --jobs 3 --only exec_self --builds both,rdc,shared --runs storm-pair
+day 1     day-sliced       compat/day.py --modes time-sliced
+day-mps 1 day-mps          compat/day.py --modes mps --only [!f]*,fork*
+day-faults-mps 1 day-faults compat/day.py --modes mps --only fault_*
 faults 2  endings          compat/endings.py --both-modes 3
 faults 4  faults-mps       compat/faults.py --mps 50
 faults 6  faults-late      compat/faults.py --no-mps --at-once 1 --only fault_* 40

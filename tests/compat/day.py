@@ -40,7 +40,7 @@ ENVIRONMENT = {
 
 def parse_arguments(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default="build", help="of gpuctl, or a packed copy (default: build)")
+    parser.add_argument("--build", "--build-dir", default="build", help="of gpuctl, or a packed copy (default: build)")
     parser.add_argument(
         "--modes",
         default=f"{TIME_SLICED},{MPS}",

@@ -12,6 +12,7 @@ import types
 import unittest
 from unittest import mock
 
+import day
 import day_matrix
 import day_table
 from compare import difference
@@ -270,6 +271,21 @@ class Tools(unittest.TestCase):
         self.assertEqual(
             tool_cells(tools, {}, "both"), ([], [(f"nsys {place}", "no nsys here") for place in (INSIDE, AROUND)])
         )
+
+
+class Programs(unittest.TestCase):
+    def test_their_heads_and_their_syntax_are_right(self):
+        programs, errors = day.read_programs(None)
+        self.assertEqual(errors, [])
+        for program in programs:
+            if program.is_python:
+                compile(program.path.read_text(encoding="utf-8"), program.path, "exec")
+                self.assertTrue(program.modules, f"{program.name}: what does it need?")
+
+    def test_the_documents_name_each(self):
+        text = (day.HERE.parents[1] / "docs/compatibility.md").read_text(encoding="utf-8")
+        for program in day.read_programs(None)[0]:
+            self.assertIn(f"`{program.name}`", text)
 
 
 class Tables(unittest.TestCase):
