@@ -1,5 +1,5 @@
-# compat: PyTorch: products and reductions that are exact, streams, a CUDA graph, a training with deterministic
-# algorithms modules: torch numpy
+# compat: PyTorch: exact products and reductions, streams, a CUDA graph, a training with deterministic algorithms
+# modules: torch numpy
 import os
 
 os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
