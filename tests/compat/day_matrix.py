@@ -27,7 +27,7 @@ SOFTWARE_BUSY = ("work", "--blocks", 8, "--iterations", 10, "--check", "none", "
 BUSY_LIMIT_S = 7200
 BUSY_PAUSE_S = 0.5
 ATTACHED = "attached to slice"  # in the library's trace
-OUTSIDE = "day: nothing of it was in the slice"
+OUTSIDE = "day: in the slice were fewer of its processes than use the GPU"
 # What differs from run to run on stderr and is none of the program's doing: addresses, times, processes, durations,
 # places of temporary files.
 NOISE = (
@@ -87,12 +87,12 @@ class Busy:
         self.thread.join()
 
 
-def is_attached(log):
-    """Whether a process that wrote this trace was in a slice."""
+def attached(log):
+    """How often those that wrote this trace came into a slice."""
     try:
-        return ATTACHED in pathlib.Path(log).read_text(encoding="utf-8", errors="replace")
+        return pathlib.Path(log).read_text(encoding="utf-8", errors="replace").count(ATTACHED)
     except OSError:
-        return False
+        return 0
 
 
 class DayMatrix(Matrix):
@@ -163,10 +163,10 @@ class DayMatrix(Matrix):
         return outcomes
 
     def execute(self, mode, kind, cell, limit_s, log=None):
-        """What escapes from its slice does all that it does plain, and is not right."""
+        """What escapes from its slice does all that it does plain, and is not right. An exec is as another process."""
         with self.turns[cell.turn] if cell.turn else contextlib.nullcontext():
             outcome = super().execute(mode, kind, cell, limit_s, log)
-        if log and outcome.ended == "by itself" and not is_attached(log):
+        if log and outcome.ended == "by itself" and attached(log) < cell.program.attached:
             return dataclasses.replace(outcome, err=f"{outcome.err.rstrip()}\n{OUTSIDE}\n")
         return outcome
 

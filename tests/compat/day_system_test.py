@@ -91,7 +91,7 @@ class Day(unittest.TestCase):
             },
             said,
         )
-        self.assertIn("nothing of it was in the slice", rows["escapes", "slice"]["note"])
+        self.assertIn("in the slice were fewer of its processes", rows["escapes", "slice"]["note"])
         self.assertIn("plain 'SMs 8', got 'SMs 4'", rows["counts", "max"]["note"])
         self.assertEqual((self.scratch / "failed/software.max.counts.0.python.0.out").read_text(), "SMs 4\n")
         self.assertEqual(status, 1)

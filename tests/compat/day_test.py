@@ -128,6 +128,14 @@ class Phases(unittest.TestCase):
         self.assertEqual(self.verdicts(rows, "escapes"), [RIGHT, WRONG, WRONG, WRONG])
         self.assertIn(day_matrix.OUTSIDE, rows["escapes", SLICE].note)
 
+    def test_each_process_must_be_there(self):
+        path = self.script("two", ATTACH + "echo one")
+        cell = DayCell(Program("two", path, "two", attached=2), 0, "both", path)
+        self.assertEqual(self.judged(more=[cell], kinds=(SLICE,))["two", SLICE].verdict, WRONG)
+        path.write_text(path.read_text() + '[ -z "$IN_SLICE" ] || echo "attached to slice s" >>"$GPUSLICE_DEBUG"\n')
+        (self.scratch / "kept-of-failures").rename(self.scratch / "before")
+        self.assertEqual(self.judged(more=[cell], kinds=(SLICE,))["two", SLICE].verdict, RIGHT)
+
     def test_the_slices_are_set_as_the_kind_says(self):
         self.judged("ordinary")
         self.assertEqual(self.lab.said, [("set", "s", "max=4"), ("create-slice", "kept", "--reserve", 2)])
@@ -238,6 +246,9 @@ class Signals(unittest.TestCase):
         for wrong in ("INT", "NONE ready"):
             with self.assertRaises(HeadError):
                 parse(path, f"# compat: a\n# signal: {wrong}")
+        self.assertEqual([parse(path, f"# compat: a{more}").attached for more in ("", "\n# attached: 2")], [1, 2])
+        with self.assertRaises(HeadError):
+            parse(path, "# compat: a\n# attached: -1")
 
 
 SAID = {

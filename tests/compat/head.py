@@ -11,7 +11,21 @@ import signal
 
 BUILDS = ("both", "ptx", "cubin", "rdc", "shared")
 PYTHON_BUILD = "python"
-KEYS = ("compat", "libs", "flags", "builds", "arch", "args", "soft", "output", "needs", "modules", "ignore", "signal")
+KEYS = (
+    "compat",
+    "libs",
+    "flags",
+    "builds",
+    "arch",
+    "args",
+    "soft",
+    "output",
+    "needs",
+    "modules",
+    "ignore",
+    "signal",
+    "attached",
+)
 MANY = ("args",)  # keys that may occur more than once
 LINE = re.compile(r"(?://|#) ?([a-z]+):(?: (.*))?$")
 AT_FAULT = ("fault", "exit")  # programs that may end with a status other than 0, and reach others under MPS
@@ -36,6 +50,7 @@ class Program:
     needs: tuple = ()
     modules: tuple = ()  # of Python
     ignore: str = ""  # a pattern in its output that does not count; its head says why
+    attached: int = 1  # how often its processes must have become clients of its slice, where that is looked at
     signalled: tuple = ()  # (line, number): its group gets that signal when it has printed that line
 
     @property
@@ -97,8 +112,15 @@ def _program(path, said):
         needs=tuple(one("needs").replace("|", " ").split()),
         modules=tuple(one("modules").split()),
         ignore=one("ignore"),
+        attached=_number(path, "attached", one("attached") or "1"),
         signalled=_signalled(path, one("signal")),
     )
+
+
+def _number(path, key, text):
+    if not text.isdecimal():
+        raise HeadError(f"{path.name}: {key}: not a number: {text}")
+    return int(text)
 
 
 def _signalled(path, text):

@@ -1,4 +1,5 @@
 # compat: a program that uses the GPU starts others that use it, by subprocess and through a shell, and goes on
+# attached: 3
 # modules: cupy
 import subprocess
 import sys

@@ -1,4 +1,5 @@
 // compat: a program in mid-kernel that fails to become another one, goes on, and when it is idle becomes itself anew
+// attached: 2
 // soft: yes
 #include "process.h"
 

@@ -1,4 +1,5 @@
 # compat: a program that uses the GPU becomes another Python that uses it; before that one that is not there
+# attached: 2
 # modules: cupy
 import os
 import sys

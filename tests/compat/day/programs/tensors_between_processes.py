@@ -1,4 +1,5 @@
 # compat: CUDA tensors that go to a spawned process and come from it
+# attached: 2
 # modules: torch
 import torch
 import torch.multiprocessing

@@ -1,4 +1,5 @@
 # compat: torchrun with two ranks on two GPUs (NCCL)
+# attached: 2
 # modules: torch
 # needs: peer
 # output: unordered
