@@ -86,7 +86,7 @@ class Phases(unittest.TestCase):
             for name in names
         ]
         kept = self.scratch / "kept-of-failures"
-        kept.mkdir()
+        kept.mkdir(exist_ok=True)
         self.matrix = DayMatrix(self.lab, [*cells, *more], 4, None, kept)
         self.matrix.all_modes(["software"], kinds, Deadline(seconds))
         return {(row.program, row.run): row for row in self.matrix.rows}
@@ -110,6 +110,14 @@ class Phases(unittest.TestCase):
             sorted(path.name for path in self.matrix.kept.iterdir() if "unlike" in path.name and MAX in path.name),
             [f"software.max.unlike.0.both.0.{kind}" for kind in ("err", "log", "out")],
         )
+
+    def test_what_follows_the_sms_it_is_told_of_counts_where_it_is_told_of_all(self):
+        for told, verdicts in (("", [RIGHT, WRONG, WRONG, WRONG]), ("sums \\w+", [RIGHT, WRONG, RIGHT, RIGHT])):
+            with self.subTest(told):
+                path = self.script("follows", ATTACH + 'echo "sums ${IN_SLICE:-plain}"')
+                program = Program("follows", path, "follows", told=told)
+                rows = self.judged(more=[DayCell(program, 0, "both", path)])
+                self.assertEqual(self.verdicts(rows, "follows"), verdicts)
 
     def test_what_is_nothing_plain_is_not_judged(self):
         rows = self.judged("fails", "says_nothing", "absent")

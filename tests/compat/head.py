@@ -23,6 +23,7 @@ KEYS = (
     "needs",
     "modules",
     "ignore",
+    "told",
     "signal",
     "attached",
 )
@@ -50,6 +51,7 @@ class Program:
     needs: tuple = ()
     modules: tuple = ()  # of Python
     ignore: str = ""  # a pattern in its output that does not count; its head says why
+    told: str = ""  # a pattern in its output that follows the number of SMs it is told of; its head says why
     attached: int = 1  # how often its processes must have become clients of its slice, where that is looked at
     signalled: tuple = ()  # (line, number): its group gets that signal when it has printed that line
 
@@ -112,6 +114,7 @@ def _program(path, said):
         needs=tuple(one("needs").replace("|", " ").split()),
         modules=tuple(one("modules").split()),
         ignore=one("ignore"),
+        told=one("told"),
         attached=_number(path, "attached", one("attached") or "1"),
         signalled=_signalled(path, one("signal")),
     )

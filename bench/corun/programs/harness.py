@@ -1,8 +1,9 @@
 """Shared by the Python programs of the matrix: options, stream, rounds, and the figures of a round.
 
-A program calls `Program` (PyTorch) or `JaxProgram`, makes its model, warms up, and calls serve_requests() or run_steps(). These use the protocol
-of kernels.cu: the program prints READY; for each round it reads `GO start_ns settle_s seconds seed` and prints a line
-of JSON. --tiny: small sizes, on the CPU if there is no GPU, to try it.
+A program calls `Program` (PyTorch) or `JaxProgram`, makes its model, warms up, and calls serve_requests() or
+run_steps(). These use the protocol of kernels.cu: the program prints READY; for each round it reads
+`GO start_ns settle_s seconds seed` and prints a line of JSON. --tiny: small sizes, on the CPU if there is no GPU, to
+try it.
 """
 
 import argparse

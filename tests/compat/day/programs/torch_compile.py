@@ -40,5 +40,6 @@ def training(mode):
 
 
 if __name__ == "__main__":
+    torch.set_float32_matmul_precision("high")  # else it warns, where the GPU is told to be large enough
     whole_numbers(sys.argv[1])
     training(sys.argv[1])
