@@ -12,16 +12,16 @@ namespace gpuslice {
 inline constexpr int kSpareDescriptors = 16;
 
 /// Whether so many more could be opened now. Opens none. Any thread.
-inline bool descriptors_are_left() {
+inline bool descriptors_are_left(int wanted = kSpareDescriptors) {
   constexpr int kMostLooks = 4096;
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
   // The system gives the lowest number that is free, so the highest ones tell.
   const int end = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 1 << 30));
   int left = 0;
-  for (int number = end - 1; number >= std::max(0, end - kMostLooks) && left < kSpareDescriptors; --number)
+  for (int number = end - 1; number >= std::max(0, end - kMostLooks) && left < wanted; --number)
     left += fcntl(number, F_GETFD) < 0;
-  return left == kSpareDescriptors;
+  return left == wanted;
 }
 
 }  // namespace gpuslice

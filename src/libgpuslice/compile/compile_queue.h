@@ -1,5 +1,6 @@
 // Images that wait for the compile helper, and the helper that works on some of them. This process has one helper at a
-// time. It takes the jobs that wait when it is started. Nothing here calls the driver.
+// time. It takes some of those that wait when it is started; only then do they get the memory that the helper shares,
+// and for a moment a descriptor each. Nothing here calls the driver.
 #pragma once
 
 #include <chrono>
@@ -24,7 +25,7 @@ class CompileQueue {
 
   /// tick() calls `done` once, on the thread that called tick(). `done` must not throw.
   using Done = std::function<void(CompileResult)>;
-  void add(CompileJob job, Done done);
+  void add(CompileRequest request, Done done);
 
   /// Delivers the results that are ready, and starts a helper if jobs wait. Any thread; to be called five times a
   /// second.
@@ -32,20 +33,36 @@ class CompileQueue {
 
   /// Compiles now, and waits for the helper, at most kLongestWait.
   static constexpr std::chrono::seconds kLongestWait{60};
-  static CompileResult compile_and_wait(CompileJob job);
+  static CompileResult compile_and_wait(const CompileRequest& request);
+
+  /// How much PTX may wait. What comes when that much does is refused: a later start of the program compiles it.
+  static constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+  explicit CompileQueue(std::size_t most_bytes = kMostBytes) : most_bytes_(most_bytes) {}
 
   /// Called in a forked child. The jobs are the parent's.
   void forget_after_fork();
 
  private:
-  struct Entry {
+  struct Waiting {
+    CompileRequest request;
+    Done done;
+  };
+  struct Running {
     CompileJob job;
     Done done;
   };
+  struct Ended {
+    CompileResult result;
+    Done done;
+  };
+  void take_ended(std::vector<Ended>& ended);
+  void start_helper(std::vector<Ended>& ended);
 
+  const std::size_t most_bytes_;
   std::mutex mutex_;  ///< guards what follows
-  std::deque<Entry> waiting_;
-  std::vector<Entry> running_;
+  std::deque<Waiting> waiting_;
+  std::size_t waiting_bytes_ = 0;
+  std::vector<Running> running_;
   pid_t helper_ = -1;
 };
 

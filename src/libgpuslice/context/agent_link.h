@@ -69,7 +69,8 @@ class AgentLink {
   void awake() { asleep_.store(false, std::memory_order_relaxed); }
   /// Whether threads of the program wait until launches complete.
   bool awaited() const { return waiting_.load(std::memory_order_relaxed) > 0; }
-  /// Returns when nobody holds the agent, which is `then` from then on. Returns false once the context is no longer managed.
+  /// Returns when nobody holds the agent, which is `then` from then on. Returns false once the context is no longer
+  /// managed.
   bool wait_while_held(AgentIs then = AgentIs::kAtWork);
   /// The agent is as while it is held, as long as `on()`; wake() makes it ask again. Before it is at work it does
   /// `then()`.

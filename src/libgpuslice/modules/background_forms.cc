@@ -42,12 +42,12 @@ void load_functions(LoadedImage& image) {
 }  // namespace
 
 std::shared_ptr<ImageBackgroundForms> ImageBackgroundForms::begin(const std::shared_ptr<LoadedImage>& image,
-                                                                  CompileJob job) {
+                                                                  CompileRequest request) {
   auto forms = std::make_shared<ImageBackgroundForms>();
   forms->image_ = image;
   forms->kept_ = CacheDirectory::of_user().keeps();
   driver().cuCtxGetCurrent(&forms->context_);
-  CompileQueue::get().add(std::move(job), [forms](CompileResult result) { forms->compiled(std::move(result)); });
+  CompileQueue::get().add(std::move(request), [forms](CompileResult result) { forms->compiled(std::move(result)); });
   return forms;
 }
 

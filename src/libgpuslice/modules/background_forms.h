@@ -35,7 +35,7 @@ class ImageBackgroundForms final : public BackgroundForms, public std::enable_sh
   static constexpr std::chrono::seconds kFirstHoldAfter{1}, kHoldEvery{10};
 
   /// Begins to compile the PTX of an image that was just loaded unchanged.
-  static std::shared_ptr<ImageBackgroundForms> begin(const std::shared_ptr<LoadedImage>& image, CompileJob job);
+  static std::shared_ptr<ImageBackgroundForms> begin(const std::shared_ptr<LoadedImage>& image, CompileRequest request);
 
   void load_if_idle() override {
     if (state_.load(std::memory_order_acquire) == State::kCompiled) load_now_or_never_mind();

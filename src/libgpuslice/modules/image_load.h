@@ -1,7 +1,7 @@
 // How an image is loaded: a pipeline of five steps, and the struct that they hand on.
 //
 //   find_ptx          the PTX in the image from which other forms of its kernels can be made
-//   rewrite_ptx       these forms: from the cache, or a job for the compile helper, which rewrites and compiles
+//   rewrite_ptx       these forms: from the cache, or a request to the compile helper, which rewrites and compiles
 //   plan_load         what the driver is to load: the image, the forms, or both
 //   load_code         the driver's calls
 //   register_kernels  the image is known from now on, and so are its kernels when the program asks for them
@@ -58,8 +58,8 @@ struct ImageLoad {
 
   // What rewrite_ptx() adds: one of these, or a reason.
   std::optional<Forms> forms{};
-  std::optional<CompileJob> job{};  ///< makes the forms in the background
-  bool software_gpu = false;        ///< the driver is the software GPU's
+  std::optional<CompileRequest> request{};  ///< for forms made in the background
+  bool software_gpu = false;                ///< the driver is the software GPU's
 
   // What plan_load() adds.
   LoadPlan plan = LoadPlan::kOriginal;

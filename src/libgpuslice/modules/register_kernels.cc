@@ -9,7 +9,7 @@ namespace gpuslice {
 void register_kernels(ImageLoad& load) {
   LoadedImage& image = *load.image;
   image.set_kernels(load.forms ? std::move(load.forms->kernels) : std::vector<ImageKernel>(), load.reason);
-  if (load.job) image.background = ImageBackgroundForms::begin(load.image, std::move(*load.job));
+  if (load.request) image.background = ImageBackgroundForms::begin(load.image, std::move(*load.request));
   Modules::get().add(image.handle, load.image);
 }
 

@@ -15,8 +15,6 @@
 
 namespace gpuslice {
 
-using gpuctl::Result;
-
 namespace {
 
 /// GPUSLICE_BACKGROUND=0: the program waits until its kernels are compiled, so that its first launches can be evicted
@@ -79,9 +77,9 @@ CompileRequest request_for(ImageLoad& load) {
 }
 
 /// The forms, when the helper has made them; the program waits.
-Forms wait_for_forms(CompileJob job) {
+Forms wait_for_forms(const CompileRequest& request) {
   const Stage stage("waiting for the compile helper");
-  CompileResult made = CompileQueue::compile_and_wait(std::move(job));
+  CompileResult made = CompileQueue::compile_and_wait(request);
   if (made) return std::move(*made);
   return Forms{.code = {}, .kernels = {}, .reason = "not compiled: " + made.error().message};
 }
@@ -95,13 +93,10 @@ void rewrite_ptx(ImageLoad& load) {
   load.forms = find_forms(request.key, CacheDirectory::of_user());
   if (!load.forms) {
     request.linker = loaded_linker();
-    Result<CompileJob> job = CompileJob::create(request);
-    if (!job)
-      load.reason = std::move(job.error().message);
-    else if (waits_for_compiling())
-      load.forms = wait_for_forms(std::move(*job));
+    if (waits_for_compiling())
+      load.forms = wait_for_forms(request);
     else
-      load.job = std::move(*job);
+      load.request = std::move(request);
   }
   if (load.forms) load.reason = std::move(load.forms->reason);
 }
