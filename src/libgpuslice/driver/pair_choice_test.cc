@@ -20,9 +20,10 @@ TEST(PairChoice, GreaterClustersMakeItGroupsForGood) {
   }
 }
 
-TEST(PairChoice, SoDoesARefusal) {
+TEST(PairChoice, SoDoesARefusalForAWhile) {
   PairChoice choice;
-  choice.by_groups();
+  choice.refused();
+  choice.refused();
   EXPECT_FALSE(choice.pairs_for(true, 1));
 }
 

@@ -26,7 +26,9 @@ CUgraphExec ConfinedGraph::choose(Context& context, CUstream stream, const Opaqu
   }
   if (!copy_ || part_ != *part) {
     const bool used = context.opaque().use_part(
-        stream, *part, [&](const GreenContexts::Confined& there) { make(context, *part, there); });
+        stream, *part, [&](const GreenContexts::Confined& there, const GreenContexts::Hold& hold) {
+          if (make(context, *part, there)) hold_ = hold;
+        });
     if (!used && !none_) none_ = kNotIdle;
     if (!copy_ || part_ != *part) return nullptr;
   }
@@ -35,30 +37,31 @@ CUgraphExec ConfinedGraph::choose(Context& context, CUstream stream, const Opaqu
 }
 
 /// Nothing of the context is on the GPU.
-void ConfinedGraph::make(Context& context, const GrantView::Part& part, const GreenContexts::Confined& there) {
+bool ConfinedGraph::make(Context& context, const GrantView::Part& part, const GreenContexts::Confined& there) {
   if (!there.stream) {
     none_ = there.none;
-    return;
+    return false;
   }
   if (!latest_ && driver().cuEventCreate(&latest_, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
     latest_ = nullptr;
     none_ = kNoEvent;
-    return;
+    return false;
   }
   const GraphCopy copy = copy_in_part(clone_, flags_, there.stream);
   debug("copy of a graph on %u SMs: %s", there.sms, copy.exec ? "made" : copy.none);
   if (!copy.exec) {
     none_ = copy.none;
     if (there.pairs)
-      context.opaque().by_groups();
+      context.opaque().refused_in_pairs();
     else
       refused_ = copy.none;
-    return;
+    return false;
   }
   if (copy_) driver().cuGraphExecDestroy(copy_);
   copy_ = copy.exec;
   part_ = part;
   sms_ = there.sms;
+  return true;
 }
 
 /// Launches of one executable graph follow each other, so those of the two do.
@@ -83,6 +86,7 @@ void ConfinedGraph::give_up() {
   if (latest_) driver().cuEventDestroy_v2(std::exchange(latest_, nullptr));
   if (clone_) driver().cuGraphDestroy(std::exchange(clone_, nullptr));
   in_copy_ = false;
+  hold_.reset();
 }
 
 }  // namespace gpuslice

@@ -47,13 +47,14 @@ class ConfinedGraph {
   Where where() const { return {in_copy_ ? sms_ : 0, none_}; }
 
  private:
-  void make(Context& context, const GrantView::Part& part, const GreenContexts::Confined& there);
+  bool make(Context& context, const GrantView::Part& part, const GreenContexts::Confined& there);
   void change_over(CUstream stream, bool to_copy);
 
   const unsigned long long flags_;
   CUgraph clone_ = nullptr;
   CUgraphExec copy_ = nullptr;
   GrantView::Part part_;      ///< of the copy
+  GreenContexts::Hold hold_;  ///< on that part
   std::uint32_t sms_ = 0;     ///< of the copy
   CUevent latest_ = nullptr;  ///< after the latest launch since there is a copy
   bool in_copy_ = false;      ///< the latest launch was the copy's

@@ -31,7 +31,7 @@ CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, co
   if (in_pairs && turn.move_to_groups(context->opaque(), launch)) result = plain(turn.stream());
   if (refused && result != CUDA_SUCCESS) result = plain(turn.anywhere("it does not run on those granted"));
   // A launch that the driver refuses everywhere has an error of its own.
-  if (in_pairs && result == CUDA_SUCCESS) context->opaque().by_groups();
+  if (in_pairs && result == CUDA_SUCCESS) context->opaque().refused_in_pairs();
   if (result != CUDA_SUCCESS) turn.give_up();
   if (kernel) {
     // The launch was counted, and perhaps reported, before its turn came.

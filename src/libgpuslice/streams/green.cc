@@ -13,7 +13,8 @@ namespace gpuslice {
 
 namespace {
 
-constexpr std::size_t kMostParts = 32;  // each takes a few megabytes
+constexpr char kRefused[] = "the driver made no green context, or no stream of it";
+constexpr char kAllInUse[] = "as many green contexts as there may be are in use";
 
 int priority_of(CUstream stream) {
   int priority = 0;
@@ -25,29 +26,38 @@ int priority_of(CUstream stream) {
 
 /// Splits the device into groups, or pairs, at the first call. There are none if that is not possible.
 void GreenContexts::divide(Division& division, bool pairs) {
-  if (std::exchange(division.divided, true)) return;
+  if (division.divided || division.refusal.stands()) return;
   if (pairs) divide(groups_, false);
   const Driver& d = driver();
+  division.divided = true;
   if (!d.cuCtxGetDevResource || !d.cuDevSmResourceSplitByCount || !d.cuDevResourceGenerateDesc || !d.cuGreenCtxCreate ||
-      !d.cuGreenCtxStreamCreate)
+      !d.cuGreenCtxDestroy || !d.cuGreenCtxStreamCreate)
     return;
+  const auto refused = [&division] {
+    division.divided = false;
+    division.refusal.note(Refusal::Clock::now());
+  };
   CUdevResource all{}, rest{};
   CUcontext current = nullptr;
-  if (d.cuCtxGetCurrent(&current) != CUDA_SUCCESS ||
+  if ((pairs && !groups_.divided) || d.cuCtxGetCurrent(&current) != CUDA_SUCCESS ||
       d.cuCtxGetDevResource(current, &all, CU_DEV_RESOURCE_TYPE_SM) != CUDA_SUCCESS)
-    return;
+    return refused();
   const unsigned least = pairs ? kPairSms : group_sms(all.sm.smCount);
   const unsigned flags = pairs ? CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING : 0;
   unsigned count = std::max(all.sm.smCount / least, 1u);
   std::vector<CUdevResource>& groups = division.groups;
   groups.resize(count);
-  if (d.cuDevSmResourceSplitByCount(groups.data(), &count, &all, &rest, flags, least) != CUDA_SUCCESS) count = 0;
+  if (d.cuDevSmResourceSplitByCount(groups.data(), &count, &all, &rest, flags, least) != CUDA_SUCCESS) {
+    groups.clear();
+    return refused();
+  }
   groups.resize(count);
   if (count > 0 && rest.type == CU_DEV_RESOURCE_TYPE_SM && rest.sm.smCount > 0) groups.push_back(rest);
   if (pairs && count > 0) {
     groups = in_order_of_groups(groups, groups_.groups);
     debug("the device has %u pairs of SMs%s", count, groups.empty() ? ", and it is not known where they lie" : "");
   }
+  division.refusal.over();
   division.starts.assign(1, 0);
   for (const CUdevResource& group : groups) division.starts.push_back(division.starts.back() + group.sm.smCount);
 }
@@ -55,29 +65,77 @@ void GreenContexts::divide(Division& division, bool pairs) {
 /// Pairs, if wanted and the driver makes them, else groups.
 GreenContexts::Division& GreenContexts::division(bool pairs) {
   if (pairs) divide(pairs_, true);
-  if (pairs && !pairs_.groups.empty()) return pairs_;
+  if (pairs && !pairs_.groups.empty() && !pairs_.refusal.stands()) return pairs_;
   divide(groups_, false);
   return groups_;
 }
 
-GreenContexts::Part& GreenContexts::part(const Choice& choice) {
+bool GreenContexts::make_part(const Choice& choice, Part& part) {
   Division& division = *choice.division;
-  const auto known = division.parts.find(choice.groups);
-  if (known != division.parts.end()) return known->second;
   const auto [begin, end] = choice.groups;
-  Part part;
   CUdevResourceDesc description = nullptr;
   CUdevice device = 0;
-  if (groups_.parts.size() + pairs_.parts.size() < kMostParts && driver().cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+  if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS ||
       driver().cuDevResourceGenerateDesc(&description, division.groups.data() + begin,
-                                         static_cast<unsigned>(end - begin)) == CUDA_SUCCESS) {
-    const Stage stage("making a green context");
-    const CUresult result = driver().cuGreenCtxCreate(&part.context, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
-    if (result != CUDA_SUCCESS) part.context = nullptr;
-    debug("green context of SMs %u to %u%s: %d", division.starts[begin], division.starts[end],
-          &division == &pairs_ ? ", in pairs" : "", result);
+                                         static_cast<unsigned>(end - begin)) != CUDA_SUCCESS)
+    return false;
+  const Stage stage("making a green context");
+  const CUresult result = driver().cuGreenCtxCreate(&part.context, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
+  debug("green context of SMs %u to %u%s: %d", division.starts[begin], division.starts[end],
+        &division == &pairs_ ? ", in pairs" : "", result);
+  return result == CUDA_SUCCESS;
+}
+
+void GreenContexts::destroy(Part& part) {
+  for (const auto& [lane, stream] : part.streams) driver().cuStreamDestroy_v2(stream);
+  driver().cuGreenCtxDestroy(part.context);
+}
+
+/// Who held a part made its launches before, so what is not held and idle stays idle. False: there is none.
+bool GreenContexts::give_one_back() {
+  Division* of = nullptr;
+  std::map<GroupRun, Part>::iterator oldest;
+  for (Division* division : {&groups_, &pairs_}) {
+    for (auto at = division->parts.begin(); at != division->parts.end(); ++at) {
+      const Part& part = at->second;
+      if (part.hold.use_count() > 1 || (of && oldest->second.used < part.used)) continue;
+      if (!std::ranges::all_of(part.streams,
+                               [](const auto& entry) { return driver().cuStreamQuery(entry.second) == CUDA_SUCCESS; }))
+        continue;
+      of = division;
+      oldest = at;
+    }
   }
-  return division.parts.emplace(choice.groups, part).first->second;
+  if (!of) return false;
+  const auto [begin, end] = oldest->first;
+  debug("gives back the green context of SMs %u to %u%s", of->starts[begin], of->starts[end],
+        of == &pairs_ ? ", in pairs" : "");
+  destroy(oldest->second);
+  of->parts.erase(oldest);
+  return true;
+}
+
+/// Null, or why there is none.
+const char* GreenContexts::make(const Choice& choice, const Wanted& wanted) {
+  std::map<GroupRun, Part>& parts = choice.division->parts;
+  auto known = parts.find(choice.groups);
+  if (known == parts.end()) {
+    while (groups_.parts.size() + pairs_.parts.size() >= kMostParts)
+      if (!give_one_back()) return kAllInUse;
+    Part part;
+    if (!make_part(choice, part)) return kRefused;
+    part.hold = std::make_shared<char>();
+    known = parts.emplace(choice.groups, std::move(part)).first;
+  }
+  Part& part = known->second;
+  const std::pair<const void*, int> its{wanted.lane, priority_of(wanted.like)};
+  if (part.streams.contains(its)) return nullptr;
+  const Stage stage("making a stream of a green context");
+  CUstream stream = nullptr;
+  if (driver().cuGreenCtxStreamCreate(&stream, part.context, CU_STREAM_NON_BLOCKING, its.second) != CUDA_SUCCESS)
+    return kRefused;
+  part.streams.emplace(its, stream);
+  return nullptr;
 }
 
 GreenContexts::Confined GreenContexts::choose(const Wanted& wanted, Choice& choice) {
@@ -94,50 +152,48 @@ GreenContexts::Confined GreenContexts::choose(const Wanted& wanted, Choice& choi
   return {.sms = sms, .pairs = &chosen == &pairs_};
 }
 
-GreenContexts::Confined GreenContexts::find(const Wanted& wanted) {
-  constexpr const char* kRefused = "the driver made no green context, or no stream of it";
+GreenContexts::Confined GreenContexts::find(const Wanted& wanted, Hold& hold) {
   std::lock_guard lock(mutex_);
   Choice choice;
   Confined found = choose(wanted, choice);
   if (found.none) return found;
+  std::map<GroupRun, Part>& parts = choice.division->parts;
+  if (const auto known = parts.find(choice.groups); known != parts.end()) {
+    Part& part = known->second;
+    part.used = ++uses_;
+    const auto stream = part.streams.find({wanted.lane, priority_of(wanted.like)});
+    if (stream != part.streams.end()) {
+      hold = part.hold;
+      return {.stream = stream->second, .sms = found.sms, .pairs = found.pairs};
+    }
+  }
+  if (choice.division->refusal.stands()) return {.none = choice.division->why};
   found.unmade = true;
-  const std::map<GroupRun, Part>& parts = choice.division->parts;
-  const auto known = parts.find(choice.groups);
-  if (known == parts.end()) return found;
-  if (!known->second.context) return {.none = kRefused};
-  const auto stream = known->second.streams.find({wanted.lane, priority_of(wanted.like)});
-  if (stream == known->second.streams.end()) return found;
-  if (!stream->second) return {.none = kRefused};
-  return {.stream = stream->second, .sms = found.sms, .pairs = found.pairs};
+  return found;
 }
 
-GreenContexts::Confined GreenContexts::make(const Wanted& wanted) {
+GreenContexts::Confined GreenContexts::make(const Wanted& wanted, Hold& hold) {
   {
     std::lock_guard lock(mutex_);
     Choice choice;
     if (const Confined none = choose(wanted, choice); none.none) return none;
-    Part& its = part(choice);
-    if (!its.context && choice.division == &pairs_) {
-      pairs_.groups.clear();
-    } else if (its.context) {
-      const Stage stage("making a stream of a green context");
-      const int priority = priority_of(wanted.like);
-      CUstream& stream = its.streams[{wanted.lane, priority}];
-      if (!stream &&
-          driver().cuGreenCtxStreamCreate(&stream, its.context, CU_STREAM_NON_BLOCKING, priority) != CUDA_SUCCESS)
-        stream = nullptr;
-    }
+    Division& division = *choice.division;
+    division.why = make(choice, wanted);
+    if (division.why)
+      division.refusal.note(Refusal::Clock::now());
+    else
+      division.refusal.over();
   }
-  const Confined made = find(wanted);
-  // If the driver makes no parts of pairs, it is a part of groups that is to be made.
-  return made.unmade && wanted.part.pairs && !made.pairs ? make(wanted) : made;
+  const Confined made = find(wanted, hold);
+  // If the driver makes no part of pairs now, it is a part of groups that is to be made.
+  return made.unmade && wanted.part.pairs && !made.pairs ? make(wanted, hold) : made;
 }
 
 void GreenContexts::forget(const void* lane) {
   std::lock_guard lock(mutex_);
   const auto is_its = [&](const auto& entry) {
     if (entry.first.first != lane) return false;
-    if (entry.second) driver().cuStreamDestroy_v2(entry.second);
+    driver().cuStreamDestroy_v2(entry.second);
     return true;
   };
   for (Division* division : {&groups_, &pairs_})
@@ -146,15 +202,10 @@ void GreenContexts::forget(const void* lane) {
 
 void GreenContexts::give_up() {
   std::lock_guard lock(mutex_);
-  if (!driver().cuGreenCtxDestroy) return;
   for (Division* division : {&groups_, &pairs_}) {
     for (auto& [groups, part] : division->parts) {
-      for (const auto& [lane, stream] : part.streams) {
-        if (!stream) continue;
-        driver().cuStreamSynchronize(stream);
-        driver().cuStreamDestroy_v2(stream);
-      }
-      if (part.context) driver().cuGreenCtxDestroy(part.context);
+      for (const auto& [lane, stream] : part.streams) driver().cuStreamSynchronize(stream);
+      destroy(part);
     }
     division->parts.clear();
   }

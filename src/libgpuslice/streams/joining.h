@@ -67,6 +67,7 @@ class Following {
  private:
   std::shared_ptr<Lane> lane_;
   CUstream confined_ = nullptr;
+  std::shared_ptr<const void> hold_;  ///< on the part of that stream (green.h)
   std::uint64_t opening_ = 0;
 };
 

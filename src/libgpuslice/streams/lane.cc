@@ -135,7 +135,10 @@ void Lane::leave() {
     return;
   }
   // No other thread can make a thread's own stream join later.
-  if (outsiders || stream == CU_STREAM_PER_THREAD) return wait_for(place_.there.stream);
+  if (outsiders || stream == CU_STREAM_PER_THREAD) {
+    wait_for(place_.there.stream);
+    return place_.hold.reset();
+  }
   open_.store(true, std::memory_order_release);
   g_open_lanes.fetch_add(1);
   const bool noted = open_lanes().change(nullptr, shared_from_this());
@@ -159,6 +162,7 @@ void Lane::join_now() {
         static_cast<unsigned long long>(launches - opened_at_), place_.there.sms);
   open_lanes().change(this, nullptr);
   open_.store(false, std::memory_order_release);
+  place_.hold.reset();
   g_open_lanes.fetch_sub(1);
 }
 
@@ -210,6 +214,7 @@ Following::Following(CUstream stream) {
     if (const std::unique_lock lock = lock_open(*lane)) {
       lane_ = lane;
       confined_ = lane->place_.there.stream;
+      hold_ = lane->place_.hold;
       opening_ = lane->openings_;
     }
   });

@@ -22,6 +22,7 @@ namespace gpuslice {
 struct Place {
   GrantView::Part part;  ///< that asked for it
   GreenContexts::Confined there;
+  GreenContexts::Hold hold;  ///< on the part `there`, while launches may go on there
 
   bool same_part(const Place& other) const { return part == other.part; }
 };

@@ -119,12 +119,14 @@ Place Opaque::place_now(const Launch& launch) {
 }
 
 /// Finds a stream of the part that is granted, or makes it. The caller holds the lane's mutex.
-GreenContexts::Confined Opaque::find_or_make(Lane& lane, const Place& place, std::uint32_t least) {
+void Opaque::find_or_make(Lane& lane, Place& place, std::uint32_t least) {
   const GreenContexts::Wanted wanted{place.part, least, lane.stream, &lane};
-  const GreenContexts::Confined found = green_.find(wanted);
-  if (!found.unmade) return found;
-  if (const Settled settled{*this, lane}) return green_.make(wanted);
-  return {.none = "something may wait for the program, so no green context can be made now"};
+  place.there = green_.find(wanted, place.hold);
+  if (!place.there.unmade) return;
+  if (const Settled settled{*this, lane})
+    place.there = green_.make(wanted, place.hold);
+  else
+    place.there = {.none = "something may wait for the program, so no green context can be made now"};
 }
 
 bool Opaque::confines(CUstream stream, const Launch& launch) {
@@ -135,12 +137,13 @@ bool Opaque::confines(CUstream stream, const Launch& launch) {
   settling_.let_pass();
   const std::lock_guard lock(lane.mutex);
   if (view_.granted() == 0) start_when_granted(lane, launch);
-  const Place place = place_now(launch);
+  Place place = place_now(launch);
   if (place.part.count == 0 || place.part.count >= view_.sms()) return false;
   if (lane.open() && lane.place().same_part(place)) return true;
   lane.join_now();
   const RelaxedCapture relaxed;
-  return find_or_make(lane, place, 0).stream != nullptr;
+  find_or_make(lane, place, 0);
+  return place.there.stream != nullptr;
 }
 
 std::optional<GrantView::Part> Opaque::part_of_graphs(CUstream stream, const Launch& launch) {
@@ -155,7 +158,7 @@ std::optional<GrantView::Part> Opaque::part_of_graphs(CUstream stream, const Lau
 }
 
 bool Opaque::use_part(CUstream stream, const GrantView::Part& part,
-                      const std::function<void(const GreenContexts::Confined&)>& use) {
+                      const std::function<void(const GreenContexts::Confined&, const GreenContexts::Hold&)>& use) {
   if (!may_use_own_streams(kQueuesToMove)) return false;
   Lane& lane = lane_of(stream);
   settling_.let_pass();
@@ -163,11 +166,13 @@ bool Opaque::use_part(CUstream stream, const GrantView::Part& part,
   lane.join_now();
   const RelaxedCapture relaxed;
   const GreenContexts::Wanted wanted{part, 0, lane.stream, &lane};
-  const GreenContexts::Confined found = green_.find(wanted);
+  GreenContexts::Hold hold;
+  const GreenContexts::Confined found = green_.find(wanted, hold);
   const bool none = !found.stream && !found.unmade;  // nothing is worth waiting for
   std::optional<Settled> settled;
   if (!none && !settled.emplace(*this, lane)) return false;
-  use(found.unmade ? green_.make(wanted) : found);
+  const GreenContexts::Confined there = found.unmade ? green_.make(wanted, hold) : found;
+  use(there, hold);
   return true;
 }
 
@@ -186,7 +191,7 @@ void Opaque::Turn::confine(Opaque& opaque, const Launch& launch, Place place) {
   }
   lane_->join_now();
   const RelaxedCapture relaxed;
-  place.there = opaque.find_or_make(*lane_, place, launch.least);
+  opaque.find_or_make(*lane_, place, launch.least);
   if (!place.there.stream) {
     confined_.none = place.there.none;
   } else if (lane_->enter(place)) {

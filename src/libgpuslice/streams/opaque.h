@@ -144,11 +144,11 @@ class Opaque {
   /// the GPU as far as known, and none of its launches begins. False: it was not called, as something may wait for the
   /// program (settling.h). The context must be current.
   bool use_part(CUstream stream, const GrantView::Part& part,
-                const std::function<void(const GreenContexts::Confined&)>& use);
+                const std::function<void(const GreenContexts::Confined&, const GreenContexts::Hold&)>& use);
   /// Whether launches may go to parts of pairs now.
   bool by_pairs() { return pair_choice_.pairs_for(view_.part().common, 1); }
   /// The driver refused a launch in a part of pairs, and made it elsewhere.
-  void by_groups() { pair_choice_.by_groups(); }
+  void refused_in_pairs() { pair_choice_.refused(); }
 
   /// What a look at all streams shows policies for jobs.
   struct Look {
@@ -197,7 +197,7 @@ class Opaque {
 
   Lane& lane_of(CUstream stream);
   Place place_now(const Launch& launch);
-  GreenContexts::Confined find_or_make(Lane& lane, const Place& place, std::uint32_t least);
+  void find_or_make(Lane& lane, Place& place, std::uint32_t least);
   Settling::Device look_before(const Lane& own);
   void consider(const Lane& lane, Look& look) const;
   bool reports_jobs() const;

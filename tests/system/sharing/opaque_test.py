@@ -25,7 +25,7 @@ PTX = b'''
 .visible .entry append(.param .u64 values, .param .u64 seen, .param .u32 round, .param .u32 nanoseconds)
 {
   .reg .pred %p;
-  .reg .b32 %r<9>;
+  .reg .b32 %r<6>;
   .reg .b64 %rd<7>;
   mov.u64 %rd6, %gridid;
   mov.u32 %r5, %tid.x;
@@ -43,9 +43,9 @@ PTX = b'''
   mad.lo.u32 %r4, %r3, 31, %r0;
   st.global.u32 [%rd3], %r4;
   mov.u32 %r5, %smid;
-  mov.u32 %r6, 1;
-  shl.b32 %r7, %r6, %r5;
-  atom.global.or.b32 %r8, [%rd1], %r7;
+  mov.u64 %rd4, 1;
+  shl.b64 %rd4, %rd4, %r5;
+  atom.global.or.b64 %rd5, [%rd1], %rd4;
   ret;
 }
 .visible .entry wait_for(.param .u64 letter)
@@ -78,7 +78,7 @@ def set_up():
     call("cuModuleGetFunction", ctypes.byref(function), module, b"append")
     waits = POINTER()
     call("cuModuleGetFunction", ctypes.byref(waits), module, b"wait_for")
-    values, copied, seen = memory(BLOCKS), memory(BLOCKS), memory(1)
+    values, copied, seen = memory(BLOCKS), memory(BLOCKS), memory(2)
 call("cuInit", 0)
 set_up()
 order = []
@@ -128,7 +128,7 @@ for line in sys.stdin:
         continue
     kind, first, rounds, nanoseconds = line.split()
     on = stream(kind)
-    call("cuMemsetD32Async", seen, 0, SIZE(1), on)
+    call("cuMemsetD32Async", seen, 0, SIZE(2), on)
     call("cuMemsetD32Async", values, int(first), SIZE(BLOCKS), on)
     expected = int(first)
     order.clear()
@@ -142,9 +142,9 @@ for line in sys.stdin:
             call("cuMemcpyDtoDAsync_v2", values, copied, BYTES, on)
         expected = (expected * 31 + number) % 2**32
     call("cuStreamSynchronize", on)
-    got, mask = (ctypes.c_uint32 * BLOCKS)(), ctypes.c_uint32()
+    got, mask = (ctypes.c_uint32 * BLOCKS)(), ctypes.c_uint64()
     call("cuMemcpyDtoH_v2", got, values, BYTES)
-    call("cuMemcpyDtoH_v2", ctypes.byref(mask), seen, SIZE(4))
+    call("cuMemcpyDtoH_v2", ctypes.byref(mask), seen, SIZE(8))
     in_order = order == list(range(1, int(rounds) + 1))
     print(sum(value != expected for value in got), in_order, bin(mask.value).count("1"), flush=True)
     if kind.endswith("blocking"): call("cuStreamDestroy_v2", on)
@@ -187,6 +187,39 @@ class Opaque(instance.SystemTest):
                     instance.wait_until(
                         lambda: "no whole group of SMs is granted" in self.why(program), "it to be said"
                     )
+
+    def test_there_are_parts_for_ever_more_maxima(self):
+        """The library has kMostParts of them at a time, and gives back the one used longest ago."""
+        self.env["SOFTGPU_SMS"] = "64"
+        self.start_daemon(config="[daemon]\nlatency_target_us = 1\n")
+        self.gpuctl("create-slice", "other")
+        self.gpuctl("create-slice", "s", "--max", 62)
+        trace = self.scratch / "trace"
+        program = self.start_script_in("s", PROGRAM.replace("BLOCKS = 64", "BLOCKS = 128"), GPUSLICE_DEBUG=str(trace))
+
+        def limit(most):
+            self.gpuctl("set", "s", f"max={most}")
+            instance.wait_until(lambda: self.usage("s", program.pid)["common_sms"] == most, "the part")
+            for kind in ("non-blocking", "legacy"):
+                self.assertEqual(program.ask(kind, WHAT_WAS_THERE, 2, MS), f"0 True {most}", f"max={most}")
+
+        for most in range(62, 1, -2):
+            limit(most)
+        self.gpuctl("set", "other", "reserve=4", "reserve-mode=strict")
+        for most in (58, 44, 30, 16, 62, 2):  # each begins elsewhere now
+            limit(min(most, 60))
+        self.assertIn("gives back the green context of SMs", trace.read_text())
+
+    def test_what_the_driver_refuses_once_is_tried_again(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "s", "--max", MOST)
+        ask = ("non-blocking", WHAT_WAS_THERE, ROUNDS, MS)
+        for function in ("cuGreenCtxCreate", "cuGreenCtxStreamCreate", "cuDevSmResourceSplitByCount"):
+            with self.subTest(function):
+                program = self.start_script_in("s", PROGRAM, **self.env_of_refusal(function, 1))
+                self.assertEqual(program.ask(*ask), f"0 True {instance.SMS}")
+                instance.wait_until(lambda of=program: of.ask(*ask) == f"0 True {MOST}", "a part of the GPU")
+                program.end()
 
     def test_it_has_as_many_sms_as_the_program_was_told_of_wherever_they_begin(self):
         """Nine SMs are four pairs and one more. The grant begins at the fourth, in the middle of a pair."""
