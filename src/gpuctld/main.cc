@@ -95,7 +95,7 @@ Result<ipc::UniqueFd> find_listener(const Options& options, const DaemonOptions&
 int check_slices(const Config& config) {
   sched::SliceTree tree(sched::CapSM{kMaxSms}, ::geteuid());
   std::map<std::string, std::string> configured;
-  const auto applied = apply_config(config, true, configured, tree);
+  const auto applied = apply_config(config, true, ::geteuid(), configured, tree);
   if (!applied) log(applied.error().message);
   return applied ? 0 : 1;
 }

@@ -59,6 +59,9 @@ TEST(Documents, GpuctlTomlHasEverySetting) {
     if (value.empty()) continue;
     EXPECT_TRUE(entry.starts_with(".It Cm " + name + " = No " + replaced(value, "\"", "\\(dq") + "\n")) << entry;
     EXPECT_TRUE(contains(entry, range)) << name << " does not say " << range;
+    if (setting.kind == SettingKind::sms) {
+      EXPECT_TRUE(contains(entry, "0 to " + std::to_string(kSmsGreatest))) << entry;
+    }
     const std::size_t at = shipped.find("\n#" + name + " = " + value + "\n");
     ASSERT_NE(at, std::string::npos) << name;
     const std::size_t above = shipped.rfind(" = ", at);

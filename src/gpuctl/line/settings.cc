@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/limit_text.h"
 #include "gpuctl/text/suggest.h"
 #include "gpuctl/text/units.h"
 #include "ipc/codec.h"
@@ -80,7 +81,7 @@ Outcome<std::int64_t> milliseconds(const SliceSetting& setting, std::string_view
 }
 
 Outcome<std::int64_t> bytes(std::string_view value, const std::string& where) {
-  if (const auto size = parse_size(value); size && *size > 0) return *size;
+  if (const auto size = parse_size(value)) return *size;
   return usage(where + ": " + in_quotes(value) +
                " is not a size; give bytes or a number with K, M, G or T such as 16G, or 'none'");
 }
@@ -112,7 +113,7 @@ std::string policy_help() {
 
 Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value, const std::string& where,
                             ipc::SliceSettings& settings) {
-  if (setting.lifted != nullptr && value == "none") {
+  if (setting.lifted != nullptr && lifts_limit(value)) {
     settings.*setting.lifted = true;
     return {};
   }

@@ -31,6 +31,9 @@ TEST(Settings, EveryKey) {
 
 TEST(Settings, NoneLiftsALimit) {
   EXPECT_EQ(set({"max=none", "memory-max=none"}), R"({"max_unlimited":true,"memory_unlimited":true})");
+  EXPECT_EQ(set({"max=unlimited", "memory-max=unlimited"}), R"({"max_unlimited":true,"memory_unlimited":true})");
+  EXPECT_EQ(set({"max=0", "memory-max=0"}), R"({"max":0,"memory_max":0})");
+  EXPECT_EQ(set({"reserve-hold=1.001s"}), R"({"reserve_hold_ms":1001})");
   EXPECT_EQ(set({"memory_max=1K", "reserve_mode=strict"}), R"({"reserve_mode":"strict","memory_max":1024})");
 }
 

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
+#include "base/regular_file.h"
 #include "ipc/codec.h"
 
 namespace gpuctl::cli {
@@ -19,6 +19,7 @@ namespace gpuctl::cli {
 namespace {
 
 constexpr std::int64_t kMostSms = 10'000;
+constexpr std::size_t kMostProfileBytes = 64u << 20;  // the profiles of some ten thousand kernels
 
 /// "file:3:17", for what begins after `offset` bytes of the text.
 std::string place(const std::string& file, std::string_view text, std::size_t offset) {
@@ -65,12 +66,9 @@ Result<Profile> parse_profile(std::string_view text, const std::string& file) {
 }
 
 Result<Profile> read_profile(const std::string& file) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored)) return fail(file + ": is a directory");
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return fail(file + ": cannot be read: " + std::strerror(errno));
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  return parse_profile(text, file);
+  const auto text = read_regular_file(file, kMostProfileBytes);
+  if (!text) return text.error();
+  return parse_profile(*text, file);
 }
 
 Result<void> may_be_written(const std::string& file) {

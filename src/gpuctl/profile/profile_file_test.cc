@@ -70,7 +70,7 @@ TEST_F(ProfileOnDisk, IsWrittenAsAWhole) {
   const auto failed = write_profile(directory_ / "no/p.json", example());
   ASSERT_FALSE(failed);
   EXPECT_NE(failed.error().message.find("no/p.json.unfinished: cannot be written: No such"), std::string::npos);
-  EXPECT_EQ(read_profile(directory_).error().message, directory_.string() + ": is a directory");
+  EXPECT_EQ(read_profile(directory_).error().message, directory_.string() + ": is not a regular file");
 }
 
 TEST_F(ProfileOnDisk, SaysBeforehandWhetherItCanBeWritten) {

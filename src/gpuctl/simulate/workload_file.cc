@@ -3,15 +3,13 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <initializer_list>
-#include <iterator>
 #include <map>
+#include <sstream>
+
+#include "base/regular_file.h"
 
 namespace gpuctl::cli {
 
@@ -22,6 +20,7 @@ using sched::CapSM;
 using sched::Time;
 using sched::Workload;
 
+constexpr std::size_t kMostWorkloadBytes = 64u << 20;  // a million launches take less
 constexpr double kMsPerYear = 3.2e10;  // more than a simulation needs, and it fits into 64 bits of nanoseconds
 
 std::string plain(double v) {
@@ -322,12 +321,9 @@ Result<sched::Workload> parse_workload(std::string_view text, const std::string&
 }
 
 Result<sched::Workload> read_workload(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) return fail(path + ": cannot be read: " + std::strerror(errno));
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return fail(path + ": cannot be read: it is a directory");
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  return parse_workload(text, path);
+  const auto text = read_regular_file(path, kMostWorkloadBytes);
+  if (!text) return text.error();
+  return parse_workload(*text, path);
 }
 
 }  // namespace gpuctl::cli

@@ -157,7 +157,7 @@ TEST(WorkloadFile, NamesThePlaceOfWhatIsWrong) {
   EXPECT_EQ(broken.error().message.rfind("w.toml:1:", 0), 0u) << broken.error().message;
   EXPECT_EQ(read_workload("/nonexistent/w.toml").error().message,
             "/nonexistent/w.toml: cannot be read: No such file or directory");
-  EXPECT_EQ(read_workload("/").error().message, "/: cannot be read: it is a directory");
+  EXPECT_EQ(read_workload("/").error().message, "/: is not a regular file");
 }
 
 }  // namespace

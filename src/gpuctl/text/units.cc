@@ -1,5 +1,6 @@
 #include "gpuctl/text/units.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -56,34 +57,19 @@ std::optional<double> parse_seconds(std::string_view text) {
 }
 
 std::optional<std::int64_t> parse_milliseconds(std::string_view text) {
+  constexpr std::int64_t kMost = 1'000'000'000'000;
   if (!text.ends_with('s')) return std::nullopt;
   text.remove_suffix(1);
   const bool milli = text.ends_with('m');
   if (milli) text.remove_suffix(1);
-  const std::optional<double> number = parse_decimal(text);
-  if (!number) return std::nullopt;
-  const double ms = milli ? *number : *number * 1000;
-  if (ms > 1e12 || ms != std::floor(ms)) return std::nullopt;
-  return static_cast<std::int64_t>(ms);
-}
-
-std::optional<std::int64_t> parse_size(std::string_view text) {
-  static constexpr std::string_view kUnits = "KMGT";
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
-  std::string_view unit = text.substr(digits);
-  double factor = 1;
-  if (!unit.empty() && unit != "B") {
-    const std::size_t power = kUnits.find(static_cast<char>(unit[0] & ~0x20));
-    if (power == std::string_view::npos) return std::nullopt;
-    unit.remove_prefix(1);
-    if (!unit.empty() && unit != "B" && unit != "iB") return std::nullopt;
-    factor = std::ldexp(1.0, 10 * (static_cast<int>(power) + 1));
-  }
-  if (factor == 1) return parse_integer(text.substr(0, digits));
-  const std::optional<double> value = parse_decimal(text.substr(0, digits));
-  // Doubles above 2^63 do not fit. Below it the product of a short decimal and a power of two is exact enough.
-  if (!value || *value * factor >= 9.2e18) return std::nullopt;
-  return static_cast<std::int64_t>(std::llround(*value * factor));
+  if (!parse_decimal(text)) return std::nullopt;
+  // By digits: no double is 1.001.
+  const std::size_t point = std::min(text.find('.'), text.size()), places = milli ? 0 : 3;
+  std::string digits(text.substr(0, point)), rest(text.substr(std::min(point + 1, text.size())));
+  rest.resize(std::max(rest.size(), places), '0');
+  if (rest.find_first_not_of('0', places) != std::string::npos) return std::nullopt;
+  const std::optional<std::int64_t> ms = parse_integer(digits + rest.substr(0, places));
+  return ms && *ms <= kMost ? ms : std::nullopt;
 }
 
 std::string format_bytes(std::int64_t bytes) {

@@ -17,9 +17,6 @@ std::optional<double> parse_seconds(std::string_view text);
 /// "100ms", "2s", "1.5s" in milliseconds, if it is a whole number of them.
 std::optional<std::int64_t> parse_milliseconds(std::string_view text);
 
-/// Bytes: "4096", "512M", "1.5G", "2GiB"; K, M, G and T are powers of 1024, upper or lower case.
-std::optional<std::int64_t> parse_size(std::string_view text);
-
 std::string format_bytes(std::int64_t bytes);                   ///< "1.5 GiB", "139 GiB", "512 B"
 std::string format_us(double us);                               ///< "0.5 us", "62 us", "1.25 ms", "3.5 s"
 std::string format_rate(double per_second);                     ///< "0", "0.3", "412", "12.4k"

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include <toml++/toml.h>
 
+#include "base/limit_text.h"
+#include "base/regular_file.h"
 #include "gpuctld/config/config_values.h"
 #include "gpuctld/config/daemon_keys.h"
 #include "sched/apply_change.h"
@@ -17,6 +17,8 @@
 namespace gpuctl::daemon {
 
 namespace {
+
+constexpr std::size_t kMostConfigBytes = 16u << 20;  // of a file; a thousand slices take a hundredth
 
 /// The names of a table's rows: "a, b, c".
 std::string names_of(const auto& rows) {
@@ -160,11 +162,12 @@ class Reader : public ConfigValues {
     drop(*setting, change);
     if (setting->text != nullptr)
       change.*setting->text = text(field, node);
-    else if (setting->lifted != nullptr && node.value_exact<std::string>() == "unlimited")
+    else if (setting->lifted != nullptr && lifts_limit(node.value_or(std::string_view())))
       change.*setting->lifted = true;
     else
       change.*setting->number = setting->kind == SettingKind::user    ? user(field, node)
                                 : setting->kind == SettingKind::group ? group(field, node)
+                                : setting->kind == SettingKind::bytes ? bytes(field, node)
                                                                       : integer(field, node);
   }
 
@@ -184,16 +187,11 @@ class Reader : public ConfigValues {
 };
 
 void read_file(const std::string& file, ConfigOutcome& outcome) {
-  std::ifstream stream(file, std::ios::binary);
-  std::error_code error;
-  if (!stream || std::filesystem::is_directory(file, error)) {
-    outcome.problems.push_back(file + ": cannot be read");
-    return;
-  }
-  const std::string content{std::istreambuf_iterator<char>(stream), {}};
+  const auto content = read_regular_file(file, kMostConfigBytes);
+  if (!content) return outcome.problems.push_back(content.error().message);
   Reader reader(file, outcome);
   try {
-    reader.read(toml::parse(content, file));
+    reader.read(toml::parse(*content, file));
   } catch (const toml::parse_error& error) {
     std::string reason(error.description());
     std::replace(reason.begin(), reason.end(), '\n', ' ');
@@ -214,8 +212,11 @@ ConfigOutcome read_config(const std::string& file, bool required) {
     outcome.problems.push_back(file + ": no such file");
 
   std::vector<std::string> drop_ins;
-  for (fs::directory_iterator entry(file + ".d", error), end; !error && entry != end; entry.increment(error))
+  const std::string directory = file + ".d";
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
     if (entry->path().extension() == ".toml") drop_ins.push_back(entry->path().string());
+  if (error && error != std::errc::no_such_file_or_directory)
+    outcome.problems.push_back(directory + ": cannot be read: " + error.message());
   std::sort(drop_ins.begin(), drop_ins.end());
   for (const std::string& drop_in : drop_ins) read_file(drop_in, outcome);
 

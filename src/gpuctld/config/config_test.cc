@@ -1,6 +1,8 @@
 #include "gpuctld/config/config.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -164,7 +166,42 @@ TEST_F(ConfigTest, AMissingFileIsOnlyWrongWhenAskedFor) {
   EXPECT_EQ(read_config(directory_ + "/none.toml", true).problems.size(), 1u);
   EXPECT_TRUE(read_config("", false).problems.empty());
   EXPECT_TRUE(read("").problems.empty());
-  EXPECT_EQ(read_config(directory_, true).problems, std::vector<std::string>{directory_ + ": cannot be read"});
+  EXPECT_EQ(read_config(directory_, true).problems, std::vector<std::string>{directory_ + ": is not a regular file"});
+}
+
+TEST_F(ConfigTest, AFifoOrADeviceAmongTheDropInsIsAProblemAndHoldsNobodyUp) {
+  const std::string file = write("c.toml", "");
+  write("c.toml.d/30-c.toml", "[slice.ls]\nreserve = 1\n");
+  const std::string fifo = directory_ + "/c.toml.d/10-a.toml", device = directory_ + "/c.toml.d/20-b.toml";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/zero", device);
+  ::alarm(60);
+  EXPECT_EQ(read_config(file, true).problems,
+            (std::vector{fifo + ": is not a regular file", device + ": is not a regular file"}));
+  ::alarm(0);
+}
+
+TEST_F(ConfigTest, WhatLiesInThePlaceOfTheDropInsIsAProblem) {
+  const std::string file = write("c.toml", "");
+  write("c.toml.d", "");
+  EXPECT_EQ(read_config(file, true).problems, std::vector<std::string>{file + ".d: cannot be read: Not a directory"});
+}
+
+TEST_F(ConfigTest, LimitsAreWrittenAsOnTheCommandLine) {
+  const auto limit = [&](const std::string& value) {
+    const auto outcome = read("[slice.ls]\nmemory_max = " + value + "\n");
+    EXPECT_TRUE(outcome.problems.empty()) << outcome.problems[0];
+    return outcome.config.slices.at(0).change;
+  };
+  EXPECT_EQ(limit("\"16G\"").memory_max, 16ll << 30);
+  EXPECT_EQ(limit("\"1.5GiB\"").memory_max, 3ll << 29);
+  EXPECT_EQ(limit("0").memory_max, 0);
+  EXPECT_EQ(limit("\"0\"").memory_max, 0);
+  EXPECT_TRUE(limit("\"none\"").memory_unlimited && limit("\"unlimited\"").memory_unlimited);
+  EXPECT_TRUE(read("[slice.ls]\nmax = \"none\"\n").config.slices.at(0).change.max_unlimited);
+  const std::string wrong = "2:14: slice.\"ls\".memory_max: must be bytes, a size such as \"16G\", or \"none\"";
+  for (const char* value : {"\"lots\"", "1.5", "true"})
+    EXPECT_EQ(problem(std::string("[slice.ls]\nmemory_max = ") + value + "\n"), wrong) << value;
 }
 
 TEST(ShippedConfig, IsValidAndSaysTheDefaults) {
@@ -230,6 +267,10 @@ TEST(ShippedConfig, AndTheManualHaveEveryKeyOfTheDaemon) {
         EXPECT_NE(text.find(before + std::string(key.name) + between + value + "\n"), std::string::npos)
             << file << ": " << key.name << " = " << value;
       }
+      const std::size_t entry = text.find(before + std::string(key.name) + between);
+      if (key.greatest == 0 || file == std::string_view(GPUCTL_SHIPPED_CONFIG)) continue;
+      const std::string range = std::to_string(key.least) + " to " + std::to_string(key.greatest);
+      EXPECT_LT(text.find(range, entry), text.find(".It ", entry + 5)) << key.name << " does not say " << range;
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <grp.h>
 #include <pwd.h>
 
+#include "base/limit_text.h"
 #include "sched/slice.h"
 
 namespace gpuctl::daemon {
@@ -39,6 +40,13 @@ std::optional<std::string> ConfigValues::text(const std::string& field, const to
   if (auto value = node.value_exact<std::string>()) return value;
   problem(node.source(), field, "must be a string");
   return std::nullopt;
+}
+
+std::optional<std::int64_t> ConfigValues::bytes(const std::string& field, const toml::node& node) {
+  if (const auto number = node.value_exact<std::int64_t>()) return number;
+  const auto size = parse_size(node.value_or(std::string_view()));
+  if (!size) problem(node.source(), field, R"(must be bytes, a size such as "16G", or "none")");
+  return size;
 }
 
 void ConfigValues::boolean(const std::string& field, const toml::node& node, bool& result) {

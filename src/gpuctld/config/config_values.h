@@ -25,6 +25,8 @@ class ConfigValues {
   /// Empty, with a problem added, if the value is of another type.
   std::optional<std::int64_t> integer(const std::string& field, const toml::node& node);
   std::optional<std::string> text(const std::string& field, const toml::node& node);
+  /// A number, or text such as "16G".
+  std::optional<std::int64_t> bytes(const std::string& field, const toml::node& node);
   /// A number, or the name of a user or group.
   std::optional<std::int64_t> user(const std::string& field, const toml::node& node);
   std::optional<std::int64_t> group(const std::string& field, const toml::node& node);

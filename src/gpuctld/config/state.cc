@@ -1,6 +1,7 @@
 #include "gpuctld/config/state.h"
 
 #include <algorithm>
+#include <boost/json/parse.hpp>
 
 #include "base/one_line.h"
 #include "gpuctld/protocol/convert.h"
@@ -12,6 +13,26 @@ namespace gpuctl::daemon {
 namespace {
 
 constexpr sched::Caller kDaemon{0, {}};
+
+/// `now`, and the default of every setting that the configuration said `before`, as the state has it, and says no more.
+sched::SliceChange with_defaults(sched::SliceChange now, const std::string& before, std::uint32_t owner) {
+  boost::system::error_code broken;
+  const boost::json::value value = boost::json::parse(before, broken);
+  sched::SliceChange said;
+  if (broken || !value.is_object()) return now;
+  ipc::Fields fields(value.get_object());
+  ipc::read(fields, said);
+  for (const SliceSetting& setting : kSliceSettings) {
+    if (!is_given(setting, said) || is_given(setting, now)) continue;
+    if (setting.lifted != nullptr)
+      now.*setting.lifted = true;
+    else if (setting.text != nullptr)
+      now.*setting.text = setting.text_default;
+    else
+      now.*setting.number = setting.kind == SettingKind::user ? owner : setting.number_default;
+  }
+  return now;
+}
 
 }  // namespace
 
@@ -39,8 +60,8 @@ void restore_slices(const State& state, sched::SliceTree& tree, std::vector<std:
   }
 }
 
-Result<void> apply_config(const Config& config, bool force, std::map<std::string, std::string>& configured,
-                          sched::SliceTree& tree) {
+Result<void> apply_config(const Config& config, bool force, std::uint32_t owner,
+                          std::map<std::string, std::string>& configured, sched::SliceTree& tree) {
   sched::SliceTree wanted = tree;
   std::map<std::string, std::string> said;
   for (const ConfiguredSlice& slice : config.slices) {
@@ -49,6 +70,10 @@ Result<void> apply_config(const Config& config, bool force, std::map<std::string
     const bool exists = wanted.find(slice.path) != nullptr;
     const auto before = configured.find(slice.path);
     if (exists && !force && before != configured.end() && before->second == text) continue;
+    // What slices below need, such as a reserve, cannot go back to its default.
+    if (exists && before != configured.end() &&
+        wanted.change(slice.path, with_defaults(slice.change, before->second, owner), kDaemon))
+      continue;
     const auto result =
         exists ? wanted.change(slice.path, slice.change, kDaemon) : wanted.create(slice.path, slice.change, kDaemon);
     if (result) continue;
@@ -62,6 +87,9 @@ Result<void> apply_config(const Config& config, bool force, std::map<std::string
                  : error.field.empty()   ? ": " + error.message()
                                          : "." + error.message()));
   }
+  for (const auto& [path, before] : configured)
+    if (!said.contains(path) && wanted.find(path) != nullptr)
+      (void)wanted.change(path, with_defaults({}, before, owner), kDaemon);
   tree = std::move(wanted);
   configured = std::move(said);
   return {};

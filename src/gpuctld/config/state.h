@@ -18,9 +18,10 @@ void restore_slices(const State& state, sched::SliceTree& tree, std::vector<std:
 
 /// Applies the slices of a configuration, all or nothing; the problem names file, line and column. Slices that exist
 /// already keep what was set at run time, unless `force` is set or the configuration now says something else about them
-/// than when it was last applied (`configured`, which is updated).
-Result<void> apply_config(const Config& config, bool force, std::map<std::string, std::string>& configured,
-                          sched::SliceTree& tree);
+/// than when it was last applied (`configured`, which is updated). What it said then and says no more goes back to its
+/// default, where the slices below allow that; `owner` is the default of the root's owner_uid.
+Result<void> apply_config(const Config& config, bool force, std::uint32_t owner,
+                          std::map<std::string, std::string>& configured, sched::SliceTree& tree);
 
 State current_state(const sched::SliceTree& tree, const std::map<std::string, std::string>& configured);
 

@@ -104,15 +104,64 @@ Config config_with(std::int64_t reserve) {
 TEST(ApplyConfig, WhatWasSetAtRunTimeHoldsUntilTheConfigurationChanges) {
   sched::SliceTree tree = tree_of(132);
   std::map<std::string, std::string> configured;
-  ASSERT_TRUE(apply_config(config_with(8), false, configured, tree));
+  ASSERT_TRUE(apply_config(config_with(8), false, 0, configured, tree));
   ASSERT_TRUE(tree.change("ls", {.reserve = 20}, kRoot));
-  ASSERT_TRUE(apply_config(config_with(8), false, configured, tree));
+  ASSERT_TRUE(apply_config(config_with(8), false, 0, configured, tree));
   EXPECT_EQ(tree.find("ls")->reserve, sched::CapSM{20});
-  ASSERT_TRUE(apply_config(config_with(9), false, configured, tree));
+  ASSERT_TRUE(apply_config(config_with(9), false, 0, configured, tree));
   EXPECT_EQ(tree.find("ls")->reserve, sched::CapSM{9});
   ASSERT_TRUE(tree.change("ls", {.reserve = 20}, kRoot));
-  ASSERT_TRUE(apply_config(config_with(9), true, configured, tree));
+  ASSERT_TRUE(apply_config(config_with(9), true, 0, configured, tree));
   EXPECT_EQ(tree.find("ls")->reserve, sched::CapSM{9});
+}
+
+Config config_of(const std::string& path, sched::SliceChange change) {
+  Config config;
+  config.slices.push_back({path, std::move(change), "f:1:1", {}});
+  return config;
+}
+
+TEST(ApplyConfig, WhatItNoLongerSaysGoesBackToItsDefault) {
+  sched::SliceTree tree = tree_of(132);
+  std::map<std::string, std::string> configured;
+  ASSERT_TRUE(apply_config(
+      config_of("a", {.reserve = 8, .max = 40, .weight = 7, .memory_max = 1, .policy = "hpf", .owner_gid = 5}), false,
+      0, configured, tree));
+  ASSERT_TRUE(tree.change("a", {.weight = 9, .priority = 3}, kRoot));  // live: the weight, and a key it never had
+  ASSERT_TRUE(apply_config(config_of("a", {.reserve = 8}), true, 0, configured, tree));
+  const sched::Slice& slice = *tree.find("a");
+  EXPECT_EQ(slice.reserve, sched::CapSM{8});
+  EXPECT_EQ(slice.max, sched::kUnlimitedCapSM);
+  EXPECT_EQ(slice.weight, 100u);
+  EXPECT_FALSE(slice.memory_max);
+  EXPECT_EQ(slice.job_policy, "");
+  EXPECT_EQ(slice.owner_gid, sched::kNobody);
+  EXPECT_EQ(slice.priority, 3) << "nobody said in the files what it is";
+
+  ASSERT_TRUE(tree.change("a", {.max = 50}, kRoot));
+  ASSERT_TRUE(apply_config(Config(), true, 0, configured, tree));
+  EXPECT_EQ(tree.find("a")->reserve, sched::CapSM{0}) << "the section is gone, the slice is there";
+  EXPECT_EQ(tree.find("a")->max, sched::CapSM{50}) << "set since the files said nothing of it";
+  EXPECT_TRUE(configured.empty());
+}
+
+TEST(ApplyConfig, TheRootGoesBackToItsFirstOwner) {
+  sched::SliceTree tree(sched::CapSM{132}, 1000);
+  std::map<std::string, std::string> configured;
+  ASSERT_TRUE(apply_config(config_of("/", {.max = 40, .owner_uid = 5}), false, 1000, configured, tree));
+  ASSERT_TRUE(apply_config(Config(), false, 1000, configured, tree));
+  EXPECT_EQ(tree.find("/")->owner_uid, 1000u);
+  EXPECT_EQ(tree.find("/")->max, sched::kUnlimitedCapSM);
+}
+
+TEST(ApplyConfig, WhatSlicesBelowNeedStays) {
+  sched::SliceTree tree = tree_of(132);
+  std::map<std::string, std::string> configured;
+  ASSERT_TRUE(apply_config(config_of("a", {.reserve = 8}), false, 0, configured, tree));
+  ASSERT_TRUE(tree.create("a/b", {.reserve = 4}, kRoot));
+  ASSERT_TRUE(apply_config(config_of("a", {.weight = 7}), false, 0, configured, tree));
+  EXPECT_EQ(tree.find("a")->reserve, sched::CapSM{8});
+  EXPECT_EQ(tree.find("a")->weight, 7u);
 }
 
 TEST(ApplyConfig, IsAllOrNothingAndNamesThePlace) {
@@ -120,17 +169,17 @@ TEST(ApplyConfig, IsAllOrNothingAndNamesThePlace) {
   std::map<std::string, std::string> configured;
   Config config = config_with(4);
   config.slices.push_back({"other", {.reserve = 5}, "f:3:1", {{"reserve", "f:4:11"}}});
-  const auto applied = apply_config(config, true, configured, tree);
+  const auto applied = apply_config(config, true, 0, configured, tree);
   ASSERT_FALSE(applied);
   EXPECT_EQ(applied.error().message,
             "f:4:11: slice.\"other\".reserve: reserve of slice other does not fit: 5 asked, 4 available");
   EXPECT_EQ(tree.find("ls"), nullptr);
   EXPECT_TRUE(configured.empty());
-  EXPECT_EQ(apply_config({.daemon = {}, .devices = {}, .slices = {{"a/b", {}, "f:7:2", {}}}}, true, configured, tree)
+  EXPECT_EQ(apply_config({.daemon = {}, .devices = {}, .slices = {{"a/b", {}, "f:7:2", {}}}}, true, 0, configured, tree)
                 .error()
                 .message,
             "f:7:2: slice.\"a/b\": no such slice: a");
-  EXPECT_EQ(apply_config({.daemon = {}, .devices = {}, .slices = {{"a b", {}, "f:8:2", {}}}}, true, configured, tree)
+  EXPECT_EQ(apply_config({.daemon = {}, .devices = {}, .slices = {{"a b", {}, "f:8:2", {}}}}, true, 0, configured, tree)
                 .error()
                 .message,
             "f:8:2: slice.\"a b\": names between slashes are 1 to 64 of A-Z a-z 0-9 _ . -");

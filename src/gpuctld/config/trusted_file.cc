@@ -2,14 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
-#include "base/read_write.h"
-#include "ipc/unique_fd.h"
+#include "base/regular_file.h"
 
 namespace gpuctl::daemon {
 
@@ -33,22 +31,14 @@ Error writable(const std::string& path) {
 
 Result<std::optional<std::string>> read_trusted_file(const std::string& file, Writers writers, uid_t own,
                                                      std::size_t most) {
-  const ipc::UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
-  if (!fd) {
-    if (errno == ENOENT) return std::optional<std::string>();
-    if (errno == ELOOP) return fail(file + ": is a symbolic link, not a regular file");
-    return system_error(file);
-  }
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) return system_error(file);
-  if (!S_ISREG(status.st_mode)) return fail(file + ": is not a regular file");
-  if (!is_trusted(status.st_uid, own)) return not_trusted(file, status);
-  if (writers == Writers::owner && (status.st_mode & kOthersMayWrite) != 0) return writable(file);
-  std::string text;
-  const ReadEnd end = read_pieces(fd.get(), [&](std::string_view piece) { return (text += piece).size() <= most; });
-  if (end == ReadEnd::stopped) return fail(file + ": is longer than " + std::to_string(most) + " bytes");
-  if (end != ReadEnd::end) return system_error(file);
-  return std::optional(std::move(text));
+  const RegularFile in(file, O_NOFOLLOW);
+  if (in.missing()) return std::optional<std::string>();
+  if (const auto opened = in.opened(); !opened) return opened.error();
+  if (!is_trusted(in.status().st_uid, own)) return not_trusted(file, in.status());
+  if (writers == Writers::owner && (in.status().st_mode & kOthersMayWrite) != 0) return writable(file);
+  auto text = in.read(most);
+  if (!text) return text.error();
+  return std::optional(std::move(*text));
 }
 
 Result<void> check_trusted_directory(const std::string& path, uid_t own) {

@@ -85,7 +85,7 @@ Result<std::unique_ptr<Manager>> Manager::create(asio::io_context& context, Mana
     if (!restored) return restored.error();
     configured = std::move(*restored);
   }
-  if (auto applied = apply_config(config, false, configured, tree); !applied) return applied.error();
+  if (auto applied = apply_config(config, false, options.root_uid, configured, tree); !applied) return applied.error();
   std::unique_ptr<Manager> manager(new Manager(context, std::move(options), std::move(config), std::move(*selected),
                                                std::move(tree), std::move(configured), std::move(log)));
   manager->kept_.begin(now_ns());
@@ -146,7 +146,8 @@ std::vector<std::string> Manager::reload() {
   if (!outcome.problems.empty()) return outcome.problems;
   sched::SliceTree tree = scheduler_.tree();
   auto configured = kept_.configured();
-  if (auto applied = apply_config(outcome.config, true, configured, tree); !applied) return {applied.error().message};
+  if (auto applied = apply_config(outcome.config, true, options_.root_uid, configured, tree); !applied)
+    return {applied.error().message};
   for (const auto& [path, programs] : kept_to_earlier_max(scheduler_.tree(), tree, scheduler_.clients()))
     log_(sched::kept_to_fewer_line(programs, path));
   kept_.set_configured(std::move(configured));

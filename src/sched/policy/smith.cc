@@ -58,7 +58,7 @@ class Smith : public JobPolicy {
 
 MadePolicy make_smith(const PolicyInputs& inputs) {
   OptionReader options(inputs);
-  const int power = static_cast<int>(options.number("power", 6, 1, 32));
+  const int power = static_cast<int>(options.whole("power", 6, 1, 32));
   const Time quantum = options.milliseconds("quantum_ms", 1, 0.05, 10000);
   return finish_policy<Smith>(options, power, quantum);
 }

@@ -29,7 +29,7 @@ class OptionReader {
   double number(std::string_view name, double fallback, double least, double most);
   double whole(std::string_view name, double fallback, double least, double most);
   Time milliseconds(std::string_view name, double fallback, double least, double most);
-  bool flag(std::string_view name) { return number(name, 0, 0, 1) != 0; }
+  bool flag(std::string_view name) { return whole(name, 0, 0, 1) != 0; }
   void complain(std::string error);
   /// The first error, or nothing.
   Result<void> finish();
