@@ -29,7 +29,7 @@ class Argument {
 class Arguments {
  public:
   explicit Arguments(CLI::App& app) : app_(app) {}
-  /// "--name"; or "NAME" for an argument that is known by its place.
+  /// "--name"; or "NAME", without '=' and ':', for an argument that is known by its place.
   Argument add(const std::string& name, std::string& value, const std::string& help);
   /// One or more.
   Argument add(const std::string& name, std::vector<std::string>& values, const std::string& help);

@@ -6,7 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <map>
 
@@ -36,7 +38,14 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_option_opts(const CLI::Option* option) const override;
 };
 
+/// CLI11 from 2.5 on fills the lines of a footer anew.
+template <class Formatter>
+void keep_lines(Formatter& formatter) {
+  if constexpr (requires { formatter.enable_footer_formatting(false); }) formatter.enable_footer_formatting(false);
+}
+
 HelpFormatter::HelpFormatter() {
+  keep_lines(*this);
   column_width(34);
   label("SUBCOMMAND", "VERB");
 }
@@ -100,8 +109,8 @@ Failure explain(const CLI::ParseError& error, const CLI::App& app, const std::st
   const std::string at = verb.empty() ? "" : verb + ": ";
   if (error.get_name() == "ArgumentMismatch") {
     const std::string option = text.substr(0, text.find(':'));
-    if (text.find("At Most 1 required") != std::string::npos)
-      return usage(at + option + " is given twice; give it once");
+    // CLI11 2.1 says "At Most 1", later versions "At most 1".
+    if (text.find("ost 1 required") != std::string::npos) return usage(at + option + " is given twice; give it once");
     const CLI::Option* found = option.starts_with("--") ? app.get_option_no_throw(option) : nullptr;
     if (found != nullptr && text.find("missing") != std::string::npos)
       return usage(at + option + " needs a value: " + option + ' ' + found->get_type_name());
@@ -190,6 +199,15 @@ bool is_verb(const std::vector<std::string>& arguments, std::string_view name) {
   return at < arguments.size() && arguments[at] == name;
 }
 
+/// What a verb printed counts only when it has been written.
+Outcome<int> written(Outcome<int> outcome, std::ostream& out) {
+  errno = 0;
+  out.flush();
+  if (out || !outcome) return outcome;
+  return Failure{kExitRefused,
+                 "the output cannot be written" + (errno == 0 ? "" : std::string(": ") + std::strerror(errno))};
+}
+
 }  // namespace
 
 Argument Argument::required() {
@@ -232,8 +250,7 @@ std::vector<std::string> cut_program(std::vector<std::string>& arguments) {
 }
 
 int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
-  const Outcome<int> outcome = carry_out(arguments, out);
-  out.flush();
+  const Outcome<int> outcome = written(carry_out(arguments, out), out);
   if (outcome) return *outcome;
   err << "gpuctl: " << outcome.error().message << std::endl;
   // A script must be able to tell gpuctl's failure from the program's own status.

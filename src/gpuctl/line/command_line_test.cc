@@ -256,6 +256,17 @@ TEST(CommandLineAlone, RewritePrintsATableAndNeedsNoDaemon) {
   EXPECT_TRUE(json.at("written").as_array().empty());
 }
 
+/// Versions of CLI11 break lines at different widths.
+std::string in_one_line(const std::string& text) {
+  std::string line;
+  for (const char c : text)
+    if (c != '\n' && c != ' ')
+      line += c;
+    else if (!line.ends_with(' '))
+      line += ' ';
+  return line;
+}
+
 TEST(Help, EveryVerbHasOneWithAnExample) {
   for (const Verb& verb : verbs()) {
     const Ran ran = run({verb.name, "--help"});
@@ -265,7 +276,11 @@ TEST(Help, EveryVerbHasOneWithAnExample) {
     EXPECT_EQ(ran.out.find(verb.name + " "s + verb.name), std::string::npos) << ran.out;
     EXPECT_EQ(ran.out.find("VERB --help"), std::string::npos) << "the footer of the whole: " << ran.out;
     EXPECT_NE(ran.out.find("Example:\n  "s + verb.example), std::string::npos) << ran.out;
-    EXPECT_NE(run({"--help"}).out.find(verb.summary), std::string::npos);
+    EXPECT_NE(in_one_line(run({"--help"}).out).find(verb.summary), std::string::npos);
+    // CLI11 from 2.4 on takes no such names.
+    const std::size_t places = ran.out.find(" [OPTIONS]");
+    const std::string names = ran.out.substr(places, ran.out.find('\n', places) - places);
+    EXPECT_EQ(names.find_first_of("=:{"), std::string::npos) << names;
   }
   EXPECT_NE(run({"--help"}).out.find("\nUsage: gpuctl [OPTIONS] VERB"), std::string::npos);
   EXPECT_EQ(run({"--version"}).out, "gpuctl " GPUCTL_VERSION "\n");

@@ -1,5 +1,14 @@
 // What wrong command lines, and a daemon that refuses or is not there, print, and with which status they end.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <streambuf>
 
 #include "gpuctl/testing/command_line_fixture.h"
 #include "gpuctl/text/failure.h"
@@ -40,7 +49,7 @@ TEST_F(CommandLine, UsageErrorsExitWithTwoAndAskNothing) {
   expect_error({"help"}, kExitUsage, "there is no verb 'help'; write 'gpuctl --help' or 'gpuctl VERB --help'");
   expect_error({"simulate", "w.toml", "--policy", "rr", "--seeds", "0"}, kExitUsage,
                "--seeds: '0' is not a whole number from 1 to 1000000");
-  expect_error({"set", "ls"}, kExitUsage, "set: KEY=VALUE is required; see 'gpuctl set --help'");
+  expect_error({"set", "ls"}, kExitUsage, "set: SETTING is required; see 'gpuctl set --help'");
   expect_error({"set", "ls", "max"}, kExitUsage, "'max' is not KEY=VALUE; write for example max=40");
   expect_error({"show"}, kExitUsage, "show: give the name of a slice, or --kernels");
   expect_error({"show", "--fairness"}, kExitUsage, "show: give the name of a slice, or --kernels");
@@ -53,6 +62,34 @@ TEST_F(CommandLine, UsageErrorsExitWithTwoAndAskNothing) {
                "--timeout: '1h' is not a number of milliseconds from 0 to 60000");
   expect_error({"top", "--interval", "0"}, kExitUsage, "--interval: '0' is not a number of seconds from 0.1 to 60");
   EXPECT_TRUE(nothing_asked());
+}
+
+/// As a disk that is full.
+struct TakesNothing : std::streambuf {};
+
+TEST_F(CommandLine, OutputThatCannotBeWrittenExitsWithOne) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"list"}, {"list", "--json"}, {"--help"}, {"--version"}, {"set", "--help"}}) {
+    TakesNothing buffer;
+    std::ostream out(&buffer);
+    std::ostringstream err;
+    std::vector<std::string> arguments{"--socket", daemon_.socket()};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    EXPECT_EQ(run_command_line(arguments, out, err), kExitRefused) << words.back();
+    const std::string said = err.str();
+    EXPECT_EQ(said.rfind("gpuctl: the output cannot be written", 0), 0u) << said;
+    EXPECT_EQ(said.find('\n'), said.size() - 1) << said;
+  }
+}
+
+TEST(CommandLineAlone, AFullDiskIsSaid) {
+  const std::string said = testing::TempDir() + "gpuctl-full-" + std::to_string(::getpid());
+  const int status = std::system((GPUCTL_EXECUTABLE " --help >/dev/full 2>" + said).c_str());
+  EXPECT_EQ(WEXITSTATUS(status), kExitRefused);
+  std::ostringstream text;
+  text << std::ifstream(said).rdbuf();
+  EXPECT_EQ(text.str(), "gpuctl: the output cannot be written: No space left on device\n");
+  std::filesystem::remove(said);
 }
 
 TEST_F(CommandLine, RunFailuresExitWith125) {

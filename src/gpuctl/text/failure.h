@@ -10,7 +10,7 @@ namespace gpuctl::cli {
 
 /// Exit statuses; gpuctl(1) documents them.
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitRefused = 1;      ///< the daemon refused
+inline constexpr int kExitRefused = 1;      ///< the daemon refused, or the output cannot be written
 inline constexpr int kExitUsage = 2;        ///< the command line is wrong
 inline constexpr int kExitUnreachable = 3;  ///< no daemon, or one that is not understood
 inline constexpr int kExitRunFailed = 125;  ///< `run`: gpuctl itself failed, as with env(1) and timeout(1)

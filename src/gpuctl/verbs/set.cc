@@ -49,7 +49,7 @@ Action declare_set(Arguments& arguments) {
   };
   auto options = std::make_shared<Options>();
   arguments.add("NAME", options->name, "The slice; '/' is the root").required();
-  arguments.add("KEY=VALUE", options->assignments, "What to change, all or nothing").required();
+  arguments.add("SETTING", options->assignments, "KEY=VALUE: what to change, all or nothing").required();
   std::string footer = "Keys:";
   for (const SliceSetting* setting : setting_options()) {
     std::string line = "  " + std::string(setting->option) + '=' + setting->argument;

@@ -1,14 +1,17 @@
 #include "gpuctl/views/rewrite_file.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
+#include <utility>
 
+#include "base/regular_file.h"
+#include "gpuctl/views/archive.h"
 #include "ptx/container/image.h"
 
 namespace gpuctl::cli {
@@ -16,15 +19,38 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<std::string> read_all(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes;
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) return fail(path + ": it is a directory");
-  if (file) bytes.assign(std::istreambuf_iterator<char>(file), {});
-  if (!file.is_open() || file.bad()) return fail(path + ": cannot be read: " + std::strerror(errno ? errno : EIO));
-  return bytes;
+constexpr std::size_t kMostTextBytes = std::size_t{256} << 20;     // of a file that is PTX
+constexpr std::size_t kMostRewrittenBytes = std::size_t{4} << 30;  // of all that a file holds
+
+/// A file in memory. Libraries of some GB are read as they are needed.
+class MappedFile {
+ public:
+  static Result<MappedFile> open(const std::string& path) {
+    const RegularFile file(path);
+    if (const auto opened = file.opened(); !opened) return opened.error();
+    const auto size = static_cast<std::size_t>(file.status().st_size);
+    if (size == 0) return MappedFile();
+    void* const at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd(), 0);
+    if (at == MAP_FAILED) return fail(path + ": cannot be read: " + std::strerror(errno));
+    return MappedFile({static_cast<const std::byte*>(at), size});
+  }
+  MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  ~MappedFile() {
+    if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  }
+
+  ptx::Bytes bytes() const { return bytes_; }
+
+ private:
+  explicit MappedFile(ptx::Bytes bytes = {}) : bytes_(bytes) {}
+  ptx::Bytes bytes_;
+};
+
+Result<std::vector<ptx::FatbinEntry>> entries_of(ptx::Bytes bytes) {
+  if (is_archive(bytes)) return read_archive(bytes);
+  if (bytes.size() > kMostTextBytes && !ptx::has_device_code(bytes))
+    return fail("is no fatbin or ELF file with device code, and too long for PTX");
+  return ptx::read_image(bytes);
 }
 
 std::string architecture(const ptx::FatbinEntry& entry) {
@@ -71,14 +97,15 @@ std::string form_name(ptx::Form form) {
 }
 
 Result<RewrittenFile> rewrite_file(const std::string& path, ptx::Wanted wanted) {
-  const Result<std::string> bytes = read_all(path);
-  if (!bytes) return bytes.error();
-  const auto image = std::as_bytes(std::span(*bytes));
-  const Result<std::vector<ptx::FatbinEntry>> entries = ptx::read_image(image);
+  const Result<MappedFile> mapped = MappedFile::open(path);
+  if (!mapped) return mapped.error();
+  const ptx::Bytes image = mapped->bytes();
+  const Result<std::vector<ptx::FatbinEntry>> entries = entries_of(image);
   if (!entries) return fail(path + ": " + entries.error().message);
   const bool is_text = entries->size() == 1 && entries->front().payload.size() == image.size();
 
   RewrittenFile file;
+  std::size_t size = 0;
   for (const ptx::FatbinEntry& entry : *entries) {
     if (entry.kind != ptx::FatbinKind::kPtx) {
       file.machine_code.push_back(architecture(entry) +
@@ -92,6 +119,8 @@ Result<RewrittenFile> rewrite_file(const std::string& path, ptx::Wanted wanted) 
     if (!text) return fail(where + (is_text ? " " : "") + text.error().message);
     Result<ptx::RewrittenText> rewritten = ptx::rewrite_text(*text, wanted);
     if (!rewritten) return fail(where + rewritten.error().message);
+    if ((size += rewritten->text.size()) > kMostRewrittenBytes)
+      return fail(path + ": holds more PTX than " + std::to_string(kMostRewrittenBytes >> 30) + " GiB");
     file.modules.push_back(
         {architecture(entry), entry.options, std::move(rewritten->text), std::move(rewritten->entries)});
   }

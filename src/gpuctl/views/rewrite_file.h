@@ -22,9 +22,9 @@ struct RewrittenFile {
   std::vector<std::string> machine_code;  ///< architectures of parts without PTX; a cubin by itself names none: ""
 };
 
-/// Makes the forms that are wanted of all PTX in `path`: PTX text, a cubin, a fatbin, or an ELF executable, library or
-/// object file. An error is one line with the file, the module if there are several, and the line and column of the PTX
-/// or the offset in the file.
+/// Makes the forms that are wanted of all PTX in `path`: PTX text, a cubin, a fatbin, an ELF executable, library or
+/// object file, or an archive of these. Nothing but a regular file is read. An error is one line with the file, the
+/// module if there are several, and the line and column of the PTX or the offset in the file.
 Result<RewrittenFile> rewrite_file(const std::string& path, ptx::Wanted wanted = ptx::Wanted::kPersistentOrGuarded);
 
 /// Writes a single module to the file `out`. Writes several modules, or one if `out` is a directory, to OUT/1.sm_75.ptx

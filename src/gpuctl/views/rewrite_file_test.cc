@@ -1,8 +1,10 @@
 #include "gpuctl/views/rewrite_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -15,6 +17,7 @@ namespace gpuctl::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using std::string_literals::operator""s;
 
 class RewriteFile : public testing::Test {
  protected:
@@ -90,7 +93,7 @@ TEST_F(RewriteFile, MachineCodeIsNotAnError) {
 
 TEST_F(RewriteFile, ErrorsNameTheFileAndThePlace) {
   EXPECT_EQ(error_of(in_scratch("none")), in_scratch("none") + ": cannot be read: No such file or directory");
-  EXPECT_EQ(error_of(directory_), directory_.string() + ": it is a directory");
+  EXPECT_EQ(error_of(directory_), directory_.string() + ": is not a regular file");
   const std::string text = file("text", "hello");
   EXPECT_EQ(error_of(text), text + ": image is neither PTX (no .target), fatbin nor ELF");
   const std::string broken = file("broken.ptx", std::string(kTwoKernels) + "\n.entry {");
@@ -99,6 +102,55 @@ TEST_F(RewriteFile, ErrorsNameTheFileAndThePlace) {
   cut.resize(cut.size() / 2);
   const std::string half = file("half.fatbin", cut);
   EXPECT_EQ(error_of(half).rfind(half + ": fatbin offset 0x", 0), 0u) << error_of(half);
+}
+
+TEST_F(RewriteFile, NothingThatBlocksOrNeverEndsIsRead) {
+  ASSERT_EQ(::mkfifo(in_scratch("fifo").c_str(), 0600), 0);
+  ::alarm(60);
+  EXPECT_EQ(error_of(in_scratch("fifo")), in_scratch("fifo") + ": is not a regular file");
+  EXPECT_EQ(error_of("/dev/zero"), "/dev/zero: is not a regular file");
+  const std::string large = file("large", "");
+  fs::resize_file(large, std::uintmax_t{1} << 40);  // it has no blocks
+  EXPECT_EQ(error_of(large), large + ": is no fatbin or ELF file with device code, and too long for PTX");
+  EXPECT_EQ(error_of(file("empty", "")), in_scratch("empty") + ": image is neither PTX (no .target), fatbin nor ELF");
+  ::alarm(0);
+}
+
+/// A member of an archive, as ar(1) writes it.
+std::string member(const std::string& name, const std::string& content) {
+  char header[61];
+  std::snprintf(header, sizeof header, "%-16s%-12d%-6d%-6d%-8o%-10zu`\n", name.c_str(), 0, 0, 0, 0644, content.size());
+  return header + content + (content.size() % 2 == 0 ? "" : "\n");
+}
+
+TEST_F(RewriteFile, TakesTheMembersOfAnArchive) {
+  const std::string fatbin = content(golden_fatbin("zstd")), code = content(golden_fatbin("machine_code"));
+  const std::string names = "a_name_of_more_than_sixteen_characters.o/\n";
+  const Result<RewrittenFile> result =
+      rewrite_file(file("lib.a", "!<arch>\n" + member("/", "index") + member("//", names) + member("readme/", "hello") +
+                                     member("host.o/",
+                                            "\x7f"
+                                            "ELF, but cut off") +
+                                     member("/0", fatbin) + member("#1/10", "long_bsd\0\0"s + code)));
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->modules.size(), 2u);
+  EXPECT_EQ(result->machine_code, std::vector<std::string>{"sm_75"});
+  EXPECT_EQ(result->modules[1].architecture, "sm_90a");
+
+  const auto error = [&](const std::string& bytes) {
+    const std::string path = file("bad.a", bytes), message = error_of(path);
+    EXPECT_TRUE(message.starts_with(path + ": ")) << message;
+    return message.substr(path.size() + 2);
+  };
+  EXPECT_EQ(error("!<arch>\n"), "archive without device code");
+  EXPECT_EQ(error("!<arch>\n" + member("a.o/", "hello")), "archive without device code");
+  EXPECT_EQ(error("!<thin>\n"), "a thin archive, which holds no code; name its members");
+  const std::string whole = "!<arch>\n" + member("//", names) + member("/0", fatbin);
+  EXPECT_EQ(error(whole.substr(0, whole.size() - 40)), "archive offset 110: no member, or one that is cut off");
+  std::string damaged = fatbin;
+  damaged[4] = 9;
+  EXPECT_TRUE(error("!<arch>\n" + member("//", names) + member("/0", damaged))
+                  .starts_with("member a_name_of_more_than_sixteen_characters.o: fatbin offset 0x4"));
 }
 
 TEST_F(RewriteFile, OneModuleGoesIntoTheFile) {

@@ -27,7 +27,8 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app) {
   const std::string option = text.substr(0, text.find(':'));
   const CLI::Option* found = option.starts_with("--") ? app.get_option_no_throw(option) : nullptr;
   if (error.get_name() != "ArgumentMismatch" || found == nullptr) return text;
-  if (text.find("At Most 1 required") != std::string::npos) return option + " is given twice; give it once";
+  // CLI11 2.1 says "At Most 1", later versions "At most 1".
+  if (text.find("ost 1 required") != std::string::npos) return option + " is given twice; give it once";
   return option + " needs a value: " + option + ' ' + found->get_type_name();
 }
 

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <initializer_list>
 
 namespace gpuslice {
 

@@ -68,9 +68,16 @@ Result<std::vector<Section>> read_sections(Bytes image) {
   return sections;
 }
 
+bool is_cubin(Bytes elf) {
+  return read_at<Elf64_Half>(elf, offsetof(Elf64_Ehdr, e_machine)) == kElfMachineCuda;
+}
+
+bool holds_fatbins(const Section& section) {
+  return (section.name == ".nv_fatbin" || section.name == "__nv_relfatbin") && !section.bytes.empty();
+}
+
 Result<std::vector<FatbinEntry>> read_elf(Bytes image) {
-  const auto machine = read_at<Elf64_Half>(image, offsetof(Elf64_Ehdr, e_machine));
-  if (machine && *machine == kElfMachineCuda) {
+  if (is_cubin(image)) {
     FatbinEntry entry;
     entry.kind = FatbinKind::kElf;
     entry.payload = image;
@@ -81,7 +88,7 @@ Result<std::vector<FatbinEntry>> read_elf(Bytes image) {
   std::vector<FatbinEntry> entries;
   bool found = false;
   for (const Section& section : *sections) {
-    if ((section.name != ".nv_fatbin" && section.name != "__nv_relfatbin") || section.bytes.empty()) continue;
+    if (!holds_fatbins(section)) continue;
     found = true;
     Result<std::vector<FatbinEntry>> some = read_fatbin(section.bytes);
     if (!some) return fail(std::string(section.name) + ": " + some.error().message);
@@ -137,6 +144,12 @@ Result<std::vector<FatbinEntry>> read_image(Bytes image) {
   if (magic && *magic == kFatbinMagic) return read_fatbin(image);
   if (is_elf(image)) return read_elf(image);
   return read_text(image);
+}
+
+bool has_device_code(Bytes file) {
+  if (!is_elf(file)) return read_at<std::uint32_t>(file, 0) == kFatbinMagic;
+  const Result<std::vector<Section>> sections = read_sections(file);
+  return is_cubin(file) || (sections && std::any_of(sections->begin(), sections->end(), holds_fatbins));
 }
 
 Result<Bytes> image_in_memory(const void* image) {

@@ -16,6 +16,9 @@ inline constexpr std::uint32_t kFatbinWrapperMagic = 0x466243B1;
 /// __nv_relfatbin). The entries point into `image`. Errors name the offset and field.
 Result<std::vector<FatbinEntry>> read_image(Bytes image);
 
+/// Whether `file` is a fatbin, a cubin, or an ELF file with fatbins.
+bool has_device_code(Bytes file);
+
 /// The extent of an image in this process's memory, of which only the address is known, as for cuModuleLoadData.
 /// Follows a fatbin wrapper to its container. Trusts the caller, as the driver does, that a whole image is there, and
 /// reads no more of it than it needs to find its end.
