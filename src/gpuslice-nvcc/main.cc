@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/installed.h"
 #include "gpuslice-nvcc/command.h"
 
 namespace {
@@ -77,9 +78,11 @@ gpuctl::nvcc::Places find_places() {
   const fs::path self = fs::read_symlink("/proc/self/exe", ignored);
   const fs::path built = (self.parent_path() / "../libgpuslice").lexically_normal();
   if (fs::exists(built / "libgpuslice.so", ignored)) return {built / "include", built / "libgpuslice.so"};
-  const fs::path include = GPUSLICE_INCLUDEDIR;
+  const fs::path include =
+      gpuctl::installed(self, GPUSLICE_BINDIR, GPUSLICE_INCLUDEDIR, "gpuslice/gpuslice.h").parent_path().parent_path();
   const bool searched = include == "/usr/include" || include == "/usr/local/include";
-  return {searched ? "" : include.string(), fs::path(GPUSLICE_LIBDIR) / "libgpuslice.so"};
+  return {searched ? "" : include.string(),
+          gpuctl::installed(self, GPUSLICE_BINDIR, GPUSLICE_LIBDIR, "libgpuslice.so")};
 }
 
 }  // namespace

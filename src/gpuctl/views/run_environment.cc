@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/installed.h"
+
 namespace gpuctl::cli {
 namespace {
 
@@ -23,14 +25,13 @@ std::string in_front(const std::string& mine, const std::string& list, const cha
   return result;
 }
 
-/// The first of: the environment variable, a path beside the executable in the build tree, the installed path.
-std::string choose(const char* variable, const std::string& self, const fs::path& in_build_tree,
-                   const fs::path& installed) {
+/// The first of: the environment variable, a path beside the executable in the build tree, `name` as it is installed.
+std::string choose(const char* variable, const std::string& self, const fs::path& in_build_tree, const fs::path& name) {
   std::error_code ignored;
   if (const char* value = std::getenv(variable); value != nullptr && *value != '\0') return fs::absolute(value);
   const fs::path near = (fs::path(self).parent_path() / in_build_tree).lexically_normal();
   if (!self.empty() && fs::exists(near, ignored)) return near;
-  return fs::path(GPUCTL_PRIVATE_LIBDIR) / installed;
+  return installed(self, GPUCTL_BINDIR, GPUCTL_PRIVATE_LIBDIR, name);
 }
 
 Result<std::string> usable(const std::string& path, const char* file, const char* separators, const char* variable) {

@@ -12,8 +12,6 @@
 
 namespace gpuctl::daemon {
 
-inline constexpr char kDefaultConfigFile[] = "/etc/gpuctl.toml";
-
 enum class OnDisobey { report, stop };
 
 /// How programs that run at the same time share the SMs of a GPU.

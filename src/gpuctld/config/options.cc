@@ -4,7 +4,6 @@
 #include <charconv>
 #include <iostream>
 
-#include "gpuctld/config/config.h"
 #include "ipc/interface.h"
 
 namespace gpuctl::daemon {
@@ -43,7 +42,8 @@ Options parse_options(int argc, char** argv, int& exit_status) {
   const auto* socket =
       app.add_option("--socket", options.socket, "Listen at PATH: a private instance, for any user")->type_name("PATH");
   const auto* config =
-      app.add_option("--config", options.config, "Read FILE and FILE.d/*.toml; a private instance reads none otherwise")
+      app.add_option("--config", options.config,
+                     "Read FILE and FILE.d/*.toml, not " GPUCTL_CONFIG_FILE "; a private instance reads none otherwise")
           ->type_name("FILE");
   const auto* state =
       app.add_option("--state", options.state, "Keep the slices in DIR; of a private instance PATH.state otherwise")
@@ -90,7 +90,7 @@ Options parse_options(int argc, char** argv, int& exit_status) {
   options.private_instance = socket->count() != 0;
   options.config_required = config->count() != 0;
   if (!options.private_instance) options.socket = ipc::kDefaultSocket;
-  if (!options.private_instance && !options.config_required) options.config = kDefaultConfigFile;
+  if (!options.private_instance && !options.config_required) options.config = GPUCTL_CONFIG_FILE;
   if (state->count() == 0) {
     const std::size_t slash = std::string(ipc::kDefaultSocket).rfind('/');
     options.state =

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <filesystem>
 
+#include "base/installed.h"
+
 #ifndef GPUCTL_SOFTGPU_DIR
 #error "the build says where the software GPU is installed"
 #endif
@@ -17,7 +19,7 @@ std::string software_gpu_library() {
     const auto beside = self.parent_path().parent_path() / "softgpu" / "libcuda.so.1";
     if (std::filesystem::exists(beside, error)) return beside.string();
   }
-  return std::string(GPUCTL_SOFTGPU_DIR) + "/libcuda.so.1";
+  return installed(self, GPUCTL_SBINDIR, GPUCTL_SOFTGPU_DIR, "libcuda.so.1").string();
 }
 
 Result<std::vector<Gpu>> usable_devices(Result<std::vector<Gpu>> found, bool software) {

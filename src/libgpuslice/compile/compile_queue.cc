@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <new>
 #include <string_view>
 #include <thread>
@@ -38,7 +39,9 @@ std::string find_helper() {
   if (const char* path = environment("GPUSLICE_COMPILE_HELPER"); path && *path) return path;
   Dl_info here{};
   if (dladdr(reinterpret_cast<void*>(&find_helper), &here) == 0 || !here.dli_fname) return {};
-  const std::string library = here.dli_fname;
+  // A program that links the library may have found it by a symbolic link.
+  const std::unique_ptr<char, void (*)(void*)> real(realpath(here.dli_fname, nullptr), std::free);
+  const std::string library = real ? real.get() : here.dli_fname;
   const std::string directory = library.substr(0, library.rfind('/') + 1);
   for (const char* place : {"gpuslice-compile", "../gpuslice-compile/gpuslice-compile"}) {
     if (access((directory + place).c_str(), X_OK) == 0) return directory + place;

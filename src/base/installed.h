@@ -1,0 +1,18 @@
+// Where installed files lie. An installed tree may lie elsewhere than it was built for: below a DESTDIR, or moved.
+#pragma once
+
+#include <filesystem>
+#include <system_error>
+
+namespace gpuctl {
+
+/// The file `name` in `directory`, for a program that runs as `self` and belongs into `own`: there by the same way as
+/// from `own`, else in `directory` itself.
+inline std::filesystem::path installed(const std::filesystem::path& self, const std::filesystem::path& own,
+                                       const std::filesystem::path& directory, const std::filesystem::path& name) {
+  std::error_code ignored;
+  const auto by_way = (self.parent_path() / directory.lexically_relative(own) / name).lexically_normal();
+  return !self.empty() && std::filesystem::exists(by_way, ignored) ? by_way : directory / name;
+}
+
+}  // namespace gpuctl
