@@ -142,8 +142,8 @@ void add_global_options(CLI::App& app, Context& context) {
   app.set_help_flag("-h,--help", "Print this help and exit")->group("Global options");
 }
 
-Outcome<int> carry_out(std::vector<std::string> arguments, std::ostream& out) {
-  Context context{default_socket(), false, cut_program(arguments), out,
+Outcome<int> carry_out(std::vector<std::string> arguments, std::ostream& out, std::ostream& err) {
+  Context context{default_socket(), false, cut_program(arguments), out, err,
                   &out == &std::cout && ::isatty(STDOUT_FILENO) == 1};
   std::vector<std::string> names;
   for (const Verb& verb : verbs()) names.emplace_back(verb.name);
@@ -250,7 +250,7 @@ std::vector<std::string> cut_program(std::vector<std::string>& arguments) {
 }
 
 int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
-  const Outcome<int> outcome = written(carry_out(arguments, out), out);
+  const Outcome<int> outcome = written(carry_out(arguments, out, err), out);
   if (outcome) return *outcome;
   err << "gpuctl: " << outcome.error().message << std::endl;
   // A script must be able to tell gpuctl's failure from the program's own status.

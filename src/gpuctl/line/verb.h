@@ -18,6 +18,7 @@ struct Context {
   bool json = false;                 ///< print JSON instead of text
   std::vector<std::string> command;  ///< `run` and `profile`: the program and its arguments, untouched
   std::ostream& out;
+  std::ostream& err;
   bool out_is_terminal = false;  ///< out is a terminal that understands ANSI sequences
 };
 

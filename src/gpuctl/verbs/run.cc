@@ -1,5 +1,6 @@
 // `gpuctl run` becomes the program by execvp: same process id, same descriptors, same signal dispositions and mask. The
 // parent process gets the program's own exit status. So everything that can be refused is checked before.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,10 +9,14 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <ostream>
 
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"
+#include "gpuctl/run/preload_obstacle.h"
+#include "gpuctl/run/run_watch.h"
+#include "gpuctl/text/table.h"
 #include "gpuctl/views/run_environment.h"
 #include "sched/effective/kept_by_mps.h"
 
@@ -47,9 +52,21 @@ boost::json::array sms_by_mps(Daemon& daemon, const std::string& slice, const st
   return sms;
 }
 
-/// Asks the daemon whether we may join the slice, by joining it for a moment: only the daemon knows the rules. Returns
-/// whether it manages software GPUs.
-Outcome<bool> check_slice(const Context& context, const std::string& slice) {
+struct Joined {
+  bool software = false;  ///< the daemon manages software GPUs
+  bool no_sms = false;    ///< the slice has none
+};
+
+/// Whether the max in force for the slice is 0.
+bool has_no_sms(Daemon& daemon, const std::string& slice) {
+  const auto reply = daemon.call("GetSlice", {{"path", slice}});
+  if (!reply) return false;
+  const auto shown = decode_slice(*reply);
+  return shown && (shown->slice.effective_max ? shown->slice.effective_max : shown->slice.max) == 0;
+}
+
+/// Asks the daemon whether we may join the slice, by joining it for a moment: only the daemon knows the rules.
+Outcome<Joined> check_slice(const Context& context, const std::string& slice) {
   Outcome<Daemon> daemon = Daemon::connect(context);
   if (!daemon) return daemon.error();
   const auto reply = daemon->call("GetStatus");
@@ -60,9 +77,25 @@ Outcome<bool> check_slice(const Context& context, const std::string& slice) {
   for (const ipc::Device& device : status->devices) uuids.emplace_back(device.uuid);
   boost::json::object joining{{"slice", slice}, {"device_uuids", uuids}, {"resumed", false}};
   if (auto sms = sms_by_mps(*daemon, slice, status->devices); !sms.empty()) joining["mps_sms"] = std::move(sms);
+  const bool no_sms = has_no_sms(*daemon, slice);
   const auto attached = daemon->call("Attach", joining);
   if (!attached) return attached.error();
-  return std::ranges::any_of(status->devices, [](const ipc::Device& d) { return d.kind == "software"; });
+  return Joined{std::ranges::any_of(status->devices, [](const ipc::Device& d) { return d.kind == "software"; }),
+                no_sms};
+}
+
+/// Says what the user may not expect of the program, which is about to start.
+void say_what_is_odd(const Context& context, const RunPlan& plan, bool no_sms) {
+  const std::string slice = printable(plan.slice);
+  if (no_sms)
+    context.err << "gpuctl: run: slice '" << slice
+                << "' has no SMs (max=0): what it launches waits until it has some\n";
+  const std::string obstacle = preload_obstacle(context.command[0]);
+  if (!obstacle.empty())
+    context.err << "gpuctl: run: '" << printable(context.command[0]) << "' runs without gpuctl's library, so slice '"
+                << slice << "' does not limit it: " << printable(obstacle) << '\n';
+  context.err.flush();
+  if (obstacle.empty()) watch_beside(plan.slice, plan.library);
 }
 
 Failure exec_failure(const std::string& program, int error) {
@@ -78,6 +111,8 @@ Failure exec_failure(const std::string& program, int error) {
 Action declare_run(Arguments& arguments) {
   auto name = std::make_shared<std::string>();
   const Argument slice = arguments.add("--slice", *name, "The slice to run in (GPUCTL_SLICE)").value("NAME");
+  auto quiet = std::make_shared<bool>(false);
+  arguments.add_flag("--quiet", *quiet, "Do not say which programs the slice does not limit, and that it has no SMs");
   // For the help only: the program's command line is cut off before the options are parsed.
   auto program = std::make_shared<std::vector<std::string>>();
   arguments.add("PROGRAM", *program, "The program, looked up in PATH, and its arguments, passed on untouched");
@@ -85,14 +120,15 @@ Action declare_run(Arguments& arguments) {
       "Options of gpuctl end at the program or at '--'. The program keeps its arguments, environment, descriptors and\n"
       "process id; its exit status is that of gpuctl. 125: gpuctl itself failed, 126: not executable, 127: not found.");
 
-  return [name, slice, program](Context& context) -> Outcome<int> {
+  return [name, slice, quiet, program](Context& context) -> Outcome<int> {
+    const bool heard = !*quiet && ::fcntl(STDERR_FILENO, F_GETFD) >= 0;
     if (!slice.given()) *name = variable("GPUCTL_SLICE");
     if (name->empty()) return usage("run: --slice is missing; give the slice to run in: --slice NAME");
     if (context.command.empty()) return usage("run: no program given; write gpuctl run --slice NAME PROGRAM ARGUMENTS");
     const Outcome<std::string> path = slice_path(*name);
     if (!path) return path.error();
-    const Outcome<bool> software = check_slice(context, *path);
-    if (!software) return software.error();
+    const Outcome<Joined> joined = check_slice(context, *path);
+    if (!joined) return joined.error();
 
     RunPlan plan;
     plan.socket = std::filesystem::absolute(context.socket);
@@ -103,12 +139,13 @@ Action declare_run(Arguments& arguments) {
     const Result<std::string> library = find_library(self);
     if (!library) return Failure{kExitRunFailed, "run: " + library.error().message};
     plan.library = *library;
-    if (*software) {
+    if (joined->software) {
       const Result<std::string> directory = find_software_gpu(self);
       if (!directory) return Failure{kExitRunFailed, "run: " + directory.error().message};
       plan.software_gpu = *directory;
     }
     for (const auto& [key, value] : run_environment(plan)) ::setenv(key.c_str(), value.c_str(), 1);
+    if (heard) say_what_is_odd(context, plan, joined->no_sms);
 
     std::vector<char*> arguments;
     for (std::string& argument : context.command) arguments.push_back(argument.data());
