@@ -9,6 +9,7 @@ try it.
 import argparse
 import collections
 import contextlib
+import gc
 import json
 import math
 import random
@@ -93,6 +94,9 @@ class Player:
 
     def rounds(self):
         self.synchronize()
+        # Python would look through all that is there now again and again, in the middle of requests.
+        gc.collect()
+        gc.freeze()
         print("READY", flush=True)
         for line in sys.stdin:
             word, start_ns, settle_s, seconds, seed = line.split()
