@@ -52,6 +52,8 @@ std::vector<std::string> Table::lines(std::size_t limit) const {
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     widths.push_back(display_width(columns_[c].title));
     for (const auto& row : rows_) widths[c] = std::max(widths[c], display_width(row[c]));
+    shown[c] = !columns_[c].optional || rows_.empty() ||
+               std::any_of(rows_.begin(), rows_.end(), [&](const auto& row) { return row[c] != "-"; });
   }
   const auto total = [&] {
     std::size_t sum = 0;

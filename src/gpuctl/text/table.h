@@ -28,6 +28,8 @@ class Table {
     std::size_t shrink_to = 0;
     /// If cutting is not enough columns are dropped, the one with the greatest value first. 0: never.
     int drop = 0;
+    /// Left out where it says nothing: if "-" is in every row.
+    bool optional = false;
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}

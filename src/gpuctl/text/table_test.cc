@@ -35,6 +35,15 @@ TEST(Table, ShrinksThenDropsThenCuts) {
     for (const std::string& line : table.lines(width)) EXPECT_LE(display_width(line), width);
 }
 
+TEST(Table, LeavesOutWhatSaysNothing) {
+  Table table({{"A", left}, {"B", left, 0, 0, true}, {"C", left, 0, 0, true}});
+  EXPECT_EQ(table.lines(), (Lines{"A  B  C"}));
+  table.add_row({"-", "-", "-"});
+  table.add_row({"-", "-", "1"});
+  EXPECT_EQ(table.lines(), (Lines{"A  C", "-  -", "-  1"}));
+  EXPECT_EQ(table.lines(80), (Lines{"A  C", "-  -", "-  1"}));
+}
+
 TEST(Table, FitCutsBetweenCodePoints) {
   EXPECT_EQ(fit("abc", 3), "abc");
   EXPECT_EQ(fit("abcd", 3), "ab~");

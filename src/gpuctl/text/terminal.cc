@@ -65,10 +65,12 @@ void Terminal::draw(const std::vector<std::string>& lines) {
   show(text + "\x1b[J" + kEndUpdate);
 }
 
-Terminal::Event Terminal::wait(int fd) {
+Terminal::Event Terminal::wait(int fd, int most_ms) {
   while (true) {
     pollfd entries[] = {{signals_.get(), POLLIN, 0}, {fd, POLLIN, 0}, {keyboard_ ? STDIN_FILENO : -1, POLLIN, 0}};
-    if (::poll(entries, 3, -1) < 0 && errno != EINTR) return Event::quit;
+    const int ready = ::poll(entries, 3, most_ms);
+    if (ready < 0 && errno != EINTR) return Event::quit;
+    if (ready == 0) return Event::nothing;
     bool resized = false;
     signalfd_siginfo info{};
     while (::read(signals_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {

@@ -29,9 +29,10 @@ class Terminal {
   /// Replaces the screen by `lines` in one write, to avoid flicker.
   void draw(const std::vector<std::string>& lines);
 
-  enum class Event { data, redraw, quit };
-  /// Sleeps until `fd` is readable (data), the window has changed its size (redraw), or the user quits (quit).
-  Event wait(int fd);
+  enum class Event { data, redraw, quit, nothing };
+  /// Sleeps until `fd` is readable (data), the window has changed its size (redraw), the user quits (quit), or so many
+  /// milliseconds are over (nothing; -1: never). `fd` -1: nothing is to be read.
+  Event wait(int fd, int most_ms = -1);
 
  private:
   ipc::UniqueFd signals_;

@@ -68,20 +68,42 @@ Outcome<int> stream_json(Context& context, Daemon& daemon) {
   return kExitOk;
 }
 
-Outcome<int> live_screen(Daemon& daemon) {
+Outcome<Daemon> connect(const Context& context, std::int64_t interval_ms) {
+  Outcome<Daemon> daemon = Daemon::connect(context);
+  if (!daemon) return daemon;
+  if (const auto started = daemon->start("Monitor", {{"interval_ms", interval_ms}}); !started) return started.error();
+  return daemon;
+}
+
+/// Goes on with the next daemon when one has ended.
+Outcome<int> live_screen(const Context& context, Daemon first, std::int64_t interval_ms) {
+  constexpr int kPauseMs = 500;
+  std::optional<Daemon> daemon(std::move(first));
   Samples samples;
-  if (const auto taken = samples.take(daemon); !taken) return taken.error();
+  if (const auto taken = samples.take(*daemon); !taken) return taken.error();
   Terminal terminal;
+  std::string note;
   while (true) {
     const Terminal::Size size = terminal.size();
-    terminal.draw(
-        render_top(samples.previous(), *samples.now, {size.columns, size.lines, color_wanted(), utf8_terminal()}));
-    const Terminal::Event event = terminal.wait(daemon.connection().fd());
+    terminal.draw(render_top(samples.previous(), *samples.now,
+                             {size.columns, size.lines, color_wanted(), utf8_terminal(), note}));
+    const Terminal::Event event = terminal.wait(daemon ? daemon->connection().fd() : -1, daemon ? -1 : kPauseMs);
     if (event == Terminal::Event::quit) return kExitOk;
     if (event == Terminal::Event::redraw) continue;
+    if (!daemon) {
+      auto next = connect(context, interval_ms);
+      if (next) daemon.emplace(std::move(*next));
+      samples.before.reset();
+      continue;
+    }
+    bool taken = true;
     do {
-      if (const auto taken = samples.take(daemon); !taken) return taken.error();
-    } while (daemon.connection().reply_waiting());
+      const auto sample = samples.take(*daemon);
+      if (!sample && sample.error().exit_status != kExitUnreachable) return sample.error();
+      taken = sample.has_value();
+    } while (taken && daemon->connection().reply_waiting());
+    note = taken ? "" : "no daemon; this is what the last one said";
+    if (!taken) daemon.reset();
   }
 }
 
@@ -100,13 +122,12 @@ Action declare_top(Arguments& arguments) {
     const auto seconds = parse_seconds(options->interval);
     if (!seconds || *seconds < 0.1 || *seconds > 60)
       return usage("--interval: '" + options->interval + "' is not a number of seconds from 0.1 to 60");
-    Outcome<Daemon> daemon = Daemon::connect(context);
+    const std::int64_t interval_ms = std::llround(*seconds * 1000);
+    Outcome<Daemon> daemon = connect(context, interval_ms);
     if (!daemon) return daemon.error();
-    const auto started = daemon->start("Monitor", {{"interval_ms", std::llround(*seconds * 1000)}});
-    if (!started) return started.error();
     const bool live = context.out_is_terminal && !options->once;
     if (context.json && !options->once) return stream_json(context, *daemon);
-    return live ? live_screen(*daemon) : print_once(context, *daemon);
+    return live ? live_screen(context, std::move(*daemon), interval_ms) : print_once(context, *daemon);
   };
 }
 

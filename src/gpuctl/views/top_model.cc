@@ -1,10 +1,13 @@
 #include "gpuctl/views/top_model.h"
-#include "ipc/codec.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <tuple>
+
+#include "gpuctl/views/kernel_lines.h"
+#include "ipc/codec.h"
+#include "sched/slice_tree.h"
 
 namespace gpuctl::cli {
 namespace {
@@ -27,6 +30,8 @@ TopClient rates(const ipc::Snapshot* before, const ipc::Snapshot& now, const ipc
   const double seconds = static_cast<double>(now.time_ns - before->time_ns) / 1e9;
   row.launches_per_s = static_cast<double>(usage.launches - old->launches) / seconds;
   row.evictions_per_s = static_cast<double>(usage.evictions - old->evictions) / seconds;
+  if (usage.busy_us > old->busy_us)
+    row.busy = std::min(1.0, static_cast<double>(usage.busy_us - old->busy_us) / 1e6 / seconds);
   if (const auto latencies = difference(usage.latency_us_log2, old->latency_us_log2)) {
     row.latency_us_p50 = percentile(*latencies, 0.50);
     row.latency_us_p99 = percentile(*latencies, 0.99);
@@ -40,6 +45,32 @@ bool worth_a_line(const ipc::ClientUsage& usage) {
 }
 
 }  // namespace
+
+bool TopClient::holds_counted() const {
+  return usage != nullptr && (usage->holding != 0 || (usage->in_force != "nothing" && usage->common_sms == 0));
+}
+
+std::string TopClient::state() const {
+  if (usage == nullptr) return client->state;
+  if (!launches_per_s || (client->state != "idle" && client->state != "running")) return state_text(*client, *usage);
+  return *launches_per_s > 0 || busy || usage->outstanding > 0 ? "running" : "idle";
+}
+
+SliceSms slice_sms(const ipc::Snapshot& now, const std::string& slice) {
+  SliceSms sum;
+  for (const ipc::Device& device : now.devices) {
+    SliceSms here;
+    for (const ipc::Client& client : now.clients)
+      for (const ipc::ClientUsage& usage : client.usage)
+        if (usage.device == device.index && sched::in_or_below(client.slice, slice)) {
+          here.granted += usage.granted;
+          here.demand += usage.demand;
+        }
+    sum.granted += std::min(here.granted, device.sms);
+    sum.demand += here.demand;
+  }
+  return sum;
+}
 
 std::optional<double> percentile(const std::vector<std::int64_t>& histogram, double fraction) {
   const auto total = std::accumulate(histogram.begin(), histogram.end(), std::int64_t{0});
@@ -68,7 +99,7 @@ std::optional<std::vector<std::int64_t>> difference(const std::vector<std::int64
 
 TopModel make_top_model(const ipc::Snapshot* before, const ipc::Snapshot& now) {
   TopModel model;
-  for (const ipc::Device& d : now.devices) model.devices.push_back({d.index, d.name, d.mode, d.sms, 0, 0});
+  for (const ipc::Device& d : now.devices) model.devices.push_back({d.index, d.name, d.mode, d.sms});
   for (const ipc::Client& client : now.clients) {
     bool shown = false;
     for (const ipc::ClientUsage& usage : client.usage) {
@@ -76,6 +107,7 @@ TopModel make_top_model(const ipc::Snapshot* before, const ipc::Snapshot& now) {
         if (device.index != usage.device) continue;
         device.granted += usage.granted;
         device.holding += usage.holding;
+        device.counted |= TopClient{&client, &usage}.holds_counted();
       }
       if (!worth_a_line(usage)) continue;
       model.clients.push_back(rates(before, now, client, usage));

@@ -18,6 +18,7 @@ struct TopDevice {
   std::int64_t sms = 0;
   std::int64_t granted = 0;  ///< sum over the clients
   std::int64_t holding = 0;
+  bool counted = false;  ///< some program's kernels say which SMs they hold
 };
 
 /// One client on one device. An empty value: not known yet, or nothing happened between the two samples.
@@ -28,6 +29,13 @@ struct TopClient {
   std::optional<double> evictions_per_s;
   std::optional<double> latency_us_p50;  ///< of the launches completed between the samples
   std::optional<double> latency_us_p99;
+  std::optional<double>
+      busy;  ///< the part of the time in which it had launches outstanding; where the library knows it
+
+  /// Whether it says which SMs it holds. Kernels in original form do not.
+  bool holds_counted() const;
+  /// What it did between the samples. "idle" and "running" are what it does at a moment.
+  std::string state() const;
 };
 
 struct TopModel {
@@ -37,6 +45,13 @@ struct TopModel {
 
 /// Refers to `now`. `before` may be null; then there are no rates.
 TopModel make_top_model(const ipc::Snapshot* before, const ipc::Snapshot& now);
+
+/// SMs that programs in and below the slice are granted, or want, on all devices together: no more than a device has.
+struct SliceSms {
+  std::int64_t granted = 0;
+  std::int64_t demand = 0;
+};
+SliceSms slice_sms(const ipc::Snapshot& now, const std::string& slice);
 
 /// The value below which `fraction` of the counted events lie. Bucket i of `log2_histogram` counts [2^i, 2^(i+1));
 /// inside a bucket events are assumed to be evenly spread. Empty if nothing was counted.

@@ -65,6 +65,33 @@ TEST(TopModel, NoRatesWithoutAComparableSample) {
   EXPECT_FALSE(make_top_model(&now, now).clients[0].launches_per_s);  // no time between them
 }
 
+TEST(TopModel, TheStateIsThatOfTheTimeBetweenTheSamples) {
+  const auto state = [](const char* at_the_moment, std::int64_t launches, std::int64_t outstanding = 0) {
+    const auto before = snapshot(0, {{42, 0, "x", "ls", "idle", {usage(0, 100, {})}}});
+    auto now = snapshot(1'000'000'000, {{42, 0, "x", "ls", at_the_moment, {usage(0, launches, {})}}});
+    now.clients[0].usage[0].outstanding = outstanding;
+    return make_top_model(&before, now).clients[0].state();
+  };
+  EXPECT_EQ(state("idle", 204), "running");
+  EXPECT_EQ(state("running", 100, 1), "running");
+  EXPECT_EQ(state("running", 100), "idle");
+  EXPECT_EQ(state("waiting", 204), "waiting");
+  EXPECT_EQ(state("silent", 100), "silent");
+}
+
+TEST(TopModel, SlicesHaveTheSmsOfAllDevices) {
+  ipc::ClientUsage shared = usage(1, 1, {});
+  shared.granted = 132;
+  shared.demand = 40;
+  const auto now = snapshot(1, {{42, 0, "a", "a/b", "running", {usage(0, 1, {}), shared}},
+                                {43, 0, "b", "a", "running", {shared}},
+                                {44, 0, "c", "ab", "running", {usage(0, 1, {})}}});
+  EXPECT_EQ(slice_sms(now, "a").granted, 8 + 132) << "no more of a device than it has";
+  EXPECT_EQ(slice_sms(now, "a").demand, 80);
+  EXPECT_EQ(slice_sms(now, "a/b").granted, 8 + 132);
+  EXPECT_EQ(slice_sms(now, "/").granted, 16 + 132);
+}
+
 TEST(TopModel, OneLinePerUsedDevice) {
   ipc::ClientUsage unused = usage(1, 0, {});
   unused.granted = unused.holding = 0;

@@ -14,6 +14,7 @@ struct ScreenStyle {
   std::size_t height = 0;  ///< lines; 0: no limit
   bool color = false;      ///< ANSI colours and bold
   bool utf8 = false;       ///< bars of block characters instead of ASCII
+  std::string note = {};   ///< in the first line, in place of the summary
 };
 
 /// At most style.height lines, each at most style.width columns wide. `before` may be null.

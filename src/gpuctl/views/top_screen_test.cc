@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "gpuctl/text/table.h"
 
 namespace gpuctl::cli {
@@ -69,8 +72,7 @@ TEST(TopScreen, FairnessIsShownWhereItIsKnown) {
 
 TEST(TopScreen, FirstSampleHasNoRates) {
   const Lines lines = render_top(nullptr, snapshot(2), {});
-  EXPECT_NE(lines.back().find("4711  ls             0  running         8        6         -        -"),
-            std::string::npos)
+  EXPECT_NE(lines.back().find("4711  ls             0  running         8        6         -  "), std::string::npos)
       << lines.back();
 }
 
@@ -117,7 +119,67 @@ TEST(TopScreen, SaysWhatAShortWindowHides) {
   const ipc::Snapshot now = snapshot(2);
   const Lines lines = render_top(nullptr, now, {80, 10, false, false});
   ASSERT_EQ(lines.size(), 10u);
-  EXPECT_EQ(lines.back(), "... 4 more lines; make the window taller");
+  EXPECT_EQ(lines[4], "  batch        -  100      50         0  share       100     124        1");
+  EXPECT_EQ(lines[5], "... 3 more slices; make the window taller");
+  EXPECT_EQ(lines.back(), "... 2 more rows; make the window taller");
+  EXPECT_EQ(render_top(nullptr, now, {80, 6, false, false}).back(), "... 8 more lines; make the window taller");
+}
+
+/// Where kernels keep their original form, nobody knows which SMs they hold or how long each takes.
+TEST(TopScreen, WhatIsNotKnownInAnyRowIsNotShown) {
+  const auto plain = [](int seconds) {
+    ipc::Snapshot s = snapshot(seconds);
+    s.slices.resize(1);
+    ipc::ClientUsage u;
+    u.demand = 8;
+    u.launches = 104 * seconds;
+    u.busy_us = 970'000 * seconds;
+    s.clients = {{7, 0, "./a", "/", "idle", {u}}, {8, 0, "./b", "/", "running", {u}}};
+    s.clients[1].usage[0].launches = 5;
+    s.clients[1].usage[0].busy_us = 0;
+    s.clients[1].usage[0].in_force = "max";
+    s.clients[1].usage[0].common_sms = 6;
+    s.clients[1].usage[0].granted = 6;
+    return s;
+  };
+  const ipc::Snapshot before = plain(1), now = plain(2);
+  const Lines lines = render_top(&before, now, {80, 24, false, false});
+  EXPECT_EQ(lines[1], "GPU 0  NVIDIA H200 (mps)  [=.............................]  6 of 132 SMs granted");
+  EXPECT_EQ(Lines(lines.end() - 3, lines.end()), (Lines{"PID  SLICE  GPU  STATE    BUSY  GRANTED  LAUNCH/S  COMMAND",
+                                                        "  7  /        0  running  97 %        -       104  a",
+                                                        "  8  /        0  idle        -        6         0  b"}));
+}
+
+TEST(TopScreen, RowsOfOneProgramSayWhichGpu) {
+  ipc::Snapshot now = snapshot(2);
+  now.clients[0].usage.assign(4, usage(8, 6, 800, 1));
+  now.devices.assign(4, now.devices[0]);
+  for (int i = 0; i < 4; ++i) now.devices[i].index = now.clients[0].usage[i].device = i;
+  now.clients.resize(1);
+  for (std::size_t width = 40; width < 120; ++width) {
+    const Lines lines = render_top(nullptr, now, {width, 40, false, false});
+    std::set<std::string> different(lines.end() - 4, lines.end());
+    EXPECT_EQ(different.size(), 4u) << width << ": " << lines.back();
+  }
+  // 8 on each; the daemon says 8, the most of any.
+  EXPECT_EQ(render_top(nullptr, now, {})[9],
+            "  ls             8    -     100        10  share        32       0        1");
+}
+
+TEST(TopScreen, ManySlicesLeaveRoomForPrograms) {
+  ipc::Snapshot now = snapshot(2);
+  for (int i = 0; i < 57; ++i) now.slices.push_back({"many-" + std::to_string(i)});
+  now.slices.push_back({"zoo/cage/lion"});
+  now.slices.back().clients = 1;
+  now.slices.push_back({"zoo"});
+  now.slices.push_back({"zoo/cage"});
+  const Lines lines = render_top(nullptr, now, {80, 24, false, false});
+  ASSERT_EQ(lines.size(), 24u);
+  EXPECT_TRUE(lines[22].starts_with("  99  ls ")) << lines[22];
+  EXPECT_TRUE(lines[18].starts_with("... 50 more slices")) << lines[18];
+  for (const std::string name : {"  batch ", "    train ", "  ls ", "  zoo ", "    cage ", "      lion "})
+    EXPECT_EQ(std::count_if(lines.begin(), lines.end(), [&](const auto& line) { return line.starts_with(name); }), 1)
+        << name;
 }
 
 TEST(TopScreen, NamesOfProgramsCannotSteerTheTerminal) {

@@ -341,7 +341,8 @@ ipc::Client Client::describe(std::string_view job) const {
     result.usage.push_back(usage(i));
     disobeying |= slot.disobeying;
     faulted |= slot.faulted;
-    waiting |= slot.demand != 0 && slot.decided == 0 && slot.terms.common_sms == 0;
+    waiting |=
+        slot.demand != 0 && slot.decided == 0 && slot.terms.common_sms == 0 && slot.terms.in_force != InForce::nothing;
   }
   result.state = silent()       ? "silent"
                  : disobeying   ? "disobeying"

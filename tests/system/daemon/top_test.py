@@ -112,14 +112,28 @@ class Top(instance.SystemTest):
                 self.assertTrue(screen.text.endswith(LEAVE), screen.text[-200:])
                 self.assertEqual(termios.tcgetattr(screen.terminal), screen.before)
 
-    def test_a_daemon_that_goes_away_is_an_error(self):
+    def test_it_waits_for_the_next_daemon(self):
         screen = Screen(self)
         screen.wait_for(lambda text: "q quits" in text, "the first screen")
         self.daemon.kill()
-        self.assertEqual(screen.end(), 3)  # no daemon
-        after = screen.text.rpartition(LEAVE)[2]
-        self.assertRegex(after, r"^gpuctl: .+\r\n$")
+        screen.wait_for(lambda text: "gpuctl top: no daemon" in text, "it to be said")
+        screen.forget()
+        self.start_daemon()
+        screen.wait_for(lambda text: re.search(r"gpuctl top: \d+ slice", text), "what the next one says")
+        self.gpuctl("create-slice", "later")
+        screen.wait_for(lambda text: "later" in text, "the new slice")
+        self.daemon.kill()
+        screen.wait_for(lambda text: text.rindex("gpuctl top:") == text.rindex("gpuctl top: no daemon"), "it to end too")
+        screen.type("q")
+        self.assertEqual(screen.end(), 0)
+        self.assertTrue(screen.text.endswith(LEAVE), screen.text[-200:])
         self.assertEqual(termios.tcgetattr(screen.terminal), screen.before)
+
+    def test_without_a_daemon_it_is_an_error(self):
+        self.daemon.kill()
+        screen = Screen(self)
+        self.assertEqual(screen.end(), 3)
+        self.assertRegex(screen.text, r"^gpuctl: .+\r\n$")
 
 
 if __name__ == "__main__":
