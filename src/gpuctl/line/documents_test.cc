@@ -103,6 +103,27 @@ TEST(Documents, TheManualOfTheInterfaceHasEveryField) {
   }
 }
 
+/// The part of `page` that begins with the line `begin`, up to the next heading.
+std::string section(const std::string& page, const std::string& begin) {
+  const std::size_t from = page.find('\n' + begin + '\n');
+  return from == std::string::npos ? "" : page.substr(from, page.find("\n.S", from + 2) - from);
+}
+
+TEST(Documents, TheManualOfTheInterfaceHasEveryType) {
+  const std::string page = text_of("man/io.gpuctl.7"), interface = text_of("src/ipc/io.gpuctl.varlink");
+  static const std::regex type("\ntype (\\w+) \\(([^)]*)\\)"), field("\n  (\\w+): (\\S*[a-zA-Z])");
+  std::size_t fields = 0;
+  for (std::sregex_iterator i(interface.begin(), interface.end(), type), end; i != end; ++i) {
+    const std::string name = (*i)[1], members = (*i)[2], text = section(page, ".Ss " + name);
+    ASSERT_FALSE(text.empty()) << name;
+    if (name == "SliceSettings") continue;  // the fields of Slice
+    for (std::sregex_iterator f(members.begin(), members.end(), field); f != end; ++f, ++fields)
+      EXPECT_TRUE(std::regex_search(text, std::regex("\n\\.It Li ([a-z_0-9]+ , )*" + (*f)[1].str() + "\\b")))
+          << name << "." << (*f)[1];
+  }
+  EXPECT_GT(fields, 100u);
+}
+
 TEST(Documents, TheCompletionKnowsEverySetting) {
   std::string keys, modes;
   for (const SliceSetting* setting : setting_options()) keys.append(keys.empty() ? "" : " ").append(setting->option);
