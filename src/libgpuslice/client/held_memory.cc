@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "ipc/stub_map.h"
 #include "libgpuslice/client/client.h"
@@ -40,6 +41,10 @@ void HeldMemory::change(CUdevice device, std::uint64_t held) {
 bool HeldMemory::take(CUdevice device, std::uint64_t bytes) {
   if (!counts(device)) return true;
   std::lock_guard lock(mutex_);
+  return take_locked(device, bytes);
+}
+
+bool HeldMemory::take_locked(CUdevice device, std::uint64_t bytes) {
   const std::uint64_t wanted = held_[device] + bytes;
   if (wanted < bytes) return false;
   if (const ipc::Grant* grant = limited(device)) {
@@ -61,6 +66,30 @@ void HeldMemory::give_back(CUdevice device, std::uint64_t bytes) {
   std::lock_guard lock(mutex_);
   change(device, held_[device] - std::min(held_[device], bytes));
   if (limited(device)) Client::get().tell_memory(device, held_[device]);
+}
+
+bool HeldMemory::take_for_graphs(CUdevice device, std::uint64_t bytes) {
+  if (!counts(device)) return true;
+  std::lock_guard lock(mutex_);
+  if (bytes <= of_graphs_[device]) return true;
+  if (!take_locked(device, bytes - of_graphs_[device])) return false;
+  of_graphs_[device] = bytes;
+  return true;
+}
+
+void HeldMemory::set_graphs(CUdevice device, std::uint64_t bytes) {
+  if (!counts(device)) return;
+  std::lock_guard lock(mutex_);
+  const std::uint64_t before = std::exchange(of_graphs_[device], bytes);
+  if (before == bytes) return;
+  change(device, held_[device] - std::min(held_[device], before) + bytes);
+  if (limited(device)) Client::get().tell_memory(device, held_[device]);
+}
+
+std::uint64_t HeldMemory::of_graphs(CUdevice device) const {
+  if (!counts(device)) return 0;
+  std::lock_guard lock(mutex_);
+  return of_graphs_[device];
 }
 
 void HeldMemory::allocated(CUdeviceptr address, CUcontext context, CUdevice device, std::uint64_t taken,
@@ -109,6 +138,7 @@ void HeldMemory::forget(CUcontext context) {
 
 void HeldMemory::forget_device(CUdevice device) {
   forget_if([device](const Allocation& allocation) { return allocation.device == device; });
+  set_graphs(device, 0);
 }
 
 void HeldMemory::limit(CUdevice device, std::size_t* free, std::size_t* total) {

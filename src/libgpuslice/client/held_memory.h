@@ -25,6 +25,13 @@ class HeldMemory {
   /// The allocation failed, so its bytes no longer count.
   void give_back(CUdevice device, std::uint64_t bytes);
 
+  /// Executable graphs of this process need so much of the device's memory together. Returns whether they may hold it;
+  /// if so, that much counts from now on.
+  bool take_for_graphs(CUdevice device, std::uint64_t bytes);
+  /// They hold so much, as the driver says.
+  void set_graphs(CUdevice device, std::uint64_t bytes);
+  std::uint64_t of_graphs(CUdevice device) const;
+
   /// The allocation for which `taken` bytes were taken succeeded, and has `bytes`.
   void allocated(CUdeviceptr address, CUcontext context, CUdevice device, std::uint64_t taken, std::uint64_t bytes);
   struct Allocation {
@@ -53,12 +60,14 @@ class HeldMemory {
  private:
   const gpuctl::ipc::Grant* limited(CUdevice device) const;
   void change(CUdevice device, std::uint64_t held);
+  bool take_locked(CUdevice device, std::uint64_t bytes);
   template <class Which>
   void forget_if(Which which);
 
   /// Guards everything; held while the daemon is asked, so that the daemon hears of changes in order.
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::array<std::uint64_t, gpuctl::ipc::kMaxDevices> held_{};
+  std::array<std::uint64_t, gpuctl::ipc::kMaxDevices> of_graphs_{};  ///< part of held_
   std::unordered_map<CUdeviceptr, Allocation> allocations_;
 };
 

@@ -1,10 +1,14 @@
 // Calls that allocate device memory, which may be limited (held_memory.h), and calls that report how much there is.
 // Also the call that frees memory in a stream's order. Other calls that free memory block in the driver: memory.cc.
+#include <optional>
+
 #include "libgpuslice/client/held_memory.h"
 #include "libgpuslice/driver/capture.h"
+#include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/memory/array_bytes.h"
+#include "libgpuslice/memory/pools.h"
 #include "libgpuslice/streams/joining.h"
 
 namespace gpuslice {
@@ -14,13 +18,16 @@ namespace {
 /// On every GPU, the pitch of cuMemAllocPitch is a multiple of this. The real pitch is known only afterwards.
 constexpr std::size_t kPitch = 512;
 
-/// `call` allocates about `expected` bytes in the current context. `real` returns how many they are.
+/// `call` allocates about `expected` bytes in the current context, or on the device `on`. `real` returns how many they
+/// are.
 template <class Call, class Real>
-CUresult allocate(CUdeviceptr* out, std::uint64_t expected, Call call, Real real) {
+CUresult allocate(CUdeviceptr* out, std::uint64_t expected, Call call, Real real,
+                  std::optional<CUdevice> on = std::nullopt) {
   return nothrow([&] {
-    CUdevice device = 0;
+    CUdevice device = on.value_or(0);
     CUcontext context = nullptr;
-    if (!out || driver().cuCtxGetDevice(&device) != CUDA_SUCCESS || driver().cuCtxGetCurrent(&context) != CUDA_SUCCESS)
+    if (!out || on == Pools::kOnNoDevice || (!on && driver().cuCtxGetDevice(&device) != CUDA_SUCCESS) ||
+        driver().cuCtxGetCurrent(&context) != CUDA_SUCCESS)
       return call();
     HeldMemory& held = HeldMemory::get();
     if (!held.take(device, expected)) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -54,13 +61,59 @@ CUresult allocate_array(Array* out, std::uint64_t bytes, Call call) {
   return allocate(&handle, bytes, make, [&] { return bytes; });
 }
 
-/// A call during a capture of `stream` allocates nothing: the memory belongs to the graph.
-template <class Function, class... Arguments>
-CUresult allocate_in_stream(Function function, CUdeviceptr* out, std::size_t bytes, CUstream stream,
+/// The device of a stream. Nothing: the current one's, or the driver does not say.
+std::optional<CUdevice> device_of(CUstream stream) {
+  CUdevice device = 0;
+  if (stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD || !driver().cuStreamGetDevice ||
+      driver().cuStreamGetDevice(stream, &device) != CUDA_SUCCESS)
+    return std::nullopt;
+  return device;
+}
+
+/// The device of a pool: one that the program made, or that the device has from the start.
+std::optional<CUdevice> device_of(CUmemoryPool pool) {
+  if (const std::optional<CUdevice> known = Pools::get().device_of(pool)) return known;
+  int count = 0;
+  if (!driver().cuDeviceGetDefaultMemPool || driver().cuDeviceGetCount(&count) != CUDA_SUCCESS) return std::nullopt;
+  for (CUdevice device = 0; device < count; ++device) {
+    CUmemoryPool its = nullptr;
+    if (driver().cuDeviceGetDefaultMemPool(&its, device) != CUDA_SUCCESS || its != pool) continue;
+    Pools::get().add(pool, {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device});
+    return device;
+  }
+  return std::nullopt;
+}
+
+/// A call during a capture of `stream` allocates nothing: the memory belongs to the graph (graph_memory.h). `from`:
+/// what has the memory, the stream or a pool.
+template <class Function, class From, class... Arguments>
+CUresult allocate_in_stream(Function function, CUdeviceptr* out, std::size_t bytes, CUstream stream, From from,
                             Arguments... arguments) {
+  if (!function) return CUDA_ERROR_NOT_INITIALIZED;
   join_before(stream);
-  if (function && capturing(stream)) return function(out, bytes, arguments..., stream);
-  return allocate_bytes(function, out, bytes, arguments..., stream);
+  const auto call = [&] { return function(out, bytes, arguments..., stream); };
+  if (capturing(stream)) return call();
+  return nothrow([&] {
+    return allocate(
+        out, bytes, call, [&] { return bytes; }, device_of(from));
+  });
+}
+
+/// Notes where the pool is that the driver returns.
+template <class Call>
+CUresult note_pool(CUmemoryPool* pool, const CUmemLocation* location, Call call) {
+  return nothrow([&] {
+    const CUresult result = call();
+    if (result == CUDA_SUCCESS && pool && location) Pools::get().add(*pool, *location);
+    return result;
+  });
+}
+
+using GetPool = CUresult (*)(CUmemoryPool*, CUmemLocation*, CUmemAllocationType);
+
+CUresult get_pool(const char* name, CUmemoryPool* pool, CUmemLocation* location, CUmemAllocationType type) {
+  const auto real = reinterpret_cast<GetPool>(libcuda_function(name));
+  return real ? note_pool(pool, location, [&] { return real(pool, location, type); }) : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 /// The memory stops counting now, although the stream may free it later. The driver takes it back only when memory is
@@ -116,16 +169,36 @@ GPUSLICE_HOOK cuMipmappedArrayCreate(CUmipmappedArray* out, const CUDA_ARRAY3D_D
 }
 
 GPUSLICE_HOOK cuMemAllocAsync(CUdeviceptr* out, size_t bytes, CUstream stream) {
-  return allocate_in_stream(driver().cuMemAllocAsync, out, bytes, explicit_stream(stream, false));
+  stream = explicit_stream(stream, false);
+  return allocate_in_stream(driver().cuMemAllocAsync, out, bytes, stream, stream);
 }
 GPUSLICE_HOOK cuMemAllocAsync_ptsz(CUdeviceptr* out, size_t bytes, CUstream stream) {
-  return allocate_in_stream(driver().cuMemAllocAsync, out, bytes, explicit_stream(stream, true));
+  stream = explicit_stream(stream, true);
+  return allocate_in_stream(driver().cuMemAllocAsync, out, bytes, stream, stream);
 }
 GPUSLICE_HOOK cuMemAllocFromPoolAsync(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream stream) {
-  return allocate_in_stream(driver().cuMemAllocFromPoolAsync, out, bytes, explicit_stream(stream, false), pool);
+  return allocate_in_stream(driver().cuMemAllocFromPoolAsync, out, bytes, explicit_stream(stream, false), pool, pool);
 }
 GPUSLICE_HOOK cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream stream) {
-  return allocate_in_stream(driver().cuMemAllocFromPoolAsync, out, bytes, explicit_stream(stream, true), pool);
+  return allocate_in_stream(driver().cuMemAllocFromPoolAsync, out, bytes, explicit_stream(stream, true), pool, pool);
+}
+
+GPUSLICE_HOOK cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
+  if (!driver().cuMemPoolCreate) return CUDA_ERROR_NOT_INITIALIZED;
+  return note_pool(pool, properties ? &properties->location : nullptr,
+                   [&] { return driver().cuMemPoolCreate(pool, properties); });
+}
+/// Before the call: another pool may get the handle right afterwards.
+GPUSLICE_HOOK cuMemPoolDestroy(CUmemoryPool pool) {
+  if (!driver().cuMemPoolDestroy) return CUDA_ERROR_NOT_INITIALIZED;
+  Pools::get().remove(pool);
+  return driver().cuMemPoolDestroy(pool);
+}
+GPUSLICE_HOOK cuMemGetDefaultMemPool(CUmemoryPool* pool, CUmemLocation* location, CUmemAllocationType type) {
+  return get_pool("cuMemGetDefaultMemPool", pool, location, type);
+}
+GPUSLICE_HOOK cuMemGetMemPool(CUmemoryPool* pool, CUmemLocation* location, CUmemAllocationType type) {
+  return get_pool("cuMemGetMemPool", pool, location, type);
 }
 
 GPUSLICE_HOOK cuMemFreeAsync(CUdeviceptr address, CUstream stream) {

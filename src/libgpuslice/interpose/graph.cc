@@ -9,6 +9,7 @@
 #include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/graphs/graph_allocations.h"
 #include "libgpuslice/graphs/graph_exec.h"
 #include "libgpuslice/graphs/graph_levels.h"
 #include "libgpuslice/interpose/hooks.h"
@@ -58,6 +59,7 @@ CUresult instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long asked,
     const auto plain = [&] {
       const CUresult result = with_flags(flags);
       if (result == CUDA_SUCCESS) GraphLevels::get().made(*exec, plan);
+      if (result == CUDA_SUCCESS) note_allocations(*exec, graph);
       return result;
     };
     GraphKernels kernels;
@@ -81,8 +83,11 @@ CUresult instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long asked,
 CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
   if (!driver().cuGraphLaunch) return CUDA_ERROR_NOT_INITIALIZED;
   const CUstream where = explicit_stream(stream, per_thread);
-  const auto plain = [&] { return driver().cuGraphLaunch(exec, where); };
-  if (!Client::get().wanted()) return plain();
+  if (!Client::get().wanted()) return driver().cuGraphLaunch(exec, where);
+  const auto plain = [&] {
+    const auto call = [&] { return driver().cuGraphLaunch(exec, where); };
+    return capturing(where) ? call() : counted_launch(exec, call);
+  };
   join_before(where);
   return nothrow([&] {
     const int free = Activity::free_device();
@@ -342,8 +347,18 @@ GPUSLICE_HOOK cuGraphExecDestroy(CUgraphExec exec) {
     const CUresult result = driver().cuGraphExecDestroy(exec);
     if (result == CUDA_SUCCESS) ExecutableGraph::forget_note(exec);
     if (result == CUDA_SUCCESS) GraphLevels::get().destroyed(exec);
+    if (result == CUDA_SUCCESS) GraphMemory::get().remove(exec);
     if (known && result == CUDA_SUCCESS) known->give_up_copy();
     if (known && result != CUDA_SUCCESS) ExecutableGraph::put_back(std::move(known));
+    return result;
+  });
+}
+
+GPUSLICE_HOOK cuDeviceGraphMemTrim(CUdevice device) {
+  return nothrow([&] {
+    if (!driver().cuDeviceGraphMemTrim) return CUDA_ERROR_NOT_INITIALIZED;
+    const CUresult result = driver().cuDeviceGraphMemTrim(device);
+    if (result == CUDA_SUCCESS) HeldMemory::get().set_graphs(device, held_by_graphs(device));
     return result;
   });
 }

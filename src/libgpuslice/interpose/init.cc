@@ -16,7 +16,9 @@
 #include "libgpuslice/graphs/graph_levels.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/memory/allocations.h"
+#include "libgpuslice/memory/graph_memory.h"
 #include "libgpuslice/memory/physical_memory.h"
+#include "libgpuslice/memory/pools.h"
 #include "libgpuslice/modules/modules.h"
 #include "libgpuslice/process/debug.h"
 #include "libgpuslice/process/stage.h"
@@ -65,6 +67,8 @@ void start_over_in_child() {
   HeldMemory::get().forget_after_fork();
   Allocations::get().forget_after_fork();
   PhysicalMemory::get().forget_after_fork();
+  GraphMemory::get().forget_after_fork();
+  Pools::get().forget_after_fork();
   ToldSms::get().forget_after_fork();
   LinkedPtx::get().forget_after_fork();
   WaitingStreams::get().forget_after_fork();

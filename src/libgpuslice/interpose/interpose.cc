@@ -26,6 +26,8 @@ GPUSLICE_HOOK cuLaunchCooperativeKernel_ptsz(CUfunction, unsigned, unsigned, uns
 GPUSLICE_HOOK cuMemAllocAsync_ptsz(CUdeviceptr*, size_t, CUstream);
 GPUSLICE_HOOK cuMemAllocFromPoolAsync_ptsz(CUdeviceptr*, size_t, CUmemoryPool, CUstream);
 GPUSLICE_HOOK cuMemFreeAsync_ptsz(CUdeviceptr, CUstream);
+GPUSLICE_HOOK cuMemGetDefaultMemPool(CUmemoryPool*, CUmemLocation*, CUmemAllocationType);
+GPUSLICE_HOOK cuMemGetMemPool(CUmemoryPool*, CUmemLocation*, CUmemAllocationType);
 GPUSLICE_HOOK cuStreamGetPriority_ptsz(CUstream, int*);
 GPUSLICE_HOOK cuStreamGetAttribute_ptsz(CUstream, CUstreamAttrID, CUstreamAttrValue*);
 GPUSLICE_HOOK cuStreamSetAttribute_ptsz(CUstream, CUstreamAttrID, const CUstreamAttrValue*);
@@ -124,6 +126,11 @@ const Hook kHooks[] = {
     ROW(cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", 11020, true),
     ROW(cuMemFreeAsync, "cuMemFreeAsync", 11020, false),
     ROW(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, true),
+    ROW(cuMemPoolCreate, "cuMemPoolCreate", 11020, false),
+    ROW(cuMemPoolDestroy, "cuMemPoolDestroy", 11020, false),
+    ROW(cuMemGetDefaultMemPool, "cuMemGetDefaultMemPool", 13000, false),
+    ROW(cuMemGetMemPool, "cuMemGetMemPool", 13000, false),
+    ROW(cuDeviceGraphMemTrim, "cuDeviceGraphMemTrim", 11040, false),
     ROW(cuMemCreate, "cuMemCreate", 10020, false),
     ROW(cuMemRelease, "cuMemRelease", 10020, false),
     ROW(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", 11000, false),

@@ -38,6 +38,7 @@
   ROW(cuMemsetD2D16Async, _ptsz, (CUdeviceptr a, size_t b, unsigned short c, size_t d, size_t e, CUstream f), (a, b, c, d, e, f)) \
   ROW(cuMemsetD2D32Async, _ptsz, (CUdeviceptr a, size_t b, unsigned int c, size_t d, size_t e, CUstream f), (a, b, c, d, e, f)) \
   ROW(cuMemAllocAsync, _ptsz, (CUdeviceptr* a, size_t b, CUstream c), (a, b, c)) \
+  ROW(cuMemAllocFromPoolAsync, _ptsz, (CUdeviceptr* a, size_t b, CUmemoryPool c, CUstream d), (a, b, c, d)) \
   ROW(cuMemFreeAsync, _ptsz, (CUdeviceptr a, CUstream b), (a, b)) \
   ROW(cuStreamGetPriority, _ptsz, (CUstream a, int* b), (a, b)) \
   ROW(cuStreamSetAttribute, _ptsz, (CUstream a, CUstreamAttrID b, const CUstreamAttrValue* c), (a, b, c)) \

@@ -109,6 +109,13 @@ Context* Driver::retain_primary(Device& device) {
   return primary.context;
 }
 
+CUmemoryPool Driver::default_pool(Device& device) {
+  const std::lock_guard lock(mutex_);
+  CUmemoryPool& pool = default_pools_[&device];
+  if (pool == nullptr) pool = pools.add(std::make_shared<MemoryPool>(MemoryPool{&device}));
+  return pool;
+}
+
 CUresult Driver::release_primary(const Device& device) {
   Context* gone = nullptr;
   {

@@ -7,6 +7,7 @@
 #include <cuda.h>
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -22,6 +23,11 @@
 #include "softgpu/memory/virtual_memory.h"
 
 namespace gpuctl::softgpu {
+
+/// From which memory is allocated in a stream's order. Nothing is kept in it.
+struct MemoryPool {
+  Device* device;
+};
 
 class Driver : public Graphs {
  public:
@@ -84,6 +90,9 @@ class Driver : public Graphs {
   Registry<CUgreenCtx, GreenContext> green_contexts;
   Registry<CUdevResourceDesc, ResourceDescription> resource_descriptions;  ///< never destroyed
   std::atomic<std::uint64_t> next_split{1};
+  Registry<CUmemoryPool, MemoryPool> pools;
+  /// The pool that the device has from the start.
+  CUmemoryPool default_pool(Device& device);
 
  private:
   struct Primary {
@@ -100,6 +109,7 @@ class Driver : public Graphs {
 
   std::mutex mutex_;                ///< guards what follows
   std::vector<Primary> primaries_;  ///< by device
+  std::map<const Device*, CUmemoryPool> default_pools_;
   std::uint64_t next_context_id_ = 1;
   /// All contexts ever: never freed, see Context.
   std::vector<std::shared_ptr<Context>> all_contexts_;

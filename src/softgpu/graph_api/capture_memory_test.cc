@@ -49,5 +49,28 @@ TEST_F(CaptureApi, MemoryThatIsNotFreedCannotBeAllocatedAgain) {
   EXPECT_CU(cuStreamSynchronize(stream_));
 }
 
+TEST_F(CaptureApi, MemoryOfGraphsStaysReservedUntilItIsTrimmed) {
+  const auto amount = [](CUgraphMem_attribute attribute) {
+    cuuint64_t bytes = 0;
+    EXPECT_CU(cuDeviceGetGraphMemAttribute(0, attribute, &bytes));
+    return bytes;
+  };
+  CUdeviceptr memory = 0;
+  ASSERT_CU(begin());
+  EXPECT_CU(cuMemAllocAsync(&memory, 64, stream_));
+  const CUgraph graph = end();
+  CUgraphExec exec = nullptr;
+  ASSERT_CU(cuGraphInstantiate(&exec, graph, 0));
+  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0U);
+  EXPECT_CU(cuGraphLaunch(exec, stream_));
+  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 64U);
+  EXPECT_CU(cuMemFree(memory));
+  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0U);
+  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 64U);
+  EXPECT_CU(cuDeviceGraphMemTrim(0));
+  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0U);
+  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH), 64U);
+}
+
 }  // namespace
 }  // namespace gpuctl::softgpu

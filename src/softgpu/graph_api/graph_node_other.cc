@@ -105,6 +105,7 @@ CUresult CUDAAPI cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_N
     *alloc = {};
     alloc->poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     alloc->poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    alloc->poolProps.location.id = work.memory->device();
     alloc->bytesize = work.memory->bytes();
     alloc->dptr = work.memory->address();
     return CUDA_SUCCESS;

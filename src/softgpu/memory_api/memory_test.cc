@@ -172,5 +172,26 @@ TEST_F(MemoryApi, StreamOrderedFreeComesAfterTheWork) {
   EXPECT_EQ(cuMemGetAddressRange(nullptr, nullptr, a), CUDA_ERROR_NOT_FOUND);
 }
 
+TEST_F(MemoryApi, PoolsHaveMemoryOfTheirDevice) {
+  CUmemoryPool pool = nullptr, its = nullptr, again = nullptr;
+  CUmemPoolProps properties{};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0};
+  ASSERT_CU(cuMemPoolCreate(&pool, &properties));
+  ASSERT_CU(cuDeviceGetDefaultMemPool(&its, 0));
+  ASSERT_CU(cuDeviceGetDefaultMemPool(&again, 0));
+  EXPECT_EQ(its, again);
+  EXPECT_NE(its, pool);
+  CUdeviceptr memory = 0;
+  int ordinal = -1;
+  ASSERT_CU(cuMemAllocFromPoolAsync(&memory, 64, pool, nullptr));
+  EXPECT_CU(cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, memory));
+  EXPECT_EQ(ordinal, 0);
+  EXPECT_CU(cuMemFreeAsync(memory, nullptr));
+  EXPECT_EQ(cuMemPoolDestroy(its), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_CU(cuMemPoolDestroy(pool));
+  EXPECT_EQ(cuMemAllocFromPoolAsync(&memory, 64, pool, nullptr), CUDA_ERROR_INVALID_VALUE);
+}
+
 }  // namespace
 }  // namespace gpuctl::softgpu

@@ -55,6 +55,40 @@ for line in sys.stdin:
     elif verb == "reset":
         codes = [cuda.cuDevicePrimaryCtxReset_v2(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)]
         print(*codes, cuda.cuCtxSetCurrent(context), flush=True)
+    elif verb == "graph":
+        if words[0] == "make":
+            graph, made = ctypes.c_void_p(), ctypes.c_void_p()
+            codes = [cuda.cuStreamCreate(ctypes.byref(stream), 1), cuda.cuStreamBeginCapture_v2(stream, 2)]
+            for size in numbers:
+                address = u64()
+                codes.append(cuda.cuMemAllocAsync(ctypes.byref(address), u64(size), stream))
+                if "freed" in words: codes.append(cuda.cuMemFreeAsync(address, stream))
+            codes.append(cuda.cuStreamEndCapture(stream, ctypes.byref(graph)))
+            codes.append(cuda.cuGraphInstantiateWithFlags(ctypes.byref(made), graph, u64()))
+            print(*codes, address.value, made.value, flush=True)
+        elif words[0] == "launch":
+            print(cuda.cuGraphLaunch(ctypes.c_void_p(numbers[0]), stream), cuda.cuStreamSynchronize(stream), flush=True)
+        elif words[0] == "trim":
+            print(cuda.cuDeviceGraphMemTrim(0), flush=True)
+        else:
+            print(cuda.cuGraphExecDestroy(ctypes.c_void_p(numbers[0])), flush=True)
+    elif verb == "pool":
+        # of which device, how: its default pool, a new one, or a stream of its context; and how much
+        where, how, size = numbers[0], words[1], u64(numbers[1])
+        pool, address, its = ctypes.c_void_p(), u64(), ctypes.c_void_p()
+        if how == "default":
+            codes = [cuda.cuDeviceGetDefaultMemPool(ctypes.byref(pool), where)]
+        elif how == "new":
+            properties = (ctypes.c_uint32 * 22)(1, 0, 1, where)
+            codes = [cuda.cuMemPoolCreate(ctypes.byref(pool), properties)]
+        else:
+            codes = [cuda.cuDevicePrimaryCtxRetain(ctypes.byref(its), where), cuda.cuCtxSetCurrent(its),
+                     cuda.cuStreamCreate(ctypes.byref(pool), 1), cuda.cuCtxSetCurrent(context)]
+        if how == "stream":
+            codes.append(cuda.cuMemAllocAsync(ctypes.byref(address), size, pool))
+        else:
+            codes.append(cuda.cuMemAllocFromPoolAsync(ctypes.byref(address), size, pool, ctypes.c_void_p(0)))
+        print(*codes, address.value, flush=True)
     elif verb == "info":
         free, total = u64(), u64()
         print(cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)), free.value, total.value, flush=True)
@@ -123,6 +157,46 @@ class MemoryMax(instance.SystemTest):
         self.assertEqual(program.allocate(MIB, "pitch", 64)[0], OUT_OF_MEMORY)
         self.assertEqual(program.numbers("free", address), [SUCCESS])
         self.assertEqual(program.info(), (64 * MIB, 64 * MIB))
+
+    def test_memory_of_graphs_counts_until_it_is_trimmed(self):
+        self.start_limited()
+        program = MemoryProgram(self, "s")
+        *codes, _, graph = program.numbers("graph", "make", 65 * MIB)
+        self.assertEqual(set(codes), {SUCCESS})
+        self.assertEqual(program.numbers("graph", "launch", graph), [OUT_OF_MEMORY, SUCCESS])
+        self.assertEqual(program.info(), (64 * MIB, 64 * MIB))
+        *codes, address, graph = program.numbers("graph", "make", 40 * MIB, 20 * MIB, "freed")
+        self.assertEqual(set(codes), {SUCCESS})
+        for _ in range(2):  # the second launch takes what the first one had
+            self.assertEqual(program.numbers("graph", "launch", graph), [SUCCESS, SUCCESS])
+        self.assertEqual(program.info(), (4 * MIB, 64 * MIB))
+        self.assertEqual(program.allocate(5 * MIB)[0], OUT_OF_MEMORY)
+        self.assertEqual(program.numbers("graph", "destroy", graph), [SUCCESS])
+        self.assertEqual(program.info(), (4 * MIB, 64 * MIB))
+        self.assertEqual(program.numbers("graph", "trim"), [SUCCESS])
+        self.assertEqual(program.info(), (64 * MIB, 64 * MIB))
+        *codes, address, graph = program.numbers("graph", "make", 40 * MIB)  # the program frees it
+        self.assertEqual(set(codes), {SUCCESS})
+        self.assertEqual(program.numbers("graph", "launch", graph), [SUCCESS, SUCCESS])
+        self.assertEqual(program.numbers("graph", "trim"), [SUCCESS])
+        self.assertEqual(program.info(), (24 * MIB, 64 * MIB))
+        self.assertEqual(program.numbers("free_async", address), [SUCCESS, SUCCESS])
+        self.assertEqual(program.numbers("graph", "trim"), [SUCCESS])
+        self.assertEqual(program.info(), (64 * MIB, 64 * MIB))
+
+    def test_memory_counts_on_the_device_that_has_it(self):
+        self.env["SOFTGPU_DEVICES"] = "2"
+        self.start_limited()
+        program = MemoryProgram(self, "s")
+        for how in ("default", "new", "stream"):
+            with self.subTest(how):
+                *codes, address = program.numbers("pool", 1, how, 60 * MIB)
+                self.assertEqual(set(codes), {SUCCESS})
+                self.assertEqual(program.info(), (64 * MIB, 64 * MIB), "the other device")
+                *codes, refused, _ = program.numbers("pool", 1, how, 5 * MIB)
+                self.assertEqual((set(codes), refused), ({SUCCESS}, OUT_OF_MEMORY))
+                self.assertEqual(program.numbers("free_async", address), [SUCCESS, SUCCESS])
+        program.must_allocate(64 * MIB)
 
     def test_physical_memory_counts_until_its_last_use(self):
         """With a handle, or mapped: what is released while it is mapped counts until it is unmapped."""
