@@ -303,6 +303,18 @@ GPUSLICE_HOOK cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode nod
   return set_other(exec, [&] { return driver().cuGraphExecEventWaitNodeSetEvent(exec, node, event); });
 }
 
+/// Defines a function that changes a node which is neither a kernel nor a graph.
+#define GPUSLICE_SET_OTHER(name, Params)                                         \
+  GPUSLICE_HOOK name(CUgraphExec exec, CUgraphNode node, const Params* params) { \
+    if (!driver().name) return CUDA_ERROR_NOT_INITIALIZED;                       \
+    return set_other(exec, [&] { return driver().name(exec, node, params); });   \
+  }
+GPUSLICE_SET_OTHER(cuGraphExecHostNodeSetParams, CUDA_HOST_NODE_PARAMS)
+GPUSLICE_SET_OTHER(cuGraphExecBatchMemOpNodeSetParams, CUDA_BATCH_MEM_OP_NODE_PARAMS)
+GPUSLICE_SET_OTHER(cuGraphExecExternalSemaphoresSignalNodeSetParams, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS)
+GPUSLICE_SET_OTHER(cuGraphExecExternalSemaphoresWaitNodeSetParams, CUDA_EXT_SEM_WAIT_NODE_PARAMS)
+#undef GPUSLICE_SET_OTHER
+
 GPUSLICE_HOOK cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph child) {
   if (!driver().cuGraphExecChildGraphNodeSetParams) return CUDA_ERROR_NOT_INITIALIZED;
   return change(
@@ -374,6 +386,13 @@ GPUSLICE_HOOK cuGraphAddNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphN
                                 const CUgraphEdgeData* data, size_t count, CUgraphNodeParams* params) {
   if (!driver().cuGraphAddNode_v2) return CUDA_ERROR_NOT_INITIALIZED;
   return add_node(params, [&] { return driver().cuGraphAddNode_v2(node, graph, dependencies, data, count, params); });
+}
+
+GPUSLICE_HOOK cuGraphAddNode_v3(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                                const CUgraphEdgeData* data, size_t count, CUgraphNodeParams* params) {
+  static const auto real = older<decltype(&cuGraphAddNode_v2)>("cuGraphAddNode_v3");
+  if (!real) return CUDA_ERROR_NOT_INITIALIZED;
+  return add_node(params, [&] { return real(node, graph, dependencies, data, count, params); });
 }
 
 GPUSLICE_HOOK cuGraphDestroyNode(CUgraphNode node) {

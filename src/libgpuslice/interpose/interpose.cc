@@ -38,12 +38,17 @@ GPUSLICE_HOOK cuStreamBeginCapture_ptsz(CUstream);
 GPUSLICE_HOOK cuStreamBeginCapture_v2_ptsz(CUstream, CUstreamCaptureMode);
 GPUSLICE_HOOK cuStreamBeginCaptureToGraph_ptsz(CUstream, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, size_t,
                                                CUstreamCaptureMode);
+GPUSLICE_HOOK cuStreamBeginRecaptureToGraph(CUstream, CUstreamCaptureMode, CUgraph, CUgraphRecaptureCallback, void*);
+GPUSLICE_HOOK cuStreamBeginRecaptureToGraph_ptsz(CUstream, CUstreamCaptureMode, CUgraph, CUgraphRecaptureCallback,
+                                                 void*);
 GPUSLICE_HOOK cuStreamEndCapture_ptsz(CUstream, CUgraph*);
 GPUSLICE_HOOK cuStreamWaitEvent_ptsz(CUstream, CUevent, unsigned);
 #undef cuStreamWaitValue32
 #undef cuStreamWaitValue64
 #undef cuStreamBatchMemOp
 GPUSLICE_HOOK cuLaunchHostFunc_ptsz(CUstream, CUhostFn, void*);
+GPUSLICE_HOOK cuLaunchHostFunc_v2(CUstream, CUhostFn, void*, unsigned);
+GPUSLICE_HOOK cuLaunchHostFunc_v2_ptsz(CUstream, CUhostFn, void*, unsigned);
 GPUSLICE_HOOK cuStreamAddCallback_ptsz(CUstream, CUstreamCallback, void*, unsigned);
 GPUSLICE_HOOK cuStreamWaitValue32(CUstream, CUdeviceptr, cuuint32_t, unsigned);
 GPUSLICE_HOOK cuStreamWaitValue32_ptsz(CUstream, CUdeviceptr, cuuint32_t, unsigned);
@@ -67,6 +72,8 @@ GPUSLICE_HOOK cuGraphLaunch_ptsz(CUgraphExec, CUstream);
 GPUSLICE_HOOK cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1*);
 GPUSLICE_HOOK cuGraphExecUpdate(CUgraphExec, CUgraph, CUgraphNode*, CUgraphExecUpdateResult*);
 GPUSLICE_HOOK cuGraphAddNode(CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUgraphNodeParams*);
+GPUSLICE_HOOK cuGraphAddNode_v3(CUgraphNode*, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, size_t,
+                                CUgraphNodeParams*);
 
 namespace gpuslice {
 
@@ -166,12 +173,16 @@ const Hook kHooks[] = {
     ROW(cuStreamBeginCapture_v2_ptsz, "cuStreamBeginCapture", 10010, true),
     ROW(cuStreamBeginCaptureToGraph, "cuStreamBeginCaptureToGraph", 12030, false),
     ROW(cuStreamBeginCaptureToGraph_ptsz, "cuStreamBeginCaptureToGraph", 12030, true),
+    ROW(cuStreamBeginRecaptureToGraph, "cuStreamBeginRecaptureToGraph", 13030, false),
+    ROW(cuStreamBeginRecaptureToGraph_ptsz, "cuStreamBeginRecaptureToGraph", 13030, true),
     ROW(cuStreamEndCapture, "cuStreamEndCapture", 10000, false),
     ROW(cuStreamEndCapture_ptsz, "cuStreamEndCapture", 10000, true),
     ROW(cuStreamWaitEvent, "cuStreamWaitEvent", 3020, false),
     ROW(cuStreamWaitEvent_ptsz, "cuStreamWaitEvent", 7000, true),
     ROW(cuLaunchHostFunc, "cuLaunchHostFunc", 10000, false),
     ROW(cuLaunchHostFunc_ptsz, "cuLaunchHostFunc", 10000, true),
+    ROW(cuLaunchHostFunc_v2, "cuLaunchHostFunc", 13010, false),
+    ROW(cuLaunchHostFunc_v2_ptsz, "cuLaunchHostFunc", 13010, true),
     ROW(cuStreamAddCallback, "cuStreamAddCallback", 5000, false),
     ROW(cuStreamAddCallback_ptsz, "cuStreamAddCallback", 7000, true),
     ROW(cuStreamWaitValue32, "cuStreamWaitValue32", 8000, false),
@@ -203,6 +214,11 @@ const Hook kHooks[] = {
     ROW(cuGraphExecMemsetNodeSetParams, "cuGraphExecMemsetNodeSetParams", 10020, false),
     ROW(cuGraphExecEventRecordNodeSetEvent, "cuGraphExecEventRecordNodeSetEvent", 11010, false),
     ROW(cuGraphExecEventWaitNodeSetEvent, "cuGraphExecEventWaitNodeSetEvent", 11010, false),
+    ROW(cuGraphExecHostNodeSetParams, "cuGraphExecHostNodeSetParams", 10020, false),
+    ROW(cuGraphExecBatchMemOpNodeSetParams, "cuGraphExecBatchMemOpNodeSetParams", 11070, false),
+    ROW(cuGraphExecExternalSemaphoresSignalNodeSetParams, "cuGraphExecExternalSemaphoresSignalNodeSetParams", 11020,
+        false),
+    ROW(cuGraphExecExternalSemaphoresWaitNodeSetParams, "cuGraphExecExternalSemaphoresWaitNodeSetParams", 11020, false),
     ROW(cuGraphExecChildGraphNodeSetParams, "cuGraphExecChildGraphNodeSetParams", 11010, false),
     ROW(cuGraphNodeSetEnabled, "cuGraphNodeSetEnabled", 11060, false),
     ROW(cuGraphExecUpdate, "cuGraphExecUpdate", 10020, false),
@@ -211,6 +227,7 @@ const Hook kHooks[] = {
     ROW(cuGraphExecDestroy, "cuGraphExecDestroy", 10000, false),
     ROW(cuGraphAddNode, "cuGraphAddNode", 12020, false),
     ROW(cuGraphAddNode_v2, "cuGraphAddNode", 12030, false),
+    ROW(cuGraphAddNode_v3, "cuGraphAddNode", 13040, false),
     ROW(cuGraphDestroyNode, "cuGraphDestroyNode", 10000, false),
     ROW(cuGraphDestroy, "cuGraphDestroy", 10000, false),
 #define X(exported, symbol, since, per_thread, before, parameters, arguments) ROW(exported, #symbol, since, per_thread),

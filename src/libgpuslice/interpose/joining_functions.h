@@ -4,6 +4,17 @@
 
 #include "libgpuslice/interpose/hooks.h"
 
+// Types that older cuda.h lack.
+#if CUDA_VERSION < 13010
+using CUstreamCigCaptureParams = void;
+#endif
+#if CUDA_VERSION < 13030
+using CUgraphRecaptureCallback = void*;
+#endif
+#if CUDA_VERSION < 13050
+using CUDA_FABRIC_COPY_BATCH_OP = void;
+#endif
+
 #undef cuMemPrefetchAsync
 #undef cuMemcpyBatchAsync
 #undef cuMemcpy3DBatchAsync

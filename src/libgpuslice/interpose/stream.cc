@@ -9,6 +9,7 @@
 #include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
+#include "libgpuslice/interpose/joining_functions.h"
 #include "libgpuslice/kernels/guard.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/stream_priority.h"
@@ -85,6 +86,14 @@ CUresult begin_capture_to_graph(CUstream stream, CUgraph graph, const CUgraphNod
                [&] { return driver().cuStreamBeginCaptureToGraph(stream, graph, dependencies, data, count, mode); });
 }
 
+using Recapture = CUresult(CUDAAPI*)(CUstream, CUstreamCaptureMode, CUgraph, CUgraphRecaptureCallback, void*);
+
+CUresult begin_recapture(CUstream stream, CUstreamCaptureMode mode, CUgraph graph, CUgraphRecaptureCallback callback,
+                         void* data) {
+  const auto real = reinterpret_cast<Recapture>(libcuda_function("cuStreamBeginRecaptureToGraph"));
+  return real ? begin(stream, [&] { return real(stream, mode, graph, callback, data); }) : CUDA_ERROR_NOT_INITIALIZED;
+}
+
 CUresult end_capture(CUstream stream, CUgraph* graph) {
   if (!driver().cuStreamEndCapture) return CUDA_ERROR_NOT_INITIALIZED;
   const bool was = capturing(stream);
@@ -150,6 +159,14 @@ GPUSLICE_HOOK cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const 
 GPUSLICE_HOOK cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode* dependencies,
                                                const CUgraphEdgeData* data, size_t count, CUstreamCaptureMode mode) {
   return begin_capture_to_graph(explicit_stream(stream, true), graph, dependencies, data, count, mode);
+}
+GPUSLICE_HOOK cuStreamBeginRecaptureToGraph(CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
+                                            CUgraphRecaptureCallback callback, void* data) {
+  return begin_recapture(explicit_stream(stream, false), mode, graph, callback, data);
+}
+GPUSLICE_HOOK cuStreamBeginRecaptureToGraph_ptsz(CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
+                                                 CUgraphRecaptureCallback callback, void* data) {
+  return begin_recapture(explicit_stream(stream, true), mode, graph, callback, data);
 }
 GPUSLICE_HOOK cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   return end_capture(explicit_stream(stream, false), graph);

@@ -57,6 +57,9 @@ using namespace gpuslice;
 
 GPUSLICE_WAITING(cuLaunchHostFunc, Wait::kAny, (CUstream stream, CUhostFn function, void* data),
                  (stream, function, data))
+GPUSLICE_WAITING(cuLaunchHostFunc_v2, Wait::kAny,
+                 (CUstream stream, CUhostFn function, void* data, unsigned synchronisation),
+                 (stream, function, data, synchronisation))
 GPUSLICE_WAITING(cuStreamAddCallback, Wait::kAny,
                  (CUstream stream, CUstreamCallback callback, void* data, unsigned flags),
                  (stream, callback, data, flags))

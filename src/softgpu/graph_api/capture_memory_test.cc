@@ -55,21 +55,26 @@ TEST_F(CaptureApi, MemoryOfGraphsStaysReservedUntilItIsTrimmed) {
     EXPECT_CU(cuDeviceGetGraphMemAttribute(0, attribute, &bytes));
     return bytes;
   };
+  constexpr std::size_t kBytes = 1 << 20;
+  ASSERT_CU(cuDeviceGraphMemTrim(0));
+  const cuuint64_t before = amount(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);  // of other tests
+  cuuint64_t none = 0;
+  EXPECT_CU(cuDeviceSetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH, &none));
   CUdeviceptr memory = 0;
   ASSERT_CU(begin());
-  EXPECT_CU(cuMemAllocAsync(&memory, 64, stream_));
+  EXPECT_CU(cuMemAllocAsync(&memory, kBytes, stream_));
   const CUgraph graph = end();
   CUgraphExec exec = nullptr;
   ASSERT_CU(cuGraphInstantiate(&exec, graph, 0));
-  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0U);
+  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), before);
   EXPECT_CU(cuGraphLaunch(exec, stream_));
-  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 64U);
+  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), before + kBytes);
   EXPECT_CU(cuMemFree(memory));
-  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0U);
-  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 64U);
+  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), before);
+  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), before + kBytes);
   EXPECT_CU(cuDeviceGraphMemTrim(0));
-  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0U);
-  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH), 64U);
+  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), before);
+  EXPECT_EQ(amount(CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH), before + kBytes);
 }
 
 }  // namespace
